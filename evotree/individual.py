@@ -139,10 +139,6 @@ class Individual(ObliqueTree):
             )
         self._take(nodes)
 
-    def move_thresholds(self, thresholds: np.ndarray) -> None:
-        """Replace the thresholds by others across which no training row changes sides."""
-        self._take((self.weights, thresholds, *self.nodes()[2:]))
-
     def evolve_for(self, objective: Any) -> None:
         """Take another objective; where it is not the present one, the fitness is deleted."""
         if objective is not self.objective:

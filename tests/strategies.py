@@ -8,14 +8,18 @@ from hypothesis import strategies as st
 
 from evotree.dataset import SCALINGS, Dataset
 from evotree.operators.initialization.dipolar import init_dipolar
-from evotree.operators.refinement.refiners import REFINERS, make_refiner
+from evotree.operators.refinement.policy import REFINERS, make_refiner
 from evotree.operators.structure.splice import make_individual
 from evotree.operators.variation.crossover import cx_trees
-from evotree.operators.variation.mutation import mut_nodes
-from evotree.operators.variation.terms import mut_terms
+from evotree.operators.variation.mutation import mut_nodes, mut_terms
 from evotree.rng import make_streams
 
 seeds = st.integers(0, 2**32)
+
+
+def stream_of(seed=0):
+    """Return a new random stream."""
+    return make_streams(seed, 0, 1)[0]
 
 
 def assert_sound(individual, dataset):
@@ -83,7 +87,7 @@ def apply_operator(name, first, second, dataset, stream, max_features=None):
         return mut_terms(first, dataset, 0.01, 0.002, max_features)
     if name == "mate":
         return cx_trees(first, second, dataset, max_features=max_features)
-    return make_refiner(name, 0.01, (0.1, 10.0), max_features=max_features)(first, dataset)
+    return make_refiner(name, (0.1, 10.0), max_features=max_features)(first, dataset)
 
 
 VARIATION = (

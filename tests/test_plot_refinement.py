@@ -9,7 +9,7 @@ import pytest
 from evotree.engine.history import make_logbook, to_frame
 from evotree.plotting import plot_refinement
 
-OPERATORS = {"tao": (0.02, 0.6), "oc1": (0.05, 0.2), "prune": (0.001, 0.0)}
+OPERATORS = {"tao": (0.02, 0.6), "oc1": (0.05, 0.2), "axis": (0.001, 0.0)}
 
 
 def make_run(n_generations=40, seed=0):

@@ -35,7 +35,7 @@ def estimators(task: str) -> list[Any]:
     short: dict[str, Any] = {"max_generations": 3, "random_state": 0}
     presets = [ObliqueTreeClassifier.from_preset(name) for name in PRESETS]
     plain, nsga2 = Regularization(C=1.0, penalty="l1", noise=0.0), Variation(algorithm="nsga2")
-    refiners = [*SPLITTERS, "tao", "centre", "prune"]
+    refiners = [*SPLITTERS, "tao"]
     return [
         evolved(random_state=0),
         evolved(evolution=Evolution(variation=nsga2, regularization=plain), **short),

@@ -207,9 +207,8 @@ class Evolution(Configuration):
     refinement : str, list, dict of str to float, Refinement or None, default="sparse"
         What refines some of the offspring: ``"sparse"``, one sweep of tree alternating optimization
         that chooses the features of each split; ``"tao"``, one sweep on all features;
-        the name of a splitter, which splits one node again; ``"centre"`` moves thresholds to the
-        middle of their margins; ``"prune"`` removes unprofitable subtrees. Several of them, with
-        shares or without; or a `Refinement`, which also sets how many, which and when.
+        the name of a splitter, which splits one node again. Several of them, with shares or
+        without; or a `Refinement`, which also sets how many, which and when.
     regularization : Regularization, default=Regularization()
         How strongly hyperplanes are regularized; by default cross-validation chooses the noise.
     islands : int or Islands, default=1

@@ -47,15 +47,15 @@ from evotree.operators.refinement.policy import (
 )
 from evotree.operators.structure.splice import make_individual
 from evotree.operators.variation.crossover import cx_trees
-from evotree.operators.variation.mutation import mut_nodes
-from evotree.operators.variation.nsga import replace_nsga2, sel_crowded
+from evotree.operators.variation.mutation import mut_either, mut_nodes, mut_terms
 from evotree.operators.variation.selection import (
     replace_best,
     replace_duplicates,
+    replace_nsga2,
+    sel_crowded,
     sel_proportional,
     separate_duplicates,
 )
-from evotree.operators.variation.terms import mut_either, mut_terms
 from evotree.rng import make_streams, seed_from
 from evotree.tree import ObliqueTree
 
@@ -319,7 +319,7 @@ def make_toolbox(
     toolbox.register("map", map)
     if refinement is not None:
         toolbox.register("choose", choose_for_refinement, refinement=refinement)
-        refiners = make_refiners(refinement, size_penalty, **bounds)
+        refiners = make_refiners(refinement, **bounds)
         toolbox.register(
             "refine", refine, toolbox=toolbox, dataset=dataset, refiners=refiners, **penalties
         )

@@ -25,7 +25,7 @@ from evotree._jit import is_cached
 from evotree.dataset import Dataset
 from evotree.operators.initialization.dipolar import init_dipolar
 from evotree.operators.initialization.growth import grow
-from evotree.operators.initialization.tao_seeds import prune_weakest_links
+from evotree.operators.initialization.width_paths import prune_weakest_links
 from evotree.operators.pruning.penalized import prune
 from evotree.operators.refinement.tao import tao_sweep
 from evotree.operators.splitters.base import Split

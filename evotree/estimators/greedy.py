@@ -30,17 +30,20 @@ from evotree.fitness.criteria import CLASSIFICATION, REGRESSION
 from evotree.fitness.objectives import Objective
 from evotree.individual import Individual
 from evotree.objectives import LinearLeaves
-from evotree.operators.initialization.c45 import (
+from evotree.operators.initialization.growth import grow
+from evotree.operators.initialization.induction import (
+    PESSIMISTIC,
+    PRUNINGS,
+    induce,
     induce_c45,
+    leaf_medians,
     mean_of_branches,
     with_indicators,
 )
-from evotree.operators.initialization.growth import grow
-from evotree.operators.initialization.induction import PESSIMISTIC, PRUNINGS, induce, leaf_medians
 from evotree.operators.pruning.held_out import cost_complexity_path
 from evotree.operators.pruning.penalized import risk_of_leaves
+from evotree.operators.splitters.axis import C45
 from evotree.operators.splitters.base import Splitter
-from evotree.operators.splitters.c45 import C45
 from evotree.operators.splitters.registry import SPLITTERS, as_splitter
 from evotree.rng import make_streams, seed_from
 from evotree.tables.columns import NumericColumn, column_of_feature, indicator_of_feature

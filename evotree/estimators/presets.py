@@ -8,8 +8,7 @@ from typing import Any
 
 from evotree.engine.config import Evolution, Regularization, Variation
 from evotree.operators.splitters.annealing import Annealing
-from evotree.operators.splitters.axis import Axis
-from evotree.operators.splitters.c45 import C45
+from evotree.operators.splitters.axis import C45, Axis
 from evotree.operators.splitters.cart_lc import CartLC
 from evotree.operators.splitters.co2 import CO2
 from evotree.operators.splitters.cross_entropy import CrossEntropy
@@ -40,11 +39,7 @@ GREEDY_PRESETS: Mapping[str, Mapping[str, Any]] = MappingProxyType(
         "CO2": {"splitter": CO2(start="axis"), "criterion": "entropy", "scaling": "minmax"},
         "CO2r": {"splitter": CO2(start="random"), "criterion": "entropy", "scaling": "minmax"},
         "DT": {"splitter": Axis(), **_OC1, "criterion": "gini"},
-        "LMDT": {
-            "splitter": LinearMachine(),
-            "criterion": "entropy",
-            "pruning": "reduced_error",
-        },
+        "LMDT": {"splitter": LinearMachine(), "criterion": "entropy", "pruning": "reduced_error"},
         "OC1": {"splitter": OC1(), **_OC1},
         "OC1-AP": {"splitter": Axis(), **_OC1},
         "OC1r": {"splitter": OC1(random_start=True), **_OC1},
@@ -76,7 +71,7 @@ EVOLUTION_PRESETS: Mapping[str, Mapping[str, Any]] = MappingProxyType(
                 refinement=None,
                 regularization=Regularization(C=1.0, noise=0.0),
             ),
-        },
+        }
     }
 )
 """Parameters of `evotree.EvoTreeClassifier.from_preset`."""

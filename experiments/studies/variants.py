@@ -60,7 +60,7 @@ GROUPS: Mapping[str, Mapping[str, Mapping[str, Any]]] = {
     },
     "Refinement": _each(
         "evolution__refinement",
-        ("tao", "linear", "oc1", "cross_entropy", "wodt", "centre", "prune"),
+        ("tao", "linear", "oc1", "cross_entropy", "wodt"),
         "{} alone",
     ),
     "Regularization": _each("evolution__regularization__C", (0.1, 1.0, 10.0), "C {:g}")

@@ -292,9 +292,9 @@ def test_refinement_is_recorded_and_its_costs_are_the_estimators(cancer):
     assert sum(model.history_.chapters["refinement"].select("tao_tried")) == 15
     plain = brief(refinement=None).fit(X, y)
     assert "refinement" not in plain.history_.chapters
-    several = brief(refinement={"tao": 1.0, "centre": 1.0}).fit(X, y)
+    several = brief(refinement={"tao": 1.0, "axis": 1.0}).fit(X, y)
     fields = several.history_.chapters["refinement"][1]
-    assert {"tao_tried", "centre_tried"} <= set(fields)
+    assert {"tao_tried", "axis_tried"} <= set(fields)
 
 
 @pytest.mark.filterwarnings("ignore:no split pays")

@@ -42,7 +42,7 @@ GROUPS = [
     Regularization(teacher=LogisticRegression(C=2.0)),
     Islands(4, every=3, topology="complete"),
     Checkpoint("run.npz", every=2, resume=True),
-    Refinement({"tao": 0.5, "prune": 0.5}, probability=0.3, max_evaluations=9),
+    Refinement({"tao": 0.5, "axis": 0.5}, probability=0.3, max_evaluations=9),
     Quantile(0.9),
 ]
 CONFIGURATIONS = list(dict.fromkeys([*map(type, GROUPS), Cost, LinearLeaves]))

@@ -79,7 +79,7 @@ def test_every_operator_keeps_to_them_and_given_trees_are_repaired():
     X, y = load_diabetes(return_X_y=True)
     free = quick_models.brief(EvoTreeRegressor, leaves="constant").fit(X, y)
     assert others_used(free.tree_)
-    names = ["tao", "sparse", "centre", "prune", "axis", "dipole"]
+    names = ["tao", "sparse", "axis", "dipole"]
     refinement = Refinement(names, probability=0.5)
     init = ["widths", "tao", "cart_lc", free]
     watched(brief(init=init, population_size=24, refinement=refinement), X, y)

@@ -14,7 +14,7 @@ from evotree.operators.pruning.held_out import node_losses
 from evotree.operators.structure.reduced import care_rows, leaf_table, loss_of_targets, row_losses
 from evotree.operators.structure.splice import make_individual
 from evotree.outputs import leading_component
-from tests.reference import several_outputs as naive
+from tests.reference import tao as naive
 from tests.reference.pruning import random_sizes
 
 

@@ -1,21 +1,38 @@
-"""Hard bounds: what a repaired tree keeps, and that no better pruning does."""
+"""Hard bounds on the shape and the terms of trees: what repaired trees and operators keep."""
 
 import math
 
 import numpy as np
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from sklearn.datasets import load_iris
+from sklearn.datasets import load_iris, load_wine
 
+from evotree import EvoTreeClassifier, ObliqueTree
 from evotree.dataset import Dataset
+from evotree.engine.toolbox import feature_bound
+from evotree.fitness.criteria import Criterion
+from evotree.fitness.node import Node
 from evotree.operators.constraints.base import keeps_all, repair
 from evotree.operators.constraints.interactions import Interactions, as_interactions
-from evotree.operators.constraints.limits import Limits, take_out
+from evotree.operators.constraints.limits import Limits
 from evotree.operators.initialization.dipolar import init_dipolar
-from evotree.operators.initialization.resampling import blur
+from evotree.operators.initialization.seeding import ONE_BY_ONE, init_path, init_seed
 from evotree.operators.pruning.penalized import kept_nodes, node_risk, optimal_pruning
+from evotree.operators.splitters.linear import Linear
+from evotree.operators.splitters.registry import Bounded
 from evotree.rng import make_streams
-from tests.strategies import any_populations, assert_sound, populations, seeds
+from tests.quick_models import evolved
+from tests.strategies import (
+    OPERATORS,
+    any_populations,
+    apply_operator,
+    assert_sound,
+    datasets,
+    operators_for,
+    seeds,
+    stream_of,
+)
 
 limits = st.builds(
     Limits,
@@ -93,39 +110,6 @@ def test_small_leaves_are_taken_out_by_the_number_of_rows(drawn, share):
         assert len(tree) == 1 or counts.min() >= math.ceil(share * len(leaves) - 1e-9)
 
 
-@given(populations(), seeds)
-def test_what_is_taken_out_leaves_the_splits_of_the_others(drawn, seed):
-    dataset, (tree, *_) = drawn
-    drawn_leaves = tree.is_leaf & (np.random.default_rng(seed).random(len(tree)) < 0.3)
-    if len(tree) == 1 or not drawn_leaves.any():
-        return
-    before = {row.tobytes() for row in tree.weights}
-    n_nodes = len(tree)
-    take_out(tree, dataset, drawn_leaves)
-    assert len(tree) < n_nodes and {row.tobytes() for row in tree.weights} <= before
-    assert_sound(tree, dataset)
-
-
-def test_equal_rows_count_as_often_as_they_were_given():
-    X = np.repeat([[0.0], [1.0], [2.0]], [5, 1, 4], axis=0)
-    dataset = Dataset.from_arrays(X, [0] * 5 + [1] * 5, np.linspace(0.0, 9.0, 10))
-    assert dataset.multiplicity.tolist() == [4, 1, 4]  # one has no weight
-    assert dataset.take(np.array([0, 2])).multiplicity.tolist() == [4, 4]
-
-
-def test_copies_with_noise_are_no_training_rows():
-    X, y = load_iris(return_X_y=True)
-    dataset = Dataset.from_arrays(X, y)
-    blurred = blur(dataset, 0.1, 3, make_streams(0, 0, 1)[0])
-    assert blurred.multiplicity.sum() == len(X)
-    assert not blurred.multiplicity[len(dataset.X) :].any()
-    for stream in make_streams(0, 0, 5):
-        tree = init_dipolar(blurred, 0.0, stream)
-        repair(tree, blurred, [Limits(min_leaf_share=20 / 150)])
-        counts = np.bincount(tree.apply(dataset.X), dataset.multiplicity, len(tree))
-        assert counts[tree.is_leaf].min() >= 20 or len(tree) == 1
-
-
 def test_features_of_a_column_go_together():
     X, y = load_iris(return_X_y=True)
     dataset = Dataset.from_arrays(X, y, columns=(("a", 1), ("none", 0), ("b", 2), ("c", 1)))
@@ -150,5 +134,101 @@ def test_constraints_that_undo_each_other_leave_a_leaf():
         def repair(self, individual, dataset):
             pass
 
-    tree = init_dipolar(dataset, 0.0, make_streams(0, 0, 1)[0])
+    tree = init_dipolar(dataset, 0.0, stream_of())
     assert len(tree) > 1 and len(repair(tree, dataset, [Never()])) == 1
+
+
+bounds = st.integers(1, 3)
+
+
+def widths(tree):
+    return np.count_nonzero(tree.weights, axis=1)
+
+
+@st.composite
+def bounded_tasks(draw, names):
+    """Draw rows of some features, a bound, trees that keep it, and an operator."""
+    task = draw(st.sampled_from(("classification", "regression")))
+    dataset, bound = draw(datasets(task=task)), draw(bounds)
+    streams = make_streams(draw(seeds), 0, 2)
+    parents = [init_dipolar(dataset, 0.0, one, max_width=bound) for one in streams]
+    assert max(widths(one).max() for one in parents) <= bound
+    return dataset, bound, parents, draw(st.sampled_from(operators_for(dataset, names)))
+
+
+@settings(max_examples=40)
+@given(bounded_tasks(OPERATORS) | bounded_tasks(ONE_BY_ONE), seeds, st.booleans())
+def test_every_operator_and_every_seed_keeps_the_bound(drawn, seed, is_seed):
+    dataset, bound, parents, name = drawn
+    stream = make_streams(seed, 1, 1)[0]
+    if is_seed and name in ONE_BY_ONE or name not in OPERATORS:
+        children = [init_seed(dataset, 0.001, name, stream, max_features=bound)]
+    else:
+        children = apply_operator(name, *parents, dataset, stream, max_features=bound)
+    for child in children:
+        assert_sound(child, dataset)
+        assert widths(child).max() <= bound
+
+
+@settings(max_examples=20)
+@given(datasets(), bounds, st.integers(0, 4), seeds)
+def test_trees_of_paths_keep_the_bound(dataset, bound, number, seed):
+    stream = stream_of(seed)
+    trees = init_path(dataset, 0.001, number, stream, term_penalty=0.001, max_features=bound)
+    assert trees
+    for tree in trees:
+        assert_sound(tree, dataset)
+        assert widths(tree).max() <= bound
+
+
+@pytest.mark.parametrize("bound", [1, 0.2])
+def test_a_whole_search_keeps_the_bound(bound):
+    X, y = load_wine(return_X_y=True)
+    parameters = {"max_split_terms": bound, "max_generations": 10, "random_state": 0}
+    model = evolved(EvoTreeClassifier, **parameters).fit(X, y)
+    allowed = feature_bound(bound, X.shape[1])
+    for tree in [model.tree_, *model.pareto_front_, *model.hall_of_fame_]:
+        assert widths(tree).max() <= allowed
+    assert model.score(X, y) > 0.9
+
+
+def test_trees_that_are_too_wide_are_refused():
+    tree = ObliqueTree(
+        weights=np.array([[1.0, 2.0, 3.0], [0.0, 0.0, 0.0], [0.0, 0.0, 0.0]]),
+        thresholds=np.array([0.5, 0.0, 0.0]),
+        subtree_size=np.array([3, 1, 1], dtype=np.int32),
+        values=np.array([[0.5, 0.5], [1.0, 0.0], [0.0, 1.0]]),
+    )
+    rng = np.random.default_rng(0)
+    X, y = rng.uniform(size=(50, 3)), rng.integers(0, 2, 50)
+    model = evolved(EvoTreeClassifier, init=tree, max_split_terms=2)
+    with pytest.raises(ValueError, match="3 terms: max_split_terms allows 2"):
+        model.fit(X, y)
+
+
+@pytest.mark.parametrize(
+    ("given_", "n_features", "expected"),
+    [
+        (None, 9, None),
+        (1, 9, 1),
+        (9, 9, None),
+        (12, 9, None),
+        (0.5, 9, 4),
+        (0.01, 9, 1),
+        (1.0, 9, None),
+    ],
+)
+def test_a_bound_may_be_a_share_of_the_features(given_, n_features, expected):
+    assert feature_bound(given_, n_features) == expected
+
+
+def test_a_bounded_splitter_keeps_what_tells_most():
+    """Among noise the one feature that matters stays."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(200, 5)) * [1.0, 1.0, 100.0, 1.0, 1.0]
+    y = (X[:, 3] > 0.0).astype(int)
+    dataset = Dataset.from_arrays(X, y, scaling="common")
+    node = Node.of(dataset.X, dataset.y, dataset.sample_weight, 2, int(Criterion.ERROR), 1)
+    split = Bounded(Linear(), 1)(node, stream_of())
+    assert np.flatnonzero(split.weights).tolist() == [3]
+    assert split.score == 0.0  # the threshold is the best for what is left

@@ -1,38 +1,99 @@
-"""The cross-entropy splitter and its parts against naive twins."""
+"""The cross-entropy splitter and the von Mises-Fisher distribution against naive twins."""
+
+import math
 
 import numpy as np
 import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
+from scipy import stats
 
 from evotree.fitness.criteria import CLASSIFICATION, REGRESSION, Criterion
-from evotree.fitness.line_search import choose_threshold
-from evotree.fitness.node import score_hyperplane, score_undivided
-from evotree.operators.splitters.axis import Axis
+from evotree.fitness.node import score_hyperplane
 from evotree.operators.splitters.base import Split
 from evotree.operators.splitters.cross_entropy import (
-    CrossEntropy,
-    denormalize,
-    normalize,
-    with_better_threshold,
-)
-from evotree.operators.splitters.cross_entropy_node import (
     NORMALIZATIONS,
+    CrossEntropy,
     column_frame,
+    concentration,
+    denormalize,
+    fit_directions,
     independent_columns,
+    normalize,
+    sample_directions,
     score_directions,
     sort_rows,
+    with_better_threshold,
 )
-from evotree.rng import make_streams
 from tests.reference import cross_entropy as naive
 from tests.reference import smooth
-from tests.strategies import seeds
+from tests.reference.perturbation import allowed_score
+from tests.strategies import seeds, stream_of
+
+
+def direction(p, seed=0):
+    mu = np.random.default_rng(seed).standard_normal(p)
+    return mu / np.linalg.norm(mu)
+
+
+def draw(n, mu, kappa, seed=0):
+    return sample_directions(np.random.default_rng([seed, 1]), mu, float(kappa), n)
+
+
+@pytest.mark.parametrize("kappa", [0.0, 0.5, 600.0, 1e11])
+@pytest.mark.parametrize("p", [2, 3, 785, "first axis"])
+def test_samples_are_unit_vectors_around_the_mean_direction(p, kappa):
+    mu = direction(p) if p != "first axis" else np.array([-1.0, 0.0, 0.0])
+    p = len(mu)
+    drawn = draw(2000, mu, kappa)
+    np.testing.assert_allclose(np.linalg.norm(drawn, axis=1), 1.0, atol=1e-12)
+    cosine = drawn @ mu
+    length = naive.bessel_ratio(kappa, p) if 0.0 < kappa < 1e5 else float(kappa > 0.0)
+    error = max(cosine.std() / math.sqrt(2000), 1e-9)
+    assert abs(cosine.mean() - length) < 4.0 * error
+    # What is orthogonal to the mean direction has no direction of its own.
+    rest = drawn - cosine[:, None] * mu
+    assert np.linalg.norm(rest.mean(axis=0)) < 4.0 * max(rest.std() * math.sqrt(p / 2000), 1e-12)
+
+
+@pytest.mark.parametrize(("p", "kappa"), [(2, 3.0), (3, 1.0), (5, 20.0), (-12, 4.0)])
+def test_cosines_are_distributed_as_those_of_scipy(p, kappa):
+    sign, p = np.sign(p), abs(p)
+    mu = direction(p)
+    mu[0] = sign * abs(mu[0])
+    theirs = stats.vonmises_fisher(mu, kappa).rvs(3000, random_state=0)
+    drawn = draw(3000, mu, kappa)
+    assert stats.ks_2samp(drawn @ mu, theirs @ mu).pvalue > 0.01
+    other = direction(p, seed=5)
+    assert stats.ks_2samp(drawn @ other, theirs @ other).pvalue > 0.01
+
+
+@pytest.mark.parametrize("p", [2, 3, 19, 785])
+@pytest.mark.parametrize("kappa", [1e-3, 0.7, 10.0, 90.0, 900.0, 2e4])
+def test_concentration_inverts_the_mean_resultant_length(p, kappa):
+    # Where the ratio underflows, for p = 785 and small kappa, Banerjee's value is as exact.
+    assert concentration(naive.bessel_ratio(kappa, p), p) == pytest.approx(kappa, rel=2e-5)
+
+
+@pytest.mark.parametrize("p", [2, 3, 19, 785])
+def test_concentration_is_finite_at_the_ends(p):
+    assert concentration(0.0, p) == 0.0
+    values = [concentration(length, p) for length in (1e-300, 0.1, 0.5, 0.9, 1.0 - 1e-7, 1.0)]
+    assert np.isfinite(values).all()
+    assert values == sorted(values)
+    assert values[-1] > 1e8
+
+
+def test_fit_of_directions_that_cancel_out_and_of_one():
+    mu, kappa = fit_directions(np.array([[1.0, 0.0, 0.0], [-1.0, 0.0, 0.0]]))
+    assert not mu.any()
+    assert kappa == 0.0
+    mu, kappa = fit_directions(np.array([[0.0, 1.0, 0.0]]))
+    np.testing.assert_array_equal(mu, [0.0, 1.0, 0.0])
+    assert 1e8 < kappa < np.inf
+
 
 QUICK = {"n_samples": 25, "max_iter": 8}
-
-
-def stream_of(seed):
-    return make_streams(seed, 0, 1)[0]
 
 
 def make_node(X, y, criterion="gini", weight=None, min_rows=1):
@@ -68,8 +129,9 @@ def test_scores_of_directions_are_those_of_the_definition(node, seed):
     Z = np.vstack([rng.standard_normal((node.X.shape[1], node.X.shape[0])), np.ones(len(node.y))])
     directions = rng.standard_normal((7, Z.shape[0]))
     scores = score_directions(Z, rows, directions)
-    y, w, name = node.y[order], node.sample_weight[order], Criterion(node.criterion).name.lower()
-    expected = [naive.score(a @ Z <= 0, y, w, name, node.min_rows) for a in directions]
+    name = Criterion(node.criterion).name.lower()
+    node = node._replace(y=node.y[order], sample_weight=node.sample_weight[order])
+    expected = [allowed_score(node, name, a @ Z <= 0) for a in directions]
     np.testing.assert_allclose(scores, expected, atol=1e-9)
 
 
@@ -134,33 +196,9 @@ def test_few_rows_are_searched_over_the_features_with_the_best_tests():
     assert Z.shape == (6, 6)  # five features and the ones span the six rows
     assert 4 in frame.features
     assert 7 not in frame.features
-    split = CrossEntropy()(node, stream_of(0))
+    split = CrossEntropy()(node, stream_of())
     assert split.score == 0.0
     assert not split.weights[np.setdiff1d(np.arange(10), frame.features)].any()
-
-
-@pytest.mark.parametrize("criterion", CLASSIFICATION + REGRESSION)
-def test_oblique_classes_are_parted_better_than_by_the_best_axis_split(criterion):
-    rng = np.random.default_rng(1)
-    X = rng.standard_normal((300, 3)) * [1e-8, 1.0, 1e8]
-    signal = X @ [1e8, 1.0, -1e-8]
-    y = signal + 0.1 * rng.standard_normal(300) if criterion in REGRESSION else signal > 0
-    node = make_node(X, y, criterion)
-    split = CrossEntropy()(node, stream_of(0))
-    assert split.score < Axis()(node, stream_of(0)).score < score_undivided(node)
-
-
-@given(nodes(), seeds)
-def test_refinement_does_not_worsen_the_score(node, seed):
-    assume(normalize(node, "robust")[2].features.shape[0] > 1)
-    plain = CrossEntropy(refine_threshold=False, **QUICK)(node, stream_of(seed))
-    refined = CrossEntropy(refine_threshold=True, **QUICK)(node, stream_of(seed))
-    if plain is None:
-        assert refined is None
-        return
-    assert refined.score <= plain.score
-    np.testing.assert_array_equal(refined.weights, plain.weights)
-    assert refined.score <= choose_threshold(node, plain.weights)[0] + 1e-12
 
 
 def test_a_threshold_is_kept_where_the_search_for_another_finds_worse():
@@ -170,15 +208,6 @@ def test_a_threshold_is_kept_where_the_search_for_another_finds_worse():
     split = Split(np.ones(1), 1.0, score_hyperplane(node, np.ones(1), 1.0))
     assert split.score == 0.0
     assert with_better_threshold(node, split) is split
-
-
-def test_a_large_node_is_searched_on_some_rows_and_scored_on_all():
-    rng = np.random.default_rng(0)
-    X = rng.standard_normal((3000, 4))
-    node = make_node(X, X.sum(axis=1) > 0, min_rows=100)
-    split = CrossEntropy(max_rows=150)(node, stream_of(0))
-    assert split.score == score_hyperplane(node, split.weights, split.threshold)
-    assert split.score < 0.15
 
 
 @given(nodes(max_features=4), seeds, st.sampled_from((2, 9, None)), st.integers(1, 3))
@@ -202,7 +231,7 @@ def test_a_trace_tells_of_the_search_that_finds_the_split(node, seed, max_rows, 
     # It ends where the level has not fallen for as many iterations as there is patience for.
     levels = [step.scores[step.is_elite].max(initial=-np.inf) for step in trace]
     falls = [i for i in range(len(levels)) if levels[i] < min(levels[:i], default=np.inf)]
-    if all(step.is_elite.any() for step in trace) and trace[-1].scores.min() > 0.0:
+    if all(step.is_elite.sum() >= 3 for step in trace) and trace[-1].scores.min() > 0.0:
         assert len(trace) == min(falls[-1] + 1 + patience, splitter.max_iter)
     # The split is the best candidate of an iteration, to the last bit.
     best = [step.directions[step.scores.argmin()] for step in trace]
@@ -211,16 +240,3 @@ def test_a_trace_tells_of_the_search_that_finds_the_split(node, seed, max_rows, 
     if np.isfinite(min(step.scores.min() for step in trace)) and max_rows is None:
         assert split.score == pytest.approx(min(scores), abs=1e-12)
         assert any((split.weights == weights).all() for weights, _ in planes)
-
-
-def test_a_trace_draws_as_a_call_does_and_closes_in():
-    rng = np.random.default_rng(0)
-    X = rng.standard_normal((300, 2))
-    node = make_node(X, X @ [1.0, 2.0] + 0.3 * rng.standard_normal(300) > 0.4)
-    stream, same = stream_of(1), stream_of(1)  # a run that does not end early
-    split, trace = CrossEntropy()(node, stream), CrossEntropy().trace(node, same)
-    assert stream[0] == same[0]
-    assert split.score <= min(step.scores.min() for step in trace)
-    assert trace[-1].kappa > 100.0 > trace[0].kappa == 0.0
-    nearness = [np.median(step.directions @ trace[-1].mu) for step in trace]
-    assert nearness[-1] > 0.99 > nearness[0]

@@ -14,7 +14,7 @@ from evotree.operators.splitters.dipole import (
 )
 from evotree.rng import make_streams
 from tests.reference import naive
-from tests.strategies import datasets, seeds
+from tests.strategies import datasets, seeds, stream_of
 
 
 @given(datasets(), seeds)
@@ -23,12 +23,12 @@ def test_dipole_test_divides_a_mixed_dipole(dataset, seed):
     n, d = dataset.X.shape
     order = np.arange(n, dtype=np.int32)
     w = np.empty(d)
-    threshold = dipole_test(dataset.X, dataset.y, order, 0, n, make_streams(seed, 0, 1)[0], w, 0)
+    threshold = dipole_test(dataset.X, dataset.y, order, 0, n, stream_of(seed), w, 0)
     if not w.any():  # two classes at one point
         return
     assert np.linalg.norm(w) == pytest.approx(1.0)
     projection = dataset.X @ w
-    i, j = mixed_dipole(dataset.y, order, 0, n, make_streams(seed, 0, 1)[0])
+    i, j = mixed_dipole(dataset.y, order, 0, n, stream_of(seed))
     assert projection[j] - 1e-9 <= threshold <= projection[i] + 1e-9
     difference = dataset.X[i] - dataset.X[j]
     np.testing.assert_allclose(w * np.linalg.norm(difference), difference, atol=1e-9)
@@ -41,7 +41,7 @@ def test_a_dipole_of_few_features_is_that_of_all_without_the_others(dataset, max
     order = np.arange(n, dtype=np.int32)
     few, full = np.empty(d), np.empty(d)
     for w, width in ((few, max_width), (full, 0)):
-        dipole_test(dataset.X, dataset.y, order, 0, n, make_streams(seed, 0, 1)[0], w, width)
+        dipole_test(dataset.X, dataset.y, order, 0, n, stream_of(seed), w, width)
     used = np.flatnonzero(few)
     assert used.size <= max_width and (used.size > 0) == full.any()
     if used.size:
@@ -49,26 +49,12 @@ def test_a_dipole_of_few_features_is_that_of_all_without_the_others(dataset, max
         np.testing.assert_allclose(few[used], expected, rtol=1e-9)
 
 
-def test_few_features_are_drawn_evenly_and_one_most_often():
-    rng = np.random.default_rng(0)
-    X, y = rng.standard_normal((2, 6)), np.array([0, 1], dtype=np.int32)
-    order, w = np.arange(2, dtype=np.int32), np.empty(6)
-    drawn = []
-    for stream in make_streams(1, 0, 6000):
-        dipole_test(X, y, order, 0, 2, stream, w, 3)
-        drawn.append(w != 0.0)
-    drawn = np.array(drawn)
-    np.testing.assert_allclose(drawn.mean(axis=0), drawn.mean(), atol=0.02)
-    shares = np.bincount(drawn.sum(axis=1), minlength=4) / len(drawn)
-    np.testing.assert_allclose(shares, [0.0, 0.5, 0.25, 0.25], atol=0.02)
-
-
 @given(datasets(), seeds, st.booleans(), st.booleans())
 def test_changes_move_one_weight_and_sparse_ones_keep_those_of_0(dataset, seed, dipolar, sparse):
     rng = np.random.default_rng(seed)
     n, d = dataset.X.shape
     w = rng.standard_normal(d) * (rng.uniform(size=d) < 0.5)
-    changed, stream = w.copy(), make_streams(seed, 0, 1)[0]
+    changed, stream = w.copy(), stream_of(seed)
     if dipolar:
         order = np.arange(n, dtype=np.int32)
         is_done = dipolar_change(dataset.X, dataset.y, order, 0, n, stream, changed, 0.1, sparse)
@@ -83,7 +69,7 @@ def test_mixed_dipole_is_uniform_even_where_a_class_is_rare():
     y = np.zeros(1000, dtype=np.int32)
     y[[3, 500]] = 1
     order = np.arange(1000, dtype=np.int32)
-    stream = make_streams(0, 0, 1)[0]
+    stream = stream_of()
     pairs = np.array([mixed_dipole(y, order, 0, 1000, stream) for _ in range(4000)])
     assert (y[pairs[:, 0]] != y[pairs[:, 1]]).all()
     common_first = pairs[y[pairs[:, 0]] == 0]

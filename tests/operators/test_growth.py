@@ -15,8 +15,8 @@ from evotree.fitness.linear_leaves import LinearLeafObjective
 from evotree.operators.initialization.growth import grow, grow_on_sample
 from evotree.operators.splitters.axis import Axis
 from evotree.operators.splitters.base import Split, axis_normal
-from evotree.rng import make_streams, uniform
-from tests.strategies import datasets
+from evotree.rng import uniform
+from tests.strategies import datasets, stream_of
 
 LIMITS = (
     {},
@@ -27,10 +27,6 @@ LIMITS = (
     {"min_impurity_decrease": 0.004},
     {"max_depth": 6, "min_samples_leaf": 3, "min_samples_split": 9},
 )
-
-
-def stream_of(seed):
-    return make_streams(seed, 0, 1)[0]
 
 
 def problem(seed, n=150, d=3):
@@ -45,48 +41,39 @@ def problem(seed, n=150, d=3):
 
 
 @pytest.mark.parametrize("limits", LIMITS, ids=str)
-@pytest.mark.parametrize("criterion", ("gini", "entropy"))
-def test_axis_grows_the_classifier_of_scikit_learn(limits, criterion):
-    rng, X, slope, weight = problem(0)
-    y = slope + (rng.random(len(slope)) < 0.15) * rng.integers(0, 3, len(slope))
-    dataset = Dataset.from_arrays(X, y, weight)
-    individual = grow(dataset, Axis(), criterion, **limits, stream=stream_of(0))
-    model = DecisionTreeClassifier(criterion=criterion, random_state=0, **limits)
-    model.fit(X, y, weight)
+@pytest.mark.parametrize("criterion", ("gini", "entropy", *REGRESSION))
+def test_axis_grows_the_trees_of_scikit_learn(limits, criterion):
+    rng, X, slope, weight = problem(0, n=90)
+    if criterion in REGRESSION:
+        kind, task, y = DecisionTreeRegressor, "regression", slope + rng.normal(size=len(slope))
+    else:
+        kind, task = DecisionTreeClassifier, "classification"
+        y = slope + (rng.random(len(slope)) < 0.15) * rng.integers(0, 3, len(slope))
+    dataset = Dataset.from_arrays(X, y, weight, task=task)
+    limits = dict(limits)
+    model = kind(criterion=criterion, random_state=0, **limits).fit(X, y, weight)
+    if "min_impurity_decrease" in limits and criterion in REGRESSION:  # of targets in their units
+        unit = dataset.target_scale
+        limits["min_impurity_decrease"] /= unit**2 if criterion == "squared_error" else unit
+    individual = grow(dataset, Axis(), criterion, **limits, stream=stream_of())
     assert individual.n_leaves == model.get_n_leaves()
     assert individual.depth == model.get_depth()
-    np.testing.assert_allclose(
-        individual.predict_value(dataset.X), model.predict_proba(dataset.raw), atol=1e-12
-    )
-
-
-@pytest.mark.parametrize("limits", LIMITS, ids=str)
-@pytest.mark.parametrize("criterion", REGRESSION)
-def test_axis_grows_the_regressor_of_scikit_learn(limits, criterion):
-    rng, X, slope, weight = problem(0, n=60)
-    y = slope + rng.normal(size=len(slope))
-    dataset = Dataset.from_arrays(X, y, weight, task="regression")
-    limits = dict(limits)
-    unit = dataset.target_scale**2 if criterion == "squared_error" else dataset.target_scale
-    model = DecisionTreeRegressor(criterion=criterion, random_state=0, **limits)
-    model.fit(X, y, weight)
-    if "min_impurity_decrease" in limits:  # of targets in units of their standard deviation
-        limits["min_impurity_decrease"] /= unit
-    individual = grow(dataset, Axis(), criterion, **limits, stream=stream_of(0))
-    assert individual.n_leaves == model.get_n_leaves()
     # Predictions are means; the leaves of absolute error predict medians there.
     leaves, theirs = individual.apply(dataset.X), model.apply(dataset.raw)
     assert len(np.unique(np.column_stack([leaves, theirs]), axis=0)) == individual.n_leaves
     if criterion == "squared_error":
         found = dataset.target_mean + dataset.target_scale * individual.values[leaves, 0]
         np.testing.assert_allclose(found, model.predict(dataset.raw), atol=1e-9)
+    elif criterion not in REGRESSION:
+        shares = individual.predict_value(dataset.X)
+        np.testing.assert_allclose(shares, model.predict_proba(dataset.raw), atol=1e-12)
 
 
 @given(datasets(), st.integers(0, 3), st.integers(2, 9), st.integers(1, 5))
 def test_limits_hold(dataset, max_depth, min_samples_split, min_samples_leaf):
     individual = grow(
         dataset, Axis(), max_depth=max_depth, min_samples_split=min_samples_split,
-        min_samples_leaf=min_samples_leaf, stream=stream_of(0),
+        min_samples_leaf=min_samples_leaf, stream=stream_of()
     )  # fmt: skip
     parts = zip(individual.start, individual.end, strict=True)
     n_rows = np.array([dataset.multiplicity[individual.order[i:j]].sum() for i, j in parts])
@@ -95,51 +82,21 @@ def test_limits_hold(dataset, max_depth, min_samples_split, min_samples_leaf):
     assert len(individual) == 1 or (n_rows[individual.is_leaf] >= min_samples_leaf).all()
 
 
-def small_dataset(n=12):
-    return Dataset.from_arrays(np.arange(float(n)).reshape(n, 1), np.arange(n) % 2)
-
-
-def is_one_leaf(individual, dataset):
-    np.testing.assert_array_equal(individual.order, np.arange(dataset.X.shape[0]))
-    assert not individual.weights.any() and not individual.thresholds.any()
-    return len(individual) == 1
-
-
 @pytest.mark.parametrize("threshold", (-9.0, 9.0, -1.3, None))
-def test_no_split_or_one_that_leaves_too_few_rows_makes_a_leaf(threshold):
+@pytest.mark.parametrize("is_split_first", (False, True))
+def test_no_split_or_one_that_leaves_too_few_rows_makes_a_leaf(threshold, is_split_first):
     """The splitter does not keep to ``min_rows``; the rows stand as before, in order."""
-    dataset = small_dataset()
+    dataset = Dataset.from_arrays(np.arange(12.0)[:, None], np.arange(12) % 2)
 
     def stubborn(node, stream):
-        return None if threshold is None else Split(np.ones(1), threshold, 0.0)
-
-    assert is_one_leaf(grow(dataset, stubborn, min_samples_leaf=3, stream=stream_of(0)), dataset)
-
-
-def test_rows_stay_in_order_where_a_split_is_refused_below_another():
-    """A hyperplane that would send the last rows left: the leaf must not keep that order."""
-    dataset = small_dataset()
-
-    def first_then_backwards(node, stream):
-        if len(node.X) == 12:
+        if is_split_first and len(node.X) == 12:
             return Split(np.ones(1), 0.0, 0.0)
-        return Split(-np.ones(1), -np.sort(node.X[:, 0])[-1], 0.0)
+        return None if threshold is None else Split(-np.ones(1), threshold, 0.0)
 
-    individual = grow(dataset, first_then_backwards, min_samples_leaf=2, stream=stream_of(0))
-    assert len(individual) == 3
-    np.testing.assert_array_equal(individual.order, np.arange(12))
-
-
-@pytest.mark.parametrize("y", (np.zeros(9, dtype=int), np.full(9, 2.5)))
-def test_pure_nodes_are_not_given_to_the_splitter(y):
-    task = "classification" if y.dtype == int else "regression"
-    dataset = Dataset.from_arrays(np.arange(9.0).reshape(9, 1), y, task=task)
-
-    def never(node, stream):
-        raise AssertionError("the node is pure")
-
-    criterion = "gini" if task == "classification" else "squared_error"
-    assert len(grow(dataset, never, criterion, stream=stream_of(0))) == 1
+    tree = grow(dataset, stubborn, min_samples_leaf=3, stream=stream_of())
+    assert len(tree) == (3 if is_split_first else 1)
+    assert not tree.weights[tree.is_leaf].any() and not tree.thresholds[tree.is_leaf].any()
+    np.testing.assert_array_equal(tree.order, np.arange(12))
 
 
 def test_nodes_hold_their_rows_and_come_in_prefix_order():
@@ -180,7 +137,7 @@ def test_chains_as_deep_as_there_are_rows():
     def first_row(node, stream):
         return Split(axis_normal(1, 0), float(node.X[:, 0].min()), 0.0)
 
-    individual = grow(dataset, first_row, stream=stream_of(0))
+    individual = grow(dataset, first_row, stream=stream_of())
     assert individual.n_leaves == n and individual.depth == n - 1
 
 
@@ -188,7 +145,7 @@ def test_chains_as_deep_as_there_are_rows():
 def test_sides_have_the_least_share_of_the_weight(fraction):
     rng, X, slope, weight = problem(0)
     dataset = Dataset.from_arrays(X, slope ^ (rng.random(len(slope)) < 0.2), weight)
-    tree = grow(dataset, Axis(), min_weight_fraction_leaf=fraction, stream=stream_of(0))
+    tree = grow(dataset, Axis(), min_weight_fraction_leaf=fraction, stream=stream_of())
     assert len(tree) > 1
     assert tree.counts[tree.is_leaf].sum(axis=1).min() >= fraction * dataset.total_weight
 
@@ -203,7 +160,7 @@ def test_the_rows_of_a_sample_are_freed_at_once():
     alive = weakref.ref(sample)
     gc.disable()
     try:
-        tree = grow_on_sample(sample, dataset, Axis(), make_streams(0, 0, 1)[0])
+        tree = grow_on_sample(sample, dataset, Axis(), stream_of())
         del sample
         assert alive() is None and tree.quality > 0.0
     finally:

@@ -1,10 +1,13 @@
-"""Linear classifiers of groups of classes, and the splits by them."""
+"""Linear classifiers of groups of classes: the solver's minima, and the splits by them."""
 
 import tracemalloc
-from itertools import islice
+import warnings
+from itertools import islice, product
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from sklearn.datasets import load_wine
 
 from evotree.fitness.criteria import Criterion
@@ -13,16 +16,97 @@ from evotree.operators.splitters.axis import best_axis_split
 from evotree.operators.splitters.linear import (
     Linear,
 )
-from evotree.operators.splitters.linear_fit import LOSSES, PENALTIES
-from evotree.rng import make_streams
+from evotree.operators.splitters.linear_fit import LOSSES, PENALTIES, fit_linear, start_at
 from tests.reference import smooth
-from tests.reference.linear import loss_of_margins
+from tests.reference.linear import loss_of_margins, objective, violation
+from tests.strategies import seeds, stream_of
 
-MODELS = [(loss, penalty) for loss in LOSSES for penalty in PENALTIES]
+MODELS = list(product(LOSSES, PENALTIES))
 
 
-def stream(seed=0):
-    return make_streams(seed, 0, 1)[0]
+def fit(X, signs, costs, loss, penalty, *, tol=1e-12, max_iter=1000, start=None):
+    theta = np.zeros(X.shape[1] + 1) if start is None else start.copy()
+    value, n_iter = fit_linear(
+        X, signs, costs, LOSSES.index(loss), PENALTIES.index(penalty), max_iter, tol, theta
+    )
+    return theta, value, n_iter
+
+
+@st.composite
+def groups_of_rows(draw):
+    """Draw two groups of rows: few or many features, constant ones, odd units and costs."""
+    rng = np.random.default_rng(draw(seeds))
+    n, d = draw(st.integers(2, 40)), draw(st.integers(1, 12))
+    X = rng.standard_normal((n, d)) * 10.0 ** draw(st.integers(-2, 1))
+    if draw(st.booleans()):
+        X[:, 0] = draw(st.sampled_from((0.0, 3.0)))
+    if draw(st.booleans()):
+        X[n // 2 :] = X[: n - n // 2]
+    signs = rng.choice([-1.0, 1.0], n)
+    signs[0], signs[-1] = 1.0, -1.0
+    return X, signs, rng.uniform(0.1, 1.0, n) * 10.0 ** draw(st.integers(-2, 2))
+
+
+@given(groups_of_rows(), st.sampled_from(MODELS))
+def test_fits_meet_the_conditions_of_a_minimum(case, model):
+    theta, value, _ = fit(*case, *model)
+    assert value == pytest.approx(objective(theta, *case, *model), rel=1e-9)
+    assert violation(theta, *case, *model) < 1e-4
+
+
+@given(groups_of_rows(), st.sampled_from(MODELS), st.integers(0, 5), seeds)
+def test_fits_never_end_above_their_start(case, model, max_iter, seed):
+    start = np.random.default_rng(seed).standard_normal(case[0].shape[1] + 1)
+    theta, value, n_iter = fit(*case, *model, max_iter=max_iter, start=start)
+    assert value <= objective(start, *case, *model) * (1.0 + 1e-12)
+    assert value == pytest.approx(objective(theta, *case, *model), rel=1e-9)
+    assert n_iter <= max_iter
+
+
+@given(groups_of_rows(), st.sampled_from(MODELS))
+def test_a_fit_from_the_minimum_takes_a_step_at_most(case, model):
+    theta, value, _ = fit(*case, *model)
+    again, second, n_iter = fit(*case, *model, tol=1e-4, start=theta)
+    assert n_iter <= 1
+    assert second == pytest.approx(value, rel=1e-6)
+    np.testing.assert_allclose(again, theta, atol=1e-3 * (1.0 + np.abs(theta).max()))
+
+
+def test_the_other_penalty_makes_weights_exact_zeros():
+    X, y = smooth.separable(0, n_features_off=20)
+    signs, costs = np.where(y == 1, 1.0, -1.0), np.full(len(y), 0.1)
+    for loss in LOSSES:
+        assert (fit(X, signs, costs, loss, "l2")[0] != 0.0).all()
+        theta, _, _ = fit(X, signs, costs, loss, "l1")
+        assert (theta == 0.0).sum() > 10
+        assert theta[:4].any()
+        # From a start without zeros, too.
+        start = np.ones(25)
+        np.testing.assert_array_equal(
+            fit(X, signs, costs, loss, "l1", start=start)[0] == 0.0, theta == 0.0
+        )
+
+
+@given(smooth.hostile_nodes(), st.sampled_from(MODELS), st.sampled_from((1e-6, 1.0, 1e6)))
+def test_hostile_rows_are_fitted(node, model, C):
+    signs = np.where(node.y > 0, 1.0, -1.0)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        theta, value, _ = fit(node.X, signs, C * node.sample_weight, *model, tol=1e-4, max_iter=100)
+        again = start_at(node.X, 1e150 * theta[:-1], 0.0)
+        tiny = start_at(node.X, 1e-200 * theta[:-1], 0.0)
+    assert np.isfinite(theta).all() and np.isfinite(value)
+    assert np.isfinite(again).all() and np.isfinite(tiny).all()
+
+
+def test_a_start_far_on_the_wrong_side_is_no_trap():
+    """There the curvature is next to nothing, and the model promises far too much."""
+    X, signs, costs = np.zeros((2, 1)), np.array([1.0, -1.0]), np.array([0.1, 0.8])
+    best = fit(X, signs, costs, "logistic", "l2")[1]
+    for b in (-40.0, -20.0, 4.4, 30.0):
+        start = np.array([2.0, b])
+        for penalty in PENALTIES:
+            assert fit(X, signs, costs, "logistic", penalty, start=start)[1] == pytest.approx(best)
 
 
 def wine(n_features):
@@ -61,7 +145,7 @@ def test_split_is_the_best_of_the_classifiers(groups):
             score = score_hyperplane(node, theta[:-1].copy(), -theta[-1])
             candidates.append((score, theta[:-1]))
     score, w = min(candidates, key=lambda candidate: candidate[0])
-    split = Linear(groups=groups, tol=1e-8)(node, stream())
+    split = Linear(groups=groups, tol=1e-8)(node, stream_of())
     assert split.score == pytest.approx(score)
     assert abs(split.weights @ w) / np.linalg.norm(w) == pytest.approx(1.0, abs=1e-4)
 
@@ -72,7 +156,7 @@ def test_memory_does_not_grow_with_the_pairs_of_classes(groups):
     node = smooth.make_node(np.ones((5000, 2)), y)
     tracemalloc.start()
     try:
-        _, pairs = Linear(groups=groups)._pairs(node, stream())
+        _, pairs = Linear(groups=groups)._pairs(node, stream_of())
         sides = [*islice(pairs, 3)]
         peak = tracemalloc.get_traced_memory()[1]
     finally:
@@ -96,12 +180,12 @@ def test_refit_goes_on_from_a_hyperplane(model):
 def test_targets_are_parted_at_their_mean():
     X, y = smooth.separable(0)
     node = smooth.make_node(X, np.where(y == 1, 5.0, -2.0), criterion=Criterion.SQUARED_ERROR)
-    assert Linear(C=1e3)(node, stream()).score == pytest.approx(0.0, abs=1e-9)
+    assert Linear(C=1e3)(node, stream_of()).score == pytest.approx(0.0, abs=1e-9)
 
 
 def test_nodes_that_no_classifier_parts():
     """Points of a cross: the mean of each class is that of the other."""
     X = np.array([[1.0, 0.0], [-1.0, 0.0], [0.0, 1.0], [0.0, -1.0]] * 3)
     node = smooth.make_node(X, np.array([0, 0, 1, 1] * 3))
-    assert Linear(fallback=False)(node, stream()) is None
-    assert Linear(fallback=True)(node, stream()).score == best_axis_split(node)[0]
+    assert Linear(fallback=False)(node, stream_of()) is None
+    assert Linear(fallback=True)(node, stream_of()).score == best_axis_split(node)[0]

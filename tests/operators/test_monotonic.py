@@ -31,7 +31,14 @@ from evotree.tree import ObliqueTree
 from tests.quick_models import BRIEF, evolved
 from tests.reference import monotonic as naive
 from tests.reference.pruning import random_sizes
-from tests.strategies import VARIATION, apply_operator, assert_sound, operators_for, seeds
+from tests.strategies import (
+    VARIATION,
+    apply_operator,
+    assert_sound,
+    operators_for,
+    seeds,
+    stream_of,
+)
 
 SIGNS = np.array([1, -1, 0, 1])
 CONSTRAINT = MonotonicConstraint(tuple(SIGNS.tolist()))
@@ -139,20 +146,16 @@ def test_leaves_that_only_touch_are_not_joined():
     assert violations(corner_tree(1.9), signs)[0].row is not None
 
 
-def test_a_step_of_0_joins_no_leaves():
+def test_a_step_of_0_and_a_split_that_parts_nothing_join_no_leaves():
     weights = np.zeros((7, 2))
     weights[0], weights[1, 0], weights[4, 0] = 1.0, -1.0, 1.0
     size = np.array([7, 3, 1, 1, 3, 1, 1], dtype=np.int32)
     values = np.array([[0.5], [0.5], [1.0], [0.0], [0.5], [0.0], [1.0]])
     # From x0 >= 0 a raised row cannot come to x0 <= 0, but the two closed leaves meet at 0.
     assert violations(ObliqueTree(weights, np.zeros(7), size, values), np.array([1, 0])) == []
-
-
-def test_a_split_that_parts_nothing_joins_no_leaves():
-    weights = np.array([[1.0], [0.0], [0.0], [0.0], [0.0]])
-    size = np.array([5, 1, 3, 1, 1], dtype=np.int32)
+    weights, size = np.eye(5, 1), np.array([5, 1, 3, 1, 1], dtype=np.int32)
     values = np.array([[0.0], [0.5], [0.0], [0.0], [1.0]])
-    for threshold, is_kept in ((0.0, False), (-1.0, True)):
+    for threshold, is_kept in ((0.0, False), (-1.0, True)):  # of a split that parts nothing
         tree = ObliqueTree(weights, np.array([0.0, 0.0, threshold, 0.0, 0.0]), size, values)
         assert is_monotonic(tree, np.array([1])) == is_kept
 
@@ -363,24 +366,12 @@ def test_predictions_agree_with_quality_and_with_each_other(population):
         assert quality <= make_individual(free, *individual.nodes()[:3]).quality + 1e-12
 
 
-def test_without_constrained_features_nothing_changes(population):
-    free, individuals, dataset = population
-    constraint = MonotonicConstraint((0, 0, 0, 0), free.n_classes)
-    unbound = dataset.evolved_for(replace(dataset.objective, constraint=constraint))
-    if isinstance(dataset.objective, LinearLeafObjective):
-        free = free.evolved_for(LinearLeafObjective())
-    for individual in individuals:
-        plain = make_individual(free, *individual.nodes()[:3])
-        same = repaired(individual, unbound, constraint)
-        assert same == plain and same.quality == pytest.approx(plain.quality, abs=1e-12)
-
-
 @pytest.mark.parametrize("name", VARIATION)
 def test_what_operators_make_can_be_mended_pruned_and_finished(population, name):
     _, (first, second, *_), dataset = population
     if name not in operators_for(dataset, VARIATION):
         pytest.skip("needs classes")
-    stream = make_streams(5, 0, 1)[0]
+    stream = stream_of(5)
     for child in apply_operator(name, first, second, dataset, stream):
         mended = repaired(child, dataset)
         assert_sound(mended, dataset)
@@ -431,19 +422,6 @@ def test_leaves_share_lines_and_intercepts_are_isotonic(seed):
                 errors += weight @ (left - models.intercepts[k]) ** 2
         whole = dataset.sample_weight @ dataset.y**2
         assert one.quality == pytest.approx(1.0 - errors / whole, abs=1e-7)
-
-
-def test_without_splits_that_have_an_order_lines_are_free_but_for_signs():
-    dataset = lines_in_order()
-    weights = np.zeros((3, 4))
-    weights[0, 2] = 1.0
-    free = dataset.evolved_for(LinearLeafObjective())
-    stumps = [make_individual(one, weights, np.zeros(3), SIZE) for one in (dataset, free)]
-    one, other = (stump.objective.models(stump) for stump in stumps)
-    kept = (other.coefficients * SIGNS >= 0.0).all(axis=1)
-    np.testing.assert_array_equal(one.table[kept], other.table[kept])
-    assert other.coefficients[1, 3] < 0.0 == one.coefficients[1, 3]
-    assert one.coefficients[2, 3] > 0.0
 
 
 def test_as_a_leaf_a_split_in_order_has_a_line_of_its_own():

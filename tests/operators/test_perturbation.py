@@ -1,7 +1,9 @@
-"""OC1, CART-LC and simulated annealing: their moves against naive twins."""
+"""Axis-parallel splits, OC1, CART-LC and simulated annealing: their moves against naive twins."""
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from evotree.fitness.criteria import CLASSIFICATION, REGRESSION, Criterion
 from evotree.fitness.line_search import choose_threshold
@@ -9,13 +11,73 @@ from evotree.fitness.node import Node, score_hyperplane
 from evotree.operators.splitters.annealing import Annealing
 from evotree.operators.splitters.axis import Axis
 from evotree.operators.splitters.cart_lc import search_cart_lc
-from evotree.operators.splitters.oc1 import OC1, ORDERS, search_oc1
-from evotree.rng import make_streams
-from tests.reference.perturbation import allowed_score, cart_lc_cycle, perturb_coefficient
+from evotree.operators.splitters.oc1 import OC1, ORDERS, columns_of, lowest_score, search_oc1
+from tests.reference.perturbation import (
+    allowed_score,
+    axis_search,
+    cart_lc_cycle,
+    gain_ratio_search,
+    perturb_coefficient,
+)
+from tests.strategies import seeds, stream_of
+
+STREAM = stream_of()
+
+by_itself = pytest.mark.parametrize("name", [n for n in (*CLASSIFICATION, *REGRESSION)
+                                             if n != "gain_ratio"])  # fmt: skip
 
 
-def stream_of(seed):
-    return make_streams(seed, 0, 1)[0]
+@st.composite
+def nodes(draw, name, max_rows=40):
+    """Draw the rows of a node, some on a grid, with a constant feature at times."""
+    rng = np.random.default_rng(draw(seeds))
+    n, d = draw(st.integers(2, max_rows)), draw(st.integers(1, 4))
+    X = np.round(rng.normal(size=(n, d)), draw(st.sampled_from((0, 1, 9))))
+    if draw(st.booleans()):
+        X[:, 0] = 3.0
+    n_classes = draw(st.integers(2, 4)) if name in CLASSIFICATION else 0
+    y = rng.normal(size=n)
+    if n_classes > 0:
+        y = (rng.integers(0, n_classes, n) * (X[:, -1] > 0)).astype(np.int32)
+    # Sums of such weights are exact: classes of equal weight tie, whatever the order of their rows.
+    weight = rng.choice([1.0, 2.0, 0.25], n) if draw(st.booleans()) else np.ones(n)
+    min_rows = draw(st.sampled_from((1, 1, 5)))
+    return Node.of(X, y, weight, n_classes, int(Criterion[name.upper()]), min_rows)
+
+
+@by_itself
+@settings(max_examples=40)
+@given(st.data())
+def test_the_best_of_all_midpoints(name, data):
+    node = data.draw(nodes(name))
+    best, feature, _ = axis_search(node, name)
+    split = Axis()(node, STREAM)
+    if feature < 0:
+        assert split is None
+        return
+    assert split.score == pytest.approx(best, abs=1e-9)
+    found = score_hyperplane(node, split.weights, split.threshold)
+    assert found == pytest.approx(best, abs=1e-9)
+    assert sorted(split.weights)[-1] == split.weights.sum() == 1.0
+
+
+@given(nodes("gain_ratio"))
+def test_the_rule_of_c45(node):
+    ratio, feature, _ = gain_ratio_search(node)
+    split = Axis()(node, STREAM)
+    if feature < 0:
+        assert split is None
+        return
+    assert split.score == pytest.approx(-ratio, abs=1e-9)
+    assert split.score == score_hyperplane(node, split.weights, split.threshold)
+
+
+def test_equal_splits_go_to_the_first_feature():
+    column = np.arange(6.0)
+    node = Node.of(np.column_stack([column] * 3), np.array([0, 0, 0, 1, 1, 1], dtype=np.int32),
+                np.ones(6), 2, Criterion.GINI, 1)  # fmt: skip
+    split = Axis()(node, STREAM)
+    assert split.weights.tolist() == [1.0, 0.0, 0.0] and split.threshold == 2.5
 
 
 def make_node(rng, name, n, d, n_classes=3, min_rows=1):
@@ -31,6 +93,12 @@ def make_node(rng, name, n, d, n_classes=3, min_rows=1):
 # OC1
 
 
+def search(node, *parameters):
+    """Search for an oblique split as `OC1` does; the last parameter becomes the hyperplane."""
+    searched, *columns = columns_of(node)
+    search_oc1(searched, *columns, lowest_score(searched), *parameters)
+
+
 def test_a_perturbation_takes_the_best_value_of_a_coefficient():
     """One move changes one coefficient, and none of its values is better."""
     rng = np.random.default_rng(0)
@@ -43,7 +111,7 @@ def test_a_perturbation_takes_the_best_value_of_a_coefficient():
             start[3] = -np.median(node.X @ start[:3])
             X = np.column_stack([node.X, np.ones(30)])
             goal, end = allowed_score(node, name, X @ start <= 0), np.zeros(4)
-            search_oc1(node, 1, moves, 1.0, start, goal, stream_of(seed), end)
+            search(node, 1, moves, 1.0, start, goal, stream_of(seed), end)
             if not end.any():
                 continue
             (m,) = np.flatnonzero(end != start)
@@ -64,7 +132,7 @@ def test_a_local_minimum_is_one():
             X = np.column_stack([node.X, np.ones(60)])
             goal = allowed_score(node, name, X @ start <= 0)
             moves = 0, ORDERS.index(order), 1
-            search_oc1(node, 1, moves, 1.0, start, goal, stream_of(0), end)
+            search(node, 1, moves, 1.0, start, goal, stream_of(), end)
             reached = allowed_score(node, name, X @ end <= 0)
             assert reached < goal
             for m in range(4):
@@ -74,21 +142,21 @@ def test_a_local_minimum_is_one():
 def test_jumps_help_and_no_restart_leaves_the_best_test_of_one_feature():
     node = make_node(np.random.default_rng(3), "twoing", 90, 4)
     means = [np.mean([OC1(1, k)(node, stream_of(s)).score for s in range(12)]) for k in (0, 40)]
-    axis = Axis()(node, stream_of(0)).score
-    assert means[1] < means[0] < axis == OC1(0)(node, stream_of(0)).score
+    axis = Axis()(node, stream_of()).score
+    assert means[1] < means[0] < axis == OC1(0)(node, stream_of()).score
 
 
 def test_when_oc1_is_axis_parallel():
     node = make_node(np.random.default_rng(4), "gini", 40, 5)
-    axis, oblique = Axis()(node, stream_of(0)), OC1(2)(node, stream_of(0))
+    axis, oblique = Axis()(node, stream_of()), OC1(2)(node, stream_of())
     assert oblique.score < axis.score
     undivided = 1.0 - ((np.bincount(node.y) / 40) ** 2).sum()
     ratio = (undivided - oblique.score) / (undivided - axis.score)
     few = OC1(2, min_rows_per_feature=8.1), OC1(2, bias=ratio + 0.01)
     for splitter in few:
-        assert splitter(node, stream_of(0)).weights.tolist() == axis.weights.tolist()
+        assert splitter(node, stream_of()).weights.tolist() == axis.weights.tolist()
     for splitter in (OC1(2, min_rows_per_feature=8.0), OC1(2, bias=ratio - 0.01)):
-        assert (splitter(node, stream_of(0)).weights != 0.0).sum() > 1
+        assert (splitter(node, stream_of()).weights != 0.0).sum() > 1
 
 
 # CART-LC
@@ -106,7 +174,7 @@ def test_a_cycle_of_cart_lc(name):
         threshold = np.median(node.X @ weights)
         standard = node._replace(X=(node.X - mean) / scale)
         b, c = cart_lc_cycle(standard, name, weights * scale, threshold - weights @ mean)
-        search_cart_lc(node, 1, 0.0, 0.0, weights, threshold, stream_of(0))
+        search_cart_lc(node, 1, 0.0, 0.0, weights, threshold, stream_of())
         assert weights * scale == pytest.approx(b, abs=1e-9)
         goes_left = standard.X @ b <= c
         found = choose_threshold(node, weights)[0]
@@ -122,9 +190,9 @@ def test_elimination_costs_less_than_its_share_of_the_gain(name):
         flat = score_hyperplane(node._replace(min_rows=0), np.zeros(6), 1.0)
         scores, used = [], []
         for share in (0.0, 0.1, 0.3):
-            weights, axis = np.zeros(6), Axis()(node, stream_of(0))
+            weights, axis = np.zeros(6), Axis()(node, stream_of())
             weights[:] = axis.weights
-            search_cart_lc(node, 50, 0.0, share, weights, axis.threshold, stream_of(0))
+            search_cart_lc(node, 50, 0.0, share, weights, axis.threshold, stream_of())
             scores.append(choose_threshold(node, weights)[0])
             used.append((weights != 0.0).sum())
             assert flat - scores[-1] > (1.0 - share) * (flat - scores[0]) - 1e-9

@@ -1,37 +1,129 @@
-"""Refinement: who is refined, when and how often, what it may cost, and what is recorded."""
+"""Refinement: what refiners do to a tree; who is refined, when and how often, and the records."""
 
-from concurrent.futures import ThreadPoolExecutor
 from types import SimpleNamespace
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from sklearn.datasets import load_iris
+from scipy import stats
+from sklearn.datasets import load_iris, load_wine
 
-from evotree import Dataset, Variation, evolve, make_toolbox, to_frame
+from evotree import Variation, evolve, make_toolbox, to_frame
+from evotree.dataset import Dataset
 from evotree.fitness.penalties import (
     FitnessQualityComplexity,
     PenalizedAccuracy,
     QualityAndComplexity,
 )
-from evotree.individual import Outcome
+from evotree.operators.initialization.dipolar import init_dipolar
+from evotree.operators.pruning.penalized import prune
 from evotree.operators.refinement.policy import (
     NOTHING_SPENT,
+    LinearResplit,
     Refinement,
+    Resplit,
     Spent,
+    TaoSweep,
     as_refinement,
     choose_for_refinement,
+    draw_linear,
+    make_refiner,
     make_refiners,
     refine,
 )
-from evotree.operators.refinement.refiners import Resplit, centre_margins
 from evotree.operators.splitters.axis import Axis
+from evotree.operators.splitters.linear import Linear
+from evotree.operators.splitters.linear_fit import LOSSES
 from evotree.operators.splitters.oc1 import OC1
+from evotree.operators.structure.reduced import leaf_table, reduced_problem
 from evotree.rng import make_streams
-from tests.strategies import any_populations, assert_sound, seeds
+from tests.strategies import any_populations, apply_operator, assert_sound, seeds, stream_of
 
-NAMES = ("tao", "linear", "centre", "prune", "axis", "dipole")
+
+@pytest.fixture(scope="module")
+def wine_trees():
+    """Return a data set and some larger trees on it."""
+    dataset = Dataset.from_arrays(*load_wine(return_X_y=True))
+    return dataset, [init_dipolar(dataset, 0.0, stream) for stream in make_streams(3, 0, 6)]
+
+
+@pytest.mark.parametrize("name", ["linear", "axis", "oc1"])
+def test_a_resplit_changes_one_test(name, wine_trees):
+    dataset, trees = wine_trees
+    n_changed = 0
+    for seed, tree in enumerate(trees):
+        (after,) = apply_operator(name, tree, tree, dataset, make_streams(seed, 1, 1)[0])
+        tests = {(w.tobytes(), t) for w, t in zip(tree.weights, tree.thresholds, strict=True)}
+        new = [
+            w
+            for w, t in zip(after.weights, after.thresholds, strict=True)
+            if (w.tobytes(), t) not in tests
+        ]
+        assert len(new) <= 1
+        n_changed += len(new)
+        if name == "axis":
+            assert all((w != 0.0).sum() == 1 for w in new)
+    assert n_changed >= 3
+
+
+def test_a_resplit_meets_every_node_that_matters(wine_trees):
+    dataset, (tree, *_) = wine_trees
+    seen = set()
+
+    def splitter(node, stream):
+        seen.add(node.X.tobytes())
+
+    for seed in range(30 * len(tree)):
+        clone = tree.clone()
+        clone.stream = stream_of(seed)
+        Resplit(splitter)(clone, dataset)
+    predictions = leaf_table(tree, dataset.n_classes)
+    problems = [
+        reduced_problem(tree, dataset, k, tree.weights, tree.thresholds, predictions, stream_of())
+        for k in np.flatnonzero(tree.subtree_size > 1)
+    ]
+    # Where all rows belong to one side no splitter is needed.
+    open_ones = [node.X.tobytes() for node in problems if node is not None and np.ptp(node.y) > 0]
+    assert len(open_ones) > 3 and seen == set(open_ones)
+
+
+def test_drawn_costs_are_log_uniform_and_losses_alike():
+    stream = stream_of(5)
+    drawn = [draw_linear((0.01, 100.0), "l1", stream) for _ in range(2000)]
+    assert all(isinstance(one, Linear) and one.penalty == "l1" for one in drawn)
+    assert draw_linear((0.3, 0.3), "l2", stream).C == 0.3
+    losses, times = np.unique([one.loss for one in drawn], return_counts=True)
+    assert set(losses) == set(LOSSES) and stats.chisquare(times).pvalue > 0.001
+    costs = [one.C for one in drawn]
+    assert stats.kstest(np.log10(costs), stats.uniform(-2.0, 4.0).cdf).pvalue > 0.001
+
+
+def test_names_of_refiners_and_their_shares():
+    C = (2.0, 2.0)
+    assert make_refiner("tao", C, "l1") == TaoSweep(C, "l1")
+    assert make_refiner("oc1", C) == Resplit(OC1())
+    own = Resplit(Axis()), Resplit(OC1(random_start=True)), stay
+    refiners = make_refiners(Refinement(dict.fromkeys((*own, "linear"), 3.0), C=2.0))
+    assert list(refiners) == ["Resplit", "Resplit2", "stay", "linear"]
+    assert list(refiners.values()) == [(0.25, one) for one in (*own, LinearResplit(C))]
+    whole = Refinement(("tao", "oc1"), probability=0.5)
+    assert as_refinement(whole) is whole and whole.shares() == {"tao": 0.5, "oc1": 0.5}
+    assert as_refinement(None) is None and as_refinement("oc1") == Refinement("oc1")
+    for name, message in (
+        ("polish", r"'polish': allowed are \[.*'axis'.*'tao'"),
+        (3, "3: allowed"),
+    ):
+        with pytest.raises(ValueError, match=f"refinement names {message}"):
+            make_refiner(name, C)
+
+
+NAMES = ("tao", "sparse", "linear", "axis", "dipole")
+
+
+def stay(individual, dataset):
+    """Refine nothing."""
+    return (individual,)
 
 
 @pytest.fixture(scope="module")
@@ -48,17 +140,15 @@ def offspring(iris):
         individual.stream = stream
     leaf = population[3].clone()
     leaf.stream = population[3].stream
-    make_refiners(Refinement("prune"), 1.0)["prune"][1](leaf, iris)
+    prune(leaf, iris, 1.0)
     leaf.fitness.values = (1.0,)
     assert len(leaf) == 1
     population[3] = leaf
     return population
 
 
-def run(dataset, refinement, n=20, max_generations=30, threads=None, **options):
+def run(dataset, refinement, n=20, max_generations=30, **options):
     toolbox = make_toolbox(dataset, refinement=refinement, random_state=1, **options)
-    if threads is not None:
-        toolbox.register("map", threads.map)
     return evolve(toolbox.population(n=n), toolbox, max_generations=max_generations)
 
 
@@ -75,7 +165,7 @@ def test_fitness_never_falls(drawn, name, seed, two_objectives):
         individual.fitness.values = evaluate(individual)
         individual.stream = make_streams(seed, 1, 1)[0]
         parent = individual.clone()
-        refiners = make_refiners(Refinement(name), 0.01)
+        refiners = make_refiners(Refinement(name))
         toolbox = SimpleNamespace(evaluate=evaluate)
         (result,) = refine(individual, toolbox, dataset, refiners, 0.01)
         assert result is individual
@@ -90,23 +180,22 @@ def test_fitness_never_falls(drawn, name, seed, two_objectives):
 def test_refined_trees_are_pruned(iris, offspring):
     evaluate = PenalizedAccuracy(0.02)
     toolbox = SimpleNamespace(evaluate=evaluate)
-    refiners = make_refiners(Refinement("tao"), 0.02)
+    refiners = make_refiners(Refinement("tao"))
     improved = 0
     for individual in offspring:
         individual.fitness.values = evaluate(individual)
         refined = individual.clone()
-        refined.stream = make_streams(4, 0, 1)[0]
+        refined.stream = stream_of(4)
         refine(refined, toolbox, iris, refiners, 0.02)
         improved += refined.fitness > individual.fitness
-        pruned = refined.clone()
-        make_refiners(Refinement("prune"), 0.02)["prune"][1](pruned, iris)
+        (pruned,) = prune(refined.clone(), iris, 0.02)
         assert refined == individual or pruned == refined
     assert improved > 10
 
 
 def test_what_makes_it_worse_is_not_taken(iris, offspring):
     def spoil(individual, dataset):
-        individual.move_thresholds(individual.thresholds + 1.0)
+        prune(individual, dataset, 9.0)
         individual._quality = 0.0
 
     toolbox = SimpleNamespace(evaluate=lambda one: (one.quality - 9.0,))
@@ -132,7 +221,7 @@ def test_operators_are_drawn_by_their_shares(iris, offspring):
         return refiner
 
     shares = dict(zip(map(counting, "abcd"), (7, 2, 1, 0), strict=True))
-    refiners = make_refiners(Refinement(shares), 0.01)
+    refiners = make_refiners(Refinement(shares))
     assert [share for share, _ in refiners.values()] == [0.7, 0.2, 0.1, 0.0]
     n = 3000
     individual = offspring[0]
@@ -151,30 +240,6 @@ def test_operators_are_drawn_by_their_shares(iris, offspring):
 def test_bad_shares_are_named(iris, operators):
     with pytest.raises(ValueError, match="refinement has the shares .* allowed are numbers"):
         make_toolbox(iris, refinement=operators)
-
-
-def test_callables_of_one_kind_have_names_of_their_own():
-    operators = (Resplit(OC1()), Resplit(Axis()), centre_margins)
-    refiners = make_refiners(Refinement(operators), 0.01)
-    assert list(refiners) == ["Resplit", "Resplit2", "centre_margins"]
-    assert [refiner for _, refiner in refiners.values()] == list(operators)
-    assert sum(share for share, _ in refiners.values()) == pytest.approx(1.0)
-
-
-def test_costs_and_penalties_reach_the_classifiers():
-    refiners = make_refiners(Refinement(("tao", "linear"), C=2.0, penalty="l1"), 0.01)
-    assert all(refiner.C == (2.0, 2.0) for _, refiner in refiners.values())
-    assert all(refiner.penalty == "l1" for _, refiner in refiners.values())
-
-
-def test_a_parameter_describes_operators_or_all():
-    whole = Refinement(("tao", "oc1"), probability=0.5)
-    assert as_refinement(whole) is whole
-    assert as_refinement(None) is None
-    assert as_refinement("oc1") == Refinement("oc1")
-    assert as_refinement({"oc1": 2.0}).shares() == {"oc1": 1.0}
-    assert Refinement(("tao", "oc1")).shares() == {"tao": 0.5, "oc1": 0.5}
-    assert Refinement({"tao": 3.0, "oc1": 1}).shares() == {"tao": 0.75, "oc1": 0.25}
 
 
 @pytest.mark.parametrize(
@@ -267,14 +332,6 @@ def test_budgets_limit_the_choice(offspring, target):
     assert every == [3, 6, 9]
 
 
-def test_what_is_spent_adds_up(offspring):
-    offspring[0].outcome = Outcome("tao", 0.1, 0.5)
-    offspring[1].outcome = Outcome("oc1", 0.0, 0.25)
-    offspring[2].outcome = None  # a refinement of the user's need not say
-    assert Spent(4, 1.0).plus(offspring[:3]) == Spent(7, 1.75)
-    assert NOTHING_SPENT.plus([]) == NOTHING_SPENT == Spent(0, 0.0)
-
-
 def test_a_run_keeps_its_budget_of_evaluations(iris):
     limited = run(iris, Refinement("tao", probability=0.3, max_evaluations=20))
     tried = to_frame(limited.logbook)["refinement_tao_tried"]
@@ -300,7 +357,7 @@ def test_the_chapter_adds_up(iris, algorithm):
 
     def counted(individual, dataset):
         calls.append(len(individual))
-        return centre_margins(individual, dataset)
+        return stay(individual, dataset)
 
     refinement = Refinement({counted: 1.0, "tao": 2.0}, probability=0.4, every=2)
     result = run(iris, refinement, variation=Variation(algorithm=algorithm))
@@ -318,17 +375,6 @@ def test_the_chapter_adds_up(iris, algorithm):
         assert ((gain > 0.0) == (improved > 0)).all()
     assert table["refinement_tao_improved"].sum() > 5
     assert "refinement" not in run(iris, None, max_generations=2).logbook.chapters
-
-
-@pytest.mark.parametrize("algorithm", ["penalized", "nsga2"])
-def test_the_same_run_for_any_number_of_threads(iris, algorithm):
-    refinement = Refinement(("tao", "oc1", "centre"), probability=0.3)
-    options = {"variation": Variation(algorithm=algorithm), "max_generations": 8}
-    serial = run(iris, refinement, **options)
-    with ThreadPoolExecutor(3) as executor:
-        threaded = run(iris, refinement, threads=executor, **options)
-    assert all(a == b for a, b in zip(serial.population, threaded.population, strict=True))
-    assert serial.spent.evaluations == threaded.spent.evaluations > 10
 
 
 def test_users_own_refinement_needs_no_record(iris):

@@ -209,19 +209,20 @@ def test_a_split_gets_more_digits_until_it_parts_the_rows() -> None:
     assert round_tree(stump([1.0, 0.0], 2010.6), X[1:], 1).thresholds[0] in (2010.0, 2010.6)
 
 
-@pytest.mark.parametrize("precision", [0, 18, 2.0, "all"])
-def test_bad_precisions_are_named(precision: Any) -> None:
-    with pytest.raises(ValueError, match="precision"):
-        round_tree(stump([1.0, 2.0]), np.eye(2), precision)
-    with pytest.raises(ValueError, match="precision"):
-        EvoTreeClassifier(precision=precision).fit(np.eye(2), [0, 1])
-
-
-def test_rows_that_do_not_fit_are_named() -> None:
-    with pytest.raises(ValueError, match="the tree has 2 features"):
-        round_tree(stump([1.0, 2.0]), np.eye(3))
-    with pytest.raises(ValueError, match="NaN"):
-        round_tree(stump([1.0, 2.0]), [[np.nan, 1.0]])
+@pytest.mark.parametrize(
+    ("X", "precision", "message"),
+    [
+        *((np.eye(2), bad, "precision") for bad in (0, 18, 2.0, "all")),
+        (np.eye(3), "auto", "the tree has 2 features"),
+        ([[np.nan, 1.0]], "auto", "NaN"),
+    ],
+)
+def test_what_cannot_be_rounded_is_named(X: Any, precision: Any, message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        round_tree(stump([1.0, 2.0]), X, precision)
+    if message == "precision":
+        with pytest.raises(ValueError, match=message):
+            EvoTreeClassifier(precision=precision).fit(X, [0, 1])
 
 
 # ---- estimators ----------------------------------------------------------------------------------
@@ -270,10 +271,6 @@ def test_a_run_goes_on_with_another_precision(tmp_path: Path) -> None:
     )
     rest.fit(X, y)
     assert rest.tree_ == whole.tree_ and rest.n_generations_ == 4
-    warm = evolved(EvoTreeClassifier, **QUICK, warm_start=True, precision=1)
-    warm.set_params(max_generations=2).fit(X, y)
-    warm.set_params(max_generations=4, precision="auto").fit(X, y)
-    assert warm.tree_ == whole.tree_ and warm.n_generations_ == 4
 
 
 @given(rows(), seeds)

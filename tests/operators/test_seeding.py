@@ -1,4 +1,4 @@
-"""Seeds of a population: shares, greedy seeds, trees handed in, and who descends from them."""
+"""First trees: shares, greedy and optimized seeds, trees handed in, and who descends from them."""
 
 import itertools
 import time
@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from sklearn.datasets import load_iris, load_wine
+from sklearn.datasets import load_digits, load_iris, load_wine
 from sklearn.ensemble import RandomForestClassifier
 from sklearn.tree import DecisionTreeClassifier, ExtraTreeClassifier
 
@@ -15,23 +15,25 @@ from evotree import EvoTreeClassifier, ObliqueTreeClassifier, evolve, make_toolb
 from evotree.dataset import Dataset
 from evotree.fitness.penalties import PenalizedAccuracy
 from evotree.operators.initialization.dipolar import init_dipolar
+from evotree.operators.initialization.growth import grow
 from evotree.operators.initialization.resampling import bootstrap
 from evotree.operators.initialization.seeding import (
     init_from_tree,
-    init_greedy,
     init_seed,
     raw_tree,
     seeding_shares,
     slot_origins,
 )
-from evotree.operators.initialization.tao_seeds import init_tao
+from evotree.operators.initialization.width_paths import init_tao, prune_weakest_links
+from evotree.operators.pruning.held_out import critical_alphas
+from evotree.operators.pruning.penalized import kept_nodes, node_risk, prune, weakest_links
 from evotree.operators.splitters.linear import Linear
-from evotree.operators.splitters.registry import SPLITTERS
+from evotree.operators.splitters.registry import SPLITTERS, as_splitter
 from evotree.operators.variation.crossover import cx_trees
 from evotree.rng import make_streams
 from evotree.tree import ObliqueTree
 from tests.quick_models import brief, evolved
-from tests.strategies import assert_sound, datasets, seeds
+from tests.strategies import assert_sound, datasets, seeds, stream_of, with_random_zeros
 
 
 @pytest.fixture(scope="module")
@@ -42,25 +44,16 @@ def wine():
 shares = st.dictionaries(st.sampled_from(sorted(SPLITTERS)), st.floats(0.0, 0.3), max_size=3)
 
 
-@given(shares, st.integers(0, 200))
+@given(shares | st.sampled_from((None, "axis", ("axis", "tao"), "widths")), st.integers(0, 200))
 def test_slots_follow_the_shares(asked, n):
     full = seeding_shares(asked)
     assert sum(full.values()) == pytest.approx(1.0)
+    if asked and not isinstance(asked, dict):  # a fifth each, but most for paths
+        assert full.get("axis", 0.2) == 0.2 and full.get("widths", 0.8) == 0.8
     origins = slot_origins(n, full)
     assert len(origins) == n
     for name, share in full.items():
         assert abs(origins.count(name) - n * share) < 1.0 + 1e-6
-
-
-def test_plain_form_gives_a_fifth_each():
-    assert seeding_shares(("axis", "tao")) == pytest.approx(
-        {"axis": 0.2, "tao": 0.2, "dipole": 0.6}
-    )
-    assert seeding_shares("axis") == pytest.approx({"axis": 0.2, "dipole": 0.8})
-    assert seeding_shares(None) == {"dipole": 1.0}
-    assert seeding_shares({"dipole": 0.8, "axis": 0.2}) == pytest.approx(
-        {"dipole": 0.8, "axis": 0.2}
-    )
 
 
 @pytest.mark.parametrize(
@@ -71,13 +64,16 @@ def test_plain_form_gives_a_fifth_each():
         ({"axis": -0.1}, r"init\['axis'\]=-0.1"),
         ({"axis": 0.7, "linear": 0.6}, "add up to 1.3"),
         ({3: 0.5}, "init names 3"),
+        ([3], "init holds 3"),
+        ([DecisionTreeClassifier()], "init holds DecisionTreeClassifier"),
+        ([RandomForestClassifier()], "init holds RandomForest"),
+        ([ObliqueTreeClassifier("axis").fit(np.eye(3), [0, 1, 1])], "over 3 features"),
+        ([DecisionTreeClassifier().fit(np.eye(13), np.arange(13))] * 3, "3 trees: at most 2"),
     ],
 )
-def test_bad_shares_are_named(wine, seeding, message):
+def test_bad_shares_and_trees_are_named(wine, seeding, message):
     with pytest.raises(ValueError, match=message):
-        make_toolbox(wine, init=seeding)
-    with pytest.raises(ValueError, match=message):
-        evolved(EvoTreeClassifier, init=seeding).fit(wine.raw, wine.y)
+        evolved(EvoTreeClassifier, init=seeding, population_size=2).fit(wine.raw, wine.y)
 
 
 @given(datasets(), seeds, st.integers(1, 80))
@@ -89,15 +85,11 @@ def test_bootstrap_draws_rows_by_weight(dataset, seed, max_rows):
     assert {(*x, y) for x, y in zip(sample.X.tolist(), sample.y.tolist(), strict=True)} <= known
 
 
-@pytest.mark.parametrize("splitter", sorted(SPLITTERS))
-def test_seeds_are_trees_of_chosen_size_that_differ(wine, splitter):
-    seeded = [init_greedy(wine, 0.005, splitter, stream) for stream in make_streams(3, 0, 6)]
-    for individual in seeded:
-        assert_sound(individual, wine)
-        assert individual.quality > 0.4
-    assert len({individual.weights.tobytes() for individual in seeded}) >= 5
-    again = init_greedy(wine, 0.005, splitter, make_streams(3, 0, 1)[0])
-    assert again == seeded[0]
+@pytest.mark.parametrize("name", ["axis", "linear", "dipole", "tao"])
+def test_seeds_differ(wine, name):
+    seeded = [init_seed(wine, 0.005, name, stream) for stream in make_streams(3, 0, 6)]
+    assert all(one.quality > 0.4 for one in seeded)
+    assert len({one.weights.tobytes() for one in seeded}) >= 5
 
 
 def as_oblique_tree(model):
@@ -215,7 +207,7 @@ def test_seeds_end_with_their_time(monkeypatch, make):
     monkeypatch.setattr(time, "perf_counter", lambda: float(next(ticks)))
     sizes = {}
     for seconds in (2.5, 4.5, None):
-        stream = make_streams(11, 0, 1)[0]
+        stream = stream_of(11)
         seed = init_seed(noise, 0.0, make, stream, min_rows=2, seconds=seconds)
         sizes[seconds] = seed.n_leaves
     assert sizes[2.5] <= 3 and sizes[4.5] <= 5 < sizes[None]
@@ -232,21 +224,6 @@ def test_many_classes_are_parted_in_few_ways(monkeypatch):
         grown = init_tao(dataset, 0.0, stream, max_depth=2, seconds=1e9)
         assert len(n_fits) < 200
     assert grown.n_leaves > 1
-
-
-@pytest.mark.parametrize(
-    ("trees", "message"),
-    [
-        ([3], "init holds 3"),
-        ([DecisionTreeClassifier()], "init holds DecisionTreeClassifier"),
-        ([RandomForestClassifier()], "init holds RandomForest"),
-        ([ObliqueTreeClassifier("axis").fit(np.eye(3), [0, 1, 1])], "over 3 features"),
-        ([DecisionTreeClassifier().fit(np.eye(13), np.arange(13))] * 3, "3 trees: at most 2"),
-    ],
-)
-def test_bad_trees_are_named(wine, trees, message):
-    with pytest.raises(ValueError, match=message):
-        evolved(EvoTreeClassifier, init=trees, population_size=2).fit(wine.raw, wine.y)
 
 
 def test_history_says_who_descends_from_whom(wine):
@@ -275,3 +252,46 @@ def test_crossover_hands_down_the_roots_origin(seed):
         keeps_root = child.thresholds[0] == own.thresholds[0] and len(child) > 1
         if keeps_root and own.thresholds[0] not in other.thresholds:
             assert child.origin == ("a" if child is a else "b")
+
+
+any_datasets = st.sampled_from(("classification", "regression")).flatmap(
+    lambda task: datasets(task=task)
+)
+
+
+@given(any_datasets, seeds, st.sampled_from((0.0, 0.001, 0.03, 0.2)), st.sampled_from((0.0, 0.01)))
+def test_small_cuts_end_where_one_would(dataset, seed, charge, term_charge):
+    """A tree of equal fitness at once and in steps, none larger than it has to be."""
+    criterion = "entropy" if dataset.n_classes else "squared_error"
+    splitter = as_splitter("linear" if term_charge else "axis")
+    tree = grow(dataset, splitter, criterion, max_depth=8, stream=stream_of(seed))
+    tree = with_random_zeros(tree, dataset, seed) if term_charge else tree
+    evaluate = PenalizedAccuracy(charge, term_charge)
+    best = evaluate(prune(tree.clone(), dataset, charge, term_charge)[0])[0]
+    while True:
+        before, size = tree.clone(), tree.subtree_size
+        if not prune_weakest_links(tree, dataset, charge, term_charge):
+            assert tree == before
+            break
+        assert_sound(tree, dataset)
+        assert len(tree) < len(before)
+        assert evaluate(tree)[0] >= evaluate(before)[0] - 1e-6
+        if len(tree) < 0.75 * len(before) and not term_charge:  # there is nothing in between
+            collapse_at = weakest_links(node_risk(before.counts, dataset.n_classes), size)
+            alphas = critical_alphas(collapse_at, size)
+            sizes = [kept_nodes(size, collapse_at <= alpha)[0].size for alpha in alphas]
+            assert not any(len(tree) < n < len(before) for n in sizes)
+    assert evaluate(tree)[0] == pytest.approx(best, abs=1e-6)
+
+
+def test_costs_and_penalties_reach_the_classifiers():
+    X, y = load_digits(return_X_y=True)
+    dataset = Dataset.from_arrays(X[:600], y[:600])
+
+    def used(C, penalty):
+        one = init_tao(dataset, 0.001, stream_of(1), C, penalty)
+        return np.mean(one.weights[~one.is_leaf] != 0.0)
+
+    assert used((1.0, 1.0), "l2") > 0.8  # some pixels are blank
+    assert used((1.0, 1.0), "l1") < 0.6
+    assert used((0.1, 0.1), "l1") < used((1.0, 1.0), "l1")

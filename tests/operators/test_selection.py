@@ -1,7 +1,10 @@
-"""Linear scaling, universal sampling, proportional selection."""
+"""Selection: scaling and sampling, NSGA-II against DEAP's own, and what keeps trees different."""
+
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from deap import tools
 from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.datasets import load_iris
@@ -10,18 +13,26 @@ from evotree.dataset import Dataset
 from evotree.engine.config import Variation
 from evotree.engine.evolution import evolve
 from evotree.engine.toolbox import make_toolbox
-from evotree.fitness.penalties import PenalizedAccuracy
+from evotree.fitness.penalties import (
+    FitnessQualityComplexity,
+    PenalizedAccuracy,
+    QualityAndComplexity,
+)
 from evotree.fitness.scaling import linear_scaling
 from evotree.operators.variation.selection import (
     distinct,
     replace_best,
     replace_duplicates,
+    replace_nsga2,
+    sel_crowded,
+    sel_nsga2,
     sel_proportional,
+    standing_of,
     universal_sampling,
 )
 from evotree.rng import make_streams
 from tests.reference import naive
-from tests.strategies import any_populations, apply_operator, seeds, tasks
+from tests.strategies import any_populations, apply_operator, seeds, stream_of, tasks
 
 fitness_values = st.lists(st.floats(-5, 1).map(lambda v: round(v, 6)), min_size=2, max_size=30)
 
@@ -42,7 +53,7 @@ def test_scaling_agrees_with_its_naive_twin(fitness, pressure):
 )
 def test_universal_sampling_draws_expected_numbers_rounded(share, k, seed):
     share = np.array(share)
-    drawn = universal_sampling(share, k, make_streams(seed, 0, 1)[0])
+    drawn = universal_sampling(share, k, stream_of(seed))
     times = np.bincount(drawn, minlength=len(share))
     expected = k * share / share.sum()
     assert (times >= np.floor(expected - 1e-9)).all()
@@ -102,9 +113,7 @@ def test_a_generation_of_different_trees():
     dataset = Dataset.from_arrays(*load_iris(return_X_y=True))
     for keep_duplicates in (False, True):
         variation = Variation(
-            keep_duplicates=keep_duplicates,
-            survival="generational",
-            term_mutation_probability=0.0,
+            keep_duplicates=keep_duplicates, survival="generational", term_mutation_probability=0.0
         )
         toolbox = make_toolbox(dataset, variation=variation, random_state=0)
         run = evolve(toolbox.population(n=20), toolbox, max_generations=12)
@@ -131,3 +140,94 @@ def test_trees_of_less_complexity_live_on_beside_the_fittest(drawn, size_penalty
             dear = PenalizedAccuracy(factor * size_penalty, factor * term_penalty)
             best = max(dear(one) for one in individuals[: 2 * half])
             assert max(dear(one) for one in survivors)[0] == pytest.approx(best[0])
+
+
+class ThreeFold(FitnessQualityComplexity):
+    weights = (1.0, 1.0, 1.0)
+
+
+def points(objectives):
+    """Return what selection sees of individuals: two objectives each."""
+    return [SimpleNamespace(fitness=FitnessQualityComplexity(pair)) for pair in objectives]
+
+
+pairs = st.tuples(st.integers(0, 12).map(lambda q: q / 8), st.integers(1, 12))
+few_pairs = st.lists(pairs, min_size=1, max_size=40)
+
+
+@given(st.lists(pairs, min_size=1, max_size=40, unique=True))
+def test_fronts_and_room_are_those_of_deap(objectives):
+    individuals = points(objectives)
+    standing = standing_of(individuals)
+    fronts = tools.sortNondominated(individuals, len(individuals))
+    for number, front in enumerate(fronts):
+        tools.emo.assignCrowdingDist(front)
+        members = {id(individual) for individual in front}
+        found = [i for i, individual in enumerate(individuals) if id(individual) in members]
+        assert (standing.front[found] == number).all()
+        for i in found:
+            distance = individuals[i].fitness.crowding_dist
+            assert standing.crowding[i] == pytest.approx(distance)
+    assert standing.front.max() == len(fronts) - 1
+    kept = sel_nsga2(individuals, len(fronts[0]))
+    assert {id(one) for one in kept} == {id(one) for one in fronts[0]}
+    individuals[0].stream = stream_of(len(fronts))
+    drawn = [individuals.index(one) for one in sel_crowded(individuals, 200)]
+    if len(individuals) > 20:
+        assert standing.front[drawn].mean() <= standing.front.mean() + 0.35 * standing.front.std()
+
+
+@given(few_pairs)
+def test_copies_stand_one_front_lower_each(objectives):
+    standing = standing_of(points(objectives))
+    unique = list(dict.fromkeys(objectives))
+    alone = standing_of(points(unique))
+    seen = dict.fromkeys(unique, 0)
+    for i, pair in enumerate(objectives):
+        assert standing.front[i] == alone.front[unique.index(pair)] + seen[pair]
+        assert standing.crowding[i] == alone.crowding[unique.index(pair)]
+        seen[pair] += 1
+
+
+@given(st.lists(st.tuples(*[st.integers(0, 5)] * 3), min_size=1, max_size=30))
+def test_three_objectives_are_sorted_by_dominance(objectives):
+    standing = standing_of([SimpleNamespace(fitness=ThreeFold(values)) for values in objectives])
+    for i, values in enumerate(objectives):
+        better = [
+            standing.front[j]
+            for j, others in enumerate(objectives)
+            if others != values and all(a >= b for a, b in zip(others, values, strict=True))
+        ]
+        if better:
+            assert standing.front[i] > min(better)
+        elif objectives.index(values) == i:
+            assert standing.front[i] == 0
+
+
+def test_one_objective_is_not_enough():
+    dataset = Dataset.from_arrays(*load_iris(return_X_y=True))
+    toolbox = make_toolbox(dataset, random_state=0)
+    population = toolbox.population(n=4)
+    for individual in population:
+        individual.fitness.values = toolbox.evaluate(individual)
+    with pytest.raises(ValueError, match="QualityAndComplexity"):
+        sel_nsga2(population, 2)
+
+
+@given(tasks(max_size=5), seeds)
+def test_replacement_keeps_the_best_and_no_twins(drawn, seed):
+    dataset, parents, names = drawn
+    offspring = [parents[0].clone(), parents[1].clone()]
+    for name, stream in zip(names, make_streams(seed, 0, len(names)), strict=True):
+        offspring += [a.clone() for a in apply_operator(name, *parents[:2], dataset, stream)]
+    for individual in (*parents, *offspring):
+        individual.fitness = FitnessQualityComplexity(QualityAndComplexity()(individual))
+    survivors = replace_nsga2(parents, offspring)
+    assert len(survivors) == len(parents)
+    everyone = [*parents, *offspring]
+    n_different = sum(distinct(everyone))
+    assert sum(distinct(survivors)) == min(len(parents), n_different)
+    assert max(a.fitness for a in survivors) == max(a.fitness for a in everyone)
+    assert len({id(a) for a in survivors}) == len(survivors)
+    for dropped in everyone:
+        assert not all(dropped.fitness.dominates(kept.fitness) for kept in survivors)

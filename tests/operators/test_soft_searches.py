@@ -8,16 +8,11 @@ from scipy.optimize import approx_fprime, minimize
 
 from evotree.fitness.node import score_undivided
 from evotree.operators.splitters import wodt
+from evotree.operators.splitters.base import make_problem
 from evotree.operators.splitters.co2 import bound_gradient, lower_bound
-from evotree.operators.splitters.standardize import make_problem
-from evotree.operators.splitters.wodt import WODT
-from evotree.rng import below, make_streams
+from evotree.rng import below
 from tests.reference import smooth
-from tests.strategies import seeds
-
-
-def stream(seed=0):
-    return make_streams(seed, 0, 1)[0]
+from tests.strategies import seeds, stream_of
 
 
 @st.composite
@@ -67,7 +62,7 @@ def test_descent_agrees_with_its_naive_twin(case, seed, batch_size, nu):
     n = len(problem.rows)
     size = min(batch_size, n)
     n_batches = -(-n // size)
-    random, order, batches = stream(seed), np.arange(n), []
+    random, order, batches = stream_of(seed), np.arange(n), []
     for step in range(max(2 * n_batches, 100)):
         k = step % n_batches
         if k == 0:
@@ -78,7 +73,7 @@ def test_descent_agrees_with_its_naive_twin(case, seed, batch_size, nu):
     arrays = (problem.rows, problem.codes, problem.shares)
     # A row of two equal bounds would follow rounding: few steps stay comparable.
     expected, expected_leaves = smooth.descend_bound(theta, leaves, *arrays, batches, nu, 0.01, 0.9)
-    lower_bound(problem, theta, leaves, nu, 0.01, 0.9, batch_size, 2, stream(seed))
+    lower_bound(problem, theta, leaves, nu, 0.01, 0.9, batch_size, 2, stream_of(seed))
     np.testing.assert_allclose(theta, expected, atol=1e-6)
     np.testing.assert_allclose(leaves, expected_leaves, atol=1e-6)
     assert theta @ theta <= nu * (1.0 + 1e-12)
@@ -125,16 +120,3 @@ def test_search_ends_at_a_local_minimum(seed):
     assert np.abs(grad).max() < 1e-2
     further = minimize(entropy_and_gradient, theta, (problem,), "L-BFGS-B", jac=True)
     assert further.fun >= value - 1e-4
-
-
-def test_few_rows_of_many_features_are_parted():
-    wide = np.random.default_rng(0).standard_normal((10, 50))
-    assert WODT()(smooth.make_node(wide, np.arange(10) % 2), stream()).score == 0.0
-
-
-@given(stumps(), st.integers(0, 20))
-def test_search_never_ends_above_its_start(case, max_iter):
-    problem, theta, _ = case
-    before, _ = entropy_and_gradient(theta, problem)
-    end = wodt.minimize_entropy(problem, theta, max_iter, 1e-6)
-    assert entropy_and_gradient(end, problem)[0] <= before + 1e-12

@@ -1,4 +1,4 @@
-"""What holds for every splitter: sound splits, repeatable, of any rows, weights and units."""
+"""What holds for every splitter, and of linear machines."""
 
 import numpy as np
 import pytest
@@ -11,25 +11,30 @@ from evotree import ObliqueTreeClassifier
 from evotree._jit import read_only
 from evotree.dataset import Dataset
 from evotree.fitness.criteria import CLASSIFICATION, REGRESSION, Criterion
+from evotree.fitness.node import Node
 from evotree.operators.initialization.dipolar import RandomHalves
 from evotree.operators.initialization.growth import grow
 from evotree.operators.splitters.annealing import Annealing
-from evotree.operators.splitters.axis import Axis
-from evotree.operators.splitters.bounded import Bounded
-from evotree.operators.splitters.c45 import C45
+from evotree.operators.splitters.axis import C45, Axis
 from evotree.operators.splitters.cart_lc import CartLC
 from evotree.operators.splitters.co2 import CO2
 from evotree.operators.splitters.cross_entropy import CrossEntropy
 from evotree.operators.splitters.dipole import Dipole
 from evotree.operators.splitters.linear import GROUPS, Linear
-from evotree.operators.splitters.linear_machine import LinearMachine
+from evotree.operators.splitters.linear_machine import (
+    Comparisons,
+    LinearMachine,
+    Machine,
+    fit_machine,
+    train_machine,
+)
 from evotree.operators.splitters.oc1 import OC1
-from evotree.operators.splitters.registry import SPLITTERS
+from evotree.operators.splitters.registry import SPLITTERS, Bounded
 from evotree.operators.splitters.sparse import Sparse
 from evotree.operators.splitters.wodt import WODT
-from evotree.rng import make_streams
+from tests.reference import linear_machine as naive
 from tests.reference import smooth
-from tests.strategies import seeds
+from tests.strategies import seeds, stream_of
 
 # Those that fall back on the best test of one feature; quick ones, and ones that go other ways.
 SEARCHES = {
@@ -63,10 +68,6 @@ OTHERS = {
 }
 FOR_CLASSES = ("c45", "co2", "linear_machine", "wodt")
 NEVER_WORSE = ("cart_lc", "co2", "oc1", "oc1 anywhere")
-
-
-def stream(seed=0):
-    return make_streams(seed, 0, 1)[0]
 
 
 def of(names):
@@ -105,7 +106,7 @@ def test_a_split_is_what_it_says_and_comes_again(splitter, data, seed):
     if isinstance(splitter, LinearMachine):  # the grower refuses sides of too few rows
         node = node._replace(min_rows=1)
     before = [array.copy() for array in node[:3]]
-    split, axis = splitter(node, stream(seed)), Axis()(node, stream(seed))
+    split, axis = splitter(node, stream_of(seed)), Axis()(node, stream_of(seed))
     for array, copy in zip(node[:3], before, strict=True):
         np.testing.assert_array_equal(array, copy)
     if split is None:
@@ -116,7 +117,7 @@ def test_a_split_is_what_it_says_and_comes_again(splitter, data, seed):
         assert split.score <= axis.score + 1e-9 * abs(axis.score)
     if isinstance(splitter, Bounded):
         assert np.count_nonzero(split.weights) <= splitter.max_features
-    assert same(split, splitter(node, stream(seed)))
+    assert same(split, splitter(node, stream_of(seed)))
 
 
 def problem(name, n=60, d=3, seed=0, n_classes=3):
@@ -135,7 +136,7 @@ def test_one_feature_gives_its_best_test(splitter, name):
     if is_for_classes(splitter) and name in REGRESSION:
         return
     node = problem(name, d=1)
-    axis, split = Axis()(node, stream()), splitter(node, stream())
+    axis, split = Axis()(node, stream_of()), splitter(node, stream_of())
     if name == "gain_ratio":  # the best ratio of all, not that of the highest gain
         assert split.score <= axis.score + 1e-9
     else:
@@ -148,9 +149,9 @@ def test_constant_features_get_no_weight_and_absent_classes_change_nothing(split
     X = node.X.copy()
     X[:, 1] = 0.7
     node = node._replace(X=read_only(X))
-    split = splitter(node, stream(1))
+    split = splitter(node, stream_of(1))
     assert split.weights[1] == 0.0 and np.count_nonzero(split.weights) > 1
-    more = splitter(node._replace(y=read_only(2 * node.y + 1), n_classes=9), stream(1))
+    more = splitter(node._replace(y=read_only(2 * node.y + 1), n_classes=9), stream_of(1))
     np.testing.assert_allclose(more.weights, split.weights, atol=1e-12)
     assert more.threshold == pytest.approx(split.threshold, abs=1e-12)
 
@@ -173,14 +174,14 @@ SHARP = (
 def test_separable_classes_are_parted(splitter):
     for seed in range(2):
         node = smooth.make_node(*smooth.separable(seed))
-        assert splitter(node, stream(seed)).score == 0.0
+        assert splitter(node, stream_of(seed)).score == 0.0
 
 
 @of(("cart_lc", "co2", "linear_machine", "wodt"))
 def test_units_of_features_do_not_matter(splitter):
     X, y = load_iris(return_X_y=True)
     X, unit = X[:, :2], 2.0 ** np.array([-20, 30])
-    first, second = (splitter(smooth.make_node(rows, y), stream()) for rows in (X, X * unit))
+    first, second = (splitter(smooth.make_node(rows, y), stream_of()) for rows in (X, X * unit))
     sides = X @ first.weights <= first.threshold
     np.testing.assert_array_equal((X * unit) @ second.weights <= second.threshold, sides)
 
@@ -199,22 +200,9 @@ def test_a_weight_of_two_is_a_row_given_twice_and_order_does_not_matter(splitter
         smooth.make_node(X[repeated], y[repeated]),
         smooth.make_node(X[repeated[shuffled]], y[repeated[shuffled]]),
     )
-    first, *others = (splitter(node, stream()).weights for node in nodes)
+    first, *others = (splitter(node, stream_of()).weights for node in nodes)
     for weights in others:
         np.testing.assert_allclose(first, weights, atol=atol)
-
-
-def test_more_effort_finds_no_worse_split():
-    X, y = load_wine(return_X_y=True)
-    node = smooth.make_node(X[:, :3], y)
-    efforts = (
-        [WODT(n_starts=k) for k in (1, 2, 5, 10)],
-        [CO2("random", nus=nus, rates=(0.01, 0.03)) for nus in ((4.0,), (4.0, 43.0))],
-        [OC1(n_restarts=k) for k in (0, 1, 2, 5, 12)],
-    )
-    for splitters in efforts:
-        scores = [splitter(node, stream(4)).score for splitter in splitters]
-        assert scores == sorted(scores, reverse=True)
 
 
 @of(SEARCHES)
@@ -224,7 +212,7 @@ def test_trees_of_wine_are_accurate(splitter):
     train = np.random.default_rng(0).permutation(len(y))[:120]
     test = np.setdiff1d(np.arange(len(y)), train)
     dataset = Dataset.from_arrays(X[train], y[train], scaling="minmax")
-    tree = grow(dataset, splitter, "entropy", stream=stream())
+    tree = grow(dataset, splitter, "entropy", stream=stream_of())
     is_smooth = isinstance(splitter, WODT | Linear)
     assert tree.quality > 0.95 and tree.n_leaves <= (6 if is_smooth else 25)
     predicted = dataset.to_raw(tree.to_tree()).predict_value(X[test]).argmax(axis=1)
@@ -235,7 +223,7 @@ def test_trees_of_wine_are_accurate(splitter):
 def test_targets_are_refused(splitter):
     node = smooth.make_node(np.eye(3), np.arange(3.0), criterion=Criterion.SQUARED_ERROR)
     with pytest.raises(ValueError, match="classification.*squared_error|classes, not for targets"):
-        splitter(node, stream())
+        splitter(node, stream_of())
 
 
 @pytest.mark.parametrize(
@@ -264,3 +252,52 @@ def test_parameters_are_checked(kind, bad):
     for name, value in {"nus": (), "rates": (1.0, np.inf)}.items():
         with pytest.raises(ValueError, match=f"{name}=.*allowed are tuples"):
             CO2(**{name: value})
+
+
+def node_of(X, y, n_classes):
+    """Return a node of rows of weight 1."""
+    X, y = np.ascontiguousarray(X, dtype=float), np.asarray(y, dtype=np.int32)
+    return Node.of(X, y, np.ones(len(y)), n_classes, int(Criterion.ENTROPY), 1)
+
+
+@settings(max_examples=25)
+@given(seeds, st.integers(2, 4), st.sampled_from((1, 2, 6)))
+def test_training_is_that_of_the_twin(seed, n_classes, most_passes):
+    """For few passes: a row on the boundary goes by the last bit, and so does what follows."""
+    rng = np.random.default_rng(seed)
+    rows = np.column_stack([rng.normal(size=(20, 2)), np.ones(20)])
+    y = rng.integers(0, n_classes, 20).astype(np.int32)
+    functions = np.zeros((n_classes, 3))
+    functions[np.setdiff1d(np.arange(n_classes), y), -1] = -np.inf
+    weight, order = rng.choice([0.5, 1.0, 2.0], 20), rng.permutation(20)
+    settings_ = (2.0, 1e-3, 0.99, 0.001, most_passes)
+    expected = naive.train(rows, y, weight, order, functions, *settings_)
+    if len(np.unique(y)) > 1:
+        train_machine(rows, y, weight, order, functions, *settings_)
+        np.testing.assert_allclose(functions, expected, rtol=1e-6, atol=1e-6)
+
+
+@given(seeds, st.integers(2, 6))
+def test_binary_splits_are_the_machine(seed, n_classes):
+    """All rows of a leaf have one winner, and leaves of each class that wins are there."""
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(80, 3))
+    machine = Machine(rng.normal(size=(n_classes, 3)), 0.3 * rng.normal(size=n_classes))
+    winners = machine.values(X).argmax(axis=1)
+    classes, codes = np.unique(winners, return_inverse=True)
+    if len(classes) < 2:
+        return
+    dataset = Dataset.in_raw_units(X, codes, np.arange(len(classes)))
+    part = Machine(machine.weights[classes], machine.intercepts[classes])
+    grown = grow(dataset, Comparisons(part, LinearMachine()), stream=stream_of())
+    assert grown.quality == 1.0
+    np.testing.assert_array_equal(grown.to_tree().labels[grown.apply(X)], codes)
+
+
+def test_features_are_eliminated_while_the_machine_stays_as_accurate():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(300, 8))
+    y = (X[:, 2] - X[:, 5] > 0.2).astype(int)
+    few = fit_machine(node_of(X, y, 2), 0.02, stream_of())
+    used = np.flatnonzero((few.weights != 0.0).any(axis=0))
+    assert {2, 5} <= set(used) and len(used) < 5

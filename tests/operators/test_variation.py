@@ -1,23 +1,37 @@
-"""What holds for every operator, whatever came before it."""
+"""Mutation and crossover: what holds of every operator, and what each does to the structure."""
 
 import operator
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import assume, given
 from hypothesis import strategies as st
+from sklearn.datasets import load_iris, load_wine
 
 from evotree.dataset import Dataset
 from evotree.operators.initialization.dipolar import init_dipolar
 from evotree.operators.initialization.seeding import ONE_BY_ONE, init_seed
+from evotree.operators.pruning.penalized import prune
 from evotree.operators.structure import splice
-from evotree.rng import make_streams
-from tests.reference import naive
+from evotree.operators.structure.reduced import leaf_table, reduced_problem
+from evotree.operators.structure.splice import make_individual
+from evotree.operators.variation.crossover import cx_trees, draw_exchange
+from evotree.operators.variation.mutation import (
+    changed_support,
+    mut_either,
+    mut_nodes,
+    mut_terms,
+    mutate_nodes,
+)
+from evotree.rng import as_generator, make_streams
+from tests.reference import naive, sparse
 from tests.strategies import (
     VARIATION,
+    any_populations,
     apply_operator,
     assert_sound,
     seeds,
+    stream_of,
     tasks,
 )
 
@@ -90,6 +104,152 @@ def test_rows_in_many_blocks_go_where_they_should(wide, name, seed):
 @given(tasks(names=ONE_BY_ONE), seeds)
 def test_seeds_are_sound_and_follow_from_their_stream(drawn, seed):
     dataset, _, (name,) = drawn
-    twins = [init_seed(dataset, 0.01, name, make_streams(seed, 0, 1)[0]) for _ in range(2)]
+    twins = [init_seed(dataset, 0.01, name, stream_of(seed)) for _ in range(2)]
     assert_sound(twins[0], dataset)
     assert twins[0] == twins[1]
+
+
+@pytest.fixture(scope="module")
+def iris():
+    return Dataset.from_arrays(*load_iris(return_X_y=True))
+
+
+def test_roots_change_tests_and_roles_in_the_stated_shares(iris):
+    """Half of the changes are of the test, a quarter of each role."""
+    parents = (init_dipolar(iris, 0.0, s) for s in make_streams(3, 0, 50))
+    parent = next(p for p in parents if min(p.subtree_size[[p.left(0), p.right(0)]]) > 1)
+    left, right = parent.weights[parent.left(0)], parent.weights[parent.right(0)]
+    outcomes = {"leaf": 0, "left": 0, "right": 0, "test": 0}
+    for stream in make_streams(1, 1, 2000):
+        columns = iris.multiplicity, iris.spread
+        weights, _, size, *_ = mutate_nodes(
+            *iris.rows, *columns, *parent.nodes(), 0, stream, 0.0, 0.5, 5, 0
+        )
+        if len(size) == 1:
+            outcomes["leaf"] += 1
+        elif np.array_equal(weights[0], left):
+            outcomes["left"] += 1
+        elif np.array_equal(weights[0], right):
+            outcomes["right"] += 1
+        else:
+            outcomes["test"] += 1
+    # A changed test that parts nothing leaves a child in its place, too.
+    expected = {"leaf": 0.25, "left": 0.125, "right": 0.125, "test": 0.5}
+    for name, share in expected.items():
+        assert outcomes[name] / 2000 == pytest.approx(share, abs=0.04), name
+
+
+def test_leaves_split_unless_pure_or_small(iris):
+    root = prune(init_dipolar(iris, 0.0, stream_of(3)), iris, 1.0)[0]
+    assert len(root) == 1
+    for min_rows, size in ((5, 3), (1000, 1)):
+        child = root.clone()
+        child.stream = stream_of(4)
+        assert len(mut_nodes(child, iris, probability=1.0, min_rows=min_rows)[0]) == size
+
+
+def test_mutation_probability_is_each_nodes_own(iris):
+    parent = init_dipolar(iris, 0.0, stream_of(3))
+    unchanged = 0
+    for stream in make_streams(2, 1, 3000):
+        child = parent.clone()
+        child.stream = stream
+        unchanged += mut_nodes(child, iris, probability=0.1)[0].weights is parent.weights
+    assert unchanged / 3000 == pytest.approx(0.9 ** len(parent), abs=0.03)
+
+
+def test_exchange_of_subtrees_swaps_slices(iris):
+    """Where all rows reach the exchanged node, the trees swap whole, and nothing is dropped."""
+    first, second = (init_dipolar(iris, 0.0, s) for s in make_streams(6, 0, 2))
+    seen = set()
+    for stream in make_streams(7, 0, 400):
+        a, b = first.clone(), second.clone()
+        a.stream = stream.copy()
+        i, j, cut = draw_exchange(
+            stream, first.subtree_size, second.subtree_size, iris.X.shape[1], 0.5
+        )
+        cx_trees(a, b, iris)
+        if cut == 0:
+            assert len(a) <= len(first) - first.subtree_size[i] + second.subtree_size[j]
+            assert len(b) <= len(second) - second.subtree_size[j] + first.subtree_size[i]
+            if i == j == 0:
+                assert a == second and b == first
+        elif len(a) == len(first):
+            mixed = np.append(first.weights[i, :cut], second.weights[j, cut:])
+            np.testing.assert_array_equal(a.weights[i], mixed)
+        np.testing.assert_array_equal(a.weights[:i], first.weights[:i])
+        seen.add((cut > 0, i == 0, j == 0))
+    assert len(seen) >= 6
+
+
+@pytest.fixture(scope="module")
+def wine():
+    return Dataset.from_arrays(*load_wine(return_X_y=True))
+
+
+def problem_of(individual, dataset, k):
+    predictions = leaf_table(individual, dataset.n_classes)
+    stream = stream_of()
+    arrays = individual.weights, individual.thresholds
+    return reduced_problem(individual, dataset, k, *arrays, predictions, stream)
+
+
+@given(any_populations, seeds)
+def test_at_most_one_split_changes_and_its_parts(drawn, seed):
+    dataset, (parent, *_) = drawn
+    child = parent.clone()
+    child.stream = make_streams(seed, 1, 1)[0]
+    (child,) = mut_terms(child, dataset)
+    assert_sound(child, dataset)
+    if len(child) == len(parent):  # otherwise rows left a part of the tree
+        changed = (child.weights != parent.weights).any(axis=1)
+        assert np.count_nonzero(changed) <= 1
+
+
+@given(seeds)
+def test_the_threshold_costs_least(wine, seed):
+    parent = init_dipolar(wine, 0.0, stream_of(seed), max_depth=2)
+    child = parent.clone()
+    child.stream = make_streams(seed, 1, 1)[0]
+    (child,) = mut_terms(child, wine)
+    assume(len(child) == len(parent))
+    changed = np.flatnonzero((child.weights != parent.weights).any(axis=1))
+    assume(changed.size == 1)
+    (k,) = changed
+    node = problem_of(parent, wine, int(k))
+    s, goes_right = node.X @ child.weights[k], node.y == 1
+    cost = sparse.misrouted(s, goes_right, node.sample_weight, child.thresholds[k])
+    assert cost == pytest.approx(sparse.least_cost(s, goes_right, node.sample_weight), abs=1e-9)
+
+
+def test_all_changes_happen(wine):
+    tree = init_dipolar(wine, 0.0, stream_of())
+    node, rng = problem_of(tree, wine, 0), np.random.default_rng(0)
+    support, weights = np.array([1, 4, 7, 9]), np.ones(13)
+    seen = set()
+    for _ in range(200):
+        new = changed_support(support, node, weights, 5, rng)
+        seen.add((len(set(support) - set(new)), len(set(new) - set(support))))
+    assert seen == {(1, 0), (0, 1), (1, 1), (2, 0)}
+
+
+def test_a_leaf_stays_and_either_operator_is_called(wine):
+    leaf = make_individual(wine, np.zeros((1, 13)), np.zeros(1), np.ones(1, dtype=np.int32))
+    leaf.stream = stream_of()
+    assert mut_terms(leaf, wine) == (leaf,)
+    called = [0, 0]
+
+    def operator(which):
+        def call(individual):
+            called[which] += 1
+            return (individual,)
+
+        return call
+
+    for stream in make_streams(1, 0, 1000):
+        leaf.stream = stream
+        mut_either(leaf, operator(0), operator(1), 0.3)
+    assert called[1] / 1000 == pytest.approx(0.3, abs=0.05) and sum(called) == 1000
+    before = leaf.stream.copy()
+    mut_either(leaf, operator(0), operator(1), 0.0)
+    assert leaf.stream == before and as_generator(leaf.stream)  # nothing is drawn

@@ -23,8 +23,7 @@ from evotree.operators.pruning.penalized import prune
 from evotree.operators.refinement.tao import tao_sweep
 from evotree.operators.structure.splice import make_individual
 from evotree.operators.variation.selection import distinct
-from evotree.rng import make_streams
-from tests.strategies import assert_sound
+from tests.strategies import assert_sound, stream_of
 
 
 @pytest.fixture(scope="module", params=["wine", "diabetes"])
@@ -36,7 +35,7 @@ def dataset(request):
 
 
 def test_a_path_goes_from_the_dense_tree_down_to_one_feature(dataset):
-    path = width_path(dataset, 0.002, make_streams(0, 0, 1)[0], term_penalty=0.001)
+    path = width_path(dataset, 0.002, stream_of(), term_penalty=0.001)
     widths = [widest(tree) for tree in path]
     assert widths[0] == dataset.X.shape[1] and widths[-1] <= 1
     assert widths == sorted(widths, reverse=True)
@@ -45,7 +44,7 @@ def test_a_path_goes_from_the_dense_tree_down_to_one_feature(dataset):
 
 
 def test_a_path_that_has_no_time_returns_one_tree(dataset):
-    path = width_path(dataset, 0.002, make_streams(0, 0, 1)[0], max_features=2, seconds=0.0)
+    path = width_path(dataset, 0.002, stream_of(), max_features=2, seconds=0.0)
     assert len(path) == 1 and widest(path[0]) <= 2
 
 
@@ -58,7 +57,7 @@ def test_a_path_ends_where_a_split_matters_to_no_row(monkeypatch):
     weights[0], weights[1], weights[4] = (0.3, 2.0, 1.0), (1.0, 0.0, 0.0), (1.0, 0.0, 0.0)
     size = np.array([7, 3, 1, 1, 3, 1, 1], dtype=np.int32)
     wide = make_individual(rows, weights, np.zeros(7), size)
-    wide.stream = make_streams(1, 0, 1)[0]
+    wide.stream = stream_of(1)
     sweeps = []
 
     def sweep(*args, **kwargs):
@@ -69,16 +68,16 @@ def test_a_path_ends_where_a_split_matters_to_no_row(monkeypatch):
     monkeypatch.setattr(width_paths, "init_tao", lambda *args, **kwargs: wide.clone())
     monkeypatch.setattr(width_paths, "tao_sweep", sweep)
     for bound in (None, 1):
-        path = width_path(rows, 0.0, make_streams(0, 0, 1)[0], max_features=bound)
+        path = width_path(rows, 0.0, stream_of(), max_features=bound)
         assert widest(path[-1]) <= 1 and path[-1].quality == 1.0
         assert_sound(path[-1], rows)
 
 
 def test_axis_trees_look_at_one_feature_and_fit_well(dataset):
-    trees = axis_trees(dataset, make_streams(0, 0, 1)[0])
+    trees = axis_trees(dataset, stream_of())
     assert all(widest(tree) == 1 for tree in trees)
     assert max(tree.quality for tree in trees) > (0.85 if dataset.n_classes else 0.7)
-    assert path_trees(dataset, 0.0, 1, make_streams(0, 0, 1)[0]) == trees
+    assert path_trees(dataset, 0.0, 1, stream_of()) == trees
 
 
 def test_linear_trees_begin_with_logistic_regressions():
@@ -86,7 +85,7 @@ def test_linear_trees_begin_with_logistic_regressions():
     X = rng.normal(size=(300, 4)) * (1.0, 2.0, 5.0, 0.1)
     rows = Dataset.from_arrays(X, X @ (1.0, -1.0, 0.2, 3.0) + rng.normal(size=300) > 0.5)
     costs = 0.01, 3.0
-    trees = linear_trees(rows, make_streams(0, 0, 1)[0], costs)
+    trees = linear_trees(rows, stream_of(), costs)
     for tree, cost in zip(trees, costs, strict=True):
         assert_sound(tree, rows)
         logistic = LogisticRegression(C=cost, tol=1e-8, max_iter=1000).fit(rows.X, 1 - rows.y)
@@ -94,7 +93,7 @@ def test_linear_trees_begin_with_logistic_regressions():
         found = np.append(tree.weights[0], tree.thresholds[0])
         length = np.linalg.norm(expected[:-1]) / np.linalg.norm(found[:-1])
         np.testing.assert_allclose(length * found, expected, atol=1e-2 * abs(expected).max())
-    assert path_trees(rows, 0.0, 2, make_streams(0, 0, 1)[0], C=costs) == trees
+    assert path_trees(rows, 0.0, 2, stream_of(), C=costs) == trees
 
 
 def test_linear_trees_of_many_rows_read_evenly_spaced_ones():
@@ -105,7 +104,7 @@ def test_linear_trees_of_many_rows_read_evenly_spaced_ones():
     changed = np.where(np.arange(len(X)) % 2 == 0, every.y, 1 - every.y)
     some = Dataset.from_arrays(every.raw, changed)
     np.testing.assert_array_equal(some.X, every.X)
-    trees = [linear_trees(rows, make_streams(0, 0, 1)[0]) for rows in (every, some)]
+    trees = [linear_trees(rows, stream_of()) for rows in (every, some)]
     for one, other in zip(*trees, strict=True):
         np.testing.assert_array_equal(one.weights, other.weights)
         assert one.quality > 0.7 and abs(other.quality - 0.5) < 0.05
@@ -118,7 +117,7 @@ def test_where_features_cost_a_path_is_followed_again_without_the_dearest(number
     price = np.where(np.arange(X.shape[1]) < 9, 0.001, 0.01)
     features = FeatureCosts.of(price, free.feature_names, range(X.shape[1]))
     priced = free.evolved_for(as_objective("cost", free, features=features))
-    stream = make_streams(number, 0, 1)[0]
+    stream = stream_of(number)
     trees = path_trees(priced, 0.002, number, stream)
     for tree in trees:
         assert_sound(tree, priced)
@@ -127,7 +126,7 @@ def test_where_features_cost_a_path_is_followed_again_without_the_dearest(number
     alike = free.evolved_for(
         as_objective("cost", free, features=FeatureCosts(features.is_part, 0.0 * features.prices))
     )
-    fewer = path_trees(alike, 0.002, number, make_streams(number, 0, 1)[0])
+    fewer = path_trees(alike, 0.002, number, stream_of(number))
     assert len(fewer) < len(trees)
 
 
@@ -135,7 +134,7 @@ def test_the_best_of_paths_are_the_fittest_and_those_that_nothing_dominates(data
     trees = [
         prune(tree, dataset, 0.001, 0.0005)[0]
         for number in range(4)
-        for tree in path_trees(dataset, 0.002, number, make_streams(number, 0, 1)[0])
+        for tree in path_trees(dataset, 0.002, number, stream_of(number))
     ]
     worth = PenalizedAccuracy(0.001, 0.0005)
     n = 8
@@ -153,21 +152,9 @@ def test_the_best_of_paths_are_the_fittest_and_those_that_nothing_dominates(data
         assert all(is_dominated(tree) for tree in ranked if tree not in found)
 
 
-def test_a_population_of_paths_holds_many_widths_and_random_trees(dataset):
-    toolbox = make_toolbox(
-        dataset, size_penalty=0.001, term_penalty=0.0003, init="widths", random_state=0
-    )
-    population = toolbox.population(n=40)
-    origins = [one.origin for one in population]
-    assert len(population) == 40 and origins.count("widths") >= 24
-    assert set(origins) == {"widths", "dipole"}
-    assert len({widest(one) for one in population if one.origin == "widths"}) >= 3
-    assert population == toolbox.population(n=40)
-
-
 def test_found_trees_join_the_population_pruned_for_its_rows(dataset):
     half = dataset.take(np.arange(0, dataset.X.shape[0], 2))
-    found = path_trees(half, 0.002, 0, make_streams(5, 0, 1)[0])
+    found = path_trees(half, 0.002, 0, stream_of(5))
     parameters = {"size_penalty": 0.001, "term_penalty": 0.0003, "init": "widths"}
     toolbox = make_toolbox(dataset, found=found, random_state=0, **parameters)
     numbers = []

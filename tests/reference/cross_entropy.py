@@ -11,37 +11,6 @@ def bessel_ratio(kappa, p):
     return tail
 
 
-def side_loss(y, w, criterion):
-    """Return the impurity of one side times its weight, by the definition."""
-    if len(y) == 0:
-        return 0.0
-    if criterion == "squared_error":
-        return np.sum(w * (y - np.average(y, weights=w)) ** 2)
-    if criterion == "absolute_error":
-        return min(np.sum(w * np.abs(y - centre)) for centre in y)
-    p = np.array([w[y == c].sum() for c in np.unique(y)]) / w.sum()
-    if criterion == "gini":
-        return w.sum() * (1.0 - np.sum(p**2))
-    if criterion == "entropy":
-        return -w.sum() * np.sum(p * np.log2(p))
-    return w.sum() * (1.0 - p.max())
-
-
-def score(goes_left, y, w, criterion, min_rows):
-    """Return the score of a split; infinity where a side has too few rows."""
-    if min(goes_left.sum(), (~goes_left).sum()) < min_rows:
-        return np.inf
-    if criterion == "twoing":
-        shares = [
-            [w[side & (y == c)].sum() / w[side].sum() for c in np.unique(y)]
-            for side in (goes_left, ~goes_left)
-        ]
-        p_left = w[goes_left].sum() / w.sum()
-        return -p_left * (1.0 - p_left) * np.abs(np.subtract(*shares)).sum() ** 2
-    losses = [side_loss(y[side], w[side], criterion) for side in (goes_left, ~goes_left)]
-    return sum(losses) / w.sum()
-
-
 def frame(X, w, normalization):
     """Return locations and scales of the columns; scale 0 for a constant column."""
     mean = np.average(X, axis=0, weights=w)

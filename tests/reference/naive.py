@@ -1,7 +1,8 @@
 """Naive twins of the kernels on trees and partitions."""
 
 import numpy as np
-from sklearn.metrics import r2_score
+
+from tests.reference.tao import loss
 
 
 def leaf_of(x, tree):
@@ -21,27 +22,9 @@ def rows_of(k, individual):
 
 def quality(dataset, individual):
     """Return the weighted training accuracy, or the share of variance that leaf means explain."""
-    if dataset.n_classes == 0:
-        return explained_variance(dataset, individual)
-    right = 0.0
-    for k in np.flatnonzero(individual.subtree_size == 1):
-        rows = list(rows_of(k, individual))
-        per_class = np.bincount(
-            dataset.y[rows], weights=dataset.sample_weight[rows], minlength=dataset.n_classes
-        )
-        right += per_class.max()
-    return right / dataset.sample_weight.sum()
-
-
-def explained_variance(dataset, individual):
-    """Return one less the relative squared error of the leaves' means."""
-    prediction = np.empty(len(dataset.y))
-    for k in np.flatnonzero(individual.subtree_size == 1):
-        rows = list(rows_of(k, individual))
-        prediction[rows] = np.average(dataset.y[rows], weights=dataset.sample_weight[rows])
-    if np.ptp(dataset.y) == 0.0:
-        return 1.0
-    return r2_score(dataset.y, prediction, sample_weight=dataset.sample_weight)
+    y, w = dataset.y, dataset.sample_weight
+    whole = w.sum() if dataset.n_classes else np.sum(w * (y - np.average(y, weights=w)) ** 2)
+    return 1.0 - loss(individual, dataset) / whole if np.ptp(y) or dataset.n_classes else 1.0
 
 
 def centred_threshold(projection, classes, threshold):

@@ -17,18 +17,22 @@ def predict(tree, X, i, k, predictions):
     return predict(tree, X, i, tree.left(k) if goes_left else tree.right(k), predictions)
 
 
+def squared_error(prediction, outputs, x):
+    """Return the squared error of one row; `prediction` is a row of a table of outputs."""
+    each = np.split(prediction, len(outputs))
+    return sum((t - linear_leaves.predict(p, x)) ** 2 for t, p in zip(outputs, each, strict=True))
+
+
 def reduced_problem(tree, dataset, rows, k, table):
     """Return the care rows of a node: their positions, whether they go right, and their costs."""
     chosen, goes_right, cost = [], [], []
+    outputs = dataset.y[:, np.newaxis] if dataset.outputs is None else dataset.outputs
     for i in rows:
-        y = dataset.y[i]
-        found = [
-            predict(tree, dataset.X, i, child, table) for child in (tree.left(k), tree.right(k))
-        ]
+        sides = [predict(tree, dataset.X, i, k, table) for k in (tree.left(k), tree.right(k))]
         if dataset.n_classes:
-            left, right = (p[y] for p in found)
+            left, right = (prediction[dataset.y[i]] for prediction in sides)
         else:
-            left, right = ((y - linear_leaves.predict(p, dataset.X[i])) ** 2 for p in found)
+            left, right = (squared_error(side, outputs[i], dataset.X[i]) for side in sides)
         if left != right:
             chosen.append(i)
             goes_right.append(left > right)
@@ -40,16 +44,6 @@ def misrouted(X, goes_right, cost, w, threshold):
     """Return the cost of the rows that a test sends to the wrong side."""
     is_right = np.array([project(w, X, i) > threshold for i in range(len(X))], dtype=bool)
     return float(cost[is_right != goes_right].sum())
-
-
-def least_axis_cost(X, goes_right, cost):
-    """Return the least cost of all tests of one feature, of their inverses, and of no test."""
-    costs = [cost[goes_right].sum(), cost[~goes_right].sum()]
-    for column in X.T:
-        for value in column:
-            is_right = column > value
-            costs += [cost[is_right != goes_right].sum(), cost[is_right == goes_right].sum()]
-    return min(costs)
 
 
 def loss(tree, dataset):

@@ -6,8 +6,7 @@ import pandas as pd
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from evotree.operators.splitters.cross_entropy import SamplingStep
-from evotree.operators.splitters.von_mises_fisher import sample
+from evotree.operators.splitters.cross_entropy import SamplingStep, sample_directions
 from experiments.pictures import plot_accuracy_against_depth, plot_sampling, plot_size_penalty
 
 
@@ -15,7 +14,7 @@ def test_the_steps_at_which_a_search_closes_in_are_drawn():
     generator, target, trace = np.random.default_rng(0), np.array([0.6, 0.0, 0.8]), []
     for kappa in (0.0, 0.5, 3.0, 5.0, 40.0, 900.0):
         mu = target if kappa > 0.0 else np.zeros(3)
-        directions = sample(generator, mu, kappa, 30)
+        directions = sample_directions(generator, mu, kappa, 30)
         scores = 1.0 - directions @ target
         scores[0] = np.inf  # parts no rows
         is_elite = scores <= np.partition(scores, 4)[4]

@@ -7,15 +7,23 @@ an offspring is repaired: most of it may be worth keeping.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
 from evotree.individual import Individual
 from evotree.operators.pruning.penalized import prune_marked
+from evotree.operators.refinement.policy import SPARSE_ROWS
+from evotree.operators.refinement.tao import solve
+from evotree.operators.splitters.sparse import Sparse
+from evotree.operators.structure.reduced import refit_nodes, replace_tests
+from evotree.rng import make_streams
 
 if TYPE_CHECKING:
     from evotree.dataset import Dataset
+    from evotree.individual import Individual
+
 
 _ROUNDS = 8  # of repairs, each of which may undo what another one did
 
@@ -72,3 +80,22 @@ def repaired(
     for one in (made,) if isinstance(made, Individual) else made:
         repair(one)
     return made
+
+
+def influences(individual: Individual, dataset: Dataset) -> np.ndarray:
+    """Return |weight| times the spread of the feature for all terms."""
+    return np.abs(individual.weights) * dataset.spread
+
+
+def narrow(individual: Individual, dataset: Dataset, kept: np.ndarray) -> None:
+    """Take terms from splits, and fit what is left of these to the reduced problems of their nodes.
+
+    The splits are taken from the bottom up, as in a sweep of tree alternating optimization.
+    """
+    lost = (individual.weights != 0.0) & ~kept
+    weights, thresholds = np.where(kept, individual.weights, 0.0), individual.thresholds.copy()
+    stream, splitter = make_streams(0, 0, 1)[0], Sparse(widths="same")
+    nodes = np.flatnonzero(lost.any(axis=1) & weights.any(axis=1))[::-1]
+    fit = partial(solve, splitter=splitter, stream=stream)
+    refit_nodes(individual, dataset, nodes, (weights, thresholds), fit, stream, SPARSE_ROWS)
+    replace_tests(individual, dataset, weights, thresholds)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from evotree.operators.constraints.narrowing import influences, narrow
+from evotree.operators.constraints.base import influences, narrow
 from evotree.tables.columns import columns_asked
 
 if TYPE_CHECKING:
@@ -96,10 +96,8 @@ def _masks(interaction_cst: Any, names: Sequence[str]) -> np.ndarray:
     except TypeError:
         sets = [None]
     if isinstance(interaction_cst, str) or None in sets:
-        raise ValueError(
-            f"interaction_cst={interaction_cst!r}: allowed are None, 'pairwise', "
-            "'no_interactions', and sequences of sets of columns, given by positions or by names."
-        )
+        allowed = "None, 'pairwise', 'no_interactions', and sequences of sets of columns"
+        raise ValueError(f"interaction_cst={interaction_cst!r}: allowed are {allowed}.")
     columns = np.arange(len(names))
     masks = [np.isin(columns, list(columns_asked(s, names, "interaction_cst"))) for s in sets]
     rest = ~np.any(masks, axis=0) if masks else np.ones(len(names), dtype=bool)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from evotree.operators.constraints.narrowing import influences, narrow
+from evotree.operators.constraints.base import influences, narrow
 from evotree.operators.pruning.penalized import optimal_pruning, prune_marked, risk_of_leaves
 from evotree.operators.structure.splice import make_individual
 from evotree.tree import node_depths, sizes_of_kept

@@ -16,7 +16,7 @@ from evotree.operators.constraints.proof import Violation, violations
 from evotree.operators.pruning.penalized import prune_tree
 from evotree.operators.splitters.linear_fit import start_at
 from evotree.operators.splitters.sparse import fit_on
-from evotree.operators.structure.reduced import leaf_table, reduced_problem
+from evotree.operators.structure.reduced import refit_nodes
 from evotree.operators.structure.splice import make_individual
 from evotree.tables.columns import CategoricalColumn, Column
 from evotree.tree import ObliqueTree
@@ -36,17 +36,14 @@ def check_monotonic_cst(
     if monotonic_cst is None:
         return None
     if not isinstance(monotonic_cst, Mapping) and np.ndim(monotonic_cst) != 1:
-        raise ValueError(
-            f"monotonic_cst={monotonic_cst!r}: allowed are None, a number for each of the "
-            f"{len(columns)} columns, and a dict of numbers by the names of columns."
-        )
+        allowed = "None, a number for each column, and a dict of numbers by columns' names"
+        raise ValueError(f"monotonic_cst={monotonic_cst!r}: allowed are {allowed}.")
     asked = dict(monotonic_cst) if isinstance(monotonic_cst, Mapping) else monotonic_cst
     signs = check_monotonic_signs(estimator, asked)
     for column, sign in zip(columns, signs, strict=True):
         if sign and isinstance(column, CategoricalColumn):
             raise ValueError(
-                f"monotonic_cst is {sign} for the column {column.name!r}: allowed is 0, since "
-                "categories have no order."
+                f"monotonic_cst is {sign} for {column.name!r}: categories have no order."
             )
     if n_classes > 2 and signs.any():
         raise ValueError(
@@ -124,20 +121,14 @@ class MonotonicConstraint:
             mean = dataset.X[individual.order[individual.start[k] : individual.end[k]]].mean(axis=0)
             thresholds[k] -= weights[k, dropped] @ mean[dropped]
             weights[k, dropped] = 0.0
-        table = leaf_table(individual, dataset.n_classes)
         stream = np.zeros(1, dtype=np.uint64)  # of many rows, the same ones every time
-        for k in conflicts[::-1].tolist():  # those below a split first
-            node = reduced_problem(
-                individual, dataset, k, weights, thresholds, table, stream, _ROWS
-            )
-            found = None if node is None else self._refit(node, weights[k], float(thresholds[k]))
-            if found is not None:
-                weights[k], thresholds[k] = found
+        below_first, tests = conflicts[::-1], (weights, thresholds)
+        refit_nodes(individual, dataset, below_first, tests, self._refit, stream, _ROWS)
         size = individual.subtree_size
         individual.become(make_individual(dataset, weights, thresholds, size))
 
     def _refit(
-        self, node: Node, weights: np.ndarray, threshold: float
+        self, node: Node, present: tuple[np.ndarray, float]
     ) -> tuple[np.ndarray, float] | None:
         """Return the cheapest split on the features of another whose terms keep their pulls.
 
@@ -146,6 +137,7 @@ class MonotonicConstraint:
         """
         if (node.y == node.y[0]).all():
             return None
+        weights, threshold = present
         pulls = np.sign(weights) * np.abs(self.array)
         theta = start_at(node.X, weights, threshold)
         support = np.flatnonzero(weights)

@@ -81,20 +81,7 @@ def violations(tree: ObliqueTree, signs: np.ndarray) -> list[Violation]:
 
 
 def is_monotonic(tree: ObliqueTree, signs: np.ndarray) -> bool:
-    """Return whether it is proved that a tree keeps monotonic constraints for all rows.
-
-    Parameters
-    ----------
-    tree : ObliqueTree
-        As of `violations`.
-    signs : ndarray of shape (n_features,), int
-        As of `violations`.
-
-    Returns
-    -------
-    bool
-        False at the first pair of leaves that breaks, or may break, a constraint.
-    """
+    """Return whether it is proved that a tree keeps monotonic constraints (see `violations`)."""
     return next(_violations(tree, signs), None) is None
 
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from evotree.operators.constraints.narrowing import narrow
+from evotree.operators.constraints.base import narrow
 from evotree.tables.columns import columns_asked
 
 if TYPE_CHECKING:

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from evotree.fitness.node import Node, score_hyperplane
-from evotree.operators.initialization.growth import grow, grow_on_sample
+from evotree.operators.initialization.growth import grow_on_sample
 from evotree.operators.pruning.penalized import prune
 from evotree.operators.splitters.base import Split
 from evotree.operators.splitters.dipole import Dipole
@@ -31,14 +31,9 @@ def init_dipolar(
 ) -> Individual:
     """Grow a dipolar tree on a random subsample, for speed and diversity, and prune it."""
     sample = as_generator(stream).permutation(dataset.n_samples)[:max_rows]
-    individual = grow_on_sample(
-        dataset.subsample(sample),
-        dataset,
-        Dipole(scored=False, max_width=max_width),
-        stream,
-        max_depth=max_depth,
-        min_samples_split=min_rows,
-    )
+    splitter, rows = Dipole(scored=False, max_width=max_width), dataset.subsample(sample)
+    limits: dict[str, Any] = {"max_depth": max_depth, "min_samples_split": min_rows}
+    individual = grow_on_sample(rows, dataset, splitter, stream, **limits)
     return prune(individual, dataset, size_penalty, term_penalty)[0]
 
 
@@ -68,13 +63,5 @@ def init_complete(
     dataset: Dataset, stream: np.ndarray, max_depth: int = 8, min_rows: int = 5
 ) -> Individual:
     """Make one individual whose tree is complete to a depth, with random directions."""
-    individual = grow(
-        dataset,
-        RandomHalves(),
-        "entropy" if dataset.n_classes else "squared_error",
-        max_depth=max_depth,
-        min_samples_split=min_rows,
-        stream=stream,
-    )
-    individual.stream = stream
-    return individual
+    limits: dict[str, Any] = {"max_depth": max_depth, "min_samples_split": min_rows}
+    return grow_on_sample(dataset, dataset, RandomHalves(), stream, **limits)

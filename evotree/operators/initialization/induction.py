@@ -1,13 +1,21 @@
-"""Greedy induction as a whole: grow a tree, then prune it."""
+"""Greedy induction as a whole: grow a tree, then prune it; and all of C4.5 (Quinlan 1993).
+
+A row whose value is missing at a split of C4.5 goes down both branches, when the tree grows and
+when it predicts (`mean_of_branches`). A finished tree itself routes a row one way, as all that
+reads trees expects: to the branch of more training rows, by a second term of the split, on the
+feature that tells whether the value is missing.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from evotree.folds import hold_out
+from evotree.operators.initialization.growth import grow_splits
 from evotree.operators.pruning.held_out import (
     prune_cross_validated,
     prune_held_out,
@@ -16,12 +24,16 @@ from evotree.operators.pruning.held_out import (
 )
 from evotree.operators.pruning.penalized import prune_marked, prune_tree, risk_of_leaves
 from evotree.operators.pruning.pessimistic import prune_pessimistic
+from evotree.operators.splitters.axis import C45
 from evotree.operators.structure.sides import Splits
 from evotree.operators.structure.splice import make_individual
+from evotree.soft_sides import soft_reach
+from evotree.tree import ObliqueTree
 
 if TYPE_CHECKING:
     from evotree.dataset import Dataset
     from evotree.individual import Individual
+
 
 PRUNINGS = ("cost_complexity", "cross_validation", "reduced_error")
 """Names of the rules by which a tree is chosen from the prunings of a grown one."""
@@ -56,14 +68,8 @@ def induce(
         return make_individual(dataset, tree.weights, tree.thresholds, tree.subtree_size)
     individual = grow_on(dataset)
     if pruning == "cross_validation":
-        marks = prune_cross_validated(
-            individual,
-            dataset,
-            grow_on,
-            n_folds=n_folds,
-            standard_errors=standard_errors,
-            stream=stream,
-        )
+        rule: dict[str, Any] = {"n_folds": n_folds, "standard_errors": standard_errors}
+        marks = prune_cross_validated(individual, dataset, grow_on, stream=stream, **rule)
         return prune_marked(individual, dataset, marks)[0]
     if pruning == PESSIMISTIC:
         grown = Splits(individual.weights, individual.thresholds, individual.subtree_size)
@@ -85,3 +91,88 @@ def leaf_medians(individual: Individual, dataset: Dataset) -> np.ndarray:
         weight = np.cumsum(dataset.sample_weight[rows])
         medians[k] = dataset.y[rows[np.searchsorted(weight, 0.5 * weight[-1])]]
     return medians
+
+
+_ROUNDING = 1e-13  # of a middle, relative
+_BLOCK = 4096  # rows that are predicted together
+
+
+def induce_c45(
+    dataset: Dataset, splitter: C45, *, confidence: float = 0.25, stream: np.ndarray, **limits: Any
+) -> ObliqueTree:
+    """Grow a tree as C4.5 does, and prune it."""
+    raw = dataset.unscaled()
+    indicators = np.array(splitter.indicators, dtype=np.int64) if splitter.indicators else None
+    grown = grow_splits(raw, splitter, "gain_ratio", indicators=indicators, stream=stream, **limits)
+    at_values = grown._replace(thresholds=values_at_or_below(grown, raw.X, indicators))
+    splits, counts = prune_pessimistic(at_values, raw, confidence, indicators)
+    if indicators is not None:
+        splits = sent_with_most(splits, counts, raw.X, indicators)
+    samples = counts.sum(axis=1)
+    shares = counts / samples[:, np.newaxis]
+    tree = ObliqueTree(*splits, shares, dataset.raw_spread, samples)
+    if indicators is None and not dataset.is_weighted:
+        return tree
+    return tree.replaced(row_counts=dataset.count_rows(tree.apply(raw.X), tree.subtree_size))
+
+
+def with_indicators(splitter: C45, indicators: list[int]) -> C45:
+    """Return a splitter that knows which features tell that others are missing."""
+    return replace(splitter, indicators=tuple(indicators) if max(indicators) >= 0 else ())
+
+
+def values_at_or_below(
+    splits: Splits, X: np.ndarray, indicators: np.ndarray | None = None
+) -> np.ndarray:
+    """Return the greatest known values that do not exceed thresholds (Quinlan 1993, 2.4)."""
+    thresholds = splits.thresholds.copy()
+    for k in np.flatnonzero(splits.subtree_size > 1).tolist():
+        feature = int(np.flatnonzero(splits.weights[k])[0])
+        values = X[:, feature]
+        if indicators is not None and indicators[feature] >= 0:
+            values = values[X[:, indicators[feature]] <= 0.0]
+        limit = thresholds[k] + _ROUNDING * abs(thresholds[k])
+        thresholds[k] = values[values <= limit].max()
+    return thresholds
+
+
+def sent_with_most(
+    splits: Splits, counts: np.ndarray, X: np.ndarray, indicators: np.ndarray
+) -> Splits:
+    """Return splits that send rows whose value is missing to the side of more weight."""
+    # Where the number that fills in goes the other way, the split gets a second term.
+    weights, size = splits.weights.copy(), splits.subtree_size
+    heaviness = counts.sum(axis=1)
+    for k in np.flatnonzero(size > 1).tolist():
+        feature = int(np.flatnonzero(weights[k])[0])
+        indicator = int(indicators[feature])
+        if indicator < 0:
+            continue
+        left, right = k + 1, k + 1 + int(size[k + 1])
+        filled = X[X[:, indicator] > 0.0, feature][0]
+        goes_right = filled > splits.thresholds[k]
+        if goes_right != (heaviness[right] > heaviness[left]):
+            # Beyond the threshold, by the deviation of the feature.
+            margin = -X[:, feature].std() if goes_right else X[:, feature].std()
+            weights[k, indicator] = splits.thresholds[k] - filled + margin
+    return splits._replace(weights=weights)
+
+
+def mean_of_branches(tree: ObliqueTree, X: np.ndarray, is_missing: np.ndarray) -> np.ndarray:
+    """Return the class shares of rows that go both ways where a value is missing."""
+    # Such a row goes to each branch with the share that the branch has in the training weight of
+    # its node; its class shares are the mean of those of the leaves that it reaches, weighted by
+    # how much of it reaches them (Quinlan 1993, section 3.3).
+    means = np.empty((len(X), tree.values.shape[1]))
+    is_leaf = tree.is_leaf
+    splits = np.flatnonzero(~is_leaf)
+    features = (tree.weights[splits] != 0.0).argmax(axis=1)  # an indicator follows its feature
+    rights = splits + 1 + tree.subtree_size[splits + 1]
+    samples = np.asarray(tree.weighted_n_node_samples)
+    shares = samples[rights] / samples[splits]
+    for first in range(0, len(X), _BLOCK):
+        block = slice(first, first + _BLOCK)
+        above = X[block, features] > tree.thresholds[splits]
+        right = np.where(is_missing[block, features], shares, above)
+        means[block] = soft_reach(tree, right.T)[is_leaf].T @ tree.values[is_leaf]
+    return means

@@ -71,8 +71,7 @@ def _check_predictions(predicted: Any, teacher: Any, dataset: Dataset, n_rows: i
     allowed = f"class codes from 0 to {n_classes - 1}" if n_classes else "finite numbers"
     if predicted.shape != (n_rows,):
         raise ValueError(
-            f"teacher={teacher!r} predicts an array of shape {predicted.shape}: allowed is "
-            f"({n_rows},)."
+            f"teacher={teacher!r} predicts the shape {predicted.shape}, not ({n_rows},)."
         )
     try:
         labels = predicted.astype(np.float64)
@@ -84,9 +83,8 @@ def _check_predictions(predicted: Any, teacher: Any, dataset: Dataset, n_rows: i
             is_wrong |= (labels < 0.0) | (labels >= n_classes) | (labels != labels.round())
         wrong = predicted[is_wrong]
     if wrong.size:
-        raise ValueError(
-            f"teacher={teacher!r} predicts {wrong.tolist()[0]!r}: allowed are {allowed}."
-        )
+        wrong = wrong.tolist()[0]
+        raise ValueError(f"teacher={teacher!r} predicts {wrong!r}: allowed are {allowed}.")
     return labels.astype(dataset.y.dtype)
 
 
@@ -96,10 +94,7 @@ def _margins(model: Any, teacher: Any, X: np.ndarray) -> np.ndarray:
         return np.ones(X.shape[0])
     shares = np.asarray(model.predict_proba(X), dtype=np.float64)
     if shares.ndim != 2 or shares.shape[0] != X.shape[0] or shares.shape[1] == 0:
-        raise ValueError(
-            f"teacher={teacher!r} predicts probabilities of shape {shares.shape}: allowed is "
-            f"({X.shape[0]}, n_classes)."
-        )
+        raise ValueError(f"teacher={teacher!r} predicts probabilities of shape {shares.shape}.")
     if not ((shares >= 0.0) & (shares <= 1.0 + _ROUNDING)).all():
         raise ValueError(f"teacher={teacher!r} predicts probabilities outside [0, 1].")
     if shares.shape[1] == 1:
@@ -114,10 +109,7 @@ def teach(dataset: Dataset, teacher: Any, n_rows: int, noise: float, stream: np.
     # classes. Of two classes, the accuracy there then differs from the accuracy that the teacher
     # expects by a constant factor and a constant: a row on which it is undecided decides nothing.
     if dataset.extras:
-        raise ValueError(
-            f"the data set has the extra columns {sorted(dataset.extras)}: a teacher needs rows "
-            "without any."
-        )
+        raise ValueError(f"a teacher needs rows without extra columns: {sorted(dataset.extras)}.")
     rng = as_generator(stream)
     model = clone(teacher)
     seeds = {

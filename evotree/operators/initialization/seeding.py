@@ -11,11 +11,9 @@ import numpy as np
 
 from evotree.operators.initialization.growth import grow_on_sample
 from evotree.operators.initialization.resampling import bootstrap
-from evotree.operators.initialization.tao_seeds import TAO_DEPTH, init_tao
-from evotree.operators.initialization.width_paths import path_trees, width_path
+from evotree.operators.initialization.width_paths import TAO_DEPTH, init_tao, path_trees, width_path
 from evotree.operators.pruning.penalized import prune
-from evotree.operators.splitters.bounded import bounded
-from evotree.operators.splitters.registry import SPLITTERS, as_splitter
+from evotree.operators.splitters.registry import SPLITTERS, as_splitter, bounded
 from evotree.operators.structure.rebuild import checked_arrays
 from evotree.operators.structure.splice import make_individual
 from evotree.rng import as_generator
@@ -43,9 +41,7 @@ PLAIN_SHARE = 0.2  # of the population, for each splitter of seeding's plain for
 PATH_SHARE = 0.8  # of the population, for paths of widths where they are named alone
 
 
-def seeding_shares(
-    seeding: str | Mapping[str, float] | Iterable[str] | None,
-) -> dict[str, float]:
+def seeding_shares(seeding: str | Mapping[str, float] | Iterable[str] | None) -> dict[str, float]:
     """Return which share of a population is grown in which way, by name."""
     if seeding is None:
         return {DIPOLE: 1.0}
@@ -89,19 +85,12 @@ def init_seed(
     *,
     C: tuple[float, float] = (0.1, 10.0),
     penalty: str = "l2",
-    min_rows: int = 5,
-    seconds: float | None = None,
-    term_penalty: float = 0.0,
     max_features: int | None = None,
     max_depth: int | None = None,
+    **limits: Any,
 ) -> Individual:
-    """Make one individual by another algorithm."""
+    """Make one individual by another algorithm, within limits of `init_tao`."""
     depth = math.inf if max_depth is None else max_depth
-    limits: dict[str, Any] = {
-        "min_rows": min_rows,
-        "seconds": seconds,
-        "term_penalty": term_penalty,
-    }
     if splitter == TAO:
         if max_features is not None:
             limits |= {"C": C, "penalty": penalty, "max_features": max_features}
@@ -119,8 +108,8 @@ def init_greedy(
     size_penalty: float,
     splitter: str | Splitter,
     stream: np.ndarray,
-    criterion: str | None = None,
     max_rows: int = MAX_ROWS,
+    least_depth: int = 1,
     max_depth: int = MAX_DEPTH,
     min_rows: int = 5,
     seconds: float | None = None,
@@ -129,51 +118,32 @@ def init_greedy(
     """Make one individual by growing a tree greedily, and prune it."""
     # On a bootstrap sample, to a depth that is uniform in 1, ..., `max_depth`: so seeds differ.
     rng = as_generator(stream)
-    individual = grow_on_sample(
-        bootstrap(dataset, rng, max_rows),
-        dataset,
-        as_splitter(splitter),
-        stream,
-        criterion,
-        max_depth=int(rng.integers(1, max_depth + 1)),
-        min_samples_split=min_rows,
-        seconds=seconds,
-    )
+    sample = bootstrap(dataset, rng, max_rows)
+    limits: dict[str, Any] = {"min_samples_split": min_rows, "seconds": seconds}
+    limits["max_depth"] = int(rng.integers(least_depth, max_depth + 1))
+    individual = grow_on_sample(sample, dataset, as_splitter(splitter), stream, **limits)
     return prune(individual, dataset, size_penalty, term_penalty)[0]
 
 
 def init_path(
-    dataset: Dataset,
-    size_penalty: float,
-    number: int,
-    stream: np.ndarray,
-    *,
-    term_penalty: float = 0.0,
-    **path: Any,
+    dataset: Dataset, size_penalty: float, number: int, stream: np.ndarray, **path: Any
 ) -> list[Individual]:
     """Make the trees of one path of widths, pruned."""
-    path["term_penalty"] = term_penalty
     trees = path_trees(dataset, size_penalty, number, stream, **path)
     for tree in trees:
         tree.origin = WIDTHS
-        prune(tree, dataset, size_penalty, term_penalty)
+        prune(tree, dataset, size_penalty, path.get("term_penalty", 0.0))
     return trees
 
 
 def init_quick(
-    dataset: Dataset,
-    size_penalty: float,
-    stream: np.ndarray,
-    *,
-    min_rows: int = 5,
-    term_penalty: float = 0.0,
+    dataset: Dataset, size_penalty: float, stream: np.ndarray, **limits: Any
 ) -> Individual:
     """Make one individual in no time: a pruned axis-parallel tree, grown on a sample."""
-    sample = bootstrap(dataset, as_generator(stream), _QUICK_ROWS)
-    limits: dict[str, Any] = {"max_depth": MAX_DEPTH, "min_samples_split": min_rows}
-    individual = grow_on_sample(sample, dataset, as_splitter(QUICK), stream, **limits)
+    limits |= {"max_rows": _QUICK_ROWS, "least_depth": MAX_DEPTH}
+    individual = init_greedy(dataset, size_penalty, QUICK, stream, **limits)
     individual.origin = QUICK
-    return prune(individual, dataset, size_penalty, term_penalty)[0]
+    return individual
 
 
 def init_from_tree(
@@ -191,13 +161,12 @@ def init_from_tree(
     n_features = dataset.X.shape[1]
     if weights.shape[1] != n_features:
         raise ValueError(
-            f"init holds a tree over {weights.shape[1]} features: the rows have {n_features}."
+            f"init holds a tree over {weights.shape[1]} features: rows have {n_features}."
         )
     width = int(np.count_nonzero(weights, axis=1).max())
     if max_features is not None and width > max_features:
         raise ValueError(
-            f"init holds a tree with a split of {width} terms: max_split_terms allows "
-            f"{max_features}."
+            f"init has a split of {width} terms: max_split_terms allows {max_features}."
         )
     raw = ObliqueTree(weights, thresholds, subtree_size, np.zeros((len(subtree_size), 1)))
     scaled = dataset.from_raw(raw)
@@ -222,8 +191,7 @@ def raw_tree(tree: Any) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         return _prefix_arrays(found)
     if not isinstance(found, ObliqueTree):
         raise ValueError(
-            f"init holds {tree!r}: allowed are ObliqueTree, and fitted estimators of this "
-            "package or of scikit-learn that have one tree."
+            f"init holds {tree!r}: allowed are trees, and fitted estimators of one tree."
         )
     try:
         return checked_arrays(found.weights, found.thresholds, found.subtree_size, found.values)

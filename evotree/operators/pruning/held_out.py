@@ -75,26 +75,15 @@ def cost_complexity_path(
 
 @kernel
 def add_losses(
-    X,
-    y,
-    sample_weight,
-    weights,
-    thresholds,
-    subtree_size,
-    table,
-    loss,
-    level,
-    origin,
-    losses,
-    square_losses,
+    X, y, sample_weight, weights, thresholds, subtree_size, table, loss, level, origin, losses
 ):
     """Add the loss of each row, and its square, at every node on its way; see `node_losses`."""
     for i in range(X.shape[0]):
         k = 0
         while True:
             row_loss = loss_at(table, k, X, y, i, loss, level, origin)
-            losses[k] += sample_weight[i] * row_loss
-            square_losses[k] += sample_weight[i] * row_loss * row_loss
+            losses[0, k] += sample_weight[i] * row_loss
+            losses[1, k] += sample_weight[i] * row_loss * row_loss
             if subtree_size[k] == 1:
                 break
             if project(weights[k], X, i) <= thresholds[k]:
@@ -115,8 +104,8 @@ def predictions_of_nodes(tree: ObliqueTree, held_out: Dataset) -> np.ndarray:
     return table / np.repeat(held_out.target_scale, table.shape[1] // held_out.n_outputs)
 
 
-def node_losses(tree: ObliqueTree, held_out: Dataset) -> tuple[np.ndarray, np.ndarray]:
-    """Return what every node would lose on the rows that reach it if it were a leaf."""
+def node_losses(tree: ObliqueTree, held_out: Dataset) -> np.ndarray:
+    """Return what nodes would lose as leaves on the rows that reach them, and sums of squares."""
     if held_out.n_classes == 0:
         table = predictions_of_nodes(tree, held_out)
     elif held_out.bound_objective is not None:
@@ -126,20 +115,12 @@ def node_losses(tree: ObliqueTree, held_out: Dataset) -> tuple[np.ndarray, np.nd
     else:
         table = np.ones(tree.values.shape)
         table[np.arange(len(tree)), tree.values.argmax(axis=1)] = 0.0
-    losses, square_losses = np.zeros(len(tree)), np.zeros(len(tree))
-    add_losses(
-        held_out.X,
-        held_out.targets,
-        held_out.sample_weight,
-        tree.weights,
-        tree.thresholds,
-        tree.subtree_size,
-        np.ascontiguousarray(table),
-        *loss_of_targets(held_out),
-        losses,
-        square_losses,
-    )
-    return losses, square_losses
+    losses = np.zeros((2, len(tree)))
+    rows = held_out.X, held_out.targets, held_out.sample_weight
+    splits = tree.weights, tree.thresholds, tree.subtree_size
+    table = np.ascontiguousarray(table)
+    add_losses(*rows, *splits, table, *loss_of_targets(held_out), losses)
+    return losses
 
 
 def choose_tree(
@@ -164,7 +145,7 @@ def prune_held_out(
     alphas = critical_alphas(collapse_at, tree.subtree_size)
     if held_out.X.shape[0] == 0:
         return collapse_at <= 0.0
-    values = np.column_stack(node_losses(tree, held_out))
+    values = node_losses(tree, held_out).T
     sums = sequence_sums(values, collapse_at, tree.subtree_size, alphas)
     chosen = choose_tree(sums[:, 0], sums[:, 1], held_out.total_weight, standard_errors)
     return collapse_at <= alphas[chosen]
@@ -199,7 +180,7 @@ def prune_cross_validated(
     for fold in range(n_folds):
         others, held_out = split_folds(dataset, folds, fold)
         tree = grow_on(others)
-        values = np.column_stack(node_losses(tree, held_out))
+        values = node_losses(tree, held_out).T
         risk, _ = risk_of_leaves(tree, n_classes, criterion)
         links = weakest_links(risk, tree.subtree_size)
         sums += sequence_sums(values, links, tree.subtree_size, typical)
@@ -210,5 +191,5 @@ def prune_cross_validated(
 def prune_reduced_error(tree: ObliqueTree, held_out: Dataset) -> np.ndarray:
     """Mark the subtrees whose loss on rows held out is not below that of a leaf in their place."""
     # Bottom-up (Quinlan 1987): what is left is the smallest of the prunings with the lowest loss.
-    losses, _ = node_losses(tree, held_out)
+    losses = node_losses(tree, held_out)[0]
     return cheapest(losses, tree.subtree_size, 0.0, np.zeros(len(losses)))

@@ -26,9 +26,15 @@ from evotree.fitness.criteria import (
     weighted_impurity,
 )
 from evotree.fitness.penalties import PenalizedAccuracy
-from evotree.operators.structure.nodes import Nodes, Rows, copy_nodes, make_nodes
-from evotree.operators.structure.splice import emit_collapsed, finish
-from evotree.tree import ObliqueTree
+from evotree.operators.structure.splice import (
+    Nodes,
+    Rows,
+    copy_nodes,
+    emit_collapsed,
+    finish,
+    make_nodes,
+)
+from evotree.tree import ObliqueTree, sizes_of_kept
 
 if TYPE_CHECKING:
     from evotree.dataset import Dataset
@@ -209,23 +215,14 @@ def _lowest_sums(first: np.ndarray, second: np.ndarray, budget: int) -> np.ndarr
     return np.minimum.accumulate(sums)
 
 
-@kernel
-def kept_nodes(subtree_size, marks):
+def kept_nodes(subtree_size: np.ndarray, marks: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Return the nodes that a pruning keeps, in order, and the sizes of their subtrees after it."""
-    n = subtree_size.shape[0]
-    kept = np.empty(n, dtype=np.int32)
-    size = np.empty(n, dtype=np.int32)
-    k = m = 0
-    while k < n:
-        kept[m] = k
-        size[m] = np.int32(marks[k] or subtree_size[k] == 1)  # 0 where internal, for now
-        k += subtree_size[k] if size[m] == 1 else 1
-        m += 1
-    for k in range(m - 1, -1, -1):
-        if size[k] == 0:
-            left = k + 1
-            size[k] = 1 + size[left] + size[left + size[left]]
-    return kept[:m], size[:m]
+    cut = np.flatnonzero(marks & (subtree_size > 1))
+    n_above = np.zeros(len(marks) + 1, dtype=np.int64)  # cut nodes above each node
+    np.add.at(n_above, cut + 1, 1)
+    np.add.at(n_above, cut + subtree_size[cut], -1)
+    is_kept = np.cumsum(n_above[:-1]) == 0
+    return np.flatnonzero(is_kept).astype(np.int32), sizes_of_kept(is_kept, subtree_size)
 
 
 def prune_tree(tree: ObliqueTree, marks: np.ndarray) -> ObliqueTree:

@@ -54,10 +54,7 @@ def added_errors(n: float, wrong: float, confidence: float) -> float:
 
 
 def prune_pessimistic(
-    splits: Splits,
-    dataset: Dataset,
-    confidence: float = 0.25,
-    indicators: np.ndarray | None = None,
+    splits: Splits, dataset: Dataset, confidence: float = 0.25, indicators: np.ndarray | None = None
 ) -> tuple[Splits, np.ndarray]:
     """Prune a tree by the errors to expect, subtrees being raised."""
     branches = _Branches(splits, dataset, indicators)

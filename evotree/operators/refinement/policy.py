@@ -1,32 +1,183 @@
-"""Local refinement: which individuals are polished, when, by what, and what came of it.
+"""Local refinement: what polishes a tree where it is, which individuals, when, and what came of it.
 
 An evolution that refines some of its members is a memetic algorithm (Moscato 1989, "On evolution,
-search, optimization, genetic algorithms and martial arts: towards memetic algorithms").
+search, optimization, genetic algorithms and martial arts: towards memetic algorithms"). A *refiner*
+is a function of an individual and its data set that changes the individual in place, as DEAP's
+operators do, and returns a tuple of it. The reduced problem of tree alternating optimization makes
+one of every splitter: it re-splits the rows of one node, so that each goes to the child that
+predicts it better.
 """
 
 from __future__ import annotations
 
 import math
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from numbers import Integral, Real
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
+
+import numpy as np
 
 from evotree._jit import compile_seconds
 from evotree._sklearn import HasMethods, Interval, StrOptions
 from evotree.configuration import Configuration, RisingPair
 from evotree.individual import Outcome, set_fitness
 from evotree.operators.pruning.penalized import prune
-from evotree.operators.refinement.refiners import Refiner, make_refiner
-from evotree.operators.splitters.linear_fit import PENALTIES
-from evotree.rng import uniform
+from evotree.operators.refinement.tao import solve, tao_sweep
+from evotree.operators.splitters.linear import Linear
+from evotree.operators.splitters.linear_fit import LOSSES, PENALTIES
+from evotree.operators.splitters.registry import SPLITTERS, as_splitter, bounded
+from evotree.operators.splitters.sparse import Sparse
+from evotree.operators.structure.reduced import loss_unit, refit_nodes, replace_tests
+from evotree.rng import below, uniform
 
 if TYPE_CHECKING:
     from deap import base
 
     from evotree.dataset import Dataset
     from evotree.individual import Individual
+    from evotree.operators.splitters.base import Splitter
+
+# A fit that stops early goes on where it stopped when the node is refined again.
+_NEWTON_STEPS, _TOLERANCE = 5, 1e-2
+
+NODE_ROWS = 32_768
+"""Most rows that a node is refined by; so many tell a hyperplane from its neighbours."""
+
+SPARSE_ROWS = 4_096
+"""Most rows that the features of a split are chosen by."""
+
+_SWEPT = 256  # splits whose features are chosen in one sweep
+_ANY_SHARE = 0.25  # of the sweeps, that choose among splits of all widths
+
+Refiner = Callable[["Individual", "Dataset"], tuple["Individual"]]
+"""Changes an individual in place and returns a tuple of it."""
+
+
+@dataclass(frozen=True)
+class TaoSweep:
+    """One sweep of tree alternating optimization over all nodes (see `tao_sweep`)."""
+
+    # Every sweep draws its loss, and its C log-uniformly: the fitness shows what the data need.
+    C: tuple[float, float]
+    penalty: str = "l2"
+
+    def __call__(self, individual: Individual, dataset: Dataset) -> tuple[Individual]:
+        """Refine an individual in place."""
+        splitter = draw_linear(self.C, self.penalty, individual.stream)
+        return tao_sweep(individual, dataset, splitter, max_rows=NODE_ROWS)
+
+
+@dataclass(frozen=True)
+class SparseSweep:
+    """One sweep of tree alternating optimization that chooses the features of each split."""
+
+    # It takes 256 splits at most, drawn among those of a larger tree. A quarter of the sweeps
+    # choose among splits of all widths at each node, the others fit the splits again on the
+    # features that they have; the best split on one feature competes in both.
+    C: tuple[float, float]
+    term_penalty: float = 0.0
+    max_features: int | None = None
+
+    def __call__(self, individual: Individual, dataset: Dataset) -> tuple[Individual]:
+        """Refine an individual in place."""
+        stream: Any = individual.stream
+        splitter = draw_sparse(
+            self.C,
+            stream,
+            widths="any" if uniform(stream) < _ANY_SHARE else "same",
+            max_features=self.max_features,
+            term_cost=self.term_penalty * loss_unit(dataset),
+        )
+        limits: dict[str, Any] = {"max_rows": SPARSE_ROWS, "max_nodes": _SWEPT}
+        return tao_sweep(individual, dataset, splitter, term_penalty=self.term_penalty, **limits)
+
+
+@dataclass(frozen=True)
+class LinearResplit:
+    """A linear classifier at one node, drawn as by `TaoSweep`, or by `SparseSweep` with a bound."""
+
+    C: tuple[float, float]
+    penalty: str = "l2"
+    max_features: int | None = None
+
+    def __call__(self, individual: Individual, dataset: Dataset) -> tuple[Individual]:
+        """Refine an individual in place."""
+        stream: Any = individual.stream
+        if self.max_features is None:
+            splitter: Splitter = draw_linear(self.C, self.penalty, stream)
+        else:
+            splitter = draw_sparse(self.C, stream, max_features=self.max_features)
+        return Resplit(splitter)(individual, dataset)
+
+
+def _draw_model(C: tuple[float, float], stream: Any) -> dict[str, Any]:
+    """Draw the C of a classifier log-uniformly between two bounds, and its loss."""
+    low, high = C
+    return {"C": low * (high / low) ** uniform(stream), "loss": LOSSES[below(stream, len(LOSSES))]}
+
+
+def draw_linear(C: tuple[float, float], penalty: str, stream: Any) -> Linear:
+    """Return a linear classifier of a loss and a C that are drawn."""
+    model = _draw_model(C, stream)
+    return Linear(penalty=penalty, max_iter=_NEWTON_STEPS, tol=_TOLERANCE, **model)
+
+
+def draw_sparse(C: tuple[float, float], stream: Any, **parameters: Any) -> Sparse:
+    """Return a sparse splitter of a loss and a C that are drawn."""
+    return Sparse(**_draw_model(C, stream), **parameters)
+
+
+@dataclass(frozen=True)
+class Resplit:
+    """Another test at one internal node, drawn uniformly: a splitter's of its reduced problem."""
+
+    splitter: Splitter
+
+    def __call__(self, individual: Individual, dataset: Dataset) -> tuple[Individual]:
+        """Refine an individual in place."""
+        internal = np.flatnonzero(~individual.is_leaf)
+        if internal.size == 0:
+            return (individual,)
+        stream: Any = individual.stream
+        nodes = internal[[below(stream, internal.size)]]
+        tests = individual.weights.copy(), individual.thresholds.copy()
+        fit = partial(solve, splitter=self.splitter, stream=stream)
+        if refit_nodes(individual, dataset, nodes, tests, fit, stream, NODE_ROWS):
+            replace_tests(individual, dataset, *tests)
+        return (individual,)
+
+
+REFINERS = ("tao", "sparse", *SPLITTERS)
+"""Names of the refiners."""
+
+
+def make_refiner(
+    name: str | Refiner,
+    C: tuple[float, float],
+    penalty: str = "l2",
+    term_penalty: float = 0.0,
+    max_features: int | None = None,
+) -> Refiner:
+    """Return the refiner of a name."""
+    sparse = SparseSweep(C, term_penalty, max_features)
+    named: dict[str, Refiner] = {
+        "tao": TaoSweep(C, penalty) if max_features is None else sparse,
+        "sparse": sparse,
+        "linear": LinearResplit(C, penalty, max_features),
+    }
+    if not isinstance(name, str):
+        if not callable(name):
+            raise ValueError(f"refinement names {name!r}: allowed are names and callables.")
+        return name
+    if name in named:
+        return named[name]
+    if name in SPLITTERS:
+        return Resplit(bounded(as_splitter(name), max_features))
+    raise ValueError(f"refinement names {name!r}: allowed are {sorted(REFINERS)}.")
+
 
 TARGETS = ("random", "best", "promising")
 """Names of the ways to choose which individuals are refined."""
@@ -110,10 +261,8 @@ class Refinement(Configuration):
             operators = dict.fromkeys(operators, 1.0)
         total = math.fsum(operators.values())
         if not 0.0 < total < math.inf or min(operators.values()) < 0.0:
-            raise ValueError(
-                f"refinement has the shares {dict(operators)!r}: allowed are numbers of at least "
-                "0, some above."
-            )
+            shares = dict(operators)
+            raise ValueError(f"refinement has the shares {shares!r}: allowed are numbers above 0.")
         return {name: share / total for name, share in operators.items()}
 
 
@@ -127,10 +276,7 @@ def as_refinement(
 
 
 def make_refiners(
-    refinement: Refinement,
-    size_penalty: float,
-    term_penalty: float = 0.0,
-    max_features: int | None = None,
+    refinement: Refinement, term_penalty: float = 0.0, max_features: int | None = None
 ) -> dict[str, tuple[float, Refiner]]:
     """Return share and refiner of each operator, by name."""
     refiners: dict[str, tuple[float, Refiner]] = {}
@@ -143,7 +289,7 @@ def make_refiners(
             n_alike += 1
             name = f"{kind}{n_alike}"
         parameters = refinement.bounds(), refinement.penalty, term_penalty, max_features
-        refiners[name] = share, make_refiner(operator, size_penalty, *parameters)
+        refiners[name] = share, make_refiner(operator, *parameters)
     return refiners
 
 

@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from evotree.operators.pruning.penalized import prune
 from evotree.operators.structure.reduced import (
     leaf_table,
     loss_unit,
@@ -140,12 +139,3 @@ def tao_sweeps(
         yield n_sweeps
         if loss - (1.0 - individual.quality) <= tol * loss:
             break
-
-
-def tao(
-    individual: Individual, dataset: Dataset, splitter: Splitter, **parameters: Any
-) -> tuple[Individual]:
-    """Optimize all tests of an individual until its training loss falls no further; prune it."""
-    for _ in tao_sweeps(individual, dataset, splitter, **parameters):
-        pass
-    return prune(individual, dataset, 0.0)

@@ -29,14 +29,7 @@ from evotree.fitness.node import (
 from evotree.operators.splitters.axis import Axis
 from evotree.operators.splitters.base import Split
 from evotree.operators.splitters.cart_lc import standardize
-from evotree.operators.splitters.oc1 import (
-    SAME,
-    centred_split,
-    columns_of,
-    combine,
-    lowest_score,
-    present_classes,
-)
+from evotree.operators.splitters.oc1 import SAME, centred_split, columns_of, combine, lowest_score
 from evotree.rng import below, uniform
 
 _ABSOLUTE_ERROR = int(Criterion.ABSOLUTE_ERROR)
@@ -65,15 +58,12 @@ def change_sides(node, s, t, scratch):
 
 
 @kernel
-def search_annealing(node, temperature, cooling, max_moves, patience, stream, weights):
+def search_annealing(
+    node, Z, usable, scale, floor, temperature, cooling, max_moves, patience, stream, weights
+):
     """Anneal a hyperplane of a node."""
     n, d = node.X.shape
-    node = present_classes(node)
-    scratch = make_split_scratch(node)
-    Z, usable = columns_of(node.X)
-    mean, scale, a = np.empty(d), np.empty(d), np.zeros(d + 1)
-    standardize(Z, node.sample_weight, usable, mean, scale)
-    floor = lowest_score(node)
+    scratch, a = make_split_scratch(node), np.zeros(d + 1)
     unit = 1.0 if floor < 0.0 else undivided_score(node, scratch)
     for u in range(usable.shape[0] - 1):
         a[usable[u]] = 1.0
@@ -140,8 +130,10 @@ class Annealing(Configuration):
     def __call__(self, node: Node, stream: np.ndarray) -> Split | None:
         """Find the split (see `evotree.operators.splitters.base.Splitter`)."""
         weights = np.zeros(node.X.shape[1])
-        temperature, cooling = float(self.temperature), float(self.cooling)
-        moves = int(self.max_moves), int(self.patience)
-        search_annealing(node, temperature, cooling, *moves, stream, weights)
+        searched, Z, usable = columns_of(node)
+        _, scale = standardize(Z, node.sample_weight, usable)
+        limits = float(self.cooling), int(self.max_moves), int(self.patience)
+        space = Z, usable, scale, lowest_score(searched), float(self.temperature)
+        search_annealing(searched, *space, *limits, stream, weights)
         oblique = centred_split(node, weights)
         return oblique if oblique is not None else Axis()(node, stream)

@@ -1,4 +1,4 @@
-"""What a splitter is: it finds one hyperplane at one node.
+"""What a splitter is, it finds one hyperplane at one node, and what several splitters share.
 
 The same splitters seed a population, mutate and refine its members, and grow the trees of the
 greedy algorithms; a published greedy algorithm is a splitter and a few settings.
@@ -6,10 +6,12 @@ greedy algorithms; a published greedy algorithm is a splitter and a few settings
 
 from __future__ import annotations
 
+import math
 from typing import NamedTuple, Protocol
 
 import numpy as np
 
+from evotree._jit import dot_kernel
 from evotree.fitness.line_search import choose_threshold
 from evotree.fitness.node import Node, score_hyperplane
 
@@ -40,9 +42,86 @@ def axis_normal(n_features: int, feature: int) -> np.ndarray:
     return weights
 
 
+def better_split(
+    best: Split | None, node: Node, hyperplane: tuple[np.ndarray, float] | None
+) -> Split | None:
+    """Return the better one of a split and a hyperplane; None where neither parts the rows."""
+    if hyperplane is None:
+        return best
+    split = Split(*hyperplane, float(score_hyperplane(node, *hyperplane)))
+    return split if split.score < (np.inf if best is None else best.score) else best
+
+
 def best_split_along(node: Node, weights: np.ndarray) -> Split | None:
     """Return the best split with a given normal vector; None where there is none."""
     score, threshold = choose_threshold(node, weights)
     if score < np.inf:
         score = float(score_hyperplane(node, weights, threshold))
     return Split(weights, float(threshold), score) if score < np.inf else None
+
+
+_LEAST_SCALE = 1e-150  # its square is a number still
+
+
+class Problem(NamedTuple):
+    """The rows of a node in units of their own."""
+
+    rows: np.ndarray  # (n, d + 1): less the mean, over the scale, 0 where that is; 1 in the last
+    codes: np.ndarray  # (n,) int32: classes, numbered among those present
+    shares: np.ndarray  # (n,): weights, with sum 1
+    totals: np.ndarray  # (n_present,): weights of the classes
+    mean: np.ndarray  # (d,)
+    scale: np.ndarray  # (d,): 0 for a constant feature
+
+
+@dot_kernel
+def inner(a, b):
+    """Return ``a @ b``."""
+    s = 0.0
+    for j in range(a.shape[0]):
+        s += a[j] * b[j]
+    return s
+
+
+def make_problem(node: Node, rescale: bool) -> Problem:
+    """Return the rows of a node, brought to mean 0 and standard deviation 1 where asked for."""
+    (n, d), X = node.X.shape, node.X
+    codes = np.unique(node.y, return_inverse=True)[1].astype(np.int32)
+    totals = np.bincount(codes, node.sample_weight)
+    weight = np.cumsum(totals)[-1]
+    totals, shares = totals / weight, node.sample_weight / weight
+    mean, scale = np.zeros(d), np.ones(d)
+    if rescale:
+        low, high = X.min(axis=0), X.max(axis=0)
+        mean = (shares[:, np.newaxis] * X).sum(axis=0)
+        deviation = X - mean
+        scale = np.sqrt((shares[:, np.newaxis] * deviation * deviation).sum(axis=0))
+        # A share of the range bounds the scaled values where nearly all weight is at one place.
+        scale = np.maximum(scale, 1e-6 * (high - low))
+        is_constant = (low == high) | (scale < _LEAST_SCALE)
+        mean, scale = np.where(is_constant, low, mean), np.where(is_constant, 0.0, scale)
+    factor = np.divide(1.0, scale, out=np.zeros(d), where=scale > 0.0)
+    rows = np.ones((n, d + 1))
+    rows[:, :d] = (X - mean) * factor
+    return Problem(rows, codes, shares, totals, mean, scale)
+
+
+def node_hyperplane(problem: Problem, theta: np.ndarray) -> tuple[np.ndarray, float] | None:
+    """Return a hyperplane of a problem in the units of its node; None where numbers are too far."""
+    mean, scale = problem.mean, problem.scale
+    weights = np.divide(theta[:-1], scale, out=np.zeros(len(scale)), where=scale > 0.0)
+    largest = np.abs(weights).max()
+    if not 0.0 < largest < np.inf:
+        return None
+    weights /= largest  # squares neither overflow nor vanish
+    length = math.sqrt(np.cumsum(weights * weights)[-1])
+    weights /= length
+    # Added up one after the other, as everywhere: sums of other orders are rounded otherwise.
+    threshold = np.cumsum(np.append(-theta[-1] / (largest * length), weights * mean))[-1]
+    return (weights, float(threshold)) if np.isfinite(threshold) else None
+
+
+def needs_classes(node: Node, splitter: str) -> None:
+    """Raise an error at a node of targets."""
+    if node.n_classes == 0:
+        raise ValueError(f"splitter {splitter!r} is for classes, not for targets.")

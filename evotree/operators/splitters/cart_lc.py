@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from numbers import Integral, Real
-from typing import Annotated
+from typing import Annotated, Any
 
 import numpy as np
 
@@ -25,9 +25,9 @@ from evotree.operators.splitters.oc1 import (
     centred_split,
     columns_of,
     combine,
+    last_sum,
     lowest_score,
     move,
-    present_classes,
 )
 from evotree.rng import uniform
 
@@ -37,27 +37,20 @@ STARTS = ("axis", "random")
 _OFFSETS = (-0.25, 0.0, 0.25)  # gamma in the paper
 
 
-@inner_kernel
-def standardize(Z, weight, usable, mean, scale):
-    """Give the usable columns but the last the mean 0 and the standard deviation 1."""
-    total = 0.0
-    for i in range(weight.shape[0]):
-        total += weight[i]
-    for m in range(mean.shape[0]):
-        mean[m], scale[m] = 0.0, 1.0
-    for u in range(usable.shape[0] - 1):
-        m = usable[u]
-        average = variance = 0.0
-        for i in range(weight.shape[0]):
-            average += weight[i] / total * Z[m, i]
-        for i in range(weight.shape[0]):
-            Z[m, i] -= average
-            variance += weight[i] / total * Z[m, i] * Z[m, i]
-        mean[m] = average
+def standardize(
+    Z: np.ndarray, weight: np.ndarray, usable: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """Give the usable columns but the last the mean 0 and the deviation 1; return what they had."""
+    mean, scale = np.zeros(len(Z) - 3), np.ones(len(Z) - 3)
+    share = weight / last_sum(weight)
+    for m in usable[:-1]:
+        mean[m] = last_sum(share * Z[m])
+        Z[m] -= mean[m]
+        variance = last_sum(share * Z[m] * Z[m])
         if variance > 0.0:
             scale[m] = math.sqrt(variance)
-            for i in range(weight.shape[0]):
-                Z[m, i] /= scale[m]
+            Z[m] /= scale[m]
+    return mean, scale
 
 
 @inner_kernel
@@ -118,15 +111,14 @@ def eliminate(node, Z, usable, b, limit, line):
 
 
 @kernel
-def search_cart_lc(node, max_cycles, tol, elimination, weights, threshold, stream):
-    """Search for the linear combination of a node."""
+def search_columns(
+    node, Z, usable, mean, scale, floor, max_cycles, tol, elimination, weights, threshold, stream
+):
+    """Search for the linear combination of a node; see `search_cart_lc`."""
     d = node.X.shape[1]
-    node = present_classes(node)
     line = make_line_scratch(node, few_rows(node.criterion))
-    Z, usable = columns_of(node.X)
-    mean, scale, b, r = np.empty(d), np.empty(d), np.zeros(d + 1), np.empty(d + 1)
-    standardize(Z, node.sample_weight, usable, mean, scale)
-    undivided, floor = undivided_score(node, line.split), lowest_score(node)
+    b, r = np.zeros(d + 1), np.empty(d + 1)
+    undivided = undivided_score(node, line.split)
     unit = 1.0 if floor < 0.0 else undivided
     same = SAME * unit
     b[d] = -threshold
@@ -155,6 +147,13 @@ def search_cart_lc(node, max_cycles, tol, elimination, weights, threshold, strea
         eliminate(node, Z, usable, b, limit, line)
     for m in range(d):
         weights[m] = b[m] / scale[m]
+
+
+def search_cart_lc(node: Node, *search: Any) -> None:
+    """Search for the linear combination of a node, from its weights on, which are overwritten."""
+    node, Z, usable = columns_of(node)
+    frame = standardize(Z, node.sample_weight, usable)
+    search_columns(node, Z, usable, *frame, lowest_score(node), *search)
 
 
 @dataclass(frozen=True, repr=False)

@@ -24,15 +24,16 @@ import numpy as np
 from evotree._jit import inner_kernel, kernel
 from evotree._sklearn import Interval, StrOptions
 from evotree.configuration import Configuration
-from evotree.fitness.node import Node, score_hyperplane
+from evotree.fitness.node import Node
 from evotree.operators.splitters.axis import Axis
-from evotree.operators.splitters.base import Split
-from evotree.operators.splitters.standardize import (
+from evotree.operators.splitters.base import (
     Problem,
+    Split,
+    better_split,
     inner,
     make_problem,
     needs_classes,
-    to_node_units,
+    node_hyperplane,
 )
 from evotree.rng import below, normal
 from evotree.tree import project
@@ -158,11 +159,9 @@ def start_leaves(problem: Problem, theta: np.ndarray) -> np.ndarray:
 class CO2(Configuration):
     """The best of the splits by the continuous upper bound, over bounds of length and rates.
 
-    The paper chooses the bound and the rate by validation. Here they are those whose split has the
-    best score on the node's own rows: chosen on a fifth of the rows held out, trees were as large
-    or larger, and their accuracy in cross-validation better on some data sets and worse on others.
-    The start at the best test of one feature takes part in the choice. Features are standardized at
-    the node.
+    The paper chooses the bound and the rate by validation; here they are those whose split has the
+    best score on the node's own rows. The start at the best test of one feature takes part in the
+    choice. Features are standardized at the node.
 
     Parameters
     ----------
@@ -193,7 +192,7 @@ class CO2(Configuration):
             values = getattr(self, name)
             if not values or not all(0.0 < value < np.inf for value in values):
                 raise ValueError(
-                    f"{name}={values!r}: allowed are tuples of finite numbers above 0, not empty."
+                    f"{name}={values!r}: allowed are tuples of finite numbers above 0."
                 )
 
     def __call__(self, node: Node, stream: np.ndarray) -> Split | None:
@@ -204,7 +203,8 @@ class CO2(Configuration):
         if d == 1 or (axis is None and self.start == "axis"):
             return axis
         problem = make_problem(node, rescale=True)
-        best, start = None, np.zeros(d + 1)
+        start = np.zeros(d + 1)
+        best: Split | None = None
         if axis is not None and self.start == "axis":
             feature = int(axis.weights.argmax())
             if problem.scale[feature] == 0.0:  # differences too small to be scaled
@@ -219,9 +219,5 @@ class CO2(Configuration):
             theta, leaves = start * math.sqrt(nu) / math.sqrt(inner(start, start)), first.copy()
             descent = float(self.momentum), self.batch_size, self.epochs
             lower_bound(problem, theta, leaves, nu, rate, *descent, stream)
-            weights = np.empty(d)
-            threshold, length = to_node_units(theta, problem.mean, problem.scale, weights)
-            score = score_hyperplane(node, weights, threshold) if length > 0.0 else np.inf
-            if score < (np.inf if best is None else best.score):
-                best = Split(weights, threshold, float(score))
+            best = better_split(best, node, node_hyperplane(problem, theta))
         return axis if best is None else best

@@ -197,18 +197,12 @@ class Dipole:
     """A hyperplane across a random mixed dipole, its margin centred.
 
     See `dipole_test` and `centre_margin`.
-
-    Parameters
-    ----------
-    scored : bool, default=True
-        Whether the split is scored and checked. Without, its score is NaN, a side may be empty, and
-        the kernels of the criteria, which take seconds to compile, are not needed.
-    max_width : int, at least 0, default=0
-        0 for all features; otherwise the greatest number of features of a split (`dipole_test`).
     """
 
+    # Without a score, which is then NaN, a side may be empty, and the kernels of the criteria are
+    # not needed, which take seconds to compile.
     scored: bool = True
-    max_width: int = 0
+    max_width: int = 0  # 0 for all features; otherwise the most features of a split
 
     def __call__(self, node: Node, stream: np.ndarray) -> Split | None:
         """Find the split (see `evotree.operators.splitters.base.Splitter`)."""

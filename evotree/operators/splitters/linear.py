@@ -19,9 +19,9 @@ import numpy as np
 
 from evotree._sklearn import Interval, StrOptions
 from evotree.configuration import Configuration
-from evotree.fitness.node import Node, score_hyperplane
+from evotree.fitness.node import Node
 from evotree.operators.splitters.axis import Axis
-from evotree.operators.splitters.base import Split, best_split_along
+from evotree.operators.splitters.base import Split, best_split_along, better_split
 from evotree.operators.splitters.linear_fit import LOSSES, PENALTIES, fit_linear, start_at
 from evotree.rng import as_generator
 
@@ -67,11 +67,10 @@ def random_groups(
 class Linear(Configuration):
     """The best of the splits by linear classifiers of groups of classes.
 
-    The defaults were chosen by five-fold cross-validation. Where classes are many, "one_vs_one" is
-    more accurate than "one_vs_rest", and the classifiers' own thresholds do better on unseen rows
-    than those of the best score. Without `fallback` trees are smaller, and where classes overlap
-    they are better (vehicle 0.82 with 26 leaves against 0.78 with 82, pima 0.77 with 9 against 0.69
-    with 115). Targets are parted into those above their mean and the others.
+    Targets are parted into those above their mean and the others. The defaults were chosen by
+    five-fold cross-validation: of many classes "one_vs_one" is the most accurate, the classifiers'
+    own thresholds do better on unseen rows than the best ones, and without `fallback` trees are
+    smaller, and better where classes overlap.
 
     Parameters
     ----------
@@ -89,9 +88,8 @@ class Linear(Configuration):
     threshold : {"classifier", "best"}, default="classifier"
         Whether the threshold is the classifier's own or that of the best score for its weights.
     fallback : bool, default=False
-        Whether to take the best test of one feature where no classifier parts the rows. Without it
-        such a node has no split and the grower makes it a leaf, as STree does: a stopping rule that
-        leaves trees small where classes overlap.
+        Whether to take the best test of one feature where no classifier parts the rows; without it
+        such a node has no split, as in STree.
     max_iter : int, at least 1, default=100
         Most Newton steps of a fit.
     tol : float above 0, default=1e-4
@@ -140,7 +138,7 @@ class Linear(Configuration):
     def _search(self, node: Node, stream: np.ndarray) -> Split | None:
         """Return the best of the classifiers' splits; None where none parts the rows."""
         codes, sides = self._pairs(node, stream)
-        best = None
+        best: Split | None = None
         for side in sides:
             signs = side[codes].astype(np.float64)
             rows = np.flatnonzero(signs)
@@ -150,11 +148,9 @@ class Linear(Configuration):
             if not 0.0 < length < np.inf:
                 continue
             weights, threshold = theta[:-1] / length, -float(theta[-1] / length)
-            split = Split(weights, threshold, score_hyperplane(node, weights, threshold))
-            if self.threshold == "best":
-                split = best_split_along(node, weights) or split
-            if split.score < (np.inf if best is None else best.score):
-                best = split
+            moved = best_split_along(node, weights) if self.threshold == "best" else None
+            threshold = threshold if moved is None else moved.threshold
+            best = better_split(best, node, (weights, threshold))
         return best
 
     def _pairs(self, node: Node, stream: np.ndarray) -> tuple[np.ndarray, Iterable[np.ndarray]]:

@@ -19,7 +19,7 @@ import math
 import numpy as np
 
 from evotree._jit import dot_kernel, inner_kernel, kernel
-from evotree.operators.splitters.standardize import inner
+from evotree.operators.splitters.base import inner
 from evotree.tree import project
 
 LOSSES = ("logistic", "svm")

@@ -27,7 +27,7 @@ from evotree._sklearn import Interval
 from evotree.configuration import Configuration
 from evotree.fitness.node import Node, score_hyperplane
 from evotree.operators.splitters.axis import Axis
-from evotree.operators.splitters.base import Split
+from evotree.operators.splitters.base import Split, needs_classes
 from evotree.rng import as_generator
 
 # Beta at first and where training ends, the factor and the step by which it falls, from memory of
@@ -113,8 +113,7 @@ class LinearMachine(Configuration):
 
     def __call__(self, node: Node, stream: np.ndarray) -> Split | None:
         """Train a machine and find its first comparison (see `Splitter`)."""
-        if node.n_classes == 0:
-            raise ValueError("splitter=LinearMachine(...): it is for classes, not for targets.")
+        needs_classes(node, "LinearMachine")
         machine = fit_machine(node, self.tolerance, stream)
         if np.unique(machine.values(node.X).argmax(axis=1)).size == 1:
             return Axis()(node, stream)

@@ -15,7 +15,7 @@ from typing import Annotated
 
 import numpy as np
 
-from evotree._jit import inner_kernel, kernel
+from evotree._jit import inner_kernel, kernel, read_only
 from evotree._sklearn import Interval, StrOptions
 from evotree.configuration import Configuration
 from evotree.fitness.bounded_search import bounded_line_search, few_rows, make_line_scratch
@@ -30,73 +30,41 @@ ORDERS = ("sequential", "best", "random")
 
 _BEST = ORDERS.index("best")
 _RANDOM = ORDERS.index("random")
-_TWOING = int(Criterion.TWOING)
-_GAIN_RATIO = int(Criterion.GAIN_RATIO)
 
 SAME = 1e-12  # scores that differ by less, in units of the node's, are equal but for rounding
 _LARGE = 1e6
 
 
-@inner_kernel
-def present_classes(node):
-    """Return the node with the classes that occur numbered again, or with centred targets."""
-    # What a search does for each class it then does only for those; squares of centred targets are
-    # added up without loss.
-    n = node.y.shape[0]
-    y = np.empty_like(node.y)
+def columns_of(node: Node) -> tuple[Node, np.ndarray, np.ndarray]:
+    """Return a node for a search, the columns of ``(X, 1)``, and which can be perturbed."""
+    # Classes that occur are numbered again: what a search does for each class it then does only for
+    # those. Squares of centred targets are added up without loss. Constant columns cannot be
+    # perturbed: what they would add belongs to the intercept, the last one.
+    n, d = node.X.shape
     if node.n_classes == 0:
-        mean = total = 0.0
-        for i in range(n):
-            mean += node.sample_weight[i] * node.y[i]
-            total += node.sample_weight[i]
-        for i in range(n):
-            y[i] = node.y[i] - mean / total
-        return Node(node.X, y, node.sample_weight, 0, node.criterion, node.min_rows)
-    code = np.full(node.n_classes, -1)
-    for i in range(n):
-        code[np.int64(node.y[i])] = 0
-    n_classes = 0
-    for c in range(code.shape[0]):
-        if code[c] == 0:
-            code[c] = n_classes
-            n_classes += 1
-    for i in range(n):
-        y[i] = code[np.int64(node.y[i])]
-    return Node(node.X, y, node.sample_weight, n_classes, node.criterion, node.min_rows)
-
-
-@inner_kernel
-def columns_of(X):
-    """Return the columns of ``(X, 1)`` as rows, and which of them can be perturbed."""
-    # Constant columns cannot: what they would add belongs to the intercept, the last one.
-    n, d = X.shape
+        mean = last_sum(node.sample_weight * node.y) / last_sum(node.sample_weight)
+        node = node._replace(y=read_only(node.y - mean))
+    else:
+        present, codes = np.unique(node.y, return_inverse=True)
+        node = node._replace(y=read_only(codes.astype(np.int32)), n_classes=len(present))
     Z = np.ones((d + 3, n))  # two rows for distances
-    usable = np.empty(d + 1, dtype=np.int64)
-    n_usable = 0
-    for m in range(d):
-        varies = False
-        for i in range(n):
-            Z[m, i] = X[i, m]
-            varies |= X[i, m] != X[0, m]
-        if varies:
-            usable[n_usable] = m
-            n_usable += 1
-    usable[n_usable] = d
-    return Z, usable[: n_usable + 1]
+    Z[:d] = node.X.T
+    return node, Z, np.append(np.flatnonzero((node.X[0] != node.X).any(axis=0)), d)
 
 
-@inner_kernel
-def lowest_score(node):
+def last_sum(values: np.ndarray) -> float:
+    """Return the sum of values that are added up one after the other."""
+    return float(np.cumsum(values)[-1])
+
+
+def lowest_score(node: Node) -> float:
     """Return a score that no split of a node of two classes or more can fall below."""
-    if node.criterion not in (_TWOING, _GAIN_RATIO):
+    if node.criterion not in (Criterion.TWOING, Criterion.GAIN_RATIO):
         return 0.0
-    if node.criterion == _GAIN_RATIO or node.n_classes != 2:
+    if node.criterion == Criterion.GAIN_RATIO or node.n_classes != 2:
         return -1.0
-    first = total = 0.0
-    for i in range(node.y.shape[0]):
-        first += node.sample_weight[i] * (node.y[i] == 0)
-        total += node.sample_weight[i]
-    return -4.0 * (first / total) * (1.0 - first / total)
+    share = last_sum(node.sample_weight * (node.y == 0)) / last_sum(node.sample_weight)
+    return -4.0 * share * (1.0 - share)
 
 
 @inner_kernel
@@ -185,13 +153,12 @@ def descend(node, Z, usable, a, r, current, floor, same, moves, stagnation_step,
 
 
 @kernel
-def search_oc1(node, n_restarts, moves, stagnation_step, start, goal, stream, best):
+def search_oc1(
+    node, Z, usable, floor, n_restarts, moves, stagnation_step, start, goal, stream, best
+):
     """Search for an oblique split of a node that is better than one known."""
     d = node.X.shape[1]
-    node = present_classes(node)
     line = make_line_scratch(node, few_rows(node.criterion))
-    Z, usable = columns_of(node.X)
-    floor = lowest_score(node)
     same = SAME * (1.0 if floor < 0.0 else undivided_score(node, line.split))
     if usable.shape[0] < 3:
         return
@@ -286,6 +253,8 @@ class OC1(Configuration):
                 start[:d], start[d] = axis.weights, -axis.threshold
         moves = int(self.n_jumps), ORDERS.index(self.order), int(self.n_random)
         step = float(self.stagnation_step)
-        search_oc1(node, int(self.n_restarts), moves, step, start, goal, stream, best)
+        searched, *columns = columns_of(node)
+        known = int(self.n_restarts), moves, step, start, float(goal), stream, best
+        search_oc1(searched, *columns, lowest_score(searched), *known)
         oblique = centred_split(node, best[:d])
         return oblique if oblique is not None and oblique.score < goal else axis

@@ -1,13 +1,17 @@
-"""The splitters by name."""
+"""The splitters by name, and with a bound on the terms of their splits."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from types import MappingProxyType
 
+import numpy as np
+
+from evotree.fitness.node import Node
 from evotree.operators.splitters.annealing import Annealing
 from evotree.operators.splitters.axis import Axis
-from evotree.operators.splitters.base import Splitter
+from evotree.operators.splitters.base import Split, Splitter, best_split_along
 from evotree.operators.splitters.cart_lc import CartLC
 from evotree.operators.splitters.co2 import CO2
 from evotree.operators.splitters.cross_entropy import CrossEntropy
@@ -39,8 +43,29 @@ def as_splitter(splitter: str | Splitter) -> Splitter:
             raise ValueError(f"splitter={splitter!r}: allowed are {sorted(SPLITTERS)}.")
         return SPLITTERS[splitter]()
     if not callable(splitter) or isinstance(splitter, type):
-        raise ValueError(
-            f"splitter={splitter!r}: allowed are {sorted(SPLITTERS)}, or an object that is called "
-            "with a node and a random stream."
-        )
+        raise ValueError(f"splitter={splitter!r}: allowed are {sorted(SPLITTERS)} and callables.")
     return splitter
+
+
+@dataclass(frozen=True)
+class Bounded:
+    """A splitter whose splits keep their strongest terms, at the best threshold for these."""
+
+    splitter: Splitter
+    max_features: int
+
+    def __call__(self, node: Node, stream: np.ndarray) -> Split | None:
+        """Find the split; the strongest terms have the most |weight| times spread at the node."""
+        split = self.splitter(node, stream)
+        if split is None or np.count_nonzero(split.weights) <= self.max_features:
+            return split
+        influence = np.abs(split.weights) * node.X.std(axis=0)
+        kept = np.argsort(-influence, kind="stable")[: self.max_features]
+        weights = np.zeros_like(split.weights)
+        weights[kept] = split.weights[kept]
+        return best_split_along(node, weights)
+
+
+def bounded(splitter: Splitter, max_features: int | None) -> Splitter:
+    """Return a splitter whose splits keep a bound on their number of terms."""
+    return splitter if max_features is None else Bounded(splitter, max_features)

@@ -25,12 +25,7 @@ from evotree.fitness.line_search import apart, between
 from evotree.fitness.node import Node
 from evotree.fitness.sorting import SortScratch, make_sort_scratch, sort_order
 from evotree.operators.splitters.base import Split
-from evotree.operators.splitters.linear_fit import (
-    LOSSES,
-    fit_linear,
-    loss_derivatives,
-    start_at,
-)
+from evotree.operators.splitters.linear_fit import LOSSES, fit_linear, loss_derivatives, start_at
 
 WIDTHS = ("same", "fewer", "any")
 """Names of the ways to choose how many features a split has."""
@@ -49,6 +44,10 @@ _LOOKED_AT = 48  # features of many, among which a split is searched
 class Problem(NamedTuple):
     """Two groups of rows that a split is to part, and how its classifiers are fitted."""
 
+    spread: np.ndarray  # (d,): standard deviations of the features
+    s: np.ndarray  # (n,): room for projections
+    order: np.ndarray  # (n,) int32: room for sorting, as `sort`
+    sort: SortScratch
     X: np.ndarray  # (n, d)
     goes_right: np.ndarray  # (n,) int32: 1 for rows that belong to the right, 0 for the others
     cost: np.ndarray  # (n,): of each row on the wrong side
@@ -58,10 +57,6 @@ class Problem(NamedTuple):
     max_iter: int  # most Newton steps of a fit
     tol: float
     term_cost: float  # penalty for each term after a split's first, in the unit of the costs
-    spread: np.ndarray  # (d,): standard deviations of the features
-    s: np.ndarray  # (n,): room for projections
-    order: np.ndarray  # (n,) int32: room for sorting, as `sort`
-    sort: SortScratch
 
 
 @inner_kernel
@@ -329,43 +324,11 @@ def next_width(width):
 
 
 @kernel
-def sparse_split(
-    X,
-    goes_right,
-    cost,
-    theta,
-    loss,
-    C,
-    max_iter,
-    tol,
-    support,
-    min_width,
-    max_width,
-    term_cost,
-    axis,
-    swaps,
-):
+def sparse_split(given, theta, support, min_width, max_width, axis, swaps):
     """Find the cheapest split on at most some features for two groups of rows."""
-    n, d = X.shape
-    signs, costs = np.empty(n), np.empty(n)
-    for i in range(n):
-        signs[i] = 1.0 if goes_right[i] == 1 else -1.0
-        costs[i] = C * cost[i]
-    problem = Problem(
-        X,
-        goes_right,
-        cost,
-        signs,
-        costs,
-        loss,
-        max_iter,
-        tol,
-        term_cost,
-        spreads(X),
-        np.empty(n),
-        np.empty(n, dtype=np.int32),
-        make_sort_scratch(n),
-    )
+    n, d = given[0].shape
+    room = np.empty(n), np.empty(n, dtype=np.int32), make_sort_scratch(n)
+    problem = Problem(spreads(given[0]), room[0], room[1], room[2], *given)
     split, best = np.zeros(d + 1), np.inf
     while True:
         width = support.shape[0]
@@ -383,11 +346,28 @@ def sparse_split(
     return best
 
 
+def cheapest_split(
+    node: Node,
+    theta: np.ndarray,
+    support: np.ndarray,
+    model: tuple[str, float, int, float],
+    widths: tuple[int, int],
+    term_cost: float = 0.0,
+    is_free: tuple[bool, bool] = (False, False),
+) -> float:
+    """Write the cheapest split of two groups of rows over its start; return what it costs."""
+    loss, C, *limits = model
+    signs = np.where(node.y == 1, 1.0, -1.0)
+    rows = node.X, node.y, node.sample_weight, signs, C * node.sample_weight
+    given = *rows, LOSSES.index(loss), *limits, term_cost
+    cost: float = sparse_split(given, theta, support, *widths, *is_free)
+    return cost if np.isfinite(theta).all() else np.inf
+
+
 def fit_on(node: Node, theta: np.ndarray, support: np.ndarray, C: float) -> bool:
     """Fit the logistic split on some features at its cheapest threshold; say whether it is one."""
-    width, model = support.size, (LOSSES.index("logistic"), C, 10, 1e-2)
-    cost = sparse_split(*node[:3], theta, *model, support, width, width, 0.0, False, False)
-    return bool(np.isfinite(theta).all() and cost < np.inf)
+    model = "logistic", C, 10, 1e-2
+    return cheapest_split(node, theta, support, model, (support.size, support.size)) < np.inf
 
 
 @kernel
@@ -463,20 +443,10 @@ class Sparse(Configuration):
         width = {"same": support.size, "fewer": max(1, next_width(support.size)), "any": 1}
         min_width = min(width[self.widths], max_width)
         theta = start_at(node.X, weights, threshold)
-        score = sparse_split(
-            *node[:3],
-            theta,
-            LOSSES.index(self.loss),
-            self.C,
-            self.max_iter,
-            self.tol,
-            support,
-            min_width,
-            min_width if self.widths == "fewer" else max_width,
-            self.term_cost,
-            True,
-            self.widths == "any",
-        )
-        if score == np.inf or not np.isfinite(theta).all():
+        widths = min_width, min_width if self.widths == "fewer" else max_width
+        model = self.loss, float(self.C), self.max_iter, self.tol
+        is_free = True, self.widths == "any"
+        score = cheapest_split(node, theta, support, model, widths, self.term_cost, is_free)
+        if score == np.inf:
             return None
         return Split(theta[:-1].copy(), -float(theta[-1]), score)

@@ -39,20 +39,18 @@ def with_tree(
     """Return an individual of another tree: what an operator in plain Python makes of one.
 
     The training rows are routed from scratch and the parts that none of them reaches are left out,
-    so the tree may be smaller than the one given. `numpy.copy` of an individual's arrays gives ones
-    that may be written.
+    so the tree may be smaller than the one given.
 
     Parameters
     ----------
     individual : Individual
-        The one in whose place the new one stands; its stream, origin and kind of fitness are kept,
-        and it is not changed.
+        The one in whose place the new one stands: its stream, origin and kind of fitness are kept.
     dataset : Dataset
         Training rows.
     weights : array-like of shape (n_nodes, n_features)
         Normal vectors of the hyperplanes, in the units of the data set.
     thresholds : array-like of shape (n_nodes,)
-        Thresholds: a row x goes left at node k where ``weights[k] @ x <= thresholds[k]``.
+        A row x goes left at node k where ``weights[k] @ x <= thresholds[k]``.
     subtree_size : array-like of shape (n_nodes,)
         Number of nodes of the subtree of each node, in prefix order; 1 at a leaf.
 
@@ -86,9 +84,7 @@ def with_tree(
     arrays = checked_arrays(weights, thresholds, subtree_size)
     n_features = dataset.X.shape[1]
     if arrays[0].shape[1] != n_features:
-        raise ValueError(
-            f"weights has {arrays[0].shape[1]} features: the data set has {n_features}."
-        )
+        raise ValueError(f"weights has {arrays[0].shape[1]} features, the data set {n_features}.")
     return in_place_of(individual, make_individual(dataset, *arrays))
 
 

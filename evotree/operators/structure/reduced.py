@@ -11,6 +11,7 @@ Carreira-Perpiñán 2020).
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -201,6 +202,27 @@ def reduced_problem(
     if dataset.is_split_on is not None:
         care[:, ~dataset.is_split_on] = 0.0
     return Node.of(care, goes_right, step * cost, 2, _ERROR, 1) if cost.size else None
+
+
+def refit_nodes(
+    individual: Individual,
+    dataset: Dataset,
+    nodes: np.ndarray,
+    tests: tuple[np.ndarray, np.ndarray],
+    fit: Callable[[Node, tuple[np.ndarray, float]], tuple[np.ndarray, float] | None],
+    stream: np.ndarray,
+    max_rows: int,
+) -> bool:
+    """Fit tests of nodes again, one after the other, in arrays that are overwritten."""
+    weights, thresholds = tests
+    table, is_changed = leaf_table(individual, dataset.n_classes), False
+    for k in nodes.tolist():
+        node = reduced_problem(individual, dataset, k, *tests, table, stream, max_rows)
+        test = None if node is None else fit(node, (weights[k].copy(), float(thresholds[k])))
+        if test is not None:
+            weights[k], thresholds[k] = test
+            is_changed = True
+    return is_changed
 
 
 def loss_unit(dataset: Dataset) -> float:

@@ -43,26 +43,8 @@ def round_tree(tree: ObliqueTree, X: Any, precision: int | str | None = AUTO) ->
     """Return a tree whose splits, and linear models of leaves, have numbers of few digits.
 
     The strongest term of a split, that of the largest absolute weight times the spread of its
-    feature, gets the weight 1, or -1 where it was negative. Each number is the double nearest to a
-    short decimal number, so that ``repr`` gives that one.
-
-    With ``"auto"`` every row reaches the same leaf as before, in whatever order a sum is added up.
-    The other weights get the fewest significant digits that leave at least half the room between
-    the nearest rows on both sides of the split, and that change no term by more than 3 % of the
-    influence of the strongest. Then, from the weakest term on, a term is dropped or loses digits
-    where that still holds. The threshold is the number of the fewest digits
-    near its former place in the room. A split stays as it is where fewer than 17 digits do not
-    suffice, where all rows go one way, or where rows of both sides are so near to each other that
-    only the order of additions tells them apart.
-
-    Single precision is routed as the doubles that it stands for. So rows that were in single
-    precision in `X` too reach their leaves; rows that lose digits afterwards may not.
-
-    With a number of digits, rows may change sides. The threshold follows the weights, so that the
-    split stays where the rows are on average. A split that would send all rows one way gets more
-    digits until it parts them, or stays as it is.
-
-    Linear models of leaves are rounded as `round_models` says.
+    feature, gets the weight 1 or -1. Each number is the double nearest to a short decimal number,
+    so that ``repr`` gives that one. Linear models are rounded as `round_models` says.
 
     Parameters
     ----------
@@ -71,12 +53,17 @@ def round_tree(tree: ObliqueTree, X: Any, precision: int | str | None = AUTO) ->
     X : array-like of shape (n_samples, n_features)
         The training rows, finite.
     precision : int from 1 to 17, "auto" or None, default="auto"
-        Number of significant digits; None returns the tree itself.
+        Number of significant digits: rows may change sides, but a split that would send all rows
+        one way gets more digits until it parts them. With ``"auto"`` every row stays in its leaf,
+        in whatever order a sum is added up: weights get the fewest digits, or are dropped, that
+        leave half the room between the nearest rows of both sides, and change no term by more than
+        3 % of the influence of the strongest. A split that this cannot shorten stays as it is.
+        None returns the tree itself.
 
     Returns
     -------
     ObliqueTree
-        It has the values and the rows of nodes of the given tree. Where rows have changed sides,
+        It has the values and the rows of nodes of the given tree; where rows have changed sides,
         `evotree.Dataset.refill` makes them new. Its ``spread`` is that of the given tree, or else
         the standard deviations of the rows.
 
@@ -205,10 +192,8 @@ def check_precision(precision: Any) -> None:
     """Check a number of significant digits, or the word for as few as possible."""
     is_digits = isinstance(precision, Integral) and 1 <= int(precision) <= MOST_DIGITS
     if precision != AUTO and not is_digits:
-        raise ValueError(
-            f"precision={precision!r}: allowed are integers from 1 to {MOST_DIGITS}, 'auto' and "
-            "None."
-        )
+        allowed = f"integers from 1 to {MOST_DIGITS}, 'auto' and None"
+        raise ValueError(f"precision={precision!r}: allowed are {allowed}.")
 
 
 class _Split(NamedTuple):

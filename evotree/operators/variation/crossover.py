@@ -9,15 +9,17 @@ import numpy as np
 from evotree._jit import kernel, part_kernel
 from evotree.fitness.partition import sort_rows
 from evotree.operators.splitters.dipole import n_used
-from evotree.operators.structure.nodes import (
+from evotree.operators.structure.splice import (
     Nodes,
     Rows,
     copy_nodes,
     copy_test,
+    emit,
+    emit_below,
+    finish,
     make_nodes,
     make_scratch,
 )
-from evotree.operators.structure.splice import emit, emit_below, finish
 from evotree.rng import below, uniform
 
 if TYPE_CHECKING:
@@ -53,7 +55,7 @@ def emit_crossed(rows, target, a, source, b, cut, max_width, out, m, scratch):
 @kernel
 def graft(
     X, y, sample_weight, weights, thresholds, subtree_size, order, start, end, counts,
-    weights_b, thresholds_b, subtree_size_b, a, b, cut, max_width,
+    weights_b, thresholds_b, subtree_size_b, a, b, cut, max_width
 ):  # fmt: skip
     """Return a copy of an individual whose node `a` has become what node `b` of a tree is."""
     # Arrays one by one: a call of a kernel takes longer for arrays in tuples.

@@ -1,41 +1,39 @@
-"""Selection of parents in proportion to their scaled fitness, and of different survivors."""
+"""Selection of parents and of different survivors, by one objective or by several.
+
+NSGA-II (Deb, Pratap, Agarwal and Meyarivan 2002): an individual is better than another if it stands
+in an earlier front of non-dominated sorting, or in the same front where there is more room. Where
+sizes are few, many trees of a population have the same objectives. They count as one point when
+the room in a front is measured (Fortin and Parizeau 2013), and each but the first stands one front
+lower than the one before it; otherwise copies of a few points would fill the population.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
+from deap import tools
 
-from evotree._jit import kernel
 from evotree.fitness.scaling import linear_scaling
 from evotree.rng import below, uniform
 
 if TYPE_CHECKING:
     from evotree.individual import Individual
 
+
 # Levels of parsimony pressure, how many times the penalties of nodes and terms, and the share of
 # the population that is chosen at each.
 _PARSIMONY = ((1.0, 0.5), (3.0, 0.2), (10.0, 0.15), (30.0, 0.15))
 
 
-@kernel
-def universal_sampling(share, k, stream):
+def universal_sampling(share: np.ndarray, k: int, stream: np.ndarray) -> np.ndarray:
     """Draw `k` positions with chances proportional to `share`, in random order."""
     # Stochastic universal sampling (Baker 1987): one turn of a wheel with k equidistant pointers,
     # so that each position is drawn its expected number of times, rounded up or down.
-    drawn = np.empty(k, dtype=np.int64)
-    total = 0.0
-    for value in share:
-        total += value
-    offset = uniform(stream)
-    position, passed = 0, share[0]
-    for i in range(k):
-        pointer = (i + offset) * total / k
-        while passed <= pointer and position < share.shape[0] - 1:
-            position += 1
-            passed += share[position]
-        drawn[i] = position
+    passed = np.cumsum(share)
+    pointers = (np.arange(k) + uniform(stream)) * passed[-1] / k
+    drawn = np.minimum(np.searchsorted(passed, pointers, side="right"), len(share) - 1)
     for i in range(k - 1, 0, -1):
         j = below(stream, i + 1)
         drawn[i], drawn[j] = drawn[j], drawn[i]
@@ -43,9 +41,7 @@ def universal_sampling(share, k, stream):
 
 
 def sel_proportional(
-    individuals: Sequence[Individual],
-    k: int,
-    pressure: float = 2.0,
+    individuals: Sequence[Individual], k: int, pressure: float = 2.0
 ) -> list[Individual]:
     """Select parents in proportion to their linearly scaled fitness."""
     fitness = np.array([individual.fitness.wvalues[0] for individual in individuals])
@@ -115,4 +111,63 @@ def replace_best(
     survivors += candidates[: n - len(survivors)]
     survivors.sort(key=lambda tree: tree.fitness.wvalues, reverse=True)
     missing = n - len(survivors)
+    return survivors + [copy.clone() for copy in copies[:missing]]
+
+
+class Standing(NamedTuple):
+    """Where each of n individuals stands in non-dominated sorting."""
+
+    front: np.ndarray  # (n,) int64: 0 for the non-dominated; one more for each equal one before
+    crowding: np.ndarray  # (n,): crowding distance within the front, infinite at its ends
+
+
+def standing_of(individuals: Sequence[Individual]) -> Standing:
+    """Sort individuals into fronts and measure the room that they have there."""
+    n = len(individuals)
+    places: dict[tuple[float, ...], list[int]] = {}
+    for i, individual in enumerate(individuals):
+        places.setdefault(individual.fitness.wvalues, []).append(i)
+    n_objectives = min(map(len, places))
+    if n_objectives < 2:
+        raise ValueError(
+            "NSGA-II takes two objectives or more: evaluate with QualityAndComplexity."
+        )
+    standing = Standing(np.empty(n, dtype=np.int64), np.empty(n))
+    points = [individuals[same[0]] for same in places.values()]
+    for number, front in enumerate(tools.sortLogNondominated(points, len(points))):
+        tools.emo.assignCrowdingDist(front)
+        for individual in front:
+            same = places[individual.fitness.wvalues]
+            standing.front[same] = number + np.arange(len(same))
+            standing.crowding[same] = individual.fitness.crowding_dist
+    return standing
+
+
+def sel_nsga2(individuals: Sequence[Individual], k: int) -> list[Individual]:
+    """Select the best individuals: by fronts, in the last one by room."""
+    standing = standing_of(individuals)
+    order = np.lexsort((-standing.crowding, standing.front))
+    return [individuals[i] for i in order[:k]]
+
+
+def sel_crowded(individuals: Sequence[Individual], k: int) -> list[Individual]:
+    """Select parents by binary tournaments with the crowded comparison."""
+    front, crowding = standing_of(individuals)
+    n, stream = len(individuals), individuals[0].stream
+    winners = []
+    for _ in range(k):
+        a, b = below(stream, n), below(stream, n)
+        winners.append(b if (front[b], -crowding[b]) < (front[a], -crowding[a]) else a)
+    return [individuals[i] for i in winners]
+
+
+def replace_nsga2(
+    parents: Sequence[Individual], offspring: Sequence[Individual]
+) -> list[Individual]:
+    """Select the next generation from parents and offspring together."""
+    # Of equal trees one competes; others return only where there are too few different ones. An
+    # offspring is preferred to a parent with the same objectives, so that a population drifts.
+    rivals, copies = separate_duplicates([*offspring, *parents])
+    survivors = sel_nsga2(rivals, len(parents))
+    missing = len(parents) - len(survivors)
     return survivors + [copy.clone() for copy in copies[:missing]]
