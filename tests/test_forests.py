@@ -9,13 +9,7 @@ from sklearn.tree import DecisionTreeClassifier
 
 from evotree import ObliqueForestClassifier
 from evotree.dataset import Dataset
-from evotree.engine.forests import (
-    N_PILOTS,
-    Grower,
-    Member,
-    grow_forest,
-    out_of_bag_votes,
-)
+from evotree.engine.forests import N_PILOTS, Grower, Member, grow_forest, out_of_bag_votes
 from evotree.tree import ObliqueTree
 
 

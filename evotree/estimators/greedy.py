@@ -30,11 +30,7 @@ from evotree.fitness.criteria import CLASSIFICATION, REGRESSION
 from evotree.fitness.objectives import Objective
 from evotree.individual import Individual
 from evotree.objectives import LinearLeaves
-from evotree.operators.initialization.c45 import (
-    induce_c45,
-    mean_of_branches,
-    with_indicators,
-)
+from evotree.operators.initialization.c45 import induce_c45, mean_of_branches, with_indicators
 from evotree.operators.initialization.growth import grow
 from evotree.operators.initialization.induction import PESSIMISTIC, PRUNINGS, induce, leaf_medians
 from evotree.operators.pruning.held_out import cost_complexity_path

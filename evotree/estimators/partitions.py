@@ -30,11 +30,7 @@ from evotree.engine.shards import Rows, Shards, fold, passing, task
 from evotree.estimators.lazy import is_collection
 from evotree.estimators.rows import categorical_mask, refuse_text
 from evotree.fitness.losses import OwnObjective, PoissonLoss, PoissonSums
-from evotree.fitness.objectives import (
-    CLASS_OBJECTIVES,
-    TARGET_OBJECTIVES,
-    Objective,
-)
+from evotree.fitness.objectives import CLASS_OBJECTIVES, TARGET_OBJECTIVES, Objective
 from evotree.objectives import Quantile
 from evotree.rng import row_keys
 from evotree.tables.columns import (

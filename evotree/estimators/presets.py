@@ -40,11 +40,7 @@ GREEDY_PRESETS: Mapping[str, Mapping[str, Any]] = MappingProxyType(
         "CO2": {"splitter": CO2(start="axis"), "criterion": "entropy", "scaling": "minmax"},
         "CO2r": {"splitter": CO2(start="random"), "criterion": "entropy", "scaling": "minmax"},
         "DT": {"splitter": Axis(), **_OC1, "criterion": "gini"},
-        "LMDT": {
-            "splitter": LinearMachine(),
-            "criterion": "entropy",
-            "pruning": "reduced_error",
-        },
+        "LMDT": {"splitter": LinearMachine(), "criterion": "entropy", "pruning": "reduced_error"},
         "OC1": {"splitter": OC1(), **_OC1},
         "OC1-AP": {"splitter": Axis(), **_OC1},
         "OC1r": {"splitter": OC1(random_start=True), **_OC1},
@@ -76,7 +72,7 @@ EVOLUTION_PRESETS: Mapping[str, Mapping[str, Any]] = MappingProxyType(
                 refinement=None,
                 regularization=Regularization(C=1.0, noise=0.0),
             ),
-        },
+        }
     }
 )
 """Parameters of `evotree.EvoTreeClassifier.from_preset`."""

@@ -11,12 +11,7 @@ from sklearn.datasets import load_breast_cancer, load_diabetes, load_iris, load_
 from sklearn.frozen import FrozenEstimator
 from sklearn.tree import DecisionTreeClassifier
 
-from evotree import (
-    EvoTreeClassifier,
-    EvoTreeRegressor,
-    Refinement,
-    Variation,
-)
+from evotree import EvoTreeClassifier, EvoTreeRegressor, Refinement, Variation
 from tests.quick_models import brief, evolved
 
 KINDS = {EvoTreeClassifier: load_wine, EvoTreeRegressor: load_diabetes}

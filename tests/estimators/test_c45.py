@@ -12,14 +12,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from evotree import ObliqueTreeClassifier, ObliqueTreeRegressor
 from evotree.description.named import ONE_WAY
-from evotree.export import (
-    export_c,
-    export_python,
-    export_rules,
-    export_sql,
-    export_text,
-    to_onnx,
-)
+from evotree.export import export_c, export_python, export_rules, export_sql, export_text, to_onnx
 from evotree.operators.pruning.pessimistic import added_errors, normal_deviation
 from evotree.operators.splitters.c45 import C45
 from evotree.operators.splitters.linear_machine import LinearMachine

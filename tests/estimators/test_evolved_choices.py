@@ -26,12 +26,7 @@ from sklearn.metrics import (
 )
 from sklearn.model_selection import train_test_split
 
-from evotree import (
-    EvoTreeClassifier,
-    EvoTreeRegressor,
-    Refinement,
-    Regularization,
-)
+from evotree import EvoTreeClassifier, EvoTreeRegressor, Refinement, Regularization
 from evotree.engine.choice import NOISES, SIZE_MULTIPLES
 from tests.quick_models import FIXED, brief
 

@@ -157,11 +157,7 @@ def test_an_executor_is_not_pickled_and_all_else_is():
         (Variation, "selection_pressure", [1.0]),
         (Variation, "keep_duplicates", ["no"]),
         (Variation, "algorithm", ["nsga3"]),
-        (
-            Regularization,
-            "C",
-            ["high", 0.0, np.inf, (1.0,), (2.0, 1.0), (1.0, np.inf), ("a", "b")],
-        ),
+        (Regularization, "C", ["high", 0.0, np.inf, (1.0,), (2.0, 1.0), (1.0, np.inf), ("a", "b")]),
         (Regularization, "penalty", ["l0"]),
         (Regularization, "noise", [-0.1, np.inf, "much"]),
         (Regularization, "teacher", ["oracle", 3]),

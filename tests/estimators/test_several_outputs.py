@@ -265,10 +265,7 @@ def test_importances_do_not_depend_on_units():
     [
         (quick(monotonic_cst=[1, 0, 0]), "monotonic_cst: y has 2 outputs"),
         (quick(objective="quantile"), "'quantile' does not go with several"),
-        (
-            quick(objective="absolute_error"),
-            "'absolute_error' does not go with several",
-        ),
+        (quick(objective="absolute_error"), "'absolute_error' does not go with several"),
         (quick(regularization=Regularization(teacher="ensemble")), "teacher: y has 2 outputs"),
         (quick(objective=lambda counts: 1.0), "callables are for classes"),
         (ObliqueTreeRegressor("axis", criterion="absolute_error"), "criterion='absolute_error'"),

@@ -13,10 +13,7 @@ from sklearn.base import clone, is_classifier
 from sklearn.compose import ColumnTransformer
 from sklearn.datasets import load_iris
 from sklearn.impute import SimpleImputer
-from sklearn.model_selection import (
-    GridSearchCV,
-    cross_validate,
-)
+from sklearn.model_selection import GridSearchCV, cross_validate
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
 

@@ -22,10 +22,7 @@ from sklearn.ensemble import (
 from sklearn.exceptions import NotFittedError
 from sklearn.experimental import enable_halving_search_cv  # noqa: F401
 from sklearn.frozen import FrozenEstimator
-from sklearn.model_selection import (
-    GridSearchCV,
-    cross_val_score,
-)
+from sklearn.model_selection import GridSearchCV, cross_val_score
 from sklearn.multioutput import ClassifierChain, MultiOutputRegressor
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
@@ -93,11 +90,7 @@ def test_scikit_learn_checks(estimator, check):
 
 
 # What is chosen, is chosen among all candidates but those with a teacher, which takes most time.
-AUTO = BRIEF | {
-    "size_penalty": "auto",
-    "regularization": Regularization(),
-    "max_generations": 2,
-}
+AUTO = BRIEF | {"size_penalty": "auto", "regularization": Regularization(), "max_generations": 2}
 
 
 @pytest.mark.slow

@@ -13,12 +13,7 @@ from evotree.operators.splitters.oc1 import OC1
 from tests.quick_models import checked
 
 
-@checked(
-    [
-        TAOClassifier("random", penalty="l2", depth=4),
-        TAOClassifier(node="axis", depth=4),
-    ]
-)
+@checked([TAOClassifier("random", penalty="l2", depth=4), TAOClassifier(node="axis", depth=4)])
 def test_scikit_learn_checks(estimator, check):
     check(estimator)
 
