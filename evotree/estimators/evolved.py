@@ -20,14 +20,12 @@ from evotree.configuration import check_parameters, documented, with_nested
 from evotree.dataset import Dataset
 from evotree.engine.choice import Choice, Penalties
 from evotree.engine.config import GROUPS, Evolution, SearchConfig, evolution_of, is_auto
-from evotree.engine.continuing import Continuation, continuation, seed_to_continue
+from evotree.engine.continuing import continuation
 from evotree.engine.evolution import Run
 from evotree.engine.finish import Result, finish
 from evotree.engine.pareto import FittedFront, select
 from evotree.engine.prepare import Problem, make_constraints, with_objective
-from evotree.engine.progress import Progress
 from evotree.engine.search import search
-from evotree.engine.shards import Counted, refit
 from evotree.estimators.base import (
     PROBABILITIES,
     TreeClassifier,
@@ -35,9 +33,8 @@ from evotree.estimators.base import (
     TreeRegressor,
     preset,
 )
-from evotree.estimators.intervals import deviations
 from evotree.estimators.lazy import is_collection
-from evotree.estimators.partitions import Training, read_collections, refuse
+from evotree.estimators.partitions import fit_collections
 from evotree.estimators.presets import EVOLUTION_PRESETS
 from evotree.fitness.costs import check_costs
 from evotree.fitness.losses import ExpectedCost
@@ -266,8 +263,8 @@ class EvolvedTree(TreeEstimator, SearchConfig):
         Rows that no machine holds come as collections of Dask, `X` as an Array or a DataFrame, the
         others as Arrays or Series with the same partitions. Trees are then bred on a sample of
         `max_samples` rows, by default 100,000. The values of nodes, the scores of the front and the
-        choice of the tree are those of all rows; so are the levels of categories. Medians, units,
-        the digits of splits and soft probabilities are those of the sample. `objective` has to
+        choice of the tree are those of all rows. Medians, levels of categories, units, the digits
+        of splits and soft probabilities are those of the sample. `objective` has to
         follow from the sums of leaves, as all names but ``"absolute_error"`` and ``"quantile"`` do;
         leaves are constant. For `min_samples_leaf` all rows count in the end, and before that the
         same share of the sample.
@@ -305,46 +302,22 @@ class EvolvedTree(TreeEstimator, SearchConfig):
         check_parameters(self)
         with self._unchanged_on_failure():
             if is_collection(X):
-                result = self._fit_collections(X, y, sample_weight, sensitive, begin)
+                result = fit_collections(self, X, y, sample_weight, sensitive, begin)
             else:
-                result = self._fit_rows(X, y, sample_weight, sensitive, begin)
+                last = getattr(self, "_last", None) if self.warm_start else None
+                result = self._search(X, y, sample_weight, sensitive, begin, continues=last)
+                self._keep(result)
         return self._ended(result)  # if it raises, the fit is whole all the same
 
-    def _fit_rows(self, X: Any, y: Any, sample_weight: Any, sensitive: Any, begin: float) -> Result:
-        """Evolve a tree for rows in memory, and keep it."""
+    def _search(
+        self, X: Any, y: Any, sample_weight: Any, sensitive: Any, begin: float, **of_run: Any
+    ) -> Result:
+        """Evolve a tree for rows in memory."""
         extras = {} if sensitive is None else {"sensitive": sensitive}
         scaling = evolution_of(self).scaling
         dataset = self._make_dataset(X, y, sample_weight, scaling, extras)
         dataset = with_objective(dataset, self, self)
-        continues: Continuation | None = getattr(self, "_last", None) if self.warm_start else None
-        result = search(dataset, self, continues=continues, begin=begin)
-        self._keep(result)
-        return result
-
-    def _fit_collections(
-        self, X: Any, y: Any, sample_weight: Any, sensitive: Any, begin: float
-    ) -> Result:
-        """Evolve a tree on a sample of collections of Dask, and count it by all rows."""
-        refuse(self, sensitive)
-        last: Continuation | None = getattr(self, "_last", None) if self.warm_start else None
-        known, progress = seed_to_continue(self, last), Progress(self.verbose)
-        seed = seed_from(self.random_state) if known is None else known
-        with progress.phase("reading partitions"):
-            training = read_collections(self, X, y, sample_weight, seed, progress)
-        known_of_run: dict[str, Any] = {"begin": begin, "seed": seed, "progress": progress}
-        result = search(training.dataset, training.config, continues=last, **known_of_run)
-        with progress.phase("counting all rows"):
-            result, front = refit(result, training.shards)
-            self._keep(result)
-        for known_of, counted in zip(self._known_of_front, front, strict=True):
-            known_of.update(self._counted(known_of, counted, training))
-        self.__dict__.update(self._known_of_front[self.pareto_front_.index(self.tree_)])
-        return result
-
-    def _counted(self, known: dict[str, Any], counted: Counted, training: Training) -> Any:
-        """Return what all rows say of a tree, and the sample only guessed."""
-        lowest, highest = training.ranges
-        return {"training_rows_": replace(known["training_rows_"], lowest=lowest, highest=highest)}
+        return search(dataset, self, begin=begin, **of_run)
 
     def _ended(self, result: Result) -> Self:
         """Return the estimator, or raise what ended the search before its time; called by `fit`."""
@@ -755,13 +728,6 @@ class EvoTreeRegressor(TreeRegressor, EvolvedTree):
         """Return held-out rows in raw units."""
         rows, y = self._check_targets(X, y)
         return Dataset.in_raw_units(rows, y, None).evolved_for(self.objective_)
-
-    def _counted(self, known: dict[str, Any], counted: Counted, training: Training) -> Any:
-        """Return what all rows say of a tree, the deviations of its targets among them."""
-        rows, squares = training.shards.deviations(counted)
-        weights, errors = np.where(counted.tree.is_leaf, [rows, squares], 0.0)
-        found = deviations(counted.tree, weights, errors, float(rows[0]))
-        return super()._counted(known, counted, training) | {"residual_std_": found}
 
     def predict(
         self, X: Any, tree: int | ObliqueTree | None = None, *, return_std: bool = False
