@@ -159,7 +159,7 @@ class AllRows:
     sample: Dataset
     objective: Objective | None  # by sums over all rows
     mean: float  # of the targets of all rows
-    factors: np.ndarray | float  # of the weights of classes
+    factors: np.ndarray  # of the weights of classes
     least_rows: float  # of a leaf, whatever their weights
 
     def counted(self, trees: Sequence[ObliqueTree]) -> list[Counted]:
@@ -253,8 +253,8 @@ class AllRows:
         values = (tree.values[:, 0] - self.mean) / scale  # which need not be means
         errors = np.maximum(0.0, squares - sums**2 / weights)
         errors = scale**2 * (errors + weights * (values - sums / weights) ** 2)
-        leaves = np.where(tree.is_leaf, [weights, errors], 0.0)
-        std = deviations(tree, *leaves, float(weights[0]))
+        of_leaves, errors = np.where(tree.is_leaf, [weights, errors], 0.0)
+        std = deviations(tree, of_leaves, errors, float(weights[0]))
         return {**known, "training_rows_": rows, "residual_std_": std}
 
 
@@ -273,21 +273,16 @@ def fit_collections(
     if meta.shape[1] == 0 or not meta.columns.is_unique:
         raise ValueError(f"X has the columns {list(meta.columns)}: allowed are distinct ones.")
     is_poisson = estimator.objective == "poisson" or isinstance(estimator.objective, PoissonLoss)
-    mask, is_regression = (
-        categorical_mask(meta, estimator.categorical_features),
-        is_regressor(estimator),
-    )
-    reader = Reader(list(meta.columns), mask, is_regression, 0.0 if is_poisson else -np.inf)
-    with progress.phase("reading partitions"):
-        classes, sample = _draw_sample(reader, estimator, parts, seed)
-    table, *targets = sample
+    mask, least = categorical_mask(meta, estimator.categorical_features), -np.inf
+    reader = Reader(list(meta.columns), mask, is_regressor(estimator), 0.0 if is_poisson else least)
+    classes, (table, *targets) = _draw_sample(reader, estimator, parts, seed, progress)
     inner, least = _on_sample(estimator, classes, mask)
     given = table.to_numpy() if _is_array(X) else table
     of_run: dict[str, Any] = {"continues": last, "seed": seed, "progress": progress}
     result = inner._search(given, *targets, None, begin, **of_run)
     dataset = result.problem.dataset
-    mean, factors, objective = 0.0, 1.0, dataset.bound_objective
-    if is_regression:
+    mean, factors, objective = 0.0, np.ones(1), dataset.bound_objective
+    if reader.is_regression:
         total, entropy = classes.loc[0, ["total", "entropy"]]
         mean, scale = total / classes["weight"][0], dataset.target_scale
         if is_poisson:
@@ -330,12 +325,9 @@ def _is_array(collection: Any) -> bool:
 
 def _parts_of(X: Any, y: Any, sample_weight: Any) -> list[tuple[Any, ...]]:
     """Return the partitions of collections that belong together."""
-    blocks = []
-    for name, given, n_dimensions in (
-        ("X", X, 2),
-        ("y", y, 1),
-        ("sample_weight", sample_weight, 1),
-    ):
+    blocks: list[Any] = []
+    for name, given in {"X": X, "y": y, "sample_weight": sample_weight}.items():
+        n_dimensions = 1 if blocks else 2
         if name == "sample_weight" and given is None:
             blocks.append([None] * len(blocks[0]))
             continue
@@ -359,13 +351,14 @@ def _parts_of(X: Any, y: Any, sample_weight: Any) -> list[tuple[Any, ...]]:
 
 
 def _draw_sample(
-    reader: Reader, estimator: Any, parts: Sequence[Any], seed: int
+    reader: Reader, estimator: Any, parts: Sequence[Any], seed: int, progress: Progress
 ) -> tuple[pd.DataFrame, tuple[Any, ...]]:
     """Return sums over the rows of each class, and a sample: of each class its share."""
     from dask import compute, delayed
 
     tally = delayed(partial(tally_rows, reader))
-    tallies = compute(*[tally(number, *part) for number, part in enumerate(parts)])
+    with progress.phase("summarizing rows"):
+        tallies = compute(*[tally(number, *part) for number, part in enumerate(parts)])
     sizes = [size for size, _ in tallies]
     classes = pd.concat([one for _, one in tallies if len(one)] or [tallies[0][1]])
     classes = classes.groupby(level=0).sum()
@@ -379,7 +372,8 @@ def _draw_sample(
     # So many rows are below these limits as are wanted, but for a chance of less than 1e-8.
     limits = np.minimum(1.0, (takes + 8.0 * np.sqrt(takes) + 32.0) / classes["n"])
     draw, firsts = delayed(partial(draw_rows, reader, limits, seed)), np.cumsum([0, *sizes])
-    drawn = compute(*[draw(first, *one) for first, one in zip(firsts, parts, strict=False)])
+    with progress.phase("drawing the sample"):
+        drawn = compute(*[draw(first, *one) for first, one in zip(firsts, parts, strict=False)])
     # One without rows may have columns of other types.
     frames, *arrays = zip(*(one for one in drawn if len(one[0])), strict=True)
     y, weight, keys = map(np.concatenate, arrays)
@@ -399,7 +393,7 @@ def _sample_size(max_samples: float | None, n_rows: int) -> int:
 def _on_sample(estimator: Any, classes: pd.DataFrame, categorical: Any) -> tuple[Any, float]:
     """Return what is fitted to the sample, and the least number of all rows in a leaf."""
     inner, n_rows, least = copy(estimator), classes["n"].sum(), estimator.min_samples_leaf
-    least = least if isinstance(least, Integral) else math.ceil(least * n_rows)
+    least = int(least) if isinstance(least, Integral) else math.ceil(least * n_rows)
     if least > 1:
         inner.min_samples_leaf = min(0.5, least / n_rows)
     inner.leaves, inner.categorical_features = "constant", categorical

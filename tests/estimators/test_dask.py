@@ -118,7 +118,7 @@ def test_partitions_do_not_matter(changed):
         if tree.scores:
             leaves = tree.values[tree.is_leaf] * tree.n_node_samples[tree.is_leaf, None]
             assert tree.scores == pytest.approx((*two_scores(leaves), tree.complexity))
-    assert {"reading partitions", "counting all rows"} <= set(found.seconds_)
+    assert {"summarizing rows", "drawing the sample", "counting all rows"} <= set(found.seconds_)
 
 
 @pytest.mark.parametrize("make", [np.random.default_rng, np.random.RandomState])
