@@ -42,16 +42,8 @@ class Broken(Executor):
     submit = __call__
 
 
-BROKEN = [
-    {"objective": Broken()},
-    {"splitter": Broken()},
-    {"init": Broken()},
-    {"objective": "poisson"},
-    {"splitter": Broken()},
-    {"init": Broken()},
-    {"executor": Broken()},
-    {"executor": Broken()},
-]
+BROKEN = [{name: Broken()} for name in ("objective", "splitter", "init")]
+BROKEN += [{"objective": "poisson"}, *BROKEN[1:], *[{"executor": Broken()}] * 2]
 
 
 def fitted_state(model):
@@ -98,18 +90,6 @@ def test_a_fit_that_is_ended_early_is_one_of_the_new_rows(end, error):
 
 
 @every_kind
-def test_rows_of_another_width_are_refused(model):
-    X, y = rows_for(model)
-    fitted = clone(model).fit(X, y)
-    doors = [fitted.predict, *([fitted.predict_proba] if is_classifier(model) else [])]
-    doors += [getattr(fitted, name) for name in ("apply", "decision_path") if hasattr(fitted, name)]
-    for door in doors:
-        for rows in (X[:, 1:], np.hstack([X, X])):
-            with pytest.raises(ValueError, match=f"{rows.shape[1]} features.*{X.shape[1]}"):
-                door(rows)
-
-
-@every_kind
 def test_targets_that_are_none_are_named(model):
     X, y = rows_for(model)
     if is_classifier(model):
@@ -132,19 +112,6 @@ def test_class_weights_beyond_all_bounds_are_named(model, class_weight):
     weight = np.where(y > 0, 1.0, 1e308)
     with pytest.raises(ValueError, match="sample_weight has the sum inf"):
         clone(model).fit(X, y, weight)
-
-
-@pytest.mark.parametrize(
-    ("init", "message"),
-    [
-        ("WODT", "init names 'WODT': .* Did you mean 'wodt'"),
-        ({"tao": "a"}, r"init\['tao'\]='a': allowed are shares"),
-        ({"tao": None}, r"init\['tao'\]=None: allowed are shares"),
-    ],
-)
-def test_seedings_that_are_none_are_named(init, message):
-    with pytest.raises(ValueError, match=message):
-        brief(init=init).fit(*load_iris(return_X_y=True))
 
 
 @pytest.mark.parametrize("is_frame", [True, False])

@@ -17,7 +17,6 @@ from evotree.dataset import Dataset
 from evotree.estimators.probabilities import fit_soft_sides
 from evotree.inspection.training_rows import summarize
 from evotree.soft_sides import SoftSides, raise_labels
-from evotree.tree import ObliqueTree
 from tests.exported import tame, trees
 from tests.quick_models import CLASSIFIERS, brief, draws_rows, name_of, weights_for
 from tests.reference import soft_sides as naive
@@ -97,31 +96,6 @@ def test_a_single_split_is_nearly_as_good_as_a_logistic_curve_of_its_distance():
     assert log_loss(y_test, found) < log_loss(y_test, shares)
 
 
-@pytest.mark.parametrize("unit", [1e-90, 1.0, 1e90])
-def test_units_do_not_matter(unit):
-    X, y = load_iris(return_X_y=True)
-    model = ObliqueTreeClassifier("axis", max_depth=2, probability="soft")
-    plain, other = clone(model).fit(X, y), clone(model).fit(unit * X, y)
-    np.testing.assert_allclose(other.predict_proba(unit * X), plain.predict_proba(X), atol=1e-4)
-
-
-def test_a_tree_of_one_leaf_has_the_shares_of_all_rows():
-    tree = ObliqueTree(
-        np.zeros((1, 2)), np.zeros(1), np.ones(1, dtype=np.int32), np.array([[0.25, 0.75]])
-    )
-    rows = Dataset.from_arrays(np.arange(800.0).reshape(400, 2), np.arange(400) % 4 > 0)
-    sides = fit_soft_sides(tree, rows)
-    np.testing.assert_allclose(sides.predict(tree, np.zeros((3, 2))), [[0.25, 0.75]] * 3, atol=0.01)
-
-
-def test_a_class_without_weight_and_rows_beyond_all_bounds():
-    X, y = load_iris(return_X_y=True)
-    model = brief().fit(X, y, (y < 2).astype(float))
-    far = model.predict_proba(1e300 * np.random.default_rng(0).normal(size=(9, 4)))
-    assert far.shape == (9, 3) and np.isfinite(far).all()
-    assert not far[:, 2].any()
-
-
 def test_every_tree_of_the_front_brings_what_was_fitted_to_the_training_rows():
     X, y = load_wine(return_X_y=True)
     X, X_test, y, y_test = train_test_split(X, y, test_size=0.5, random_state=0)
@@ -178,21 +152,22 @@ def test_the_most_probable_class_is_predicted_unless_labels_serve_the_objective(
 
 
 @pytest.mark.parametrize("slope", [0.0, 1.0, 1e308])
-def test_rows_beyond_all_bounds_have_probabilities_without_a_word_of_numpy(slope):
-    tree = ObliqueTreeClassifier("axis", max_depth=2).fit(*load_iris(return_X_y=True)).tree_
+def test_rows_and_weights_beyond_all_bounds_have_probabilities_without_a_word_of_numpy(slope):
+    X, y = load_iris(return_X_y=True)
+    model = ObliqueTreeClassifier("axis", max_depth=2, probability="soft").fit(X, y)
+    tree, rows = model.tree_, Dataset.from_arrays(X, y)
     inner = np.where(tree.is_leaf, 0.0, 1.0)
     sides = SoftSides(slope * inner, 1e308 * inner, tree.values).validate(tree)
-    with np.errstate(all="raise", under="ignore"):
-        found = sides.predict(tree, np.array([[1e308, -1e308, 1e308, -1e308], np.zeros(4)]))
-    assert np.isfinite(found).all()
-
-
-def test_weights_of_any_ratio_overflow_nothing():
-    X, y = load_iris(return_X_y=True)
     weight = np.random.default_rng(0).permutation(np.logspace(-80, 80, len(y)))
     with np.errstate(all="raise", under="ignore"):
-        model = ObliqueTreeClassifier("axis", max_depth=4, probability="soft").fit(X, y, weight)
-    assert np.isfinite(model.predict_proba(X)).all()
+        found = sides.predict(tree, np.array([[1e308, -1e308, 1e308, -1e308], np.zeros(4)]))
+        assert np.isfinite(found).all()
+        assert np.isfinite(clone(model).fit(X, y, weight).predict_proba(X)).all()
+    for unit in (1e-90, 1e90):
+        other = clone(model).fit(unit * X, y).predict_proba(unit * X)
+        np.testing.assert_allclose(other, model.predict_proba(X), atol=1e-4)
+    hasty, fitted = (fit_soft_sides(tree, rows, end=end) for end in (-np.inf, np.inf))
+    assert log_loss(y, fitted.predict(tree, X)) < log_loss(y, hasty.predict(tree, X)) < np.inf
 
 
 @pytest.mark.parametrize(
@@ -210,12 +185,3 @@ def test_soft_sides_that_do_not_fit_a_tree_are_refused(name, change):
     arrays = {part: getattr(model.probabilities_, part) for part in PARTS}
     with pytest.raises(ValueError, match=name):
         SoftSides(**arrays | {name: change(arrays[name])}).validate(model.tree_)
-
-
-def test_a_fit_that_has_no_time_ends_where_it_is():
-    X, y = load_breast_cancer(return_X_y=True)
-    tree = ObliqueTreeClassifier("axis", max_depth=4).fit(X, y).tree_
-    rows = Dataset.from_arrays(X, y)
-    hasty, fitted = (fit_soft_sides(tree, rows, end=end) for end in (-np.inf, np.inf))
-    assert np.isfinite(hasty.shares).all()
-    assert log_loss(y, fitted.predict(tree, X)) < log_loss(y, hasty.predict(tree, X))
