@@ -133,24 +133,8 @@ class ObliqueForest(RowEncoder):
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Make the trees, each of rows and features of its own.
 
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            Training rows, which may have missing values, encoded as by `EvoTreeClassifier`.
-        y : array-like of shape (n_samples,)
-            Class labels, or targets.
-        sample_weight : array-like of shape (n_samples,), optional
-            Weights of the rows. Bags are drawn of the rows as they are given.
-
-        Returns
-        -------
-        estimator
-            The fitted estimator.
-
-        Raises
-        ------
-        ValueError
-            If a parameter or the data are not as described; the message names what is wrong.
+        Rows may have missing values, encoded as by `EvoTreeClassifier`; a row has one label or
+        target. Bags are drawn of the rows as they are given.
         """
         check_parameters(self)
         with self._unchanged_on_failure():
@@ -333,33 +317,14 @@ class ObliqueForestClassifier(ClassifierMixin, ClassReader, ObliqueForest):
         return TAOClassifier()
 
     def predict(self, X: Any) -> np.ndarray:
-        """Return the most probable class of each row.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            Rows.
-
-        Returns
-        -------
-        ndarray of shape (n_samples,)
-            Class labels.
-        """
+        """Return the most probable class of each row."""
         codes = self._vote(X).argmax(axis=1)
         return self.classes_[codes]
 
     def predict_proba(self, X: Any) -> np.ndarray:
         """Return the means of the class shares of the leaves that rows reach.
 
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            Rows.
-
-        Returns
-        -------
-        ndarray of shape (n_samples, n_classes)
-            Probabilities, in the order of `classes_`.
+        A column for each class, in the order of `classes_`.
         """
         return self._vote(X)
 
@@ -371,22 +336,11 @@ class ObliqueForestClassifier(ClassifierMixin, ClassReader, ObliqueForest):
         return float(accuracy_score(y[known], predicted, sample_weight=weight[known]))
 
     def distill(self, X: Any, **parameters: Any) -> EvoTreeClassifier:
-        """Return one tree that is evolved to agree with the forest.
+        """Return one fitted tree, evolved to agree with the forest, which reads rows as it does.
 
-        The labels of the rows, and of rows drawn between them, are those of the forest; a row
-        counts by the margin between its two likeliest classes.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            Rows, such as the training rows; they need no labels.
-        **parameters
-            Parameters of the tree, such as ``max_terms``.
-
-        Returns
-        -------
-        EvoTreeClassifier
-            Fitted; it reads rows as the forest does.
+        The labels of the rows, such as the training rows, and of rows drawn between them, are those
+        of the forest; a row counts by the margin between its two likeliest classes. `parameters`
+        are those of the tree, such as ``max_terms``.
         """
         return _distilled(EvoTreeClassifier, self, X, parameters)
 
@@ -434,18 +388,7 @@ class ObliqueForestRegressor(RegressorMixin, TargetReader, ObliqueForest):
         return TAORegressor()
 
     def predict(self, X: Any) -> np.ndarray:
-        """Return the mean of what the trees predict.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            Rows.
-
-        Returns
-        -------
-        ndarray of shape (n_samples,)
-            Predictions.
-        """
+        """Return the mean of what the trees predict, for each row."""
         return self._vote(X)[:, 0]
 
     def _keep_out_of_bag(self, found: np.ndarray) -> None:
@@ -456,21 +399,10 @@ class ObliqueForestRegressor(RegressorMixin, TargetReader, ObliqueForest):
         return float(r2_score(y[known], predicted, sample_weight=weight[known]))
 
     def distill(self, X: Any, **parameters: Any) -> EvoTreeRegressor:
-        """Return one tree that is evolved to agree with the forest.
+        """Return one fitted tree, evolved to agree with the forest, which reads rows as it does.
 
-        The targets of the rows, and of rows drawn between them, are the forest's predictions.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            Rows, such as the training rows; they need no targets.
-        **parameters
-            Parameters of the tree, such as ``max_terms``.
-
-        Returns
-        -------
-        EvoTreeRegressor
-            Fitted; it reads rows as the forest does.
+        The targets of the rows, such as the training rows, and of rows drawn between them, are the
+        forest's predictions. `parameters` are those of the tree, such as ``max_terms``.
         """
         return _distilled(EvoTreeRegressor, self, X, parameters)
 
@@ -483,15 +415,7 @@ def _amount(given: float | None, n: int) -> int:
 
 
 class _EncodedForest:
-    """A forest that predicts encoded rows, as the teacher of a tree.
-
-    Parameters
-    ----------
-    forest : ObliqueForest
-        Fitted.
-    present : ndarray of int, or None
-        Positions of the classes that the tree has; None where targets are numbers.
-    """
+    """A forest that predicts encoded rows, and the classes `present` alone; a teacher."""
 
     def __init__(self, forest: ObliqueForest, present: np.ndarray | None) -> None:
         self.trees, self.present = forest.trees_, present

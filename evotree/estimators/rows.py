@@ -67,29 +67,12 @@ class RowEncoder(BaseEstimator, Constrained):
         return tags
 
     def encode(self, X: Any) -> np.ndarray:
-        """Return the features that the trees read.
+        """Return the features that trees read, finite numbers in the order of `feature_names_`.
 
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, `n_features_in_`)
-            Rows; they may have missing values.
-
-        Returns
-        -------
-        ndarray of shape (n_samples, n_features), C-contiguous
-            Finite numbers, in the order of `feature_names_`. In single precision only where `X` is
-            and has nothing to encode: to route such rows a copy would cost more.
-
-        Warns
-        -----
-        UserWarning
-            If numbers are missing in a column that had none missing in the fit. Its median stands
-            for them, and no split was fitted to such rows.
-
-        Raises
-        ------
-        ValueError, TypeError
-            If the rows are not as those of the fit, or hold text or infinity where numbers belong.
+        They are C-contiguous, and in single precision only where `X` is and has nothing to encode:
+        to route such rows a copy would cost more. Rows may have missing values; where a column had
+        none in the fit, its median stands for them, no split was fitted to such rows, and a
+        `UserWarning` says so.
         """
         check_is_fitted(self)
         columns = self.columns_
