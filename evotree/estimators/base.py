@@ -111,10 +111,6 @@ class TreeEstimator(ExplainedTree):
         """Put the tree, if there is one, below a diagram."""
         return diagram + notebook_html(self) if self.__sklearn_is_fitted__() else diagram
 
-    def _objective(self, dataset: Dataset) -> Objective | None:
-        """Return what leaves are fitted for; None for the shares of classes, and for means."""
-        return None
-
     def _keep_tree(self, tree: ObliqueTree, dataset: Dataset) -> None:
         """Set the fitted attributes of a tree in the units of its training rows."""
         raw, objective = dataset.to_raw(tree), dataset.bound_objective

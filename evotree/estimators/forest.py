@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Executor
 from copy import copy
 from dataclasses import KW_ONLY, dataclass
@@ -12,7 +12,7 @@ from typing import Annotated, Any, ClassVar, Self
 
 import numpy as np
 from joblib import Parallel, delayed
-from sklearn.base import ClassifierMixin, RegressorMixin
+from sklearn.base import ClassifierMixin, RegressorMixin, is_classifier
 from sklearn.frozen import FrozenEstimator
 from sklearn.metrics import accuracy_score, r2_score
 from sklearn.utils import column_or_1d
@@ -32,7 +32,6 @@ from evotree.estimators.base import SHARED, ClassReader, TargetReader, TreeEstim
 from evotree.estimators.evolved import EvoTreeClassifier, EvoTreeRegressor
 from evotree.estimators.rows import RowEncoder
 from evotree.estimators.tao import TAOClassifier, TAORegressor
-from evotree.fitness.objectives import Objective
 from evotree.objectives import LEAVES, LinearLeaves
 from evotree.rng import seed_from
 from evotree.tree import ObliqueTree, mean_of_trees
@@ -89,7 +88,9 @@ _ATTRIBUTES = """Attributes
 class ObliqueForest(RowEncoder):
     """An estimator whose model is several small trees, the mean of which predicts."""
 
+    _kind: ClassVar[type[Any]]  # of the trees
     _means_share: ClassVar[float] = 0.0
+    _make_dataset: Callable[..., Dataset]
 
     n_estimators: Annotated[int, _COUNT] = 30
     _: KW_ONLY
@@ -159,12 +160,15 @@ class ObliqueForest(RowEncoder):
             weight = check_sample_weight(sample_weight, rows)
             y = column_or_1d(y)
             at = positions_of(dataset.like(rows, y), weight, dataset)
-            known = self._predict_out_of_bag(members, at, rows)
+            found = _out_of_bag(members, at, rows)
+            known = ~np.isnan(found[:, 0])
             self._check_out_of_bag(bool(weight[known].any()))
             asked = rows_of_choice(dataset, self.n_estimators, seed)
             unseen = known & ~np.append(asked, False)[at]
             known = unseen if weight[unseen].any() else known
-            self.oob_score_ = self._score_out_of_bag(y, known, weight)
+            score = self._keep_out_of_bag(found)
+            predicted = self._predicted(found)[known]
+            self.oob_score_ = float(score(y[known], predicted, sample_weight=weight[known]))
 
     def _check_out_of_bag(self, are_some: bool) -> None:
         """Refuse a score out of bag where no bag lacks a row."""
@@ -196,20 +200,9 @@ class ObliqueForest(RowEncoder):
             self._means_share,
         )
 
-    def _objective(self, dataset: Dataset) -> Objective | None:
-        """Return what leaves are fitted for; None for the shares of classes, and for means."""
-        return None
-
-    def _make_dataset(self, X: Any, y: Any, sample_weight: Any, scaling: str) -> Dataset:
-        raise NotImplementedError
-
-    def _bare_member(self) -> TreeEstimator:
-        """Return an estimator of one tree that has none yet."""
-        raise NotImplementedError
-
     def _member(self, tree: ObliqueTree, dataset: Dataset) -> TreeEstimator:
         """Return a tree as a fitted estimator that reads rows as the forest does."""
-        member = self._bare_member()
+        member = self._kind()
         self._lend_encoder(member)
         member._keep_raw_tree(tree, dataset)
         return member
@@ -243,28 +236,13 @@ class ObliqueForest(RowEncoder):
         check_is_fitted(self)
         return mean_of_trees(self.trees_, self.encode(X))
 
-    def _predict_out_of_bag(
-        self, members: list[Member], at: np.ndarray, rows: np.ndarray
-    ) -> np.ndarray:
-        """Predict each training row by the trees whose bags lack it; return where there are any."""
-        sums: np.ndarray = np.zeros((len(rows), members[0].tree.values.shape[1]))
-        n_voters = np.zeros((len(rows), 1))
-        for tree, n_times in members:
-            is_out = (np.append(n_times, 0)[at] == 0)[:, np.newaxis]
-            sums += np.where(is_out, tree.predict_value(rows), 0.0)
-            n_voters += is_out
-        with np.errstate(invalid="ignore"):
-            self._keep_out_of_bag(sums / n_voters)
-        known: np.ndarray = n_voters[:, 0] > 0
-        return known
+    def predict(self, X: Any) -> np.ndarray:
+        """Return the most probable class of each row, or the mean of what the trees predict."""
+        return self._predicted(self._vote(X))
 
-    def _keep_out_of_bag(self, found: np.ndarray) -> None:
-        """Keep the predictions out of bag."""
-        raise NotImplementedError
-
-    def _score_out_of_bag(self, y: np.ndarray, known: np.ndarray, weight: np.ndarray) -> float:
-        """Return the score of the predictions out of bag on the rows that are known."""
-        raise NotImplementedError
+    def _predicted(self, votes: np.ndarray) -> np.ndarray:
+        """Return the class, or the target, of each row of votes."""
+        return self.classes_[votes.argmax(axis=1)] if is_classifier(self) else votes[:, 0]
 
 
 @documented(PARAMETERS=_PARAMETERS, ATTRIBUTES=_ATTRIBUTES, **SHARED)
@@ -309,17 +287,11 @@ class ObliqueForestClassifier(ClassifierMixin, ClassReader, ObliqueForest):
     (10, True)
     """
 
+    _kind = TAOClassifier
+
     class_weight: Annotated[
         Mapping[Any, float] | str | None, dict, StrOptions({"balanced"}), None
     ] = None
-
-    def _bare_member(self) -> TreeEstimator:
-        return TAOClassifier()
-
-    def predict(self, X: Any) -> np.ndarray:
-        """Return the most probable class of each row."""
-        codes = self._vote(X).argmax(axis=1)
-        return self.classes_[codes]
 
     def predict_proba(self, X: Any) -> np.ndarray:
         """Return the means of the class shares of the leaves that rows reach.
@@ -328,12 +300,10 @@ class ObliqueForestClassifier(ClassifierMixin, ClassReader, ObliqueForest):
         """
         return self._vote(X)
 
-    def _keep_out_of_bag(self, found: np.ndarray) -> None:
+    def _keep_out_of_bag(self, found: np.ndarray) -> Any:
+        """Keep the predictions out of bag, and return what scores them."""
         self.oob_decision_function_ = found
-
-    def _score_out_of_bag(self, y: np.ndarray, known: np.ndarray, weight: np.ndarray) -> float:
-        predicted = self.classes_[self.oob_decision_function_[known].argmax(axis=1)]
-        return float(accuracy_score(y[known], predicted, sample_weight=weight[known]))
+        return accuracy_score
 
     def distill(self, X: Any, **parameters: Any) -> EvoTreeClassifier:
         """Return one fitted tree, evolved to agree with the forest, which reads rows as it does.
@@ -378,25 +348,18 @@ class ObliqueForestRegressor(RegressorMixin, TargetReader, ObliqueForest):
     True
     """
 
+    _kind = TAORegressor
+
     leaves: Annotated[Any, StrOptions(set(LEAVES)), LinearLeaves] = "auto"
 
     @property
     def _means_share(self) -> float:  # type: ignore[override]
         return _MEANS_SHARE if self.leaves == "auto" else 0.0
 
-    def _bare_member(self) -> TreeEstimator:
-        return TAORegressor()
-
-    def predict(self, X: Any) -> np.ndarray:
-        """Return the mean of what the trees predict, for each row."""
-        return self._vote(X)[:, 0]
-
-    def _keep_out_of_bag(self, found: np.ndarray) -> None:
+    def _keep_out_of_bag(self, found: np.ndarray) -> Any:
+        """Keep the predictions out of bag, and return what scores them."""
         self.oob_prediction_ = found[:, 0]
-
-    def _score_out_of_bag(self, y: np.ndarray, known: np.ndarray, weight: np.ndarray) -> float:
-        predicted = self.oob_prediction_[known]
-        return float(r2_score(y[known], predicted, sample_weight=weight[known]))
+        return r2_score
 
     def distill(self, X: Any, **parameters: Any) -> EvoTreeRegressor:
         """Return one fitted tree, evolved to agree with the forest, which reads rows as it does.
@@ -405,6 +368,18 @@ class ObliqueForestRegressor(RegressorMixin, TargetReader, ObliqueForest):
         forest's predictions. `parameters` are those of the tree, such as ``max_terms``.
         """
         return _distilled(EvoTreeRegressor, self, X, parameters)
+
+
+def _out_of_bag(members: list[Member], at: np.ndarray, rows: np.ndarray) -> np.ndarray:
+    """Predict each training row by the trees whose bags lack it; NaN where there are none."""
+    sums: np.ndarray = np.zeros((len(rows), members[0].tree.values.shape[1]))
+    n_voters = np.zeros((len(rows), 1))
+    for tree, n_times in members:
+        is_out = (np.append(n_times, 0)[at] == 0)[:, np.newaxis]
+        sums += np.where(is_out, tree.predict_value(rows), 0.0)
+        n_voters += is_out
+    with np.errstate(invalid="ignore"):
+        return sums / n_voters
 
 
 def _amount(given: float | None, n: int) -> int:

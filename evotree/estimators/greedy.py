@@ -146,14 +146,10 @@ class GreedyTree(LocalTree):
 
     def _limits(self, dataset: Dataset) -> dict[str, Any]:
         """Return what says where nodes are leaves, as `grow` takes it."""
+        names = "max_depth", "min_samples_split", "min_samples_leaf", "min_weight_fraction_leaf"
         power = 1 if self.criterion == "absolute_error" else 2
-        return {
-            "max_depth": self.max_depth,
-            "min_samples_split": self.min_samples_split,
-            "min_samples_leaf": self.min_samples_leaf,
-            "min_weight_fraction_leaf": self.min_weight_fraction_leaf,
-            "min_impurity_decrease": self.min_impurity_decrease / _unit(dataset) ** power,
-        }
+        least = self.min_impurity_decrease / _unit(dataset) ** power
+        return {name: getattr(self, name) for name in names} | {"min_impurity_decrease": least}
 
     def _risk(self) -> str | None:
         """Return the criterion that `ccp_alpha` is weighed against, or None for squared error."""
@@ -326,14 +322,11 @@ class ObliqueTreeRegressor(TreeRegressor, GreedyTree):
 
     def _objective(self, dataset: Dataset) -> Objective | None:
         """Return what leaves are fitted for: lines, where they are asked for."""
-        if self.leaves != "constant" and self.criterion != "squared_error":
+        given = f"criterion={self.criterion!r}"
+        if self.criterion != "squared_error" and self.leaves != "constant":
+            raise ValueError(f"leaves={self.leaves!r}: {given} needs 'constant'.")
+        if self.criterion != "squared_error" and dataset.outputs is not None:
             raise ValueError(
-                f"leaves={self.leaves!r}: criterion={self.criterion!r} needs 'constant'; lines are "
-                "fitted by the squared error."
-            )
-        if dataset.outputs is not None and self.criterion != "squared_error":
-            raise ValueError(
-                f"criterion={self.criterion!r}: y has {dataset.n_outputs} outputs; allowed is "
-                "'squared_error'."
+                f"{given}: y has {dataset.n_outputs} outputs; squared_error is allowed."
             )
         return super()._objective(dataset)

@@ -120,6 +120,10 @@ class RowEncoder(BaseEstimator, Constrained):
         """Return what is known of the ranges of the training rows, or None."""
         return None
 
+    def _objective(self, dataset: Any) -> Any:
+        """Return what leaves are fitted for; None for the shares of classes, and for means."""
+        return None
+
     def _cells(self, X: Any) -> pd.DataFrame:
         """Return checked rows as a table with the columns of the fit, in their order."""
         self.encode(X)
