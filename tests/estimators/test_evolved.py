@@ -7,15 +7,8 @@ import warnings
 import numpy as np
 import pytest
 from sklearn.base import clone
-from sklearn.datasets import (
-    load_breast_cancer,
-    load_diabetes,
-    load_iris,
-    load_wine,
-    make_classification,
-)
-from sklearn.metrics import r2_score
-from sklearn.model_selection import cross_validate, train_test_split
+from sklearn.datasets import load_breast_cancer, load_iris, load_wine, make_classification
+from sklearn.model_selection import train_test_split
 from sklearn.tree import DecisionTreeClassifier
 
 from evotree import EvoTreeClassifier, EvoTreeRegressor, to_frame
@@ -42,38 +35,6 @@ def arrays_in(value, seen=None):
     names = [name for kind in type(value).__mro__ for name in vars(kind).get("__slots__", ())]
     parts += [getattr(value, name) for name in names if hasattr(value, name)]
     return [array for part in parts for array in arrays_in(part, seen)]
-
-
-def test_small_trees_are_accurate():
-    """More accurate than scikit-learn's tree, with less than half of its nodes."""
-    for load in (load_wine, load_breast_cancer):
-        X, y = load(return_X_y=True)
-        ours, axis_parallel = (
-            cross_validate(model, X, y, cv=5, return_estimator=True)
-            for model in (brief(max_generations=20), DecisionTreeClassifier(random_state=0))
-        )
-        assert ours["test_score"].mean() > axis_parallel["test_score"].mean()
-        n_nodes = [model.tree_.n_nodes for model in ours["estimator"]]
-        n_nodes_axis = [model.tree_.node_count for model in axis_parallel["estimator"]]
-        assert sum(n_nodes) < sum(n_nodes_axis) / 2
-
-
-def test_regression_predicts_means_and_its_quality_is_the_score():
-    X, y = load_diabetes(return_X_y=True)
-    weight = np.random.default_rng(0).integers(1, 4, len(y))
-    model = brief(EvoTreeRegressor, leaves="constant", regularization=STILL).fit(X, y, weight)
-    leaves = model.apply(X)
-    for leaf in np.unique(leaves):
-        here = leaves == leaf
-        assert model.predict(X)[here] == pytest.approx(np.average(y[here], weights=weight[here]))
-    last = model.history_[-1]["gen"]
-    quality, fitness = (model.history_.chapters[name][last] for name in ("quality", "fitness"))
-    fittest = model.hall_of_fame_[0]
-    penalties = model.size_penalty_ * fittest.n_nodes
-    penalties += model.term_penalty_ * (fittest.n_terms - fittest.n_leaves + 1)
-    assert fitness["best"] == pytest.approx(quality["best"] - penalties)
-    explained = r2_score(y, fittest.predict_value(X)[:, 0], sample_weight=weight)
-    assert explained == pytest.approx(quality["best"])
 
 
 def test_predictions_follow_from_the_tree():

@@ -207,8 +207,6 @@ def test_the_fitness_is_measured_on_more_rows_than_the_leaves():
     assert n_rows["plain"] == n and n_rows["blurred"] > 2 * n and n_rows["taught"] > 2 * n
     model = brief(regularization__noise=0.5, max_generations=10).fit(X, y)
     assert model.history_.chapters["quality"][-1]["best"] < model.score(X, y)
-    leaf_sums = model.tree_.values[model.tree_.is_leaf].sum(axis=1)
-    np.testing.assert_allclose(leaf_sums, 1.0)
     leaves = model.apply(X)
     for leaf in np.unique(leaves):
         share = np.bincount(y[leaves == leaf], minlength=3) / (leaves == leaf).sum()

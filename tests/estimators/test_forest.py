@@ -282,21 +282,6 @@ def voted_by_sqlite(forest, frame, name, **names):
     return [value for (value,) in found]
 
 
-@every
-def test_exported_sql_votes_as_the_forest_does(forest):
-    """The table and its columns have the names that the expression gives to its own."""
-    X, y = rows_for(forest, 300)
-    names = ["leaf", "tree", "p0", "p1", "prediction", "vote"]
-    frame = pd.DataFrame(X, columns=names[: X.shape[1]])
-    fitted = clone(forest).fit(frame[:150], y[:150])
-    for table in ("trees", "shares", "the rows"):
-        found = voted_by_sqlite(fitted, frame, table)
-        if is_classifier(forest):
-            assert found == fitted.predict(frame).tolist() and len(set(found)) == 2
-        else:
-            np.testing.assert_allclose(found, fitted.predict(frame), rtol=1e-12)
-
-
 def test_a_forest_of_a_file_is_exported(tmp_path, capsys):
     frame, y = mixed_table()
     forest = ObliqueForestClassifier(3, random_state=0).fit(frame, y)
@@ -312,28 +297,6 @@ def test_a_forest_of_a_file_is_exported(tmp_path, capsys):
     assert export_rules(forest[1]) in told["rules"]
     assert main(["export", path, "--to", "dot"]) != 0
     assert "a forest is exported by" in capsys.readouterr().err
-
-
-@every
-def test_rows_with_null_have_no_vote(forest):
-    fitted, X = fit_of(forest)
-    names = [f"c{j}" for j in range(X.shape[1])]
-    used = np.any([one.feature_importances_ > 0.0 for one in fitted], axis=0)
-    frame = pd.DataFrame(X[: len(names) + 1], columns=names)
-    for j in range(len(names)):
-        frame.iloc[j, j] = np.nan
-    found = voted_by_sqlite(fitted, frame, "t", feature_names=names)
-    assert [one is None for one in found] == [*used.tolist(), False]
-
-
-@pytest.mark.parametrize("labels", [["it's", "a\nb", "ä"], [-3, 0, 7], [1.0, 2.0, 4.0]])
-def test_labels_of_votes_in_sql(labels):
-    X, y = load_iris(return_X_y=True, as_frame=True)
-    forest = ObliqueForestClassifier(4, random_state=0).fit(X, np.array(labels)[y])
-    found = voted_by_sqlite(forest, X, "iris")
-    assert found == forest.predict(X).tolist() and len(set(found)) == 3
-    alone = ObliqueForestClassifier(2, random_state=0).fit(X, np.array(labels)[0 * y])
-    assert set(voted_by_sqlite(alone, X, "iris")) == {labels[0]}
 
 
 def test_what_is_not_exported_is_refused_by_name():

@@ -1,7 +1,5 @@
 """Regressors with linear models in their leaves: what they find, keep, refuse and repeat."""
 
-import shutil
-
 import numpy as np
 import pandas as pd
 import pytest
@@ -10,9 +8,7 @@ from sklearn.datasets import load_diabetes
 from sklearn.linear_model import Ridge
 
 from evotree import (
-    Checkpoint,
     EvoTreeRegressor,
-    Islands,
     LinearLeaves,
     ObliqueTree,
     ObliqueTreeRegressor,
@@ -232,28 +228,3 @@ def test_trees_found_elsewhere_join_with_lines_of_their_own():
 
 
 # ---- searches that go on -------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize(
-    "changed",
-    [{}, {"islands": Islands(2, every=3)}, {"max_samples": 0.4}],
-    ids=["one", "islands", "samples"],
-)
-def test_a_search_goes_on_as_if_it_had_not_been_interrupted(tmp_path, changed):
-    X, y = pieces(noise=0.3)
-    path, kept = tmp_path / "fit.npz", tmp_path / "kept.npz"
-    changed = changed | {"patience": None, "checkpoint": Checkpoint(path, 1)}
-    changed["regularization"] = Regularization()
-
-    def keep(run):
-        if run.generation == 3:
-            shutil.copy(path, kept)
-
-    whole = quick(**changed, callbacks=[keep]).fit(X, y)
-    changed["checkpoint"] = Checkpoint(kept, resume=True)
-    for name, value in (("leaves", "constant"), ("leaves", LinearLeaves([0]))):
-        with pytest.raises(ValueError, match=f"{name}=.*: the run in .*kept.npz has {name}="):
-            quick(**changed).set_params(**{name: value}).fit(X, y)
-    rest = quick(**changed, n_jobs=2).fit(X, y)
-    assert_same_fit(whole, rest)
-    np.testing.assert_array_equal(whole.tree_.models.table, rest.tree_.models.table)

@@ -40,15 +40,6 @@ def test_all_rows_at_once_are_no_sample():
     assert_same_fit(whole, quick(max_samples=5000).fit(X, Y))
 
 
-def test_blurred_rows_and_teachers_grow_too():
-    changed = {"max_samples": 0.1, "max_generations": 6, "init": "tao", "refinement": "tao"}
-    fit, seen = sizes_seen(**changed | {"regularization": FIXED})
-    assert sorted(set(seen)) == [90 * 5, 285 * 5, 900 * 4]  # with the noisy copies
-    assert fit.score(X, Y) > 0.8
-    _, seen = sizes_seen(**changed | {"regularization": STILL.set_params(teacher="ensemble")})
-    assert sorted(set(seen)) == [90 + 3000, 285 + 3000, 900 + 3000]
-
-
 def test_patience_leads_on_to_the_next_sample():
     fit, seen = sizes_seen(patience=3, max_generations=400)
     assert [size for size in SIZES if size in seen] == SIZES

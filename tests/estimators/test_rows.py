@@ -11,8 +11,7 @@ import pytest
 from sklearn.base import clone, is_classifier
 
 from evotree import ObliqueTreeClassifier
-from evotree.export import export_python, export_sql, export_text
-from evotree.plotting import plot_tree
+from evotree.export import export_sql
 from evotree.tables.columns import CategoricalColumn, encode
 from tests.quick_models import (
     assert_same,
@@ -295,28 +294,3 @@ def test_counterfactuals_name_both_of_two_levels():
 
 
 # ---- exports and pictures ------------------------------------------------------------------------
-
-
-def test_exports_name_and_encode_the_columns():
-    X, y = mixed()
-    labels = np.array(["none", "some", "much", "most"])[y]
-    model = ObliqueTreeClassifier("axis").fit(X, labels)
-    text = export_text(model).replace(" is not ", " is ")
-    for name in ("colour is red", "size is missing", "extra"):
-        assert name in text
-    assert any(said.get_text() == "colour is not red" for said in plot_tree(model).texts)
-    scope = {}
-    code = export_python(model)
-    exec(code, scope)
-    assert "1 where 'colour' is 'red'; else 0" in code
-    found = [scope["predict"](row) for row in model.encode(X).tolist()]
-    assert found == model.predict(X).tolist()
-    # The database reads the raw columns, what is missing included.
-    later = X.assign(extra=X["extra"].where(X.index % 5 > 0), colour=X["colour"].astype(object))
-    later.loc[::7, "colour"] = "violet"
-    with sqlite3.connect(":memory:") as base:
-        later.astype(object).where(later.notna(), None).to_sql("things", base, index=False)
-        sql = f"SELECT {export_sql(model, 'things')} FROM things ORDER BY rowid"
-        found = [label for (label,) in base.execute(sql)]
-    base.close()
-    assert found == model.predict(later).tolist() and len({*found}) == 4

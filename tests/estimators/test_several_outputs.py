@@ -10,7 +10,6 @@ from sklearn.base import clone
 from sklearn.metrics import r2_score
 
 from evotree import (
-    Checkpoint,
     EvoTreeClassifier,
     EvoTreeRegressor,
     Islands,
@@ -137,34 +136,6 @@ def test_searches_of_all_kinds_find_parts(changed):
     again = quick(**changed, n_jobs=2).fit(*corners())
     assert fitted.score(*corners(seed=1)) > 0.9
     np.testing.assert_array_equal(fitted.tree_.values, again.tree_.values)
-
-
-@pytest.mark.parametrize("leaves", ["constant", "linear"])
-def test_runs_continue_from_checkpoints(leaves, tmp_path):
-    X, Y = corners()
-    path = tmp_path / "run.npz"
-    whole = quick(leaves=leaves).fit(X, Y)
-    quick(leaves=leaves, max_generations=2, checkpoint=Checkpoint(path, every=2)).fit(X, Y)
-    told = Checkpoint(path, resume=True)
-    resumed = quick(leaves=leaves, checkpoint=told).fit(X, Y)
-    assert resumed.tree_ == whole.tree_
-    np.testing.assert_array_equal(resumed.predict(X), whole.predict(X))
-    with pytest.raises(ValueError, match="other"):
-        quick(leaves=leaves, checkpoint=told).fit(X, Y + [0.0, 1.0] * X[:, :1])
-
-
-def test_trees_of_the_front_are_chosen_by_the_score():
-    X, Y = corners(noise=0.3)
-    fitted = quick().fit(X, Y)
-    held = corners(seed=1, noise=0.3)
-    table = fitted.pareto_front_.to_frame(fitted._held_out(*held))
-    for i in range(len(fitted.pareto_front_)):
-        score = r2_score(held[1], fitted.predict(held[0], tree=i))
-        assert table["held_out_quality"].iloc[i] == pytest.approx(score)
-    best = fitted.select_tree("validation", *held).score(*held)
-    assert best == pytest.approx(table["held_out_quality"].max())
-    with pytest.raises(ValueError, match="y has 1 outputs: allowed are 2"):
-        fitted.select_tree("validation", held[0], held[1][:, 0])
 
 
 # ---- how sure it is, and why ---------------------------------------------------------------------

@@ -7,9 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.base import clone
-from sklearn.datasets import load_breast_cancer, load_iris, load_wine, make_classification
-from sklearn.linear_model import LogisticRegression
-from sklearn.metrics import log_loss, roc_auc_score
+from sklearn.datasets import load_iris, load_wine, make_classification
+from sklearn.metrics import log_loss
 from sklearn.model_selection import train_test_split
 
 from evotree import Cost, ObliqueTreeClassifier
@@ -79,21 +78,6 @@ def test_a_row_of_weight_two_counts_twice(model):
         np.repeat(X, weight.astype(int), 0), np.repeat(y, weight.astype(int))
     )
     np.testing.assert_allclose(weighted.predict_proba(X), repeated.predict_proba(X), rtol=1e-9)
-
-
-def test_a_single_split_is_nearly_as_good_as_a_logistic_curve_of_its_distance():
-    X, y = load_breast_cancer(return_X_y=True)
-    X_train, X_test, y_train, y_test = train_test_split(X, y, random_state=0)
-    model = ObliqueTreeClassifier("linear", max_depth=1, probability="soft", random_state=0)
-    model.fit(X_train, y_train)
-    found = model.predict_proba(X_test)
-    shares = model.tree_.predict_value(X_test)
-    distance = lambda rows: (rows @ model.tree_.weights[0])[:, None]  # noqa: E731
-    curve = LogisticRegression().fit(distance(X_train), y_train)
-    expected = curve.predict_proba(distance(X_test))
-    assert roc_auc_score(y_test, found[:, 1]) > roc_auc_score(y_test, shares[:, 1])
-    assert roc_auc_score(y_test, found[:, 1]) > roc_auc_score(y_test, expected[:, 1]) - 0.005
-    assert log_loss(y_test, found) < log_loss(y_test, shares)
 
 
 def test_every_tree_of_the_front_brings_what_was_fitted_to_the_training_rows():
