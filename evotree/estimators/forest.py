@@ -90,7 +90,7 @@ class ObliqueForest(RowEncoder):
 
     _kind: ClassVar[type[Any]]  # of the trees
     _means_share: ClassVar[float] = 0.0
-    _make_dataset: Callable[..., Dataset]
+    _make_dataset: ClassVar[Callable[..., Dataset]]
 
     n_estimators: Annotated[int, _COUNT] = 30
     _: KW_ONLY

@@ -82,16 +82,6 @@ def test_threads_do_not_change_the_tree(kind, monkeypatch):
     np.testing.assert_array_equal(one.tree_.values, two.tree_.values)
 
 
-def test_weights_count():
-    X, y = make_classification(300, 4, weights=[0.9], flip_y=0.1, random_state=0)
-    plain, balanced = brief().fit(X, y), brief(class_weight="balanced").fit(X, y)
-    assert (balanced.predict(X) == 1).sum() > (plain.predict(X) == 1).sum()
-    as_rows = brief().fit(X, y, sample_weight=np.where(y == 1, 3.0, 1.0))
-    as_classes = brief(class_weight={0: 1, 1: 3}).fit(X, y)
-    smaller = brief().fit(X, y, np.where(y == 1, 0.75, 0.25))
-    assert as_rows.tree_ == as_classes.tree_ == smaller.tree_
-
-
 def test_order_of_rows_and_units_do_not_matter():
     X, y = load_wine(return_X_y=True)
     order = np.random.default_rng(0).permutation(len(y))

@@ -15,16 +15,7 @@ from evotree import (
     Regularization,
     TAORegressor,
 )
-from tests.quick_models import (
-    BRIEF,
-    assert_same,
-    assert_same_fit,
-    checked,
-    draws_rows,
-    evolved,
-    name_of,
-    weights_for,
-)
+from tests.quick_models import BRIEF, assert_same_fit, checked, evolved, name_of
 
 LINEAR = [
     evolved(EvoTreeRegressor, **BRIEF, leaves="linear"),
@@ -97,26 +88,6 @@ def test_pruned_trees_keep_the_splits_that_lines_need(pruning):
     assert model.fit(X, X @ np.ones(4) + 0.2 * flat).get_n_leaves() == 1
 
 
-def test_a_path_of_alphas_is_of_lines():
-    X, y = pieces(400, noise=0.5)
-    model = ObliqueTreeRegressor("axis", leaves="linear", max_depth=4)
-    path = model.cost_complexity_pruning_path(X, y)
-    assert (np.diff(path.ccp_alphas) > 0.0).all() and (np.diff(path.impurities) > -1e-9).all()
-    sizes = []
-    for alpha, impurity in zip(path.ccp_alphas, path.impurities, strict=True):
-        fitted = clone(model).set_params(ccp_alpha=alpha * (1.0 + 1e-9)).fit(X, y)
-        residuals = y - linear_predictions(fitted.tree_, X)
-        assert np.mean(residuals**2) == pytest.approx(impurity, abs=0.02 * np.var(y))
-        sizes.append(fitted.get_n_leaves())
-    assert sizes == sorted(sizes, reverse=True) and sizes[-1] == 1
-
-
-def linear_predictions(tree, X):
-    """Return what the lines say where nothing bounds them."""
-    leaves = tree.apply(X)
-    return tree.models.intercepts[leaves] + (tree.models.coefficients[leaves] * X).sum(axis=1)
-
-
 @every_linear
 def test_predictions_are_bounded_for_any_rows(model):
     X, y = load_diabetes(return_X_y=True)
@@ -134,18 +105,6 @@ def test_predictions_are_bounded_for_any_rows(model):
 
 
 # ---- weights, order, threads, copies -------------------------------------------------------------
-
-
-@pytest.mark.parametrize("model", [m for m in LINEAR if not draws_rows(m)], ids=name_of)
-def test_a_weight_is_a_number_of_rows(model):
-    X, y = pieces(160, noise=0.3)
-    weight = weights_for(np.zeros(160, dtype=int)).astype(int)
-    one = clone(model).fit(X, y, weight)
-    again = np.random.default_rng(0).permutation(np.repeat(np.arange(160), weight))
-    other = clone(model).fit(X[again], y[again])
-    assert_same(one, other, X)
-    np.testing.assert_array_equal(one.tree_.models.table, other.tree_.models.table)
-    np.testing.assert_array_equal(one.residual_std_, other.residual_std_)
 
 
 # ---- the features of lines -----------------------------------------------------------------------

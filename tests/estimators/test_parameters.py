@@ -23,12 +23,18 @@ from evotree import (
     EvoTreeRegressor,
     Islands,
     LinearLeaves,
+    ObliqueForestClassifier,
+    ObliqueForestRegressor,
+    ObliqueTreeClassifier,
+    ObliqueTreeRegressor,
     Quantile,
     Refinement,
     Regularization,
+    TAOClassifier,
+    TAORegressor,
     Variation,
 )
-from evotree.configuration import constraints_of
+from evotree.configuration import check_parameters, constraints_of
 from evotree.engine.config import SearchConfig
 from evotree.estimators import EVOLUTION_PRESETS
 from tests.quick_models import brief, every_evolved
@@ -113,47 +119,39 @@ def test_groups_are_values(group):
             assert twin == group and type(twin) is kind
 
 
-WRONG = {
-    Evolution: {
-        "population_size": [1, 2.5],
-        "patience": [0],
-        "scaling": ["none"],
-        "max_samples": [0, -1, 0.0, 1.5, "half"],
-        "variation": [0.3, Islands()],
-        "refinement": [3],
-        "regularization": ["l2"],
-        "islands": [0, 2.5],
-    },
-    Variation: {
-        "mutation_probability": [1.5, np.nan, "often"],
-        "crossover_probability": [-1],
-        "selection_pressure": [1.0],
-        "keep_duplicates": ["no"],
-        "algorithm": ["nsga3"],
-    },
-    Regularization: {
-        "C": ["high", 0.0, np.inf, (1.0,), (2.0, 1.0), (1.0, np.inf), ("a", "b")],
-        "penalty": ["l0"],
-        "noise": [-0.1, np.inf, "much"],
-        "teacher": ["oracle", 3],
-    },
-    Islands: {"n": [0, 2.5], "every": [0], "size": [-1], "topology": ["star"], "executor": [3]},
-    Checkpoint: {"path": [3], "every": [0], "resume": ["yes"]},
-    Refinement: {"probability": [1.5], "target": ["worst"], "every": [0], "max_seconds": [0.0]},
-    Quantile: {"level": [0.0, 1.0, "median"]},
-    Cost: {"matrix": [3], "features": [3]},
-    LinearLeaves: {"features": [3], "split_features": [3]},
-}
+WRONG = [
+    (Evolution, {"population_size": 1, "patience": 0, "max_samples": 1.5, "islands": 2.5}),
+    (Evolution, {"scaling": "none", "max_samples": 0, "variation": Islands(), "refinement": 3}),
+    (Variation, {"mutation_probability": 1.5, "crossover_probability": -1}),
+    (Variation, {"mutation_probability": np.nan, "selection_pressure": 1.0}),
+    (Regularization, {"C": 0.0, "noise": np.inf, "teacher": "oracle", "penalty": "l0"}),
+    *((Regularization, {"C": wrong}) for wrong in (np.inf, (1.0,), (2.0, 1.0), (1.0, np.inf))),
+    (Islands, {"n": 0, "every": 0, "size": -1, "topology": "star"}),
+    (Checkpoint, {"every": 0}),
+    (Refinement, {"probability": 1.5, "every": 0, "max_seconds": 0.0, "max_evaluations": -1}),
+    (Quantile, {"level": 1.0}),
+    (EvoTreeClassifier, {"size_penalty": np.nan, "term_penalty": -1e-9, "max_generations": 1.5}),
+    (EvoTreeClassifier, {"time_limit": 0.0, "n_jobs": 0, "max_split_terms": 1.5}),
+    (EvoTreeClassifier, {"class_weight": "heavy", "probability": "hard"}),
+    (ObliqueTreeClassifier, {"criterion": "squared_error", "pruning": "optimistic", "n_folds": 1}),
+    (ObliqueTreeClassifier, {"max_depth": -1, "min_samples_split": 1, "validation_fraction": 1.0}),
+    (TAOClassifier, {"init": "forest", "node": "linear", "loss": "hinge", "penalty": "l0"}),
+    (TAOClassifier, {"C": 0.0, "max_iter": 0, "depth": -1, "scaling": "robust"}),
+    (ObliqueForestClassifier, {"n_estimators": 0, "n_jobs": 0.5, "max_samples": 1.5}),
+]
+CHECKED = [*KINDS, *CONFIGURATIONS, ObliqueTreeClassifier, ObliqueTreeRegressor, TAOClassifier]
+CHECKED += [TAORegressor, ObliqueForestClassifier, ObliqueForestRegressor]
+# `init` also takes what only the search can tell.
+STRANGE = [(k, dict.fromkeys(constraints_of(k).keys() - {"init"}, Ellipsis)) for k in CHECKED]
 
 
-@pytest.mark.parametrize("kind", WRONG)
-def test_values_that_are_not_allowed_are_named(kind):
-    """By the name of the group, of the parameter and of the value."""
-    for name, values in WRONG[kind].items():
-        for value in values:
-            with pytest.raises(ValueError, match=f"'{name}' parameter of {kind.__name__}") as told:
-                kind(**{name: value})
-            assert repr(value) in str(told.value) or str(value) in str(told.value)
+@pytest.mark.parametrize(("kind", "values"), WRONG + STRANGE)
+def test_values_that_are_not_allowed_are_named(kind, values):
+    """By the name of the class, of the parameter and of the value."""
+    for name, value in values.items():
+        with pytest.raises(ValueError, match=f"'{name}' parameter of {kind.__name__}") as raised:
+            check_parameters(kind(**{name: value}))
+        assert repr(value) in str(raised.value) or str(value) in str(raised.value)
 
 
 # ---- of estimators -------------------------------------------------------------------------------
@@ -233,23 +231,11 @@ def test_the_text_of_an_estimator_can_be_pasted(model):
 
 
 BAD = {
-    "size_penalty": [-0.1, np.nan, "small"],
-    "term_penalty": [-1e-9, "small"],
-    "max_generations": [1.5, -1],
-    "time_limit": [0.0],
-    "evolution": [3, Islands(), "widths"],
     "init": [3, "forest", "WODT", {"tao": "a"}],
     "refinement": ["polish"],
     "leaves": ["trees", 3, "linear", LinearLeaves()],
-    "checkpoint": [3],
-    "warm_start": ["yes"],
-    "random_state": ["seed"],
     "n_jobs": [0, 0.5],
-    "verbose": ["loud"],
     "callbacks": [3, [3]],
-    "class_weight": ["heavy"],
-    "max_split_terms": [0, -1, 1.5, 0.0, "all"],
-    "probability": ["hard"],
 }
 
 

@@ -13,15 +13,7 @@ from sklearn.base import clone, is_classifier
 from evotree import ObliqueTreeClassifier
 from evotree.export import export_sql
 from evotree.tables.columns import CategoricalColumn, encode
-from tests.quick_models import (
-    assert_same,
-    assert_same_fit,
-    draws_rows,
-    every,
-    every_evolved,
-    outputs,
-    weights_for,
-)
+from tests.quick_models import assert_same, assert_same_fit, every, every_evolved, outputs
 
 NAMES = (
     *("size", "size is missing", "count"),
@@ -103,22 +95,6 @@ def test_where_rows_come_from_changes_nothing(model):
 
 
 @every
-def test_codes_of_levels_do_not_matter(model):
-    fitted, X, y = fitted_to_mixed(model)
-    order = ["unused", "red", "blue", "green"]
-    other = X.assign(colour=X["colour"].cat.set_categories(order))
-    assert_same(clone(model).fit(other, y), fitted, X)
-    # Numbers as levels, in an array of numbers.
-    codes = np.column_stack([X["colour"].cat.codes, X["extra"]])
-    coded = clone(model).set_params(categorical_features=[0])
-    others = codes.copy()
-    others[:, 0] = np.array([3.0, 5.5, 700.0, 2.0])[X["colour"].cat.codes]
-    np.testing.assert_array_equal(
-        outputs(clone(coded).fit(codes, y), codes), outputs(coded.fit(others, y), others)
-    )
-
-
-@every
 def test_missing_values_that_are_new_are_filled(model):
     fitted, X, y = fitted_to_mixed(model)
     later = X.copy()
@@ -159,20 +135,6 @@ def test_columns_without_any_value(model):
     np.testing.assert_array_equal(outputs(fitted, more), outputs(fitted, later))
     empty = clone(model).fit(np.full((len(y), 2), np.nan), y)
     assert empty.get_n_leaves() == 1
-
-
-@every
-def test_weights_count_for_medians_and_levels(model):
-    X, y = mixed_for(model)
-    weight = weights_for(y)
-    weight[X["size"].isna()] = 0.0
-    weighted = clone(model).fit(X, y, weight)
-    assert "size is missing" not in weighted.feature_names_
-    repeated = np.repeat(np.arange(len(y)), weight.astype(int))
-    again = clone(model).fit(X.iloc[repeated], y[repeated])
-    assert weighted.columns_ == again.columns_
-    if not draws_rows(model):
-        assert_same(weighted, again, X)
 
 
 @every

@@ -1,7 +1,6 @@
 """The engine's one door, limits of time, and Ctrl-C at any moment."""
 
 import signal
-import warnings
 from dataclasses import replace
 
 import numpy as np
@@ -113,16 +112,6 @@ def test_the_quick_tree_is_the_least_that_there_is():
         result = search(Dataset.from_arrays(X, y), config)
     origins = [[one.origin for one in island.population] for island in result.run.islands]
     assert [island.count("axis") for island in origins] == [1, 1, 1]
-
-
-@pytest.mark.parametrize(
-    "changed", [{}, {"time_limit": 1000.0}, {"init": None, "time_limit": 1e-9}]
-)
-def test_no_warning_where_all_first_trees_are_made(changed):
-    with warnings.catch_warnings():
-        warnings.simplefilter("error", RuntimeWarning)
-        model = brief(**changed).fit(*load_iris(return_X_y=True))
-    assert "axis" not in model.history_.chapters["origin"][0]
 
 
 @pytest.mark.parametrize("changed", [{}, {"variation": Variation(algorithm="nsga2")}])

@@ -22,7 +22,7 @@ from sklearn.ensemble import (
 from sklearn.exceptions import NotFittedError
 from sklearn.experimental import enable_halving_search_cv  # noqa: F401
 from sklearn.frozen import FrozenEstimator
-from sklearn.model_selection import GridSearchCV, cross_val_score
+from sklearn.model_selection import cross_val_score
 from sklearn.multioutput import ClassifierChain, MultiOutputRegressor
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
@@ -54,14 +54,6 @@ from tests.quick_models import (
     rows_for,
 )
 
-GRIDS = {
-    "EvoTreeClassifier": {"size_penalty": [0.005, 0.6]},
-    "EvoTreeRegressor": {"size_penalty": [0.02, 0.6]},
-    "ObliqueTreeClassifier": {"max_depth": [4, 0]},
-    "ObliqueTreeRegressor": {"max_depth": [3, 0]},
-    "TAOClassifier": {"depth": [3, 0]},
-    "TAORegressor": {"depth": [3, 0]},
-}
 SMALL = {
     "EvoTreeClassifier": {
         "size_penalty": 0.05,
@@ -173,15 +165,6 @@ def test_pruning_paths_of_other_rows_leave_a_model_as_it_was(model):
 
 
 # ---- searches and validation ---------------------------------------------------------------------
-
-
-@every
-def test_grids_are_searched(model):
-    X, y = rows_for(model)
-    grid = GRIDS[name_of(model)]
-    search = GridSearchCV(clone(model), grid, cv=3, error_score="raise").fit(X, y)
-    assert search.best_params_ == {name: values[0] for name, values in grid.items()}
-    assert_same(search.best_estimator_, clone(model).set_params(**search.best_params_).fit(X, y), X)
 
 
 # ---- ensembles -----------------------------------------------------------------------------------

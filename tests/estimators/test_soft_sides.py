@@ -17,7 +17,7 @@ from evotree.estimators.probabilities import fit_soft_sides
 from evotree.inspection.training_rows import summarize
 from evotree.soft_sides import SoftSides, raise_labels
 from tests.exported import tame, trees
-from tests.quick_models import CLASSIFIERS, brief, draws_rows, name_of, weights_for
+from tests.quick_models import CLASSIFIERS, brief, name_of
 from tests.reference import soft_sides as naive
 
 SOFT = [clone(model).set_params(probability="soft") for model in CLASSIFIERS]
@@ -67,17 +67,6 @@ def test_soft_probabilities_leave_the_tree_and_its_labels_alone(model):
         np.testing.assert_allclose(found[i], expected, atol=1e-9)
     again = pickle.loads(pickle.dumps(soft))
     np.testing.assert_array_equal(again.predict_proba(X), found)
-
-
-@pytest.mark.parametrize("model", [m for m in SOFT if not draws_rows(m)], ids=name_of)
-def test_a_row_of_weight_two_counts_twice(model):
-    X, y = load_iris(return_X_y=True)
-    weight = weights_for(y)
-    weighted = clone(model).fit(X, y, weight)
-    repeated = clone(model).fit(
-        np.repeat(X, weight.astype(int), 0), np.repeat(y, weight.astype(int))
-    )
-    np.testing.assert_allclose(weighted.predict_proba(X), repeated.predict_proba(X), rtol=1e-9)
 
 
 def test_every_tree_of_the_front_brings_what_was_fitted_to_the_training_rows():
