@@ -169,12 +169,7 @@ class ClassReader(RowEncoder):
     classes_: np.ndarray
 
     def _make_dataset(
-        self,
-        X: Any,
-        y: Any,
-        sample_weight: Any,
-        scaling: str,
-        extras: Mapping[str, Any] | None = None,
+        self, X: Any, y: Any, sample_weight: Any, scaling: str, extras: Any = None
     ) -> Dataset:
         table, y = self._read_training_rows(X, y)
         try:
@@ -188,16 +183,7 @@ class ClassReader(RowEncoder):
             with np.errstate(over="ignore"):
                 weight = weight * class_weight_of_rows(self.class_weight, y, weight)
             weight = check_weight(weight, len(weight), given)
-        rows = self._fit_encoder(table, weight)
-        dataset = Dataset.from_arrays(
-            rows,
-            y,
-            weight,
-            self.feature_names_,
-            scaling,
-            extras=extras,
-            columns=self._columns_of_features(),
-        )
+        dataset = self._encoded(table, y, weight, scaling, "classification", extras)
         self.classes_ = dataset.classes
         return dataset
 
@@ -258,12 +244,7 @@ class TargetReader(RowEncoder):
     _output_scale: np.ndarray | None
 
     def _make_dataset(
-        self,
-        X: Any,
-        y: Any,
-        sample_weight: Any,
-        scaling: str,
-        extras: Mapping[str, Any] | None = None,
+        self, X: Any, y: Any, sample_weight: Any, scaling: str, extras: Any = None
     ) -> Dataset:
         header = getattr(y, "columns", None)
         several = is_of_several_outputs(y)
@@ -274,11 +255,8 @@ class TargetReader(RowEncoder):
                 as_numbers("y", y)  # names what holds the text
             raise
         weight = weight_of_rows(sample_weight, table)
-        rows = self._fit_encoder(table, weight)
-        columns = self._columns_of_features()
         names = tuple(map(str, header)) if several and header is not None else None
-        told = scaling, "regression", extras, columns, names
-        dataset = Dataset.from_arrays(rows, y, weight, self.feature_names_, *told)
+        dataset = self._encoded(table, y, weight, scaling, "regression", extras, names=names)
         self._know_outputs(dataset)
         if isinstance(self.leaves, LinearLeaves):
             return with_split_features(dataset, self.leaves.split_features)

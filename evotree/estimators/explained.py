@@ -165,7 +165,11 @@ class ExplainedTree(RowEncoder):
         n_points: int = 1,
         output: int | str | None = None,
     ) -> list[Counterfactual]:
-        """Return the nearest points that the tree predicts otherwise.
+        """Return the nearest points that the tree predicts otherwise, the nearest first.
+
+        That of a row which is predicted so already is itself. A `ValueError` says which constraint
+        forbids any point, or that columns of whole numbers and categories are too many; a
+        `RuntimeWarning` names leaves whose points cannot be told from those of another one.
 
         The distance of a feature is in units of its spread, times the cost of its column. The rows
         that reach a leaf form a polytope; its nearest point is found exactly, and placed
@@ -197,22 +201,6 @@ class ExplainedTree(RowEncoder):
             How many points to find at most, each in another leaf.
         output : int, str or None, default=None
             Which of several outputs `target` is of, by position or name; None for a tree of one.
-
-        Returns
-        -------
-        list of Counterfactual
-            The nearest first, at least one; that of a row which is predicted so already is itself.
-
-        Raises
-        ------
-        ValueError
-            If there is no such point; the message says which constraint forbids it. Or if columns
-            of whole numbers and categories are too many to find it in reasonable time.
-
-        Warns
-        -----
-        RuntimeWarning
-            If a leaf is left out, since its points cannot be told from those of another leaf.
 
         References
         ----------

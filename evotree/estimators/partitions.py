@@ -269,7 +269,9 @@ def fit_collections(
     known, progress = seed_to_continue(estimator, last), Progress(estimator.verbose)
     seed = seed_from(estimator.random_state) if known is None else known
     parts = _parts_of(X, y, sample_weight)
-    meta = pd.DataFrame(np.empty((0, X.shape[1]))).add_prefix("x") if _is_array(X) else X._meta
+    meta = (
+        pd.DataFrame(np.empty((0, X.shape[1]))).add_prefix("x") if hasattr(X, "chunks") else X._meta
+    )
     if meta.shape[1] == 0 or not meta.columns.is_unique:
         raise ValueError(f"X has the columns {list(meta.columns)}: allowed are distinct ones.")
     is_poisson = estimator.objective == "poisson" or isinstance(estimator.objective, PoissonLoss)
@@ -277,7 +279,7 @@ def fit_collections(
     reader = Reader(list(meta.columns), mask, is_regressor(estimator), 0.0 if is_poisson else least)
     classes, (table, *targets) = _draw_sample(reader, estimator, parts, seed, progress)
     inner, least = _on_sample(estimator, classes, mask)
-    given = table.to_numpy() if _is_array(X) else table
+    given = table.to_numpy() if hasattr(X, "chunks") else table
     of_run: dict[str, Any] = {"continues": last, "seed": seed, "progress": progress}
     result = inner._search(given, *targets, None, begin, **of_run)
     dataset = result.problem.dataset
@@ -306,21 +308,21 @@ def fit_collections(
 def _refuse(estimator: Any, sensitive: Any) -> None:
     """Refuse what does not follow from the sums of leaves."""
     objective, leaves = estimator.objective, estimator.leaves
-    if sensitive is not None:
-        raise ValueError(f"sensitive={sensitive!r}: for collections of Dask allowed is None.")
-    if leaves not in ("auto", "constant"):
-        raise ValueError(f"leaves={leaves!r}: for collections of Dask allowed is 'constant'.")
     own = OwnObjective(objective) if callable(objective) else objective
-    is_of_rows = objective in ("absolute_error", "quantile") or isinstance(objective, Quantile)
-    if is_of_rows or (isinstance(own, Objective) and own.needs_rows):
-        raise ValueError(
-            f"objective={objective!r}: for collections of Dask allowed are those that follow from "
-            "the class weights of leaves, or from the sums of their targets and squares."
-        )
-
-
-def _is_array(collection: Any) -> bool:
-    return hasattr(collection, "chunks")
+    of_rows = objective in ("absolute_error", "quantile") or isinstance(objective, Quantile)
+    of_rows = of_rows or (isinstance(own, Objective) and own.needs_rows)
+    for name, value, is_refused, allowed in (
+        ("sensitive", sensitive, sensitive is not None, "None"),
+        ("leaves", leaves, leaves not in ("auto", "constant"), "'constant'"),
+        (
+            "objective",
+            objective,
+            of_rows,
+            "what follows from the class weights, or sums, of leaves",
+        ),
+    ):
+        if is_refused:
+            raise ValueError(f"{name}={value!r}: for collections of Dask allowed is {allowed}.")
 
 
 def _parts_of(X: Any, y: Any, sample_weight: Any) -> list[tuple[Any, ...]]:
@@ -336,8 +338,8 @@ def _parts_of(X: Any, y: Any, sample_weight: Any) -> list[tuple[Any, ...]]:
                 f"{name} is a {type(given).__name__}: where X is a collection of Dask, allowed is "
                 f"one of Dask of {n_dimensions} dimensions."
             )
-        if _is_array(given):
-            if _is_array(X) and n_dimensions == 1 and given.shape == X.shape[:1]:
+        if hasattr(given, "chunks"):
+            if hasattr(X, "chunks") and n_dimensions == 1 and given.shape == X.shape[:1]:
                 given = given.rechunk((X.chunks[0],))
             given = given.rechunk({1: -1}) if n_dimensions == 2 else given
             blocks.append(given.to_delayed().ravel().tolist())

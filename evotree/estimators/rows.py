@@ -24,6 +24,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from evotree._sklearn import StrOptions
 from evotree.configuration import Constrained
+from evotree.dataset import Dataset
 from evotree.tables.columns import (
     CategoricalColumn,
     Column,
@@ -156,6 +157,15 @@ class RowEncoder(BaseEstimator, Constrained):
         self.columns_: tuple[Column, ...] = fit_columns(table, is_categorical, counted)
         self.feature_names_ = feature_names(self.columns_)
         return encode_in_order(self.columns_, table)
+
+    def _encoded(
+        self, table: pd.DataFrame, y: Any, weight: Any, *how: Any, names: Any = None
+    ) -> Dataset:
+        """Learn how columns become features, and return a data set of the training rows."""
+        rows = self._fit_encoder(table, weight)
+        columns = self._columns_of_features()
+        told: tuple[Any, ...] = (self.feature_names_, *how, columns, names)
+        return Dataset.from_arrays(rows, y, weight, *told)
 
     def _columns_of_features(self) -> tuple[tuple[str, int], ...]:
         """Return the names of the columns, and how many features each of them makes."""
