@@ -72,6 +72,8 @@ def test_classes_are_tested_on_rows_held_out(tmp_path, capsys, address):
     told = ["fit", write(tmp_path, table), "--target", "y", "--out", tmp_path / "m.json"]
     told += ["--dask", address, "--test-size", 0.3, "--report", tmp_path / "r.html"]
     told += ["--plots", tmp_path / "plots", "--class-weight", "balanced"]
+    assert main([*map(str, [*told, "--drop", "weight"])]) == 2
+    assert "--drop 'weight': there is no such column" in capsys.readouterr().err
     assert main([*map(str, [*told, *BRIEF])]) == 0, capsys.readouterr().err
     model = load_model(tmp_path / "m.json")
     _, y_train, X, y = held_out(table)
@@ -83,7 +85,9 @@ def test_classes_are_tested_on_rows_held_out(tmp_path, capsys, address):
     assert known["test_accuracy"] == pytest.approx((predicted == y).mean())
     assert known["base_rate"] == pytest.approx((y == y_train.mode()[0]).mean())
     assert known["test_accuracy"] > known["base_rate"]
-    assert "no rows were held out" not in capsys.readouterr().out
+    shown = capsys.readouterr()
+    assert "no rows were held out" not in shown.out
+    assert "5 partitions on 1 workers" in shown.err
     assert "<html" in (tmp_path / "r.html").read_text("utf-8")
     assert {path.name for path in (tmp_path / "plots").iterdir()} >= {"tree.png"}
 

@@ -1,7 +1,6 @@
 """Which trees a forest has: its first trees decide, out of bag, whether all are axis-parallel."""
 
 import numpy as np
-import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.datasets import make_moons
@@ -9,13 +8,7 @@ from sklearn.tree import DecisionTreeClassifier
 
 from evotree import ObliqueForestClassifier
 from evotree.dataset import Dataset
-from evotree.engine.forests import (
-    N_PILOTS,
-    Grower,
-    Member,
-    grow_forest,
-    out_of_bag_votes,
-)
+from evotree.engine.forests import N_PILOTS, Grower, Member, grow_forest, out_of_bag_votes
 from evotree.tree import ObliqueTree
 
 
@@ -70,32 +63,21 @@ def test_most_trees_are_oblique_elsewhere():
 
 def test_the_first_trees_of_a_larger_forest_are_those_of_a_smaller_one():
     for X, y in (slanted(200), boxes(300)):
-        dataset = Dataset.from_arrays(X, y)
+        dataset, grown = Dataset.from_arrays(X, y), []
         grower = Grower(False, 150, None, None, None)
 
-        def run(grower, streams, dataset=dataset):
+        def run(grower, streams, dataset=dataset, grown=grown):
+            grown.extend(streams)
             return [grower(dataset, stream) for stream in streams]
 
+        few = grow_forest(grower, dataset, N_PILOTS - 1, 5, run)
+        assert len(few) == len(grown) == N_PILOTS - 1  # none is grown to choose the kind of few
         few = grow_forest(grower, dataset, N_PILOTS, 5, run)
         many = grow_forest(grower, dataset, N_PILOTS + 2, 5, run)
         assert len(few) == N_PILOTS and len(many) == N_PILOTS + 2
         for one, other in zip(few, many, strict=False):
             np.testing.assert_array_equal(one.tree.weights, other.tree.weights)
             np.testing.assert_array_equal(one.n_times, other.n_times)
-
-
-@pytest.mark.parametrize("n_trees", [1, N_PILOTS - 1])
-def test_no_tree_is_grown_to_choose_the_kind_of_few(n_trees):
-    X, y = boxes(100)
-    grown = []
-
-    def run(grower, streams):
-        grown.extend(streams)
-        return [grower(dataset, stream) for stream in streams]
-
-    dataset = Dataset.from_arrays(X, y)
-    members = grow_forest(Grower(False, 80, None, None, None), dataset, n_trees, 0, run)
-    assert len(members) == len(grown) == n_trees
 
 
 @settings(deadline=None, max_examples=50)

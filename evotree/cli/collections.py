@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import partial
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from evotree.engine.shards import fold, task
 from evotree.model_file import Model
 from evotree.rng import make_streams, row_keys
 
@@ -69,9 +67,9 @@ def _seed_of_draw(seed: int, number: int) -> int:
 
 def _sizes(y: Any) -> list[int]:
     """Return the numbers of rows of the partitions."""
-    from dask import compute
+    from dask import compute, delayed
 
-    return list(compute(*map(task("count-rows", len), y.to_delayed(optimize_graph=False))))
+    return list(compute(*map(delayed(len), y.to_delayed(optimize_graph=False))))
 
 
 def _ranges(sizes: list[int]) -> list[tuple[int, int]]:
@@ -81,9 +79,10 @@ def _ranges(sizes: list[int]) -> list[tuple[int, int]]:
 
 def _taken(frame: Any, sizes: list[int], seed: int, low: float, high: float) -> Any:
     """Return the rows whose random numbers are between two, partition by partition."""
+    from dask import delayed
     from dask.dataframe import from_delayed
 
-    parts, take = frame.to_delayed(optimize_graph=False), task("draw-rows", _between)
+    parts, take = frame.to_delayed(optimize_graph=False), delayed(_between)
     ranges = zip(parts, _ranges(sizes), strict=True)
     taken = [take(part, first, seed, low, high) for part, (first, _) in ranges]
     return from_delayed(taken, meta=frame._meta, verify_meta=False)
@@ -99,11 +98,8 @@ def _between(part: Any, first: int, seed: int, low: float, high: float) -> Any:
 
 def add(ask: Callable[..., np.ndarray], model: Model, X: Any, y: Any, *others: Any) -> Any:
     """Ask something of a model and each partition of rows; return the sum."""
+    from dask import compute, delayed
+
     parts = zip(*(rows.to_delayed(optimize_graph=False) for rows in (X, y)), strict=True)
-    named, sent = task("test-rows", ask), task("send-model", _itself)(model)
-    answers = [named(sent, *part, *others) for part in parts]
-    return fold(answers, partial(np.sum, axis=0), "add-figures").compute()
-
-
-def _itself(model: Model) -> Model:
-    return model
+    asked, sent = delayed(ask), delayed(model, traverse=False)
+    return np.sum(compute(*[asked(sent, *part, *others) for part in parts]), axis=0)

@@ -24,23 +24,9 @@ from evotree.fitness.logistic_leaves import HALVINGS, Strength
 if TYPE_CHECKING:
     from evotree.engine.finish import Result
 
-_FREE = frozenset(
-    {
-        "callbacks",
-        "categorical_features",
-        "checkpoint",
-        "evolution",  # its parameters stand beside the others
-        "init",
-        "max_generations",
-        "n_jobs",
-        "patience",
-        "precision",
-        "random_state",
-        "time_limit",
-        "verbose",
-        "warm_start",
-    }
-)
+_FREE = {"max_generations", "patience", "time_limit", "n_jobs", "verbose", "callbacks"}
+_FREE |= {"init", "random_state", "precision", "categorical_features", "checkpoint", "warm_start"}
+_FREE |= {"evolution"}  # its parameters stand beside the others
 """Parameters that may change when a search continues: limits, and what changes no later tree."""
 
 

@@ -65,11 +65,6 @@ class Progress:
         if self._bar is not None:
             self._bar.update()
 
-    def expect(self, n: int) -> None:
-        """Tell how many steps the phase has, where it becomes known on the way."""
-        if self._bar is not None:
-            self._bar.total = n
-
     def show(self, run: Run) -> None:
         """Show the generation, and the quality and size of the best tree; a callback."""
         if self._bar is not None:

@@ -74,23 +74,7 @@ class TreeEstimator(ExplainedTree):
         return hasattr(self, "tree_")
 
     def set_params(self, **params: Any) -> Self:
-        """Set parameters, also those of groups and of splitters.
-
-        Parameters
-        ----------
-        **params : object
-            New values by name, such as ``splitter__n_restarts=5``.
-
-        Returns
-        -------
-        estimator
-            The same.
-
-        Raises
-        ------
-        ValueError
-            If there is no such parameter.
-        """
+        """Set parameters, also those of groups and splitters, as ``splitter__n_restarts=5``."""
         own, of_groups = split_params(params)
         super().set_params(**own)
         for name, values in of_groups.items():
@@ -99,33 +83,15 @@ class TreeEstimator(ExplainedTree):
 
     @lazy_on_collections(lambda _: np.empty(0, dtype=np.int32))
     def apply(self, X: Any) -> np.ndarray:
-        """Return the leaf that each row reaches, as positions in the arrays of `tree_`.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            Rows.
-
-        Returns
-        -------
-        ndarray of shape (n_samples,), int32
-            Leaves.
-        """
+        """Return the leaf that each row reaches, as positions in the arrays of `tree_`, int32."""
         rows = self.encode(X)
         return self.tree_.apply(rows)
 
     def decision_path(self, X: Any) -> csr_matrix:
         """Return the nodes that each row passes, from the root to its leaf.
 
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            Rows.
-
-        Returns
-        -------
-        scipy.sparse.csr_matrix of shape (n_samples, n_nodes)
-            1 where a row passes a node; nodes are positions in the arrays of `tree_`.
+        A ``csr_matrix`` of shape (n_samples, n_nodes), 1 where a row passes a node; nodes are
+        positions in the arrays of `tree_`.
         """
         rows = self.encode(X)
         return self.tree_.decision_path(rows)
@@ -144,10 +110,6 @@ class TreeEstimator(ExplainedTree):
     def _with_tree(self, diagram: str) -> str:
         """Put the tree, if there is one, below a diagram."""
         return diagram + notebook_html(self) if self.__sklearn_is_fitted__() else diagram
-
-    def _objective(self, dataset: Dataset) -> Objective | None:
-        """Return what leaves are fitted for; None for the shares of classes, and for means."""
-        return None
 
     def _keep_tree(self, tree: ObliqueTree, dataset: Dataset) -> None:
         """Set the fitted attributes of a tree in the units of its training rows."""
@@ -187,16 +149,6 @@ class LocalTree(TreeEstimator):
             by its own mean and standard deviation, and count alike.
         sample_weight : array-like of shape (n_samples,), optional
             Weights of the rows; a row of weight 2 counts as two rows.
-
-        Returns
-        -------
-        estimator
-            The fitted estimator.
-
-        Raises
-        ------
-        ValueError
-            If a parameter or the data are not as described; the message names what is wrong.
         """
         check_parameters(self)
         with self._unchanged_on_failure():
@@ -217,12 +169,7 @@ class ClassReader(RowEncoder):
     classes_: np.ndarray
 
     def _make_dataset(
-        self,
-        X: Any,
-        y: Any,
-        sample_weight: Any,
-        scaling: str,
-        extras: Mapping[str, Any] | None = None,
+        self, X: Any, y: Any, sample_weight: Any, scaling: str, extras: Any = None
     ) -> Dataset:
         table, y = self._read_training_rows(X, y)
         try:
@@ -236,31 +183,14 @@ class ClassReader(RowEncoder):
             with np.errstate(over="ignore"):
                 weight = weight * class_weight_of_rows(self.class_weight, y, weight)
             weight = check_weight(weight, len(weight), given)
-        rows = self._fit_encoder(table, weight)
-        dataset = Dataset.from_arrays(
-            rows,
-            y,
-            weight,
-            self.feature_names_,
-            scaling,
-            extras=extras,
-            columns=self._columns_of_features(),
-        )
+        dataset = self._encoded(table, y, weight, scaling, "classification", extras)
         self.classes_ = dataset.classes
         return dataset
 
     def predict_log_proba(self, X: Any) -> np.ndarray:
-        """Return the logarithms of the probabilities of the classes.
+        """Return the logarithms of `predict_proba`.
 
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            Rows.
-
-        Returns
-        -------
-        ndarray of shape (n_samples, n_classes)
-            Minus infinity where a probability is 0, as where a leaf has none of a class.
+        Minus infinity where a probability is 0, as where a leaf has none of a class.
         """
         with np.errstate(divide="ignore"):
             return np.log(self.predict_proba(X))
@@ -285,36 +215,16 @@ class TreeClassifier(ClassifierMixin, ClassReader, TreeEstimator):
         """Return the class of each row, that of the leaf that it reaches.
 
         It is the most frequent one there, with soft probabilities too.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            Rows.
-
-        Returns
-        -------
-        ndarray of shape (n_samples,)
-            Class labels.
         """
         return self.classes_[self.tree_.predict_label(self.encode(X))]
 
     @lazy_on_collections(lambda self: np.empty((0, len(self.classes_))))
     def predict_proba(self, X: Any) -> np.ndarray:
-        """Return the probabilities of the classes.
+        """Return the probabilities of the classes, in the order of `classes_`, a column for each.
 
         With ``probability="soft"`` they depend on the distances of a row to the hyperplanes, as
         `evotree.soft_sides.SoftSides` says, with ``"leaf"`` they are the class shares of the leaf
         that it reaches. The class that `predict` returns has the largest one.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            Rows.
-
-        Returns
-        -------
-        ndarray of shape (n_samples, n_classes)
-            Probabilities, in the order of `classes_`.
         """
         return self._predict_encoded(self.encode(X))
 
@@ -333,12 +243,7 @@ class TargetReader(RowEncoder):
     _output_scale: np.ndarray | None
 
     def _make_dataset(
-        self,
-        X: Any,
-        y: Any,
-        sample_weight: Any,
-        scaling: str,
-        extras: Mapping[str, Any] | None = None,
+        self, X: Any, y: Any, sample_weight: Any, scaling: str, extras: Any = None
     ) -> Dataset:
         header = getattr(y, "columns", None)
         several = is_of_several_outputs(y)
@@ -349,11 +254,8 @@ class TargetReader(RowEncoder):
                 as_numbers("y", y)  # names what holds the text
             raise
         weight = weight_of_rows(sample_weight, table)
-        rows = self._fit_encoder(table, weight)
-        columns = self._columns_of_features()
         names = tuple(map(str, header)) if several and header is not None else None
-        told = scaling, "regression", extras, columns, names
-        dataset = Dataset.from_arrays(rows, y, weight, self.feature_names_, *told)
+        dataset = self._encoded(table, y, weight, scaling, "regression", extras, names=names)
         self._know_outputs(dataset)
         if isinstance(self.leaves, LinearLeaves):
             return with_split_features(dataset, self.leaves.split_features)
@@ -400,20 +302,8 @@ class TreeRegressor(RegressorMixin, TargetReader, TreeEstimator):
     ) -> np.ndarray | tuple[np.ndarray, np.ndarray]:
         """Return what the leaf that each row reaches predicts, its mean target or its line.
 
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            Rows.
-        return_std : bool, default=False
-            Whether to return standard deviations, too.
-
-        Returns
-        -------
-        predictions : ndarray of shape (n_samples,), or (n_samples, n_outputs)
-            Predictions.
-        std : ndarray of shape (n_samples,), or (n_samples, n_outputs)
-            With `return_std`, standard deviations of the targets about them: `residual_std_` of the
-            leaves.
+        With `return_std` standard deviations of the targets about them come second: `residual_std_`
+        of the leaves. Of several outputs each has a column.
         """
         check_is_fitted(self)
         rows = self.encode(X)
@@ -440,24 +330,9 @@ class TreeRegressor(RegressorMixin, TargetReader, TreeEstimator):
         return rows, y
 
     def calibrate(self, X: Any, y: Any) -> Self:
-        """Learn from held-out rows how wide intervals have to be.
+        """Learn from held-out rows, which `fit` has not seen, how wide intervals have to be.
 
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            Held-out rows, which `fit` has not seen.
-        y : array-like of shape (n_samples,), or (n_samples, n_outputs)
-            Their targets.
-
-        Returns
-        -------
-        estimator
-            The same; `fit`, and another tree, end what it has learned.
-
-        Raises
-        ------
-        ValueError
-            If rows and targets are not as described.
+        `fit`, and another tree, end what is learned.
         """
         check_is_fitted(self)
         rows, y = self._check_targets(X, y)
@@ -466,28 +341,17 @@ class TreeRegressor(RegressorMixin, TargetReader, TreeEstimator):
         return self
 
     def predict_interval(self, X: Any, coverage: float = 0.9) -> tuple[np.ndarray, np.ndarray]:
-        """Return intervals that hold the target of a row with a probability.
+        """Return lower and upper ends of intervals that hold the targets with a probability.
 
         Split conformal prediction (`evotree.estimators.intervals`): an interval reaches from the
         prediction by a multiple of the standard deviation of its leaf to both sides. The multiple
-        is the ``ceil((n + 1) * coverage)``-th smallest of the n held-out rows. Where these and a
-        new row are exchangeable, such as drawn independently from one distribution, the interval
-        holds the new target with a probability of at least `coverage`, and of at most
-        ``coverage + 1 / (n + 1)`` if no two of them are alike, however good the tree is. That is on
-        average over rows of all leaves, not for each leaf by itself. Of several outputs each has
-        intervals of its own; that all of them hold at once is less probable.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            Rows.
-        coverage : float in (0, 1), default=0.9
-            The probability; n held-out rows allow ``n / (n + 1)`` at most.
-
-        Returns
-        -------
-        lower, upper : ndarray of shape (n_samples,), or (n_samples, n_outputs)
-            Ends of the intervals.
+        is the ``ceil((n + 1) * coverage)``-th smallest of the n held-out rows, which allow a
+        `coverage` of ``n / (n + 1)`` at most. Where these and a new row are exchangeable, such as
+        drawn independently from one distribution, the interval holds the new target with a
+        probability of at least `coverage`, and of at most ``coverage + 1 / (n + 1)`` if no two of
+        them are alike, however good the tree is. That is on average over rows of all leaves, not
+        for each leaf by itself. Of several outputs each has intervals of its own; that all of them
+        hold at once is less probable.
 
         Raises
         ------

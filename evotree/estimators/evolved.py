@@ -16,22 +16,16 @@ from sklearn.utils import check_X_y
 from sklearn.utils.validation import check_is_fitted
 
 from evotree._sklearn import StrOptions
-from evotree.configuration import (
-    check_parameters,
-    documented,
-    with_nested,
-)
+from evotree.configuration import check_parameters, documented, with_nested
 from evotree.dataset import Dataset
 from evotree.engine.choice import Choice, Penalties
 from evotree.engine.config import GROUPS, Evolution, SearchConfig, evolution_of, is_auto
-from evotree.engine.continuing import Continuation, continuation, seed_to_continue
+from evotree.engine.continuing import continuation
 from evotree.engine.evolution import Run
 from evotree.engine.finish import Result, finish
 from evotree.engine.pareto import FittedFront, select
 from evotree.engine.prepare import Problem, make_constraints, with_objective
-from evotree.engine.progress import Progress
 from evotree.engine.search import search
-from evotree.engine.shards import Counted, refit
 from evotree.estimators.base import (
     PROBABILITIES,
     TreeClassifier,
@@ -39,9 +33,8 @@ from evotree.estimators.base import (
     TreeRegressor,
     preset,
 )
-from evotree.estimators.intervals import deviations
 from evotree.estimators.lazy import is_collection
-from evotree.estimators.partitions import Training, read_collections, refuse
+from evotree.estimators.partitions import fit_collections
 from evotree.estimators.presets import EVOLUTION_PRESETS
 from evotree.fitness.costs import check_costs
 from evotree.fitness.losses import ExpectedCost
@@ -194,23 +187,13 @@ class EvolvedTree(TreeEstimator, SearchConfig):
             algorithm.
         **parameters
             Parameters that differ from the preset, as `set_params` takes them.
-
-        Returns
-        -------
-        estimator
-            Not fitted.
-
-        Raises
-        ------
-        ValueError
-            If there is no such preset.
         """
         known = {**preset(EVOLUTION_PRESETS, name), **cls._of_presets}
         return cls(**known).set_params(**parameters)
 
     @classmethod
     def from_run(cls, run: Run, dataset: Dataset, **parameters: Any) -> Self:
-        """Make a fitted estimator of a run of the toolbox.
+        """Make a fitted estimator of a run of the toolbox; its tree is the best of the run.
 
         Parameters
         ----------
@@ -220,16 +203,6 @@ class EvolvedTree(TreeEstimator, SearchConfig):
             The rows that it evolved on.
         **parameters
             Parameters of the estimator, such as the penalties that the toolbox had.
-
-        Returns
-        -------
-        estimator
-            Fitted; its tree is the best of the run.
-
-        Raises
-        ------
-        ValueError
-            If the run is of another number of features, or of the other task.
         """
         estimator = cls(**parameters)
         check_parameters(estimator)
@@ -265,16 +238,17 @@ class EvolvedTree(TreeEstimator, SearchConfig):
         """Evolve a tree.
 
         Ctrl-C raises KeyboardInterrupt once the present generation is over; the estimator is then
-        fitted with the best tree until then.
+        fitted with the best tree until then. A `UserWarning` says where the tree is a single leaf,
+        but a smaller `size_penalty` has others.
 
         Rows that no machine holds come as collections of Dask, `X` as an Array or a DataFrame, the
         others as Arrays or Series with the same partitions. Trees are then bred on a sample of
         `max_samples` rows, by default 100,000. The values of nodes, the scores of the front and the
-        choice of the tree are those of all rows; so are the levels of categories. Medians, units,
-        the digits of splits and soft probabilities are those of the sample. `objective` has to
-        follow from the sums of leaves, as all names but ``"absolute_error"`` and ``"quantile"`` do;
-        leaves are constant. For `min_samples_leaf` all rows count in the end, and before that the
-        same share of the sample.
+        choice of the tree are those of all rows. Medians, levels of categories, units, the digits
+        of splits and soft probabilities are those of the sample. `objective` has to follow from the
+        sums of leaves, as all names but ``"absolute_error"`` and ``"quantile"`` do; leaves are
+        constant. For `min_samples_leaf` all rows count in the end, and before that the same share
+        of the sample.
 
         Parameters
         ----------
@@ -289,66 +263,27 @@ class EvolvedTree(TreeEstimator, SearchConfig):
         sensitive : array-like of shape (n_samples,), optional
             A column that is not a feature, which a callable objective finds in
             ``leaves.extras["sensitive"]``.
-
-        Returns
-        -------
-        estimator
-            The fitted estimator.
-
-        Raises
-        ------
-        ValueError
-            If a parameter or the data are not as described; the message names what is wrong.
-
-        Warns
-        -----
-        UserWarning
-            If the tree is a single leaf, but a smaller `size_penalty` has others.
         """
         begin = time.perf_counter()
         check_parameters(self)
         with self._unchanged_on_failure():
             if is_collection(X):
-                result = self._fit_collections(X, y, sample_weight, sensitive, begin)
+                result = fit_collections(self, X, y, sample_weight, sensitive, begin)
             else:
-                result = self._fit_rows(X, y, sample_weight, sensitive, begin)
+                last = getattr(self, "_last", None) if self.warm_start else None
+                result = self._search(X, y, sample_weight, sensitive, begin, continues=last)
+                self._keep(result)
         return self._ended(result)  # if it raises, the fit is whole all the same
 
-    def _fit_rows(self, X: Any, y: Any, sample_weight: Any, sensitive: Any, begin: float) -> Result:
-        """Evolve a tree for rows in memory, and keep it."""
+    def _search(
+        self, X: Any, y: Any, sample_weight: Any, sensitive: Any, begin: float, **of_run: Any
+    ) -> Result:
+        """Evolve a tree for rows in memory."""
         extras = {} if sensitive is None else {"sensitive": sensitive}
         scaling = evolution_of(self).scaling
         dataset = self._make_dataset(X, y, sample_weight, scaling, extras)
         dataset = with_objective(dataset, self, self)
-        continues: Continuation | None = getattr(self, "_last", None) if self.warm_start else None
-        result = search(dataset, self, continues=continues, begin=begin)
-        self._keep(result)
-        return result
-
-    def _fit_collections(
-        self, X: Any, y: Any, sample_weight: Any, sensitive: Any, begin: float
-    ) -> Result:
-        """Evolve a tree on a sample of collections of Dask, and count it by all rows."""
-        refuse(self, sensitive)
-        last: Continuation | None = getattr(self, "_last", None) if self.warm_start else None
-        known, progress = seed_to_continue(self, last), Progress(self.verbose)
-        seed = seed_from(self.random_state) if known is None else known
-        with progress.phase("reading partitions"):
-            training = read_collections(self, X, y, sample_weight, seed, progress)
-        known_of_run: dict[str, Any] = {"begin": begin, "seed": seed, "progress": progress}
-        result = search(training.dataset, training.config, continues=last, **known_of_run)
-        with progress.phase("counting all rows"):
-            result, front = refit(result, training.shards)
-            self._keep(result)
-        for known_of, counted in zip(self._known_of_front, front, strict=True):
-            known_of.update(self._counted(known_of, counted, training))
-        self.__dict__.update(self._known_of_front[self.pareto_front_.index(self.tree_)])
-        return result
-
-    def _counted(self, known: dict[str, Any], counted: Counted, training: Training) -> Any:
-        """Return what all rows say of a tree, and the sample only guessed."""
-        lowest, highest = training.ranges
-        return {"training_rows_": replace(known["training_rows_"], lowest=lowest, highest=highest)}
+        return search(dataset, self, begin=begin, **of_run)
 
     def _ended(self, result: Result) -> Self:
         """Return the estimator, or raise what ended the search before its time; called by `fit`."""
@@ -401,7 +336,7 @@ class EvolvedTree(TreeEstimator, SearchConfig):
         """Choose another tree of the Pareto front; it becomes `tree_`.
 
         What goes with it was fitted to the training rows, as all else: soft probabilities,
-        deviations of leaves, and `training_rows_`.
+        deviations of leaves, and `training_rows_`. Intervals have to be calibrated again.
 
         Parameters
         ----------
@@ -414,21 +349,6 @@ class EvolvedTree(TreeEstimator, SearchConfig):
             Held-out rows, which `fit` has not seen; needed by the first two rules.
         y : array-like of shape (n_samples,), optional
             Their labels or targets.
-
-        Returns
-        -------
-        estimator
-            The same, with another `tree_`.
-
-        Raises
-        ------
-        ValueError
-            If there is no such rule, or it lacks rows.
-
-        Warns
-        -----
-        UserWarning
-            If the tree before was calibrated for intervals, and another one is chosen.
         """
         check_is_fitted(self)
         chosen: Any = select(
@@ -453,24 +373,9 @@ class EvolvedTree(TreeEstimator, SearchConfig):
         return self
 
     def apply(self, X: Any, tree: int | ObliqueTree | None = None) -> np.ndarray:
-        """Return the leaf that each row reaches, as positions in the arrays of a tree.
+        """Return the leaf that each row reaches, as positions in the arrays of a tree, int32.
 
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            Rows.
-        tree : int, member of `pareto_front_` or None, default=None
-            Position of a tree in `pareto_front_`, or the tree; None is `tree_`.
-
-        Returns
-        -------
-        ndarray of shape (n_samples,), int32
-            Leaves.
-
-        Raises
-        ------
-        ValueError
-            If the front has no such tree.
+        `tree` is a position in `pareto_front_`, or a member of it; None is `tree_`.
         """
         return TreeEstimator.apply(self._with(tree), X)
 
@@ -504,16 +409,8 @@ class EvolvedTree(TreeEstimator, SearchConfig):
     def get_params(self, deep: bool = True) -> dict[str, Any]:
         """Return the parameters by name.
 
-        Parameters
-        ----------
-        deep : bool, default=True
-            Whether to add those of the groups, such as ``evolution__population_size`` and
-            ``evolution__variation__mutation_probability``.
-
-        Returns
-        -------
-        dict of str to object
-            The parameters.
+        With `deep` also those of the groups, such as ``evolution__population_size`` and
+        ``evolution__variation__mutation_probability``.
         """
         values: dict[str, Any] = TreeEstimator.get_params(self, deep=False)
         if not deep:
@@ -589,33 +486,18 @@ class EvoTreeClassifier(TreeClassifier, EvolvedTree):
     def expected_costs(self) -> np.ndarray:
         """Return what a row that reaches each node of `tree_` costs, as a leaf, in the mean.
 
-        Returns
-        -------
-        ndarray of shape (n_nodes,)
-            The expected cost of its label, by the shares of the training rows, and the cost of the
-            features on the way.
+        The expected cost of its label, by the shares of the training rows, and the cost of the
+        features on the way.
         """
         check_is_fitted(self)
         costs, spent = self._costs(self.tree_)
         return (self.tree_.values * costs.T[self.tree_.labels]).sum(axis=1) + spent
 
     def cost_score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
-        """Return the mean cost of the predictions of some rows.
+        """Return the mean cost of the predictions of some rows; the lower, the better.
 
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            Rows.
-        y : array-like of shape (n_samples,)
-            Their labels.
-        sample_weight : array-like of shape (n_samples,), optional
-            Their weights.
-
-        Returns
-        -------
-        float
-            Of errors and of the features that the tree asks for by the `Cost` that it was evolved
-            for; without one, 1 for each error. The lower, the better.
+        Of errors and of the features that the tree asks for by the `Cost` that it was evolved for;
+        without one, 1 for each error.
         """
         leaves, y = self.apply(X), np.asarray(y)
         unknown = np.setdiff1d(y, self.classes_)
@@ -650,53 +532,21 @@ class EvoTreeClassifier(TreeClassifier, EvolvedTree):
         """Return the class of each row, that of the leaf that it reaches.
 
         It is the most frequent one there, or the one that is best for the objective, as
-        `predict_proba` says.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            Rows.
-        tree : int, member of `pareto_front_` or None, default=None
-            Position of a tree in `pareto_front_`, or the tree; None is `tree_`.
-
-        Returns
-        -------
-        ndarray of shape (n_samples,)
-            Class labels.
-
-        Raises
-        ------
-        ValueError
-            If the front has no such tree.
+        `predict_proba` says. `tree` is a position in `pareto_front_`, or a member of it; None is
+        `tree_`.
         """
         return TreeClassifier.predict(self._with(tree), X)
 
     def predict_proba(self, X: Any, tree: int | ObliqueTree | None = None) -> np.ndarray:
-        """Return the probabilities of the classes.
+        """Return the probabilities of the classes, in the order of `classes_`, a column for each.
 
         With ``probability="soft"`` they depend on the distances of a row to the hyperplanes, with
         ``"leaf"`` they are the class shares of the leaf that it reaches. The most frequent class of
         that leaf has the largest one. `predict` returns this class, unless the objective is
         ``"balanced_accuracy"``, ``"f1"``, ``"f1_macro"``, ``"mcc"`` or ``"cost"``: these choose the
         labels of leaves, while probabilities stay estimates. The class that is cheapest to predict
-        need not be the most probable one.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            Rows.
-        tree : int, member of `pareto_front_` or None, default=None
-            Position of a tree in `pareto_front_`, or the tree; None is `tree_`.
-
-        Returns
-        -------
-        ndarray of shape (n_samples, n_classes)
-            Probabilities, in the order of `classes_`.
-
-        Raises
-        ------
-        ValueError
-            If the front has no such tree.
+        need not be the most probable one. `tree` is a position in `pareto_front_`, or a member of
+        it; None is `tree_`.
         """
         return TreeClassifier.predict_proba(self._with(tree), X)
 
@@ -760,38 +610,13 @@ class EvoTreeRegressor(TreeRegressor, EvolvedTree):
         rows, y = self._check_targets(X, y)
         return Dataset.in_raw_units(rows, y, None).evolved_for(self.objective_)
 
-    def _counted(self, known: dict[str, Any], counted: Counted, training: Training) -> Any:
-        """Return what all rows say of a tree, the deviations of its targets among them."""
-        rows, squares = training.shards.deviations(counted)
-        weights, errors = np.where(counted.tree.is_leaf, [rows, squares], 0.0)
-        found = deviations(counted.tree, weights, errors, float(rows[0]))
-        return super()._counted(known, counted, training) | {"residual_std_": found}
-
     def predict(
         self, X: Any, tree: int | ObliqueTree | None = None, *, return_std: bool = False
     ) -> np.ndarray | tuple[np.ndarray, np.ndarray]:
         """Return what the leaf that each row reaches predicts, its mean target or its line.
 
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            Rows.
-        tree : int, member of `pareto_front_` or None, default=None
-            Position of a tree in `pareto_front_`, or the tree; None is `tree_`.
-        return_std : bool, default=False
-            Whether to return standard deviations, too.
-
-        Returns
-        -------
-        predictions : ndarray of shape (n_samples,), or (n_samples, n_outputs)
-            Predictions.
-        std : ndarray of shape (n_samples,), or (n_samples, n_outputs)
-            With `return_std`, standard deviations of the targets about them, those of the leaves
-            (`evotree.estimators.intervals`).
-
-        Raises
-        ------
-        ValueError
-            If the front has no such tree.
+        With `return_std` standard deviations of the targets about them come second, those of the
+        leaves (`evotree.estimators.intervals`). Of several outputs each has a column. `tree` is a
+        position in `pareto_front_`, or a member of it; None is `tree_`.
         """
         return TreeRegressor.predict(self._with(tree), X, return_std=return_std)

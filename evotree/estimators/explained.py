@@ -55,7 +55,7 @@ class ExplainedTree(RowEncoder):
         return self.importances()
 
     def importances(self, kind: str = "impurity") -> np.ndarray:
-        """Return the share that each column has in what the tree does.
+        """Return the share that each column has in what the tree does, at least 0, with a sum of 1.
 
         Parameters
         ----------
@@ -69,8 +69,8 @@ class ExplainedTree(RowEncoder):
         Returns
         -------
         ndarray of shape (`n_features_in_`,)
-            At least 0, with a sum of 1; zeros for a single leaf without a model. The levels of a
-            category count together, and a number with the question whether it is missing.
+            Zeros for a single leaf without a model. The levels of a category count together, and a
+            number with the question whether it is missing.
         """
         check_is_fitted(self)
         of_features = importances(self.tree_, kind, self._output_scale)
@@ -95,21 +95,12 @@ class ExplainedTree(RowEncoder):
     def explain(self, X: Any, output: int | str | None = None) -> Explanation:
         """Explain how rows reach their leaves.
 
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            Rows.
-        output : int, str or None, default=None
-            Which of several outputs is explained, by position or name; None for a tree of one.
-
-        Returns
-        -------
-        Explanation
-            ``terms``, a table of what each term adds to each decision on the path of each row, and
-            to what the linear model of its leaf says, and ``rows``, which says how near each row is
-            another decision, and which of its values no training row came near
-            (`evotree.inspection.paths.Explanation`). Of a collection of Dask both are lazy frames,
-            with its partitions and the index of its rows; ``row`` then counts in a partition.
+        Returns ``terms``, a table of what each term adds to each decision on the path of each row,
+        and to what the linear model of its leaf says, and ``rows``, which says how near each row is
+        another decision, and which of its values no training row came near
+        (`evotree.inspection.paths.Explanation`). Of a collection of Dask both are lazy frames, with
+        its partitions and the index of its rows; ``row`` then counts in a partition. `output` says,
+        by position or name, which of several outputs is explained; None is for a tree of one.
         """
         if is_collection(X):
             return explain_lazily(self, X, output)
@@ -129,8 +120,9 @@ class ExplainedTree(RowEncoder):
         """Return what each column adds to the prediction of each row, against a background.
 
         Interventional Shapley values, for `predict` of a regressor and `predict_proba` of a
-        classifier. They are exact if the tree uses at most 12 columns, which takes 2**12
-        predictions for each row and each background row; else orders of the columns are sampled.
+        classifier (`evotree.inspection.shapley.ShapValues`). They are exact if the tree uses at
+        most 12 columns, which takes 2**12 predictions for each row and each background row; else
+        orders of the columns are sampled.
 
         Parameters
         ----------
@@ -142,12 +134,6 @@ class ExplainedTree(RowEncoder):
             Number of sampled orders.
         random_state : int, RandomState, Generator or None, default=None
             Source of the sampled orders.
-
-        Returns
-        -------
-        ShapValues
-            ``values``, ``base`` and ``standard_errors``
-            (`evotree.inspection.shapley.ShapValues`).
         """
         from evotree.inspection.shapley import shap_values
 
@@ -179,7 +165,11 @@ class ExplainedTree(RowEncoder):
         n_points: int = 1,
         output: int | str | None = None,
     ) -> list[Counterfactual]:
-        """Return the nearest points that the tree predicts otherwise.
+        """Return the nearest points that the tree predicts otherwise, the nearest first.
+
+        That of a row which is predicted so already is itself. A `ValueError` says which constraint
+        forbids any point, or that columns of whole numbers and categories are too many; a
+        `RuntimeWarning` names leaves whose points cannot be told from those of another one.
 
         The distance of a feature is in units of its spread, times the cost of its column. The rows
         that reach a leaf form a polytope; its nearest point is found exactly, and placed
@@ -211,22 +201,6 @@ class ExplainedTree(RowEncoder):
             How many points to find at most, each in another leaf.
         output : int, str or None, default=None
             Which of several outputs `target` is of, by position or name; None for a tree of one.
-
-        Returns
-        -------
-        list of Counterfactual
-            The nearest first, at least one; that of a row which is predicted so already is itself.
-
-        Raises
-        ------
-        ValueError
-            If there is no such point; the message says which constraint forbids it. Or if columns
-            of whole numbers and categories are too many to find it in reasonable time.
-
-        Warns
-        -----
-        RuntimeWarning
-            If a leaf is left out, since its points cannot be told from those of another leaf.
 
         References
         ----------

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Executor
 from copy import copy
 from dataclasses import KW_ONLY, dataclass
@@ -12,7 +12,7 @@ from typing import Annotated, Any, ClassVar, Self
 
 import numpy as np
 from joblib import Parallel, delayed
-from sklearn.base import ClassifierMixin, RegressorMixin
+from sklearn.base import ClassifierMixin, RegressorMixin, is_classifier
 from sklearn.frozen import FrozenEstimator
 from sklearn.metrics import accuracy_score, r2_score
 from sklearn.utils import column_or_1d
@@ -32,7 +32,6 @@ from evotree.estimators.base import SHARED, ClassReader, TargetReader, TreeEstim
 from evotree.estimators.evolved import EvoTreeClassifier, EvoTreeRegressor
 from evotree.estimators.rows import RowEncoder
 from evotree.estimators.tao import TAOClassifier, TAORegressor
-from evotree.fitness.objectives import Objective
 from evotree.objectives import LEAVES, LinearLeaves
 from evotree.rng import seed_from
 from evotree.tree import ObliqueTree, mean_of_trees
@@ -89,7 +88,9 @@ _ATTRIBUTES = """Attributes
 class ObliqueForest(RowEncoder):
     """An estimator whose model is several small trees, the mean of which predicts."""
 
+    _kind: ClassVar[type[Any]]  # of the trees
     _means_share: ClassVar[float] = 0.0
+    _make_dataset: ClassVar[Callable[..., Dataset]]
 
     n_estimators: Annotated[int, _COUNT] = 30
     _: KW_ONLY
@@ -133,24 +134,8 @@ class ObliqueForest(RowEncoder):
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Make the trees, each of rows and features of its own.
 
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            Training rows, which may have missing values, encoded as by `EvoTreeClassifier`.
-        y : array-like of shape (n_samples,)
-            Class labels, or targets.
-        sample_weight : array-like of shape (n_samples,), optional
-            Weights of the rows. Bags are drawn of the rows as they are given.
-
-        Returns
-        -------
-        estimator
-            The fitted estimator.
-
-        Raises
-        ------
-        ValueError
-            If a parameter or the data are not as described; the message names what is wrong.
+        Rows may have missing values, encoded as by `EvoTreeClassifier`; a row has one label or
+        target. Bags are drawn of the rows as they are given.
         """
         check_parameters(self)
         with self._unchanged_on_failure():
@@ -175,12 +160,15 @@ class ObliqueForest(RowEncoder):
             weight = check_sample_weight(sample_weight, rows)
             y = column_or_1d(y)
             at = positions_of(dataset.like(rows, y), weight, dataset)
-            known = self._predict_out_of_bag(members, at, rows)
+            found = _out_of_bag(members, at, rows)
+            known = ~np.isnan(found[:, 0])
             self._check_out_of_bag(bool(weight[known].any()))
             asked = rows_of_choice(dataset, self.n_estimators, seed)
             unseen = known & ~np.append(asked, False)[at]
             known = unseen if weight[unseen].any() else known
-            self.oob_score_ = self._score_out_of_bag(y, known, weight)
+            score = self._keep_out_of_bag(found)
+            predicted = self._predicted(found)[known]
+            self.oob_score_ = float(score(y[known], predicted, sample_weight=weight[known]))
 
     def _check_out_of_bag(self, are_some: bool) -> None:
         """Refuse a score out of bag where no bag lacks a row."""
@@ -212,20 +200,9 @@ class ObliqueForest(RowEncoder):
             self._means_share,
         )
 
-    def _objective(self, dataset: Dataset) -> Objective | None:
-        """Return what leaves are fitted for; None for the shares of classes, and for means."""
-        return None
-
-    def _make_dataset(self, X: Any, y: Any, sample_weight: Any, scaling: str) -> Dataset:
-        raise NotImplementedError
-
-    def _bare_member(self) -> TreeEstimator:
-        """Return an estimator of one tree that has none yet."""
-        raise NotImplementedError
-
     def _member(self, tree: ObliqueTree, dataset: Dataset) -> TreeEstimator:
         """Return a tree as a fitted estimator that reads rows as the forest does."""
-        member = self._bare_member()
+        member = self._kind()
         self._lend_encoder(member)
         member._keep_raw_tree(tree, dataset)
         return member
@@ -259,28 +236,13 @@ class ObliqueForest(RowEncoder):
         check_is_fitted(self)
         return mean_of_trees(self.trees_, self.encode(X))
 
-    def _predict_out_of_bag(
-        self, members: list[Member], at: np.ndarray, rows: np.ndarray
-    ) -> np.ndarray:
-        """Predict each training row by the trees whose bags lack it; return where there are any."""
-        sums: np.ndarray = np.zeros((len(rows), members[0].tree.values.shape[1]))
-        n_voters = np.zeros((len(rows), 1))
-        for tree, n_times in members:
-            is_out = (np.append(n_times, 0)[at] == 0)[:, np.newaxis]
-            sums += np.where(is_out, tree.predict_value(rows), 0.0)
-            n_voters += is_out
-        with np.errstate(invalid="ignore"):
-            self._keep_out_of_bag(sums / n_voters)
-        known: np.ndarray = n_voters[:, 0] > 0
-        return known
+    def predict(self, X: Any) -> np.ndarray:
+        """Return the most probable class of each row, or the mean of what the trees predict."""
+        return self._predicted(self._vote(X))
 
-    def _keep_out_of_bag(self, found: np.ndarray) -> None:
-        """Keep the predictions out of bag."""
-        raise NotImplementedError
-
-    def _score_out_of_bag(self, y: np.ndarray, known: np.ndarray, weight: np.ndarray) -> float:
-        """Return the score of the predictions out of bag on the rows that are known."""
-        raise NotImplementedError
+    def _predicted(self, votes: np.ndarray) -> np.ndarray:
+        """Return the class, or the target, of each row of votes."""
+        return self.classes_[votes.argmax(axis=1)] if is_classifier(self) else votes[:, 0]
 
 
 @documented(PARAMETERS=_PARAMETERS, ATTRIBUTES=_ATTRIBUTES, **SHARED)
@@ -325,68 +287,30 @@ class ObliqueForestClassifier(ClassifierMixin, ClassReader, ObliqueForest):
     (10, True)
     """
 
+    _kind = TAOClassifier
+
     class_weight: Annotated[
         Mapping[Any, float] | str | None, dict, StrOptions({"balanced"}), None
     ] = None
 
-    def _bare_member(self) -> TreeEstimator:
-        return TAOClassifier()
-
-    def predict(self, X: Any) -> np.ndarray:
-        """Return the most probable class of each row.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            Rows.
-
-        Returns
-        -------
-        ndarray of shape (n_samples,)
-            Class labels.
-        """
-        codes = self._vote(X).argmax(axis=1)
-        return self.classes_[codes]
-
     def predict_proba(self, X: Any) -> np.ndarray:
         """Return the means of the class shares of the leaves that rows reach.
 
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            Rows.
-
-        Returns
-        -------
-        ndarray of shape (n_samples, n_classes)
-            Probabilities, in the order of `classes_`.
+        A column for each class, in the order of `classes_`.
         """
         return self._vote(X)
 
-    def _keep_out_of_bag(self, found: np.ndarray) -> None:
+    def _keep_out_of_bag(self, found: np.ndarray) -> Any:
+        """Keep the predictions out of bag, and return what scores them."""
         self.oob_decision_function_ = found
-
-    def _score_out_of_bag(self, y: np.ndarray, known: np.ndarray, weight: np.ndarray) -> float:
-        predicted = self.classes_[self.oob_decision_function_[known].argmax(axis=1)]
-        return float(accuracy_score(y[known], predicted, sample_weight=weight[known]))
+        return accuracy_score
 
     def distill(self, X: Any, **parameters: Any) -> EvoTreeClassifier:
-        """Return one tree that is evolved to agree with the forest.
+        """Return one fitted tree, evolved to agree with the forest, which reads rows as it does.
 
-        The labels of the rows, and of rows drawn between them, are those of the forest; a row
-        counts by the margin between its two likeliest classes.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            Rows, such as the training rows; they need no labels.
-        **parameters
-            Parameters of the tree, such as ``max_terms``.
-
-        Returns
-        -------
-        EvoTreeClassifier
-            Fitted; it reads rows as the forest does.
+        The labels of the rows, such as the training rows, and of rows drawn between them, are those
+        of the forest; a row counts by the margin between its two likeliest classes. `parameters`
+        are those of the tree, such as ``max_terms``.
         """
         return _distilled(EvoTreeClassifier, self, X, parameters)
 
@@ -424,55 +348,38 @@ class ObliqueForestRegressor(RegressorMixin, TargetReader, ObliqueForest):
     True
     """
 
+    _kind = TAORegressor
+
     leaves: Annotated[Any, StrOptions(set(LEAVES)), LinearLeaves] = "auto"
 
     @property
     def _means_share(self) -> float:  # type: ignore[override]
         return _MEANS_SHARE if self.leaves == "auto" else 0.0
 
-    def _bare_member(self) -> TreeEstimator:
-        return TAORegressor()
-
-    def predict(self, X: Any) -> np.ndarray:
-        """Return the mean of what the trees predict.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            Rows.
-
-        Returns
-        -------
-        ndarray of shape (n_samples,)
-            Predictions.
-        """
-        return self._vote(X)[:, 0]
-
-    def _keep_out_of_bag(self, found: np.ndarray) -> None:
+    def _keep_out_of_bag(self, found: np.ndarray) -> Any:
+        """Keep the predictions out of bag, and return what scores them."""
         self.oob_prediction_ = found[:, 0]
-
-    def _score_out_of_bag(self, y: np.ndarray, known: np.ndarray, weight: np.ndarray) -> float:
-        predicted = self.oob_prediction_[known]
-        return float(r2_score(y[known], predicted, sample_weight=weight[known]))
+        return r2_score
 
     def distill(self, X: Any, **parameters: Any) -> EvoTreeRegressor:
-        """Return one tree that is evolved to agree with the forest.
+        """Return one fitted tree, evolved to agree with the forest, which reads rows as it does.
 
-        The targets of the rows, and of rows drawn between them, are the forest's predictions.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            Rows, such as the training rows; they need no targets.
-        **parameters
-            Parameters of the tree, such as ``max_terms``.
-
-        Returns
-        -------
-        EvoTreeRegressor
-            Fitted; it reads rows as the forest does.
+        The targets of the rows, such as the training rows, and of rows drawn between them, are the
+        forest's predictions. `parameters` are those of the tree, such as ``max_terms``.
         """
         return _distilled(EvoTreeRegressor, self, X, parameters)
+
+
+def _out_of_bag(members: list[Member], at: np.ndarray, rows: np.ndarray) -> np.ndarray:
+    """Predict each training row by the trees whose bags lack it; NaN where there are none."""
+    sums: np.ndarray = np.zeros((len(rows), members[0].tree.values.shape[1]))
+    n_voters = np.zeros((len(rows), 1))
+    for tree, n_times in members:
+        is_out = (np.append(n_times, 0)[at] == 0)[:, np.newaxis]
+        sums += np.where(is_out, tree.predict_value(rows), 0.0)
+        n_voters += is_out
+    with np.errstate(invalid="ignore"):
+        return sums / n_voters
 
 
 def _amount(given: float | None, n: int) -> int:
@@ -483,15 +390,7 @@ def _amount(given: float | None, n: int) -> int:
 
 
 class _EncodedForest:
-    """A forest that predicts encoded rows, as the teacher of a tree.
-
-    Parameters
-    ----------
-    forest : ObliqueForest
-        Fitted.
-    present : ndarray of int, or None
-        Positions of the classes that the tree has; None where targets are numbers.
-    """
+    """A forest that predicts encoded rows, and the classes `present` alone; a teacher."""
 
     def __init__(self, forest: ObliqueForest, present: np.ndarray | None) -> None:
         self.trees, self.present = forest.trees_, present

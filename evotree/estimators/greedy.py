@@ -103,22 +103,8 @@ class GreedyTree(LocalTree):
     def from_preset(cls, name: str, **parameters: Any) -> Self:
         """Make an estimator with the setting of a published algorithm.
 
-        Parameters
-        ----------
-        name : str
-            A key of `evotree.estimators.GREEDY_PRESETS`, such as ``"OC1"`` or ``"WODT"``.
-        **parameters
-            Parameters that differ from the preset.
-
-        Returns
-        -------
-        estimator
-            Not fitted.
-
-        Raises
-        ------
-        ValueError
-            If there is no such preset.
+        `name` is a key of `evotree.estimators.GREEDY_PRESETS`, such as ``"OC1"`` or ``"WODT"``;
+        `parameters` differ from the preset.
         """
         return cls(**{**preset(GREEDY_PRESETS, name), **parameters})
 
@@ -148,20 +134,8 @@ class GreedyTree(LocalTree):
     def cost_complexity_pruning_path(self, X: Any, y: Any, sample_weight: Any = None) -> Bunch:
         """Return the sequence of minimal cost-complexity pruning of the tree grown on some rows.
 
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            Training rows.
-        y : array-like of shape (n_samples,), or (n_samples, n_outputs) for regression
-            Class labels, or targets. Several outputs share one tree; they are standardized, each
-            by its own mean and standard deviation, and count alike.
-        sample_weight : array-like of shape (n_samples,), optional
-            Weights of the rows.
-
-        Returns
-        -------
-        Bunch
-            ``ccp_alphas`` and ``impurities``, as scikit-learn's trees return them.
+        A ``Bunch`` of ``ccp_alphas`` and ``impurities``, as scikit-learn's trees return them; rows,
+        targets and weights are as for `fit`.
         """
         check_parameters(self)
         twin = clone(self)
@@ -179,14 +153,10 @@ class GreedyTree(LocalTree):
 
     def _limits(self, dataset: Dataset) -> dict[str, Any]:
         """Return what says where nodes are leaves, as `grow` takes it."""
+        names = "max_depth", "min_samples_split", "min_samples_leaf", "min_weight_fraction_leaf"
         power = 1 if self.criterion == "absolute_error" else 2
-        return {
-            "max_depth": self.max_depth,
-            "min_samples_split": self.min_samples_split,
-            "min_samples_leaf": self.min_samples_leaf,
-            "min_weight_fraction_leaf": self.min_weight_fraction_leaf,
-            "min_impurity_decrease": self.min_impurity_decrease / _unit(dataset) ** power,
-        }
+        least = self.min_impurity_decrease / _unit(dataset) ** power
+        return {name: getattr(self, name) for name in names} | {"min_impurity_decrease": least}
 
     def _risk(self) -> str | None:
         """Return the criterion that `ccp_alpha` is weighed against, or None for squared error."""
@@ -274,16 +244,6 @@ default=None
 
         A tree of C4.5 sends a row down both branches where a value is missing, and predicts the
         class of the highest share in the mean of the leaves.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            Rows.
-
-        Returns
-        -------
-        ndarray of shape (n_samples,)
-            Class labels.
         """
         predicted: np.ndarray = super().predict(X)
         if getattr(self, "shares_rows_", False):
@@ -293,22 +253,12 @@ default=None
 
     @lazy_on_collections(lambda self: np.empty((0, len(self.classes_))))
     def predict_proba(self, X: Any) -> np.ndarray:
-        """Return the probabilities of the classes.
+        """Return the probabilities of the classes, in the order of `classes_`, a column for each.
 
         They are the class shares of the leaf that a row reaches, or depend on its distances to the
         hyperplanes, as `probability` says. Where a tree of C4.5 asks a row for a value that is
         missing, they are the mean of the class shares of the leaves of both branches, weighted by
         training rows. The class that `predict` returns has the largest one.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            Rows.
-
-        Returns
-        -------
-        ndarray of shape (n_samples, n_classes)
-            Probabilities, in the order of `classes_`.
         """
         probabilities: np.ndarray = super().predict_proba(X)
         if getattr(self, "shares_rows_", False):
@@ -379,14 +329,11 @@ class ObliqueTreeRegressor(TreeRegressor, GreedyTree):
 
     def _objective(self, dataset: Dataset) -> Objective | None:
         """Return what leaves are fitted for: lines, where they are asked for."""
-        if self.leaves != "constant" and self.criterion != "squared_error":
+        given = f"criterion={self.criterion!r}"
+        if self.criterion != "squared_error" and self.leaves != "constant":
+            raise ValueError(f"leaves={self.leaves!r}: {given} needs 'constant'.")
+        if self.criterion != "squared_error" and dataset.outputs is not None:
             raise ValueError(
-                f"leaves={self.leaves!r}: criterion={self.criterion!r} needs 'constant'; lines are "
-                "fitted by the squared error."
-            )
-        if dataset.outputs is not None and self.criterion != "squared_error":
-            raise ValueError(
-                f"criterion={self.criterion!r}: y has {dataset.n_outputs} outputs; allowed is "
-                "'squared_error'."
+                f"{given}: y has {dataset.n_outputs} outputs; squared_error is allowed."
             )
         return super()._objective(dataset)

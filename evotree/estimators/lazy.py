@@ -14,17 +14,8 @@ import pandas as pd
 if TYPE_CHECKING:
     from evotree.inspection.paths import Explanation
 
-_NEEDED = {
-    "classes_",
-    "columns_",
-    "feature_names_",
-    "feature_names_in_",
-    "n_features_in_",
-    "probabilities_",
-    "shares_rows_",
-    "training_rows_",
-    "tree_",
-}
+_NEEDED = {"classes_", "columns_", "feature_names_", "feature_names_in_", "n_features_in_"}
+_NEEDED |= {"probabilities_", "shares_rows_", "training_rows_", "tree_"}
 
 
 def is_collection(X: Any) -> bool:
@@ -44,28 +35,34 @@ def lazy_on_collections(empty: Callable[[Any], np.ndarray]) -> Callable[[Any], A
             for name, value in options.items():
                 if value:
                     raise ValueError(f"{name}={value!r}: for collections of Dask allowed is False.")
-            return _lazily(method.__name__, self, X, empty(self))
+            return _lazily(X, method.__name__, _without_records(self), empty(self))
 
         return on_rows
 
     return decorate
 
 
-def _lazily(name: str, estimator: Any, X: Any, nothing: np.ndarray) -> Any:
-    """Return what a method will return for the rows of a collection."""
-    bare = _without_records(estimator)
-    if hasattr(X, "map_blocks"):
-        if X.ndim != 2:
-            raise ValueError(f"X has shape {X.shape}: allowed are 2 dimensions.")
-        told: dict[str, Any] = {"dtype": nothing.dtype, "meta": nothing}
-        if nothing.ndim > 1:
-            told["chunks"] = (X.chunks[0], nothing.shape[1:])
-        else:
-            told["drop_axis"] = 1
-        return X.rechunk({1: -1}).map_blocks(_of_block, name, bare, nothing, **told)
-    classes = bare.classes_ if nothing.ndim > 1 else None
-    meta = _with_index(nothing, X._meta.index, classes)
-    return X.map_partitions(_of_partition, name, bare, nothing, classes, meta=meta)
+def _lazily(X: Any, *asked: Any) -> Any:
+    """Return what a method of an estimator will return for the rows of a collection."""
+    nothing = asked[-1]
+    if not hasattr(X, "map_blocks"):
+        return X.map_partitions(_predicted, *asked, meta=_predicted(X._meta, *asked))
+    if X.ndim != 2:
+        raise ValueError(f"X has shape {X.shape}: allowed are 2 dimensions.")
+    of_class = {"chunks": (X.chunks[0], nothing.shape[1:])}
+    shape: dict[str, Any] = of_class if nothing.ndim > 1 else {"drop_axis": 1}
+    shape |= {"dtype": nothing.dtype, "meta": nothing}
+    return X.rechunk({1: -1}).map_blocks(_predicted, *asked, **shape)
+
+
+def _predicted(rows: Any, name: str, estimator: Any, nothing: np.ndarray) -> Any:
+    """Return what a method says of a partition, with the index of its rows."""
+    predicted: np.ndarray = getattr(estimator, name)(rows) if len(rows) else nothing
+    if not isinstance(rows, pd.DataFrame):
+        return predicted
+    if predicted.ndim == 1:
+        return pd.Series(predicted, index=rows.index)
+    return pd.DataFrame(predicted, index=rows.index, columns=estimator.classes_)
 
 
 def _without_records(estimator: Any) -> Any:
@@ -80,29 +77,6 @@ def _without_records(estimator: Any) -> Any:
     return bare
 
 
-def _of_block(rows: np.ndarray, name: str, estimator: Any, nothing: np.ndarray) -> np.ndarray:
-    found: np.ndarray = getattr(estimator, name)(rows) if len(rows) else nothing
-    return found
-
-
-def _of_partition(
-    rows: pd.DataFrame, name: str, estimator: Any, nothing: np.ndarray, classes: np.ndarray | None
-) -> pd.Series | pd.DataFrame:
-    return _with_index(_of_block(rows, name, estimator, nothing), rows.index, classes)
-
-
-def _with_index(
-    found: np.ndarray, index: pd.Index, classes: np.ndarray | None
-) -> pd.Series | pd.DataFrame:
-    """Return predictions with the index of their rows."""
-    if classes is None:
-        return pd.Series(found, index=index)
-    return pd.DataFrame(found, index=index, columns=classes)
-
-
-# ---- explanations --------------------------------------------------------------------------------
-
-
 def explain_lazily(estimator: Any, X: Any, output: int | str | None) -> Explanation:
     """Return the explanation of a collection, whose tables are lazy frames."""
     from dask.dataframe import from_dask_array
@@ -110,19 +84,15 @@ def explain_lazily(estimator: Any, X: Any, output: int | str | None) -> Explanat
     from evotree.inspection.paths import Explanation
 
     rows = from_dask_array(X.rechunk({1: -1})) if hasattr(X, "map_blocks") else X
-    bare = _without_records(estimator)
-    tables = [
-        rows.map_partitions(
-            _explained, name, bare, output, meta=_explained(rows._meta, name, bare, output)
-        )
-        for name in Explanation._fields
-    ]
+    tables = []
+    for name in Explanation._fields:
+        asked = name, _without_records(estimator), output
+        meta = _explained(rows._meta, *asked)
+        tables.append(rows.map_partitions(_explained, *asked, meta=meta))
     return Explanation(*tables)
 
 
-def _explained(
-    rows: pd.DataFrame, name: str, estimator: Any, output: int | str | None
-) -> pd.DataFrame:
+def _explained(rows: Any, name: str, estimator: Any, output: int | str | None) -> pd.DataFrame:
     """Return one table of the explanation of a partition, with the index of its rows."""
     # Checks of rows refuse empty tables.
     encoded = estimator.encode(rows) if len(rows) else np.empty((0, estimator.tree_.n_features))

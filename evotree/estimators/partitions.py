@@ -1,15 +1,15 @@
-"""Collections of Dask as training rows: what is asked of their partitions before a search begins.
+"""Fits to collections of Dask: a fit to a sample of the rows, whose trees are counted by all rows.
 
-One pass checks the partitions and summarizes their columns and targets, a second one draws the
-sample that evolves; what comes here are sums and the sample. Rows are drawn by random numbers that
-are functions of the seed and of the row's number alone. So the sample depends on the order of the
-rows, but neither on how they are parted nor on the workers.
+One pass checks the partitions and counts classes, a second one draws the sample, and the third,
+after the search, adds up the statistics of the leaves. Rows are drawn by random numbers of their
+numbers, and sums are added in the order of the partitions: nothing depends on the workers. Where
+weights are whole numbers, sums of class weights are exact, however the rows are parted.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass, replace
 from functools import partial, reduce
@@ -22,440 +22,388 @@ from scipy.special import xlogy
 from sklearn.base import is_regressor
 from sklearn.utils.multiclass import check_classification_targets
 
-from evotree.dataset import Dataset
+from evotree.dataset import Dataset, class_codes
 from evotree.engine.config import evolution_of
-from evotree.engine.prepare import with_objective
+from evotree.engine.continuing import seed_to_continue
+from evotree.engine.finish import Result, scores_of
+from evotree.engine.pareto import FittedFront, FrontTree, undominated
 from evotree.engine.progress import Progress
-from evotree.engine.shards import Rows, Shards, fold, passing, task
+from evotree.estimators.intervals import deviations
 from evotree.estimators.lazy import is_collection
 from evotree.estimators.rows import categorical_mask, refuse_text
 from evotree.fitness.losses import OwnObjective, PoissonLoss, PoissonSums
-from evotree.fitness.objectives import (
-    CLASS_OBJECTIVES,
-    TARGET_OBJECTIVES,
-    Objective,
-)
+from evotree.fitness.objectives import Objective
+from evotree.fitness.penalties import PenalizedAccuracy
 from evotree.objectives import Quantile
-from evotree.rng import row_keys
-from evotree.tables.columns import (
-    Column,
-    ColumnSummary,
-    encode_in_order,
-    feature_names,
-    fit_summaries,
-    merge_summaries,
-    summarize_columns,
-)
+from evotree.operators.constraints.limits import nodes_without
+from evotree.rng import row_keys, seed_from
+from evotree.tables.columns import NumericColumn, encode_in_order
+from evotree.tree import CountedTree, ObliqueTree, sizes_of_kept
 
 MAX_SAMPLES = 100_000
 """Rows of the sample where `max_samples` is None."""
 
-_MOST_LEVELS = 1000  # of a column; names of rows are no categories
-
-_OF_ROWS = ("absolute_error", "quantile")  # leaves predict quantiles of their rows
-
-
-def refuse(estimator: Any, sensitive: Any) -> None:
-    """Refuse what does not follow from the sums of leaves."""
-    objective, leaves = estimator.objective, estimator.leaves
-    for name, value, is_allowed, allowed in (
-        ("sensitive", sensitive, sensitive is None, "None"),
-        ("leaves", leaves, leaves in ("auto", "constant"), "'auto' or 'constant'"),
-    ):
-        if not is_allowed:
-            raise ValueError(f"{name}={value!r}: for collections of Dask allowed is {allowed}.")
-    own = OwnObjective(objective) if callable(objective) else objective
-    is_of_rows = objective in _OF_ROWS or isinstance(objective, Quantile)
-    if is_of_rows or (isinstance(own, Objective) and own.needs_rows):
-        names = [one for one in (*CLASS_OBJECTIVES, *TARGET_OBJECTIVES) if one not in _OF_ROWS]
-        raise ValueError(
-            f"objective={objective!r}: for collections of Dask allowed are "
-            f"{', '.join(map(repr, names))}, and functions of the class weights of leaves alone."
-        )
+_FOLDED = 8  # partial sums that are added up at once
 
 
 # ---- what runs on the workers --------------------------------------------------------------------
 
 
-class Part(NamedTuple):
-    """The checked rows of one partition: a table, targets, weights."""
-
-    table: pd.DataFrame
-    y: np.ndarray
-    weight: np.ndarray
-
-
-class Draw(NamedTuple):
-    """Rows that may be in the sample, or are, and their random numbers."""
-
-    table: pd.DataFrame
-    y: np.ndarray
-    weight: np.ndarray
-    keys: np.ndarray
-
-
-class Summary(NamedTuple):
-    """What partitions say of themselves; `plus` adds them up."""
-
-    sizes: tuple[int, ...]  # of the partitions, in order
-    n_rows: int  # with weight
-    labels: Mapping[Any, tuple[int, float]]  # number and weight of the rows of each class
-    moments: np.ndarray  # sums of w, w y and, of targets that count something, w y log y
-    columns: tuple[ColumnSummary, ...]
-
-    def plus(self, other: Summary) -> Summary:
-        """Return what two groups of partitions say together."""
-        labels = dict(self.labels)
-        for label, (n, weight) in other.labels.items():
-            before = labels.get(label, (0, 0.0))
-            labels[label] = (before[0] + n, before[1] + weight)
-        return Summary(
-            self.sizes + other.sizes,
-            self.n_rows + other.n_rows,
-            labels,
-            self.moments + other.moments,
-            merge_summaries(self.columns, other.columns),
-        )
-
-
 @dataclass(frozen=True)
-class Schema:
-    """What all partitions have in common, and how one of them is read."""
+class Reader:
+    """How one partition is read."""
 
-    names: tuple[Any, ...]  # of the columns; empty where the rows are an array
-    n_columns: int
+    columns: list[Any]
     categorical: np.ndarray
     is_regression: bool
-    counts_targets: bool  # which are then at least 0
+    least: float  # target
 
-    @classmethod
-    def of(cls, estimator: Any, X: Any) -> Schema:
-        """Return the schema of a collection."""
-        is_frame = not hasattr(X, "chunks")
-        meta = X._meta if is_frame else pd.DataFrame(np.empty((0, X.shape[1]))).add_prefix("x")
-        if meta.shape[1] == 0 or not meta.columns.is_unique:
-            raise ValueError(f"X has the columns {list(meta.columns)}: allowed are distinct ones.")
-        categorical = categorical_mask(meta, estimator.categorical_features)
-        objective = estimator.objective
-        counts = objective == "poisson" or isinstance(objective, PoissonLoss)
-        names = tuple(meta.columns) if is_frame else ()
-        return cls(names, meta.shape[1], categorical, bool(is_regressor(estimator)), counts)
-
-    def read(self, X: Any, y: Any, weight: Any) -> Part:
-        """Return the checked rows of a partition."""
-        is_frame = isinstance(X, pd.DataFrame)
-        table = X if is_frame else pd.DataFrame(np.asarray(X), copy=False)
-        if is_frame != bool(self.names) or (is_frame and tuple(X.columns) != self.names):
-            raise ValueError(
-                f"X has the columns {list(table.columns)}: allowed are those of the collection, "
-                f"{list(self.names)}."
-            )
-        if table.shape[1] != self.n_columns:
-            raise ValueError(f"X has {table.shape[1]} columns: allowed are {self.n_columns}.")
-        if not is_frame:
-            table.columns = [f"x{j}" for j in range(self.n_columns)]
-        if len(table):
-            refuse_text(table, self.categorical)
-        n_rows, y = len(table), _plain(y)
-        weight = np.ones(n_rows) if weight is None else np.asarray(weight, dtype=np.float64)
+    def __call__(self, X: Any, y: Any, weight: Any) -> tuple[pd.DataFrame, Any, Any, np.ndarray]:
+        """Return the checked rows that have a weight, targets, weights, and which rows they are."""
+        table = X if isinstance(X, pd.DataFrame) else pd.DataFrame(X, copy=False).add_prefix("x")
+        if list(table.columns) != self.columns:
+            raise ValueError(f"X has the columns {list(table.columns)}, not {self.columns}.")
+        y = np.asarray(y, dtype=np.float64 if self.is_regression else None)
+        y = y.astype(object) if y.dtype.kind in "UT" else y
+        weight = np.ones(len(table)) if weight is None else np.asarray(weight, dtype=np.float64)
         for name, values in (("y", y), ("sample_weight", weight)):
-            if values.shape != (n_rows,):
-                raise ValueError(f"{name} has shape {values.shape}: one for each of {n_rows} rows.")
+            if values.shape != (len(table),):
+                raise ValueError(f"{name} has shape {values.shape}, X {len(table)} rows.")
         if not np.isfinite(weight).all() or weight.min(initial=0.0) < 0.0:
             raise ValueError("sample_weight has values that are negative, NaN or infinite.")
-        if self.is_regression:
-            y = y.astype(np.float64)
-        is_number = y.dtype.kind in "fc"
-        if not np.isfinite(y).all() if is_number else pd.isna(y).any():
+        if not np.isfinite(y).all() if y.dtype.kind in "fc" else pd.isna(y).any():
             raise ValueError("y has values that are missing or infinite: drop these rows first.")
-        if self.counts_targets and y.min(initial=0.0) < 0.0:
-            raise ValueError(
-                f"y has the target {y.min():g}: for objective='poisson' allowed are numbers of at "
-                "least 0."
-            )
-        return Part(table, y, weight)
-
-    def summarize(self, part: Part) -> Summary:
-        """Return what one partition says."""
-        table, y, weight = part
-        there = weight > 0.0
-        labels: dict[Any, tuple[int, float]] = {}
-        moments = np.zeros(3)
-        if self.is_regression:
-            entropy = weight @ xlogy(y, y) if self.counts_targets else 0.0
-            moments = np.array([weight.sum(), weight @ y, entropy])
-        else:
-            classes, codes = np.unique(y[there], return_inverse=True)
-            counts = np.bincount(codes, minlength=len(classes)).tolist()
-            weights = np.bincount(codes, weight[there], len(classes)).tolist()
-            labels = dict(zip(classes.tolist(), zip(counts, weights, strict=True), strict=True))
-        columns = summarize_columns(table, self.categorical, weight)
-        return Summary((len(y),), int(there.sum()), labels, moments, columns)
-
-    def few_levels(self, summary: Summary) -> Summary:
-        """Return a summary whose columns have few levels, and refuse others before they grow."""
-        names = self.names or range(self.n_columns)
-        for name, column in zip(names, summary.columns, strict=True):
-            if len(column.levels) > _MOST_LEVELS:
-                raise ValueError(
-                    f"column {name!r} has {len(column.levels)} levels or more: for collections of "
-                    f"Dask allowed are {_MOST_LEVELS} of a column of categories."
-                )
-        return summary
+        if self.is_regression and y.min(initial=np.inf) < self.least:
+            raise ValueError(f"y has the target {y.min():g}: for objective='poisson' 0 is least.")
+        there = np.flatnonzero(weight > 0.0)
+        return table.iloc[there], y[there], weight[there], there
 
 
-def _summarize(schema: Schema, number: int, X: Any, y: Any, weight: Any) -> Summary:
+def tally_rows(reader: Reader, number: int, *part: Any) -> tuple[int, pd.DataFrame]:
+    """Return the number of rows of a partition, and sums over the rows of each class."""
     try:
-        return schema.few_levels(schema.summarize(schema.read(X, y, weight)))
+        table, y, weight, _ = reader(*part)
+        if len(table):
+            refuse_text(table, reader.categorical)
+            numbers = table.loc[:, ~reader.categorical]
+            encode_in_order([NumericColumn(str(name), 0.0) for name in numbers], numbers)
     except (TypeError, ValueError) as error:
         raise ValueError(f"partition {number}: {error}") from error
+    targets = y if reader.is_regression else np.zeros(len(y))
+    sums = {"n": 1, "weight": weight, "total": weight * targets}
+    sums["entropy"] = weight * xlogy(np.maximum(targets, 0.0), targets)
+    group = np.zeros(len(y), dtype=np.int64) if reader.is_regression else y
+    return len(part[0]), pd.DataFrame(sums, index=range(len(y))).groupby(group).sum()
 
 
-def _add(schema: Schema, summaries: Sequence[Summary]) -> Summary:
-    return schema.few_levels(reduce(Summary.plus, summaries))
+def draw_rows(reader: Reader, limits: pd.Series, seed: int, first: int, *part: Any) -> Any:
+    """Return the rows whose random number is below the limit of their class."""
+    table, y, weight, at = reader(*part)
+    keys = row_keys(seed, first, len(part[0]))[at]
+    kept = keys < (limits[0] if reader.is_regression else limits.reindex(y).to_numpy())
+    # Partitions may list other levels, in another order.
+    objects = dict.fromkeys(table.columns[reader.categorical], object)
+    return table[kept].astype(objects), y[kept], weight[kept], keys[kept]
 
 
-def _draw(
-    schema: Schema, first: int, seed: int, classes: np.ndarray, limits: np.ndarray, part: Any
-) -> Draw:
-    """Return the rows of a partition whose random number is below the limit of their class."""
-    table, y, weight = schema.read(*part)
-    keys = row_keys(seed, first, len(y))
-    codes = 0 if schema.is_regression else np.searchsorted(classes, y)
-    # A class whose rows all have no weight is none.
-    kept = (keys < limits[np.minimum(codes, len(limits) - 1)]) & (weight > 0.0)
-    table = table[kept].copy()
-    for j in np.flatnonzero(schema.categorical).tolist():
-        # Partitions may list other levels, in another order.
-        table.isetitem(j, table.iloc[:, j].astype(object))
-    return Draw(table, y[kept], weight[kept], keys[kept])
+def count_leaves(
+    reader: Reader, columns: Any, classes: Any, unit: Any, trees: Sequence[ObliqueTree], *part: Any
+) -> tuple[np.ndarray, ...]:
+    """Return sums of weights, and numbers of rows, for the leaves of trees, and ranges of features.
+
+    Sums of targets, in the unit of a data set, follow those of weights, sums of squares follow
+    these.
+    """
+    table, y, weight, _ = reader(*part)
+    rows = encode_in_order(columns, table) if len(y) else np.empty((0, trees[0].n_features))
+    codes, summed = np.zeros(len(y), dtype=np.int64), [weight]
+    if reader.is_regression:
+        targets = (y - unit[0]) / unit[1]
+        summed += [weight * targets, weight * targets**2]
+    else:
+        codes = np.searchsorted(classes, y)
+    summed.append(np.ones(len(y)))
+    width, sums = max(1, len(classes)), []
+    for tree in trees:
+        cells, n_cells = tree.apply(rows).astype(np.int64) * width + codes, len(tree) * width
+        tables = [np.bincount(cells, one, n_cells).reshape(-1, width) for one in summed]
+        sums.append(np.hstack(tables))
+    ends = rows.min(axis=0, initial=np.inf), rows.max(axis=0, initial=-np.inf)
+    return np.concatenate(sums), *ends
 
 
-def _encode(
-    schema: Schema,
-    columns: tuple[Column, ...],
-    classes: np.ndarray,
-    target: tuple[float, float],
-    *part: Any,
-) -> Rows:
-    """Return the encoded rows of a partition."""
-    table, y, weight = schema.read(*part)
-    there = weight > 0.0
-    table, y, weight = table[there], y[there], weight[there]
-    rows = np.empty((0, len(feature_names(columns))))
-    if len(y):
-        rows = encode_in_order(columns, table)
-    codes = (y - target[0]) / target[1] if schema.is_regression else np.searchsorted(classes, y)
-    return Rows(rows, codes, weight)
-
-
-def _plain(y: Any) -> np.ndarray:
-    """Return targets as an array of NumPy, text as objects."""
-    y = np.asarray(y)
-    return y.astype(object) if y.dtype.kind in "UT" else y
+def add_up(parts: Sequence[tuple[np.ndarray, ...]]) -> tuple[np.ndarray, ...]:
+    """Return the sums and the ranges of several parts together."""
+    sums, lowest, highest = zip(*parts, strict=True)
+    return reduce(np.add, sums), np.min(lowest, axis=0), np.max(highest, axis=0)
 
 
 # ---- what stays here -----------------------------------------------------------------------------
 
 
-class Training(NamedTuple):
-    """What a search takes of collections."""
+class Counted(NamedTuple):
+    """A finished tree by all rows: the statistics of its nodes, what it is worth, and ranges."""
 
-    dataset: Dataset  # the sample
-    config: Any  # the estimator, as the search on the sample is told
-    shards: Shards  # all rows
-    ranges: tuple[np.ndarray, np.ndarray]  # lowest and highest values over all rows
+    tree: ObliqueTree
+    counts: np.ndarray
+    scores: tuple[float, ...]
+    ends: tuple[np.ndarray, ...]  # lowest and highest values of the features
 
 
-def read_collections(
-    estimator: Any, X: Any, y: Any, sample_weight: Any, seed: int, progress: Progress
-) -> Training:
-    """Check collections, fit the encoder, and draw the sample."""
+@dataclass(frozen=True)
+class AllRows:
+    """All rows of a data set of which a sample is held here."""
+
+    parts: Sequence[tuple[Any, ...]]  # rows, targets and weights of each partition
+    count: Callable[..., Any]  # `count_leaves` of trees and a partition
+    sample: Dataset
+    objective: Objective | None  # by sums over all rows
+    mean: float  # of the targets of all rows
+    factors: np.ndarray  # of the weights of classes
+    least_rows: float  # of a leaf, whatever their weights
+
+    def counted(self, trees: Sequence[ObliqueTree]) -> list[Counted]:
+        """Return trees with the values of all rows, without leaves of too few.
+
+        Rows of a leaf that is taken out go where the other side of its split sends them, so all
+        rows are asked again.
+        """
+        pending, counted = dict(enumerate(trees)), {}
+        while pending:
+            sums, *ends = self._sums([*pending.values()])
+            for (number, tree), table in zip([*pending.items()], sums, strict=True):
+                n_rows = table[:, -(self.sample.n_classes or 1) :].astype(np.int64)
+                few = tree.is_leaf & (n_rows.sum(axis=1) < self.least_rows)
+                if few.any() and len(tree) > 1:
+                    kept = nodes_without(tree, few)
+                    sizes = sizes_of_kept(kept, tree.subtree_size)
+                    arrays = tree.weights[kept], tree.thresholds[kept], sizes, tree.values[kept]
+                    pending[number] = ObliqueTree(*arrays, tree.spread)
+                else:
+                    factors = self.factors / self.sample.weight_unit
+                    counts = factors * table[:, : -n_rows.shape[1]]
+                    counted[number] = self._finish(tree, counts, n_rows, tuple(ends))
+                    del pending[number]
+        return [counted[number] for number in range(len(trees))]
+
+    def _sums(self, trees: Sequence[ObliqueTree]) -> tuple[Any, ...]:
+        """Return the statistics of the nodes of each tree, and the ranges of the features."""
+        from dask import delayed
+
+        sent = delayed(trees, traverse=False)  # to each worker once
+        answers = [self.count(sent, *part) for part in self.parts]
+        while len(answers) > 1:
+            groups = range(0, len(answers), _FOLDED)
+            answers = [delayed(add_up)(answers[at : at + _FOLDED]) for at in groups]
+        sums, *ends = answers[0].compute()
+        tables = np.split(sums, np.cumsum([len(tree) for tree in trees])[:-1])
+        for tree, table in zip(trees, tables, strict=True):
+            for k in np.flatnonzero(~tree.is_leaf)[::-1].tolist():
+                table[k] = table[tree.left(k)] + table[tree.right(k)]
+        return tables, *ends
+
+    def _finish(self, tree: ObliqueTree, counts: Any, n_rows: Any, ends: Any) -> Counted:
+        """Return a tree with the values and the scores that all rows say."""
+        weights = counts.sum(axis=1) if self.sample.n_classes else counts[:, 0].copy()
+        values = counts / weights[:, np.newaxis]
+        if not self.sample.n_classes:
+            values = self.mean + self.sample.target_scale * values[:, 1:2]
+        row_counts = n_rows if self.sample.is_weighted else None
+        arrays = {"weighted_n_node_samples": weights, "row_counts": row_counts}
+        finished = tree.predicting(values).replaced(**arrays)
+        if self.objective is not None:
+            finished = self.objective.finish(finished, self.sample)
+            kept, k = [], 0  # what a pruning leaves
+            for size in finished.subtree_size.tolist():
+                kept.append(k)
+                k += int(tree.subtree_size[k]) if size == 1 else 1
+            counts = counts[kept]
+        routed = CountedTree(finished.weights, finished.subtree_size, counts)
+        return Counted(finished, counts, scores_of(routed, self.sample, self.objective), ends)
+
+    def refit(self, result: Result) -> tuple[Result, list[Counted]]:
+        """Return what a search on the sample found, by all rows; also the front as counted."""
+        front, hall = list(result.front), result.hall_of_fame
+        counted = self.counted([*front, *hall, *result.best_trees.values()])
+        others = [one.tree for one in counted[len(front) :]]
+        members = {}
+        for before, one in zip(front, counted, strict=False):
+            scores = (*one.scores, float(one.tree.complexity)) if before.scores else ()
+            member = FrontTree.of(one.tree, one.scores[0], before.origin, scores)
+            members[id(member)] = member, one
+        trees: list[Any] = undominated(member for member, _ in members.values())
+        fitness: Any = PenalizedAccuracy(*result.choice.penalties)
+        result = replace(
+            result,
+            tree=max(trees, key=fitness),
+            front=FittedFront(trees, result.front.is_regression),
+            hall_of_fame=others[: len(hall)],
+            best_trees=dict(zip(result.best_trees, others[len(hall) :], strict=True)),
+        )
+        return result, [members[id(tree)][1] for tree in trees]
+
+    def known_of(self, known: Mapping[str, Any], counted: Counted) -> dict[str, Any]:
+        """Return the attributes that go with a tree, those of all rows where they say more."""
+        lowest, highest = counted.ends
+        rows = replace(known["training_rows_"], lowest=lowest, highest=highest)
+        if self.sample.n_classes:
+            return {**known, "training_rows_": rows}
+        tree, (weights, sums, squares) = counted.tree, counted.counts.T
+        scale = self.sample.target_scale
+        values = (tree.values[:, 0] - self.mean) / scale  # which need not be means
+        errors = np.maximum(0.0, squares - sums**2 / weights)
+        errors = scale**2 * (errors + weights * (values - sums / weights) ** 2)
+        of_leaves, errors = np.where(tree.is_leaf, [weights, errors], 0.0)
+        std = deviations(tree, of_leaves, errors, float(weights[0]))
+        return {**known, "training_rows_": rows, "residual_std_": std}
+
+
+def fit_collections(
+    estimator: Any, X: Any, y: Any, sample_weight: Any, sensitive: Any, begin: float
+) -> Result:
+    """Fit an estimator to a sample of collections, and count its trees by all rows."""
+    from dask import delayed
+
+    _refuse(estimator, sensitive)
+    last = getattr(estimator, "_last", None) if estimator.warm_start else None
+    known, progress = seed_to_continue(estimator, last), Progress(estimator.verbose)
+    seed = seed_from(estimator.random_state) if known is None else known
     parts = _parts_of(X, y, sample_weight)
-    schema = Schema.of(estimator, X)
-    summarize = task("summarize-rows", _summarize)
-    answers = [summarize(schema, number, *part) for number, part in enumerate(parts)]
-    added = fold(answers, partial(_add, schema), "add-summaries")
-    with passing(progress, "summarizing rows", "summarize-rows"):
-        summary = added.compute()
-    if summary.n_rows == 0:
-        raise ValueError("X has no rows with weight: at least one is needed.")
-    classes, factors = _classes(estimator, schema, summary)
-    with passing(progress, "drawing the sample", "draw-sample"):
-        sample = _draw_sample(estimator, schema, summary, classes, parts, seed)
-    rows = sample.table if schema.names else sample.table.to_numpy()
-    estimator._read_training_rows(rows, sample.y, y_numeric=schema.is_regression)
-    columns = fit_summaries(sample.table, schema.categorical, sample.weight, summary.columns)
-    estimator.columns_, estimator.feature_names_ = columns, feature_names(columns)
-    weight = sample.weight
-    if factors is not None:
-        weight = weight * factors[np.searchsorted(classes, sample.y)]
-    dataset = Dataset.from_arrays(
-        encode_in_order(columns, sample.table),
-        sample.y,
-        weight,
-        estimator.feature_names_,
-        evolution_of(estimator).scaling,
-        "regression" if schema.is_regression else "classification",
-        columns=estimator._columns_of_features(),
+    meta = (
+        pd.DataFrame(np.empty((0, X.shape[1]))).add_prefix("x") if hasattr(X, "chunks") else X._meta
     )
-    if not schema.is_regression:
-        estimator.classes_ = dataset.classes
-    config, least = _on_sample(estimator, summary)
-    dataset = with_objective(dataset, config, estimator)
-    mean, scale, objective = 0.0, dataset.target_scale, dataset.bound_objective
-    if schema.is_regression:
-        total_weight, total, entropy = summary.moments.tolist()
-        mean = total / total_weight
-        if isinstance(dataset.objective, PoissonLoss):
+    if meta.shape[1] == 0 or not meta.columns.is_unique:
+        raise ValueError(f"X has the columns {list(meta.columns)}: allowed are distinct ones.")
+    is_poisson = estimator.objective == "poisson" or isinstance(estimator.objective, PoissonLoss)
+    mask, least = categorical_mask(meta, estimator.categorical_features), -np.inf
+    reader = Reader(list(meta.columns), mask, is_regressor(estimator), 0.0 if is_poisson else least)
+    classes, (table, *targets) = _draw_sample(reader, estimator, parts, seed, progress)
+    inner, least = _on_sample(estimator, classes, mask)
+    given = table.to_numpy() if hasattr(X, "chunks") else table
+    of_run: dict[str, Any] = {"continues": last, "seed": seed, "progress": progress}
+    result = inner._search(given, *targets, None, begin, **of_run)
+    dataset = result.problem.dataset
+    mean, factors, objective = 0.0, np.ones(1), dataset.bound_objective
+    if reader.is_regression:
+        total, entropy = classes.loc[0, ["total", "entropy"]]
+        mean, scale = total / classes["weight"][0], dataset.target_scale
+        if is_poisson:
             objective = PoissonSums(-mean / scale, (entropy - math.log(scale) * total) / scale)
-    read = partial(_encode, schema, columns, classes, (mean, scale))
-    shards = Shards(parts, read, dataset, objective, mean, factors, least, progress)
-    return Training(dataset, config, shards, _ranges(columns, summary.columns))
+    elif inner.class_weight is not None:
+        factors = np.array([inner.class_weight.get(k, 1.0) for k in dataset.classes.tolist()])
+    unit = mean, dataset.target_scale
+    count = delayed(partial(count_leaves, reader, inner.columns_, dataset.classes, unit))
+    rows = AllRows(parts, count, dataset, objective, mean, factors, least)
+    with progress.phase("counting all rows"):
+        result, front = rows.refit(result)
+        inner._keep(result)
+    of_front = [rows.known_of(*pair) for pair in zip(inner._known_of_front, front, strict=True)]
+    inner.__dict__.update(of_front[inner.pareto_front_.index(inner.tree_)])
+    parameters = estimator.get_params(deep=False)
+    fitted = {name: value for name, value in vars(inner).items() if name not in parameters}
+    estimator.__dict__.update(fitted, _known_of_front=of_front)
+    return result
 
 
-def _on_sample(estimator: Any, summary: Summary) -> tuple[Any, int]:
-    """Return what a search on the sample is told, and the least number of all rows in a leaf."""
-    config, least = copy(estimator), estimator.min_samples_leaf
-    if not isinstance(least, Integral):
-        least = math.ceil(least * summary.n_rows)
-    if least > 1:
-        config.min_samples_leaf = min(0.5, least / summary.n_rows)
-    config.leaves = "constant"  # lines need their rows
-    config.evolution = replace(evolution_of(estimator), max_samples=None)
-    return config, int(least)
+def _refuse(estimator: Any, sensitive: Any) -> None:
+    """Refuse what does not follow from the sums of leaves."""
+    objective, leaves = estimator.objective, estimator.leaves
+    own = OwnObjective(objective) if callable(objective) else objective
+    of_rows = objective in ("absolute_error", "quantile") or isinstance(objective, Quantile)
+    of_rows = of_rows or (isinstance(own, Objective) and own.needs_rows)
+    for name, value, is_refused, allowed in (
+        ("sensitive", sensitive, sensitive is not None, "None"),
+        ("leaves", leaves, leaves not in ("auto", "constant"), "'constant'"),
+        (
+            "objective",
+            objective,
+            of_rows,
+            "what follows from the class weights, or sums, of leaves",
+        ),
+    ):
+        if is_refused:
+            raise ValueError(f"{name}={value!r}: for collections of Dask allowed is {allowed}.")
 
 
 def _parts_of(X: Any, y: Any, sample_weight: Any) -> list[tuple[Any, ...]]:
     """Return the partitions of collections that belong together."""
-    blocks = {"X": _blocks("X", X, 2)}
-    for name, one in (("y", y), ("sample_weight", sample_weight)):
-        if one is not None:
-            if hasattr(X, "chunks") and hasattr(one, "chunks") and one.shape == X.shape[:1]:
-                one = one.rechunk((X.chunks[0],))
-            blocks[name] = _blocks(name, one, 1)
-            if len(blocks[name]) != len(blocks["X"]):
-                raise ValueError(
-                    f"{name} has {len(blocks[name])} partitions: allowed are as many as X has, "
-                    f"{len(blocks['X'])}, of the same rows."
-                )
-    n = len(blocks["X"])
-    if n == 0:
-        raise ValueError("X has no partitions: at least one is needed.")
-    weights = blocks.get("sample_weight", [None] * n)
-    return list(zip(blocks["X"], blocks["y"], weights, strict=True))
-
-
-def _blocks(name: str, collection: Any, n_dimensions: int) -> list[Any]:
-    """Return the partitions of one collection."""
-    is_fit = is_collection(collection) and hasattr(collection, "to_delayed")
-    if not is_fit or getattr(collection, "ndim", 0) != n_dimensions:
-        allowed = (
-            "a Series or an Array of 1 dimension"
-            if n_dimensions == 1
-            else ("a DataFrame or an Array of 2 dimensions")
-        )
-        raise ValueError(
-            f"{name} is a {type(collection).__name__}: where X is a collection of Dask, allowed is "
-            f"{allowed} of Dask."
-        )
-    if hasattr(collection, "chunks"):
-        if n_dimensions == 2:
-            collection = collection.rechunk({1: -1})
-        return list(collection.to_delayed().ravel())
-    # Optimized, the files of a narrow column may be read by fewer partitions than those of others;
-    # as they are, both share the tasks that read them.
-    return list(collection.to_delayed(optimize_graph=False))
-
-
-def _classes(
-    estimator: Any, schema: Schema, summary: Summary
-) -> tuple[np.ndarray, np.ndarray | None]:
-    """Return the sorted classes, and what `class_weight` multiplies their weights by."""
-    if schema.is_regression:
-        return np.empty(0), None
-    try:
-        labels = sorted(summary.labels)
-    except TypeError as error:
-        raise ValueError("y has labels that are texts and such that are numbers.") from error
-    classes = _plain(np.array(labels, dtype=object if isinstance(labels[0], str) else None))
-    check_classification_targets(classes)
-    given = estimator.class_weight
-    if given is None:
-        return classes, None
-    totals = np.array([summary.labels[label][1] for label in labels])
-    if isinstance(given, str):
-        return classes, totals.sum() / (len(totals) * totals)
-    factors = np.array([given.get(label, 1.0) for label in labels], dtype=np.float64)
-    if not np.isfinite(factors).all() or factors.min() <= 0.0:
-        raise ValueError(
-            f"class_weight={given!r}: for collections of Dask allowed are finite weights above 0."
-        )
-    return classes, factors
+    blocks: list[Any] = []
+    for name, given in {"X": X, "y": y, "sample_weight": sample_weight}.items():
+        n_dimensions = 1 if blocks else 2
+        if name == "sample_weight" and given is None:
+            blocks.append([None] * len(blocks[0]))
+            continue
+        if not is_collection(given) or getattr(given, "ndim", 0) != n_dimensions:
+            raise ValueError(
+                f"{name} is a {type(given).__name__}: where X is a collection of Dask, allowed is "
+                f"one of Dask of {n_dimensions} dimensions."
+            )
+        if hasattr(given, "chunks"):
+            if hasattr(X, "chunks") and n_dimensions == 1 and given.shape == X.shape[:1]:
+                given = given.rechunk((X.chunks[0],))
+            given = given.rechunk({1: -1}) if n_dimensions == 2 else given
+            blocks.append(given.to_delayed().ravel().tolist())
+        else:
+            # Optimized, the files of a narrow column may be read by fewer partitions than others.
+            blocks.append(given.to_delayed(optimize_graph=False))
+        if len(blocks[-1]) != len(blocks[0]):
+            allowed = f"allowed are as many as X has, {len(blocks[0])}, of the same rows."
+            raise ValueError(f"{name} has {len(blocks[-1])} partitions: {allowed}")
+    return list(zip(*blocks, strict=True))
 
 
 def _draw_sample(
-    estimator: Any,
-    schema: Schema,
-    summary: Summary,
-    classes: np.ndarray,
-    parts: Sequence[tuple[Any, ...]],
-    seed: int,
-) -> Draw:
-    """Return the sample: of each class its share, those rows with the lowest random numbers."""
-    from dask import compute
+    reader: Reader, estimator: Any, parts: Sequence[Any], seed: int, progress: Progress
+) -> tuple[pd.DataFrame, tuple[Any, ...]]:
+    """Return sums over the rows of each class, and a sample: of each class its share."""
+    from dask import compute, delayed
 
-    if schema.is_regression:
-        sizes = np.array([summary.n_rows])
-    else:
-        sizes = np.array([summary.labels[label][0] for label in classes.tolist()])
-    wanted = _sample_size(evolution_of(estimator).max_samples, summary.n_rows)
-    takes = np.minimum(sizes, np.ceil(sizes * (wanted / summary.n_rows)).astype(np.int64))
+    tally = delayed(partial(tally_rows, reader))
+    with progress.phase("summarizing rows"):
+        tallies = compute(*[tally(number, *part) for number, part in enumerate(parts)])
+    sizes = [size for size, _ in tallies]
+    classes = pd.concat([one for _, one in tallies if len(one)] or [tallies[0][1]])
+    classes = classes.groupby(level=0).sum()
+    n_rows = classes["n"].sum()
+    if n_rows == 0:
+        raise ValueError("X has no rows with weight: at least one is needed.")
+    if not reader.is_regression:
+        check_classification_targets(class_codes(classes.index)[0])
+    n_wanted = _sample_size(evolution_of(estimator).max_samples, n_rows)
+    takes = np.minimum(classes["n"], np.ceil(classes["n"] * (n_wanted / n_rows)))
     # So many rows are below these limits as are wanted, but for a chance of less than 1e-8.
-    limits = np.minimum(1.0, (takes + 8.0 * np.sqrt(takes) + 32.0) / sizes)
-    firsts = np.cumsum([0, *summary.sizes[:-1]]).tolist()
-    draw = task("draw-sample", _draw)
-    drawn = compute(
-        *[
-            draw(schema, first, seed, classes, limits, list(part))
-            for first, part in zip(firsts, parts, strict=True)
-        ]
-    )
+    limits = np.minimum(1.0, (takes + 8.0 * np.sqrt(takes) + 32.0) / classes["n"])
+    draw, firsts = delayed(partial(draw_rows, reader, limits, seed)), np.cumsum([0, *sizes])
+    with progress.phase("drawing the sample"):
+        drawn = compute(*[draw(first, *one) for first, one in zip(firsts, parts, strict=False)])
     # One without rows may have columns of other types.
-    tables = [one.table for one in drawn if len(one.table)]
-    table = pd.concat(tables, ignore_index=True)
-    y, weight, keys = (np.concatenate([one[k] for one in drawn]) for k in (1, 2, 3))
-    codes = (
-        np.zeros(len(y), dtype=np.int64) if schema.is_regression else np.searchsorted(classes, y)
-    )
-    order = np.lexsort((keys, codes))
-    begin = np.searchsorted(codes[order], np.arange(len(sizes)))
-    rank = np.arange(len(y)) - np.repeat(begin, np.diff(np.append(begin, len(y))))
-    kept = np.sort(order[rank < takes[codes[order]]])
-    return Draw(table.iloc[kept].reset_index(drop=True), y[kept], weight[kept], keys[kept])
+    frames, *arrays = zip(*(one for one in drawn if len(one[0])), strict=True)
+    y, weight, keys = map(np.concatenate, arrays)
+    group = np.zeros(len(y), dtype=np.int64) if reader.is_regression else y
+    kept = pd.Series(keys).groupby(group).rank("first").to_numpy() <= takes.reindex(group)
+    table = pd.concat(frames, ignore_index=True)[kept.to_numpy()].reset_index(drop=True)
+    return classes, (table, y[kept], weight[kept])
 
 
 def _sample_size(max_samples: float | None, n_rows: int) -> int:
     """Return how many rows `max_samples` asks for."""
-    if max_samples is None:
-        return min(n_rows, MAX_SAMPLES)
-    if isinstance(max_samples, int | np.integer):
-        return min(n_rows, int(max_samples))
+    if max_samples is None or isinstance(max_samples, int | np.integer):
+        return min(n_rows, max_samples or MAX_SAMPLES)
     return max(1, math.floor(max_samples * n_rows))
 
 
-def _ranges(
-    columns: Sequence[Column], summaries: Sequence[ColumnSummary]
-) -> tuple[np.ndarray, np.ndarray]:
-    """Return the ranges of the features over all rows; those of 0 and 1 have both."""
-    lowest, highest = [], []
-    for column, summary in zip(columns, summaries, strict=True):
-        n_flags = len(column.asked)
-        if not summary.levels:
-            known = summary.lowest <= summary.highest
-            lowest.append(summary.lowest if known else 0.0)
-            highest.append(summary.highest if known else 0.0)
-            n_flags -= 1
-        lowest += [0.0] * n_flags
-        highest += [1.0] * n_flags
-    return np.array(lowest), np.array(highest)
+def _on_sample(estimator: Any, classes: pd.DataFrame, categorical: Any) -> tuple[Any, float]:
+    """Return what is fitted to the sample, and the least number of all rows in a leaf."""
+    inner, n_rows, least = copy(estimator), classes["n"].sum(), estimator.min_samples_leaf
+    least = int(least) if isinstance(least, Integral) else math.ceil(least * n_rows)
+    if least > 1:
+        inner.min_samples_leaf = min(0.5, least / n_rows)
+    inner.leaves, inner.categorical_features = "constant", categorical
+    inner.evolution = replace(evolution_of(estimator), max_samples=None)
+    given = getattr(estimator, "class_weight", None)
+    if isinstance(given, str):
+        weights = classes["weight"]
+        inner.class_weight = (weights.sum() / (len(weights) * weights)).to_dict()
+    elif given and not min(given.values()) > 0.0:
+        raise ValueError(f"class_weight={given!r}: for collections of Dask 0 is not allowed.")
+    return inner, max(1, least)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import time
+from typing import Any
 
 import numpy as np
 from scipy.optimize import minimize
@@ -46,18 +47,11 @@ def fit_soft_sides(
 
     max_rows = max(_BRIEF_ROWS, _BRIEF_CELLS // tree.n_leaves) if brief else _MAX_ROWS
     problem = _Likelihood(tree, dataset, max_rows)
-    told = {"maxiter": _BRIEF_ITERATIONS if brief else _MAX_ITERATIONS}
+    how: dict[str, Any] = {"jac": True, "method": "L-BFGS-B", "callback": stop_in_time}
+    how["options"] = {"maxiter": _BRIEF_ITERATIONS if brief else _MAX_ITERATIONS}
     # The products are small: several threads of BLAS would wait for each other most of the time.
     with blas_threads().limit(limits=1, user_api="blas"):
-        found = minimize(
-            problem,
-            problem.start(end),
-            jac=True,
-            method="L-BFGS-B",
-            callback=stop_in_time,
-            options=told,
-        )
-    return problem.sides(found.x)
+        return problem.sides(minimize(problem, problem.start(end), **how).x)
 
 
 class _Likelihood:

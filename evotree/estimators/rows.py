@@ -24,6 +24,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from evotree._sklearn import StrOptions
 from evotree.configuration import Constrained
+from evotree.dataset import Dataset
 from evotree.tables.columns import (
     CategoricalColumn,
     Column,
@@ -67,29 +68,12 @@ class RowEncoder(BaseEstimator, Constrained):
         return tags
 
     def encode(self, X: Any) -> np.ndarray:
-        """Return the features that the trees read.
+        """Return the features that trees read, finite numbers in the order of `feature_names_`.
 
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, `n_features_in_`)
-            Rows; they may have missing values.
-
-        Returns
-        -------
-        ndarray of shape (n_samples, n_features), C-contiguous
-            Finite numbers, in the order of `feature_names_`. In single precision only where `X` is
-            and has nothing to encode: to route such rows a copy would cost more.
-
-        Warns
-        -----
-        UserWarning
-            If numbers are missing in a column that had none missing in the fit. Its median stands
-            for them, and no split was fitted to such rows.
-
-        Raises
-        ------
-        ValueError, TypeError
-            If the rows are not as those of the fit, or hold text or infinity where numbers belong.
+        They are C-contiguous, and in single precision only where `X` is and has nothing to encode:
+        to route such rows a copy would cost more. Rows may have missing values; where a column had
+        none in the fit, its median stands for them, no split was fitted to such rows, and a
+        `UserWarning` says so.
         """
         check_is_fitted(self)
         columns = self.columns_
@@ -137,6 +121,10 @@ class RowEncoder(BaseEstimator, Constrained):
         """Return what is known of the ranges of the training rows, or None."""
         return None
 
+    def _objective(self, dataset: Any) -> Any:
+        """Return what leaves are fitted for; None for the shares of classes, and for means."""
+        return None
+
     def _cells(self, X: Any) -> pd.DataFrame:
         """Return checked rows as a table with the columns of the fit, in their order."""
         self.encode(X)
@@ -169,6 +157,15 @@ class RowEncoder(BaseEstimator, Constrained):
         self.columns_: tuple[Column, ...] = fit_columns(table, is_categorical, counted)
         self.feature_names_ = feature_names(self.columns_)
         return encode_in_order(self.columns_, table)
+
+    def _encoded(
+        self, table: pd.DataFrame, y: Any, weight: Any, *how: Any, names: Any = None
+    ) -> Dataset:
+        """Learn how columns become features, and return a data set of the training rows."""
+        rows = self._fit_encoder(table, weight)
+        columns = self._columns_of_features()
+        told: tuple[Any, ...] = (self.feature_names_, *how, columns, names)
+        return Dataset.from_arrays(rows, y, weight, *told)
 
     def _columns_of_features(self) -> tuple[tuple[str, int], ...]:
         """Return the names of the columns, and how many features each of them makes."""

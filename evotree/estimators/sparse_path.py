@@ -53,7 +53,7 @@ def tao_path(
     X_test: Any = None,
     y_test: Any = None,
 ) -> TAOPath:
-    """Fit trees for falling C, each starting from the one before.
+    """Fit trees for falling C, each starting from the one before; a table of them, and the trees.
 
     With the penalty ``"l1"`` more and more weights are 0; where all weights of a node are, it loses
     a child, so the trees shrink (Carreira-Perpiñán and Tavallali 2018, section 4). The first sweep
@@ -68,23 +68,13 @@ def tao_path(
     Cs : sequence of float above 0
         Values of C; taken from the highest to the lowest. By default 13 from 10 to 0.01.
     estimator : TAOClassifier or TAORegressor, optional
-        Gives all other parameters and is not changed; by default ``TAOClassifier()``.
+        Parameters of the trees but for C; it is not changed; by default ``TAOClassifier()``.
     sample_weight : array-like of shape (n_samples,), optional
         Weights of the rows, for the fits.
     X_test : array-like of shape (n_test_samples, n_features), optional
         Rows for the test score.
     y_test : array-like of shape (n_test_samples,), optional
         Their labels, or targets.
-
-    Returns
-    -------
-    TAOPath
-        Table and trees, by falling C.
-
-    Raises
-    ------
-    ValueError
-        If there are no values of C, or one is not above 0, or test rows lack labels.
     """
     costs = sorted((float(C) for C in Cs), reverse=True)
     if not costs or not all(0.0 < C < np.inf for C in costs):

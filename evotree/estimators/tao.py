@@ -111,14 +111,9 @@ class AlternatingTree(LocalTree):
         if isinstance(self.init, str) and self.init == RANDOM:
             return init_complete(dataset, stream, min_rows=self.min_samples_split, **size)
         if isinstance(self.init, str) or callable(self.init):
-            individual = grow(
-                dataset,
-                as_splitter(self.init),
-                "entropy" if dataset.n_classes else "squared_error",
-                min_samples_split=self.min_samples_split,
-                stream=stream,
-                **size,
-            )
+            size |= {"min_samples_split": self.min_samples_split}
+            criterion = "entropy" if dataset.n_classes else "squared_error"
+            individual = grow(dataset, as_splitter(self.init), criterion, **size, stream=stream)
             prune(individual, dataset, 0.0)
         else:
             self._check_given_tree(dataset.X.shape[1])
@@ -145,28 +140,18 @@ class AlternatingTree(LocalTree):
 
     def _optimize(self, individual: Individual, dataset: Dataset, monotone: bool = True) -> int:
         """Optimize a tree in place and return the number of sweeps."""
+        known: dict[str, Any] = {
+            "oblique": Linear(self.loss, self.penalty, self.C, fallback=True),
+            "axis": Axis(),
+        }
+        splitter = known[self.node] if isinstance(self.node, str) else as_splitter(self.node)
+        rules: dict[str, Any] = {"max_sweeps": self.max_iter, "tol": self.tol, "monotone": monotone}
         n_iter = 0
         with thread_map(self.n_jobs, dataset.X.shape) as mapper:
-            for done in tao_sweeps(
-                individual,
-                dataset,
-                self._node_splitter(),
-                max_sweeps=self.max_iter,
-                tol=self.tol,
-                monotone=monotone,
-                map=mapper,
-            ):
+            for done in tao_sweeps(individual, dataset, splitter, **rules, map=mapper):
                 n_iter = done
         prune(individual, dataset, _NEGLIGIBLE)
         return n_iter
-
-    def _node_splitter(self) -> Splitter:
-        """Return what solves the reduced problems."""
-        if isinstance(self.node, str):
-            if self.node == "axis":
-                return Axis()
-            return Linear(self.loss, self.penalty, self.C, fallback=True)
-        return as_splitter(self.node)
 
 
 @documented(**_TEXTS)

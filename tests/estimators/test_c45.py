@@ -1,13 +1,11 @@
 """The preset C4.5 against a plain-Python twin, the examples of the book, and what it promises."""
 
-import sqlite3
-
 import numpy as np
 import pandas as pd
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from sklearn.datasets import load_breast_cancer, load_diabetes, load_iris
+from sklearn.datasets import load_breast_cancer, load_iris
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from evotree import ObliqueTreeClassifier, ObliqueTreeRegressor
@@ -122,15 +120,14 @@ def test_categories_are_not_shared():
     np.testing.assert_array_equal(on_both, model.tree_.predict_value(model.encode(asked))[1])
 
 
-def test_no_other_splitter_or_pruning_shares_rows():
+@pytest.mark.parametrize("parameters", [{"pruning": None}, {"splitter": "axis"}])
+def test_no_other_splitter_or_pruning_shares_rows(parameters):
     X, y = load_iris(return_X_y=True)
     X[::7, 2] = np.nan
-    for parameters in ({"pruning": None}, {"splitter": "axis"}):
-        model = ObliqueTreeClassifier.from_preset("C4.5", **parameters).fit(X, y)
-        np.testing.assert_array_equal(model.predict(X), model.tree_.labels[model.apply(X)])
-        np.testing.assert_array_equal(
-            model.predict_proba(X), model.tree_.predict_value(model.encode(X))
-        )
+    model = ObliqueTreeClassifier.from_preset("C4.5", **parameters).fit(X, y)
+    np.testing.assert_array_equal(model.predict(X), model.tree_.labels[model.apply(X)])
+    of_tree = model.tree_.predict_value(model.encode(X))
+    np.testing.assert_array_equal(model.predict_proba(X), of_tree)
 
 
 def test_exports_say_that_rows_go_one_way():
@@ -140,46 +137,14 @@ def test_exports_say_that_rows_go_one_way():
     other = ObliqueTreeClassifier("axis").fit(X, y)
     for export in (export_text, export_rules, export_python, export_c, export_sql):
         assert ONE_WAY in export(sharing)
-        assert ONE_WAY not in export(other)
-        assert ONE_WAY not in export(sharing.tree_)
+        assert ONE_WAY not in export(other) + export(sharing.tree_)
     predict: dict = {}
     exec(export_python(sharing), predict)
     rows = sharing.encode(X)
     told = [predict["predict"](row) for row in rows.tolist()]
     assert told == sharing.classes_[sharing.tree_.labels[sharing.tree_.apply(rows)]].tolist()
-    query = f"SELECT {export_sql(sharing)} FROM cells"
-    with sqlite3.connect(":memory:") as database:
-        pd.DataFrame(X, columns=["x0", "x1", "x2", "x3"]).to_sql("cells", database, index=False)
-        assert [row[0] for row in database.execute(query)] == told
-
-
-def test_onnx_says_that_rows_go_one_way():
     pytest.importorskip("skl2onnx")
-    X, y = load_iris(return_X_y=True)
-    assert to_onnx(ObliqueTreeClassifier.from_preset("C4.5").fit(X, y)).doc_string == ONE_WAY
-    assert to_onnx(ObliqueTreeClassifier("axis").fit(X, y)).doc_string == ""
-
-
-def test_the_most_probable_class_is_predicted():
-    X, y = load_breast_cancer(return_X_y=True)
-    X[np.random.default_rng(0).random(X.shape) < 0.1] = np.nan
-    model = ObliqueTreeClassifier.from_preset("C4.5").fit(X, y)
-    assert model.score(X, y) > 0.9
-    np.testing.assert_allclose(model.tree_.n_node_samples[0], len(y))
-    np.testing.assert_array_equal(
-        model.predict(X), model.classes_[model.predict_proba(X).argmax(axis=1)]
-    )
-    # Those that the printed tree sends to a node, though shares of rows make its values.
-    assert (model.tree_.weighted_n_node_samples % 1.0).any()
-    passed = model.decision_path(X).sum(axis=0)
-    np.testing.assert_array_equal(model.tree_.validate().n_node_samples, np.ravel(passed))
-
-
-def test_order_of_rows_does_not_matter():
-    X, y = load_iris(return_X_y=True)
-    order = np.random.default_rng(0).permutation(len(y))
-    fit = ObliqueTreeClassifier.from_preset("C4.5").fit
-    assert fit(X, y).tree_ == fit(X[order], y[order]).tree_
+    assert to_onnx(sharing).doc_string == ONE_WAY and to_onnx(other).doc_string == ""
 
 
 def test_pessimistic_pruning_is_for_any_splitter_of_classes():
@@ -192,18 +157,18 @@ def test_pessimistic_pruning_is_for_any_splitter_of_classes():
     assert more.get_n_leaves() < less.get_n_leaves()
 
 
-def test_targets_are_refused():
-    X, y = load_diabetes(return_X_y=True)
-    with pytest.raises(ValueError, match="C45"):
-        ObliqueTreeRegressor(C45()).fit(X, y)
-    with pytest.raises(ValueError, match="'pruning'"):
-        ObliqueTreeRegressor("axis", pruning="pessimistic").fit(X, y)
-
-
-@pytest.mark.parametrize("confidence", [0.0, 1.5])
-def test_bad_parameters_are_named(confidence):
-    with pytest.raises(ValueError, match="'confidence'"):
-        ObliqueTreeClassifier.from_preset("C4.5", confidence=confidence).fit(np.eye(2), [0, 1])
+@pytest.mark.parametrize(
+    ("kind", "changed", "named"),
+    [
+        (ObliqueTreeRegressor, {"splitter": C45()}, "C45"),
+        (ObliqueTreeRegressor, {"pruning": "pessimistic"}, "'pruning'"),
+        (ObliqueTreeClassifier, {"confidence": 0.0}, "'confidence'"),
+        (ObliqueTreeClassifier, {"confidence": 1.5}, "'confidence'"),
+    ],
+)
+def test_what_is_not_allowed_is_named(kind, changed, named):
+    with pytest.raises(ValueError, match=named):
+        kind(**changed).fit(*load_iris(return_X_y=True))
     with pytest.raises(ValueError, match="min_cases"):
         C45(min_cases=0.0)
 

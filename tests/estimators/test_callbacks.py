@@ -1,6 +1,5 @@
 """Callbacks of the evolved estimators: what they see, how they stop a run."""
 
-import io
 import threading
 from itertools import pairwise
 
@@ -46,29 +45,13 @@ def test_best_trees_are_kept_where_they_change(model):
     runs = []
     kept = clone(model).set_params(callbacks=[keep_best_trees, runs.append]).fit(X, y)
     assert_same(bare, kept, X)
-    history, run = kept.history_, runs[-1]
+    history, trees = kept.history_, runs[-1].best_trees
     best = dict(zip(history.select("gen"), history.chapters["fitness"].select("best"), strict=True))
-    generations = [*kept.best_trees_]
-    assert generations[0] == 0 and generations == [*run.best_trees] == sorted(generations)
-    for gen, one in run.best_trees.items():
-        assert one.fitness.wvalues[0] == best[gen]
-    assert all(a != b for a, b in pairwise(run.best_trees.values()))
-    for gen in best.keys() - {*generations}:
-        before = max(one for one in generations if one < gen)
-        assert best[gen] == best[before]
-    assert [*run.best_trees.values()][-1] == run.best
-
-
-def test_callbacks_travel_with_the_estimator():
-    X, y = load_iris(return_X_y=True)
-    out = io.StringIO()
-    model = brief(callbacks=[lambda run: out.write(f"{run.generation} ")])
-    cross_val_score(model, X, y, cv=2, error_score="raise")
-    assert out.getvalue() == 2 * "0 1 2 3 4 "
-
-    stopping = brief(callbacks=[lambda run: run.generation == 1])
-    scores = cross_validate(stopping, X, y, cv=2, n_jobs=2, return_estimator=True)
-    assert [fitted.n_generations_ for fitted in scores["estimator"]] == [1, 1]
+    assert min(trees) == 0 and [*kept.best_trees_] == [*trees] == sorted(trees)
+    assert all(a != b for a, b in pairwise(trees.values()))
+    for gen, value in best.items():
+        assert trees[max(one for one in trees if one <= gen)].fitness.wvalues[0] == value
+    assert [*trees.values()][-1] == runs[-1].best
 
 
 class Recorder:
@@ -90,3 +73,7 @@ def test_clones_share_callbacks_and_numpy_may_stop_a_run():
     cross_val_score(model, *load_iris(return_X_y=True), cv=2, error_score="raise")
     assert recorder.seen == [0, 1, 2] * 2
     assert clone(model).callbacks[0] is recorder
+    stopping = brief(callbacks=[lambda run: run.generation == 1])  # which no process can be sent
+    folds = {"cv": 2, "n_jobs": 2, "return_estimator": True}
+    scores = cross_validate(stopping, *load_iris(return_X_y=True), **folds)
+    assert [fitted.n_generations_ for fitted in scores["estimator"]] == [1, 1]

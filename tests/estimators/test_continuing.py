@@ -64,12 +64,9 @@ def test_a_warm_start_goes_on(islands):
     iris = load_iris(return_X_y=True)
     with pytest.warns(RuntimeWarning, match="warm_start=True: the rows changed"):
         begun = warm.set_params(max_generations=5).fit(*iris)
-    assert begun.n_generations_ == 5 and begun.n_features_in_ == 4
     assert_same_fit(quick(**kept, max_generations=5).fit(*iris), begun)
     with pytest.warns(RuntimeWarning, match="warm_start=True: the parameters variation changed"):
         begun.set_params(evolution__variation__mutation_probability=0.3).fit(*iris)
-    changed = {**kept, "max_generations": 5, "variation__mutation_probability": 0.3}
-    assert_same_fit(quick(**changed).fit(*iris), begun)
 
 
 def test_what_was_chosen_is_kept(tmp_path, monkeypatch):
@@ -107,14 +104,10 @@ def test_other_parameters_and_rows_are_refused(tmp_path):
     with pytest.raises(ValueError, match="torn is not a checkpoint"):
         quick(checkpoint=resumed(tmp_path / "torn")).fit(X, Y)
     assert path.read_bytes() == before
-
-
-def test_a_folder_that_is_not_there_is_named_before_any_work(tmp_path):
-    seen = []
-    model = quick(checkpoint=tmp_path / "no" / "folder", callbacks=[seen.append])
+    model = quick(checkpoint=tmp_path / "no" / "folder")
     with pytest.raises(OSError, match="no folder"):
         model.fit(X, Y)
-    assert not seen and not hasattr(model, "tree_")
+    assert not hasattr(model, "tree_")
 
 
 @pytest.mark.parametrize("every", [100, 1], ids=["at the end", "on the way"])
@@ -137,19 +130,17 @@ def test_a_checkpoint_that_cannot_be_written_loses_no_tree(tmp_path, every):
 
 
 def test_a_failing_callback_does_not_lose_the_population(tmp_path):
-    path = tmp_path / "fit.npz"
-
     def fail(run):
         if run.generation == 5:
             raise LookupError("no such thing")
 
-    model = quick(callbacks=[fail], checkpoint=path)
+    model = quick(callbacks=[fail], checkpoint=tmp_path / "fit.npz")
     with pytest.raises(LookupError, match="no such thing") as raised:
         model.fit(X, Y)
     assert "ended in generation 5" in raised.value.__notes__[0]
     assert (model.n_generations_, model.stop_reason_) == (5, "callback_error")
-    assert model.score(X, Y) > 0.8 and len(model.history_) == 6
-    assert_same_fit(quick().fit(X, Y), quick(checkpoint=resumed(path)).fit(X, Y))
+    rest = quick(checkpoint=resumed(tmp_path / "fit.npz")).fit(X, Y)
+    assert_same_fit(quick().fit(X, Y), rest)
 
 
 def test_islands_do_not_depend_on_what_they_run_on():
@@ -204,6 +195,8 @@ def test_what_differs_inside_of_a_parameter_is_seen():
     objectives = [lambda counts: 1.0, lambda counts: 0.0]
     first, second = (compared(quick(objective=one)) for one in objectives)
     assert first != second and first == compared(quick(objective=objectives[0]))
+    plain, same = ({"tao": one(0.3), "prune": 0.7} for one in (float, np.float64))
+    assert compared(quick(refinement=plain)) == compared(quick(refinement=same))
 
 
 def scaled_weight(counts, factor):
@@ -221,20 +214,6 @@ def test_functions_without_a_name_of_their_own_are_refused(tmp_path, resume):
         with pytest.raises(ValueError, match=f"{name} has .*: a checkpoint cannot recognize"):
             model.fit(X, Y)
     assert not checkpoint.path.exists()
-
-
-def test_numbers_of_numpy_are_as_good_as_pythons():
-    def compared_with(whole, real):
-        changed = {
-            "population_size": whole(12),
-            "size_penalty": real(0.005),
-            "islands__n": whole(2),
-        }
-        changed["regularization__C"] = real(0.5), real(2.0)
-        return compared(quick(**changed, refinement={"tao": real(0.5), "oc1": real(0.5)}))
-
-    assert compared_with(int, float) == compared_with(np.int64, np.float64)
-    assert compared_with(int, float) != compared_with(int, np.float32)
 
 
 # ---- killed --------------------------------------------------------------------------------------

@@ -1,24 +1,20 @@
 """The evolved estimators: accuracy, predictions, rows of all kinds, and what stays of a fit."""
 
 import pickle
+import re
 import warnings
 
 import numpy as np
 import pytest
 from sklearn.base import clone
-from sklearn.datasets import (
-    load_breast_cancer,
-    load_diabetes,
-    load_iris,
-    load_wine,
-    make_classification,
-)
-from sklearn.metrics import r2_score
-from sklearn.model_selection import cross_validate
-from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
+from sklearn.datasets import load_breast_cancer, load_iris, load_wine, make_classification
+from sklearn.model_selection import train_test_split
+from sklearn.tree import DecisionTreeClassifier
 
 from evotree import EvoTreeClassifier, EvoTreeRegressor, to_frame
 from evotree.engine import parallel
+from evotree.engine.choice import NOISES, TERM_MULTIPLES
+from evotree.export import export_text
 from tests.quick_models import FIXED, brief, every_evolved, nested, rows_for
 
 STILL = FIXED.set_params(noise=0.0)  # the fitness is measured on the rows alone
@@ -41,92 +37,33 @@ def arrays_in(value, seen=None):
     return [array for part in parts for array in arrays_in(part, seen)]
 
 
-def test_small_trees_are_accurate():
-    """More accurate than scikit-learn's tree, with less than half of its nodes."""
-    for load in (load_wine, load_breast_cancer):
-        X, y = load(return_X_y=True)
-        ours, axis_parallel = (
-            cross_validate(model, X, y, cv=5, return_estimator=True)
-            for model in (brief(max_generations=20), DecisionTreeClassifier(random_state=0))
-        )
-        assert ours["test_score"].mean() > axis_parallel["test_score"].mean()
-        n_nodes = [model.tree_.n_nodes for model in ours["estimator"]]
-        n_nodes_axis = [model.tree_.node_count for model in axis_parallel["estimator"]]
-        assert sum(n_nodes) < sum(n_nodes_axis) / 2
-
-
-def test_small_regression_trees_explain_more_than_axis_parallel_ones():
-    """More variance of unseen targets than scikit-learn's tree with as many leaves."""
-    X, y = load_diabetes(return_X_y=True)
-    evolved = brief(EvoTreeRegressor, size_penalty=0.01, max_generations=20)
-    ours = cross_validate(evolved, X, y, cv=5, return_estimator=True)
-    leaves = int(np.mean([model.get_n_leaves() for model in ours["estimator"]]))
-    assert 2 <= leaves <= 8
-    axis_parallel = DecisionTreeRegressor(max_leaf_nodes=leaves, random_state=0)
-    theirs = cross_validate(axis_parallel, X, y, cv=5)
-    assert ours["test_score"].mean() > theirs["test_score"].mean()
-
-
-def test_regression_predicts_means_and_its_quality_is_the_score():
-    X, y = load_diabetes(return_X_y=True)
-    weight = np.random.default_rng(0).integers(1, 4, len(y))
-    model = brief(EvoTreeRegressor, leaves="constant", regularization=STILL).fit(X, y, weight)
-    leaves = model.apply(X)
-    for leaf in np.unique(leaves):
-        here = leaves == leaf
-        assert model.predict(X)[here] == pytest.approx(np.average(y[here], weights=weight[here]))
-    last = model.history_[-1]["gen"]
-    quality, fitness = (model.history_.chapters[name][last] for name in ("quality", "fitness"))
-    fittest = model.hall_of_fame_[0]
-    penalties = model.size_penalty_ * fittest.n_nodes
-    penalties += model.term_penalty_ * (fittest.n_terms - fittest.n_leaves + 1)
-    assert fitness["best"] == pytest.approx(quality["best"] - penalties)
-    explained = r2_score(y, fittest.predict_value(X)[:, 0], sample_weight=weight)
-    assert explained == pytest.approx(quality["best"])
-
-
-def test_regression_does_not_depend_on_the_units_of_the_targets():
-    X, y = load_diabetes(return_X_y=True)
-    model = brief(EvoTreeRegressor, leaves="constant")
-    plain, scaled = clone(model).fit(X, y), clone(model).fit(X, 4.0 * y)  # exact
-    assert scaled.tree_ == plain.tree_
-    np.testing.assert_array_equal(scaled.predict(X), 4.0 * plain.predict(X))
-
-
 def test_predictions_follow_from_the_tree():
     X, y = load_iris(return_X_y=True)
     model = brief(regularization=STILL, patience=None, probability="leaf").fit(X, y)
-    leaves = model.apply(X)
-    np.testing.assert_array_equal(leaves, model.tree_.apply(X))
-    assert model.tree_.is_leaf[leaves].all()
+    leaves, tree = model.apply(X), model.tree_
+    np.testing.assert_array_equal(leaves, tree.apply(X))
+    narrow = X.astype(np.float32)
+    np.testing.assert_array_equal(model.apply(narrow), model.apply(narrow.astype(np.float64)))
     proba = model.predict_proba(X)
-    np.testing.assert_allclose(proba.sum(axis=1), 1.0)
     for leaf in np.unique(leaves):
         share = np.bincount(y[leaves == leaf], minlength=3) / (leaves == leaf).sum()
-        np.testing.assert_allclose(
-            proba[leaves == leaf], share[None, :].repeat((leaves == leaf).sum(), 0)
-        )
+        assert tree.is_leaf[leaf]
+        np.testing.assert_allclose(proba[leaves == leaf], np.tile(share, (sum(leaves == leaf), 1)))
     np.testing.assert_array_equal(model.predict(X), model.classes_[proba.argmax(axis=1)])
     np.testing.assert_allclose(np.exp(model.predict_log_proba(X)), proba)
     path = model.decision_path(X)
-    assert path.shape == (150, model.tree_.n_nodes) and set(path.data) == {1}
+    assert path.shape == (150, tree.n_nodes) and set(path.data) == {1}
     for i, leaf in enumerate(leaves):
-        passed, k = [0], 0
-        while not model.tree_.is_leaf[k]:
-            left = model.tree_.left(k)
-            k = left if leaf < model.tree_.right(k) else model.tree_.right(k)
-            passed.append(k)
+        passed = [0]
+        while not tree.is_leaf[passed[-1]]:
+            left, right = tree.left(passed[-1]), tree.right(passed[-1])
+            passed.append(left if leaf < right else right)
         assert passed[-1] == leaf and path[i].indices.tolist() == passed
-    assert model.get_n_leaves() == model.tree_.n_leaves and model.get_depth() == model.tree_.depth
+    assert model.get_n_leaves() == tree.n_leaves and model.get_depth() == tree.depth
     assert model.n_generations_ == 4 and model.stop_reason_ == "max_generations"
+    phases = {"compiling", "choosing hyperparameters", "making first trees", "evolving"}
+    assert set(model.seconds_) == phases and min(model.seconds_.values()) >= 0.0
     assert to_frame(model.history_)["quality_best"].iloc[-1] == pytest.approx(model.score(X, y))
-
-
-def test_single_precision_is_routed_as_its_double():
-    X, y = load_iris(return_X_y=True)
-    model = brief().fit(X, y)
-    narrow = X.astype(np.float32)
-    np.testing.assert_array_equal(model.apply(narrow), model.apply(narrow.astype(np.float64)))
 
 
 @pytest.mark.parametrize("kind", [EvoTreeClassifier, EvoTreeRegressor])
@@ -145,16 +82,6 @@ def test_threads_do_not_change_the_tree(kind, monkeypatch):
     np.testing.assert_array_equal(one.tree_.values, two.tree_.values)
 
 
-def test_weights_count():
-    X, y = make_classification(300, 4, weights=[0.9], flip_y=0.1, random_state=0)
-    plain, balanced = brief().fit(X, y), brief(class_weight="balanced").fit(X, y)
-    assert (balanced.predict(X) == 1).sum() > (plain.predict(X) == 1).sum()
-    as_rows = brief().fit(X, y, sample_weight=np.where(y == 1, 3.0, 1.0))
-    as_classes = brief(class_weight={0: 1, 1: 3}).fit(X, y)
-    smaller = brief().fit(X, y, np.where(y == 1, 0.75, 0.25))
-    assert as_rows.tree_ == as_classes.tree_ == smaller.tree_
-
-
 def test_order_of_rows_and_units_do_not_matter():
     X, y = load_wine(return_X_y=True)
     order = np.random.default_rng(0).permutation(len(y))
@@ -163,6 +90,9 @@ def test_order_of_rows_and_units_do_not_matter():
     units = 2.0 ** np.arange(-6, 7)  # exact in binary
     other = brief().fit(X * units, y)
     np.testing.assert_array_equal(other.predict(X * units), model.predict(X))
+    plain, scaled = (brief(EvoTreeRegressor, leaves="constant").fit(X, u * y) for u in (1.0, 4.0))
+    assert scaled.tree_ == plain.tree_
+    np.testing.assert_array_equal(scaled.predict(X), 4.0 * plain.predict(X))
 
 
 def test_awkward_data():
@@ -184,6 +114,28 @@ def test_progress_bar_shows_the_tree(capsys):
     brief().fit(X, y)  # nobody watches
     brief(verbose=0).fit(X, y)
     assert capsys.readouterr().err == ""
+
+
+def test_default_trees_have_few_terms_and_digits():
+    X, y = load_breast_cancer(return_X_y=True)
+    X, X_test, y, y_test = train_test_split(X, y, random_state=0, stratify=y)
+    model = EvoTreeClassifier(random_state=0).fit(X, y)
+    cart = DecisionTreeClassifier(ccp_alpha=0.005, random_state=0).fit(X, y)
+    assert model.tree_.complexity <= 25
+    assert model.score(X_test, y_test) >= cart.score(X_test, y_test)
+    shown = re.findall(r"-?\d+\.?\d*(?:e-?\d+)?", export_text(model))
+    assert np.mean([len(number.strip("-").replace(".", "")) for number in shown]) < 5
+    unit = np.log(len(X)) / len(X)
+    assert 0.01 * unit < model.size_penalty_ < unit
+    assert model.term_penalty_ / model.size_penalty_ in TERM_MULTIPLES
+    assert model.regularization_.noise in NOISES
+
+
+def test_axis_parallel_trees_are_evolved():
+    X, y = load_iris(return_X_y=True)
+    model = EvoTreeClassifier(max_split_terms=1, random_state=0).fit(X, y)
+    assert (np.count_nonzero(model.tree_.weights, axis=1) <= 1).all()
+    assert model.tree_.complexity == model.tree_.n_nodes and model.score(X, y) > 0.94
 
 
 # ---- what stays of a fit -------------------------------------------------------------------------
@@ -217,12 +169,3 @@ def test_pickles_are_small():
     assert len(pickle.dumps(many)) < 100_000
     again = pickle.loads(content)
     assert again.tree_ == fitted.tree_ and list(again.pareto_front_) == list(fitted.pareto_front_)
-
-
-@every_evolved
-def test_seconds_are_those_of_the_phases(model):
-    fitted = clone(model).fit(*rows_for(model))
-    phases = {"compiling", "choosing hyperparameters", "making first trees", "evolving"}
-    assert set(fitted.seconds_) == phases
-    assert all(seconds >= 0.0 for seconds in fitted.seconds_.values())
-    assert fitted.seconds_["evolving"] > 0.0

@@ -9,8 +9,6 @@ from hypothesis import strategies as st
 from scipy import stats
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
-from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import StandardScaler
 
 from evotree import EvoTreeRegressor, ObliqueTreeRegressor, Quantile, TAORegressor
 from evotree.dataset import Dataset
@@ -66,28 +64,12 @@ def test_deviations_are_those_of_the_residuals_of_each_leaf(model):
     assert not fitted.residual_std_[~tree.is_leaf].any()
 
 
-def test_deviations_find_the_noise_of_each_side():
-    X, y = noisy(4000, 0)
-    fitted = ObliqueTreeRegressor("axis", max_depth=1, leaves="linear").fit(X, y)
-    _, std = fitted.predict([[-0.5, 0.0, 0.0], [0.5, 0.0, 0.0]], return_std=True)
-    np.testing.assert_allclose(std, [0.1, 0.6], rtol=0.1)
-
-
 def test_exact_leaves_deviate_by_nothing():
     X = np.repeat([[0.0], [1.0]], 30, axis=0)
     fitted = ObliqueTreeRegressor("axis").fit(X, 3.0 * X[:, 0])
     assert not fitted.predict(X, return_std=True)[1].any()
     lower, upper = fitted.calibrate(X, 3.0 * X[:, 0] + 0.5).predict_interval(X)
     np.testing.assert_allclose([lower, upper], 3.0 * X[:, 0] + [[-0.5], [0.5]])
-
-
-@every_kind
-def test_deviations_have_the_unit_of_the_targets(model):
-    X, y = noisy(200, 0)
-    y = abs(y)
-    one, other = (clone(model).fit(X, unit * y) for unit in (1.0, 1024.0))
-    if one.tree_ == other.tree_:
-        np.testing.assert_allclose(1024.0 * one.residual_std_, other.residual_std_, rtol=1e-3)
 
 
 def test_other_trees_of_the_front_have_deviations_too():
@@ -125,23 +107,7 @@ def test_a_further_score_is_below_the_width_with_the_probability(n, coverage, se
     assert coverage - 1e-9 <= np.mean(covered) <= coverage + 1.0 / (n + 1) + 1e-9
 
 
-@pytest.mark.parametrize(("n", "coverage", "k"), [(9, 0.9, 9), (99, 0.9, 90), (19, 0.95, 19)])
-def test_whole_numbers_of_rows_are_not_rounded_up(n, coverage, k):
-    assert conformal_width(np.arange(1.0, n + 1), coverage) == k
-
-
 # ---- coverage ------------------------------------------------------------------------------------
-
-
-def coverages(model, uneven, coverage, n_splits=60, n=100):
-    """Return how many of how many new rows are covered, each split of the rows drawn again."""
-    hits = 0
-    for seed in range(n_splits):
-        X, y = noisy(3 * n, seed, uneven)
-        fitted = clone(model).fit(X[:n], y[:n]).calibrate(X[n : 2 * n], y[n : 2 * n])
-        lower, upper = fitted.predict_interval(X[2 * n :], coverage)
-        hits += ((lower <= y[2 * n :]) & (y[2 * n :] <= upper)).mean()
-    return hits / n_splits
 
 
 @pytest.mark.parametrize(("coverage", "uneven"), [(0.5, True), (0.9, False), (0.9, True)])
@@ -152,17 +118,14 @@ def test_intervals_cover_as_often_as_they_claim(model, coverage, uneven):
     k = np.ceil((n + 1) * coverage)
     of_calibration = stats.beta(k, n + 1 - k).var()
     deviation = np.sqrt((of_calibration + coverage * (1.0 - coverage) / n) / n_splits)
-    found = coverages(model, uneven, coverage, n_splits, n)
+    hits = []
+    for seed in range(n_splits):
+        X, y = noisy(3 * n, seed, uneven)
+        fitted = clone(model).fit(X[:n], y[:n]).calibrate(X[n : 2 * n], y[n : 2 * n])
+        lower, upper = fitted.predict_interval(X[2 * n :], coverage)
+        hits.append((lower <= y[2 * n :]) & (y[2 * n :] <= upper))
+    found = np.mean(hits)
     assert coverage - 4.0 * deviation <= found <= coverage + 1.0 / (n + 1) + 4.0 * deviation
-
-
-def test_evolved_trees_cover_too():
-    for model in KINDS[:2]:
-        X, y = noisy(3000, 0)
-        fitted = clone(model).fit(X[:200], y[:200]).calibrate(X[200:1200], y[200:1200])
-        lower, upper = fitted.predict_interval(X[1200:], coverage=0.8)
-        covered = np.mean((lower <= y[1200:]) & (y[1200:] <= upper))
-        assert covered == pytest.approx(0.8, abs=0.05)
 
 
 def test_widths_follow_the_noise():
@@ -170,6 +133,8 @@ def test_widths_follow_the_noise():
     model = ObliqueTreeRegressor("axis", max_depth=1, leaves="linear").fit(X[:1000], y[:1000])
     model.calibrate(X[1000:2000], y[1000:2000])
     lower, upper = model.predict_interval(X[2000:])
+    _, std = model.predict([[-0.5, 0.0, 0.0], [0.5, 0.0, 0.0]], return_std=True)
+    np.testing.assert_allclose(std, [0.1, 0.6], rtol=0.25)
     is_loud, y = X[2000:, 0] > 0.0, y[2000:]
     assert np.median((upper - lower)[is_loud]) > 4.0 * np.median((upper - lower)[~is_loud])
     for side in (is_loud, ~is_loud):
@@ -191,10 +156,7 @@ def test_calibration_is_asked_for_and_kept(model):
         fitted.predict_interval(X)
     assert fitted.calibrate(*noisy(50, 1)) is fitted
     told = fitted.predict_interval(X)
-    for one, other in zip(
-        told, pickle.loads(pickle.dumps(fitted)).predict_interval(X), strict=True
-    ):
-        np.testing.assert_array_equal(one, other)
+    np.testing.assert_array_equal(told, pickle.loads(pickle.dumps(fitted)).predict_interval(X))
     middle = fitted.predict(X)
     assert (told[0] < middle).all() and (middle < told[1]).all()
     with pytest.raises(NotFittedError, match="not calibrated"):
@@ -211,15 +173,7 @@ def test_bad_calls_are_named():
     for coverage in (0.0, 1.0, -1.0, float("nan")):
         with pytest.raises(ValueError, match="coverage=.*: allowed are numbers between 0 and 1"):
             fitted.predict_interval(X, coverage)
-    with pytest.raises(
-        ValueError, match=r"coverage=0.99: 19 rows of calibration allow 0.95 at most"
-    ):
+    with pytest.raises(ValueError, match=r"coverage=0.99: 19 rows of calibration allow 0.95 at mo"):
         fitted.predict_interval(X, 0.99)
-    fitted.predict_interval(X, 0.95)
-
-
-def test_pipelines_hand_on_what_predict_is_asked():
-    X, y = noisy(120, 0)
-    pipe = make_pipeline(StandardScaler(), clone(KINDS[3])).fit(X, y)
-    predicted, std = pipe.predict(X, return_std=True)
-    assert predicted.shape == std.shape == (120,)
+    for n, coverage, k in ((9, 0.9, 9), (99, 0.9, 90), (19, 0.95, 19)):  # are not rounded up
+        assert conformal_width(np.arange(1.0, n + 1), coverage) == k

@@ -1,38 +1,21 @@
 """Regressors with linear models in their leaves: what they find, keep, refuse and repeat."""
 
-import pickle
-import shutil
-
 import numpy as np
 import pandas as pd
 import pytest
 from sklearn.base import clone
 from sklearn.datasets import load_diabetes
 from sklearn.linear_model import Ridge
-from sklearn.metrics import r2_score
 
 from evotree import (
-    Checkpoint,
-    Dataset,
     EvoTreeRegressor,
-    Islands,
     LinearLeaves,
     ObliqueTree,
     ObliqueTreeRegressor,
     Regularization,
     TAORegressor,
 )
-from evotree.fitness.linear_leaves import LinearLeafObjective
-from tests.quick_models import (
-    BRIEF,
-    assert_same,
-    assert_same_fit,
-    checked,
-    draws_rows,
-    evolved,
-    name_of,
-    weights_for,
-)
+from tests.quick_models import BRIEF, assert_same_fit, checked, evolved, name_of
 
 LINEAR = [
     evolved(EvoTreeRegressor, **BRIEF, leaves="linear"),
@@ -80,17 +63,6 @@ def test_functions_that_are_linear_in_parts_are_found(model):
     assert fitted.get_n_leaves() < 6
 
 
-def test_splits_are_optimized_for_lines():
-    """A tree that is grown, and optimized, for means does not become as good by lines alone."""
-    X, y = pieces(400, noise=0.3)
-    constant = TAORegressor(depth=2, random_state=0).fit(X, y)
-    dataset = Dataset.from_arrays(X, y, task="regression").evolved_for(LinearLeafObjective())
-    refitted = dataset.bound_objective.finish(constant.tree_, dataset)
-    linear = TAORegressor(depth=2, leaves="linear", random_state=0).fit(X, y)
-    X, y = pieces(2000, seed=1, noise=0.3)
-    assert linear.score(X, y) > r2_score(y, refitted.predict_value(X)) + 0.005
-
-
 @pytest.mark.parametrize(
     "model", [*LINEAR, quick(leaves="auto", size_penalty="auto", term_penalty="auto")]
 )
@@ -116,26 +88,6 @@ def test_pruned_trees_keep_the_splits_that_lines_need(pruning):
     assert model.fit(X, X @ np.ones(4) + 0.2 * flat).get_n_leaves() == 1
 
 
-def test_a_path_of_alphas_is_of_lines():
-    X, y = pieces(400, noise=0.5)
-    model = ObliqueTreeRegressor("axis", leaves="linear", max_depth=4)
-    path = model.cost_complexity_pruning_path(X, y)
-    assert (np.diff(path.ccp_alphas) > 0.0).all() and (np.diff(path.impurities) > -1e-9).all()
-    sizes = []
-    for alpha, impurity in zip(path.ccp_alphas, path.impurities, strict=True):
-        fitted = clone(model).set_params(ccp_alpha=alpha * (1.0 + 1e-9)).fit(X, y)
-        residuals = y - linear_predictions(fitted.tree_, X)
-        assert np.mean(residuals**2) == pytest.approx(impurity, abs=0.02 * np.var(y))
-        sizes.append(fitted.get_n_leaves())
-    assert sizes == sorted(sizes, reverse=True) and sizes[-1] == 1
-
-
-def linear_predictions(tree, X):
-    """Return what the lines say where nothing bounds them."""
-    leaves = tree.apply(X)
-    return tree.models.intercepts[leaves] + (tree.models.coefficients[leaves] * X).sum(axis=1)
-
-
 @every_linear
 def test_predictions_are_bounded_for_any_rows(model):
     X, y = load_diabetes(return_X_y=True)
@@ -153,47 +105,6 @@ def test_predictions_are_bounded_for_any_rows(model):
 
 
 # ---- weights, order, threads, copies -------------------------------------------------------------
-
-
-@pytest.mark.parametrize("model", [m for m in LINEAR if not draws_rows(m)], ids=name_of)
-def test_a_weight_is_a_number_of_rows(model):
-    X, y = pieces(160, noise=0.3)
-    weight = weights_for(np.zeros(160, dtype=int)).astype(int)
-    one = clone(model).fit(X, y, weight)
-    again = np.random.default_rng(0).permutation(np.repeat(np.arange(160), weight))
-    other = clone(model).fit(X[again], y[again])
-    assert_same(one, other, X)
-    np.testing.assert_array_equal(one.tree_.models.table, other.tree_.models.table)
-    np.testing.assert_array_equal(one.residual_std_, other.residual_std_)
-
-
-@pytest.mark.parametrize("model", LINEAR[1:], ids=name_of)
-def test_the_unit_of_weights_does_not_matter(model):
-    X, y = pieces(160, noise=0.3)
-    weight = np.random.default_rng(0).choice([0.5, 1.0, 3.0], 160)
-    one, other = (clone(model).fit(X, y, unit * weight) for unit in (1.0, 0.3))
-    assert_same(one, other, X)
-    np.testing.assert_array_equal(one.residual_std_, other.residual_std_)
-
-
-@pytest.mark.parametrize("model", [LINEAR[0], LINEAR[2]], ids=name_of)
-def test_threads_change_nothing(model):
-    X, y = pieces(2000, noise=0.3)
-    one, two = (clone(model).set_params(n_jobs=n).fit(X, y) for n in (1, 2))
-    assert_same(one, two, X)
-    np.testing.assert_array_equal(one.tree_.models.table, two.tree_.models.table)
-
-
-@every_linear
-def test_copies_predict_the_same(model):
-    X, y = pieces(noise=0.3)
-    fitted = clone(model).fit(X, y)
-    twin = pickle.loads(pickle.dumps(fitted))
-    assert_same(fitted, twin, X)
-    for one, other in zip(
-        fitted.predict(X, return_std=True), twin.predict(X, return_std=True), strict=True
-    ):
-        np.testing.assert_array_equal(one, other)
 
 
 # ---- the features of lines -----------------------------------------------------------------------
@@ -218,49 +129,34 @@ def test_lines_use_the_features_that_they_may(model):
     assert {"colour is red"} <= set(found) <= {f"colour is {c}" for c in ("red", "green", "blue")}
 
 
-@pytest.mark.parametrize("wrong", ["size", ["up", 4], [-1], [0.5], [True]], ids=repr)
-def test_other_columns_are_refused(wrong):
-    X, y = pieces()
-    frame = pd.DataFrame(X, columns=["side", "up", "down", "none"])
-    with pytest.raises(ValueError, match="features names .*: allowed are positions from 0"):
-        clone(LINEAR[1]).set_params(leaves=LinearLeaves(wrong)).fit(frame, y)
-
-
 # ---- what is refused, and what is chosen ---------------------------------------------------------
 
 
 @pytest.mark.parametrize(
-    ("changed", "message"),
+    ("model", "message"),
     [
-        ({"objective": "absolute_error"}, "'absolute_error' does not go with leaves='linear'"),
-        ({"objective": "quantile"}, "'quantile' does not go with leaves='linear'"),
-        ({"objective": "poisson"}, "'poisson' does not go with leaves='linear'"),
-        ({"leaves": "lines"}, "'leaves' parameter of EvoTreeRegressor must be"),
-        ({"objective": len}, "objective=<built-in function len>: allowed are 'squared_error'"),
+        *(
+            (quick(objective=name), f"'{name}' does not go with leaves='linear'")
+            for name in ("absolute_error", "quantile", "poisson")
+        ),
+        (quick(leaves="lines"), "'leaves' parameter of EvoTreeRegressor must be"),
+        (quick(objective=len), "objective=<built-in function len>: allowed are 'squared_error'"),
+        (ObliqueTreeRegressor(leaves="auto"), "'leaves' parameter of ObliqueTreeRegressor must be"),
+        (TAORegressor(leaves="auto"), "'leaves' parameter of TAORegressor must be"),
+        (
+            ObliqueTreeRegressor(criterion="absolute_error", leaves="linear"),
+            "leaves='linear': criterion='absolute_error' needs 'con",
+        ),
+        *(
+            (clone(LINEAR[1]).set_params(leaves=LinearLeaves(wrong)), "features names .*: allowed")
+            for wrong in ("size", ["x1", 4], [-1], [0.5], [True])
+        ),
     ],
 )
-def test_what_lines_cannot_be_for_is_refused(changed, message):
+def test_what_lines_cannot_be_is_refused(model, message):
     X, y = pieces()
     with pytest.raises(ValueError, match=message):
-        quick(**changed).fit(X, abs(y))
-
-
-def test_greedy_and_alternating_trees_refuse_too():
-    X, y = pieces()
-    with pytest.raises(ValueError, match="leaves='linear': criterion='absolute_error' needs 'con"):
-        ObliqueTreeRegressor("axis", criterion="absolute_error", leaves="linear").fit(X, y)
-    for kind in (ObliqueTreeRegressor, TAORegressor):
-        with pytest.raises(ValueError, match=f"'leaves' parameter of {kind.__name__} must be"):
-            kind(leaves="auto").fit(X, y)
-
-
-def test_auto_takes_constants_where_lines_cannot_be():
-    X, y = pieces()
-    auto, constant = (
-        quick(leaves=leaves, objective="poisson").fit(X, abs(y)) for leaves in ("auto", "constant")
-    )
-    assert auto.tree_.models is None
-    assert_same_fit(auto, constant)
+        model.fit(X, abs(y))
 
 
 def test_auto_is_lines_which_may_be_constant():
@@ -269,6 +165,8 @@ def test_auto_is_lines_which_may_be_constant():
     auto = quick(**changed).fit(*pieces(noise=0.3))
     assert auto.tree_.models is not None
     assert_same_fit(auto, clone(auto).set_params(leaves="linear").fit(*pieces(noise=0.3)))
+    X, y = pieces()
+    assert quick(leaves="auto", objective="poisson").fit(X, abs(y)).tree_.models is None
     rng = np.random.default_rng(0)
     X = rng.normal(size=(300, 3))
     steps = 2.0 * (X[:, 0] > 0.0) + (X[:, 1] > 0.0) + 0.1 * rng.normal(size=300)
@@ -289,28 +187,3 @@ def test_trees_found_elsewhere_join_with_lines_of_their_own():
 
 
 # ---- searches that go on -------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize(
-    "changed",
-    [{}, {"islands": Islands(2, every=3)}, {"max_samples": 0.4}],
-    ids=["one", "islands", "samples"],
-)
-def test_a_search_goes_on_as_if_it_had_not_been_interrupted(tmp_path, changed):
-    X, y = pieces(noise=0.3)
-    path, kept = tmp_path / "fit.npz", tmp_path / "kept.npz"
-    changed = changed | {"patience": None, "checkpoint": Checkpoint(path, 1)}
-    changed["regularization"] = Regularization()
-
-    def keep(run):
-        if run.generation == 3:
-            shutil.copy(path, kept)
-
-    whole = quick(**changed, callbacks=[keep]).fit(X, y)
-    changed["checkpoint"] = Checkpoint(kept, resume=True)
-    for name, value in (("leaves", "constant"), ("leaves", LinearLeaves([0]))):
-        with pytest.raises(ValueError, match=f"{name}=.*: the run in .*kept.npz has {name}="):
-            quick(**changed).set_params(**{name: value}).fit(X, y)
-    rest = quick(**changed, n_jobs=2).fit(X, y)
-    assert_same_fit(whole, rest)
-    np.testing.assert_array_equal(whole.tree_.models.table, rest.tree_.models.table)

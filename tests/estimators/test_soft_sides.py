@@ -7,9 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.base import clone
-from sklearn.datasets import load_breast_cancer, load_iris, load_wine, make_classification
-from sklearn.linear_model import LogisticRegression
-from sklearn.metrics import log_loss, roc_auc_score
+from sklearn.datasets import load_iris, load_wine, make_classification
+from sklearn.metrics import log_loss
 from sklearn.model_selection import train_test_split
 
 from evotree import Cost, ObliqueTreeClassifier
@@ -17,9 +16,8 @@ from evotree.dataset import Dataset
 from evotree.estimators.probabilities import fit_soft_sides
 from evotree.inspection.training_rows import summarize
 from evotree.soft_sides import SoftSides, raise_labels
-from evotree.tree import ObliqueTree
 from tests.exported import tame, trees
-from tests.quick_models import CLASSIFIERS, brief, draws_rows, name_of, weights_for
+from tests.quick_models import CLASSIFIERS, brief, name_of
 from tests.reference import soft_sides as naive
 
 SOFT = [clone(model).set_params(probability="soft") for model in CLASSIFIERS]
@@ -69,57 +67,6 @@ def test_soft_probabilities_leave_the_tree_and_its_labels_alone(model):
         np.testing.assert_allclose(found[i], expected, atol=1e-9)
     again = pickle.loads(pickle.dumps(soft))
     np.testing.assert_array_equal(again.predict_proba(X), found)
-
-
-@pytest.mark.parametrize("model", [m for m in SOFT if not draws_rows(m)], ids=name_of)
-def test_a_row_of_weight_two_counts_twice(model):
-    X, y = load_iris(return_X_y=True)
-    weight = weights_for(y)
-    weighted = clone(model).fit(X, y, weight)
-    repeated = clone(model).fit(
-        np.repeat(X, weight.astype(int), 0), np.repeat(y, weight.astype(int))
-    )
-    np.testing.assert_allclose(weighted.predict_proba(X), repeated.predict_proba(X), rtol=1e-9)
-
-
-def test_a_single_split_is_nearly_as_good_as_a_logistic_curve_of_its_distance():
-    X, y = load_breast_cancer(return_X_y=True)
-    X_train, X_test, y_train, y_test = train_test_split(X, y, random_state=0)
-    model = ObliqueTreeClassifier("linear", max_depth=1, probability="soft", random_state=0)
-    model.fit(X_train, y_train)
-    found = model.predict_proba(X_test)
-    shares = model.tree_.predict_value(X_test)
-    distance = lambda rows: (rows @ model.tree_.weights[0])[:, None]  # noqa: E731
-    curve = LogisticRegression().fit(distance(X_train), y_train)
-    expected = curve.predict_proba(distance(X_test))
-    assert roc_auc_score(y_test, found[:, 1]) > roc_auc_score(y_test, shares[:, 1])
-    assert roc_auc_score(y_test, found[:, 1]) > roc_auc_score(y_test, expected[:, 1]) - 0.005
-    assert log_loss(y_test, found) < log_loss(y_test, shares)
-
-
-@pytest.mark.parametrize("unit", [1e-90, 1.0, 1e90])
-def test_units_do_not_matter(unit):
-    X, y = load_iris(return_X_y=True)
-    model = ObliqueTreeClassifier("axis", max_depth=2, probability="soft")
-    plain, other = clone(model).fit(X, y), clone(model).fit(unit * X, y)
-    np.testing.assert_allclose(other.predict_proba(unit * X), plain.predict_proba(X), atol=1e-4)
-
-
-def test_a_tree_of_one_leaf_has_the_shares_of_all_rows():
-    tree = ObliqueTree(
-        np.zeros((1, 2)), np.zeros(1), np.ones(1, dtype=np.int32), np.array([[0.25, 0.75]])
-    )
-    rows = Dataset.from_arrays(np.arange(800.0).reshape(400, 2), np.arange(400) % 4 > 0)
-    sides = fit_soft_sides(tree, rows)
-    np.testing.assert_allclose(sides.predict(tree, np.zeros((3, 2))), [[0.25, 0.75]] * 3, atol=0.01)
-
-
-def test_a_class_without_weight_and_rows_beyond_all_bounds():
-    X, y = load_iris(return_X_y=True)
-    model = brief().fit(X, y, (y < 2).astype(float))
-    far = model.predict_proba(1e300 * np.random.default_rng(0).normal(size=(9, 4)))
-    assert far.shape == (9, 3) and np.isfinite(far).all()
-    assert not far[:, 2].any()
 
 
 def test_every_tree_of_the_front_brings_what_was_fitted_to_the_training_rows():
@@ -178,21 +125,22 @@ def test_the_most_probable_class_is_predicted_unless_labels_serve_the_objective(
 
 
 @pytest.mark.parametrize("slope", [0.0, 1.0, 1e308])
-def test_rows_beyond_all_bounds_have_probabilities_without_a_word_of_numpy(slope):
-    tree = ObliqueTreeClassifier("axis", max_depth=2).fit(*load_iris(return_X_y=True)).tree_
+def test_rows_and_weights_beyond_all_bounds_have_probabilities_without_a_word_of_numpy(slope):
+    X, y = load_iris(return_X_y=True)
+    model = ObliqueTreeClassifier("axis", max_depth=2, probability="soft").fit(X, y)
+    tree, rows = model.tree_, Dataset.from_arrays(X, y)
     inner = np.where(tree.is_leaf, 0.0, 1.0)
     sides = SoftSides(slope * inner, 1e308 * inner, tree.values).validate(tree)
-    with np.errstate(all="raise", under="ignore"):
-        found = sides.predict(tree, np.array([[1e308, -1e308, 1e308, -1e308], np.zeros(4)]))
-    assert np.isfinite(found).all()
-
-
-def test_weights_of_any_ratio_overflow_nothing():
-    X, y = load_iris(return_X_y=True)
     weight = np.random.default_rng(0).permutation(np.logspace(-80, 80, len(y)))
     with np.errstate(all="raise", under="ignore"):
-        model = ObliqueTreeClassifier("axis", max_depth=4, probability="soft").fit(X, y, weight)
-    assert np.isfinite(model.predict_proba(X)).all()
+        found = sides.predict(tree, np.array([[1e308, -1e308, 1e308, -1e308], np.zeros(4)]))
+        assert np.isfinite(found).all()
+        assert np.isfinite(clone(model).fit(X, y, weight).predict_proba(X)).all()
+    for unit in (1e-90, 1e90):
+        other = clone(model).fit(unit * X, y).predict_proba(unit * X)
+        np.testing.assert_allclose(other, model.predict_proba(X), atol=1e-4)
+    hasty, fitted = (fit_soft_sides(tree, rows, end=end) for end in (-np.inf, np.inf))
+    assert log_loss(y, fitted.predict(tree, X)) < log_loss(y, hasty.predict(tree, X)) < np.inf
 
 
 @pytest.mark.parametrize(
@@ -210,12 +158,3 @@ def test_soft_sides_that_do_not_fit_a_tree_are_refused(name, change):
     arrays = {part: getattr(model.probabilities_, part) for part in PARTS}
     with pytest.raises(ValueError, match=name):
         SoftSides(**arrays | {name: change(arrays[name])}).validate(model.tree_)
-
-
-def test_a_fit_that_has_no_time_ends_where_it_is():
-    X, y = load_breast_cancer(return_X_y=True)
-    tree = ObliqueTreeClassifier("axis", max_depth=4).fit(X, y).tree_
-    rows = Dataset.from_arrays(X, y)
-    hasty, fitted = (fit_soft_sides(tree, rows, end=end) for end in (-np.inf, np.inf))
-    assert np.isfinite(hasty.shares).all()
-    assert log_loss(y, fitted.predict(tree, X)) < log_loss(y, hasty.predict(tree, X))

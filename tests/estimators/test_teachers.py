@@ -3,15 +3,13 @@
 import numpy as np
 import pytest
 from sklearn.base import clone
-from sklearn.datasets import load_breast_cancer, load_diabetes, load_iris, load_wine
+from sklearn.datasets import load_breast_cancer, load_iris, load_wine
 from sklearn.ensemble import ExtraTreesClassifier, ExtraTreesRegressor
 from sklearn.exceptions import NotFittedError
 from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import LogisticRegression
-from sklearn.model_selection import GridSearchCV
 from sklearn.neighbors import KNeighborsClassifier
 
-from evotree import EvoTreeRegressor
 from evotree.engine import teachers
 from tests.quick_models import FIXED, REGRESSORS, brief, rows_for
 
@@ -48,23 +46,6 @@ def test_leaves_predict_by_the_training_rows():
         assert model.tree_.values[leaf] == pytest.approx([1.0 - share, share])
 
 
-def test_regressors_have_teachers_too():
-    X, y = load_diabetes(return_X_y=True)
-    model = brief(EvoTreeRegressor, regularization__teacher="ensemble").fit(X[:120], y[:120])
-    assert model.score(X[:120], y[:120]) > 0.3
-
-
-def test_awkward_rows():
-    model = brief(regularization__teacher="ensemble", max_generations=3, size_penalty="auto")
-    assert clone(model).fit([[1.0, 2.0]], [3]).predict([[9.0, 9.0]]) == [3]
-    two = clone(model).fit([[0.0], [1.0]], ["a", "b"])
-    assert set(two.predict([[0.0], [1.0]])) <= {"a", "b"}
-    one_class = clone(model).fit(np.random.default_rng(0).random((12, 2)), ["a"] * 12)
-    assert one_class.tree_.n_nodes == 1
-    constant = clone(model).fit(np.ones((20, 3)), [0] * 15 + [1] * 5)
-    assert constant.tree_.n_nodes == 1
-
-
 # ---- that are fitted already ---------------------------------------------------------------------
 
 
@@ -94,16 +75,6 @@ def test_a_frozen_teacher_of_targets_is_asked_in_its_own_units():
     unfitted = FrozenEstimator(ExtraTreesRegressor())
     with pytest.raises(NotFittedError):
         clone(model).set_params(evolution__regularization__teacher=unfitted).fit(X, y)
-
-
-def test_searches_choose_among_teachers():
-    """Clones of an estimator share a teacher that is frozen, and fit clones of one that is not."""
-    X, y = load_iris(return_X_y=True)
-    frozen = FrozenEstimator(KNeighborsClassifier(3).fit(X, y))
-    grid = {"evolution__regularization__teacher": [None, frozen, KNeighborsClassifier(3)]}
-    search = GridSearchCV(brief(max_generations=1), grid, cv=2, error_score="raise").fit(X, y)
-    assert (search.cv_results_["mean_test_score"] > 0.85).all()
-    assert not hasattr(grid["evolution__regularization__teacher"][2], "classes_")
 
 
 # ---- that take long ------------------------------------------------------------------------------
