@@ -52,11 +52,7 @@ def example(*lines: str) -> dict[str, Any]:
 
 
 def add_command(
-    commands: Any,
-    name: str,
-    run: Callable[[argparse.Namespace], None],
-    about: str,
-    *lines: str,
+    commands: Any, name: str, run: Callable[[argparse.Namespace], None], about: str, *lines: str
 ) -> argparse.ArgumentParser:
     """Add a command that runs a function, with lines to copy."""
     command: argparse.ArgumentParser = commands.add_parser(name, help=about, **example(*lines))

@@ -18,13 +18,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from evotree import __version__
-from evotree.cli.arguments import (
-    add_command,
-    add_evolution,
-    evolution_parameters,
-    example,
-    share,
-)
+from evotree.cli.arguments import add_command, add_evolution, evolution_parameters, example, share
 from evotree.cli.experiment_commands import add_commands
 from evotree.files import check_writable
 

@@ -200,9 +200,7 @@ PROBLEMS = MappingProxyType({problem.name: problem for problem in _PROBLEMS})
 
 
 def make_problem(
-    name: str,
-    n_samples: int | None = None,
-    random_state: int | np.random.Generator | None = None,
+    name: str, n_samples: int | None = None, random_state: int | np.random.Generator | None = None
 ) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
     """Draw a sample of a synthetic problem.
 

@@ -13,13 +13,7 @@ from matplotlib.gridspec import GridSpec
 from matplotlib.ticker import MaxNLocator
 
 from evotree.engine.history import ORIGIN, REFINEMENT, to_frame
-from evotree.plotting.style import (
-    PALETTE,
-    axes_or_new,
-    check_option,
-    label_lines,
-    legend_below,
-)
+from evotree.plotting.style import PALETTE, axes_or_new, check_option, label_lines, legend_below
 
 Position: TypeAlias = Literal["gen", "seconds", "evaluations"]
 RefinementCost: TypeAlias = Literal["seconds", "tried"]

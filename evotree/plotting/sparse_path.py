@@ -16,11 +16,7 @@ if TYPE_CHECKING:
 
 Abscissa: TypeAlias = Literal["C", "weights", "cost"]
 
-LABELS = {
-    "C": "C",
-    "weights": "weights that are not 0",
-    "cost": "multiplications a row, mean",
-}
+LABELS = {"C": "C", "weights": "weights that are not 0", "cost": "multiplications a row, mean"}
 
 
 def plot_tao_path(path: TAOPath, *, x: Abscissa = "C", ax: Axes | None = None) -> Axes:

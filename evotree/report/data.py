@@ -390,10 +390,7 @@ def _rules(members: Sequence[Subject]) -> str:
 
 
 def _notes(
-    subject: Subject,
-    rows: np.ndarray | None,
-    truth: np.ndarray | None,
-    n_shown: int,
+    subject: Subject, rows: np.ndarray | None, truth: np.ndarray | None, n_shown: int
 ) -> list[str]:
     """Return what the reader has to know of the page: what is left out, and why."""
     notes, n_trees = [], len(subject.trees[0])
