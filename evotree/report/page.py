@@ -93,12 +93,6 @@ def report(model: Any, X: Any = None, y: Any = None) -> Report:
     -------
     Report
         The page, as ``html``; ``save(path)`` writes it.
-
-    Raises
-    ------
-    ValueError
-        If rows and targets do not fit the model, there are targets without rows, or the tree has
-        several outputs.
     """
     if isinstance(model, Subject):
         return Report(collect(model, X, y))
