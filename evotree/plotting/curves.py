@@ -76,7 +76,7 @@ def plot_learning_curve(
     colors = islice(cycle(PALETTE), n_drawn, None)
     for panel, shown in panels.items():
         for curve, color in zip(shown, colors, strict=False):
-            name, look = f"{prefix}{curve}", {"color": color, "lw": 1.0}
+            name, look = f"{prefix}{curve}", dict[str, Any](color=color, lw=1.0)
             best = records[f"{curve}_best"]
             panel.plot(positions, best, color=color, lw=1.8, label=f"{name}, best")
             middle = "median" if f"{curve}_median" in records else "mean"

@@ -60,7 +60,7 @@ def plot_explanation(
     n_lines = sum(1 + len(bars) for _, bars in steps)
     ax = axes_or_new(ax, (WIDTH, LINE_HEIGHT * n_lines + 1.3))
     below = ax.twiny() if steps[-1][1] else ax
-    place, ticks = 0, {}
+    place, ticks = 0, dict[int, str]()
     for at, (heading, bars) in enumerate(steps, 1):
         is_leaf = at == len(steps)
         if place:

@@ -12,8 +12,7 @@ from typing import Any
 from sklearn.utils.validation import check_is_fitted
 
 from evotree.files import PathLike, write_whole
-from evotree.report.data import collect, short
-from evotree.report.subject import Subject
+from evotree.report.data import Subject, collect, short
 
 # What would end the element of the data, or the line of a script.
 _UNSAFE = {"<": "\\u003c", ">": "\\u003e", "&": "\\u0026"}
