@@ -12,8 +12,7 @@ from typing import Any
 
 from evotree.cli.arguments import add_command, example, number
 
-RETRIED = ("failed", "timeout", "crashed")
-"""Statuses of fits that may be done again."""
+RETRIED = ("failed", "timeout", "crashed")  # statuses of fits that may be done again
 
 
 def add_commands(commands: Any) -> None:
@@ -51,10 +50,9 @@ def _run(arguments: argparse.Namespace) -> None:
     experiment, out = read_experiment(arguments.file), arguments.out
     _check_reference(arguments.reference, experiment.methods)
     how = {"jobs": arguments.n_jobs, "time_limit": arguments.time_limit}
+    how["retry"] = tuple(arguments.retry)
     try:
-        runs = run_experiment(
-            experiment, out, arguments.data_home, retry=tuple(arguments.retry), **how
-        )
+        runs = run_experiment(experiment, out, arguments.data_home, **how)
     except KeyboardInterrupt:
         raise KeyboardInterrupt(f"what was done is kept in {out}") from None
     counts = runs["status"].value_counts()

@@ -21,17 +21,16 @@ from evotree.operators.initialization.induction import PRUNINGS
 from evotree.operators.splitters.registry import SPLITTERS
 
 TASKS = ("classification", "regression")
-PRESETS = ("C4.5", "LMDT")
-"""Those whose splitters have no name."""
+PRESETS = ("C4.5", "LMDT")  # those whose splitters have no name
 
 
 def estimators(task: str) -> list[Any]:
     """Return estimators that together call every kernel of a task."""
-    evolved: type[EvoTreeClassifier] | type[EvoTreeRegressor] = EvoTreeClassifier
-    greedy: type[ObliqueTreeClassifier] | type[ObliqueTreeRegressor] = ObliqueTreeClassifier
-    tao: type[TAOClassifier] | type[TAORegressor] = TAOClassifier
-    if task == "regression":
-        evolved, greedy, tao = EvoTreeRegressor, ObliqueTreeRegressor, TAORegressor
+    kinds: dict[str, Any] = {
+        "classification": (EvoTreeClassifier, ObliqueTreeClassifier, TAOClassifier),
+        "regression": (EvoTreeRegressor, ObliqueTreeRegressor, TAORegressor),
+    }
+    evolved, greedy, tao = kinds[task]
     short: dict[str, Any] = {"max_generations": 3, "random_state": 0}
     presets = [ObliqueTreeClassifier.from_preset(name) for name in PRESETS]
     plain, nsga2 = Regularization(C=1.0, penalty="l1", noise=0.0), Variation(algorithm="nsga2")

@@ -35,8 +35,8 @@ from evotree.experiments.store import Store, checksum
 
 log = logging.getLogger(__name__)
 
+# Whose versions a row holds, beside those of Python and of what methods come from.
 PACKAGES = ("evotree", "numpy", "scipy", "scikit-learn", "numba", "deap")
-"""Whose versions a row holds, beside those of Python and of what methods come from."""
 
 
 def seed_method(method: BaseEstimator, random_state: int) -> BaseEstimator:
@@ -174,10 +174,8 @@ def run_experiment(
             for task, status, result, error in outcomes:
                 row, curve = result or ({}, None)
                 row |= task._asdict() | notes | {"status": status, "error": error}
-                row |= {
-                    "settings": settings[task.method],
-                    "finished": datetime.now(UTC).isoformat(timespec="seconds"),
-                }
+                finished_at = datetime.now(UTC).isoformat(timespec="seconds")
+                row |= {"settings": settings[task.method], "finished": finished_at}
                 store.add(row, curve)
                 bar.update()
                 if status == CRASHED:

@@ -23,8 +23,8 @@ from evotree.experiments.method_tables import make_method, short
 from evotree.experiments.protocols import Protocol, Task
 from evotree.experiments.store import KEY
 
+# Measures of a fitted tree, missing for other models.
 SIZES = ("leaves", "nodes", "depth", "terms", "complexity")
-"""Measures of a fitted tree, missing for other models."""
 _ADDRESS = re.compile(" at 0x[0-9a-f]+")
 
 
@@ -105,16 +105,13 @@ class Experiment:
         for name, method in self.methods.items():
             is_known = hasattr(method, "get_params") and hasattr(method, "__sklearn_tags__")
             if not is_known or not (is_classifier(method) or is_regressor(method)):
-                raise ValueError(
-                    f"methods[{short(name)}]={short(method)}: allowed are classifiers and "
-                    "regressors of scikit-learn's interface."
-                )
+                kinds = "classifiers and regressors of scikit-learn's interface"
+                raise ValueError(f"methods[{short(name)}]={short(method)}: allowed are {kinds}.")
             try:
                 pickle.dumps(method)
             except Exception as error:
-                raise ValueError(
-                    f"methods[{name!r}]={method!r} cannot be sent to a worker: {error}"
-                ) from error
+                what = f"methods[{name!r}]={method!r}"
+                raise ValueError(f"{what} cannot be sent to a worker: {error}") from error
 
     def tasks(self) -> list[Task]:
         """Return the fits: seed by seed, so that an experiment that is stopped is balanced."""
@@ -176,11 +173,8 @@ def as_code(value: Any) -> str:
     if isinstance(value, BaseEstimator):
         defaults = inspect.signature(type(value)).parameters
         texts = {name: as_code(item) for name, item in value.get_params(deep=False).items()}
-        changed = [
-            f"{name}={text}"
-            for name, text in texts.items()
-            if name not in defaults or text != as_code(defaults[name].default)
-        ]
+        usual = {name: as_code(parameter.default) for name, parameter in defaults.items()}
+        changed = [f"{name}={text}" for name, text in texts.items() if text != usual.get(name)]
         return f"{type(value).__name__}({', '.join(changed)})"
     return _ADDRESS.sub("", " ".join(repr(value).split()))
 

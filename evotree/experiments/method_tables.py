@@ -32,10 +32,8 @@ from evotree.configuration import check_parameters
 from evotree.estimators import GREEDY_PRESETS, EvoTreeClassifier, ObliqueTreeClassifier
 from evotree.estimators.presets import EVOLUTION_PRESETS
 
-KINDS = ("estimator", "preset", "steps")
-"""Keys that make an estimator of a table."""
-MAX_CHECKED = 200
-"""Settings of a search that are tried before it runs."""
+KINDS = ("estimator", "preset", "steps")  # keys that make an estimator of a table
+MAX_CHECKED = 200  # settings of a search that are tried before it runs
 
 
 def short(value: Any) -> str:
@@ -47,18 +45,18 @@ def make_method(table: Any, path: str) -> BaseEstimator:
     """Make an estimator from its table; its parameters are checked as a fit would do it."""
     kinds = [name for name in KINDS if isinstance(table, dict) and name in table]
     if not kinds or ("preset" in kinds and len(kinds) > 1):
-        raise ValueError(
-            f"[{path}] needs an 'estimator', a 'preset' or 'steps', one of them; it is "
-            f"{short(table)}."
-        )
-    parameters = {
-        name: _parameter(name, value, f"{path}.{name}")
-        for name, value in table.items()
-        if name not in ("estimator", "preset")
-    }
+        needed = "an 'estimator', a 'preset' or 'steps', one of them"
+        raise ValueError(f"[{path}] needs {needed}; it is {short(table)}.")
+    given = {name: value for name, value in table.items() if name not in KINDS[:2]}
+    parameters = {name: _parameter(name, v, f"{path}.{name}") for name, v in given.items()}
     try:
         if "preset" in table:
-            method = _from_preset(table["preset"], parameters)
+            name, known = table["preset"], (*EVOLUTION_PRESETS, *GREEDY_PRESETS)
+            if name not in known:
+                raise ValueError(f"preset={short(name)}: allowed are {', '.join(known)}.")
+            is_evolved = name in EVOLUTION_PRESETS
+            home: Any = EvoTreeClassifier if is_evolved else ObliqueTreeClassifier
+            method = home.from_preset(name, **parameters)
         else:
             kind = _estimator_class(table["estimator"]) if "estimator" in table else Pipeline
             method = _construct(kind, parameters)
@@ -91,10 +89,8 @@ def _parameter(name: str, value: Any, path: str) -> Any:
         method = make_method({k: v for k, v in table.items() if k != "name"}, f"{path}[{i}]")
         step = table.get("name", type(method).__name__.lower())
         if not isinstance(step, str) or not step or "__" in step or step in dict(pairs):
-            raise ValueError(
-                f"[{path}[{i}]]: name={short(step)}: allowed are strings that are not empty, "
-                "without two underscores, each once."
-            )
+            allowed = "strings that are not empty, without two underscores, each once"
+            raise ValueError(f"[{path}[{i}]]: name={short(step)}: allowed are {allowed}.")
         pairs.append((step, method))
     return pairs
 
@@ -162,22 +158,10 @@ def _estimator_class(address: Any) -> type:
     is_path = home and all(part.isidentifier() for part in (*parts, name))
     # Some modules do something when they are imported, those that a command starts with above all.
     if not is_path or parts[0] in sys.stdlib_module_names or "__main__" in parts:
-        raise ValueError(
-            f"estimator={short(address)}: allowed are import paths such as "
-            "'sklearn.tree.DecisionTreeClassifier'."
-        )
+        such = "import paths such as 'sklearn.tree.DecisionTreeClassifier'"
+        raise ValueError(f"estimator={short(address)}: allowed are {such}.")
     kind = getattr(importlib.import_module(home), name)
     interface = ("fit", "get_params", "set_params", "__sklearn_tags__")
     if not isinstance(kind, type) or not all(hasattr(kind, part) for part in interface):
         raise ValueError(f"estimator={short(address)}: it is not a scikit-learn estimator class.")
     return kind
-
-
-def _from_preset(name: Any, parameters: dict[str, Any]) -> BaseEstimator:
-    """Return the estimator of a published algorithm."""
-    if name in EVOLUTION_PRESETS:
-        return EvoTreeClassifier.from_preset(name, **parameters)
-    if name in GREEDY_PRESETS:
-        return ObliqueTreeClassifier.from_preset(name, **parameters)
-    allowed = ", ".join([*EVOLUTION_PRESETS, *GREEDY_PRESETS])
-    raise ValueError(f"preset={short(name)}: allowed are {allowed}.")

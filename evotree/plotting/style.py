@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from pathlib import Path
 from typing import Any, Literal
 
 import matplotlib.pyplot as plt
@@ -11,6 +12,7 @@ from matplotlib import colormaps
 from matplotlib.axes import Axes
 from matplotlib.axis import Axis
 from matplotlib.colors import to_hex, to_rgb
+from matplotlib.legend import Legend
 from matplotlib.lines import Line2D
 from matplotlib.ticker import LogLocator, NullFormatter
 from matplotlib.transforms import ScaledTranslation
@@ -72,6 +74,14 @@ def draw_grid(ax: Axes, axis: Literal["both", "x", "y"] = "both") -> None:
     ax.grid(axis=axis, alpha=0.25, linewidth=0.6)
 
 
+def save_picture(ax: Axes, path: Path, dpi: int = 150) -> Path:
+    """Write the figure that axes stand on to a PNG or PDF file, and close it."""
+    figure: Any = ax.figure.figure  # the whole, where the axes lie in a subfigure
+    figure.savefig(path, dpi=dpi, bbox_inches="tight")
+    plt.close(figure)
+    return path
+
+
 def number_plainly(axis: Axis, subs: Sequence[float]) -> None:
     """Write the numbers of a logarithmic axis without powers, those of some digits of a decade."""
     axis.set_major_locator(LogLocator(subs=subs))
@@ -79,13 +89,19 @@ def number_plainly(axis: Axis, subs: Sequence[float]) -> None:
     axis.set_minor_formatter(NullFormatter())
 
 
-def legend_below(ax: Axes, n_columns: int, others: Sequence[Axes] = ()) -> None:
+def legend_below(ax: Axes, n_columns: int, others: Sequence[Axes] = ()) -> Legend:
     """Put the legend of some axes below the label of the x axis, where it hides nothing."""
     handles = [handle for side in (ax, *others) for handle in side.get_legend_handles_labels()[0]]
     below_label = ScaledTranslation(0.0, -32.0 / 72.0, ax.figure.dpi_scale_trans)
     place: dict[str, Any] = {"loc": "upper center", "bbox_to_anchor": (0.5, 0.0)}
     place["bbox_transform"] = ax.transAxes + below_label
-    ax.legend(handles=handles, ncols=n_columns, frameon=False, fontsize="small", **place)
+    return ax.legend(handles=handles, ncols=n_columns, frameon=False, fontsize="small", **place)
+
+
+def take_as_written(legend: Legend) -> None:
+    """Show the names of a legend as they are, dollars too."""
+    for text in legend.get_texts():
+        text.set_parse_math(False)
 
 
 def write_beside(ax: Axes, text: str, xy: tuple[float, float], **look: Any) -> None:

@@ -11,9 +11,8 @@ from evotree.experiments.pictures import (
     plot_critical_differences,
     plot_curves_of_datasets,
     plot_times,
-    save_picture,
 )
-from evotree.plotting.style import PALETTE
+from evotree.plotting.style import PALETTE, save_picture
 
 
 @pytest.fixture
