@@ -1,6 +1,6 @@
 """The sizes of fitted trees and forests."""
 
-import types
+from types import SimpleNamespace
 
 import numpy as np
 from sklearn.datasets import load_iris
@@ -32,20 +32,14 @@ def test_sizes_of_trees_and_forests():
     assert tree_sizes(bag)["leaves"] == sum(tree["leaves"] for tree in members)
 
 
-class FakeNode:
-    """A node as STree has them."""
-
-    def __init__(self, coef=None, column=-1):
-        self.coef, self.column = coef, column
-
-    def is_leaf(self):
-        return self.coef is None
-
-    def get_classifier(self):
-        return types.SimpleNamespace(coef_=np.array(self.coef))
-
-    def get_partition_column(self):
-        return self.column
+def node(coefficients, column=-1):
+    """Return a node as STree has them; a leaf has no coefficients."""
+    machine = SimpleNamespace(coef_=np.array(coefficients))
+    return SimpleNamespace(
+        is_leaf=lambda: not coefficients,
+        get_classifier=lambda: machine,
+        get_partition_column=lambda: column,
+    )
 
 
 class FakeSTree(DecisionTreeClassifier):
@@ -55,11 +49,10 @@ class FakeSTree(DecisionTreeClassifier):
         return 5, 3
 
     def __iter__(self):
-        three_classes = FakeNode([[1.0, 2.0], [0.0, 3.0], [4.0, 5.0]], 1)
-        two_classes = FakeNode([[1.0, 2.0]])
-        return iter([three_classes, FakeNode(), two_classes, FakeNode(), FakeNode()])
+        inner = node([[1.0, 2.0], [0.0, 3.0], [4.0, 5.0]], 1), node([[1.0, 2.0]])
+        return iter([*inner, *[node([])] * 3])
 
 
 def test_a_node_of_stree_counts_the_machine_that_parts_it():
-    found = tree_sizes(make_pipeline(MinMaxScaler(), FakeSTree()))
-    assert found == {"nodes": 5, "leaves": 3, "terms": 1 + 2, "complexity": 6}
+    sizes = tree_sizes(make_pipeline(MinMaxScaler(), FakeSTree()))
+    assert sizes == {"nodes": 5, "leaves": 3, "terms": 1 + 2, "complexity": 6}

@@ -49,12 +49,3 @@ def test_pairs_show_what_is_broken(slope, share):
     X = pd.DataFrame(np.random.default_rng(0).normal(size=(50, 2)))
     assert constraints.share_broken(Known(slope), X, None, "predict") == share
     assert np.isnan(constraints.share_broken(Known(slope), X, None, "predict_proba"))
-
-
-def test_pairs_differ_in_one_column_of_known_sign():
-    X = np.random.default_rng(0).normal(size=(50, 4))
-    rows, raised, sign = constraints.raised_pairs(X, np.array([0, 1, -1, 0]))
-    steps = raised - rows
-    assert ((steps > 0.0).sum(axis=1) == 1).all() and not steps[:, [0, 3]].any()
-    assert (sign == np.where(steps[:, 1] > 0.0, 1, -1)).all()
-    assert all(np.isin(rows[:, j], X[:, j]).all() for j in range(4))

@@ -8,7 +8,7 @@ from sklearn.tree import DecisionTreeClassifier
 
 from evotree.experiments.protocols import Task
 from experiments.studies import costs
-from experiments.studies.costs import CART, CHEAP
+from experiments.studies.costs import CART
 
 
 def random_prices(rng, n_features):
@@ -69,14 +69,3 @@ def test_methods_know_the_costs_of_their_data_set(donors):
 def told(name, errors, prices):
     """Return a method that knows costs."""
     return clone(costs.METHODS[name]).set_params(cost_matrix=errors, feature_costs=prices)
-
-
-def test_folds_choose_cheap_features_where_they_tell_as_much():
-    rng = np.random.default_rng(0)
-    X = np.repeat(rng.normal(size=(120, 1)), 2, axis=1)
-    X[:, 1] += 0.1 * rng.normal(size=120)
-    y = (X[:, 0] > 0.0).astype(int)
-    errors, prices = 10.0 * (1.0 - np.eye(2)), {(0,): 4.0, (1,): 1.0}
-    cheap, plain = (told(name, errors, prices).fit(X, y) for name in (CHEAP, CART))
-    assert costs.feature_cost(plain, X, y) == 4.0
-    assert costs.feature_cost(cheap, X, y) == 1.0

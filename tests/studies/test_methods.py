@@ -12,7 +12,6 @@ from sklearn.ensemble import RandomForestClassifier, RandomForestRegressor
 from sklearn.model_selection import ParameterSampler, cross_val_score
 from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 
-from evotree.estimators import EvoTreeClassifier
 from evotree.experiments.measures import tree_sizes
 from experiments.methods import chosen, classifiers, regressors, trees
 from experiments.studies import costs
@@ -46,16 +45,6 @@ KINDS = {
     "targets": (chosen.ChosenRegressor, DecisionTreeRegressor, bent_rows),
 }
 either_kind = pytest.mark.parametrize("kind", KINDS)
-
-
-def test_the_defaults_are_run_as_they_come():
-    made = classifiers.make_systems()
-    assert tuple(made) == classifiers.SYSTEMS
-    assert made["EvoTree"].get_params() == EvoTreeClassifier(probability="leaf").get_params()
-    made = regressors.make_systems()
-    assert tuple(made) == (*regressors.SYSTEMS, regressors.CART_DEPTH)
-    kinds = {"EvoTree": "auto", "EvoTree constant": "constant", "TAO linear": "linear"}
-    assert {name: made[name].leaves for name in kinds} == kinds
 
 
 @either_kind

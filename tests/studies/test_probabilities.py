@@ -43,12 +43,6 @@ def test_the_scores_of_many_classes_are_scikit_learns(labels):
     assert brier(model, None, y) == pytest.approx(expected)
 
 
-def test_probabilities_of_0_are_clipped():
-    shares = np.array([[1.0, 0.0], [1.0, 0.0], [0.0, 1.0], [0.5, 0.5]])
-    loss = clipped_log_loss(fixed(shares, ["a", "b"]), None, np.array(list("abbb")))
-    assert loss == pytest.approx((0.0 - np.log(LEAST) + 0.0 + np.log(2.0)) / 4.0)
-
-
 def test_classes_of_one_side_alone():
     """The model knows a class that no row has, and the rows one that the model does not know."""
     shares = random_shares(40, 3)

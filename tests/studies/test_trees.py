@@ -80,14 +80,6 @@ def test_the_tree_of_a_budget_is_that_of_an_exhaustive_search(seed, n_classes):
         assert (model.n_right_[at], -model.complexities_[at]) == (n_right, size)
 
 
-def test_classes_that_are_missing_in_a_fold():
-    X, y = noisy_rows(2, 60)
-    y[0] = 2
-    model = clone(made.CART).fit(X, y)
-    assert model.classes_.tolist() == [0, 1, 2]
-    assert model.trees_[-1].values.shape[1] == 3 and model.n_right_.max() > np.bincount(y).max()
-
-
 def test_a_linked_tree_becomes_arrays():
     """The second child of the root has children; rows below a threshold go to the first child."""
     inner = (np.array([0.0, 2.0]), 1.0, "b", "c")
@@ -99,33 +91,6 @@ def test_a_linked_tree_becomes_arrays():
     counted = made.with_counts(tree, rows, np.array([1, 0, 0]), 2)
     np.testing.assert_allclose(counted.values[:, 0], [2 / 3, 0, 1, 1, 1])
     assert counted.n_node_samples.tolist() == [3, 1, 2, 1, 1]
-
-
-@pytest.mark.parametrize("n_classes", [2, 4])
-def test_trees_of_stree_predict_as_the_package_does(n_classes):
-    stree = pytest.importorskip("stree")
-    X, y = noisy_rows(7, 200, 3, n_classes)
-    scaled = made.MinMaxScaler((-1.0, 1.0)).fit(X)
-    fresh, _ = noisy_rows(8, 400, 3, n_classes)
-    grow = partial(made.grow_stree, Cs=(1.0, 30.0))
-    trees = made.CrossValidatedTrees(grow, 3).counted(X, y, y.max() + 1)
-    for C, tree in zip((1.0, 30.0), trees, strict=True):
-        expected = stree.Stree(C=C, random_state=0).fit(scaled.transform(X), y)
-        assert (tree.n_nodes, tree.n_leaves) == expected.nodes_leaves()
-        found = made.predicted_codes(tree, fresh)
-        np.testing.assert_array_equal(found, expected.predict(scaled.transform(fresh)))
-
-
-@pytest.mark.parametrize("n_classes", [2, 3])
-def test_trees_of_obliquetree_predict_as_the_package_does(n_classes):
-    package = pytest.importorskip("obliquetree")
-    X, y = noisy_rows(9, 200, 4, n_classes)
-    fresh, _ = noisy_rows(10, 400, 4, n_classes)
-    model = package.Classifier(n_pair=2, random_state=0).fit(X, y)
-    (tree,) = clone(made.PAIRS).counted(X, y, n_classes)
-    np.testing.assert_array_equal(made.predicted_codes(tree, fresh), model.predict(fresh))
-    widths = np.count_nonzero(tree.weights, axis=1)
-    assert widths.max() == 2 and tree.n_leaves > 3
 
 
 def member(quality, n_leaves, root_width):

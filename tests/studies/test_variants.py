@@ -1,12 +1,9 @@
 """The study of variants: what they override, and how they differ from the default."""
 
-from sklearn.datasets import load_iris
-
 from evotree.configuration import check_parameters
 from evotree.estimators import EvoTreeClassifier
 from evotree.experiments.store import checksum
 from experiments.studies import variants
-from tests.quick_models import brief
 
 
 def test_every_variant_can_be_made_and_has_parameters_of_its_own():
@@ -31,20 +28,3 @@ def test_a_part_is_taken_out_and_all_else_is_left():
             if not any(key.startswith(one) or one.startswith(f"{key}__") for one in overrides)
         ]
         assert {key: found[key] for key in same} == {key: default[key] for key in same}, name
-
-
-def test_a_variant_is_run_on_data_sets_of_its_default():
-    places = {}
-    for task in variants.EXPERIMENT.tasks():
-        places.setdefault(task.method, []).append(task.dataset)
-    for name, found in places.items():
-        is_part = name in (variants.PARTS_DEFAULT, *variants.GROUPS["Parts"])
-        default = variants.PARTS_DEFAULT if is_part else variants.DEFAULT
-        assert set(found) <= set(places[default]) and len(found) == 3 * len(set(found))
-
-
-def test_noise_is_none_with_rows_of_a_teacher():
-    X, y = load_iris(return_X_y=True)
-    plain = brief(max_generations=0, regularization__noise=0.2).fit(X, y)
-    taught = brief(max_generations=0, regularization__teacher="ensemble").fit(X, y)
-    assert (variants.noise(plain), variants.noise(taught)) == (0.2, None)
