@@ -12,14 +12,14 @@ import os
 import sys
 import time
 import warnings
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from evotree import __version__
-from evotree.cli import experiment_commands
-from evotree.cli.arguments import add_command, add_evolution, evolution_parameters, example, share
+from evotree.cli import arguments
+from evotree.cli.arguments import add_command, evolution_parameters, example, number
 from evotree.files import check_writable
 
 if TYPE_CHECKING:
@@ -27,6 +27,9 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from evotree.model_file import Model
+
+
+RETRIED = ("failed", "timeout", "crashed")  # statuses of fits that may be done again
 
 
 class _Parser(argparse.ArgumentParser):
@@ -91,7 +94,7 @@ def _make_parser(defaults: Mapping[str, Any]) -> argparse.ArgumentParser:
 
     _add_fits(commands, table, defaults)
     _add_uses(commands, table)
-    experiment_commands.add_commands(commands)
+    _add_experiments(commands)
     return parser
 
 
@@ -122,7 +125,7 @@ def _add_fits(commands: Any, table: str, defaults: Mapping[str, Any]) -> None:
     about = "what leaves of regression hold: lines where they can be (auto), lines, or means"
     option("--leaves", choices=("auto", "linear", "constant"), help=about)
     about = "share of the rows to hold out and test on, such as 0.2 (none)"
-    option("--test-size", metavar="SHARE", type=share, default=0.0, help=about)
+    option("--test-size", metavar="SHARE", type=arguments.share, default=0.0, help=about)
     several: dict[str, Any] = {"nargs": "+", "action": "extend", "default": []}
     option("--drop", metavar="COLUMN", help="leave columns out", **several)
     about = "weights of rows: 'balanced', for classes of equal weight, or CLASS=NUMBER each (1)"
@@ -135,7 +138,7 @@ def _add_fits(commands: Any, table: str, defaults: Mapping[str, Any]) -> None:
     about = "write a page about the tree, the others of its front and the run"
     option("--report", metavar="FILE.html", help=about)
     for command in (demo, fit):
-        add_evolution(command, defaults)
+        arguments.add_evolution(command, defaults)
 
 
 def _add_uses(commands: Any, table: str) -> None:
@@ -174,6 +177,33 @@ def _add_uses(commands: Any, table: str) -> None:
     about = f"rows to follow and to measure on: {table} (none)"
     option("--data", metavar="DATA", help=about)
     option("--out", metavar="FILE.html", required=True, help="the page to write")
+
+
+def _add_experiments(commands: Any) -> None:
+    """Add the commands that run what a file defines, and report it."""
+    run_small = "evotree experiment run docs/experiments/small.toml --out results"
+    report_it = "evotree experiment report results --reference EvoTree"
+    about = "run methods on data sets, and compare them"
+    experiment = commands.add_parser("experiment", help=about, **example(run_small, report_it))
+    parts = experiment.add_subparsers(title="commands", metavar="COMMAND", required=True)
+    about = "do the fits that a file defines and that are missing"
+    run = add_command(parts, "run", _run_experiment, about, run_small)
+    run.add_argument("file", metavar="FILE.toml", type=Path, help="defines the experiment")
+    run.add_argument("--out", metavar="RESULTS", type=Path, required=True, help="folder of results")
+    run.add_argument("--data-home", metavar="DIR", type=Path, help="folder of the data sets")
+    run.add_argument("--n-jobs", metavar="N", type=number(int, 1), default=1, help="processes (1)")
+    limit = number(float, 0.0, strict=True)
+    run.add_argument("--time-limit", metavar="S", type=limit, help="seconds that a fit may take")
+    retry: dict[str, Any] = {"nargs": "+", "choices": RETRIED, "default": []}
+    about = f"do fits again that ended so: {', '.join(RETRIED)}"
+    run.add_argument("--retry", metavar="STATUS", help=about, **retry)
+    about = "write tables, tests and pictures of the results"
+    report = add_command(parts, "report", _report_experiment, about, report_it)
+    report.add_argument("out", metavar="RESULTS", type=Path, help="folder of the results")
+    pictures: dict[str, Any] = {"choices": ("png", "pdf"), "default": "png"}
+    for command in (run, report):
+        command.add_argument("--reference", metavar="METHOD", help="compare the others with it")
+        command.add_argument("--pictures", help="their format (png)", **pictures)
 
 
 def _demo(args: argparse.Namespace) -> None:
@@ -395,6 +425,48 @@ def _report(args: argparse.Namespace) -> None:
     for note in page.data["notes"]:
         _say(note)
     print(f"wrote {args.out}")
+
+
+def _run_experiment(args: argparse.Namespace) -> None:
+    from evotree.experiments.execution import run_experiment
+    from evotree.experiments.experiment import read_experiment
+
+    experiment, out = read_experiment(args.file), args.out
+    _check_reference(args.reference, experiment.methods)
+    how = {"jobs": args.n_jobs, "time_limit": args.time_limit, "retry": tuple(args.retry)}
+    try:
+        runs = run_experiment(experiment, out, args.data_home, **how)
+    except KeyboardInterrupt:
+        raise KeyboardInterrupt(f"what was done is kept in {out}") from None
+    counts = runs["status"].value_counts()
+    print(", ".join(f"{count:,} {status}" for status, count in counts.items()))
+    for status in [status for status in RETRIED if status in counts]:
+        first = runs[runs["status"] == status].iloc[0]
+        *_, last_line = (first["error"] or "").strip().splitlines() or [""]
+        print(f"first {status}: {first['dataset']}, {first['method']}: {last_line}")
+    if len(counts) and "done" not in counts:
+        raise ValueError(f"no fit was done; the tracebacks are in {out}.")
+    _write_report(args)
+
+
+def _report_experiment(args: argparse.Namespace) -> None:
+    from evotree.experiments.store import read_runs
+
+    _check_reference(args.reference, read_runs(args.out)["method"].unique())
+    _write_report(args)
+
+
+def _check_reference(reference: str | None, methods: Iterable[str]) -> None:
+    """Raise a ValueError where no method has the name."""
+    if reference not in (None, *methods):
+        raise ValueError(f"--reference {reference}: the methods are {', '.join(methods)}.")
+
+
+def _write_report(args: argparse.Namespace) -> None:
+    from evotree.experiments.report import write_report
+
+    for path in write_report(args.out, args.reference, args.pictures):
+        print(f"wrote {path}")
 
 
 def _make_folder(name: str) -> Path:

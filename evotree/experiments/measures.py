@@ -23,43 +23,35 @@ def innermost(model: Any) -> Any:
 def tree_sizes(model: Any) -> dict[str, int]:
     """Return the sizes of a fitted tree, or of all trees of a forest together, if there are any."""
     sizes = _sizes_of(getattr(model, "regressor_", model))
-    if sizes:
+    if sizes:  # the complexity may be more than leaves and terms
         sizes.setdefault("complexity", sizes["leaves"] + sizes["terms"])
     return sizes
 
 
 def _sizes_of(model: Any) -> dict[str, int]:
-    """Return the sizes, the complexity only where it may be more than leaves and terms."""
+    """Return what is known of the sizes of a fitted model."""
     if hasattr(model, "sizes_"):
         return dict(model.sizes_)
     model = innermost(model)
-    if hasattr(model, "nodes_leaves"):
-        return _sizes_of_stree(model)
+    if hasattr(model, "nodes_leaves"):  # a tree of the package STree
+        nodes, leaves = model.nodes_leaves()
+        inner = [node for node in model if not node.is_leaf()]
+        # Of the machines of all pairs of classes a node keeps the one of its column.
+        columns = [max(node.get_partition_column(), 0) for node in inner]
+        weights = [node.get_classifier().coef_[k] for node, k in zip(inner, columns, strict=True)]
+        return {"nodes": nodes, "leaves": leaves, "terms": sum(map(np.count_nonzero, weights))}
     members = np.ravel(np.asarray(getattr(model, "estimators_", []), dtype=object))
     trees = getattr(model, "trees_", [getattr(m, "tree_", None) for m in members])
     trees = [model.tree_] if hasattr(model, "tree_") else list(trees)
-    if trees and all(isinstance(tree, ObliqueTree) for tree in trees):
-        names = ("leaves", "nodes", "terms", "complexity")
-        attributes = ("n_leaves", "n_nodes", "n_terms", "complexity")
-        totals = [sum(getattr(tree, name) for tree in trees) for name in attributes]
-        return dict(zip(names, totals, strict=True)) | {"depth": max(t.depth for t in trees)}
-    if not trees or not all(hasattr(tree, "node_count") for tree in trees):
+    names = {"leaves": "n_leaves", "nodes": "n_nodes", "terms": "n_terms"}
+    names["complexity"] = "complexity"
+    if not all(isinstance(tree, ObliqueTree) for tree in trees):
+        names = {"leaves": "n_leaves", "nodes": "node_count"}
+    if not trees or not all(hasattr(tree, name) for tree in trees for name in names.values()):
         return {}
-    leaves, nodes = (int(sum(getattr(t, n) for t in trees)) for n in ("n_leaves", "node_count"))
-    depth = int(max(tree.max_depth for tree in trees))
-    return {"leaves": leaves, "nodes": nodes, "depth": depth, "terms": nodes - leaves}
-
-
-def _sizes_of_stree(stree: Any) -> dict[str, int]:
-    """Return the sizes of a tree of the package STree."""
-    nodes, leaves = stree.nodes_leaves()
-    # Of the machines of all pairs of classes a node keeps the one of its column.
-    weights = sum(
-        np.count_nonzero(node.get_classifier().coef_[max(node.get_partition_column(), 0)])
-        for node in stree
-        if not node.is_leaf()
-    )
-    return {"nodes": nodes, "leaves": leaves, "terms": int(weights)}
+    sizes = {key: int(sum(getattr(t, name) for t in trees)) for key, name in names.items()}
+    depths = [tree.depth if isinstance(tree, ObliqueTree) else tree.max_depth for tree in trees]
+    return {"terms": sizes["nodes"] - sizes["leaves"], **sizes, "depth": int(max(depths))}
 
 
 class PeakMemory:

@@ -22,14 +22,7 @@ from evotree.engine.config import Regularization
 from evotree.experiments.datasets import LoadedData
 from evotree.experiments.execution import run_experiment, seed_method
 from evotree.experiments.experiment import Experiment, learning_curve
-from evotree.experiments.protocols import (
-    OFFICIAL,
-    Protocol,
-    Task,
-    stratified_folds,
-    take_fold,
-    take_rows,
-)
+from evotree.experiments.protocols import OFFICIAL, Protocol, Task, stratified_folds, take_rows
 from evotree.experiments.runner import LOG_FILE
 from evotree.experiments.store import FILE, read_curves, read_definition, read_runs
 from tests.quick_models import evolved
@@ -252,17 +245,17 @@ def test_medians_are_those_of_the_training_rows():
 
 
 def test_folds_part_the_rows_and_the_official_split_is_the_first_rows():
-    y = np.arange(30) % 3
-    data = LoadedData("toy", pd.DataFrame({"x": np.arange(30.0)}), y, n_train=20)
-    tests = [take_fold(data, 5, 1, fold).X_test[:, 0] for fold in range(5)]
+    class Toy(Protocol):
+        def load(self, dataset, data_home):
+            X, y = pd.DataFrame({"x": np.arange(30.0)}), np.arange(30) % 3
+            return LoadedData("toy", X, y, n_train=20)
+
+    folds = (*range(5), OFFICIAL)
+    parts = [Toy(5).take_parts(Task("toy", "", fold, 1), None) for fold in folds]
+    *tests, official = [part.X_test[:, 0] for part in parts]
     np.testing.assert_array_equal(np.sort(np.concatenate(tests)), np.arange(30))
-    for seed in (0, 7):
-        official = take_fold(data, 5, seed, OFFICIAL)
-        np.testing.assert_array_equal(official.X_train[:, 0], np.arange(20))
-        np.testing.assert_array_equal(official.X_test[:, 0], np.arange(20, 30))
-    without = LoadedData("toy", data.X, y, n_train=None)
-    with pytest.raises(ValueError, match="'toy' has no official split"):
-        take_fold(without, 5, 0, OFFICIAL)
+    np.testing.assert_array_equal(official, np.arange(20, 30))
+    np.testing.assert_array_equal(parts[-1].X_train[:, 0], np.arange(20))
 
 
 INTERRUPTED = """
