@@ -1,7 +1,5 @@
 """The command line's arguments: their converters, and those of the evolution."""
 
-from __future__ import annotations
-
 import argparse
 import math
 from collections.abc import Callable, Mapping

@@ -1,7 +1,5 @@
 """Rows in files of Parquet that no machine holds, for ``evotree fit --dask``."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from functools import partial
 from typing import Any

@@ -1,7 +1,5 @@
 """The report of a model file: what ``evotree report`` does between files."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from typing import Any
 

@@ -4,8 +4,6 @@ In: a DataFrame as read from a file, its rows numbered from 0. Out: features and
 to predict, or a `ValueError` that names the column and what is wrong with it.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Sequence
 from contextlib import nullcontext
@@ -108,15 +106,13 @@ def check_features(X: pd.DataFrame) -> None:
         if numbers.isna().mean() <= 0.5 and numbers.nunique() > MANY_NUMBERS:
             bad = column[~np.isfinite(numbers)]
             if len(bad):
-                raise ValueError(
-                    f"column {name!r}: {quoted(bad.iloc[0])} in data row {bad.index[0] + 1} is no "
-                    "finite number, as the column's others are; a missing value is an empty cell"
-                )
+                cell = f"{quoted(bad.iloc[0])} in data row {bad.index[0] + 1}"
+                hint = "as the column's others are; a missing value is an empty cell"
+                raise ValueError(f"column {name!r}: {cell} is no finite number, {hint}")
         elif column.nunique() > max(MANY_CATEGORIES, len(column) / 2):
-            raise ValueError(
-                f"column {name!r} has {column.nunique()} different texts in {len(column)} rows: "
-                f"these are no categories; leave it out by --drop {name}"
-            )
+            held = f"{column.nunique()} different texts in {len(column)} rows"
+            hint = f"these are no categories; leave it out by --drop {name}"
+            raise ValueError(f"column {name!r} has {held}: {hint}")
 
 
 def constant_columns(X: pd.DataFrame) -> list[str]:

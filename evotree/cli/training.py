@@ -1,9 +1,7 @@
 """From rows to a model: what ``evotree fit`` and ``evotree demo`` do between files."""
 
-from __future__ import annotations
-
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -25,16 +23,16 @@ def train(
     X: Any,
     y: Any,
     target: str,
-    parameters: Mapping[str, Any],
+    parameters: dict[str, Any],
     is_regression: bool,
-    test: tuple[Any, Any] | None,
-    add: Callable[..., np.ndarray],
+    test: Any,
+    add: Any,
 ) -> tuple[Model, Any]:
     """Evolve a tree, and make a model of it that knows what became of it.
 
     `add` asks something of a model and rows; of rows in partitions it adds up the answers.
     """
-    estimator = evolved(EvoTreeRegressor if is_regression else EvoTreeClassifier, X, y, parameters)
+    estimator = evolved(EvoTreeRegressor if is_regression else EvoTreeClassifier, X, y, given)
     model, of_run = Model.of(estimator, target), course(estimator)
     if is_regression:
         centre = float(estimator.tree_.values[0, 0])

@@ -1,7 +1,5 @@
 """Fill numba's cache whole, so that no later fit compiles."""
 
-from __future__ import annotations
-
 from contextlib import suppress
 from typing import Any
 

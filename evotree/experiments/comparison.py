@@ -21,8 +21,6 @@ Statistics 6, 65-70.
 Nadeau C., Bengio Y. (2003). Inference for the generalization error. Machine Learning 52, 239-281.
 """
 
-from __future__ import annotations
-
 import math
 import warnings
 from collections.abc import Mapping

@@ -7,8 +7,6 @@ of ``sha256sum``, is respected where it is there. Only ``openml:`` uses the netw
 cache.
 """
 
-from __future__ import annotations
-
 import difflib
 import hashlib
 import os

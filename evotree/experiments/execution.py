@@ -1,7 +1,5 @@
 """An experiment run: what is missing is done, on processes or any executor, and kept."""
 
-from __future__ import annotations
-
 import json
 import logging
 import math

@@ -1,7 +1,5 @@
 """Experiments: methods on data sets, folds and seeds, defined in Python or in a TOML file."""
 
-from __future__ import annotations
-
 import inspect
 import pickle
 import re

@@ -1,7 +1,5 @@
 """What is measured of a fit besides its scores: the size of the tree, and memory."""
 
-from __future__ import annotations
-
 import os
 import platform
 from contextlib import suppress

@@ -9,8 +9,6 @@ In the space of a search, ``{distribution = "loguniform", a = 0.01, b = 10}`` is
 `scipy.stats`. What is wrong is a ValueError that begins with its place.
 """
 
-from __future__ import annotations
-
 import importlib
 import inspect
 import reprlib

@@ -4,8 +4,6 @@ In: tables of runs, one row a fit, as `evotree.experiments.comparison` describes
 learning curves. Out: the Axes that were drawn on. A method has the same colour wherever it is.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping, Sequence
 from typing import Any

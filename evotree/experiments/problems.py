@@ -14,8 +14,6 @@ Murthy S. K., Kasif S., Salzberg S. (1994). A system for induction of oblique de
 Journal of Artificial Intelligence Research 2, 1-32.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -121,8 +119,11 @@ def _checker() -> ReferenceTree:
 
 
 _TURNED = "2 x 2 chessboard rotated by 45 degrees"
-_HALVES = (0.5, 0.5)
+_HALVES, _NINTHS = (0.5, 0.5), (4 / 9, 5 / 9)
 _TEN = math.radians(10.0)
+_FOUR = _stripes(4)
+_HOUSE = _house(wall=0.012, floor=0.008, eaves=0.7, apex=0.99)
+_PLANE = ("split", (1.0,) * 5 + (-1.0,) * 5, 0.0, 1, 0)
 _PROBLEMS: tuple[Problem, ...] = (
     # The square is not turned with the board, whose corners would be easy for axis-parallel trees:
     # CART has 0.949 (C4.5 published: 0.933).
@@ -132,18 +133,10 @@ _PROBLEMS: tuple[Problem, ...] = (
     # The stripes repeat along either axis with period 1, the side of the square: no axis-parallel
     # split has any gain in expectation, and C4.5 stays at a single leaf (published: 0.5, 1 node).
     Problem(
-        "zebra1",
-        "four stripes at 45 degrees that no axis-parallel split sees",
-        _HALVES,
-        _stripes(4),
+        "zebra1", "four stripes at 45 degrees that no axis-parallel split sees", _HALVES, _FOUR
     ),
     # CART has 0.959 (C4.5 published: 0.969).
-    Problem(
-        "zebra2",
-        "three stripes at 45 degrees, alternating two classes",
-        (4 / 9, 5 / 9),
-        _stripes(3),
-    ),
+    Problem("zebra2", "three stripes at 45 degrees, alternating two classes", _NINTHS, _stripes(3)),
     # At 45 degrees the stripes would hide from axis-parallel splits as in zebra1; the published
     # C4.5 finds them (0.916). At 10 degrees CART has 0.918.
     Problem(
@@ -157,19 +150,10 @@ _PROBLEMS: tuple[Problem, ...] = (
     # the roof alone, 5 nodes, has 0.975 here, and each other edge adds about 0.008, less than two
     # nodes cost at alpha = 0.005. CART has 0.978 with 43 nodes (C4.5 published: 0.98 with 39).
     Problem(
-        "house",
-        "rectangle with a gable roof, inside against outside",
-        (0.183088, 0.816912),
-        _house(wall=0.012, floor=0.008, eaves=0.7, apex=0.99),
+        "house", "rectangle with a gable roof, inside against outside", (0.183088, 0.816912), _HOUSE
     ),
     # OC1 uses the same problem with 2,000 rows. CART has 0.728 (C4.5 published: 0.762).
-    Problem(
-        "LS10",
-        "two linearly separable classes in ten dimensions",
-        _HALVES,
-        ("split", (1.0,) * 5 + (-1.0,) * 5, 0.0, 1, 0),
-        10,
-    ),
+    Problem("LS10", "two linearly separable classes in ten dimensions", _HALVES, _PLANE, 10),
     Problem(
         "POL",
         "four parallel oblique lines, five bands of alternating two classes",

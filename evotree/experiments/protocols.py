@@ -1,7 +1,5 @@
 """How methods are tried: which rows a fit has, which its scores have, and its random state."""
 
-from __future__ import annotations
-
 import warnings
 from dataclasses import dataclass
 from functools import lru_cache

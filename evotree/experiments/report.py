@@ -1,7 +1,5 @@
 """The report of an experiment: what was run and what is left out, tables, tests, and pictures."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator, Mapping
 from itertools import combinations

@@ -6,8 +6,6 @@ it, and the outcomes do not depend on how many workers there are. What happens i
 processes of this machine to one file.
 """
 
-from __future__ import annotations
-
 import ctypes
 import logging
 import multiprocessing

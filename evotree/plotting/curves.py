@@ -1,7 +1,5 @@
 """The records of runs: learning curves, origins of populations, and what refinements gained."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from itertools import cycle, islice
 from typing import Any, Literal, TypeAlias
@@ -265,10 +263,8 @@ def records_of(history: Any, name: str) -> pd.DataFrame:
         history = getattr(history, attribute, history)
     records = to_frame(history) if hasattr(history, "chapters") else history
     if not isinstance(records, pd.DataFrame):
-        raise TypeError(
-            f"{name} is a {type(history).__name__}: allowed are a logbook, a fitted classifier "
-            "with history_, a Run, and a table made by to_frame."
-        )
+        allowed = "a logbook, a fitted estimator with history_, a Run, and a table of to_frame"
+        raise TypeError(f"{name} is a {type(history).__name__}: allowed are {allowed}.")
     if records.empty:
         raise ValueError(f"{name} has no records.")
     return records

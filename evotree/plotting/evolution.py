@@ -1,7 +1,5 @@
 """The film of a run: the decision regions of the best tree, and how well it did until then."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from typing import Any
 

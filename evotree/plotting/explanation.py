@@ -1,7 +1,5 @@
 """Why one row is predicted as it is, and how much the columns matter to a tree."""
 
-from __future__ import annotations
-
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -124,10 +122,8 @@ def plot_importances(
 def _explained(estimator: Any, row: Any) -> Explanation:
     """Return the explanation of one row that an estimator gives."""
     if not hasattr(estimator, "explain"):
-        raise TypeError(
-            f"explanation is a {type(estimator).__name__}: allowed are what explain returns, and "
-            "fitted estimators."
-        )
+        allowed = "what explain returns, and fitted estimators"
+        raise TypeError(f"explanation is a {type(estimator).__name__}: allowed are {allowed}.")
     if isinstance(row, pd.Series):
         row = row.to_frame().T
     rows = row if hasattr(row, "columns") else np.atleast_2d(np.asarray(row))

@@ -1,7 +1,5 @@
 """The picture of quality against complexity: what each leaf and term more is worth."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np
@@ -59,10 +57,8 @@ def plot_pareto(
         label = "one standard error of the best"
         ax.axhspan(low, high, color=light, alpha=0.5, lw=0, zorder=0, label=label)
     if chosen is not None:
-        counts = (
-            (front[chosen].n_leaves, "leaf", "leaves"),
-            (front[chosen].n_terms, "term", "terms"),
-        )
+        tree = front[chosen]
+        counts = (tree.n_leaves, "leaf", "leaves"), (tree.n_terms, "term", "terms")
         label = f"{name}: " + ", ".join(f"{n} {one if n == 1 else many}" for n, one, many in counts)
         points = [values[chosen] for _, values, _, _ in curves]
         x = [complexity[chosen]] * len(points)

@@ -3,8 +3,6 @@
 A node's region is convex: the picture's rectangle, cut by the hyperplanes above the node.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 

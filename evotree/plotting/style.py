@@ -1,7 +1,5 @@
 """What the pictures share: colours, axes, legends, and the reading of trees and names."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any, Literal

@@ -4,8 +4,6 @@ The layout is made in points at a font size of 10, from the measures of the text
 given limits, and texts a font size, that make both fit.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 

@@ -4,8 +4,6 @@ Only the columns that some tree uses are there, and features are counted among t
 columns make. Names are cut to a readable length: the page compares none of them.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
@@ -77,7 +75,7 @@ class Subject:
     history: pd.DataFrame | None = None
     training: TrainingRows | None = None
     facts: Mapping[str, str] = field(default_factory=dict)
-    members: Sequence[Subject] = ()
+    members: Sequence["Subject"] = ()
 
     @classmethod
     def of(cls, model: Any, target: str | None = None) -> Self:

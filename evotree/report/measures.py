@@ -1,7 +1,5 @@
 """How well a tree or forest predicts the rows of a report, beside the tree of one leaf."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any, TypeAlias
 

@@ -1,7 +1,5 @@
 """The page of a report: data, script and styles in one file of HTML that asks for nothing else."""
 
-from __future__ import annotations
-
 import json
 from html import escape
 from importlib.resources import files

@@ -45,7 +45,7 @@ def test_a_missing_data_set_says_what_was_looked_for_and_what_is_there(tmp_path)
     for name, home, message in (
         ("SEGMNT", tmp_path, r"SEGMNT\.arff.*did you mean Segment\?.*are Segment.svm.gz, vehicle"),
         ("wine", tmp_path, "did you mean sklearn:wine"),
-        ("checksums", tmp_path, "'checksums' is not in .*gz; there are"),
+        ("checksums", tmp_path, "'checksums' is not in .*bz2; there are"),
         ("rice", tmp_path / "nowhere", "not a folder"),
         ("vehicle", None, "data_home must be the folder of the data set 'vehicle'"),
     ):
