@@ -20,13 +20,7 @@ from evotree.tables.columns import encode, numbers_of, text_of
 
 
 def train(
-    X: Any,
-    y: Any,
-    target: str,
-    parameters: dict[str, Any],
-    is_regression: bool,
-    test: Any,
-    add: Any,
+    X: Any, y: Any, target: str, given: dict[str, Any], is_regression: bool, test: Any, add: Any
 ) -> tuple[Model, Any]:
     """Evolve a tree, and make a model of it that knows what became of it.
 
