@@ -166,16 +166,8 @@ def plot_learning_curves(
 def plot_lineage(history: Any, *, x: Position = "gen", ax: Axes | None = None) -> Axes:
     """Draw the shares of a population that descend from each kind of first individual.
 
-    A seed that takes the population over is an area that fills the picture.
-
-    Parameters
-    ----------
-    history : Logbook, fitted estimator with ``history_``, Run or table of `to_frame`
-        The run.
-    x : {"gen", "seconds", "evaluations"}, default="gen"
-        What runs along the axis; evaluations are the cumulated ``nevals``.
-    ax : matplotlib Axes, optional
-        Where to draw; new ones by default.
+    A seed that takes the population over is an area that fills the picture. The parameters are
+    those of `plot_learning_curve`.
     """
     records = records_of(history, "history")
     positions = positions_of(records, x)
@@ -199,20 +191,13 @@ def plot_lineage(history: Any, *, x: Position = "gen", ax: Axes | None = None) -
 def plot_refinement(history: Any, *, x: RefinementCost = "seconds", ax: Axes | None = None) -> Axes:
     """Draw the fitness that each kind of refinement has gained against what it has cost.
 
-    The slope of a curve is its yield: fitness a second. One that becomes flat has nothing left to
-    improve. The legend names the share of the individuals tried that became fitter. Where some
-    generation took an operator 20 times as long as the median one, the axis of the seconds is
-    logarithmic beyond 10 median generations, so that one slow operator does not hide the others.
-
-    Parameters
-    ----------
-    history : Logbook, fitted estimator with ``history_``, Run or table of `to_frame`
-        The run, with a chapter ``"refinement"`` whose fields are, for each operator o, ``o_tried``,
-        ``o_improved``, ``o_gain`` (the sum) and ``o_seconds``.
-    x : {"seconds", "tried"}, default="seconds"
-        What runs along the axis.
-    ax : matplotlib Axes, optional
-        Where to draw; new ones by default.
+    The slope of a curve is its yield: fitness a second, or for ``x="tried"`` an individual. One
+    that becomes flat has nothing left to improve. The legend names the share of the individuals
+    tried that became fitter. Where some generation took an operator 20 times as long as the median
+    one, the axis of the seconds is logarithmic beyond 10 median generations, so that one slow
+    operator does not hide the others. `history` and `ax` are those of `plot_learning_curve`;
+    `history` has a chapter ``"refinement"`` whose fields are, for each operator o, ``o_tried``,
+    ``o_improved``, ``o_gain`` (the sum) and ``o_seconds``.
     """
     check_option("x", x, REFINEMENT_LABELS)
     totals = cumulated(records_of(history, "history"))
