@@ -32,16 +32,9 @@ class Report:
     def html(self) -> str:
         """The page: one document of HTML with everything that it needs."""
         folder = files("evotree.report") / "templates"
-        parts = {
-            name: (folder / path).read_text(encoding="utf-8")
-            for name, path in (
-                ("style", "report.css"),
-                ("model", "model.js"),
-                ("script", "report.js"),
-                ("d3", "d3/d3.min.js"),
-                ("licence", "d3/LICENSE"),
-            )
-        }
+        paths = {"style": "report.css", "model": "model.js", "script": "report.js"}
+        paths |= {"d3": "d3/d3.min.js", "licence": "d3/LICENSE"}
+        parts = {name: (folder / path).read_text("utf-8") for name, path in paths.items()}
         page = Template((folder / "report.html").read_text(encoding="utf-8"))
         data = json.dumps(self.data, separators=(",", ":"), allow_nan=False)
         for sign, code in _UNSAFE.items():
