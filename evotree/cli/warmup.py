@@ -5,16 +5,9 @@ from typing import Any
 
 import numpy as np
 
+import evotree
 from evotree.engine.config import Evolution, Regularization, Variation
 from evotree.engine.warmup import start_python
-from evotree.estimators import (
-    EvoTreeClassifier,
-    EvoTreeRegressor,
-    ObliqueTreeClassifier,
-    ObliqueTreeRegressor,
-    TAOClassifier,
-    TAORegressor,
-)
 from evotree.operators.initialization.induction import PRUNINGS
 from evotree.operators.splitters.registry import SPLITTERS
 
@@ -24,13 +17,11 @@ PRESETS = ("C4.5", "LMDT")  # those whose splitters have no name
 
 def estimators(task: str) -> list[Any]:
     """Return estimators that together call every kernel of a task."""
-    kinds: dict[str, Any] = {
-        "classification": (EvoTreeClassifier, ObliqueTreeClassifier, TAOClassifier),
-        "regression": (EvoTreeRegressor, ObliqueTreeRegressor, TAORegressor),
-    }
-    evolved, greedy, tao = kinds[task]
+    kind = "Classifier" if task == "classification" else "Regressor"
+    names = ("EvoTree", "ObliqueTree", "TAO")
+    evolved, greedy, tao = (getattr(evotree, f"{name}{kind}") for name in names)
     short: dict[str, Any] = {"max_generations": 3, "random_state": 0}
-    presets = [ObliqueTreeClassifier.from_preset(name) for name in PRESETS]
+    presets = [evotree.ObliqueTreeClassifier.from_preset(name) for name in PRESETS]
     plain, nsga2 = Regularization(C=1.0, penalty="l1", noise=0.0), Variation(algorithm="nsga2")
     refiners = [*SPLITTERS, "tao", "centre", "prune"]
     return [

@@ -6,6 +6,7 @@ import re
 import tomllib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -115,13 +116,8 @@ class Experiment:
         """Return the fits: seed by seed, so that an experiment that is stopped is balanced."""
         if self.plan is not None:
             return list(self.plan)
-        return [
-            Task(dataset, method, fold, seed)
-            for seed in self.seeds
-            for fold in self.protocol.folds()
-            for dataset in self.datasets
-            for method in self.methods
-        ]
+        runs = product(self.seeds, self.protocol.folds(), self.datasets, self.methods)
+        return [Task(dataset, method, fold, seed) for seed, fold, dataset, method in runs]
 
     def definition(self) -> dict[str, Any]:
         """Return what tells this experiment from others, for `Store`."""

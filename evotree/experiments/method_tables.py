@@ -17,13 +17,8 @@ from itertools import islice
 from typing import Any
 
 from scipy import stats
+from sklearn import model_selection
 from sklearn.base import BaseEstimator, clone
-from sklearn.model_selection import (
-    GridSearchCV,
-    ParameterGrid,
-    ParameterSampler,
-    RandomizedSearchCV,
-)
 from sklearn.pipeline import Pipeline
 
 from evotree.configuration import check_parameters
@@ -59,7 +54,7 @@ def make_method(table: Any, path: str) -> BaseEstimator:
             kind = _estimator_class(table["estimator"]) if "estimator" in table else Pipeline
             method = _construct(kind, parameters)
         _check_parameters(method)
-        if isinstance(method, GridSearchCV | RandomizedSearchCV):
+        if isinstance(method, model_selection.GridSearchCV | model_selection.RandomizedSearchCV):
             _check_space(method)
     # A class of another package may raise anything.
     except Exception as error:
@@ -136,12 +131,13 @@ def _check_parameters(method: Any) -> None:
         method._validate_params()
 
 
-def _check_space(search: GridSearchCV | RandomizedSearchCV) -> None:
+def _check_space(search: model_selection.GridSearchCV | model_selection.RandomizedSearchCV) -> None:
     """Check the first settings of a search, names and values."""
-    if isinstance(search, GridSearchCV):
-        settings = iter(ParameterGrid(search.param_grid))
+    if isinstance(search, model_selection.GridSearchCV):
+        settings = iter(model_selection.ParameterGrid(search.param_grid))
     else:
-        settings = iter(ParameterSampler(search.param_distributions, search.n_iter, random_state=0))
+        drawn = search.param_distributions, search.n_iter
+        settings = iter(model_selection.ParameterSampler(*drawn, random_state=0))
     for setting in islice(settings, MAX_CHECKED):
         method = clone(search.estimator).set_params(**clone(setting, safe=False))
         for part in (method, *method.get_params().values()):

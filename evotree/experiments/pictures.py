@@ -16,18 +16,8 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
 from evotree.experiments.comparison import FriedmanTest, complete_datasets, done_runs, mean_scores
-from evotree.plotting import plot_learning_curves
-from evotree.plotting.style import (
-    INK,
-    PALETTE,
-    axes_or_new,
-    check_axes,
-    draw_grid,
-    legend_below,
-    number_plainly,
-    point_style,
-    take_as_written,
-)
+from evotree.plotting import plot_learning_curves, style
+from evotree.plotting.style import INK, PALETTE, axes_or_new, check_axes, draw_grid, legend_below
 
 # Chapters of the histories, and the least range that their axes show.
 _PANELS = {"quality": 0.02, "complexity": 2.0}
@@ -84,13 +74,13 @@ def plot_accuracy_against_size(
     ax = axes_or_new(ax, (6.5, 4.5))
     use_log_scale(ax, x)
     for i, method in enumerate(x.index):
-        ax.plot(x[method], y[method], ms=7.0, label=method, **point_style(i))
+        ax.plot(x[method], y[method], ms=7.0, label=method, **style.point_style(i))
     ax.margins(0.12)
     of = f"mean of {len(datasets)} of {len(datasets) + len(left_out)} data sets"
     ax.set(xlabel=f"{size} ({of})", ylabel=f"mean {metric}")
     draw_grid(ax)
     ax.set_axisbelow(True)
-    take_as_written(legend_below(ax, min(4, len(x))))
+    style.take_as_written(legend_below(ax, min(4, len(x))))
     return ax
 
 
@@ -105,13 +95,13 @@ def plot_times(runs: pd.DataFrame, seconds: str = "seconds", *, ax: Axes | None 
     rows = np.arange(len(times))
     ax.hlines(rows, times.min(axis=1), times.max(axis=1), color=INK, lw=0.6, alpha=0.4, zorder=1)
     for i, method in enumerate(times):
-        ax.plot(times[method], rows, ms=6, label=method, **point_style(i))
+        ax.plot(times[method], rows, ms=6, label=method, **style.point_style(i))
     use_log_scale(ax, pd.Series(times.to_numpy().ravel()))
     ax.set_yticks(rows, times.index, parse_math=False)
     ax.set_ylim(len(times) - 0.4, -0.6)
     ax.set_xlabel(f"{seconds} a fit")
     draw_grid(ax, "x")
-    take_as_written(legend_below(ax, min(4, times.shape[1])))
+    style.take_as_written(legend_below(ax, min(4, times.shape[1])))
     return ax
 
 
@@ -124,7 +114,7 @@ def use_log_scale(ax: Axes, values: pd.Series) -> None:
     """Make the x axis logarithmic, with the more plain numbers the fewer decades it has."""
     ax.set_xscale("log")
     decades = np.log10(values.max() / values.min())
-    number_plainly(
+    style.number_plainly(
         ax.xaxis, range(1, 10) if decades < 0.7 else (1, 2, 5) if decades < 2.5 else (1,)
     )
 
@@ -166,5 +156,5 @@ def plot_curves_of_datasets(
     shown = [name for name in methods if name in lines]
     handles = [lines[name] for name in shown]
     legend = figure.legend(handles, shown, loc="outside lower center", ncols=4, frameon=False)
-    take_as_written(legend)
+    style.take_as_written(legend)
     return figure
