@@ -23,18 +23,8 @@ from evotree.inspection.training_rows import TrainingRows, summarize, uncorrelat
 from evotree.plotting.curves import cumulated
 from evotree.plotting.style import class_colors
 from evotree.report.measures import measures, vote_measures
-from evotree.tables.columns import (
-    MISSING,
-    CategoricalColumn,
-    Column,
-    Level,
-    NumericColumn,
-    column_of_feature,
-    encode_in_order,
-    numbers_of,
-    quoted,
-    text_of,
-)
+from evotree.tables import columns as table_columns
+from evotree.tables.columns import CategoricalColumn, Column, NumericColumn, numbers_of, text_of
 from evotree.tree import ObliqueTree
 
 MAX_ROWS = 1000  # of the page
@@ -124,7 +114,7 @@ def collect(subject: Subject, cells: pd.DataFrame | None, y: Any) -> dict[str, A
     named = _with_short_names(subject.named)
     plain = tuple(NumericColumn(name, 0.0) for name in named.features)
     columns = subject.named.columns or plain
-    rows = None if cells is None else encode_in_order(columns, cells)
+    rows = None if cells is None else table_columns.encode_in_order(columns, cells)
     truth = None if y is None else _codes_or_numbers(y, subject.named.classes, rows)
     training = _training(subject, rows)
     if subject.members:  # features are counted among all until it is known which are used
@@ -133,7 +123,7 @@ def collect(subject: Subject, cells: pd.DataFrame | None, y: Any) -> dict[str, A
     else:
         trees, own = _trees(replace(subject, training=training), rows, truth)
     # Features of all columns that some tree uses are kept, and counted among these.
-    column_of = np.array(column_of_feature(columns))
+    column_of = np.array(table_columns.column_of_feature(columns))
     used = {j for tree in trees for node in tree["nodes"] for j in node.get("f", ())}
     used_columns = sorted({int(column_of[j]) for j in used})
     kept = np.flatnonzero(np.isin(column_of, used_columns))
@@ -197,7 +187,7 @@ def _codes_or_numbers(y: Any, classes: Any, rows: Rows) -> np.ndarray:
     places = {text_of(label): at for at, label in enumerate(classes)}
     codes, known = pd.factorize(values)
     texts = [text_of(label) for label in known]
-    unknown = [quoted(text) for text in texts if text not in places]
+    unknown = [table_columns.quoted(text) for text in texts if text not in places]
     if unknown or (codes < 0).any():
         shown = [*unknown, "a missing value"][0]
         raise ValueError(f"y has {shown}: allowed are the classes of the model.")
@@ -327,21 +317,21 @@ def _columns(
             one |= {"fill": column.fill, "indicator": column.indicator}
         else:
             options = _options(column, None if cells is None else cells.iloc[:, at])
-            one["options"] = [MISSING if option is None else short(option) for option in options]
+            missing = table_columns.MISSING
+            one["options"] = [missing if option is None else short(option) for option in options]
             one["n_levels"] = len(column.levels)
             one["missing"] = column.levels.index(None) if None in column.levels else None
         found.append(one)
     return found
 
 
-def _options(column: CategoricalColumn, cells: pd.Series | None) -> list[Level]:
+def _options(column: CategoricalColumn, cells: pd.Series | None) -> list[table_columns.Level]:
     """Return the levels of a column, and other values that its cells have, the most frequent."""
     if cells is None:
         return list(column.levels)
-    counts = (
-        cells.astype(object).value_counts(sort=False).sort_values(ascending=False, kind="stable")
-    )
-    others = dict.fromkeys(text for text in map(text_of, counts.index) if text not in column.levels)
+    counts = cells.astype(object).value_counts(sort=False)
+    texts = map(text_of, counts.sort_values(ascending=False, kind="stable").index)
+    others = dict.fromkeys(text for text in texts if text not in column.levels)
     return [*column.levels, *list(others)[:MAX_OPTIONS]]
 
 
@@ -359,8 +349,7 @@ def _sample(
     for at in used:
         column, some = columns[at], cells.iloc[drawn, at]
         if isinstance(column, NumericColumn):
-            numbers = some.isna(), numbers_of(some)
-            found.append([None if absent else one for absent, one in zip(*numbers, strict=True)])
+            found.append(numbers_of(some).astype(object).where(some.notna(), None).tolist())
             continue
         place = {text: p for p, text in enumerate(_options(column, cells.iloc[:, at]))}
         codes, known = pd.factorize(some)
