@@ -18,7 +18,7 @@ from evotree.estimators import ObliqueTreeClassifier
 from evotree.estimators.sparse_path import tao_path
 from evotree.estimators.tao import TAOClassifier
 from evotree.experiments.comparison import mean_and_std
-from evotree.experiments.measures import innermost
+from evotree.experiments.experiment import innermost
 from evotree.experiments.protocols import OFFICIAL, Parts, Task, load_cached, take_rows
 from evotree.operators.initialization.resampling import blur
 from evotree.operators.pruning.held_out import critical_alphas

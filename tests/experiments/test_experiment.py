@@ -18,8 +18,13 @@ from sklearn.tree import DecisionTreeClassifier
 
 from evotree import EvoTreeClassifier, ObliqueTreeClassifier
 from evotree.experiments.execution import run_experiment
-from evotree.experiments.experiment import Experiment, as_code, describe, read_experiment
-from evotree.experiments.method_tables import make_method
+from evotree.experiments.experiment import (
+    Experiment,
+    as_code,
+    describe,
+    make_method,
+    read_experiment,
+)
 from evotree.experiments.protocols import OFFICIAL, Protocol, Task
 from evotree.experiments.report import write_report
 

@@ -10,7 +10,7 @@ from sklearn.preprocessing import MinMaxScaler
 from sklearn.tree import DecisionTreeClassifier
 
 from evotree.estimators import ObliqueTreeClassifier
-from evotree.experiments.measures import tree_sizes
+from evotree.experiments.experiment import tree_sizes
 
 
 def test_sizes_of_trees_and_forests():

@@ -12,7 +12,7 @@ from sklearn.ensemble import RandomForestClassifier, RandomForestRegressor
 from sklearn.model_selection import ParameterSampler, cross_val_score
 from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 
-from evotree.experiments.measures import tree_sizes
+from evotree.experiments.experiment import tree_sizes
 from experiments.methods import chosen, classifiers, regressors, trees
 from experiments.studies import costs
 
