@@ -90,8 +90,8 @@ def test_the_tuned_forest_has_the_best_draw(kind, monkeypatch):
     assert len(set(judges)) == (60 if kind == "targets" else 100)
     draws = list(ParameterSampler(chosen.FOREST_SPACE, 4, random_state=7))
     scores = []
-    for settings in draws:
-        trial = forest(20, oob_score=True, random_state=7, **settings)
+    for draw in draws:
+        trial = forest(20, oob_score=True, random_state=7, **draw)
         scores.append(trial.fit(X[judges], y[judges]).oob_score_)
     expected = forest(30, random_state=7, **draws[int(np.argmax(scores))]).fit(X, y)
     found = method(partial(chosen.tuned_forest, kind=forest), 7).fit(X, y)
