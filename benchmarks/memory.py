@@ -13,7 +13,7 @@ from pathlib import Path
 from benchmarks.inputs import DENSE, PLAIN, make_rows
 from benchmarks.measure import Cell, Table
 from evotree import Evolution, EvoTreeClassifier, Regularization
-from evotree.experiments.measures import PeakMemory
+from evotree.experiments.execution import PeakMemory
 
 ROOT = Path(__file__).resolve().parent.parent
 SIZES = (

@@ -44,44 +44,27 @@ if TYPE_CHECKING:
 
 __version__ = "0.1.0"
 
-_HOMES = {
-    "search": "engine.search",
-    "Variation": "engine.config",
-    "SearchConfig": "engine.config",
-    "Regularization": "engine.config",
-    "Islands": "engine.config",
-    "Checkpoint": "engine.config",
-    "Evolution": "engine.config",
-    "Cost": "objectives",
-    "LinearLeaves": "objectives",
-    "Quantile": "objectives",
-    "Dataset": "dataset",
-    "ObliqueForestClassifier": "estimators",
-    "ObliqueForestRegressor": "estimators",
-    "EvoTreeClassifier": "estimators",
-    "EvoTreeRegressor": "estimators",
-    "Run": "engine.evolution",
-    "Individual": "individual",
-    "ObliqueTree": "tree",
-    "ObliqueTreeClassifier": "estimators",
-    "ObliqueTreeRegressor": "estimators",
-    "ParetoFront": "engine.pareto",
-    "PenalizedAccuracy": "fitness.penalties",
-    "Refinement": "operators.refinement.policy",
-    "TAOClassifier": "estimators",
-    "TAOPath": "estimators",
-    "TAORegressor": "estimators",
-    "evolve": "engine.evolution",
-    "keep_best_trees": "engine.evolution",
-    "load_model": "model_file",
-    "make_statistics": "engine.history",
-    "make_toolbox": "engine.toolbox",
-    "round_tree": "operators.structure.rounding",
-    "save_model": "model_file",
-    "tao_path": "estimators",
-    "to_frame": "engine.history",
-    "with_tree": "operators.structure.rebuild",
+_NAMES = {
+    "dataset": "Dataset",
+    "engine.config": "Checkpoint Evolution Islands Regularization SearchConfig Variation",
+    "engine.evolution": "Run evolve keep_best_trees",
+    "engine.history": "make_statistics to_frame",
+    "engine.pareto": "ParetoFront",
+    "engine.search": "search",
+    "engine.toolbox": "make_toolbox",
+    "estimators": "EvoTreeClassifier EvoTreeRegressor ObliqueForestClassifier "
+    "ObliqueForestRegressor ObliqueTreeClassifier ObliqueTreeRegressor TAOClassifier TAOPath "
+    "TAORegressor tao_path",
+    "fitness.penalties": "PenalizedAccuracy",
+    "individual": "Individual",
+    "model_file": "load_model save_model",
+    "objectives": "Cost LinearLeaves Quantile",
+    "operators.refinement.policy": "Refinement",
+    "operators.structure.rebuild": "with_tree",
+    "operators.structure.rounding": "round_tree",
+    "tree": "ObliqueTree",
 }
+_HOMES = {name: home for home, names in _NAMES.items() for name in names.split()}
 
 __all__ = list(_HOMES)
 

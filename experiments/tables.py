@@ -12,11 +12,8 @@ import numpy as np
 import pandas as pd
 
 from evotree.experiments.comparison import LEVEL, friedman, markdown_table, mean_and_std
-from evotree.experiments.pictures import (
-    plot_accuracy_against_size,
-    plot_critical_differences,
-    save_picture,
-)
+from evotree.experiments.pictures import plot_accuracy_against_size, plot_critical_differences
+from evotree.plotting.style import save_picture
 from experiments.suites import FAILED, N_FOLDS
 
 TIE = 0.1  # means that differ by fewer points are a tie

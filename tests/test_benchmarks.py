@@ -71,52 +71,37 @@ def test_command_line_writes_the_tables(tmp_path):
     assert all(table.to_markdown() in text for table in tables)
 
 
-def test_plain_evaluation_agrees_with_the_engine(dataset):
-    """The same trees have the same quality, fitness, size and leaves."""
+def test_plain_evolution_is_a_fair_twin(dataset):
+    """The same trees have the same fitness; after some generations they are better, and valid."""
     toolbox = make_toolbox(dataset, size_penalty=SIZE_PENALTY, random_state=0)
+    plain = make_plain_toolbox(dataset, SIZE_PENALTY)
     population = evolve(toolbox.population(n=32), toolbox, max_generations=20).population
-    copies = plain_copies(population, make_plain_toolbox(dataset, SIZE_PENALTY))
+    copies = plain_copies(population, plain)
     assert len({len(individual) for individual in population}) > 1
     for individual, copy in zip(population, copies, strict=True):
         assert copy.quality == pytest.approx(individual.quality, abs=1e-12)
         assert copy.fitness.values == pytest.approx(individual.fitness.values, abs=1e-12)
         assert np.array_equal(copy.subtree_size, individual.subtree_size)
         assert np.array_equal(copy.leaves, individual.apply(dataset.X))
-
-
-def test_plain_evolution_keeps_trees_valid_and_evaluations_true(dataset):
-    """After some generations every tree is one, is better, and a new evaluation agrees."""
-    plain = make_plain_toolbox(dataset, SIZE_PENALTY)
-    seeds = make_toolbox(dataset, size_penalty=SIZE_PENALTY, random_state=0).population(n=32)
-    first = plain_copies(seeds, plain)
+    first = plain_copies(toolbox.population(n=32), plain)
     run = evolve(first, plain, max_generations=40)
     assert run.best.fitness.values > max(copy.fitness.values for copy in first)
     for copy in run.population:
         values = np.zeros((len(copy), 1))
         tree = ObliqueTree(copy.weights, copy.thresholds, copy.subtree_size, values).validate()
-        again = make_individual(
-            dataset, tree.weights, tree.thresholds, tree.subtree_size.astype(np.int32)
-        )
+        arrays = tree.weights, tree.thresholds, tree.subtree_size.astype(np.int32)
+        again = make_individual(dataset, *arrays)
         assert copy.quality == pytest.approx(again.quality, abs=1e-12)
         assert len(copy) == len(again)
 
 
-@pytest.mark.parametrize(
-    ("run", "n_rows"),
-    [
-        (loop.run, 1),
-        pytest.param(linear_fit.run, 4, marks=pytest.mark.slow),
-        (sparse.run, 1),
-        (explain.run, 6),
-        pytest.param(workers.run, 1, marks=pytest.mark.slow),
-        pytest.param(islands.run, 1, marks=pytest.mark.slow),
-        pytest.param(million.run, 1, marks=pytest.mark.slow),
-        (samples.run, 2),
-        (criteria.run, 10),
-        (greedy.run_axis, 2),
-        (greedy.run_oc1, 1),
-    ],
-)
+QUICK = {loop.run: 1, sparse.run: 1, explain.run: 6, samples.run: 2, criteria.run: 10}
+QUICK |= {greedy.run_axis: 2, greedy.run_oc1: 1}
+SLOW = {linear_fit.run: 4, workers.run: 1, islands.run: 1, million.run: 1}
+SLOW = [pytest.param(*item, marks=pytest.mark.slow) for item in SLOW.items()]
+
+
+@pytest.mark.parametrize(("run", "n_rows"), [*QUICK.items(), *SLOW])
 def test_quick_runs_have_their_rows(run, n_rows):
     """Rows are those that are promised, and what has to be equal is."""
     table = run(quick=True)
@@ -142,15 +127,7 @@ def test_a_fit_is_profiled():
 
 def test_turns_are_counted_without_the_first():
     """Alternatives run by turns, once more than counted; a ratio is taken round by round."""
-    calls = []
     seconds = {"a": iter([9.0, 1.0, 2.0, 3.0]), "b": iter([9.0, 2.0, 4.0, 9.0])}
-
-    def alternative(name):
-        calls.append(name)
-        return next(seconds[name])
-
-    rounds = by_turns({"a": lambda: alternative("a"), "b": lambda: alternative("b")}, 3)
-    assert calls == ["a", "b"] * 4
-    assert rounds.median("a") == 2.0
-    assert rounds.ratio("b", "a") == 2.0
+    rounds = by_turns({name: values.__next__ for name, values in seconds.items()}, 3)
+    assert rounds.median("a") == 2.0 and rounds.ratio("b", "a") == 2.0
     assert stopwatch(lambda: None, 10)() >= 0.0

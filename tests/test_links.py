@@ -14,6 +14,7 @@ PAGES = [page for page in PAGES if "_build" not in page.parts]
 BUILT = ("auto_examples/", "generated/")  # what Sphinx makes of examples and docstrings
 
 CODE = re.compile(r"^(```+|~~~+).*?^\1|(`+)[^`].*?\2", re.DOTALL | re.MULTILINE)
+FENCE = re.compile(r"^(```+|~~~+).*?^\1", re.DOTALL | re.MULTILINE)
 INLINE = re.compile(r"\]\(\s*<?([^)\s>]+)[^)]*\)")
 REFERENCE = re.compile(r"^\[[^\]]+\]:\s+<?([^\s>]+)", re.MULTILINE)
 HTML = re.compile(r"\b(?:src|href)=[\"']([^\"']+)")
@@ -41,9 +42,7 @@ def links(page):
 @cache
 def anchors(page):
     """Return the anchors of a page: its labels, and its headings as GitHub and MyST name them."""
-    text = re.sub(
-        r"^(```+|~~~+).*?^\1", "", page.read_text("utf-8"), flags=re.DOTALL | re.MULTILINE
-    )
+    text = FENCE.sub("", page.read_text("utf-8"))
     seen = Counter()
     found = set(LABEL.findall(text))
     for heading in HEADING.findall(text):

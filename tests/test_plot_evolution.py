@@ -17,13 +17,8 @@ from tests.test_plotting import make_run, make_tree
 def make_model(n_features=2, **others):
     """Make up a classifier that has kept trees."""
     trees = {gen: make_tree(gen, 4, n_features) for gen in (0, 8)}
-    fitted = {
-        "tree_": trees[8],
-        "best_trees_": trees,
-        "history_": make_run(0),
-        "classes_": np.array(["a", "b", "c"]),
-    }
-    return SimpleNamespace(**{**fitted, **others})
+    fitted = {"tree_": trees[8], "best_trees_": trees, "history_": make_run(0)}
+    return SimpleNamespace(**{**fitted, "classes_": np.array(["a", "b", "c"]), **others})
 
 
 def rows(n_features=2):

@@ -5,18 +5,13 @@ import numpy as np
 import pandas as pd
 import pytest
 from matplotlib.colors import to_hex
-from matplotlib.figure import Figure
 
 from evotree.plotting import plot_explanation, plot_importances
 from evotree.plotting.style import TERM_COLORS
 from evotree.tables.columns import CategoricalColumn, NumericColumn
 from tests.inspection.random_trees import estimator_of, grid, random_tree
 
-
-@pytest.fixture
-def ax():
-    """Return axes that pyplot does not know."""
-    return Figure(figsize=(6.0, 6.0)).subplots()
+why = plot_explanation
 
 
 @pytest.fixture(params=[False, True], ids=["classes", "lines"])
@@ -30,11 +25,9 @@ def explained(request):
 
 def bars_of(ax):
     """Return beginnings, lengths, places and colours of the bars, the upper ones first."""
-    bars = [
-        (bar.get_x(), bar.get_width(), bar.get_y() + bar.get_height() / 2, bar.get_facecolor())
-        for bar in ax.patches
-    ]
-    return sorted(bars, key=lambda bar: bar[2])
+    place = {bar: bar.get_y() + bar.get_height() / 2 for bar in ax.patches}
+    bars = sorted(place, key=place.get)
+    return [(bar.get_x(), bar.get_width(), place[bar], bar.get_facecolor()) for bar in bars]
 
 
 def axes_of(ax):
@@ -97,40 +90,41 @@ def test_the_leaf_says_what_is_predicted():
     assert beyond.get_text() == "[0]  predicts 4, its bound; the line gives 6"
     constant = estimator_of(random_tree(np.random.default_rng(0), 2, depth=0), np.eye(2))
     ax = plot_explanation(constant, [0.0, 1.0])
-    assert [text.get_text() for text in ax.texts] == [
-        f"[0]  predicts {constant.predict([[0.0, 1.0]])[0]}"
-    ]
+    predicted = constant.predict([[0.0, 1.0]])[0]
+    assert [text.get_text() for text in ax.texts] == [f"[0]  predicts {predicted}"]
 
 
 @pytest.mark.parametrize("kind", ["impurity", "influence"])
-def test_importances_are_shown_from_the_largest_down(kind, ax):
+def test_importances_are_shown_from_the_largest_down(kind):
     size = NumericColumn("size", 0.0, indicator=True)
     columns = (size, CategoricalColumn("kind", ("p", "q", "r")), NumericColumn("age", 0.0))
     X = grid(range(4), *[range(2)] * 4, range(4)).astype(float)
     model = estimator_of(random_tree(np.random.default_rng(1), 6), X, columns)
     shares = pd.Series(model.importances(kind), ["size", "kind", "age"])
     shares = shares.sort_values(ascending=False)
-    plot_importances(model, kind=kind, max_columns=2, ax=ax)
+    ax = plot_importances(model, kind=kind, max_columns=2)
     assert [label.get_text() for label in ax.get_yticklabels()] == shares.index[:2].tolist()
     np.testing.assert_allclose([bar[1] for bar in bars_of(ax)], shares[:2])
     assert [text.get_text() for text in ax.texts] == [f"{100 * one:.1f} %" for one in shares[:2]]
 
 
-def test_bad_input_is_refused(explained):
-    model, X = explained
-    before = plt.get_fignums()
-    with pytest.raises(ValueError, match="row=12: allowed are positions from 0 to 11"):
-        plot_explanation(model.explain(X), 12)
-    with pytest.raises(ValueError, match="row has shape"):
-        plot_explanation(model, X)
-    with pytest.raises(ValueError, match="max_terms"):
-        plot_explanation(model, X[0], max_terms=0)
-    with pytest.raises(TypeError, match="explanation is a list"):
-        plot_explanation([], X[0])
-    with pytest.raises(TypeError, match="ax is a int"):
-        plot_explanation(model, X[0], ax=1)
-    with pytest.raises(TypeError, match="estimator is a list"):
-        plot_importances([])
-    with pytest.raises(ValueError, match="kind='gain'"):
-        plot_importances(model, kind="gain")
-    assert plt.get_fignums() == before
+@pytest.mark.parametrize(
+    ("kind", "message", "call"),
+    [
+        (
+            ValueError,
+            "row=12: allowed are positions from 0 to 11",
+            lambda m, X: why(m.explain(X), 12),
+        ),
+        (ValueError, "row has shape", lambda m, X: why(m, X)),
+        (ValueError, "max_terms", lambda m, X: why(m, X[0], max_terms=0)),
+        (TypeError, "explanation is a list", lambda m, X: why([], X[0])),
+        (TypeError, "ax is a int", lambda m, X: why(m, X[0], ax=1)),
+        (TypeError, "estimator is a list", lambda m, X: plot_importances([])),
+        (ValueError, "kind='gain'", lambda m, X: plot_importances(m, kind="gain")),
+    ],
+)
+def test_bad_input_is_refused(explained, kind, message, call):
+    with pytest.raises(kind, match=message):
+        call(*explained)
+    assert not plt.get_fignums()

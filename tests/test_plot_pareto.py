@@ -88,18 +88,19 @@ def test_regression_has_r2():
 
 
 def test_bad_arguments_are_named(drawn):
-    front, held_out = drawn
-    with pytest.raises(TypeError, match="front_or_estimator is a int"):
-        plot_pareto(3)
-    with pytest.raises(ValueError, match="without members"):
-        plot_pareto(ParetoFront())
-    with pytest.raises(ValueError, match="held_out=None: rule='1se'"):
-        plot_pareto(front, selected="1se")
-    with pytest.raises(TypeError, match="selected is a int"):
-        plot_pareto(front, selected=3)
+    front, _ = drawn
     small = ParetoFront()
     small.update(front[:1])
-    with pytest.raises(ValueError, match="selected is a tree of complexity .* has trees of 1"):
-        plot_pareto(small, selected=front[-1])
-    with pytest.raises(TypeError, match="ax is a int"):
-        plot_pareto(front, ax=3)
+    for kind, message, arguments in (
+        (TypeError, "front_or_estimator is a int", {"front_or_estimator": 3}),
+        (ValueError, "without members", {"front_or_estimator": ParetoFront()}),
+        (ValueError, "held_out=None: rule='1se'", {"selected": "1se"}),
+        (TypeError, "selected is a int", {"selected": 3}),
+        (
+            *(ValueError, "selected is a tree of complexity .* has trees of 1"),
+            {"front_or_estimator": small, "selected": front[-1]},
+        ),
+        (TypeError, "ax is a int", {"ax": 3}),
+    ):
+        with pytest.raises(kind, match=message):
+            plot_pareto(**{"front_or_estimator": front, **arguments})

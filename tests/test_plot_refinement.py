@@ -84,9 +84,11 @@ def test_one_slow_generation_hides_nothing():
 
 
 def test_bad_arguments_are_named():
-    with pytest.raises(ValueError, match="no chapter 'refinement'; it has gen"):
-        plot_refinement(to_frame(make_run())[["gen", "nevals"]])
-    with pytest.raises(ValueError, match="x='gen': allowed are 'seconds', 'tried'"):
-        plot_refinement(make_run(), x="gen")
-    with pytest.raises(TypeError, match="history is a int"):
-        plot_refinement(3)
+    run = make_run()
+    for kind, message, history, options in (
+        (ValueError, "no chapter 'refinement'; it has gen", to_frame(run)[["gen", "nevals"]], {}),
+        (ValueError, "x='gen': allowed are 'seconds', 'tried'", run, {"x": "gen"}),
+        (TypeError, "history is a int", 3, {}),
+    ):
+        with pytest.raises(kind, match=message):
+            plot_refinement(history, **options)

@@ -110,20 +110,15 @@ def bodies_of(ax):
 TREE, RUN = make_tree(0, 4), make_run(0)
 X, Y = points_for(TREE)
 
-each_drawer = pytest.mark.parametrize(
-    "draw",
-    [
-        partial(plot_learning_curve, RUN),
-        partial(plot_learning_curves, {"a": [RUN]}),
-        partial(plot_decision_regions, TREE, X, Y),
-        partial(plot_tree, TREE),
-    ],
-    ids=["curve", "curves", "regions", "tree"],
-)
 
-
-@each_drawer
-def test_draws_on_given_axes_or_new_ones(draw, ax):
+@pytest.mark.parametrize("kind", ["curve", "curves", "regions", "tree"])
+def test_draws_on_given_axes_or_new_ones(kind, ax):
+    draw = {
+        "curve": partial(plot_learning_curve, RUN),
+        "curves": partial(plot_learning_curves, {"a": [RUN]}),
+        "regions": partial(plot_decision_regions, TREE, X, Y),
+        "tree": partial(plot_tree, TREE),
+    }[kind]
     assert draw(ax=ax) is ax
     with pytest.raises(TypeError, match="ax is a ndarray"):
         draw(ax=np.array([0]))
@@ -167,10 +162,9 @@ def test_counts_stand_below_others_and_means_for_missing_medians(curve, ax):
     assert alone.get_ylabel() == curve and len(alone.figure.axes) == 1
 
 
-@pytest.mark.parametrize("n_runs", [1, 2])
-def test_counts_have_a_panel_below_with_the_same_positions(n_runs, ax):
+def test_counts_have_a_panel_below_with_the_same_positions(ax):
     frame = ax.get_window_extent().frozen()
-    for seed in range(n_runs):
+    for seed in range(2):
         plot_learning_curve(make_run(seed), ax=ax)
     below = lower_panel(ax)
     upper, lower = ax.get_window_extent(), below.get_window_extent()
@@ -184,15 +178,14 @@ def test_counts_have_a_panel_below_with_the_same_positions(n_runs, ax):
 
 def test_all_carriers_of_a_history_are_drawn_alike():
     logbook = make_run(3)
-    carriers = (logbook, to_frame(logbook), SimpleNamespace(history_=logbook))
     best = logbook.chapters["fitness"].select("best")
-    for carrier in (*carriers, SimpleNamespace(logbook=logbook)):
+    carriers = [SimpleNamespace(history_=logbook), SimpleNamespace(logbook=logbook)]
+    for carrier in (logbook, to_frame(logbook), *carriers):
         drawn = line_data(plot_learning_curve(carrier))["fitness, best"]
         np.testing.assert_array_equal(drawn[1], best)
 
 
-@pytest.mark.parametrize("equal", [False, True])
-@pytest.mark.parametrize("layout", ["constrained", None])
+@pytest.mark.parametrize(("layout", "equal"), [("constrained", True), (None, False)])
 def test_labels_stand_at_their_lines_and_none_covers_another(layout, equal):
     figure = Figure(figsize=(7.0, 5.0), layout=layout)
     ax = figure.subplots()
@@ -213,32 +206,22 @@ def test_labels_stand_at_their_lines_and_none_covers_another(layout, equal):
         assert ends == sorted(ends)
 
 
-def test_band_is_numpys_quantiles_of_the_runs_carried_forward(ax):
-    runs = [make_run(seed, n) for seed, n in enumerate((5, 9, 12, 7))]
-    plot_learning_curves({"a": runs}, chapter="fitness", field="mean", ax=ax, quantiles=(0.1, 0.8))
-    means = [run.chapters["fitness"].select("mean") for run in runs]
-    values = np.array([[mean[min(gen, len(mean) - 1)] for gen in range(12)] for mean in means])
-    positions, median = line_data(ax)["a (n = 4)"]
-    np.testing.assert_array_equal(positions, np.arange(12))
-    np.testing.assert_array_equal(median, np.median(values, axis=0))
-    corners = {tuple(corner) for corner in ax.collections[0].get_paths()[0].vertices}
-    for edge in np.quantile(values, (0.1, 0.8), axis=0):
-        assert corners.issuperset(enumerate(edge))
-
-
-@pytest.mark.parametrize("x", ["seconds", "evaluations"])
+@pytest.mark.parametrize("x", ["gen", "seconds", "evaluations"])
 def test_runs_are_aligned_by_their_last_record(x, ax):
-    runs = [make_run(seed, 4 + seed) for seed in range(3)]
-    plot_learning_curves({"a": runs}, x=x, ax=ax)
+    runs = [make_run(seed, n) for seed, n in enumerate((5, 9, 12, 7))]
+    options = {"chapter": "fitness", "field": "mean", "quantiles": (0.1, 0.8)}
+    plot_learning_curves({"a": runs}, x=x, ax=ax, **options)
     records = []
     for run in runs:
-        at = np.cumsum(run.select("nevals")) if x == "evaluations" else run.select("seconds")
-        records.append(list(zip(at, run.chapters["quality"].select("best"), strict=True)))
-    positions, median = line_data(ax)["a (n = 3)"]
+        at = np.cumsum(run.select("nevals")) if x == "evaluations" else run.select(x)
+        records.append(list(zip(at, run.chapters["fitness"].select("mean"), strict=True)))
+    positions, medians = line_data(ax)["a (n = 4)"]
     assert positions[0] == max(record[0][0] for record in records)
-    for position, value in zip(positions, median, strict=True):
-        last = [[best for at, best in record if at <= position][-1] for record in records]
-        assert value == np.median(last)
+    (corners,) = corners_of(ax)
+    for position, median in zip(positions, medians, strict=True):
+        last = [[mean for at, mean in record if at <= position][-1] for record in records]
+        assert median == np.median(last)
+        assert corners.issuperset((position, edge) for edge in np.quantile(last, (0.1, 0.8)))
 
 
 @pytest.mark.parametrize("seed", range(4))
@@ -310,8 +293,7 @@ def test_regions_have_the_colours_of_the_predicted_classes(ax):
 LONG_NAMES = [f"the largest {name} of all measured cells" for name in "abcdefgh"]
 
 
-@pytest.mark.parametrize("n_leaves", [1, 5, 12])
-@pytest.mark.parametrize("given", [False, True])
+@pytest.mark.parametrize(("n_leaves", "given"), [(1, False), (5, True), (12, False), (12, True)])
 def test_boxes_are_apart_and_hold_their_texts(n_leaves, given, ax):
     tree = make_tree(n_leaves, n_leaves, n_features=8)
     drawn = plot_tree(tree, ax=ax if given else None, feature_names=LONG_NAMES)
@@ -364,20 +346,12 @@ def test_texts_of_nodes():
     tree = ObliqueTree(weights, np.array([3.0, 0.0, 0.0]), np.array([3, 1, 1]), values)
     ax = plot_tree(tree, class_names=["no", "yes, $5 to $9"], feature_names=list("abcde"))
     assert [text.get_text() for text in ax.texts] == [
-        "[0]",
-        "b\n− 0.5 e\n− 0.25 a\n− 0.0005 d\n≥ −1.5",
-        "yes",
-        "no",
-        "[1]",
-        "yes, $5 to $9: 0.75\nno: 0.25",
-        "[2]",
-        "no: 1.00",
+        *("[0]", "b\n− 0.5 e\n− 0.25 a\n− 0.0005 d\n≥ −1.5", "yes", "no"),
+        *("[1]", "yes, $5 to $9: 0.75\nno: 0.25", "[2]", "no: 1.00"),
     ]
     assert not any(text.get_parse_math() for text in ax.texts if "$" in text.get_text())
-    tree.spread, tree.weighted_n_node_samples = (
-        np.array([1.0, 0.0, 1.0, 1e6, 1.0]),
-        np.array([4.0, 3.0, 1]),
-    )
+    tree.spread = np.array([1.0, 0.0, 1.0, 1e6, 1.0])
+    tree.weighted_n_node_samples = np.array([4.0, 3.0, 1])
     ax = plot_tree(tree, max_terms=3, decimals=1)
     x = {text.get_text(): text.get_position()[0] for text in ax.texts}
     assert x["yes"] < x["no"]

@@ -9,7 +9,6 @@ from venv import EnvBuilder
 from zipfile import ZipFile
 
 import pytest
-from matplotlib.image import imread
 from sklearn.datasets import load_iris
 
 pytest.importorskip("setuptools", minversion="77", reason="builds the wheel")
@@ -23,9 +22,8 @@ QUICK = ("--max-generations", "3", "--population-size", "12", "--size-penalty", 
 
 def run(*command, **options):
     """Run a program; return what it prints."""
-    done = subprocess.run(
-        [*map(str, command)], capture_output=True, text=True, check=False, timeout=300, **options
-    )
+    options |= {"capture_output": True, "text": True, "check": False, "timeout": 300}
+    done = subprocess.run([*map(str, command)], **options)
     assert done.returncode == 0, done.stderr
     return done.stdout
 
@@ -93,18 +91,10 @@ def test_the_commands_work_without_the_repository(programs, tmp_path):
     iris = bunch.data.assign(species=bunch.target_names[bunch.target])
     iris.to_csv(work / "iris.csv", index=False)
     assert "test       accuracy" in call("evotree", "demo", "--out", "demo", *QUICK)
-    call(
-        *("evotree", "fit", "iris.csv", "--target", "species", "--out", "model.json", *QUICK),
-        *("--report", "fit.html", "--plots", "plots", "--test-size", "0.2"),
-    )
-    call("evotree", "report", "model.json", "--data", "iris.csv", "--out", "report.html")
-
-    templates = ROOT / "evotree" / "report" / "templates"
-    for page in ("fit.html", "report.html"):
-        text = (work / page).read_text(encoding="utf-8")
-        for part in ("report.css", "model.js", "report.js", "d3/d3.min.js", "d3/LICENSE"):
-            assert (templates / part).read_text(encoding="utf-8") in text
-        assert '"virginica"' in text
-    for picture in ("demo/decision-regions.png", "demo/tree.png", "plots/tree.png"):
-        assert imread(work / picture).std() > 0.0
-    assert (work / "demo" / "evolution.gif").stat().st_size > 0
+    fit = ("evotree", "fit", "iris.csv", "--target", "species", "--out", "model.json", *QUICK)
+    call(*fit, "--report", "fit.html", "--plots", "plots", "--test-size", "0.2")
+    text, templates = (work / "fit.html").read_text("utf-8"), ROOT / "evotree/report/templates"
+    for part in ("report.css", "model.js", "report.js", "d3/d3.min.js", "d3/LICENSE"):
+        assert (templates / part).read_text("utf-8") in text
+    for picture in ("demo/decision-regions.png", "plots/tree.png", "demo/evolution.gif"):
+        assert (work / picture).stat().st_size > 0

@@ -1,7 +1,5 @@
 """The command line's arguments: their converters, and those of the evolution."""
 
-from __future__ import annotations
-
 import argparse
 import math
 from collections.abc import Callable, Mapping
@@ -52,15 +50,11 @@ def example(*lines: str) -> dict[str, Any]:
 
 
 def add_command(
-    commands: Any,
-    name: str,
-    run: Callable[[argparse.Namespace], None],
-    about: str,
-    *lines: str,
+    commands: Any, name: str, run: Callable[[argparse.Namespace], None], about: str, *lines: str
 ) -> argparse.ArgumentParser:
     """Add a command that runs a function, with lines to copy."""
     command: argparse.ArgumentParser = commands.add_parser(name, help=about, **example(*lines))
-    command.set_defaults(run=run)
+    command.set_defaults(run=run, files=())  # arguments that name files to be written
     return command
 
 
@@ -82,6 +76,7 @@ def _resumed(path: str) -> Any:
 
 _PENALTY = number(float, 0.0, also="auto")
 
+# The options of the evolution: the one place where its parameters are named.
 EVOLUTION = (
     Option("objective", "NAME", str, "what the tree is for, such as balanced_accuracy, f1, mcc"),
     Option("size_penalty", "A", _PENALTY, "penalty for each node; a small one for a large tree"),
@@ -103,10 +98,8 @@ EVOLUTION = (
     Option("random_state", "N", number(int, 0), "seed of all random draws"),
     Option("n_jobs", "N", number(int, -1), "number of threads, -1 for all cores"),
 )
-"""The options of the evolution: the one place where its parameters are named."""
-
+# Defaults that are the command line's own: the same command gives the same tree.
 SET = {"random_state": 0}
-"""Defaults that are the command line's own: the same command gives the same tree."""
 
 
 def add_evolution(command: argparse.ArgumentParser, defaults: Mapping[str, Any]) -> None:

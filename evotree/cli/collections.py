@@ -1,7 +1,5 @@
 """Rows in files of Parquet that no machine holds, for ``evotree fit --dask``."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 
@@ -24,7 +22,7 @@ def connect(address: str) -> Any:
     return Client(address) if address else Client(dashboard_address=None)
 
 
-def read_parquet(pattern: str) -> Any:
+def read(pattern: str) -> Any:
     """Return the rows of files."""
     import dask.dataframe as dd
 
@@ -34,13 +32,10 @@ def read_parquet(pattern: str) -> Any:
         raise ValueError(f"{pattern} cannot be read as Parquet: {error}") from error
 
 
-# ---- rows that are drawn -------------------------------------------------------------------------
-
-
-def hold_out(X: Any, y: Any, share: float, seed: int) -> tuple[Any, Any, tuple[Any, Any]]:
+def hold_out(X: Any, y: Any, share: float, seed: int, _: bool = True) -> tuple[Any, Any, Any]:
     """Draw test rows: each row has the same chance, by a random number of its own."""
     seed, sizes = _seed_of_draw(seed, 0), _sizes(y)
-    n_test = sum(int((row_keys(seed, *one) < share).sum()) for one in _ranges(sizes))
+    n_test = sum(int((row_keys(seed, *rows) < share).sum()) for rows in _ranges(sizes))
     n_rows = sum(sizes)
     if not 2 <= n_test < n_rows:
         raise ValueError(f"a test share of {share:g} leaves {n_test} of {n_rows} rows to test on")
@@ -91,9 +86,6 @@ def _taken(frame: Any, sizes: list[int], seed: int, low: float, high: float) -> 
 def _between(part: Any, first: int, seed: int, low: float, high: float) -> Any:
     keys = row_keys(seed, first, len(part))
     return part[(low <= keys) & (keys < high)]
-
-
-# ---- figures -------------------------------------------------------------------------------------
 
 
 def add(ask: Callable[..., np.ndarray], model: Model, X: Any, y: Any, *others: Any) -> Any:

@@ -1,7 +1,5 @@
 """What ``evotree demo`` shows: random trees that plain evolution turns into the best one."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np
@@ -15,24 +13,15 @@ from evotree.experiments.problems import PROBLEMS, make_problem
 
 # As in the paper, trees on dipoles are the first ones, and nothing refines them. Mutation is more
 # likely than by default, and the best of parents and offspring live on.
-HYPERPARAMETERS: dict[str, Any] = {
-    "size_penalty": 0.005,
-    "term_penalty": 0.0,
-    "max_generations": 400,
-    "evolution": Evolution(
-        population_size=100,
-        patience=None,
-        init=None,
-        scaling="common",
-        variation=Variation(
-            mutation_probability=0.3, term_mutation_probability=0.0, sparse_dipoles=False
-        ),
-        refinement=None,
-        regularization=Regularization(noise=0.0),
-    ),
-    "callbacks": [keep_best_trees],
-}
-"""The parameters of `EvoTreeClassifier` that differ from its defaults."""
+_VARIATION = Variation(
+    mutation_probability=0.3, term_mutation_probability=0.0, sparse_dipoles=False
+)
+_OPTIONS: dict[str, Any] = {"patience": None, "init": None, "refinement": None}
+_OPTIONS |= {"variation": _VARIATION, "regularization": Regularization(noise=0.0)}
+# The parameters of `EvoTreeClassifier` that differ from its defaults.
+HYPERPARAMETERS: dict[str, Any] = {"size_penalty": 0.005, "term_penalty": 0.0}
+HYPERPARAMETERS |= {"max_generations": 400, "callbacks": [keep_best_trees]}
+HYPERPARAMETERS["evolution"] = Evolution(100, scaling="common", **_OPTIONS)
 
 N_TEST_ROWS = 10_000
 _SHARES = (0.0, 1 / 16, 1 / 8, 1 / 4, 1 / 2, 1.0)  # of the generations, which `course` tells of

@@ -12,37 +12,29 @@ import os
 import sys
 import time
 import warnings
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import nullcontext
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from evotree import __version__
-from evotree.cli.arguments import (
-    add_command,
-    add_evolution,
-    evolution_parameters,
-    example,
-    share,
-)
-from evotree.cli.experiment_commands import add_commands
+from evotree.cli import arguments
+from evotree.cli.arguments import add_command, evolution_parameters, example, number
 from evotree.files import check_writable
 
 if TYPE_CHECKING:
     import numpy as np
     import pandas as pd
 
-    from evotree.estimators import EvoTreeClassifier, EvoTreeRegressor
     from evotree.model_file import Model
 
 
-class UsageError(Exception):
-    """A command line that cannot be understood."""
+RETRIED = ("failed", "timeout", "crashed")  # statuses of fits that may be done again
 
 
 class _Parser(argparse.ArgumentParser):
     def error(self, message: str) -> NoReturn:
-        raise UsageError(f"{message} (see {self.prog} --help)")
+        raise ValueError(f"{message} (see {self.prog} --help)")
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -52,6 +44,8 @@ def main(argv: Sequence[str] | None = None) -> int:
         with warnings.catch_warnings():
             warnings.showwarning = _show_warning
             args = _make_parser(_defaults(argv)).parse_args(argv)
+            for path in filter(None, (getattr(args, name, None) for name in args.files)):
+                check_writable(path)
             args.run(args)
         sys.stdout.flush()
     except BrokenPipeError:
@@ -61,7 +55,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     except KeyboardInterrupt as error:
         _say(f"evotree: interrupted, {str(error) or 'nothing was written'}")
         return 130
-    except (UsageError, ValueError, OSError, MemoryError) as error:
+    except (ValueError, OSError, MemoryError) as error:
         missing = isinstance(error, FileNotFoundError) and error.filename
         message = f"no such file: {missing}" if missing else str(error)
         _say(f"evotree: error: {' '.join(message.split())}")
@@ -100,7 +94,7 @@ def _make_parser(defaults: Mapping[str, Any]) -> argparse.ArgumentParser:
 
     _add_fits(commands, table, defaults)
     _add_uses(commands, table)
-    add_commands(commands)
+    _add_experiments(commands)
     return parser
 
 
@@ -121,6 +115,7 @@ def _add_fits(commands: Any, table: str, defaults: Mapping[str, Any]) -> None:
         "iris(as_frame=True).frame.to_csv('iris.csv', index=False)\"",
         "evotree fit iris.csv --target target --out iris.json --report iris.html",
     )
+    fit.set_defaults(files=("out", "report"))
     option = fit.add_argument
     option("data", metavar="DATA", help=table)
     option("--target", metavar="COLUMN", required=True, help="the column to predict")
@@ -130,7 +125,7 @@ def _add_fits(commands: Any, table: str, defaults: Mapping[str, Any]) -> None:
     about = "what leaves of regression hold: lines where they can be (auto), lines, or means"
     option("--leaves", choices=("auto", "linear", "constant"), help=about)
     about = "share of the rows to hold out and test on, such as 0.2 (none)"
-    option("--test-size", metavar="SHARE", type=share, default=0.0, help=about)
+    option("--test-size", metavar="SHARE", type=arguments.share, default=0.0, help=about)
     several: dict[str, Any] = {"nargs": "+", "action": "extend", "default": []}
     option("--drop", metavar="COLUMN", help="leave columns out", **several)
     about = "weights of rows: 'balanced', for classes of equal weight, or CLASS=NUMBER each (1)"
@@ -143,7 +138,7 @@ def _add_fits(commands: Any, table: str, defaults: Mapping[str, Any]) -> None:
     about = "write a page about the tree, the others of its front and the run"
     option("--report", metavar="FILE.html", help=about)
     for command in (demo, fit):
-        add_evolution(command, defaults)
+        arguments.add_evolution(command, defaults)
 
 
 def _add_uses(commands: Any, table: str) -> None:
@@ -151,26 +146,19 @@ def _add_uses(commands: Any, table: str) -> None:
 
     def add(name: str, run: Callable[[argparse.Namespace], None], about: str, rest: str) -> Any:
         command = add_command(commands, name, run, about, f"evotree {name} iris.json {rest}")
+        command.set_defaults(files=("out", "plot"))
         command.add_argument("model", metavar="MODEL.json", help="a model file")
         return command.add_argument
 
-    option = add(
-        "predict",
-        _predict,
-        "predict the target of a table's rows",
-        "iris.csv --out predictions.csv",
-    )
+    about = "predict the target of a table's rows"
+    option = add("predict", _predict, about, "iris.csv --out predictions.csv")
     option("data", metavar="DATA", help=f"{table}, with the model's columns")
     option("--out", metavar="FILE.csv", help="(standard output)")
     about = "write the shares of all classes, a column each"
     option("--proba", action="store_true", help=about)
 
-    option = add(
-        "explain",
-        _explain,
-        "say why a table's rows are predicted so",
-        "iris.csv --out terms.csv --plot first-row.png",
-    )
+    about = "say why a table's rows are predicted so"
+    option = add("explain", _explain, about, "iris.csv --out terms.csv --plot first-row.png")
     option("data", metavar="DATA", help=f"{table}, with the model's columns")
     option("--out", metavar="FILE.csv", help="(standard output)")
     option("--plot", metavar="FILE.png", help="draw the first row as well")
@@ -191,21 +179,46 @@ def _add_uses(commands: Any, table: str) -> None:
     option("--out", metavar="FILE.html", required=True, help="the page to write")
 
 
-# ---- commands ------------------------------------------------------------------------------------
+def _add_experiments(commands: Any) -> None:
+    """Add the commands that run what a file defines, and report it."""
+    run_small = "evotree experiment run docs/experiments/small.toml --out results"
+    report_it = "evotree experiment report results --reference EvoTree"
+    about = "run methods on data sets, and compare them"
+    experiment = commands.add_parser("experiment", help=about, **example(run_small, report_it))
+    parts = experiment.add_subparsers(title="commands", metavar="COMMAND", required=True)
+    about = "do the fits that a file defines and that are missing"
+    run = add_command(parts, "run", _run_experiment, about, run_small)
+    run.add_argument("file", metavar="FILE.toml", type=Path, help="defines the experiment")
+    run.add_argument("--out", metavar="RESULTS", type=Path, required=True, help="folder of results")
+    run.add_argument("--data-home", metavar="DIR", type=Path, help="folder of the data sets")
+    run.add_argument("--n-jobs", metavar="N", type=number(int, 1), default=1, help="processes (1)")
+    limit = number(float, 0.0, strict=True)
+    run.add_argument("--time-limit", metavar="S", type=limit, help="seconds that a fit may take")
+    retry: dict[str, Any] = {"nargs": "+", "choices": RETRIED, "default": []}
+    about = f"do fits again that ended so: {', '.join(RETRIED)}"
+    run.add_argument("--retry", metavar="STATUS", help=about, **retry)
+    about = "write tables, tests and pictures of the results"
+    report = add_command(parts, "report", _report_experiment, about, report_it)
+    report.add_argument("out", metavar="RESULTS", type=Path, help="folder of the results")
+    pictures: dict[str, Any] = {"choices": ("png", "pdf"), "default": "png"}
+    for command in (run, report):
+        command.add_argument("--reference", metavar="METHOD", help="compare the others with it")
+        command.add_argument("--pictures", help="their format (png)", **pictures)
 
 
 def _demo(args: argparse.Namespace) -> None:
     from evotree.cli.demo import HYPERPARAMETERS, course, draw_rows
+    from evotree.cli.table import add
     from evotree.cli.training import train
     from evotree.experiments.problems import PROBLEMS
 
     if args.problem not in PROBLEMS:
-        raise UsageError(f"--problem {args.problem}: there are {', '.join(PROBLEMS)}")
+        raise ValueError(f"--problem {args.problem}: there are {', '.join(PROBLEMS)}")
     problem, folder = PROBLEMS[args.problem], _make_folder(args.out)
     print(f"{problem.name}: {problem.description}; the best tree has {problem.optimal_nodes} nodes")
     rows, test = draw_rows(args.problem, args.random_state)
     parameters = {**HYPERPARAMETERS, **evolution_parameters(args)}
-    model, classifier = train(*rows, "class", parameters, False, test)
+    model, classifier = train(*rows, "class", parameters, False, test, add)
     print(f"{course(classifier)}\n\n{model.rules()}\n{model.summary()}")
     _draw(model, classifier, *rows, folder)
     if problem.n_features == 2:
@@ -216,24 +229,20 @@ def _demo(args: argparse.Namespace) -> None:
 
 def _fit(args: argparse.Namespace) -> None:
     from evotree.cli import table, training
+    from evotree.model_file import save_model
 
     begin = time.perf_counter()
-    for path in filter(None, (args.out, args.report)):
-        check_writable(path)
     folder = _make_folder(args.plots) if args.plots else None
-    parts: Any = None  # what is asked of rows in partitions
-    if args.dask is not None:
-        from evotree.cli import collections as parts
-    with nullcontext() if parts is None else parts.connect(args.dask) as client:
-        X, y, is_regression = _read_rows(args, client)
+    source: Any = table
+    if args.dask is not None:  # rows in partitions
+        from evotree.cli import collections as source
+    with source.connect(args.dask) as client:
+        X, y, is_regression = _read_rows(args, source, client)
         test = None
         if args.test_size:
-            if parts is None:
-                is_classes = not is_regression
-                X, y, test = table.hold_out(X, y, args.test_size, args.random_state, is_classes)
-            else:
-                X, y, test = parts.hold_out(X, y, args.test_size, args.random_state)
-        if parts is None and (constant := table.constant_columns(X)):
+            drawn_by = args.test_size, args.random_state, not is_regression
+            X, y, test = source.hold_out(X, y, *drawn_by)
+        if source is table and (constant := table.constant_columns(X)):
             _say(f"left out, the same in all rows: {', '.join(map(str, constant))}")
             X = X.drop(columns=constant)
         parameters = {**evolution_parameters(args), **_parameters_of_task(args, y)}
@@ -241,12 +250,20 @@ def _fit(args: argparse.Namespace) -> None:
             # What reading has taken is gone; the least time still gives a tree.
             spent = time.perf_counter() - begin
             parameters["time_limit"] = max(parameters["time_limit"] - spent, 1e-3)
-        how = {} if parts is None else {"add": parts.add}
-        model, estimator = training.train(X, y, args.target, parameters, is_regression, test, **how)
+        rows = X, y, args.target, parameters, is_regression, test
+        model, estimator = training.train(*rows, source.add)
         drawn, reported = (X, y), test or (X, y)
-        if parts is not None and (folder or args.report):
-            drawn = reported = parts.draw_rows(*reported, args.random_state)
-    _show_fit(args, model, estimator)
+        if source is not table and (folder or args.report):
+            drawn = reported = source.draw_rows(*reported, args.random_state)
+    if estimator.stop_reason_ == "interrupt":
+        _say("evotree: interrupted; the model is the best tree so far")
+    save_model(args.out, model)
+    # Rules may be many: the summary stands where a reader of a terminal looks, below.
+    print(f"{model.rules()}\n{model.summary()}")
+    if not args.test_size:
+        figure = "R² and RMSE" if model.classes is None else "the accuracy"
+        print(f"no rows were held out: --test-size 0.2 measures {figure} on new ones")
+    print(f"wrote {args.out}")
     if folder:
         _draw(model, estimator, *drawn, folder)
     if args.report:
@@ -259,55 +276,31 @@ def _fit(args: argparse.Namespace) -> None:
         print(f"wrote {args.report}")
 
 
-def _read_rows(args: argparse.Namespace, client: Any) -> tuple[Any, Any, bool]:
+def _read_rows(args: argparse.Namespace, source: Any, client: Any) -> tuple[Any, Any, bool]:
     """Return features and targets, of a table or of partitions, and whether these are numbers."""
     from evotree.cli import table
-    from evotree.tables.readers import read_table
 
-    if client is None:
-        frame = read_table(args.data)
-        X, y = table.features_and_target(frame, args.target, args.drop)
-        if len(y) < len(frame):
-            _say(f"left out, without {args.target!r}: {len(frame) - len(y)} of {len(frame)} rows")
-    else:
-        from evotree.cli.collections import read_parquet
-
-        X, y = table.features_and_target(read_parquet(args.data), args.target, args.drop)
+    frame = source.read(args.data)
+    X, y = table.features_and_target(frame, args.target, args.drop)
+    if client is not None:
         _say(f"{X.npartitions} partitions on {len(client.scheduler_info()['workers'])} workers")
-    is_regression = args.task == table.REGRESSION
-    if args.task == table.AUTO and (n := table.distinct_numbers(y)) > table.MANY_TARGETS:
+    elif len(y) < len(frame):
+        _say(f"left out, without {args.target!r}: {len(frame) - len(y)} of {len(frame)} rows")
+    is_regression = args.task == "regression"
+    if args.task == "auto" and (n := table.distinct_numbers(y)) > table.MANY_TARGETS:
         is_regression = True
-        _say(
-            f"regression: {args.target!r} has {n} different numbers; "
-            "--task classification takes them for classes"
-        )
+        held = f"regression: {args.target!r} has {n} different numbers"
+        _say(f"{held}; --task classification takes them for classes")
     for option in ("class_weight", "cost_matrix"):
         if is_regression and getattr(args, option) is not None:
             name = option.replace("_", "-")
-            raise UsageError(f"--{name} is for classes, which --task classification predicts")
+            raise ValueError(f"--{name} is for classes, which --task classification predicts")
     if not is_regression and args.leaves is not None:
-        raise UsageError("--leaves is for numbers, which --task regression predicts")
+        raise ValueError("--leaves is for numbers, which --task regression predicts")
     if client is None:
         y = (table.as_numbers if is_regression else table.as_classes)(y.to_numpy(), args.target)
         table.check_features(X)
     return X, y, is_regression
-
-
-def _show_fit(
-    args: argparse.Namespace, model: Model, estimator: EvoTreeClassifier | EvoTreeRegressor
-) -> None:
-    """Write the model file, and say what is in it."""
-    from evotree.model_file import save_model
-
-    if estimator.stop_reason_ == "interrupt":
-        _say("evotree: interrupted; the model is the best tree so far")
-    save_model(args.out, model)
-    # Rules may be many: the summary stands where a reader of a terminal looks, below.
-    print(f"{model.rules()}\n{model.summary()}")
-    if not args.test_size:
-        figure = "R² and RMSE" if model.classes is None else "the accuracy"
-        print(f"no rows were held out: --test-size 0.2 measures {figure} on new ones")
-    print(f"wrote {args.out}")
 
 
 def _parameters_of_task(args: argparse.Namespace, y: Any) -> dict[str, Any]:
@@ -327,27 +320,30 @@ def _parameters_of_task(args: argparse.Namespace, y: Any) -> dict[str, Any]:
     return parameters
 
 
+@contextmanager
+def _naming(*files: Any) -> Iterator[None]:
+    """Name the files that are at fault in errors."""
+    try:
+        yield
+    except ValueError as error:
+        raise ValueError(f"{', '.join(map(str, files))}: {error}") from error
+
+
 def _predict(args: argparse.Namespace) -> None:
     import pandas as pd
 
     from evotree.model_file import load_model
     from evotree.tables.readers import read_table
 
-    if args.out:
-        check_writable(args.out)
     model = load_model(args.model)
     if args.proba and model.labels is None:
-        raise UsageError(f"--proba: {args.model} predicts numbers, not classes")
+        raise ValueError(f"--proba: {args.model} predicts numbers, not classes")
     frame = read_table(args.data)
-    try:
+    with _naming(args.data):
         predicted = model.predict(frame)
-        shares = model.predict_proba(frame) if args.proba else None
-    except ValueError as error:
-        raise ValueError(f"{args.data}: {error}") from error
-    if shares is not None:
-        table = pd.DataFrame(shares, columns=model.labels)
-    else:
         table = pd.DataFrame({"prediction": predicted})
+        if args.proba:
+            table = pd.DataFrame(model.predict_proba(frame), columns=model.labels)
     table.to_csv(args.out or sys.stdout, index=False)
     if model.target in frame:
         _compare(predicted, frame[model.target].dropna(), are_numbers=model.labels is None)
@@ -357,17 +353,12 @@ def _explain(args: argparse.Namespace) -> None:
     from evotree.model_file import load_tree_model
     from evotree.tables.readers import read_table
 
-    for path in filter(None, (args.out, args.plot)):
-        check_writable(path)
     model, frame = load_tree_model(args.model), read_table(args.data)
-    try:
+    with _naming(args.model, args.data):
         explanation = model.explain(frame)
-    except ValueError as error:
-        raise ValueError(f"{args.model}, {args.data}: {error}") from error
     explanation.terms.to_csv(args.out or sys.stdout, index=False)
     if args.plot:
-        ax = _plotting().plot_explanation(explanation)
-        _say(f"wrote {_save_figure(ax, Path(args.plot))}")
+        _say(_drawn(_plotting().plot_explanation(explanation), args.plot))
 
 
 def _compare(predicted: np.ndarray, truth: pd.Series, are_numbers: bool) -> None:
@@ -398,19 +389,16 @@ def _show(args: argparse.Namespace) -> None:
     from evotree.model_file import load_model, load_tree_model
 
     model = load_model(args.model)
-    if args.plot:
-        check_writable(args.plot)
     print(f"{model.rules()}\n{model.summary()}")
     if args.plot:
-        ax = _plotting().plot_tree(load_tree_model(args.model))
-        print(f"wrote {_save_figure(ax, Path(args.plot))}")
+        print(_drawn(_plotting().plot_tree(load_tree_model(args.model)), args.plot))
 
 
 def _export(args: argparse.Namespace) -> None:
     from evotree import export
     from evotree.model_file import load_model
 
-    forms = {
+    forms: dict[str, Callable[[Any], str]] = {
         "rules": lambda model: model.rules(export.export_rules),
         "dot": export.export_graphviz,
         "python": export.export_python,
@@ -419,10 +407,9 @@ def _export(args: argparse.Namespace) -> None:
     }
     model = load_model(args.model)
     if args.to not in forms:
-        raise UsageError(f"--to {args.to!r}: allowed are {', '.join(forms)}")
-    out = check_writable(args.out) if args.out else None
+        raise ValueError(f"--to {args.to!r}: allowed are {', '.join(forms)}")
     text = forms[args.to](model)
-    out.write_text(text, "utf-8") if out else print(text, end="")
+    Path(args.out).write_text(text, "utf-8") if args.out else print(text, end="")
 
 
 def _report(args: argparse.Namespace) -> None:
@@ -430,20 +417,56 @@ def _report(args: argparse.Namespace) -> None:
     from evotree.model_file import load_model
     from evotree.tables.readers import read_table
 
-    out = check_writable(args.out)
     model = load_model(args.model)
     frame = read_table(args.data) if args.data else None
-    try:
+    with _naming(args.data):
         page = report_of_model(model, frame)
-    except ValueError as error:
-        raise ValueError(f"{args.data}: {error}") from error
-    page.save(out)
+    page.save(args.out)
     for note in page.data["notes"]:
         _say(note)
     print(f"wrote {args.out}")
 
 
-# ---- results -------------------------------------------------------------------------------------
+def _run_experiment(args: argparse.Namespace) -> None:
+    from evotree.experiments.execution import run_experiment
+    from evotree.experiments.experiment import read_experiment
+
+    experiment, out = read_experiment(args.file), args.out
+    _check_reference(args.reference, experiment.methods)
+    how = {"jobs": args.n_jobs, "time_limit": args.time_limit, "retry": tuple(args.retry)}
+    try:
+        runs = run_experiment(experiment, out, args.data_home, **how)
+    except KeyboardInterrupt:
+        raise KeyboardInterrupt(f"what was done is kept in {out}") from None
+    counts = runs["status"].value_counts()
+    print(", ".join(f"{count:,} {status}" for status, count in counts.items()))
+    for status in [status for status in RETRIED if status in counts]:
+        first = runs[runs["status"] == status].iloc[0]
+        *_, last_line = (first["error"] or "").strip().splitlines() or [""]
+        print(f"first {status}: {first['dataset']}, {first['method']}: {last_line}")
+    if len(counts) and "done" not in counts:
+        raise ValueError(f"no fit was done; the tracebacks are in {out}.")
+    _write_report(args)
+
+
+def _report_experiment(args: argparse.Namespace) -> None:
+    from evotree.experiments.store import read_runs
+
+    _check_reference(args.reference, read_runs(args.out)["method"].unique())
+    _write_report(args)
+
+
+def _check_reference(reference: str | None, methods: Iterable[str]) -> None:
+    """Raise a ValueError where no method has the name."""
+    if reference not in (None, *methods):
+        raise ValueError(f"--reference {reference}: the methods are {', '.join(methods)}.")
+
+
+def _write_report(args: argparse.Namespace) -> None:
+    from evotree.experiments.report import write_report
+
+    for path in write_report(args.out, args.reference, args.pictures):
+        print(f"wrote {path}")
 
 
 def _make_folder(name: str) -> Path:
@@ -467,29 +490,18 @@ def _plotting() -> Any:
     return plotting
 
 
-def _save_figure(ax: Any, path: Path) -> Path:
-    from matplotlib import pyplot
-
-    ax.figure.savefig(path, dpi=150, bbox_inches="tight")
-    pyplot.close(ax.figure)
-    return path
+def _drawn(ax: Any, path: str | Path) -> str:
+    """Write a picture to a file, and say so."""
+    return f"wrote {_plotting().style.save_picture(ax, Path(path))}"
 
 
-def _draw(
-    model: Model,
-    estimator: EvoTreeClassifier | EvoTreeRegressor,
-    X: pd.DataFrame,
-    y: np.ndarray,
-    folder: Path,
-) -> None:
+def _draw(model: Model, estimator: Any, X: pd.DataFrame, y: np.ndarray, folder: Path) -> None:
     """Draw what there is to see of a run, and name the files."""
     plotting = _plotting()
-    names = model.feature_names
     axes = {"learning-curve.png": plotting.plot_learning_curve(estimator)}
-    if len(names) == 2 and model.labels is not None:
-        axes["decision-regions.png"] = plotting.plot_decision_regions(
-            estimator, X, y, class_names=model.labels
-        )
+    if len(model.feature_names) == 2 and model.labels is not None:
+        regions = plotting.plot_decision_regions(estimator, X, y, class_names=model.labels)
+        axes["decision-regions.png"] = regions
     axes["tree.png"] = plotting.plot_tree(model)
     for name, ax in axes.items():
-        print(f"wrote {_save_figure(ax, folder / name)}")
+        print(_drawn(ax, folder / name))

@@ -4,10 +4,9 @@ In: a DataFrame as read from a file, its rows numbered from 0. Out: features and
 to predict, or a `ValueError` that names the column and what is wrong with it.
 """
 
-from __future__ import annotations
-
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from contextlib import nullcontext
 from typing import Any
 
 import numpy as np
@@ -15,19 +14,30 @@ import pandas as pd
 from pandas.api.types import is_bool_dtype, is_float_dtype, is_numeric_dtype
 from sklearn.model_selection import train_test_split
 
+from evotree.model_file import Model
 from evotree.tables.columns import numbers_of, quoted
+from evotree.tables.readers import read_table
 
-AUTO, CLASSIFICATION, REGRESSION = "auto", "classification", "regression"
-TASKS = (AUTO, CLASSIFICATION, REGRESSION)
-# A column of more distinct numbers than this is taken for numbers to predict, not for classes.
-MANY_TARGETS = 20
-
-# A column of text with more distinct numbers than this was meant to be numeric.
-MANY_NUMBERS = 10
+MANY_TARGETS = 20  # with more distinct numbers a column holds numbers to predict, not classes
+MANY_NUMBERS = 10  # a column of text with more distinct numbers was meant to be numeric
 # More distinct values than this, in most rows a new one, are no categories and no classes.
 MANY_CATEGORIES = 50
-# So many characters of the names of columns are shown.
-_SHOWN = 1000
+_SHOWN = 1000  # characters of the names of columns
+
+
+def connect(address: None) -> Any:
+    """Return nothing, to use in a ``with`` block: a table needs no workers."""
+    return nullcontext()
+
+
+def read(path: str) -> pd.DataFrame:
+    """Return the rows of a file."""
+    return read_table(path)
+
+
+def add(ask: Callable[..., np.ndarray], model: Model, X: Any, y: Any, *others: Any) -> Any:
+    """Ask something of a model and all rows."""
+    return ask(model, X, y, *others)
 
 
 def features_and_target(frame: Any, target: str, drop: Sequence[str] = ()) -> tuple[Any, Any]:
@@ -36,9 +46,8 @@ def features_and_target(frame: Any, target: str, drop: Sequence[str] = ()) -> tu
         if name not in frame.columns:
             names = ", ".join(map(str, frame.columns))
             names = names if len(names) <= _SHOWN else f"{names[:_SHOWN]}..."
-            raise ValueError(
-                f"--{option} {name!r}: there is no such column; the columns are {names}"
-            )
+            there_are = f"there is no such column; the columns are {names}"
+            raise ValueError(f"--{option} {name!r}: {there_are}")
     frame = frame.dropna(subset=[target])
     X, y = frame.drop(columns=[target, *drop]), frame[target]
     if len(X.columns) == 0:
@@ -59,10 +68,8 @@ def as_numbers(y: np.ndarray, target: str) -> np.ndarray:
     numbers = numbers_of(pd.Series(y)).to_numpy(np.float64)
     bad = np.flatnonzero(~np.isfinite(numbers))
     if bad.size:
-        raise ValueError(
-            f"column {target!r} has {quoted(y[bad[0]])}, which is not a finite number: regression "
-            "predicts numbers"
-        )
+        held = f"{quoted(y[bad[0]])}, which is not a finite number"
+        raise ValueError(f"column {target!r} has {held}: regression predicts numbers")
     if pd.unique(numbers).size < 2:
         held = f"one value only, {y[0]}" if len(y) else "no value"
         raise ValueError(f"column {target!r} has {held}: at least two are needed")
@@ -75,10 +82,8 @@ def as_classes(y: np.ndarray, target: str) -> np.ndarray:
         # Of larger floats none is known to be the number that the file has.
         broken = y[(y != np.trunc(y)) | ~(np.abs(y) <= 2.0**53)]
         if broken.size:
-            raise ValueError(
-                f"column {target!r} has numbers such as {broken[0]}: classes are words or whole "
-                "numbers; --task regression predicts numbers"
-            )
+            allowed = "classes are words or whole numbers; --task regression predicts numbers"
+            raise ValueError(f"column {target!r} has numbers such as {broken[0]}: {allowed}")
         # Missing values had made floats of whole numbers.
         y = y.astype(np.int64)
     n_classes = pd.unique(y).size
@@ -86,10 +91,8 @@ def as_classes(y: np.ndarray, target: str) -> np.ndarray:
         held = f"one value only, {y[0]}" if n_classes else "no value"
         raise ValueError(f"column {target!r} has {held}: at least two classes are needed")
     if n_classes > max(MANY_CATEGORIES, len(y) / 2):
-        raise ValueError(
-            f"column {target!r} has {n_classes} different values in {len(y)} rows: these are no "
-            "classes"
-        )
+        held = f"{n_classes} different values in {len(y)} rows"
+        raise ValueError(f"column {target!r} has {held}: these are no classes")
     return y
 
 
@@ -103,15 +106,13 @@ def check_features(X: pd.DataFrame) -> None:
         if numbers.isna().mean() <= 0.5 and numbers.nunique() > MANY_NUMBERS:
             bad = column[~np.isfinite(numbers)]
             if len(bad):
-                raise ValueError(
-                    f"column {name!r}: {quoted(bad.iloc[0])} in data row {bad.index[0] + 1} is no "
-                    "finite number, as the column's others are; a missing value is an empty cell"
-                )
+                cell = f"{quoted(bad.iloc[0])} in data row {bad.index[0] + 1}"
+                hint = "as the column's others are; a missing value is an empty cell"
+                raise ValueError(f"column {name!r}: {cell} is no finite number, {hint}")
         elif column.nunique() > max(MANY_CATEGORIES, len(column) / 2):
-            raise ValueError(
-                f"column {name!r} has {column.nunique()} different texts in {len(column)} rows: "
-                f"these are no categories; leave it out by --drop {name}"
-            )
+            held = f"{column.nunique()} different texts in {len(column)} rows"
+            hint = f"these are no categories; leave it out by --drop {name}"
+            raise ValueError(f"column {name!r} has {held}: {hint}")
 
 
 def constant_columns(X: pd.DataFrame) -> list[str]:
@@ -126,20 +127,14 @@ def hold_out(
     X: pd.DataFrame, y: np.ndarray, share: float, seed: int, is_classes: bool = True
 ) -> tuple[pd.DataFrame, np.ndarray, tuple[pd.DataFrame, np.ndarray]]:
     """Draw test rows, each class in its share where every class has rows for both parts."""
-    n_test = math.ceil(share * len(y))
-    enough = is_classes and _can_be_shared(y, n_test)
-    X, X_test, y, y_test = train_test_split(
-        X, y, test_size=share, random_state=seed % 2**32, stratify=y if enough else None
-    )
+    n_test, counts = math.ceil(share * len(y)), np.unique(y, return_counts=True)[1]
+    is_enough = counts.min() >= 2 and min(n_test, len(y) - n_test) >= counts.size
+    strata, state = y if is_classes and is_enough else None, seed % 2**32
+    parts = train_test_split(X, y, test_size=share, random_state=state, stratify=strata)
+    X, X_test, y, y_test = parts
     if pd.unique(y).size < 2:
         kind = "class" if is_classes else "number"
         raise ValueError(f"a test share of {share:g} leaves one {kind} to train on")
     if not is_classes and n_test < 2:
         raise ValueError(f"a test share of {share:g} leaves one row to test on, of {len(y) + 1}")
     return X, y, (X_test, y_test)
-
-
-def _can_be_shared(y: np.ndarray, n_test: int) -> bool:
-    """Tell whether every class has rows for both parts."""
-    counts = np.unique(y, return_counts=True)[1]
-    return bool(counts.min() >= 2 and min(n_test, len(y) - n_test) >= counts.size)

@@ -1,11 +1,9 @@
 """From rows to a model: what ``evotree fit`` and ``evotree demo`` do between files."""
 
-from __future__ import annotations
-
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Any, TypeVar
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -20,34 +18,21 @@ from evotree.model_file import Model
 from evotree.objectives import Cost
 from evotree.tables.columns import encode, numbers_of, text_of
 
-_Kind = TypeVar("_Kind", EvoTreeClassifier, EvoTreeRegressor)
-
-
-def _ask(ask: Callable[..., np.ndarray], model: Model, *rows: Any) -> np.ndarray:
-    return ask(model, *rows)
-
 
 def train(
-    X: Any,
-    y: Any,
-    target: str,
-    parameters: Mapping[str, Any],
-    is_regression: bool,
-    test: tuple[Any, Any] | None,
-    add: Callable[..., np.ndarray] = _ask,
-) -> tuple[Model, EvoTreeClassifier | EvoTreeRegressor]:
+    X: Any, y: Any, target: str, given: dict[str, Any], is_regression: bool, test: Any, add: Any
+) -> tuple[Model, Any]:
     """Evolve a tree, and make a model of it that knows what became of it.
 
     `add` asks something of a model and rows; of rows in partitions it adds up the answers.
     """
-    kind: Any = EvoTreeRegressor if is_regression else EvoTreeClassifier
-    estimator = evolved(kind, X, y, parameters)
-    model = Model.of(estimator, target)
+    estimator = evolved(EvoTreeRegressor if is_regression else EvoTreeClassifier, X, y, given)
+    model, of_run = Model.of(estimator, target), course(estimator)
     if is_regression:
         centre = float(estimator.tree_.values[0, 0])
         sums = add(_squares, model, X, y, centre)
         (r2, rmse), _ = _number_figures(sums)
-        training = {"rows": int(sums[0]), "r2": r2, "rmse": rmse, **course(estimator)}
+        training = {"rows": int(sums[0]), "r2": r2, "rmse": rmse, **of_run}
         if test is not None:
             mean = centre + sums[1] / sums[0]
             sums = add(_squares, model, *test, mean)
@@ -55,12 +40,15 @@ def train(
             training |= {"test_rows": int(sums[0]), "test_r2": r2, "test_rmse": rmse}
             training["others"] = {"the mean": of_mean}
             if isinstance(X, pd.DataFrame):
-                training["others"]["ridge regression"] = _ridge_figures(model, X, y, *test)
+                ridge = make_pipeline(StandardScaler(), RidgeCV(np.logspace(-3.0, 3.0, 13)))
+                ridge.fit(encode(model.columns, X), y)
+                predicted = ridge.predict(encode(model.columns, test[0]))
+                training["others"]["ridge regression"] = list(errors(test[1], predicted))
         return replace(model, training=training), estimator
     counts = add(confusion_counts, model, X, y)
     of_class, n_rows = counts.sum(axis=1), int(counts.sum())
     training = {"rows": n_rows, "accuracy": float(np.trace(counts) / n_rows)}
-    training |= {"base_rate": float(of_class.max() / n_rows), **course(estimator)}
+    training |= {"base_rate": float(of_class.max() / n_rows), **of_run}
     if test is not None:
         counts = add(confusion_counts, model, *test)
         training |= class_figures(counts, int(of_class.argmax()))
@@ -87,21 +75,12 @@ def _number_figures(sums: np.ndarray) -> tuple[list[float], list[float]]:
     return model, mean
 
 
-def _ridge_figures(
-    model: Model, X: pd.DataFrame, y: np.ndarray, X_test: pd.DataFrame, y_test: np.ndarray
-) -> list[float]:
-    """Return R² and RMSE of a ridge regression over the encoded rows."""
-    ridge = make_pipeline(StandardScaler(), RidgeCV(np.logspace(-3.0, 3.0, 13)))
-    ridge.fit(encode(model.columns, X), y)
-    return list(errors(y_test, ridge.predict(encode(model.columns, X_test))))
-
-
 def errors(y: np.ndarray, predicted: np.ndarray) -> tuple[float, float]:
     """Return R² and RMSE of predictions of at least two rows."""
     return float(r2_score(y, predicted)), float(root_mean_squared_error(y, predicted))
 
 
-def evolved(kind: type[_Kind], X: Any, y: Any, parameters: Mapping[str, Any]) -> _Kind:
+def evolved(kind: Any, X: Any, y: Any, parameters: Mapping[str, Any]) -> Any:
     """Fit an estimator; an interrupt ends the evolution."""
     is_text = [not is_numeric_dtype(dtype) for dtype in X.dtypes]
     estimator = kind(categorical_features=is_text).set_params(**parameters)
@@ -113,10 +92,16 @@ def evolved(kind: type[_Kind], X: Any, y: Any, parameters: Mapping[str, Any]) ->
     return estimator
 
 
-def course(estimator: EvoTreeClassifier | EvoTreeRegressor) -> dict[str, Any]:
-    """Return what became of the evolution of a fitted estimator."""
+def course(estimator: Any) -> dict[str, Any]:
+    """Return what became of the evolution of a fitted estimator, hyperparameters as chosen."""
+    chosen = {"size_penalty": estimator.size_penalty_, "term_penalty": estimator.term_penalty_}
+    chosen |= estimator.regularization_.get_params()
     return {
-        "hyperparameters": _chosen(estimator),
+        "hyperparameters": {
+            name: value if isinstance(value, int | float) else str(value)
+            for name, value in chosen.items()
+            if value is not None
+        },
         "generations": estimator.n_generations_,
         "stop_reason": estimator.stop_reason_,
         "seconds": {name: round(seconds, 3) for name, seconds in estimator.seconds_.items()},
@@ -125,10 +110,8 @@ def course(estimator: EvoTreeClassifier | EvoTreeRegressor) -> dict[str, Any]:
 
 def class_weights(given: Sequence[str] | None, y: np.ndarray) -> str | dict[Any, float] | None:
     """Return the weights of classes as the classifier takes them."""
-    if given is None:
-        return None
-    if list(given) == ["balanced"]:
-        return "balanced"
+    if given is None or list(given) == ["balanced"]:
+        return None if given is None else "balanced"
     classes = {text_of(label): label for label in np.unique(y).tolist()}
     weights = {}
     for pair in given:
@@ -136,10 +119,9 @@ def class_weights(given: Sequence[str] | None, y: np.ndarray) -> str | dict[Any,
         try:
             weights[classes[label]] = float(weight)
         except (KeyError, ValueError):
-            raise ValueError(
-                f"--class-weight {pair}: allowed are 'balanced', or CLASS=NUMBER for some of the "
-                f"classes {', '.join(classes)}"
-            ) from None
+            allowed = f"CLASS=NUMBER for some of the classes {', '.join(classes)}"
+            message = f"--class-weight {pair}: allowed are 'balanced', or {allowed}"
+            raise ValueError(message) from None
     return weights
 
 
@@ -148,12 +130,10 @@ def cost_matrix(table: pd.DataFrame, y: np.ndarray) -> np.ndarray:
     labels = [text_of(label) for label in np.unique(y).tolist()]
     first, *predicted = map(str, table.columns)
     rows = [text_of(label) for label in table.iloc[:, 0].tolist()]
-    for where, found in ((f"column {first!r}", rows), ("header", predicted)):
-        if sorted(found) != sorted(labels):
-            raise ValueError(
-                f"--cost-matrix has {', '.join(found)} in its {where}: allowed are the classes "
-                f"{', '.join(labels)}, each once"
-            )
+    for where, names in ((f"column {first!r}", rows), ("header", predicted)):
+        if sorted(names) != sorted(labels):
+            allowed = f"allowed are the classes {', '.join(labels)}, each once"
+            raise ValueError(f"--cost-matrix has {', '.join(names)} in its {where}: {allowed}")
     costs = table.iloc[:, 1:].set_axis(rows).set_axis(predicted, axis=1)
     numbers = costs.apply(numbers_of).loc[labels, labels].to_numpy()
     if not np.isfinite(numbers).all():
@@ -167,21 +147,6 @@ def cost_objective(parameters: Mapping[str, Any], costs: np.ndarray) -> Cost:
     if named != "cost":
         raise ValueError(f"--objective {named}: with --cost-matrix allowed is 'cost'")
     return Cost(costs)
-
-
-def _chosen(estimator: EvoTreeClassifier | EvoTreeRegressor) -> dict[str, Any]:
-    """Return the hyperparameters of a fit, given or chosen, by name."""
-    regularization = estimator.regularization_.get_params()
-    chosen = {
-        "size_penalty": estimator.size_penalty_,
-        "term_penalty": estimator.term_penalty_,
-        **regularization,
-    }
-    return {
-        name: value if isinstance(value, int | float) else str(value)
-        for name, value in chosen.items()
-        if value is not None
-    }
 
 
 def confusion_counts(model: Model, X: pd.DataFrame, y: Any) -> np.ndarray:
@@ -202,7 +167,7 @@ def class_figures(counts: np.ndarray, most_frequent: int) -> dict[str, Any]:
         "test_rows": n_rows,
         "test_accuracy": float(right.sum() / n_rows),
         "base_rate": float(of_class[most_frequent] / n_rows),
-        "balanced_accuracy": float(np.mean([one for one in recall if one is not None])),
+        "balanced_accuracy": float(np.mean([share for share in recall if share is not None])),
         "recall": recall,
         "confusion": counts[:-1].tolist(),
     }

@@ -1,39 +1,27 @@
 """Fill numba's cache whole, so that no later fit compiles."""
 
-from __future__ import annotations
-
 from contextlib import suppress
 from typing import Any
 
 import numpy as np
 
+import evotree
 from evotree.engine.config import Evolution, Regularization, Variation
 from evotree.engine.warmup import start_python
-from evotree.estimators import (
-    EvoTreeClassifier,
-    EvoTreeRegressor,
-    ObliqueTreeClassifier,
-    ObliqueTreeRegressor,
-    TAOClassifier,
-    TAORegressor,
-)
 from evotree.operators.initialization.induction import PRUNINGS
 from evotree.operators.splitters.registry import SPLITTERS
 
 TASKS = ("classification", "regression")
-PRESETS = ("C4.5", "LMDT")
-"""Those whose splitters have no name."""
+PRESETS = ("C4.5", "LMDT")  # those whose splitters have no name
 
 
 def estimators(task: str) -> list[Any]:
     """Return estimators that together call every kernel of a task."""
-    evolved: type[EvoTreeClassifier] | type[EvoTreeRegressor] = EvoTreeClassifier
-    greedy: type[ObliqueTreeClassifier] | type[ObliqueTreeRegressor] = ObliqueTreeClassifier
-    tao: type[TAOClassifier] | type[TAORegressor] = TAOClassifier
-    if task == "regression":
-        evolved, greedy, tao = EvoTreeRegressor, ObliqueTreeRegressor, TAORegressor
+    kind = "Classifier" if task == "classification" else "Regressor"
+    names = ("EvoTree", "ObliqueTree", "TAO")
+    evolved, greedy, tao = (getattr(evotree, f"{name}{kind}") for name in names)
     short: dict[str, Any] = {"max_generations": 3, "random_state": 0}
-    presets = [ObliqueTreeClassifier.from_preset(name) for name in PRESETS]
+    presets = [evotree.ObliqueTreeClassifier.from_preset(name) for name in PRESETS]
     plain, nsga2 = Regularization(C=1.0, penalty="l1", noise=0.0), Variation(algorithm="nsga2")
     refiners = [*SPLITTERS, "tao"]
     return [

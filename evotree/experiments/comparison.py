@@ -21,8 +21,6 @@ Statistics 6, 65-70.
 Nadeau C., Bengio Y. (2003). Inference for the generalization error. Machine Learning 52, 239-281.
 """
 
-from __future__ import annotations
-
 import math
 import warnings
 from collections.abc import Mapping
@@ -34,7 +32,6 @@ from numpy.typing import ArrayLike
 from scipy import stats
 
 PairedTest = Literal["paired", "corrected"]
-
 TEST_NAMES = {"paired": "paired t-tests", "corrected": "corrected resampled t-tests"}
 LEVEL = 0.05
 MARKDOWN_ESCAPES = str.maketrans({character: f"\\{character}" for character in "\\`*_|<"})
@@ -81,9 +78,8 @@ def done_runs(runs: pd.DataFrame, *columns: str) -> pd.DataFrame:
     runs = pd.DataFrame({name: runs.get(name, 0) for name in [*key, *columns]}, runs.index)
     is_used = runs.notna().all(axis=1) & is_done
     if n := int((~is_used).sum()):
-        message = (
-            f"{n} of {len(runs)} runs are left out: not done, or without {' or '.join(columns)}."
-        )
+        why = f"not done, or without {' or '.join(columns)}"
+        message = f"{n} of {len(runs)} runs are left out: {why}."
         warnings.warn(message, UserWarning, stacklevel=3)  # the line that called our caller
     runs = runs[is_used].reset_index(drop=True)
     runs = runs.astype({"dataset": str, "method": str} | dict.fromkeys(columns, np.float64))
@@ -136,10 +132,9 @@ def friedman(runs: pd.DataFrame, metric: str, larger_is_better: bool = True) -> 
     runs = done_runs(runs, metric)
     (datasets, left_out), k = complete_datasets(runs), runs["method"].nunique()
     if len(datasets) < 2 or k < 3:
-        raise ValueError(
-            f"runs has {k} methods and {len(datasets)} data sets with all of them on the same "
-            f"folds: three and two are needed; incomplete are {', '.join(left_out) or 'none'}."
-        )
+        held = f"{k} methods and {len(datasets)} data sets with all of them on the same folds"
+        incomplete = f"incomplete are {', '.join(left_out) or 'none'}"
+        raise ValueError(f"runs has {held}: three and two are needed; {incomplete}.")
     ranks = rank_methods(mean_scores(runs, metric).loc[datasets], larger_is_better)
     statistic, p_value = 0.0, 1.0
     if ranks.nunique(axis=1).gt(1).any():  # the test cannot divide by ties everywhere
@@ -218,17 +213,15 @@ def paired_t_tests(
     level : float in (0, 1), default=0.05
         Differences with an adjusted p-value below it are significant.
     test_ratio : float > 0, optional
-        Test rows to a training row, for the corrected test; by default 1 / (k - 1) on a data set
-        with runs on k folds, of which there must be two.
+        Test rows to a training row, for the corrected test; by default 1 / (k - 1) for k folds.
 
     Returns
     -------
     DataFrame
-        A row for each other method and data set that both have, with the columns ``method``,
-        ``dataset``, ``n_pairs``, ``difference`` (reference less method), ``standard_error``,
-        ``statistic``, ``p_value``, ``adjusted``, the p-value by Holm's procedure over the data sets
-        of the method, and ``verdict``: ``win`` where the reference is significantly better,
-        ``loss`` where worse, ``tie``, and an empty text for one pair, which has no test.
+        A row for each other method and data set that both have. ``difference`` is reference less
+        method, ``adjusted`` the p-value by Holm's procedure over the data sets of the method, and
+        ``verdict`` says ``win`` where the reference is significantly better, ``loss`` where worse,
+        else ``tie``, and nothing for one pair, which has no test.
     """
     if test not in TEST_NAMES or not 0.0 < level < 1.0:
         raise ValueError(f"test={test!r}, level={level!r}: allowed are {list(TEST_NAMES)}, (0, 1).")
@@ -237,16 +230,14 @@ def paired_t_tests(
         scores = group.pivot(index=["fold", "seed"], columns="method", values=metric)
         n_folds = group["fold"].nunique()
         for method in [name for name in scores if name != reference]:
-            pairs = scores.reindex(columns=[reference, method]).dropna()
-            if pairs.empty:
-                continue
-            ratio = 0.0
+            pairs, ratio = scores.reindex(columns=[reference, method]).dropna(), 0.0
             if test == "corrected" and len(pairs) > 1:
                 if test_ratio is None and n_folds < 2:
                     raise ValueError(f"test_ratio=None: {dataset} has runs on one fold alone.")
                 ratio = test_ratio or 1.0 / (n_folds - 1)
-            result = paired_t_test(pairs[reference], pairs[method], ratio)
-            results.append((method, dataset, *result))
+            if len(pairs):
+                result = paired_t_test(pairs[reference], pairs[method], ratio)
+                results.append((method, dataset, *result))
     tests = pd.DataFrame(results, columns=["method", "dataset", *PairedTTest._fields])
     tests["adjusted"] = tests.groupby("method")["p_value"].transform(adjust_by_holm)
     is_better = (tests["difference"] > 0.0) == larger_is_better
@@ -325,10 +316,8 @@ class MeanTable(NamedTuple):
             note = f"±: standard deviation over folds and seeds. {note}"
         if self.reference is None:
             return note
-        return (
-            f"•/◦: {self.reference} is significantly better/worse "
-            f"({TEST_NAMES[self.test]}, Holm over data sets, level {LEVEL:g}). {note}"
-        )
+        how = f"{TEST_NAMES[self.test]}, Holm over data sets, level {LEVEL:g}"
+        return f"•/◦: {self.reference} is significantly better/worse ({how}). {note}"
 
 
 def mean_table(
@@ -337,8 +326,7 @@ def mean_table(
     larger_is_better: bool = True,
     *,
     reference: str | None = None,
-    test: PairedTest = "corrected",
-    test_ratio: float | None = None,
+    **options: Any,
 ) -> MeanTable:
     """Return means and deviations over folds and seeds, and what `paired_t_tests` say."""
     runs = done_runs(runs, metric)
@@ -349,11 +337,11 @@ def mean_table(
     if reference not in (None, *means):
         raise ValueError(f"reference={reference!r}: allowed are {', '.join(means)}.")
     if reference is not None:
-        options: dict[str, Any] = {"test": test, "test_ratio": test_ratio}
         options["larger_is_better"] = larger_is_better
         tests = paired_t_tests(runs, metric, reference, **options)
         for row in tests.itertuples():
             verdicts.loc[row.dataset, row.method] = row.verdict
     ranks = rank_methods(means.loc[datasets], larger_is_better).mean()
     tables = (means, stds, tests, verdicts, ranks)
+    test = options.get("test", "corrected")
     return MeanTable(*tables, datasets, left_out, larger_is_better, reference, test)

@@ -7,8 +7,6 @@ of ``sha256sum``, is respected where it is there. Only ``openml:`` uses the netw
 cache.
 """
 
-from __future__ import annotations
-
 import difflib
 import hashlib
 import os
@@ -30,23 +28,12 @@ from evotree.tables.readers import ENDINGS, TARGET, read_table
 
 __all__ = ["OFFICIAL_TRAIN_ROWS", "LoadedData", "load"]
 
+# Numbers of leading rows that form the training part, for data sets with an official split.
 OFFICIAL_TRAIN_ROWS = MappingProxyType(
-    {
-        "satimage": 4435,
-        "dna": 2000,
-        "usps": 7291,
-        "pendigits": 7494,
-        "letter": 15000,
-        "shuttle": 43500,
-        "mnist": 60000,
-        "ijcnn1": 49990,
-        "cod-rna": 59535,
-        "optdigits": 3823,
-    }
+    {"satimage": 4435, "dna": 2000, "usps": 7291, "pendigits": 7494, "letter": 15000}
+    | {"shuttle": 43500, "mnist": 60000, "ijcnn1": 49990, "cod-rna": 59535, "optdigits": 3823}
 )
-"""Number of leading rows that form the training part, for data sets with an official split."""
-BUNDLED = ("iris", "digits", "breast_cancer", "wine", "diabetes")
-"""The data sets that come with scikit-learn."""
+BUNDLED = ("iris", "digits", "breast_cancer", "wine", "diabetes")  # with scikit-learn
 _BUNDLED, _OPENML = "sklearn:", "openml:"
 # The characters of OpenML's names; the rest has a meaning in addresses.
 _OPENML_NAME = re.compile(r"(?P<name>[\w.,()+'-]+)(?:@(?P<version>[1-9][0-9]*))?", re.ASCII)
@@ -55,11 +42,10 @@ _CHECKSUMS = "checksums.txt"
 
 @dataclass(frozen=True, eq=False)
 class LoadedData:
-    """A data set as loaded: features, target, rows of the official training part, and source.
+    """A data set as loaded, and where it is from, as a paper says it.
 
     Categories are object columns of strings, missing values NaN; the target has none. The leading
-    `n_train` rows are the official training part, if there is one. The source is told as a paper
-    says it: a file with its checksum, a function of scikit-learn, or a version of OpenML.
+    `n_train` rows are the official training part, if there is one.
     """
 
     name: str
@@ -85,11 +71,6 @@ def load(name: str, data_home: str | os.PathLike[str] | None = None) -> LoadedDa
     LoadedData
         Features, target and official split; only files have one.
 
-    Raises
-    ------
-    FileNotFoundError, ConnectionError, ValueError
-        If there is no such data set, or it cannot be read.
-
     Examples
     --------
     >>> load("sklearn:iris").X.shape
@@ -99,9 +80,8 @@ def load(name: str, data_home: str | os.PathLike[str] | None = None) -> LoadedDa
     if name.startswith(_BUNDLED):
         bundled = name.removeprefix(_BUNDLED)
         if bundled not in BUNDLED:
-            raise ValueError(
-                f"scikit-learn has no bundled data set {bundled!r}; there are {', '.join(BUNDLED)}"
-            )
+            there_are = f"there are {', '.join(BUNDLED)}"
+            raise ValueError(f"scikit-learn has no bundled data set {bundled!r}; {there_are}")
         X, y = getattr(datasets, f"load_{bundled}")(return_X_y=True, as_frame=True)
         y, source = y.to_numpy(), f"scikit-learn's load_{bundled}"
     elif name.startswith(_OPENML):
@@ -116,9 +96,8 @@ def load(name: str, data_home: str | os.PathLike[str] | None = None) -> LoadedDa
         raise ValueError(f"{place}: the target is missing in {n_missing} of {len(y)} rows")
     n_train = OFFICIAL_TRAIN_ROWS.get(name)
     if n_train is not None and n_train >= len(y):
-        raise ValueError(
-            f"{place}: it has {len(y)} rows, of which {n_train} are the official training part"
-        )
+        part = f"{n_train} are the official training part"
+        raise ValueError(f"{place}: it has {len(y)} rows, of which {part}")
     return LoadedData(name=name, X=X, y=y, n_train=n_train, source=source)
 
 
@@ -130,9 +109,8 @@ def _read(path: Path) -> tuple[pd.DataFrame, NDArray]:
     if path.name.endswith((".arff", ".arff.gz")):
         named = [name for name in table if name.lower() in ("class", TARGET)]
         if target not in named and len(named) > 1:
-            raise ValueError(
-                f"{path}: the target may be any of {', '.join(named)}; let it be the last attribute"
-            )
+            any_of = f"the target may be any of {', '.join(named)}"
+            raise ValueError(f"{path}: {any_of}; let it be the last attribute")
         target = target if target in named or not named else named[0]
     elif target != TARGET:
         raise ValueError(f"{path}: the last column must be '{TARGET}', but it is {target[:200]!r}")
@@ -152,14 +130,12 @@ def _fetch_from_openml(
         wanted = {"data_id": int(stem)}
     try:
         # The faster parser fails where the values of a nominal attribute are numbers.
-        bunch = datasets.fetch_openml(
-            **wanted, data_home=data_home, parser="liac-arff", as_frame=True
-        )
+        wanted |= {"data_home": data_home, "parser": "liac-arff", "as_frame": True}
+        bunch = datasets.fetch_openml(**wanted)
     except (URLError, HTTPException, ConnectionError, TimeoutError) as error:
         home = datasets.get_data_home(data_home)
-        raise ConnectionError(
-            f"{source} is not in {home!r}, and a network is needed to fetch it: {error}"
-        ) from error
+        message = f"{source} is not in {home!r}, and a network is needed to fetch it: {error}"
+        raise ConnectionError(message) from error
     except Exception as error:  # the parser has errors of its own
         raise ValueError(f"{source} cannot be loaded: {str(error)[:200]}") from error
     if len(bunch.target_names) != 1:
@@ -182,9 +158,8 @@ def _find(name: str, data_home: str | os.PathLike[str] | None) -> Path:
     if not name or Path(name).name != name:
         raise ValueError(f"name={name!r} must be a plain name without a folder or an ending")
     if data_home is None:
-        raise ValueError(
-            f"data_home must be the folder of the data set {name!r}, which is not {_BUNDLED}..."
-        )
+        of = f"the data set {name!r}, which is not {_BUNDLED}..."
+        raise ValueError(f"data_home must be the folder of {of}")
     folder = Path(data_home)
     if not folder.is_dir():
         raise FileNotFoundError(f"data_home={str(folder)!r} is not a folder: {name!r} is not there")
@@ -198,10 +173,9 @@ def _find(name: str, data_home: str | os.PathLike[str] | None) -> Path:
     stems |= {name: _BUNDLED + name} if name in BUNDLED else {}
     near = [stems[stem] for stem in difflib.get_close_matches(name.lower(), stems)]
     hint = f"did you mean {' or '.join(near)}? " if near else ""
-    raise FileNotFoundError(
-        f"data set {name!r} is not in {str(folder)!r}: looked for {', '.join(wanted)}; {hint}"
-        f"there are {', '.join(present) or 'no data sets'}"
-    )
+    looked_for = f"looked for {', '.join(wanted)}; {hint}"
+    there_are = f"there are {', '.join(present) or 'no data sets'}"
+    raise FileNotFoundError(f"data set {name!r} is not in {str(folder)!r}: {looked_for}{there_are}")
 
 
 def _checked_sum(path: Path) -> str:
@@ -215,8 +189,7 @@ def _checked_sum(path: Path) -> str:
         expected, _, file_name = line.strip().partition(" ")
         # sha256sum writes two characters between sum and name: a blank, then a blank or a star.
         if file_name.lstrip(" *") == path.name and actual != expected.lower():
-            raise ValueError(
-                f"{path}: the sha256 checksum is {actual}, but {listing.name} says "
-                f"{expected[:64]}; fetch the file again or correct its line"
-            )
+            says = f"{listing.name} says {expected[:64]}"
+            hint = f"but {says}; fetch the file again or correct its line"
+            raise ValueError(f"{path}: the sha256 checksum is {actual}, {hint}")
     return actual

@@ -1,10 +1,9 @@
 """An experiment run: what is missing is done, on processes or any executor, and kept."""
 
-from __future__ import annotations
-
 import json
 import logging
 import math
+import os
 import platform
 import subprocess
 import time
@@ -26,8 +25,7 @@ from sklearn.datasets import load_iris
 from sklearn.metrics import get_scorer
 from tqdm import tqdm
 
-from evotree.experiments.experiment import Experiment, describe
-from evotree.experiments.measures import PeakMemory, machine, tree_sizes
+from evotree.experiments.experiment import Experiment, describe, tree_sizes
 from evotree.experiments.problems import make_problem
 from evotree.experiments.protocols import Task
 from evotree.experiments.runner import CRASHED, LOG_FILE, log_to_file, run_tasks
@@ -35,8 +33,37 @@ from evotree.experiments.store import Store, checksum
 
 log = logging.getLogger(__name__)
 
+# Whose versions a row holds, beside those of Python and of what methods come from.
 PACKAGES = ("evotree", "numpy", "scipy", "scikit-learn", "numba", "deap")
-"""Whose versions a row holds, beside those of Python and of what methods come from."""
+
+
+class PeakMemory:
+    """The most memory that this process has held since it was made, where Linux tells it."""
+
+    def __init__(self) -> None:
+        with suppress(OSError):  # begins the peak again
+            Path("/proc/self/clear_refs").write_text("5", encoding="ascii")
+
+    def megabytes(self) -> float:
+        """Return the peak in units of 2**20 bytes; not a number where nothing tells it."""
+        return float((_line_of("/proc/self/status", "VmHWM:") or "nan").split()[0]) / 1024.0
+
+
+def machine() -> str:
+    """Return system, processor and number of logical cores of this machine, in words."""
+    # Python knows the name of the processor on other systems than Linux alone.
+    processor = _line_of("/proc/cpuinfo", "model name").lstrip("\t :")
+    processor = processor or platform.processor() or platform.machine()
+    return f"{platform.system()} {platform.machine()}, {processor}, {os.cpu_count()} logical cores"
+
+
+def _line_of(path: str, beginning: str) -> str:
+    """Return the rest of the first line that begins so; empty where there is none."""
+    with suppress(OSError):
+        for line in Path(path).read_text(encoding="utf-8").splitlines():
+            if line.startswith(beginning):
+                return line.removeprefix(beginning).strip()
+    return ""
 
 
 def seed_method(method: BaseEstimator, random_state: int) -> BaseEstimator:
@@ -174,10 +201,8 @@ def run_experiment(
             for task, status, result, error in outcomes:
                 row, curve = result or ({}, None)
                 row |= task._asdict() | notes | {"status": status, "error": error}
-                row |= {
-                    "settings": settings[task.method],
-                    "finished": datetime.now(UTC).isoformat(timespec="seconds"),
-                }
+                finished_at = datetime.now(UTC).isoformat(timespec="seconds")
+                row |= {"settings": settings[task.method], "finished": finished_at}
                 store.add(row, curve)
                 bar.update()
                 if status == CRASHED:

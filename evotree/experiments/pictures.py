@@ -4,11 +4,8 @@ In: tables of runs, one row a fit, as `evotree.experiments.comparison` describes
 learning curves. Out: the Axes that were drawn on. A method has the same colour wherever it is.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 from typing import Any
 
 import matplotlib.pyplot as plt
@@ -16,22 +13,14 @@ import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from matplotlib.ticker import LogLocator, MaxNLocator, NullFormatter
+from matplotlib.ticker import MaxNLocator
 
 from evotree.experiments.comparison import FriedmanTest, complete_datasets, done_runs, mean_scores
-from evotree.plotting import plot_learning_curves
-from evotree.plotting.style import INK, PALETTE, axes_or_new, check_axes, legend_below, point_style
+from evotree.plotting import plot_learning_curves, style
+from evotree.plotting.style import INK, PALETTE, axes_or_new, check_axes, draw_grid, legend_below
 
+# Chapters of the histories, and the least range that their axes show.
 _PANELS = {"quality": 0.02, "complexity": 2.0}
-"""Chapters of the histories, and the least range that their axes show."""
-
-
-def save_picture(ax: Axes, path: Path, dpi: int = 150) -> Path:
-    """Write the figure that axes stand on to a PNG or PDF file, and close it."""
-    figure: Any = ax.figure.figure  # the whole, where the axes lie in a subfigure
-    figure.savefig(path, dpi=dpi, bbox_inches="tight")
-    plt.close(figure)
-    return path
 
 
 def plot_critical_differences(
@@ -85,13 +74,13 @@ def plot_accuracy_against_size(
     ax = axes_or_new(ax, (6.5, 4.5))
     use_log_scale(ax, x)
     for i, method in enumerate(x.index):
-        ax.plot(x[method], y[method], ms=7.0, label=method, **point_style(i))
+        ax.plot(x[method], y[method], ms=7.0, label=method, **style.point_style(i))
     ax.margins(0.12)
     of = f"mean of {len(datasets)} of {len(datasets) + len(left_out)} data sets"
     ax.set(xlabel=f"{size} ({of})", ylabel=f"mean {metric}")
-    ax.grid(alpha=0.25, linewidth=0.6)
+    draw_grid(ax)
     ax.set_axisbelow(True)
-    _name_methods(ax, len(x))
+    style.take_as_written(legend_below(ax, min(4, len(x))))
     return ax
 
 
@@ -106,13 +95,13 @@ def plot_times(runs: pd.DataFrame, seconds: str = "seconds", *, ax: Axes | None 
     rows = np.arange(len(times))
     ax.hlines(rows, times.min(axis=1), times.max(axis=1), color=INK, lw=0.6, alpha=0.4, zorder=1)
     for i, method in enumerate(times):
-        ax.plot(times[method], rows, ms=6, label=method, **point_style(i))
+        ax.plot(times[method], rows, ms=6, label=method, **style.point_style(i))
     use_log_scale(ax, pd.Series(times.to_numpy().ravel()))
     ax.set_yticks(rows, times.index, parse_math=False)
     ax.set_ylim(len(times) - 0.4, -0.6)
     ax.set_xlabel(f"{seconds} a fit")
-    ax.grid(axis="x", alpha=0.25, linewidth=0.6)
-    _name_methods(ax, times.shape[1])
+    draw_grid(ax, "x")
+    style.take_as_written(legend_below(ax, min(4, times.shape[1])))
     return ax
 
 
@@ -121,22 +110,13 @@ def _check_positive(runs: pd.DataFrame, column: str) -> None:
         raise ValueError(f"runs has {smallest:g} as {column}: allowed are positive numbers.")
 
 
-def _name_methods(ax: Axes, n_methods: int) -> None:
-    """Put a legend below the axes that takes names as they are."""
-    legend_below(ax, n_columns=min(4, n_methods))
-    legend: Any = ax.get_legend()
-    for text in legend.get_texts():
-        text.set_parse_math(False)
-
-
 def use_log_scale(ax: Axes, values: pd.Series) -> None:
     """Make the x axis logarithmic, with the more plain numbers the fewer decades it has."""
     ax.set_xscale("log")
     decades = np.log10(values.max() / values.min())
-    digits = range(1, 10) if decades < 0.7 else (1, 2, 5) if decades < 2.5 else (1,)
-    ax.xaxis.set_major_locator(LogLocator(subs=digits))
-    ax.xaxis.set_major_formatter("{x:g}")
-    ax.xaxis.set_minor_formatter(NullFormatter())
+    style.number_plainly(
+        ax.xaxis, range(1, 10) if decades < 0.7 else (1, 2, 5) if decades < 2.5 else (1,)
+    )
 
 
 def plot_curves_of_datasets(
@@ -155,10 +135,8 @@ def plot_curves_of_datasets(
     groups = {dataset: histories for dataset, histories in groups.items() if histories}
     if not groups:
         return None
-    size = (7.5, 2.2 * len(groups) + 0.8)
-    figure, axes = plt.subplots(
-        len(groups), 2, figsize=size, layout="constrained", sharex="row", squeeze=False
-    )
+    options: dict[str, Any] = {"layout": "constrained", "sharex": "row", "squeeze": False}
+    figure, axes = plt.subplots(len(groups), 2, figsize=(7.5, 2.2 * len(groups) + 0.8), **options)
     lines: dict[str, Any] = {}
     for row, (dataset, histories) in zip(axes, groups.items(), strict=True):
         for ax, (chapter, least) in zip(row, _PANELS.items(), strict=True):
@@ -178,6 +156,5 @@ def plot_curves_of_datasets(
     shown = [name for name in methods if name in lines]
     handles = [lines[name] for name in shown]
     legend = figure.legend(handles, shown, loc="outside lower center", ncols=4, frameon=False)
-    for text in legend.get_texts():
-        text.set_parse_math(False)
+    style.take_as_written(legend)
     return figure

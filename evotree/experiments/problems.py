@@ -14,8 +14,6 @@ Murthy S. K., Kasif S., Salzberg S. (1994). A system for induction of oblique de
 Journal of Artificial Intelligence Research 2, 1-32.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -120,69 +118,49 @@ def _checker() -> ReferenceTree:
     return _bands(along, [q + 0.5 * sum(along) for q in quarters], columns)
 
 
+_TURNED = "2 x 2 chessboard rotated by 45 degrees"
+_HALVES, _NINTHS = (0.5, 0.5), (4 / 9, 5 / 9)
+_TEN = math.radians(10.0)
+_FOUR = _stripes(4)
+_HOUSE = _house(wall=0.012, floor=0.008, eaves=0.7, apex=0.99)
+_PLANE = ("split", (1.0,) * 5 + (-1.0,) * 5, 0.0, 1, 0)
 _PROBLEMS: tuple[Problem, ...] = (
     # The square is not turned with the board, whose corners would be easy for axis-parallel trees:
     # CART has 0.949 (C4.5 published: 0.933).
-    Problem(
-        "chessboard2",
-        "2 x 2 chessboard rotated by 45 degrees, two classes",
-        (0.5, 0.5),
-        _board(0, 1, 1, 0),
-    ),
+    Problem("chessboard2", f"{_TURNED}, two classes", _HALVES, _board(0, 1, 1, 0)),
     # CART has 0.946 (C4.5 published: 0.946).
-    Problem(
-        "chessboard4",
-        "2 x 2 chessboard rotated by 45 degrees, each field its own class",
-        (0.25, 0.25, 0.25, 0.25),
-        _board(0, 1, 2, 3),
-    ),
+    Problem("chessboard4", f"{_TURNED}, each field its own class", (0.25,) * 4, _board(0, 1, 2, 3)),
     # The stripes repeat along either axis with period 1, the side of the square: no axis-parallel
     # split has any gain in expectation, and C4.5 stays at a single leaf (published: 0.5, 1 node).
     Problem(
-        "zebra1",
-        "four stripes at 45 degrees that no axis-parallel split sees",
-        (0.5, 0.5),
-        _stripes(4),
+        "zebra1", "four stripes at 45 degrees that no axis-parallel split sees", _HALVES, _FOUR
     ),
     # CART has 0.959 (C4.5 published: 0.969).
-    Problem(
-        "zebra2",
-        "three stripes at 45 degrees, alternating two classes",
-        (4 / 9, 5 / 9),
-        _stripes(3),
-    ),
+    Problem("zebra2", "three stripes at 45 degrees, alternating two classes", _NINTHS, _stripes(3)),
     # At 45 degrees the stripes would hide from axis-parallel splits as in zebra1; the published
     # C4.5 finds them (0.916). At 10 degrees CART has 0.918.
     Problem(
         "zebra3",
         "eight stripes 10 degrees off the vertical, alternating two classes",
-        (0.5, 0.5),
-        _stripes(8, (math.cos(math.radians(10.0)), math.sin(math.radians(10.0)))),
+        _HALVES,
+        _stripes(8, (math.cos(_TEN), math.sin(_TEN))),
     ),
     # A convex region outside that touches an edge can be separated by the line of that edge alone:
     # each of five edges needs a leaf. The published trees are smaller (GEA-ODT 5.4 nodes, 0.958):
     # the roof alone, 5 nodes, has 0.975 here, and each other edge adds about 0.008, less than two
     # nodes cost at alpha = 0.005. CART has 0.978 with 43 nodes (C4.5 published: 0.98 with 39).
     Problem(
-        "house",
-        "rectangle with a gable roof, inside against outside",
-        (0.183088, 0.816912),
-        _house(wall=0.012, floor=0.008, eaves=0.7, apex=0.99),
+        "house", "rectangle with a gable roof, inside against outside", (0.183088, 0.816912), _HOUSE
     ),
     # OC1 uses the same problem with 2,000 rows. CART has 0.728 (C4.5 published: 0.762).
-    Problem(
-        "LS10",
-        "two linearly separable classes in ten dimensions",
-        (0.5, 0.5),
-        ("split", (1.0,) * 5 + (-1.0,) * 5, 0.0, 1, 0),
-        n_features=10,
-    ),
+    Problem("LS10", "two linearly separable classes in ten dimensions", _HALVES, _PLANE, 10),
     Problem(
         "POL",
         "four parallel oblique lines, five bands of alternating two classes",
         (0.52, 0.48),
         _stripes(5),
-        default_samples=2000,
+        2,
+        2000,
     ),
     # Between the two fields of a class lies a field of another, which every convex region around
     # both would meet. The sampling region turns with the board, so that all fields are whole.
@@ -191,7 +169,8 @@ _PROBLEMS: tuple[Problem, ...] = (
         "4 x 4 checkerboard rotated by 45 degrees, eight classes",
         (0.125,) * 8,
         _checker(),
-        default_samples=2000,
+        2,
+        2000,
         is_turned=True,
     ),
 )
@@ -200,9 +179,7 @@ PROBLEMS = MappingProxyType({problem.name: problem for problem in _PROBLEMS})
 
 
 def make_problem(
-    name: str,
-    n_samples: int | None = None,
-    random_state: int | np.random.Generator | None = None,
+    name: str, n_samples: int | None = None, random_state: int | np.random.Generator | None = None
 ) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
     """Draw a sample of a synthetic problem.
 
@@ -211,18 +188,14 @@ def make_problem(
     name : str
         One of ``PROBLEMS``.
     n_samples : int, optional
-        Number of rows, at least 1; by default the paper's number of training rows (1,000 for the
-        problems of GEA-ODT, 2,000 for POL and RCB of OC1).
+        Number of rows; by default the paper's (1,000 for GEA-ODT, 2,000 for POL and RCB of OC1).
     random_state : int, numpy Generator or None
-        A seed of at least 0, which makes the sample reproducible; a Generator, which is advanced;
-        or None for fresh entropy.
+        A seed; a Generator, which is advanced; or None for fresh entropy.
 
     Returns
     -------
-    X : ndarray of shape (n_samples, n_features), float64
-        Features, independent rows.
-    y : ndarray of shape (n_samples,), int64
-        Class labels 0, ..., n_classes - 1, free of noise.
+    X, y : ndarray of shape (n_samples, n_features) and (n_samples,)
+        Features, and classes 0, ..., n_classes - 1, free of noise.
 
     Examples
     --------
@@ -231,26 +204,19 @@ def make_problem(
     ((100, 2), (100,))
     """
     if name not in PROBLEMS:
-        raise ValueError(
-            f"name={name!r} is not a synthetic problem; allowed: {', '.join(PROBLEMS)}"
-        )
-    n_samples = PROBLEMS[name].default_samples if n_samples is None else n_samples
-    if not _is_whole(n_samples, 1):
-        raise ValueError(f"n_samples={n_samples!r} must be a whole number of at least 1, or None")
-    is_generator = random_state is None or isinstance(random_state, np.random.Generator)
-    if not is_generator and not _is_whole(random_state, 0):
-        raise ValueError(
-            f"random_state={random_state!r} must be None, a whole number of at least 0 or a "
-            "numpy.random.Generator"
-        )
-    problem, rng = PROBLEMS[name], np.random.default_rng(random_state)
+        allowed = ", ".join(PROBLEMS)
+        raise ValueError(f"name={name!r} is not a synthetic problem; allowed: {allowed}")
+    problem = PROBLEMS[name]
+    n_samples = problem.default_samples if n_samples is None else n_samples
+    numbers: dict[str, tuple[Any, int]] = {"n_samples": (n_samples, 1)}
+    if not (random_state is None or isinstance(random_state, np.random.Generator)):
+        numbers["random_state"] = (random_state, 0)
+    for parameter, (value, least) in numbers.items():
+        if not isinstance(value, Integral) or isinstance(value, bool) or value < least:
+            raise ValueError(f"{parameter}={value!r} must be a whole number of at least {least}")
+    rng = np.random.default_rng(random_state)
     X = rng.random((int(n_samples), problem.n_features))
     if problem.is_turned:
         u, v = X[:, 0] - 0.5, X[:, 1] - 0.5
         X = np.column_stack((_COS * u - _SIN * v, _SIN * u + _COS * v)) + 0.5
     return X, reference_predict(problem.tree, X)
-
-
-def _is_whole(value: object, least: int) -> bool:
-    """Tell whole numbers of at least `least` from all else, truth values included."""
-    return isinstance(value, Integral) and not isinstance(value, bool) and int(value) >= least

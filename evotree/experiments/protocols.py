@@ -1,7 +1,5 @@
 """How methods are tried: which rows a fit has, which its scores have, and its random state."""
 
-from __future__ import annotations
-
 import warnings
 from dataclasses import dataclass
 from functools import lru_cache
@@ -16,8 +14,7 @@ from sklearn.model_selection import KFold, StratifiedKFold
 from evotree.experiments.datasets import LoadedData, load
 from evotree.tables.columns import encode, fit_columns
 
-OFFICIAL = -1
-"""The number of the fold that stands for a data set's official split."""
+OFFICIAL = -1  # the number of the fold that stands for a data set's official split
 MAX_FOLDS = 10_000
 
 
@@ -95,10 +92,16 @@ class Protocol:
     def take_parts(self, task: Task, data_home: Path | None, stratified: bool = True) -> Parts:
         """Return the rows to fit on and to score on."""
         data = self.load(task.dataset, data_home)
-        if stratified or task.fold == OFFICIAL:
-            return take_fold(data, self.n_folds, task.seed, task.fold)
-        folds = KFold(self.n_folds, shuffle=True, random_state=task.seed)
-        return take_rows(data.X, data.y, *list(folds.split(data.y))[task.fold])
+        if task.fold == OFFICIAL:
+            if data.n_train is None:
+                raise ValueError(f"fold={OFFICIAL}: {data.name!r} has no official split.")
+            rows = tuple(np.split(np.arange(len(data.y)), [data.n_train]))
+        elif stratified:
+            rows = stratified_folds(data.y, self.n_folds, task.seed)[task.fold]
+        else:
+            folds = KFold(self.n_folds, shuffle=True, random_state=task.seed)
+            rows = list(folds.split(data.y))[task.fold]
+        return take_rows(data.X, data.y, *rows)
 
     def method_for(
         self, method: BaseEstimator, task: Task, data_home: Path | None
@@ -121,10 +124,7 @@ def load_cached(name: str, data_home: Path | None) -> LoadedData:
 def stratified_folds(
     y: np.ndarray, n_splits: int, random_state: int
 ) -> list[tuple[np.ndarray, np.ndarray]]:
-    """Return training and test positions of the folds of a shuffled stratified cross-validation.
-
-    A class of fewer rows than folds is missing in some test parts.
-    """
+    """Return training and test positions of shuffled folds; rare classes are not in all of them."""
     folds = StratifiedKFold(n_splits, shuffle=True, random_state=random_state)
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", "The least populated class", UserWarning)
@@ -135,12 +135,3 @@ def take_rows(X: pd.DataFrame, y: np.ndarray, train: np.ndarray, test: np.ndarra
     """Split a data set; medians and levels of its features are those of the training rows."""
     columns = fit_columns(X.iloc[train])
     return Parts(encode(columns, X.iloc[train]), y[train], encode(columns, X.iloc[test]), y[test])
-
-
-def take_fold(data: LoadedData, n_splits: int, run: int, fold: int) -> Parts:
-    """Split a data set at one fold of a stratified cross-validation, or at its official split."""
-    if fold != OFFICIAL:
-        return take_rows(data.X, data.y, *stratified_folds(data.y, n_splits, run)[fold])
-    if data.n_train is None:
-        raise ValueError(f"fold={fold}: data set {data.name!r} has no official split.")
-    return take_rows(data.X, data.y, *np.split(np.arange(len(data.y)), [data.n_train]))

@@ -1,7 +1,5 @@
 """The report of an experiment: what was run and what is left out, tables, tests, and pictures."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator, Mapping
 from itertools import combinations
@@ -14,8 +12,10 @@ from scipy import stats
 from evotree.experiments import comparison, pictures
 from evotree.experiments.runner import DONE
 from evotree.experiments.store import read_curves, read_definition, read_runs
+from evotree.plotting.style import save_picture
 
 _DECIMALS = 3
+# Columns that have a table beside the scores, its title, and decimals.
 _COLUMNS = {
     "leaves": ("leaves", 1),
     "terms": ("terms (of all splits)", 0),
@@ -23,11 +23,10 @@ _COLUMNS = {
     "seconds": ("seconds of a fit", 2),
     "peak_memory_mb": ("peak memory (MiB)", 0),
 }
-"""Columns that have a table beside the scores, its title, and decimals."""
 _LEAST_FOR_RANKS = 3  # methods, and data sets, below which tests of ranks say nothing
 _ERROR_LENGTH = 160
+# What is told of a data set, and how the columns of its table are called.
 _FACTS = {"source": "source", "rows": "rows", "columns": "features", "classes": "classes"}
-"""What is told of a data set, and how the columns of its table are called."""
 _CAPTIONS = {
     "critical_differences": "Mean ranks over the data sets; a bar joins methods that Friedman's "
     "test, with Holm's for the pairs, does not tell apart.",
@@ -59,11 +58,6 @@ def write_report(
     -------
     list of Path
         The files.
-
-    Raises
-    ------
-    FileNotFoundError, ValueError
-        If there are no results or none that is done.
     """
     if picture_format not in PICTURE_FORMATS:
         raise ValueError(f"picture_format={picture_format!r}: allowed are {PICTURE_FORMATS}.")
@@ -97,10 +91,9 @@ def write_report(
             sections += [f"## {title}", table.to_markdown(decimals, bold)]
     shown = "!" if picture_format == "png" else ""
     sections.append("## Pictures")
-    for path in _draw(folder, runs, next(iter(definition["metrics"])), picture_format):
-        paths.append(path)
-        sections.append(_CAPTIONS[path.stem])
-        sections.append(f"{shown}[{path.stem.replace('_', ' ')}]({path.name})")
+    for name, ax in _draw(runs, next(iter(definition["metrics"])), folder):
+        paths.append(save_picture(ax, folder / f"{name}.{picture_format}"))
+        sections += [_CAPTIONS[name], f"{shown}[{name.replace('_', ' ')}]({paths[-1].name})"]
     report = folder / "report.md"
     report.write_text("\n\n".join(map(str.strip, sections)) + "\n", encoding="utf-8")
     return [report, *paths]
@@ -133,9 +126,7 @@ def what_was_run(runs: pd.DataFrame, definition: Mapping[str, Any]) -> list[str]
     return ["## What was run", text, comparison.markdown_table(cells, 2)]
 
 
-def _escaped(
-    cells: pd.DataFrame, escapes: Mapping[int, str] = comparison.MARKDOWN_ESCAPES
-) -> pd.DataFrame:
+def _escaped(cells: pd.DataFrame, escapes: Any = comparison.MARKDOWN_ESCAPES) -> pd.DataFrame:
     """Return texts that have no meaning in a language."""
     return cells.astype(str).apply(lambda column: column.str.translate(escapes))
 
@@ -175,34 +166,28 @@ def _about_metric(
     runs: pd.DataFrame, metric: str, reference: str | None, ratio: float | None
 ) -> tuple[dict[str, str], list[str]]:
     """Return files of tables by name, and a section of the report."""
-    test: comparison.PairedTest = "corrected" if ratio else "paired"
-    table = comparison.mean_table(runs, metric, reference=reference, test=test, test_ratio=ratio)
+    how: dict[str, Any] = {"test": "corrected" if ratio else "paired", "test_ratio": ratio}
+    table = comparison.mean_table(runs, metric, reference=reference, **how)
     files = {f"{metric}.csv": table.to_csv(), f"{metric}.tex": table.to_latex(_DECIMALS)}
     section = [f"## {metric}", table.to_markdown(_DECIMALS)]
     if reference is None:
         section.append("No tests of pairs: `--reference METHOD` names the one to compare with.")
     elif not table.tests.empty:
-        cells = _cells_of_tests(table.tests)
+        # A row for each other method and data set.
+        verdicts = {"win": "better", "loss": "worse", "tie": "not significant", "": "one pair"}
+        names = ("method", "data set", "n", "difference", "standard error", "t", "p", "p, Holm")
+        cells = table.tests.assign(verdict=table.tests["verdict"].map(verdicts))
+        cells = cells.set_axis([*names, "result"], axis=1)
+        cells = cells.map(lambda v: f"{v:.3g}" if isinstance(v, float) else str(v))
+        cells = cells.replace("nan", "")
         files[f"{metric}_tests.csv"] = table.tests.to_csv(index=False)
-        files[f"{metric}_tests.tex"] = comparison.latex_table(
-            _escaped(cells, comparison.LATEX_ESCAPES), 2
-        )
+        of_latex = _escaped(cells, comparison.LATEX_ESCAPES)
+        files[f"{metric}_tests.tex"] = comparison.latex_table(of_latex, 2)
         title = f"### {reference} against each method, on each data set"
-        section += [
-            title.translate(comparison.MARKDOWN_ESCAPES),
-            comparison.markdown_table(_escaped(cells), 2),
-        ]
+        section.append(title.translate(comparison.MARKDOWN_ESCAPES))
+        section.append(comparison.markdown_table(_escaped(cells), 2))
         section.append(_note_on_tests(table, ratio).translate(comparison.MARKDOWN_ESCAPES))
     return files, [*section, _rank_sentence(runs, metric)]
-
-
-def _cells_of_tests(tests: pd.DataFrame) -> pd.DataFrame:
-    """Return tests of pairs as texts: a row for each other method and data set."""
-    verdicts = {"win": "better", "loss": "worse", "tie": "not significant", "": "one pair"}
-    names = ("method", "data set", "n", "difference", "standard error", "t", "p", "p, Holm")
-    cells = tests.assign(verdict=tests["verdict"].map(verdicts))
-    cells = cells.set_axis([*names, "result"], axis=1)
-    return cells.map(lambda v: f"{v:.3g}" if isinstance(v, float) else str(v)).replace("nan", "")
 
 
 def _note_on_tests(table: comparison.MeanTable, ratio: float | None) -> str:
@@ -223,9 +208,8 @@ def _note_on_tests(table: comparison.MeanTable, ratio: float | None) -> str:
 
 def _test_ranks(runs: pd.DataFrame, metric: str) -> comparison.FriedmanTest | None:
     """Compare the methods by their ranks, where there are enough of them on enough data sets."""
-    n_datasets, n_methods = len(comparison.complete_datasets(runs)[0]), runs["method"].nunique()
-    is_enough = min(n_datasets, n_methods) >= _LEAST_FOR_RANKS
-    return comparison.friedman(runs, metric) if is_enough else None
+    n = min(len(comparison.complete_datasets(runs)[0]), runs["method"].nunique())
+    return comparison.friedman(runs, metric) if n >= _LEAST_FOR_RANKS else None
 
 
 def _rank_sentence(runs: pd.DataFrame, metric: str) -> str:
@@ -238,11 +222,10 @@ def _rank_sentence(runs: pd.DataFrame, metric: str) -> str:
         return f"Wilcoxon's signed-rank test over {len(means)} data sets: p = {p_value:.2g}."
     test = _test_ranks(runs, metric)
     if test is None:
-        return (
-            f"No test of ranks: Friedman's test needs {_LEAST_FOR_RANKS} methods on "
-            f"{_LEAST_FOR_RANKS} data sets, with the same folds of all; there are "
-            f"{len(means.columns)} methods and {len(means)} such data sets."
-        )
+        needed = f"{_LEAST_FOR_RANKS} methods on {_LEAST_FOR_RANKS} data sets"
+        held = f"{len(means.columns)} methods and {len(means)} such data sets"
+        needed = f"Friedman's test needs {needed}, with the same folds of all"
+        return f"No test of ranks: {needed}; there are {held}."
     pairs = [
         f"{better} before {worse} (p = {p_value:.2g})"
         for better, worse in combinations(test.mean_ranks.sort_values().index, 2)
@@ -255,21 +238,17 @@ def _rank_sentence(runs: pd.DataFrame, metric: str) -> str:
     )
 
 
-def _draw(folder: Path, runs: pd.DataFrame, metric: str, ending: str) -> Iterator[Path]:
-    """Draw what there is to see, and yield the files."""
-
-    def save(name: str, ax: Any) -> Path:
-        return pictures.save_picture(ax, folder / f"{name}.{ending}")
-
+def _draw(runs: pd.DataFrame, metric: str, folder: Path) -> Iterator[tuple[str, Any]]:
+    """Yield names and axes of what there is to see."""
     if test := _test_ranks(runs, metric):
-        yield save("critical_differences", pictures.plot_critical_differences(test))
+        yield "critical_differences", pictures.plot_critical_differences(test)
     for name, size in (("size", "leaves"), ("terms", "terms"), ("complexity", "complexity")):
         # A tree of one leaf has no terms, and no place on a logarithmic axis.
         sized = runs[runs[size] > 0]
         if sized["method"].nunique() > 1 and comparison.complete_datasets(sized)[0]:
             ax = pictures.plot_accuracy_against_size(sized, size, metric=metric)
-            yield save(f"accuracy_against_{name}", ax)
-    yield save("times", pictures.plot_times(runs))
+            yield f"accuracy_against_{name}", ax
+    yield "times", pictures.plot_times(runs)
     names = [list(runs[column].unique()) for column in ("dataset", "method")]
     if curves := pictures.plot_curves_of_datasets(read_curves(folder), *names):
-        yield save("learning_curves", curves.axes[0])
+        yield "learning_curves", curves.axes[0]

@@ -6,8 +6,6 @@ it, and the outcomes do not depend on how many workers there are. What happens i
 processes of this machine to one file.
 """
 
-from __future__ import annotations
-
 import ctypes
 import logging
 import multiprocessing
@@ -116,12 +114,9 @@ def run_tasks(
     """
     if jobs < 1:
         raise ValueError(f"jobs={jobs!r}: allowed are integers of at least 1.")
-    make_pool = partial(
-        ProcessPoolExecutor,
-        mp_context=mp_context or multiprocessing.get_context(),
-        initializer=_begin_worker,
-        initargs=(log_file, _LOGGER.getEffectiveLevel()),
-    )
+    given = {"initargs": (log_file, _LOGGER.getEffectiveLevel()), "initializer": _begin_worker}
+    context = mp_context or multiprocessing.get_context()
+    make_pool = partial(ProcessPoolExecutor, mp_context=context, **given)
     # Two tasks for each worker are handed over, so that none waits.
     width = 2 * (jobs if executor is None else getattr(executor, "_max_workers", None) or 64)
     fresh, running = iter(tasks), dict[Future[Outcome], Any]()

@@ -6,8 +6,6 @@ that is not whole, which does not count. Of the rows of a fit the last one count
 from others: it holds numbers and text, nothing that is run.
 """
 
-from __future__ import annotations
-
 import json
 import logging
 import os

@@ -1,8 +1,9 @@
 """Pictures of runs and of trees, drawn with matplotlib alone.
 
-In: the records of runs (logbooks, or what carries one), trees, fitted classifiers. Out: the Axes
+In: the records of runs (logbooks, or what carries one), trees, fitted estimators. Out: the Axes
 that were drawn on, those given or new ones; of a film, matplotlib's animation. Nothing is shown or
-saved; what was given is only read.
+saved; what was given is only read. What cannot be drawn is a TypeError or a ValueError that names
+the parameter, and leaves no figure.
 """
 
 from evotree.plotting.curves import (

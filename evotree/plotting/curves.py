@@ -1,7 +1,5 @@
 """The records of runs: learning curves, origins of populations, and what refinements gained."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from itertools import cycle, islice
 from typing import Any, Literal, TypeAlias
@@ -13,13 +11,8 @@ from matplotlib.gridspec import GridSpec
 from matplotlib.ticker import MaxNLocator
 
 from evotree.engine.history import ORIGIN, REFINEMENT, to_frame
-from evotree.plotting.style import (
-    PALETTE,
-    axes_or_new,
-    check_option,
-    label_lines,
-    legend_below,
-)
+from evotree.plotting import style
+from evotree.plotting.style import PALETTE, axes_or_new, check_option, draw_grid, legend_below
 
 Position: TypeAlias = Literal["gen", "seconds", "evaluations"]
 RefinementCost: TypeAlias = Literal["seconds", "tried"]
@@ -61,20 +54,10 @@ def plot_learning_curve(
         axes has other colours.
     label : str, optional
         Name of the run in the labels of its lines.
-
-    Returns
-    -------
-    matplotlib Axes
-        The upper axes.
-
-    Raises
-    ------
-    TypeError, ValueError
-        If `history` holds no records, or lacks what `x` or `curves` names.
     """
     records = records_of(history, "history")
     positions = positions_of(records, x)
-    curves = (curves,) if isinstance(curves, str) else tuple(curves)
+    curves = (curves,) if isinstance(curves, str) else curves
     if not curves:
         raise ValueError("curves is empty: name at least one chapter of the history.")
     for curve in curves:
@@ -91,27 +74,21 @@ def plot_learning_curve(
     colors = islice(cycle(PALETTE), n_drawn, None)
     for panel, shown in panels.items():
         for curve, color in zip(shown, colors, strict=False):
-            _draw_curve(panel, positions, records, curve, prefix, color)
+            name, look = f"{prefix}{curve}", dict[str, Any](color=color, lw=1.0)
+            best = records[f"{curve}_best"]
+            panel.plot(positions, best, color=color, lw=1.8, label=f"{name}, best")
+            middle = "median" if f"{curve}_median" in records else "mean"
+            if f"{curve}_{middle}" in records:
+                values = records[f"{curve}_{middle}"]
+                panel.plot(positions, values, "--", **look, label=f"{name}, {middle}")
+            if {f"{curve}_q1", f"{curve}_q3"} <= {*records}:
+                low, high = records[f"{curve}_q1"], records[f"{curve}_q3"]
+                panel.fill_between(positions, low, high, color=color, alpha=0.15, lw=0)
         panel.set(ylabel=", ".join(shown), xlabel="")
         set_grid(panel, x)
     panel.set_xlabel(POSITION_LABELS[x])
-    label_lines(*panels)
+    style.label_lines(*panels)
     return ax
-
-
-def _draw_curve(
-    ax: Axes, positions: np.ndarray, records: pd.DataFrame, curve: str, prefix: str, color: str
-) -> None:
-    """Draw the best of a chapter, and what is known of the others."""
-    name = f"{prefix}{curve}"
-    ax.plot(positions, records[f"{curve}_best"], color=color, lw=1.8, label=f"{name}, best")
-    middle = "median" if f"{curve}_median" in records else "mean"
-    if f"{curve}_{middle}" in records:
-        values = records[f"{curve}_{middle}"]
-        ax.plot(positions, values, "--", color=color, lw=1.0, label=f"{name}, {middle}")
-    if {f"{curve}_q1", f"{curve}_q3"} <= {*records}:
-        low, high = records[f"{curve}_q1"], records[f"{curve}_q3"]
-        ax.fill_between(positions, low, high, color=color, alpha=0.15, lw=0)
 
 
 def _panel_below(ax: Axes) -> Axes:
@@ -159,25 +136,13 @@ def plot_learning_curves(
         Where to draw; new ones by default.
     quantiles : tuple of two floats in [0, 1], default=(0.25, 0.75)
         Limits of the band.
-
-    Returns
-    -------
-    matplotlib Axes
-        The axes.
-
-    Raises
-    ------
-    TypeError, ValueError
-        If `histories` has no groups or an empty one, if a run lacks what `x`, `chapter` and
-        `field` name, or if the quantiles are not ascending within [0, 1].
     """
     low, high = quantiles
     if not 0.0 <= low <= high <= 1.0:
         raise ValueError(f"quantiles={quantiles!r}: allowed are two ascending shares in [0, 1].")
     if not isinstance(histories, Mapping):
-        raise TypeError(
-            f"histories is a {type(histories).__name__}: allowed is a mapping from names to runs."
-        )
+        kind = type(histories).__name__
+        raise TypeError(f"histories is a {kind}: allowed is a mapping from names to runs.")
     if not histories:
         raise ValueError("histories is empty: give at least one group of runs.")
     column = f"{chapter}_{field}"
@@ -186,9 +151,9 @@ def plot_learning_curves(
     ax = axes_or_new(ax, (7.0, 4.5))
     for i, (name, (positions, values)) in enumerate(groups.items(), len(ax.get_lines())):
         color = PALETTE[i % len(PALETTE)]
-        style = LINE_STYLES[i // len(PALETTE) % len(LINE_STYLES)]
+        dashes = LINE_STYLES[i // len(PALETTE) % len(LINE_STYLES)]
         label = f"{name} (n = {len(values)})"
-        ax.plot(positions, np.median(values, axis=0), style, color=color, lw=1.8, label=label)
+        ax.plot(positions, np.median(values, axis=0), dashes, color=color, lw=1.8, label=label)
         lower, upper = np.quantile(values, (low, high), axis=0)
         ax.fill_between(positions, lower, upper, color=color, alpha=0.2, lw=0)
     band = f"median, {100 * low:g} to {100 * high:g} % band"
@@ -201,26 +166,8 @@ def plot_learning_curves(
 def plot_lineage(history: Any, *, x: Position = "gen", ax: Axes | None = None) -> Axes:
     """Draw the shares of a population that descend from each kind of first individual.
 
-    A seed that takes the population over is an area that fills the picture.
-
-    Parameters
-    ----------
-    history : Logbook, fitted estimator with ``history_``, Run or table of `to_frame`
-        The run.
-    x : {"gen", "seconds", "evaluations"}, default="gen"
-        What runs along the axis; evaluations are the cumulated ``nevals``.
-    ax : matplotlib Axes, optional
-        Where to draw; new ones by default.
-
-    Returns
-    -------
-    matplotlib Axes
-        The axes.
-
-    Raises
-    ------
-    TypeError, ValueError
-        If `history` holds no records, or none of origins.
+    A seed that takes the population over is an area that fills the picture. The parameters are
+    those of `plot_learning_curve`.
     """
     records = records_of(history, "history")
     positions = positions_of(records, x)
@@ -232,14 +179,9 @@ def plot_lineage(history: Any, *, x: Position = "gen", ax: Axes | None = None) -
     # What survives lies at the bottom, where areas are easiest to read.
     columns.sort(key=lambda name: -records[name].iloc[-1])
     ax = axes_or_new(ax, (7.0, 4.0))
-    ax.stackplot(
-        positions,
-        [records[name] for name in columns],
-        labels=[name.removeprefix(f"{ORIGIN}_") for name in columns],
-        colors=[PALETTE[i % len(PALETTE)] for i in range(len(columns))],
-        alpha=0.75,
-        linewidth=0.0,
-    )
+    look: dict[str, Any] = {"colors": list(islice(cycle(PALETTE), len(columns))), "lw": 0.0}
+    labels = [name.removeprefix(f"{ORIGIN}_") for name in columns]
+    ax.stackplot(positions, records[columns].T, labels=labels, alpha=0.75, **look)
     ax.set(xlabel=POSITION_LABELS[x], ylabel="share of the population", ylim=(0.0, 1.0))
     set_grid(ax, x)
     legend_below(ax, min(5, len(columns)))
@@ -249,30 +191,13 @@ def plot_lineage(history: Any, *, x: Position = "gen", ax: Axes | None = None) -
 def plot_refinement(history: Any, *, x: RefinementCost = "seconds", ax: Axes | None = None) -> Axes:
     """Draw the fitness that each kind of refinement has gained against what it has cost.
 
-    The slope of a curve is its yield: fitness a second. One that becomes flat has nothing left to
-    improve. The legend names the share of the individuals tried that became fitter. Where some
-    generation took an operator 20 times as long as the median one, the axis of the seconds is
-    logarithmic beyond 10 median generations, so that one slow operator does not hide the others.
-
-    Parameters
-    ----------
-    history : Logbook, fitted estimator with ``history_``, Run or table of `to_frame`
-        The run, with a chapter ``"refinement"`` whose fields are, for each operator o, ``o_tried``,
-        ``o_improved``, ``o_gain`` (the sum) and ``o_seconds``.
-    x : {"seconds", "tried"}, default="seconds"
-        What runs along the axis.
-    ax : matplotlib Axes, optional
-        Where to draw; new ones by default.
-
-    Returns
-    -------
-    matplotlib Axes
-        The axes.
-
-    Raises
-    ------
-    TypeError, ValueError
-        If `history` holds no records, or none of refinements, or there is no such `x`.
+    The slope of a curve is its yield: fitness a second, or for ``x="tried"`` an individual. One
+    that becomes flat has nothing left to improve. The legend names the share of the individuals
+    tried that became fitter. Where some generation took an operator 20 times as long as the median
+    one, the axis of the seconds is logarithmic beyond 10 median generations, so that one slow
+    operator does not hide the others. `history` and `ax` are those of `plot_learning_curve`;
+    `history` has a chapter ``"refinement"`` whose fields are, for each operator o, ``o_tried``,
+    ``o_improved``, ``o_gain`` (the sum) and ``o_seconds``.
     """
     check_option("x", x, REFINEMENT_LABELS)
     totals = cumulated(records_of(history, "history"))
@@ -296,7 +221,7 @@ def plot_refinement(history: Any, *, x: RefinementCost = "seconds", ax: Axes | N
     ax.set_ylim(bottom=0.0)
     if x == "tried":
         ax.xaxis.set_major_locator(MaxNLocator(integer=True))
-    ax.grid(alpha=0.25, linewidth=0.6)
+    draw_grid(ax)
     legend_below(ax, n_columns=min(2, len(totals)))
     return ax
 
@@ -304,21 +229,16 @@ def plot_refinement(history: Any, *, x: RefinementCost = "seconds", ax: Axes | N
 def cumulated(records: pd.DataFrame) -> dict[str, pd.DataFrame]:
     """Return what each kind of refinement has done up to every generation, from nothing."""
     prefix = f"{REFINEMENT}_"
-    columns = [str(column) for column in records]
-    names = [
-        column.removeprefix(prefix).removesuffix("_tried")
-        for column in columns
-        if column.startswith(prefix) and column.endswith("_tried")
-    ]
+    fields = records.filter(regex=f"^{prefix}.*_({'|'.join(FIELDS)})$").rename(columns=str)
+    names = {name.removeprefix(prefix).rpartition("_")[0]: None for name in fields}
     if not names:
-        raise ValueError(f"history has no chapter {REFINEMENT!r}; it has {', '.join(columns)}.")
-    totals = {}
-    for name in names:
-        fields = {
-            field: np.append(0.0, records[f"{prefix}{name}_{field}"].fillna(0.0).cumsum())
-            for field in FIELDS
-        }
-        totals[name] = pd.DataFrame(fields)
+        held = ", ".join(map(str, records))
+        raise ValueError(f"history has no chapter {REFINEMENT!r}; it has {held}.")
+    sums = fields.fillna(0.0).cumsum()
+    totals = {
+        name: pd.DataFrame({f: np.append(0.0, sums[f"{prefix}{name}_{f}"]) for f in FIELDS})
+        for name in names
+    }
     return dict(sorted(totals.items(), key=lambda item: -item[1]["gain"].iloc[-1]))
 
 
@@ -328,10 +248,8 @@ def records_of(history: Any, name: str) -> pd.DataFrame:
         history = getattr(history, attribute, history)
     records = to_frame(history) if hasattr(history, "chapters") else history
     if not isinstance(records, pd.DataFrame):
-        raise TypeError(
-            f"{name} is a {type(history).__name__}: allowed are a logbook, a fitted classifier "
-            "with history_, a Run, and a table made by to_frame."
-        )
+        allowed = "a logbook, a fitted estimator with history_, a Run, and a table of to_frame"
+        raise TypeError(f"{name} is a {type(history).__name__}: allowed are {allowed}.")
     if records.empty:
         raise ValueError(f"{name} has no records.")
     return records
@@ -339,9 +257,8 @@ def records_of(history: Any, name: str) -> pd.DataFrame:
 
 def _column(records: pd.DataFrame, column: str, given: str) -> np.ndarray:
     if column not in records:
-        raise ValueError(
-            f"{given}: the history has no {column!r}; it has {', '.join(map(str, records))}."
-        )
+        held = ", ".join(map(str, records))
+        raise ValueError(f"{given}: the history has no {column!r}; it has {held}.")
     return records[column].to_numpy(dtype=np.float64)
 
 
@@ -354,15 +271,14 @@ def positions_of(records: pd.DataFrame, x: str) -> np.ndarray:
 
 def _aligned(name: str, group: Any, x: str, column: str) -> tuple[np.ndarray, np.ndarray]:
     """Return the positions of all records of a group, and each run's value there."""
+    where = f"histories[{name!r}]"
     if not isinstance(group, Sequence) or hasattr(group, "chapters"):
-        raise TypeError(
-            f"histories[{name!r}] is a {type(group).__name__}: allowed is a sequence of runs."
-        )
+        raise TypeError(f"{where} is a {type(group).__name__}: allowed is a sequence of runs.")
     if not group:
-        raise ValueError(f"histories[{name!r}] is empty: give at least one run.")
-    tables = [records_of(history, f"histories[{name!r}][{i}]") for i, history in enumerate(group)]
+        raise ValueError(f"{where} is empty: give at least one run.")
+    tables = [records_of(history, f"{where}[{i}]") for i, history in enumerate(group)]
     positions = [positions_of(table, x) for table in tables]
-    values = [_column(table, column, f"histories[{name!r}]") for table in tables]
+    values = [_column(table, column, where) for table in tables]
     grid = np.unique(np.concatenate(positions))
     grid = grid[grid >= max(position[0] for position in positions)]
     runs = zip(positions, values, strict=True)
@@ -372,6 +288,6 @@ def _aligned(name: str, group: Any, x: str, column: str) -> tuple[np.ndarray, np
 def set_grid(ax: Axes, x: str) -> None:
     """Give axes of runs their grid and ticks."""
     ax.margins(x=0.01)
-    ax.grid(alpha=0.25, linewidth=0.6)
+    draw_grid(ax)
     if x != "seconds":
         ax.xaxis.set_major_locator(MaxNLocator(integer=True))

@@ -1,7 +1,5 @@
 """The film of a run: the decision regions of the best tree, and how well it did until then."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -58,12 +56,6 @@ def plot_evolution(
         The film: ``save("film.gif", writer="pillow")`` writes it, ``to_jshtml()`` shows it in a
         notebook.
 
-    Raises
-    ------
-    TypeError, ValueError
-        If no trees were kept, if they have fewer than two features or no classes, or if the shapes
-        do not fit.
-
     Examples
     --------
     >>> from evotree import EvoTreeClassifier, keep_best_trees
@@ -72,10 +64,8 @@ def plot_evolution(
     """
     tree, trees = tree_of(classifier), getattr(classifier, "best_trees_", {})
     if not trees:
-        raise ValueError(
-            "classifier has kept no trees of its generations: fit it with "
-            "callbacks=[evotree.keep_best_trees]."
-        )
+        how = "fit it with callbacks=[evotree.keep_best_trees]"
+        raise ValueError(f"classifier has kept no trees of its generations: {how}.")
     if not hasattr(classifier, "classes_"):
         raise TypeError(f"classifier is a {type(classifier).__name__}: regions are of classes.")
     if tree.n_features < 2:
@@ -89,26 +79,25 @@ def plot_evolution(
     records = records_of(classifier, "classifier")
     shown = np.sort(np.argsort(-importances(tree, "influence"), kind="stable")[:2])
     middle = np.median(points, axis=0)
+    names: dict[str, Any] = {"class_names": classes}
+    names["feature_names"] = [features[j] for j in shown]
 
     figure = plt.figure(figsize=(10.0, 4.4), layout="constrained")
     left, right = figure.subplots(1, 2, width_ratios=(5, 6))
 
     def draw(gen: int) -> list[Axes]:
-        best = trees[max(one for one in trees if one <= gen)]
+        best = trees[max(first for first in trees if first <= gen)]
         left.clear()
-        plot_decision_regions(
-            slice_of(best, shown, middle),
-            points[:, shown],
-            codes,
-            ax=left,
-            feature_names=[features[j] for j in shown],
-            class_names=classes,
-            resolution=150,
-        )
+        of_slice = slice_of(best, shown, middle), points[:, shown], codes
+        plot_decision_regions(*of_slice, ax=left, **names, resolution=150)
         accuracy = float(np.mean(best.labels[best.apply(points)] == codes))
         left.set_title(f"generation {gen}: {best.n_leaves} leaves, accuracy {accuracy:.3f}")
-        for panel in panels:
-            _cover(panel, gen)
+        for panel in panels:  # hides what its curves show of later generations
+            begin = panel.get_xlim()[0]
+            place = panel.get_xaxis_transform()
+            seen = Rectangle((begin, 0.0), gen - begin, 1.0, transform=place)
+            for artist in (*panel.get_lines(), *panel.collections):
+                artist.set_clip_path(seen)
         return [left, *panels]
 
     frames = frames_of(trees, int(positions_of(records, "gen")[-1]), max_frames)
@@ -134,11 +123,3 @@ def slice_of(tree: ObliqueTree, shown: np.ndarray, at: np.ndarray) -> ObliqueTre
     others = np.setdiff1d(np.arange(tree.n_features), shown)
     thresholds = tree.thresholds - tree.weights[:, others] @ at[others]
     return ObliqueTree(tree.weights[:, shown], thresholds, tree.subtree_size, tree.values)
-
-
-def _cover(ax: Axes, gen: int) -> None:
-    """Hide what learning curves show of later generations."""
-    begin = ax.get_xlim()[0]
-    seen = Rectangle((begin, 0.0), gen - begin, 1.0, transform=ax.get_xaxis_transform())
-    for artist in (*ax.get_lines(), *ax.collections):
-        artist.set_clip_path(seen)

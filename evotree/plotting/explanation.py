@@ -1,7 +1,5 @@
 """Why one row is predicted as it is, and how much the columns matter to a tree."""
 
-from __future__ import annotations
-
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -10,15 +8,8 @@ from matplotlib.axes import Axes
 
 from evotree.description.named import check_whole, number
 from evotree.inspection.paths import Explanation
-from evotree.plotting.style import (
-    INK,
-    PALETTE,
-    TERM_COLORS,
-    axes_or_new,
-    check_axes,
-    legend_below,
-    short_name,
-)
+from evotree.plotting import style
+from evotree.plotting.style import INK, PALETTE, TERM_COLORS, axes_or_new, write_beside
 
 BAR, LINE_HEIGHT = 0.7, 0.24  # thickness of a bar, in lines; height of a line, in inches
 WIDTH = 7.0
@@ -26,19 +17,11 @@ GREY = "#888888"
 
 
 class Bar(NamedTuple):
-    """A term, drawn from one sum to the next one, or a heading, which has no bar."""
+    """A term, drawn from one sum to the next one."""
 
     label: str
     begin: float
     end: float
-
-
-class Step(NamedTuple):
-    """What is drawn of one node of the path: a heading and the bars of its terms."""
-
-    heading: str
-    bars: list[Bar]
-    is_leaf: bool
 
 
 def plot_explanation(
@@ -63,45 +46,36 @@ def plot_explanation(
         Number of terms shown for each node, the most influential ones; the others share a bar.
     ax : matplotlib Axes, optional
         Where to draw; new ones of a fitting height by default.
-
-    Returns
-    -------
-    matplotlib Axes
-        The axes of the splits; those of the leaf's model share their lines.
-
-    Raises
-    ------
-    TypeError, ValueError
-        If there is nothing to explain, or no such row.
     """
     check_whole("max_terms", max_terms, 1)
-    check_axes(ax)
+    style.check_axes(ax)
     if not isinstance(explanation, Explanation):
         explanation, row = _explained(explanation, row), 0
     n_rows = len(explanation.rows)
     if isinstance(row, bool) or not isinstance(row, int | np.integer) or row not in range(n_rows):
         raise ValueError(f"row={row!r}: allowed are positions from 0 to {n_rows - 1}.")
     steps = _steps(explanation, int(row), max_terms)
-    n_lines = sum(1 + len(step.bars) for step in steps)
+    n_lines = sum(1 + len(bars) for _, bars in steps)
     ax = axes_or_new(ax, (WIDTH, LINE_HEIGHT * n_lines + 1.3))
-    has_model = bool(steps[-1].bars)
-    below = ax.twiny() if has_model else ax
-    place, ticks, labels = 0, [], []
-    for step in steps:
-        side = below if step.is_leaf else ax
-        _draw_heading(ax, step.heading, place)
-        if step.bars:
-            _draw_bars(side, step.bars, place + 1, with_zero=not step.is_leaf)
-        for at, bar in enumerate(step.bars, place + 1):
-            ticks.append(at)
-            labels.append(bar.label)
-        place += 1 + len(step.bars)
-    ax.set_yticks(ticks, labels, fontsize="small", parse_math=False)
+    below = ax.twiny() if steps[-1][1] else ax
+    place, ticks = 0, dict[int, str]()
+    for at, (heading, bars) in enumerate(steps, 1):
+        is_leaf = at == len(steps)
+        if place:
+            ax.axhline(place - 0.5, color="#DDDDDD", linewidth=0.8, zorder=1)
+        look: dict[str, Any] = {"xycoords": ("axes fraction", "data"), "fontweight": "bold"}
+        look["bbox"] = {"facecolor": "white", "edgecolor": "none", "pad": 1.0}
+        look |= {"color": INK, "parse_math": False, "zorder": 5}
+        write_beside(ax, heading, (0.0, place), xytext=(4.0, 0.0), **look)
+        if bars:
+            _draw_bars(below if is_leaf else ax, bars, place + 1, with_zero=not is_leaf)
+        ticks |= {k: bar.label for k, bar in enumerate(bars, place + 1)}
+        place += 1 + len(bars)
+    ax.set_yticks(list(ticks), list(ticks.values()), fontsize="small", parse_math=False)
     ax.tick_params(axis="y", length=0)
     ax.set_ylim(place - 0.4, -0.6)
-    for spine in ("left", "right"):
-        ax.spines[spine].set_visible(False)
-        below.spines[spine].set_visible(False)
+    for side in (ax, below):
+        side.spines[["left", "right"]].set_visible(False)
     _label_axes(ax, below, with_splits=len(steps) > 1)
     return ax
 
@@ -121,50 +95,35 @@ def plot_importances(
         How many columns to show, at most. Those without importance are left out, unless all are.
     ax : matplotlib Axes, optional
         Where to draw; new ones of a fitting height by default.
-
-    Returns
-    -------
-    matplotlib Axes
-        The axes.
-
-    Raises
-    ------
-    TypeError, ValueError
-        If the estimator has no importances, or there is no such kind.
     """
     check_whole("max_columns", max_columns, 1)
-    check_axes(ax)
+    style.check_axes(ax)
     if not hasattr(estimator, "importances"):
-        raise TypeError(
-            f"estimator is a {type(estimator).__name__}: allowed are fitted estimators with "
-            "importances."
-        )
+        kind = type(estimator).__name__
+        raise TypeError(f"estimator is a {kind}: allowed are fitted estimators with importances.")
     shares = estimator.importances(kind)
     order = np.argsort(-shares, kind="stable")
     order = order[: max(1, min(max_columns, np.count_nonzero(shares)))]
-    names = [short_name(estimator.columns_[j].name) for j in order]
+    names = [style.short_name(estimator.columns_[j].name) for j in order]
     ax = axes_or_new(ax, (WIDTH, LINE_HEIGHT * len(order) + 0.9))
     places = np.arange(len(order))
     ax.barh(places, shares[order], height=BAR, color=PALETTE[0])
     for place, share in enumerate(shares[order].tolist()):
-        _annotate(ax, f"{100.0 * share:.1f} %", share, place)
+        write_beside(ax, f"{100.0 * share:.1f} %", (share, place), xytext=(3.0, 0.0))
     ax.set_yticks(places, names, parse_math=False)
     ax.tick_params(axis="y", length=0)
     ax.set(ylim=(len(order) - 0.4, -0.6), xlim=(0.0, 1.12 * max(shares.max(), 1e-3)))
     what = {"impurity": "lowering the impurity", "influence": "the sides of rows"}[kind]
     ax.set_xlabel(f"share in {what}")
-    for spine in ("left", "right", "top"):
-        ax.spines[spine].set_visible(False)
+    ax.spines[["left", "right", "top"]].set_visible(False)
     return ax
 
 
 def _explained(estimator: Any, row: Any) -> Explanation:
     """Return the explanation of one row that an estimator gives."""
     if not hasattr(estimator, "explain"):
-        raise TypeError(
-            f"explanation is a {type(estimator).__name__}: allowed are what explain returns, and "
-            "fitted estimators."
-        )
+        allowed = "what explain returns, and fitted estimators"
+        raise TypeError(f"explanation is a {type(estimator).__name__}: allowed are {allowed}.")
     if isinstance(row, pd.Series):
         row = row.to_frame().T
     rows = row if hasattr(row, "columns") else np.atleast_2d(np.asarray(row))
@@ -174,60 +133,33 @@ def _explained(estimator: Any, row: Any) -> Explanation:
     return explained
 
 
-def _steps(explanation: Explanation, row: int, max_terms: int) -> list[Step]:
-    """Return what is drawn of the path of a row, the leaf last."""
+def _steps(explanation: Explanation, row: int, max_terms: int) -> list[tuple[str, list[Bar]]]:
+    """Return headings and bars of the nodes of the path of a row, the leaf last."""
     terms = explanation.terms[explanation.terms.row == row]
     of_row = explanation.rows.iloc[row]
-    predicted = of_row.prediction
-    steps = [
-        Step(_heading(part.iloc[0]), _bars(part, max_terms), False)
-        for _, part in terms[terms.side != "leaf"].groupby("step")
-    ]
-    model = terms[terms.side == "leaf"]
+    steps = []
+    for _, part in terms[terms.side != "leaf"].groupby("step"):
+        first = part.iloc[0]
+        off = f"{first.side}, {_plain(abs(first.total), 2)} from the hyperplane"
+        steps.append((f"[{first.node}]  {off}", _bars(part, max_terms)))
+    model, predicted = terms[terms.side == "leaf"], of_row.prediction
     is_number = isinstance(predicted, float | np.floating)
     heading = f"[{of_row.leaf}]  predicts {_plain(predicted) if is_number else predicted}"
     if len(model) and not np.isclose(model.total.iloc[0], predicted):
         heading += f", its bound; the line gives {_plain(model.total.iloc[0])}"
-    return [*steps, Step(heading, _bars(model, max_terms) if len(model) else [], True)]
-
-
-def _heading(term: Any) -> str:
-    """Return what a split decides: the side, and how far from the hyperplane the row is."""
-    return f"[{term.node}]  {term.side}, {_plain(abs(term.total), 2)} from the hyperplane"
+    return [*steps, (heading, _bars(model, max_terms) if len(model) else [])]
 
 
 def _bars(part: pd.DataFrame, max_terms: int) -> list[Bar]:
     """Return the bars of a node, the one of all terms that are not shown last."""
     sums = part.centre.iloc[0] + np.append(0.0, part.contribution.cumsum())
-    shown = part if len(part) <= max_terms else part.iloc[:max_terms]
-    labels = [
-        f"{short_name(feature)} = {_plain(value)}"
-        for feature, value in zip(shown.feature, shown.value, strict=True)
+    bars = [
+        Bar(f"{style.short_name(term.feature)} = {_plain(term.value)}", sums[k], sums[k + 1])
+        for k, term in enumerate(part[:max_terms].itertuples())
     ]
-    bars = [Bar(*one) for one in zip(labels, sums[:-1], sums[1:], strict=False)]
     if len(part) > max_terms:
         bars.append(Bar(f"(+{len(part) - max_terms} more)", sums[max_terms], sums[-1]))
     return bars
-
-
-def _draw_heading(ax: Axes, text: str, place: int) -> None:
-    """Write the heading of a node at the left of a line, with a rule above it."""
-    if place:
-        ax.axhline(place - 0.5, color="#DDDDDD", linewidth=0.8, zorder=1)
-    ax.annotate(
-        text,
-        (0.0, place),
-        xycoords=("axes fraction", "data"),
-        xytext=(4.0, 0.0),
-        textcoords="offset points",
-        va="center",
-        fontsize="small",
-        fontweight="bold",
-        color=INK,
-        parse_math=False,
-        bbox={"facecolor": "white", "edgecolor": "none", "pad": 1.0},
-        zorder=5,
-    )
 
 
 def _draw_bars(ax: Axes, bars: list[Bar], place: int, with_zero: bool) -> None:
@@ -266,14 +198,7 @@ def _label_axes(ax: Axes, below: Axes, with_splits: bool) -> None:
         ax.plot([], [], "s", color=TERM_COLORS[is_above], label=label)
     ax.plot([], [], "|", color=GREY, markersize=11.0, mew=2.0, label="mean row")
     ax.plot([], [], "D", color=INK, markersize=5.0, label="this row")
-    legend_below(ax, n_columns=4)
-
-
-def _annotate(ax: Axes, text: str, x: float, y: float) -> None:
-    """Write a text at the right of a point."""
-    ax.annotate(
-        text, (x, y), xytext=(3.0, 0.0), textcoords="offset points", va="center", fontsize="small"
-    )
+    style.legend_below(ax, n_columns=4)
 
 
 def _plain(value: float, digits: int = 4) -> str:

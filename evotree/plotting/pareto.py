@@ -1,7 +1,5 @@
 """The picture of quality against complexity: what each leaf and term more is worth."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np
@@ -11,7 +9,7 @@ from matplotlib.ticker import MaxNLocator
 from evotree.dataset import Dataset
 from evotree.engine.pareto import FittedFront, ParetoFront, held_out_quality, select
 from evotree.individual import RegressionIndividual
-from evotree.plotting.style import INK, PALETTE, axes_or_new, legend_below, tint
+from evotree.plotting.style import INK, PALETTE, axes_or_new, draw_grid, legend_below, tint
 from evotree.tree import ObliqueTree
 
 
@@ -40,16 +38,6 @@ def plot_pareto(
         ``tree_`` of an estimator.
     ax : matplotlib Axes, optional
         Where to draw; new ones by default.
-
-    Returns
-    -------
-    matplotlib Axes
-        The axes.
-
-    Raises
-    ------
-    TypeError, ValueError
-        If there is no front, it has no members, or none that `selected` tells.
     """
     front = _front_of(front_or_estimator)
     complexity = np.array([member.complexity for member in front])
@@ -61,21 +49,17 @@ def plot_pareto(
         quality, standard_error = held_out_quality(front, held_out)
         curves.append(("held out", quality, PALETTE[3], "s"))
     for label, values, color, marker in curves:
-        style: dict[str, Any] = {
-            "color": color,
-            "marker": marker,
-            "ms": 4.5,
-            "lw": 1.6,
-            "ds": "steps-post",
-        }
-        ax.plot(complexity, values, label=label, **style)
+        style: dict[str, Any] = {"color": color, "marker": marker, "ms": 4.5, "lw": 1.6}
+        ax.plot(complexity, values, ds="steps-post", label=label, **style)
     if held_out is not None:
         best = int(quality.argmax())
         low, high, light = quality[best] - standard_error[best], quality[best], tint(PALETTE[3])
         label = "one standard error of the best"
         ax.axhspan(low, high, color=light, alpha=0.5, lw=0, zorder=0, label=label)
     if chosen is not None:
-        label = f"{name}: {_size_of(front[chosen])}"
+        tree = front[chosen]
+        counts = (tree.n_leaves, "leaf", "leaves"), (tree.n_terms, "term", "terms")
+        label = f"{name}: " + ", ".join(f"{n} {one if n == 1 else many}" for n, one, many in counts)
         points = [values[chosen] for _, values, _, _ in curves]
         x = [complexity[chosen]] * len(points)
         ax.scatter(x, points, s=110, fc="none", ec=INK, lw=1.4, zorder=4, label=label)
@@ -83,15 +67,9 @@ def plot_pareto(
     ax.set(xlabel="complexity (leaves and terms)", ylabel="R²" if is_regression else "accuracy")
     ax.xaxis.set_major_locator(MaxNLocator(integer=True))
     _leave_out_the_stump(ax, int(complexity[0]), np.array([values for _, values, _, _ in curves]))
-    ax.grid(alpha=0.25, linewidth=0.6)
+    draw_grid(ax)
     legend_below(ax, n_columns=2)
     return ax
-
-
-def _size_of(tree: ObliqueTree) -> str:
-    """Return the leaves and terms of a tree as text."""
-    leaves = "1 leaf" if tree.n_leaves == 1 else f"{tree.n_leaves} leaves"
-    return f"{leaves}, " + ("1 term" if tree.n_terms == 1 else f"{tree.n_terms} terms")
 
 
 def _leave_out_the_stump(ax: Axes, complexity: int, curves: np.ndarray) -> None:
@@ -114,20 +92,15 @@ def _front_of(source: Any) -> ParetoFront | FittedFront:
     for attribute in ("pareto_front_", "pareto_front"):
         source = getattr(source, attribute, source)
     if not isinstance(source, ParetoFront | FittedFront):
-        raise TypeError(
-            f"front_or_estimator is a {type(source).__name__}: allowed are a ParetoFront, a fitted "
-            "estimator with pareto_front_, and a Run."
-        )
+        allowed = "a ParetoFront, a fitted estimator with pareto_front_, and a Run"
+        raise TypeError(f"front_or_estimator is a {type(source).__name__}: allowed are {allowed}.")
     if len(source) == 0:
         raise ValueError("front_or_estimator has a front without members.")
     return source
 
 
 def _chosen(
-    front: ParetoFront | FittedFront,
-    source: Any,
-    selected: str | ObliqueTree | None,
-    held_out: Dataset | None,
+    front: ParetoFront | FittedFront, source: Any, selected: Any, held_out: Dataset | None
 ) -> tuple[int | None, str]:
     """Return the position of the member to be marked, None without one, and what to call it."""
     tree = getattr(source, "tree_", None) if selected is None else selected
@@ -138,12 +111,11 @@ def _chosen(
         return None, name
     if not isinstance(tree, ObliqueTree):
         raise TypeError(f"selected is a {type(tree).__name__}: allowed are a rule and a tree.")
-    found = [member.complexity for member in front]
-    if tree.complexity in found:
-        return found.index(tree.complexity), name
+    complexities = [member.complexity for member in front]
+    if tree.complexity in complexities:
+        return complexities.index(tree.complexity), name
     if selected is None:  # a tree that was pruned or refined after its selection
         return None, name
-    raise ValueError(
-        f"selected is a tree of complexity {tree.complexity}: the front has trees of "
-        f"{', '.join(map(str, found))}."
-    )
+    held = ", ".join(map(str, complexities))
+    what = f"selected is a tree of complexity {tree.complexity}"
+    raise ValueError(f"{what}: the front has trees of {held}.")

@@ -1,9 +1,7 @@
 """Decision regions of a tree over two features, and its hyperplanes within them.
 
-A node's region is a convex polygon: the picture's rectangle, cut by the hyperplanes above the node.
+A node's region is convex: the picture's rectangle, cut by the hyperplanes above the node.
 """
-
-from __future__ import annotations
 
 from collections.abc import Sequence
 from typing import Any
@@ -12,18 +10,12 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.collections import LineCollection
 
-from evotree.plotting.style import (
-    INK,
-    axes_or_new,
-    class_colors,
-    legend_below,
-    names_or_known,
-    tint,
-    tree_of,
-)
+from evotree.plotting import style
+from evotree.plotting.style import INK, axes_or_new, class_colors, legend_below, names_or_known
 from evotree.tree import ObliqueTree, node_depths
 
 MARKERS = "os^DvPX*"
+EPSILON = 1e-9
 
 
 def plot_decision_regions(
@@ -59,18 +51,8 @@ def plot_decision_regions(
         By default those that the classifier or `X` knows, else ``x0``, ``x1``, and the labels.
     hyperplanes : bool, default=True
         Whether to draw the hyperplanes, as one LineCollection.
-
-    Returns
-    -------
-    matplotlib Axes
-        The axes.
-
-    Raises
-    ------
-    TypeError, ValueError
-        If there is no tree, if its features are not two, or if the shapes do not fit.
     """
-    tree = tree_of(tree_or_classifier)
+    tree = style.tree_of(tree_or_classifier)
     if tree.n_features != 2:
         raise ValueError(
             f"tree_or_classifier has n_features={tree.n_features}: regions are drawn for 2 only."
@@ -89,25 +71,16 @@ def plot_decision_regions(
     centres = (np.arange(resolution)[:, np.newaxis] + 0.5) / resolution * (high - low) + low
     grid = np.stack(np.meshgrid(*centres.T), axis=-1).reshape(-1, 2)
     majority = tree.predict_value(grid).argmax(axis=1).reshape(resolution, resolution)
-    tints = np.array([tint(color) for color in colors])
+    tints = np.array([style.tint(color) for color in colors])
 
     ax = axes_or_new(ax, (6.0, 5.6))
     extent = (low[0], high[0], low[1], high[1])
     ax.imshow(tints[majority], extent=extent, origin="lower", aspect="auto", zorder=0)
     area = float(np.clip(20000.0 / len(points), 14.0, 36.0))
     for code, name in enumerate(classes):
-        rows = points[codes == code]
-        ax.scatter(
-            rows[:, 0],
-            rows[:, 1],
-            s=area,
-            marker=MARKERS[code % len(MARKERS)],
-            color=colors[code],
-            edgecolors=INK,
-            linewidths=0.35,
-            label=name,
-            zorder=2,
-        )
+        look: dict[str, Any] = {"marker": MARKERS[code % len(MARKERS)], "color": colors[code]}
+        look |= {"s": area, "edgecolors": INK, "linewidths": 0.35, "zorder": 2}
+        ax.scatter(*points[codes == code].T, label=name, **look)
     if hyperplanes:
         segments = _segments(tree, low, high)
         widths = np.maximum(2.6 - 0.5 * node_depths(tree.subtree_size)[list(segments)], 0.8)
@@ -142,39 +115,28 @@ def check_points(
 
 def _segments(tree: ObliqueTree, low: np.ndarray, high: np.ndarray) -> dict[int, np.ndarray]:
     """Return the part of each hyperplane that lies in the region of its node, within a box."""
-    x, y = np.array([low[0], high[0]]), np.array([low[1], high[1]])
-    regions = {0: np.column_stack((x[[0, 1, 1, 0]], y[[0, 0, 1, 1]]))}
-    segments = {}
+    box = np.vstack((np.eye(2), -np.eye(2)))
+    regions, segments = {0: (box, np.concatenate((high, -low)))}, {}
     for k in np.flatnonzero(tree.subtree_size > 1).tolist():
-        left, right, ends = _cut(regions[k], tree.weights[k], tree.thresholds[k])
-        regions[tree.left(k)], regions[tree.right(k)] = left, right
+        weights, threshold = tree.weights[k], tree.thresholds[k]
+        normals, bounds = regions[k]
+        for child, sign in ((tree.left(k), 1.0), (tree.right(k), -1.0)):
+            halves = np.vstack((normals, sign * weights))
+            regions[child] = halves, np.append(bounds, sign * threshold)
+        if not weights.any():
+            continue
+        # The points of the line are foot + t along; each half-plane bounds t on one side.
+        foot = threshold * weights / (weights @ weights)
+        along = np.array([-weights[1], weights[0]]) / np.linalg.norm(weights)
+        speed, room = normals @ along, bounds - normals @ foot
+        norms = np.linalg.norm(normals, axis=1)
+        crosses = np.abs(speed) > EPSILON * norms
+        ends = room[crosses] / speed[crosses]
+        first = ends[speed[crosses] < 0.0].max()
+        last = ends[speed[crosses] > 0.0].min()
         # A line along an edge of the region, or through a corner, divides nothing.
-        if len(left) and len(right):
-            segments[k] = ends
+        reach = np.abs(high - low).max()
+        is_inside = (room[~crosses] > EPSILON * reach * norms[~crosses]).all()
+        if is_inside and last - first > EPSILON * reach:
+            segments[k] = foot + np.outer((first, last), along)
     return segments
-
-
-def _cut(
-    polygon: np.ndarray, weights: np.ndarray, threshold: float
-) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Cut a convex polygon by a line; return its two sides and the corners common to both."""
-    side = polygon @ weights - threshold
-    sign = np.sign(side)
-    parts: tuple[list[np.ndarray], ...] = ([], [], [])
-    for i, corner in enumerate(polygon):
-        before = i - 1
-        if sign[before] * sign[i] < 0:
-            share = side[before] / (side[before] - side[i])
-            crossing = polygon[before] + share * (corner - polygon[before])
-            for part in parts:
-                part.append(crossing)
-        for part, belongs in zip(parts, (sign[i] <= 0, sign[i] >= 0, sign[i] == 0), strict=True):
-            if belongs:
-                part.append(corner)
-    left, right, ends = (np.reshape(part, (-1, 2)) for part in parts)
-    return _with_area(left), _with_area(right), ends
-
-
-def _with_area(polygon: np.ndarray) -> np.ndarray:
-    """Return a polygon, without corners if it is but an edge or a corner."""
-    return polygon if len(polygon) > 2 else polygon[:0]

@@ -2,25 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from matplotlib.axes import Axes
-from matplotlib.axis import Axis
-from matplotlib.ticker import FuncFormatter, LogLocator, MaxNLocator, NullFormatter
+from matplotlib.ticker import MaxNLocator
 
-from evotree.plotting.style import PALETTE, axes_or_new, check_option, legend_below
+from evotree.plotting.style import PALETTE, axes_or_new, check_option, legend_below, number_plainly
 
 if TYPE_CHECKING:
     from evotree.estimators.sparse_path import TAOPath
 
 Abscissa: TypeAlias = Literal["C", "weights", "cost"]
 
-LABELS = {
-    "C": "C",
-    "weights": "weights that are not 0",
-    "cost": "multiplications a row, mean",
-}
+LABELS = {"C": "C", "weights": "weights that are not 0", "cost": "multiplications a row, mean"}
 
 
 def plot_tao_path(path: TAOPath, *, x: Abscissa = "C", ax: Axes | None = None) -> Axes:
@@ -37,16 +31,6 @@ def plot_tao_path(path: TAOPath, *, x: Abscissa = "C", ax: Axes | None = None) -
         or the mean number of multiplications that a row takes.
     ax : matplotlib Axes, optional
         Where to draw; new ones by default.
-
-    Returns
-    -------
-    matplotlib Axes
-        The left axes.
-
-    Raises
-    ------
-    TypeError, ValueError
-        If `path` has no table of a path, or there is no such `x`.
     """
     table = getattr(path, "table", None)
     if table is None or "train_score" not in table:
@@ -69,17 +53,10 @@ def plot_tao_path(path: TAOPath, *, x: Abscissa = "C", ax: Axes | None = None) -
     ax.set_ylim(bottom=0.0)
     ax.yaxis.set_major_locator(MaxNLocator(6))
     right.set(yscale="log", ylabel="leaves" if x == "weights" else "leaves, weights")
-    _number_plainly(ax.xaxis, (1.0,) if x == "C" else (1.0, 2.0, 5.0))
-    _number_plainly(right.yaxis, (1.0, 2.0, 5.0))
+    number_plainly(ax.xaxis, (1.0,) if x == "C" else (1.0, 2.0, 5.0))
+    number_plainly(right.yaxis, (1.0, 2.0, 5.0))
     ax.set_zorder(right.get_zorder() + 1)  # errors above sizes
     ax.patch.set_visible(False)
     ax.grid(alpha=0.25)
     legend_below(ax, n_columns=2, others=[right])
     return ax
-
-
-def _number_plainly(axis: Axis, subs: Sequence[float]) -> None:
-    """Write the numbers of a logarithmic axis without powers, so many a decade."""
-    axis.set_major_locator(LogLocator(subs=subs))
-    axis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
-    axis.set_minor_formatter(NullFormatter())

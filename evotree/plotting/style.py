@@ -1,16 +1,18 @@
 """What the pictures share: colours, axes, legends, and the reading of trees and names."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
-from typing import Any
+from pathlib import Path
+from typing import Any, Literal
 
 import matplotlib.pyplot as plt
 import numpy as np
 from matplotlib import colormaps
 from matplotlib.axes import Axes
+from matplotlib.axis import Axis
 from matplotlib.colors import to_hex, to_rgb
+from matplotlib.legend import Legend
 from matplotlib.lines import Line2D
+from matplotlib.ticker import LogLocator, NullFormatter
 from matplotlib.transforms import ScaledTranslation
 
 from evotree.description import named
@@ -32,16 +34,8 @@ LINE_HEIGHT = 12.0
 def class_colors(n_classes: int) -> list[str]:
     """Return the colour of each class, the same in every picture with as many classes.
 
-    Parameters
-    ----------
-    n_classes : int, at least 1
-        Number of classes.
-
-    Returns
-    -------
-    list of str
-        Hexadecimal colours: a palette safe for colour-blind readers up to eight classes, an even
-        sample of matplotlib's viridis beyond.
+    They are hexadecimal: a palette safe for colour-blind readers up to eight classes, an even
+    sample of matplotlib's viridis beyond.
     """
     if n_classes <= len(PALETTE):
         return list(PALETTE[:n_classes])
@@ -73,19 +67,45 @@ def axes_or_new(ax: Axes | None, figsize: tuple[float, float]) -> Axes:
     return plt.subplots(figsize=figsize, layout="constrained")[1]
 
 
-def legend_below(ax: Axes, n_columns: int, others: Sequence[Axes] = ()) -> None:
+def draw_grid(ax: Axes, axis: Literal["both", "x", "y"] = "both") -> None:
+    """Draw a light grid."""
+    ax.grid(axis=axis, alpha=0.25, linewidth=0.6)
+
+
+def save_picture(ax: Axes, path: Path, dpi: int = 150) -> Path:
+    """Write the figure that axes stand on to a PNG or PDF file, and close it."""
+    figure: Any = ax.figure.figure  # the whole, where the axes lie in a subfigure
+    figure.savefig(path, dpi=dpi, bbox_inches="tight")
+    plt.close(figure)
+    return path
+
+
+def number_plainly(axis: Axis, subs: Sequence[float]) -> None:
+    """Write the numbers of a logarithmic axis without powers, those of some digits of a decade."""
+    axis.set_major_locator(LogLocator(subs=subs))
+    axis.set_major_formatter("{x:g}")
+    axis.set_minor_formatter(NullFormatter())
+
+
+def legend_below(ax: Axes, n_columns: int, others: Sequence[Axes] = ()) -> Legend:
     """Put the legend of some axes below the label of the x axis, where it hides nothing."""
     handles = [handle for side in (ax, *others) for handle in side.get_legend_handles_labels()[0]]
     below_label = ScaledTranslation(0.0, -32.0 / 72.0, ax.figure.dpi_scale_trans)
-    ax.legend(
-        handles=handles,
-        loc="upper center",
-        bbox_to_anchor=(0.5, 0.0),
-        bbox_transform=ax.transAxes + below_label,
-        ncols=n_columns,
-        frameon=False,
-        fontsize="small",
-    )
+    place: dict[str, Any] = {"loc": "upper center", "bbox_to_anchor": (0.5, 0.0)}
+    place["bbox_transform"] = ax.transAxes + below_label
+    return ax.legend(handles=handles, ncols=n_columns, frameon=False, fontsize="small", **place)
+
+
+def take_as_written(legend: Legend) -> None:
+    """Show the names of a legend as they are, dollars too."""
+    for text in legend.get_texts():
+        text.set_parse_math(False)
+
+
+def write_beside(ax: Axes, text: str, xy: tuple[float, float], **look: Any) -> None:
+    """Write a small text, which takes names as they are, some points off a place."""
+    plain: dict[str, Any] = {"textcoords": "offset points", "va": "center", "fontsize": "small"}
+    ax.annotate(text, xy, **plain, **look)
 
 
 def label_lines(*panels: Axes) -> None:
@@ -105,18 +125,9 @@ def label_lines(*panels: Axes) -> None:
         ends = np.array([_end_of(line) for line in lines])
         points = height * (ends - low) / (high - low)
         for line, end, shift in zip(lines, ends, _spread(points, height) - points, strict=True):
-            ax.annotate(
-                str(line.get_label()),
-                xy=(1.0, end),
-                xycoords=("axes fraction", "data"),
-                xytext=(5.0, shift),
-                textcoords="offset points",
-                va="center",
-                color=line.get_color(),
-                fontsize="small",
-                annotation_clip=False,
-                gid=LINE_LABEL,
-            )
+            at: dict[str, Any] = {"xytext": (5.0, shift), "xycoords": ("axes fraction", "data")}
+            look = {"color": line.get_color(), "annotation_clip": False, "gid": LINE_LABEL}
+            write_beside(ax, str(line.get_label()), (1.0, end), **at, **look)
 
 
 def _end_of(line: Line2D) -> float:

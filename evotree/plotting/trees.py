@@ -4,8 +4,6 @@ The layout is made in points at a font size of 10, from the measures of the text
 given limits, and texts a font size, that make both fit.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
@@ -20,15 +18,8 @@ from matplotlib.textpath import text_to_path
 
 from evotree.description.named import NamedTree, check_whole, named_tree
 from evotree.description.text import Wording, missing_lines
-from evotree.plotting.style import (
-    INK,
-    PALETTE,
-    TERM_COLORS,
-    check_axes,
-    class_colors,
-    short_name,
-    tint,
-)
+from evotree.plotting import style
+from evotree.plotting.style import INK, PALETTE, TERM_COLORS, class_colors
 from evotree.tree import ObliqueTree, node_depths
 
 FONT, LINE_HEIGHT, PADDING, GAP, ROW_GAP = 10.0, 13.0, 9.0, 12.0, 34.0
@@ -98,39 +89,22 @@ def plot_tree(
     image_shape : tuple of two int, optional
         Height and width of the images that the rows are, line by line. The terms of each split are
         then drawn as an image, not written, above the threshold.
-
-    Returns
-    -------
-    matplotlib Axes
-        The axes.
-
-    Raises
-    ------
-    TypeError, ValueError
-        If there is no tree, it has more than 1000 leaves, or a parameter does not fit it.
     """
     check_whole("max_terms", max_terms, 1)
-    check_axes(ax)
-    named = named_tree(
-        tree_or_classifier, feature_names, class_names, parameter="tree_or_classifier"
-    )
+    style.check_axes(ax)
+    names = feature_names, class_names
+    named = named_tree(tree_or_classifier, *names, parameter="tree_or_classifier")
     tree, is_value = named.tree, named.classes is None
-    if tree.n_leaves > MAX_LEAVES:
-        raise ValueError(
-            f"the tree has {tree.n_leaves} leaves: a picture shows up to {MAX_LEAVES}."
-        )
+    if (n := tree.n_leaves) > MAX_LEAVES:
+        raise ValueError(f"the tree has {n} leaves: a picture shows up to {MAX_LEAVES}.")
     image = _image_size(image_shape, tree.n_features)
     notes = [" ".join(filter(None, (f"[{k}]", named.rows(k)))) for k in range(tree.n_nodes)]
-    words = Wording(named, decimals, max_terms, short_name, " ", is_printed=True)
+    words = Wording(named, decimals, max_terms, style.short_name, " ", is_printed=True)
     texts = [_text(words, k, image is not None) for k in range(tree.n_nodes)]
-    terms = [
-        named.model(k).terms[:max_terms] if is_value and not named.targets else ()
-        for k in range(tree.n_nodes)
-    ]
-    n_bars = [
-        len(some) if is_value else int(leaf) for some, leaf in zip(terms, tree.is_leaf, strict=True)
-    ]
-    boxes = _layout(tree, notes, texts, image, BAR_HEIGHT * np.array(n_bars))
+    has_models = is_value and not named.targets
+    terms = [named.model(k).terms[:max_terms] if has_models else () for k in range(len(tree))]
+    n_bars = np.array([len(some) for some in terms]) if is_value else tree.is_leaf
+    boxes = _layout(tree, notes, texts, image, BAR_HEIGHT * n_bars)
     left, right, _ = _ends(boxes)
     missing = "\n".join(missing_lines(named, width=int((right - left) / (0.55 * NOTE * FONT))))
     below = LINE_HEIGHT * (missing.count("\n") + 2) if missing else 0.0
@@ -142,7 +116,7 @@ def plot_tree(
     room = min((boxes[k].width for k in modelled), default=0.0) / 2 - PADDING
     for k, box in enumerate(boxes):
         if tree.subtree_size[k] == 1:
-            _draw_box(ax, box, notes[k], texts[k], font, edges[k], tint(edges[k]))
+            _draw_box(ax, box, notes[k], texts[k], font, edges[k], style.tint(edges[k]))
             if not is_value:
                 _draw_shares(ax, box, named, k, colors)
             elif terms[k]:
@@ -164,26 +138,15 @@ def plot_tree(
 def _draw_box(ax: Axes, box: Box, note: str, text: str, font: float, edge: str, face: Any) -> None:
     """Draw a box, with a note at its top left and a text at its bottom, above a bar's place."""
     left, bottom = box.centre - box.width / 2, box.top - box.height
-    style = "round,pad=0,rounding_size=4"
-    ax.add_patch(
-        FancyBboxPatch(
-            (left, bottom), box.width, box.height, style, fc=face, ec=edge, lw=1.0, zorder=2
-        )
-    )
+    form = "round,pad=0,rounding_size=4"
+    size = box.width, box.height
+    ax.add_patch(FancyBboxPatch((left, bottom), *size, form, fc=face, ec=edge, lw=1.0, zorder=2))
     look: dict[str, Any] = {"va": "center", "parse_math": False, "zorder": 4}
     note_middle = box.top - PADDING / 2 - NOTE * LINE_HEIGHT / 2
     ax.text(left + PADDING, note_middle, note, fontsize=NOTE * font, color="#666666", **look)
     text_middle = bottom + box.below + PADDING / 2 + LINE_HEIGHT * (text.count("\n") + 1) / 2
-    ax.text(
-        box.centre,
-        text_middle,
-        text,
-        ha="center",
-        fontsize=font,
-        linespacing=1.25,
-        color=INK,
-        **look,
-    )
+    look |= {"ha": "center", "fontsize": font, "linespacing": 1.25, "color": INK}
+    ax.text(box.centre, text_middle, text, **look)
 
 
 def _draw_shares(ax: Axes, box: Box, named: NamedTree, k: int, colors: Sequence[str]) -> None:
@@ -222,10 +185,8 @@ def _image_size(image_shape: tuple[int, int] | None, n_features: int) -> tuple[f
         return None
     shape = tuple(image_shape)
     if len(shape) != 2 or min(shape) < 1 or shape[0] * shape[1] != n_features:
-        raise ValueError(
-            f"image_shape={image_shape!r}: allowed are a height and a width whose product is "
-            f"{n_features}, the number of features."
-        )
+        allowed = f"a height and a width whose product is {n_features}, the number of features"
+        raise ValueError(f"image_shape={image_shape!r}: allowed are {allowed}.")
     side = IMAGE_SIDE / max(shape)
     return side * shape[1], side * shape[0]
 
@@ -235,38 +196,21 @@ def _draw_image(ax: Axes, box: Box, influence: np.ndarray, size: tuple[float, fl
     largest = np.abs(influence).max() or 1.0
     left, top = box.centre - size[0] / 2, box.top - PADDING / 2 - NOTE * LINE_HEIGHT - 2.0
     # Unlike imshow, this leaves the limits and the aspect of the axes alone.
-    picture = AxesImage(
-        ax,
-        cmap=IMAGE_COLORS,
-        extent=(left, left + size[0], top - size[1], top),
-        origin="upper",
-        interpolation="nearest",
-        zorder=3,
-    )
-    picture.set_data(influence)
-    picture.set_clim(-largest, largest)
+    extent = (left, left + size[0], top - size[1], top)
+    picture = AxesImage(ax, cmap=IMAGE_COLORS, extent=extent, origin="upper", zorder=3)
+    picture.set(data=influence, clim=(-largest, largest), interpolation="nearest")
     ax.add_image(picture)
     picture.set_clip_path(ax.patch)
-    ax.add_patch(
-        Rectangle((left, top - size[1]), *size, fill=False, ec="#AAAAAA", lw=0.6, zorder=3.5)
-    )
+    frame: dict[str, Any] = {"fill": False, "ec": "#AAAAAA", "lw": 0.6, "zorder": 3.5}
+    ax.add_patch(Rectangle((left, top - size[1]), *size, **frame))
 
 
 def _draw_edge(ax: Axes, parent: Box, child: Box, answer: str, font: float) -> None:
     x, y = (parent.centre, child.centre), (parent.top - parent.height, child.top)
     ax.plot(x, y, color=INK, linewidth=0.9, zorder=1)
-    background = {"facecolor": "white", "edgecolor": "none", "pad": 1.0}
-    ax.text(
-        (x[0] + x[1]) / 2,
-        (y[0] + y[1]) / 2,
-        answer,
-        ha="center",
-        va="center",
-        fontsize=0.9 * font,
-        color=INK,
-        bbox=background,
-        zorder=3,
-    )
+    look: dict[str, Any] = {"ha": "center", "va": "center", "color": INK, "zorder": 3}
+    look["bbox"] = {"facecolor": "white", "edgecolor": "none", "pad": 1.0}
+    ax.text(sum(x) / 2, sum(y) / 2, answer, fontsize=0.9 * font, **look)
 
 
 def _text(words: Wording, k: int, is_image: bool) -> str:
@@ -281,11 +225,7 @@ def _text(words: Wording, k: int, is_image: bool) -> str:
 
 
 def _layout(
-    tree: ObliqueTree,
-    notes: Sequence[str],
-    texts: Sequence[str],
-    image: tuple[float, float] | None,
-    bars: np.ndarray,
+    tree: ObliqueTree, notes: list[str], texts: list[str], image: Any, bars: np.ndarray
 ) -> list[Box]:
     """Place a box for each node, in points at a font size of `FONT`, with room for its bars.
 

@@ -5,7 +5,7 @@ there are some. Out: a `Report`, whose page holds all that it shows as JSON, and
 D3 library beside it.
 """
 
+from evotree.report.data import Subject
 from evotree.report.page import Report, report
-from evotree.report.subject import Subject
 
 __all__ = ["Report", "Subject", "report"]

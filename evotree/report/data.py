@@ -4,78 +4,140 @@ Only the columns that some tree uses are there, and features are counted among t
 columns make. Names are cut to a readable length: the page compares none of them.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
-from typing import Any
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
+from typing import Any, Self, TypeAlias
 
 import numpy as np
 import pandas as pd
 
 from evotree import __version__
-from evotree.description.named import NamedTree
+from evotree.description.named import NamedTree, is_forest, named_tree
 from evotree.description.text import export_rules, numbered
-from evotree.engine.history import ORIGIN
+from evotree.engine.history import ORIGIN, to_frame
 from evotree.export.data import soft_sides_to_dict
 from evotree.inspection.importances import importances
 from evotree.inspection.training_rows import TrainingRows, summarize, uncorrelated_spreads
 from evotree.plotting.curves import cumulated
 from evotree.plotting.style import class_colors
 from evotree.report.measures import measures, vote_measures
-from evotree.report.subject import Subject
-from evotree.tables.columns import (
-    MISSING,
-    CategoricalColumn,
-    Column,
-    Level,
-    NumericColumn,
-    column_of_feature,
-    encode_in_order,
-    numbers_of,
-    quoted,
-    text_of,
-)
+from evotree.tables import columns as table_columns
+from evotree.tables.columns import CategoricalColumn, Column, NumericColumn, numbers_of, text_of
 from evotree.tree import ObliqueTree
 
-MAX_ROWS = 1000
-"""Most rows that the page holds."""
-MAX_CELLS = 40_000
-"""Most cells of these rows, if that leaves 20 of them."""
-MAX_TREES_LENGTH = 600_000
-"""Most characters that the trees of the front take; of more, every second one is left out."""
-MAX_OPTIONS = 100
-"""Most values of a column of categories that are no levels."""
-MAX_NAME = 80
-"""Most characters of a name."""
-MAX_RULES = 200_000
-"""Most characters of the rules as text."""
+MAX_ROWS = 1000  # of the page
+MAX_CELLS = 40_000  # of these rows, if that leaves 20 of them
+MAX_TREES_LENGTH = 600_000  # characters of the trees of the front; of more, every second one goes
+MAX_OPTIONS = 100  # values of a column of categories that are no levels
+MAX_NAME = 80  # characters of a name
+MAX_RULES = 200_000  # characters of the rules as text
+
+Rows: TypeAlias = np.ndarray | None
+
+
+@dataclass(frozen=True, eq=False)
+class Subject:
+    """A model to report on.
+
+    Attributes
+    ----------
+    named : NamedTree
+        Its tree, with the columns that the features are made of.
+    target : str
+        What is predicted.
+    front : sequence of FrontTree
+        Other trees to choose from, by rising complexity; may be empty.
+    history : pandas.DataFrame or None
+        The records of the generations, as `evotree.to_frame` makes them.
+    training : TrainingRows or None
+        The summary of the training rows at the nodes of the tree.
+    facts : mapping of str to str
+        What else is known of the training, to be shown as it is.
+    members : sequence of Subject
+        The trees of a forest, of which `named` is the first; empty where the model is one tree.
+    """
+
+    named: NamedTree
+    target: str = "the target"
+    front: Sequence[Any] = ()
+    history: pd.DataFrame | None = None
+    training: TrainingRows | None = None
+    facts: Mapping[str, str] = field(default_factory=dict)
+    members: Sequence["Subject"] = ()
+
+    @classmethod
+    def of(cls, model: Any, target: str | None = None) -> Self:
+        """Return what a fitted estimator of this package knows of itself."""
+        if is_forest(model):
+            members = [cls.of(member, target) for member in model.estimators_]
+            return replace(members[0], facts=_facts(model), members=members)
+        logbook = getattr(model, "history_", None)
+        return cls(
+            named_tree(model),
+            target or "the target",
+            list(getattr(model, "pareto_front_", ())),
+            to_frame(logbook) if logbook else None,
+            model.training_rows_,
+            _facts(model),
+        )
+
+    @property
+    def trees(self) -> tuple[list[ObliqueTree], int]:
+        """The trees to choose from, by rising complexity, and the position of the model's own."""
+        own = self.named.tree
+        others = [tree for tree in self.front if tree != own]
+        at = sum(tree.complexity <= own.complexity for tree in others)
+        return [*others[:at], own, *others[at:]], at
+
+
+def _facts(estimator: Any) -> dict[str, str]:
+    """Return what a fit has chosen and how it ended, as text."""
+    found = {"estimator": type(estimator).__name__}
+    if hasattr(estimator, "oob_score_"):
+        name = "accuracy" if hasattr(estimator, "classes_") else "R²"
+        found["out of bag"] = f"{name} {estimator.oob_score_:.4f}"
+    for name in ("size_penalty", "term_penalty"):
+        if hasattr(estimator, f"{name}_"):
+            found[name.replace("_", " ")] = f"{getattr(estimator, f'{name}_'):.4g}"
+    if hasattr(estimator, "n_generations_"):
+        found["generations"] = str(estimator.n_generations_)
+        found["stopped by"] = str(estimator.stop_reason_).replace("_", " ")
+        seconds = estimator.seconds_.items()
+        found["seconds"] = ", ".join(f"{name} {took:.3g}" for name, took in seconds if took >= 0.05)
+    return found
 
 
 def collect(subject: Subject, cells: pd.DataFrame | None, y: Any) -> dict[str, Any]:
     """Return all that a page shows."""
     named = _with_short_names(subject.named)
-    known = subject.named.columns
-    columns = known or tuple(NumericColumn(name, 0.0) for name in named.features)
-    rows = None if cells is None else encode_in_order(columns, cells)
+    plain = tuple(NumericColumn(name, 0.0) for name in named.features)
+    columns = subject.named.columns or plain
+    rows = None if cells is None else table_columns.encode_in_order(columns, cells)
     truth = None if y is None else _codes_or_numbers(y, subject.named.classes, rows)
     training = _training(subject, rows)
-    if subject.members:
-        trees, own = [_member(one, rows, truth) for one in subject.members], 0
+    if subject.members:  # features are counted among all until it is known which are used
+        known = [replace(member, training=_training(member, rows)) for member in subject.members]
+        trees, own = [_tree(one.named.tree, one, rows, truth, own=True) for one in known], 0
     else:
         trees, own = _trees(replace(subject, training=training), rows, truth)
-    kept = _used_features(trees, columns)
+    # Features of all columns that some tree uses are kept, and counted among these.
+    column_of = np.array(table_columns.column_of_feature(columns))
+    used = {j for tree in trees for node in tree["nodes"] for j in node.get("f", ())}
+    used_columns = sorted({int(column_of[j]) for j in used})
+    kept = np.flatnonzero(np.isin(column_of, used_columns))
     _renumber(trees, kept)
-    classes = None if named.classes is None else [text_of(one) for one in named.classes]
+    classes = None if named.classes is None else [text_of(label) for label in named.classes]
+    labels = {"labels": named.tree.values.argmax(axis=1).tolist()}
     return {
         "version": __version__,
         "target": short(subject.target),
         "classes": classes,
         "colors": None if classes is None else class_colors(len(classes)),
-        "columns": _columns(columns, kept, cells),
-        "features": [named.features[j] for j in kept],
-        "negations": [named.indicators.get(j, (None, None))[1] for j in kept],
+        "columns": _columns(columns, used_columns, cells),
+        "features": [named.features[j] for j in kept.tolist()],
+        "negations": [named.indicators.get(j, (None, None))[1] for j in kept.tolist()],
         "weighted": named.is_weighted,
         "spread": _rounded(named.spread[kept]),
         "means": _rounded(training.means[0, kept]),
@@ -84,8 +146,8 @@ def collect(subject: Subject, cells: pd.DataFrame | None, y: Any) -> dict[str, A
         "trees": trees,
         "own": own,
         "forest": _forest(subject, kept, rows, truth) if subject.members else None,
-        "sides": _sides(named),
-        "rows": _sample(columns, kept, cells, truth),
+        "sides": None if named.sides is None else soft_sides_to_dict(named.sides) | labels,
+        "rows": _sample(columns, used_columns, cells, truth),
         "history": None if subject.history is None else _history(subject.history),
         "facts": {short(name): short(fact) for name, fact in subject.facts.items()},
         "rules": _rules(subject.members or [replace(subject, named=named)]),
@@ -112,11 +174,10 @@ def _with_short_names(named: NamedTree) -> NamedTree:
     return replace(named, features=features, classes=classes, columns=tuple(columns) or None)
 
 
-def _codes_or_numbers(y: Any, classes: Any, rows: np.ndarray | None) -> np.ndarray:
+def _codes_or_numbers(y: Any, classes: Any, rows: Rows) -> np.ndarray:
     """Return targets as floats, or as positions of their classes, which are compared as written."""
-    values = np.asarray(y)
-    if rows is None or values.shape != (len(rows),):
-        n = 0 if rows is None else len(rows)
+    values, n = np.asarray(y), 0 if rows is None else len(rows)
+    if rows is None or values.shape != (n,):
         raise ValueError(f"y has shape {values.shape}: allowed is ({n},), one for each row of X.")
     if classes is None:
         numbers = numbers_of(pd.Series(values)).to_numpy()
@@ -126,15 +187,14 @@ def _codes_or_numbers(y: Any, classes: Any, rows: np.ndarray | None) -> np.ndarr
     places = {text_of(label): at for at, label in enumerate(classes)}
     codes, known = pd.factorize(values)
     texts = [text_of(label) for label in known]
-    unknown = [text for text in texts if text not in places]
+    unknown = [table_columns.quoted(text) for text in texts if text not in places]
     if unknown or (codes < 0).any():
-        shown = quoted(unknown[0]) if unknown else "a missing value"
+        shown = [*unknown, "a missing value"][0]
         raise ValueError(f"y has {shown}: allowed are the classes of the model.")
-    found: np.ndarray = np.array([places[text] for text in texts], dtype=np.int64)[codes]
-    return found
+    return np.array([places[text] for text in texts], dtype=np.int64)[codes]
 
 
-def _training(subject: Subject, rows: np.ndarray | None) -> TrainingRows:
+def _training(subject: Subject, rows: Rows) -> TrainingRows:
     """Return the summary of the training rows, or what comes nearest to it."""
     tree = subject.named.tree
     if subject.training is not None:
@@ -146,25 +206,20 @@ def _training(subject: Subject, rows: np.ndarray | None) -> TrainingRows:
     return TrainingRows(nothing, uncorrelated_spreads(tree), -anything, anything)
 
 
-# ---- trees ---------------------------------------------------------------------------------------
-
-
-def _trees(
-    subject: Subject, rows: np.ndarray | None, truth: np.ndarray | None
-) -> tuple[list[dict[str, Any]], int]:
-    """Return the trees to choose from that there is room for, and where the model's own is."""
+def _trees(subject: Subject, rows: Rows, truth: Rows) -> tuple[list[dict[str, Any]], int]:
+    """Return the trees to choose from, every n-th as room allows, and where the model's own is."""
     trees, own = subject.trees
     made = [_tree(tree, subject, rows, truth, own=at == own) for at, tree in enumerate(trees)]
-    shown = _thinned([len(json.dumps(one)) for one in made], own)
-    return [made[at] for at in shown], shown.index(own)
+    lengths = np.array([len(json.dumps(tree)) for tree in made])
+    shown, step = np.arange(len(made)), 1
+    while lengths[shown].sum() > MAX_TREES_LENGTH and len(shown) > 1:
+        step *= 2
+        shown = np.arange(own % step, len(made), step)
+    return [made[at] for at in shown], shown.tolist().index(own)
 
 
 def _tree(
-    tree: ObliqueTree,
-    subject: Subject,
-    rows: np.ndarray | None,
-    truth: np.ndarray | None,
-    own: bool,
+    tree: ObliqueTree, subject: Subject, rows: Rows, truth: Rows, own: bool
 ) -> dict[str, Any]:
     """Return one of the trees to choose from, features still counted among all."""
     named, training = replace(subject.named, tree=tree), subject.training
@@ -172,7 +227,10 @@ def _tree(
     known = training if own else training.of_other_tree(tree)
     sides = named.sides if own else None
     member = next((one for one in subject.front if one == tree), None)
-    found = {
+    of_rows = None
+    if rows is not None and truth is not None:
+        of_rows = measures(tree, rows, truth, sides, named.classes is not None)
+    return {
         "nodes": [_node(named, k, known, own) for k in range(len(tree))],
         "size": tree.subtree_size.tolist(),
         "leaves": tree.n_leaves,
@@ -182,36 +240,22 @@ def _tree(
         "quality": None if member is None else _rounded(member.quality),
         "origin": None if member is None else str(member.origin),
         "importances": _most_important(importances(tree)),
-        "measures": None,
+        "measures": of_rows,
     }
-    if rows is not None and truth is not None:
-        is_classes = named.classes is not None
-        found["measures"] = measures(tree, rows, truth, sides, is_classes)
-    return found
 
 
-def _member(member: Subject, rows: np.ndarray | None, truth: np.ndarray | None) -> dict[str, Any]:
-    """Return one of the trees of a forest, features still counted among all."""
-    known = replace(member, training=_training(member, rows))
-    return _tree(member.named.tree, known, rows, truth, own=True)
-
-
-def _forest(
-    subject: Subject, kept: np.ndarray, rows: np.ndarray | None, truth: np.ndarray | None
-) -> dict[str, Any]:
+def _forest(subject: Subject, kept: np.ndarray, rows: Rows, truth: Rows) -> dict[str, Any]:
     """Return what there is to say of a forest as a whole."""
-    trees = [one.named.tree for one in subject.members]
+    trees, is_classes = [member.named.tree for member in subject.members], subject.named.classes
     shares = np.sum([importances(tree) for tree in trees], axis=0)
-    found: dict[str, Any] = {
+    vote = None if rows is None else vote_measures(trees, rows, truth, is_classes is not None)
+    return {
         "nodes": sum(len(tree) for tree in trees),
         "leaves": sum(tree.n_leaves for tree in trees),
         "terms": sum(tree.n_terms for tree in trees),
         "importances": _most_important(shares[kept] / (shares.sum() or 1.0)),
-        "vote": None,
+        "vote": vote,
     }
-    if rows is not None:
-        found["vote"] = vote_measures(trees, rows, truth, subject.named.classes is not None)
-    return found
 
 
 def _most_important(shares: np.ndarray) -> list[list[Any]]:
@@ -250,31 +294,6 @@ def _node(named: NamedTree, k: int, training: TrainingRows, own: bool) -> dict[s
     return node | {"b": model.intercept, "lo": model.lowest, "hi": model.highest}
 
 
-def _sides(named: NamedTree) -> dict[str, Any] | None:
-    """Return what probabilities of the model's own tree are made of."""
-    if named.sides is None:
-        return None
-    labels = named.tree.values.argmax(axis=1).tolist()
-    return {**soft_sides_to_dict(named.sides), "labels": labels}
-
-
-def _thinned(lengths: Sequence[int], own: int) -> list[int]:
-    """Return the positions of the trees that there is room for: every n-th, and the model's own."""
-    step = 1
-    while True:
-        kept = [at for at in range(len(lengths)) if at == own or (at - own) % step == 0]
-        if sum(lengths[at] for at in kept) <= MAX_TREES_LENGTH or len(kept) == 1:
-            return kept
-        step *= 2
-
-
-def _used_features(trees: Sequence[Mapping[str, Any]], columns: Sequence[Column]) -> np.ndarray:
-    """Return the features of all columns that some tree uses."""
-    column_of = np.array(column_of_feature(columns))
-    used = {j for tree in trees for node in tree["nodes"] for j in node.get("f", ())}
-    return np.flatnonzero(np.isin(column_of, column_of[sorted(used)] if used else []))
-
-
 def _renumber(trees: Sequence[Mapping[str, Any]], kept: np.ndarray) -> None:
     """Count the features of trees among those that are kept."""
     place = {j: at for at, j in enumerate(kept.tolist())}
@@ -285,21 +304,12 @@ def _renumber(trees: Sequence[Mapping[str, Any]], kept: np.ndarray) -> None:
                 node["f"] = [place[j] for j in node["f"]]
 
 
-# ---- rows ----------------------------------------------------------------------------------------
-
-
-def _kept_columns(columns: Sequence[Column], kept: np.ndarray) -> list[int]:
-    """Return the positions of the columns that the kept features are made of."""
-    column_of = column_of_feature(columns)
-    return sorted({column_of[j] for j in kept.tolist()})
-
-
 def _columns(
-    columns: Sequence[Column], kept: np.ndarray, cells: pd.DataFrame | None
+    columns: Sequence[Column], used: Sequence[int], cells: pd.DataFrame | None
 ) -> list[dict[str, Any]]:
     """Return how each column is typed, and which features it makes."""
     found, first = [], 0
-    for at in _kept_columns(columns, kept):
+    for at in used:
         column = columns[at]
         one: dict[str, Any] = {"name": short(column.name), "first": first}
         first += len(column.asked)
@@ -307,31 +317,30 @@ def _columns(
             one |= {"fill": column.fill, "indicator": column.indicator}
         else:
             options = _options(column, None if cells is None else cells.iloc[:, at])
-            one["options"] = [MISSING if option is None else short(option) for option in options]
+            missing = table_columns.MISSING
+            one["options"] = [missing if option is None else short(option) for option in options]
             one["n_levels"] = len(column.levels)
             one["missing"] = column.levels.index(None) if None in column.levels else None
         found.append(one)
     return found
 
 
-def _options(column: CategoricalColumn, cells: pd.Series | None) -> list[Level]:
+def _options(column: CategoricalColumn, cells: pd.Series | None) -> list[table_columns.Level]:
     """Return the levels of a column, and other values that its cells have, the most frequent."""
     if cells is None:
         return list(column.levels)
-    codes, known = pd.factorize(cells)
-    counts = np.bincount(codes[codes >= 0], minlength=len(known))
-    texts = [text_of(known[at]) for at in np.argsort(-counts, kind="stable")]
+    counts = cells.astype(object).value_counts(sort=False)
+    texts = map(text_of, counts.sort_values(ascending=False, kind="stable").index)
     others = dict.fromkeys(text for text in texts if text not in column.levels)
     return [*column.levels, *list(others)[:MAX_OPTIONS]]
 
 
 def _sample(
-    columns: Sequence[Column], kept: np.ndarray, cells: pd.DataFrame | None, truth: Any
+    columns: Sequence[Column], used: Sequence[int], cells: pd.DataFrame | None, truth: Any
 ) -> dict[str, Any] | None:
     """Return some rows, drawn at random where there are many, by columns."""
     if cells is None:
         return None
-    used = _kept_columns(columns, kept)
     most = min(MAX_ROWS, max(20, MAX_CELLS // max(len(used), 1)))
     drawn = np.arange(len(cells))
     if len(cells) > most:
@@ -340,8 +349,7 @@ def _sample(
     for at in used:
         column, some = columns[at], cells.iloc[drawn, at]
         if isinstance(column, NumericColumn):
-            numbers = some.isna(), numbers_of(some)
-            found.append([None if absent else one for absent, one in zip(*numbers, strict=True)])
+            found.append(numbers_of(some).astype(object).where(some.notna(), None).tolist())
             continue
         place = {text: p for p, text in enumerate(_options(column, cells.iloc[:, at]))}
         codes, known = pd.factorize(some)
@@ -355,29 +363,21 @@ def _sample(
     }
 
 
-# ---- records -------------------------------------------------------------------------------------
-
-
 def _history(records: pd.DataFrame) -> dict[str, Any]:
     """Return the curves of a run, by their names."""
     curves = ("fitness", "quality", "size", "terms", "complexity")
     names = [f"{curve}_{field}" for curve in curves for field in ("best", "mean")]
-    prefix = f"{ORIGIN}_"
+    prefix, refiners = f"{ORIGIN}_", {}
     origins = [name for name in map(str, records) if name.startswith(prefix)]
-    found: dict[str, Any] = {
+    with suppress(ValueError):  # nothing was refined
+        for name, table in cumulated(records).items():
+            refiners[name] = {field: _rounded(table[field], 4) for field in table}
+    return {
         "gen": _rounded(records["gen"]) if "gen" in records else list(range(len(records))),
         "curves": {name: _rounded(records[name], 5) for name in names if name in records},
         "origins": {name.removeprefix(prefix): _rounded(records[name], 4) for name in origins},
+        "refiners": refiners,
     }
-    try:
-        refiners = cumulated(records)
-    except ValueError:
-        refiners = {}
-    found["refiners"] = {
-        name: {field: _rounded(table[field], 4) for field in table}
-        for name, table in refiners.items()
-    }
-    return found
 
 
 def _rules(members: Sequence[Subject]) -> str:
@@ -389,36 +389,26 @@ def _rules(members: Sequence[Subject]) -> str:
     return f"{rules[:MAX_RULES]}\n... (the first {MAX_RULES:,} characters of {len(rules):,})"
 
 
-def _notes(
-    subject: Subject,
-    rows: np.ndarray | None,
-    truth: np.ndarray | None,
-    n_shown: int,
-) -> list[str]:
+def _notes(subject: Subject, rows: Rows, truth: Rows, n_shown: int) -> list[str]:
     """Return what the reader has to know of the page: what is left out, and why."""
-    notes, n_trees = [], len(subject.trees[0])
-    if rows is None:
-        notes.append("No rows were given: there is no table of rows, and nothing is measured.")
-    elif truth is None:
-        notes.append("No targets were given: nothing is measured.")
-    if subject.members:
-        notes.append(
-            "The tree that is drawn, with its figures, is one of the forest, which you choose; the "
-            "table of rows has what the forest predicts."
-        )
-    elif not subject.front:
-        notes.append("The model has no Pareto front: there is one tree to look at.")
-    elif n_shown < n_trees:
-        notes.append(f"{n_shown} of the {n_trees} trees of the front are shown, evenly spaced.")
-    if subject.history is None and not subject.members:
-        notes.append("The model keeps no record of an evolution.")
-    if subject.training is None:
-        kind = "the rows given" if rows is not None else "zero"
-        notes.append(
-            f"The model keeps no summary of its training rows: contributions are measured from "
-            f"{'the means of ' if rows is not None else ''}{kind}."
-        )
-    return notes
+    n_trees, is_tree = len(subject.trees[0]), not subject.members
+    begin = "zero" if rows is None else "the means of the rows given"
+    notes = {
+        "No rows were given: there is no table of rows, and nothing is measured.": rows is None,
+        "No targets were given: nothing is measured.": rows is not None and truth is None,
+        "The tree that is drawn, with its figures, is one of the forest, which you choose; the "
+        "table of rows has what the forest predicts.": not is_tree,
+        "The model has no Pareto front: there is one tree to look at.": (
+            is_tree and not subject.front
+        ),
+        f"{n_shown} of the {n_trees} trees of the front are shown, evenly spaced.": (
+            is_tree and subject.front and n_shown < n_trees
+        ),
+        "The model keeps no record of an evolution.": is_tree and subject.history is None,
+        "The model keeps no summary of its training rows: contributions are measured from "
+        f"{begin}.": subject.training is None,
+    }
+    return [note for note, is_told in notes.items() if is_told]
 
 
 def _rounded(values: Any, digits: int = 7) -> Any:

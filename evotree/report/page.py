@@ -1,7 +1,5 @@
 """The page of a report: data, script and styles in one file of HTML that asks for nothing else."""
 
-from __future__ import annotations
-
 import json
 from html import escape
 from importlib.resources import files
@@ -12,8 +10,7 @@ from typing import Any
 from sklearn.utils.validation import check_is_fitted
 
 from evotree.files import PathLike, write_whole
-from evotree.report.data import collect, short
-from evotree.report.subject import Subject
+from evotree.report.data import Subject, collect, short
 
 # What would end the element of the data, or the line of a script.
 _UNSAFE = {"<": "\\u003c", ">": "\\u003e", "&": "\\u0026"}
@@ -35,16 +32,9 @@ class Report:
     def html(self) -> str:
         """The page: one document of HTML with everything that it needs."""
         folder = files("evotree.report") / "templates"
-        parts = {
-            name: (folder / path).read_text(encoding="utf-8")
-            for name, path in (
-                ("style", "report.css"),
-                ("model", "model.js"),
-                ("script", "report.js"),
-                ("d3", "d3/d3.min.js"),
-                ("licence", "d3/LICENSE"),
-            )
-        }
+        paths = {"style": "report.css", "model": "model.js", "script": "report.js"}
+        paths |= {"d3": "d3/d3.min.js", "licence": "d3/LICENSE"}
+        parts = {name: (folder / path).read_text("utf-8") for name, path in paths.items()}
         page = Template((folder / "report.html").read_text(encoding="utf-8"))
         data = json.dumps(self.data, separators=(",", ":"), allow_nan=False)
         for sign, code in _UNSAFE.items():
@@ -93,12 +83,6 @@ def report(model: Any, X: Any = None, y: Any = None) -> Report:
     -------
     Report
         The page, as ``html``; ``save(path)`` writes it.
-
-    Raises
-    ------
-    ValueError
-        If rows and targets do not fit the model, there are targets without rows, or the tree has
-        several outputs.
     """
     if isinstance(model, Subject):
         return Report(collect(model, X, y))

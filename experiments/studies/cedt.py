@@ -13,12 +13,12 @@ import pandas as pd
 
 from evotree.estimators import ObliqueTreeClassifier
 from evotree.experiments.comparison import FriedmanTest, complete_datasets, friedman, mean_and_std
-from evotree.experiments.pictures import save_picture
 from evotree.experiments.problems import make_problem
 from evotree.experiments.protocols import Task
 from evotree.fitness.criteria import Criterion
 from evotree.fitness.node import Node
 from evotree.operators.splitters.cross_entropy import CrossEntropy
+from evotree.plotting.style import save_picture
 from evotree.rng import make_streams
 from experiments.agreement import KEY, load_published
 from experiments.pictures import plot_sampling

@@ -27,7 +27,7 @@ from sklearn.tree import DecisionTreeClassifier
 
 from evotree.estimators import EvoTreeClassifier
 from evotree.experiments.datasets import LoadedData
-from evotree.experiments.measures import innermost
+from evotree.experiments.experiment import innermost
 from evotree.experiments.protocols import Task, load_cached
 from evotree.fitness.costs import FeatureCosts
 from evotree.objectives import Cost

@@ -15,9 +15,9 @@ import pandas as pd
 from evotree.engine.history import to_frame
 from evotree.estimators import EvoTreeClassifier, ObliqueTreeClassifier
 from evotree.experiments.comparison import mean_and_std
-from evotree.experiments.pictures import save_picture
 from evotree.experiments.protocols import OFFICIAL, Task
 from evotree.plotting import plot_learning_curves
+from evotree.plotting.style import save_picture
 from experiments.agreement import load_published, name_as_published
 from experiments.pictures import plot_size_penalty
 from experiments.study import Results, Study, StudyProtocol, define

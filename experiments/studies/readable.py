@@ -13,10 +13,10 @@ import pandas as pd
 from sklearn.base import clone
 
 from evotree.estimators import EvoTreeClassifier
-from evotree.experiments.pictures import save_picture
 from evotree.experiments.protocols import Task, stratified_folds
 from evotree.export import export_text
 from evotree.plotting import plot_tree
+from evotree.plotting.style import save_picture
 from evotree.tables.columns import encode, feature_names, fit_columns
 from experiments.methods import trees
 from experiments.methods.trees import BUDGETS, fitness_of_best, predict_within, tree_within

@@ -18,14 +18,14 @@ from evotree.estimators import ObliqueTreeClassifier
 from evotree.estimators.sparse_path import tao_path
 from evotree.estimators.tao import TAOClassifier
 from evotree.experiments.comparison import mean_and_std
-from evotree.experiments.measures import innermost
-from evotree.experiments.pictures import save_picture
+from evotree.experiments.experiment import innermost
 from evotree.experiments.protocols import OFFICIAL, Parts, Task, load_cached, take_rows
 from evotree.operators.initialization.resampling import blur
 from evotree.operators.pruning.held_out import critical_alphas
 from evotree.operators.pruning.penalized import kept_nodes, node_risk, prune_marked, weakest_links
 from evotree.operators.splitters.linear import Linear
 from evotree.plotting import plot_tao_path, plot_tree
+from evotree.plotting.style import save_picture
 from evotree.rng import make_streams
 from experiments.agreement import KEY, load_published
 from experiments.methods.chosen import ChosenClassifier

@@ -13,8 +13,9 @@ from typing import Any, NamedTuple
 import pandas as pd
 
 from evotree.estimators import ObliqueTreeClassifier
-from evotree.experiments.pictures import plot_times, save_picture
+from evotree.experiments.pictures import plot_times
 from evotree.experiments.protocols import OFFICIAL, Task
+from evotree.plotting.style import save_picture
 from experiments.agreement import DATA, load_published, name_as_published
 from experiments.pictures import plot_accuracy_against_depth
 from experiments.study import Results, Study, StudyProtocol, define

@@ -55,9 +55,7 @@ def test_an_experiment_is_run_resumed_and_reported(file, tmp_path, capsys):
     files = {line.removeprefix("wrote ") for line in printed.out.splitlines()[1:]}
     against = [f"accuracy_against_{name}" for name in ("size", "terms", "complexity")]
     pictures = ("critical_differences", *against, "times", "learning_curves")
-    tables = [
-        f"{name}.{kind}" for name in ("accuracy", "accuracy_tests") for kind in ("csv", "tex")
-    ]
+    tables = [f"accuracy{name}.{kind}" for name in ("", "_tests") for kind in ("csv", "tex")]
     names = ("report.md", *tables, *(f"{name}.png" for name in pictures))
     assert files == {str(out / name) for name in names}
     assert all((out / name).stat().st_size > 100 for name in names)

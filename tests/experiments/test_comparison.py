@@ -90,9 +90,9 @@ def test_equal_differences_and_single_pairs():
 @pytest.mark.parametrize("n", [0, 1, 5])
 def test_holm_is_its_procedure_and_leaves_gaps_out(n):
     p_values = np.random.default_rng(n).random(n) ** 3
-    np.testing.assert_allclose(adjust_by_holm(p_values), naive_holm(p_values))
+    given = np.insert(p_values, n // 2, math.nan)
     expected = np.insert(naive_holm(p_values), n // 2, math.nan)
-    np.testing.assert_allclose(adjust_by_holm(np.insert(p_values, n // 2, math.nan)), expected)
+    np.testing.assert_allclose(adjust_by_holm(given), expected)
 
 
 @pytest.mark.parametrize("larger_is_better", [True, False])
@@ -175,19 +175,16 @@ def test_runs_that_are_not_done_are_left_out_with_a_warning(runs):
 
 
 @pytest.mark.parametrize(
-    ("change", "message"),
+    ("message", "change"),
     [
-        (
-            lambda runs: runs.drop(columns="accuracy"),
-            "no column 'accuracy'; it has dataset, method",
-        ),
-        (lambda runs: runs.drop(columns="seed"), "more than one row of the same fit: dataset d0"),
-        (lambda runs: runs.replace({"accuracy": runs.accuracy[3]}, np.inf), "infinite accuracy"),
-        (lambda runs: runs.astype({"accuracy": object}).replace(runs.accuracy[3], "high"), "high"),
-        (lambda runs: runs.head(0), "no row that is done"),
+        ("no column 'accuracy'; it has dataset", lambda runs: runs.drop(columns="accuracy")),
+        ("more than one row .* dataset d0", lambda runs: runs.drop(columns="seed")),
+        ("infinite accuracy", lambda runs: runs.replace({"accuracy": runs.accuracy[3]}, np.inf)),
+        ("high", lambda runs: runs.astype({"accuracy": object}).replace(runs.accuracy[3], "high")),
+        ("no row that is done", lambda runs: runs.head(0)),
     ],
 )
-def test_bad_runs_are_refused(runs, change, message):
+def test_bad_runs_are_refused(runs, message, change):
     with pytest.raises(ValueError, match=message):
         mean_table(change(runs), "accuracy")
 
@@ -210,19 +207,10 @@ def test_means_and_verdicts_are_those_of_the_tests(runs):
         mean_table(runs, "accuracy", reference="A", test="sign")
 
 
-EXACT = pd.DataFrame(
-    [
-        ("iris|x", method, fold, value)
-        for method, values in {
-            "my_tree": (0.9, 0.8, 0.85),
-            "50%&*": (0.4, 0.32, 0.33),
-            "C": (0.96, 0.87, 0.9),
-        }.items()
-        for fold, value in enumerate(values)
-    ]
-    + [("wine", "my_tree", 0, 0.5), ("wine", "C", 0, 0.25)],
-    columns=["dataset", "method", "fold", "accuracy"],
-)
+VALUES = {"my_tree": (0.9, 0.8, 0.85), "50%&*": (0.4, 0.32, 0.33), "C": (0.96, 0.87, 0.9)}
+ROWS = [("iris|x", m, fold, v) for m, values in VALUES.items() for fold, v in enumerate(values)]
+ROWS += [("wine", "my_tree", 0, 0.5), ("wine", "C", 0, 0.25)]
+EXACT = pd.DataFrame(ROWS, columns=["dataset", "method", "fold", "accuracy"])
 
 
 def test_markdown():
@@ -268,7 +256,7 @@ def test_latex():
 def test_csv_holds_all_digits(runs):
     table = mean_table(runs, "accuracy", reference="A")
     back = pd.read_csv(io.StringIO(table.to_csv()), index_col="dataset")
-    for name in "ABC":
-        np.testing.assert_array_equal(back[f"{name} mean"], table.means[name])
-        np.testing.assert_array_equal(back[f"{name} std"], table.stds[name])
-    assert list(back["C verdict"]) == list(table.verdicts["C"])
+    for part, cells in (("mean", table.means), ("std", table.stds), ("verdict", table.verdicts)):
+        for name in "ABC":
+            expected = cells[name].replace("", np.nan).tolist()
+            np.testing.assert_array_equal(back[f"{name} {part}"], expected)

@@ -19,9 +19,10 @@ from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 
 from evotree import EvoTreeClassifier
 from evotree.engine.config import Regularization
+from evotree.experiments.datasets import LoadedData
 from evotree.experiments.execution import run_experiment, seed_method
 from evotree.experiments.experiment import Experiment, learning_curve
-from evotree.experiments.protocols import Protocol, Task, stratified_folds
+from evotree.experiments.protocols import OFFICIAL, Protocol, Task, stratified_folds, take_rows
 from evotree.experiments.runner import LOG_FILE
 from evotree.experiments.store import FILE, read_curves, read_definition, read_runs
 from tests.quick_models import evolved
@@ -42,17 +43,13 @@ class Odd(ClassifierMixin, BaseEstimator):
         self.classes_ = np.unique(y)
         if self.what == "fail":
             raise RuntimeError("no such luck")
-        if self.what == "sleep":
-            end = time.monotonic() + 60.0
-            while time.monotonic() < end:
-                time.sleep(0.01)
+        for _ in range({"slow": 20, "sleep": 6000}.get(self.what, 0)):
+            time.sleep(0.01)
         if self.what == "die":
             os.kill(os.getpid(), signal.SIGKILL)
         if self.what == "note":
             with open(self.path, "a") as file:
                 file.write(f"{len(X)} ")
-        if self.what == "slow":
-            time.sleep(0.2)
         for _ in range(2 if self.what == "warn" else 0):
             warnings.warn("odd\nrows", RuntimeWarning, stacklevel=1)
         return self
@@ -141,15 +138,11 @@ def test_scores_are_those_of_scikit_learn(home, tmp_path):
         for metric in metrics[:2]:
             (expected,) = cross_val_score(tree, X, y, cv=[(train, test)], scoring=metric)
             assert runs[metric][fold] == pytest.approx(expected, abs=1e-12)
-        assert runs["train_accuracy"][fold] == tree.fit(X[train], y[train]).score(
-            X[train], y[train]
-        )
-
-
-def test_targets_are_numbers_too(home, tmp_path):
-    methods = {"CART": DecisionTreeRegressor(max_depth=2)}
-    made = experiment(methods=methods, datasets=["diabetes"], metrics=["r2"])
-    runs = run_experiment(made, tmp_path, home)
+        known = X[train], y[train]
+        assert runs["train_accuracy"][fold] == tree.fit(*known).score(*known)
+    regressors = {"CART": DecisionTreeRegressor(max_depth=2)}
+    made = experiment(methods=regressors, datasets=["diabetes"], metrics=["r2"])
+    runs = run_experiment(made, tmp_path / "numbers", home)
     assert runs["r2"].between(0.0, 0.6).all() and (runs["leaves"] == 4).all()
 
 
@@ -241,6 +234,28 @@ def test_compilation_is_not_in_the_seconds_of_what_is_warm(home, tmp_path):
     run_experiment(made, tmp_path / "out", home)
     fits = (tmp_path / "fits").read_text().split()
     assert fits == ["100", "150", "75", "89", "75", "89"]
+
+
+def test_medians_are_those_of_the_training_rows():
+    X = pd.DataFrame({"x": [1.0, 3.0, np.nan, np.nan, 100.0]})
+    parts = take_rows(X, np.arange(5), np.array([0, 1, 2]), np.array([3, 4]))
+    np.testing.assert_array_equal(parts.X_train[:, 0], [1, 3, 2])
+    np.testing.assert_array_equal(parts.X_test[:, 0], [2, 100])
+    np.testing.assert_array_equal(parts.y_test, [3, 4])
+
+
+def test_folds_part_the_rows_and_the_official_split_is_the_first_rows():
+    class Toy(Protocol):
+        def load(self, dataset, data_home):
+            X, y = pd.DataFrame({"x": np.arange(30.0)}), np.arange(30) % 3
+            return LoadedData("toy", X, y, n_train=20)
+
+    folds = (*range(5), OFFICIAL)
+    parts = [Toy(5).take_parts(Task("toy", "", fold, 1), None) for fold in folds]
+    *tests, official = [part.X_test[:, 0] for part in parts]
+    np.testing.assert_array_equal(np.sort(np.concatenate(tests)), np.arange(30))
+    np.testing.assert_array_equal(official, np.arange(20, 30))
+    np.testing.assert_array_equal(parts[-1].X_train[:, 0], np.arange(20))
 
 
 INTERRUPTED = """

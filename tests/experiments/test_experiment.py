@@ -2,13 +2,15 @@
 
 import tomllib
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 from scipy.stats import loguniform, randint
 from sklearn.base import clone
+from sklearn.datasets import load_iris
 from sklearn.dummy import DummyClassifier
-from sklearn.ensemble import BaggingClassifier, VotingClassifier
+from sklearn.ensemble import BaggingClassifier, RandomForestClassifier, VotingClassifier
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import GridSearchCV, RandomizedSearchCV
 from sklearn.pipeline import Pipeline, make_pipeline
@@ -18,8 +20,14 @@ from sklearn.tree import DecisionTreeClassifier
 
 from evotree import EvoTreeClassifier, ObliqueTreeClassifier
 from evotree.experiments.execution import run_experiment
-from evotree.experiments.experiment import Experiment, as_code, describe, read_experiment
-from evotree.experiments.method_tables import make_method
+from evotree.experiments.experiment import (
+    Experiment,
+    as_code,
+    describe,
+    make_method,
+    read_experiment,
+    tree_sizes,
+)
 from evotree.experiments.protocols import OFFICIAL, Protocol, Task
 from evotree.experiments.report import write_report
 
@@ -51,6 +59,7 @@ def test_tasks_are_all_combinations_and_balanced():
 @pytest.mark.parametrize(
     ("changed", "message"),
     [
+        *(({"protocol": value}, f"n_folds={value}") for value in (1, 2.5, True)),
         ({"name": ""}, "name=''"),
         ({"datasets": []}, r"datasets=\[\]: at least one"),
         ({"datasets": "iris"}, "datasets='iris': at least one is needed, in a list"),
@@ -67,13 +76,7 @@ def test_tasks_are_all_combinations_and_balanced():
 )
 def test_bad_definitions_are_named(changed, message):
     with pytest.raises(ValueError, match=message):
-        experiment(**changed)
-
-
-@pytest.mark.parametrize("value", [1, 2.5, True])
-def test_bad_folds_are_named(value):
-    with pytest.raises(ValueError, match=f"n_folds={value}"):
-        Protocol(value)
+        experiment(**changed | {"protocol": Protocol(changed.get("protocol", 2))})
 
 
 def test_definitions_tell_experiments_apart():
@@ -89,10 +92,8 @@ def test_definitions_tell_experiments_apart():
         assert experiment(**changed).definition() != same.definition()
     space = {"logisticregression__C": loguniform(0.01, 10.0)}
     search = RandomizedSearchCV(make_pipeline(StandardScaler(), LogisticRegression()), space, cv=3)
-    wider = clone(search).set_params(
-        param_distributions={"logisticregression__C": loguniform(1, 2)}
-    )
-    assert describe(search) != describe(wider)
+    space = {"logisticregression__C": loguniform(1, 2)}
+    assert describe(search) != describe(clone(search).set_params(param_distributions=space))
     assert as_code(search) == (
         "RandomizedSearchCV(cv=3, estimator=Pipeline(steps=[('standardscaler', StandardScaler()), "
         "('logisticregression', LogisticRegression())]), "
@@ -139,9 +140,8 @@ def test_a_file_says_the_same_as_python(tmp_path):
         "WODT": ObliqueTreeClassifier.from_preset("WODT", max_depth=4),
         "GEA-ODT": EvoTreeClassifier.from_preset("gea_odt", size_penalty=0.01),
     }
-    expected = Experiment(
-        "small", ["iris", "wine"], methods, Protocol(3), [0, 1], ["accuracy", "train_accuracy"]
-    )
+    metrics = ["accuracy", "train_accuracy"]
+    expected = Experiment("small", ["iris", "wine"], methods, Protocol(3), [0, 1], metrics)
     assert read(tmp_path, TOML).definition() == expected.definition()
     assert read(tmp_path, TOML).tasks() == expected.tasks()
 
@@ -225,30 +225,18 @@ def pipeline(scale="scale", model="model", **parameters):
     return Pipeline([(scale, StandardScaler()), (model, SVC(**parameters))])
 
 
+GRID = [{"scale": [MinMaxScaler()]}, {"model": [WODT], "model__max_depth": [2, 3]}]
+DRAWS = RandomizedSearchCV(clone(WODT).set_params(min_samples_leaf=2), SPACE)
+MEMBERS = [("svc", SVC()), ("tree", clone(WODT).set_params(max_depth=2))]
+
+
 @pytest.mark.parametrize(
     ("text", "expected"),
     [
         (SEARCH, GridSearchCV(pipeline("standardscaler", "svm", C=2.0), {"svm__C": [1.0, 10.0]})),
-        (
-            RANDOM,
-            BaggingClassifier(
-                RandomizedSearchCV(clone(WODT).set_params(min_samples_leaf=2), SPACE),
-                n_estimators=3,
-            ),
-        ),
-        (
-            GRIDS,
-            GridSearchCV(
-                pipeline(),
-                [{"scale": [MinMaxScaler()]}, {"model": [WODT], "model__max_depth": [2, 3]}],
-            ),
-        ),
-        (
-            VOTES,
-            VotingClassifier(
-                [("svc", SVC()), ("tree", clone(WODT).set_params(max_depth=2))], weights=[1, 2]
-            ),
-        ),
+        (RANDOM, BaggingClassifier(DRAWS, n_estimators=3)),
+        (GRIDS, GridSearchCV(pipeline(), GRID)),
+        (VOTES, VotingClassifier(MEMBERS, weights=[1, 2])),
     ],
 )
 def test_tables_nest(text, expected):
@@ -280,3 +268,48 @@ def test_mistakes_in_tables_are_named_with_their_place(text, old, new, message):
     with pytest.raises(ValueError, match=message) as caught:
         make_method(tomllib.loads(text.replace(old, new, 1)), "methods.m")
     assert str(caught.value).startswith("[methods.m")
+
+
+def test_sizes_of_trees_and_forests():
+    X, y = load_iris(return_X_y=True)
+    cart = DecisionTreeClassifier(random_state=0).fit(X, y)
+    leaves = cart.get_n_leaves()
+    sizes = {"leaves": leaves, "nodes": 2 * leaves - 1, "terms": leaves - 1}
+    assert tree_sizes(cart) == sizes | {"complexity": 2 * leaves - 1, "depth": cart.get_depth()}
+    forest = RandomForestClassifier(4, random_state=0).fit(X, y)
+    leaves, sizes = sum(t.get_n_leaves() for t in forest.estimators_), tree_sizes(forest)
+    assert (sizes["leaves"], sizes["nodes"], sizes["terms"]) == (leaves, 2 * leaves - 4, leaves - 4)
+    oblique = ObliqueTreeClassifier("linear", max_depth=2).fit(X, y)
+    sizes = tree_sizes(oblique)
+    assert sizes["nodes"] == 2 * sizes["leaves"] - 1 == len(oblique.tree_)
+    assert sizes["terms"] == 4 * (sizes["leaves"] - 1)
+    bag = BaggingClassifier(ObliqueTreeClassifier("axis", max_depth=2), 3, random_state=0).fit(X, y)
+    members = [tree_sizes(tree) for tree in bag.estimators_]
+    assert all(tree["terms"] == tree["leaves"] - 1 for tree in members)
+    assert tree_sizes(bag)["leaves"] == sum(tree["leaves"] for tree in members)
+
+
+def node(coefficients, column=-1):
+    """Return a node as STree has them; a leaf has no coefficients."""
+    machine = SimpleNamespace(coef_=np.array(coefficients))
+    return SimpleNamespace(
+        is_leaf=lambda: not coefficients,
+        get_classifier=lambda: machine,
+        get_partition_column=lambda: column,
+    )
+
+
+class FakeSTree(DecisionTreeClassifier):
+    """A tree that is looked into as STree is."""
+
+    def nodes_leaves(self):
+        return 5, 3
+
+    def __iter__(self):
+        inner = node([[1.0, 2.0], [0.0, 3.0], [4.0, 5.0]], 1), node([[1.0, 2.0]])
+        return iter([*inner, *[node([])] * 3])
+
+
+def test_a_node_of_stree_counts_the_machine_that_parts_it():
+    sizes = tree_sizes(make_pipeline(MinMaxScaler(), FakeSTree()))
+    assert sizes == {"nodes": 5, "leaves": 3, "terms": 1 + 2, "complexity": 6}

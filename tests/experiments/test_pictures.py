@@ -5,15 +5,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from evotree.experiments import pictures
 from evotree.experiments.comparison import FriedmanTest
-from evotree.experiments.pictures import (
-    plot_accuracy_against_size,
-    plot_critical_differences,
-    plot_curves_of_datasets,
-    plot_times,
-    save_picture,
-)
-from evotree.plotting.style import PALETTE
+from evotree.plotting.style import PALETTE, save_picture
 
 
 @pytest.fixture
@@ -32,7 +26,7 @@ def test_bars_join_what_does_not_differ(tmp_path):
     test = FriedmanTest(ranks, 1.0, 0.1, p_values.loc[["C", "A", "B$"]], ["a"], [])
 
     def bars(**options):
-        ax = plot_critical_differences(test, **options)
+        ax = pictures.plot_critical_differences(test, **options)
         drawn = [line for line in ax.get_lines() if line.get_color() == PALETTE[0]]
         return ax, [list(line.get_xdata()) for line in drawn]
 
@@ -46,7 +40,7 @@ def test_bars_join_what_does_not_differ(tmp_path):
 
 def test_points_are_means_over_complete_data_sets(runs):
     runs = runs[~(runs.dataset.eq("d1") & runs.method.eq("B_1") & runs.fold.eq(1))]
-    ax = plot_accuracy_against_size(runs)
+    ax = pictures.plot_accuracy_against_size(runs)
     kept = runs[runs.dataset != "d1"].groupby("method")[["leaves", "accuracy"]].mean()
     points = {line.get_label(): line.get_xydata()[0] for line in ax.get_lines()}
     assert list(points) == [text.get_text() for text in ax.get_legend().get_texts()]
@@ -55,11 +49,11 @@ def test_points_are_means_over_complete_data_sets(runs):
     assert ax.get_xscale() == "log" and "mean of 5 of 6 data sets" in ax.get_xlabel()
     ax.figure.draw_without_rendering()
     with pytest.raises(ValueError, match="no data set with leaves and accuracy of all methods"):
-        plot_accuracy_against_size(runs[(runs.method == "A") ^ (runs.dataset < "d3")])
+        pictures.plot_accuracy_against_size(runs[(runs.method == "A") ^ (runs.dataset < "d3")])
 
 
 def test_times_are_means_and_the_fastest_data_set_is_first(runs):
-    ax = plot_times(runs)
+    ax = pictures.plot_times(runs)
     names = [text.get_text() for text in ax.get_yticklabels()]
     means = runs.groupby(["dataset", "method"]).seconds.mean().unstack()
     assert names == list(means.median(axis=1).sort_values().index) and ax.yaxis_inverted()
@@ -67,7 +61,7 @@ def test_times_are_means_and_the_fastest_data_set_is_first(runs):
         np.testing.assert_allclose(line.get_xdata(), means.loc[names, line.get_label()])
 
 
-@pytest.mark.parametrize("draw", [plot_accuracy_against_size, plot_times])
+@pytest.mark.parametrize("draw", [pictures.plot_accuracy_against_size, pictures.plot_times])
 def test_bad_input_is_refused(draw, runs):
     with pytest.raises(TypeError, match="runs is a list"):
         draw([])
@@ -90,7 +84,7 @@ def test_each_data_set_has_its_curves_and_a_method_its_colour():
         for fold in range(5)
     }
     curves["c", "x", 0, 0] = pd.DataFrame({"gen": [0], "loss": [1.0]})
-    figure = plot_curves_of_datasets(curves, ["a", "c", "b"], ["none", "x", "y$"])
+    figure = pictures.plot_curves_of_datasets(curves, ["a", "c", "b"], ["none", "x", "y$"])
     assert [ax.get_title(loc="left") for ax in figure.axes] == ["a", "", "b", ""]
     for ax, chapter in zip(figure.axes[2:], ("quality", "complexity"), strict=True):
         # A run that ended early keeps its last value.
@@ -101,4 +95,4 @@ def test_each_data_set_has_its_curves_and_a_method_its_colour():
         assert line.get_color() == PALETTE[2]
     assert [text.get_text() for text in figure.legends[0].get_texts()] == ["x", "y$"]
     figure.draw_without_rendering()
-    assert plot_curves_of_datasets(curves, ["c"], ["x"]) is None
+    assert pictures.plot_curves_of_datasets(curves, ["c"], ["x"]) is None

@@ -38,9 +38,7 @@ def table(n_rows=300, names=("a", "b", "c", "d", "kind")):
 def random_tree(rows, n_outputs, n_splits, seed=0):
     """Return a tree whose splits are near the middle of the rows that reach them."""
     rng = np.random.default_rng(seed)
-    weights = []
-    thresholds = []
-    sizes = []
+    weights, thresholds, sizes = [], [], []
 
     def grow(some, splits):
         at = len(sizes)
@@ -58,17 +56,12 @@ def random_tree(rows, n_outputs, n_splits, seed=0):
         grow(some[reached > thresholds[at]], splits - 1 - left)
 
     grow(np.arange(len(rows)), n_splits)
-    values = (
-        rng.dirichlet(np.ones(n_outputs), len(sizes))
-        if n_outputs > 1
-        else rng.normal(size=(len(sizes), 1))
-    )
-    tree = ObliqueTree(
-        np.array(weights), np.array(thresholds), np.array(sizes, np.int32), values, rows.std(axis=0)
-    )
-    tree.weighted_n_node_samples = node_weights(
-        tree.apply(rows), np.ones(len(rows)), tree.subtree_size
-    )
+    is_class, n = n_outputs > 1, len(sizes)
+    values = rng.dirichlet(np.ones(n_outputs), n) if is_class else rng.normal(size=(n, 1))
+    arrays = np.array(weights), np.array(thresholds), np.array(sizes, np.int32)
+    tree = ObliqueTree(*arrays, values, rows.std(axis=0))
+    counted = tree.apply(rows), np.ones(len(rows)), tree.subtree_size
+    tree.weighted_n_node_samples = node_weights(*counted)
     return tree.validate()
 
 

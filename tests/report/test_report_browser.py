@@ -78,6 +78,11 @@ def selected(driver):
     return int(chosen[0].get_attribute("data-node"))
 
 
+def click(driver, selector):
+    event = "dispatchEvent(new MouseEvent('click', {bubbles: true}))"
+    driver.execute_script(f"document.querySelector(arguments[0])?.{event}", selector)
+
+
 def press(driver, key):
     driver.switch_to.active_element.send_keys(getattr(keys.Keys, key))
 
@@ -122,23 +127,16 @@ def test_clicks_and_keys_fold(open_page):
     assert len(nodes(driver)) == n_nodes
     root = driver.find_element("css selector", "#tree g.node[data-node='0']")
     assert root.get_attribute("aria-expanded") == "true"
-    driver.execute_script(
-        "document.querySelector('g.node[data-node=\"0\"] .fold').dispatchEvent(new MouseEvent("
-        "'click', {bubbles: true}))"
-    )
+    click(driver, "g.node[data-node='0'] .fold")
     assert len(nodes(driver)) == 1
     root = driver.find_element("css selector", "#tree g.node[data-node='0']")
     assert root.get_attribute("aria-expanded") == "false"
     assert driver.switch_to.active_element == root
     press(driver, "ENTER")
     assert len(nodes(driver)) == n_nodes
-    press(driver, "ARROW_RIGHT")
-    assert selected(driver) == 1
-    press(driver, "ARROW_DOWN")
-    assert selected(driver) == 2
-    press(driver, "END")
-    assert selected(driver) == n_nodes - 1
-    press(driver, "HOME")
+    for key, node in (("ARROW_RIGHT", 1), ("ARROW_DOWN", 2), ("END", n_nodes - 1), ("HOME", 0)):
+        press(driver, key)
+        assert selected(driver) == node
     press(driver, "ARROW_LEFT")
     assert len(nodes(driver)) == 1
     assert "Split [0]" in driver.find_element("id", "panel").text
@@ -152,16 +150,14 @@ def test_no_node_of_a_drawing_is_cut_at_its_sides(open_page, kind):
     slider = driver.find_element("id", "front-slider")
     driver.execute_script("arguments[0].focus()", slider)
     press(driver, "HOME")
+    cut_off = """
+        const box = document.getElementById("tree-box").getBoundingClientRect();
+        return [...document.querySelectorAll("#tree g.node")]
+            .map((node) => node.getBoundingClientRect())
+            .filter((node) => node.left < box.left || node.right > box.right).length;
+    """
     for _ in page.data["trees"]:
-        assert (
-            driver.execute_script("""
-            const box = document.getElementById("tree-box").getBoundingClientRect();
-            return [...document.querySelectorAll("#tree g.node")]
-                .map((node) => node.getBoundingClientRect())
-                .filter((node) => node.left < box.left || node.right > box.right).length;
-        """)
-            == 0
-        )
+        assert driver.execute_script(cut_off) == 0
         press(driver, "ARROW_RIGHT")
 
 
@@ -183,15 +179,12 @@ def test_the_slider_draws_another_tree(open_page, kind):
         assert len(nodes(driver)) == len(one["nodes"])
         assert f"complexity {one['complexity']}:" in driver.find_element("id", "front-text").text
         leaf = driver.find_element("css selector", "#trace [data-leaf]").get_attribute("data-leaf")
-        apply = (
-            "const { data, model } = evotreeReport; return model.apply(data.trees[arguments[0]], "
-        )
-        cells = "model.encode(data.rows.cells.map((column) => column[0])))"
-        assert driver.execute_script(apply + cells, at) == int(leaf)
-        shown = driver.find_element("css selector", "#measures td").text
-        assert float(shown.replace("−", "-")) == pytest.approx(
-            one["measures"]["figures"][0][1], rel=1e-3
-        )
+        cells = "model.encode(data.rows.cells.map((column) => column[0]))"
+        apply = f"return model.apply(data.trees[arguments[0]], {cells})"
+        script = f"const {{ data, model }} = evotreeReport; {apply}"
+        assert driver.execute_script(script, at) == int(leaf)
+        shown = driver.find_element("css selector", "#measures td").text.replace("−", "-")
+        assert float(shown) == pytest.approx(one["measures"]["figures"][0][1], rel=1e-3)
     driver.find_element("id", "front-own").click()
     assert int(slider.get_attribute("value")) == page.data["own"]
 
@@ -205,28 +198,11 @@ def test_hostile_names_do_nothing(open_page):
     for i in range(5):
         driver.execute_script("evotreeReport.followRow(arguments[0])", i)
     for node in range(len(model.tree)):
-        driver.execute_script(
-            "document.querySelector(`g.node[data-node='${arguments[0]}']`)?.dispatchEvent("
-            "new MouseEvent('click', {bubbles: true}))",
-            node,
-        )
+        click(driver, f"g.node[data-node='{node}']")
     assert HOSTILE[1] in driver.find_element("id", "title").text
     assert driver.find_elements("css selector", "img") == []
     width = driver.execute_script("return document.documentElement.scrollWidth")
     assert width <= driver.execute_script("return window.innerWidth")
-
-
-def test_light_and_dark(open_page):
-    driver = open_page(make_page("numbers")[3])
-    backs = []
-    for scheme in ("light", "dark"):
-        feature = {"name": "prefers-color-scheme", "value": scheme}
-        driver.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": [feature]})
-        backs.append(
-            driver.execute_script("return getComputedStyle(document.body).backgroundColor")
-        )
-    driver.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": []})
-    assert backs[0] != backs[1]
 
 
 def test_all_controls_have_names(open_page):

@@ -23,15 +23,8 @@ from evotree.report.data import MAX_TREES_LENGTH
 from evotree.tables.columns import encode
 from tests.languages import run_page
 from tests.quick_models import brief, every
-from tests.report.models import (
-    HOSTILE,
-    make_forest,
-    make_model,
-    make_subject,
-    random_tree,
-    table,
-    truth_of,
-)
+from tests.report import models
+from tests.report.models import HOSTILE, make_forest, make_model, make_subject, table, truth_of
 
 KINDS = ("classes", "soft", "numbers", "lines")
 every_kind = pytest.mark.parametrize("kind", KINDS)
@@ -50,11 +43,9 @@ def test_the_page_holds_the_tree(kind):
     data = embedded(page.html)
     assert data == json.loads(json.dumps(page.data))
     own, tree = data["trees"][data["own"]], model.tree
-    assert own["size"] == tree.subtree_size.tolist()
-    assert own["quality"] == 0.85
-    assert [one["complexity"] for one in data["trees"]] == sorted(
-        one["complexity"] for one in data["trees"]
-    )
+    assert own["size"] == tree.subtree_size.tolist() and own["quality"] == 0.85
+    complexities = [shown["complexity"] for shown in data["trees"]]
+    assert complexities == sorted(complexities)
     place = [model.feature_names.index(name) for name in data["features"]]
     for k, node in enumerate(own["nodes"]):
         assert node["n"] == tree.n_node_samples[k]
@@ -97,48 +88,49 @@ def test_rows_go_where_the_model_sends_them():
         assert len(expected) > 300 and told == pytest.approx(expected, rel=1e-4, abs=1e-4)
 
 
+def own_measures(model, frame, y):
+    """Return what a page says of the model's own tree, and its figures by name."""
+    data = report(make_subject(model), frame, y).data
+    measures = data["trees"][data["own"]]["measures"]
+    return measures, {name: figure for name, figure, _ in measures["figures"]}
+
+
 @pytest.mark.parametrize("labels", [("no", "yes"), ("no", "yes", "maybe")])
 def test_figures_of_classes(labels):
-    frame = table()
-    model = make_model("soft", labels=labels)
+    frame, model = table(), make_model("soft", labels=labels)
     y = truth_of(model, frame)
-    data = report(make_subject(model), frame, y).data
-    found = data["trees"][data["own"]]["measures"]
+    measures, figures = own_measures(model, frame, y)
     predicted, shares = model.predict(frame), model.predict_proba(frame)
     codes = np.array([labels.index(label) for label in y])
-    figures = {name: ours for name, ours, _ in found["figures"]}
-    assert figures["accuracy"] == pytest.approx(metrics.accuracy_score(y, predicted))
-    balanced = metrics.balanced_accuracy_score(y, predicted)
-    assert figures["balanced accuracy"] == pytest.approx(balanced)
-    loss = metrics.log_loss(codes, shares, labels=range(len(labels)))
-    assert figures["log loss"] == pytest.approx(loss)
     brier = ((shares - np.eye(len(labels))[codes]) ** 2).sum(axis=1).mean()
-    assert figures["Brier score"] == pytest.approx(brier)
+    expected = {
+        "accuracy": metrics.accuracy_score(y, predicted),
+        "balanced accuracy": metrics.balanced_accuracy_score(y, predicted),
+        "log loss": metrics.log_loss(codes, shares, labels=range(len(labels))),
+        "Brier score": brier,
+    }
+    assert figures == pytest.approx(expected)
     matrix = metrics.confusion_matrix(y, predicted, labels=labels)
-    assert found["confusion"] == matrix.tolist()
+    assert measures["confusion"] == matrix.tolist()
     if len(labels) == 2:
         so, mean = calibration_curve(codes, shares[:, 1], n_bins=10)
-        drawn = np.array(found["calibration"])[:, :2]
+        drawn = np.array(measures["calibration"])[:, :2]
         np.testing.assert_allclose(drawn, np.column_stack([mean, so]))
     leaves = model.tree.apply(encode(model.columns, frame))
     for k in np.flatnonzero(model.tree.is_leaf):
-        assert found["reached"][k] == (leaves == k).sum()
-        assert found["lost"][k] == (predicted != y)[leaves == k].sum()
+        assert measures["reached"][k] == (leaves == k).sum()
+        assert measures["lost"][k] == (predicted != y)[leaves == k].sum()
     root = model.tree.labels[0]
-    assert found["figures"][0][2] == pytest.approx((codes == root).mean())
+    assert measures["figures"][0][2] == pytest.approx((codes == root).mean())
 
 
 def test_figures_of_numbers():
     frame, model = table(), make_model("lines")
-    y = truth_of(model, frame)
-    data = report(make_subject(model), frame, y).data
-    predicted = model.predict(frame)
-    figures = {name: ours for name, ours, _ in data["trees"][data["own"]]["measures"]["figures"]}
-    assert figures["R²"] == pytest.approx(metrics.r2_score(y, predicted))
-    assert figures["RMSE"] == pytest.approx(metrics.root_mean_squared_error(y, predicted))
-    assert figures["mean absolute error"] == pytest.approx(
-        metrics.mean_absolute_error(y, predicted)
-    )
+    y, predicted = truth_of(model, frame), model.predict(frame)
+    kinds = {"R²": "r2_score", "RMSE": "root_mean_squared_error"}
+    kinds["mean absolute error"] = "mean_absolute_error"
+    expected = {name: getattr(metrics, kind)(y, predicted) for name, kind in kinds.items()}
+    assert own_measures(model, frame, y)[1] == pytest.approx(expected)
 
 
 def test_hostile_names_stay_text():
@@ -173,7 +165,7 @@ def test_a_large_front_is_thinned():
     subject = make_subject(model)
     rows = encode(model.columns, table())
     member = type(subject.front[0])
-    many = [member.of(random_tree(rows, 3, 60, seed), 0.9, "widths") for seed in range(90)]
+    many = [member.of(models.random_tree(rows, 3, 60, seed), 0.9, "widths") for seed in range(90)]
     data = report(replace(subject, front=[*subject.front, *many])).data
     assert len(json.dumps(data["trees"])) < 1.2 * MAX_TREES_LENGTH
     assert data["trees"][data["own"]]["size"] == model.tree.subtree_size.tolist()
@@ -186,14 +178,17 @@ def test_what_is_not_there_is_left_out_and_named():
     assert len(data["notes"]) == 4
 
 
-def test_targets_that_do_not_fit():
-    frame, subject = table(), make_subject(make_model("classes"))
-    with pytest.raises(ValueError, match="y has 'perhaps'"):
-        report(subject, frame, np.repeat("perhaps", len(frame)))
-    with pytest.raises(ValueError, match=r"y has shape \(3,\): allowed is \(300,\)"):
-        report(subject, frame, ["no", "yes", "no"])
-    with pytest.raises(ValueError, match="y has shape"):
-        report(subject, None, ["no"])
+@pytest.mark.parametrize(
+    ("y", "rows", "message"),
+    [
+        (["perhaps"] * 300, table(), "y has 'perhaps'"),
+        (["no", "yes", "no"], table(), r"y has shape \(3,\): allowed is \(300,\)"),
+        (["no"], None, "y has shape"),
+    ],
+)
+def test_targets_that_do_not_fit(y, rows, message):
+    with pytest.raises(ValueError, match=message):
+        report(make_subject(make_model("classes")), rows, y)
 
 
 def test_the_report_of_an_estimator(tmp_path):
@@ -205,9 +200,8 @@ def test_the_report_of_an_estimator(tmp_path):
     data = page.data
     assert len(data["trees"]) == len(model.pareto_front_)
     assert data["own"] == model.pareto_front_.chosen
-    assert [one["quality"] for one in data["trees"]] == pytest.approx(
-        [one.quality for one in model.pareto_front_]
-    )
+    qualities = [member.quality for member in model.pareto_front_]
+    assert [tree["quality"] for tree in data["trees"]] == pytest.approx(qualities)
     assert len(data["history"]["gen"]) == len(model.history_)
     assert set(data["history"]["refiners"]) == {"sparse"}
     assert data["notes"] == []
@@ -288,23 +282,20 @@ def test_the_page_of_a_forest_of_numbers():
     predicted = forest.predict(X)
     figures = {name: values for name, *values in vote["figures"]}
     assert figures["R²"][0] == pytest.approx(metrics.r2_score(y, predicted))
-    assert figures["RMSE"][1] == pytest.approx(
-        np.mean([metrics.root_mean_squared_error(y, tree.predict(X)) for tree in forest])
+    off, apart = (
+        [metrics.root_mean_squared_error(target, tree.predict(X)) for tree in forest]
+        for target in (y, predicted)
     )
-    apart = [metrics.root_mean_squared_error(predicted, tree.predict(X)) for tree in forest]
+    assert figures["RMSE"][1] == pytest.approx(np.mean(off))
     np.testing.assert_allclose(vote["agreement"], apart)
     assert report(forest).data["forest"]["vote"] is None
     assert "figures" not in report(forest, X).data["forest"]["vote"]
 
 
 @pytest.mark.parametrize("kind", ["classes", "numbers", "lines"])
-def test_a_forest_of_a_file_has_a_page(kind, tmp_path):
+def test_a_forest_of_a_file_has_a_page(kind):
     model = make_forest(kind)
-    save_model(tmp_path / "forest.json", model)
-    frame = table().assign(answer=model.predict(table()))
-    frame.to_csv(tmp_path / "rows.csv", index=False)
-    given = ["report", str(tmp_path / "forest.json"), "--data", str(tmp_path / "rows.csv")]
-    assert main([*given, "--out", str(tmp_path / "page.html")]) == 0
-    data = embedded((tmp_path / "page.html").read_text("utf-8"))
+    page = report_of_model(model, table().assign(answer=model.predict(table())))
+    data = embedded(page.html)
     assert len(data["trees"]) == 4 and data["forest"]["vote"]["figures"][0][1] == 1.0
     assert data["facts"]["forest"].startswith("4 trees, ")

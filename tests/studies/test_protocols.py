@@ -7,11 +7,10 @@ from sklearn.datasets import load_digits, load_wine
 from sklearn.model_selection import train_test_split
 
 from evotree.experiments.protocols import OFFICIAL, Task
-from experiments import agreement, load_study
+from experiments import load_study
 from experiments.probabilities import auc, brier
-from experiments.studies import forests, j48, oc1, tao, wodt
+from experiments.studies import j48, tao
 from experiments.studies import probabilities as soft
-from experiments.study import ClassesProtocol
 from tests.quick_models import brief
 
 
@@ -83,21 +82,6 @@ def test_raddt_draws_a_quarter_to_test(tmp_path):
     np.testing.assert_array_equal(*(test for _, test in folds))
 
 
-def test_data_sets_as_the_paper_of_oc1_had_them(tmp_path):
-    load = ClassesProtocol().load
-    table = pd.DataFrame({"x": np.arange(40.0), "target": np.arange(40) % 2})
-    table.loc[:2, "x"] = np.nan
-    table.to_csv(tmp_path / "breast-w.csv", index=False)
-    assert len(load("cancer", tmp_path).y) == 37 and len(load("breast-w", tmp_path).y) == 40
-    write_numbers(tmp_path, "housing", 4, [10.0, 20.9, 21.0, 50.0])
-    assert load("housing", tmp_path).y.tolist() == ["below", "below", "above", "above"]
-    # In the study of forests housing has its targets.
-    assert forests.EXPERIMENT.protocol.load("housing", tmp_path).y.tolist()[-1] == 50.0
-    write_numbers(tmp_path, "optdigits", 4000)
-    digits = load("digits", tmp_path)
-    assert digits.X["x"].tolist() == list(range(4000 - 1797, 4000)) and len(digits.y) == 1797
-
-
 def test_one_fit_gives_the_scores_of_all_its_probabilities():
     X, y = load_wine(return_X_y=True)
     model, leaf = brief().fit(X, y), brief(probability="leaf").fit(X, y)
@@ -120,28 +104,6 @@ def test_a_recipe_of_tao_cuts_and_optimizes():
     start = tao.start_tree(X, y, 0, recipe)
     assert start.tree_.depth == 6 and start.tree_.n_leaves > 12
     assert tao.nonzero_weights_percent(start) == pytest.approx(100 / 64)  # a pixel a split
-
-
-def test_every_published_cell_of_wodt_is_planned_or_left_out_for_a_reason():
-    published = agreement.load_published("wodt")
-    cells = {
-        metric: set(zip(group["dataset"], group["system"], strict=True))
-        for metric, group in published.groupby("metric")
-    }
-    assert cells["accuracy"] == cells["leaves"]
-    planned = {(t.dataset, t.method) for t in wodt.EXPERIMENT.tasks() if t.method in wodt.SYSTEMS}
-    left_out = {tuple(cell.split(" ")) for cell in wodt.NOTES["left_out"]}
-    assert planned.isdisjoint(left_out) and planned | left_out == cells["accuracy"]
-    assert {tuple(cell.split(" ")) for cell in wodt.NOTES["below"]} <= cells["accuracy"]
-
-
-def test_the_fits_beside_the_program_of_oc1_are_its_folds():
-    tasks = oc1.EXPERIMENT.tasks()
-    published = agreement.load_published("oc1")
-    cells = set(zip(published["dataset"], published["system"], strict=True))
-    assert {(t.dataset, t.method) for t in tasks if t.dataset in oc1.TABLE1} == cells
-    assert [t for t in tasks if t.dataset == "letter"] == [Task("letter", "OC1", 0, 0)]
-    assert {t.method for t in tasks if t.fold == OFFICIAL} == set(oc1.SEARCHES)
 
 
 def test_trees_of_j48_are_read_and_compared():
