@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 
@@ -126,6 +126,13 @@ def missing_lines(named: NamedTree, width: int = LINE_WIDTH) -> list[str]:
     return [*folded[:-1], folded[-1].removesuffix(",")]
 
 
+def _refuse(size: str) -> NoReturn:
+    """Say that a text would be too long."""
+    raise ValueError(
+        f"the tree's text has {size}; export_graphviz and the exports to code write any tree."
+    )
+
+
 def _bounded(lines: Iterable[str]) -> str:
     """Join lines, and refuse more than a reader or the memory can take."""
     kept: list[str] = []
@@ -133,10 +140,7 @@ def _bounded(lines: Iterable[str]) -> str:
     for line in lines:
         size += len(line) + 1
         if size > MAX_CHARACTERS:
-            raise ValueError(
-                f"the tree's text has more than {MAX_CHARACTERS} characters: export_graphviz and "
-                "the exports to code write any tree."
-            )
+            _refuse(f"more than {MAX_CHARACTERS} characters")
         kept.append(line)
     return "\n".join(kept) + "\n"
 
@@ -179,10 +183,7 @@ def export_rules(
     is_leaf = named.tree.is_leaf
     n_conditions = sum(depth for k, depth, _ in walk(named.tree) if is_leaf[k])
     if n_conditions > MAX_CONDITIONS:
-        raise ValueError(
-            f"the paths to the tree's leaves have {n_conditions} conditions: rules list up to "
-            f"{MAX_CONDITIONS}. export_graphviz and the exports to code write any tree."
-        )
+        _refuse(f"{n_conditions} conditions: rules list up to {MAX_CONDITIONS}")
     return _bounded(_blocks(Wording(named, decimals, max_terms)))
 
 
@@ -192,16 +193,15 @@ def _blocks(words: Wording) -> Iterator[str]:
     if named.shares_rows:
         yield from (f"# {ONE_WAY}", "")
     path: list[Split] = []
-    is_first = True
+    between: list[str] = []
     for k, depth, is_right in walk(named.tree):
         if is_right:
             path[depth - 1 :] = [path[depth - 1].opposite]
         if named.is_split(k):
             path[depth:] = [named.split(k)]
             continue
-        yield from [] if is_first else [""]
-        yield from _block(words, path[:depth], k)
-        is_first = False
+        yield from [*between, *_block(words, path[:depth], k)]
+        between = [""]
     if missing := missing_lines(named):
         yield from ("", *missing)
 

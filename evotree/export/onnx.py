@@ -136,29 +136,28 @@ def _convert_classifier(scope: Any, operator: Any, container: Any) -> None:
     classes = import_module("skl2onnx.common.utils_classifier").get_label_classes(scope, model)
     labels, sides = _onnx_labels(classes), getattr(model, "probabilities_", None)
     if is_forest(model):
-        found = _mean(graph, rows, model.trees_)
-        at = graph.node("ArgMax", [found], axis=1, keepdims=0)
+        shares = _mean(graph, rows, model.trees_)
+        at = graph.node("ArgMax", [shares], axis=1, keepdims=0)
     else:
         paths = _Paths(graph, rows, tree)
         at, labels = paths.reached(), labels[tree.labels[tree.is_leaf]]
         if sides is None:
-            found = _predicted(paths, at)
+            shares = _predicted(paths, at)
         else:
             is_label = np.eye(tree.values.shape[1])[tree.values.argmax(axis=1)[tree.is_leaf]]
             chosen = graph.node("Gather", [graph.constant("is_label", is_label), at], axis=0)
-            found = _raised(graph, paths.mix(sides), chosen)
-    graph.node(
-        "Gather", [graph.constant("labels", labels), at], operator.outputs[0].full_name, axis=0
-    )
-    graph.cast(found, _precision(operator), operator.outputs[1].full_name)
+            shares = _raised(graph, paths.mix(sides), chosen)
+    known = [graph.constant("labels", labels), at]
+    graph.node("Gather", known, operator.outputs[0].full_name, axis=0)
+    graph.cast(shares, _precision(operator), operator.outputs[1].full_name)
 
 
 def _mean(graph: _Graph, rows: str, trees: Sequence[ObliqueTree]) -> str:
     """Write the nodes of `mean_of_trees`, which adds in the order of the trees."""
     all_paths = [_Paths(graph, rows, tree) for tree in trees]
     total, *others = [_predicted(paths, paths.reached()) for paths in all_paths]
-    for one in others:
-        total = graph.node("Add", [total, one])
+    for other in others:
+        total = graph.node("Add", [total, other])
     if not others:
         return total
     return graph.node("Div", [total, graph.constant("n_trees", np.array([float(len(trees))]))])
@@ -224,10 +223,8 @@ def _onnx_labels(classes: Any) -> np.ndarray:
         return np.array([label.encode("utf-8") for label in labels], dtype=object)
     if all(isinstance(label, numbers.Real) and float(label).is_integer() for label in labels):
         return np.array([int(label) for label in labels], dtype=np.int64)
-    raise ValueError(
-        f"classes_ holds {labels[:10]}: allowed in ONNX are strings, whole numbers and truth "
-        "values."
-    )
+    allowed = "allowed in ONNX are strings, whole numbers and truth values"
+    raise ValueError(f"classes_ holds {labels[:10]}: {allowed}.")
 
 
 def _raised(graph: _Graph, mixed: str, is_label: str) -> str:

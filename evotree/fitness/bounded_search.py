@@ -220,12 +220,7 @@ def keep_rows(s, t, cell, lowest, highest, segment, wide, rows, events):
 @inner_kernel
 def scan_kept(node, t, kept, scratch):
     """Return the best score and alpha of the splits between the kept rows of one segment."""
-    y, sample_weight, criterion, min_rows = (
-        node.y,
-        node.sample_weight,
-        node.criterion,
-        node.min_rows,
-    )
+    y, sample_weight, criterion = node.y, node.sample_weight, node.criterion
     rows, order, events = scratch.split.rows, scratch.split.order, scratch.split.events
     cell, segment, left, whole = scratch.cell, scratch.segment, scratch.left, scratch.whole
     n, n_classes, here = cell.shape[0], whole.shape[1], left.shape[0] - 1

@@ -33,27 +33,13 @@ _NOTHING = 1e-9  # a change of fewer spreads is none
 
 @dataclass(frozen=True, eq=False)
 class Counterfactual:
-    """A point that a tree predicts as was asked for.
+    """A point that a tree predicts as was asked for."""
 
-    Attributes
-    ----------
-    row : DataFrame or ndarray of shape (1, n_columns)
-        The point as a row that ``predict`` takes.
-    changes : dict of str to tuple
-        By the names of the columns that change: the cell before, and after.
-    distance : float
-        How far away it is.
-    leaf : int
-        The leaf that it reaches.
-    point : ndarray of shape (n_features,), float64
-        The point in the features of the tree.
-    """
-
-    row: Any
-    changes: dict[str, tuple[Any, Any]]
+    row: Any  # as ``predict`` takes it, a DataFrame or an array of shape (1, n_columns)
+    changes: dict[str, tuple[Any, Any]]  # cells before and after, by the columns that change
     distance: float
-    leaf: int
-    point: np.ndarray
+    leaf: int  # that it reaches
+    point: np.ndarray  # in the features of the tree
 
 
 class Goal(NamedTuple):
@@ -161,17 +147,11 @@ class Space:
                 A, limits = np.vstack([A, sums]), [*limits, 1.0 - present]
                 if is_one:
                     A, limits = np.vstack([A, -sums]), [*limits, present - 1.0]
-        steps = Steps(
-            A[:, features],
-            np.array(limits),
-            ((self.lower - self.x) / self.unit)[features],
-            ((self.upper - self.x) / self.unit)[features],
-            self.prices[features],
-            self.is_whole[features],
-            np.searchsorted(matters, self.column_of[features]),
-            self.limits.costs[matters],
-        )
-        return features, steps
+        lower, upper = ((end - self.x) / self.unit for end in (self.lower, self.upper))
+        ends = lower[features], upper[features]
+        of_parts = self.prices[features], self.is_whole[features]
+        columns = np.searchsorted(matters, self.column_of[features]), self.limits.costs[matters]
+        return features, Steps(A[:, features], np.array(limits), *ends, *of_parts, *columns)
 
     def _half_spaces(self, leaf: int, goal: Goal) -> Iterator[HalfSpace]:
         """Yield all that a point of a leaf keeps."""
@@ -224,7 +204,7 @@ def nearest_points(space: Space, goal: Goal, norm: str, n_points: int = 1) -> li
 def _nearest_of_leaf(
     space: Space, leaf: int, goal: Goal, norm: str, below: float
 ) -> LeafPoint | None:
-    """Return the nearest point of a leaf that the tree itself takes there, or None."""
+    """Return the nearest point of a leaf, below a distance, that the tree itself takes there."""
     distance = None
     for margin in MARGINS:
         program = space.steps(leaf, goal, margin)
@@ -244,7 +224,10 @@ def _nearest_of_leaf(
         step = np.where(is_moved, step, 0.0)
         point = space.land(features, step)
         distance = length_of(step, steps, norm)
-        if _keeps(space.tree, point, leaf, goal):
+        row, tree = point[np.newaxis], space.tree
+        if tree.apply(row)[0] == leaf and (
+            tree.models is None or goal.low <= float(tree.predict_value(row)[0, 0]) <= goal.high
+        ):
             return LeafPoint(distance, leaf, point)
     if distance is not None:
         warnings.warn(
@@ -256,25 +239,12 @@ def _nearest_of_leaf(
     return None
 
 
-def _keeps(tree: ObliqueTree, point: np.ndarray, leaf: int, goal: Goal) -> bool:
-    """Return whether a point reaches its leaf and is predicted as asked for."""
-    row = point[np.newaxis]
-    if tree.apply(row)[0] != leaf:
-        return False
-    return tree.models is None or goal.low <= float(tree.predict_value(row)[0, 0]) <= goal.high
-
-
 def explain_failure(
     space_of: Callable[[Limits], Space], limits: Limits, goal: Goal, columns: Sequence[Column]
 ) -> str:
     """Return which single constraints forbid all points that are asked for."""
-    names = [column.name for column in columns]
-    enough = [
-        name
-        for name, relaxed in limits.relaxed(names)
-        if nearest_points(space_of(relaxed), goal, "l1")
-    ]
-    if enough:
+    each = limits.relaxed([column.name for column in columns])
+    if enough := [name for name, other in each if nearest_points(space_of(other), goal, "l1")]:
         return f"there would be some without {', or without '.join(enough)}."
     return "no single constraint forbids them: several do together, or missing cells that stay so."
 

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from evotree.tables.columns import CategoricalColumn, Column
+from evotree.tables.columns import CategoricalColumn, Column, columns_asked
 
 
 @dataclass(frozen=True, eq=False)
@@ -102,17 +102,7 @@ def _interval(key: Any, pair: Any) -> tuple[float, float]:
 
 def _position(parameter: str, key: Any, columns: Sequence[Column], of_numbers: bool = False) -> int:
     """Return the position of a column that users give by its name or position."""
-    names = [column.name for column in columns]
-    is_position = isinstance(key, Integral) and not isinstance(key, bool)
-    if is_position and int(key) in range(len(names)):
-        c = int(key)
-    elif isinstance(key, str) and key in names:
-        c = names.index(key)
-    else:
-        raise ValueError(
-            f"{parameter} names {key!r}: allowed are positions from 0 to {len(names) - 1} and the "
-            f"columns {names}."
-        )
+    (c,) = columns_asked([key], [column.name for column in columns], parameter)
     if of_numbers and isinstance(columns[c], CategoricalColumn):
         raise ValueError(f"{parameter} names {key!r}: allowed are columns of numbers.")
     return c

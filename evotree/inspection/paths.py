@@ -11,18 +11,9 @@ import pandas as pd
 from evotree.inspection.training_rows import TrainingRows
 from evotree.tree import ObliqueTree, node_depths
 
-_COLUMNS: dict[str, Any] = {
-    "row": np.int64,
-    "step": np.int64,
-    "node": np.int64,
-    "side": object,
-    "feature": object,
-    "value": np.float64,
-    "weight": np.float64,
-    "contribution": np.float64,
-    "centre": np.float64,
-    "total": np.float64,
-}
+_NUMBERS = "value", "weight", "contribution", "centre", "total"
+_COLUMNS: dict[str, Any] = dict.fromkeys(("row", "step", "node"), np.int64)
+_COLUMNS |= {"side": object, "feature": object, **dict.fromkeys(_NUMBERS, np.float64)}
 
 
 class Explanation(NamedTuple):
