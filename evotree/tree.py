@@ -288,7 +288,7 @@ class ObliqueTree:
 
         A tree whose leaves are constant has no such attribute.
         """
-        from evotree.description.coefficients import coefficient_table
+        from evotree.description.text import coefficient_table
 
         if self.models is None:
             raise AttributeError("the tree has no linear models in its leaves.")

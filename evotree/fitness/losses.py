@@ -19,9 +19,20 @@ import numpy as np
 
 from evotree.fitness.base import LINES, ORDER, OUTPUTS, ClassLoss, Leafed, TargetLoss, routed_rows
 from evotree.fitness.costs import FeatureCosts, check_costs
-from evotree.fitness.leaves import F1, MCC, cheapest_labels, rank_losses, rank_risk, score_labels
+from evotree.fitness.leaves import (
+    F1,
+    LEAST_MEAN,
+    MCC,
+    PINBALL,
+    POISSON,
+    cheapest_labels,
+    leaf_quantiles,
+    node_target_losses,
+    rank_losses,
+    rank_risk,
+    score_labels,
+)
 from evotree.fitness.orders import labels_in_order
-from evotree.fitness.targets import LEAST_MEAN, PINBALL, POISSON, leaf_quantiles, node_target_losses
 
 if TYPE_CHECKING:
     from evotree.dataset import Dataset

@@ -10,8 +10,7 @@ from evotree.dataset import Dataset
 from evotree.engine.config import Variation
 from evotree.engine.evolution import evolve
 from evotree.engine.toolbox import make_toolbox
-from evotree.fitness.penalties import PenalizedAccuracy
-from evotree.fitness.scaling import linear_scaling
+from evotree.fitness.penalties import PenalizedAccuracy, linear_scaling
 from evotree.operators.variation.selection import (
     distinct,
     replace_best,

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from evotree._jit import kernel
-from evotree.fitness.scaling import linear_scaling
+from evotree.fitness.penalties import linear_scaling
 from evotree.rng import below, uniform
 
 if TYPE_CHECKING:
