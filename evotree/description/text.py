@@ -42,19 +42,16 @@ def export_text(
     """Return a tree as indented rules.
 
     A row goes to the first branch below a split where the split holds, and to ``else`` where it
-    does not. The terms of a split are ordered by their influence, the absolute weight times the
-    spread of the feature, the largest first; weights of 0 are left out. A split is scaled so that
-    the weight of its first term is 1, which changes no decision: the other weights and the
-    threshold are then in units of that feature. Nodes have the numbers that ``apply`` and
-    ``decision_path`` give, and leaves name their training rows and class shares. A row counts once,
-    whatever its weight; where weights differ, the weighted share of the class of a leaf is named
-    too. A split of a single category is written as ``colour is red`` or ``colour is not red``. The
-    last line says what stands for missing cells of the columns that the tree uses, where the
-    training rows had some: ``missing: size = 1.1, colour = missing``, the latter being a category
-    of its own. The linear model of a leaf is written as
-    ``predict 3.2 + 0.51 * rooms - 0.11 * age, within [5, 50]``: the sum, its terms ordered as those
-    of a split are, and the bounds that predictions do not leave. Of several outputs each is named:
-    ``predict height = 1.2, width = 3``.
+    does not. Terms are ordered by their influence, the absolute weight times the spread of the
+    feature; weights of 0 are left out. A split is scaled so that the weight of its first term is 1,
+    which changes no decision. A split of a single category is written as ``colour is red`` or
+    ``colour is not red``. Nodes have the numbers that ``apply`` gives, and leaves name their
+    training rows and class shares. A row counts once, whatever its weight; where weights differ,
+    the weighted share of the class of a leaf is named too. The linear model of a leaf is written as
+    ``predict 3.2 + 0.51 * rooms - 0.11 * age, within [5, 50]``, with the bounds that predictions do
+    not leave; several outputs are named: ``predict height = 1.2, width = 3``. The last line says
+    what stands for missing cells of the columns that the tree uses, where the training rows had
+    some.
 
     Parameters
     ----------

@@ -322,15 +322,16 @@ class _Graph:
 
     def sum_rows(self, value: str) -> str:
         """Add the sums of rows, as a column, and return the name of the result."""
-        axes = self.constant("axes", np.array([1], dtype=np.int64))
-        return self.node("ReduceSum", [value, axes], keepdims=1)
+        return self.node("ReduceSum", [value, self.constant("axes", np.array([1]))], keepdims=1)
 
     def max_of_rows(self, value: str) -> str:
         """Add the largest values of rows, as a column, and return the name of the result."""
-        k = self.constant("k", np.array([1], dtype=np.int64))
         largest, places = (self.scope.get_unique_variable_name(name) for name in ("max", "places"))
-        name = self.scope.get_unique_operator_name("TopK")
-        self.container.add_node("TopK", [value, k], [largest, places], name=name, axis=1)
+        inputs, name = (
+            [value, self.constant("k", np.array([1]))],
+            self.scope.get_unique_operator_name("TopK"),
+        )
+        self.container.add_node("TopK", inputs, [largest, places], name=name, axis=1)
         return str(largest)
 
     def cast(self, value: str, kind: int, output: str | None = None) -> str:

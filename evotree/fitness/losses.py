@@ -110,8 +110,7 @@ class ExpectedCost(ClassLoss):
             risk += (self.features.of_paths(tree) * tree.counts.sum(axis=1))[:, np.newaxis]
         risk /= unit * tree.counts[0].sum()
         orders = self.constraint.orders(tree)
-        labels, marks = labels_in_order(orders, tree.subtree_size, risk, node_price, split_price)
-        return labels, marks
+        return labels_in_order(orders, tree.subtree_size, risk, node_price, split_price)
 
     def class_weights(self, totals: np.ndarray) -> np.ndarray | None:
         """Return the mean cost of an error on each class, in units of their mean."""
@@ -153,16 +152,11 @@ class ConfusionScore(ClassLoss):
         """Return the objective of a name; F1 is that of the second of two classes."""
         n = dataset.n_classes
         if name == "f1" and n > 2:
-            raise ValueError(
-                f"objective='f1': y has {n} classes; 'f1_macro' is the mean over them."
-            )
+            raise ValueError(f"objective='f1': y has {n} classes; 'f1_macro' is the mean of them.")
         return cls(MCC if name == "mcc" else F1, min(1, n - 1) if name == "f1" else -1)
 
     def _score(self, tree: Leafed) -> tuple[np.ndarray, np.ndarray, float]:
-        labels, costs, score = score_labels(
-            tree.counts, tree.subtree_size, self.measure, self.positive
-        )
-        return labels, costs, score
+        return score_labels(tree.counts, tree.subtree_size, self.measure, self.positive)
 
     def labels(self, tree: Leafed) -> np.ndarray:
         """Return the labels with the highest score, of shape (n_nodes,)."""
@@ -242,27 +236,13 @@ class ProbabilityScore(ClassLoss):
 
 
 class Leaves(NamedTuple):
-    """What an objective of the user's own may ask for besides the counts of the leaves.
+    """What an objective of the user's own may ask for besides the counts of the leaves."""
 
-    Attributes
-    ----------
-    leaf : ndarray of shape (n_rows,), int
-        The leaf of each row, as a position in the counts.
-    y : ndarray of shape (n_rows,)
-        Class codes, positions in `classes`; or targets, in their own units.
-    sample_weight : ndarray of shape (n_rows,)
-        Weights of the rows.
-    classes : ndarray of shape (n_classes,)
-        Class labels.
-    extras : dict of str to ndarray of shape (n_rows,)
-        Columns that are not features, such as ``"sensitive"``.
-    """
-
-    leaf: np.ndarray
-    y: np.ndarray
+    leaf: np.ndarray  # of each row, as a position in the counts
+    y: np.ndarray  # class codes, positions in `classes`; or targets, in their own units
     sample_weight: np.ndarray
-    classes: np.ndarray
-    extras: Mapping[str, np.ndarray]
+    classes: np.ndarray  # labels
+    extras: Mapping[str, np.ndarray]  # columns that are not features, such as ``"sensitive"``
 
 
 @dataclass(frozen=True)

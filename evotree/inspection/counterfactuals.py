@@ -77,7 +77,7 @@ class LeafPoint(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Limits:
-    """Limits of changes, each an array with an entry for each column."""
+    """What a counterfactual may change, how far and at what cost, an entry for each column."""
 
     costs: np.ndarray  # factors of the distances, above 0
     lower: np.ndarray  # of numbers, perhaps infinite
@@ -102,10 +102,8 @@ class Limits:
         factors, whole, stays = np.ones(n), np.zeros(n, dtype=bool), np.zeros(n, dtype=bool)
         if costs is not None and not isinstance(costs, Mapping):
             if np.shape(costs) != (n,):
-                raise ValueError(
-                    f"costs has the shape {np.shape(costs)}: allowed are ({n},), one number for "
-                    "each column, and mappings."
-                )
+                allowed = f"allowed are ({n},), one number for each column, and mappings"
+                raise ValueError(f"costs has the shape {np.shape(costs)}: {allowed}.")
             costs = dict(enumerate(costs))
         if not isinstance(bounds, Mapping | None):
             raise ValueError(f"bounds={bounds!r}: allowed are mappings of columns to pairs.")
@@ -133,11 +131,9 @@ class Limits:
         ):
             for c, name in enumerate(names):
                 if any(getattr(self, field)[c] != value for field, value in free.items()):
-                    is_free = np.arange(len(names)) == c
-                    fields: dict[str, Any] = {
-                        field: np.where(is_free, value, getattr(self, field))
-                        for field, value in free.items()
-                    }
+                    fields: dict[str, Any] = {field: getattr(self, field).copy() for field in free}
+                    for field, value in free.items():
+                        fields[field][c] = value
                     yield f"{parameter} {name!r}", replace(self, **fields)
 
 

@@ -66,18 +66,9 @@ def explain(
         total = centre + contributions.sum(axis=1)
         if side != "leaf":
             distances[rows] = np.minimum(distances[rows], np.abs(total))
-        columns = (
-            np.repeat(rows, len(features)),
-            depths[k],
-            k,
-            side,
-            np.tile(names[features], len(rows)),
-            values.ravel(),
-            np.tile(weights, len(rows)),
-            contributions.ravel(),
-            centre,
-            np.repeat(total, len(features)),
-        )
+        n, of_node = len(rows), (depths[k], k, side, np.tile(names[features], len(rows)))
+        added = np.tile(weights, n), contributions.ravel(), centre, np.repeat(total, len(features))
+        columns = (np.repeat(rows, len(features)), *of_node, values.ravel(), *added)
         for name, column in zip(_COLUMNS, columns, strict=True):
             column = np.asarray(column, dtype=_COLUMNS[name])
             parts[name].append(np.broadcast_to(column, values.size))
