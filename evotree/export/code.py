@@ -321,9 +321,8 @@ def _c_string(text: str, at: int) -> str:
 def _probabilities(named: NamedTree, name: str, language: _Language) -> str:
     """Return a function for probabilities, and the one for classes that it calls."""
     if named.sides is None:
-        raise ValueError(
-            'probability=True: allowed for a classifier that was fitted with probability="soft".'
-        )
+        fitted = 'a classifier that was fitted with probability="soft"'
+        raise ValueError(f"probability=True: allowed for {fitted}.")
     tree, sides = named.tree, named.sides.validate(named.tree)
     leaves, n_classes = np.flatnonzero(tree.is_leaf).tolist(), tree.values.shape[1]
     # Raised is the class of the highest share: the predicted one, but for another objective.

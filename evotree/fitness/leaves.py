@@ -3,8 +3,8 @@
 Kernels on the class weights of the nodes, ``counts (n_nodes, n_classes)``, or on the targets of
 their rows. A *loss table* says what a unit of weight of each class loses where each node is a leaf:
 the quality of a tree falls by the losses of its rows, divided by the weight of all rows. Scores
-that are no sums over rows, such as F1, have the table of their linear approximation (Parambath, Usunier and
-Grandvalet 2014, "Optimizing F-measures by cost-sensitive classification", NeurIPS).
+that are no sums over rows, such as F1, have the table of their linear approximation (Parambath,
+Usunier and Grandvalet 2014, "Optimizing F-measures by cost-sensitive classification", NeurIPS).
 """
 
 import math

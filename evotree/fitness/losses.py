@@ -294,9 +294,9 @@ class OwnObjective(ClassLoss):
         returned = self.function(*arguments)
         scores = returned if isinstance(returned, tuple) else (returned,)
         if not scores or not all(isinstance(s, Real) and math.isfinite(s) for s in scores):
+            allowed = "a finite number, and tuples of these"
             raise ValueError(
-                f"objective={self._name} returned {returned!r}: allowed are a finite number, and "
-                "tuples of these."
+                f"objective={self._name} returned {returned!r}: allowed are {allowed}."
             )
         return tuple(map(float, scores))
 
@@ -428,9 +428,9 @@ class PoissonLoss(_LossOfRows):
         """Return the objective for targets that may be counts."""
         raw = dataset.target_mean + dataset.target_scale * dataset.y
         if raw.min() < -1e-9 * max(1.0, abs(raw).max()) or not raw.any():
+            targets = f"y has targets from {raw.min():g} to {raw.max():g}"
             raise ValueError(
-                f"objective='poisson': y has targets from {raw.min():g} to {raw.max():g}; allowed "
-                "are numbers of at least 0, one above 0."
+                f"objective='poisson': {targets}; allowed are numbers from 0, one above."
             )
         return cls()
 

@@ -187,10 +187,8 @@ class Space:
         self.is_whole = limits.whole[of]
         stays = limits.fixed[of]
         for j in np.flatnonzero(self.is_whole & ~stays & (x != np.round(x))).tolist():
-            raise ValueError(
-                f"integers names {columns[of[j]].name!r}: the row has {x[j]:g} there, allowed are "
-                "whole numbers."
-            )
+            what = f"the row has {x[j]:g} there, allowed are whole numbers"
+            raise ValueError(f"integers names {columns[of[j]].name!r}: {what}.")
         if limits.plausible:
             self.lower = np.maximum(self.lower, np.minimum(training.lowest, x))
             self.upper = np.minimum(self.upper, np.maximum(training.highest, x))
@@ -311,10 +309,8 @@ def _nearest_of_leaf(
         features, steps = program
         if norm == "count" and not np.isfinite([steps.lower, steps.upper]).all():
             names = {space.columns[c].name for c in np.unique(space.column_of[features])}
-            raise ValueError(
-                "norm='count' needs finite bounds: allowed are plausible=True, and bounds for "
-                f"the columns {sorted(names)}."
-            )
+            allowed = f"plausible=True, and bounds for the columns {sorted(names)}"
+            raise ValueError(f"norm='count' needs finite bounds: allowed are {allowed}.")
         step = fewest(steps, below) if norm == "count" else SHORTEST[norm](steps)
         if step is None:
             break
@@ -383,8 +379,8 @@ def goal_of_interval(tree: ObliqueTree, target: Any) -> Goal:
         least, most = tree.models.lowest, tree.models.highest
     leaves = np.flatnonzero(tree.is_leaf & (least <= high) & (most >= low))
     if not leaves.size:
+        ends = f"{least[tree.is_leaf].min():g} to {most[tree.is_leaf].max():g}"
         raise ValueError(
-            f"target={target!r}: no leaf of the tree predicts a number of it; they predict from "
-            f"{least[tree.is_leaf].min():g} to {most[tree.is_leaf].max():g}."
+            f"target={target!r}: no leaf of the tree predicts it; they predict from {ends}."
         )
     return Goal(leaves, low, high)

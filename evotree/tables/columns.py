@@ -138,10 +138,9 @@ def columns_asked(asked: Any, names: Sequence[str], parameter: str) -> set[int]:
         elif isinstance(one, str) and one in names:
             chosen.add(list(names).index(one))
         else:
-            raise ValueError(
-                f"{parameter} names {one!r}: allowed are positions from 0 to {len(names) - 1}, "
-                f"and names of columns: {', '.join(map(repr, names[:_SHOWN_NAMES]))}."
-            )
+            allowed = f"positions from 0 to {len(names) - 1}, and names of columns"
+            shown = ", ".join(map(repr, names[:_SHOWN_NAMES]))
+            raise ValueError(f"{parameter} names {one!r}: allowed are {allowed}: {shown}.")
     return chosen
 
 
