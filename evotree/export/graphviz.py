@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from evotree.description.named import NamedTree, named_tree
+from evotree.description.named import named_tree
 from evotree.description.text import Wording, missing_lines
 
 
@@ -75,7 +75,10 @@ def export_graphviz(
         rows = named.rows(k)
         body = words.split_lines(named.split(k)) if named.is_split(k) else words.leaf_lines(k)
         label = "\\n".join([f"[{k}] {rows}" if rows else f"[{k}]", *body])
-        lines.append(f'    {k} [label="{label}", fillcolor="{_color(named, k)}"]')
+        color = "#f5f5f5" if named.is_split(k) else "#ffffff"
+        if named.classes is not None and not named.is_split(k):  # pale, of a hue of the class
+            color = f"{(0.6 + named.winners[k] / len(named.classes)) % 1.0:.3f} 0.200 1.000"
+        lines.append(f'    {k} [label="{label}", fillcolor="{color}"]')
         if named.is_split(k):
             lines.append(f'    {k} -> {named.tree.left(k)} [label=" yes "]')
             lines.append(f'    {k} -> {named.tree.right(k)} [label=" no "]')
@@ -86,12 +89,3 @@ def _escaped(name: Any) -> str:
     r"""Return a name as a label shows it."""
     text = "".join(sign if sign.isprintable() else " " for sign in str(name))
     return text.replace("&", "&amp;").replace("\\", "\\\\").replace('"', '\\"')
-
-
-def _color(named: NamedTree, k: int) -> str:
-    """Return the colour of a node: that of its class is pale, in hue, saturation and value."""
-    if named.is_split(k):
-        return "#f5f5f5"
-    if named.classes is None:
-        return "#ffffff"
-    return f"{(0.6 + named.winners[k] / len(named.classes)) % 1.0:.3f} 0.200 1.000"

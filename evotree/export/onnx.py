@@ -10,6 +10,7 @@ from __future__ import annotations
 import numbers
 from collections.abc import Sequence
 from importlib import import_module
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -116,9 +117,8 @@ def _estimators() -> tuple[type, ...]:
     """Return the estimators of trees; importing them takes a while."""
     from evotree import estimators
 
-    kinds = ("EvoTree", "ObliqueTree", "TAO", "ObliqueForest")
-    names = (f"{kind}{task}" for kind in kinds for task in ("Classifier", "Regressor"))
-    return tuple(getattr(estimators, name) for name in names)
+    pairs = product(("EvoTree", "ObliqueTree", "TAO", "ObliqueForest"), ("Classifier", "Regressor"))
+    return tuple(getattr(estimators, kind + task) for kind, task in pairs)
 
 
 def _trees_of(model: Any) -> list[ObliqueTree]:
@@ -174,9 +174,9 @@ def _shape_regressor(operator: Any) -> None:
 
 def _convert_regressor(scope: Any, operator: Any, container: Any) -> None:
     """Write the nodes of a regressor: its numbers, or the mean of those of a forest."""
-    graph, rows = _Graph(scope, container), operator.inputs[0].full_name
-    trees = _trees_of(operator.raw_operator)
-    graph.cast(_mean(graph, rows, trees), _precision(operator), operator.outputs[0].full_name)
+    graph, trees = _Graph(scope, container), _trees_of(operator.raw_operator)
+    mean = _mean(graph, operator.inputs[0].full_name, trees)
+    graph.cast(mean, _precision(operator), operator.outputs[0].full_name)
 
 
 def _predicted(paths: _Paths, leaf: str) -> str:

@@ -48,9 +48,7 @@ class FeatureCosts:
     prices: np.ndarray  # of shape (n_items,), at least 0
 
     @classmethod
-    def of(
-        cls, feature_costs: Any, names: Sequence[str], column_of_feature: Sequence[int]
-    ) -> FeatureCosts:
+    def of(cls, feature_costs: Any, names: Sequence[str], column_of: Sequence[int]) -> FeatureCosts:
         """Return the prices that users give."""
         if isinstance(feature_costs, Mapping):
             given = list(feature_costs.items())
@@ -71,9 +69,8 @@ class FeatureCosts:
                 raise ValueError(f"features names {key!r}: allowed are {allowed}.")
             items.append(item)
             costs.append(float(cost))
-        columns = np.asarray(column_of_feature, dtype=np.int64)
-        is_part = np.array([[c in item for item in items] for c in columns.tolist()], dtype=bool)
-        return cls(is_part.reshape(len(columns), len(items)), np.array(costs))
+        is_part = np.array([[c in item for item in items] for c in column_of], dtype=bool)
+        return cls(is_part.reshape(len(column_of), len(items)), np.array(costs))
 
     @property
     def alone(self) -> np.ndarray:

@@ -272,7 +272,7 @@ class OwnObjective(ClassLoss):
     @cached_property
     def _parameters(self) -> list[str]:
         """The names of the parameters by position that have no default."""
-        places = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
+        places = inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD
         parameters = inspect.signature(self.function).parameters.values()
         return [p.name for p in parameters if p.kind in places and p.default is p.empty]
 

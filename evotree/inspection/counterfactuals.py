@@ -113,7 +113,15 @@ class Limits:
             factors[_position("costs", key, columns)] = cost
         for key, pair in (bounds or {}).items():
             c = _position("bounds", key, columns, of_numbers=True)
-            lower[c], upper[c] = _interval(key, pair)
+            try:
+                low, high = pair
+                lower[c] = -math.inf if low is None else low
+                upper[c] = math.inf if high is None else high
+            except (TypeError, ValueError):
+                lower[c], upper[c] = math.inf, -math.inf
+            if not lower[c] <= upper[c]:
+                allowed = "pairs (low, high), low <= high"
+                raise ValueError(f"bounds[{key!r}]={pair!r}: allowed are {allowed}.")
         for key in _listed("integers", integers):
             whole[_position("integers", key, columns, of_numbers=True)] = True
         for key in _listed("fixed", fixed):
@@ -144,18 +152,6 @@ def _listed(parameter: str, names: Any) -> Iterable[Any]:
     if not isinstance(names, Iterable):
         raise ValueError(f"{parameter}={names!r}: allowed are names and positions of columns.")
     return names
-
-
-def _interval(key: Any, pair: Any) -> tuple[float, float]:
-    """Return a lower and an upper bound."""
-    try:
-        low, high = pair
-        ends = -math.inf if low is None else float(low), math.inf if high is None else float(high)
-    except (TypeError, ValueError):
-        ends = math.inf, -math.inf
-    if not ends[0] <= ends[1]:
-        raise ValueError(f"bounds[{key!r}]={pair!r}: allowed are pairs (low, high), low <= high.")
-    return ends
 
 
 def _position(parameter: str, key: Any, columns: Sequence[Column], of_numbers: bool = False) -> int:
@@ -271,10 +267,9 @@ class Space:
 
     def land(self, features: np.ndarray, step: np.ndarray) -> np.ndarray:
         """Return the point that a step leads to, within the bounds."""
-        point = self.x.astype(np.float64)
-        moved = point[features] + step * self.unit[features]
-        low, high = self.lower[features], self.upper[features]
-        point[features] = np.where(step == 0.0, point[features], np.clip(moved, low, high))
+        point, ends = self.x.astype(np.float64), (self.lower[features], self.upper[features])
+        moved = np.clip(point[features] + step * self.unit[features], *ends)
+        point[features] = np.where(step == 0.0, point[features], moved)
         return point
 
 

@@ -97,11 +97,11 @@ def feature_names(columns: Sequence[Column]) -> tuple[str, ...]:
 
     Of several that are the same, those made of a column's name have it in quotation marks.
     """
-    names = [name for column in columns for name in _names(column.name, column)]
+    names, marked = (
+        [name for column in columns for name in _names(written(column.name), column)]
+        for written in (str, repr)
+    )
     counts = Counter(names)
-    if len(counts) == len(names):
-        return tuple(names)
-    marked = [name for column in columns for name in _names(repr(column.name), column)]
     return tuple(
         mark if counts[name] > 1 and name != columns[at].name else name
         for name, mark, at in zip(names, marked, column_of_feature(columns), strict=True)
@@ -189,23 +189,10 @@ def fit_columns(
 ) -> tuple[Column, ...]:
     """Return how the columns of a table become features.
 
-    Fit them on training rows only, so that medians and levels know nothing of the test rows.
-
-    Parameters
-    ----------
-    frame : DataFrame of shape (n_rows, n_columns)
-        The training rows.
-    categorical : sequence of bool of length n_columns, optional
-        Which columns are categories; by default all but those of numbers or truth values.
-    sample_weight : ndarray of shape (n_rows,), optional
-        Weights of the rows, at least 0; one of weight 2 counts as two rows, one of weight 0 as
-        none.
-
-    Returns
-    -------
-    tuple of NumericColumn or CategoricalColumn
-        One for each column, in the order of the table. Where a column of categories has at most two
-        levels besides missing cells, the most frequent one makes no feature.
+    Fit them on training rows only, so that medians and levels know nothing of the test rows. By
+    default all columns but those of numbers or truth values are categories; where one has at most
+    two levels besides missing cells, the most frequent one makes no feature. A row of weight 2
+    counts as two rows, one of weight 0 as none.
 
     Examples
     --------
