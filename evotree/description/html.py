@@ -34,7 +34,7 @@ def export_html(
     decimals: int | None = None,
     max_terms: int | None = None,
 ) -> str:
-    """Return a tree as an element of HTML, without scripts.
+    """Return a tree as an element of HTML, a ``div`` without scripts.
 
     Splits, numbers of nodes, rows, class shares and linear models are those of `export_text`; a bar
     shows the class shares of a leaf, in the same order. A tree of more than 32 leaves is open down
@@ -44,11 +44,6 @@ def export_html(
     ----------
     tree, feature_names, class_names, decimals, max_terms
         As for `export_text`.
-
-    Returns
-    -------
-    str
-        A ``div``.
 
     Raises
     ------

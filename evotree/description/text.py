@@ -74,11 +74,6 @@ def export_text(
         One name for each of several outputs; by default those of the tree, which are the columns of
         the targets that it was fitted to, else ``y0``, ``y1``, ...
 
-    Returns
-    -------
-    str
-        Lines that end in a newline.
-
     Raises
     ------
     ValueError
@@ -160,11 +155,6 @@ def export_rules(
     ----------
     tree, feature_names, class_names, decimals, max_terms
         As for `export_text`.
-
-    Returns
-    -------
-    str
-        Blocks of the lines ``IF``, ``AND`` and ``THEN`` with a blank line between them.
 
     Examples
     --------

@@ -22,7 +22,7 @@ def export_graphviz(
     max_terms: int | None = 6,
     output_names: Sequence[str] | None = None,
 ) -> str:
-    r"""Return a tree as a graph in DOT, the language of Graphviz.
+    r"""Return a tree as a ``digraph`` in DOT, the language of Graphviz.
 
     The edge ``yes`` leads to where a row goes for which the split holds. Splits are written as by
     `export_text`, and so is the linear model of a leaf, a term a line. Each node has the number
@@ -43,11 +43,6 @@ def export_graphviz(
         As for `export_text`.
     output_names : sequence of str, optional
         As for `export_text`.
-
-    Returns
-    -------
-    str
-        A ``digraph``, to be written to a file in UTF-8.
 
     Examples
     --------

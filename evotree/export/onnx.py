@@ -80,7 +80,7 @@ def to_onnx(model: Any, target_opset: int | None = None) -> Any:
     Returns
     -------
     onnx.ModelProto
-        The model; ``model.SerializeToString()`` is what a file holds.
+        ``model.SerializeToString()`` is what a file holds.
 
     """
     skl2onnx = _skl2onnx()

@@ -285,8 +285,6 @@ class LinearLeafObjective(TargetLoss):
         self.memory.known.clear()
         self.memory.last = (None,)
 
-    # ---- fits ------------------------------------------------------------------------------------
-
     @property
     def _columns(self) -> list[int]:
         return list(self.used or ())
@@ -367,8 +365,6 @@ class LinearLeafObjective(TargetLoss):
         fit_model(sums, self.prior, self.shrinkage, n_rows, price, self.max_terms, self._signs, fit)
         return fit
 
-    # ---- fits in order ---------------------------------------------------------------------------
-
     def sharing(self, tree: Any) -> np.ndarray | None:
         """Return the topmost split with an order above each node, or the node itself."""
         if self.constraint is None:
@@ -413,8 +409,6 @@ class LinearLeafObjective(TargetLoss):
                 fits[k, INTERCEPT] = intercepts[k - root]
                 fits[k, ERROR] = squared_error(known[k].sums, fits[k])
 
-    # ---- what the search asks --------------------------------------------------------------------
-
     def whole_loss(self, dataset: Dataset) -> float:
         """Return the squared error of the mean."""
         return self.unit if dataset is self.rows else super().whole_loss(dataset)
@@ -457,8 +451,6 @@ class LinearLeafObjective(TargetLoss):
     def values(self, tree: Any) -> np.ndarray:
         """Return the mean target of each node, of shape (n_nodes, 1)."""
         return tree.counts[:, 1:2] / tree.counts[:, :1]
-
-    # ---- finished trees --------------------------------------------------------------------------
 
     def finish(self, tree: ObliqueTree, dataset: Dataset) -> ObliqueTree:
         """Return a fitted tree, over raw features, with the models of its leaves."""
