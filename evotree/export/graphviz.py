@@ -31,14 +31,8 @@ def export_graphviz(
 
     Parameters
     ----------
-    tree : ObliqueTree or fitted estimator
-        The tree; of an estimator its ``tree_``, with the names of its features and classes.
-    feature_names : sequence of str, optional
-        As for `export_text`; signs that cannot be printed become blanks.
-    class_names : sequence, optional
-        As for `export_text`.
-    decimals : int, at least 0, or None, default=None
-        As for `export_text`.
+    tree, feature_names, class_names, decimals
+        As for `export_text`; signs of names that cannot be printed become blanks.
     max_terms : int, at least 1, or None, default=6
         As for `export_text`.
     output_names : sequence of str, optional

@@ -21,14 +21,9 @@ import numpy as np
 import pandas as pd
 from pandas.api.types import is_numeric_dtype
 
-#: A level of a column of categories as it is written; None is that of missing cells.
-Level: TypeAlias = str | None
-
-#: How the level of missing cells is shown.
-MISSING = "missing"
-# So many characters of a cell are shown in a message.
-_SHOWN = 100
-_SHOWN_NAMES = 8
+Level: TypeAlias = str | None  # of a column of categories as it is written; None where missing
+MISSING = "missing"  # how the level of missing cells is shown
+_SHOWN, _SHOWN_NAMES = 100, 8  # characters of a cell, and names of columns, in messages
 
 
 @dataclass(frozen=True)

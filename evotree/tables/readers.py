@@ -23,6 +23,7 @@ import zipfile
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from itertools import product
 from pathlib import Path
 
 import numpy as np
@@ -30,22 +31,15 @@ import pandas as pd
 from scipy.io import arff
 from sklearn.datasets import load_svmlight_file
 
-__all__ = ["ENDINGS", "TARGET", "read_table", "reading"]
-
-#: Name of the column of classes in files that do not name their columns.
-TARGET = "target"
-_LIBSVM = tuple(
-    ending + packed for ending in (".libsvm", ".svm", ".txt") for packed in ("", ".gz", ".bz2")
-)
-#: Endings of the files that are read.
+TARGET = "target"  # the column of classes in files that do not name their columns
+_LIBSVM = tuple(map("".join, product((".libsvm", ".svm", ".txt"), ("", ".gz", ".bz2"))))
 ENDINGS = (".csv.gz", ".csv", ".npz", ".arff", ".arff.gz", *_LIBSVM)
+"""Endings of the files that are read."""
 # A line of a sparse file may name any feature; more of them would not fit into any memory.
 _MAX_FEATURES = 1_000_000
 # What is compressed may be many times as large; tables that are more are made to fill the memory.
-_MAX_RATIO = 100
-_ALWAYS_READ = 2**27  # bytes
-# So many characters of an error are shown.
-_SHOWN = 200
+_MAX_RATIO, _ALWAYS_READ = 100, 2**27  # bytes
+_SHOWN = 200  # characters of an error
 
 
 def read_table(
