@@ -41,20 +41,22 @@ class FitnessQualityComplexity(base.Fitness):
     Of two fitnesses the one of higher quality is greater, of equal quality that of less complexity.
     """
 
-    weights: tuple[float, ...] = (1.0, -1.0)
+    weights = (1.0, -1.0)
     __hash__ = base.Fitness.__hash__
 
 
-class FitnessTwoScores(FitnessQualityComplexity):
+class FitnessTwoScores(base.Fitness):
     """Two scores, to be maximized, and the complexity, to be minimized."""
 
     weights = (1.0, 1.0, -1.0)
+    __hash__ = base.Fitness.__hash__
 
 
-class FitnessThreeScores(FitnessQualityComplexity):
+class FitnessThreeScores(base.Fitness):
     """Three scores, to be maximized, and the complexity, to be minimized."""
 
     weights = (1.0, 1.0, 1.0, -1.0)
+    __hash__ = base.Fitness.__hash__
 
 
 FITNESS_OF_SCORES = {1: FitnessQualityComplexity, 2: FitnessTwoScores, 3: FitnessThreeScores}
