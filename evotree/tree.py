@@ -273,7 +273,7 @@ class ObliqueTree:
     @property
     def coefficients_(self) -> pd.DataFrame:
         """The linear models of the leaves, if any, as `evotree.export.coefficient_table`."""
-        from evotree.description.coefficients import coefficient_table
+        from evotree.description.text import coefficient_table
 
         if self.models is None:
             raise AttributeError("the tree has no linear models in its leaves.")

@@ -33,21 +33,13 @@ def trees(draw, numbers=finite, n_classes=None):
     for k in np.flatnonzero(subtree_size > 1):
         weights[k] = draw(st.lists(numbers, min_size=n_features, max_size=n_features))
         thresholds[k] = draw(numbers)
-    counts = draw(
-        st.lists(
-            st.lists(st.integers(1, 9), min_size=n_outputs, max_size=n_outputs),
-            min_size=len(subtree_size),
-            max_size=len(subtree_size),
-        )
-    )
-    values = np.array(counts, dtype=np.float64)
-    samples = values.sum(axis=1)
-    values /= samples[:, np.newaxis]
-    spreads = st.lists(st.floats(0.0, 1e3), min_size=n_features, max_size=n_features)
-    spread = draw(st.none() | spreads.map(np.array))
-    if draw(st.booleans()):
-        samples = None
-    return ObliqueTree(weights, thresholds, subtree_size, values, spread, samples)
+    rng = np.random.default_rng(draw(st.integers(0, 2**32)))
+    counts = rng.integers(1, 10, (len(subtree_size), n_outputs)).astype(np.float64)
+    samples = counts.sum(axis=1)
+    spread = draw(st.sampled_from((None, 1e3 * rng.random(n_features), np.zeros(n_features))))
+    known = samples if draw(st.booleans()) else None
+    values = counts / samples[:, np.newaxis]
+    return ObliqueTree(weights, thresholds, subtree_size, values, spread, known)
 
 
 def with_models(tree, rng):

@@ -2,7 +2,6 @@
 
 import json
 import pickle
-from copy import deepcopy
 
 import numpy as np
 import pytest
@@ -14,12 +13,10 @@ from sklearn.metrics import r2_score
 from evotree import EvoTreeRegressor
 from evotree.dataset import Dataset
 from evotree.export import tree_from_dict, tree_to_dict
-from evotree.fitness.several_outputs import MeansOfOutputs
 from evotree.leaf_models import OutputModels
 from evotree.operators.initialization.seeding import init_from_tree
 from evotree.operators.pruning.penalized import prune_tree
-from evotree.operators.structure.splice import make_individual
-from tests.exported import assert_same, modelled_trees, mutate, stump, tame, trees, with_models
+from tests.exported import assert_same, modelled_trees, stump, tame, trees, with_models
 from tests.quick_models import brief
 
 
@@ -65,18 +62,6 @@ def test_plain_data_keeps_labels_and_numbers_of_rows(tree, label):
     again = tree_from_dict(written(whole))
     assert_same(again, whole)
     assert set(again.labels) == {label}
-
-
-@given(every_tree, st.data())
-def test_changed_plain_data_are_refused_or_sound(tree, data):
-    plain = tree_to_dict(tree)
-    mutate(data.draw, plain.get("models", plain) if data.draw(st.booleans()) else plain)
-    try:
-        changed = tree_from_dict(plain)
-    except ValueError:
-        return
-    changed.validate()
-    changed.predict_value(np.zeros((2, changed.n_features)))
 
 
 CONSTANT = stump([1.0, 2.0])
@@ -152,12 +137,9 @@ def test_fitted_trees_keep_their_models(diabetes):
     np.testing.assert_allclose(model.tree_.values[0, 0], y.mean())
     assert model.tree_.n_leaves > 1 and model.tree_.models.n_terms > 2
     for member in [*model.pareto_front_, model.tree_]:
-        for copy in (pickle.loads(pickle.dumps(member)), deepcopy(member)):
-            assert_same(copy, member)
-        assert member.validate().models is not None
-        inner = ~member.is_leaf
-        for constants in member.models[:1] + member.models[2:]:
-            np.testing.assert_array_equal(constants[inner], member.values[inner, 0])
+        assert_same(pickle.loads(pickle.dumps(member)), member)
+        constants = np.array([*member.models[:1], *member.models[2:]])[:, ~member.is_leaf]
+        assert (constants == member.values[~member.is_leaf, 0]).all()
 
 
 def test_held_out_rows_judge_the_models(diabetes):
@@ -176,11 +158,3 @@ def test_trees_of_init_lose_their_models(diabetes):
     assert dataset.refill(model.tree_).models is None
     assert dataset.from_raw(model.tree_).models is None
     assert dataset.to_raw(individual.to_tree()).models is None
-
-
-def test_individuals_know_their_outputs():
-    X = np.arange(8.0)[:, np.newaxis]
-    Y = np.column_stack([X[:, 0] > 3.0, X[:, 0] > 1.0])
-    dataset = Dataset.from_arrays(X, Y, task="regression").evolved_for(MeansOfOutputs())
-    arrays = np.array([[1.0], [0.0], [0.0]]), np.zeros(3), np.array([3, 1, 1], dtype=np.int32)
-    assert "predict y0 = " in str(make_individual(dataset, *arrays))

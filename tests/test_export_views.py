@@ -52,15 +52,10 @@ def stump_of_numbers():
 # ---- what views say of each node, a split as ``x0 - 0.5 x1 <= 1`` --------------------------------
 
 
-def nodes_of_text(text):
-    """Read the indented rules."""
-    text = re.sub(r"\n(?:\|   )*\|    (?=\S)(?!\|)", " ", text)
+def from_text(tree, **options):
+    text = re.sub(r"\n(?:\|   )*\|    (?=\S)(?!\|)", " ", export_text(tree, **options))
     nodes = re.findall(r"--- \[(\d+)\] (.*)", text)
     return {int(k): said.replace(" * ", " ") for k, said in nodes}
-
-
-def from_text(tree):
-    return nodes_of_text(export_text(tree))
 
 
 def from_graphviz(tree):
@@ -148,9 +143,8 @@ def prediction_of(said, row):
 def test_printed_models_predict_as_the_tree_does(tree, data):
     row = np.array(data.draw(st.lists(tame, min_size=tree.n_features, max_size=tree.n_features)))
     leaf, wanted = tree.apply(row[np.newaxis])[0], tree.predict_value(row[np.newaxis])[0, 0]
-    text = export_text(tree, decimals=12)
-    assert max(map(len, text.splitlines())) <= 120
-    found = prediction_of(nodes_of_text(text)[leaf], row)
+    assert max(map(len, export_text(tree, decimals=12).splitlines())) <= 120
+    found = prediction_of(from_text(tree, decimals=12)[leaf], row)
     np.testing.assert_allclose(found, wanted, rtol=1e-8, atol=1e-8)
 
 

@@ -11,14 +11,9 @@ import numpy as np
 from evotree.description.named import named_tree, walk
 from evotree.description.text import Wording, missing_lines
 
-#: Browsers nest elements no deeper than some hundred.
-MAX_DEPTH = 100
-
-#: Of a tree of more leaves, branches below some splits are closed at first.
-OPEN_LEAVES, OPEN_DEPTH = 32, 3
-
-#: Leaves of a tree, and terms of a split or of a line, that notebooks show.
-SHOWN_LEAVES, SHOWN_TERMS = 256, 10
+MAX_DEPTH = 100  # browsers nest elements no deeper than some hundred
+OPEN_LEAVES, OPEN_DEPTH = 32, 3  # of larger trees, branches below some splits are closed at first
+SHOWN_LEAVES, SHOWN_TERMS = 256, 10  # leaves, and terms of a split or line, that notebooks show
 
 _WHOLE = "font-family:sans-serif;font-size:13px;line-height:1.5;overflow-wrap:anywhere"
 _BRANCH = "margin-left:1.3em;border-left:1px solid #ccc;padding-left:0.6em"
@@ -34,7 +29,7 @@ def export_html(
     decimals: int | None = None,
     max_terms: int | None = None,
 ) -> str:
-    """Return a tree as an element of HTML, without scripts.
+    """Return a tree as an element of HTML, a ``div`` without scripts.
 
     Splits, numbers of nodes, rows, class shares and linear models are those of `export_text`; a bar
     shows the class shares of a leaf, in the same order. A tree of more than 32 leaves is open down
@@ -44,11 +39,6 @@ def export_html(
     ----------
     tree, feature_names, class_names, decimals, max_terms
         As for `export_text`.
-
-    Returns
-    -------
-    str
-        A ``div``.
 
     Raises
     ------

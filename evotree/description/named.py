@@ -125,8 +125,7 @@ class NamedTree:
     def influence(self, k: int) -> np.ndarray:
         """Return |factor| times spread for each feature at node `k`."""
         with np.errstate(over="ignore"):
-            influence: np.ndarray = np.abs(self.factors[k]) * self.spread
-        return influence
+            return np.abs(self.factors[k]) * self.spread
 
     def by_influence(self, k: int) -> tuple[tuple[float, int], ...]:
         """Return the terms of node `k`, the most influential first."""
@@ -222,13 +221,13 @@ class NamedTree:
         """Return what stands for missing cells of the columns that the tree uses."""
         columns, used = self.columns or (), set(self.used_features())
         of = column_of_feature(columns)
-        found = []
+        fills = []
         for column in (columns[at] for at in sorted({of[j] for j in used if of})):
             if isinstance(column, NumericColumn) and column.indicator:
-                found.append((column.name, exact(column.fill)))
+                fills.append((column.name, exact(column.fill)))
             elif not isinstance(column, NumericColumn) and None in column.levels:
-                found.append((column.name, MISSING))
-        return found
+                fills.append((column.name, MISSING))
+        return fills
 
     def used_features(self) -> list[int]:
         """Return the features that some node has a factor for, in order."""
@@ -247,17 +246,13 @@ def used_features(members: Iterable[NamedTree]) -> list[int]:
 
 def _plain_label(label: Any, at: int) -> Label:
     """Return a class as a label that code can hold."""
-    if isinstance(label, np.generic):
-        label = label.item()
+    label = label.item() if isinstance(label, np.generic) else label
     if isinstance(label, str):
-        # NumPy's own strings are a subclass, which writes itself in another way.
-        return str(label)
+        return str(label)  # NumPy's own strings are a subclass, which writes itself in another way
     if isinstance(label, int) or (isinstance(label, float) and math.isfinite(label)):
         return label
-    raise ValueError(
-        f"class_names[{at}] is {label!r}: allowed in code are strings, finite numbers and truth "
-        "values."
-    )
+    allowed = "allowed in code are strings, finite numbers and truth values"
+    raise ValueError(f"class_names[{at}] is {label!r}: {allowed}.")
 
 
 def named_tree(
@@ -283,9 +278,8 @@ def named_tree(
     columns = getattr(source, "columns_", None) if feature_names is None else None
     has_costs = getattr(getattr(source, "objective_", None), "kind", None) == "cost"
     if feature_names is None:
-        feature_names = getattr(source, "feature_names_", None)
-    if feature_names is None:
-        feature_names = [f"x{j}" for j in range(n_features)]
+        own = [f"x{j}" for j in range(n_features)]
+        feature_names = getattr(source, "feature_names_", own)
     if class_names is None:
         class_names = getattr(source, "classes_", None)
     output_names = tree.output_names if output_names is None else output_names
@@ -299,9 +293,7 @@ def named_tree(
     if class_names is not None:
         check_length("class_names", class_names, n_outputs, "classes")
         if tree.models is not None and not isinstance(tree.models, ClassModels):
-            raise ValueError(
-                "class_names: allowed is None where leaves have linear models, which are numbers."
-            )
+            raise ValueError("class_names: allowed is None where leaves have linear models.")
     return NamedTree(
         tree,
         tuple(str(name) for name in feature_names),
@@ -337,12 +329,10 @@ def tree_of(source: Any, parameter: str = "tree", wrong: type[Exception] = Value
         return tree
     if not getattr(source, "__sklearn_is_fitted__", lambda: True)():
         raise NotFittedError(f"{parameter}: this {kind} is not fitted; call fit first.")
-    advice = ""
-    if hasattr(source, "steps"):
-        advice = "; of a pipeline pass its last step, such as pipeline[-1]"
+    advice = "; of a pipeline pass its last step, such as pipeline[-1]"
     raise wrong(
         f"{parameter} is of the type {kind}: allowed are an ObliqueTree and a fitted estimator "
-        f"that has one as tree_{advice}."
+        f"that has one as tree_{advice if hasattr(source, 'steps') else ''}."
     )
 
 

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
+import pandas as pd
 
 from evotree.description.named import (
     LEAST_WIDTH,
@@ -41,19 +42,16 @@ def export_text(
     """Return a tree as indented rules.
 
     A row goes to the first branch below a split where the split holds, and to ``else`` where it
-    does not. The terms of a split are ordered by their influence, the absolute weight times the
-    spread of the feature, the largest first; weights of 0 are left out. A split is scaled so that
-    the weight of its first term is 1, which changes no decision: the other weights and the
-    threshold are then in units of that feature. Nodes have the numbers that ``apply`` and
-    ``decision_path`` give, and leaves name their training rows and class shares. A row counts once,
-    whatever its weight; where weights differ, the weighted share of the class of a leaf is named
-    too. A split of a single category is written as ``colour is red`` or ``colour is not red``. The
-    last line says what stands for missing cells of the columns that the tree uses, where the
-    training rows had some: ``missing: size = 1.1, colour = missing``, the latter being a category
-    of its own. The linear model of a leaf is written as
-    ``predict 3.2 + 0.51 * rooms - 0.11 * age, within [5, 50]``: the sum, its terms ordered as those
-    of a split are, and the bounds that predictions do not leave. Of several outputs each is named:
-    ``predict height = 1.2, width = 3``.
+    does not. Terms are ordered by their influence, the absolute weight times the spread of the
+    feature; weights of 0 are left out. A split is scaled so that the weight of its first term is 1,
+    which changes no decision. A split of a single category is written as ``colour is red`` or
+    ``colour is not red``. Nodes have the numbers that ``apply`` gives, and leaves name their
+    training rows and class shares. A row counts once, whatever its weight; where weights differ,
+    the weighted share of the class of a leaf is named too. The linear model of a leaf is written as
+    ``predict 3.2 + 0.51 * rooms - 0.11 * age, within [5, 50]``, with the bounds that predictions do
+    not leave; several outputs are named: ``predict height = 1.2, width = 3``. The last line says
+    what stands for missing cells of the columns that the tree uses, where the training rows had
+    some.
 
     Parameters
     ----------
@@ -75,11 +73,6 @@ def export_text(
     output_names : sequence of str, optional
         One name for each of several outputs; by default those of the tree, which are the columns of
         the targets that it was fitted to, else ``y0``, ``y1``, ...
-
-    Returns
-    -------
-    str
-        Lines that end in a newline.
 
     Raises
     ------
@@ -126,6 +119,13 @@ def missing_lines(named: NamedTree, width: int = LINE_WIDTH) -> list[str]:
     return [*folded[:-1], folded[-1].removesuffix(",")]
 
 
+def _refuse(size: str) -> NoReturn:
+    """Say that a text would be too long."""
+    raise ValueError(
+        f"the tree's text has {size}; export_graphviz and the exports to code write any tree."
+    )
+
+
 def _bounded(lines: Iterable[str]) -> str:
     """Join lines, and refuse more than a reader or the memory can take."""
     kept: list[str] = []
@@ -133,10 +133,7 @@ def _bounded(lines: Iterable[str]) -> str:
     for line in lines:
         size += len(line) + 1
         if size > MAX_CHARACTERS:
-            raise ValueError(
-                f"the tree's text has more than {MAX_CHARACTERS} characters: export_graphviz and "
-                "the exports to code write any tree."
-            )
+            _refuse(f"more than {MAX_CHARACTERS} characters")
         kept.append(line)
     return "\n".join(kept) + "\n"
 
@@ -159,11 +156,6 @@ def export_rules(
     tree, feature_names, class_names, decimals, max_terms
         As for `export_text`.
 
-    Returns
-    -------
-    str
-        Blocks of the lines ``IF``, ``AND`` and ``THEN`` with a blank line between them.
-
     Examples
     --------
     >>> from evotree import ObliqueTreeClassifier
@@ -179,10 +171,7 @@ def export_rules(
     is_leaf = named.tree.is_leaf
     n_conditions = sum(depth for k, depth, _ in walk(named.tree) if is_leaf[k])
     if n_conditions > MAX_CONDITIONS:
-        raise ValueError(
-            f"the paths to the tree's leaves have {n_conditions} conditions: rules list up to "
-            f"{MAX_CONDITIONS}. export_graphviz and the exports to code write any tree."
-        )
+        _refuse(f"{n_conditions} conditions: rules list up to {MAX_CONDITIONS}")
     return _bounded(_blocks(Wording(named, decimals, max_terms)))
 
 
@@ -192,16 +181,15 @@ def _blocks(words: Wording) -> Iterator[str]:
     if named.shares_rows:
         yield from (f"# {ONE_WAY}", "")
     path: list[Split] = []
-    is_first = True
+    between: list[str] = []
     for k, depth, is_right in walk(named.tree):
         if is_right:
             path[depth - 1 :] = [path[depth - 1].opposite]
         if named.is_split(k):
             path[depth:] = [named.split(k)]
             continue
-        yield from [] if is_first else [""]
-        yield from _block(words, path[:depth], k)
-        is_first = False
+        yield from [*between, *_block(words, path[:depth], k)]
+        between = [""]
     if missing := missing_lines(named):
         yield from ("", *missing)
 
@@ -371,3 +359,50 @@ def numbered(texts: Sequence[str], first: int = 1) -> str:
         return texts[0]
     pairs = enumerate(texts, first)
     return "\n".join(f"tree {at} of {len(texts)}\n{text}" for at, text in pairs)
+
+
+def coefficient_table(tree: Any, feature_names: Sequence[str] | None = None) -> pd.DataFrame:
+    """Return the linear models of the leaves of a tree as a table.
+
+    Parameters
+    ----------
+    tree, feature_names
+        As for `export_text`.
+
+    Returns
+    -------
+    pandas.DataFrame
+        One row for each leaf: ``leaf``, its number as ``apply`` gives it, ``n_node_samples`` where
+        that is known, ``intercept``, ``lowest`` and ``highest``, the bounds of its predictions, and
+        the coefficient of each feature that some leaf uses, in the order of the features. Of
+        several outputs each has the rows of the leaves, with its name as ``output`` in front.
+
+    """
+    named = named_tree(tree, feature_names)
+    named = named if named.scores is None else named.scores
+    if not named.targets:
+        return _of_output(named)
+    tables = [_of_output(one) for one in named.each]
+    for name, table in zip(named.targets, tables, strict=True):
+        table.insert(0, "output", name)
+    return pd.concat(tables, ignore_index=True).fillna(0.0)
+
+
+def _of_output(named: NamedTree) -> pd.DataFrame:
+    """Return the table of one output."""
+    tree, models = named.tree, named.tree.models
+    if models is None:
+        raise ValueError("tree has no linear models in its leaves.")
+    leaves = np.flatnonzero(tree.is_leaf)
+    columns = {"leaf": leaves}
+    if tree.n_node_samples is not None:
+        columns["n_node_samples"] = tree.n_node_samples[leaves]
+    columns |= {
+        "intercept": models.intercepts[leaves],
+        "lowest": models.lowest[leaves],
+        "highest": models.highest[leaves],
+    }
+    used = np.flatnonzero(models.coefficients.any(axis=0))
+    names = [named.features[j] for j in used]
+    coefficients = pd.DataFrame(models.coefficients[np.ix_(leaves, used)], columns=names)
+    return pd.concat([pd.DataFrame(columns), coefficients], axis=1)

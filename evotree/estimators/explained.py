@@ -207,8 +207,12 @@ class ExplainedTree(RowEncoder):
         Carreira-Perpiñán M. Á., Hada S. S. (2021). Counterfactual explanations for oblique decision
         trees: exact, efficient algorithms. AAAI Conference on Artificial Intelligence.
         """
-        from evotree.inspection.counterfactuals import Space, explain_failure, nearest_points
-        from evotree.inspection.limits import Limits
+        from evotree.inspection.counterfactuals import (
+            Limits,
+            Space,
+            explain_failure,
+            nearest_points,
+        )
         from evotree.inspection.nearest import SHORTEST
 
         if norm not in SHORTEST:

@@ -5,9 +5,8 @@ drawing for Graphviz, HTML, plain data for JSON, source code in Python, C and SQ
 a table of the coefficients of linear leaves.
 """
 
-from evotree.description.coefficients import coefficient_table
 from evotree.description.html import export_html
-from evotree.description.text import export_rules, export_text
+from evotree.description.text import coefficient_table, export_rules, export_text
 from evotree.export.code import export_c, export_python
 from evotree.export.data import (
     soft_sides_from_dict,
@@ -21,21 +20,7 @@ from evotree.export.graphviz import export_graphviz
 from evotree.export.onnx import register_onnx, to_onnx
 from evotree.export.sql import export_sql
 
-__all__ = [
-    "coefficient_table",
-    "export_c",
-    "export_graphviz",
-    "export_html",
-    "export_python",
-    "export_rules",
-    "export_sql",
-    "export_text",
-    "register_onnx",
-    "soft_sides_from_dict",
-    "soft_sides_to_dict",
-    "training_rows_from_dict",
-    "training_rows_to_dict",
-    "to_onnx",
-    "tree_from_dict",
-    "tree_to_dict",
-]
+__all__ = ["coefficient_table", "export_c", "export_graphviz", "export_html", "export_python"]
+__all__ += ["export_rules", "export_sql", "export_text", "register_onnx", "soft_sides_from_dict"]
+__all__ += ["soft_sides_to_dict", "to_onnx", "training_rows_from_dict", "training_rows_to_dict"]
+__all__ += ["tree_from_dict", "tree_to_dict"]

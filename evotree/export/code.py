@@ -72,7 +72,7 @@ def export_python(
     class_names: Sequence[Any] | np.ndarray | None = None,
     probability: bool = False,
 ) -> str:
-    """Return a tree as a Python function that needs nothing, no import either.
+    """Return a tree as a Python function that needs nothing, no import either, in UTF-8.
 
     The function takes one row, a sequence of floats in the order of the features (those that
     ``encode`` of an estimator returns; comments say how they are made), and returns what
@@ -103,11 +103,6 @@ def export_python(
         then a classifier fitted with ``probability="soft"``, or a forest; the code imports
         `math.exp`, and ``<name>_class`` returns the index of the class.
 
-    Returns
-    -------
-    str
-        Source code, to be written to a file in UTF-8.
-
     Examples
     --------
     >>> from evotree import ObliqueTreeClassifier
@@ -132,16 +127,16 @@ def export_c(
     class_names: Sequence[Any] | np.ndarray | None = None,
     probability: bool = False,
 ) -> str:
-    """Return a tree as a C function that needs nothing, no header either.
+    """Return a tree as a C function that needs nothing, no header either, in UTF-8.
 
     The function takes one row, an array of doubles in the order of the features. Of a classifier it
     returns the index of the class, which ``<name>_classes[index]`` is the label of, as text in
     UTF-8; of a regressor it returns the number. Several outputs are written into a second array of
     doubles, ``void <name>(const double *x, double *y)``.
 
-    Rows on hyperplanes, missing values and depths are as for `export_python`. With
-    ``-ffp-contract=off`` (gcc, clang) or ``/fp:precise`` (MSVC), C and Python agree to the last
-    bit; compilers that may fuse a multiplication with an addition round otherwise.
+    C++ reads it as well. Rows on hyperplanes, missing values and depths are as for `export_python`.
+    With ``-ffp-contract=off`` (gcc, clang) or ``/fp:precise`` (MSVC), C and Python agree to the
+    last bit; compilers that may fuse a multiplication with an addition round otherwise.
 
     Parameters
     ----------
@@ -153,11 +148,6 @@ def export_c(
         Whether the function writes what ``predict_proba`` returns into a second array of doubles,
         one for each class, and returns nothing. As for `export_python`; the code includes
         ``math.h``.
-
-    Returns
-    -------
-    str
-        Source code in C99, which C++ reads as well, to be written to a file in UTF-8.
 
     Examples
     --------
@@ -323,9 +313,8 @@ def _c_string(text: str, at: int) -> str:
 def _probabilities(named: NamedTree, name: str, language: _Language) -> str:
     """Return a function for probabilities, and the one for classes that it calls."""
     if named.sides is None:
-        raise ValueError(
-            'probability=True: allowed for a classifier that was fitted with probability="soft".'
-        )
+        fitted = 'a classifier that was fitted with probability="soft"'
+        raise ValueError(f"probability=True: allowed for {fitted}.")
     tree, sides = named.tree, named.sides.validate(named.tree)
     leaves, n_classes = np.flatnonzero(tree.is_leaf).tolist(), tree.values.shape[1]
     # Raised is the class of the highest share: the predicted one, but for another objective.

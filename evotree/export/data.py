@@ -40,9 +40,9 @@ def tree_to_dict(tree: ObliqueTree) -> dict[str, Any]:
     """
     n_nodes, width = tree.n_nodes, max(tree.n_features, tree.values.shape[1])
     if n_nodes > min(MAX_NODES, MAX_NUMBERS // width):
+        most = f"at most {MAX_NODES} nodes, and {MAX_NUMBERS} numbers"
         raise ValueError(
-            f"the tree has {n_nodes} nodes of up to {width} numbers: allowed are at most "
-            f"{MAX_NODES} nodes, and {MAX_NUMBERS} numbers."
+            f"the tree has {n_nodes} nodes of up to {width} numbers: allowed are {most}."
         )
     models: Any = None
     if isinstance(tree.models, OutputModels):
@@ -70,10 +70,7 @@ def tree_from_dict(data: Any) -> ObliqueTree:
     if type(version) is not int or version < 1:
         raise ValueError(f"the tree's version is {_kind(version)}, not a whole number above 0.")
     if version > TREE_VERSION:
-        raise ValueError(
-            f"the tree has version {version}, made by a newer evotree: this one reads up to "
-            f"{TREE_VERSION}."
-        )
+        raise ValueError(f"the tree has version {version}, of a newer evotree than {TREE_VERSION}.")
     _check_object(data, "the tree", ("subtree_size", "thresholds", "weights", "values"))
     sizes = data["subtree_size"]
     if not isinstance(sizes, list) or not 1 <= len(sizes) <= MAX_NODES:

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from evotree.description.named import NamedTree, named_tree
+from evotree.description.named import named_tree
 from evotree.description.text import Wording, missing_lines
 
 
@@ -22,7 +22,7 @@ def export_graphviz(
     max_terms: int | None = 6,
     output_names: Sequence[str] | None = None,
 ) -> str:
-    r"""Return a tree as a graph in DOT, the language of Graphviz.
+    r"""Return a tree as a ``digraph`` in DOT, the language of Graphviz.
 
     The edge ``yes`` leads to where a row goes for which the split holds. Splits are written as by
     `export_text`, and so is the linear model of a leaf, a term a line. Each node has the number
@@ -31,23 +31,12 @@ def export_graphviz(
 
     Parameters
     ----------
-    tree : ObliqueTree or fitted estimator
-        The tree; of an estimator its ``tree_``, with the names of its features and classes.
-    feature_names : sequence of str, optional
-        As for `export_text`; signs that cannot be printed become blanks.
-    class_names : sequence, optional
-        As for `export_text`.
-    decimals : int, at least 0, or None, default=None
-        As for `export_text`.
+    tree, feature_names, class_names, decimals
+        As for `export_text`; signs of names that cannot be printed become blanks.
     max_terms : int, at least 1, or None, default=6
         As for `export_text`.
     output_names : sequence of str, optional
         As for `export_text`.
-
-    Returns
-    -------
-    str
-        A ``digraph``, to be written to a file in UTF-8.
 
     Examples
     --------
@@ -75,7 +64,10 @@ def export_graphviz(
         rows = named.rows(k)
         body = words.split_lines(named.split(k)) if named.is_split(k) else words.leaf_lines(k)
         label = "\\n".join([f"[{k}] {rows}" if rows else f"[{k}]", *body])
-        lines.append(f'    {k} [label="{label}", fillcolor="{_color(named, k)}"]')
+        color = "#f5f5f5" if named.is_split(k) else "#ffffff"
+        if named.classes is not None and not named.is_split(k):  # pale, of a hue of the class
+            color = f"{(0.6 + named.winners[k] / len(named.classes)) % 1.0:.3f} 0.200 1.000"
+        lines.append(f'    {k} [label="{label}", fillcolor="{color}"]')
         if named.is_split(k):
             lines.append(f'    {k} -> {named.tree.left(k)} [label=" yes "]')
             lines.append(f'    {k} -> {named.tree.right(k)} [label=" no "]')
@@ -86,12 +78,3 @@ def _escaped(name: Any) -> str:
     r"""Return a name as a label shows it."""
     text = "".join(sign if sign.isprintable() else " " for sign in str(name))
     return text.replace("&", "&amp;").replace("\\", "\\\\").replace('"', '\\"')
-
-
-def _color(named: NamedTree, k: int) -> str:
-    """Return the colour of a node: that of its class is pale, in hue, saturation and value."""
-    if named.is_split(k):
-        return "#f5f5f5"
-    if named.classes is None:
-        return "#ffffff"
-    return f"{(0.6 + named.winners[k] / len(named.classes)) % 1.0:.3f} 0.200 1.000"

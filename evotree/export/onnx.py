@@ -10,6 +10,7 @@ from __future__ import annotations
 import numbers
 from collections.abc import Sequence
 from importlib import import_module
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -79,7 +80,7 @@ def to_onnx(model: Any, target_opset: int | None = None) -> Any:
     Returns
     -------
     onnx.ModelProto
-        The model; ``model.SerializeToString()`` is what a file holds.
+        ``model.SerializeToString()`` is what a file holds.
 
     """
     skl2onnx = _skl2onnx()
@@ -116,9 +117,8 @@ def _estimators() -> tuple[type, ...]:
     """Return the estimators of trees; importing them takes a while."""
     from evotree import estimators
 
-    kinds = ("EvoTree", "ObliqueTree", "TAO", "ObliqueForest")
-    names = (f"{kind}{task}" for kind in kinds for task in ("Classifier", "Regressor"))
-    return tuple(getattr(estimators, name) for name in names)
+    pairs = product(("EvoTree", "ObliqueTree", "TAO", "ObliqueForest"), ("Classifier", "Regressor"))
+    return tuple(getattr(estimators, kind + task) for kind, task in pairs)
 
 
 def _trees_of(model: Any) -> list[ObliqueTree]:
@@ -136,34 +136,33 @@ def _convert_classifier(scope: Any, operator: Any, container: Any) -> None:
     classes = import_module("skl2onnx.common.utils_classifier").get_label_classes(scope, model)
     labels, sides = _onnx_labels(classes), getattr(model, "probabilities_", None)
     if is_forest(model):
-        found = _mean(graph, rows, model.trees_)
-        at = graph.node("ArgMax", [found], axis=1, keepdims=0)
+        shares = _mean(graph, rows, model.trees_)
+        at = graph.node("ArgMax", [shares], axis=1, keepdims=0)
     else:
         paths = _Paths(graph, rows, tree)
         at = paths.reached()
         if tree.models is not None:
-            found = graph.node("Softmax", [_predicted(paths, at)], axis=1)
-            at = graph.node("ArgMax", [found], axis=1, keepdims=0)
+            shares = graph.node("Softmax", [_predicted(paths, at)], axis=1)
+            at = graph.node("ArgMax", [shares], axis=1, keepdims=0)
         else:
             labels = labels[tree.labels[tree.is_leaf]]
         if tree.models is None and sides is None:
-            found = _predicted(paths, at)
+            shares = _predicted(paths, at)
         elif sides is not None:
             is_label = np.eye(tree.values.shape[1])[tree.values.argmax(axis=1)[tree.is_leaf]]
             chosen = graph.node("Gather", [graph.constant("is_label", is_label), at], axis=0)
-            found = _raised(graph, paths.mix(sides), chosen)
-    graph.node(
-        "Gather", [graph.constant("labels", labels), at], operator.outputs[0].full_name, axis=0
-    )
-    graph.cast(found, _precision(operator), operator.outputs[1].full_name)
+            shares = _raised(graph, paths.mix(sides), chosen)
+    known = [graph.constant("labels", labels), at]
+    graph.node("Gather", known, operator.outputs[0].full_name, axis=0)
+    graph.cast(shares, _precision(operator), operator.outputs[1].full_name)
 
 
 def _mean(graph: _Graph, rows: str, trees: Sequence[ObliqueTree]) -> str:
     """Write the nodes of `mean_of_trees`, which adds in the order of the trees."""
     all_paths = [_Paths(graph, rows, tree) for tree in trees]
     total, *others = [_predicted(paths, paths.reached()) for paths in all_paths]
-    for one in others:
-        total = graph.node("Add", [total, one])
+    for other in others:
+        total = graph.node("Add", [total, other])
     if not others:
         return total
     return graph.node("Div", [total, graph.constant("n_trees", np.array([float(len(trees))]))])
@@ -180,9 +179,9 @@ def _shape_regressor(operator: Any) -> None:
 
 def _convert_regressor(scope: Any, operator: Any, container: Any) -> None:
     """Write the nodes of a regressor: its numbers, or the mean of those of a forest."""
-    graph, rows = _Graph(scope, container), operator.inputs[0].full_name
-    trees = _trees_of(operator.raw_operator)
-    graph.cast(_mean(graph, rows, trees), _precision(operator), operator.outputs[0].full_name)
+    graph, trees = _Graph(scope, container), _trees_of(operator.raw_operator)
+    mean = _mean(graph, operator.inputs[0].full_name, trees)
+    graph.cast(mean, _precision(operator), operator.outputs[0].full_name)
 
 
 def _predicted(paths: _Paths, leaf: str) -> str:
@@ -229,10 +228,8 @@ def _onnx_labels(classes: Any) -> np.ndarray:
         return np.array([label.encode("utf-8") for label in labels], dtype=object)
     if all(isinstance(label, numbers.Real) and float(label).is_integer() for label in labels):
         return np.array([int(label) for label in labels], dtype=np.int64)
-    raise ValueError(
-        f"classes_ holds {labels[:10]}: allowed in ONNX are strings, whole numbers and truth "
-        "values."
-    )
+    allowed = "allowed in ONNX are strings, whole numbers and truth values"
+    raise ValueError(f"classes_ holds {labels[:10]}: {allowed}.")
 
 
 def _raised(graph: _Graph, mixed: str, is_label: str) -> str:
@@ -330,15 +327,16 @@ class _Graph:
 
     def sum_rows(self, value: str) -> str:
         """Add the sums of rows, as a column, and return the name of the result."""
-        axes = self.constant("axes", np.array([1], dtype=np.int64))
-        return self.node("ReduceSum", [value, axes], keepdims=1)
+        return self.node("ReduceSum", [value, self.constant("axes", np.array([1]))], keepdims=1)
 
     def max_of_rows(self, value: str) -> str:
         """Add the largest values of rows, as a column, and return the name of the result."""
-        k = self.constant("k", np.array([1], dtype=np.int64))
         largest, places = (self.scope.get_unique_variable_name(name) for name in ("max", "places"))
-        name = self.scope.get_unique_operator_name("TopK")
-        self.container.add_node("TopK", [value, k], [largest, places], name=name, axis=1)
+        inputs, name = (
+            [value, self.constant("k", np.array([1]))],
+            self.scope.get_unique_operator_name("TopK"),
+        )
+        self.container.add_node("TopK", inputs, [largest, places], name=name, axis=1)
         return str(largest)
 
     def cast(self, value: str, kind: int, output: str | None = None) -> str:

@@ -13,8 +13,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self, TypeAlias
 
 import numpy as np
 
-from evotree.fitness.leaves import quality_of_losses
-from evotree.fitness.targets import SQUARED
+from evotree.fitness.leaves import SQUARED, quality_of_losses
 
 if TYPE_CHECKING:
     from evotree.dataset import Dataset
@@ -55,7 +54,7 @@ class Objective:
 
     @property
     def rule(self) -> tuple[int, float, float]:
-        """How a target loses: a code of `evotree.fitness.targets`, its level, and the origin."""
+        """How a target loses: a code of `evotree.fitness.leaves`, its level, and the origin."""
         return SQUARED, 0.5, 0.0
 
     def bind(self, dataset: Dataset) -> Self:

@@ -48,38 +48,29 @@ class FeatureCosts:
     prices: np.ndarray  # of shape (n_items,), at least 0
 
     @classmethod
-    def of(
-        cls, feature_costs: Any, names: Sequence[str], column_of_feature: Sequence[int]
-    ) -> FeatureCosts:
+    def of(cls, feature_costs: Any, names: Sequence[str], column_of: Sequence[int]) -> FeatureCosts:
         """Return the prices that users give."""
         if isinstance(feature_costs, Mapping):
             given = list(feature_costs.items())
         else:
             prices = np.asarray(feature_costs, dtype=object)
             if prices.shape != (len(names),):
-                raise ValueError(
-                    f"features has shape {prices.shape}: allowed are {len(names)} numbers, "
-                    "one for each column of X, and mappings."
-                )
+                allowed = f"{len(names)} numbers, one for each column of X, and mappings"
+                raise ValueError(f"features has shape {prices.shape}: allowed are {allowed}.")
             given = list(enumerate(prices.tolist()))
         items, costs = [], []
         for key, cost in given:
             if not isinstance(cost, Real) or not math.isfinite(cost) or cost < 0.0:
-                raise ValueError(
-                    f"features[{key!r}]={cost!r}: allowed are finite numbers of at least 0."
-                )
+                raise ValueError(f"features[{key!r}]={cost!r}: allowed are finite numbers from 0.")
             members = key if isinstance(key, tuple) else (key,)
             item = columns_asked(members, names, "features")
             if not item or item in items:
-                raise ValueError(
-                    f"features names {key!r}: allowed are columns, and groups of at least one "
-                    "column, each once."
-                )
+                allowed = "columns, and groups of at least one column, each once"
+                raise ValueError(f"features names {key!r}: allowed are {allowed}.")
             items.append(item)
             costs.append(float(cost))
-        columns = np.asarray(column_of_feature, dtype=np.int64)
-        is_part = np.array([[c in item for item in items] for c in columns.tolist()], dtype=bool)
-        return cls(is_part.reshape(len(columns), len(items)), np.array(costs))
+        is_part = np.array([[c in item for item in items] for c in column_of], dtype=bool)
+        return cls(is_part.reshape(len(column_of), len(items)), np.array(costs))
 
     @property
     def alone(self) -> np.ndarray:
@@ -100,10 +91,8 @@ def check_costs(cost_matrix: Any, classes: np.ndarray) -> tuple[tuple[float, ...
     except (TypeError, ValueError):
         costs = np.empty(0)
     if costs.shape != (n, n):
-        raise ValueError(
-            f"matrix={shown!r}: allowed are {n} rows of {n} numbers, a row for each of "
-            f"the classes {classes.tolist()}."
-        )
+        allowed = f"{n} rows of {n} numbers, a row for each of {classes.tolist()}"
+        raise ValueError(f"matrix={shown!r}: allowed are {allowed}.")
     if not np.isfinite(costs).all() or costs.min(initial=0.0) < 0.0:
         raise ValueError(f"matrix={shown!r}: allowed are finite costs of at least 0.")
     if n > 1 and not (costs - np.diag(np.diag(costs))).any():

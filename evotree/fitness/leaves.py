@@ -1,10 +1,10 @@
-"""What the leaves of a tree are worth: labels, losses and scores computed from their counts.
+"""What the leaves of a tree are worth: labels and scores by their counts, losses of their targets.
 
-Kernels on the class weights of the nodes, ``counts (n_nodes, n_classes)``. A *loss table* says what
-a unit of weight of each class loses where each node is a leaf, in units of the quality: the quality
-of a tree falls by the losses of its rows, divided by the weight of all rows. Scores that are no
-sums over rows, such as F1, have the table of their linear approximation (Parambath, Usunier and
-Grandvalet 2014, "Optimizing F-measures by cost-sensitive classification", NeurIPS).
+Kernels on the class weights of the nodes, ``counts (n_nodes, n_classes)``, or on the targets of
+their rows. A *loss table* says what a unit of weight of each class loses where each node is a leaf:
+the quality of a tree falls by the losses of its rows, divided by the weight of all rows. Scores
+that are no sums over rows, such as F1, have the table of their linear approximation (Parambath,
+Usunier and Grandvalet 2014, "Optimizing F-measures by cost-sensitive classification", NeurIPS).
 """
 
 import math
@@ -15,6 +15,12 @@ from evotree._jit import inner_kernel, kernel
 
 F1, MCC = 0, 1
 """Codes of the scores of a confusion matrix."""
+
+SQUARED, PINBALL, POISSON = 0, 1, 2
+"""Codes of the losses."""
+
+LEAST_MEAN = 1e-9
+"""The least mean that Poisson's deviance takes a logarithm of."""
 
 _STEP = 1e-6  # of the weight, by which a confusion matrix is changed to differentiate a score
 _MOST_PASSES = 8
@@ -276,3 +282,56 @@ def quality_of_losses(counts, subtree_size, losses):
                 total += counts[k, c]
                 lost += counts[k, c] * losses[k, c]
     return 1.0 - lost / total
+
+
+@inner_kernel
+def target_loss(y, predicted, loss, level, origin):
+    """Return the loss of one target."""
+    error = y - predicted
+    if loss == SQUARED:
+        return error * error
+    if loss == PINBALL:
+        return level * error if error > 0.0 else (level - 1.0) * error
+    mean, count = max(LEAST_MEAN, predicted - origin), max(0.0, y - origin)
+    return mean - count + (count * math.log(count / mean) if count > 0.0 else 0.0)
+
+
+@kernel
+def leaf_quantiles(order, start, end, y, sample_weight, level):
+    """Return the weighted quantile of the targets of each node, the lower where two would do."""
+    found = np.zeros(start.shape[0])
+    for k in range(start.shape[0]):
+        rows = order[start[k] : end[k]]
+        if rows.shape[0] == 0:
+            continue
+        ranked = rows[np.argsort(y[rows], kind="mergesort")]
+        total = 0.0
+        for i in ranked:
+            total += sample_weight[i]
+        below, found[k] = 0.0, y[ranked[-1]]
+        for i in ranked:
+            below += sample_weight[i]
+            if below >= level * total * (1.0 - 1e-12):
+                found[k] = y[i]
+                break
+    return found
+
+
+@kernel
+def node_target_losses(order, start, end, y, sample_weight, predictions, loss, level, origin):
+    """Return the loss of the rows of each node by what it predicts, of shape (n_nodes,)."""
+    losses = np.zeros(start.shape[0])
+    for k in range(start.shape[0]):
+        for t in range(start[k], end[k]):
+            i = order[t]
+            losses[k] += sample_weight[i] * target_loss(y[i], predictions[k], loss, level, origin)
+    return losses
+
+
+@kernel
+def losses_of_targets(y, predictions, loss, level, origin):
+    """Return the loss of each row, of shape (n_rows,)."""
+    losses = np.empty(y.shape[0])
+    for i in range(y.shape[0]):
+        losses[i] = target_loss(y[i], predictions[i], loss, level, origin)
+    return losses

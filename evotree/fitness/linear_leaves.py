@@ -14,6 +14,7 @@ Intelligence, 343-348.
 from __future__ import annotations
 
 from collections import OrderedDict
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
@@ -225,11 +226,9 @@ class _Memory:
     def put(self, key: bytes, known: _Known) -> None:
         """Remember what is known of one more set, and forget what is too much."""
         self.known[key] = known
-        while len(self.known) > self.most:
-            try:
+        with suppress(KeyError):  # where another thread was faster
+            while len(self.known) > self.most:
                 self.known.popitem(last=False)
-            except KeyError:  # another thread was faster
-                break
 
 
 @dataclass(frozen=True, eq=False)
@@ -285,8 +284,6 @@ class LinearLeafObjective(TargetLoss):
         """Give the memory of fits free; what is asked for again is fitted again."""
         self.memory.known.clear()
         self.memory.last = (None,)
-
-    # ---- fits ------------------------------------------------------------------------------------
 
     @property
     def _columns(self) -> list[int]:
@@ -356,9 +353,9 @@ class LinearLeafObjective(TargetLoss):
         if n_rows < LEAST_ROWS and known is not whole:
             fit = self._fit_of(whole).copy()
             fit[ERROR] = squared_error(known.sums, fit)
-            return fit
-        fit = self._fit_sums(known.sums, n_rows, 1)
-        fit[LOWEST], fit[HIGHEST] = known.bounds
+        else:
+            fit = self._fit_sums(known.sums, n_rows, 1)
+            fit[LOWEST], fit[HIGHEST] = known.bounds
         return fit
 
     def _fit_sums(self, sums: np.ndarray, n_rows: float, n_leaves: int) -> np.ndarray:
@@ -367,8 +364,6 @@ class LinearLeafObjective(TargetLoss):
         price = n_leaves * self.term_penalty * self.unit
         fit_model(sums, self.prior, self.shrinkage, n_rows, price, self.max_terms, self._signs, fit)
         return fit
-
-    # ---- fits in order ---------------------------------------------------------------------------
 
     def sharing(self, tree: Any) -> np.ndarray | None:
         """Return the topmost split with an order above each node, or the node itself."""
@@ -414,8 +409,6 @@ class LinearLeafObjective(TargetLoss):
                 fits[k, INTERCEPT] = intercepts[k - root]
                 fits[k, ERROR] = squared_error(known[k].sums, fits[k])
 
-    # ---- what the search asks --------------------------------------------------------------------
-
     def whole_loss(self, dataset: Dataset) -> float:
         """Return the squared error of the mean."""
         return self.unit if dataset is self.rows else super().whole_loss(dataset)
@@ -459,8 +452,6 @@ class LinearLeafObjective(TargetLoss):
         """Return the mean target of each node, of shape (n_nodes, 1)."""
         return tree.counts[:, 1:2] / tree.counts[:, :1]
 
-    # ---- finished trees --------------------------------------------------------------------------
-
     def finish(self, tree: ObliqueTree, dataset: Dataset) -> ObliqueTree:
         """Return a fitted tree, over raw features, with the models of its leaves."""
         bound = self if self.rows is dataset else self.bind(dataset)
@@ -476,21 +467,18 @@ class LinearLeafObjective(TargetLoss):
     def raw_models(self, routed: Any, tree: ObliqueTree) -> LeafModels:
         """Return the models of the leaves of a tree over raw features, whose values are means."""
         dataset, models = self.rows, self.models(routed)
-        mean, scale = dataset.target_mean, dataset.target_scale
+        scale = dataset.target_scale
         coefficients = scale * models.coefficients / dataset.scale
         if self.constraint is None:
             at_mean = coefficients @ dataset.mean
         else:  # the same where coefficients are equal
             at_mean = (coefficients * dataset.mean).sum(axis=1)
-        raw = LeafModels(
-            mean + scale * models.intercepts - at_mean,
-            coefficients,
-            mean + scale * models.lowest,
-            mean + scale * models.highest,
-        )
-        for constants in (raw.intercepts, raw.lowest, raw.highest):
-            constants[~tree.is_leaf] = tree.values[~tree.is_leaf, 0]
-        return raw
+        constants = models.intercepts, models.lowest, models.highest
+        intercepts, low, high = (dataset.target_mean + scale * array for array in constants)
+        intercepts = intercepts - at_mean
+        for array in (intercepts, low, high):
+            array[~tree.is_leaf] = tree.values[~tree.is_leaf, 0]
+        return LeafModels(intercepts, coefficients, low, high)
 
 
 def term_penalty_of_rows(n_rows: float) -> float:

@@ -19,9 +19,20 @@ import numpy as np
 
 from evotree.fitness.base import LINES, ORDER, OUTPUTS, ClassLoss, Leafed, TargetLoss, routed_rows
 from evotree.fitness.costs import FeatureCosts, check_costs
-from evotree.fitness.leaves import F1, MCC, cheapest_labels, rank_losses, rank_risk, score_labels
+from evotree.fitness.leaves import (
+    F1,
+    LEAST_MEAN,
+    MCC,
+    PINBALL,
+    POISSON,
+    cheapest_labels,
+    leaf_quantiles,
+    node_target_losses,
+    rank_losses,
+    rank_risk,
+    score_labels,
+)
 from evotree.fitness.orders import labels_in_order
-from evotree.fitness.targets import LEAST_MEAN, PINBALL, POISSON, leaf_quantiles, node_target_losses
 
 if TYPE_CHECKING:
     from evotree.dataset import Dataset
@@ -99,8 +110,7 @@ class ExpectedCost(ClassLoss):
             risk += (self.features.of_paths(tree) * tree.counts.sum(axis=1))[:, np.newaxis]
         risk /= unit * tree.counts[0].sum()
         orders = self.constraint.orders(tree)
-        labels, marks = labels_in_order(orders, tree.subtree_size, risk, node_price, split_price)
-        return labels, marks
+        return labels_in_order(orders, tree.subtree_size, risk, node_price, split_price)
 
     def class_weights(self, totals: np.ndarray) -> np.ndarray | None:
         """Return the mean cost of an error on each class, in units of their mean."""
@@ -142,16 +152,11 @@ class ConfusionScore(ClassLoss):
         """Return the objective of a name; F1 is that of the second of two classes."""
         n = dataset.n_classes
         if name == "f1" and n > 2:
-            raise ValueError(
-                f"objective='f1': y has {n} classes; 'f1_macro' is the mean over them."
-            )
+            raise ValueError(f"objective='f1': y has {n} classes; 'f1_macro' is the mean of them.")
         return cls(MCC if name == "mcc" else F1, min(1, n - 1) if name == "f1" else -1)
 
     def _score(self, tree: Leafed) -> tuple[np.ndarray, np.ndarray, float]:
-        labels, costs, score = score_labels(
-            tree.counts, tree.subtree_size, self.measure, self.positive
-        )
-        return labels, costs, score
+        return score_labels(tree.counts, tree.subtree_size, self.measure, self.positive)
 
     def labels(self, tree: Leafed) -> np.ndarray:
         """Return the labels with the highest score, of shape (n_nodes,)."""
@@ -231,27 +236,13 @@ class ProbabilityScore(ClassLoss):
 
 
 class Leaves(NamedTuple):
-    """What an objective of the user's own may ask for besides the counts of the leaves.
+    """What an objective of the user's own may ask for besides the counts of the leaves."""
 
-    Attributes
-    ----------
-    leaf : ndarray of shape (n_rows,), int
-        The leaf of each row, as a position in the counts.
-    y : ndarray of shape (n_rows,)
-        Class codes, positions in `classes`; or targets, in their own units.
-    sample_weight : ndarray of shape (n_rows,)
-        Weights of the rows.
-    classes : ndarray of shape (n_classes,)
-        Class labels.
-    extras : dict of str to ndarray of shape (n_rows,)
-        Columns that are not features, such as ``"sensitive"``.
-    """
-
-    leaf: np.ndarray
-    y: np.ndarray
+    leaf: np.ndarray  # of each row, as a position in the counts
+    y: np.ndarray  # class codes, positions in `classes`; or targets, in their own units
     sample_weight: np.ndarray
-    classes: np.ndarray
-    extras: Mapping[str, np.ndarray]
+    classes: np.ndarray  # labels
+    extras: Mapping[str, np.ndarray]  # columns that are not features, such as ``"sensitive"``
 
 
 @dataclass(frozen=True)
@@ -281,7 +272,7 @@ class OwnObjective(ClassLoss):
     @cached_property
     def _parameters(self) -> list[str]:
         """The names of the parameters by position that have no default."""
-        places = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
+        places = inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD
         parameters = inspect.signature(self.function).parameters.values()
         return [p.name for p in parameters if p.kind in places and p.default is p.empty]
 
@@ -303,9 +294,9 @@ class OwnObjective(ClassLoss):
         returned = self.function(*arguments)
         scores = returned if isinstance(returned, tuple) else (returned,)
         if not scores or not all(isinstance(s, Real) and math.isfinite(s) for s in scores):
+            allowed = "a finite number, and tuples of these"
             raise ValueError(
-                f"objective={self._name} returned {returned!r}: allowed are a finite number, and "
-                "tuples of these."
+                f"objective={self._name} returned {returned!r}: allowed are {allowed}."
             )
         return tuple(map(float, scores))
 
@@ -437,9 +428,9 @@ class PoissonLoss(_LossOfRows):
         """Return the objective for targets that may be counts."""
         raw = dataset.target_mean + dataset.target_scale * dataset.y
         if raw.min() < -1e-9 * max(1.0, abs(raw).max()) or not raw.any():
+            targets = f"y has targets from {raw.min():g} to {raw.max():g}"
             raise ValueError(
-                f"objective='poisson': y has targets from {raw.min():g} to {raw.max():g}; allowed "
-                "are numbers of at least 0, one above 0."
+                f"objective='poisson': {targets}; allowed are numbers from 0, one above."
             )
         return cls()
 

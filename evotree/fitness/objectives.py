@@ -63,9 +63,8 @@ def as_objective(
         return OwnObjective(objective)
     if objective not in allowed:
         callables = "and callables" if dataset.n_classes else "callables are for classes"
-        raise ValueError(
-            f"objective={objective!r}: allowed are {', '.join(map(repr, allowed))}; {callables}."
-        )
+        names = ", ".join(map(repr, allowed))
+        raise ValueError(f"objective={objective!r}: allowed are {names}; {callables}.")
     options = {"cost_matrix": cost_matrix, "features": features, "level": level}
     return None if objective in _PLAIN else LOSSES[objective].named(objective, dataset, **options)
 
@@ -95,10 +94,10 @@ def compose(
     for part, is_asked in asked.items():
         if is_asked and part not in kind.goes_with:
             allowed = [repr(one) for one in names if part in LOSSES[one].goes_with]
+            what = f"leaves={leaves!r}" if part == LINES else part
+            shown = ", ".join(allowed) or "none"
             raise ValueError(
-                f"objective={objective or name!r} does not go with "
-                f"{f'leaves={leaves!r}' if part == LINES else part}: allowed are "
-                f"{', '.join(allowed) or 'none'}."
+                f"objective={objective or name!r} does not go with {what}: allowed are {shown}."
             )
     if asked[OUTPUTS] and asked[ORDER]:
         raise ValueError(f"monotonic_cst: y has {dataset.n_outputs} outputs; allowed is None.")

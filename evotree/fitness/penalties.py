@@ -1,11 +1,14 @@
-"""What an individual is worth: its quality less the penalties for its nodes and terms."""
+"""What an individual is worth: its quality less penalties for nodes and terms; and its scaling."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+import numpy as np
 from deap import base
+
+from evotree._jit import kernel
 
 if TYPE_CHECKING:
     from evotree.individual import Individual
@@ -38,20 +41,22 @@ class FitnessQualityComplexity(base.Fitness):
     Of two fitnesses the one of higher quality is greater, of equal quality that of less complexity.
     """
 
-    weights: tuple[float, ...] = (1.0, -1.0)
+    weights = (1.0, -1.0)
     __hash__ = base.Fitness.__hash__
 
 
-class FitnessTwoScores(FitnessQualityComplexity):
+class FitnessTwoScores(base.Fitness):
     """Two scores, to be maximized, and the complexity, to be minimized."""
 
     weights = (1.0, 1.0, -1.0)
+    __hash__ = base.Fitness.__hash__
 
 
-class FitnessThreeScores(FitnessQualityComplexity):
+class FitnessThreeScores(base.Fitness):
     """Three scores, to be maximized, and the complexity, to be minimized."""
 
     weights = (1.0, 1.0, 1.0, -1.0)
+    __hash__ = base.Fitness.__hash__
 
 
 FITNESS_OF_SCORES = {1: FitnessQualityComplexity, 2: FitnessTwoScores, 3: FitnessThreeScores}
@@ -72,3 +77,25 @@ class QualityAndComplexity:
     def __call__(self, individual: Individual) -> tuple[float, float]:
         """Return the two values of an individual, as DEAP's ``evaluate`` does."""
         return individual.quality, float(individual.complexity)
+
+
+@kernel
+def linear_scaling(fitness, pressure):
+    """Scale fitness linearly, so that the best is expected to have `pressure` offspring.
+
+    ``f' = a f + b`` with ``mean(f') = 1`` and ``max(f') = pressure``; where that would make the
+    worst negative, ``min(f') = 0`` instead (Goldberg 1989, chapter 3). Fitness may be negative.
+    """
+    scaled = np.ones(fitness.shape[0])
+    mean, best, worst = 0.0, fitness[0], fitness[0]
+    for f in fitness:
+        mean += f / fitness.shape[0]
+        best, worst = max(best, f), min(worst, f)
+    if best - worst <= 1e-15 * max(abs(best), abs(worst)):
+        return scaled
+    slope = (pressure - 1.0) / (best - mean)
+    if 1.0 + slope * (worst - mean) < 0.0:
+        slope = 1.0 / (mean - worst)
+    for i in range(fitness.shape[0]):
+        scaled[i] = max(0.0, 1.0 + slope * (fitness[i] - mean))
+    return scaled

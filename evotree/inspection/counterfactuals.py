@@ -12,17 +12,24 @@ exact, efficient algorithms. AAAI Conference on Artificial Intelligence.
 
 from __future__ import annotations
 
+import math
 import warnings
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from numbers import Integral, Real
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from evotree.inspection.limits import Limits
 from evotree.inspection.nearest import SHORTEST, Steps, fewest, least_length, length_of
 from evotree.inspection.training_rows import TrainingRows, uncorrelated_spreads
-from evotree.tables.columns import Column, NumericColumn, column_of_feature
+from evotree.tables.columns import (
+    CategoricalColumn,
+    Column,
+    NumericColumn,
+    column_of_feature,
+    columns_asked,
+)
 from evotree.tree import ObliqueTree
 
 MARGINS = (1e-5, 1e-4, 1e-3)
@@ -33,27 +40,13 @@ _NOTHING = 1e-9  # a change of fewer spreads is none
 
 @dataclass(frozen=True, eq=False)
 class Counterfactual:
-    """A point that a tree predicts as was asked for.
+    """A point that a tree predicts as was asked for."""
 
-    Attributes
-    ----------
-    row : DataFrame or ndarray of shape (1, n_columns)
-        The point as a row that ``predict`` takes.
-    changes : dict of str to tuple
-        By the names of the columns that change: the cell before, and after.
-    distance : float
-        How far away it is.
-    leaf : int
-        The leaf that it reaches.
-    point : ndarray of shape (n_features,), float64
-        The point in the features of the tree.
-    """
-
-    row: Any
-    changes: dict[str, tuple[Any, Any]]
+    row: Any  # as ``predict`` takes it, a DataFrame or an array of shape (1, n_columns)
+    changes: dict[str, tuple[Any, Any]]  # cells before and after, by the columns that change
     distance: float
-    leaf: int
-    point: np.ndarray
+    leaf: int  # that it reaches
+    point: np.ndarray  # in the features of the tree
 
 
 class Goal(NamedTuple):
@@ -83,6 +76,93 @@ class LeafPoint(NamedTuple):
     point: np.ndarray
 
 
+@dataclass(frozen=True, eq=False)
+class Limits:
+    """What a counterfactual may change, how far and at what cost, an entry for each column."""
+
+    costs: np.ndarray  # factors of the distances, above 0
+    lower: np.ndarray  # of numbers, perhaps infinite
+    upper: np.ndarray
+    whole: np.ndarray  # which columns hold whole numbers
+    fixed: np.ndarray  # which columns stay as they are
+    plausible: bool  # whether numbers stay within the range of the training rows
+
+    @classmethod
+    def of(
+        cls,
+        columns: Sequence[Column],
+        costs: Any = None,
+        bounds: Any = None,
+        integers: Any = None,
+        fixed: Any = None,
+        plausible: bool = True,
+    ) -> Limits:
+        """Return the limits that users give."""
+        n = len(columns)
+        lower, upper = np.full(n, -np.inf), np.full(n, np.inf)
+        factors, whole, stays = np.ones(n), np.zeros(n, dtype=bool), np.zeros(n, dtype=bool)
+        if costs is not None and not isinstance(costs, Mapping):
+            if np.shape(costs) != (n,):
+                allowed = f"allowed are ({n},), one number for each column, and mappings"
+                raise ValueError(f"costs has the shape {np.shape(costs)}: {allowed}.")
+            costs = dict(enumerate(costs))
+        if not isinstance(bounds, Mapping | None):
+            raise ValueError(f"bounds={bounds!r}: allowed are mappings of columns to pairs.")
+        for key, cost in (costs or {}).items():
+            if not isinstance(cost, Real) or not 0.0 < float(cost) < math.inf:
+                raise ValueError(f"costs[{key!r}]={cost!r}: allowed are finite numbers above 0.")
+            factors[_position("costs", key, columns)] = cost
+        for key, pair in (bounds or {}).items():
+            c = _position("bounds", key, columns, of_numbers=True)
+            try:
+                low, high = pair
+                lower[c] = -math.inf if low is None else low
+                upper[c] = math.inf if high is None else high
+            except (TypeError, ValueError):
+                lower[c], upper[c] = math.inf, -math.inf
+            if not lower[c] <= upper[c]:
+                allowed = "pairs (low, high), low <= high"
+                raise ValueError(f"bounds[{key!r}]={pair!r}: allowed are {allowed}.")
+        for key in _listed("integers", integers):
+            whole[_position("integers", key, columns, of_numbers=True)] = True
+        for key in _listed("fixed", fixed):
+            stays[_position("fixed", key, columns)] = True
+        return cls(factors, lower, upper, whole, stays, bool(plausible))
+
+    def relaxed(self, names: Sequence[str]) -> Iterator[tuple[str, Limits]]:
+        """Yield the limits without one of them each, and how that one is called."""
+        if self.plausible:
+            yield "plausible=True", replace(self, plausible=False)
+        for parameter, free in (
+            ("bounds of", {"lower": -np.inf, "upper": np.inf}),
+            ("integers", {"whole": False}),
+            ("fixed", {"fixed": False}),
+        ):
+            for c, name in enumerate(names):
+                if any(getattr(self, field)[c] != value for field, value in free.items()):
+                    fields: dict[str, Any] = {field: getattr(self, field).copy() for field in free}
+                    for field, value in free.items():
+                        fields[field][c] = value
+                    yield f"{parameter} {name!r}", replace(self, **fields)
+
+
+def _listed(parameter: str, names: Any) -> Iterable[Any]:
+    """Return columns that users give as one name or several."""
+    if names is None or isinstance(names, str | Integral):
+        return () if names is None else (names,)
+    if not isinstance(names, Iterable):
+        raise ValueError(f"{parameter}={names!r}: allowed are names and positions of columns.")
+    return names
+
+
+def _position(parameter: str, key: Any, columns: Sequence[Column], of_numbers: bool = False) -> int:
+    """Return the position of a column that users give by its name or position."""
+    (c,) = columns_asked([key], [column.name for column in columns], parameter)
+    if of_numbers and isinstance(columns[c], CategoricalColumn):
+        raise ValueError(f"{parameter} names {key!r}: allowed are columns of numbers.")
+    return c
+
+
 class Space:
     """The points that a row may become within the limits; missing cells are fixed."""
 
@@ -104,10 +184,8 @@ class Space:
         self.is_whole = limits.whole[of]
         stays = limits.fixed[of]
         for j in np.flatnonzero(self.is_whole & ~stays & (x != np.round(x))).tolist():
-            raise ValueError(
-                f"integers names {columns[of[j]].name!r}: the row has {x[j]:g} there, allowed are "
-                "whole numbers."
-            )
+            what = f"the row has {x[j]:g} there, allowed are whole numbers"
+            raise ValueError(f"integers names {columns[of[j]].name!r}: {what}.")
         if limits.plausible:
             self.lower = np.maximum(self.lower, np.minimum(training.lowest, x))
             self.upper = np.minimum(self.upper, np.maximum(training.highest, x))
@@ -162,17 +240,11 @@ class Space:
                 A, limits = np.vstack([A, sums]), [*limits, 1.0 - present]
                 if is_one:
                     A, limits = np.vstack([A, -sums]), [*limits, present - 1.0]
-        steps = Steps(
-            A[:, features],
-            np.array(limits),
-            ((self.lower - self.x) / self.unit)[features],
-            ((self.upper - self.x) / self.unit)[features],
-            self.prices[features],
-            self.is_whole[features],
-            np.searchsorted(matters, self.column_of[features]),
-            self.limits.costs[matters],
-        )
-        return features, steps
+        lower, upper = ((end - self.x) / self.unit for end in (self.lower, self.upper))
+        ends = lower[features], upper[features]
+        of_parts = self.prices[features], self.is_whole[features]
+        columns = np.searchsorted(matters, self.column_of[features]), self.limits.costs[matters]
+        return features, Steps(A[:, features], np.array(limits), *ends, *of_parts, *columns)
 
     def _half_spaces(self, leaf: int, goal: Goal) -> Iterator[HalfSpace]:
         """Yield all that a point of a leaf keeps."""
@@ -205,10 +277,9 @@ class Space:
 
     def land(self, features: np.ndarray, step: np.ndarray) -> np.ndarray:
         """Return the point that a step leads to, within the bounds."""
-        point = self.x.astype(np.float64)
-        moved = point[features] + step * self.unit[features]
-        low, high = self.lower[features], self.upper[features]
-        point[features] = np.where(step == 0.0, point[features], np.clip(moved, low, high))
+        point, ends = self.x.astype(np.float64), (self.lower[features], self.upper[features])
+        moved = np.clip(point[features] + step * self.unit[features], *ends)
+        point[features] = np.where(step == 0.0, point[features], moved)
         return point
 
 
@@ -237,7 +308,7 @@ def nearest_points(
 def _nearest_of_leaf(
     space: Space, leaf: int, goal: Goal, norm: str, below: float
 ) -> LeafPoint | None:
-    """Return the nearest point of a leaf that the tree itself takes there, or None."""
+    """Return the nearest point of a leaf, below a distance, that the tree itself takes there."""
     distance = None
     for margin in MARGINS:
         program = space.steps(leaf, goal, margin)
@@ -246,10 +317,8 @@ def _nearest_of_leaf(
         features, steps = program
         if norm == "count" and not np.isfinite([steps.lower, steps.upper]).all():
             names = {space.columns[c].name for c in np.unique(space.column_of[features])}
-            raise ValueError(
-                "norm='count' needs finite bounds: allowed are plausible=True, and bounds for "
-                f"the columns {sorted(names)}."
-            )
+            allowed = f"plausible=True, and bounds for the columns {sorted(names)}"
+            raise ValueError(f"norm='count' needs finite bounds: allowed are {allowed}.")
         step = fewest(steps, below) if norm == "count" else SHORTEST[norm](steps)
         if step is None:
             break
@@ -286,13 +355,8 @@ def explain_failure(
     columns: Sequence[Column],
 ) -> str:
     """Return which single constraints forbid all points that are asked for."""
-    names = [column.name for column in columns]
-    enough = [
-        name
-        for name, relaxed in limits.relaxed(names)
-        if nearest_points(space_of(relaxed), goals, "l1")
-    ]
-    if enough:
+    each = limits.relaxed([column.name for column in columns])
+    if enough := [name for name, other in each if nearest_points(space_of(other), goals, "l1")]:
         return f"there would be some without {', or without '.join(enough)}."
     return "no single constraint forbids them: several do together, or missing cells that stay so."
 
@@ -335,8 +399,8 @@ def goals_of_interval(tree: ObliqueTree, target: Any) -> list[Goal]:
         least, most = tree.models.lowest, tree.models.highest
     leaves = np.flatnonzero(tree.is_leaf & (least <= high) & (most >= low))
     if not leaves.size:
+        ends = f"{least[tree.is_leaf].min():g} to {most[tree.is_leaf].max():g}"
         raise ValueError(
-            f"target={target!r}: no leaf of the tree predicts a number of it; they predict from "
-            f"{least[tree.is_leaf].min():g} to {most[tree.is_leaf].max():g}."
+            f"target={target!r}: no leaf of the tree predicts it; they predict from {ends}."
         )
     return [Goal(leaves, low, high)]

@@ -29,24 +29,8 @@ def importances(
     are narrow this is more than what it does explain. With ``"influence"`` the amount of a split or
     model is the number of its rows, whatever it gains for them.
 
-    Parameters
-    ----------
-    tree : ObliqueTree
-        The tree, with the rows of its nodes.
-    kind : {"impurity", "influence"}, default="impurity"
-        What is distributed.
-    scale : ndarray of shape (n_outputs,), optional
-        Units of several outputs, in which their squared errors are added; 1 by default.
-
-    Returns
-    -------
-    ndarray of shape (n_features,), float64
-        At least 0, with a sum of 1; zeros for a single leaf without a model.
-
-    Raises
-    ------
-    ValueError
-        If there is no such kind.
+    `scale` are the units of several outputs, in which their squared errors are added; 1 by default.
+    The shares add up to 1, those of a single leaf without a model are zeros.
 
     References
     ----------
@@ -55,15 +39,15 @@ def importances(
     if kind not in KINDS:
         raise ValueError(f"kind={kind!r}: allowed are {', '.join(map(repr, KINDS))}.")
     if tree.output_names is None:
-        found = _amounts(tree, kind)
+        amounts = _amounts(tree, kind)
     else:
         units = np.ones(len(tree.output_names))
         if scale is not None and kind == "impurity":
             units = scale
         each = [_amounts(tree.of_output(j), kind) / unit**2 for j, unit in enumerate(units)]
-        found = np.sum(each, axis=0)
-    total = found.sum()
-    return found / total if total > 0.0 else np.zeros(tree.n_features)
+        amounts = np.sum(each, axis=0)
+    total = amounts.sum()
+    return amounts / total if total > 0.0 else np.zeros(tree.n_features)
 
 
 def _amounts(tree: ObliqueTree, kind: str) -> np.ndarray:
@@ -72,27 +56,23 @@ def _amounts(tree: ObliqueTree, kind: str) -> np.ndarray:
     known = tree.weighted_n_node_samples
     samples = np.ones(len(tree)) if known is None else known
     amounts = samples if kind == "influence" else _decreases(tree, samples)
-    found: np.ndarray = amounts @ _shares(np.abs(tree.weights) * spread)
+    of_features: np.ndarray = amounts @ _shares(np.abs(tree.weights) * spread)
     if tree.models is not None:
         explained = np.abs(tree.models.coefficients) * spread
         if isinstance(tree.models, ClassModels):
             explained *= _SHARE_OF_SCORE
-        if kind == "influence":
-            found += samples @ _shares(explained)
-        else:
-            found += samples @ np.square(explained)
-    return found
+        is_influence = kind == "influence"
+        of_features += samples @ (_shares(explained) if is_influence else np.square(explained))
+    return of_features
 
 
 def _decreases(tree: ObliqueTree, samples: np.ndarray) -> np.ndarray:
     """Return how much each split lowers the impurity, times its rows; 0 at leaves."""
-    decreases = np.zeros(len(tree))
-    inner = np.flatnonzero(~tree.is_leaf)
+    decreases, inner = np.zeros(len(tree)), np.flatnonzero(~tree.is_leaf)
     left, right = inner + 1, inner + 1 + tree.subtree_size[inner + 1]
     both = samples[left] + samples[right]
     pairs = samples[left] * samples[right] / np.where(both > 0.0, both, 1.0)
-    apart = np.square(tree.values[left] - tree.values[right]).sum(axis=1)
-    decreases[inner] = pairs * apart
+    decreases[inner] = pairs * np.square(tree.values[left] - tree.values[right]).sum(axis=1)
     return decreases
 
 

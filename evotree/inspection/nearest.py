@@ -195,16 +195,14 @@ class _Program:
         limits = b - A @ solution
         if not is_free.any():
             return solution if (limits >= -_SLACK).all() else None
-        bounds = Bounds(self.low[is_free], self.high[is_free])
-        constraints = LinearConstraint(A[:, is_free], -np.inf, limits) if len(b) else ()
+        limited = {
+            "integrality": self.whole[is_free],
+            "bounds": Bounds(self.low[is_free], self.high[is_free]),
+            "constraints": LinearConstraint(A[:, is_free], -np.inf, limits) if len(b) else (),
+        }
         for presolve in (True, False):  # which fails on some programs with narrow margins
-            result = milp(
-                cost[is_free],
-                integrality=self.whole[is_free],
-                bounds=bounds,
-                constraints=constraints,
-                options=_LIMITS | {"presolve": presolve},
-            )
+            options = _LIMITS | {"presolve": presolve}
+            result = milp(cost[is_free], options=options, **limited)
             if result.status == 1:
                 break
             if result.status in _SOLVED:

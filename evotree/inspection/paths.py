@@ -12,18 +12,9 @@ from evotree.inspection.training_rows import TrainingRows
 from evotree.leaf_models import ClassModels, LeafModels
 from evotree.tree import ObliqueTree, node_depths
 
-_COLUMNS: dict[str, Any] = {
-    "row": np.int64,
-    "step": np.int64,
-    "node": np.int64,
-    "side": object,
-    "feature": object,
-    "value": np.float64,
-    "weight": np.float64,
-    "contribution": np.float64,
-    "centre": np.float64,
-    "total": np.float64,
-}
+_NUMBERS = "value", "weight", "contribution", "centre", "total"
+_COLUMNS: dict[str, Any] = dict.fromkeys(("row", "step", "node"), np.int64)
+_COLUMNS |= {"side": object, "feature": object, **dict.fromkeys(_NUMBERS, np.float64)}
 
 
 class Explanation(NamedTuple):
@@ -78,18 +69,9 @@ def explain(
         total = centre + contributions.sum(axis=1)
         if side != "leaf":
             distances[rows] = np.minimum(distances[rows], np.abs(total))
-        columns = (
-            np.repeat(rows, len(features)),
-            depths[k],
-            k,
-            side,
-            np.tile(names[features], len(rows)),
-            values.ravel(),
-            np.tile(weights, len(rows)),
-            contributions.ravel(),
-            centre,
-            np.repeat(total, len(features)),
-        )
+        n, of_node = len(rows), (depths[k], k, side, np.tile(names[features], len(rows)))
+        added = np.tile(weights, n), contributions.ravel(), centre, np.repeat(total, len(features))
+        columns = (np.repeat(rows, len(features)), *of_node, values.ravel(), *added)
         for name, column in zip(_COLUMNS, columns, strict=True):
             column = np.asarray(column, dtype=_COLUMNS[name])
             parts[name].append(np.broadcast_to(column, values.size))

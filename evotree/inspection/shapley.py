@@ -55,9 +55,8 @@ def shap_values(
     """Return the Shapley values of rows against a background.
 
     The worth of a set of columns is the mean prediction of the background rows after these columns
-    were set to those of the row: an intervention, which breaks correlations. Features made of one
-    column go together. With at most 12 columns in use all subsets are enumerated, which makes
-    2**12 predictions for each row and each background row; else orders of the columns are sampled.
+    were set to those of the row. Features made of one column go together. With at most 12 columns
+    in use all subsets are enumerated; else orders of the columns are sampled.
     """
     if not isinstance(n_permutations, Integral) or n_permutations < 2:
         raise ValueError(f"n_permutations={n_permutations!r}: allowed are integers of at least 2.")

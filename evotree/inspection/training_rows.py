@@ -36,13 +36,9 @@ class TrainingRows:
 
     def validate(self, tree: ObliqueTree) -> TrainingRows:
         """Return the summary if its arrays fit a tree, else say which does not."""
-        n_features = (tree.n_features,)
-        for name, array, shape in (
-            ("means", self.means, tree.weights.shape),
-            ("spreads", self.spreads, (len(tree),)),
-            ("lowest", self.lowest, n_features),
-            ("highest", self.highest, n_features),
-        ):
+        n_nodes, n_features = tree.weights.shape
+        shapes = (n_nodes, n_features), (n_nodes,), (n_features,), (n_features,)
+        for (name, array), shape in zip(vars(self).items(), shapes, strict=True):
             if array.shape != shape:
                 raise ValueError(f"{name} has shape {array.shape}: allowed is {shape}.")
             if not np.isfinite(array).all():

@@ -21,57 +21,18 @@ import numpy as np
 import pandas as pd
 from pandas.api.types import is_numeric_dtype
 
-__all__ = [
-    "MISSING",
-    "CategoricalColumn",
-    "Column",
-    "ColumnSummary",
-    "Level",
-    "NumericColumn",
-    "column_of_feature",
-    "columns_asked",
-    "columns_from",
-    "encode",
-    "encode_in_order",
-    "feature_names",
-    "fit_columns",
-    "fit_summaries",
-    "indicator_of_feature",
-    "merge_summaries",
-    "negated",
-    "numbers_of",
-    "quoted",
-    "summarize_columns",
-    "text_of",
-]
-
-#: A level of a column of categories as it is written; None is that of missing cells.
-Level: TypeAlias = str | None
-
-#: How the level of missing cells is shown.
-MISSING = "missing"
-# So many characters of a cell are shown in a message.
-_SHOWN = 100
-_SHOWN_NAMES = 8
+Level: TypeAlias = str | None  # of a column of categories as it is written; None where missing
+MISSING = "missing"  # how the level of missing cells is shown
+_SHOWN, _SHOWN_NAMES = 100, 8  # characters of a cell, and names of columns, in messages
 
 
 @dataclass(frozen=True)
 class NumericColumn:
-    """A column of numbers: a feature, and a second one where it was fitted to missing cells.
-
-    Attributes
-    ----------
-    name : str
-        Name of the column.
-    fill : float
-        Stands for a missing number.
-    indicator : bool
-        Whether there is a second feature, which is 1 in the rows whose cell is missing.
-    """
+    """A column of numbers: a feature, and a second one where it was fitted to missing cells."""
 
     name: str
-    fill: float
-    indicator: bool = False
+    fill: float  # stands for a missing number
+    indicator: bool = False  # whether a second feature is 1 in the rows whose cell is missing
 
     @property
     def asked(self) -> tuple[str | None, ...]:
@@ -83,20 +44,12 @@ class NumericColumn:
 class CategoricalColumn:
     """A column of levels, some of which are features that are 1 in the rows of that level.
 
-    Attributes
-    ----------
-    name : str
-        Name of the column.
-    levels : tuple of str or None
-        The levels that are features, as they are written, None for missing cells. Any other cell
-        makes zeros only: that of an unknown level, and that of `other`.
-    other : str or None
-        The most frequent level where there are one or two, which makes no feature.
+    Any other cell makes zeros only: that of an unknown level, and that of `other`.
     """
 
     name: str
-    levels: tuple[Level, ...]
-    other: str | None = None
+    levels: tuple[Level, ...]  # that are features, None for missing cells
+    other: str | None = None  # the most frequent one of one or two, which makes no feature
 
     @property
     def asked(self) -> tuple[str, ...]:
@@ -108,7 +61,7 @@ Column: TypeAlias = NumericColumn | CategoricalColumn
 
 
 def _shown(level: Level) -> str:
-    """Return a level as names of features show it: quoted where it reads as missing, or quoted."""
+    """Return a level as names show it: quoted where it reads as missing, or as quoted."""
     if level is None:
         return MISSING
     return repr(level) if level == MISSING or level.startswith(("'", '"')) else level
@@ -139,11 +92,11 @@ def feature_names(columns: Sequence[Column]) -> tuple[str, ...]:
 
     Of several that are the same, those made of a column's name have it in quotation marks.
     """
-    names = [name for column in columns for name in _names(column.name, column)]
+    names, marked = (
+        [name for column in columns for name in _names(written(column.name), column)]
+        for written in (str, repr)
+    )
     counts = Counter(names)
-    if len(counts) == len(names):
-        return tuple(names)
-    marked = [name for column in columns for name in _names(repr(column.name), column)]
     return tuple(
         mark if counts[name] > 1 and name != columns[at].name else name
         for name, mark, at in zip(names, marked, column_of_feature(columns), strict=True)
@@ -180,20 +133,19 @@ def columns_asked(asked: Any, names: Sequence[str], parameter: str) -> set[int]:
         elif isinstance(one, str) and one in names:
             chosen.add(list(names).index(one))
         else:
-            raise ValueError(
-                f"{parameter} names {one!r}: allowed are positions from 0 to {len(names) - 1}, "
-                f"and names of columns: {', '.join(map(repr, names[:_SHOWN_NAMES]))}."
-            )
+            allowed = f"positions from 0 to {len(names) - 1}, and names of columns"
+            shown = ", ".join(map(repr, names[:_SHOWN_NAMES]))
+            raise ValueError(f"{parameter} names {one!r}: allowed are {allowed}: {shown}.")
     return chosen
 
 
 def indicator_of_feature(columns: Sequence[Column]) -> list[int]:
     """Return the position of the feature that is 1 where each feature is missing; -1 for none."""
-    found: list[int] = []
+    places: list[int] = []
     for column in columns:
-        is_told = isinstance(column, NumericColumn) and column.indicator
-        found += [len(found) + 1, -1] if is_told else [-1] * len(column.asked)
-    return found
+        has_both = isinstance(column, NumericColumn) and column.indicator
+        places += [len(places) + 1, -1] if has_both else [-1] * len(column.asked)
+    return places
 
 
 def columns_from(columns: Any, missing: str | None = None) -> tuple[Column, ...]:
@@ -232,29 +184,10 @@ def fit_columns(
 ) -> tuple[Column, ...]:
     """Return how the columns of a table become features.
 
-    Fit them on training rows only, so that medians and levels know nothing of the test rows.
-
-    Parameters
-    ----------
-    frame : DataFrame of shape (n_rows, n_columns)
-        The training rows.
-    categorical : sequence of bool of length n_columns, optional
-        Which columns are categories; by default all but those of numbers or truth values.
-    sample_weight : ndarray of shape (n_rows,), optional
-        Weights of the rows, at least 0; one of weight 2 counts as two rows, one of weight 0 as
-        none.
-
-    Returns
-    -------
-    tuple of NumericColumn or CategoricalColumn
-        One for each column, in the order of the table. Where a column of categories has at most two
-        levels besides missing cells, the most frequent one makes no feature.
-
-    Raises
-    ------
-    ValueError
-        If `frame` is no DataFrame, has text or infinity where numbers belong, no column that makes
-        a feature, or names of columns that make names of features ambiguous.
+    Fit them on training rows only, so that medians and levels know nothing of the test rows. By
+    default all columns but those of numbers or truth values are categories; where one has at most
+    two levels besides missing cells, the most frequent one makes no feature. A row of weight 2
+    counts as two rows, one of weight 0 as none.
 
     Examples
     --------
@@ -327,12 +260,6 @@ def _median(values: np.ndarray, weight: np.ndarray | None) -> float:
     return low if low == high else 0.5 * low + 0.5 * high
 
 
-def _level_weights(cells: pd.Series, weight: np.ndarray | None) -> dict[Level, float]:
-    """Return the weight of the rows of each level, as written."""
-    places, levels = _levels(cells)
-    return dict(zip(levels, np.bincount(places, weight, len(levels)).tolist(), strict=True))
-
-
 def _categorical(name: str, weights: Mapping[Level, float]) -> CategoricalColumn:
     """Return a column of categories and its levels that are features, the missing cells last."""
     known = sorted(level for level in weights if level is not None)
@@ -390,7 +317,9 @@ def _summaries(
     numeric, found = iter(numbers.T), []
     for j, is_category in enumerate(categorical):
         if is_category:
-            found.append(ColumnSummary(levels=_level_weights(frame.iloc[:, j], weight)))
+            places, levels = _levels(frame.iloc[:, j])
+            weights = np.bincount(places, weight, len(levels)).tolist()
+            found.append(ColumnSummary(levels=dict(zip(levels, weights, strict=True))))
             continue
         cells = next(numeric)
         known = cells[~np.isnan(cells)]
@@ -420,37 +349,20 @@ def fit_summaries(
 def encode(columns: Sequence[Column], frame: pd.DataFrame) -> np.ndarray:
     """Return the features that columns make of a table.
 
-    Parameters
-    ----------
-    columns : sequence of NumericColumn or CategoricalColumn
-        At least one.
-    frame : DataFrame of shape (n_rows, n_columns)
-        Has these columns, in any order; others are ignored.
-
-    Returns
-    -------
-    ndarray of shape (n_rows, n_features), float64, C-contiguous
-        Finite numbers.
-
-    Raises
-    ------
-    ValueError
-        If columns are not there or there twice, or hold text or infinity where numbers belong.
+    The table has these columns, in any order; others are ignored. The features are finite numbers,
+    of shape (n_rows, n_features), float64 and C-contiguous.
     """
     frame = frame.set_axis(frame.columns.map(str), axis=1)
     present = set(frame.columns)
-    absent = [column.name for column in columns if column.name not in present]
-    if absent:
-        names = ", ".join(map(repr, absent[:10])) + (", ..." if len(absent) > 10 else "")
-        raise ValueError(
-            f"the data lack {len(absent)} of the {len(columns)} columns that the model needs: "
-            f"{names}."
-        )
+    names = [column.name for column in columns]
+    if absent := [name for name in names if name not in present]:
+        shown = ", ".join(map(repr, absent[:10])) + (", ..." if len(absent) > 10 else "")
+        lacking = f"{len(absent)} of the {len(names)} columns that the model needs"
+        raise ValueError(f"the data lack {lacking}: {shown}.")
     repeated = set(frame.columns[frame.columns.duplicated()])
-    for column in columns if repeated else ():
-        if column.name in repeated:
-            raise ValueError(f"the data have the column {column.name!r} more than once.")
-    return encode_in_order(columns, frame[[column.name for column in columns]])
+    if twice := next((name for name in names if name in repeated), None):
+        raise ValueError(f"the data have the column {twice!r} more than once.")
+    return encode_in_order(columns, frame[names])
 
 
 def encode_in_order(columns: Sequence[Column], frame: pd.DataFrame) -> np.ndarray:
@@ -461,7 +373,13 @@ def encode_in_order(columns: Sequence[Column], frame: pd.DataFrame) -> np.ndarra
         run: list[Any] = list(group)
         cells, at = frame.iloc[:, at : at + len(run)], at + len(run)
         if is_number:
-            parts.append(_filled(run, _numbers(cells)))
+            numbers = _numbers(cells)
+            missing = np.isnan(numbers)
+            if missing.any():
+                numbers = np.where(missing, [column.fill for column in run], numbers)
+            if known := [j for j, column in enumerate(run) if column.indicator]:
+                numbers = np.insert(numbers, np.add(known, 1), missing[:, known], axis=1)
+            parts.append(numbers)
             continue
         for j, column in enumerate(run):
             places, levels = _levels(cells.iloc[:, j])
@@ -469,15 +387,6 @@ def encode_in_order(columns: Sequence[Column], frame: pd.DataFrame) -> np.ndarra
             parts.append(np.reshape(is_level, (len(levels), len(column.levels)))[places])
     features = parts[0] if len(parts) == 1 else np.hstack(parts)
     return np.ascontiguousarray(features, dtype=np.float64)
-
-
-def _filled(columns: Sequence[NumericColumn], numbers: np.ndarray) -> np.ndarray:
-    """Return the features of columns of numbers."""
-    missing = np.isnan(numbers)
-    if missing.any():
-        numbers = np.where(missing, [column.fill for column in columns], numbers)
-    told = [j for j, column in enumerate(columns) if column.indicator]
-    return np.insert(numbers, np.add(told, 1), missing[:, told], axis=1) if told else numbers
 
 
 def _numbers(block: pd.DataFrame) -> np.ndarray:

@@ -23,6 +23,7 @@ import zipfile
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from itertools import product
 from pathlib import Path
 
 import numpy as np
@@ -30,22 +31,15 @@ import pandas as pd
 from scipy.io import arff
 from sklearn.datasets import load_svmlight_file
 
-__all__ = ["ENDINGS", "TARGET", "read_table", "reading"]
-
-#: Name of the column of classes in files that do not name their columns.
-TARGET = "target"
-_LIBSVM = tuple(
-    ending + packed for ending in (".libsvm", ".svm", ".txt") for packed in ("", ".gz", ".bz2")
-)
-#: Endings of the files that are read.
+TARGET = "target"  # the column of classes in files that do not name their columns
+_LIBSVM = tuple(map("".join, product((".libsvm", ".svm", ".txt"), ("", ".gz", ".bz2"))))
 ENDINGS = (".csv.gz", ".csv", ".npz", ".arff", ".arff.gz", *_LIBSVM)
+"""Endings of the files that are read."""
 # A line of a sparse file may name any feature; more of them would not fit into any memory.
 _MAX_FEATURES = 1_000_000
 # What is compressed may be many times as large; tables that are more are made to fill the memory.
-_MAX_RATIO = 100
-_ALWAYS_READ = 2**27  # bytes
-# So many characters of an error are shown.
-_SHOWN = 200
+_MAX_RATIO, _ALWAYS_READ = 100, 2**27  # bytes
+_SHOWN = 200  # characters of an error
 
 
 def read_table(
@@ -98,10 +92,8 @@ def _check_inflated(path: Path) -> None:
             while inflated <= most and (block := file.read(2**20)):
                 inflated += len(block)
     if inflated > most:
-        raise ValueError(
-            f"it is compressed and holds more than {most} bytes, and more than {_MAX_RATIO} times "
-            "its size: unpack it first"
-        )
+        limits = f"more than {most} bytes, and more than {_MAX_RATIO} times its size"
+        raise ValueError(f"it is compressed and holds {limits}: unpack it first")
 
 
 def _read_csv(path: Path, na_values: Sequence[str]) -> pd.DataFrame:
@@ -139,9 +131,8 @@ def _read_csv(path: Path, na_values: Sequence[str]) -> pd.DataFrame:
         for name in dtypes:
             frame[name] = (text if name in mixed else frame)[name].astype(object)
     except (pd.errors.ParserError, pd.errors.ParserWarning) as error:
-        raise ValueError(
-            f"not every row has the {len(names)} columns of the header: {error}"
-        ) from error
+        what = f"not every row has the {len(names)} columns of the header"
+        raise ValueError(f"{what}: {error}") from error
     # As parsed, each column is a block of its own, by which whatever follows would be slow.
     return frame.copy()
 
@@ -150,15 +141,11 @@ def _read_npz(path: Path) -> pd.DataFrame:
     with path.open("rb") as file, np.load(file, allow_pickle=False) as arrays:
         data, target = arrays["data"], arrays[TARGET]
     if data.ndim != 2 or target.shape != data.shape[:1]:
-        raise ValueError(
-            f"'data' must have shape (n_rows, n_features) and '{TARGET}' (n_rows,), but the shapes "
-            f"are {data.shape} and {target.shape}"
-        )
+        names = f"'data' must have shape (n_rows, n_features) and '{TARGET}' (n_rows,)"
+        raise ValueError(f"{names}, but the shapes are {data.shape} and {target.shape}")
     if data.dtype.kind not in "biuf" or target.dtype.kind not in "biufU":
-        raise ValueError(
-            f"'data' must hold numbers and '{TARGET}' numbers or text, but the types are "
-            f"{data.dtype} and {target.dtype}"
-        )
+        names = f"'data' must hold numbers and '{TARGET}' numbers or text"
+        raise ValueError(f"{names}, but the types are {data.dtype} and {target.dtype}")
     return _numbered(data, target.astype(object) if target.dtype.kind == "U" else target)
 
 

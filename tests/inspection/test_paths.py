@@ -1,11 +1,9 @@
 """Explanations of paths against the tree and the rows themselves."""
 
 import numpy as np
-import pandas as pd
 import pytest
 from sklearn.datasets import load_iris
 
-from evotree import ObliqueTreeClassifier
 from evotree.inspection.training_rows import summarize
 from tests.inspection.random_trees import estimator_of, random_tree
 from tests.quick_models import brief
@@ -81,15 +79,6 @@ def test_a_weight_of_two_is_a_row_given_twice():
     other = summarize(tree, np.vstack([X, X[25:]]), np.ones(75))
     np.testing.assert_allclose(one.means, other.means)
     np.testing.assert_allclose(one.spreads, other.spreads)
-
-
-def test_categories_are_features_of_their_own():
-    X, y = load_iris(return_X_y=True, as_frame=True)
-    X = X.iloc[:, :1].assign(kind=pd.Categorical(np.where(y == 0, "p", np.where(y == 1, "q", "r"))))
-    model = ObliqueTreeClassifier("axis", max_depth=2).fit(X, y)
-    terms = model.explain(X.assign(kind="new")).terms
-    assert set(terms.feature) <= {"sepal length (cm)", "kind is p", "kind is q", "kind is r"}
-    assert (terms.value[terms.feature != "sepal length (cm)"] == 0.0).all()
 
 
 @pytest.mark.parametrize("held_out", [False, True])

@@ -17,8 +17,8 @@ from evotree.fitness.penalties import (
     FitnessQualityComplexity,
     PenalizedAccuracy,
     QualityAndComplexity,
+    linear_scaling,
 )
-from evotree.fitness.scaling import linear_scaling
 from evotree.operators.variation.selection import (
     distinct,
     replace_best,

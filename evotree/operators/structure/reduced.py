@@ -18,8 +18,8 @@ import numpy as np
 
 from evotree._jit import inner_kernel, kernel
 from evotree.fitness.criteria import Criterion
+from evotree.fitness.leaves import SQUARED, losses_of_targets, target_loss
 from evotree.fitness.node import Node
-from evotree.fitness.targets import SQUARED, losses_of_targets, target_loss
 from evotree.operators.structure.splice import partition_tree
 from evotree.rng import uniform
 from evotree.tree import node_weights, project

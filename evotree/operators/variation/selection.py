@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from deap import tools
 
-from evotree.fitness.scaling import linear_scaling
+from evotree.fitness.penalties import linear_scaling
 from evotree.rng import below, uniform
 
 if TYPE_CHECKING:
