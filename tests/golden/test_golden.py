@@ -72,9 +72,11 @@ RUNS = {
     "nsga2": (evolved(EvoTreeClassifier, variation=NSGA2, **FIXED), load_iris),
     "islands": (evolved(EvoTreeClassifier, islands=Islands(2, every=4), **FIXED), load_iris),
     # What a user gets who sets nothing.
-    "default": (EvoTreeClassifier(random_state=0), load_wine),
-    "default, discrete": (EvoTreeClassifier(random_state=0), discrete),
-    "default, weighted": (EvoTreeClassifier(random_state=0), weighted),
+    "default": (EvoTreeClassifier(random_state=0), load_wine),  # a logistic leaf
+    "shares": (EvoTreeClassifier(leaves="constant", random_state=0), load_wine),
+    "shares, discrete": (EvoTreeClassifier(leaves="constant", random_state=0), discrete),
+    "shares, weighted": (EvoTreeClassifier(leaves="constant", random_state=0), weighted),
+    "logistic leaves": (EvoTreeClassifier(leaves="linear", random_state=0), load_wine),
     "default regression": (EvoTreeRegressor(random_state=0), load_diabetes),
     "forest": (ObliqueForestClassifier(random_state=0), load_wine),
     "forest, discrete": (ObliqueForestClassifier(random_state=0), discrete),
