@@ -47,7 +47,8 @@ class Case(NamedTuple):
     @property
     def has_probabilities(self):
         """Whether code for probabilities can be written."""
-        return self.classes is not None and (self.sides is not None or len(self.trees) > 1)
+        is_sum = self.sides is not None or len(self.trees) > 1 or self.trees[0].models is not None
+        return self.classes is not None and is_sum
 
     def predict_proba(self):
         """Return shares of classes, or numbers, a column for each output."""
@@ -61,7 +62,7 @@ class Case(NamedTuple):
             return self.predict_proba()
         if len(self.trees) > 1:
             return self.predict_proba().argmax(axis=1)
-        return self.trees[0].labels[self.trees[0].apply(self.rows)]
+        return self.trees[0].predict_label(self.rows)
 
     @property
     def estimator(self):
@@ -95,7 +96,8 @@ class Answer(NamedTuple):
 
 def python(case):
     """Run functions in Python; those of one tree need no builtins, but for probabilities."""
-    predict = python_function(case.estimator, None if len(case.trees) == 1 else {})
+    is_vote = len(case.trees) > 1 or (case.classes and case.trees[0].models)  # by ``max``
+    predict = python_function(case.estimator, {} if is_vote else None)
     predicted, shares = [predict(row) for row in case.rows.tolist()], None
     if case.has_probabilities:
         chances = python_function(case.estimator, {}, probability=True)

@@ -70,7 +70,7 @@ def plot_decision_regions(
     low, high = low - margin, high + margin
     centres = (np.arange(resolution)[:, np.newaxis] + 0.5) / resolution * (high - low) + low
     grid = np.stack(np.meshgrid(*centres.T), axis=-1).reshape(-1, 2)
-    majority = tree.predict_value(grid).argmax(axis=1).reshape(resolution, resolution)
+    majority = tree.predict_label(grid).reshape(resolution, resolution)
     tints = np.array([style.tint(color) for color in colors])
 
     ax = axes_or_new(ax, (6.0, 5.6))

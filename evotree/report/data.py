@@ -124,7 +124,7 @@ def collect(subject: Subject, cells: pd.DataFrame | None, y: Any) -> dict[str, A
         trees, own = _trees(replace(subject, training=training), rows, truth)
     # Features of all columns that some tree uses are kept, and counted among these.
     column_of = np.array(table_columns.column_of_feature(columns))
-    used = {j for tree in trees for node in tree["nodes"] for j in node.get("f", ())}
+    used = {j for tree in trees for part in _parts(tree) for j in part.get("f", ())}
     used_columns = sorted({int(column_of[j]) for j in used})
     kept = np.flatnonzero(np.isin(column_of, used_columns))
     _renumber(trees, kept)
@@ -281,17 +281,40 @@ def _node(named: NamedTree, k: int, training: TrainingRows, own: bool) -> dict[s
     }
     if named.is_weighted and model is None:
         node["r"] = _rounded(named.row_shares[k], digits)
+    if named.scores is not None and not named.is_split(k):
+        each = [named.tree.of_output(c) for c in range(tree.values.shape[1])]
+        node["z"] = [
+            _line(replace(named, tree=one, classes=None), k, training, own) for one in each
+        ]
+        return node
     if not named.is_split(k) and not (model is not None and model.terms):
         return node
+    if not named.is_split(k):
+        return node | _line(named, k, training, own)
+    node |= _terms(named, k, training, own)
+    return node | {"t": float(tree.thresholds[k]), "s": _rounded(training.spreads[k])}
+
+
+def _line(named: NamedTree, k: int, training: TrainingRows, own: bool) -> dict[str, Any]:
+    """Return the linear model of a leaf."""
+    model = named.model(k)
+    bounds = {"b": model.intercept, "lo": model.lowest, "hi": model.highest}
+    return _terms(named, k, training, own) | bounds
+
+
+def _terms(named: NamedTree, k: int, training: TrainingRows, own: bool) -> dict[str, Any]:
+    """Return the terms of a node, the most influential first."""
     terms = named.by_influence(k)
-    node |= {"f": [j for _, j in terms], "w": [weight for weight, _ in terms]}
+    found = {"f": [j for _, j in terms], "w": [weight for weight, _ in terms]}
     if own:
         # The means at the nodes of other trees are those of all rows.
-        node["c"] = _rounded(training.means[k, node["f"]])
-    if named.is_split(k):
-        return node | {"t": float(tree.thresholds[k]), "s": _rounded(training.spreads[k])}
-    assert model is not None
-    return node | {"b": model.intercept, "lo": model.lowest, "hi": model.highest}
+        found["c"] = _rounded(training.means[k, found["f"]])
+    return found
+
+
+def _parts(tree: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """Return what has terms: the nodes of a tree, and the scores of classes at its leaves."""
+    return [part for node in tree["nodes"] for part in (node, *node.get("z", ()))]
 
 
 def _renumber(trees: Sequence[Mapping[str, Any]], kept: np.ndarray) -> None:
@@ -299,9 +322,9 @@ def _renumber(trees: Sequence[Mapping[str, Any]], kept: np.ndarray) -> None:
     place = {j: at for at, j in enumerate(kept.tolist())}
     for tree in trees:
         tree["importances"][:] = [[place[j], share] for j, share in tree["importances"]]
-        for node in tree["nodes"]:
-            if "f" in node:
-                node["f"] = [place[j] for j in node["f"]]
+        for part in _parts(tree):
+            if "f" in part:
+                part["f"] = [place[j] for j in part["f"]]
 
 
 def _columns(

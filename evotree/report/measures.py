@@ -21,8 +21,8 @@ def measures(
     """Return how well a tree predicts some rows."""
     leaves, measured = tree.apply(rows), dict[str, Any]()
     if is_classes:
-        shares = tree.values[leaves] if sides is None else sides.predict(tree, rows)
-        labels, n_classes = tree.labels[leaves], shares.shape[1]
+        shares = tree.predict_value(rows) if sides is None else sides.predict(tree, rows)
+        labels, n_classes = tree.predict_label(rows), shares.shape[1]
         losses = (labels != y).astype(np.float64)
         ours = _of_classes(y, labels, shares)
         others = _of_one_leaf(y, tree.values[0], int(tree.labels[0]))

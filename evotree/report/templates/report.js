@@ -68,6 +68,7 @@
     return `${sumText(terms, node.f, most)} ${relation} ${number(threshold)}`;
   };
   const leafText = (node) => {
+    if (node.z !== undefined) return "the class of the largest score";
     if (isClassifier) return classes[node.l];
     if (node.b === undefined) return number(node.v[0], 7);
     return `a line of ${count(node.f.length, "term")}`;
@@ -355,16 +356,23 @@
     return make("p", { text: `Of the rows given: ${count(reached, "row")}${node.isLeaf ? how : ` pass${reached === 1 ? "es" : ""}`}.` });
   };
 
+  const lineText = (part) => make("p", {
+    class: "inequality",
+    text: `${number(part.b)} ${part.f.length === 0 || part.w[0] < 0 ? "" : "+ "}${sumText(part.w, part.f, Infinity)}, within ${number(part.lo)} and ${number(part.hi)}`,
+  });
+
   const drawPanel = () => {
     const node = tree().nodes[state.selected];
     const rows = node.n === null ? "" : ` · ${count(node.n, "training row")}`;
     const parts = [make("h3", { text: `${node.isLeaf ? "Leaf" : "Split"} [${node.id}]${rows}` })];
     if (node.isLeaf) {
       parts.push(make("p", { class: "outcome" }, "Predicts ", make("strong", { text: node.b === undefined ? leafText(node) : "a line" })));
-      if (node.b !== undefined) {
-        parts.push(make("p", { class: "inequality", text: `${number(node.b)} ${node.w[0] < 0 ? "" : "+ "}${sumText(node.w, node.f, Infinity)}, within ${number(node.lo)} and ${number(node.hi)}` }));
-        parts.push(termsTable(node, node.w, "coefficient"));
-      }
+      if (node.b !== undefined) parts.push(lineText(node), termsTable(node, node.w, "coefficient"));
+      (node.z || []).forEach((part, c) => {
+        if (c === 0 && classes.length === 2) return;
+        parts.push(make("h3", { text: classes.length === 2 ? `Log-odds of ${classes[c]}` : `Score of ${classes[c]}` }));
+        parts.push(lineText(part), termsTable(part, part.w, "coefficient"));
+      });
     } else {
       parts.push(make("p", { text: `Yes, on to [${node.children[0]}], if` }));
       parts.push(make("p", { class: "inequality", text: conditionText(node) }));
@@ -723,7 +731,7 @@
       : [make("strong", { text: `[${node.id}]: ${step.goesLeft ? "yes" : "no"}, on to [${node.children[step.goesLeft ? 0 : 1]}]` }), make("p", { class: "hint", text: cut(conditionText(node, 6), 300) })];
     if (step.terms.length) {
       const sum = node.isLeaf
-        ? `${number(step.centre)} for the mean row of the leaf, ${number(step.total)} for this one, within ${number(node.lo)} and ${number(node.hi)}.`
+        ? `${number(step.centre)} for the mean row of the leaf, ${number(step.total)} for this one, within ${number(step.lo)} and ${number(step.hi)}${step.label === null ? "" : `, the score of ${classes[step.label]}`}.`
         : `${number(step.centre, 3)} for the mean row of the node, ${number(step.total, 3)} for this one: ${Math.abs(step.total) < 1e-9 ? "on the hyperplane, to within rounding" : `${number(Math.abs(step.total), 3)} spreads of the projection beyond the hyperplane`}.`;
       parts.push(table(heads, rows, { class: "wide" }), make("p", { class: "hint", text: sum }));
     }
