@@ -22,9 +22,9 @@ from evotree.engine.choice import (
     found_by,
     penalties_to_try,
     row_losses,
-    worth_it,
 )
 from evotree.engine.config import SearchConfig
+from evotree.engine.logistic import first_unbeaten
 from evotree.folds import make_folds
 from evotree.operators.initialization.growth import grow
 from evotree.operators.splitters.axis import Axis
@@ -87,7 +87,7 @@ def test_losses_are_those_of_the_predictions(drawn, seed):
     assert losses @ weight / weight.sum() == pytest.approx(expected, abs=1e-12)
 
 
-def naive_worth_it(losses, weights, standard_errors):
+def naive_first_unbeaten(losses, weights, standard_errors):
     """Repeat each row as often as it weighs; compare means of differences with their errors."""
     rows = np.repeat(losses, weights, axis=1)
     n = rows.shape[1]
@@ -107,8 +107,8 @@ def test_the_choice_agrees_with_its_naive_twin(n_candidates, n_rows, standard_er
     level = np.sort(rng.random(n_candidates))[::-1]
     losses = (rng.random((n_candidates, n_rows)) < level[:, None]).astype(np.float64)
     weights = rng.integers(1, 4, n_rows)
-    chosen = worth_it(losses, weights.astype(np.float64), standard_errors)
-    assert chosen == naive_worth_it(losses, weights, standard_errors)
+    chosen = first_unbeaten(losses, weights.astype(np.float64), standard_errors)
+    assert chosen == naive_first_unbeaten(losses, weights, standard_errors)
 
 
 def test_losses_of_several_trees_are_averaged():
@@ -205,7 +205,7 @@ def test_the_winner_alone_is_searched_once_400_rows_were_held_out():
 
 def test_the_trees_of_all_folds_are_those_of_what_is_chosen():
     search = Search()
-    setting, penalty, trees, larger, _ = choose(chessboard(600, 2, noise=0.3), search, [1, 8])
+    setting, penalty, trees, larger, *_ = choose(chessboard(600, 2, noise=0.3), search, [1, 8])
     made = [
         fold for fold, depth in zip(search.made, search.settings, strict=True) if depth == setting
     ]
@@ -226,9 +226,9 @@ def test_threads_choose_the_same():
 
 def test_nothing_is_searched_where_nothing_is_to_choose():
     one = Dataset.from_arrays([[1.0]], [0])
-    assert choose(one, divmod, ["a", "b"]) == ("a", SIZE_PENALTIES[0], (), (), {})
+    assert choose(one, divmod, ["a", "b"]) == ("a", SIZE_PENALTIES[0], (), (), None, {})
     only = choose(chessboard(50, 2), divmod, ["a"], size_penalties=[0.5])
-    assert only == ("a", 0.5, (), (), {})
+    assert only == ("a", 0.5, (), (), None, {})
 
 
 @pytest.mark.parametrize(
