@@ -80,20 +80,6 @@ def test_lines_are_labelled_and_headed(explained):
     assert few.get_yticklabels()[1].get_text() == f"(+{len(step) - 1} more)"
 
 
-def test_the_leaf_says_what_is_predicted():
-    tree = random_tree(np.random.default_rng(0), 2, depth=0, lines=True)
-    tree.models.coefficients[0], tree.models.intercepts[0] = [1.0, 2.0], 0.0
-    tree.models.lowest[0], tree.models.highest[0] = -1.0, 4.0
-    model = estimator_of(tree, grid(range(3), range(3)).astype(float))
-    inside, beyond = (plot_explanation(model, row).texts[-1] for row in ([1, 1], [2, 2]))
-    assert inside.get_text() == "[0]  predicts 3"
-    assert beyond.get_text() == "[0]  predicts 4, its bound; the line gives 6"
-    constant = estimator_of(random_tree(np.random.default_rng(0), 2, depth=0), np.eye(2))
-    ax = plot_explanation(constant, [0.0, 1.0])
-    predicted = constant.predict([[0.0, 1.0]])[0]
-    assert [text.get_text() for text in ax.texts] == [f"[0]  predicts {predicted}"]
-
-
 @pytest.mark.parametrize("kind", ["impurity", "influence"])
 def test_importances_are_shown_from_the_largest_down(kind):
     size = NumericColumn("size", 0.0, indicator=True)

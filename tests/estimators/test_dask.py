@@ -444,16 +444,3 @@ def test_a_warm_start_goes_on():
     with pytest.warns(RuntimeWarning, match="the rows changed"):
         begun = warm.fit(rows, labels[::-1].rechunk(700))
     assert_same(fit(y=Y[::-1]), begun)  # the sample is drawn as before
-
-
-def test_what_cannot_be_continued_is_refused_before_any_work(tmp_path):
-    def never(*args, **kwargs):
-        pytest.fail("computed")
-
-    (tmp_path / "torn").write_bytes(b"PK")
-    with dask.config.set(scheduler=never):
-        for name, error in (("torn", ValueError), ("nothing", FileNotFoundError)):
-            with pytest.raises(error, match=name):
-                fit(checkpoint=Checkpoint(tmp_path / name, resume=True))
-        with pytest.raises(OSError, match="no folder"):
-            fit(checkpoint=tmp_path / "no" / "folder")
