@@ -206,7 +206,7 @@ def test_a_tree_with_the_partition_of_another_is_refused(iris):
             individual.replace((*wrong, *partition))
     assert individual.fitness.valid and individual.thresholds is thresholds
     for wrong, message in (
-        ((weights[:, :2], thresholds, size), "weights has 2 features: the data set has 4"),
+        ((weights[:, :2], thresholds, size), "weights has 2 features, the data set 4"),
         ((weights, thresholds[1:], size), "thresholds"),
         ((weights, thresholds, size + 1), "subtree_size"),
         ((weights * np.nan, thresholds, size), "weights"),

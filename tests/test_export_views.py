@@ -358,6 +358,19 @@ def test_every_view_counts_rows_once_and_names_weighted_shares(weighted, tmp_pat
     assert (n_weighted > 0) == (weighted != "none")
 
 
+@pytest.mark.parametrize("leaves", ["constant", "linear"])
+def test_views_of_numbers_say_where_rows_are_weighted(leaves):
+    X, y = load_iris(return_X_y=True)
+    weight = np.random.default_rng(0).integers(0, 4, len(X))
+    model = ObliqueTreeRegressor("axis", max_depth=2, leaves=leaves).fit(X, y, weight)
+    reached = model.apply(X)
+    for leaf in np.unique(reached[weight > 0]):
+        rows = f"{((reached == leaf) & (weight > 0)).sum()} rows"
+        assert re.search(rf"\[{leaf}\] [^(]*\({rows}, weighted\)", export_text(model))
+        assert f"[{leaf}] {rows}, weighted" in export_graphviz(model)
+    assert "weighted" not in export_text(model.fit(X, y, np.full(len(X), 7.0)))
+
+
 def test_views_say_what_stands_for_missing_cells_of_the_columns_used():
     X, y = clinic()
     model = ObliqueTreeClassifier("axis", max_depth=4).fit(X, y)

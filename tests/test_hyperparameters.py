@@ -17,10 +17,10 @@ from evotree.engine.choice import (
     Penalties,
     best_prunings,
     cross_validate,
+    first_unbeaten,
     found_by,
     penalties_to_try,
     row_losses,
-    worth_it,
 )
 from evotree.engine.config import SearchConfig
 from evotree.folds import make_folds
@@ -85,7 +85,7 @@ def test_losses_are_those_of_the_predictions(drawn, seed):
     assert losses @ weight / weight.sum() == pytest.approx(expected, abs=1e-12)
 
 
-def naive_worth_it(losses, weights, standard_errors):
+def naive_first_unbeaten(losses, weights, standard_errors):
     """Repeat each row as often as it weighs; compare means of differences with their errors."""
     rows = np.repeat(losses, weights, axis=1)
     n = rows.shape[1]
@@ -105,8 +105,8 @@ def test_the_choice_agrees_with_its_naive_twin(n_candidates, n_rows, standard_er
     level = np.sort(rng.random(n_candidates))[::-1]
     losses = (rng.random((n_candidates, n_rows)) < level[:, None]).astype(np.float64)
     weights = rng.integers(1, 4, n_rows)
-    chosen = worth_it(losses, weights.astype(np.float64), standard_errors)
-    assert chosen == naive_worth_it(losses, weights, standard_errors)
+    chosen = first_unbeaten(losses, weights.astype(np.float64), standard_errors)
+    assert chosen == naive_first_unbeaten(losses, weights, standard_errors)
 
 
 @given(st.integers(2, 10**6))

@@ -5,9 +5,11 @@ import pickle
 
 import numpy as np
 import pytest
+from deap import base, tools
 from hypothesis import given
 from hypothesis import strategies as st
-from sklearn.datasets import load_breast_cancer
+from sklearn.datasets import load_breast_cancer, load_diabetes
+from sklearn.metrics import r2_score
 
 from evotree import Dataset, evolve, make_toolbox
 from evotree.engine.pareto import (
@@ -190,6 +192,22 @@ def test_rules_of_rows_held_out(front, split):
     assert len(ParetoFront().to_frame()) == 0
 
 
+def test_regression_is_judged_by_its_r2():
+    dataset = Dataset.from_arrays(*load_diabetes(return_X_y=True), task="regression")
+    is_held_out = np.arange(dataset.X.shape[0]) % 3 == 0
+    held_out = dataset.take(is_held_out)
+    front = front_of_run(dataset.take(~is_held_out))
+    quality, standard_error = held_out_quality(front, held_out)
+    for member, r2, error in zip(front, quality, standard_error, strict=True):
+        prediction = member.predict_value(held_out.X)[:, 0]
+        loss = (held_out.y - prediction) ** 2
+        assert r2 == pytest.approx(r2_score(held_out.y, prediction))
+        expected = loss.std() / np.sqrt(len(loss)) / held_out.y.var()
+        assert error == pytest.approx(expected)
+    equal = held_out.take(np.arange(1))
+    assert set(held_out_quality(front, equal)[0]) <= {0.0, 1.0}
+
+
 def test_a_fitted_front_prints_itself_with_an_arrow(front):
     members = [FrontTree.of(one.to_tree(), one.quality, one.origin) for one in front]
     plain, at = FittedFront(members, is_regression=False), len(members) // 2
@@ -207,3 +225,34 @@ def test_a_fitted_front_prints_itself_with_an_arrow(front):
     stranger.thresholds = stranger.thresholds + 1.0
     assert chosen.choosing(stranger).chosen is None
     assert pickle.loads(pickle.dumps(chosen)).chosen == at
+
+
+class ThreeObjectives(base.Fitness):
+    """Quality and mean |weight| up or down, number of nodes down."""
+
+    weights = (1.0, -1.0, -1.0)
+
+
+def test_the_run_follows_objectives_of_ones_own(split):
+    toolbox = make_toolbox(split[0], size_penalty=0.001, random_state=0)
+    make, seen = toolbox.individual, []
+
+    def individual(stream):
+        one = make(stream)
+        one.fitness = ThreeObjectives()
+        return one
+
+    toolbox.register("individual", individual)
+    toolbox.register(
+        "evaluate", lambda one: (one.quality, float(len(one)), float(np.count_nonzero(one.weights)))
+    )
+    look = [lambda run: seen.extend(one.clone() for one in run.population)]
+    run = evolve(toolbox.population(n=12), toolbox, max_generations=6, callbacks=look)
+    (first,) = tools.sortNondominated(seen, len(seen), first_front_only=True)
+    expected = {one.fitness.values for one in first}
+    assert {one.fitness.values for one in run.pareto_front} == expected
+    sizes = [float(len(one)) for one in run.pareto_front]
+    assert list(run.pareto_front.to_frame()["objective_1"]) == sizes
+    assert len(expected) > 1 and {type(one.fitness) for one in run.pareto_front} == {
+        ThreeObjectives
+    }

@@ -1,7 +1,5 @@
 """Fits and predictions of collections of Dask: the same for any workers and partitions."""
 
-import os
-import signal
 from functools import cache
 
 import numpy as np
@@ -135,28 +133,6 @@ def test_workers_do_not_matter():
         dask.config.set(scheduler=client),
     ):
         found = fit(250)
-    assert_same(found, fitted())
-
-
-@pytest.mark.slow
-def test_a_worker_that_is_killed_costs_its_time_alone():
-    distributed = pytest.importorskip("distributed")
-    with (
-        distributed.LocalCluster(
-            n_workers=2, threads_per_worker=1, processes=True, dashboard_address=None
-        ) as cluster,
-        distributed.Client(cluster) as client,
-    ):
-        killed = []
-
-        def kill(run):
-            if run.generation == 4:
-                killed.append(next(iter(client.run(os.getpid).values())))
-                os.kill(killed[0], signal.SIGKILL)
-
-        with dask.config.set(scheduler=client):
-            found = fit(250, callbacks=[kill])
-        assert killed
     assert_same(found, fitted())
 
 
