@@ -209,6 +209,3 @@ def test_the_fitness_is_measured_on_more_rows_than_the_leaves():
     for leaf in np.unique(leaves):
         share = np.bincount(y[leaves == leaf], minlength=3) / (leaves == leaf).sum()
         np.testing.assert_allclose(model.tree_.values[leaf], share)
-
-
-# ---- cross-validation ----------------------------------------------------------------------------

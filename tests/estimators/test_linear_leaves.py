@@ -91,9 +91,6 @@ def test_predictions_are_bounded_for_any_rows(model):
     assert np.ptp(predicted) > np.ptp(y)
 
 
-# ---- weights, order, threads, copies -------------------------------------------------------------
-
-
 # ---- the features of lines -----------------------------------------------------------------------
 
 
@@ -171,6 +168,3 @@ def test_trees_found_elsewhere_join_with_lines_of_their_own():
         TAORegressor(halves(), leaves="linear"),
     ):
         assert fitted.fit(X, y).score(X, y) > 0.99 and fitted.get_n_leaves() == 2
-
-
-# ---- searches that go on -------------------------------------------------------------------------

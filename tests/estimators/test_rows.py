@@ -215,6 +215,3 @@ def test_searches_on_mixed_rows_continue(model, tmp_path):
     warm = clone(model).set_params(warm_start=True, max_generations=2).fit(X, y)
     warm.set_params(max_generations=4).fit(X, y)
     assert_same_fit(warm, clone(model).fit(X, y))
-
-
-# ---- exports and pictures ------------------------------------------------------------------------

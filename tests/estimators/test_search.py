@@ -53,7 +53,7 @@ def test_the_estimator_is_the_search(model, changed):
     np.testing.assert_array_equal(result.tree.values, fitted.tree_.values)
     assert list(result.front) == list(fitted.pareto_front_)
     chosen = fitted.regularization_, (fitted.size_penalty_, fitted.term_penalty_)
-    assert result.choice[1:] == chosen
+    assert result.choice[1:3] == chosen
     assert result.run.generation == fitted.n_generations_ and result.failure is None
 
 
