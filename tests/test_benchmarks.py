@@ -1,6 +1,5 @@
 """The benchmarks run, their tables are whole, and the plain twin of the loop is a fair one."""
 
-import subprocess
 import sys
 
 import numpy as np
@@ -21,7 +20,6 @@ from benchmarks import (
 )
 from benchmarks.__main__ import main
 from benchmarks.inputs import make_rows
-from benchmarks.measure import by_turns, stopwatch
 from benchmarks.plain import make_plain_toolbox, plain_copies
 from evotree import Dataset, ObliqueTree, evolve, make_toolbox
 from evotree.operators.structure.splice import make_individual
@@ -110,24 +108,3 @@ def test_quick_runs_have_their_rows(run, n_rows):
         assert row.get("equal", "yes") == "yes"
         assert float(row.get("times plain", 2.0)) > 1.0
         assert float(str(row.get("test", 1.0))) > 0.5  # better than chance
-
-
-@pytest.mark.slow
-def test_a_fit_is_profiled():
-    """In a process of its own: a profiler changes how the interpreter runs all around it."""
-    code = (
-        "from benchmarks import default_fit; (row,) = default_fit.run(quick=True).rows;"
-        "print(row['seconds'] - row['settings'] - row['seeds'] - row['evolution']);"
-        "print(sum(row[kind] for kind in default_fit.KINDS))"
-    )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    rest, share = map(float, done.stdout.split())
-    assert rest > 0.0 and 30.0 < share < 100.0
-
-
-def test_turns_are_counted_without_the_first():
-    """Alternatives run by turns, once more than counted; a ratio is taken round by round."""
-    seconds = {"a": iter([9.0, 1.0, 2.0, 3.0]), "b": iter([9.0, 2.0, 4.0, 9.0])}
-    rounds = by_turns({name: values.__next__ for name, values in seconds.items()}, 3)
-    assert rounds.median("a") == 2.0 and rounds.ratio("b", "a") == 2.0
-    assert stopwatch(lambda: None, 10)() >= 0.0

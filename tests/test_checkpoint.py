@@ -3,11 +3,9 @@
 import json
 import warnings
 import zipfile
-from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
-from deap import tools
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.datasets import load_diabetes, load_iris, load_wine
@@ -19,9 +17,7 @@ from evotree.engine.checkpoint import (
     read_settings,
     save_checkpoint,
 )
-from evotree.engine.islands import island_seeds
-from evotree.individual import FitnessMax
-from tests.runs import assert_same_run, evolve_islands
+from tests.runs import assert_same_run
 
 
 def toolbox_for(dataset, variation=None, refinement=None, seed=1):
@@ -78,27 +74,6 @@ def test_a_run_that_stopped_goes_on_as_if_it_had_not(
     assert evolve(read, toolbox_for(iris, **options), max_generations=5).generation == 8
 
 
-def test_islands_reach_the_same_end(iris, tmp_path):
-    toolboxes = [toolbox_for(iris, seed=seed) for seed in island_seeds(1, 3)]
-    options = {"population_size": 8, "migration_interval": 4, "max_generations": 10}
-    whole = evolve_islands(toolboxes, **options)
-    path = tmp_path / "run.npz"
-    callbacks = [CheckpointWriter(path, iris, every=4), lambda run: run.generation == 8]
-    stopped = evolve_islands(toolboxes, callbacks=callbacks, **options)
-    assert stopped.generation == 8
-    read = load_checkpoint(path, iris)
-    with ThreadPoolExecutor(2) as executor:
-        rest = evolve_islands(toolboxes, islands=read, executor=executor, **options)
-    assert_same_run(whole, rest)
-    assert_same_run(whole, evolve_islands(toolboxes, islands=stopped.islands, **options))
-
-
-def test_columns_apart_are_part_of_the_rows():
-    X, y = load_iris(return_X_y=True)
-    extras = (None, {"cost": y}, {"cost": y + 1}, {"group": y}, {"group": list("abc") * 50})
-    assert len({Dataset.from_arrays(X, y, extras=one).fingerprint for one in extras}) == 5
-
-
 def test_the_writer_writes_now_and_then(iris, tmp_path):
     toolbox, path, seen = toolbox_for(iris), tmp_path / "run.npz", []
 
@@ -113,32 +88,6 @@ def test_the_writer_writes_now_and_then(iris, tmp_path):
         CheckpointWriter(path, iris, every=0)
     with pytest.raises(FileNotFoundError, match="no folder"):
         CheckpointWriter(tmp_path / "nowhere" / "run.npz", iris)
-
-
-def test_statistics_of_ones_own_are_kept(iris, tmp_path):
-    toolbox, path = toolbox_for(iris), tmp_path / "run.npz"
-    stats = tools.Statistics(len)
-    stats.register("sizes", sorted)
-    run = evolve(toolbox.population(n=8), toolbox, max_generations=2, stats=stats)
-    save_checkpoint(path, run, iris, {})
-    (read,) = load_checkpoint(path, iris)
-    assert_same_run(run, read)
-    assert read.logbook.select("sizes")[-1] == sorted(map(len, run.population))
-
-
-class Own(FitnessMax):
-    """A fitness of the user's own."""
-
-
-def test_a_fitness_of_ones_own_is_refused(iris, tmp_path):
-    toolbox = make_toolbox(iris, random_state=0)
-    population = toolbox.population(n=4)
-    for one in population:
-        one.fitness = Own()
-    run = evolve(population, toolbox, max_generations=1, hall_of_fame=tools.HallOfFame(1))
-    with pytest.raises(ValueError, match="the kind Own cannot be kept"):
-        save_checkpoint(tmp_path / "run.npz", run, iris, {})
-    assert not any(tmp_path.iterdir())
 
 
 # ---- refused -------------------------------------------------------------------------------------

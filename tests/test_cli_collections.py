@@ -107,13 +107,3 @@ def test_numbers_are_tested_on_rows_held_out(tmp_path, capsys, address):
     mean = np.full(len(y), y_train.mean())
     expected = [r2_score(y, mean), root_mean_squared_error(y, mean)]
     assert known["others"]["the mean"] == pytest.approx(expected, abs=1e-7)
-
-
-def test_options_of_the_other_task_are_refused(tmp_path, capsys, address):
-    table, y = table_of_all_kinds(100)
-    pattern = write(tmp_path, table.assign(y=y))
-    told = ["fit", pattern, "--target", "y", "--out", tmp_path / "m.json", "--dask", address]
-    assert main([*map(str, [*told, "--leaves", "linear"])]) == 2
-    assert main([*map(str, [*told, "--task", "regression", "--class-weight", "balanced"])]) == 2
-    messages = capsys.readouterr().err
-    assert "--leaves is for numbers" in messages and "--class-weight is for classes" in messages

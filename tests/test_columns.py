@@ -165,11 +165,6 @@ def test_a_code_is_known_by_how_it_is_written():
     assert texts == ["1", "2", "0.5", "True"]
 
 
-def test_huge_numbers_have_a_median():
-    frame = pd.DataFrame({"a": [1.5e308, 1.7e308, np.nan]})
-    np.testing.assert_allclose(encode(fit_columns(frame), frame)[2], [1.6e308, 1.0])
-
-
 @pytest.mark.parametrize("cell", ["1" * 400, "-" + "1" * 400, "1e999", 10**400, np.inf, "-inf"])
 def test_a_number_beyond_all_floats_is_named(cell):
     frame = pd.DataFrame({"a": pd.Series([1.0, "2", None, cell], dtype=object)})

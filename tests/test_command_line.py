@@ -11,7 +11,6 @@ import subprocess
 import sys
 import warnings
 from pathlib import Path
-from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
@@ -146,14 +145,6 @@ def test_demo_draws_what_it_found(run):
         assert film.n_frames > 1
 
 
-@pytest.mark.slow
-def test_demo_solves_the_chessboard(run):
-    out = run("demo")[1]
-    told = re.findall(r"has +(\d+) nodes and gets ([0-9.]+) %", out)
-    assert float(told[0][1]) < 96.0 < 99.5 < float(told[-1][1]) and told[-1][0] == "7"
-    assert float(re.search(r"test +accuracy ([0-9.]+)", out)[1]) >= 0.99
-
-
 def test_categories_and_missing_values(run, iris):
     frame = iris.assign(
         petal_width=iris["petal_width"].where(iris.index % 5 > 0),
@@ -250,15 +241,6 @@ def test_fit_writes_a_report(run, iris_csv, share):
     assert data["rows"]["total"] == (30 if share == "0.2" else 150)
     assert len(data["trees"]) > 1 and data["history"]
     assert_error(run(*fit, "--report", "nowhere/page.html"), "nowhere")
-
-
-def test_reading_counts_as_time(run, iris_csv, told, monkeypatch):
-    for limit, expected in (("5", 2.0), ("2", 0.001)):
-        clock = SimpleNamespace(perf_counter=iter([100.0, 103.0]).__next__)
-        monkeypatch.setattr("evotree.cli.main.time", clock)
-        fit = (*FIT, "--time-limit", limit)
-        assert_error(run(*fit), "not fitted")
-        assert told["time_limit"] == expected
 
 
 def test_whole_numbers_and_words_are_compared_as_written(run, iris):

@@ -6,7 +6,6 @@ import warnings
 from collections import Counter
 
 import numpy as np
-import pandas as pd
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -128,22 +127,6 @@ def test_extra_columns_stay_with_their_rows(seed):
     assert pickle.loads(pickle.dumps(dataset)).extras["group"].tolist() == groups.tolist()
 
 
-def test_columns_of_a_table_give_the_names():
-    table = pd.DataFrame({"length": [1.0, 2.0], 7: [0.0, 1.0]})
-    assert Dataset.from_arrays(table, [0, 1]).feature_names == ("length", "7")
-    assert Dataset.from_arrays(table, [0, 1], feature_names=("a", "b")).feature_names == ("a", "b")
-    assert Dataset.from_arrays(table.to_numpy(), [0, 1]).feature_names == ("x0", "x1")
-
-
-def test_rows_begin_with_lines_of_the_cache():
-    rng = np.random.default_rng(0)
-    dataset = Dataset.from_arrays(rng.normal(size=(50, 8)), np.arange(50) % 2)
-    parts = [dataset.take(np.arange(3, 20)), dataset.take(dataset.y == 1)]
-    for part in (dataset, *parts, blur(dataset, 0.1, 2, stream())):
-        assert part.X.ctypes.data % 128 == 0 and part.X.flags.c_contiguous
-        np.testing.assert_allclose(part.X * part.scale + part.mean, part.raw, atol=1e-12)
-
-
 @pytest.mark.parametrize(
     ("scaling", "scaler"), [("standard", StandardScaler()), ("minmax", MinMaxScaler((-1.0, 1.0)))]
 )
@@ -155,14 +138,6 @@ def test_scalings_are_scikit_learns(scaling, scaler):
     np.testing.assert_allclose(dataset.X[:, :2], expected[:, :2], atol=1e-12)
     assert (dataset.X[:, 2] == 0.0).all()
     np.testing.assert_allclose(dataset.X[:, :2].std(axis=0), dataset.spread[:2])
-
-
-def test_common_scaling_keeps_directions():
-    X = np.random.default_rng(0).normal(0.0, [1.0, 50.0], (40, 2))
-    dataset = Dataset.from_arrays(X, np.arange(40), scaling="common")
-    ratio = (dataset.raw - dataset.raw[0])[1:] / (dataset.X - dataset.X[0])[1:]
-    np.testing.assert_allclose(ratio, ratio[0, 0])
-    np.testing.assert_allclose(dataset.X.std(axis=0), dataset.spread)
 
 
 @given(seeds)
@@ -181,15 +156,6 @@ def test_targets_are_standardized_and_merged(seed):
     assert share @ dataset.y**2 == pytest.approx(1.0)
     back = dataset.target_mean + dataset.target_scale * dataset.y
     assert share @ back == pytest.approx(np.average(y, weights=weight))
-
-
-def test_values_of_raw_regression_trees_are_means_of_targets():
-    rng = np.random.default_rng(0)
-    X, y = rng.normal(size=(60, 2)), rng.normal(1e6, 5.0, 60)
-    tree = raw_tree(Dataset.from_arrays(X, y, task="regression"))
-    leaves = tree.apply(X)
-    for leaf in np.unique(leaves):
-        assert tree.values[leaf, 0] == pytest.approx(y[leaves == leaf].mean(), rel=1e-12)
 
 
 @given(datasets(), seeds)
@@ -212,17 +178,6 @@ def test_trees_go_to_raw_units_and_back_and_training_rows_stay_where_they_are(dr
         np.testing.assert_array_equal(dataset.from_raw(tree).validate().apply(dataset.X), leaves)
         for k in np.flatnonzero(individual.is_leaf):
             assert (leaves[individual.order[individual.start[k] : individual.end[k]]] == k).all()
-
-
-def test_raw_trees_survive_large_offsets():
-    rng = np.random.default_rng(3)
-    X = rng.integers(0, 50, (200, 3)) + 1e14
-    dataset = Dataset.from_arrays(X, rng.integers(0, 2, 200))
-    for each in make_streams(1, 0, 20):
-        individual = init_dipolar(dataset, 0.0, each)
-        assert len(individual) > 10
-        leaves = dataset.to_raw(individual.to_tree()).apply(dataset.raw)
-        np.testing.assert_array_equal(leaves, individual.apply(dataset.X))
 
 
 def test_arrays_are_read_only_also_in_other_processes():

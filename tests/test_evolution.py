@@ -2,7 +2,6 @@
 
 import copy
 import pickle
-import signal
 import time
 from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
@@ -11,25 +10,21 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 from deap import tools
-from numba.core import event
 
 from evotree import (
     Individual,
     Refinement,
-    Variation,
     evolve,
     make_statistics,
     make_toolbox,
     to_frame,
     with_tree,
 )
-from evotree._jit import compile_seconds
 from evotree.engine.evolution import CallbackError
 from evotree.engine.pareto import ParetoFront
 from evotree.fitness.penalties import FitnessQualityComplexity
 from evotree.individual import FitnessMax, set_fitness
-from evotree.operators.pruning.penalized import prune
-from evotree.rng import as_generator, make_streams
+from evotree.rng import as_generator
 from tests.runs import assert_same_run
 from tests.strategies import assert_sound
 
@@ -60,16 +55,6 @@ def test_the_same_seed_makes_the_same_run_on_any_number_of_threads_and_of_copies
     tried = [one.logbook.chapters["refinement"].select("tao_tried") for one in (first, elsewhere)]
     assert tried[0] == tried[1] and first.population == elsewhere.population
     assert any(a != b for a, b in zip(first.population, other.population, strict=True))
-
-
-def test_the_best_survives_and_stands_first(iris):
-    seen = []
-    result = run(iris, callbacks=[lambda state: seen.append(list(state.population))])
-    best = [max(ind.fitness.values[0] for ind in population) for population in seen]
-    assert best == sorted(best) and best[-1] > best[0]
-    assert [population[0].fitness.values[0] for population in seen] == best
-    assert all(len(population) == 20 for population in seen)
-    assert result.best.fitness.values[0] == best[-1]
 
 
 def test_stops(iris):
@@ -133,54 +118,6 @@ def test_all_that_a_generation_does_is_on_the_clock(iris, clock, monkeypatch, sl
     assert (recorded == 1.0).all() and len(recorded) == result.generation
     evolve(result, toolbox, time_limit=9.0, **options)
     assert result.seconds == clock.now - begin == 9.0
-
-
-def test_compilation_is_on_a_clock_of_its_own(iris, clock):
-    """Neither the refiners nor a budget of theirs pay for it."""
-
-    def refiner(individual, dataset):
-        clock.now += 2.0
-        for _ in range(2):
-            event.start_event("numba:compiler_lock")
-        clock.now += 10.0
-        for _ in range(2):
-            event.end_event("numba:compiler_lock")
-        return (individual,)
-
-    refinement = Refinement({refiner: 1.0}, probability=1.0)
-    toolbox = make_toolbox(iris, refinement=refinement, random_state=1)
-    before = compile_seconds()
-    result = run(iris, toolbox, n=4, max_generations=3)
-    tried = result.spent.evaluations
-    booked = to_frame(result.logbook)["refinement_refiner_seconds"].sum()
-    assert tried > 0 and result.spent.seconds == pytest.approx(2.0 * tried)
-    assert booked == pytest.approx(2.0 * tried)
-    compiling = (result.compile_seconds, compile_seconds() - before)
-    assert compiling == pytest.approx((10.0 * tried, 10.0 * tried))
-    assert result.seconds == pytest.approx(12.0 * tried)
-
-
-@pytest.mark.parametrize(
-    "options",
-    [
-        {"max_generations": 4},
-        {"max_generations": 10**4, "patience": 1},
-        {"time_limit": 1e-9},
-        {"callbacks": [lambda _: True]},
-    ],
-    ids=lambda options: list(options)[-1],
-)
-def test_an_interrupt_in_the_last_generation_is_not_lost(iris, options):
-    def press(state):
-        if state.generation == 4 or "max_generations" not in options or "patience" in options:
-            signal.raise_signal(signal.SIGINT)
-
-    toolbox = make_toolbox(iris, random_state=1)
-    toolbox.register("evaluate", lambda _: (1.0,))  # nothing improves
-    options = options | {"callbacks": [press, *options.get("callbacks", ())]}
-    with pytest.raises(KeyboardInterrupt):
-        run(iris, toolbox, **options)
-    assert run(iris, toolbox, keep_on_interrupt=True, **options).stop_reason == "interrupt"
 
 
 def test_records(iris):
@@ -269,7 +206,7 @@ def test_a_tree_with_the_partition_of_another_is_refused(iris):
             individual.replace((*wrong, *partition))
     assert individual.fitness.valid and individual.thresholds is thresholds
     for wrong, message in (
-        ((weights[:, :2], thresholds, size), "weights has 2 features: the data set has 4"),
+        ((weights[:, :2], thresholds, size), "weights has 2 features, the data set 4"),
         ((weights, thresholds[1:], size), "thresholds"),
         ((weights, thresholds, size + 1), "subtree_size"),
         ((weights * np.nan, thresholds, size), "weights"),
@@ -307,56 +244,6 @@ def test_individuals_copy_and_pickle(iris):
         np.testing.assert_array_equal(twin.order, individual.order)
         del twin.fitness.values
         assert individual.fitness.valid
-
-
-def test_two_objectives_keep_the_best_of_both(iris):
-    toolbox = make_toolbox(iris, variation=Variation(algorithm="nsga2"), random_state=1)
-    sizes, qualities = [], []
-
-    def look(state):
-        sizes.append(min(len(individual) for individual in state.population))
-        qualities.append(max(individual.quality for individual in state.population))
-
-    result = run(iris, toolbox, callbacks=[look])
-    assert qualities == sorted(qualities) and sizes == sorted(sizes, reverse=True)
-    assert result.best.quality == qualities[-1]  # the fitter of two is that of higher quality
-    assert all(len(individual.fitness.values) == 2 for individual in result.population)
-
-
-@pytest.mark.parametrize("algorithm", ["penalized", "nsga2"])
-def test_outcomes_are_those_of_the_generation(iris, algorithm):
-    """What survives from an earlier one says nothing of it."""
-    refinement = Refinement("tao", probability=0.5, max_evaluations=10)
-    variation = Variation(algorithm=algorithm)
-    toolbox = make_toolbox(iris, refinement=refinement, variation=variation, random_state=1)
-    result = run(iris, toolbox)
-    assert result.spent.evaluations == 10
-    assert all(individual.outcome is None for individual in result.population)
-
-
-def keep(individual, dataset):
-    """Refine nothing: what is refined is pruned in any case."""
-    return (individual,)
-
-
-def test_every_part_of_the_toolbox_knows_the_penalty_for_terms(iris):
-    """Trees that are made or refined are the fittest of their prunings."""
-    options = {"size_penalty": 0.001, "term_penalty": 0.02, "random_state": 1}
-    axis = make_toolbox(iris, **options).quick(make_streams(0, 0, 1)[0])
-    wide = iris.to_raw(axis.to_tree())
-    wide.weights = np.where(wide.is_leaf[:, None], 0.0, wide.weights + 1e-9)
-    toolbox = make_toolbox(iris, init=[wide], refinement={keep: 1.0}, **options)
-    made = [toolbox.individual(stream) for stream in make_streams(2, 0, 8)]
-    for name in ("tao", "linear"):
-        made += [toolbox.seed(name, stream) for stream in make_streams(3, 0, 4)]
-    made += [axis, toolbox.population(n=4)[0]]
-    assert sum(one.n_terms > len(one) // 2 for one in made) > 8
-    for one in made:
-        assert prune(one.clone(), iris, 0.001, 0.02)[0] == one
-    (tree,) = make_toolbox(iris, init=[wide], size_penalty=0.001).population(n=2)[:1]
-    assert len(tree) > len(made[-1])  # cut by its terms alone
-    tree.stream, tree.fitness.values = make_streams(0, 0, 1)[0], toolbox.evaluate(tree)
-    assert toolbox.refine(tree)[0] == made[-1]
 
 
 def test_a_callback_that_fails_loses_nothing(iris):

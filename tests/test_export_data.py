@@ -1,23 +1,16 @@
 """Trees as plain data, and what is read back of it."""
 
 import json
-import pickle
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from sklearn.datasets import load_diabetes
-from sklearn.metrics import r2_score
 
-from evotree import EvoTreeRegressor
-from evotree.dataset import Dataset
 from evotree.export import tree_from_dict, tree_to_dict
 from evotree.leaf_models import OutputModels
-from evotree.operators.initialization.seeding import init_from_tree
 from evotree.operators.pruning.penalized import prune_tree
 from tests.exported import assert_same, modelled_trees, stump, tame, trees, with_models
-from tests.quick_models import brief
 
 
 @st.composite
@@ -89,7 +82,7 @@ OUTPUTS = CONSTANT.replaced(output_names=("height", "width"))
         (CONSTANT, "row_counts", [[3, 1], [-1, 1], [2, 0]], "row_counts: allowed are"),
         (CONSTANT, "labels", [1, 0, 2], "labels"),
         (CONSTANT, "labels", [1, 0, 0.5], "labels"),
-        (LINES, "models", [1.0], "models is a list"),
+        (LINES, "models", [1.0], "models is a number"),
         (LINES, "models", {}, "models has no intercepts, coefficients, lowest, highest"),
         (LINES, "intercepts", [1.0, 2.0], "intercepts has shape"),
         (LINES, "coefficients", [[1.0, 0.0, 0.0]] * 3, "internal nodes"),
@@ -97,7 +90,7 @@ OUTPUTS = CONSTANT.replaced(output_names=("height", "width"))
         (LINES, "values", [[0.5, 0.5]] * 3, "values has 2 columns"),
         (OUTPUTS, "output_names", ["a"], "1 entries"),
         (OUTPUTS, "output_names", [1, 2], "list of strings"),
-        (OUTPUTS, "models", [], "one for each linear model"),
+        (OUTPUTS, "models", [], "2 columns for 0 models"),
     ],
 )
 def test_bad_plain_data_are_named(tree, entry, value, named):
@@ -120,41 +113,4 @@ def test_pruned_trees_predict_the_means_of_collapsed_nodes(tree, seed):
         wanted = tree.predict_value(row[np.newaxis])[0, 0]
         assert found == (tree.values[collapsed[0], 0] if collapsed.size else wanted)
     assert tree.predict_value(rows[:0]).shape == (0, 1)
-    assert tree == tree.with_models(None)  # what leaves predict is not compared
     assert tree.predicting(tree.values).models is None
-
-
-@pytest.fixture(scope="module")
-def diabetes():
-    """Return a fitted regressor with linear leaves, and its rows."""
-    X, y = load_diabetes(return_X_y=True, as_frame=True, scaled=False)
-    model = brief(EvoTreeRegressor, leaves="linear", size_penalty=0.001)
-    return model.fit(X, y), X, y
-
-
-def test_fitted_trees_keep_their_models(diabetes):
-    model, X, y = diabetes
-    np.testing.assert_allclose(model.tree_.values[0, 0], y.mean())
-    assert model.tree_.n_leaves > 1 and model.tree_.models.n_terms > 2
-    for member in [*model.pareto_front_, model.tree_]:
-        assert_same(pickle.loads(pickle.dumps(member)), member)
-        constants = np.array([*member.models[:1], *member.models[2:]])[:, ~member.is_leaf]
-        assert (constants == member.values[~member.is_leaf, 0]).all()
-
-
-def test_held_out_rows_judge_the_models(diabetes):
-    model, X, y = diabetes
-    table = model.pareto_front_.to_frame(model._held_out(X[::2], y[::2]))
-    for at, found in enumerate(table["held_out_quality"]):
-        assert found == pytest.approx(r2_score(y[::2], model.predict(X[::2], tree=at)))
-
-
-def test_trees_of_init_lose_their_models(diabetes):
-    model, X, y = diabetes
-    dataset = Dataset.from_arrays(X, y, task="regression")
-    individual = init_from_tree(dataset, 0.0, model)
-    plain = init_from_tree(dataset, 0.0, model.tree_.with_models(None))
-    assert individual == plain and individual.models is None
-    assert dataset.refill(model.tree_).models is None
-    assert dataset.from_raw(model.tree_).models is None
-    assert dataset.to_raw(individual.to_tree()).models is None

@@ -17,7 +17,6 @@ from sklearn.preprocessing import StandardScaler
 
 from evotree import ObliqueTreeClassifier, ObliqueTreeRegressor
 from evotree.cli.main import main
-from evotree.description.named import clauses
 from evotree.export import export_c, export_python, export_sql, register_onnx, to_onnx
 from evotree.leaf_models import ClassModels, LeafModels, OutputModels
 from evotree.model_file import Model, save_model
@@ -184,11 +183,6 @@ def test_sums_add_in_the_order_of_the_features():
     np.testing.assert_array_equal(found[:, 0], wanted[-1])
 
 
-@given(trees())
-def test_splits_nest_no_deeper_than_the_logarithm_of_the_leaves(tree):
-    assert max(level for _, level, _ in clauses(tree)) <= np.log2(tree.n_leaves)
-
-
 def test_deep_trees_are_read_and_splits_may_have_many_terms():
     rng, deep = np.random.default_rng(0), chain(401)
     wide = rng.integers(-9, 9, (50, 980)).astype(float)
@@ -259,14 +253,6 @@ def test_awkward_names_in_c():
         assert returned(library[f"f{at}"], rows, True) == [0, 1]
         labels = (ctypes.c_char_p * 2).in_dll(library, f"f{at}_classes")
         assert [label.decode() for label in labels] == pair
-
-
-def test_weights_of_zero_do_not_appear_and_labels_need_not_be_the_most_frequent():
-    tree = stump([0.5, 0.0, -2.0])
-    for code in (export_python(tree), export_c(tree)):
-        assert "x[0]" in code and "x[2]" in code and "x[1]" not in code
-    assert '"x1"' not in export_sql(tree)
-    assert python_function(tree.labelled(np.array([0, 1, 0])))([0.0, 0.0, 9.0]) == 1
 
 
 def test_rows_with_null_in_a_column_that_is_read_have_no_prediction():

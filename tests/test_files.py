@@ -7,7 +7,6 @@ import sys
 import threading
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
-from pathlib import Path
 
 import pytest
 
@@ -58,21 +57,6 @@ def test_what_a_killed_process_leaves_is_removed_by_the_next(tmp_path, name):
     assert {one.name for one in tmp_path.iterdir()} == others | {name}
 
 
-def test_what_a_process_of_the_same_number_has_left_is_in_nobodys_way(tmp_path, monkeypatch):
-    """In a container all processes may have the number 1."""
-    path = tmp_path / "run.npz"
-    monkeypatch.setattr(os, "fsync", divmod)  # fails
-    monkeypatch.setattr(Path, "unlink", lambda _: None)
-    with pytest.raises(TypeError):
-        write_whole(path, lambda file: file.write(b"half"))
-    left = list(tmp_path.iterdir())
-    assert left and path not in left
-    monkeypatch.undo()
-    assert check_writable(path) == path
-    write_whole(path, lambda file: file.write(b"whole"))
-    assert [one.name for one in tmp_path.iterdir()] == ["run.npz"]
-
-
 def test_threads_write_the_same_file(tmp_path):
     """Whole, each of them, and the last one stays."""
     path, barrier = tmp_path / "run.npz", threading.Barrier(4, timeout=20.0)
@@ -86,23 +70,6 @@ def test_threads_write_the_same_file(tmp_path):
     with ThreadPoolExecutor(4) as threads:
         list(threads.map(lambda c: write_whole(path, partial(half_by_half, content=c)), contents))
     assert path.read_bytes() in [content * 2 for content in contents]
-    assert [one.name for one in tmp_path.iterdir()] == ["run.npz"]
-
-
-def test_a_check_is_in_no_other_writers_way(tmp_path, monkeypatch):
-    """Nor do writers that end at any moment of a check take what it has made for a left-over."""
-    path, unlink = tmp_path / "run.npz", Path.unlink
-
-    def unlink_late(self):
-        monkeypatch.setattr(Path, "unlink", unlink)
-        with ThreadPoolExecutor(1) as others:
-            others.submit(write_whole, path, lambda file: file.write(b"other")).result()
-        unlink(self)
-
-    monkeypatch.setattr(Path, "unlink", unlink_late)
-    assert check_writable(path) == path
-    with ThreadPoolExecutor(4) as threads:
-        list(threads.map(lambda _: write_whole(path, lambda file: file.write(b"x")), range(200)))
     assert [one.name for one in tmp_path.iterdir()] == ["run.npz"]
 
 

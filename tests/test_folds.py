@@ -33,14 +33,6 @@ def test_folds_are_balanced_and_part_all_rows(dataset, n_folds, seed):
     np.testing.assert_array_equal(rows[np.lexsort(rows.T)], whole[np.lexsort(whole.T)])
 
 
-def test_folds_are_drawn():
-    rng = np.random.default_rng(0)
-    dataset = Dataset.from_arrays(rng.random((100, 2)), rng.random(100), task="regression")
-    first, second = make_folds(dataset, 5, stream(1)), make_folds(dataset, 5, stream(2))
-    assert (first != second).mean() > 0.5
-    assert all(abs(dataset.y[first == fold].mean()) < 0.25 for fold in range(5))  # stratified
-
-
 def test_equal_rows_are_dealt_out_one_by_one():
     """Of 1,000 rows of two kinds each fold, and the rest, has both in their shares."""
     X, y = np.repeat([[0.0], [1.0]], [700, 300], axis=0), np.repeat([0, 1], [700, 300])

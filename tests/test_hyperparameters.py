@@ -1,7 +1,5 @@
 """Settings by cross-validation: folds, the comparison of losses, and what is chosen."""
 
-from concurrent.futures import ThreadPoolExecutor
-
 import numpy as np
 import pytest
 from hypothesis import given
@@ -19,6 +17,7 @@ from evotree.engine.choice import (
     Penalties,
     best_prunings,
     cross_validate,
+    first_unbeaten,
     found_by,
     penalties_to_try,
     row_losses,
@@ -111,16 +110,6 @@ def test_the_choice_agrees_with_its_naive_twin(n_candidates, n_rows, standard_er
     assert chosen == naive_first_unbeaten(losses, weights, standard_errors)
 
 
-def test_losses_of_several_trees_are_averaged():
-    """One right and one wrong tree lose as much as two that are right on half of the rows."""
-
-    def search(rows, depths, size_penalties):
-        trees = [grow(rows, Axis(), max_depth=depth, stream=stream()) for depth in depths]
-        return [trees] * len(size_penalties)
-
-    assert choose(chessboard(400, 2), search, [(0,), (0, 8)])[0] == (0, 8)
-
-
 @given(st.integers(2, 10**6))
 def test_penalties_fall_and_are_relative_to_the_rows(n_rows):
     config = SearchConfig(term_penalty="auto")
@@ -168,16 +157,6 @@ def test_the_least_complex_trees_within_a_standard_error_are_chosen():
         assert trees[tried.index(found.penalties)] is axis
 
 
-def test_large_trees_are_charged_little_where_they_are_better_and_dear_where_labels_are_noise():
-    """A board of 144 fields needs hundreds of nodes, each worth less than 0.005 of the rows."""
-    assert choose(chessboard(6000, 12), Search(), [20]).penalties < 0.002
-    # Of five smaller charges one is a standard error better by chance, now and then.
-    boards = [chessboard(600, 2, noise=1.0, seed=seed) for seed in range(12)]
-    chosen = [choose(board, Search(), [20], seed).penalties for seed, board in enumerate(boards)]
-    assert chosen.count(SIZE_PENALTIES[0]) >= 7
-    assert np.median(chosen) == SIZE_PENALTIES[0]
-
-
 def test_the_setting_of_the_least_loss_is_chosen():
     dataset = chessboard(600, 2)
     assert choose(dataset, Search(), [1, 8, 0, 9])[0] == 8  # as good as 9, and before it
@@ -201,34 +180,6 @@ def test_the_winner_alone_is_searched_once_400_rows_were_held_out():
     assert search.settings == [0, 8, 1, 0, 8, 1, 8, 8, 8]
     choose(chessboard(1000, 2), only, [0, 8, 1], size_penalties=[0.001])
     assert only.settings == [0, 8, 1, 0, 8, 1]  # nothing is left to choose
-
-
-def test_the_trees_of_all_folds_are_those_of_what_is_chosen():
-    search = Search()
-    setting, penalty, trees, larger, *_ = choose(chessboard(600, 2, noise=0.3), search, [1, 8])
-    made = [
-        fold for fold, depth in zip(search.made, search.settings, strict=True) if depth == setting
-    ]
-    at = SIZE_PENALTIES.index(penalty)
-    expected = [tree for fold in made for tree in fold[at]]
-    others = [best for fold in made for best, *_ in fold[at + 1 :]]
-    assert [id(one) for one in trees] == [id(one) for one in expected] and len(made) == 5
-    assert [id(one) for one in larger] == [id(one) for one in others]
-
-
-def test_threads_choose_the_same():
-    dataset = chessboard(800, 4, noise=0.2)
-    alone = choose(dataset, Search(), [3, 20], 5)
-    with ThreadPoolExecutor(3) as threads:
-        together = choose(dataset, Search(), [3, 20], 5, map=threads.map)
-    assert together[:4] == alone[:4] and len(alone.trees) >= 5
-
-
-def test_nothing_is_searched_where_nothing_is_to_choose():
-    one = Dataset.from_arrays([[1.0]], [0])
-    assert choose(one, divmod, ["a", "b"]) == ("a", SIZE_PENALTIES[0], (), (), None, {})
-    only = choose(chessboard(50, 2), divmod, ["a"], size_penalties=[0.5])
-    assert only == ("a", 0.5, (), (), None, {})
 
 
 @pytest.mark.parametrize(

@@ -4,10 +4,8 @@ import multiprocessing
 import os
 import pickle
 import signal
-import time
 import warnings
-from concurrent.futures import Executor, Future, ProcessPoolExecutor, ThreadPoolExecutor
-from contextlib import nullcontext
+from concurrent.futures import Executor, ProcessPoolExecutor, ThreadPoolExecutor
 from functools import partial
 
 import numpy as np
@@ -19,7 +17,7 @@ from hypothesis import strategies as st
 from evotree import evolve, make_toolbox, to_frame
 from evotree.engine.evolution import CallbackError, start
 from evotree.engine.history import make_statistics
-from evotree.engine.islands import emigrants, island_seeds, join, migrate
+from evotree.engine.islands import emigrants, island_seeds, migrate
 from tests.runs import assert_same_run, evolve_islands
 
 
@@ -43,17 +41,6 @@ def test_threads_make_the_same_run(iris, alone, n_workers):
         assert_same_run(alone, run(iris, executor=executor))
 
 
-@pytest.mark.slow
-def test_a_cluster_makes_the_same_run(iris, alone):
-    distributed = pytest.importorskip("distributed")
-    options = {"threads_per_worker": 1, "dashboard_address": None, "host": "127.0.0.1"}
-    with (
-        distributed.LocalCluster(n_workers=2, **options) as cluster,
-        distributed.Client(cluster) as client,
-    ):
-        assert_same_run(alone, run(iris, executor=client.get_executor()))
-
-
 def test_one_island_is_a_plain_run(iris):
     (toolbox,) = make_toolboxes(iris, 1)
     plain = evolve(toolbox.population(n=12), toolbox, max_generations=12)
@@ -63,14 +50,6 @@ def test_one_island_is_a_plain_run(iris):
     assert set(found) == set(expected)
     columns = [name for name in expected if not name.endswith("seconds")]
     pd.testing.assert_frame_equal(found[columns], expected[columns], check_dtype=False)
-
-
-def test_islands_differ_and_exchange(iris, alone):
-    apart = run(iris, migration_size=0)
-    assert len({tuple(one.weights.ravel()) for one in (i.best for i in apart.islands)}) > 1
-    first, second = (x.islands[1].logbook.chapters["fitness"] for x in (apart, alone))
-    assert first.select("mean")[:6] == second.select("mean")[:6]
-    assert first.select("mean")[6:] != second.select("mean")[6:]
 
 
 @given(st.integers(0, 100), st.integers(0, 12), st.sampled_from(["ring", "complete"]))
@@ -117,69 +96,6 @@ def test_limits_and_callbacks(iris):
     with pytest.raises(CallbackError) as caught:
         run(iris, callbacks=[lambda _: 1 / 0])
     assert caught.value.run.generation == 5
-
-
-@pytest.mark.parametrize("n_threads", [0, 1])
-def test_time_is_one_for_all_islands(iris, monkeypatch, n_threads):
-    """Also where they wait for each other: each of the six has its share, or what is left."""
-    now, islands = [100.0], 6
-    monkeypatch.setattr(time, "perf_counter", lambda: now[0])
-    toolboxes = make_toolboxes(iris, islands, refinement=None)
-
-    def take_time(generation, n, make_streams):
-        now[0] += 1.0
-        return make_streams(generation, n)
-
-    for toolbox in toolboxes:
-        toolbox.register("streams", partial(take_time, make_streams=toolbox.streams))
-    limits = {"max_generations": 10**6, "migration_interval": 10**6, "time_limit": 60.0}
-    with ThreadPoolExecutor(1) if n_threads else nullcontext() as executor:
-        limited = evolve_islands(toolboxes, executor=executor, population_size=4, **limits)
-    assert limited.stop_reason == "time_limit" and len(limited.islands) == islands
-    assert 60.0 <= limited.seconds <= 60.0 + islands
-
-
-class Recorder(Executor):
-    """Runs what it is given at once, in a copy, and records how it was given."""
-
-    def __init__(self):
-        self.n_records = []
-
-    def submit(self, function, epoch):
-        self.n_records.append(len(epoch.run.logbook) if epoch.run else 0)
-        future = Future()
-        function, epoch = pickle.loads(pickle.dumps((function, epoch)))
-        future.set_result(pickle.loads(pickle.dumps(function(epoch))))
-        return future
-
-
-def test_no_more_travels_than_is_needed(iris, alone):
-    recorder = Recorder()
-    assert_same_run(alone, run(iris, executor=recorder))
-    assert recorder.n_records == [0] * 9
-
-
-def test_islands_that_are_behind_catch_up(iris):
-    """As where time has stopped some of them earlier than others."""
-    whole, ahead, behind = (
-        run(iris, n=2, max_generations=n, migration_interval=10, migration_size=0)
-        for n in (8, 6, 3)
-    )
-    mixed = [ahead.islands[0], behind.islands[1]]
-    assert join(mixed).logbook.select("gen") == list(range(7))
-    options = {"max_generations": 8, "migration_interval": 10, "migration_size": 0}
-    assert_same_run(whole, run(iris, n=2, islands=mixed, **options))
-
-
-def test_an_interrupt_in_the_last_epoch_is_not_lost(iris):
-    def press(state):
-        if state.generation == 12:
-            signal.raise_signal(signal.SIGINT)
-
-    kept = run(iris, callbacks=[press], keep_on_interrupt=True)
-    assert (kept.stop_reason, kept.generation) == ("interrupt", 12)
-    with pytest.raises(KeyboardInterrupt):
-        run(iris, callbacks=[press])
 
 
 @pytest.fixture(scope="module")

@@ -3,11 +3,8 @@
 import matplotlib.pyplot as plt
 import pandas as pd
 import pytest
-from sklearn.datasets import load_iris, make_friedman1
 
-from evotree import EvoTreeClassifier, EvoTreeRegressor, to_frame
 from evotree.plotting import plot_lineage
-from tests.quick_models import evolved
 
 
 def test_lineage_fills_the_picture():
@@ -23,15 +20,3 @@ def test_lineage_fills_the_picture():
     plot_lineage(frame, x="evaluations")
     with pytest.raises(ValueError, match="no chapter 'origin'"):
         plot_lineage(frame[["gen", "nevals"]])
-
-
-@pytest.mark.parametrize("kind", [EvoTreeClassifier, EvoTreeRegressor])
-def test_every_tree_of_a_default_fit_descends_from_a_named_one(kind):
-    """Also the trees that the choice of hyperparameters leaves to the first population."""
-    rows = make_friedman1(80, 5, random_state=0)
-    if kind is EvoTreeClassifier:
-        rows = load_iris(return_X_y=True)
-    model = evolved(kind, population_size=20, max_generations=3, random_state=0).fit(*rows)
-    told = {name for name in to_frame(model.history_) if name.startswith("origin_")}
-    assert told == {"origin_widths", "origin_dipole"}
-    assert {member.origin for member in model.pareto_front_} <= {"widths", "dipole"}

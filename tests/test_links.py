@@ -75,15 +75,3 @@ def test_links_lead_somewhere(page):
     assert lost(page) == []
     # Those into the web are addresses, which no test follows.
     assert [link for link in links(page)[1] if not WEB.fullmatch(link)] == []
-
-
-def test_what_leads_nowhere_is_found(tmp_path):
-    page = tmp_path / "page.md"
-    (tmp_path / "other.md").write_text("# A `name` of it\n\n(label)=\n## Twice\n\n## Twice\n")
-    right = ("other.md", "other.md#a-name-of-it", "other.md#twice-1", "other.md#label", "#here")
-    wrong = ("none.md", "other.md#nothing", "#there", "none.png")
-    page.write_text("# Here\n" + "\n".join(f"[text\n]({one})" for one in right + wrong))
-    assert lost(page) == list(wrong)
-    page.write_text("`[text](none.md)`\n```\n[text](none.md)\n```\n{doc}`a <other>` {doc}`none`")
-    links.cache_clear()
-    assert lost(page) == ["none"]

@@ -1,8 +1,6 @@
 """Model files."""
 
 import json
-import os
-import tracemalloc
 from dataclasses import replace
 from functools import partial
 
@@ -13,14 +11,13 @@ from sklearn.dummy import DummyClassifier
 from sklearn.exceptions import NotFittedError
 
 from evotree import ObliqueTreeClassifier
-from evotree.export import data as data_of_trees
 from evotree.export import tree_to_dict
 from evotree.export.data import training_rows_to_dict
 from evotree.inspection.training_rows import summarize
 from evotree.model_file import VERSION, Model, load_model, save_model
 from evotree.soft_sides import SoftSides
 from evotree.tables.columns import CategoricalColumn, NumericColumn
-from tests.exported import assert_same, chain, stump
+from tests.exported import assert_same, stump
 
 FRAME = pd.DataFrame({"size": [0.1, 7.0, None, 9.0], "b": ["x", "y", None, "z"]})
 
@@ -139,18 +136,6 @@ def test_what_no_file_can_keep_is_named(tmp_path, model, named):
     assert not [*tmp_path.iterdir()]
 
 
-@pytest.mark.parametrize(("limit", "most"), [("MAX_NODES", 2), ("MAX_NUMBERS", 8)])
-def test_what_is_too_large_to_read_is_not_written(tmp_path, limit, most, monkeypatch):
-    path, model = tmp_path / "m.json", make_model()  # 3 nodes of 3 features
-    monkeypatch.setattr(data_of_trees, limit, most)
-    with pytest.raises(ValueError, match="the tree has 3 nodes of up to 3 numbers: allowed are"):
-        save_model(path, model)
-    assert not path.exists()
-    monkeypatch.setattr(data_of_trees, limit, most + 1)
-    save_model(path, model)
-    assert load_model(path).tree == model.tree
-
-
 CLASSES = [["a", "b"], [1, 2], [-(2**63), 2**63 - 1], [False, True], [0.5, 1.0]]
 
 
@@ -160,32 +145,6 @@ def test_a_model_file_keeps_the_type_of_the_classes(tmp_path, classes):
     labels = load_model(tmp_path / "m.json").classes
     assert labels.tolist() == classes
     assert [type(label) for label in labels.tolist()] == [type(label) for label in classes]
-
-
-def test_a_deep_tree_is_read_and_predicts(tmp_path):
-    """Nothing on the way takes a stack, or memory that grows with the square of the depth."""
-    n_splits, columns = 4_000, (NumericColumn("size", 0.0),)
-    model = Model("kind", np.array(["a", "b"]), columns, (chain(2 * n_splits + 1),))
-    save_model(tmp_path / "m.json", model)
-    tracemalloc.start()
-    again = load_model(tmp_path / "m.json")
-    n_bytes = tracemalloc.get_traced_memory()[1]
-    tracemalloc.stop()
-    assert again.tree.depth == n_splits and f"depth {n_splits}" in again.summary()
-    assert n_bytes < 100 * (tmp_path / "m.json").stat().st_size
-    frame = pd.DataFrame({"size": [-1.0, n_splits + 1.0]})
-    assert again.predict(frame).tolist() == model.predict(frame).tolist()
-
-
-def test_a_failed_write_leaves_the_old_file(tmp_path, monkeypatch):
-    path = tmp_path / "m.json"
-    save_model(path, make_model())
-    before = path.read_bytes()
-    monkeypatch.setattr(os, "fsync", lambda _: os.close(-1))  # fails
-    with pytest.raises(OSError, match=r"cannot write .*m\.json: Bad file descriptor"):
-        save_model(path, replace(make_model(), target="other"))
-    assert path.read_bytes() == before
-    assert list(tmp_path.iterdir()) == [path]
 
 
 CONSTANT = tree_to_dict(stump([1.0, 2.0, 3.0]))

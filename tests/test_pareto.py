@@ -80,25 +80,6 @@ def test_front_is_that_of_all_trees_ever_met(drawn, seed):
         assert all(member is not individual for individual in met)
 
 
-def test_members_are_removed_and_come_back(front):
-    other = ParetoFront()
-    other.update(front)
-    dropped = other[1]
-    other.remove(1)
-    assert len(other) == len(front) - 1 and dropped not in list(other)
-    other.update([dropped])
-    assert list(other) == list(front)
-    for twin in (pickle.loads(pickle.dumps(front)), copy.deepcopy(front)):
-        assert list(twin) == list(front)
-        assert [m.fitness.values for m in twin] == [m.fitness.values for m in front]
-        twin.update(front)
-        assert len(twin) == len(front) > 3
-        twin.clear()
-        assert len(twin) == 0
-        twin.update(reversed(list(front)))
-        assert list(twin) == list(front)
-
-
 @given(any_populations, seeds, st.sampled_from((0.0, 0.003, 0.05)))
 def test_prunings_are_the_best_for_their_complexity(drawn, seed, price):
     """No pruning of a member is worth more, whatever a leaf or a term costs."""

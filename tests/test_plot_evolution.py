@@ -5,12 +5,10 @@ from types import SimpleNamespace
 import matplotlib.pyplot as plt
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 from PIL import Image
 
 from evotree.plotting import plot_evolution
-from evotree.plotting.evolution import frames_of, slice_of
+from evotree.plotting.evolution import slice_of
 from tests.test_plotting import make_run, make_tree
 
 
@@ -44,17 +42,6 @@ def test_a_film_has_a_picture_for_each_tree_and_the_end_and_the_curves_until_the
                 expected = frame.x0, frame.y0, end, frame.y1
                 np.testing.assert_allclose([seen.x0, seen.y0, seen.x1, seen.y1], expected)
     assert title == last
-
-
-@given(st.sets(st.integers(0, 200), min_size=1), st.integers(0, 50), st.integers(2, 60))
-def test_frames_are_generations_of_trees_and_the_end(generations, more, max_frames):
-    trees = {gen: make_tree(0, 1) for gen in sorted(generations)}
-    end = max(trees) + more
-    frames = frames_of(trees, end, max_frames)
-    assert frames == sorted(set(frames)) and frames[-1] == end
-    assert len(frames) == min(max_frames, len({*trees, end}))
-    assert {*frames} <= {*trees, end}
-    assert frames[0] == min(trees)
 
 
 @pytest.mark.parametrize("n_features", [2, 3, 6])

@@ -53,47 +53,6 @@ def test_bars_lead_from_the_mean_row_to_the_row(explained):
                 assert to_hex(color) == TERM_COLORS[lead > 0.0].lower()
 
 
-def test_lines_are_labelled_and_headed(explained):
-    model, X = explained
-    explanation = model.explain(X)
-    ax = plot_explanation(explanation, 5)
-    terms = explanation.terms[explanation.terms.row == 5]
-    labels = [label.get_text() for label in ax.get_yticklabels()]
-    assert [label.split(" = ")[0] for label in labels] == terms.feature.tolist()
-    places = list(ax.get_yticks())
-    _, below = axes_of(ax)
-    drawn = bars_of(ax) + (bars_of(below) if below else [])
-    np.testing.assert_allclose([bar[2] for bar in drawn], places)
-    texts = [text.get_text() for text in ax.texts]
-    path = model.decision_path(X)[5].indices
-    assert [text.split("]")[0] for text in texts] == [f"[{node}" for node in path]
-    for text, (_, step) in zip(texts, terms[terms.side != "leaf"].groupby("step"), strict=False):
-        assert f" {step.side.iloc[0]}, " in text
-    headings = [text.xy[1] for text in ax.texts]
-    assert sorted([*headings, *places]) == list(range(len(headings) + len(places)))
-    # Terms that are not shown share a bar.
-    few = plot_explanation(explanation, 5, max_terms=1)
-    step = terms[terms.step == 0]
-    first, rest = bars_of(few)[:2]
-    np.testing.assert_allclose(first[1], step.contribution.iloc[0])
-    np.testing.assert_allclose(rest[0] + rest[1], step.total.iloc[0])
-    assert few.get_yticklabels()[1].get_text() == f"(+{len(step) - 1} more)"
-
-
-def test_the_leaf_says_what_is_predicted():
-    tree = random_tree(np.random.default_rng(0), 2, depth=0, lines=True)
-    tree.models.coefficients[0], tree.models.intercepts[0] = [1.0, 2.0], 0.0
-    tree.models.lowest[0], tree.models.highest[0] = -1.0, 4.0
-    model = estimator_of(tree, grid(range(3), range(3)).astype(float))
-    inside, beyond = (plot_explanation(model, row).texts[-1] for row in ([1, 1], [2, 2]))
-    assert inside.get_text() == "[0]  predicts 3"
-    assert beyond.get_text() == "[0]  predicts 4, its bound; the line gives 6"
-    constant = estimator_of(random_tree(np.random.default_rng(0), 2, depth=0), np.eye(2))
-    ax = plot_explanation(constant, [0.0, 1.0])
-    predicted = constant.predict([[0.0, 1.0]])[0]
-    assert [text.get_text() for text in ax.texts] == [f"[0]  predicts {predicted}"]
-
-
 @pytest.mark.parametrize("kind", ["impurity", "influence"])
 def test_importances_are_shown_from_the_largest_down(kind):
     size = NumericColumn("size", 0.0, indicator=True)

@@ -5,7 +5,7 @@ from types import SimpleNamespace
 import matplotlib.pyplot as plt
 import numpy as np
 import pytest
-from sklearn.datasets import load_breast_cancer, load_diabetes
+from sklearn.datasets import load_breast_cancer
 
 from evotree import Dataset, make_toolbox
 from evotree.engine.pareto import ParetoFront, held_out_quality, select
@@ -66,25 +66,6 @@ def test_what_carries_a_front_is_read(drawn):
     assert labels(marked) == ["training", "selected: 1 leaf, 0 terms"]
     found = labels(plot_pareto(front, selected="leaves<=2"))[1]
     assert found.startswith("leaves<=2: 2 leaves, ") and found.endswith(" terms")
-
-
-def test_a_stump_does_not_flatten_the_others(drawn):
-    front, _ = drawn
-    ax = plot_pareto(front)
-    rest = [member.quality for member in front[1:]]
-    low, high = ax.get_ylim()
-    assert front[0].quality < low < min(rest) and max(rest) < high
-    assert high - low < 1.5 * (max(rest) - min(rest))
-    assert ax.texts[0].get_text() == f"← {front[0].quality:.3g}"
-    small = ParetoFront()
-    small.update(front[:2])
-    ax = plot_pareto(small)
-    assert ax.get_ylim()[0] < front[0].quality and not ax.texts
-
-
-def test_regression_has_r2():
-    front, held_out = make_front(load_diabetes(return_X_y=True), "regression")
-    assert plot_pareto(front, held_out=held_out).get_ylabel() == "R²"
 
 
 def test_bad_arguments_are_named(drawn):

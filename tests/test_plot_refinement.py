@@ -1,7 +1,5 @@
 """The picture of what refinements were worth."""
 
-from itertools import pairwise
-
 import matplotlib.pyplot as plt
 import numpy as np
 import pytest
@@ -57,30 +55,6 @@ def test_curves_are_cumulated(x):
     gains = [line.get_ydata()[-1] for line in curves]
     assert gains == sorted(gains, reverse=True)
     assert len({line.get_color() for line in curves}) == len(curves)
-
-
-def test_forms_of_a_run_and_generations_without_refinement():
-    frame = to_frame(make_run())
-    frame.loc[[3, 7], [c for c in frame if c.startswith("refinement_tao")]] = np.nan
-    ax = plot_refinement(frame)
-    for line in ax.get_lines():
-        assert np.isfinite(line.get_ydata()).all()
-    frame = frame.assign(**{c: 0.0 for c in frame if c.startswith("refinement_")})
-    assert "none tried" in plot_refinement(frame).get_lines()[0].get_label()
-
-
-def test_one_slow_generation_hides_nothing():
-    frame = to_frame(make_run())
-    frame.loc[5, ["refinement_oc1_tried", "refinement_oc1_seconds"]] = [1, 3000.0]
-    ax = plot_refinement(frame)
-    ax.figure.canvas.draw()
-    for line in ax.get_lines():
-        end = ax.transData.transform(line.get_xydata()[-1])
-        assert ax.transAxes.inverted().transform(end)[0] > 0.1
-    labels = [label.get_window_extent() for label in ax.get_xticklabels() if label.get_text()]
-    assert all(one.x1 < other.x0 for one, other in pairwise(labels))
-    ends = {line.get_xdata()[-1] for line in ax.get_lines()}
-    assert max(ends) == pytest.approx(totals(frame, "oc1")["seconds"])
 
 
 def test_bad_arguments_are_named():

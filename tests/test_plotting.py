@@ -1,7 +1,7 @@
 """The pictures: what is drawn is what was given, and nothing hides anything."""
 
 from functools import partial
-from itertools import combinations, pairwise
+from itertools import combinations
 from types import SimpleNamespace
 
 import matplotlib.pyplot as plt
@@ -14,13 +14,12 @@ from matplotlib.patches import FancyBboxPatch, Rectangle
 
 from evotree.engine.history import CHAPTERS, make_logbook, to_frame
 from evotree.plotting import (
-    class_colors,
     plot_decision_regions,
     plot_learning_curve,
     plot_learning_curves,
     plot_tree,
 )
-from evotree.tree import ObliqueTree, node_depths
+from evotree.tree import ObliqueTree
 from tests.exported import chain as make_chain
 
 
@@ -162,50 +161,6 @@ def test_counts_stand_below_others_and_means_for_missing_medians(curve, ax):
     assert alone.get_ylabel() == curve and len(alone.figure.axes) == 1
 
 
-def test_counts_have_a_panel_below_with_the_same_positions(ax):
-    frame = ax.get_window_extent().frozen()
-    for seed in range(2):
-        plot_learning_curve(make_run(seed), ax=ax)
-    below = lower_panel(ax)
-    upper, lower = ax.get_window_extent(), below.get_window_extent()
-    assert lower.y1 < upper.y0 and (lower.x0, lower.x1) == (upper.x0, upper.x1)
-    np.testing.assert_allclose([lower.y0, upper.y1], [frame.y0, frame.y1])
-    assert below.get_xlim() == ax.get_xlim()
-    assert (ax.get_xlabel(), below.get_xlabel()) == ("", "generation")
-    below.set_xlim(2.0, 3.0)
-    assert ax.get_xlim() == (2.0, 3.0)
-
-
-def test_all_carriers_of_a_history_are_drawn_alike():
-    logbook = make_run(3)
-    best = logbook.chapters["fitness"].select("best")
-    carriers = [SimpleNamespace(history_=logbook), SimpleNamespace(logbook=logbook)]
-    for carrier in (logbook, to_frame(logbook), *carriers):
-        drawn = line_data(plot_learning_curve(carrier))["fitness, best"]
-        np.testing.assert_array_equal(drawn[1], best)
-
-
-@pytest.mark.parametrize(("layout", "equal"), [("constrained", True), (None, False)])
-def test_labels_stand_at_their_lines_and_none_covers_another(layout, equal):
-    figure = Figure(figsize=(7.0, 5.0), layout=layout)
-    ax = figure.subplots()
-    for seed in range(2):
-        table = to_frame(make_run(seed))
-        if equal:
-            table[[name for name in table if "_" in name]] = 1.0
-        plot_learning_curve(table, ax=ax, label=f"run {seed}")
-    figure.canvas.draw()
-    for panel in (ax, lower_panel(ax)):
-        labels = sorted(panel.texts, key=lambda text: text.get_window_extent().y0)
-        assert {text.get_text() for text in labels} == set(line_data(panel))
-        boxes = [text.get_window_extent() for text in labels]
-        assert all(box.x0 > panel.get_window_extent().x1 for box in boxes)
-        # Letters need not have the whole height of a line.
-        assert all(above.y0 > below.y0 + 0.8 * below.height for below, above in pairwise(boxes))
-        ends = [line_data(panel)[text.get_text()][1][-1] for text in labels]
-        assert ends == sorted(ends)
-
-
 @pytest.mark.parametrize("x", ["gen", "seconds", "evaluations"])
 def test_runs_are_aligned_by_their_last_record(x, ax):
     runs = [make_run(seed, n) for seed, n in enumerate((5, 9, 12, 7))]
@@ -255,19 +210,6 @@ def test_a_segment_lies_in_the_region_of_its_node(seed, ax):
         if min(at_left, at_right) > 0:
             assert drawn.count(k) == 1
     assert len(drawn) == len(set(drawn))
-
-
-def test_segments_through_corners_and_along_edges():
-    """A diagonal ends in corners; a second time it divides nothing, nor does a line outside."""
-    diagonal, outside = (1.0, -1.0), (1.0, 0.0)
-    weights = np.array([diagonal, diagonal, outside, (0, 0), (0, 0), (0, 0), (0, 0)], dtype=float)
-    thresholds = np.array([0.0, 0.0, 9.0, 0.0, 0.0, 0.0, 0.0])
-    sizes = np.array([7, 5, 3, 1, 1, 1, 1], dtype=np.int32)
-    tree = ObliqueTree(weights, thresholds, sizes, np.tile([0.4, 0.6], (7, 1))).validate()
-    square = np.array([[0.0, 0.0], [1.0, 1.0]])
-    ax = plot_decision_regions(tree, square, [0, 1])
-    (segment,) = ax.collections[-1].get_segments()
-    np.testing.assert_allclose(np.sort(segment, axis=0), [[-0.04, -0.04], [1.04, 1.04]])
 
 
 def test_regions_have_the_colours_of_the_predicted_classes(ax):
@@ -320,26 +262,6 @@ def test_boxes_are_apart_and_hold_their_texts(n_leaves, given, ax):
         assert not any(extent.overlaps(text.get_window_extent().padded(-1.0)) for text in texts)
 
 
-def test_parents_stand_above_the_middle_of_their_children(ax):
-    tree = make_tree(5, 20)
-    tree.weights[::4, 1] = 0.0  # so that boxes of one row differ in their number of lines
-    plot_tree(tree, ax=ax)
-    extents = [patch.get_path().get_extents() for patch in boxes_of(ax)]
-    x = np.array([extent.x0 + extent.x1 for extent in extents]) / 2
-    top = np.array([extent.y1 for extent in extents])
-    for k in np.flatnonzero(~tree.is_leaf):
-        assert x[k] == pytest.approx((x[tree.left(k)] + x[tree.right(k)]) / 2)
-        assert extents[k].y0 > top[[tree.left(k), tree.right(k)]].max()
-    assert np.ptp(np.diff(x[tree.is_leaf])) == pytest.approx(0.0, abs=1e-9)
-    depths = node_depths(tree.subtree_size)
-    for depth in range(tree.depth + 1):
-        assert np.ptp(top[depths == depth]) == pytest.approx(0.0, abs=1e-9)
-    assert len(ax.get_lines()) == tree.n_nodes - 1
-    for line in ax.get_lines():  # no edge crosses a box
-        for point in np.linspace(*line.get_xydata(), 52)[1:-1]:
-            assert not any(extent.contains(*point) for extent in extents)
-
-
 def test_texts_of_nodes():
     weights = np.array([[0.5, -2.0, 0.0, 0.001, 1.0], [0.0] * 5, [0.0] * 5])
     values = np.array([[0.5, 0.5], [0.25, 0.75], [1.0, 0.0]])
@@ -359,20 +281,6 @@ def test_texts_of_nodes():
     assert bodies_of(ax)[0].get_text() == "x3\n+ 1000.0 x4\n+ 500.0 x0\n(+1 more)\n≤ 3000.0"
 
 
-def test_bars_are_the_class_shares_of_leaves(ax):
-    tree = make_tree(2, 5, n_classes=4)
-    plot_tree(tree, ax=ax)
-    bars = [patch for patch in ax.patches if isinstance(patch, Rectangle)]
-    assert len(bars) == 4 * tree.n_leaves
-    colors = class_colors(4)
-    for at, leaf in enumerate(np.flatnonzero(tree.is_leaf)):
-        pieces = bars[4 * at : 4 * at + 4]
-        widths = np.array([piece.get_width() for piece in pieces])
-        order = [colors.index(to_hex(piece.get_facecolor()).upper()) for piece in pieces]
-        np.testing.assert_allclose(widths / widths.sum(), tree.values[leaf, order])
-        assert (np.diff(widths) <= 0.0).all()
-
-
 def test_images_show_influence_not_weight(ax):
     """A pixel that is always 0 is white, whatever its weight."""
     tree = make_tree(0, 3, n_features=6)
@@ -387,17 +295,6 @@ def test_images_show_influence_not_weight(ax):
         strongest = shown.ravel()[np.abs(shown).argmax()]
         text = bodies_of(ax)[k].get_text()
         assert text.startswith("red − blue ≤ " if strongest > 0.0 else "blue − red ≥ ")
-
-
-@pytest.mark.parametrize("n_classes", [2, 8, 9, 30])
-def test_classes_have_the_same_distinct_colours_everywhere(n_classes):
-    colors = class_colors(n_classes)
-    assert len(set(colors)) == n_classes
-    tree = make_tree(0, 12, n_classes=n_classes)
-    majority = tree.values.argmax(axis=1)
-    for k, box in enumerate(boxes_of(plot_tree(tree))):
-        if tree.is_leaf[k]:
-            assert to_hex(box.get_edgecolor()) == colors[majority[k]].lower()
 
 
 curve, curves, regions = plot_learning_curve, plot_learning_curves, plot_decision_regions

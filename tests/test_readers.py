@@ -4,7 +4,6 @@ import bz2
 import gzip
 import io
 import os
-import sys
 from pathlib import Path
 
 import numpy as np
@@ -15,7 +14,6 @@ from hypothesis import strategies as st
 from sklearn.datasets import dump_svmlight_file, load_iris
 
 from evotree.tables import readers
-from evotree.tables.columns import encode, fit_columns
 from evotree.tables.readers import read_table
 
 in_one_folder = settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
@@ -103,27 +101,6 @@ def test_damaged_gzip(tmp_path):
     path.write_bytes(whole[: len(whole) // 2])
     with pytest.raises(ValueError, match=r"bad\.csv\.gz cannot be read: .*ended"):
         read_table(path)
-
-
-def test_a_wide_table_costs_a_few_calls_for_each_column(tmp_path):
-    """Counted, since time is not to be relied on; thousands a column are minutes for 10^5."""
-    n_columns, n_calls = 3000, 0
-    lines = [f"x{m}" for m in range(n_columns)], ["0.5"] * n_columns, ["1"] * n_columns
-    content = "\n".join(",".join(line) + f",{end}" for line, end in zip(lines, "tab", strict=True))
-
-    def count(frame, event, _):
-        nonlocal n_calls
-        n_calls += event in ("call", "c_call")
-
-    sys.setprofile(count)
-    try:
-        table = read(tmp_path, "wide.csv", content)
-        X = table.drop(columns="t")
-        features = encode(fit_columns(X), X)
-    finally:
-        sys.setprofile(None)
-    assert features.shape == (2, n_columns) and table["t"].tolist() == ["a", "b"]
-    assert n_calls / n_columns < 250
 
 
 def saved(**arrays):

@@ -53,24 +53,11 @@ def test_discrete_draws(draw, argument, distribution):
     assert times.sum() > 0.99 * 20_000
 
 
-def test_failures_at_the_ends():
-    stream = make_streams(0, 0, 1)[0]
-    assert (failures(stream, 0.0), failures(stream, 1.0)) == (2**62, 0)
-
-
 def test_streams_depend_on_seed_generation_and_slot_alone():
     np.testing.assert_array_equal(make_streams(1, 2, 3), make_streams(1, 2, 50)[:3])
     places = [(seed, generation) for seed in range(10) for generation in range(10)]
     states = {int(stream[0]) for place in places for stream in make_streams(*place, 50)}
     assert len(states) == 10 * 10 * 50
-
-
-def test_neighbouring_streams_look_independent():
-    draws = np.array([[uniform(s) for _ in range(4)] for s in make_streams(9, 1, 5000)])
-    assert stats.kstest(draws[:, 0], stats.uniform().cdf).pvalue > 0.001
-    neighbours = np.corrcoef(draws[:-1, 0], draws[1:, 0])[0, 1]
-    within = np.corrcoef(draws[:, 0], draws[:, 1])[0, 1]
-    assert max(abs(neighbours), abs(within)) < 0.05
 
 
 def test_seeds_and_generators():

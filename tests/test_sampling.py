@@ -14,10 +14,8 @@ from evotree.engine.sampling import (
     GrowingSample,
     move,
     sample_sizes,
-    strata_of,
     stratified_order,
 )
-from evotree.operators.initialization.resampling import blur
 from evotree.operators.structure.splice import make_individual
 from evotree.rng import make_streams
 from tests.strategies import assert_sound, datasets, seeds
@@ -45,15 +43,6 @@ def test_every_beginning_has_a_share_of_each_stratum(counts, seed):
     share = np.arange(1, len(strata) + 1)[:, None] * np.array(counts) / len(strata)
     assert np.abs(so_far - share).max() <= len(counts)
     assert (so_far[len(counts) - 1] == 1).all()
-
-
-def test_targets_are_stratified_by_tenths():
-    rng = np.random.default_rng(0)
-    X, y = rng.normal(size=(300, 2)), rng.exponential(size=300)
-    dataset = Dataset.from_arrays(X, y, task="regression")
-    strata = strata_of(dataset)
-    assert (np.bincount(strata) == 30).all()
-    assert (np.diff(strata[np.argsort(dataset.y)]) >= 0).all()
 
 
 @given(datasets(), st.sampled_from((2, 5, 0.1, 0.5, None)), seeds)
@@ -94,20 +83,6 @@ def assert_moved(run, dataset, toolbox):
         assert one.fitness.values == pytest.approx(toolbox.evaluate(one))
 
 
-def test_other_rows_of_the_same_number_are_other_rows():
-    """Noisy copies may be as many as those of a sample before."""
-    whole, streams = rows_of(300), make_streams(0, 0, 2)
-    before = blur(whole.take(np.arange(200)), 0.5, 2, streams[0])
-    after = blur(whole, 0.5, 1, streams[1])
-    assert before.X.shape == after.X.shape
-    run, old, new = run_that_moves(before, after, max_generations=5)
-    population = run.population
-    move(run, before, old)
-    assert run.population is population
-    move(run, after, new)
-    assert_moved(run, after, new)
-
-
 @pytest.mark.parametrize("algorithm", ["penalized", "nsga2"])
 def test_a_run_that_moves_is_evaluated_on_the_other_rows(algorithm):
     whole, variation = rows_of(400), Variation(algorithm=algorithm)
@@ -131,14 +106,3 @@ def test_a_run_that_moves_is_evaluated_on_the_other_rows(algorithm):
     move(run, whole, after)
     assert run.population is population
     assert evolve(run, after, max_generations=12).generation == 12
-
-
-def test_what_there_is_no_time_to_move_is_lost_but_for_the_best():
-    whole = rows_of(400)
-    run, _, after = run_that_moves(whole.take(np.arange(0, 400, 5)), whole)
-    best = run.best.weights.tobytes()
-    move(run, whole, after, end=-np.inf)
-    assert len(run.population) == 20 and len(run.hall_of_fame) == 1
-    assert_moved(run, whole, after)
-    for one in (*run.population, *run.hall_of_fame, *run.pareto_front):
-        assert one.weights.tobytes() == best

@@ -3,7 +3,7 @@
 import matplotlib.pyplot as plt
 import numpy as np
 import pytest
-from sklearn.datasets import load_digits, load_iris
+from sklearn.datasets import load_digits
 
 from evotree import TAOClassifier, tao_path
 from evotree.plotting import plot_tao_path, plot_tree
@@ -37,14 +37,6 @@ def test_curves_show_the_table(path, x):
     given.figure.canvas.draw()
 
 
-def test_trees_of_one_leaf_are_drawn_where_they_have_a_place():
-    X, y = load_iris(return_X_y=True)
-    path = tao_path(X, y, Cs=(1.0, 1e-9))
-    assert path.table["leaves"].tolist()[-1] == 1
-    for x, n_points in (("C", 2), ("weights", 1)):
-        assert len(curves(plot_tao_path(path, x=x))["train error"][0]) == n_points
-
-
 def test_bad_calls_are_named(path):
     with pytest.raises(TypeError, match="allowed is what tao_path returns"):
         plot_tao_path(path.table)
@@ -54,13 +46,3 @@ def test_bad_calls_are_named(path):
         plot_tree(path.estimators[0], image_shape=(8, 9))
     with pytest.raises(TypeError, match="ax is a"):
         plot_tao_path(path, ax=plt.figure())
-
-
-def test_images_keep_their_aspect_and_change_nothing_else(path):
-    tree = path.trees[2]
-    left, right, bottom, top = plot_tree(tree, image_shape=(4, 16)).images[0].get_extent()
-    assert right - left == pytest.approx(4.0 * (top - bottom))
-    assert not plot_tree(tree).images
-    _, given = plt.subplots(figsize=(9, 6))
-    assert plot_tree(tree, image_shape=(8, 8), ax=given) is given
-    assert given.get_aspect() == 1.0

@@ -2,7 +2,6 @@
 
 import copy
 import pickle
-import tracemalloc
 
 import numpy as np
 import pytest
@@ -112,17 +111,6 @@ def test_a_path_leads_from_the_root_to_the_leaf(tree, seed, n_rows):
         assert nodes[0] == 0 and nodes[-1] == leaf
         for above, below in zip(nodes[:-1], nodes[1:], strict=True):
             assert below in (tree.left(above), tree.right(above))
-
-
-def test_paths_take_memory_for_the_nodes_that_are_passed():
-    tree, X = exported.chain(19_057), np.linspace(0.0, 19_057.0, 10)[:, np.newaxis]
-    tree.decision_path(X[:1])  # what is compiled stays
-    tracemalloc.start()
-    path = tree.decision_path(X)
-    peak = tracemalloc.get_traced_memory()[1]
-    tracemalloc.stop()
-    assert path[9].nnz == 9_529
-    assert peak < 100 * (path.nnz + tree.n_nodes)
 
 
 DOORS = {

@@ -10,8 +10,6 @@ import pandas as pd
 import pytest
 
 from evotree.experiments.experiment import read_experiment
-from evotree.experiments.store import FILE, Store, read_definition, read_runs
-from tests.experiments.test_store import COLUMNS, DEFINITION, row
 
 ROOT = Path(__file__).resolve().parent.parent
 
@@ -26,15 +24,6 @@ def test_the_interpreter_runs_nothing_that_an_experiment_names(tmp_path):
         with pytest.raises(ValueError, match=r"experiment\.toml: \[methods\.c\]: estimator="):
             read_experiment(path)
     assert "antigravity" not in sys.modules
-
-
-def test_a_folder_of_results_may_have_any_name(tmp_path):
-    """Reading changes nothing."""
-    folder = tmp_path / "a?mode=memory&b=%41#c"
-    Store(folder, COLUMNS, DEFINITION).add(row())
-    before = (folder / FILE).read_bytes()
-    assert len(read_runs(folder)) == 1 and read_definition(folder)["name"] == "one"
-    assert (folder / FILE).read_bytes() == before and len(list(folder.iterdir())) == 1
 
 
 COMMANDS = """

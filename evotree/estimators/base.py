@@ -216,7 +216,7 @@ class TreeClassifier(ClassifierMixin, ClassReader, TreeEstimator):
 
         It is the most frequent one there, with soft probabilities too.
         """
-        rows = self.encode(X)
+        rows = self.encode(X)  # first: it checks that there is a tree
         return self.classes_[self.tree_.predict_label(rows)]
 
     @lazy_on_collections(lambda self: np.empty((0, len(self.classes_))))

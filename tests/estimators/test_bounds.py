@@ -11,7 +11,7 @@ from sklearn.datasets import load_breast_cancer, load_diabetes, load_iris, load_
 from sklearn.tree import DecisionTreeClassifier
 
 from evotree import EvoTreeClassifier, EvoTreeRegressor, Refinement, Variation
-from tests.quick_models import brief, evolved
+from tests.quick_models import brief
 
 KINDS = {EvoTreeClassifier: load_wine, EvoTreeRegressor: load_diabetes}
 
@@ -85,14 +85,6 @@ def test_every_tree_keeps_the_bounds(
     assert_kept(model.fit(X, y, sample_weight=weight), X, weight)
 
 
-@pytest.mark.parametrize("init", ["widths", "axis"])
-def test_hyperparameters_are_chosen_within_the_bounds(init):
-    X, y = load_iris(return_X_y=True)
-    model = evolved(EvoTreeClassifier, init=init, max_generations=2, population_size=12)
-    model.set_params(max_leaf_nodes=2, min_samples_leaf=20, interaction_cst=[[0, 1], [2, 3]])
-    assert_kept(model.set_params(random_state=0).fit(X[::2], y[::2]), X[::2])
-
-
 def test_every_operator_and_given_trees_keep_them():
     X, y = load_breast_cancer(return_X_y=True)
     names = ["tao", "sparse", "axis", "oc1", "linear", "dipole"]
@@ -103,25 +95,6 @@ def test_every_operator_and_given_trees_keep_them():
     assert_kept(model.set_params(interaction_cst=[range(10), range(10, 30)]).fit(X, y), X)
 
 
-@pytest.mark.parametrize(
-    ("init", "max_samples"), [("widths", 0.3), ("tao", None), ("dipole", None)]
-)
-def test_they_are_kept_all_the_time(init, max_samples):
-    X, y = load_breast_cancer(return_X_y=True)
-    seen = []
-
-    def watch(run):
-        for tree in (*run.population, *run.hall_of_fame, *run.pareto_front):
-            seen.append((tree.depth, tree.n_leaves, tree.n_terms))
-            used = tree.weights != 0.0
-            assert not (used[:, :10].any(axis=1) & used[:, 10:].any(axis=1)).any()
-
-    bounds = {"max_depth": 2, "max_leaf_nodes": 3, "max_terms": 9, "interaction_cst": [range(10)]}
-    free = {"size_penalty": 0.0, "term_penalty": 0.0, "refinement__probability": 0.5}
-    brief(init=init, max_samples=max_samples, callbacks=[watch], **bounds, **free).fit(X, y)
-    assert (np.max(seen, axis=0) <= [2, 3, 9]).all()
-
-
 @pytest.mark.parametrize("kind", KINDS)
 def test_bounds_that_do_not_bind_change_nothing(kind):
     X, y = KINDS[kind](return_X_y=True)
@@ -130,12 +103,6 @@ def test_bounds_that_do_not_bind_change_nothing(kind):
     bound = brief(kind, **wide, interaction_cst=[list(range(X.shape[1]))]).fit(X, y)
     assert bound.tree_ == free.tree_ and bound.hall_of_fame_ == free.hall_of_fame_
     assert list(bound.pareto_front_) == list(free.pareto_front_)
-
-
-def test_pairwise_is_two_features_of_each_split():
-    X, y = load_wine(return_X_y=True)
-    pairs, twos = brief(interaction_cst="pairwise"), brief(max_split_terms=2)
-    assert pairs.fit(X, y).tree_ == twos.fit(X, y).tree_
 
 
 def test_columns_of_categories_and_missing_numbers_go_with_all_their_features():

@@ -1,15 +1,11 @@
 """Callbacks of the evolved estimators: what they see, how they stop a run."""
 
-import threading
 from itertools import pairwise
 
-import numpy as np
 from sklearn.base import clone
-from sklearn.datasets import load_iris
-from sklearn.model_selection import cross_val_score, cross_validate
 
 from evotree import keep_best_trees
-from tests.quick_models import assert_same, brief, every_evolved, rows_for
+from tests.quick_models import assert_same, every_evolved, rows_for
 
 
 @every_evolved
@@ -52,28 +48,3 @@ def test_best_trees_are_kept_where_they_change(model):
     for gen, value in best.items():
         assert trees[max(one for one in trees if one <= gen)].fitness.wvalues[0] == value
     assert [*trees.values()][-1] == runs[-1].best
-
-
-class Recorder:
-    """A callback that remembers, and holds what cannot be copied."""
-
-    def __init__(self):
-        self.lock = threading.Lock()
-        self.seen = []
-
-    def __call__(self, run):
-        with self.lock:
-            self.seen.append(run.generation)
-        return np.bool_(run.generation == 2)
-
-
-def test_clones_share_callbacks_and_numpy_may_stop_a_run():
-    recorder = Recorder()
-    model = brief(callbacks=[recorder])
-    cross_val_score(model, *load_iris(return_X_y=True), cv=2, error_score="raise")
-    assert recorder.seen == [0, 1, 2] * 2
-    assert clone(model).callbacks[0] is recorder
-    stopping = brief(callbacks=[lambda run: run.generation == 1])  # which no process can be sent
-    folds = {"cv": 2, "n_jobs": 2, "return_estimator": True}
-    scores = cross_validate(stopping, *load_iris(return_X_y=True), **folds)
-    assert [fitted.n_generations_ for fitted in scores["estimator"]] == [1, 1]

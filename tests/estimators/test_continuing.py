@@ -6,7 +6,6 @@ import shutil
 import signal
 import subprocess
 import sys
-from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 
 import numpy as np
@@ -129,58 +128,12 @@ def test_a_checkpoint_that_cannot_be_written_loses_no_tree(tmp_path, every):
     assert_same_fit(model, quick(max_generations=n_generations).fit(X, Y))
 
 
-def test_a_failing_callback_does_not_lose_the_population(tmp_path):
-    def fail(run):
-        if run.generation == 5:
-            raise LookupError("no such thing")
-
-    model = quick(callbacks=[fail], checkpoint=tmp_path / "fit.npz")
-    with pytest.raises(LookupError, match="no such thing") as raised:
-        model.fit(X, Y)
-    assert "ended in generation 5" in raised.value.__notes__[0]
-    assert (model.n_generations_, model.stop_reason_) == (5, "callback_error")
-    rest = quick(checkpoint=resumed(tmp_path / "fit.npz")).fit(X, Y)
-    assert_same_fit(quick().fit(X, Y), rest)
-
-
-def test_islands_do_not_depend_on_what_they_run_on():
-    islands = Islands(3, every=3)
-    serial = quick(islands=islands).fit(X, Y)
-    assert len(serial.history_) == 9
-    assert_same_fit(serial, quick(islands=islands, n_jobs=2).fit(X, Y))
-    with ThreadPoolExecutor(3) as executor:
-        given = quick(islands=islands, islands__executor=executor)
-        assert clone(given).evolution.islands.executor is executor
-        assert_same_fit(serial, given.fit(X, Y))
-
-
 # ---- in another process --------------------------------------------------------------------------
 
 
 def polish(individual, dataset):
     """Refine by a function of one's own, which has an address."""
     return (individual,)
-
-
-class Polisher:
-    """The same as an object, whose text has an address."""
-
-    def __call__(self, individual, dataset):
-        return (individual,)
-
-
-def test_the_text_of_parameters_is_the_same_everywhere():
-    changed = {
-        "refinement": Refinement({polish: 1.0, Polisher(): 2.0}),
-        "islands": Islands(2, executor=ThreadPoolExecutor(1)),
-        "regularization__teacher": EvoTreeClassifier(),
-    }
-    told = compared(quick(**changed))
-    assert told["refinement"].count("polish") == 1 and "Polisher" in told["refinement"]
-    assert not [text for text in told.values() if " at 0x" in text or "executor=<" in text]
-    changed["refinement"] = Refinement({polish: 1.0, Polisher(): 2.0})
-    assert compared(quick(**changed)) == told
-    assert not set(told) & {"callbacks", "time_limit", "max_generations", "checkpoint", "n_jobs"}
 
 
 def test_what_differs_inside_of_a_parameter_is_seen():

@@ -1,7 +1,5 @@
 """Fits and predictions of collections of Dask: the same for any workers and partitions."""
 
-import os
-import signal
 from functools import cache
 
 import numpy as np
@@ -135,28 +133,6 @@ def test_workers_do_not_matter():
         dask.config.set(scheduler=client),
     ):
         found = fit(250)
-    assert_same(found, fitted())
-
-
-@pytest.mark.slow
-def test_a_worker_that_is_killed_costs_its_time_alone():
-    distributed = pytest.importorskip("distributed")
-    with (
-        distributed.LocalCluster(
-            n_workers=2, threads_per_worker=1, processes=True, dashboard_address=None
-        ) as cluster,
-        distributed.Client(cluster) as client,
-    ):
-        killed = []
-
-        def kill(run):
-            if run.generation == 4:
-                killed.append(next(iter(client.run(os.getpid).values())))
-                os.kill(killed[0], signal.SIGKILL)
-
-        with dask.config.set(scheduler=client):
-            found = fit(250, callbacks=[kill])
-        assert killed
     assert_same(found, fitted())
 
 
@@ -444,16 +420,3 @@ def test_a_warm_start_goes_on():
     with pytest.warns(RuntimeWarning, match="the rows changed"):
         begun = warm.fit(rows, labels[::-1].rechunk(700))
     assert_same(fit(y=Y[::-1]), begun)  # the sample is drawn as before
-
-
-def test_what_cannot_be_continued_is_refused_before_any_work(tmp_path):
-    def never(*args, **kwargs):
-        pytest.fail("computed")
-
-    (tmp_path / "torn").write_bytes(b"PK")
-    with dask.config.set(scheduler=never):
-        for name, error in (("torn", ValueError), ("nothing", FileNotFoundError)):
-            with pytest.raises(error, match=name):
-                fit(checkpoint=Checkpoint(tmp_path / name, resume=True))
-        with pytest.raises(OSError, match="no folder"):
-            fit(checkpoint=tmp_path / "no" / "folder")

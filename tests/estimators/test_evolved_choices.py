@@ -1,7 +1,6 @@
 """What evolved estimators choose: from the front, by noise and penalties, by cross-validation."""
 
 from copy import deepcopy
-from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -25,8 +24,7 @@ from sklearn.metrics import (
 )
 from sklearn.model_selection import train_test_split
 
-from evotree import EvoTreeClassifier, EvoTreeRegressor, Refinement, Regularization
-from evotree.engine.choice import NOISES, SIZE_MULTIPLES
+from evotree import EvoTreeClassifier, EvoTreeRegressor
 from tests.quick_models import FIXED, brief
 
 STILL = FIXED.set_params(noise=0.0)  # the fitness is measured on the rows alone
@@ -211,58 +209,3 @@ def test_the_fitness_is_measured_on_more_rows_than_the_leaves():
     for leaf in np.unique(leaves):
         share = np.bincount(y[leaves == leaf], minlength=3) / (leaves == leaf).sum()
         np.testing.assert_allclose(model.tree_.values[leaf], share)
-
-
-def test_a_penalty_for_terms_makes_splits_sparse(cancer):
-    X, _, y, _ = cancer
-    used = [
-        (model.tree_.weights[~model.tree_.is_leaf] != 0.0).mean()
-        for model in (
-            brief(
-                size_penalty=0.002,
-                term_penalty=penalty,
-                init={"axis": 0.2},
-                population_size=64,
-                max_generations=40,
-            ).fit(X, y)
-            for penalty in (0.0, 0.002)
-        )
-    ]
-    assert used[1] < 0.4 < 0.7 < used[0]
-
-
-def test_refinement_is_recorded_and_its_costs_are_the_estimators(cancer):
-    X, _, y, _ = cancer
-    model = brief(
-        max_generations=20, refinement=Refinement("tao", probability=0.2, max_evaluations=15)
-    ).fit(X, y)
-    assert sum(model.history_.chapters["refinement"].select("tao_tried")) == 15
-    plain = brief(refinement=None).fit(X, y)
-    assert "refinement" not in plain.history_.chapters
-    several = brief(refinement={"tao": 1.0, "axis": 1.0}).fit(X, y)
-    fields = several.history_.chapters["refinement"][1]
-    assert {"tao_tried", "axis_tried"} <= set(fields)
-
-
-# ---- cross-validation ----------------------------------------------------------------------------
-
-
-@pytest.mark.filterwarnings("ignore:no split pays")
-def test_the_penalty_follows_the_data():
-    rng = np.random.default_rng(0)
-    X = rng.uniform(0.0, 4.0, (1500, 2))
-    board = np.floor(X).sum(axis=1).astype(int) % 2
-    auto = {"size_penalty": "auto", "regularization": STILL, "init": "axis"}
-    many = brief(**auto, max_generations=30).fit(X, board)
-    assert many.size_penalty_ < SIZE_MULTIPLES[0] * np.log(1501) / 1500
-    few = brief(**auto).fit(X[:300], (X[:300, 0] > 2.0).astype(int))
-    assert few.size_penalty_ == pytest.approx(SIZE_MULTIPLES[0] * np.log(301) / 300)
-    assert brief(size_penalty=0.03, max_generations=1).fit(X, board).size_penalty_ == 0.03
-
-
-def test_what_is_given_is_kept_and_the_rest_is_chosen():
-    X, y = load_iris(return_X_y=True)
-    given = Regularization(C=2.0, penalty="l1")
-    chosen = brief(regularization=given).fit(X, y).regularization_
-    assert chosen in [replace(given, noise=noise) for noise in NOISES]
-    assert brief().fit(X, y).regularization_ == FIXED

@@ -14,7 +14,6 @@ from tests.quick_models import CLASSIFIERS, REGRESSORS, brief, interrupts_raise,
 
 FORESTS = [ObliqueForestClassifier(3, random_state=0), ObliqueForestRegressor(3, random_state=0)]
 KINDS = CLASSIFIERS + REGRESSORS + FORESTS
-every_kind = pytest.mark.parametrize("model", KINDS, ids=name_of)
 
 
 class Broken(Executor):
@@ -71,17 +70,3 @@ def test_a_fit_that_is_ended_early_is_one_of_the_new_rows(end, error):
         model.fit(X[:, 2:], labels)
     assert model.n_features_in_ == 2 and model.tree_.n_features == 2
     assert model.score(X[:, 2:], labels) > 0.9
-
-
-@every_kind
-def test_targets_that_are_none_are_named(model):
-    X, y = rows_for(model)
-    if is_classifier(model):
-        mixed = np.where(y > 0, "a", y.astype(object))
-        for labels in (mixed, pd.Series(mixed)):
-            with pytest.raises(ValueError, match="y has labels of the types int, str"):
-                clone(model).fit(X, labels)
-    else:
-        for targets in (np.full(len(y), "a"), ["a"] * len(y), pd.Series(["a"] * len(y))):
-            with pytest.raises(ValueError, match="y: .*'a'.*allowed are numbers"):
-                clone(model).fit(X, targets)

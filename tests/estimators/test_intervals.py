@@ -64,14 +64,6 @@ def test_deviations_are_those_of_the_residuals_of_each_leaf(model):
     assert not fitted.residual_std_[~tree.is_leaf].any()
 
 
-def test_exact_leaves_deviate_by_nothing():
-    X = np.repeat([[0.0], [1.0]], 30, axis=0)
-    fitted = ObliqueTreeRegressor("axis").fit(X, 3.0 * X[:, 0])
-    assert not fitted.predict(X, return_std=True)[1].any()
-    lower, upper = fitted.calibrate(X, 3.0 * X[:, 0] + 0.5).predict_interval(X)
-    np.testing.assert_allclose([lower, upper], 3.0 * X[:, 0] + [[-0.5], [0.5]])
-
-
 def test_other_trees_of_the_front_have_deviations_too():
     X, y = noisy(200, 0)
     fitted = clone(KINDS[0]).fit(X, y)
@@ -126,21 +118,6 @@ def test_intervals_cover_as_often_as_they_claim(model, coverage, uneven):
         hits.append((lower <= y[2 * n :]) & (y[2 * n :] <= upper))
     found = np.mean(hits)
     assert coverage - 4.0 * deviation <= found <= coverage + 1.0 / (n + 1) + 4.0 * deviation
-
-
-def test_widths_follow_the_noise():
-    X, y = noisy(3000, 0)
-    model = ObliqueTreeRegressor("axis", max_depth=1, leaves="linear").fit(X[:1000], y[:1000])
-    model.calibrate(X[1000:2000], y[1000:2000])
-    lower, upper = model.predict_interval(X[2000:])
-    _, std = model.predict([[-0.5, 0.0, 0.0], [0.5, 0.0, 0.0]], return_std=True)
-    np.testing.assert_allclose(std, [0.1, 0.6], rtol=0.25)
-    is_loud, y = X[2000:, 0] > 0.0, y[2000:]
-    assert np.median((upper - lower)[is_loud]) > 4.0 * np.median((upper - lower)[~is_loud])
-    for side in (is_loud, ~is_loud):
-        assert np.mean((lower <= y)[side] & (y <= upper)[side]) == pytest.approx(0.9, abs=0.05)
-    narrow = model.predict_interval(X[2000:], 0.5)
-    assert (narrow[0] > lower).all() and (narrow[1] < upper).all()
 
 
 # ---- calls ---------------------------------------------------------------------------------------

@@ -5,7 +5,6 @@ import pandas as pd
 import pytest
 from sklearn.base import clone
 from sklearn.datasets import load_diabetes
-from sklearn.linear_model import Ridge
 
 from evotree import (
     EvoTreeRegressor,
@@ -63,18 +62,6 @@ def test_functions_that_are_linear_in_parts_are_found(model):
     assert fitted.get_n_leaves() < 6
 
 
-@pytest.mark.parametrize(
-    "model", [*LINEAR, quick(leaves="auto", size_penalty="auto", term_penalty="auto")]
-)
-@pytest.mark.parametrize("seed", range(2))
-def test_linear_data_are_predicted_as_well_as_by_a_ridge(model, seed):
-    rng = np.random.default_rng(seed)
-    X = rng.normal(size=(400, 5))
-    y = X @ [3.0, -2.0, 1.0, 0.0, 0.0] + rng.normal(size=400)
-    told, new = (X[:200], y[:200]), (X[200:], y[200:])
-    assert clone(model).fit(*told).score(*new) > Ridge().fit(*told).score(*new) - 0.02
-
-
 @pytest.mark.parametrize("pruning", ["cost_complexity", "cross_validation", "reduced_error"])
 def test_pruned_trees_keep_the_splits_that_lines_need(pruning):
     X, y = pieces(400, noise=0.5)
@@ -102,9 +89,6 @@ def test_predictions_are_bounded_for_any_rows(model):
         assert own.min() - margin <= of_leaf.min()
         assert of_leaf.max() <= own.max() + margin
     assert np.ptp(predicted) > np.ptp(y)
-
-
-# ---- weights, order, threads, copies -------------------------------------------------------------
 
 
 # ---- the features of lines -----------------------------------------------------------------------
@@ -184,6 +168,3 @@ def test_trees_found_elsewhere_join_with_lines_of_their_own():
         TAORegressor(halves(), leaves="linear"),
     ):
         assert fitted.fit(X, y).score(X, y) > 0.99 and fitted.get_n_leaves() == 2
-
-
-# ---- searches that go on -------------------------------------------------------------------------

@@ -1,17 +1,14 @@
 """`max_samples`: fits on samples that grow, however they end, go on or are spread."""
 
 import shutil
-import signal
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
 from evotree import Checkpoint, EvoTreeClassifier, EvoTreeRegressor, Islands
-from evotree.engine import search as searching
-from evotree.engine.sampling import move
 from evotree.experiments.problems import make_problem
 from tests.estimators.test_continuing import quick, resumed
-from tests.quick_models import FIXED, assert_same_fit, interrupts_raise
+from tests.quick_models import FIXED, assert_same_fit
 
 X, Y = make_problem("chessboard2", n_samples=900, random_state=0)
 STILL = FIXED.set_params(noise=0.0)
@@ -32,12 +29,6 @@ def test_each_sample_has_half_the_generations_of_the_one_before(kind):
     fit, seen = sizes_seen(kind, max_generations=15)
     assert seen == [50] * (1 + 8) + [131] * 4 + [343] * 2 + [900]
     assert fit.n_generations_ == 15 and fit.history_.select("gen") == list(range(16))
-
-
-def test_all_rows_at_once_are_no_sample():
-    whole = quick(max_samples=None).fit(X, Y)
-    assert_same_fit(whole, quick(max_samples=1.0).fit(X, Y))
-    assert_same_fit(whole, quick(max_samples=5000).fit(X, Y))
 
 
 def test_patience_leads_on_to_the_next_sample():
@@ -85,20 +76,3 @@ def test_however_a_run_ends_its_trees_are_those_of_all_rows():
         broken.fit(X, Y)
     assert_same_fit(fit, broken)
     assert broken.stop_reason_ == "callback_error"
-
-
-def test_an_interrupt_between_two_samples_loses_nothing(monkeypatch):
-    pressed = []
-
-    def press(*arguments):
-        move(*arguments)
-        pressed.append(arguments[0].generation)
-        if len(pressed) == 2:
-            signal.raise_signal(signal.SIGINT)
-
-    monkeypatch.setattr(searching, "move", press)
-    kept = quick(**ON_SAMPLES | {"max_generations": 15})
-    with interrupts_raise(), pytest.raises(KeyboardInterrupt):
-        kept.fit(X, Y)
-    assert (kept.stop_reason_, kept.n_generations_) == ("interrupt", 12)
-    assert pressed == [8, 12, 12]

@@ -11,9 +11,6 @@ import pytest
 from sklearn.base import clone
 from sklearn.datasets import load_iris
 from sklearn.linear_model import LogisticRegression
-from sklearn.model_selection import GridSearchCV
-from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import StandardScaler
 
 from evotree import (
     Checkpoint,
@@ -197,21 +194,6 @@ def test_parameters_of_groups_are_reached_by_name(kind):
 def test_parameters_that_are_none_are_named(name, message):
     with pytest.raises(ValueError, match=message):
         brief().set_params(**{name: 1})
-
-
-def test_searches_reach_into_groups_in_pipelines():
-    X, y = load_iris(return_X_y=True)
-    name = "evotreeclassifier__"
-    grid = {f"{name}{MUTATION}": [0.1, 0.2], f"{name}evolution__islands__n": [1, 2]}
-    pipeline = make_pipeline(StandardScaler(), brief(max_generations=1, islands__every=2))
-    search = GridSearchCV(pipeline, grid, cv=2, error_score="raise").fit(X, y)
-    best = search.best_estimator_
-    assert len(search.cv_results_["params"]) == 4
-    reached = best.get_params()
-    assert {name: reached[name] for name in grid} == search.best_params_
-    assert reached[f"{name}evolution__islands__every"] == 2
-    by_hand = clone(pipeline).set_params(**search.best_params_).fit(X, y)
-    assert best[-1].tree_ == by_hand[-1].tree_
 
 
 @every_evolved

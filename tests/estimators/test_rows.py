@@ -1,7 +1,6 @@
 """What all estimators make of missing values and categories."""
 
 import re
-import sqlite3
 from functools import cache
 
 import numpy as np
@@ -11,8 +10,7 @@ import pytest
 from sklearn.base import clone, is_classifier
 
 from evotree import ObliqueTreeClassifier
-from evotree.export import export_sql
-from evotree.tables.columns import CategoricalColumn, encode
+from evotree.tables.columns import encode
 from tests.quick_models import assert_same, assert_same_fit, every, every_evolved, outputs
 
 NAMES = (
@@ -217,42 +215,3 @@ def test_searches_on_mixed_rows_continue(model, tmp_path):
     warm = clone(model).set_params(warm_start=True, max_generations=2).fit(X, y)
     warm.set_params(max_generations=4).fit(X, y)
     assert_same_fit(warm, clone(model).fit(X, y))
-
-
-def with_levels_called_missing(n=120):
-    """Return a frame with empty cells and a level called "missing", and which rows have that."""
-    rng = np.random.default_rng(0)
-    cells = rng.choice(["missing", "a", "b"], n).astype(object)
-    cells[rng.random(n) < 0.3] = None
-    y = (cells == "missing").astype(int)
-    return pd.DataFrame({"c": pd.Categorical(cells), "z": rng.normal(size=n)}), y
-
-
-@every
-def test_a_level_called_missing_is_no_empty_cell(model):
-    X, y = with_levels_called_missing()
-    fitted = clone(model).fit(X, y)
-    assert fitted.feature_names_[2:] == ("c is 'missing'", "c is missing", "z")
-    assert (fitted.predict(X) > 0.5).tolist() == y.astype(bool).tolist()
-    if is_classifier(model):
-        with sqlite3.connect(":memory:") as base:
-            X.astype(object).where(X.notna(), None).to_sql("things", base, index=False)
-            found = base.execute(
-                f"SELECT {export_sql(fitted, 'things')} FROM things ORDER BY rowid"
-            )
-            assert [label for (label,) in found] == y.tolist()
-
-
-def test_counterfactuals_name_both_of_two_levels():
-    cells = pd.Categorical(["t", "f", "t", "t", "f", "t"] * 5)
-    X = pd.DataFrame({"measured": cells, "z": np.arange(30.0)})
-    model = ObliqueTreeClassifier("axis").fit(X, cells == "t")
-    assert model.columns_[0] == CategoricalColumn("measured", ("f",), "t")
-    for at, change in ((0, ("t", "f")), (1, ("f", "t"))):
-        (one,) = model.counterfactuals(X.iloc[[at]])
-        assert one.changes == {"measured": change} and one.row["measured"].tolist() == [change[1]]
-    unknown = pd.DataFrame({"measured": ["u"], "z": [0.0]})
-    assert model.counterfactuals(unknown)[0].changes == {"measured": ("u", "f")}
-
-
-# ---- exports and pictures ------------------------------------------------------------------------

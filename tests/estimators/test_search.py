@@ -1,7 +1,6 @@
 """The engine's one door, limits of time, and Ctrl-C at any moment."""
 
 import signal
-from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -14,14 +13,12 @@ from evotree import (
     Islands,
     Regularization,
     SearchConfig,
-    Variation,
     search,
 )
 from evotree.engine import choice
 from evotree.engine import toolbox as toolbox_module
 from evotree.engine.choice import candidates, penalties_to_try
 from evotree.engine.continuing import continuation
-from evotree.engine.finish import finish
 from tests.quick_models import (
     BRIEF,
     brief,
@@ -56,7 +53,7 @@ def test_the_estimator_is_the_search(model, changed):
     np.testing.assert_array_equal(result.tree.values, fitted.tree_.values)
     assert list(result.front) == list(fitted.pareto_front_)
     chosen = fitted.regularization_, (fitted.size_penalty_, fitted.term_penalty_)
-    assert result.choice[1:] == chosen
+    assert result.choice[1:3] == chosen
     assert result.run.generation == fitted.n_generations_ and result.failure is None
 
 
@@ -95,34 +92,6 @@ def test_a_limit_that_is_over_at_once_leaves_a_quick_tree_and_a_warning(init, al
     assert shares["axis"] > 0.0 and shares["dipole"] > 0.5
     assert max(m.quality for m in model.pareto_front_) > 0.8
     assert model.score(X, y) > 0.8
-
-
-def test_the_quick_tree_is_the_least_that_there_is():
-    """Whatever the seed, nothing fitter is thrown away."""
-    X, y = load_wine(return_X_y=True)
-    for seed in range(5):
-        config = evolved(SearchConfig, **BRIEF | {"time_limit": 1e-9, "random_state": seed})
-        config.evolution = config.evolution.set_params(regularization__noise=0.0)
-        with pytest.warns(RuntimeWarning, match="time_limit"):
-            run = search(Dataset.from_arrays(X, y), config).run
-        (quick,) = [one for one in run.population if one.origin == "axis"]
-        assert run.best.fitness >= quick.fitness and quick.quality > 0.6
-    config.evolution = config.evolution.set_params(islands=3)
-    with pytest.warns(RuntimeWarning, match="time_limit ended before any of the first"):
-        result = search(Dataset.from_arrays(X, y), config)
-    origins = [[one.origin for one in island.population] for island in result.run.islands]
-    assert [island.count("axis") for island in origins] == [1, 1, 1]
-
-
-@pytest.mark.parametrize("changed", [{}, {"variation": Variation(algorithm="nsga2")}])
-def test_trees_that_there_is_no_time_to_finish_are_left_out_but_for_the_best(changed):
-    config = evolved(SearchConfig, **BRIEF | changed)
-    result = search(Dataset.from_arrays(*load_wine(return_X_y=True)), config)
-    late = replace(result.problem, end_of_trees=-np.inf)
-    in_haste = finish(late, result.run, result.rows, result.choice)
-    (tree,) = in_haste.front
-    assert tree == in_haste.tree == result.tree
-    assert len(in_haste.hall_of_fame) == 1 < len(result.front)
 
 
 # ---- Ctrl-C --------------------------------------------------------------------------------------
@@ -189,14 +158,3 @@ def test_an_interrupt_while_evolving_ends_the_generation(changed, generation, tm
     assert kept.tree_ == whole.tree_
     rest = brief(**changed, checkpoint=path, checkpoint__resume=True).fit(*iris)
     assert rest.n_generations_ == 4 and rest.tree_ == brief(**changed).fit(*iris).tree_
-
-
-def test_a_second_interrupt_is_raised_at_once():
-    def twice(run):
-        press()
-        press()
-
-    model = brief(callbacks=[twice])
-    with interrupts_raise(), pytest.raises(KeyboardInterrupt):
-        model.fit(*load_iris(return_X_y=True))
-    assert not hasattr(model, "tree_")

@@ -83,16 +83,6 @@ def test_weights_are_repetitions_and_leaves_hold_means(model):
 
 
 @every_model
-def test_one_column_is_one_output(model):
-    X, Y = corners(120)
-    one = clone(model).fit(X, Y[:, 0])
-    with pytest.warns(match="column-vector"):
-        column = clone(model).fit(X, Y[:, :1])
-    assert one.tree_ == column.tree_ and column.tree_.output_names is None
-    np.testing.assert_array_equal(one.predict(X), column.predict(X))
-
-
-@every_model
 def test_the_order_of_outputs_and_their_units_do_not_matter(model):
     X, Y = corners()
     if isinstance(model, EvoTreeRegressor):

@@ -10,12 +10,9 @@ import pytest
 from sklearn.base import clone, is_classifier
 from sklearn.calibration import CalibratedClassifierCV
 from sklearn.compose import TransformedTargetRegressor
-from sklearn.datasets import load_breast_cancer, load_iris
+from sklearn.datasets import load_iris
 from sklearn.dummy import DummyClassifier
 from sklearn.ensemble import (
-    AdaBoostClassifier,
-    BaggingClassifier,
-    BaggingRegressor,
     StackingClassifier,
     StackingRegressor,
 )
@@ -47,22 +44,10 @@ from tests.quick_models import (
     brief,
     checked,
     every,
-    every_classifier,
     evolved,
     name_of,
-    outputs,
     rows_for,
 )
-
-SMALL = {
-    "EvoTreeClassifier": {
-        "size_penalty": 0.05,
-        "evolution__init": "axis",
-        "evolution__refinement": None,
-    },
-    "ObliqueTreeClassifier": {"splitter": "axis", "max_depth": 1},
-    "TAOClassifier": {"depth": 1, "node": "axis"},
-}
 
 
 @cache
@@ -151,51 +136,7 @@ def test_a_fit_that_breaks_off_leaves_no_model(model):
             call(X)
 
 
-@pytest.mark.parametrize("model", [CLASSIFIERS[1], REGRESSORS[1]], ids=name_of)
-def test_pruning_paths_of_other_rows_leave_a_model_as_it_was(model):
-    X, y = rows_for(model)
-    fitted = clone(model).fit(X, y)
-    before = outputs(fitted, X)
-    path = fitted.cost_complexity_pruning_path(X[:, :2], y > y.mean())
-    assert path.ccp_alphas.shape == path.impurities.shape
-    np.testing.assert_array_equal(outputs(fitted, X), before)
-    fresh = clone(model)
-    fresh.cost_complexity_pruning_path(X, y)
-    assert vars(fresh) == vars(clone(model))
-
-
-# ---- searches and validation ---------------------------------------------------------------------
-
-
 # ---- ensembles -----------------------------------------------------------------------------------
-
-
-@every
-def test_bags_are_the_same_in_processes_and_threads(model):
-    X, y = rows_for(model)
-    kind = BaggingClassifier if is_classifier(model) else BaggingRegressor
-    bags = kind(clone(model), n_estimators=2, max_features=0.9, random_state=0)
-    alone = clone(bags).fit(X, y)
-    assert alone.score(X, y) > (0.9 if is_classifier(model) else 0.3)
-    assert len({str(tree.tree_.thresholds) for tree in alone.estimators_}) == 2
-    in_processes = clone(bags).set_params(n_jobs=2).fit(X, y)
-    with joblib.parallel_config("threading"):
-        in_threads = clone(bags).set_params(n_jobs=2).fit(X, y)
-    for other in (in_processes, in_threads):
-        for ours, theirs in zip(alone.estimators_, other.estimators_, strict=True):
-            assert ours.tree_ == theirs.tree_
-        np.testing.assert_allclose(other.predict(X), alone.predict(X))
-
-
-@every_classifier
-def test_boosted_classifiers_follow_the_weights(model):
-    X, y = load_breast_cancer(return_X_y=True)
-    X, y = X[:300:2], y[:300:2]
-    stump = clone(model).set_params(**SMALL[name_of(model)])
-    boost = AdaBoostClassifier(stump, n_estimators=8, random_state=0).fit(X, y)
-    assert len(boost.estimators_) > 1
-    assert not all(tree.tree_ == boost.estimators_[0].tree_ for tree in boost.estimators_)
-    assert boost.score(X, y) > clone(stump).fit(X, y).score(X, y)
 
 
 @every

@@ -15,13 +15,12 @@ from evotree import Cost, ObliqueTreeClassifier
 from evotree.dataset import Dataset
 from evotree.estimators.probabilities import fit_soft_sides
 from evotree.inspection.training_rows import summarize
-from evotree.soft_sides import SoftSides, raise_labels
+from evotree.soft_sides import SoftSides
 from tests.exported import tame, trees
 from tests.quick_models import CLASSIFIERS, brief, name_of
 from tests.reference import soft_sides as naive
 
 SOFT = [clone(model).set_params(probability="soft") for model in CLASSIFIERS]
-PARTS = ("slopes", "intercepts", "shares")
 every_soft = pytest.mark.parametrize("model", SOFT, ids=name_of)
 
 
@@ -39,16 +38,6 @@ def test_probabilities_are_those_of_the_naive_twin(tree, seed):
     np.testing.assert_allclose(sides.mix(tree, X), [naive.mix(tree, sides, x) for x in X])
     assert (found >= 0.0).all() and (found <= 1.0).all()
     np.testing.assert_array_equal(found.argmax(axis=1), tree.predict_value(X).argmax(axis=1))
-
-
-def test_only_rows_whose_label_is_not_the_most_probable_change():
-    given_ones = np.array([[0.6, 0.3, 0.1], [0.4, 0.5, 0.1], [0.5, 0.5, 0.0]])
-    raised = raise_labels(given_ones, np.array([0, 0, 1]))
-    np.testing.assert_allclose(raised[0], given_ones[0], rtol=1e-15)
-    np.testing.assert_allclose(raised[1], np.array([0.5, 0.5, 0.1]) / 1.1, atol=1e-5)
-    assert raised.argmax(axis=1).tolist() == [0, 0, 1]
-    np.testing.assert_allclose(raised.sum(axis=1), 1.0)
-    np.testing.assert_array_equal(raise_labels(np.ones((4, 1)), np.zeros(4, dtype=int)), 1.0)
 
 
 @every_soft
@@ -141,20 +130,3 @@ def test_rows_and_weights_beyond_all_bounds_have_probabilities_without_a_word_of
         np.testing.assert_allclose(other, model.predict_proba(X), atol=1e-4)
     hasty, fitted = (fit_soft_sides(tree, rows, end=end) for end in (-np.inf, np.inf))
     assert log_loss(y, fitted.predict(tree, X)) < log_loss(y, hasty.predict(tree, X)) < np.inf
-
-
-@pytest.mark.parametrize(
-    ("name", "change"),
-    [
-        ("slopes", lambda array: -array),
-        ("slopes", lambda array: array[1:]),
-        ("intercepts", lambda array: array * np.nan),
-        ("shares", lambda array: array * 2.0),
-        ("shares", lambda array: array[:, 1:]),
-    ],
-)
-def test_soft_sides_that_do_not_fit_a_tree_are_refused(name, change):
-    model = SOFT[1].fit(*load_iris(return_X_y=True))
-    arrays = {part: getattr(model.probabilities_, part) for part in PARTS}
-    with pytest.raises(ValueError, match=name):
-        SoftSides(**arrays | {name: change(arrays[name])}).validate(model.tree_)

@@ -90,10 +90,3 @@ def test_a_teacher_that_takes_longer_than_there_is_time_is_left_out(monkeypatch)
     assert limited.evolution.regularization.teacher == "ensemble"
     assert limited.tree_ == brief().fit(X, y).tree_
     assert clone(taught).fit(X, y).regularization_.teacher == "ensemble"
-
-
-def test_fits_of_other_teachers_cannot_be_stopped():
-    X, y = load_iris(return_X_y=True)
-    model = brief(regularization__teacher=LogisticRegression(), time_limit=1000.0)
-    with pytest.warns(RuntimeWarning, match="time_limit=1000: fits of the teacher LogisticReg"):
-        assert model.fit(X, y).regularization_.teacher is not None
