@@ -25,8 +25,6 @@ each_criterion = pytest.mark.parametrize("name", (*CLASSIFICATION, *REGRESSION))
 of_classes = pytest.mark.parametrize("name", CLASSIFICATION)
 NOTHING = (np.inf, 0.0)
 
-# ---- criteria ------------------------------------------------------------------------------------
-
 
 @kernel
 def scored(criterion, left, right, rank):
@@ -72,7 +70,12 @@ def test_scores_are_those_of_the_definition_and_the_undivided_node_bounds_them(n
     assert score(name, whole, 0 * whole) == score(name, 0 * whole, whole) == bound
 
 
-# ---- nodes and lines -----------------------------------------------------------------------------
+def test_squared_error_is_never_negative():
+    """Equal targets of which rounding makes a variance below 0."""
+    sums = np.zeros(3)
+    for _ in range(200):
+        sums += (1.0, 0.1, 0.1 * 0.1)
+        assert node_score(Criterion.SQUARED_ERROR, sums, np.ones(3)) >= 0.0
 
 
 def make_node(rng, name, X, n_classes=2, kind="one", min_rows=1, y=None):
@@ -183,9 +186,6 @@ def test_of_equal_splits_the_first_is_taken(name):
     assert threshold == 0.5 + np.argmin(scores)
 
 
-# ---- hostile lines -------------------------------------------------------------------------------
-
-
 @each_criterion
 @pytest.mark.parametrize("n", (1, 2, 100))
 def test_rows_that_do_not_move_or_coincide_are_not_parted(name, n):
@@ -229,9 +229,6 @@ def test_changes_too_small_to_count_leave_rows_where_they_are(name):
     node = make_node(np.random.default_rng(0), name, X, y=[0, 0, 1, 1])
     found, alpha = search_line(node, s, np.array([1e-320, -1e-320, -1.0, -1.0]))
     assert alpha == 0.0 and found == pytest.approx(naive.score(node, name, s < 0.0))
-
-
-# ---- the search by bounds, against the scan ------------------------------------------------------
 
 
 def assert_as_the_scan(node, name, s, t, known=np.inf):

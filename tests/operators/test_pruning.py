@@ -101,6 +101,14 @@ def test_one_price_gives_the_cheapest_tree(drawn, seed, node_price, term_price):
     assert naive.leaves_after(size, marks) == expected
 
 
+def test_splits_that_change_nothing_go_at_no_price():
+    """Sums of shares carry rounding: 0.1 + 0.2 is not 0.3."""
+    size = np.array([5, 3, 1, 1, 1], dtype=np.int32)
+    risk = np.array([0.9, 0.3, 0.1, 0.2, 0.1])
+    assert weakest_links(risk, size)[1] == 0.0
+    np.testing.assert_allclose(cost_complexity_path(risk, size), [[0.0, 0.5], [0.4, 0.9]])
+
+
 @pytest.mark.parametrize(
     "criterion, impurity",
     (

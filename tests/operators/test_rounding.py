@@ -89,9 +89,6 @@ def printed(tree: ObliqueTree, k: int) -> list[float]:
     return [float(tree.thresholds[k]), *tree.weights[k][tree.weights[k] != 0.0].tolist()]
 
 
-# ---- as few digits as possible -------------------------------------------------------------------
-
-
 @given(rows(), seeds, st.booleans())
 def test_every_row_stays_in_its_leaf(X: np.ndarray, seed: int, known: bool) -> None:
     tree = grown(X, seed, known=known)
@@ -158,9 +155,6 @@ def test_what_cannot_be_rounded_stays() -> None:
     assert round_tree(tree, X, None) is tree
 
 
-# ---- a given number of digits --------------------------------------------------------------------
-
-
 @given(rows(), seeds, st.integers(1, 17))
 def test_every_rounded_split_parts_its_rows(X: np.ndarray, seed: int, precision: int) -> None:
     tree = grown(X, seed)
@@ -206,9 +200,6 @@ def test_what_cannot_be_rounded_is_named(X: Any, precision: Any, message: str) -
     if message == "precision":
         with pytest.raises(ValueError, match=message):
             EvoTreeClassifier(precision=precision).fit(X, [0, 1])
-
-
-# ---- estimators ----------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -264,9 +255,6 @@ def test_rows_of_single_precision_are_routed_as_they_were_at_fit() -> None:
     model.set_params(precision="auto").fit(single, y)
     np.testing.assert_array_equal(model.apply(single), leaves)
     np.testing.assert_array_equal(model.apply(single.astype(np.float64)), leaves)
-
-
-# ---- linear models of leaves ---------------------------------------------------------------------
 
 
 def modelled(X: np.ndarray, seed: int, least: int = 2) -> ObliqueTree:
