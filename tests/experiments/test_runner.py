@@ -89,11 +89,6 @@ def test_a_task_that_kills_its_process_takes_no_other_with_it(method):
     assert {outcome.status for outcome in outcomes.values()} == {"done"}
 
 
-def test_a_process_that_dies_of_another_cause_costs_nothing(tmp_path):
-    tasks = [("give", 1), ("die once", str(tmp_path / "died")), ("give", 2)]
-    assert {outcome.status for outcome in outcomes_of(tasks, 2).values()} == {"done"}
-
-
 def test_a_deadline_strikes_once_and_only_inside():
     with pytest.raises(TimeIsUp), deadline(0.05):
         act(("sleep", 5.0))

@@ -60,9 +60,6 @@ def trees_of_lines(draw):
     return dataset, [grown(dataset, seed, max_depth=3), *(init_dipolar(dataset, 0.0, streams[0]),)]
 
 
-# ---- kernels -------------------------------------------------------------------------------------
-
-
 @given(seeds, st.integers(1, 80), st.integers(0, 5), st.sampled_from((1e-8, 1.0, 1e8)))
 def test_sums_of_products_are_exact_on_their_grid(seed, n, m, unit):
     rng = np.random.default_rng(seed)
@@ -107,14 +104,6 @@ def test_fits_are_those_of_least_squares_on_the_chosen_features(seed, n, m, shri
     assert squared_error(sums, fit) == fit[ERROR]
 
 
-def test_a_line_without_noise_leaves_no_error():
-    X = np.random.default_rng(0).normal(size=(50, 3))
-    fit, sums = np.zeros(7), naive.products(X, 3.0 + X @ [1.0, 0.0, -2.0], np.ones(50))
-    fit_model(sums, np.zeros((4, 4)), 0.0, 50.0, 0.0, 10, np.zeros(3, dtype=np.int64), fit)
-    np.testing.assert_allclose(fit[INTERCEPT:], [3.0, 1.0, 0.0, -2.0], atol=1e-12)
-    assert fit[ERROR] == 0.0
-
-
 @quickly
 @given(trees_of_lines())
 def test_rows_are_predicted_by_the_model_of_their_leaf(drawn):
@@ -126,9 +115,6 @@ def test_rows_are_predicted_by_the_model_of_their_leaf(drawn):
         told = one.objective.models(one).predict(dataset.X, leaves)
         np.testing.assert_allclose(told, expected, atol=1e-9)
         np.testing.assert_allclose(row_losses(one, dataset), (dataset.y - expected) ** 2)
-
-
-# ---- the objective -------------------------------------------------------------------------------
 
 
 @quickly
@@ -180,18 +166,6 @@ def test_what_was_asked_before_does_not_matter(drawn):
 
 
 @quickly
-@given(trees_of_lines(), st.sampled_from((0.0, 0.001, 0.1)))
-def test_a_price_changes_the_terms_alone(drawn, term_penalty):
-    dataset, individuals = drawn
-    for one in individuals:
-        priced = one.objective.priced(term_penalty)
-        assert (priced is one.objective) == (term_penalty == one.objective.term_penalty)
-        fresh = LinearLeafObjective(term_penalty=term_penalty).bind(dataset)
-        np.testing.assert_array_equal(priced.table(one), fresh.table(one))
-        np.testing.assert_array_equal(priced.risk(one), fresh.risk(one))
-
-
-@quickly
 @given(trees_of_lines())
 def test_finished_trees_predict_as_the_search_does(drawn):
     dataset, individuals = drawn
@@ -236,9 +210,6 @@ def test_held_out_rows_lose_by_the_lines_of_all_nodes(drawn):
         np.testing.assert_allclose(
             node_losses(tree, units)[0][one.is_leaf], node_losses(one, dataset)[0][one.is_leaf]
         )
-
-
-# ---- models, and what users ask for --------------------------------------------------------------
 
 
 def test_models_that_are_not_sound_are_refused():

@@ -362,21 +362,6 @@ def test_no_labels_have_a_higher_f1(drawn):
             assert found == pytest.approx(naive.best_score(one, f1_of), abs=1e-9)
 
 
-def test_the_costs_of_errors_are_the_slopes_of_a_score():
-    counts, sizes = np.array([[60.0, 40.0], [50.0, 10.0], [10.0, 30.0]]), np.array([3, 1, 1])
-    labels, costs, score = score_labels(counts, sizes.astype(np.int32), F1, 1)
-    assert labels[1:].tolist() == [0, 1]
-    assert score == pytest.approx(2 * 30 / (2 * 30 + 10 + 10))
-    # Parambath et al. 2014: an error on the positives costs 2 - F, one on the others F.
-    assert costs[1, 0] / costs[0, 1] == pytest.approx((2.0 - score) / score, rel=1e-4)
-    for a, side in ((0, (1, 2)), (1, (2, 1))):
-        moved = counts.copy()
-        moved[side[0], a] -= 0.01
-        moved[side[1], a] += 0.01
-        changed = score_labels(moved, sizes.astype(np.int32), F1, 1)[2]
-        assert score - changed == pytest.approx(costs[a, 1 - a] * 0.01 / 100.0, rel=1e-2)
-
-
 def test_scores_of_a_single_class_are_those_of_scikit_learn():
     one_class = Dataset.from_arrays(np.arange(3.0)[:, None], ["a", "a", "a"])
     leaf = np.zeros((1, 1)), np.zeros(1), np.ones(1, dtype=np.int32)

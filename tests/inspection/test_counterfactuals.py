@@ -11,7 +11,6 @@ from hypothesis import strategies as st
 
 from evotree.inspection import nearest
 from evotree.inspection.nearest import Steps, fewest, length_of, shortest_l1, shortest_l2
-from evotree.leaf_models import LeafModels
 from evotree.tables.columns import CategoricalColumn, NumericColumn, encode
 from tests.inspection.random_trees import CLASSES, estimator_of, grid, random_tree
 
@@ -162,18 +161,6 @@ def test_missing_cells_stay_as_they_are_where_none_was_in_training():
     model.tree_.weights[0] = [1.0, 0.0]
     with pytest.raises(ValueError, match="missing cells that stay so"):
         model.counterfactuals([np.nan, 1.0], "b")
-
-
-@pytest.mark.parametrize("norm", NORMS)
-def test_intervals_may_be_narrower_than_the_margins(norm):
-    points = grid(SIDES, SIDES).astype(float)
-    tree = random_tree(np.random.default_rng(0), 2, depth=0, lines=True)
-    bounds = np.array([-9.0]), np.array([9.0])
-    tree = tree.with_models(LeafModels(np.zeros(1), np.array([[1.0, 2.0]]), *bounds))
-    model = estimator_of(tree, points)
-    low, high = 3.0, 3.0 + 1e-7
-    one = model.counterfactuals(points[0], (low, high), norm=norm)[0]
-    assert low <= model.predict(one.row)[0] <= high
 
 
 @pytest.mark.parametrize("seed", range(8))

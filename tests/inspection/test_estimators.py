@@ -5,7 +5,6 @@ import pickle
 import numpy as np
 import pandas as pd
 from sklearn.base import clone, is_classifier
-from sklearn.datasets import load_iris
 from sklearn.feature_selection import SelectFromModel
 
 from evotree import TAOClassifier
@@ -66,9 +65,3 @@ def test_tables_with_categories_and_missing_values():
         assert one.row["kind"].isin(["p", "q", "r"]).all()
         assert ("age" in one.changes) <= (at == 1)
         assert one.row["age"].isna().to_numpy().all() == (at == 0)
-
-
-def test_features_are_selected_by_importances():
-    X, y = load_iris(return_X_y=True)
-    selected = SelectFromModel(TAOClassifier(depth=2, random_state=0), threshold=-np.inf)
-    assert selected.fit(X, y).transform(X).shape == X.shape

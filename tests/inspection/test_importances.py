@@ -49,11 +49,6 @@ def test_lines_of_leaves_count_by_what_they_explain():
     np.testing.assert_allclose(importances(tree, "influence"), [1 / 3, 2 / 3, 0.0], atol=0.01)
 
 
-def test_a_single_leaf_has_zeros():
-    model = estimator_of(random_tree(np.random.default_rng(0), 4, depth=0), np.zeros((3, 4)))
-    assert model.feature_importances_.tolist() == [0.0] * 4
-
-
 def test_features_of_a_column_count_together():
     columns = NumericColumn("size", 0.0, True), CategoricalColumn("kind", ("p", "q", "r"))
     tree = random_tree(np.random.default_rng(1), 5)

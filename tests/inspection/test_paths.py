@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 from sklearn.datasets import load_iris
 
-from evotree.inspection.training_rows import summarize
 from tests.inspection.random_trees import estimator_of, random_tree
 from tests.quick_models import brief
 
@@ -69,16 +68,6 @@ def test_values_that_no_training_row_came_near_are_named(explained):
         is_out = (row < X.min(axis=0)) | (row > X.max(axis=0))
         assert names == tuple(np.array(model.feature_names_)[is_out])
     assert outside.map(len).sum() > 0
-
-
-def test_a_weight_of_two_is_a_row_given_twice():
-    random = np.random.default_rng(0)
-    X = random.normal(size=(50, 3))
-    tree = random_tree(random, 3)
-    one = summarize(tree, X, np.repeat([1.0, 2.0], 25))
-    other = summarize(tree, np.vstack([X, X[25:]]), np.ones(75))
-    np.testing.assert_allclose(one.means, other.means)
-    np.testing.assert_allclose(one.spreads, other.spreads)
 
 
 @pytest.mark.parametrize("held_out", [False, True])

@@ -73,17 +73,6 @@ def test_samples_are_as_exact_as_they_say(seed, monkeypatch):
     np.testing.assert_allclose(total, model.predict(X[:3]))
 
 
-def test_columns_that_are_not_used_get_nothing():
-    random = np.random.default_rng(0)
-    X = random.normal(size=(20, 3))
-    tree = random_tree(random, 3)
-    tree.weights[:, 1] = 0.0
-    model = estimator_of(tree, X)
-    assert not model.shap_values(X, X).values[:, 1].any()
-    leaf = estimator_of(random_tree(random, 3, depth=0), X)
-    assert not leaf.shap_values(X, X).values.any()
-
-
 @pytest.mark.parametrize("number", [1, 2.5, "many"])
 def test_bad_numbers_are_refused(number):
     X = np.zeros((3, 2))

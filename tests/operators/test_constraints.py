@@ -11,16 +11,12 @@ from sklearn.datasets import load_iris, load_wine
 from evotree import EvoTreeClassifier, ObliqueTree
 from evotree.dataset import Dataset
 from evotree.engine.toolbox import feature_bound
-from evotree.fitness.criteria import Criterion
-from evotree.fitness.node import Node
 from evotree.operators.constraints.base import keeps_all, repair
 from evotree.operators.constraints.interactions import Interactions, as_interactions
 from evotree.operators.constraints.limits import Limits
 from evotree.operators.initialization.dipolar import init_dipolar
 from evotree.operators.initialization.seeding import ONE_BY_ONE, init_path, init_seed
 from evotree.operators.pruning.penalized import kept_nodes, node_risk, optimal_pruning
-from evotree.operators.splitters.linear import Linear
-from evotree.operators.splitters.registry import Bounded
 from evotree.rng import make_streams
 from tests.quick_models import evolved
 from tests.strategies import (
@@ -121,23 +117,6 @@ def test_features_of_a_column_go_together():
     assert as_interactions(None, dataset) is None
 
 
-def test_constraints_that_undo_each_other_leave_a_leaf():
-    X, y = load_iris(return_X_y=True)
-    dataset = Dataset.from_arrays(X, y)
-
-    class Never:
-        max_width = None
-
-        def keeps(self, individual, dataset):
-            return len(individual) == 1
-
-        def repair(self, individual, dataset):
-            pass
-
-    tree = init_dipolar(dataset, 0.0, stream_of())
-    assert len(tree) > 1 and len(repair(tree, dataset, [Never()])) == 1
-
-
 bounds = st.integers(1, 3)
 
 
@@ -220,15 +199,3 @@ def test_trees_that_are_too_wide_are_refused():
 )
 def test_a_bound_may_be_a_share_of_the_features(given_, n_features, expected):
     assert feature_bound(given_, n_features) == expected
-
-
-def test_a_bounded_splitter_keeps_what_tells_most():
-    """Among noise the one feature that matters stays."""
-    rng = np.random.default_rng(0)
-    X = rng.normal(size=(200, 5)) * [1.0, 1.0, 100.0, 1.0, 1.0]
-    y = (X[:, 3] > 0.0).astype(int)
-    dataset = Dataset.from_arrays(X, y, scaling="common")
-    node = Node.of(dataset.X, dataset.y, dataset.sample_weight, 2, int(Criterion.ERROR), 1)
-    split = Bounded(Linear(), 1)(node, stream_of())
-    assert np.flatnonzero(split.weights).tolist() == [3]
-    assert split.score == 0.0  # the threshold is the best for what is left

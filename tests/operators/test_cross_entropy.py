@@ -10,20 +10,17 @@ from scipy import stats
 
 from evotree.fitness.criteria import CLASSIFICATION, REGRESSION, Criterion
 from evotree.fitness.node import score_hyperplane
-from evotree.operators.splitters.base import Split
 from evotree.operators.splitters.cross_entropy import (
     NORMALIZATIONS,
     CrossEntropy,
     column_frame,
     concentration,
     denormalize,
-    fit_directions,
     independent_columns,
     normalize,
     sample_directions,
     score_directions,
     sort_rows,
-    with_better_threshold,
 )
 from tests.reference import cross_entropy as naive
 from tests.reference import smooth
@@ -75,24 +72,6 @@ def test_concentration_inverts_the_mean_resultant_length(p, kappa):
     assert concentration(naive.bessel_ratio(kappa, p), p) == pytest.approx(kappa, rel=2e-5)
 
 
-@pytest.mark.parametrize("p", [2, 3, 19, 785])
-def test_concentration_is_finite_at_the_ends(p):
-    assert concentration(0.0, p) == 0.0
-    values = [concentration(length, p) for length in (1e-300, 0.1, 0.5, 0.9, 1.0 - 1e-7, 1.0)]
-    assert np.isfinite(values).all()
-    assert values == sorted(values)
-    assert values[-1] > 1e8
-
-
-def test_fit_of_directions_that_cancel_out_and_of_one():
-    mu, kappa = fit_directions(np.array([[1.0, 0.0, 0.0], [-1.0, 0.0, 0.0]]))
-    assert not mu.any()
-    assert kappa == 0.0
-    mu, kappa = fit_directions(np.array([[0.0, 1.0, 0.0]]))
-    np.testing.assert_array_equal(mu, [0.0, 1.0, 0.0])
-    assert 1e8 < kappa < np.inf
-
-
 QUICK = {"n_samples": 25, "max_iter": 8}
 
 
@@ -135,19 +114,6 @@ def test_scores_of_directions_are_those_of_the_definition(node, seed):
     np.testing.assert_allclose(scores, expected, atol=1e-9)
 
 
-@pytest.mark.parametrize("criterion", ("gini", "squared_error"))
-def test_many_directions_are_scored_as_hyperplanes(criterion):
-    """By blocks in single precision, which may move a row that a hyperplane nearly touches."""
-    rng = np.random.default_rng(3)
-    y = rng.standard_normal(8000) if criterion in REGRESSION else rng.integers(0, 3, 8000)
-    node = make_node(rng.standard_normal((8000, 9)), y, criterion, rng.uniform(0.5, 2.0, 8000), 5)
-    Z, rows, frame = normalize(node, "robust")
-    directions = rng.standard_normal((450, 10))
-    scores = score_directions(Z, rows, directions)
-    expected = [score_hyperplane(node, *denormalize(a, frame, 9)) for a in directions[::15]]
-    np.testing.assert_allclose(scores[::15], expected, atol=1e-3)
-
-
 @given(nodes(), st.sampled_from(NORMALIZATIONS))
 def test_column_frame(node, normalization):
     d = node.X.shape[1]
@@ -183,31 +149,6 @@ def test_reduction_keeps_independent_columns_in_the_order_of_the_ranking(seed, n
     assert np.linalg.matrix_rank(np.vstack([np.ones(n), columns[kept]])) == kept.shape[0] + 1
     assert np.linalg.matrix_rank(with_ones) == kept.shape[0] + 1
     assert kept.tolist() == naive.independent_columns(columns, ranking)
-
-
-def test_few_rows_are_searched_over_the_features_with_the_best_tests():
-    rng = np.random.default_rng(0)
-    X = rng.standard_normal((6, 10))
-    y = np.array([0, 0, 0, 1, 1, 1])
-    X[:, 4] = y + 0.1 * X[:, 4]
-    X[:, 7] = 3.0 * X[:, 4] + 1.0
-    node = make_node(X, y)
-    Z, _, frame = normalize(node, "robust")
-    assert Z.shape == (6, 6)  # five features and the ones span the six rows
-    assert 4 in frame.features
-    assert 7 not in frame.features
-    split = CrossEntropy()(node, stream_of())
-    assert split.score == 0.0
-    assert not split.weights[np.setdiff1d(np.arange(10), frame.features)].any()
-
-
-def test_a_threshold_is_kept_where_the_search_for_another_finds_worse():
-    # No threshold is searched for between rows that differ by rounding.
-    X = np.array([[0.0], [1.0], [1.0 + 4e-13], [2.0]])
-    node = make_node(X, [0, 0, 1, 1])
-    split = Split(np.ones(1), 1.0, score_hyperplane(node, np.ones(1), 1.0))
-    assert split.score == 0.0
-    assert with_better_threshold(node, split) is split
 
 
 @given(nodes(max_features=4), seeds, st.sampled_from((2, 9, None)), st.integers(1, 3))

@@ -65,34 +65,6 @@ def test_changes_move_one_weight_and_sparse_ones_keep_those_of_0(dataset, seed, 
     assert np.count_nonzero(changed != w) <= 1 and np.isfinite(changed).all()
 
 
-def test_mixed_dipole_is_uniform_even_where_a_class_is_rare():
-    y = np.zeros(1000, dtype=np.int32)
-    y[[3, 500]] = 1
-    order = np.arange(1000, dtype=np.int32)
-    stream = stream_of()
-    pairs = np.array([mixed_dipole(y, order, 0, 1000, stream) for _ in range(4000)])
-    assert (y[pairs[:, 0]] != y[pairs[:, 1]]).all()
-    common_first = pairs[y[pairs[:, 0]] == 0]
-    share = np.mean(common_first[:, 1] == 3)
-    assert share == pytest.approx(0.5, abs=0.04)
-    assert common_first[:, 0].mean() == pytest.approx(500, abs=20)
-
-
-def test_dipolar_change_treats_some_dipole_better():
-    """On two points of different classes on one side, the hyperplane ends up between them."""
-    X = np.array([[1.0, 2.0], [3.0, -1.0]])
-    y = np.array([0, 1], dtype=np.int32)
-    order = np.arange(2, dtype=np.int32)
-    for stream in make_streams(1, 0, 200):
-        w, threshold = np.array([1.0, 1.0]), -5.0
-        assert dipolar_change(X, y, order, 0, 2, stream, w, threshold, False)
-        sides = X @ w <= threshold
-        assert sides[0] != sides[1]
-        changed = w.copy()  # nothing is wrong any more
-        assert not dipolar_change(X, y, order, 0, 2, stream, changed, threshold, False)
-        assert (changed == w).all()
-
-
 def test_gaussian_change_moves_all_coordinates_in_the_units_of_the_features():
     spread = np.array([1.0, 100.0])
     moves = []

@@ -1,8 +1,5 @@
 """The grower: scikit-learn's trees where the splitter is its own, and where nodes become leaves."""
 
-import gc
-import weakref
-
 import numpy as np
 import pytest
 from hypothesis import given
@@ -11,8 +8,7 @@ from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 
 from evotree.dataset import Dataset
 from evotree.fitness.criteria import REGRESSION
-from evotree.fitness.linear_leaves import LinearLeafObjective
-from evotree.operators.initialization.growth import grow, grow_on_sample
+from evotree.operators.initialization.growth import grow
 from evotree.operators.splitters.axis import Axis
 from evotree.operators.splitters.base import Split, axis_normal
 from evotree.rng import uniform
@@ -148,20 +144,3 @@ def test_sides_have_the_least_share_of_the_weight(fraction):
     tree = grow(dataset, Axis(), min_weight_fraction_leaf=fraction, stream=stream_of())
     assert len(tree) > 1
     assert tree.counts[tree.is_leaf].sum(axis=1).min() >= fraction * dataset.total_weight
-
-
-def test_the_rows_of_a_sample_are_freed_at_once():
-    """Not when Python looks for cycles: of wide tables they are the most that there is."""
-    rng = np.random.default_rng(0)
-    X = rng.normal(size=(60, 4))
-    dataset = Dataset.from_arrays(X, X[:, 0] * X[:, 1], task="regression")
-    dataset = dataset.evolved_for(LinearLeafObjective())
-    sample = dataset.subsample(np.arange(0, 60, 2))
-    alive = weakref.ref(sample)
-    gc.disable()
-    try:
-        tree = grow_on_sample(sample, dataset, Axis(), stream_of())
-        del sample
-        assert alive() is None and tree.quality > 0.0
-    finally:
-        gc.enable()

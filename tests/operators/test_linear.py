@@ -1,8 +1,7 @@
 """Linear classifiers of groups of classes: the solver's minima, and the splits by them."""
 
-import tracemalloc
 import warnings
-from itertools import islice, product
+from itertools import product
 
 import numpy as np
 import pytest
@@ -13,9 +12,7 @@ from sklearn.datasets import load_wine
 from evotree.fitness.criteria import Criterion
 from evotree.fitness.node import score_hyperplane
 from evotree.operators.splitters.axis import best_axis_split
-from evotree.operators.splitters.linear import (
-    Linear,
-)
+from evotree.operators.splitters.linear import Linear
 from evotree.operators.splitters.linear_fit import LOSSES, PENALTIES, fit_linear, start_at
 from tests.reference import smooth
 from tests.reference.linear import loss_of_margins, objective, violation
@@ -63,30 +60,6 @@ def test_fits_never_end_above_their_start(case, model, max_iter, seed):
     assert n_iter <= max_iter
 
 
-@given(groups_of_rows(), st.sampled_from(MODELS))
-def test_a_fit_from_the_minimum_takes_a_step_at_most(case, model):
-    theta, value, _ = fit(*case, *model)
-    again, second, n_iter = fit(*case, *model, tol=1e-4, start=theta)
-    assert n_iter <= 1
-    assert second == pytest.approx(value, rel=1e-6)
-    np.testing.assert_allclose(again, theta, atol=1e-3 * (1.0 + np.abs(theta).max()))
-
-
-def test_the_other_penalty_makes_weights_exact_zeros():
-    X, y = smooth.separable(0, n_features_off=20)
-    signs, costs = np.where(y == 1, 1.0, -1.0), np.full(len(y), 0.1)
-    for loss in LOSSES:
-        assert (fit(X, signs, costs, loss, "l2")[0] != 0.0).all()
-        theta, _, _ = fit(X, signs, costs, loss, "l1")
-        assert (theta == 0.0).sum() > 10
-        assert theta[:4].any()
-        # From a start without zeros, too.
-        start = np.ones(25)
-        np.testing.assert_array_equal(
-            fit(X, signs, costs, loss, "l1", start=start)[0] == 0.0, theta == 0.0
-        )
-
-
 @given(smooth.hostile_nodes(), st.sampled_from(MODELS), st.sampled_from((1e-6, 1.0, 1e6)))
 def test_hostile_rows_are_fitted(node, model, C):
     signs = np.where(node.y > 0, 1.0, -1.0)
@@ -97,16 +70,6 @@ def test_hostile_rows_are_fitted(node, model, C):
         tiny = start_at(node.X, 1e-200 * theta[:-1], 0.0)
     assert np.isfinite(theta).all() and np.isfinite(value)
     assert np.isfinite(again).all() and np.isfinite(tiny).all()
-
-
-def test_a_start_far_on_the_wrong_side_is_no_trap():
-    """There the curvature is next to nothing, and the model promises far too much."""
-    X, signs, costs = np.zeros((2, 1)), np.array([1.0, -1.0]), np.array([0.1, 0.8])
-    best = fit(X, signs, costs, "logistic", "l2")[1]
-    for b in (-40.0, -20.0, 4.4, 30.0):
-        start = np.array([2.0, b])
-        for penalty in PENALTIES:
-            assert fit(X, signs, costs, "logistic", penalty, start=start)[1] == pytest.approx(best)
 
 
 def wine(n_features):
@@ -148,20 +111,6 @@ def test_split_is_the_best_of_the_classifiers(groups):
     split = Linear(groups=groups, tol=1e-8)(node, stream_of())
     assert split.score == pytest.approx(score)
     assert abs(split.weights @ w) / np.linalg.norm(w) == pytest.approx(1.0, abs=1e-4)
-
-
-@pytest.mark.parametrize("groups", ["one_vs_rest", "one_vs_one", "all"])
-def test_memory_does_not_grow_with_the_pairs_of_classes(groups):
-    y = np.arange(5000)
-    node = smooth.make_node(np.ones((5000, 2)), y)
-    tracemalloc.start()
-    try:
-        _, pairs = Linear(groups=groups)._pairs(node, stream_of())
-        sides = [*islice(pairs, 3)]
-        peak = tracemalloc.get_traced_memory()[1]
-    finally:
-        tracemalloc.stop()
-    assert len(sides) == 3 and peak < 4_000_000
 
 
 @pytest.mark.parametrize("model", MODELS)

@@ -127,39 +127,6 @@ def test_what_a_sample_breaks_is_found_and_witnesses_are_real(kind, seed, n_leav
             assert one.raised_row[one.feature] > one.row[one.feature]
 
 
-def corner_tree(last_bound):
-    """Return a tree that may fall with x2 only where x0 <= 1, x1 <= 1 and x0 + x1 > last_bound."""
-    weights = np.zeros((9, 3))
-    weights[0, 2] = weights[1, 0] = weights[2, 1] = 1.0
-    weights[6, :2] = 1.0
-    thresholds = np.array([0.0, 1.0, 1.0, 0.0, 0.0, 0.0, last_bound, 0.0, 0.0])
-    size = np.array([9, 5, 3, 1, 1, 1, 3, 1, 1], dtype=np.int32)
-    values = np.array([[0.5], [0.5], [0.5], [1.0], [0.0], [0.0], [0.5], [1.0], [0.0]])
-    return ObliqueTree(weights, thresholds, size, values).validate()
-
-
-def test_leaves_that_only_touch_are_not_joined():
-    signs = np.array([0, 0, 1])
-    assert violations(corner_tree(2.0), signs) == []
-    found = violations(corner_tree(np.nextafter(2.0, 0.0)), signs)
-    assert [(one.leaf, one.raised_leaf) for one in found] == [(3, 8)]
-    assert violations(corner_tree(1.9), signs)[0].row is not None
-
-
-def test_a_step_of_0_and_a_split_that_parts_nothing_join_no_leaves():
-    weights = np.zeros((7, 2))
-    weights[0], weights[1, 0], weights[4, 0] = 1.0, -1.0, 1.0
-    size = np.array([7, 3, 1, 1, 3, 1, 1], dtype=np.int32)
-    values = np.array([[0.5], [0.5], [1.0], [0.0], [0.5], [0.0], [1.0]])
-    # From x0 >= 0 a raised row cannot come to x0 <= 0, but the two closed leaves meet at 0.
-    assert violations(ObliqueTree(weights, np.zeros(7), size, values), np.array([1, 0])) == []
-    weights, size = np.eye(5, 1), np.array([5, 1, 3, 1, 1], dtype=np.int32)
-    values = np.array([[0.0], [0.5], [0.0], [0.0], [1.0]])
-    for threshold, is_kept in ((0.0, False), (-1.0, True)):  # of a split that parts nothing
-        tree = ObliqueTree(weights, np.array([0.0, 0.0, threshold, 0.0, 0.0]), size, values)
-        assert is_monotonic(tree, np.array([1])) == is_kept
-
-
 @pytest.mark.parametrize(
     ("slopes", "intercepts", "bounds", "is_kept"),
     [
@@ -424,17 +391,6 @@ def test_leaves_share_lines_and_intercepts_are_isotonic(seed):
         assert one.quality == pytest.approx(1.0 - errors / whole, abs=1e-7)
 
 
-def test_as_a_leaf_a_split_in_order_has_a_line_of_its_own():
-    dataset, weights = lines_in_order(), np.zeros((3, 4))
-    weights[0, 0] = 1.0
-    stump = make_individual(dataset, weights, np.array([0.3, 0.0, 0.0]), SIZE)
-    leaf = make_individual(dataset, np.zeros((1, 4)), np.zeros(1), np.ones(1, dtype=np.int32))
-    objective = stump.objective
-    np.testing.assert_array_equal(objective.fits(stump, splits=True)[0], objective.fits(leaf)[0])
-    assert stump.quality > leaf.quality + 0.02
-    assert objective.risk(stump)[1:].sum() == pytest.approx(1.0 - stump.quality)
-
-
 @settings(max_examples=10)
 @given(seeds, st.sampled_from((1, 2, 4, "auto", None)))
 def test_no_sample_breaks_a_finished_tree_of_lines(seed, precision):
@@ -444,21 +400,6 @@ def test_no_sample_breaks_a_finished_tree_of_lines(seed, precision):
         tree = objective.finish(dataset.to_raw(mended.to_tree()), dataset)
         options = precision, dataset.sample_weight, objective.sharing(tree)
         assert_kept(round_models(tree, dataset.raw, *options).validate(), rng)
-
-
-def test_splits_between_equal_leaves_are_left_out():
-    """Their targets fall where they may not, so both sides have one intercept."""
-    rng = np.random.default_rng(0)
-    X = rng.normal(size=(300, 2))
-    y = X[:, 1] - 2.0 * (X[:, 0] > 0.0) + 0.1 * rng.normal(size=300)
-    lines = LinearLeafObjective(constraint=MonotonicConstraint((1, 0)))
-    dataset = Dataset.from_arrays(X, y, task="regression").evolved_for(lines)
-    weights = np.zeros((3, 2))
-    weights[0, 0] = 1.0
-    stump = make_individual(dataset, weights, np.zeros(3), SIZE)
-    finished = dataset.bound_objective.finish(dataset.to_raw(stump.to_tree()), dataset)
-    assert finished.n_leaves == 1
-    assert finished.models.coefficients[0, 0] == 0.0 < finished.models.coefficients[0, 1]
 
 
 @pytest.mark.parametrize(("algorithm", "precision"), [("penalized", "auto"), ("nsga2", 2)])

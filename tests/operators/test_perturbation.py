@@ -8,7 +8,6 @@ from hypothesis import strategies as st
 from evotree.fitness.criteria import CLASSIFICATION, REGRESSION, Criterion
 from evotree.fitness.line_search import choose_threshold
 from evotree.fitness.node import Node, score_hyperplane
-from evotree.operators.splitters.annealing import Annealing
 from evotree.operators.splitters.axis import Axis
 from evotree.operators.splitters.cart_lc import search_cart_lc
 from evotree.operators.splitters.oc1 import OC1, ORDERS, columns_of, lowest_score, search_oc1
@@ -19,6 +18,7 @@ from tests.reference.perturbation import (
     gain_ratio_search,
     perturb_coefficient,
 )
+from tests.reference.smooth import oblique_node
 from tests.strategies import seeds, stream_of
 
 STREAM = stream_of()
@@ -80,19 +80,6 @@ def test_equal_splits_go_to_the_first_feature():
     assert split.weights.tolist() == [1.0, 0.0, 0.0] and split.threshold == 2.5
 
 
-def make_node(rng, name, n, d, n_classes=3, min_rows=1):
-    """Make a node with an oblique boundary and some noise."""
-    X = rng.normal(size=(n, d))
-    s = X @ rng.normal(size=d) + 0.3 * rng.normal(size=n)
-    y, n_classes = (s, 0) if name in REGRESSION else (s, n_classes)
-    if n_classes > 0:
-        y = np.digitize(s, np.quantile(s, np.arange(1, n_classes) / n_classes)).astype(np.int32)
-    return Node.of(X, y, np.ones(n), n_classes, int(Criterion[name.upper()]), min_rows)
-
-
-# OC1
-
-
 def search(node, *parameters):
     """Search for an oblique split as `OC1` does; the last parameter becomes the hyperplane."""
     searched, *columns = columns_of(node)
@@ -106,7 +93,7 @@ def test_a_perturbation_takes_the_best_value_of_a_coefficient():
     moved = set()
     for name in (*CLASSIFICATION, *REGRESSION):
         for seed in range(8):
-            node = make_node(rng, name, 30, 3)
+            node = oblique_node(rng, name, 30, 3)
             start = np.append(rng.normal(size=3), 0.0)
             start[3] = -np.median(node.X @ start[:3])
             X = np.column_stack([node.X, np.ones(30)])
@@ -122,32 +109,8 @@ def test_a_perturbation_takes_the_best_value_of_a_coefficient():
     assert moved == {0, 1, 2, 3}
 
 
-def test_a_local_minimum_is_one():
-    """Without lateral moves and jumps the search ends where no coefficient alone can help."""
-    rng = np.random.default_rng(2)
-    for name in ("twoing", "gini", "max_minority", "squared_error"):
-        for order in ("sequential", "best"):
-            node = make_node(rng, name, 60, 3)
-            start, end = np.append(rng.normal(size=3), 0.0), np.zeros(4)
-            X = np.column_stack([node.X, np.ones(60)])
-            goal = allowed_score(node, name, X @ start <= 0)
-            moves = 0, ORDERS.index(order), 1
-            search(node, 1, moves, 1.0, start, goal, stream_of(), end)
-            reached = allowed_score(node, name, X @ end <= 0)
-            assert reached < goal
-            for m in range(4):
-                assert perturb_coefficient(node, name, end, m) >= reached - 1e-9
-
-
-def test_jumps_help_and_no_restart_leaves_the_best_test_of_one_feature():
-    node = make_node(np.random.default_rng(3), "twoing", 90, 4)
-    means = [np.mean([OC1(1, k)(node, stream_of(s)).score for s in range(12)]) for k in (0, 40)]
-    axis = Axis()(node, stream_of()).score
-    assert means[1] < means[0] < axis == OC1(0)(node, stream_of()).score
-
-
 def test_when_oc1_is_axis_parallel():
-    node = make_node(np.random.default_rng(4), "gini", 40, 5)
+    node = oblique_node(np.random.default_rng(4), "gini", 40, 5)
     axis, oblique = Axis()(node, stream_of()), OC1(2)(node, stream_of())
     assert oblique.score < axis.score
     undivided = 1.0 - ((np.bincount(node.y) / 40) ** 2).sum()
@@ -159,15 +122,12 @@ def test_when_oc1_is_axis_parallel():
         assert (splitter(node, stream_of()).weights != 0.0).sum() > 1
 
 
-# CART-LC
-
-
 @pytest.mark.parametrize("name", ("gini", "entropy", "twoing", "squared_error"))
 def test_a_cycle_of_cart_lc(name):
     """From a random hyperplane, rows of random weights: no two splits are equally good."""
     rng = np.random.default_rng(7)
     for _ in range(2):
-        node = make_node(rng, name, 24, 3)._replace(sample_weight=rng.random(24) + 0.1)
+        node = oblique_node(rng, name, 24, 3)._replace(sample_weight=rng.random(24) + 0.1)
         mean = np.average(node.X, axis=0, weights=node.sample_weight)
         scale = np.sqrt(np.average((node.X - mean) ** 2, axis=0, weights=node.sample_weight))
         weights = rng.normal(size=3)
@@ -186,7 +146,7 @@ def test_elimination_costs_less_than_its_share_of_the_gain(name):
     rng = np.random.default_rng(8)
     sizes = []
     for _ in range(5):
-        node = make_node(rng, name, 150, 6)
+        node = oblique_node(rng, name, 150, 6)
         flat = score_hyperplane(node._replace(min_rows=0), np.zeros(6), 1.0)
         scores, used = [], []
         for share in (0.0, 0.1, 0.3):
@@ -199,21 +159,3 @@ def test_elimination_costs_less_than_its_share_of_the_gain(name):
         assert used[0] >= used[1] >= used[2]
         sizes.append(used)
     assert np.mean(sizes, axis=0)[2] < np.mean(sizes, axis=0)[0]
-
-
-# Annealing
-
-
-def test_longer_annealing_finds_better_splits():
-    rng = np.random.default_rng(10)
-    nodes = [make_node(rng, "gini", 100, 4) for _ in range(6)]
-    means = []
-    for moves in (0, 30, 3000):
-        splitter = Annealing(max_moves=moves)
-        scores = [splitter(node, stream_of(k)).score for k, node in enumerate(nodes)]
-        means.append(np.mean(scores))
-        hot = Annealing(temperature=1e9, cooling=1.0, max_moves=moves)  # it accepts every move
-        first = [Annealing(max_moves=0)(node, stream_of(k)).score for k, node in enumerate(nodes)]
-        seen = [hot(node, stream_of(k)).score for k, node in enumerate(nodes)]
-        assert all(best <= score + 1e-9 for best, score in zip(seen, first, strict=True))
-    assert means[0] > means[1] > means[2]

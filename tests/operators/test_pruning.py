@@ -4,11 +4,8 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from sklearn.datasets import load_breast_cancer, load_diabetes, load_wine
-from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 
 from evotree.dataset import Dataset
-from evotree.fitness.linear_leaves import LinearLeafObjective
 from evotree.fitness.penalties import PenalizedAccuracy
 from evotree.folds import make_folds, split_folds
 from evotree.operators.initialization.growth import grow
@@ -24,19 +21,15 @@ from evotree.operators.pruning.held_out import (
 )
 from evotree.operators.pruning.penalized import (
     cheapest,
-    kept_nodes,
     node_risk,
     prune,
     prune_marked,
     prune_tree,
-    risk_of_leaves,
     weakest_links,
 )
 from evotree.operators.splitters.axis import Axis
 from evotree.operators.splitters.dipole import Dipole
-from evotree.operators.structure.reduced import row_losses
 from evotree.operators.structure.splice import make_individual
-from evotree.tree import ObliqueTree
 from tests.reference import pruning as naive
 from tests.strategies import (
     any_populations,
@@ -60,52 +53,6 @@ def risky_trees(draw, max_internal=6):
             if size[k] > 1:
                 risk[k] = sum(risk[list(naive.children_of(size, k))]) + rng.integers(0, 3)
     return risk, size
-
-
-# The path, against scikit-learn and against all prunings
-
-
-def converted(model, X, y, sample_weight):
-    """Return the risks and the subtree sizes of a tree of scikit-learn, whose order is ours."""
-    tree = model.fit(X, y, sample_weight).tree_
-    size = np.ones(tree.node_count, dtype=np.int32)
-    for k in reversed(range(tree.node_count)):
-        if tree.children_left[k] >= 0:
-            assert tree.children_left[k] == k + 1
-            size[k] += size[k + 1] + size[tree.children_right[k]]
-    weight = tree.weighted_n_node_samples
-    return tree.impurity * weight / weight[0], size
-
-
-def without_repeats(alphas, impurities):
-    """Keep the last of the trees whose alphas agree but for rounding."""
-    last = np.append(np.diff(alphas) > 1e-10 * alphas[-1], True)
-    return np.maximum(alphas[last], 0.0), impurities[last]
-
-
-@pytest.mark.parametrize(
-    "load, model",
-    (
-        (load_wine, DecisionTreeClassifier(criterion="entropy", max_features=1, random_state=0)),
-        (load_breast_cancer, DecisionTreeClassifier(splitter="random", random_state=3)),
-        (load_diabetes, DecisionTreeRegressor(random_state=0)),
-    ),
-)
-def test_path_is_that_of_scikit_learn(load, model):
-    X, y = load(return_X_y=True)
-    weight = np.random.default_rng(0).random(len(y))
-    risk, size = converted(model, X, y, weight)
-    alphas, impurities = cost_complexity_path(risk, size)
-    path = model.cost_complexity_pruning_path(X, y, weight)
-    their_alphas, their_impurities = without_repeats(path.ccp_alphas, path.impurities)
-    assert alphas[0] == 0.0
-    np.testing.assert_allclose(alphas, their_alphas, rtol=1e-7, atol=1e-12)
-    np.testing.assert_allclose(impurities, their_impurities, rtol=1e-7, atol=1e-12)
-    collapse_at = weakest_links(risk, size)
-    for i in range(0, len(alphas) - 1, max(1, len(alphas) // 5)):
-        alpha = (alphas[i] + alphas[i + 1]) / 2
-        pruned = type(model)(**{**model.get_params(), "ccp_alpha": alpha}).fit(X, y, weight)
-        assert len(kept_nodes(size, collapse_at <= alpha)[0]) == pruned.tree_.node_count
 
 
 @given(risky_trees(max_internal=30), st.sampled_from((None, 1.0, 2.0)), seeds)
@@ -143,12 +90,6 @@ def test_every_tree_of_the_sequence_is_the_smallest_cheapest(drawn, seed, is_pri
         assert naive.leaves_after(size, collapse_at <= alpha + 1e-12) == best
 
 
-def test_links_of_no_price_are_cut_where_they_gain_nothing():
-    size, price = np.array([5, 3, 1, 1, 1], dtype=np.int32), np.zeros(5)
-    assert weakest_links(np.array([4.0, 2.0, 1.0, 1.0, 1.0]), size, price)[1] == 0.0
-    assert weakest_links(np.array([4.0, 2.0, 0.5, 1.0, 1.0]), size, price)[1] == np.inf
-
-
 @given(risky_trees(), seeds, st.sampled_from((0.0, 0.25, 1.0)), st.sampled_from((0.0, 0.25, 1.0)))
 def test_one_price_gives_the_cheapest_tree(drawn, seed, node_price, term_price):
     risk, size = drawn
@@ -164,33 +105,8 @@ def test_splits_that_change_nothing_go_at_no_price():
     """Sums of shares carry rounding: 0.1 + 0.2 is not 0.3."""
     size = np.array([5, 3, 1, 1, 1], dtype=np.int32)
     risk = np.array([0.9, 0.3, 0.1, 0.2, 0.1])
-    collapse_at = weakest_links(risk, size)
-    assert collapse_at[1] == 0.0
+    assert weakest_links(risk, size)[1] == 0.0
     np.testing.assert_allclose(cost_complexity_path(risk, size), [[0.0, 0.5], [0.4, 0.9]])
-
-
-def test_long_chains_take_no_recursion():
-    """A tree as deep as it can be; a pass over all of it for each cut would take minutes."""
-    n_internal = 3_000
-    rng = np.random.default_rng(0)
-    goes_left = rng.random(n_internal) >= 0.5
-    parts = [[2 * (n_internal - k) + 1] + [1] * (not goes_left[k]) for k in range(n_internal)]
-    size = np.array(sum(parts, []) + [1] * (1 + goes_left.sum()), dtype=np.int32)
-    risk = np.zeros(len(size))
-    for k in reversed(range(len(size))):
-        risk[k] = rng.random()
-        if size[k] > 1:
-            risk[k] += risk[k + 1] + risk[k + 1 + size[k + 1]]
-    alphas, risks = cost_complexity_path(risk, size)
-    assert (np.diff(alphas) > 0).all() and (np.diff(risks) > 0).all()
-    assert risks[-1] == pytest.approx(risk[0])
-    marks = np.zeros(len(size), dtype=bool)
-    marks[2] = True
-    tree = ObliqueTree(np.ones((len(size), 1)), np.zeros(len(size)), size, risk[:, None])
-    assert len(prune_tree(tree, marks).validate()) == len(size) - size[2] + 1
-
-
-# Risks
 
 
 @pytest.mark.parametrize(
@@ -216,9 +132,6 @@ def test_risk_of_targets():
     counts = np.array([[w[i].sum(), w[i] @ y[i], w[i] @ y[i] ** 2] for i in sides])
     expected = [w[i] @ (y[i] - np.average(y[i], weights=w[i])) ** 2 / w.sum() for i in sides]
     np.testing.assert_allclose(node_risk(counts, 0), expected)
-
-
-# What a pruning does to a tree
 
 
 @settings(max_examples=30)
@@ -286,9 +199,6 @@ def all_datasets(draw):
     return Dataset.from_arrays(dataset.raw, targets, dataset.sample_weight, task="regression")
 
 
-# The choice by other rows
-
-
 @given(held_out_trees(), st.sampled_from((0.0, 0.5, 1.0, 3.0)))
 def test_held_out_choice_tree_by_tree(drawn, k):
     tree, held_out = drawn
@@ -307,31 +217,6 @@ def test_held_out_choice_tree_by_tree(drawn, k):
     np.testing.assert_allclose(sums[:, 1], np.array(losses) ** 2 @ weight, atol=1e-9)
     chosen = alphas[naive.k_se_choice(losses, weight, k)]
     np.testing.assert_array_equal(marks, collapse_at <= chosen)
-
-
-@settings(max_examples=25)
-@given(seeds)
-def test_lines_are_pruned_by_what_lines_lose(seed):
-    """A node of the sequence predicts as the leaf that it becomes."""
-    rng = np.random.default_rng(seed)
-    X = rng.random((120, 2))
-    y = np.where(X[:, 0] > 0.5, X[:, 1], -3.0 * X[:, 1]) + 0.1 * rng.normal(size=120)
-    dataset = Dataset.from_arrays(X, y, task="regression").evolved_for(LinearLeafObjective())
-    part = rng.random(120) < 0.3
-    training, held_out = dataset.take(~part), dataset.take(part)
-    tree = grow(training, Axis(), "squared_error", max_depth=4, stream=stream_of(seed))
-    risk, _ = risk_of_leaves(tree, 0)
-    links = weakest_links(risk, tree.subtree_size)
-    alphas = critical_alphas(links, tree.subtree_size)
-    losses = [
-        row_losses(prune_marked(tree.clone(), training, links <= alpha)[0], held_out)
-        for alpha in alphas
-    ]
-    chosen = alphas[naive.k_se_choice(losses, held_out.sample_weight, 0.0)]
-    np.testing.assert_array_equal(prune_held_out(tree, risk, held_out), links <= chosen)
-    marks = prune_reduced_error(tree, held_out)
-    cut = row_losses(prune_marked(tree.clone(), training, marks)[0], held_out)
-    assert cut.sum() <= min(map(np.sum, losses)) + 1e-9
 
 
 def test_the_standard_error_is_that_of_a_share():
@@ -356,9 +241,6 @@ def test_reduced_error(drawn):
     assert naive.leaves_after(tree.subtree_size, marks) == leaves
     assert naive.row_losses(tree, marks, held_out) @ held_out.sample_weight == pytest.approx(loss)
     assert loss <= min(losses[leaves].sum() for leaves in naive.prunings(tree.subtree_size)) + 1e-9
-
-
-# Cross-validation
 
 
 @pytest.mark.parametrize("task", ("classification", "regression"))
@@ -398,23 +280,6 @@ def test_cross_validation_fold_by_fold(task, k):
         losses = [np.concatenate(loss) for loss in losses]
         chosen = naive.k_se_choice(losses, np.concatenate(weights), k)
         np.testing.assert_array_equal(marks, links <= alphas[chosen])
-
-
-@settings(max_examples=40)
-@given(all_datasets(), seeds)
-def test_cross_validation_of_any_rows(dataset, seed):
-    criterion = "gini" if dataset.n_classes > 0 else "squared_error"
-
-    n_rows = []
-
-    def grow_on(rows):
-        n_rows.append(rows.n_samples)
-        return grow(rows, Axis(), criterion, stream=stream_of(seed))
-
-    main = grow_on(dataset)
-    marks = prune_cross_validated(main, dataset, grow_on, n_folds=3, stream=stream_of(seed))
-    assert all(0 < n < dataset.n_samples for n in n_rows[1:])
-    assert marks.shape == (len(main),) and not marks[main.is_leaf].any()
 
 
 def test_cross_validation_needs_two_folds():

@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from scipy import stats
 from sklearn.datasets import load_iris, load_wine
 
 from evotree import Variation, evolve, make_toolbox, to_frame
@@ -27,16 +26,12 @@ from evotree.operators.refinement.policy import (
     TaoSweep,
     as_refinement,
     choose_for_refinement,
-    draw_linear,
     make_refiner,
     make_refiners,
     refine,
 )
 from evotree.operators.splitters.axis import Axis
-from evotree.operators.splitters.linear import Linear
-from evotree.operators.splitters.linear_fit import LOSSES
 from evotree.operators.splitters.oc1 import OC1
-from evotree.operators.structure.reduced import leaf_table, reduced_problem
 from evotree.rng import make_streams
 from tests.strategies import any_populations, apply_operator, assert_sound, seeds, stream_of
 
@@ -65,38 +60,6 @@ def test_a_resplit_changes_one_test(name, wine_trees):
         if name == "axis":
             assert all((w != 0.0).sum() == 1 for w in new)
     assert n_changed >= 3
-
-
-def test_a_resplit_meets_every_node_that_matters(wine_trees):
-    dataset, (tree, *_) = wine_trees
-    seen = set()
-
-    def splitter(node, stream):
-        seen.add(node.X.tobytes())
-
-    for seed in range(30 * len(tree)):
-        clone = tree.clone()
-        clone.stream = stream_of(seed)
-        Resplit(splitter)(clone, dataset)
-    predictions = leaf_table(tree, dataset.n_classes)
-    problems = [
-        reduced_problem(tree, dataset, k, tree.weights, tree.thresholds, predictions, stream_of())
-        for k in np.flatnonzero(tree.subtree_size > 1)
-    ]
-    # Where all rows belong to one side no splitter is needed.
-    open_ones = [node.X.tobytes() for node in problems if node is not None and np.ptp(node.y) > 0]
-    assert len(open_ones) > 3 and seen == set(open_ones)
-
-
-def test_drawn_costs_are_log_uniform_and_losses_alike():
-    stream = stream_of(5)
-    drawn = [draw_linear((0.01, 100.0), "l1", stream) for _ in range(2000)]
-    assert all(isinstance(one, Linear) and one.penalty == "l1" for one in drawn)
-    assert draw_linear((0.3, 0.3), "l2", stream).C == 0.3
-    losses, times = np.unique([one.loss for one in drawn], return_counts=True)
-    assert set(losses) == set(LOSSES) and stats.chisquare(times).pvalue > 0.001
-    costs = [one.C for one in drawn]
-    assert stats.kstest(np.log10(costs), stats.uniform(-2.0, 4.0).cdf).pvalue > 0.001
 
 
 def test_names_of_refiners_and_their_shares():
@@ -152,9 +115,6 @@ def run(dataset, refinement, n=20, max_generations=30, **options):
     return evolve(toolbox.population(n=n), toolbox, max_generations=max_generations)
 
 
-# ---- one refinement ------------------------------------------------------------------------------
-
-
 @given(any_populations, st.sampled_from(NAMES), seeds, st.booleans())
 def test_fitness_never_falls(drawn, name, seed, two_objectives):
     dataset, individuals = drawn
@@ -191,23 +151,6 @@ def test_refined_trees_are_pruned(iris, offspring):
         (pruned,) = prune(refined.clone(), iris, 0.02)
         assert refined == individual or pruned == refined
     assert improved > 10
-
-
-def test_what_makes_it_worse_is_not_taken(iris, offspring):
-    def spoil(individual, dataset):
-        prune(individual, dataset, 9.0)
-        individual._quality = 0.0
-
-    toolbox = SimpleNamespace(evaluate=lambda one: (one.quality - 9.0,))
-    for individual in offspring:
-        before, nodes = individual.fitness.values, individual.nodes()
-        refine(individual, toolbox, iris, {"spoil": (1.0, spoil)}, 0.0)
-        assert individual.fitness.values == before
-        assert all(a is b for a, b in zip(individual.nodes(), nodes, strict=True))
-        assert individual.outcome[:2] == ("spoil", 0.0)
-
-
-# ---- shares and names ----------------------------------------------------------------------------
 
 
 def test_operators_are_drawn_by_their_shares(iris, offspring):
@@ -260,9 +203,6 @@ def test_bad_parameters_are_named(name, value):
         Refinement(**{name: value})
 
 
-# ---- who, and when -------------------------------------------------------------------------------
-
-
 def ids(individuals):
     return list(map(id, individuals))
 
@@ -313,9 +253,6 @@ def test_the_promising_have_structures_of_their_own(offspring):
     assert ids(few) == ids(chosen[:3])
 
 
-# ---- budgets -------------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize("target", ["random", "best", "promising"])
 def test_budgets_limit_the_choice(offspring, target):
     parameters = {"target": target, "probability": 1.0}
@@ -345,9 +282,6 @@ def test_a_run_keeps_its_budget_of_evaluations(iris):
     first, second = (to_frame(one.logbook)[columns][:n_before] for one in (limited, free))
     assert first.equals(second)
     assert free.spent.evaluations > 40
-
-
-# ---- records -------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("algorithm", ["penalized", "nsga2"])

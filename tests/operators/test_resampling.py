@@ -5,11 +5,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.base import BaseEstimator, ClassifierMixin, clone
-from sklearn.datasets import load_breast_cancer, load_diabetes, load_iris
-from sklearn.ensemble import ExtraTreesRegressor
+from sklearn.datasets import load_breast_cancer, load_iris
 from sklearn.linear_model import LogisticRegression
-from sklearn.neighbors import KNeighborsClassifier
-from sklearn.tree import DecisionTreeClassifier
 
 from evotree.dataset import SCALINGS, Dataset
 from evotree.operators.initialization.resampling import blur, interpolate, teach
@@ -41,9 +38,6 @@ def assert_well_formed(dataset, like):
     )
     assert (dataset.sample_weight > 0.0).all()
     np.testing.assert_array_equal(dataset.raw, dataset.X * like.scale + like.mean)
-
-
-# ---- between neighbours --------------------------------------------------------------------------
 
 
 @settings(max_examples=25)
@@ -86,9 +80,6 @@ def test_noise_is_in_units_of_the_features(scaling):
         assert (noise[:, 3] == 0.0).all()  # a constant column stays constant
 
 
-# ---- noisy copies --------------------------------------------------------------------------------
-
-
 @given(any_datasets, st.integers(0, 4), st.sampled_from((0.0, 0.1, 2.0)), seeds)
 def test_blurred_copies_share_weights_and_targets(dataset, n_copies, noise, seed):
     """Without copies noise takes the place of the rows."""
@@ -111,20 +102,6 @@ def test_blurred_copies_share_weights_and_targets(dataset, n_copies, noise, seed
     if n_copies == 0:
         first_copy = blur(dataset, noise, 1, stream_of(seed)).X[len(dataset.y) :]
         np.testing.assert_array_equal(blurred.X, first_copy)
-
-
-def test_copies_of_equal_rows_are_as_many_as_the_rows():
-    """Few of them would lie apart by chance, so that a split could tell classes by the noise."""
-    X, y = np.zeros((400, 1)), np.repeat([0, 1], 200)
-    blurred = blur(Dataset.from_arrays([*X, [1.0]], [*y, 0]), 0.1, 2, stream_of())
-    rows = blurred.X[:, 0] < 1.0
-    order = np.argsort(blurred.X[rows, 0])
-    weight = (blurred.sample_weight * np.where(blurred.y == 1, 1.0, -1.0))[rows][order]
-    parts_rows = np.diff(blurred.X[rows, 0][order]) > 0.0
-    assert np.abs(np.cumsum(weight)[:-1][parts_rows]).max() < 0.1 * 400
-
-
-# ---- teachers ------------------------------------------------------------------------------------
 
 
 class Recorder(ClassifierMixin, BaseEstimator):
@@ -248,37 +225,3 @@ def test_a_row_counts_as_much_as_the_teacher_is_sure_of_it():
         expected = p[np.arange(len(p)), one] - p[np.arange(len(p)), other]
         ratios.append((taught.sample_weight @ difference) / (weight @ expected))
     np.testing.assert_allclose(ratios, ratios[0], rtol=0.01)
-
-
-def test_where_a_teacher_is_undecided_everywhere_all_rows_count():
-    undecided = Says(shares=lambda X: np.full((len(X), 2), 0.5))
-    weights = [
-        teach(iris(), one, 50, 0.1, stream_of()).sample_weight for one in (Recorder(), undecided)
-    ]
-    np.testing.assert_allclose(*weights)
-
-
-def test_targets_are_taught_in_units_of_the_data_set():
-    X, y = load_diabetes(return_X_y=True)
-    dataset = Dataset.from_arrays(X, 1e6 + 1e3 * y, task="regression")
-    taught = teach(dataset, ExtraTreesRegressor(20, min_samples_leaf=2), 500, 0.1, stream_of())
-    assert_well_formed(taught, dataset)
-    n = dataset.X.shape[0]
-    assert np.corrcoef(taught.y[:n], dataset.y)[0, 1] > 0.9
-    assert np.abs(taught.y).max() <= np.abs(dataset.y).max()
-
-
-def test_a_teacher_takes_a_weight_of_two_for_a_row_given_twice():
-    X, y = load_iris(return_X_y=True)
-    weight = np.random.default_rng(0).integers(1, 3, len(y))
-    weighted = Dataset.from_arrays(X, y, weight)
-    repeated = Dataset.from_arrays(X.repeat(weight, axis=0), y.repeat(weight))
-    for teacher in (DecisionTreeClassifier(), KNeighborsClassifier(3)):
-        first, second = (
-            teach(rows, teacher, 50, 0.1, stream_of()) for rows in (weighted, repeated)
-        )
-        np.testing.assert_allclose(first.X, second.X)
-        np.testing.assert_array_equal(first.y, second.y)
-        np.testing.assert_allclose(
-            first.sample_weight / first.total_weight, second.sample_weight / second.total_weight
-        )

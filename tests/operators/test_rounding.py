@@ -18,7 +18,6 @@ from evotree import (
     Variation,
     round_tree,
 )
-from evotree.dataset import Dataset
 from evotree.export import export_rules, export_text
 from evotree.leaf_models import LeafModels
 from evotree.operators.structure.rounding import Rounder, round_models
@@ -90,9 +89,6 @@ def printed(tree: ObliqueTree, k: int) -> list[float]:
     return [float(tree.thresholds[k]), *tree.weights[k][tree.weights[k] != 0.0].tolist()]
 
 
-# ---- as few digits as possible -------------------------------------------------------------------
-
-
 @given(rows(), seeds, st.booleans())
 def test_every_row_stays_in_its_leaf(X: np.ndarray, seed: int, known: bool) -> None:
     tree = grown(X, seed, known=known)
@@ -132,22 +128,6 @@ def test_rows_stay_in_whatever_order_a_sum_is_added_up(X: np.ndarray, seed: int)
             assert [found.split()[1] for found in matching(rules, row)] == [f"[{leaf}]"]
 
 
-def test_rows_that_are_not_looked_at_first_keep_their_room() -> None:
-    rng = np.random.default_rng(1)
-    X = rng.normal(size=(5000, 8))
-    w = rng.normal(size=8)
-    tree = stump(w.tolist(), 0.2)
-    rounded = round_tree(tree, X)
-    assert 1.0 in np.abs(rounded.weights[0])
-    is_left = X @ w <= 0.2  # one digit less would leave them too little room
-    room = [
-        (X[~is_left] @ weights).min() - (X[is_left] @ weights).max()
-        for weights in (w / np.abs(w).max(), rounded.weights[0])
-    ]
-    assert room[1] >= 0.49 * room[0]
-    assert max(map(n_digits, printed(rounded, 0))) <= 6
-
-
 def test_a_threshold_keeps_its_place_between_the_rows() -> None:
     X = np.array([[0.0], [1.9], [3.0], [7.0]])
     assert round_tree(stump([1.0], 2.4512), X).thresholds[0] == 2.5
@@ -173,9 +153,6 @@ def test_what_cannot_be_rounded_stays() -> None:
     leaves = tree.apply(neighbours)
     np.testing.assert_array_equal(round_tree(tree, neighbours).apply(neighbours), leaves)
     assert round_tree(tree, X, None) is tree
-
-
-# ---- a given number of digits --------------------------------------------------------------------
 
 
 @given(rows(), seeds, st.integers(1, 17))
@@ -225,9 +202,6 @@ def test_what_cannot_be_rounded_is_named(X: Any, precision: Any, message: str) -
             EvoTreeClassifier(precision=precision).fit(X, [0, 1])
 
 
-# ---- estimators ----------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize(
     ("model", "load"),
     [
@@ -248,7 +222,7 @@ def test_training_rows_are_predicted_as_before(model: Any, load: Any) -> None:
     by_leaves = {tree.apply(X).tobytes(): tree for tree in found[None]}
     for rounded in found["auto"]:
         tree = by_leaves[rounded.apply(X).tobytes()]
-        np.testing.assert_array_equal(rounded.values, tree.values)
+        np.testing.assert_allclose(rounded.values, tree.values, rtol=1e-12)
         np.testing.assert_array_equal(rounded.n_node_samples, tree.n_node_samples)
         inner = ~tree.is_leaf
         assert (np.abs(rounded.weights[inner]) == 1.0).any(axis=1).all()
@@ -273,23 +247,6 @@ def test_a_run_goes_on_with_another_precision(tmp_path: Path) -> None:
     assert rest.tree_ == whole.tree_ and rest.n_generations_ == 4
 
 
-@given(rows(), seeds)
-def test_nodes_that_no_row_reaches_are_left_out(X: np.ndarray, seed: int) -> None:
-    tree = grown(X, seed)
-    labels = tree.values.argmax(axis=1)[tree.apply(X)]
-    few = Dataset.in_raw_units(X[: 1 + len(X) // 4], labels[: 1 + len(X) // 4], np.arange(3))
-    left = few.refill(tree).validate()
-    path = left.decision_path(few.raw).toarray()
-    assert path.any(axis=0).all()
-    np.testing.assert_array_equal(left.n_node_samples, path.sum(axis=0))
-    np.testing.assert_array_equal(
-        np.unique(left.apply(few.raw), return_inverse=True)[1],
-        np.unique(tree.apply(few.raw), return_inverse=True)[1],
-    )
-    counts = path.T @ np.eye(3)[few.y]
-    np.testing.assert_allclose(left.values, counts / counts.sum(axis=1, keepdims=True))
-
-
 def test_rows_of_single_precision_are_routed_as_they_were_at_fit() -> None:
     X, y = load_wine(return_X_y=True)
     single = X.astype(np.float32)
@@ -298,9 +255,6 @@ def test_rows_of_single_precision_are_routed_as_they_were_at_fit() -> None:
     model.set_params(precision="auto").fit(single, y)
     np.testing.assert_array_equal(model.apply(single), leaves)
     np.testing.assert_array_equal(model.apply(single.astype(np.float64)), leaves)
-
-
-# ---- linear models of leaves ---------------------------------------------------------------------
 
 
 def modelled(X: np.ndarray, seed: int, least: int = 2) -> ObliqueTree:
@@ -363,41 +317,6 @@ def test_models_have_the_digits_that_are_asked_for(X: np.ndarray, seed: int, dig
         room = 2.0 * max(moved, 0.5 * last) * (1.0 + 1e-6) + of_sums
         assert 0.0 <= tree.models.lowest[k] - rounded.models.lowest[k] <= room
         assert 0.0 <= rounded.models.highest[k] - tree.models.highest[k] <= room
-
-
-def test_weighted_rows_count_in_the_mean() -> None:
-    rng = np.random.default_rng(0)
-    X = rng.normal(size=(50, 3))
-    weight = rng.integers(1, 9, 50).astype(float)
-    tree = modelled(X, 1)
-    differ = False
-    for digits in range(1, 7):
-        one = round_models(tree, X, digits, weight).models
-        other = round_models(tree, np.repeat(X, weight.astype(int), axis=0), digits).models
-        for array, twin in zip(one, other, strict=True):
-            np.testing.assert_array_equal(array, twin)
-        plain = round_models(tree, X, digits).models
-        differ |= any((array != twin).any() for array, twin in zip(one, plain, strict=True))
-    assert differ
-
-
-def test_models_without_rows_stay_and_others_do_not_need_them() -> None:
-    rng = np.random.default_rng(0)
-    X = rng.normal(size=(60, 3))
-    tree = modelled(X, 1)
-    leaf = tree.apply(X)[0]
-    few = X[tree.apply(X) == leaf]
-    rounded = round_models(tree, few, 2).models
-    others = np.arange(len(tree)) != leaf
-    for array, twin in zip(rounded, tree.models, strict=True):
-        np.testing.assert_array_equal(array[others], twin[others])
-    assert (
-        n_digits(rounded.coefficients[leaf][0]) <= 2 < n_digits(tree.models.coefficients[leaf][0])
-    )
-    assert round_models(tree, X, None) is tree
-    plain = tree.with_models(None)
-    assert round_models(plain, X, 2) is plain and round_tree(plain, X, 2).models is None
-    assert round_models(tree, X[:0], 2) is tree
 
 
 @pytest.mark.parametrize("precision", ["auto", 3, None])

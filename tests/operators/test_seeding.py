@@ -7,14 +7,13 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from sklearn.datasets import load_digits, load_iris, load_wine
+from sklearn.datasets import load_wine
 from sklearn.ensemble import RandomForestClassifier
 from sklearn.tree import DecisionTreeClassifier, ExtraTreeClassifier
 
 from evotree import EvoTreeClassifier, ObliqueTreeClassifier, evolve, make_toolbox, to_frame
 from evotree.dataset import Dataset
 from evotree.fitness.penalties import PenalizedAccuracy
-from evotree.operators.initialization.dipolar import init_dipolar
 from evotree.operators.initialization.growth import grow
 from evotree.operators.initialization.resampling import bootstrap
 from evotree.operators.initialization.seeding import (
@@ -24,13 +23,10 @@ from evotree.operators.initialization.seeding import (
     seeding_shares,
     slot_origins,
 )
-from evotree.operators.initialization.width_paths import init_tao, prune_weakest_links
+from evotree.operators.initialization.width_paths import prune_weakest_links
 from evotree.operators.pruning.held_out import critical_alphas
 from evotree.operators.pruning.penalized import kept_nodes, node_risk, prune, weakest_links
-from evotree.operators.splitters.linear import Linear
 from evotree.operators.splitters.registry import SPLITTERS, as_splitter
-from evotree.operators.variation.crossover import cx_trees
-from evotree.rng import make_streams
 from evotree.tree import ObliqueTree
 from tests.quick_models import brief, evolved
 from tests.strategies import assert_sound, datasets, seeds, stream_of, with_random_zeros
@@ -83,13 +79,6 @@ def test_bootstrap_draws_rows_by_weight(dataset, seed, max_rows):
     assert (sample.sample_weight == sample.sample_weight.round()).all()
     known = {(*x, y) for x, y in zip(dataset.X.tolist(), dataset.y.tolist(), strict=True)}
     assert {(*x, y) for x, y in zip(sample.X.tolist(), sample.y.tolist(), strict=True)} <= known
-
-
-@pytest.mark.parametrize("name", ["axis", "linear", "dipole", "tao"])
-def test_seeds_differ(wine, name):
-    seeded = [init_seed(wine, 0.005, name, stream) for stream in make_streams(3, 0, 6)]
-    assert all(one.quality > 0.4 for one in seeded)
-    assert len({one.weights.tobytes() for one in seeded}) >= 5
 
 
 def as_oblique_tree(model):
@@ -213,19 +202,6 @@ def test_seeds_end_with_their_time(monkeypatch, make):
     assert sizes[2.5] <= 3 and sizes[4.5] <= 5 < sizes[None]
 
 
-def test_many_classes_are_parted_in_few_ways(monkeypatch):
-    n_classes, n_fits = 120, []
-    rng = np.random.default_rng(0)
-    dataset = Dataset.from_arrays(rng.normal(size=(240, 3)), np.arange(240) % n_classes)
-    fit = Linear._fit
-    monkeypatch.setattr(Linear, "_fit", lambda *given: n_fits.append(1) or fit(*given))
-    for stream in make_streams(0, 0, 6):
-        n_fits.clear()
-        grown = init_tao(dataset, 0.0, stream, max_depth=2, seconds=1e9)
-        assert len(n_fits) < 200
-    assert grown.n_leaves > 1
-
-
 def test_history_says_who_descends_from_whom(wine):
     start = ObliqueTreeClassifier("axis", max_depth=1).fit(wine.raw, wine.y)
     toolbox = make_toolbox(wine, init=["axis", start, start.tree_], random_state=0)
@@ -238,20 +214,6 @@ def test_history_says_who_descends_from_whom(wine):
     np.testing.assert_allclose(origins.iloc[0], [8 / 40, 30 / 40, 2 / 40], atol=0.026)
     counted = [individual.origin for individual in run.population].count("axis") / 40
     assert origins["origin_axis"].iloc[-1] == counted
-
-
-@given(seeds)
-def test_crossover_hands_down_the_roots_origin(seed):
-    dataset = Dataset.from_arrays(*load_iris(return_X_y=True))
-    first, second = (init_dipolar(dataset, 0.0, stream) for stream in make_streams(seed, 0, 2))
-    a, b = first.clone(), second.clone()
-    a.origin, b.origin = "a", "b"
-    a.stream = make_streams(seed, 1, 1)[0]
-    a, b = cx_trees(a, b, dataset, test_probability=0.0)
-    for child, own, other in ((a, first, second), (b, second, first)):
-        keeps_root = child.thresholds[0] == own.thresholds[0] and len(child) > 1
-        if keeps_root and own.thresholds[0] not in other.thresholds:
-            assert child.origin == ("a" if child is a else "b")
 
 
 any_datasets = st.sampled_from(("classification", "regression")).flatmap(
@@ -282,16 +244,3 @@ def test_small_cuts_end_where_one_would(dataset, seed, charge, term_charge):
             sizes = [kept_nodes(size, collapse_at <= alpha)[0].size for alpha in alphas]
             assert not any(len(tree) < n < len(before) for n in sizes)
     assert evaluate(tree)[0] == pytest.approx(best, abs=1e-6)
-
-
-def test_costs_and_penalties_reach_the_classifiers():
-    X, y = load_digits(return_X_y=True)
-    dataset = Dataset.from_arrays(X[:600], y[:600])
-
-    def used(C, penalty):
-        one = init_tao(dataset, 0.001, stream_of(1), C, penalty)
-        return np.mean(one.weights[~one.is_leaf] != 0.0)
-
-    assert used((1.0, 1.0), "l2") > 0.8  # some pixels are blank
-    assert used((1.0, 1.0), "l1") < 0.6
-    assert used((0.1, 0.1), "l1") < used((1.0, 1.0), "l1")

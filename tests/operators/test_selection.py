@@ -26,7 +26,6 @@ from evotree.operators.variation.selection import (
     replace_nsga2,
     sel_crowded,
     sel_nsga2,
-    sel_proportional,
     standing_of,
     universal_sampling,
 )
@@ -58,25 +57,6 @@ def test_universal_sampling_draws_expected_numbers_rounded(share, k, seed):
     expected = k * share / share.sum()
     assert (times >= np.floor(expected - 1e-9)).all()
     assert (times <= np.ceil(expected + 1e-9)).all()
-
-
-def test_selection_prefers_the_fit_and_shuffles():
-    dataset = Dataset.from_arrays(*load_iris(return_X_y=True))
-    population = make_toolbox(dataset, random_state=0).population(n=20)
-    for rank, individual in enumerate(population):
-        individual.fitness.values = (float(rank),)
-    times = np.zeros(20)
-    first = []
-    for stream in make_streams(1, 0, 300):
-        population[0].stream = stream
-        selected = sel_proportional(population, 20)
-        assert len(selected) == 20
-        positions = [next(i for i, p in enumerate(population) if p is s) for s in selected]
-        first.append(positions[0])
-        times += np.bincount(positions, minlength=20)
-    assert np.corrcoef(times, np.arange(20))[0, 1] > 0.99
-    assert times[-1] / 300 == pytest.approx(2.0, abs=0.1)
-    assert len(set(first)) > 10
 
 
 @given(tasks(max_size=5), seeds)
@@ -142,10 +122,6 @@ def test_trees_of_less_complexity_live_on_beside_the_fittest(drawn, size_penalty
             assert max(dear(one) for one in survivors)[0] == pytest.approx(best[0])
 
 
-class ThreeFold(FitnessQualityComplexity):
-    weights = (1.0, 1.0, 1.0)
-
-
 def points(objectives):
     """Return what selection sees of individuals: two objectives each."""
     return [SimpleNamespace(fitness=FitnessQualityComplexity(pair)) for pair in objectives]
@@ -187,21 +163,6 @@ def test_copies_stand_one_front_lower_each(objectives):
         assert standing.front[i] == alone.front[unique.index(pair)] + seen[pair]
         assert standing.crowding[i] == alone.crowding[unique.index(pair)]
         seen[pair] += 1
-
-
-@given(st.lists(st.tuples(*[st.integers(0, 5)] * 3), min_size=1, max_size=30))
-def test_three_objectives_are_sorted_by_dominance(objectives):
-    standing = standing_of([SimpleNamespace(fitness=ThreeFold(values)) for values in objectives])
-    for i, values in enumerate(objectives):
-        better = [
-            standing.front[j]
-            for j, others in enumerate(objectives)
-            if others != values and all(a >= b for a, b in zip(others, values, strict=True))
-        ]
-        if better:
-            assert standing.front[i] > min(better)
-        elif objectives.index(values) == i:
-            assert standing.front[i] == 0
 
 
 def test_one_objective_is_not_enough():

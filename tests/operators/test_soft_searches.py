@@ -6,7 +6,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.optimize import approx_fprime, minimize
 
-from evotree.fitness.node import score_undivided
 from evotree.operators.splitters import wodt
 from evotree.operators.splitters.base import make_problem
 from evotree.operators.splitters.co2 import bound_gradient, lower_bound
@@ -26,9 +25,6 @@ def stumps(draw):
     theta = rng.standard_normal(d + 1) * draw(st.sampled_from((0.1, 1.0, 10.0)))
     leaves = rng.standard_normal((2, problem.totals.size)) * draw(st.sampled_from((0.1, 5.0)))
     return problem, theta, leaves
-
-
-# ---- CO2 -----------------------------------------------------------------------------------------
 
 
 def bound_of(problem, theta, leaves, batch=None):
@@ -79,9 +75,6 @@ def test_descent_agrees_with_its_naive_twin(case, seed, batch_size, nu):
     assert theta @ theta <= nu * (1.0 + 1e-12)
 
 
-# ---- WODT ----------------------------------------------------------------------------------------
-
-
 def entropy_and_gradient(theta, problem):
     p, n_present = theta.size, problem.totals.size
     grad = np.empty(p)
@@ -97,16 +90,6 @@ def test_entropy_and_gradient_are_those_of_the_definition(case):
     assert value == pytest.approx(smooth.weighted_entropy(theta, *arrays), abs=1e-12)
     numeric = approx_fprime(theta, lambda t: smooth.weighted_entropy(t, *arrays), 1e-6)
     np.testing.assert_allclose(grad, numeric, atol=2e-5)
-
-
-def test_value_and_gradient_stay_finite_where_sides_are_empty():
-    node = smooth.make_node(*smooth.separable(0))
-    problem = make_problem(node, rescale=True)
-    for length in (1e3, 1e6, 1e200):
-        for theta in (np.array([1.0, 0, 0, 0, 0]), np.array([0, 0, 0, 0, 1.0])):
-            value, grad = entropy_and_gradient(length * theta, problem)
-            assert np.isfinite(value) and np.isfinite(grad).all()
-    assert value == pytest.approx(score_undivided(node))  # all rows are on one side
 
 
 @pytest.mark.parametrize("seed", range(4))

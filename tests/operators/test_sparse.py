@@ -6,21 +6,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from evotree.fitness.criteria import Criterion
-from evotree.fitness.node import Node
 from evotree.operators.splitters.sparse import WIDTHS, Sparse
+from tests.reference import smooth
 from tests.reference import sparse as naive
 from tests.strategies import seeds
 
 
 def make_node(X, goes_right, cost):
-    return Node.of(
-        np.ascontiguousarray(X, dtype=float),
-        goes_right.astype(np.int32),
-        cost.astype(float),
-        2,
-        int(Criterion.ERROR),
-        1,
-    )
+    return smooth.make_node(X, goes_right.astype(int), cost, 2, Criterion.ERROR)
 
 
 @st.composite
@@ -96,43 +89,6 @@ def test_terms_that_cost_more_than_they_save_leave():
     dear = Sparse(term_cost=2.0 * wrong, C=100.0).refit(node, start, 0.0)
     assert set(np.flatnonzero(cheap.weights)) == {2, 5} and cheap.score < 0.3 * wrong
     assert set(np.flatnonzero(dear.weights)) == {2} and dear.score == wrong
-
-
-def test_a_feature_that_is_missing_is_swapped_in():
-    """The dense fit ranks a copy with noise first; only the swap puts the pure one in its place."""
-    rng = np.random.default_rng(2)
-    X = rng.standard_normal((300, 6))
-    goes_right = X[:, 0] + X[:, 1] > 0.0
-    node = make_node(X, goes_right, np.ones(300))
-    best = Sparse(max_features=2, C=100.0).refit(node, np.zeros(6), 0.0)
-    assert set(np.flatnonzero(best.weights)) == {0, 1}
-    same = Sparse("same", max_features=2, C=100.0).refit(node, np.eye(6)[0] + np.eye(6)[4], 0.0)
-    assert cost_of(best, X, goes_right, np.ones(300)) < cost_of(same, X, goes_right, np.ones(300))
-
-
-@pytest.mark.parametrize("seed", range(8))
-def test_costs_so_small_that_no_fit_changes_anything_leave_the_best_split_on_one_feature(seed):
-    rng = np.random.default_rng(seed)
-    X, start = rng.standard_normal((80, 8)), np.eye(8)[seed % 8]
-    goes_right, cost = rng.uniform(size=80) < 0.5, 1e-18 * rng.uniform(1.0, 9.0, 80)
-    split = Sparse(loss="svm", term_cost=0.1).refit(make_node(X, goes_right, cost), start, 0.1)
-    assert width(split) == 1
-    assert cost_of(split, X, goes_right, cost) == pytest.approx(split.score, rel=1e-9)
-
-
-@pytest.mark.parametrize("loss", ["logistic", "svm"])
-def test_few_of_many_features_are_found_and_the_present_ones_kept(loss):
-    rng = np.random.default_rng(4)
-    X = rng.standard_normal((600, 90))
-    goes_right = X[:, 7] - X[:, 80] > 0.0
-    node = make_node(X, goes_right, np.ones(600))
-    split = Sparse(term_cost=6.0, loss=loss, C=100.0).refit(node, np.zeros(90), 0.0)
-    assert set(np.flatnonzero(split.weights)) == {7, 80}
-    start = rng.standard_normal(90)
-    same = Sparse("same").refit(node, start, 0.0)
-    assert width(same) == 90 and same.score == pytest.approx(
-        cost_of(same, X, goes_right, np.ones(600)), abs=1e-9
-    )
 
 
 def test_equal_thresholds_are_settled_in_the_widest_gap():

@@ -5,13 +5,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.base import clone
-from sklearn.datasets import load_iris, load_wine
+from sklearn.datasets import load_iris
 
 from evotree import ObliqueTreeClassifier
 from evotree._jit import read_only
 from evotree.dataset import Dataset
 from evotree.fitness.criteria import CLASSIFICATION, REGRESSION, Criterion
-from evotree.fitness.node import Node
 from evotree.operators.initialization.dipolar import RandomHalves
 from evotree.operators.initialization.growth import grow
 from evotree.operators.splitters.annealing import Annealing
@@ -25,7 +24,6 @@ from evotree.operators.splitters.linear_machine import (
     Comparisons,
     LinearMachine,
     Machine,
-    fit_machine,
     train_machine,
 )
 from evotree.operators.splitters.oc1 import OC1
@@ -120,22 +118,12 @@ def test_a_split_is_what_it_says_and_comes_again(splitter, data, seed):
     assert same(split, splitter(node, stream_of(seed)))
 
 
-def problem(name, n=60, d=3, seed=0, n_classes=3):
-    """Return a node with an oblique boundary and some noise."""
-    rng = np.random.default_rng(seed)
-    X = rng.normal(size=(n, d))
-    s = X @ rng.normal(size=d) + 0.3 * rng.normal(size=n)
-    if name not in REGRESSION:
-        s = np.digitize(s, np.quantile(s, np.arange(1, n_classes) / n_classes))
-    return smooth.make_node(X, s, criterion=Criterion[name.upper()])
-
-
 @of(SEARCHES)
 @pytest.mark.parametrize("name", (*CLASSIFICATION, *REGRESSION))
 def test_one_feature_gives_its_best_test(splitter, name):
     if is_for_classes(splitter) and name in REGRESSION:
         return
-    node = problem(name, d=1)
+    node = smooth.oblique_node(np.random.default_rng(0), name, d=1)
     axis, split = Axis()(node, stream_of()), splitter(node, stream_of())
     if name == "gain_ratio":  # the best ratio of all, not that of the highest gain
         assert split.score <= axis.score + 1e-9
@@ -145,7 +133,7 @@ def test_one_feature_gives_its_best_test(splitter, name):
 
 @of(("annealing", "cart_lc", "cross_entropy", "oc1", "oc1 best", "wodt", "linear_machine"))
 def test_constant_features_get_no_weight_and_absent_classes_change_nothing(splitter):
-    node = problem("gini", 80, 4)
+    node = smooth.oblique_node(np.random.default_rng(0), "gini", 80, 4)
     X = node.X.copy()
     X[:, 1] = 0.7
     node = node._replace(X=read_only(X))
@@ -205,20 +193,6 @@ def test_a_weight_of_two_is_a_row_given_twice_and_order_does_not_matter(splitter
         np.testing.assert_allclose(first, weights, atol=atol)
 
 
-@of(SEARCHES)
-def test_trees_of_wine_are_accurate(splitter):
-    """The published accuracy of WODT on wine is 0.967, that of STree 0.978."""
-    X, y = load_wine(return_X_y=True)
-    train = np.random.default_rng(0).permutation(len(y))[:120]
-    test = np.setdiff1d(np.arange(len(y)), train)
-    dataset = Dataset.from_arrays(X[train], y[train], scaling="minmax")
-    tree = grow(dataset, splitter, "entropy", stream=stream_of())
-    is_smooth = isinstance(splitter, WODT | Linear)
-    assert tree.quality > 0.95 and tree.n_leaves <= (6 if is_smooth else 25)
-    predicted = dataset.to_raw(tree.to_tree()).predict_value(X[test]).argmax(axis=1)
-    assert np.mean(predicted == y[test]) > (0.9 if is_smooth else 0.8)
-
-
 @of(FOR_CLASSES)
 def test_targets_are_refused(splitter):
     node = smooth.make_node(np.eye(3), np.arange(3.0), criterion=Criterion.SQUARED_ERROR)
@@ -254,12 +228,6 @@ def test_parameters_are_checked(kind, bad):
             CO2(**{name: value})
 
 
-def node_of(X, y, n_classes):
-    """Return a node of rows of weight 1."""
-    X, y = np.ascontiguousarray(X, dtype=float), np.asarray(y, dtype=np.int32)
-    return Node.of(X, y, np.ones(len(y)), n_classes, int(Criterion.ENTROPY), 1)
-
-
 @settings(max_examples=25)
 @given(seeds, st.integers(2, 4), st.sampled_from((1, 2, 6)))
 def test_training_is_that_of_the_twin(seed, n_classes, most_passes):
@@ -292,12 +260,3 @@ def test_binary_splits_are_the_machine(seed, n_classes):
     grown = grow(dataset, Comparisons(part, LinearMachine()), stream=stream_of())
     assert grown.quality == 1.0
     np.testing.assert_array_equal(grown.to_tree().labels[grown.apply(X)], codes)
-
-
-def test_features_are_eliminated_while_the_machine_stays_as_accurate():
-    rng = np.random.default_rng(0)
-    X = rng.normal(size=(300, 8))
-    y = (X[:, 2] - X[:, 5] > 0.2).astype(int)
-    few = fit_machine(node_of(X, y, 2), 0.02, stream_of())
-    used = np.flatnonzero((few.weights != 0.0).any(axis=0))
-    assert {2, 5} <= set(used) and len(used) < 5

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from sklearn.datasets import load_breast_cancer, load_iris, load_wine
+from sklearn.datasets import load_breast_cancer, load_wine
 
 from evotree.dataset import Dataset
 from evotree.fitness.criteria import Criterion
@@ -144,34 +144,6 @@ def test_reduced_problems_of_hostile_rows_are_solved(node, splitter, seed):
         assert cost <= min(sides) * (1.0 + 1e-9)
 
 
-def three_node_tree(weights, thresholds):
-    """Return arrays of a tree with a root and a test on its right."""
-    return (
-        np.array([weights[0], [0.0, 0.0], weights[1], [0.0, 0.0], [0.0, 0.0]]),
-        np.array([thresholds[0], 0.0, thresholds[1], 0.0, 0.0]),
-        np.array([5, 1, 3, 1, 1], dtype=np.int32),
-    )
-
-
-def test_a_node_that_would_cost_more_keeps_its_test_and_others_change():
-    rng = np.random.default_rng(0)
-    X = rng.uniform(-1.0, 1.0, (120, 2))
-    y = np.where(X[:, 0] <= 0.0, 0, np.where(X[:, 1] <= 0.0, 1, 2))
-    dataset = Dataset.from_arrays(X, y)
-    tree = three_node_tree([[1.0, 0.0], [0.0, 1.0]], [-dataset.mean[0] / dataset.scale[0], 1.0])
-
-    def bad_at_the_root(node, stream):
-        return RandomHalves()(node, stream) if len(node.y) > 90 else Axis()(node, stream)
-
-    for monotone in (True, False):
-        individual = make_individual(dataset, *tree)
-        individual.stream = stream_of()
-        assert individual.quality < 0.95
-        tao_sweep(individual, dataset, bad_at_the_root, monotone=monotone)
-        assert (individual.quality == 1.0) == monotone
-        assert (individual.weights[0] == tree[0][0]).all() == monotone
-
-
 @pytest.mark.parametrize("max_nodes", [1, 3, 10, 1000])
 def test_no_more_nodes_are_fitted_than_asked_for(max_nodes):
     X, y = load_breast_cancer(return_X_y=True)
@@ -191,41 +163,6 @@ def test_no_more_nodes_are_fitted_than_asked_for(max_nodes):
         assert len(fitted) <= max_nodes and individual.quality >= tree.quality
         drawn.add(tuple(fitted))
     assert (len(drawn) > 1) == (max_nodes <= 10)  # others each time, where not all
-
-
-def test_nodes_without_weights_lose_a_child():
-    """So strong a penalty makes all weights 0; all rows go to the side that costs less."""
-    rng = np.random.default_rng(0)
-    X = rng.standard_normal((60, 2))
-    y = np.where(X[:, 0] > 0.5, 1, 0)
-    dataset = Dataset.from_arrays(X, y)
-    individual = make_individual(dataset, *three_node_tree([[1.0, 0.0], [0.0, 1.0]], [0.1, 0.0]))
-    individual.stream = stream_of()
-    n_leaves = individual.n_leaves
-    tao_sweep(individual, dataset, Linear("logistic", "l1", C=1e-3), monotone=False)
-    assert individual.n_leaves < n_leaves
-    individual = make_individual(dataset, *three_node_tree([[1.0, 0.0], [0.0, 1.0]], [0.1, 0.0]))
-    individual.stream = stream_of()
-    optimize(individual, dataset, Linear("logistic", "l1", C=1e3))
-    assert individual.n_leaves == 2
-    assert individual.quality == 1.0
-
-
-def test_tao_stops_where_the_loss_stops_to_fall():
-    X, y = load_iris(return_X_y=True)
-    calls = []
-
-    def counting(function, nodes):
-        calls.append(len(nodes))
-        return map(function, nodes)
-
-    dataset, individual = grown(X, y, max_depth=1)
-    optimize(individual, dataset, Axis(), max_sweeps=50, map=counting)
-    assert len(calls) == 2  # the second sweep changes nothing
-    calls.clear()
-    dataset, individual = grown(X, y, max_depth=1)
-    optimize(individual, dataset, Axis(), max_sweeps=1, map=counting)
-    assert len(calls) == 1
 
 
 @pytest.mark.parametrize("task", ["classification", "regression"])

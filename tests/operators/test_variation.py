@@ -14,16 +14,9 @@ from evotree.operators.initialization.seeding import ONE_BY_ONE, init_seed
 from evotree.operators.pruning.penalized import prune
 from evotree.operators.structure import splice
 from evotree.operators.structure.reduced import leaf_table, reduced_problem
-from evotree.operators.structure.splice import make_individual
 from evotree.operators.variation.crossover import cx_trees, draw_exchange
-from evotree.operators.variation.mutation import (
-    changed_support,
-    mut_either,
-    mut_nodes,
-    mut_terms,
-    mutate_nodes,
-)
-from evotree.rng import as_generator, make_streams
+from evotree.operators.variation.mutation import mut_nodes, mut_terms
+from evotree.rng import make_streams
 from tests.reference import naive, sparse
 from tests.strategies import (
     VARIATION,
@@ -114,31 +107,6 @@ def iris():
     return Dataset.from_arrays(*load_iris(return_X_y=True))
 
 
-def test_roots_change_tests_and_roles_in_the_stated_shares(iris):
-    """Half of the changes are of the test, a quarter of each role."""
-    parents = (init_dipolar(iris, 0.0, s) for s in make_streams(3, 0, 50))
-    parent = next(p for p in parents if min(p.subtree_size[[p.left(0), p.right(0)]]) > 1)
-    left, right = parent.weights[parent.left(0)], parent.weights[parent.right(0)]
-    outcomes = {"leaf": 0, "left": 0, "right": 0, "test": 0}
-    for stream in make_streams(1, 1, 2000):
-        columns = iris.multiplicity, iris.spread
-        weights, _, size, *_ = mutate_nodes(
-            *iris.rows, *columns, *parent.nodes(), 0, stream, 0.0, 0.5, 5, 0
-        )
-        if len(size) == 1:
-            outcomes["leaf"] += 1
-        elif np.array_equal(weights[0], left):
-            outcomes["left"] += 1
-        elif np.array_equal(weights[0], right):
-            outcomes["right"] += 1
-        else:
-            outcomes["test"] += 1
-    # A changed test that parts nothing leaves a child in its place, too.
-    expected = {"leaf": 0.25, "left": 0.125, "right": 0.125, "test": 0.5}
-    for name, share in expected.items():
-        assert outcomes[name] / 2000 == pytest.approx(share, abs=0.04), name
-
-
 def test_leaves_split_unless_pure_or_small(iris):
     root = prune(init_dipolar(iris, 0.0, stream_of(3)), iris, 1.0)[0]
     assert len(root) == 1
@@ -220,36 +188,3 @@ def test_the_threshold_costs_least(wine, seed):
     s, goes_right = node.X @ child.weights[k], node.y == 1
     cost = sparse.misrouted(s, goes_right, node.sample_weight, child.thresholds[k])
     assert cost == pytest.approx(sparse.least_cost(s, goes_right, node.sample_weight), abs=1e-9)
-
-
-def test_all_changes_happen(wine):
-    tree = init_dipolar(wine, 0.0, stream_of())
-    node, rng = problem_of(tree, wine, 0), np.random.default_rng(0)
-    support, weights = np.array([1, 4, 7, 9]), np.ones(13)
-    seen = set()
-    for _ in range(200):
-        new = changed_support(support, node, weights, 5, rng)
-        seen.add((len(set(support) - set(new)), len(set(new) - set(support))))
-    assert seen == {(1, 0), (0, 1), (1, 1), (2, 0)}
-
-
-def test_a_leaf_stays_and_either_operator_is_called(wine):
-    leaf = make_individual(wine, np.zeros((1, 13)), np.zeros(1), np.ones(1, dtype=np.int32))
-    leaf.stream = stream_of()
-    assert mut_terms(leaf, wine) == (leaf,)
-    called = [0, 0]
-
-    def operator(which):
-        def call(individual):
-            called[which] += 1
-            return (individual,)
-
-        return call
-
-    for stream in make_streams(1, 0, 1000):
-        leaf.stream = stream
-        mut_either(leaf, operator(0), operator(1), 0.3)
-    assert called[1] / 1000 == pytest.approx(0.3, abs=0.05) and sum(called) == 1000
-    before = leaf.stream.copy()
-    mut_either(leaf, operator(0), operator(1), 0.0)
-    assert leaf.stream == before and as_generator(leaf.stream)  # nothing is drawn

@@ -10,7 +10,6 @@ from evotree.engine.toolbox import best_of_paths, make_toolbox
 from evotree.fitness.costs import FeatureCosts
 from evotree.fitness.objectives import as_objective
 from evotree.fitness.penalties import PenalizedAccuracy
-from evotree.operators.initialization import width_paths
 from evotree.operators.initialization.seeding import adopt
 from evotree.operators.initialization.width_paths import (
     axis_trees,
@@ -20,8 +19,6 @@ from evotree.operators.initialization.width_paths import (
     width_path,
 )
 from evotree.operators.pruning.penalized import prune
-from evotree.operators.refinement.tao import tao_sweep
-from evotree.operators.structure.splice import make_individual
 from evotree.operators.variation.selection import distinct
 from tests.strategies import assert_sound, stream_of
 
@@ -48,31 +45,6 @@ def test_a_path_that_has_no_time_returns_one_tree(dataset):
     assert len(path) == 1 and widest(path[0]) <= 2
 
 
-def test_a_path_ends_where_a_split_matters_to_no_row(monkeypatch):
-    """Both sides of the root part the rows alike, so that no sweep changes the root."""
-    X = np.random.default_rng(0).normal(size=(200, 3))
-    X[:, 0] = np.sign(X[:, 0])
-    rows = Dataset.from_arrays(X, X[:, 0] > 0.0)
-    weights = np.zeros((7, 3))
-    weights[0], weights[1], weights[4] = (0.3, 2.0, 1.0), (1.0, 0.0, 0.0), (1.0, 0.0, 0.0)
-    size = np.array([7, 3, 1, 1, 3, 1, 1], dtype=np.int32)
-    wide = make_individual(rows, weights, np.zeros(7), size)
-    wide.stream = stream_of(1)
-    sweeps = []
-
-    def sweep(*args, **kwargs):
-        sweeps.append(args)
-        assert len(sweeps) < 100
-        return tao_sweep(*args, **kwargs)
-
-    monkeypatch.setattr(width_paths, "init_tao", lambda *args, **kwargs: wide.clone())
-    monkeypatch.setattr(width_paths, "tao_sweep", sweep)
-    for bound in (None, 1):
-        path = width_path(rows, 0.0, stream_of(), max_features=bound)
-        assert widest(path[-1]) <= 1 and path[-1].quality == 1.0
-        assert_sound(path[-1], rows)
-
-
 def test_axis_trees_look_at_one_feature_and_fit_well(dataset):
     trees = axis_trees(dataset, stream_of())
     assert all(widest(tree) == 1 for tree in trees)
@@ -94,20 +66,6 @@ def test_linear_trees_begin_with_logistic_regressions():
         length = np.linalg.norm(expected[:-1]) / np.linalg.norm(found[:-1])
         np.testing.assert_allclose(length * found, expected, atol=1e-2 * abs(expected).max())
     assert path_trees(rows, 0.0, 2, stream_of(), C=costs) == trees
-
-
-def test_linear_trees_of_many_rows_read_evenly_spaced_ones():
-    rng = np.random.default_rng(0)
-    X = rng.normal(size=(2 * 4096, 3))
-    labels = X.sum(axis=1) + rng.normal(size=len(X)) > 0.0
-    every = Dataset.from_arrays(X, labels)
-    changed = np.where(np.arange(len(X)) % 2 == 0, every.y, 1 - every.y)
-    some = Dataset.from_arrays(every.raw, changed)
-    np.testing.assert_array_equal(some.X, every.X)
-    trees = [linear_trees(rows, stream_of()) for rows in (every, some)]
-    for one, other in zip(*trees, strict=True):
-        np.testing.assert_array_equal(one.weights, other.weights)
-        assert one.quality > 0.7 and abs(other.quality - 0.5) < 0.05
 
 
 @pytest.mark.parametrize("number", range(3))

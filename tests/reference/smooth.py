@@ -3,7 +3,7 @@
 import numpy as np
 from hypothesis import strategies as st
 
-from evotree.fitness.criteria import Criterion
+from evotree.fitness.criteria import CLASSIFICATION, Criterion
 from evotree.fitness.node import Node, score_hyperplane
 
 
@@ -16,6 +16,15 @@ def make_node(X, y, weight=None, n_classes=None, criterion=Criterion.ENTROPY, mi
     y = y.astype(np.int32 if n_classes else float)
     weight = np.ones(len(y)) if weight is None else np.asarray(weight, dtype=float)
     return Node.of(X, y, weight, n_classes, int(criterion), min_rows)
+
+
+def oblique_node(rng, name, n=60, d=3, n_classes=3):
+    """Return a node with an oblique boundary and some noise."""
+    X = rng.normal(size=(n, d))
+    s = X @ rng.normal(size=d) + 0.3 * rng.normal(size=n)
+    if name in CLASSIFICATION:
+        s = np.digitize(s, np.quantile(s, np.arange(1, n_classes) / n_classes))
+    return make_node(X, s, criterion=Criterion[name.upper()])
 
 
 @st.composite

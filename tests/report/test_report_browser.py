@@ -1,14 +1,13 @@
 """The page of a report in a real browser, where there is one: Chromium, driven by Selenium."""
 
 import shutil
-from dataclasses import replace
 
 import pytest
 
 from evotree.cli.report import report_of_model
 from evotree.report import report
 from evotree.tables.columns import encode
-from tests.report.models import HOSTILE, make_forest, make_model, make_subject, table, truth_of
+from tests.report.models import make_forest, make_model, make_subject, table, truth_of
 
 webdriver = pytest.importorskip("selenium.webdriver")
 keys = pytest.importorskip("selenium.webdriver.common.keys")
@@ -17,7 +16,6 @@ pytestmark = [
     pytest.mark.slow,
     pytest.mark.skipif(not (CHROMIUM and DRIVER), reason="there is no Chromium with its driver"),
 ]
-KINDS = ("classes", "soft", "numbers", "lines")
 
 
 @pytest.fixture(scope="module")
@@ -142,25 +140,6 @@ def test_clicks_and_keys_fold(open_page):
     assert "Split [0]" in driver.find_element("id", "panel").text
 
 
-@pytest.mark.parametrize("kind", KINDS)
-def test_no_node_of_a_drawing_is_cut_at_its_sides(open_page, kind):
-    """What is unfolded at first fits, beside the text about a node or above it."""
-    page = make_page(kind)[3]
-    driver = open_page(page)
-    slider = driver.find_element("id", "front-slider")
-    driver.execute_script("arguments[0].focus()", slider)
-    press(driver, "HOME")
-    cut_off = """
-        const box = document.getElementById("tree-box").getBoundingClientRect();
-        return [...document.querySelectorAll("#tree g.node")]
-            .map((node) => node.getBoundingClientRect())
-            .filter((node) => node.left < box.left || node.right > box.right).length;
-    """
-    for _ in page.data["trees"]:
-        assert driver.execute_script(cut_off) == 0
-        press(driver, "ARROW_RIGHT")
-
-
 @pytest.mark.parametrize("kind", ["soft", "lines"])
 def test_the_slider_draws_another_tree(open_page, kind):
     model, _, _, page = make_page(kind)
@@ -187,22 +166,6 @@ def test_the_slider_draws_another_tree(open_page, kind):
         assert float(shown) == pytest.approx(one["measures"]["figures"][0][1], rel=1e-3)
     driver.find_element("id", "front-own").click()
     assert int(slider.get_attribute("value")) == page.data["own"]
-
-
-def test_hostile_names_do_nothing(open_page):
-    frame = table(names=HOSTILE)
-    model = replace(make_model("classes", frame, labels=HOSTILE[:3]), target=HOSTILE[1])
-    subject = make_subject(model, frame)
-    subject = replace(subject, facts={HOSTILE[0]: HOSTILE[2]})
-    driver = open_page(report(subject, frame, truth_of(model, frame)))
-    for i in range(5):
-        driver.execute_script("evotreeReport.followRow(arguments[0])", i)
-    for node in range(len(model.tree)):
-        click(driver, f"g.node[data-node='{node}']")
-    assert HOSTILE[1] in driver.find_element("id", "title").text
-    assert driver.find_elements("css selector", "img") == []
-    width = driver.execute_script("return document.documentElement.scrollWidth")
-    assert width <= driver.execute_script("return window.innerWidth")
 
 
 def test_all_controls_have_names(open_page):

@@ -12,7 +12,7 @@ from sklearn.base import clone
 from sklearn.calibration import calibration_curve
 from sklearn.datasets import load_iris
 
-from evotree import ObliqueForestClassifier, ObliqueForestRegressor
+from evotree import ObliqueForestClassifier
 from evotree.cli.main import main
 from evotree.cli.report import report_of_model
 from evotree.inspection.paths import explain
@@ -272,24 +272,6 @@ def test_the_page_of_a_forest_of_classes(tmp_path):
         assert found[name] == sum(getattr(tree, total) for tree in forest.trees_)
     assert data["facts"]["out of bag"] == f"accuracy {forest.oob_score_:.4f}"
     assert data["rules"].count("tree ") == 7
-
-
-def test_the_page_of_a_forest_of_numbers():
-    X, y = load_iris(return_X_y=True, as_frame=True)
-    X, y = X.iloc[:, :3], X.iloc[:, 3]
-    forest = ObliqueForestRegressor(3, random_state=0).fit(X, y)
-    vote = report(forest, X, y).data["forest"]["vote"]
-    predicted = forest.predict(X)
-    figures = {name: values for name, *values in vote["figures"]}
-    assert figures["R²"][0] == pytest.approx(metrics.r2_score(y, predicted))
-    off, apart = (
-        [metrics.root_mean_squared_error(target, tree.predict(X)) for tree in forest]
-        for target in (y, predicted)
-    )
-    assert figures["RMSE"][1] == pytest.approx(np.mean(off))
-    np.testing.assert_allclose(vote["agreement"], apart)
-    assert report(forest).data["forest"]["vote"] is None
-    assert "figures" not in report(forest, X).data["forest"]["vote"]
 
 
 @pytest.mark.parametrize("kind", ["classes", "numbers", "lines"])

@@ -3,7 +3,6 @@
 import sys
 import types
 from configparser import ConfigParser
-from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -11,9 +10,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.base import clone
-from sklearn.datasets import load_iris, load_wine
-from sklearn.ensemble import RandomForestClassifier, RandomForestRegressor
-from sklearn.model_selection import ParameterSampler, cross_val_predict, cross_val_score
+from sklearn.datasets import load_iris
+from sklearn.model_selection import cross_val_predict, cross_val_score
 from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 
 from evotree.engine.pareto import FrontTree
@@ -72,31 +70,6 @@ def test_cart_is_pruned_as_an_exhaustive_search_says(kind, monkeypatch):
     assert tree_sizes(model)["leaves"] < tree(random_state=3).fit(X, y).get_n_leaves()
     search = chosen.search_pruning(tree(random_state=3), X, codes, 3, max_alphas=3)
     assert len(search.cv_results_["params"]) == 3
-
-
-@either_kind
-def test_the_tuned_forest_has_the_best_draw(kind, monkeypatch):
-    for name, value in (
-        ("N_TREES", 30),
-        ("N_TRIAL_TREES", 20),
-        ("N_DRAWS", 4),
-        ("TUNING_ROWS", 60),
-    ):
-        monkeypatch.setattr(chosen, name, value)
-    method, _, rows = KINDS[kind]
-    forest = RandomForestRegressor if kind == "targets" else RandomForestClassifier
-    X, y = rows(100)
-    judges = chosen.judging_rows(y, 7) if kind == "targets" else np.arange(100)
-    assert len(set(judges)) == (60 if kind == "targets" else 100)
-    draws = list(ParameterSampler(chosen.FOREST_SPACE, 4, random_state=7))
-    scores = []
-    for draw in draws:
-        trial = forest(20, oob_score=True, random_state=7, **draw)
-        scores.append(trial.fit(X[judges], y[judges]).oob_score_)
-    expected = forest(30, random_state=7, **draws[int(np.argmax(scores))]).fit(X, y)
-    found = method(partial(chosen.tuned_forest, kind=forest), 7).fit(X, y)
-    np.testing.assert_array_equal(found.predict(X), expected.predict(X))
-    assert tree_sizes(found)["leaves"] == sum(t.get_n_leaves() for t in expected.estimators_)
 
 
 def test_a_linear_tree_predicts_by_the_leaf_that_a_row_reaches(monkeypatch):
@@ -166,36 +139,6 @@ def noisy_rows(seed=0, n_rows=120, n_features=3, n_classes=2):
     rng = np.random.default_rng(seed)
     y = np.arange(n_rows) % n_classes
     return rng.normal(size=(n_rows, n_features)) + 0.8 * y[:, None], y
-
-
-def quick_methods():
-    return {
-        "CART": clone(made.CART),
-        "Linear": made.CrossValidatedTrees(partial(made.grow_linear, Cs=(0.1, 1.0)), 5),
-        "TAO": made.CrossValidatedTrees(
-            partial(made.grow_tao, depths=(1, 3), Cs=(1.0, 0.1, 0.01)), 3, prunes=False
-        ),
-    }
-
-
-every = pytest.mark.parametrize("name", list(quick_methods()))
-
-
-@every
-def test_trees_grow_in_complexity_from_a_single_leaf(name):
-    X, y = load_wine(return_X_y=True)
-    model = quick_methods()[name].fit(X, np.array(list("abc"))[y])
-    sizes = [tree.complexity for tree in model.trees_]
-    assert sizes[0] == 1 and sizes == sorted(sizes) == model.complexities_.tolist()
-    assert sizes[-1] > 3
-    chosen = [made.tree_within(model, budget) for budget in BUDGETS]
-    found = [tree.complexity for tree in chosen]
-    assert all(size <= budget for size, budget in zip(found, BUDGETS, strict=True))
-    right = [model.n_right_[model.best_within(budget)] for budget in BUDGETS]
-    assert right == sorted(right) and right[-1] == model.n_right_.max()
-    assert chosen[-1] is model.tree_
-    assert set(model.predict(X)) <= set("abc")
-    np.testing.assert_array_equal(model.predict(X), made.predict_within(model, X))
 
 
 @settings(max_examples=15, deadline=None)

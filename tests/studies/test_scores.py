@@ -115,25 +115,6 @@ def test_columns_have_the_signs_of_their_data_set(folder):
     assert model.score(parts.X_test, parts.y_test) > 0.0
 
 
-class Known:
-    """Predicts what the first column says, or its contrary."""
-
-    signs_ = np.array([1, 0])
-
-    def __init__(self, slope):
-        self.best_estimator_, self.slope = self, slope
-
-    def predict(self, X):
-        return self.slope * X[:, 0] + X[:, 1]
-
-
-@pytest.mark.parametrize(("slope", "share"), [(1.0, 0.0), (-1.0, 1.0), (0.0, 0.0)])
-def test_pairs_show_what_is_broken(slope, share):
-    X = pd.DataFrame(np.random.default_rng(0).normal(size=(50, 2)))
-    assert constraints.share_broken(Known(slope), X, None, "predict") == share
-    assert np.isnan(constraints.share_broken(Known(slope), X, None, "predict_proba"))
-
-
 def random_prices(rng, n_features):
     """Return prices of features and of two groups that overlap."""
     alone = {(j,): float(rng.integers(1, 9)) for j in range(n_features)}

@@ -7,7 +7,6 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
-from sklearn.datasets import load_digits
 from sklearn.tree import DecisionTreeClassifier
 
 from evotree.experiments.execution import run_experiment
@@ -112,17 +111,6 @@ def test_fits_that_failed_are_done_again(tmp_path, quick):
     assert (again["finished"] >= runs["finished"]).all()
     runs, report = run_study(quick(), tmp_path, tmp_path / "other", max_seconds=0)
     assert runs.empty and report is None
-
-
-def test_rows_with_weights_by_their_old_name_are_read(tmp_path):
-    path = tmp_path / "rows.csv"
-    path.write_text(
-        "dataset,method,fold,seed,leaves,nonzero_weights\niris,A,0,0,3,2\niris,B,0,0,2,"
-    )
-    rows = read_rows(path)
-    assert "nonzero_weights" not in rows
-    assert rows["terms"][0] == 2 and rows["complexity"][0] == 5
-    assert rows.loc[1, ["terms", "complexity"]].isna().all()
 
 
 def test_what_is_done_is_written_as_csv_in_order(tmp_path):
@@ -248,25 +236,6 @@ def test_rows_and_seeds_of_a_fit_are_those_of_the_rows_in_git(tmp_path):
     row = run_experiment(made, tmp_path).iloc[0]
     for name in ("accuracy", "train_accuracy", "leaves", "depth"):
         assert row[name] == given.loc[plan[0], name]
-
-
-def test_pictures_of_tao_are_drawn_where_they_are_missing(tmp_path, monkeypatch):
-    tao = pytest.importorskip("experiments.studies.tao")
-    X, y = load_digits(return_X_y=True)
-    monkeypatch.setattr("evotree.experiments.datasets.OFFICIAL_TRAIN_ROWS", {"mnist": 300})
-    np.savez(tmp_path / "mnist.npz", data=X[:500], target=y[:500])
-    small = replace(tao.SMALL_TREE, Cs=(0.1,), leaves=(6,))
-    changed = {"PICTURE_ROWS": 200, "IMAGE_SHAPE": (8, 8), "PATH_COSTS": (1.0, 0.1)}
-    for constant, value in (changed | {"SMALL_TREE": small}).items():
-        monkeypatch.setattr(tao, constant, value)
-    rows = {"dataset": "mnist", "method": "start, mnist", "fold": -1, "seed": 0, "accuracy": 0.5}
-    pd.DataFrame([rows]).to_csv(tmp_path / "tao_runs.csv", index=False)
-    tao.draw_pictures(tmp_path, tmp_path)
-    pictures = [tmp_path / "tao_path.png", tmp_path / "tao_tree.png"]
-    assert min(picture.stat().st_size for picture in pictures) > 5000
-    pictures[0].write_text("kept")
-    tao.draw_pictures(tmp_path, tmp_path)
-    assert pictures[0].read_text() == "kept"
 
 
 def test_trees_are_printed_where_they_are_missing(tmp_path, monkeypatch):
