@@ -23,7 +23,6 @@ from evotree.engine.choice import (
     row_losses,
 )
 from evotree.engine.config import SearchConfig
-from evotree.engine.logistic import first_unbeaten
 from evotree.folds import make_folds
 from evotree.operators.initialization.growth import grow
 from evotree.operators.splitters.axis import Axis

@@ -1,0 +1,90 @@
+"""Default fits count rows as they were given, whatever the columns hold and weights are."""
+
+import numpy as np
+import pytest
+from sklearn.base import clone
+from sklearn.datasets import load_wine
+from sklearn.metrics import accuracy_score
+from sklearn.model_selection import StratifiedKFold
+from sklearn.tree import DecisionTreeClassifier
+
+from evotree import (
+    EvoTreeClassifier,
+    EvoTreeRegressor,
+    ObliqueForestClassifier,
+    ObliqueForestRegressor,
+    ObliqueTreeClassifier,
+)
+from evotree.estimators import GREEDY_PRESETS
+from tests.quick_models import outputs
+
+
+def cells(n_rows, seed):
+    """Rows of three discrete columns, 16 cells in all, whose classes are drawn by the cell."""
+    rng = np.random.default_rng(seed)
+    X = np.column_stack([rng.integers(0, 4, n_rows), rng.integers(0, 2, (n_rows, 2)).T[0]])
+    X = np.column_stack([X, rng.integers(0, 2, n_rows)]).astype(float)
+    share = np.where(X[:, 2] == 1.0, 0.8, 0.2)
+    share = np.where((X[:, 0] == 3.0) & (X[:, 1] == 0.0), 1.0 - share, share)
+    return X, (rng.random(n_rows) < share).astype(int)
+
+
+def test_equal_rows_are_not_taken_for_one():
+    X, y = cells(1500, 0)
+    assert len(np.unique(np.column_stack([X, y]), axis=0)) == 32
+    for train, test in StratifiedKFold(3, shuffle=True, random_state=0).split(X, y):
+        fitted = EvoTreeClassifier(max_generations=10, random_state=0).fit(X[train], y[train])
+        cart = DecisionTreeClassifier().fit(X[train], y[train])
+        assert fitted.score(X[test], y[test]) >= cart.score(X[test], y[test]) - 0.02
+
+
+def test_a_move_of_a_millionth_changes_less_than_the_noise_of_folds():
+    X, y = cells(900, 1)
+    rng = np.random.default_rng(0)
+    moved = X + 1e-6 * X.std(axis=0) * rng.standard_normal(X.shape)
+    for train, test in StratifiedKFold(2, shuffle=True, random_state=0).split(X, y):
+        model = EvoTreeClassifier(max_generations=10, random_state=0)
+        scores = [
+            model.fit(rows[train], y[train]).score(rows[test], y[test]) for rows in (X, moved)
+        ]
+        error = np.sqrt(scores[0] * (1.0 - scores[0]) / len(test))
+        assert abs(scores[0] - scores[1]) <= 2.0 * error
+
+
+@pytest.mark.parametrize(
+    "kind",
+    [EvoTreeClassifier, ObliqueForestClassifier, EvoTreeRegressor, ObliqueForestRegressor],
+    ids=lambda kind: kind.__name__,
+)
+def test_a_factor_of_all_weights_changes_nothing(kind):
+    X, y = load_wine(return_X_y=True)
+    model = kind(random_state=0)
+    if hasattr(model, "max_generations"):
+        model.set_params(max_generations=10)
+    weight = np.random.default_rng(0).integers(1, 4, len(y)) / 7.0
+    for one, other in ((None, np.full(len(y), 1.0 / len(y))), (weight, 1e3 * weight)):
+        first, second = (outputs(clone(model).fit(X, y, w), X) for w in (one, other))
+        np.testing.assert_array_equal(first, second)
+
+
+@pytest.mark.parametrize("name", sorted({*GREEDY_PRESETS} - {"WODT", "CO2", "LMDT"}))
+def test_rows_given_k_times_are_rows_of_weight_k(name):
+    """But for splitters that weigh a loss against a penalty, by the number of rows."""
+    X, y = cells(60, 2)
+    times = np.random.default_rng(0).integers(1, 4, len(y))
+    model = ObliqueTreeClassifier.from_preset(name, pruning=None, random_state=0)
+    one = model.fit(X, y, times).predict(X)
+    np.testing.assert_array_equal(one, model.fit(X.repeat(times, 0), y.repeat(times)).predict(X))
+
+
+def test_bags_of_equal_rows_leave_some_of_them_out():
+    X, y = cells(1500, 3)
+    forest = ObliqueForestClassifier(10, oob_score=True, random_state=0).fit(X[:1000], y[:1000])
+    right = forest.predict(X[1000:]) == y[1000:]
+    error = np.sqrt(right.var() * (1 / 500 + 1 / 500))
+    assert abs(forest.oob_score_ - right.mean()) <= 3.0 * error
+    shares = forest.oob_decision_function_
+    known = ~np.isnan(shares[:, 0])
+    assert known.mean() > 0.8  # a row is in all ten bags with a chance of .8**10
+    score = accuracy_score(y[:1000][known], shares[known].argmax(axis=1))
+    assert abs(score - right.mean()) <= 3.0 * error
