@@ -11,25 +11,21 @@ Quinlan J. R. (1992). Learning with continuous classes. Australian Joint Confere
 Intelligence, 343-348.
 """
 
-from __future__ import annotations
-
 from collections import OrderedDict
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, NamedTuple, Self
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 
 from evotree._jit import inner_kernel, kernel
+from evotree.dataset import Dataset
 from evotree.fitness.base import LINES, ORDER, OUTPUTS, TargetLoss, routed_rows
 from evotree.fitness.orders import isotonic_values
 from evotree.leaf_models import LeafModels
 from evotree.objectives import LinearLeaves
 from evotree.tables.columns import columns_asked
-
-if TYPE_CHECKING:
-    from evotree.dataset import Dataset
-    from evotree.tree import ObliqueTree
+from evotree.tree import ObliqueTree
 
 LOWEST, HIGHEST, ERROR, INTERCEPT, N_FIXED = range(5)
 """Columns of a fit, before the coefficients, and their number."""

@@ -4,8 +4,6 @@ A new loss is one class here, with its names and what it goes with, and one entr
 `evotree.fitness.objectives.LOSSES`.
 """
 
-from __future__ import annotations
-
 import inspect
 import math
 from collections.abc import Callable, Mapping
@@ -13,10 +11,11 @@ from dataclasses import dataclass
 from functools import cached_property
 from numbers import Real
 from types import SimpleNamespace
-from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Self
+from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 
+from evotree.dataset import Dataset
 from evotree.fitness.base import LINES, ORDER, OUTPUTS, ClassLoss, Leafed, TargetLoss, routed_rows
 from evotree.fitness.costs import FeatureCosts, check_costs
 from evotree.fitness.leaves import (
@@ -33,10 +32,7 @@ from evotree.fitness.leaves import (
     score_labels,
 )
 from evotree.fitness.orders import labels_in_order
-
-if TYPE_CHECKING:
-    from evotree.dataset import Dataset
-    from evotree.tree import ObliqueTree
+from evotree.tree import ObliqueTree
 
 
 @dataclass(frozen=True)

@@ -1,10 +1,9 @@
 """All losses by their names, and the objective that is composed of a loss, leaves and an order."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from evotree.dataset import Dataset
 from evotree.fitness.base import LINES, ORDER, OUTPUTS, Objective
 from evotree.fitness.costs import FeatureCosts
 from evotree.fitness.linear_leaves import LinearLeafObjective, lines_asked
@@ -21,9 +20,6 @@ from evotree.fitness.losses import (
 )
 from evotree.fitness.several_outputs import LinesOfOutputs, MeansOfOutputs
 from evotree.objectives import Cost, LinearLeaves, Quantile
-
-if TYPE_CHECKING:
-    from evotree.dataset import Dataset
 
 __all__ = ["CLASS_OBJECTIVES", "LOSSES", "TARGET_OBJECTIVES", "Leaves", "Objective"]
 __all__ += ["as_objective", "compose"]

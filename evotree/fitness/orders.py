@@ -10,8 +10,6 @@ The order of a split is one number: 1 where the left may not exceed the right, -
 may not exceed the left, 2 where both hold, so that all leaves below are equal, 0 where none does.
 """
 
-from __future__ import annotations
-
 import numpy as np
 
 from evotree._jit import inner_kernel, kernel

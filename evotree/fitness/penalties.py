@@ -1,17 +1,12 @@
 """What an individual is worth: its quality less penalties for nodes and terms; and its scaling."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 from deap import base
 
 from evotree._jit import kernel
-
-if TYPE_CHECKING:
-    from evotree.individual import Individual
+from evotree.individual import Individual
 
 
 @dataclass(frozen=True)

@@ -12,8 +12,6 @@ file has no names, the columns are x1, x2, ... and ``target``. What cannot be re
 `ValueError`, naming the file and the reason. Files are data: no object in them is loaded.
 """
 
-from __future__ import annotations
-
 import bz2
 import csv
 import gzip

@@ -1,20 +1,16 @@
 """Which columns may share a split."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
+from evotree.dataset import Dataset
+from evotree.individual import Individual
 from evotree.operators.constraints.base import influences, narrow
 from evotree.tables.columns import columns_asked
-
-if TYPE_CHECKING:
-    from evotree.dataset import Dataset
-    from evotree.individual import Individual
 
 WORDS = {"no_interactions": 1, "pairwise": 2}
 """Words for: any columns may share a split, but no more than so many."""

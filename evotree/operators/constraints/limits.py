@@ -1,22 +1,16 @@
 """Hard bounds on the shape of trees: depth, leaves, rows of a leaf, terms."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 
+from evotree.dataset import Dataset
+from evotree.individual import Individual
 from evotree.operators.constraints.base import influences, narrow
 from evotree.operators.pruning.penalized import optimal_pruning, prune_marked, risk_of_leaves
 from evotree.operators.structure.splice import make_individual
-from evotree.tree import node_depths, sizes_of_kept
-
-if TYPE_CHECKING:
-    from evotree.dataset import Dataset
-    from evotree.individual import Individual
-    from evotree.tree import ObliqueTree
+from evotree.tree import ObliqueTree, node_depths, sizes_of_kept
 
 _ROUNDING = 1e-9  # of a number of rows
 

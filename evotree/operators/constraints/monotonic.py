@@ -1,15 +1,15 @@
 """Monotonic constraints: trees that predict no less where a feature is raised, or no more."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from evotree._sklearn import check_monotonic_signs
+from evotree.dataset import Dataset
+from evotree.fitness.node import Node
 from evotree.fitness.orders import CONFLICT, isotonic_values, node_orders
 from evotree.individual import Individual
 from evotree.operators.constraints.proof import Violation, violations
@@ -21,17 +21,13 @@ from evotree.operators.structure.splice import make_individual
 from evotree.tables.columns import CategoricalColumn, Column
 from evotree.tree import ObliqueTree
 
-if TYPE_CHECKING:
-    from evotree.dataset import Dataset
-    from evotree.fitness.node import Node
-
 _ROWS = 4096  # by which a split is fitted again
 _C = 1.0  # of the classifier that it is fitted by
 
 
 def check_monotonic_cst(
     monotonic_cst: Any, estimator: Any, columns: Sequence[Column], n_classes: int = 0
-) -> MonotonicConstraint | None:
+) -> "MonotonicConstraint | None":
     """Check what users ask for, and return the constraint on the features that trees read."""
     if monotonic_cst is None:
         return None

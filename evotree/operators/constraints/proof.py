@@ -12,8 +12,6 @@ one. The proof is about lines in exact arithmetic. Rounding may break it only wh
 of two leaves differ: sums of the same products in the same order keep the order of the intercepts.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from fractions import Fraction
 from typing import NamedTuple

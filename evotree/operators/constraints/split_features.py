@@ -1,18 +1,14 @@
 """Which features splits may use."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
+from evotree.dataset import Dataset
+from evotree.individual import Individual
 from evotree.operators.constraints.base import narrow
 from evotree.tables.columns import columns_asked
-
-if TYPE_CHECKING:
-    from evotree.dataset import Dataset
-    from evotree.individual import Individual
 
 
 @dataclass(frozen=True, eq=False)

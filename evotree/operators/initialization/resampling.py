@@ -7,21 +7,16 @@ where it agrees with the teacher (Craven and Shavlik 1996, "Extracting tree-stru
 representations of trained networks", NeurIPS; Breiman and Shang 1996, "Born again trees").
 """
 
-from __future__ import annotations
-
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from sklearn.base import clone
 from sklearn.neighbors import NearestNeighbors
 from sklearn.utils.validation import has_fit_parameter
 
-from evotree.dataset import empty_rows
+from evotree.dataset import Dataset, empty_rows
 from evotree.rng import as_generator
-
-if TYPE_CHECKING:
-    from evotree.dataset import Dataset
 
 _NEIGHBOURS = 6
 _MOST_REPEATS = 100

@@ -1,28 +1,24 @@
 """Seeds: trees grown by other algorithms, or handed in by a user, as members of a population."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterable, Mapping
 from difflib import get_close_matches
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
+from evotree.dataset import Dataset
+from evotree.individual import Individual
 from evotree.operators.initialization.growth import grow_on_sample
 from evotree.operators.initialization.resampling import bootstrap
 from evotree.operators.initialization.width_paths import TAO_DEPTH, init_tao, path_trees, width_path
 from evotree.operators.pruning.penalized import prune
+from evotree.operators.splitters.base import Splitter
 from evotree.operators.splitters.registry import SPLITTERS, as_splitter, bounded
 from evotree.operators.structure.rebuild import checked_arrays
 from evotree.operators.structure.splice import make_individual
 from evotree.rng import as_generator
 from evotree.tree import ObliqueTree
-
-if TYPE_CHECKING:
-    from evotree.dataset import Dataset
-    from evotree.individual import Individual
-    from evotree.operators.splitters.base import Splitter
 
 DIPOLE = "dipole"
 INITIAL = "initial"

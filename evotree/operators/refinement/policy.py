@@ -8,37 +8,31 @@ one of every splitter: it re-splits the rows of one node, so that each goes to t
 predicts it better.
 """
 
-from __future__ import annotations
-
 import math
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from numbers import Integral, Real
-from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
+from typing import Annotated, Any, NamedTuple
 
 import numpy as np
+from deap import base
 
 from evotree._jit import compile_seconds
 from evotree._sklearn import HasMethods, Interval, StrOptions
 from evotree.configuration import Configuration, RisingPair
-from evotree.individual import Outcome, set_fitness
+from evotree.dataset import Dataset
+from evotree.individual import Individual, Outcome, set_fitness
 from evotree.operators.pruning.penalized import prune
 from evotree.operators.refinement.tao import solve, tao_sweep
+from evotree.operators.splitters.base import Splitter
 from evotree.operators.splitters.linear import Linear
 from evotree.operators.splitters.linear_fit import LOSSES, PENALTIES
 from evotree.operators.splitters.registry import SPLITTERS, as_splitter, bounded
 from evotree.operators.splitters.sparse import Sparse
 from evotree.operators.structure.reduced import loss_unit, refit_nodes, replace_tests
 from evotree.rng import below, uniform
-
-if TYPE_CHECKING:
-    from deap import base
-
-    from evotree.dataset import Dataset
-    from evotree.individual import Individual
-    from evotree.operators.splitters.base import Splitter
 
 # A fit that stops early goes on where it stopped when the node is refined again.
 _NEWTON_STEPS, _TOLERANCE = 5, 1e-2
@@ -191,7 +185,7 @@ class Spent(NamedTuple):
     evaluations: int = 0
     seconds: float = 0.0  # compilation of kernels apart
 
-    def plus(self, refined: Sequence[Individual]) -> Spent:
+    def plus(self, refined: Sequence[Individual]) -> "Spent":
         """Return what it is once some more individuals are refined; users' own need not say."""
         outcomes = [getattr(individual, "outcome", None) for individual in refined]
         seconds = math.fsum(outcome.seconds for outcome in outcomes if outcome is not None)

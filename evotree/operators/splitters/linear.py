@@ -7,8 +7,6 @@ against another and support vector machines this is the search of STree (Montañ
 with one class against the others it is its one-versus-rest form.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from itertools import chain, combinations

@@ -1,17 +1,13 @@
 """Trees that are handed over as arrays: checked, and their rows routed from scratch."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
+from evotree.dataset import Dataset
+from evotree.individual import Individual
 from evotree.operators.structure.splice import make_individual
 from evotree.tree import ObliqueTree
-
-if TYPE_CHECKING:
-    from evotree.dataset import Dataset
-    from evotree.individual import Individual
 
 
 def checked_arrays(

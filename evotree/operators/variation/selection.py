@@ -7,20 +7,15 @@ the room in a front is measured (Fortin and Parizeau 2013), and each but the fir
 lower than the one before it; otherwise copies of a few points would fill the population.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from deap import tools
 
 from evotree.fitness.penalties import linear_scaling
+from evotree.individual import Individual
 from evotree.rng import below, uniform
-
-if TYPE_CHECKING:
-    from evotree.individual import Individual
-
 
 # Levels of parsimony pressure, how many times the penalties of nodes and terms, and the share of
 # the population that is chosen at each.
