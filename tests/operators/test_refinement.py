@@ -20,11 +20,10 @@ from evotree.operators.initialization.dipolar import init_dipolar
 from evotree.operators.pruning.penalized import prune
 from evotree.operators.refinement.policy import (
     NOTHING_SPENT,
-    LinearResplit,
+    LinearRefiner,
     Refinement,
     Resplit,
     Spent,
-    TaoSweep,
     as_refinement,
     choose_for_refinement,
     draw_linear,
@@ -101,12 +100,12 @@ def test_drawn_costs_are_log_uniform_and_losses_alike():
 
 def test_names_of_refiners_and_their_shares():
     C = (2.0, 2.0)
-    assert make_refiner("tao", C, "l1") == TaoSweep(C, "l1")
+    assert make_refiner("tao", C, "l1") == LinearRefiner("tao", C, "l1")
     assert make_refiner("oc1", C) == Resplit(OC1())
     own = Resplit(Axis()), Resplit(OC1(random_start=True)), stay
     refiners = make_refiners(Refinement(dict.fromkeys((*own, "linear"), 3.0), C=2.0))
     assert list(refiners) == ["Resplit", "Resplit2", "stay", "linear"]
-    assert list(refiners.values()) == [(0.25, one) for one in (*own, LinearResplit(C))]
+    assert list(refiners.values()) == [(0.25, one) for one in (*own, LinearRefiner("linear", C))]
     whole = Refinement(("tao", "oc1"), probability=0.5)
     assert as_refinement(whole) is whole and whole.shares() == {"tao": 0.5, "oc1": 0.5}
     assert as_refinement(None) is None and as_refinement("oc1") == Refinement("oc1")
