@@ -39,11 +39,10 @@ _OPENML_NAME = re.compile(r"(?P<name>[\w.,()+'-]+)(?:@(?P<version>[1-9][0-9]*))?
 
 @dataclass(frozen=True, eq=False)
 class LoadedData:
-    """A data set as loaded, and where it is from, as a paper says it.
+    """A data set as loaded, and where it is from, as a paper says it."""
 
-    Categories are object columns of strings, missing values NaN; the target has none. The leading
-    `n_train` rows are the official training part, if there is one.
-    """
+    # Categories are object columns of strings, missing values NaN; the target has none. The leading
+    # `n_train` rows are the official training part, if there is one.
 
     name: str
     X: pd.DataFrame

@@ -32,10 +32,9 @@ ReferenceTree = int | tuple[Any, ...]
 
 @dataclass(frozen=True)
 class Problem:
-    """A synthetic classification problem: an optimal oblique tree, and its exact class shares.
+    """A synthetic classification problem: an optimal oblique tree, and its exact class shares."""
 
-    Rows are uniform in the unit cube; for a problem that is turned, in the turned square.
-    """
+    # Rows are uniform in the unit cube; for a problem that is turned, in the turned square.
 
     name: str
     description: str

@@ -37,13 +37,13 @@ from evotree.tree import ObliqueTree
 
 @dataclass(frozen=True)
 class ExpectedCost(ClassLoss):
-    """Labels whose errors cost the least: accuracy, balanced accuracy, and given costs.
+    """Labels whose errors cost the least: accuracy, balanced accuracy, and given costs."""
 
-    All errors count alike; those on a class count by one over its weight; or ``costs[a][b]`` is
-    what it costs to predict class b where class a is true. Costs are counted in those of the mean
-    error, so that all kinds have penalties of one size: the quality is 1 where nothing costs, and 0
-    where every row is an error. With a constraint the labels are the cheapest of those in order.
-    """
+    # All errors count alike; those on a class count by one over its weight; or ``costs[a][b]`` is
+    # what it costs to predict class b where class a is true. Costs are counted in those of the mean
+    # error, so that all kinds have penalties of one size: the quality is 1 where nothing costs, and
+    # 0 where every row is an error. With a constraint the labels are the cheapest of those in
+    # order.
 
     names = ("accuracy", "balanced_accuracy", "cost")
     goes_with = frozenset({ORDER})
@@ -174,10 +174,9 @@ class ConfusionScore(ClassLoss):
 
 @dataclass(frozen=True)
 class RankingScore(ClassLoss):
-    """The area under the ROC curve, the shares of the leaves being the ranking.
+    """The area under the ROC curve, the shares of the leaves being the ranking."""
 
-    Of several classes it is the mean area of one against the others.
-    """
+    # Of several classes it is the mean area of one against the others.
 
     names = ("roc_auc",)
     is_sum = False
@@ -201,11 +200,10 @@ class RankingScore(ClassLoss):
 
 @dataclass(frozen=True)
 class ProbabilityScore(ClassLoss):
-    """A proper score of the leaves' class shares: the logarithmic loss, or Brier's.
+    """A proper score of the leaves' class shares: the logarithmic loss, or Brier's."""
 
-    The quality is the share of the root's loss that the tree saves, scikit-learn's D². The shares
-    are those of the leaf's rows and of one row more, which has the shares of all rows.
-    """
+    # The quality is the share of the root's loss that the tree saves, scikit-learn's D². The shares
+    # are those of the leaf's rows and of one row more, which has the shares of all rows.
 
     names = ("log_loss", "brier")
 
@@ -243,12 +241,12 @@ class Leaves(NamedTuple):
 
 @dataclass(frozen=True)
 class OwnObjective(ClassLoss):
-    """A callable of the user's own.
+    """A callable of the user's own."""
 
-    It takes ``(counts)``, the class weights of the leaves, or ``(counts, leaves)``, with `Leaves`,
-    and returns a finite number, the greater the better, or a tuple of several for NSGA-II.
-    Refinement, pruning and the choice of hyperparameters need losses of rows: of the accuracy.
-    """
+    # It takes ``(counts)``, the class weights of the leaves, or ``(counts, leaves)``, with
+    # `Leaves`, and returns a finite number, the greater the better, or a tuple of several for
+    # NSGA-II. Refinement, pruning and the choice of hyperparameters need losses of rows: of the
+    # accuracy.
 
     is_sum = False
 
@@ -437,13 +435,11 @@ class PoissonLoss(_LossOfRows):
 
 @dataclass(frozen=True)
 class PoissonSums(TargetLoss):
-    """Poisson's deviance by the sums of leaves, where the rows are elsewhere.
+    """Poisson's deviance by the sums of leaves, where the rows are elsewhere."""
 
-    For rows with counts c and the mean m half of the deviance is
-    ``sum w c log c - sum w c log m``. The first sum over all rows, `entropy`, is the same for all
-    trees: the errors are without it. The raw targets have their 0 at `zero`, in the units of the
-    trees' counts.
-    """
+    # For rows with counts c and the mean m half of the deviance is ``sum w c log c - sum w c log
+    # m``. The first sum over all rows, `entropy`, is the same for all trees: the errors are without
+    # it. The raw targets have their 0 at `zero`, in the units of the trees' counts.
 
     needs_rows = False
 

@@ -31,10 +31,10 @@ class PenalizedAccuracy:
 
 
 class FitnessQualityComplexity(base.Fitness):
-    """Two objectives: the quality, to be maximized, and the complexity, to be minimized.
+    """Two objectives: the quality, to be maximized, and the complexity, to be minimized."""
 
-    Of two fitnesses the one of higher quality is greater, of equal quality that of less complexity.
-    """
+    # Of two fitnesses the one of higher quality is greater, of equal quality that of less
+    # complexity.
 
     weights = (1.0, -1.0)
     __hash__ = base.Fitness.__hash__
@@ -76,11 +76,9 @@ class QualityAndComplexity:
 
 @kernel
 def linear_scaling(fitness, pressure):
-    """Scale fitness linearly, so that the best is expected to have `pressure` offspring.
-
-    ``f' = a f + b`` with ``mean(f') = 1`` and ``max(f') = pressure``; where that would make the
-    worst negative, ``min(f') = 0`` instead (Goldberg 1989, chapter 3). Fitness may be negative.
-    """
+    """Scale fitness linearly, so that the best is expected to have `pressure` offspring."""
+    # ``f' = a f + b`` with ``mean(f') = 1`` and ``max(f') = pressure``; where that would make the
+    # worst negative, ``min(f') = 0`` instead (Goldberg 1989, chapter 3). Fitness may be negative.
     scaled = np.ones(fitness.shape[0])
     mean, best, worst = 0.0, fitness[0], fitness[0]
     for f in fitness:

@@ -92,10 +92,9 @@ class MeansOfOutputs(TargetLoss):
 
 @dataclass(frozen=True, eq=False)
 class LinesOfOutputs(MeansOfOutputs):
-    """The squared error of several outputs, each of which has a line in each leaf.
+    """The squared error of several outputs, each of which has a line in each leaf."""
 
-    A term has the same price whichever output it is of.
-    """
+    # A term has the same price whichever output it is of.
 
     takes_noise = False
 

@@ -86,10 +86,8 @@ def numbers_of(series: pd.Series) -> pd.Series:
 
 
 def feature_names(columns: Sequence[Column]) -> tuple[str, ...]:
-    """Return the names of the features that columns make, in order.
-
-    Of several that are the same, those made of a column's name have it in quotation marks.
-    """
+    """Return the names of the features that columns make, in order."""
+    # Of several that are the same, those made of a column's name have it in quotation marks.
     names, marked = (
         [name for column in columns for name in _names(written(column.name), column)]
         for written in (str, repr)

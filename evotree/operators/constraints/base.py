@@ -23,11 +23,10 @@ _ROUNDS = 8  # of repairs, each of which may undo what another one did
 
 
 class Constraint(Protocol):
-    """Something that every tree of a search keeps; a single leaf keeps any.
+    """Something that every tree of a search keeps; a single leaf keeps any."""
 
-    The operators look for splits of at most `max_width` terms, so that few trees need repairs; None
-    says that a split may have any number.
-    """
+    # The operators look for splits of at most `max_width` terms, so that few trees need repairs;
+    # None says that a split may have any number.
 
     @property
     def max_width(self) -> int | None:

@@ -18,11 +18,11 @@ WORDS = {"no_interactions": 1, "pairwise": 2}
 
 @dataclass(frozen=True, eq=False)
 class Interactions:
-    """Bounds on which columns share a split; a `Constraint`.
+    """Bounds on which columns share a split; a `Constraint`."""
 
-    A split that breaks them keeps the terms of those columns that have the most influence together,
-    |weight| times the spread of the feature, of all that may share one; these are fitted again.
-    """
+    # A split that breaks them keeps the terms of those columns that have the most influence
+    # together, |weight| times the spread of the feature, of all that may share one; these are
+    # fitted again.
 
     column_of: np.ndarray  # the column that each feature was made of, rising
     groups: np.ndarray | None = None  # masks of the sets of columns that may share a split

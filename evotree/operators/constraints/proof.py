@@ -99,11 +99,9 @@ def _violations(tree: ObliqueTree, signs: np.ndarray) -> Iterator[Violation]:
 
 
 def _suspects(tree: ObliqueTree, signs: np.ndarray) -> Iterator[tuple[int, int, int]]:
-    """Yield the pairs of leaves that may be in the wrong order, on the two sides of some split.
-
-    Raising a feature takes rows from one side to the other only, by the sign of its weight. A leaf
-    whose line has the wrong slope is a pair with itself.
-    """
+    """Yield the pairs of leaves that may be in the wrong order, on the two sides of some split."""
+    # Raising a feature takes rows from one side to the other only, by the sign of its weight. A
+    # leaf whose line has the wrong slope is a pair with itself.
     for k in np.flatnonzero(~tree.is_leaf).tolist():
         sides = _leaves(tree, tree.left(k)), _leaves(tree, tree.right(k))
         for j in np.flatnonzero((tree.weights[k] != 0.0) & (np.asarray(signs) != 0)).tolist():
@@ -249,11 +247,9 @@ def _witness(
 
 
 def _is_infeasible(system: _System, support: np.ndarray) -> bool:
-    """Return whether multipliers of some inequalities prove that no point keeps all of them.
-
-    The inequalities, multiplied by numbers of at least 0 and added, have to say ``0 <= b`` for some
-    b below 0, or ``0 < 0``. The multipliers are found and checked as fractions.
-    """
+    """Return whether multipliers of some inequalities prove that no point keeps all of them."""
+    # The inequalities, multiplied by numbers of at least 0 and added, have to say ``0 <= b`` for
+    # some b below 0, or ``0 < 0``. The multipliers are found and checked as fractions.
     used = np.flatnonzero(system.A[support].any(axis=0))
     equations = [[Fraction(value) for value in column] for column in system.A[support][:, used].T]
     multipliers = _only_solution(equations, support.size)

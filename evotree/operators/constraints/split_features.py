@@ -13,13 +13,12 @@ from evotree.tables.columns import columns_asked
 
 @dataclass(frozen=True, eq=False)
 class SplitFeatures:
-    """Splits use some of the features alone; a `Constraint`.
+    """Splits use some of the features alone; a `Constraint`."""
 
-    Operators see rows in which the others are 0 (`evotree.dataset.Dataset.split_X`), so that few
-    trees need repairs: those from elsewhere, and those whose operators draw weights at random. A
-    split that uses other features loses these, and what is left is fitted again; without any left
-    it is taken out.
-    """
+    # Operators see rows in which the others are 0 (`evotree.dataset.Dataset.split_X`), so that few
+    # trees need repairs: those from elsewhere, and those whose operators draw weights at random. A
+    # split that uses other features loses these, and what is left is fitted again; without any left
+    # it is taken out.
 
     is_allowed: np.ndarray
 

@@ -113,10 +113,8 @@ class Linear(Configuration):
         return Axis()(node, stream)
 
     def refit(self, node: Node, weights: np.ndarray, threshold: float) -> Split | None:
-        """Fit a classifier that sends class 1 of two classes right, starting from a hyperplane.
-
-        The split is not scored, and ``weights @ x - threshold`` is the decision function.
-        """
+        """Fit a classifier that sends class 1 of two classes right, starting from a hyperplane."""
+        # The split is not scored, and ``weights @ x - threshold`` is the decision function.
         theta = start_at(node.X, weights, threshold)
         self._fit(node.X, 2.0 * node.y - 1.0, node.sample_weight, theta)
         if not np.isfinite(theta).all():
