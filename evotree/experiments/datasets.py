@@ -62,11 +62,6 @@ def load(name: str, data_home: str | os.PathLike[str] | None = None) -> LoadedDa
     data_home : path-like or None, default=None
         Folder of the data sets, which a plain name needs; of the cache with ``openml:``.
 
-    Returns
-    -------
-    LoadedData
-        Features, target and official split; only files have one.
-
     Examples
     --------
     >>> load("sklearn:iris").X.shape

@@ -288,10 +288,8 @@ class OwnObjective(ClassLoss):
         returned = self.function(*arguments)
         scores = returned if isinstance(returned, tuple) else (returned,)
         if not scores or not all(isinstance(s, Real) and math.isfinite(s) for s in scores):
-            allowed = "a finite number, and tuples of these"
-            raise ValueError(
-                f"objective={self._name} returned {returned!r}: allowed are {allowed}."
-            )
+            returned = f"{returned!r}: allowed are a finite number, and tuples of these"
+            raise ValueError(f"objective={self._name} returned {returned}.")
         return tuple(map(float, scores))
 
     def _leaves(self, tree: Any, is_leaf: np.ndarray) -> Leaves:
@@ -423,9 +421,7 @@ class PoissonLoss(_LossOfRows):
         raw = dataset.target_mean + dataset.target_scale * dataset.y
         if raw.min() < -1e-9 * max(1.0, abs(raw).max()) or not raw.any():
             targets = f"y has targets from {raw.min():g} to {raw.max():g}"
-            raise ValueError(
-                f"objective='poisson': {targets}; allowed are numbers from 0, one above."
-            )
+            raise ValueError(f"objective='poisson': {targets}; allowed are 0 and above, not all 0.")
         return cls()
 
     def predictions(self, tree: Any, dataset: Dataset) -> np.ndarray:

@@ -92,9 +92,8 @@ def compose(
             allowed = [repr(one) for one in names if part in LOSSES[one].goes_with]
             what = f"leaves={leaves!r}" if part == LINES else part
             shown = ", ".join(allowed) or "none"
-            raise ValueError(
-                f"objective={objective or name!r} does not go with {what}: allowed are {shown}."
-            )
+            given = f"objective={objective or name!r} does not go with {what}"
+            raise ValueError(f"{given}: allowed are {shown}.")
     if asked[OUTPUTS] and asked[ORDER]:
         raise ValueError(f"monotonic_cst: y has {dataset.n_outputs} outputs; allowed is None.")
     loss = as_objective(name, dataset, **options)

@@ -58,20 +58,14 @@ FITNESS_OF_SCORES = {1: FitnessQualityComplexity, 2: FitnessTwoScores, 3: Fitnes
 """Kinds of fitness for NSGA-II, by the number of scores."""
 
 
-class ScoresAndComplexity:
-    """The scores of a callable objective, and the complexity."""
-
-    def __call__(self, individual: Individual) -> tuple[float, ...]:
-        """Return the values of an individual, as DEAP's ``evaluate`` does."""
-        return (*individual.objective.scores(individual), float(individual.complexity))
+def quality_and_complexity(individual: Individual) -> tuple[float, float]:
+    """Return quality and complexity as objectives of their own, for `FitnessQualityComplexity`."""
+    return individual.quality, float(individual.complexity)
 
 
-class QualityAndComplexity:
-    """Quality and complexity as objectives of their own, for `FitnessQualityComplexity`."""
-
-    def __call__(self, individual: Individual) -> tuple[float, float]:
-        """Return the two values of an individual, as DEAP's ``evaluate`` does."""
-        return individual.quality, float(individual.complexity)
+def scores_and_complexity(individual: Individual) -> tuple[float, ...]:
+    """Return the scores of a callable objective, and the complexity."""
+    return (*individual.objective.scores(individual), float(individual.complexity))
 
 
 @kernel

@@ -14,7 +14,7 @@ from evotree.dataset import Dataset
 from evotree.fitness.penalties import (
     FitnessQualityComplexity,
     PenalizedAccuracy,
-    QualityAndComplexity,
+    quality_and_complexity,
 )
 from evotree.operators.initialization.dipolar import init_dipolar
 from evotree.operators.pruning.penalized import prune
@@ -157,7 +157,7 @@ def run(dataset, refinement, n=20, max_generations=30, **options):
 @given(any_populations, st.sampled_from(NAMES), seeds, st.booleans())
 def test_fitness_never_falls(drawn, name, seed, two_objectives):
     dataset, individuals = drawn
-    evaluate = QualityAndComplexity() if two_objectives else PenalizedAccuracy(0.01)
+    evaluate = quality_and_complexity if two_objectives else PenalizedAccuracy(0.01)
     for individual in individuals:
         if two_objectives:
             individual.fitness = FitnessQualityComplexity()

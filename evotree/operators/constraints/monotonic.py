@@ -38,9 +38,7 @@ def check_monotonic_cst(
     signs = check_monotonic_signs(estimator, asked)
     for column, sign in zip(columns, signs, strict=True):
         if sign and isinstance(column, CategoricalColumn):
-            raise ValueError(
-                f"monotonic_cst is {sign} for {column.name!r}: categories have no order."
-            )
+            raise ValueError(f"monotonic_cst={sign} for {column.name!r}, a column of categories.")
     if n_classes > 2 and signs.any():
         raise ValueError(
             f"monotonic_cst={monotonic_cst!r}: allowed is None, or 0 for every column, where there "

@@ -218,13 +218,8 @@ def _solve(system: _System, units: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     norms = np.linalg.norm(A, axis=1)
     norms[norms == 0.0] = 1.0
     A_room = np.column_stack([A / norms[:, np.newaxis], np.ones(len(A))])
-    found = linprog(
-        np.append(np.zeros(used.size), -1.0),
-        A_ub=A_room,
-        b_ub=system.b / norms,
-        bounds=[(None, None)] * used.size + [(None, 1.0)],
-        method="highs-ds",
-    )
+    price, bounds = np.append(np.zeros(used.size), -1.0), [(None, None)] * used.size + [(None, 1.0)]
+    found = linprog(price, A_room, system.b / norms, bounds=bounds, method="highs-ds")
     z = np.zeros(system.A.shape[1])
     if found.x is None:
         return z, np.arange(len(A))

@@ -65,9 +65,7 @@ def _check_predictions(predicted: Any, teacher: Any, dataset: Dataset, n_rows: i
     predicted, n_classes = np.asarray(predicted), dataset.n_classes
     allowed = f"class codes from 0 to {n_classes - 1}" if n_classes else "finite numbers"
     if predicted.shape != (n_rows,):
-        raise ValueError(
-            f"teacher={teacher!r} predicts the shape {predicted.shape}, not ({n_rows},)."
-        )
+        raise ValueError(f"teacher={teacher!r} predicts shape {predicted.shape}, not ({n_rows},).")
     try:
         labels = predicted.astype(np.float64)
     except (TypeError, ValueError):
@@ -162,16 +160,9 @@ def with_rows(
     rows = empty_rows(*X.shape)
     rows[:] = X
     n_added = X.shape[0] - dataset.X.shape[0]
-    other = replace(
-        dataset,
-        X=rows,
-        y=y,
-        sample_weight=weight,
-        raw=X * dataset.scale + dataset.mean,
-        multiplicity=np.pad(dataset.multiplicity, (0, n_added)),
-        extras=extras or {},
-        outputs=outputs,
-    )
+    raw, multiplicity = X * dataset.scale + dataset.mean, np.pad(dataset.multiplicity, (0, n_added))
+    columns: dict[str, Any] = {"raw": raw, "multiplicity": multiplicity, "extras": extras or {}}
+    other = replace(dataset, X=rows, y=y, sample_weight=weight, outputs=outputs, **columns)
     other.freeze()
     return other
 

@@ -156,14 +156,10 @@ def init_from_tree(
     weights, thresholds, subtree_size = raw_tree(tree)
     n_features = dataset.X.shape[1]
     if weights.shape[1] != n_features:
-        raise ValueError(
-            f"init holds a tree over {weights.shape[1]} features: rows have {n_features}."
-        )
+        raise ValueError(f"init has a tree over {weights.shape[1]} features: X has {n_features}.")
     width = int(np.count_nonzero(weights, axis=1).max())
     if max_features is not None and width > max_features:
-        raise ValueError(
-            f"init has a split of {width} terms: max_split_terms allows {max_features}."
-        )
+        raise ValueError(f"init splits by {width} terms: max_split_terms allows {max_features}.")
     raw = ObliqueTree(weights, thresholds, subtree_size, np.zeros((len(subtree_size), 1)))
     scaled = dataset.from_raw(raw)
     individual = make_individual(dataset, scaled.weights, scaled.thresholds, subtree_size)
@@ -186,9 +182,7 @@ def raw_tree(tree: Any) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     if hasattr(found, "children_left"):
         return _prefix_arrays(found)
     if not isinstance(found, ObliqueTree):
-        raise ValueError(
-            f"init holds {tree!r}: allowed are trees, and fitted estimators of one tree."
-        )
+        raise ValueError(f"init holds {tree!r}: allowed are trees, and estimators of one tree.")
     try:
         return checked_arrays(found.weights, found.thresholds, found.subtree_size, found.values)
     except ValueError as error:

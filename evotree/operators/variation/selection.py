@@ -124,9 +124,7 @@ def standing_of(individuals: Sequence[Individual]) -> Standing:
         places.setdefault(individual.fitness.wvalues, []).append(i)
     n_objectives = min(map(len, places))
     if n_objectives < 2:
-        raise ValueError(
-            "NSGA-II takes two objectives or more: evaluate with QualityAndComplexity."
-        )
+        raise ValueError("NSGA-II takes two objectives: evaluate with quality_and_complexity.")
     standing = Standing(np.empty(n, dtype=np.int64), np.empty(n))
     points = [individuals[same[0]] for same in places.values()]
     for number, front in enumerate(tools.sortLogNondominated(points, len(points))):
