@@ -123,15 +123,19 @@ REFINERS = ("tao", "sparse", *SPLITTERS)
 
 
 def make_refiner(
-    name: str | Refiner, C: tuple[float, float], *rules: Any, max_features: int | None = None
+    name: str | Refiner,
+    C: tuple[float, float],
+    penalty: str = "l2",
+    term_penalty: float = 0.0,
+    max_features: int | None = None,
 ) -> Refiner:
-    """Return the refiner of a name, by the further fields of `LinearRefiner`."""
+    """Return the refiner of a name."""
     if not isinstance(name, str):
         if not callable(name):
             raise ValueError(f"refinement names {name!r}: allowed are names and callables.")
         return name
     if name in ("tao", "sparse", "linear"):
-        return LinearRefiner(name, C, *rules, max_features=max_features)
+        return LinearRefiner(name, C, penalty, term_penalty, max_features)
     if name in SPLITTERS:
         return Resplit(bounded(as_splitter(name), max_features))
     raise ValueError(f"refinement names {name!r}: allowed are {sorted(REFINERS)}.")
@@ -246,8 +250,8 @@ def make_refiners(
         while name in refiners:
             n_alike += 1
             name = f"{kind}{n_alike}"
-        rules = refinement.bounds(), refinement.penalty, term_penalty
-        refiners[name] = share, make_refiner(operator, *rules, max_features=max_features)
+        rules = refinement.bounds(), refinement.penalty, term_penalty, max_features
+        refiners[name] = share, make_refiner(operator, *rules)
     return refiners
 
 
