@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import MISSING, dataclass, fields, replace
 from functools import cache
 from numbers import Integral
-from typing import Any, ClassVar, Self, TypeVar, get_args
+from typing import Annotated, Any, ClassVar, Self, TypeVar, get_args, get_origin
 
 from evotree._sklearn import Interval, validate_parameter_constraints
 
@@ -56,11 +56,13 @@ class Constrained:
         super().__init_subclass__(**options)
         annotations = cls.__dict__.get("__annotations__", {})
         cls._own_constraints = {}
-        for name, text in annotations.items():
+        for name, annotation in annotations.items():
             # Other annotations may name types that only type checkers import.
-            if isinstance(text, str) and text.startswith("Annotated["):
-                parts = get_args(eval(text, vars(sys.modules[cls.__module__])))
-                annotations[name], cls._own_constraints[name] = parts[0], list(parts[1:])
+            if isinstance(annotation, str) and annotation.startswith("Annotated["):
+                annotation = eval(annotation, vars(sys.modules[cls.__module__]))
+            if get_origin(annotation) is Annotated:
+                annotations[name], *constraints = get_args(annotation)
+                cls._own_constraints[name] = constraints
 
 
 @cache

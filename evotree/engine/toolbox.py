@@ -20,8 +20,8 @@ from evotree.engine.config import Variation
 from evotree.fitness.penalties import (
     FITNESS_OF_SCORES,
     PenalizedAccuracy,
-    QualityAndComplexity,
-    ScoresAndComplexity,
+    quality_and_complexity,
+    scores_and_complexity,
 )
 from evotree.individual import Individual
 from evotree.operators.constraints.base import Constraint, repair, repaired
@@ -353,7 +353,8 @@ def register_survival(
         toolbox.register("select", sel_crowded)
         toolbox.register("replace", replace_nsga2)
         is_plain = kind_of_fitness(dataset, variation) is FITNESS_OF_SCORES[1]
-        toolbox.register("evaluate", QualityAndComplexity() if is_plain else ScoresAndComplexity())
+        evaluate = quality_and_complexity if is_plain else scores_and_complexity
+        toolbox.register("evaluate", evaluate)
         return
     toolbox.register("select", sel_proportional, pressure=variation.selection_pressure)
     toolbox.register("evaluate", PenalizedAccuracy(**penalties))

@@ -2,9 +2,7 @@
 
 A plain name stands for a file of that name in a folder, of any form that `evotree.tables.readers`
 knows. The target of a CSV is its last column, called ``target``; of an ARFF file the attribute
-called ``class`` or ``target``, or the last. A file ``checksums.txt`` in the folder, in the format
-of ``sha256sum``, is respected where it is there. Only ``openml:`` uses the network and writes: its
-cache.
+called ``class`` or ``target``, or the last. Only ``openml:`` uses the network, and has a cache.
 """
 
 import difflib
@@ -37,16 +35,14 @@ BUNDLED = ("iris", "digits", "breast_cancer", "wine", "diabetes")  # with scikit
 _BUNDLED, _OPENML = "sklearn:", "openml:"
 # The characters of OpenML's names; the rest has a meaning in addresses.
 _OPENML_NAME = re.compile(r"(?P<name>[\w.,()+'-]+)(?:@(?P<version>[1-9][0-9]*))?", re.ASCII)
-_CHECKSUMS = "checksums.txt"
 
 
 @dataclass(frozen=True, eq=False)
 class LoadedData:
-    """A data set as loaded, and where it is from, as a paper says it.
+    """A data set as loaded, and where it is from, as a paper says it."""
 
-    Categories are object columns of strings, missing values NaN; the target has none. The leading
-    `n_train` rows are the official training part, if there is one.
-    """
+    # Categories are object columns of strings, missing values NaN; the target has none. The leading
+    # `n_train` rows are the official training part, if there is one.
 
     name: str
     X: pd.DataFrame
@@ -66,11 +62,6 @@ def load(name: str, data_home: str | os.PathLike[str] | None = None) -> LoadedDa
     data_home : path-like or None, default=None
         Folder of the data sets, which a plain name needs; of the cache with ``openml:``.
 
-    Returns
-    -------
-    LoadedData
-        Features, target and official split; only files have one.
-
     Examples
     --------
     >>> load("sklearn:iris").X.shape
@@ -88,7 +79,7 @@ def load(name: str, data_home: str | os.PathLike[str] | None = None) -> LoadedDa
         X, y, source = _fetch_from_openml(name.removeprefix(_OPENML), data_home)
     else:
         path = _find(name, data_home)
-        source = f"{path.name}, SHA-256 {_checked_sum(path)}"
+        source = f"{path.name}, SHA-256 {hashlib.sha256(path.read_bytes()).hexdigest()}"
         place, (X, y) = str(path), _read(path)
     if X.shape[1] == 0:
         raise ValueError(f"{place}: there must be at least one feature")
@@ -165,9 +156,9 @@ def _find(name: str, data_home: str | os.PathLike[str] | None) -> Path:
         raise FileNotFoundError(f"data_home={str(folder)!r} is not a folder: {name!r} is not there")
     wanted = [name + ending for ending in ENDINGS]
     for file_name in wanted:
-        if (folder / file_name).is_file() and file_name != _CHECKSUMS:
+        if (folder / file_name).is_file():
             return folder / file_name
-    names = sorted(path.name for path in folder.iterdir() if path.name != _CHECKSUMS)
+    names = sorted(path.name for path in folder.iterdir())
     present = [file for file in names if file.endswith(ENDINGS)]
     stems = {file.partition(".")[0].lower(): file.partition(".")[0] for file in present}
     stems |= {name: _BUNDLED + name} if name in BUNDLED else {}
@@ -176,20 +167,3 @@ def _find(name: str, data_home: str | os.PathLike[str] | None) -> Path:
     looked_for = f"looked for {', '.join(wanted)}; {hint}"
     there_are = f"there are {', '.join(present) or 'no data sets'}"
     raise FileNotFoundError(f"data set {name!r} is not in {str(folder)!r}: {looked_for}{there_are}")
-
-
-def _checked_sum(path: Path) -> str:
-    """Return the SHA-256 of a file, which its line of ``checksums.txt`` must not contradict."""
-    with path.open("rb") as file:
-        actual = hashlib.file_digest(file, "sha256").hexdigest()
-    listing = path.with_name(_CHECKSUMS)
-    # Names of other files may be of any encoding.
-    text = listing.read_text(encoding="utf-8", errors="replace") if listing.is_file() else ""
-    for line in text.splitlines():
-        expected, _, file_name = line.strip().partition(" ")
-        # sha256sum writes two characters between sum and name: a blank, then a blank or a star.
-        if file_name.lstrip(" *") == path.name and actual != expected.lower():
-            says = f"{listing.name} says {expected[:64]}"
-            hint = f"but {says}; fetch the file again or correct its line"
-            raise ValueError(f"{path}: the sha256 checksum is {actual}, {hint}")
-    return actual

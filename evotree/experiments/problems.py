@@ -32,10 +32,9 @@ ReferenceTree = int | tuple[Any, ...]
 
 @dataclass(frozen=True)
 class Problem:
-    """A synthetic classification problem: an optimal oblique tree, and its exact class shares.
+    """A synthetic classification problem: an optimal oblique tree, and its exact class shares."""
 
-    Rows are uniform in the unit cube; for a problem that is turned, in the turned square.
-    """
+    # Rows are uniform in the unit cube; for a problem that is turned, in the turned square.
 
     name: str
     description: str
@@ -119,9 +118,10 @@ def _checker() -> ReferenceTree:
 
 
 _TURNED = "2 x 2 chessboard rotated by 45 degrees"
-_HALVES, _NINTHS = (0.5, 0.5), (4 / 9, 5 / 9)
+_HALVES, _NINTHS, _EIGHTHS = (0.5, 0.5), (4 / 9, 5 / 9), (0.125,) * 8
 _TEN = math.radians(10.0)
-_FOUR = _stripes(4)
+_EIGHT = _stripes(8, (math.cos(_TEN), math.sin(_TEN)))
+_FOUR, _FIVE, _BOARD = _stripes(4), _stripes(5), _checker()
 _HOUSE = _house(wall=0.012, floor=0.008, eaves=0.7, apex=0.99)
 _PLANE = ("split", (1.0,) * 5 + (-1.0,) * 5, 0.0, 1, 0)
 _PROBLEMS: tuple[Problem, ...] = (
@@ -132,46 +132,24 @@ _PROBLEMS: tuple[Problem, ...] = (
     Problem("chessboard4", f"{_TURNED}, each field its own class", (0.25,) * 4, _board(0, 1, 2, 3)),
     # The stripes repeat along either axis with period 1, the side of the square: no axis-parallel
     # split has any gain in expectation, and C4.5 stays at a single leaf (published: 0.5, 1 node).
-    Problem(
-        "zebra1", "four stripes at 45 degrees that no axis-parallel split sees", _HALVES, _FOUR
-    ),
+    Problem("zebra1", "four stripes at 45 degrees that no univariate split sees", _HALVES, _FOUR),
     # CART has 0.959 (C4.5 published: 0.969).
     Problem("zebra2", "three stripes at 45 degrees, alternating two classes", _NINTHS, _stripes(3)),
     # At 45 degrees the stripes would hide from axis-parallel splits as in zebra1; the published
     # C4.5 finds them (0.916). At 10 degrees CART has 0.918.
-    Problem(
-        "zebra3",
-        "eight stripes 10 degrees off the vertical, alternating two classes",
-        _HALVES,
-        _stripes(8, (math.cos(_TEN), math.sin(_TEN))),
-    ),
+    Problem("zebra3", "eight stripes 10 degrees off the vertical, two classes", _HALVES, _EIGHT),
     # A convex region outside that touches an edge can be separated by the line of that edge alone:
     # each of five edges needs a leaf. The published trees are smaller (GEA-ODT 5.4 nodes, 0.958):
     # the roof alone, 5 nodes, has 0.975 here, and each other edge adds about 0.008, less than two
     # nodes cost at alpha = 0.005. CART has 0.978 with 43 nodes (C4.5 published: 0.98 with 39).
-    Problem(
-        "house", "rectangle with a gable roof, inside against outside", (0.183088, 0.816912), _HOUSE
-    ),
+    Problem("house", "rectangle with a gable roof, in or out", (0.183088, 0.816912), _HOUSE),
     # OC1 uses the same problem with 2,000 rows. CART has 0.728 (C4.5 published: 0.762).
     Problem("LS10", "two linearly separable classes in ten dimensions", _HALVES, _PLANE, 10),
-    Problem(
-        "POL",
-        "four parallel oblique lines, five bands of alternating two classes",
-        (0.52, 0.48),
-        _stripes(5),
-        2,
-        2000,
-    ),
+    Problem("POL", "four oblique lines, five bands of two classes", (0.52, 0.48), _FIVE, 2, 2000),
     # Between the two fields of a class lies a field of another, which every convex region around
     # both would meet. The sampling region turns with the board, so that all fields are whole.
     Problem(
-        "RCB",
-        "4 x 4 checkerboard rotated by 45 degrees, eight classes",
-        (0.125,) * 8,
-        _checker(),
-        2,
-        2000,
-        is_turned=True,
+        "RCB", f"4 x 4 checkerboard {_EIGHT}", (0.125,) * 8, _checker(), 2, 2000, is_turned=True
     ),
 )
 
@@ -181,7 +159,7 @@ PROBLEMS = MappingProxyType({problem.name: problem for problem in _PROBLEMS})
 def make_problem(
     name: str, n_samples: int | None = None, random_state: int | np.random.Generator | None = None
 ) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
-    """Draw a sample of a synthetic problem.
+    """Draw features X and classes y, 0, ..., n_classes - 1, of a synthetic problem without noise.
 
     Parameters
     ----------
@@ -191,11 +169,6 @@ def make_problem(
         Number of rows; by default the paper's (1,000 for GEA-ODT, 2,000 for POL and RCB of OC1).
     random_state : int, numpy Generator or None
         A seed; a Generator, which is advanced; or None for fresh entropy.
-
-    Returns
-    -------
-    X, y : ndarray of shape (n_samples, n_features) and (n_samples,)
-        Features, and classes 0, ..., n_classes - 1, free of noise.
 
     Examples
     --------

@@ -43,7 +43,7 @@ PICTURE_FORMATS = ("png", "pdf")
 def write_report(
     folder: Path, reference: str | None = None, picture_format: str = "png"
 ) -> list[Path]:
-    """Write what the results of an experiment say: ``report.md``, tables and pictures.
+    """Write ``report.md``, tables and pictures of an experiment's results; return the files.
 
     Parameters
     ----------
@@ -53,11 +53,6 @@ def write_report(
         The method that the others are compared with.
     picture_format : {"png", "pdf"}, default="png"
         Format of the pictures; Markdown shows the first kind and links to the other.
-
-    Returns
-    -------
-    list of Path
-        The files.
     """
     if picture_format not in PICTURE_FORMATS:
         raise ValueError(f"picture_format={picture_format!r}: allowed are {PICTURE_FORMATS}.")

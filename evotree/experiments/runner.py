@@ -107,11 +107,9 @@ def run_tasks(
     mp_context: Any = None,
     log_file: Path | None = None,
 ) -> Generator[Outcome, None, None]:
-    """Do tasks side by side and yield what becomes of each, as they finish.
-
-    When a process dies, all tasks that were handed over go with it: each is tried once more, alone.
-    Processes of our own are killed when the generator is closed; an executor stays open.
-    """
+    """Do tasks side by side and yield what becomes of each, as they finish."""
+    # When a process dies, all tasks that were handed over go with it: each is tried once more,
+    # alone. Processes of our own are killed when the generator is closed; an executor stays open.
     if jobs < 1:
         raise ValueError(f"jobs={jobs!r}: allowed are integers of at least 1.")
     given = {"initargs": (log_file, _LOGGER.getEffectiveLevel()), "initializer": _begin_worker}

@@ -132,10 +132,8 @@ def read_curves(folder: Path) -> dict[Key, pd.DataFrame]:
 
 
 def check_runs(runs: pd.DataFrame, path: Path) -> pd.DataFrame:
-    """Return rows whose cells are of the kinds of their columns; raise a ValueError for others.
-
-    Rows that were written when terms had another name, and no complexity, gain both.
-    """
+    """Return rows whose cells are of the kinds of their columns; raise a ValueError for others."""
+    # Rows that were written when terms had another name, and no complexity, gain both.
     if "terms" not in runs:
         runs = runs.rename(columns={"nonzero_weights": "terms"})
     needed = [name for name in (*KEY, "status") if name in runs]

@@ -5,21 +5,17 @@ predictions in order. It says what the leaves of a tree predict, what the tree i
 costs where a row reaches one leaf and not another. The last is all that refinement and pruning ask.
 """
 
-from __future__ import annotations
-
 from dataclasses import replace
 from types import SimpleNamespace
-from typing import TYPE_CHECKING, Any, ClassVar, Self, TypeAlias
+from typing import Any, ClassVar, Self, TypeAlias
 
 import numpy as np
 
+from evotree.dataset import Dataset
+from evotree.fitness.costs import FeatureCosts
 from evotree.fitness.leaves import SQUARED, quality_of_losses
-
-if TYPE_CHECKING:
-    from evotree.dataset import Dataset
-    from evotree.fitness.costs import FeatureCosts
-    from evotree.individual import Individual
-    from evotree.tree import CountedTree, ObliqueTree
+from evotree.individual import Individual
+from evotree.tree import CountedTree, ObliqueTree
 
 LINES = "leaves='linear'"
 OUTPUTS = "several outputs"

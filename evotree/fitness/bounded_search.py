@@ -140,12 +140,10 @@ def least_by_reach(criterion, before, after, w_left, total, came, gone, reach):
 
 @inner_kernel
 def least_entropy(left, b, mass, at, whole, w_left, total, table):
-    """Return a lower bound of the entropies on the way from the left side ``left[b]``.
-
-    With f(x) = x log2 x, the impurity times its weight is f(L) + f(R) - sum_k (f(l_k) + f(r_k)).
-    The slope of f(L) + f(R) is charged to the classes: what is left of it has its minimum where
-    the way begins, and each class has its maximum at an end of what its weight can be.
-    """
+    """Return a lower bound of the entropies on the way from the left side ``left[b]``."""
+    # With f(x) = x log2 x, the impurity times its weight is f(L) + f(R) - sum_k (f(l_k) + f(r_k)).
+    # The slope of f(L) + f(R) is charged to the classes: what is left of it has its minimum where
+    # the way begins, and each class has its maximum at an end of what its weight can be.
     w_right = total - w_left
     if min(w_left, w_right) <= 0.0:
         return -np.inf
@@ -164,13 +162,11 @@ def least_entropy(left, b, mass, at, whole, w_left, total, table):
 
 @inner_kernel
 def least_gini(left, b, mass, at, whole, w_left, total, came, gone):
-    """Return a lower bound of Gini's index on the way from the left side ``left[b]``.
-
-    The impurity times its weight is the node's weight less sum_k (l_k**2 / L + r_k**2 / R). Each
-    term is a convex function of l_k and L; less its slope in L, which is charged to the classes, it
-    is largest at a corner of what l_k and L can be. Parameters as of `least_entropy`; `came` and
-    `gone` are the weights that come and leave on the way.
-    """
+    """Return a lower bound of Gini's index on the way from the left side ``left[b]``."""
+    # The impurity times its weight is the node's weight less sum_k (l_k**2 / L + r_k**2 / R). Each
+    # term is a convex function of l_k and L; less its slope in L, which is charged to the classes,
+    # it is largest at a corner of what l_k and L can be. Parameters as of `least_entropy`; `came`
+    # and `gone` are the weights that come and leave on the way.
     low, high = w_left - gone, w_left + came
     if low <= 0.0 or high >= total:
         return -np.inf

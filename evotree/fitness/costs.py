@@ -5,8 +5,6 @@ blood sample of some analyses (Turney 1995, "Cost-sensitive classification: empi
 a hybrid genetic decision tree induction algorithm", JAIR 2, section 2).
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -48,7 +46,9 @@ class FeatureCosts:
     prices: np.ndarray  # of shape (n_items,), at least 0
 
     @classmethod
-    def of(cls, feature_costs: Any, names: Sequence[str], column_of: Sequence[int]) -> FeatureCosts:
+    def of(
+        cls, feature_costs: Any, names: Sequence[str], column_of: Sequence[int]
+    ) -> "FeatureCosts":
         """Return the prices that users give."""
         if isinstance(feature_costs, Mapping):
             given = list(feature_costs.items())

@@ -77,11 +77,9 @@ def fill_confusion(counts, subtree_size, labels, confusion):
 
 @inner_kernel
 def label_by_threshold(counts, subtree_size, measure, positive, labels):
-    """Label the leaves of two classes by the threshold of their shares with the highest score.
-
-    The best labels for F1 are those of a threshold, half of the score (Lipton, Elkan and
-    Naryanaswamy 2014, "Optimal thresholding of classifiers to maximize F1 measure", ECML).
-    """
+    """Label the leaves of two classes by the threshold of their shares with the highest score."""
+    # The best labels for F1 are those of a threshold, half of the score (Lipton, Elkan and
+    # Naryanaswamy 2014, "Optimal thresholding of classifiers to maximize F1 measure", ECML).
     n = subtree_size.shape[0]
     confusion = np.zeros((2, 2))
     leaves = np.empty(n, dtype=np.int64)

@@ -11,25 +11,21 @@ Quinlan J. R. (1992). Learning with continuous classes. Australian Joint Confere
 Intelligence, 343-348.
 """
 
-from __future__ import annotations
-
 from collections import OrderedDict
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, NamedTuple, Self
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 
 from evotree._jit import inner_kernel, kernel
+from evotree.dataset import Dataset
 from evotree.fitness.base import LINES, ORDER, OUTPUTS, TargetLoss, routed_rows
 from evotree.fitness.orders import isotonic_values
 from evotree.leaf_models import LeafModels
 from evotree.objectives import LinearLeaves
 from evotree.tables.columns import columns_asked
-
-if TYPE_CHECKING:
-    from evotree.dataset import Dataset
-    from evotree.tree import ObliqueTree
+from evotree.tree import ObliqueTree
 
 LOWEST, HIGHEST, ERROR, INTERCEPT, N_FIXED = range(5)
 """Columns of a fit, before the coefficients, and their number."""
@@ -63,12 +59,10 @@ def leaf_keys(order, start, end, subtree_size, keys):
 
 @kernel
 def sum_products(X, y, sample_weight, features, rows, grid, sums):
-    """Write the weighted sums of products of some rows' ``(1, x, y)`` into `sums`.
-
-    Each product is rounded to a multiple of a power of 2, so coarse that sums of them are exact.
-    They do not depend on the order of the rows then, and those of two sets add up to those of both,
-    bit for bit.
-    """
+    """Write the weighted sums of products of some rows' ``(1, x, y)`` into `sums`."""
+    # Each product is rounded to a multiple of a power of 2, so coarse that sums of them are exact.
+    # They do not depend on the order of the rows then, and those of two sets add up to those of
+    # both, bit for bit.
     m = features.shape[0]
     z = np.empty(m + 2)
     z[0] = 1.0
@@ -233,12 +227,11 @@ class _Memory:
 
 @dataclass(frozen=True, eq=False)
 class LinearLeafObjective(TargetLoss):
-    """The squared error of linear models in the leaves.
+    """The squared error of linear models in the leaves."""
 
-    Under a monotonic constraint coefficients have the signs of the constraint, or are 0. Leaves
-    below a split whose sides have an order share their coefficients and bounds, so that the order
-    of their intercepts is that of their predictions, wherever a row is.
-    """
+    # Under a monotonic constraint coefficients have the signs of the constraint, or are 0. Leaves
+    # below a split whose sides have an order share their coefficients and bounds, so that the order
+    # of their intercepts is that of their predictions, wherever a row is.
 
     goes_with = frozenset({LINES, OUTPUTS, ORDER})
     takes_noise = False
@@ -379,11 +372,9 @@ class LinearLeafObjective(TargetLoss):
     def _fit_in_order(
         self, tree: Any, above: np.ndarray, known: dict[int, _Known], fits: np.ndarray
     ) -> None:
-        """Write the fits below each topmost split with an order, which share their coefficients.
-
-        These are of least squares within the leaves. The intercepts are an isotonic regression of
-        what they leave of the means of the targets.
-        """
+        """Write the fits below each topmost split with an order, which share their coefficients."""
+        # These are of least squares within the leaves. The intercepts are an isotonic regression of
+        # what they leave of the means of the targets.
         orders, size = self.constraint.orders(tree), tree.subtree_size
         for root in np.unique(above[above != np.arange(len(size))]).tolist():
             part = slice(root, root + size[root])

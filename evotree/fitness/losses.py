@@ -4,8 +4,6 @@ A new loss is one class here, with its names and what it goes with, and one entr
 `evotree.fitness.objectives.LOSSES`.
 """
 
-from __future__ import annotations
-
 import inspect
 import math
 from collections.abc import Callable, Mapping
@@ -13,10 +11,11 @@ from dataclasses import dataclass
 from functools import cached_property
 from numbers import Real
 from types import SimpleNamespace
-from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Self
+from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 
+from evotree.dataset import Dataset
 from evotree.fitness.base import LINES, ORDER, OUTPUTS, ClassLoss, Leafed, TargetLoss, routed_rows
 from evotree.fitness.costs import FeatureCosts, check_costs
 from evotree.fitness.leaves import (
@@ -33,21 +32,18 @@ from evotree.fitness.leaves import (
     score_labels,
 )
 from evotree.fitness.orders import labels_in_order
-
-if TYPE_CHECKING:
-    from evotree.dataset import Dataset
-    from evotree.tree import ObliqueTree
+from evotree.tree import ObliqueTree
 
 
 @dataclass(frozen=True)
 class ExpectedCost(ClassLoss):
-    """Labels whose errors cost the least: accuracy, balanced accuracy, and given costs.
+    """Labels whose errors cost the least: accuracy, balanced accuracy, and given costs."""
 
-    All errors count alike; those on a class count by one over its weight; or ``costs[a][b]`` is
-    what it costs to predict class b where class a is true. Costs are counted in those of the mean
-    error, so that all kinds have penalties of one size: the quality is 1 where nothing costs, and 0
-    where every row is an error. With a constraint the labels are the cheapest of those in order.
-    """
+    # All errors count alike; those on a class count by one over its weight; or ``costs[a][b]`` is
+    # what it costs to predict class b where class a is true. Costs are counted in those of the mean
+    # error, so that all kinds have penalties of one size: the quality is 1 where nothing costs, and
+    # 0 where every row is an error. With a constraint the labels are the cheapest of those in
+    # order.
 
     names = ("accuracy", "balanced_accuracy", "cost")
     goes_with = frozenset({ORDER})
@@ -178,10 +174,9 @@ class ConfusionScore(ClassLoss):
 
 @dataclass(frozen=True)
 class RankingScore(ClassLoss):
-    """The area under the ROC curve, the shares of the leaves being the ranking.
+    """The area under the ROC curve, the shares of the leaves being the ranking."""
 
-    Of several classes it is the mean area of one against the others.
-    """
+    # Of several classes it is the mean area of one against the others.
 
     names = ("roc_auc",)
     is_sum = False
@@ -205,11 +200,10 @@ class RankingScore(ClassLoss):
 
 @dataclass(frozen=True)
 class ProbabilityScore(ClassLoss):
-    """A proper score of the leaves' class shares: the logarithmic loss, or Brier's.
+    """A proper score of the leaves' class shares: the logarithmic loss, or Brier's."""
 
-    The quality is the share of the root's loss that the tree saves, scikit-learn's D². The shares
-    are those of the leaf's rows and of one row more, which has the shares of all rows.
-    """
+    # The quality is the share of the root's loss that the tree saves, scikit-learn's D². The shares
+    # are those of the leaf's rows and of one row more, which has the shares of all rows.
 
     names = ("log_loss", "brier")
 
@@ -247,12 +241,12 @@ class Leaves(NamedTuple):
 
 @dataclass(frozen=True)
 class OwnObjective(ClassLoss):
-    """A callable of the user's own.
+    """A callable of the user's own."""
 
-    It takes ``(counts)``, the class weights of the leaves, or ``(counts, leaves)``, with `Leaves`,
-    and returns a finite number, the greater the better, or a tuple of several for NSGA-II.
-    Refinement, pruning and the choice of hyperparameters need losses of rows: of the accuracy.
-    """
+    # It takes ``(counts)``, the class weights of the leaves, or ``(counts, leaves)``, with
+    # `Leaves`, and returns a finite number, the greater the better, or a tuple of several for
+    # NSGA-II. Refinement, pruning and the choice of hyperparameters need losses of rows: of the
+    # accuracy.
 
     is_sum = False
 
@@ -294,10 +288,8 @@ class OwnObjective(ClassLoss):
         returned = self.function(*arguments)
         scores = returned if isinstance(returned, tuple) else (returned,)
         if not scores or not all(isinstance(s, Real) and math.isfinite(s) for s in scores):
-            allowed = "a finite number, and tuples of these"
-            raise ValueError(
-                f"objective={self._name} returned {returned!r}: allowed are {allowed}."
-            )
+            returned = f"{returned!r}: allowed are a finite number, and tuples of these"
+            raise ValueError(f"objective={self._name} returned {returned}.")
         return tuple(map(float, scores))
 
     def _leaves(self, tree: Any, is_leaf: np.ndarray) -> Leaves:
@@ -429,9 +421,7 @@ class PoissonLoss(_LossOfRows):
         raw = dataset.target_mean + dataset.target_scale * dataset.y
         if raw.min() < -1e-9 * max(1.0, abs(raw).max()) or not raw.any():
             targets = f"y has targets from {raw.min():g} to {raw.max():g}"
-            raise ValueError(
-                f"objective='poisson': {targets}; allowed are numbers from 0, one above."
-            )
+            raise ValueError(f"objective='poisson': {targets}; allowed are 0 and above, not all 0.")
         return cls()
 
     def predictions(self, tree: Any, dataset: Dataset) -> np.ndarray:
@@ -441,13 +431,11 @@ class PoissonLoss(_LossOfRows):
 
 @dataclass(frozen=True)
 class PoissonSums(TargetLoss):
-    """Poisson's deviance by the sums of leaves, where the rows are elsewhere.
+    """Poisson's deviance by the sums of leaves, where the rows are elsewhere."""
 
-    For rows with counts c and the mean m half of the deviance is
-    ``sum w c log c - sum w c log m``. The first sum over all rows, `entropy`, is the same for all
-    trees: the errors are without it. The raw targets have their 0 at `zero`, in the units of the
-    trees' counts.
-    """
+    # For rows with counts c and the mean m half of the deviance is ``sum w c log c - sum w c log
+    # m``. The first sum over all rows, `entropy`, is the same for all trees: the errors are without
+    # it. The raw targets have their 0 at `zero`, in the units of the trees' counts.
 
     needs_rows = False
 

@@ -1,7 +1,5 @@
 """The rows of one node, and the score of a split of them."""
 
-from __future__ import annotations
-
 import math
 from typing import NamedTuple
 
@@ -31,7 +29,7 @@ class Node(NamedTuple):
     min_rows: int  # that each side of a split has at least
 
     @classmethod
-    def of(cls, X: np.ndarray, y: np.ndarray, sample_weight: np.ndarray, *limits: int) -> Node:
+    def of(cls, X: np.ndarray, y: np.ndarray, sample_weight: np.ndarray, *limits: int) -> "Node":
         """Return a node of read-only views of the rows, which is what kernels are compiled for."""
         return cls(read_only(X), read_only(y), read_only(sample_weight), *limits)
 

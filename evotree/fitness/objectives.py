@@ -1,10 +1,9 @@
 """All losses by their names, and the objective that is composed of a loss, leaves and an order."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from evotree.dataset import Dataset
 from evotree.fitness.base import LINES, ORDER, OUTPUTS, Objective
 from evotree.fitness.costs import FeatureCosts
 from evotree.fitness.linear_leaves import LinearLeafObjective, lines_asked
@@ -21,9 +20,6 @@ from evotree.fitness.losses import (
 )
 from evotree.fitness.several_outputs import LinesOfOutputs, MeansOfOutputs
 from evotree.objectives import Cost, LinearLeaves, Quantile
-
-if TYPE_CHECKING:
-    from evotree.dataset import Dataset
 
 __all__ = ["CLASS_OBJECTIVES", "LOSSES", "TARGET_OBJECTIVES", "Leaves", "Objective"]
 __all__ += ["as_objective", "compose"]
@@ -96,9 +92,8 @@ def compose(
             allowed = [repr(one) for one in names if part in LOSSES[one].goes_with]
             what = f"leaves={leaves!r}" if part == LINES else part
             shown = ", ".join(allowed) or "none"
-            raise ValueError(
-                f"objective={objective or name!r} does not go with {what}: allowed are {shown}."
-            )
+            given = f"objective={objective or name!r} does not go with {what}"
+            raise ValueError(f"{given}: allowed are {shown}.")
     if asked[OUTPUTS] and asked[ORDER]:
         raise ValueError(f"monotonic_cst: y has {dataset.n_outputs} outputs; allowed is None.")
     loss = as_objective(name, dataset, **options)

@@ -10,8 +10,6 @@ The order of a split is one number: 1 where the left may not exceed the right, -
 may not exceed the left, 2 where both hold, so that all leaves below are equal, 0 where none does.
 """
 
-from __future__ import annotations
-
 import numpy as np
 
 from evotree._jit import inner_kernel, kernel
@@ -39,12 +37,10 @@ def low_and_high(order, left, right):
 
 @kernel
 def labels_in_order(orders, subtree_size, risk, node_price, split_price):
-    """Label leaves 0 and 1, and prune, so that the orders hold at the least cost.
-
-    Bottom-up, three costs are known of each subtree: that of all labels 0, of all labels 1, and of
-    any labels that keep the orders. The first two are those of a leaf. Two subtrees in order have
-    only labels 0 in the lower one, or only labels 1 in the higher one.
-    """
+    """Label leaves 0 and 1, and prune, so that the orders hold at the least cost."""
+    # Bottom-up, three costs are known of each subtree: that of all labels 0, of all labels 1, and
+    # of any labels that keep the orders. The first two are those of a leaf. Two subtrees in order
+    # have only labels 0 in the lower one, or only labels 1 in the higher one.
     n = subtree_size.shape[0]
     cost = np.empty((n, 3))
     kept = np.full(n, np.inf)
@@ -83,11 +79,9 @@ def labels_in_order(orders, subtree_size, risk, node_price, split_price):
 
 @inner_kernel
 def meeting_point(values, weight, subtree_size, low, high):
-    """Return where two subtrees meet if no leaf of `low` may exceed one of `high`.
-
-    It is the mean of the leaves of `low` above it and of those of `high` below it. From the lowest
-    leaf of `high` on the point rises, and passes leaves, until it is that mean.
-    """
+    """Return where two subtrees meet if no leaf of `low` may exceed one of `high`."""
+    # It is the mean of the leaves of `low` above it and of those of `high` below it. From the
+    # lowest leaf of `high` on the point rises, and passes leaves, until it is that mean.
     highest, lowest = -np.inf, np.inf
     for i in range(low, low + subtree_size[low]):
         if subtree_size[i] == 1:
@@ -128,13 +122,11 @@ def meeting_point(values, weight, subtree_size, low, high):
 
 @kernel
 def isotonic_values(orders, subtree_size, means, weight):
-    """Return the values of leaves that keep the orders at the least squared error.
-
-    The leaves of a subtree whose values are bounded have the best values without the bound, cut at
-    it. So two subtrees in order are cut at one point, from the leaves up (isotonic regression in a
-    partial order, as of Robertson, Wright and Dykstra 1988, section 1.4; the orders of a tree are
-    compositions of chains and parallels).
-    """
+    """Return the values of leaves that keep the orders at the least squared error."""
+    # The leaves of a subtree whose values are bounded have the best values without the bound, cut
+    # at it. So two subtrees in order are cut at one point, from the leaves up (isotonic regression
+    # in a partial order, as of Robertson, Wright and Dykstra 1988, section 1.4; the orders of a
+    # tree are compositions of chains and parallels).
     values = means.copy()
     mass = weight.copy()
     for k in range(subtree_size.shape[0] - 1, -1, -1):

@@ -13,11 +13,9 @@ from evotree._jit import dots_kernel, kernel
 
 @dots_kernel
 def project_rows(weights, k, X, order, lo, hi, out):
-    """Write the projections ``weights[k] @ X[row]`` of the rows ``order[lo:hi]`` into `out`.
-
-    Every partition of the training rows is made from these projections alone, by this one compiled
-    function, so that equal hyperplanes split equal rows equally.
-    """
+    """Write the projections ``weights[k] @ X[row]`` of the rows ``order[lo:hi]`` into `out`."""
+    # Every partition of the training rows is made from these projections alone, by this one
+    # compiled function, so that equal hyperplanes split equal rows equally.
     for t in range(hi - lo):
         i = np.uint64(np.uint32(order[lo + t]))  # an unsigned index needs no wrap-around test
         s = 0.0

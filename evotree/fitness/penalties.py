@@ -1,17 +1,12 @@
 """What an individual is worth: its quality less penalties for nodes and terms; and its scaling."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 from deap import base
 
 from evotree._jit import kernel
-
-if TYPE_CHECKING:
-    from evotree.individual import Individual
+from evotree.individual import Individual
 
 
 @dataclass(frozen=True)
@@ -36,10 +31,10 @@ class PenalizedAccuracy:
 
 
 class FitnessQualityComplexity(base.Fitness):
-    """Two objectives: the quality, to be maximized, and the complexity, to be minimized.
+    """Two objectives: the quality, to be maximized, and the complexity, to be minimized."""
 
-    Of two fitnesses the one of higher quality is greater, of equal quality that of less complexity.
-    """
+    # Of two fitnesses the one of higher quality is greater, of equal quality that of less
+    # complexity.
 
     weights = (1.0, -1.0)
     __hash__ = base.Fitness.__hash__
@@ -63,29 +58,21 @@ FITNESS_OF_SCORES = {1: FitnessQualityComplexity, 2: FitnessTwoScores, 3: Fitnes
 """Kinds of fitness for NSGA-II, by the number of scores."""
 
 
-class ScoresAndComplexity:
-    """The scores of a callable objective, and the complexity."""
-
-    def __call__(self, individual: Individual) -> tuple[float, ...]:
-        """Return the values of an individual, as DEAP's ``evaluate`` does."""
-        return (*individual.objective.scores(individual), float(individual.complexity))
+def quality_and_complexity(individual: Individual) -> tuple[float, float]:
+    """Return quality and complexity as objectives of their own, for `FitnessQualityComplexity`."""
+    return individual.quality, float(individual.complexity)
 
 
-class QualityAndComplexity:
-    """Quality and complexity as objectives of their own, for `FitnessQualityComplexity`."""
-
-    def __call__(self, individual: Individual) -> tuple[float, float]:
-        """Return the two values of an individual, as DEAP's ``evaluate`` does."""
-        return individual.quality, float(individual.complexity)
+def scores_and_complexity(individual: Individual) -> tuple[float, ...]:
+    """Return the scores of a callable objective, and the complexity."""
+    return (*individual.objective.scores(individual), float(individual.complexity))
 
 
 @kernel
 def linear_scaling(fitness, pressure):
-    """Scale fitness linearly, so that the best is expected to have `pressure` offspring.
-
-    ``f' = a f + b`` with ``mean(f') = 1`` and ``max(f') = pressure``; where that would make the
-    worst negative, ``min(f') = 0`` instead (Goldberg 1989, chapter 3). Fitness may be negative.
-    """
+    """Scale fitness linearly, so that the best is expected to have `pressure` offspring."""
+    # ``f' = a f + b`` with ``mean(f') = 1`` and ``max(f') = pressure``; where that would make the
+    # worst negative, ``min(f') = 0`` instead (Goldberg 1989, chapter 3). Fitness may be negative.
     scaled = np.ones(fitness.shape[0])
     mean, best, worst = 0.0, fitness[0], fitness[0]
     for f in fitness:

@@ -11,22 +11,18 @@ De'ath G. (2002). Multivariate regression trees: a new technique for modeling sp
 relationships. Ecology 83, 1105-1117.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, Self
+from typing import Any, Self
 
 import numpy as np
 
 from evotree._jit import kernel
+from evotree.dataset import Dataset
 from evotree.fitness.base import LINES, OUTPUTS, TargetLoss, routed_rows
 from evotree.fitness.linear_leaves import LinearLeafObjective
 from evotree.leaf_models import OutputModels
 from evotree.outputs import leading_component
-
-if TYPE_CHECKING:
-    from evotree.dataset import Dataset
-    from evotree.tree import ObliqueTree
+from evotree.tree import ObliqueTree
 
 
 @kernel
@@ -96,10 +92,9 @@ class MeansOfOutputs(TargetLoss):
 
 @dataclass(frozen=True, eq=False)
 class LinesOfOutputs(MeansOfOutputs):
-    """The squared error of several outputs, each of which has a line in each leaf.
+    """The squared error of several outputs, each of which has a line in each leaf."""
 
-    A term has the same price whichever output it is of.
-    """
+    # A term has the same price whichever output it is of.
 
     takes_noise = False
 

@@ -173,9 +173,8 @@ def plot_lineage(history: Any, *, x: Position = "gen", ax: Axes | None = None) -
     positions = positions_of(records, x)
     columns = [name for name in map(str, records) if name.startswith(f"{ORIGIN}_")]
     if not columns:
-        raise ValueError(
-            f"history has no chapter {ORIGIN!r}; it has {', '.join(map(str, records))}."
-        )
+        held = ", ".join(map(str, records))
+        raise ValueError(f"history has no chapter {ORIGIN!r}; it has {held}.")
     # What survives lies at the bottom, where areas are easiest to read.
     columns.sort(key=lambda name: -records[name].iloc[-1])
     ax = axes_or_new(ax, (7.0, 4.0))

@@ -55,7 +55,7 @@ def plot_decision_regions(
     tree = style.tree_of(tree_or_classifier)
     if tree.n_features != 2:
         raise ValueError(
-            f"tree_or_classifier has n_features={tree.n_features}: regions are drawn for 2 only."
+            f"the tree has n_features={tree.n_features}: regions are drawn for 2 only."
         )
     if resolution < 2:
         raise ValueError(f"resolution={resolution!r}: allowed are whole numbers from 2.")

@@ -109,10 +109,8 @@ def write_beside(ax: Axes, text: str, xy: tuple[float, float], **look: Any) -> N
 
 
 def label_lines(*panels: Axes) -> None:
-    """Write the labels of lines right of axes where the lines end; none covers another.
-
-    Those of an earlier call are written again, for lines may have come.
-    """
+    """Write the labels of lines right of axes where the lines end; none covers another."""
+    # Those of an earlier call are written again, for lines may have come.
     for ax in panels:
         for text in [text for text in ax.texts if text.get_gid() == LINE_LABEL]:
             text.remove()

@@ -227,11 +227,9 @@ def _text(words: Wording, k: int, is_image: bool) -> str:
 def _layout(
     tree: ObliqueTree, notes: list[str], texts: list[str], image: Any, bars: np.ndarray
 ) -> list[Box]:
-    """Place a box for each node, in points at a font size of `FONT`, with room for its bars.
-
-    Leaves are evenly spaced in their order, parents are centred over their children. Boxes of one
-    depth share their top, and the internal ones their height, so that edges cross no box.
-    """
+    """Place a box for each node, in points at a font size of `FONT`, with room for its bars."""
+    # Leaves are evenly spaced in their order, parents are centred over their children. Boxes of one
+    # depth share their top, and the internal ones their height, so that edges cross no box.
     width, height = np.array([_text_size(text) for text in texts]).T
     width = np.maximum(width, [NOTE * _text_size(note)[0] for note in notes]) + 2 * PADDING
     height += NOTE * LINE_HEIGHT + PADDING
@@ -274,10 +272,8 @@ def _ends(boxes: Sequence[Box]) -> tuple[float, float, float]:
 def _prepared(
     ax: Axes | None, boxes: Sequence[Box], below: float, font: float
 ) -> tuple[Axes, float]:
-    """Return axes with limits around the boxes, and room below, and the size of the font.
-
-    In given axes the font is as large as lets the boxes fit, with a limit.
-    """
+    """Return axes with limits around the boxes, and room below, and the size of the font."""
+    # In given axes the font is as large as lets the boxes fit, with a limit.
     left, right, bottom = _ends(boxes)
     left, right, bottom = left - PADDING, right + PADDING, bottom - below - PADDING
     width, height = right - left, PADDING - bottom

@@ -8,12 +8,10 @@ has a letter in it, and as numbers where none has. A level that is written ``mis
 the missing cells, whose level is None.
 """
 
-from __future__ import annotations
-
 import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from itertools import groupby
 from typing import Any, TypeAlias
 
@@ -88,10 +86,8 @@ def numbers_of(series: pd.Series) -> pd.Series:
 
 
 def feature_names(columns: Sequence[Column]) -> tuple[str, ...]:
-    """Return the names of the features that columns make, in order.
-
-    Of several that are the same, those made of a column's name have it in quotation marks.
-    """
+    """Return the names of the features that columns make, in order."""
+    # Of several that are the same, those made of a column's name have it in quotation marks.
     names, marked = (
         [name for column in columns for name in _names(written(column.name), column)]
         for written in (str, repr)
@@ -208,33 +204,20 @@ def fit_columns(
     if categorical is None:
         categorical = [not is_numeric_dtype(dtype) for dtype in frame.dtypes]
     is_category = np.asarray(categorical, dtype=bool)
-    numbers = _numbers(frame.loc[:, ~is_category] if is_category.any() else frame)  # a part copies
-    summaries = _summaries(frame, is_category, numbers, sample_weight)
-    return _fitted(frame, is_category, numbers, sample_weight, summaries)
-
-
-def _fitted(
-    frame: pd.DataFrame,
-    categorical: np.ndarray,
-    numbers: np.ndarray,
-    weight: np.ndarray | None,
-    summaries: Sequence[ColumnSummary],
-) -> tuple[Column, ...]:
-    """Return columns that make at least one feature, and no two of the same name."""
+    # A part of a table copies its cells.
+    numbers = iter(_numbers(frame.loc[:, ~is_category] if is_category.any() else frame).T)
     columns: list[Column] = []
-    numeric = iter(numbers.T)
-    named = zip(map(str, frame.columns), categorical, summaries, strict=True)
-    for name, is_category, summary in named:
-        if is_category:
-            columns.append(_categorical(name, summary.levels))
+    for j, name in enumerate(map(str, frame.columns)):
+        if is_category[j]:
+            places, levels = _levels(frame.iloc[:, j])
+            weights = np.bincount(places, sample_weight, len(levels)).tolist()
+            columns.append(_categorical(name, dict(zip(levels, weights, strict=True))))
             continue
-        cells = next(numeric)
+        cells = next(numbers)
         is_known = ~np.isnan(cells)
-        fill = 0.0
-        if is_known.any():
-            fill = _median(cells[is_known], None if weight is None else weight[is_known])
-        has_both = summary.n_missing > 0 and summary.lowest <= summary.highest
-        columns.append(NumericColumn(name, fill, has_both))
+        weight = None if sample_weight is None else sample_weight[is_known]
+        fill = _median(cells[is_known], weight) if is_known.any() else 0.0
+        columns.append(NumericColumn(name, fill, bool(is_known.any() and not is_known.all())))
     names = feature_names(columns)
     if not names:
         raise ValueError("no column of the table makes a feature: each has one level.")
@@ -279,71 +262,6 @@ def _levels(cells: pd.Series) -> tuple[np.ndarray, list[Level]]:
     # The code of missing cells is -1, the place of the last level.
     places = np.array([*(place[text] for text in texts), len(levels)], dtype=np.intp)
     return places[codes], levels + [None] * bool((codes < 0).any())
-
-
-@dataclass(frozen=True)
-class ColumnSummary:
-    """What a part of a table says of one of its columns; parts add up."""
-
-    n_missing: int = 0  # cells of a column of numbers
-    lowest: float = math.inf
-    highest: float = -math.inf
-    levels: Mapping[Level, float] = field(default_factory=dict)  # weights of rows by category
-
-    def plus(self, other: ColumnSummary) -> ColumnSummary:
-        """Return the summary of two parts together."""
-        both = sorted({*self.levels, *other.levels}, key=lambda one: (one is None, one))
-        return ColumnSummary(
-            self.n_missing + other.n_missing,
-            min(self.lowest, other.lowest),
-            max(self.highest, other.highest),
-            {name: self.levels.get(name, 0.0) + other.levels.get(name, 0.0) for name in both},
-        )
-
-
-def summarize_columns(
-    frame: pd.DataFrame, categorical: np.ndarray, sample_weight: np.ndarray
-) -> tuple[ColumnSummary, ...]:
-    """Return what a part of a table says of its columns."""
-    there = sample_weight > 0.0
-    frame, weight = frame[there], sample_weight[there]
-    return _summaries(frame, categorical, _numbers(frame.loc[:, ~categorical]), weight)
-
-
-def _summaries(
-    frame: pd.DataFrame, categorical: np.ndarray, numbers: np.ndarray, weight: np.ndarray | None
-) -> tuple[ColumnSummary, ...]:
-    """Return what rows with weights say of their columns."""
-    numeric, found = iter(numbers.T), []
-    for j, is_category in enumerate(categorical):
-        if is_category:
-            places, levels = _levels(frame.iloc[:, j])
-            weights = np.bincount(places, weight, len(levels)).tolist()
-            found.append(ColumnSummary(levels=dict(zip(levels, weights, strict=True))))
-            continue
-        cells = next(numeric)
-        known = cells[~np.isnan(cells)]
-        ends = (float(known.min()), float(known.max())) if known.size else (math.inf, -math.inf)
-        found.append(ColumnSummary(cells.size - known.size, *ends))
-    return tuple(found)
-
-
-def merge_summaries(
-    one: Sequence[ColumnSummary], other: Sequence[ColumnSummary]
-) -> tuple[ColumnSummary, ...]:
-    """Return the summaries of two parts of a table together."""
-    return tuple(a.plus(b) for a, b in zip(one, other, strict=True))
-
-
-def fit_summaries(
-    sample: pd.DataFrame,
-    categorical: np.ndarray,
-    sample_weight: np.ndarray,
-    summaries: Sequence[ColumnSummary],
-) -> tuple[Column, ...]:
-    """Return how columns become features, by their summaries; medians are those of a sample."""
-    numbers = _numbers(sample.loc[:, ~categorical])
-    return _fitted(sample, categorical, numbers, sample_weight, summaries)
 
 
 def encode(columns: Sequence[Column], frame: pd.DataFrame) -> np.ndarray:

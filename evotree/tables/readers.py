@@ -12,8 +12,6 @@ file has no names, the columns are x1, x2, ... and ``target``. What cannot be re
 `ValueError`, naming the file and the reason. Files are data: no object in them is loaded.
 """
 
-from __future__ import annotations
-
 import bz2
 import csv
 import gzip
@@ -25,6 +23,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from itertools import product
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -108,19 +107,11 @@ def _read_csv(path: Path, na_values: Sequence[str]) -> pd.DataFrame:
     if len(names) == 1 and any(separator in names[0] for separator in ";\t|"):
         raise ValueError(f"it must be separated by commas; its header is {names[0]!r}")
 
-    def parse(**options: object) -> pd.DataFrame:
-        return pd.read_csv(
-            path,
-            names=names,
-            header=0,
-            encoding="utf-8-sig",
-            keep_default_na=False,
-            na_values=list(na_values),
-            # Types are inferred from whole columns; the first column is never taken for row names.
-            low_memory=False,
-            index_col=False,
-            **options,
-        )
+    def parse(**options: Any) -> pd.DataFrame:
+        options |= {"names": names, "header": 0, "encoding": "utf-8-sig", "index_col": False}
+        # Types are inferred from whole columns; the first column is never taken for row names.
+        options |= {"keep_default_na": False, "na_values": list(na_values), "low_memory": False}
+        return pd.read_csv(path, **options)
 
     try:
         frame = parse()

@@ -40,12 +40,11 @@ def test_official_splits(tmp_path):
 
 
 def test_a_missing_data_set_says_what_was_looked_for_and_what_is_there(tmp_path):
-    for file_name in ("Segment.svm.gz", "vehicle.csv", "checksums.txt", "notes.md"):
+    for file_name in ("Segment.svm.gz", "vehicle.csv", "notes.md"):
         (tmp_path / file_name).write_text("")
     for name, home, message in (
         ("SEGMNT", tmp_path, r"SEGMNT\.arff.*did you mean Segment\?.*are Segment.svm.gz, vehicle"),
         ("wine", tmp_path, "did you mean sklearn:wine"),
-        ("checksums", tmp_path, "'checksums' is not in .*bz2; there are"),
         ("rice", tmp_path / "nowhere", "not a folder"),
         ("vehicle", None, "data_home must be the folder of the data set 'vehicle'"),
     ):
@@ -66,17 +65,6 @@ def test_wrong_names_and_contents_are_refused(tmp_path, name, content, message):
     (tmp_path / "toy.csv").write_text(content)
     with pytest.raises(ValueError, match=message):
         load(name, tmp_path)
-
-
-def test_checksums_are_respected(tmp_path):
-    (tmp_path / "toy.csv").write_text(CSV)
-    digest = hashlib.sha256(CSV.encode()).hexdigest()
-    for line in (f"{digest}  toy.csv", f"{'0' * 64}  other.csv", f"{'0' * 64} *toy.csv"):
-        (tmp_path / "checksums.txt").write_text(f"{line}\n")
-        if not line.endswith("*toy.csv"):
-            assert load("toy", tmp_path).source.endswith(digest)
-    with pytest.raises(ValueError, match="checksum"):
-        load("toy", tmp_path)
 
 
 @pytest.mark.parametrize(

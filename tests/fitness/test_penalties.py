@@ -9,7 +9,7 @@ from hypothesis import given
 from evotree.fitness.penalties import (
     FitnessQualityComplexity,
     PenalizedAccuracy,
-    QualityAndComplexity,
+    quality_and_complexity,
 )
 from tests.strategies import any_populations, seeds, with_random_zeros
 
@@ -25,7 +25,7 @@ def test_terms_after_the_first_of_a_split_are_penalized(drawn, seed):
         assert PenalizedAccuracy(0.01)(tree) == PenalizedAccuracy(0.01, 0.0)(tree) == (plain,)
         expected = plain - sum(0.002 * (width - 1) for width in widths)
         assert PenalizedAccuracy(0.01, 0.002)(tree)[0] == pytest.approx(expected)
-        values = QualityAndComplexity()(tree)
+        values = quality_and_complexity(tree)
         assert values == (tree.quality, tree.n_leaves + sum(widths))
         assert FitnessQualityComplexity(values).values == values
 

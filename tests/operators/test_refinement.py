@@ -13,17 +13,16 @@ from evotree.dataset import Dataset
 from evotree.fitness.penalties import (
     FitnessQualityComplexity,
     PenalizedAccuracy,
-    QualityAndComplexity,
+    quality_and_complexity,
 )
 from evotree.operators.initialization.dipolar import init_dipolar
 from evotree.operators.pruning.penalized import prune
 from evotree.operators.refinement.policy import (
     NOTHING_SPENT,
-    LinearResplit,
+    LinearRefiner,
     Refinement,
     Resplit,
     Spent,
-    TaoSweep,
     as_refinement,
     choose_for_refinement,
     make_refiner,
@@ -64,12 +63,12 @@ def test_a_resplit_changes_one_test(name, wine_trees):
 
 def test_names_of_refiners_and_their_shares():
     C = (2.0, 2.0)
-    assert make_refiner("tao", C, "l1") == TaoSweep(C, "l1")
+    assert make_refiner("tao", C, "l1") == LinearRefiner("tao", C, "l1")
     assert make_refiner("oc1", C) == Resplit(OC1())
     own = Resplit(Axis()), Resplit(OC1(random_start=True)), stay
     refiners = make_refiners(Refinement(dict.fromkeys((*own, "linear"), 3.0), C=2.0))
     assert list(refiners) == ["Resplit", "Resplit2", "stay", "linear"]
-    assert list(refiners.values()) == [(0.25, one) for one in (*own, LinearResplit(C))]
+    assert list(refiners.values()) == [(0.25, one) for one in (*own, LinearRefiner("linear", C))]
     whole = Refinement(("tao", "oc1"), probability=0.5)
     assert as_refinement(whole) is whole and whole.shares() == {"tao": 0.5, "oc1": 0.5}
     assert as_refinement(None) is None and as_refinement("oc1") == Refinement("oc1")
@@ -118,7 +117,7 @@ def run(dataset, refinement, n=20, max_generations=30, **options):
 @given(any_populations, st.sampled_from(NAMES), seeds, st.booleans())
 def test_fitness_never_falls(drawn, name, seed, two_objectives):
     dataset, individuals = drawn
-    evaluate = QualityAndComplexity() if two_objectives else PenalizedAccuracy(0.01)
+    evaluate = quality_and_complexity if two_objectives else PenalizedAccuracy(0.01)
     for individual in individuals:
         if two_objectives:
             individual.fitness = FitnessQualityComplexity()

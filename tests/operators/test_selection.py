@@ -16,8 +16,8 @@ from evotree.engine.toolbox import make_toolbox
 from evotree.fitness.penalties import (
     FitnessQualityComplexity,
     PenalizedAccuracy,
-    QualityAndComplexity,
     linear_scaling,
+    quality_and_complexity,
 )
 from evotree.operators.variation.selection import (
     distinct,
@@ -171,7 +171,7 @@ def test_one_objective_is_not_enough():
     population = toolbox.population(n=4)
     for individual in population:
         individual.fitness.values = toolbox.evaluate(individual)
-    with pytest.raises(ValueError, match="QualityAndComplexity"):
+    with pytest.raises(ValueError, match="quality_and_complexity"):
         sel_nsga2(population, 2)
 
 
@@ -182,7 +182,7 @@ def test_replacement_keeps_the_best_and_no_twins(drawn, seed):
     for name, stream in zip(names, make_streams(seed, 0, len(names)), strict=True):
         offspring += [a.clone() for a in apply_operator(name, *parents[:2], dataset, stream)]
     for individual in (*parents, *offspring):
-        individual.fitness = FitnessQualityComplexity(QualityAndComplexity()(individual))
+        individual.fitness = FitnessQualityComplexity(quality_and_complexity(individual))
     survivors = replace_nsga2(parents, offspring)
     assert len(survivors) == len(parents)
     everyone = [*parents, *offspring]

@@ -4,14 +4,13 @@ DEAP's ``gp.staticLimit`` puts a parent in the place of an offspring that breaks
 an offspring is repaired: most of it may be worth keeping.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import Any, Protocol
 
 import numpy as np
 
+from evotree.dataset import Dataset
 from evotree.individual import Individual
 from evotree.operators.pruning.penalized import prune_marked
 from evotree.operators.refinement.policy import SPARSE_ROWS
@@ -20,20 +19,14 @@ from evotree.operators.splitters.sparse import Sparse
 from evotree.operators.structure.reduced import refit_nodes, replace_tests
 from evotree.rng import make_streams
 
-if TYPE_CHECKING:
-    from evotree.dataset import Dataset
-    from evotree.individual import Individual
-
-
 _ROUNDS = 8  # of repairs, each of which may undo what another one did
 
 
 class Constraint(Protocol):
-    """Something that every tree of a search keeps; a single leaf keeps any.
+    """Something that every tree of a search keeps; a single leaf keeps any."""
 
-    The operators look for splits of at most `max_width` terms, so that few trees need repairs; None
-    says that a split may have any number.
-    """
+    # The operators look for splits of at most `max_width` terms, so that few trees need repairs;
+    # None says that a split may have any number.
 
     @property
     def max_width(self) -> int | None:

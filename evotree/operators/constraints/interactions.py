@@ -1,20 +1,16 @@
 """Which columns may share a split."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
+from evotree.dataset import Dataset
+from evotree.individual import Individual
 from evotree.operators.constraints.base import influences, narrow
 from evotree.tables.columns import columns_asked
-
-if TYPE_CHECKING:
-    from evotree.dataset import Dataset
-    from evotree.individual import Individual
 
 WORDS = {"no_interactions": 1, "pairwise": 2}
 """Words for: any columns may share a split, but no more than so many."""
@@ -22,11 +18,11 @@ WORDS = {"no_interactions": 1, "pairwise": 2}
 
 @dataclass(frozen=True, eq=False)
 class Interactions:
-    """Bounds on which columns share a split; a `Constraint`.
+    """Bounds on which columns share a split; a `Constraint`."""
 
-    A split that breaks them keeps the terms of those columns that have the most influence together,
-    |weight| times the spread of the feature, of all that may share one; these are fitted again.
-    """
+    # A split that breaks them keeps the terms of those columns that have the most influence
+    # together, |weight| times the spread of the feature, of all that may share one; these are
+    # fitted again.
 
     column_of: np.ndarray  # the column that each feature was made of, rising
     groups: np.ndarray | None = None  # masks of the sets of columns that may share a split

@@ -1,35 +1,27 @@
 """Hard bounds on the shape of trees: depth, leaves, rows of a leaf, terms."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 
+from evotree.dataset import Dataset
+from evotree.individual import Individual
 from evotree.operators.constraints.base import influences, narrow
 from evotree.operators.pruning.penalized import optimal_pruning, prune_marked, risk_of_leaves
 from evotree.operators.structure.splice import make_individual
-from evotree.tree import node_depths, sizes_of_kept
-
-if TYPE_CHECKING:
-    from evotree.dataset import Dataset
-    from evotree.individual import Individual
-    from evotree.tree import ObliqueTree
+from evotree.tree import ObliqueTree, node_depths, sizes_of_kept
 
 _ROUNDING = 1e-9  # of a number of rows
 
 
 @dataclass(frozen=True)
 class Limits:
-    """Bounds on the shape of a tree; a `Constraint`.
+    """Bounds on the shape of a tree; a `Constraint`."""
 
-    A tree that breaks one is repaired by what it can best do without: the bounds on depth, leaves
-    and terms by pruning, the one on the rows of leaves by taking out the split above a leaf with
-    too few, so that its rows go where the other child sends them.
-
-    """
+    # A tree that breaks one is repaired by what it can best do without: the bounds on depth, leaves
+    # and terms by pruning, the one on the rows of leaves by taking out the split above a leaf with
+    # too few, so that its rows go where the other child sends them.
 
     max_depth: int | None = None  # splits between the root and a leaf
     max_leaves: int | None = None
@@ -111,11 +103,9 @@ def take_out(individual: Individual, dataset: Dataset, leaves: np.ndarray) -> No
 
 
 def nodes_without(tree: ObliqueTree, leaves: np.ndarray) -> np.ndarray:
-    """Return a mask of the nodes that stay where leaves and the splits above them are taken out.
-
-    A leaf stays, for now, where others of the leaves stand below the other child of its parent: it
-    may be that these get rows enough.
-    """
+    """Return a mask of the nodes that stay where leaves and the splits above them are taken out."""
+    # A leaf stays, for now, where others of the leaves stand below the other child of its parent:
+    # it may be that these get rows enough.
     size, kept = tree.subtree_size, np.ones(len(tree), dtype=bool)
     for parent in np.flatnonzero(size > 1).tolist():
         left, right = tree.left(parent), tree.right(parent)

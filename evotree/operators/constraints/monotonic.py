@@ -1,15 +1,15 @@
 """Monotonic constraints: trees that predict no less where a feature is raised, or no more."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from evotree._sklearn import check_monotonic_signs
+from evotree.dataset import Dataset
+from evotree.fitness.node import Node
 from evotree.fitness.orders import CONFLICT, isotonic_values, node_orders
 from evotree.individual import Individual
 from evotree.operators.constraints.proof import Violation, violations
@@ -21,17 +21,13 @@ from evotree.operators.structure.splice import make_individual
 from evotree.tables.columns import CategoricalColumn, Column
 from evotree.tree import ObliqueTree
 
-if TYPE_CHECKING:
-    from evotree.dataset import Dataset
-    from evotree.fitness.node import Node
-
 _ROWS = 4096  # by which a split is fitted again
 _C = 1.0  # of the classifier that it is fitted by
 
 
 def check_monotonic_cst(
     monotonic_cst: Any, estimator: Any, columns: Sequence[Column], n_classes: int = 0
-) -> MonotonicConstraint | None:
+) -> "MonotonicConstraint | None":
     """Check what users ask for, and return the constraint on the features that trees read."""
     if monotonic_cst is None:
         return None
@@ -42,9 +38,7 @@ def check_monotonic_cst(
     signs = check_monotonic_signs(estimator, asked)
     for column, sign in zip(columns, signs, strict=True):
         if sign and isinstance(column, CategoricalColumn):
-            raise ValueError(
-                f"monotonic_cst is {sign} for {column.name!r}: categories have no order."
-            )
+            raise ValueError(f"monotonic_cst={sign} for {column.name!r}, a column of categories.")
     if n_classes > 2 and signs.any():
         raise ValueError(
             f"monotonic_cst={monotonic_cst!r}: allowed is None, or 0 for every column, where there "
@@ -62,14 +56,13 @@ def check_monotonic_cst(
 
 @dataclass(frozen=True)
 class MonotonicConstraint:
-    """The prediction may not fall, or not rise, with some features.
+    """The prediction may not fall, or not rise, with some features."""
 
-    For two classes the prediction is the share of the second, and the label. Trees keep the
-    constraint by the orders of their splits (`evotree.fitness.orders`): no split has
-    terms that pull its sides in both directions, and the leaves have the best labels, shares or
-    means among those in order. So a tree keeps the constraint for all rows, and for all rows of
-    single precision too.
-    """
+    # For two classes the prediction is the share of the second, and the label. Trees keep the
+    # constraint by the orders of their splits (`evotree.fitness.orders`): no split has terms that
+    # pull its sides in both directions, and the leaves have the best labels, shares or means among
+    # those in order. So a tree keeps the constraint for all rows, and for all rows of single
+    # precision too.
 
     signs: tuple[int, ...]  # of the features: 1 if predictions may not fall, -1 if not rise, or 0
     n_classes: int = 0
@@ -82,11 +75,9 @@ class MonotonicConstraint:
         return np.array(self.signs, dtype=np.int64)
 
     def orders(self, tree: Any) -> np.ndarray:
-        """Return the orders that the sides of splits have to keep (`node_orders`).
-
-        Where an individual has a conflict, it is that of the means of its sides, as after repair:
-        so trees within an operator are worth what becomes of them.
-        """
+        """Return the orders that the sides of splits have to keep (`node_orders`)."""
+        # Where an individual has a conflict, it is that of the means of its sides, as after repair:
+        # so trees within an operator are worth what becomes of them.
         orders, counts = node_orders(tree.weights, self.array), getattr(tree, "counts", None)
         conflicts = np.flatnonzero(orders == CONFLICT)
         if conflicts.size and counts is not None:
@@ -105,12 +96,10 @@ class MonotonicConstraint:
         return self._conflicts(individual).size == 0
 
     def repair(self, individual: Individual, dataset: Dataset) -> None:
-        """Take out the terms of splits that pull against the others.
-
-        Where a split has such terms, those go whose sign is not that of the difference between the
-        means of its two sides. A linear classifier of the reduced problem gives the others new
-        weights, and the threshold that costs least.
-        """
+        """Take out the terms of splits that pull against the others."""
+        # Where a split has such terms, those go whose sign is not that of the difference between
+        # the means of its two sides. A linear classifier of the reduced problem gives the others
+        # new weights, and the threshold that costs least.
         conflicts = self._conflicts(individual)
         if conflicts.size == 0:
             return
@@ -130,11 +119,9 @@ class MonotonicConstraint:
     def _refit(
         self, node: Node, present: tuple[np.ndarray, float]
     ) -> tuple[np.ndarray, float] | None:
-        """Return the cheapest split on the features of another whose terms keep their pulls.
-
-        Features whose weights would change the direction of their pull leave one fit after the
-        other. None where none is left, or all rows belong to one side.
-        """
+        """Return the cheapest split on the features of another whose terms keep their pulls."""
+        # Features whose weights would change the direction of their pull leave one fit after the
+        # other. None where none is left, or all rows belong to one side.
         if (node.y == node.y[0]).all():
             return None
         weights, threshold = present
@@ -167,11 +154,9 @@ class MonotonicConstraint:
         return found
 
     def in_order(self, tree: ObliqueTree, shares: np.ndarray) -> np.ndarray:
-        """Return class probabilities of leaves with which soft sides keep the constraint.
-
-        The mean of two functions that rise with a feature, the greater of which has a weight that
-        rises, rises too; so orders of the leaves are enough for soft sides as well.
-        """
+        """Return class probabilities of leaves with which soft sides keep the constraint."""
+        # The mean of two functions that rise with a feature, the greater of which has a weight that
+        # rises, rises too; so orders of the leaves are enough for soft sides as well.
         found = self._values_of(tree, shares)
         return np.where(tree.is_leaf[:, np.newaxis], np.column_stack([1.0 - found, found]), 0.0)
 
@@ -191,10 +176,9 @@ class MonotonicConstraint:
         fill: Callable[[ObliqueTree], ObliqueTree],
         sharing: Callable[[ObliqueTree], np.ndarray],
     ) -> ObliqueTree:
-        """Return a tree whose lines keep the constraint, which is proved.
-
-        Splits whose sides now predict the same are left out, and the others get their lines again.
-        """
+        """Return a tree whose lines keep the constraint, which is proved."""
+        # Splits whose sides now predict the same are left out, and the others get their lines
+        # again.
         while True:
             finished = fill(tree)
             models: Any = finished.models

@@ -12,8 +12,6 @@ one. The proof is about lines in exact arithmetic. Rounding may break it only wh
 of two leaves differ: sums of the same products in the same order keep the order of the intercepts.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from fractions import Fraction
 from typing import NamedTuple
@@ -101,11 +99,9 @@ def _violations(tree: ObliqueTree, signs: np.ndarray) -> Iterator[Violation]:
 
 
 def _suspects(tree: ObliqueTree, signs: np.ndarray) -> Iterator[tuple[int, int, int]]:
-    """Yield the pairs of leaves that may be in the wrong order, on the two sides of some split.
-
-    Raising a feature takes rows from one side to the other only, by the sign of its weight. A leaf
-    whose line has the wrong slope is a pair with itself.
-    """
+    """Yield the pairs of leaves that may be in the wrong order, on the two sides of some split."""
+    # Raising a feature takes rows from one side to the other only, by the sign of its weight. A
+    # leaf whose line has the wrong slope is a pair with itself.
     for k in np.flatnonzero(~tree.is_leaf).tolist():
         sides = _leaves(tree, tree.left(k)), _leaves(tree, tree.right(k))
         for j in np.flatnonzero((tree.weights[k] != 0.0) & (np.asarray(signs) != 0)).tolist():
@@ -222,13 +218,8 @@ def _solve(system: _System, units: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     norms = np.linalg.norm(A, axis=1)
     norms[norms == 0.0] = 1.0
     A_room = np.column_stack([A / norms[:, np.newaxis], np.ones(len(A))])
-    found = linprog(
-        np.append(np.zeros(used.size), -1.0),
-        A_ub=A_room,
-        b_ub=system.b / norms,
-        bounds=[(None, None)] * used.size + [(None, 1.0)],
-        method="highs-ds",
-    )
+    price, bounds = np.append(np.zeros(used.size), -1.0), [(None, None)] * used.size + [(None, 1.0)]
+    found = linprog(price, A_room, system.b / norms, bounds=bounds, method="highs-ds")
     z = np.zeros(system.A.shape[1])
     if found.x is None:
         return z, np.arange(len(A))
@@ -251,11 +242,9 @@ def _witness(
 
 
 def _is_infeasible(system: _System, support: np.ndarray) -> bool:
-    """Return whether multipliers of some inequalities prove that no point keeps all of them.
-
-    The inequalities, multiplied by numbers of at least 0 and added, have to say ``0 <= b`` for some
-    b below 0, or ``0 < 0``. The multipliers are found and checked as fractions.
-    """
+    """Return whether multipliers of some inequalities prove that no point keeps all of them."""
+    # The inequalities, multiplied by numbers of at least 0 and added, have to say ``0 <= b`` for
+    # some b below 0, or ``0 < 0``. The multipliers are found and checked as fractions.
     used = np.flatnonzero(system.A[support].any(axis=0))
     equations = [[Fraction(value) for value in column] for column in system.A[support][:, used].T]
     multipliers = _only_solution(equations, support.size)

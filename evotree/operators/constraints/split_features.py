@@ -1,29 +1,24 @@
 """Which features splits may use."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
+from evotree.dataset import Dataset
+from evotree.individual import Individual
 from evotree.operators.constraints.base import narrow
 from evotree.tables.columns import columns_asked
-
-if TYPE_CHECKING:
-    from evotree.dataset import Dataset
-    from evotree.individual import Individual
 
 
 @dataclass(frozen=True, eq=False)
 class SplitFeatures:
-    """Splits use some of the features alone; a `Constraint`.
+    """Splits use some of the features alone; a `Constraint`."""
 
-    Operators see rows in which the others are 0 (`evotree.dataset.Dataset.split_X`), so that few
-    trees need repairs: those from elsewhere, and those whose operators draw weights at random. A
-    split that uses other features loses these, and what is left is fitted again; without any left
-    it is taken out.
-    """
+    # Operators see rows in which the others are 0 (`evotree.dataset.Dataset.split_X`), so that few
+    # trees need repairs: those from elsewhere, and those whose operators draw weights at random. A
+    # split that uses other features loses these, and what is left is fitted again; without any left
+    # it is taken out.
 
     is_allowed: np.ndarray
 

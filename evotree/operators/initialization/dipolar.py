@@ -1,22 +1,18 @@
 """First trees: of dipole tests, their sizes chosen by the fitness, or of random halves."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
+from evotree.dataset import Dataset
 from evotree.fitness.node import Node, score_hyperplane
+from evotree.individual import Individual
 from evotree.operators.initialization.growth import grow_on_sample
 from evotree.operators.pruning.penalized import prune
 from evotree.operators.splitters.base import Split
 from evotree.operators.splitters.dipole import Dipole
 from evotree.rng import as_generator
-
-if TYPE_CHECKING:
-    from evotree.dataset import Dataset
-    from evotree.individual import Individual
 
 
 def init_dipolar(

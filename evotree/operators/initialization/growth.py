@@ -1,23 +1,19 @@
 """The grower: a tree, top-down, by any splitter."""
 
-from __future__ import annotations
-
 import math
 import time
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
+from evotree.dataset import Dataset
 from evotree.fitness.criteria import Criterion
 from evotree.fitness.node import Node, score_undivided
 from evotree.fitness.partition import is_uniform
+from evotree.individual import Individual
+from evotree.operators.splitters.base import Splitter
 from evotree.operators.structure.sides import Splits, share_rows, subtree_sizes
 from evotree.operators.structure.splice import make_individual
-
-if TYPE_CHECKING:
-    from evotree.dataset import Dataset
-    from evotree.individual import Individual
-    from evotree.operators.splitters.base import Splitter
 
 
 def grow(dataset: Dataset, splitter: Splitter, *args: Any, **limits: Any) -> Individual:

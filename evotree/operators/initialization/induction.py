@@ -6,15 +6,15 @@ reads trees expects: to the branch of more training rows, by a second term of th
 feature that tells whether the value is missing.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
+from evotree.dataset import Dataset
 from evotree.folds import hold_out
+from evotree.individual import Individual
 from evotree.operators.initialization.growth import grow_splits
 from evotree.operators.pruning.held_out import (
     prune_cross_validated,
@@ -29,11 +29,6 @@ from evotree.operators.structure.sides import Splits
 from evotree.operators.structure.splice import make_individual
 from evotree.soft_sides import soft_reach
 from evotree.tree import ObliqueTree
-
-if TYPE_CHECKING:
-    from evotree.dataset import Dataset
-    from evotree.individual import Individual
-
 
 PRUNINGS = ("cost_complexity", "cross_validation", "reduced_error")
 """Names of the rules by which a tree is chosen from the prunings of a grown one."""

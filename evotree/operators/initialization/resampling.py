@@ -7,21 +7,16 @@ where it agrees with the teacher (Craven and Shavlik 1996, "Extracting tree-stru
 representations of trained networks", NeurIPS; Breiman and Shang 1996, "Born again trees").
 """
 
-from __future__ import annotations
-
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from sklearn.base import clone
 from sklearn.neighbors import NearestNeighbors
 from sklearn.utils.validation import has_fit_parameter
 
-from evotree.dataset import empty_rows
+from evotree.dataset import Dataset, empty_rows
 from evotree.rng import as_generator
-
-if TYPE_CHECKING:
-    from evotree.dataset import Dataset
 
 _NEIGHBOURS = 6
 _MOST_REPEATS = 100
@@ -70,9 +65,7 @@ def _check_predictions(predicted: Any, teacher: Any, dataset: Dataset, n_rows: i
     predicted, n_classes = np.asarray(predicted), dataset.n_classes
     allowed = f"class codes from 0 to {n_classes - 1}" if n_classes else "finite numbers"
     if predicted.shape != (n_rows,):
-        raise ValueError(
-            f"teacher={teacher!r} predicts the shape {predicted.shape}, not ({n_rows},)."
-        )
+        raise ValueError(f"teacher={teacher!r} predicts shape {predicted.shape}, not ({n_rows},).")
     try:
         labels = predicted.astype(np.float64)
     except (TypeError, ValueError):
@@ -167,16 +160,9 @@ def with_rows(
     rows = empty_rows(*X.shape)
     rows[:] = X
     n_added = X.shape[0] - dataset.X.shape[0]
-    other = replace(
-        dataset,
-        X=rows,
-        y=y,
-        sample_weight=weight,
-        raw=X * dataset.scale + dataset.mean,
-        multiplicity=np.pad(dataset.multiplicity, (0, n_added)),
-        extras=extras or {},
-        outputs=outputs,
-    )
+    raw, multiplicity = X * dataset.scale + dataset.mean, np.pad(dataset.multiplicity, (0, n_added))
+    columns: dict[str, Any] = {"raw": raw, "multiplicity": multiplicity, "extras": extras or {}}
+    other = replace(dataset, X=rows, y=y, sample_weight=weight, outputs=outputs, **columns)
     other.freeze()
     return other
 

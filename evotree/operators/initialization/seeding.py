@@ -1,28 +1,24 @@
 """Seeds: trees grown by other algorithms, or handed in by a user, as members of a population."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterable, Mapping
 from difflib import get_close_matches
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
+from evotree.dataset import Dataset
+from evotree.individual import Individual
 from evotree.operators.initialization.growth import grow_on_sample
 from evotree.operators.initialization.resampling import bootstrap
 from evotree.operators.initialization.width_paths import TAO_DEPTH, init_tao, path_trees, width_path
 from evotree.operators.pruning.penalized import prune
+from evotree.operators.splitters.base import Splitter
 from evotree.operators.splitters.registry import SPLITTERS, as_splitter, bounded
 from evotree.operators.structure.rebuild import checked_arrays
 from evotree.operators.structure.splice import make_individual
 from evotree.rng import as_generator
 from evotree.tree import ObliqueTree
-
-if TYPE_CHECKING:
-    from evotree.dataset import Dataset
-    from evotree.individual import Individual
-    from evotree.operators.splitters.base import Splitter
 
 DIPOLE = "dipole"
 INITIAL = "initial"
@@ -160,14 +156,10 @@ def init_from_tree(
     weights, thresholds, subtree_size = raw_tree(tree)
     n_features = dataset.X.shape[1]
     if weights.shape[1] != n_features:
-        raise ValueError(
-            f"init holds a tree over {weights.shape[1]} features: rows have {n_features}."
-        )
+        raise ValueError(f"init has a tree over {weights.shape[1]} features: X has {n_features}.")
     width = int(np.count_nonzero(weights, axis=1).max())
     if max_features is not None and width > max_features:
-        raise ValueError(
-            f"init has a split of {width} terms: max_split_terms allows {max_features}."
-        )
+        raise ValueError(f"init splits by {width} terms: max_split_terms allows {max_features}.")
     raw = ObliqueTree(weights, thresholds, subtree_size, np.zeros((len(subtree_size), 1)))
     scaled = dataset.from_raw(raw)
     individual = make_individual(dataset, scaled.weights, scaled.thresholds, subtree_size)
@@ -190,9 +182,7 @@ def raw_tree(tree: Any) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     if hasattr(found, "children_left"):
         return _prefix_arrays(found)
     if not isinstance(found, ObliqueTree):
-        raise ValueError(
-            f"init holds {tree!r}: allowed are trees, and fitted estimators of one tree."
-        )
+        raise ValueError(f"init holds {tree!r}: allowed are trees, and estimators of one tree.")
     try:
         return checked_arrays(found.weights, found.thresholds, found.subtree_size, found.values)
     except ValueError as error:

@@ -7,15 +7,15 @@ lose their weakest terms in the same way, until each has one term; at each node 
 one feature competes all the time.
 """
 
-from __future__ import annotations
-
 import math
 import time
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
+from evotree.dataset import Dataset
+from evotree.individual import Individual
 from evotree.operators.initialization.growth import grow, grow_on_sample
 from evotree.operators.initialization.resampling import bootstrap
 from evotree.operators.pruning.held_out import critical_alphas, sequence_sums
@@ -32,11 +32,6 @@ from evotree.operators.splitters.axis import Axis
 from evotree.operators.splitters.linear import Linear
 from evotree.operators.structure.reduced import loss_unit, replace_tests
 from evotree.rng import as_generator
-
-if TYPE_CHECKING:
-    from evotree.dataset import Dataset
-    from evotree.individual import Individual
-
 
 TAO_DEPTH = 12  # to which a tree is grown
 _KEPT = 0.75  # of the leaves, when a tree is cut

@@ -6,22 +6,17 @@ held out (`prune_held_out`) or in turn (`prune_cross_validated`). `prune_reduced
 held-out rows alone (Quinlan 1987).
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from evotree._jit import kernel
+from evotree.dataset import Dataset
 from evotree.folds import make_folds, split_folds
 from evotree.individual import Individual
 from evotree.operators.pruning.penalized import cheapest, risk_of_leaves, weakest_links
 from evotree.operators.structure.reduced import class_masses, loss_at, loss_of_targets
 from evotree.tree import ObliqueTree, project
-
-if TYPE_CHECKING:
-    from evotree.dataset import Dataset
 
 # Alphas, or losses, that differ by less than this share of the highest agree but for rounding.
 _ROUNDING = 1e-12

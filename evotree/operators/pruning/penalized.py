@@ -11,13 +11,10 @@ A pruning is a mask of the nodes whose subtrees become leaves, ``marks``; those 
 subtree do not matter.
 """
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
-
 import numpy as np
 
 from evotree._jit import inner_kernel, kernel
+from evotree.dataset import Dataset
 from evotree.fitness.criteria import (
     CLASSIFICATION,
     Criterion,
@@ -26,6 +23,7 @@ from evotree.fitness.criteria import (
     weighted_impurity,
 )
 from evotree.fitness.penalties import PenalizedAccuracy
+from evotree.individual import Individual
 from evotree.operators.structure.splice import (
     Nodes,
     Rows,
@@ -35,10 +33,6 @@ from evotree.operators.structure.splice import (
     make_nodes,
 )
 from evotree.tree import ObliqueTree, sizes_of_kept
-
-if TYPE_CHECKING:
-    from evotree.dataset import Dataset
-    from evotree.individual import Individual
 
 _SQUARED_ERROR = int(Criterion.SQUARED_ERROR)
 

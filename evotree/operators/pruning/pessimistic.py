@@ -7,18 +7,13 @@ branches. The rows of the other branch go down the one that is raised, so that i
 once more.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
 import numpy as np
 
+from evotree.dataset import Dataset
 from evotree.operators.structure.sides import Splits, share_rows, subtree_sizes
-
-if TYPE_CHECKING:
-    from evotree.dataset import Dataset
 
 # Quinlan's table of the normal distribution, between whose entries the program interpolates.
 _CONFIDENCES = (0.0, 0.001, 0.005, 0.01, 0.05, 0.1, 0.2, 0.4, 1.0)

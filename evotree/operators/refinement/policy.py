@@ -8,37 +8,31 @@ one of every splitter: it re-splits the rows of one node, so that each goes to t
 predicts it better.
 """
 
-from __future__ import annotations
-
 import math
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from numbers import Integral, Real
-from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
+from typing import Annotated, Any, NamedTuple
 
 import numpy as np
+from deap import base
 
 from evotree._jit import compile_seconds
 from evotree._sklearn import HasMethods, Interval, StrOptions
 from evotree.configuration import Configuration, RisingPair
-from evotree.individual import Outcome, set_fitness
+from evotree.dataset import Dataset
+from evotree.individual import Individual, Outcome, set_fitness
 from evotree.operators.pruning.penalized import prune
 from evotree.operators.refinement.tao import solve, tao_sweep
+from evotree.operators.splitters.base import Splitter
 from evotree.operators.splitters.linear import Linear
 from evotree.operators.splitters.linear_fit import LOSSES, PENALTIES
 from evotree.operators.splitters.registry import SPLITTERS, as_splitter, bounded
 from evotree.operators.splitters.sparse import Sparse
 from evotree.operators.structure.reduced import loss_unit, refit_nodes, replace_tests
 from evotree.rng import below, uniform
-
-if TYPE_CHECKING:
-    from deap import base
-
-    from evotree.dataset import Dataset
-    from evotree.individual import Individual
-    from evotree.operators.splitters.base import Splitter
 
 # A fit that stops early goes on where it stopped when the node is refined again.
 _NEWTON_STEPS, _TOLERANCE = 5, 1e-2
@@ -56,78 +50,52 @@ Refiner = Callable[["Individual", "Dataset"], tuple["Individual"]]
 """Changes an individual in place and returns a tuple of it."""
 
 
-@dataclass(frozen=True)
-class TaoSweep:
-    """One sweep of tree alternating optimization over all nodes (see `tao_sweep`)."""
+def draw_linear(C: tuple[float, float], penalty: str, stream: Any) -> Linear:
+    """Return a linear classifier of a loss and a C that are drawn, the C log-uniformly."""
+    return Linear(penalty=penalty, max_iter=_NEWTON_STEPS, tol=_TOLERANCE, **_draw(C, stream))
 
-    # Every sweep draws its loss, and its C log-uniformly: the fitness shows what the data need.
+
+def draw_sparse(C: tuple[float, float], stream: Any, **parameters: Any) -> Sparse:
+    """Return a sparse splitter of a loss and a C that are drawn, the C log-uniformly."""
+    return Sparse(**_draw(C, stream), **parameters)
+
+
+def _draw(C: tuple[float, float], stream: Any) -> dict[str, Any]:
+    low, high = C
+    return {"C": low * (high / low) ** uniform(stream), "loss": LOSSES[below(stream, len(LOSSES))]}
+
+
+@dataclass(frozen=True)
+class LinearRefiner:
+    """A refiner by linear classifiers: a sweep over all nodes, or another test at one of them."""
+
+    # Every refinement draws its loss and its C: the fitness shows what the data need. A sweep that
+    # chooses the features of each split takes 256 splits at most, drawn among those of a larger
+    # tree. A quarter of these sweeps choose among splits of all widths at each node, the others fit
+    # the splits again on the features that they have; the best split on one feature competes in
+    # both.
+    kind: str  # "tao", "sparse", which chooses features, or "linear" for one node
     C: tuple[float, float]
     penalty: str = "l2"
-
-    def __call__(self, individual: Individual, dataset: Dataset) -> tuple[Individual]:
-        """Refine an individual in place."""
-        splitter = draw_linear(self.C, self.penalty, individual.stream)
-        return tao_sweep(individual, dataset, splitter, max_rows=NODE_ROWS)
-
-
-@dataclass(frozen=True)
-class SparseSweep:
-    """One sweep of tree alternating optimization that chooses the features of each split."""
-
-    # It takes 256 splits at most, drawn among those of a larger tree. A quarter of the sweeps
-    # choose among splits of all widths at each node, the others fit the splits again on the
-    # features that they have; the best split on one feature competes in both.
-    C: tuple[float, float]
     term_penalty: float = 0.0
     max_features: int | None = None
 
     def __call__(self, individual: Individual, dataset: Dataset) -> tuple[Individual]:
         """Refine an individual in place."""
         stream: Any = individual.stream
-        splitter = draw_sparse(
-            self.C,
-            stream,
-            widths="any" if uniform(stream) < _ANY_SHARE else "same",
-            max_features=self.max_features,
-            term_cost=self.term_penalty * loss_unit(dataset),
-        )
+        bound: dict[str, Any] = {"max_features": self.max_features}
+        if self.kind == "linear":
+            is_dense = self.max_features is None
+            dense = draw_linear(self.C, self.penalty, stream) if is_dense else None
+            return Resplit(dense or draw_sparse(self.C, stream, **bound))(individual, dataset)
+        if self.kind == "tao" and self.max_features is None:
+            splitter = draw_linear(self.C, self.penalty, stream)
+            return tao_sweep(individual, dataset, splitter, max_rows=NODE_ROWS)
+        bound["widths"] = "any" if uniform(stream) < _ANY_SHARE else "same"
+        bound["term_cost"] = self.term_penalty * loss_unit(dataset)
         limits: dict[str, Any] = {"max_rows": SPARSE_ROWS, "max_nodes": _SWEPT}
-        return tao_sweep(individual, dataset, splitter, term_penalty=self.term_penalty, **limits)
-
-
-@dataclass(frozen=True)
-class LinearResplit:
-    """A linear classifier at one node, drawn as by `TaoSweep`, or by `SparseSweep` with a bound."""
-
-    C: tuple[float, float]
-    penalty: str = "l2"
-    max_features: int | None = None
-
-    def __call__(self, individual: Individual, dataset: Dataset) -> tuple[Individual]:
-        """Refine an individual in place."""
-        stream: Any = individual.stream
-        if self.max_features is None:
-            splitter: Splitter = draw_linear(self.C, self.penalty, stream)
-        else:
-            splitter = draw_sparse(self.C, stream, max_features=self.max_features)
-        return Resplit(splitter)(individual, dataset)
-
-
-def _draw_model(C: tuple[float, float], stream: Any) -> dict[str, Any]:
-    """Draw the C of a classifier log-uniformly between two bounds, and its loss."""
-    low, high = C
-    return {"C": low * (high / low) ** uniform(stream), "loss": LOSSES[below(stream, len(LOSSES))]}
-
-
-def draw_linear(C: tuple[float, float], penalty: str, stream: Any) -> Linear:
-    """Return a linear classifier of a loss and a C that are drawn."""
-    model = _draw_model(C, stream)
-    return Linear(penalty=penalty, max_iter=_NEWTON_STEPS, tol=_TOLERANCE, **model)
-
-
-def draw_sparse(C: tuple[float, float], stream: Any, **parameters: Any) -> Sparse:
-    """Return a sparse splitter of a loss and a C that are drawn."""
-    return Sparse(**_draw_model(C, stream), **parameters)
+        limits["term_penalty"] = self.term_penalty
+        return tao_sweep(individual, dataset, draw_sparse(self.C, stream, **bound), **limits)
 
 
 @dataclass(frozen=True)
@@ -162,18 +130,12 @@ def make_refiner(
     max_features: int | None = None,
 ) -> Refiner:
     """Return the refiner of a name."""
-    sparse = SparseSweep(C, term_penalty, max_features)
-    named: dict[str, Refiner] = {
-        "tao": TaoSweep(C, penalty) if max_features is None else sparse,
-        "sparse": sparse,
-        "linear": LinearResplit(C, penalty, max_features),
-    }
     if not isinstance(name, str):
         if not callable(name):
             raise ValueError(f"refinement names {name!r}: allowed are names and callables.")
         return name
-    if name in named:
-        return named[name]
+    if name in ("tao", "sparse", "linear"):
+        return LinearRefiner(name, C, penalty, term_penalty, max_features)
     if name in SPLITTERS:
         return Resplit(bounded(as_splitter(name), max_features))
     raise ValueError(f"refinement names {name!r}: allowed are {sorted(REFINERS)}.")
@@ -191,7 +153,7 @@ class Spent(NamedTuple):
     evaluations: int = 0
     seconds: float = 0.0  # compilation of kernels apart
 
-    def plus(self, refined: Sequence[Individual]) -> Spent:
+    def plus(self, refined: Sequence[Individual]) -> "Spent":
         """Return what it is once some more individuals are refined; users' own need not say."""
         outcomes = [getattr(individual, "outcome", None) for individual in refined]
         seconds = math.fsum(outcome.seconds for outcome in outcomes if outcome is not None)
@@ -288,8 +250,8 @@ def make_refiners(
         while name in refiners:
             n_alike += 1
             name = f"{kind}{n_alike}"
-        parameters = refinement.bounds(), refinement.penalty, term_penalty, max_features
-        refiners[name] = share, make_refiner(operator, *parameters)
+        rules = refinement.bounds(), refinement.penalty, term_penalty, max_features
+        refiners[name] = share, make_refiner(operator, *rules)
     return refiners
 
 

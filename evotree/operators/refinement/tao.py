@@ -6,15 +6,17 @@ influence each other, so a sweep goes from the deepest level to the root, the no
 by side. Leaves predict the majority class, or the mean, of their rows at any time.
 """
 
-from __future__ import annotations
-
 import math
 import time
 from collections.abc import Callable, Iterable, Iterator
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
+from evotree.dataset import Dataset
+from evotree.fitness.node import Node
+from evotree.individual import Individual
+from evotree.operators.splitters.base import Splitter
 from evotree.operators.structure.reduced import (
     leaf_table,
     loss_unit,
@@ -24,12 +26,6 @@ from evotree.operators.structure.reduced import (
 )
 from evotree.rng import as_generator, make_streams, next_uint64
 from evotree.tree import node_depths
-
-if TYPE_CHECKING:
-    from evotree.dataset import Dataset
-    from evotree.fitness.node import Node
-    from evotree.individual import Individual
-    from evotree.operators.splitters.base import Splitter
 
 Test = tuple[np.ndarray, float]
 """Normal vector and threshold of a node."""

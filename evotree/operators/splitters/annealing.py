@@ -4,8 +4,6 @@ Heath, Kasif and Salzberg (1993), "Induction of oblique decision trees", Proceed
 International Joint Conference on Artificial Intelligence.
 """
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 from numbers import Integral, Real

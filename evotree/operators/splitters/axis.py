@@ -1,7 +1,5 @@
 """Splits on one feature: the best one (Breiman et al. 1984), and C4.5's (Quinlan 1993; 1996)."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 from numbers import Real

@@ -4,8 +4,6 @@ The same splitters seed a population, mutate and refine its members, and grow th
 greedy algorithms; a published greedy algorithm is a splitter and a few settings.
 """
 
-from __future__ import annotations
-
 import math
 from typing import NamedTuple, Protocol
 
@@ -22,7 +20,7 @@ class Split(NamedTuple):
     weights: np.ndarray
     threshold: float
     score: float  # by the criterion of the node, the lower the better
-    below: Splitter | None = None  # of both sides when a tree is grown; None for the present one
+    below: "Splitter | None" = None  # of both sides when a tree is grown; None for the present one
 
 
 class Splitter(Protocol):

@@ -4,8 +4,6 @@ Breiman, Friedman, Olshen and Stone (1984), "Classification and regression trees
 Murthy, Kasif and Salzberg (1994), section 2.3, report it.
 """
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 from numbers import Integral, Real

@@ -11,8 +11,6 @@ the tighter the longer theta is; ``|theta|**2 <= nu`` bounds it. The mean of the
 is lowered by stochastic gradient descent with momentum, and projection onto that ball.
 """
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 from itertools import product

@@ -24,8 +24,6 @@ Sra S. (2012) A short note on parameter approximation for von Mises-Fisher distr
 implementation of I_s(x). Computational Statistics 27.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass

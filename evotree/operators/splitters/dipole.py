@@ -6,8 +6,6 @@ should not (Krętowski and Grześ 2005, "Global induction of oblique decision tr
 approach", the sections on initialization and on genetic operators).
 """
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 

@@ -7,8 +7,6 @@ against another and support vector machines this is the search of STree (Montañ
 with one class against the others it is its one-versus-rest form.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from itertools import chain, combinations
@@ -115,10 +113,8 @@ class Linear(Configuration):
         return Axis()(node, stream)
 
     def refit(self, node: Node, weights: np.ndarray, threshold: float) -> Split | None:
-        """Fit a classifier that sends class 1 of two classes right, starting from a hyperplane.
-
-        The split is not scored, and ``weights @ x - threshold`` is the decision function.
-        """
+        """Fit a classifier that sends class 1 of two classes right, starting from a hyperplane."""
+        # The split is not scored, and ``weights @ x - threshold`` is the decision function.
         theta = start_at(node.X, weights, threshold)
         self._fit(node.X, 2.0 * node.y - 1.0, node.sample_weight, theta)
         if not np.isfinite(theta).all():

@@ -12,8 +12,6 @@ remembered; no copy of the papers was at hand to check them. Accuracy hardly dep
 (``docs/algorithms.md``). The most passes, and the tolerance of `LinearMachine`, are ours.
 """
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 from itertools import combinations

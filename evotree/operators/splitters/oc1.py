@@ -7,8 +7,6 @@ line of all its values; at a local minimum it jumps along random lines, and the 
 from random hyperplanes.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from numbers import Integral, Real
 from typing import Annotated

@@ -1,7 +1,5 @@
 """The splitters by name, and with a bound on the terms of their splits."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from types import MappingProxyType

@@ -9,8 +9,6 @@ here the widths go down from the dense classifier, since going up from one featu
 splits, and supports are compared by what their splits cost, at the exact best threshold.
 """
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 from numbers import Integral

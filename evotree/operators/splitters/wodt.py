@@ -16,8 +16,6 @@ with the logarithm depends on the class alone: one pass over the rows sums
 of rows multiply their contributions.
 """
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 from functools import cache

@@ -1,17 +1,13 @@
 """Trees that are handed over as arrays: checked, and their rows routed from scratch."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
+from evotree.dataset import Dataset
+from evotree.individual import Individual
 from evotree.operators.structure.splice import make_individual
 from evotree.tree import ObliqueTree
-
-if TYPE_CHECKING:
-    from evotree.dataset import Dataset
-    from evotree.individual import Individual
 
 
 def checked_arrays(
@@ -39,7 +35,8 @@ def with_tree(
     """Return an individual of another tree: what an operator in plain Python makes of one.
 
     The training rows are routed from scratch and the parts that none of them reaches are left out,
-    so the tree may be smaller than the one given.
+    so the tree may be smaller than the one given. Its fitness is not yet evaluated. Arrays that are
+    no tree, or one over another number of features, are a ValueError.
 
     Parameters
     ----------
@@ -47,22 +44,10 @@ def with_tree(
         The one in whose place the new one stands: its stream, origin and kind of fitness are kept.
     dataset : Dataset
         Training rows.
-    weights : array-like of shape (n_nodes, n_features)
-        Normal vectors of the hyperplanes, in the units of the data set.
-    thresholds : array-like of shape (n_nodes,)
-        A row x goes left at node k where ``weights[k] @ x <= thresholds[k]``.
+    weights, thresholds : array-like of shape (n_nodes, n_features), and (n_nodes,)
+        Hyperplanes in the units of the data set: x goes left where ``weights @ x <= threshold``.
     subtree_size : array-like of shape (n_nodes,)
         Number of nodes of the subtree of each node, in prefix order; 1 at a leaf.
-
-    Returns
-    -------
-    Individual
-        Its fitness is not yet evaluated.
-
-    Raises
-    ------
-    ValueError
-        If the arrays are no tree, or one over another number of features.
 
     Examples
     --------

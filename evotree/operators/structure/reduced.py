@@ -9,24 +9,19 @@ objective: by default 1 for a wrong class, and the squared error (Zharmagambetov
 Carreira-Perpiñán 2020).
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from evotree._jit import inner_kernel, kernel
+from evotree.dataset import Dataset
 from evotree.fitness.criteria import Criterion
 from evotree.fitness.leaves import SQUARED, losses_of_targets, target_loss
 from evotree.fitness.node import Node
+from evotree.individual import Individual
 from evotree.operators.structure.splice import partition_tree
 from evotree.rng import uniform
 from evotree.tree import node_weights, project
-
-if TYPE_CHECKING:
-    from evotree.dataset import Dataset
-    from evotree.individual import Individual
 
 _ERROR = int(Criterion.ERROR)
 

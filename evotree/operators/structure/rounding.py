@@ -6,8 +6,6 @@ between them, in which the threshold may stand. The coefficients of a linear mod
 rounded by what that changes in the predictions of the leaf's rows.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from decimal import ROUND_CEILING, ROUND_DOWN, ROUND_FLOOR, ROUND_HALF_EVEN, Context, Decimal
 from functools import cached_property
@@ -175,7 +173,7 @@ class Rounder:
             reached[tree.left(k)], reached[tree.right(k)] = rows[is_left], rows[~is_left]
         return tree.replaced(weights=weights, thresholds=thresholds, spread=spread)
 
-    def _shortest(self, split: _Split, left: np.ndarray, right: np.ndarray) -> _Split | None:
+    def _shortest(self, split: "_Split", left: np.ndarray, right: np.ndarray) -> "_Split | None":
         """Return the short form of a split that parts these rows, found now or before."""
         key = blake2b(digest_size=16)
         for part in (split.features, split.weights, split.spread, left, right):

@@ -1,7 +1,5 @@
 """The sides of one split: which rows go where, those with a missing value in shares."""
 
-from __future__ import annotations
-
 from typing import NamedTuple, TypeAlias
 
 import numpy as np

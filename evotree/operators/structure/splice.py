@@ -6,13 +6,12 @@ writes the nodes that rows reach, and drops the parts that no row reaches. Pytho
 tuples, `Dataset.rows` and `Individual.nodes`: those with names take numba a microsecond more.
 """
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from evotree._jit import inner_kernel, kernel
+from evotree.dataset import Dataset
 from evotree.fitness.partition import (
     centre_margin,
     count_classes,
@@ -23,9 +22,6 @@ from evotree.fitness.partition import (
     update_nearest,
 )
 from evotree.individual import Individual, RegressionIndividual
-
-if TYPE_CHECKING:
-    from evotree.dataset import Dataset
 
 
 class Rows(NamedTuple):

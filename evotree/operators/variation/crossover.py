@@ -1,13 +1,11 @@
 """Crossover of trees: tests or whole subtrees change places (CrossoverTrees of GEA-ODT)."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
-
 import numpy as np
 
 from evotree._jit import kernel, part_kernel
+from evotree.dataset import Dataset
 from evotree.fitness.partition import sort_rows
+from evotree.individual import Individual
 from evotree.operators.splitters.dipole import n_used
 from evotree.operators.structure.splice import (
     Nodes,
@@ -21,10 +19,6 @@ from evotree.operators.structure.splice import (
     make_scratch,
 )
 from evotree.rng import below, uniform
-
-if TYPE_CHECKING:
-    from evotree.dataset import Dataset
-    from evotree.individual import Individual
 
 
 @kernel

@@ -1,14 +1,15 @@
 """Mutation: tests change, leaves split, subtrees collapse (MutateNode of GEA-ODT); or terms."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from evotree._jit import kernel, part_kernel
+from evotree.dataset import Dataset
+from evotree.fitness.node import Node
 from evotree.fitness.partition import is_uniform, sort_rows
+from evotree.individual import Individual
 from evotree.operators.pruning.penalized import prune
 from evotree.operators.splitters.dipole import dipolar_change, dipole_test, gaussian_change
 from evotree.operators.splitters.linear_fit import start_at
@@ -29,11 +30,6 @@ from evotree.operators.structure.splice import (
     push,
 )
 from evotree.rng import as_generator, failures, uniform
-
-if TYPE_CHECKING:
-    from evotree.dataset import Dataset
-    from evotree.fitness.node import Node
-    from evotree.individual import Individual
 
 
 @part_kernel

@@ -7,20 +7,15 @@ the room in a front is measured (Fortin and Parizeau 2013), and each but the fir
 lower than the one before it; otherwise copies of a few points would fill the population.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from deap import tools
 
 from evotree.fitness.penalties import linear_scaling
+from evotree.individual import Individual
 from evotree.rng import below, uniform
-
-if TYPE_CHECKING:
-    from evotree.individual import Individual
-
 
 # Levels of parsimony pressure, how many times the penalties of nodes and terms, and the share of
 # the population that is chosen at each.
@@ -129,9 +124,7 @@ def standing_of(individuals: Sequence[Individual]) -> Standing:
         places.setdefault(individual.fitness.wvalues, []).append(i)
     n_objectives = min(map(len, places))
     if n_objectives < 2:
-        raise ValueError(
-            "NSGA-II takes two objectives or more: evaluate with QualityAndComplexity."
-        )
+        raise ValueError("NSGA-II takes two objectives: evaluate with quality_and_complexity.")
     standing = Standing(np.empty(n, dtype=np.int64), np.empty(n))
     points = [individuals[same[0]] for same in places.values()]
     for number, front in enumerate(tools.sortLogNondominated(points, len(points))):
