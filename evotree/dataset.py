@@ -1,13 +1,11 @@
 """Training data as the engine sees it: centred, scaled, canonical, read-only."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 
@@ -119,7 +117,7 @@ class Dataset:
         extras: Mapping[str, Any] | None = None,
         columns: tuple[tuple[str, int], ...] = (),
         output_names: tuple[str, ...] | None = None,
-    ) -> Dataset:
+    ) -> Self:
         """Make a data set of raw rows.
 
         Parameters
@@ -214,7 +212,7 @@ class Dataset:
         )
 
     @classmethod
-    def in_raw_units(cls, X: np.ndarray, y: np.ndarray, classes: np.ndarray | None) -> Dataset:
+    def in_raw_units(cls, X: np.ndarray, y: np.ndarray, classes: np.ndarray | None) -> Self:
         """Make a data set of finite rows of weight 1 whose units are the raw ones.
 
         The rows stay as they are, in their order. The classes are sorted, and None for regression.
@@ -304,7 +302,7 @@ class Dataset:
         """What a row loses by: its class or target, or all of its outputs."""
         return self.y if self.outputs is None else self.outputs
 
-    def of_output(self, j: int) -> Dataset:
+    def of_output(self, j: int) -> Self:
         """Return the same rows with one of the outputs alone, without an objective."""
         if self.outputs is None:
             return self.evolved_for(None)
@@ -349,7 +347,7 @@ class Dataset:
         counts = before[np.arange(n_nodes) + subtree_size] - before[:-1]
         return counts
 
-    def subsample(self, given: np.ndarray) -> Dataset:
+    def subsample(self, given: np.ndarray) -> Self:
         """Return some of the rows as they were given, by their positions in `kept_as`.
 
         A row may be taken more than once. Of equal rows each has the same share of their weight.
@@ -360,7 +358,7 @@ class Dataset:
         times = np.where(self.multiplicity[rows] > 0, times[rows], 0)
         return self.take(rows, self.sample_weight[rows] * share, times)
 
-    def unmerged(self) -> Dataset:
+    def unmerged(self) -> Self:
         """Return the rows as they were given, sorted; equal ones share their weight evenly."""
         if self.n_samples == len(self.y):
             return self
@@ -373,7 +371,7 @@ class Dataset:
         rows: np.ndarray,
         sample_weight: np.ndarray | None = None,
         multiplicity: np.ndarray | None = None,
-    ) -> Dataset:
+    ) -> Self:
         """Return some of the rows, in the same units and with the same classes.
 
         They are given by positions that ascend, or by a mask; they may get other weights, above 0,
@@ -395,7 +393,7 @@ class Dataset:
             outputs=None if self.outputs is None else self.outputs[rows],
         )
 
-    def unscaled(self) -> Dataset:
+    def unscaled(self) -> Self:
         """Return the same rows, with their weights, in the units that they were given in."""
         d = self.X.shape[1]
         rows = empty_rows(*self.raw.shape)
@@ -403,17 +401,17 @@ class Dataset:
         spread = self.spread * self.scale
         return replace(self, X=rows, mean=np.zeros(d), scale=np.ones(d), spread=spread)
 
-    def evolved_for(self, objective: Any) -> Dataset:
+    def evolved_for(self, objective: Any) -> Self:
         """Return the same rows with an objective (`evotree.fitness.objectives.as_objective`)."""
         return replace(self, objective=objective)
 
-    def priced(self, term_penalty: float) -> Dataset:
+    def priced(self, term_penalty: float) -> Self:
         """Return the same rows, where the terms of linear leaves have a penalty."""
         objective = self.objective
         priced = None if objective is None else objective.priced(term_penalty)
         return self if priced is objective else self.evolved_for(priced)
 
-    def like(self, X: np.ndarray, y: np.ndarray) -> Dataset:
+    def like(self, X: np.ndarray, y: np.ndarray) -> Self:
         """Return other raw rows, of weight 1, in the same units and with the same classes."""
         codes: np.ndarray
         outputs = None

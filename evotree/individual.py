@@ -1,9 +1,7 @@
 """One member of a population: a tree, its partition of the training rows, and its fitness."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 from deap import base
@@ -150,7 +148,7 @@ class Individual(ObliqueTree):
         self._quality = quality
         self.fitness.wvalues = ()
 
-    def become(self, other: Individual) -> None:
+    def become(self, other: "Individual") -> None:
         """Take over tree, partition and objective of another individual; the fitness is deleted."""
         self.objective = other.objective
         self._take(other.nodes())
@@ -207,7 +205,7 @@ class Individual(ObliqueTree):
         samples = self.weighted_n_node_samples
         return ObliqueTree(*self.splits, self.values, weighted_n_node_samples=samples)
 
-    def clone(self) -> Individual:
+    def clone(self) -> Self:
         """Return an individual that shares the arrays and has a fitness of its own."""
         copy = type(self).__new__(type(self))
         copy.weights, copy.thresholds = self.weights, self.thresholds
@@ -221,7 +219,7 @@ class Individual(ObliqueTree):
         copy.fitness.wvalues = self.fitness.wvalues
         return copy
 
-    def __deepcopy__(self, memo: dict[int, Any]) -> Individual:
+    def __deepcopy__(self, memo: dict[int, Any]) -> Self:
         return self.clone()
 
     def __getstate__(self) -> tuple[Any, ...]:

@@ -1,7 +1,5 @@
 """Several outputs as one target: their leading principal component."""
 
-from __future__ import annotations
-
 import numpy as np
 
 _SHARE_OF_OTHERS = 1e-3  # of a component other than the first, so that unequal rows stay apart

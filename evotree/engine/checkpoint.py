@@ -5,8 +5,6 @@ the trees are no part of it: made from scratch they are the same, bit for bit. A
 from its file reaches the end that it would have reached without.
 """
 
-from __future__ import annotations
-
 import json
 import math
 import re

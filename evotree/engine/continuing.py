@@ -1,13 +1,11 @@
 """What a search must share with the one that it continues: parameters, rows, and the choice."""
 
-from __future__ import annotations
-
 import hashlib
 import warnings
 from collections.abc import Mapping
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -16,13 +14,11 @@ from evotree.engine.checkpoint import read_settings
 from evotree.engine.choice import Choice, Penalties
 from evotree.engine.config import Regularization, SearchConfig, checkpoint_of, evolution_of
 from evotree.engine.evolution import Run
+from evotree.engine.finish import Result
 from evotree.engine.islands import islands_of
 from evotree.engine.logistic import Rival
 from evotree.files import PathLike, check_writable
 from evotree.fitness.logistic_leaves import HALVINGS, Strength
-
-if TYPE_CHECKING:
-    from evotree.engine.finish import Result
 
 _FREE = {"max_generations", "patience", "time_limit", "n_jobs", "verbose", "callbacks"}
 _FREE |= {"init", "random_state", "precision", "categorical_features", "checkpoint", "warm_start"}

@@ -1,14 +1,12 @@
 """The loop: one generation after the other, what is kept of them, when it ends."""
 
-from __future__ import annotations
-
 import math
 import time
 from collections.abc import Callable, Generator, Iterable, Sequence
 from contextlib import closing
 from copy import deepcopy
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from deap import base, tools
@@ -26,10 +24,8 @@ from evotree.engine.history import (
 )
 from evotree.engine.interrupt import interrupt_as_flag
 from evotree.engine.pareto import ParetoFront
+from evotree.individual import Individual
 from evotree.operators.refinement.policy import NOTHING_SPENT, Spent
-
-if TYPE_CHECKING:
-    from evotree.individual import Individual
 
 
 @dataclass

@@ -17,8 +17,6 @@ McNemar Q. (1947). Note on the sampling error of the difference between correlat
 percentages. Psychometrika 12(2), 153-157.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace

@@ -1,20 +1,17 @@
 """What a run records: DEAP's statistics and logbook, and their form as a table."""
 
-from __future__ import annotations
-
 import math
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from operator import attrgetter, itemgetter
 from statistics import fmean
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pandas as pd
 from deap import tools
 
-if TYPE_CHECKING:
-    from evotree.individual import Individual
+from evotree.individual import Individual
 
 CHAPTERS = ("fitness", "quality", "size", "terms", "complexity")
 ORIGIN = "origin"

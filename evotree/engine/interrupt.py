@@ -1,7 +1,5 @@
 """Ctrl-C as a wish to stop soon, not as an exception in the middle of something."""
 
-from __future__ import annotations
-
 import signal
 import threading
 from collections.abc import Callable, Iterator

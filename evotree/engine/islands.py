@@ -9,8 +9,6 @@ Tanese R. (1989). Distributed genetic algorithms. Proceedings of the Third Inter
 on Genetic Algorithms, 434-439.
 """
 
-from __future__ import annotations
-
 import math
 import os
 import pickle

@@ -1,7 +1,5 @@
 """Threads for a search, where there is enough for them to do, and tasks for any executor."""
 
-from __future__ import annotations
-
 import math
 import sys
 import warnings

@@ -5,8 +5,6 @@ of the front. Where the fitness has several objectives of the user's own, the fr
 that are not dominated in these.
 """
 
-from __future__ import annotations
-
 import math
 import re
 import time
@@ -14,13 +12,15 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterable, Sequence
 from copy import deepcopy
 from operator import attrgetter
-from typing import TYPE_CHECKING, Any, Self
+from typing import Any, Self
 
 import numpy as np
 import pandas as pd
 from deap import tools
 
+from evotree.dataset import Dataset
 from evotree.fitness.penalties import FitnessQualityComplexity, PenalizedAccuracy
+from evotree.individual import Individual
 from evotree.operators.pruning.held_out import choose_tree, critical_alphas, node_losses
 from evotree.operators.pruning.penalized import (
     kept_nodes,
@@ -30,10 +30,6 @@ from evotree.operators.pruning.penalized import (
     weakest_links,
 )
 from evotree.tree import ObliqueTree
-
-if TYPE_CHECKING:
-    from evotree.dataset import Dataset
-    from evotree.individual import Individual
 
 HELD_OUT_RULES = ("validation", "1se")
 """Names of the rules that look at held-out rows."""
@@ -257,7 +253,7 @@ class FittedFront(Sequence[FrontTree]):
         table.index = pd.Index([f"{arrow} {i:>2}" for i, arrow in enumerate(arrows)])
         return table
 
-    def choosing(self, tree: ObliqueTree) -> FittedFront:
+    def choosing(self, tree: ObliqueTree) -> Self:
         """Return the same front with the arrow at a tree; at none if that is no member."""
         chosen = self.index(tree) if tree in self else None
         return FittedFront(self.items, self.is_regression, chosen)

@@ -5,27 +5,21 @@ and the last is all rows; the trees move from one to the next. So most generatio
 the last ones see everything (Provost, Jensen and Oates 1999, "Efficient progressive sampling").
 """
 
-from __future__ import annotations
-
 import math
 import time
 from collections.abc import Callable
 from functools import partial
-from typing import TYPE_CHECKING
 
 import numpy as np
+from deap import base
 
+from evotree.dataset import Dataset
+from evotree.engine.evolution import Run
 from evotree.engine.generation import best_first, evaluate_invalid
+from evotree.individual import Individual
 from evotree.operators.structure.rebuild import in_place_of
 from evotree.operators.structure.splice import make_individual
 from evotree.rng import as_generator
-
-if TYPE_CHECKING:
-    from deap import base
-
-    from evotree.dataset import Dataset
-    from evotree.engine.evolution import Run
-    from evotree.individual import Individual
 
 GROWTH = 4
 """How many times as large as the sample before it a sample is, at most."""

@@ -4,8 +4,6 @@ Hyperparameters are chosen by cross-validation, first trees are made, and the po
 samples that grow where rows are many. A search can continue from a checkpoint or an earlier result.
 """
 
-from __future__ import annotations
-
 import math
 import time
 from collections.abc import Generator, Iterator, Sequence

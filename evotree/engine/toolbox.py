@@ -1,7 +1,5 @@
 """The composition point: every part of the algorithm, registered under its role."""
 
-from __future__ import annotations
-
 import math
 import time
 import warnings

@@ -1,7 +1,5 @@
 """What all estimators share: the checks of their input, and predictions of one tree."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping
 from typing import Any, Self

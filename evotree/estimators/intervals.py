@@ -13,8 +13,6 @@ Smyth G. K. (2004). Linear models and empirical Bayes methods for assessing diff
 in microarray experiments. Statistical Applications in Genetics and Molecular Biology 3.
 """
 
-from __future__ import annotations
-
 import math
 from typing import Any
 

@@ -6,8 +6,6 @@ numbers, and sums are added in the order of the partitions: nothing depends on t
 weights are whole numbers, sums of class weights are exact, however the rows are parted.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Mapping, Sequence
 from copy import copy
