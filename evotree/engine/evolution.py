@@ -12,16 +12,8 @@ import numpy as np
 from deap import base, tools
 
 from evotree._jit import compile_seconds
+from evotree.engine import history
 from evotree.engine.generation import best_first, evaluate_invalid, next_generation, refiner_names
-from evotree.engine.history import (
-    ORIGIN,
-    diversity,
-    make_logbook,
-    make_statistics,
-    origin_of,
-    origin_shares,
-    refinement_record,
-)
 from evotree.engine.interrupt import interrupt_as_flag
 from evotree.engine.pareto import ParetoFront
 from evotree.individual import Individual
@@ -65,7 +57,7 @@ class Run:
     """
 
     population: list[Individual]
-    logbook: tools.Logbook = field(default_factory=make_logbook)
+    logbook: tools.Logbook = field(default_factory=history.make_logbook)
     hall_of_fame: tools.HallOfFame = field(default_factory=lambda: tools.HallOfFame(10))
     pareto_front: ParetoFront = field(default_factory=ParetoFront)
     spent: Spent = NOTHING_SPENT
@@ -118,7 +110,7 @@ def start(
     run.population = list(population)
     if len(run.population) < 2:
         raise ValueError(f"population has {len(run.population)} individuals: at least 2 mate.")
-    run.origins = sorted(set(map(origin_of, run.population)))
+    run.origins = sorted(set(map(history.origin_of, run.population)))
     n_evaluations = evaluate_invalid(run.population, toolbox)
     best_first(run.population)
     _record(run, toolbox, stats, n_evaluations, [], clock)
@@ -169,12 +161,12 @@ def _record(
     run.hall_of_fame.update(run.population)
     run.pareto_front.update(run.population)
     record: dict[str, Any] = {
-        ORIGIN: origin_shares(run.population, run.origins),
-        **refinement_record(refined, refiner_names(toolbox)),
+        history.ORIGIN: history.origin_shares(run.population, run.origins),
+        **history.refinement_record(refined, refiner_names(toolbox)),
         **stats.compile(run.population),
     }
     record |= {"gen": run.generation, "nevals": n_evaluations}
-    record["diversity"] = diversity(run.population)
+    record["diversity"] = history.diversity(run.population)
     clock.set()
     run.logbook.record(seconds=run.seconds, **record)
 
@@ -253,7 +245,7 @@ def generations(
     end: float = math.inf,
 ) -> Generator[Run]:
     """Yield a run as it is, and after each generation; what is bred after `end` is not changed."""
-    stats = make_statistics() if stats is None else stats
+    stats = history.make_statistics() if stats is None else stats
     if isinstance(population, Run):
         run = population
     else:

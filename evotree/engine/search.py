@@ -14,6 +14,7 @@ from deap import base
 
 from evotree.configuration import check_parameters
 from evotree.dataset import Dataset
+from evotree.engine import continuing
 from evotree.engine.checkpoint import CheckpointWriter, load_checkpoint, read_settings
 from evotree.engine.choice import (
     Choice,
@@ -27,14 +28,6 @@ from evotree.engine.choice import (
     trials_of,
 )
 from evotree.engine.config import MIN_ROWS, SearchConfig, checkpoint_of
-from evotree.engine.continuing import (
-    Continuation,
-    check_checkpoint,
-    compared,
-    describe,
-    read_choice,
-    warn_of_a_fresh_start,
-)
 from evotree.engine.evolution import CallbackError, Run, generations, watch
 from evotree.engine.finish import Result, finish
 from evotree.engine.interrupt import interrupt_as_flag
@@ -77,7 +70,7 @@ def search(
     dataset: Dataset,
     config: SearchConfig | None = None,
     *,
-    continues: Continuation | None = None,
+    continues: continuing.Continuation | None = None,
     begin: float | None = None,
     seed: int | None = None,
     progress: Progress | None = None,
@@ -114,7 +107,7 @@ def search(
     """
     config = SearchConfig() if config is None else config
     check_parameters(config)
-    check_checkpoint(config)  # before anything that takes long
+    continuing.check_checkpoint(config)  # before anything that takes long
     problem = prepare(dataset, config, begin)
     progress = Progress(config.verbose) if progress is None else progress
     task = "classification" if problem.dataset.n_classes else "regression"
@@ -143,13 +136,15 @@ def search(
 # ---- what a run begins with ----------------------------------------------------------------------
 
 
-def earlier(problem: Problem, continues: Continuation | None) -> tuple[Choice, State] | None:
+def earlier(
+    problem: Problem, continues: continuing.Continuation | None
+) -> tuple[Choice, State] | None:
     """Return the run to continue, by a checkpoint or an earlier search, if any."""
     config = problem.config
     checkpoint = checkpoint_of(config)
     if checkpoint is not None and checkpoint.resume:
         path = checkpoint.path
-        choice, stage = read_choice(read_settings(path), config, path)
+        choice, stage = continuing.read_choice(read_settings(path), config, path)
         sample = samples(problem, choice.seed)
         stage = min(stage, len(sample) - 1)  # of other rows, which are refused
         runs = load_checkpoint(path, fitness_rows(sample[stage], choice))
@@ -160,10 +155,10 @@ def earlier(problem: Problem, continues: Continuation | None) -> tuple[Choice, S
     if continues is None:
         return None
     rows = fitness_rows(problem.dataset, continues.choice)
-    if (continues.parameters, continues.data) == (compared(config), rows.fingerprint):
+    if (continues.parameters, continues.data) == (continuing.compared(config), rows.fingerprint):
         last = len(samples(problem, continues.choice.seed)) - 1
         return continues.choice, State(last, continues.islands)
-    warn_of_a_fresh_start(continues, config)
+    continuing.warn_of_a_fresh_start(continues, config)
     return None
 
 
@@ -283,7 +278,7 @@ def checkpoint_writer(
     checkpoint = checkpoint_of(problem.config)
     if checkpoint is None:
         return None
-    settings = describe(problem.config, choice, stage)
+    settings = continuing.describe(problem.config, choice, stage)
     return CheckpointWriter(checkpoint.path, rows, settings, checkpoint.every)
 
 

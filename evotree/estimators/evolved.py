@@ -26,13 +26,7 @@ from evotree.engine.finish import Result, finish
 from evotree.engine.pareto import FittedFront, select
 from evotree.engine.prepare import Problem, make_constraints, with_objective
 from evotree.engine.search import search
-from evotree.estimators.base import (
-    PROBABILITIES,
-    TreeClassifier,
-    TreeEstimator,
-    TreeRegressor,
-    preset,
-)
+from evotree.estimators import base
 from evotree.estimators.lazy import is_collection
 from evotree.estimators.partitions import fit_collections
 from evotree.estimators.presets import EVOLUTION_PRESETS
@@ -169,7 +163,7 @@ _ATTRIBUTES = """Attributes
         Seconds of each phase: compiling, choosing hyperparameters, evolving."""
 
 
-class EvolvedTree(TreeEstimator, SearchConfig):
+class EvolvedTree(base.TreeEstimator, SearchConfig):
     """An estimator whose tree is found by evolving a population of whole trees."""
 
     pareto_front_: FittedFront
@@ -188,7 +182,7 @@ class EvolvedTree(TreeEstimator, SearchConfig):
         **parameters
             Parameters that differ from the preset, as `set_params` takes them.
         """
-        known = {**preset(EVOLUTION_PRESETS, name), **cls._of_presets}
+        known = {**base.preset(EVOLUTION_PRESETS, name), **cls._of_presets}
         return cls(**known).set_params(**parameters)
 
     @classmethod
@@ -377,7 +371,7 @@ class EvolvedTree(TreeEstimator, SearchConfig):
 
         `tree` is a position in `pareto_front_`, or a member of it; None is `tree_`.
         """
-        return TreeEstimator.apply(self._with(tree), X)
+        return base.TreeEstimator.apply(self._with(tree), X)
 
     def _with(self, tree: Any) -> Self:
         """Return this estimator, or one that shares all with it but has another tree."""
@@ -412,7 +406,7 @@ class EvolvedTree(TreeEstimator, SearchConfig):
         With `deep` also those of the groups, such as ``evolution__population_size`` and
         ``evolution__variation__mutation_probability``.
         """
-        values: dict[str, Any] = TreeEstimator.get_params(self, deep=False)
+        values: dict[str, Any] = base.TreeEstimator.get_params(self, deep=False)
         if not deep:
             return values
         is_told = isinstance(self.evolution, Evolution)  # else `fit` says so
@@ -431,7 +425,7 @@ class EvolvedTree(TreeEstimator, SearchConfig):
 
 @documented(SHAPE=_SHAPE, RUN=_RUN, ATTRIBUTES=_ATTRIBUTES)
 @dataclass(kw_only=True, eq=False, repr=False)
-class EvoTreeClassifier(TreeClassifier, EvolvedTree):
+class EvoTreeClassifier(base.TreeClassifier, EvolvedTree):
     """A classifier that is one small oblique tree, found by evolving whole trees.
 
     Parameters
@@ -481,7 +475,7 @@ class EvoTreeClassifier(TreeClassifier, EvolvedTree):
     class_weight: Annotated[
         Mapping[Any, float] | str | None, dict, StrOptions({"balanced"}), None
     ] = None
-    probability: Annotated[str, StrOptions(set(PROBABILITIES))] = "soft"
+    probability: Annotated[str, StrOptions(set(base.PROBABILITIES))] = "soft"
 
     def expected_costs(self) -> np.ndarray:
         """Return what a row that reaches each node of `tree_` costs, as a leaf, in the mean.
@@ -535,7 +529,7 @@ class EvoTreeClassifier(TreeClassifier, EvolvedTree):
         `predict_proba` says. `tree` is a position in `pareto_front_`, or a member of it; None is
         `tree_`.
         """
-        return TreeClassifier.predict(self._with(tree), X)
+        return base.TreeClassifier.predict(self._with(tree), X)
 
     def predict_proba(self, X: Any, tree: int | ObliqueTree | None = None) -> np.ndarray:
         """Return the probabilities of the classes, in the order of `classes_`, a column for each.
@@ -548,12 +542,12 @@ class EvoTreeClassifier(TreeClassifier, EvolvedTree):
         need not be the most probable one. `tree` is a position in `pareto_front_`, or a member of
         it; None is `tree_`.
         """
-        return TreeClassifier.predict_proba(self._with(tree), X)
+        return base.TreeClassifier.predict_proba(self._with(tree), X)
 
 
 @documented(SHAPE=_SHAPE, RUN=_RUN, ATTRIBUTES=_ATTRIBUTES)
 @dataclass(kw_only=True, eq=False, repr=False)
-class EvoTreeRegressor(TreeRegressor, EvolvedTree):
+class EvoTreeRegressor(base.TreeRegressor, EvolvedTree):
     """A regressor that is one small oblique tree, found by evolving whole trees.
 
     The fitness of a tree is the share of the targets' variance that the means or lines of its
@@ -619,4 +613,4 @@ class EvoTreeRegressor(TreeRegressor, EvolvedTree):
         leaves (`evotree.estimators.intervals`). Of several outputs each has a column. `tree` is a
         position in `pareto_front_`, or a member of it; None is `tree_`.
         """
-        return TreeRegressor.predict(self._with(tree), X, return_std=return_std)
+        return base.TreeRegressor.predict(self._with(tree), X, return_std=return_std)

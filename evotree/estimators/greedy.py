@@ -16,30 +16,15 @@ from sklearn.utils import Bunch
 from evotree._sklearn import Interval, StrOptions
 from evotree.configuration import check_parameters, documented
 from evotree.dataset import SCALINGS, Dataset
-from evotree.estimators.base import (
-    PROBABILITIES,
-    SHARED,
-    LocalTree,
-    TreeClassifier,
-    TreeRegressor,
-    preset,
-)
+from evotree.estimators import base
 from evotree.estimators.lazy import lazy_on_collections
 from evotree.estimators.presets import GREEDY_PRESETS
 from evotree.fitness.criteria import CLASSIFICATION, REGRESSION
 from evotree.fitness.objectives import Objective
 from evotree.individual import Individual
 from evotree.objectives import LinearLeaves
+from evotree.operators.initialization import induction
 from evotree.operators.initialization.growth import grow
-from evotree.operators.initialization.induction import (
-    PESSIMISTIC,
-    PRUNINGS,
-    induce,
-    induce_c45,
-    leaf_medians,
-    mean_of_branches,
-    with_indicators,
-)
 from evotree.operators.pruning.held_out import cost_complexity_path
 from evotree.operators.pruning.penalized import risk_of_leaves
 from evotree.operators.splitters.axis import C45
@@ -49,7 +34,7 @@ from evotree.rng import make_streams, seed_from
 from evotree.tables.columns import NumericColumn, column_of_feature, indicator_of_feature
 
 _TEXTS = {
-    **SHARED,
+    **base.SHARED,
     "LIMITS": """max_depth : int, at least 0, or None, default=None
         Nodes at this depth are leaves; None means any depth.
     min_samples_split : int, at least 2, default=2
@@ -80,7 +65,7 @@ _TEXTS = {
 
 
 @dataclass(eq=False, repr=False)
-class GreedyTree(LocalTree):
+class GreedyTree(base.LocalTree):
     """An estimator whose tree is grown top-down by a splitter, and pruned."""
 
     splitter: Annotated[str | Splitter, StrOptions(set(SPLITTERS)), callable] = "oc1"
@@ -92,7 +77,7 @@ class GreedyTree(LocalTree):
     min_weight_fraction_leaf: Annotated[float, Interval(Real, 0.0, 0.5, closed="both")] = 0.0
     min_impurity_decrease: Annotated[float, Interval(Real, 0.0, None, closed="left")] = 0.0
     ccp_alpha: Annotated[float, Interval(Real, 0.0, None, closed="left")] = 0.0
-    pruning: Annotated[str | None, StrOptions(set(PRUNINGS)), None] = None
+    pruning: Annotated[str | None, StrOptions(set(induction.PRUNINGS)), None] = None
     validation_fraction: Annotated[float, Interval(Real, 0.0, 1.0, closed="neither")] = 0.1
     n_folds: Annotated[int, Interval(Integral, 2, None, closed="left")] = 10
     standard_errors: Annotated[float, Interval(Real, 0.0, None, closed="left")] = 0.0
@@ -106,7 +91,7 @@ class GreedyTree(LocalTree):
         `name` is a key of `evotree.estimators.GREEDY_PRESETS`, such as ``"OC1"`` or ``"WODT"``;
         `parameters` differ from the preset.
         """
-        return cls(**{**preset(GREEDY_PRESETS, name), **parameters})
+        return cls(**{**base.preset(GREEDY_PRESETS, name), **parameters})
 
     def _fit(self, dataset: Dataset) -> None:
         """Grow a tree, and prune it."""
@@ -114,7 +99,7 @@ class GreedyTree(LocalTree):
 
     def _induce(self, dataset: Dataset, stream: np.ndarray, **rules: Any) -> None:
         """Grow a tree, prune it and keep it."""
-        individual = induce(
+        individual = induction.induce(
             dataset,
             partial(self._grow, stream=stream),
             pruning=self.pruning,
@@ -128,7 +113,7 @@ class GreedyTree(LocalTree):
         )
         tree = individual.to_tree()
         if self.criterion == "absolute_error":
-            tree.values = leaf_medians(individual, dataset)
+            tree.values = induction.leaf_medians(individual, dataset)
         self._keep_tree(tree, dataset)
 
     def cost_complexity_pruning_path(self, X: Any, y: Any, sample_weight: Any = None) -> Bunch:
@@ -170,7 +155,7 @@ def _unit(dataset: Dataset) -> float:
 
 @documented(**_TEXTS)
 @dataclass(kw_only=True, eq=False, repr=False)
-class ObliqueTreeClassifier(TreeClassifier, GreedyTree):
+class ObliqueTreeClassifier(base.TreeClassifier, GreedyTree):
     """A classifier that is one oblique tree, grown greedily by a splitter, and pruned.
 
     Parameters
@@ -220,21 +205,25 @@ default=None
     """
 
     criterion: Annotated[str, StrOptions(set(CLASSIFICATION))] = "gini"
-    pruning: Annotated[str | None, StrOptions({*PRUNINGS, PESSIMISTIC}), None] = None
+    pruning: Annotated[
+        str | None, StrOptions({*induction.PRUNINGS, induction.PESSIMISTIC}), None
+    ] = None
     confidence: Annotated[float, Interval(Real, 0.0, 1.0, closed="right")] = 0.25
     class_weight: Annotated[
         Mapping[Any, float] | str | None, dict, StrOptions({"balanced"}), None
     ] = None
-    probability: Annotated[str, StrOptions(set(PROBABILITIES))] = "leaf"
+    probability: Annotated[str, StrOptions(set(base.PROBABILITIES))] = "leaf"
 
     def _induce(self, dataset: Dataset, stream: np.ndarray, **rules: Any) -> None:
         """Grow a tree, prune it and keep it; C4.5 shares rows with missing values."""
         splitter, rules = as_splitter(self.splitter), {**rules, "confidence": self.confidence}
-        self.shares_rows_ = isinstance(splitter, C45) and self.pruning == PESSIMISTIC
+        self.shares_rows_ = isinstance(splitter, C45) and self.pruning == induction.PESSIMISTIC
         if isinstance(splitter, C45) and self.shares_rows_:
-            splitter = with_indicators(splitter, indicator_of_feature(self.columns_))
+            splitter = induction.with_indicators(splitter, indicator_of_feature(self.columns_))
             rules |= self._limits(dataset)
-            self._keep_raw_tree(induce_c45(dataset, splitter, **rules, stream=stream), dataset)
+            self._keep_raw_tree(
+                induction.induce_c45(dataset, splitter, **rules, stream=stream), dataset
+            )
         else:
             super()._induce(dataset, stream, **rules)
 
@@ -279,12 +268,12 @@ default=None
         is_used = (self.tree_.weights != 0.0).any(axis=0)
         at = np.flatnonzero(is_missing[:, is_used].any(axis=1))
         rows = self.encode(X)[at]
-        return at, mean_of_branches(self.tree_, rows, is_missing[at])
+        return at, induction.mean_of_branches(self.tree_, rows, is_missing[at])
 
 
 @documented(**_TEXTS)
 @dataclass(kw_only=True, eq=False, repr=False)
-class ObliqueTreeRegressor(TreeRegressor, GreedyTree):
+class ObliqueTreeRegressor(base.TreeRegressor, GreedyTree):
     """A regressor that is one oblique tree, grown greedily by a splitter, and pruned.
 
     Parameters

@@ -16,14 +16,7 @@ from evotree._sklearn import Interval, StrOptions
 from evotree.configuration import N_JOBS, documented
 from evotree.dataset import SCALINGS, Dataset
 from evotree.engine.parallel import thread_map
-from evotree.estimators.base import (
-    PROBABILITIES,
-    SHARED,
-    LocalTree,
-    TreeClassifier,
-    TreeEstimator,
-    TreeRegressor,
-)
+from evotree.estimators import base
 from evotree.individual import Individual
 from evotree.objectives import LinearLeaves
 from evotree.operators.constraints.split_features import SplitFeatures
@@ -45,7 +38,7 @@ _NEGLIGIBLE = 1e-8  # share of the weight, or of the squared error, that no node
 
 
 _TEXTS = {
-    **SHARED,
+    **base.SHARED,
     "ELSEWHERE": """\
 ``"random"``, complete with random directions that halve the rows; or one found elsewhere,
         an `ObliqueTree` or fitted estimator of this package or of scikit-learn that has one tree;
@@ -73,7 +66,7 @@ _TEXTS = {
 
 
 @dataclass(eq=False, repr=False)
-class AlternatingTree(LocalTree):
+class AlternatingTree(base.LocalTree):
     """An estimator whose initial tree is improved by tree alternating optimization."""
 
     init: Annotated[
@@ -81,7 +74,7 @@ class AlternatingTree(LocalTree):
         StrOptions({RANDOM, *SPLITTERS}),
         callable,
         ObliqueTree,
-        TreeEstimator,
+        base.TreeEstimator,
         BaseDecisionTree,
         FrozenEstimator,
     ] = "axis"
@@ -156,7 +149,7 @@ class AlternatingTree(LocalTree):
 
 @documented(**_TEXTS)
 @dataclass(kw_only=True, eq=False, repr=False)
-class TAOClassifier(TreeClassifier, AlternatingTree):
+class TAOClassifier(base.TreeClassifier, AlternatingTree):
     """A classifier that is one oblique tree, optimized by tree alternating optimization.
 
     From an initial tree on, every node in turn gets the test that is best given all the others: a
@@ -207,12 +200,12 @@ class TAOClassifier(TreeClassifier, AlternatingTree):
     class_weight: Annotated[
         Mapping[Any, float] | str | None, dict, StrOptions({"balanced"}), None
     ] = None
-    probability: Annotated[str, StrOptions(set(PROBABILITIES))] = "leaf"
+    probability: Annotated[str, StrOptions(set(base.PROBABILITIES))] = "leaf"
 
 
 @documented(**_TEXTS)
 @dataclass(kw_only=True, eq=False, repr=False)
-class TAORegressor(TreeRegressor, AlternatingTree):
+class TAORegressor(base.TreeRegressor, AlternatingTree):
     """A regressor that is one oblique tree, optimized by tree alternating optimization.
 
     As `TAOClassifier`, with the squared error as loss of a row and the means or lines of the leaves
