@@ -10,7 +10,6 @@ from typing import Any, Self
 import numpy as np
 
 from evotree._jit import kernel
-from evotree.outputs import leading_component
 from evotree.tree import ObliqueTree, node_weights, nodes_reached, project
 
 SCALINGS = ("standard", "common", "minmax")
@@ -21,6 +20,7 @@ _ENCODERS = (
     ": the estimators encode categories and missing values, and so do fit_columns and encode of "
     "evotree.tables.columns"
 )
+_SHARE_OF_OTHERS = 1e-3  # of components other than the first of several outputs
 _LARGEST = 1e100  # magnitude whose square, and the sum of some squares, is finite
 
 
@@ -44,8 +44,7 @@ class Dataset:
         Rows: ``(raw - mean) / scale``.
     y : ndarray of shape (n_rows,)
         Class codes, positions in `classes`, int32; for regression the targets in standard units,
-        float64. Of several outputs their leading component (`evotree.outputs`), for operators that
-        know of one target alone.
+        float64. Of several outputs their leading component, for operators that know of one target.
     sample_weight : ndarray of shape (n_rows,), float64
         Weights, all above 0, in units of `weight_unit`.
     classes : ndarray of shape (n_classes,)
@@ -143,12 +142,6 @@ class Dataset:
             default every feature is a column, with its name where `X` is a table.
         output_names : tuple of str, optional
             Names of several outputs; by default ``y0``, ``y1``, ...
-
-        Raises
-        ------
-        ValueError
-            If shapes do not fit, values are not finite or out of bounds, no row has weight, or
-            there is no such scaling or task.
         """
         if scaling not in SCALINGS:
             raise ValueError(f"scaling={scaling!r}: allowed are {', '.join(map(repr, SCALINGS))}.")
@@ -229,11 +222,14 @@ class Dataset:
         return empty.like(X, y)
 
     def __post_init__(self) -> None:
-        self.freeze()
+        """Make all arrays read-only; kernels are compiled for such alone."""
+        for array in (*vars(self).values(), *self.extras.values()):
+            if isinstance(array, np.ndarray):
+                array.flags.writeable = False
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(state)
-        self.freeze()  # a pickle does not keep the flags
+        self.__post_init__()  # a pickle does not keep the flags
 
     @cached_property
     def fingerprint(self) -> str:
@@ -435,12 +431,6 @@ class Dataset:
             outputs=outputs,
             weight_unit=1.0,
         )
-
-    def freeze(self) -> None:
-        """Make all arrays read-only; kernels are compiled for such alone."""
-        for array in (*vars(self).values(), *self.extras.values()):
-            if isinstance(array, np.ndarray):
-                array.flags.writeable = False
 
     def to_raw(self, tree: ObliqueTree) -> ObliqueTree:
         """Map a tree over the features of `X`, and its targets, to one over raw features.
@@ -699,6 +689,24 @@ def _standard_targets(
         "outputs": outputs,
         "output_names": names or tuple(f"y{j}" for j in range(targets.shape[1])),
     }
+
+
+def leading_component(outputs: np.ndarray, sample_weight: np.ndarray) -> np.ndarray:
+    """Return the score of each row's outputs on their first principal component.
+
+    A thousandth of the scores of the others is added, so that rows with unequal outputs have
+    unequal targets. The sign is that for which the largest target is above 0.
+    """
+    n_rows, n_outputs = outputs.shape
+    if n_rows == 0:
+        return np.zeros(0)
+    centred = outputs - sample_weight @ outputs / sample_weight.sum()
+    _, directions = np.linalg.eigh((centred * sample_weight[:, np.newaxis]).T @ centred)
+    scores = centred @ directions[:, ::-1]
+    shares = _SHARE_OF_OTHERS / np.arange(1.0, n_outputs + 1.0)
+    shares[0] = 1.0
+    target: np.ndarray = scores @ shares / np.sqrt(n_outputs)
+    return -target if target[np.abs(target).argmax()] < 0.0 else target
 
 
 def _standardized(

@@ -80,7 +80,7 @@ def test_a_run_that_stopped_goes_on_as_if_it_had_not(
 
 def test_islands_reach_the_same_end(iris, tmp_path):
     toolboxes = [toolbox_for(iris, seed=seed) for seed in island_seeds(1, 3)]
-    options = {"population_size": 8, "migration_interval": 4, "max_generations": 10}
+    options = {"population_size": 8, "every": 4, "max_generations": 10}
     whole = evolve_islands(toolboxes, **options)
     path = tmp_path / "run.npz"
     callbacks = [CheckpointWriter(path, iris, every=4), lambda run: run.generation == 8]

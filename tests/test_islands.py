@@ -66,7 +66,7 @@ def test_one_island_is_a_plain_run(iris):
 
 
 def test_islands_differ_and_exchange(iris, alone):
-    apart = run(iris, migration_size=0)
+    apart = run(iris, size=0)
     assert len({tuple(one.weights.ravel()) for one in (i.best for i in apart.islands)}) > 1
     first, second = (x.islands[1].logbook.chapters["fitness"] for x in (apart, alone))
     assert first.select("mean")[:6] == second.select("mean")[:6]
@@ -132,7 +132,7 @@ def test_time_is_one_for_all_islands(iris, monkeypatch, n_threads):
 
     for toolbox in toolboxes:
         toolbox.register("streams", partial(take_time, make_streams=toolbox.streams))
-    limits = {"max_generations": 10**6, "migration_interval": 10**6, "time_limit": 60.0}
+    limits = {"max_generations": 10**6, "every": 10**6, "time_limit": 60.0}
     with ThreadPoolExecutor(1) if n_threads else nullcontext() as executor:
         limited = evolve_islands(toolboxes, executor=executor, population_size=4, **limits)
     assert limited.stop_reason == "time_limit" and len(limited.islands) == islands
@@ -161,13 +161,10 @@ def test_no_more_travels_than_is_needed(iris, alone):
 
 def test_islands_that_are_behind_catch_up(iris):
     """As where time has stopped some of them earlier than others."""
-    whole, ahead, behind = (
-        run(iris, n=2, max_generations=n, migration_interval=10, migration_size=0)
-        for n in (8, 6, 3)
-    )
+    whole, ahead, behind = (run(iris, n=2, max_generations=n, every=10, size=0) for n in (8, 6, 3))
     mixed = [ahead.islands[0], behind.islands[1]]
     assert join(mixed).logbook.select("gen") == list(range(7))
-    options = {"max_generations": 8, "migration_interval": 10, "migration_size": 0}
+    options = {"max_generations": 8, "every": 10, "size": 0}
     assert_same_run(whole, run(iris, n=2, islands=mixed, **options))
 
 

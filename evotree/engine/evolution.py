@@ -1,11 +1,14 @@
 """The loop: one generation after the other, what is kept of them, when it ends."""
 
 import math
+import signal
+import threading
 import time
-from collections.abc import Callable, Generator, Iterable, Sequence
-from contextlib import closing
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+from contextlib import closing, contextmanager
 from copy import deepcopy
 from dataclasses import dataclass, field
+from types import FrameType
 from typing import Any
 
 import numpy as np
@@ -14,7 +17,6 @@ from deap import base, tools
 from evotree._jit import compile_seconds
 from evotree.engine import history
 from evotree.engine.generation import best_first, evaluate_invalid, next_generation, refiner_names
-from evotree.engine.interrupt import interrupt_as_flag
 from evotree.engine.pareto import ParetoFront
 from evotree.individual import Individual
 from evotree.operators.refinement.policy import NOTHING_SPENT, Spent
@@ -184,7 +186,7 @@ def evolve(
     callbacks: Iterable[Callback] = (),
     keep_on_interrupt: bool = False,
 ) -> Run:
-    """Evolve a population, or go on with a run.
+    """Evolve a population, or go on with a run; a `CallbackError` has the run as well.
 
     Parameters
     ----------
@@ -212,16 +214,6 @@ def evolve(
     keep_on_interrupt : bool, default=False
         Whether Ctrl-C ends the run as the other stops do, instead of raising KeyboardInterrupt;
         either way the generation is finished first.
-
-    Returns
-    -------
-    Run
-        The last population, the logbook and the hall of fame.
-
-    Raises
-    ------
-    CallbackError
-        If a callback fails; it has the run.
 
     References
     ----------
@@ -300,6 +292,42 @@ def call_all(callbacks: Sequence[Callback], run: Run) -> str:
     clock.set()
     wishes = [bool(answer) for answer in answers if isinstance(answer, bool | np.bool_)]
     return "callback" if any(wishes) else ""
+
+
+@contextmanager
+def interrupt_as_flag() -> Iterator[Callable[[], bool]]:
+    """Take note of a first Ctrl-C while a block runs; a second one raises KeyboardInterrupt.
+
+    A block inside such a block takes note of the same Ctrl-C. Nothing changes in other threads than
+    the main one, or where the interrupt is ignored or handled by others already.
+    """
+    # On the way in or out of a compiled function numba makes a SystemError of KeyboardInterrupt: a
+    # run that spends its time in kernels cannot count on catching it.
+    present = signal.getsignal(signal.SIGINT)
+    outer: Callable[[], bool] | None = getattr(present, "was_pressed", None)
+    if outer is not None:
+        yield outer
+        return
+    pressed = False
+
+    def handle(number: int, frame: FrameType | None) -> None:
+        nonlocal pressed
+        if pressed:
+            signal.default_int_handler(number, frame)
+        pressed = True
+
+    handle.was_pressed = lambda: pressed  # type: ignore[attr-defined]
+    ours = (
+        threading.current_thread() is threading.main_thread()
+        and present is signal.default_int_handler
+    )
+    if ours:
+        signal.signal(signal.SIGINT, handle)
+    try:
+        yield lambda: pressed
+    finally:
+        if ours:
+            signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 def limit_reached(run: Run, max_generations: int, patience: int | None, end: float) -> str:

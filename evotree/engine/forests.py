@@ -221,7 +221,7 @@ def restrict(dataset: Dataset, features: np.ndarray) -> Dataset:
     X = empty_rows(len(dataset.y), len(features))
     np.take(dataset.X, features, axis=1, out=X)
     arrays = ("raw", "mean", "scale", "spread")
-    part = replace(
+    return replace(
         dataset,
         X=X,
         **{name: getattr(dataset, name)[..., features] for name in arrays},
@@ -229,8 +229,6 @@ def restrict(dataset: Dataset, features: np.ndarray) -> Dataset:
         columns=(),
         objective=objective,
     )
-    part.freeze()
-    return part
 
 
 def positions_of(rows: Dataset, weight: np.ndarray, dataset: Dataset) -> np.ndarray:

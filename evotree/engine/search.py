@@ -28,9 +28,8 @@ from evotree.engine.choice import (
     trials_of,
 )
 from evotree.engine.config import MIN_ROWS, SearchConfig, checkpoint_of
-from evotree.engine.evolution import CallbackError, Run, generations, watch
+from evotree.engine.evolution import CallbackError, Run, generations, interrupt_as_flag, watch
 from evotree.engine.finish import Result, finish
-from evotree.engine.interrupt import interrupt_as_flag
 from evotree.engine.islands import epochs, island_seeds, islands_of
 from evotree.engine.logistic import logistic_rivals
 from evotree.engine.parallel import island_executor, thread_map
@@ -94,16 +93,6 @@ def search(
         Of the run, where `random_state` was drawn from before.
     progress : Progress, optional
         What shows the search; by default as `verbose` says.
-
-    Returns
-    -------
-    Result
-        The tree, the front and the run.
-
-    Raises
-    ------
-    ValueError
-        If a parameter is not as described, or a checkpoint is of other rows or parameters.
     """
     config = SearchConfig() if config is None else config
     check_parameters(config)
@@ -303,36 +292,25 @@ def generations_on(
     if moves:
         now = time.perf_counter()
         end_of_moves = now + 0.5 * (problem.end_of_trees - now)  # then trees are finished
-    crossover_probability = problem.evolution.variation.crossover_probability
     if own.n > 1:
         if moves:
             for run, toolbox in zip(islands or (), toolboxes, strict=True):
                 move(run, rows, toolbox, end_of_moves)
         with island_executor(own.executor, config.n_jobs) as executor:
-            yield from epochs(
-                toolboxes,
-                population_size=problem.evolution.population_size,
-                migration_interval=own.every,
-                migration_size=own.size,
-                topology=own.topology,
-                executor=executor,
-                islands=islands,
-                crossover_probability=crossover_probability,
-                max_generations=max_generations,
-                end=end,
-            )
+            known = problem.evolution, executor, islands, max_generations, end
+            yield from epochs(toolboxes, *known)
         return
     (toolbox,) = toolboxes
-    with thread_map(config.n_jobs, rows.X.shape) as mapper:
-        toolbox.map = mapper
+    with thread_map(config.n_jobs, rows.X.shape) as toolbox.map:
         population: Any
-        if islands is not None:
+        if islands is None:
+            population = first_population(problem, toolbox, end, progress)
+        else:
             (population,) = islands
             if moves:
                 move(population, rows, toolbox, end_of_moves)
-        else:
-            population = first_population(problem, toolbox, end, progress)
-        yield from generations(population, toolbox, crossover_probability, end=end)
+        probability = problem.evolution.variation.crossover_probability
+        yield from generations(population, toolbox, probability, end=end)
 
 
 def first_population(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import time
 import warnings
 from collections.abc import Mapping
@@ -113,20 +112,7 @@ _ATTRIBUTES = """Attributes
         The tree, over features in their own units: the fittest of `pareto_front_`; where
         `term_penalty` is 0 the fittest of the run, which the front has unless another is better and
         of less complexity.
-    columns_ : tuple of NumericColumn or CategoricalColumn
-        How the columns of `X` become features (`evotree.tables.columns`): what stands for a missing
-        number, and the levels of categories.
-    feature_names_ : tuple of str
-        Names of the features that the trees read, such as ``size``, ``size is missing``,
-        ``colour is red``.
-    n_features_in_ : int
-        Number of columns seen during `fit`.
-    feature_names_in_ : ndarray of shape (`n_features_in_`,)
-        Names of the columns, where `X` has names.
-    feature_importances_ : ndarray of shape (`n_features_in_`,)
-        Shares that the columns have in lowering the impurity.
-    training_rows_ : TrainingRows
-        Means and ranges of the training rows, which `explain` and `counterfactuals` take.
+    <ONE_TREE>
     history_ : deap.tools.Logbook
         One record for each generation: evaluations, diversity, seconds; in its chapters best, mean,
         standard deviation, quartiles and median of fitness, quality, size (nodes), terms and
@@ -200,16 +186,12 @@ class EvolvedTree(base.TreeEstimator, SearchConfig):
         """
         estimator = cls(**parameters)
         check_parameters(estimator)
-        best = run.best
-        is_regressor = isinstance(estimator, RegressorMixin)
-        n_features = dataset.X.shape[1]
-        if best.n_features != n_features or is_regressor == (dataset.n_classes > 0):
-            raise ValueError(
-                f"run has trees over {best.n_features} features, for "
-                f"{'classes' if dataset.n_classes else 'targets'}: {cls.__name__} takes those over "
-                f"{n_features} features of the data set, for "
-                f"{'targets' if is_regressor else 'classes'}."
-            )
+        n_features, is_regressor = dataset.X.shape[1], isinstance(estimator, RegressorMixin)
+        if run.best.n_features != n_features or is_regressor == (dataset.n_classes > 0):
+            kinds = "classes", "targets"
+            has = f"over {run.best.n_features} features, for {kinds[dataset.n_classes == 0]}"
+            takes = f"over {n_features} features, for {kinds[is_regressor]}"
+            raise ValueError(f"run has trees {has}: {cls.__name__} takes those {takes}.")
         means = map(float, np.average(dataset.raw, axis=0, weights=dataset.sample_weight))
         names = dataset.feature_names
         estimator.columns_ = tuple(map(NumericColumn, names, means))
@@ -291,9 +273,9 @@ class EvolvedTree(base.TreeEstimator, SearchConfig):
                 stacklevel=3,
             )
         if result.failure is not None:
+            when = f"The search ended in generation {result.run.generation}"
             result.failure.add_note(
-                f"The search ended in generation {result.run.generation}; the estimator is fitted "
-                "with the best tree until then."
+                f"{when}; the estimator is fitted with the best tree until then."
             )
             raise result.failure
         if result.run.stop_reason == "interrupt":
@@ -345,13 +327,9 @@ class EvolvedTree(base.TreeEstimator, SearchConfig):
             Their labels or targets.
         """
         check_is_fitted(self)
-        chosen: Any = select(
-            self.pareto_front_,
-            rule,
-            held_out=None if X is None else self._held_out(X, y),
-            size_penalty=self.size_penalty_,
-            term_penalty=self.term_penalty_,
-        )
+        held_out = None if X is None else self._held_out(X, y)
+        penalties = {"size_penalty": self.size_penalty_, "term_penalty": self.term_penalty_}
+        chosen: Any = select(self.pareto_front_, rule, held_out=held_out, **penalties)
         if chosen != self.tree_:
             if getattr(self, "_scores", None) is not None:
                 warnings.warn(
@@ -360,9 +338,8 @@ class EvolvedTree(base.TreeEstimator, SearchConfig):
                     UserWarning,
                     stacklevel=2,
                 )
-            self.__dict__.update(
-                self._known_of_front[self.pareto_front_.index(chosen)], tree_=chosen
-            )
+            known = self._known_of_front[self.pareto_front_.index(chosen)]
+            self.__dict__.update(known, tree_=chosen)
         self.pareto_front_ = self.pareto_front_.choosing(chosen)
         return self
 
@@ -383,10 +360,8 @@ class EvolvedTree(base.TreeEstimator, SearchConfig):
             at = front.index(tree)
         if isinstance(at, bool) or not isinstance(at, int | np.integer) or not -n <= at < n:
             shown = type(tree).__name__ if isinstance(tree, ObliqueTree) else repr(tree)
-            raise ValueError(
-                f"tree={shown}: allowed are None, positions in pareto_front_, 0 to {n - 1}, and "
-                "its members."
-            )
+            allowed = f"None, positions in pareto_front_, 0 to {n - 1}, and its members"
+            raise ValueError(f"tree={shown}: allowed are {allowed}.")
         other = copy(self)
         other.__dict__.update(self._known_of_front[at], tree_=front[at])
         return other
@@ -401,11 +376,7 @@ class EvolvedTree(base.TreeEstimator, SearchConfig):
     # ---- parameters ------------------------------------------------------------------------------
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
-        """Return the parameters by name.
-
-        With `deep` also those of the groups, such as ``evolution__population_size`` and
-        ``evolution__variation__mutation_probability``.
-        """
+        """Return the parameters by name; if `deep`, also those of the groups in them."""
         values: dict[str, Any] = base.TreeEstimator.get_params(self, deep=False)
         if not deep:
             return values
@@ -423,7 +394,7 @@ class EvolvedTree(base.TreeEstimator, SearchConfig):
         return twin.set_params(callbacks=self.callbacks)
 
 
-@documented(SHAPE=_SHAPE, RUN=_RUN, ATTRIBUTES=_ATTRIBUTES)
+@documented(SHAPE=_SHAPE, RUN=_RUN, ATTRIBUTES=_ATTRIBUTES, **base.SHARED)
 @dataclass(kw_only=True, eq=False, repr=False)
 class EvoTreeClassifier(base.TreeClassifier, EvolvedTree):
     """A classifier that is one small oblique tree, found by evolving whole trees.
@@ -472,9 +443,7 @@ class EvoTreeClassifier(base.TreeClassifier, EvolvedTree):
 
     objective: Any = field(default="accuracy", kw_only=False)
     leaves: Any = "auto"
-    class_weight: Annotated[
-        Mapping[Any, float] | str | None, dict, StrOptions({"balanced"}), None
-    ] = None
+    class_weight: Annotated[Any, *base.CLASS_WEIGHT] = None
     probability: Annotated[str, StrOptions(set(base.PROBABILITIES))] = "soft"
 
     def expected_costs(self) -> np.ndarray:
@@ -496,9 +465,8 @@ class EvoTreeClassifier(base.TreeClassifier, EvolvedTree):
         leaves, y = self.apply(X), np.asarray(y)
         unknown = np.setdiff1d(y, self.classes_)
         if unknown.size:
-            raise ValueError(
-                f"y has the label {unknown.tolist()[0]!r}: allowed are {self.classes_.tolist()}."
-            )
+            allowed = self.classes_.tolist()
+            raise ValueError(f"y has the label {unknown.tolist()[0]!r}: allowed are {allowed}.")
         costs, spent = self._costs(self.tree_)
         true = np.searchsorted(self.classes_, y)
         paid = costs[true, self.tree_.labels[leaves]] + spent[leaves]
@@ -510,11 +478,9 @@ class EvoTreeClassifier(base.TreeClassifier, EvolvedTree):
         spent = np.zeros(len(tree)) if given.features is None else given.features.of_paths(tree)
         return np.array(check_costs(given.costs, self.classes_)), spent
 
-    def _known_of(
-        self, tree: ObliqueTree, dataset: Dataset, brief: bool = False, end: float = math.inf
-    ) -> dict[str, Any]:
+    def _known_of(self, tree: ObliqueTree, dataset: Dataset, **how: Any) -> dict[str, Any]:
         """Return the fitted attributes that go with a tree; soft sides keep `monotonic_cst`."""
-        known = super()._known_of(tree, dataset, brief, end)
+        known = super()._known_of(tree, dataset, **how)
         constraint = None if self.objective_ is None else self.objective_.constraint
         sides = known["probabilities_"]
         if sides is not None and constraint is not None:
@@ -545,7 +511,7 @@ class EvoTreeClassifier(base.TreeClassifier, EvolvedTree):
         return base.TreeClassifier.predict_proba(self._with(tree), X)
 
 
-@documented(SHAPE=_SHAPE, RUN=_RUN, ATTRIBUTES=_ATTRIBUTES)
+@documented(SHAPE=_SHAPE, RUN=_RUN, ATTRIBUTES=_ATTRIBUTES, **base.SHARED)
 @dataclass(kw_only=True, eq=False, repr=False)
 class EvoTreeRegressor(base.TreeRegressor, EvolvedTree):
     """A regressor that is one small oblique tree, found by evolving whole trees.
@@ -573,11 +539,7 @@ class EvoTreeRegressor(base.TreeRegressor, EvolvedTree):
     <RUN>
 
     <ATTRIBUTES>
-    n_outputs_ : int
-        Number of targets of a row.
-    residual_std_ : ndarray of shape (n_nodes,), or (n_nodes, n_outputs)
-        Standard deviations of the residuals of the leaves' training rows
-        (`evotree.estimators.intervals`); 0 at splits.
+    <MEANS>
 
     References
     ----------

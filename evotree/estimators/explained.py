@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import replace
 from numbers import Integral
 from typing import TYPE_CHECKING, Any
@@ -33,13 +32,8 @@ class ExplainedTree(RowEncoder):
     training_rows_: TrainingRows
     _output_scale: np.ndarray | None = None
 
-    def _known_of(
-        self, tree: ObliqueTree, dataset: Dataset, brief: bool = False, end: float = math.inf
-    ) -> dict[str, Any]:
-        """Return the fitted attributes that go with a tree: as good as the time until `end` allows.
-
-        Few rows do where `brief` says so.
-        """
+    def _known_of(self, tree: ObliqueTree, dataset: Dataset, **how: Any) -> dict[str, Any]:
+        """Return the fitted attributes that go with a tree; `how` is for `fit_soft_sides`."""
         return {"training_rows_": summarize(tree, dataset.raw, dataset.sample_weight)}
 
     def _training_summary(self) -> TrainingRows | None:

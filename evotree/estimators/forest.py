@@ -28,7 +28,7 @@ from evotree.engine.parallel import run_tasks
 from evotree.engine.prepare import with_objective
 from evotree.engine.search import search
 from evotree.engine.toolbox import feature_bound
-from evotree.estimators.base import SHARED, ClassReader, TargetReader, TreeEstimator
+from evotree.estimators.base import CLASS_WEIGHT, SHARED, ClassReader, TargetReader, TreeEstimator
 from evotree.estimators.evolved import EvoTreeClassifier, EvoTreeRegressor
 from evotree.estimators.rows import RowEncoder
 from evotree.estimators.tao import TAOClassifier, TAORegressor
@@ -289,9 +289,7 @@ class ObliqueForestClassifier(ClassifierMixin, ClassReader, ObliqueForest):
 
     _kind = TAOClassifier
 
-    class_weight: Annotated[
-        Mapping[Any, float] | str | None, dict, StrOptions({"balanced"}), None
-    ] = None
+    class_weight: Annotated[Any, *CLASS_WEIGHT] = None
 
     def predict_proba(self, X: Any) -> np.ndarray:
         """Return the means of the class shares of the leaves that rows reach.

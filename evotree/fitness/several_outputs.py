@@ -19,13 +19,12 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 
 from evotree._jit import kernel
+from evotree.dataset import Dataset, leading_component
 from evotree.fitness.base import LINES, OUTPUTS, TargetLoss, routed_rows
 from evotree.fitness.linear_leaves import LinearLeafObjective
 from evotree.leaf_models import OutputModels
-from evotree.outputs import leading_component
 
 if TYPE_CHECKING:
-    from evotree.dataset import Dataset
     from evotree.tree import ObliqueTree
 
 

@@ -167,7 +167,7 @@ def with_rows(
     rows = empty_rows(*X.shape)
     rows[:] = X
     n_added = X.shape[0] - dataset.X.shape[0]
-    other = replace(
+    return replace(
         dataset,
         X=rows,
         y=y,
@@ -177,8 +177,6 @@ def with_rows(
         extras=extras or {},
         outputs=outputs,
     )
-    other.freeze()
-    return other
 
 
 def bootstrap_counts(dataset: Dataset, rng: np.random.Generator, n_draws: int) -> np.ndarray:
