@@ -56,11 +56,10 @@ def set_fitness(individual: Any, values: Any) -> None:
     except (TypeError, ValueError):
         is_sound = False
     if not is_sound:
-        allowed = f"{n_objectives} finite number{'s' if n_objectives > 1 else ''}"
-        raise ValueError(
-            f"evaluate returned {values!r}: allowed is a tuple of {allowed}, of magnitudes up to "
-            f"{_LARGEST:g}, as many as {type(individual.fitness).__name__} has objectives."
-        )
+        allowed = f"a tuple of {n_objectives} finite number{'s' if n_objectives > 1 else ''}"
+        many = f"as many as {type(individual.fitness).__name__} has objectives"
+        of = f"of magnitudes up to {_LARGEST:g}, {many}"
+        raise ValueError(f"evaluate returned {values!r}: allowed is {allowed}, {of}.")
     individual.fitness.values = values
 
 
@@ -130,11 +129,11 @@ class Individual(ObliqueTree):
         """
         nodes = tuple(nodes)
         if any(new is old for new, old in zip(nodes[3:], self.nodes()[3:], strict=True)):
-            raise ValueError(
-                "replace is given the partition of the present tree: make an individual of other "
-                "arrays by evotree.with_tree(individual, dataset, weights, thresholds, "
-                "subtree_size), which routes the rows."
+            advice = "evotree.with_tree(individual, dataset, weights, thresholds, subtree_size)"
+            given = (
+                "replace is given the partition of the present tree: make an individual of other"
             )
+            raise ValueError(f"{given} arrays by {advice}, which routes the rows.")
         self._take(nodes)
 
     def evolve_for(self, objective: Any) -> None:

@@ -51,14 +51,11 @@ def split_init(init: Any) -> tuple[dict[str, float], list[Any]]:
     if isinstance(init, ObliqueTree | BaseDecisionTree) or hasattr(init, "tree_"):
         return seeding.seeding_shares(None), [init]
     if not isinstance(init, Iterable):
-        allowed = (
-            "names, a dict of names to shares, trees, fitted estimators of trees, lists of these"
-        )
-        raise ValueError(f"init={init!r}: allowed are {allowed}.")
+        allowed = "names, a dict of names to shares, trees, fitted estimators of trees, lists"
+        raise ValueError(f"init={init!r}: allowed are {allowed} of these.")
     names = [name for name in init if isinstance(name, str)]
-    return seeding.seeding_shares(names or None), [
-        tree for tree in init if not isinstance(tree, str)
-    ]
+    trees = [tree for tree in init if not isinstance(tree, str)]
+    return seeding.seeding_shares(names or None), trees
 
 
 def best_of_paths(
@@ -69,11 +66,9 @@ def best_of_paths(
     trees.sort(key=worth, reverse=True)
 
     def is_dominated(tree: Individual) -> bool:
-        return any(
-            other.quality >= tree.quality and other.complexity <= tree.complexity
-            for other in trees
-            if other is not tree
-        )
+        others = [other for other in trees if other is not tree]
+        simpler = (other for other in others if other.complexity <= tree.complexity)
+        return any(other.quality >= tree.quality for other in simpler)
 
     fittest, others = trees[: n // 2], sorted(trees[n // 2 :], key=is_dominated)
     return [*fittest, *others[: n - len(fittest)]]
@@ -196,7 +191,7 @@ def make_toolbox(
     random_state: Any = None,
     end: float = math.inf,
 ) -> base.Toolbox:
-    """Return the toolbox of the global evolution of oblique trees on a data set.
+    """Return the toolbox of the evolution of trees, for `evotree.evolve` or a loop of your own.
 
     Every entry may be replaced by ``toolbox.register(role, function)``. The roles and their
     arguments are DEAP's: ``clone(individual)``, ``mate(a, b) -> (a, b)``,
@@ -243,11 +238,6 @@ def make_toolbox(
         Source of the seed that all streams are made from.
     end : float, default=inf
         When it is over, by `time.perf_counter`: of `found` the first competes alone.
-
-    Returns
-    -------
-    deap.base.Toolbox
-        For `evotree.evolve`, or a loop of your own.
     """
     variation = Variation() if variation is None else variation
     refinement = as_refinement(refinement)
@@ -274,26 +264,16 @@ def make_toolbox(
         if not adopted or time.perf_counter() < end:
             tree = seeding.adopt(individual, dataset, size_penalty, term_penalty)
             adopted.append(repair(tree, dataset, constraints))
-    toolbox.register(
-        "population",
-        init_population,
-        toolbox,
-        shares=shares,
-        initial=initial,
-        found=adopted,
-        fitness=kind_of_fitness(dataset, variation),
-        worth=PenalizedAccuracy(size_penalty, term_penalty),
-    )
+    members: dict[str, Any] = {"shares": shares, "initial": initial, "found": adopted}
+    members["fitness"] = kind_of_fitness(dataset, variation)
+    members["worth"] = PenalizedAccuracy(size_penalty, term_penalty)
+    toolbox.register("population", init_population, toolbox, **members)
     toolbox.register("clone", Individual.clone)
     by_split = {"test_probability": variation.split_crossover_probability}
     toolbox.register("mate", cx_trees, dataset=dataset, max_features=max_features, **by_split)
-    nodes = partial(
-        mut_nodes,
-        dataset=dataset,
-        probability=variation.mutation_probability,
-        dipolar_probability=variation.dipolar_probability,
-        **split,
-    )
+    split |= {"probability": variation.mutation_probability}
+    split |= {"dipolar_probability": variation.dipolar_probability}
+    nodes = partial(mut_nodes, dataset=dataset, **split)
     terms = partial(mut_terms, dataset=dataset, size_penalty=size_penalty, C=C, **bounds)
     share = variation.term_mutation_probability
     toolbox.register("mutate", mut_either, first=nodes, second=terms, probability=share)
@@ -302,9 +282,8 @@ def make_toolbox(
     if refinement is not None:
         toolbox.register("choose", choose_for_refinement, refinement=refinement)
         refiners = make_refiners(refinement, **bounds)
-        toolbox.register(
-            "refine", refine, toolbox=toolbox, dataset=dataset, refiners=refiners, **penalties
-        )
+        known = {"toolbox": toolbox, "dataset": dataset, "refiners": refiners, **penalties}
+        toolbox.register("refine", refine, **known)
     if constraints:
         register_constraints(toolbox, dataset, constraints)
         for individual in initial:

@@ -160,29 +160,18 @@ class EvolvedTree(base.TreeEstimator, SearchConfig):
     def from_preset(cls, name: str, **parameters: Any) -> Self:
         """Make an estimator with the hyperparameters of a preset.
 
-        Parameters
-        ----------
-        name : str
-            A key of `evotree.estimators.EVOLUTION_PRESETS`: ``"gea_odt"``, the published
-            algorithm.
-        **parameters
-            Parameters that differ from the preset, as `set_params` takes them.
+        `name` is a key of `evotree.estimators.EVOLUTION_PRESETS`: ``"gea_odt"``, the published
+        algorithm; `parameters` differ from the preset, as `set_params` takes them.
         """
         known = {**base.preset(EVOLUTION_PRESETS, name), **cls._of_presets}
         return cls(**known).set_params(**parameters)
 
     @classmethod
     def from_run(cls, run: Run, dataset: Dataset, **parameters: Any) -> Self:
-        """Make a fitted estimator of a run of the toolbox; its tree is the best of the run.
+        """Make a fitted estimator of a run of `evotree.evolve`; its tree is the best of the run.
 
-        Parameters
-        ----------
-        run : Run
-            What `evotree.evolve` returned or continues.
-        dataset : Dataset
-            The rows that it evolved on.
-        **parameters
-            Parameters of the estimator, such as the penalties that the toolbox had.
+        `dataset` has the rows that it evolved on; `parameters` are those of the estimator, such as
+        the penalties that the toolbox had.
         """
         estimator = cls(**parameters)
         check_parameters(estimator)
@@ -265,11 +254,10 @@ class EvolvedTree(base.TreeEstimator, SearchConfig):
         """Return the estimator, or raise what ended the search before its time; called by `fit`."""
         n_trees = len(self.pareto_front_)
         if self.tree_.complexity == 1 and n_trees > 1:
+            advice = "A smaller size_penalty gives larger trees; select_tree takes one of the "
             warnings.warn(
-                f"no split pays at size_penalty={self.size_penalty_:.3g}: the tree is one leaf. A "
-                "smaller size_penalty gives larger trees; select_tree takes one of the "
-                f"{n_trees} of pareto_front_.",
-                UserWarning,
+                f"no split pays at size_penalty={self.size_penalty_:.3g}: the tree is one leaf. "
+                f"{advice}{n_trees} of pareto_front_.",
                 stacklevel=3,
             )
         if result.failure is not None:
@@ -332,12 +320,9 @@ class EvolvedTree(base.TreeEstimator, SearchConfig):
         chosen: Any = select(self.pareto_front_, rule, held_out=held_out, **penalties)
         if chosen != self.tree_:
             if getattr(self, "_scores", None) is not None:
-                warnings.warn(
-                    "select_tree: intervals were calibrated for another tree; call calibrate(X, y) "
-                    "again before predict_interval.",
-                    UserWarning,
-                    stacklevel=2,
-                )
+                what = "select_tree: intervals were calibrated for another tree"
+                advice = "call calibrate(X, y) again before predict_interval."
+                warnings.warn(f"{what}; {advice}", stacklevel=2)
             known = self._known_of_front[self.pareto_front_.index(chosen)]
             self.__dict__.update(known, tree_=chosen)
         self.pareto_front_ = self.pareto_front_.choosing(chosen)
