@@ -54,8 +54,8 @@ class Run:
     larger : list of Individual
         Trees that pay at smaller penalties; they do not breed, but widen the front in the end.
     stop_reason : str
-        Why the run ended: ``"max_generations"``, ``"patience"``, ``"time_limit"``, ``"callback"``,
-        ``"callback_error"`` or ``"interrupt"``; empty while it goes on.
+        ``"max_generations"``, ``"patience"``, ``"time_limit"``, ``"callback"``,
+        ``"callback_error"`` or ``"interrupt"``; empty while the run goes on.
     """
 
     population: list[Individual]
@@ -83,10 +83,7 @@ Callback = Callable[[Run], object]
 
 
 def keep_best_trees(run: Run) -> None:
-    """Keep the best tree of a generation in `best_trees` if it is a new one; a callback.
-
-    Where several islands evolve, only the generations of their migrations are seen.
-    """
+    """Keep the best tree of a generation in `best_trees` if it is a new one; a callback."""
     last = next(reversed(run.best_trees.values()), None)
     if run.best != last:
         run.best_trees[run.generation] = deepcopy(run.best)

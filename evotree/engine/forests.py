@@ -177,11 +177,9 @@ def rows_of_choice(dataset: Dataset, n_trees: int, seed: int) -> np.ndarray:
 def votes_better(
     ones: Sequence[Member], others: Sequence[Member], dataset: Dataset, asked: np.ndarray
 ) -> bool:
-    """Return whether the vote of some trees errs less than that of others, out of bag.
-
-    Votes of the two or three trees that lack a row favour trees that are good alone, so that a
-    significant difference is not enough (our choice).
-    """
+    """Return whether the vote of some trees errs less than that of others, out of bag."""
+    # Votes of the two or three trees that lack a row favour trees that are good alone, so that a
+    # significant difference is not enough.
     votes = [out_of_bag_votes(members, dataset) for members in (ones, others)]
     rows = dataset.unmerged()
     is_wrong = [asked & (codes >= 0) & (codes != rows.y) for codes in votes]

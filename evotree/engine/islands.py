@@ -118,10 +118,8 @@ def run_epochs(epochs: Sequence[Epoch], executor: Executor | None) -> list[Run]:
 
 
 _PICKLING_ERRORS = (AttributeError, TypeError, pickle.PicklingError)  # Python raises all of them
-_UNPICKLED = (
-    "Islands that evolve in other processes are pickled: register functions of a module in their "
-    "toolboxes, not lambdas or functions inside of functions."
-)
+_UNPICKLED = """Islands that evolve in other processes are pickled: register functions of a module \
+in their toolboxes, not lambdas or functions inside of functions."""
 
 
 # ---- exchange ------------------------------------------------------------------------------------

@@ -85,10 +85,9 @@ class GreedyTree(base.LocalTree):
 
     @classmethod
     def from_preset(cls, name: str, **parameters: Any) -> Self:
-        """Make an estimator with the setting of a published algorithm.
+        """Make an estimator with the setting of a published algorithm, which `parameters` change.
 
-        `name` is a key of `evotree.estimators.GREEDY_PRESETS`, such as ``"OC1"`` or ``"WODT"``;
-        `parameters` differ from the preset.
+        `name` is a key of `evotree.estimators.GREEDY_PRESETS`, such as ``"OC1"`` or ``"WODT"``.
         """
         return cls(**{**base.preset(GREEDY_PRESETS, name), **parameters})
 
@@ -98,18 +97,11 @@ class GreedyTree(base.LocalTree):
 
     def _induce(self, dataset: Dataset, stream: np.ndarray, **rules: Any) -> None:
         """Grow a tree, prune it and keep it."""
-        individual = induction.induce(
-            dataset,
-            partial(self._grow, stream=stream),
-            pruning=self.pruning,
-            ccp_alpha=self.ccp_alpha / _unit(dataset) ** 2,
-            risk=self._risk(),
-            validation_fraction=self.validation_fraction,
-            n_folds=self.n_folds,
-            standard_errors=self.standard_errors,
-            **rules,
-            stream=stream,
-        )
+        names = "pruning", "validation_fraction", "n_folds", "standard_errors"
+        rules |= {name: getattr(self, name) for name in names}
+        rules |= {"ccp_alpha": self.ccp_alpha / _unit(dataset) ** 2, "risk": self._risk()}
+        grow_tree = partial(self._grow, stream=stream)
+        individual = induction.induce(dataset, grow_tree, **rules, stream=stream)
         tree = individual.to_tree()
         if self.criterion == "absolute_error":
             tree.values = induction.leaf_medians(individual, dataset)
@@ -204,9 +196,7 @@ default=None
     """
 
     criterion: Annotated[str, StrOptions(set(CLASSIFICATION))] = "gini"
-    pruning: Annotated[
-        str | None, StrOptions({*induction.PRUNINGS, induction.PESSIMISTIC}), None
-    ] = None
+    pruning: Annotated[Any, StrOptions({*induction.PRUNINGS, induction.PESSIMISTIC}), None] = None
     confidence: Annotated[float, Interval(Real, 0.0, 1.0, closed="right")] = 0.25
     class_weight: Annotated[Any, *base.CLASS_WEIGHT] = None
     probability: Annotated[str, StrOptions(set(base.PROBABILITIES))] = "leaf"
@@ -218,9 +208,8 @@ default=None
         if isinstance(splitter, C45) and self.shares_rows_:
             splitter = induction.with_indicators(splitter, indicator_of_feature(self.columns_))
             rules |= self._limits(dataset)
-            self._keep_raw_tree(
-                induction.induce_c45(dataset, splitter, **rules, stream=stream), dataset
-            )
+            tree = induction.induce_c45(dataset, splitter, **rules, stream=stream)
+            self._keep_raw_tree(tree, dataset)
         else:
             super()._induce(dataset, stream, **rules)
 
@@ -319,7 +308,6 @@ class ObliqueTreeRegressor(base.TreeRegressor, GreedyTree):
         if self.criterion != "squared_error" and self.leaves != "constant":
             raise ValueError(f"leaves={self.leaves!r}: {given} needs 'constant'.")
         if self.criterion != "squared_error" and dataset.outputs is not None:
-            raise ValueError(
-                f"{given}: y has {dataset.n_outputs} outputs; squared_error is allowed."
-            )
+            n_outputs = dataset.n_outputs
+            raise ValueError(f"{given}: y has {n_outputs} outputs; squared_error is allowed.")
         return super()._objective(dataset)

@@ -33,6 +33,7 @@ from evotree.rng import make_streams, seed_from
 from evotree.tree import ObliqueTree
 
 RANDOM = "random"
+_TREES = (ObliqueTree, base.TreeEstimator, BaseDecisionTree, FrozenEstimator)
 _NEGLIGIBLE = 1e-8  # share of the weight, or of the squared error, that no node is worth
 
 
@@ -68,15 +69,7 @@ _TEXTS = {
 class AlternatingTree(base.LocalTree):
     """An estimator whose initial tree is improved by tree alternating optimization."""
 
-    init: Annotated[
-        Any,
-        StrOptions({RANDOM, *SPLITTERS}),
-        callable,
-        ObliqueTree,
-        base.TreeEstimator,
-        BaseDecisionTree,
-        FrozenEstimator,
-    ] = "axis"
+    init: Annotated[Any, StrOptions({RANDOM, *SPLITTERS}), callable, *_TREES] = "axis"
     _: KW_ONLY
     depth: Annotated[int, Interval(Integral, 0, None, closed="left")] = 8
     node: Annotated[str | Splitter, StrOptions({"oblique", "axis"}), callable] = "oblique"
@@ -117,25 +110,20 @@ class AlternatingTree(base.LocalTree):
 
     def _check_given_tree(self, n_features: int) -> None:
         if not isinstance(self.init, ObliqueTree):
-            check_is_fitted(
-                self.init,
-                msg="init: this %(name)s is not fitted. The copies that cross-validation makes are "
-                "not; sklearn.frozen.FrozenEstimator keeps what it wraps fitted.",
-            )
+            kept = "sklearn.frozen.FrozenEstimator keeps what it wraps fitted."
+            copies = "The copies that cross-validation makes are not"
+            check_is_fitted(self.init, msg=f"init: this %(name)s is not fitted. {copies}; {kept}")
             if not hasattr(self.init, "tree_"):
                 raise ValueError(f"init={self.init!r}: allowed are estimators that have one tree.")
         n_given = raw_tree(self.init)[0].shape[1]
         if n_given != n_features:
-            raise ValueError(
-                f"init={self.init!r}: a tree over {n_given} features; the rows have {n_features}."
-            )
+            given = f"a tree over {n_given} features"
+            raise ValueError(f"init={self.init!r}: {given}; the rows have {n_features}.")
 
     def _optimize(self, individual: Individual, dataset: Dataset, monotone: bool = True) -> int:
         """Optimize a tree in place and return the number of sweeps."""
-        known: dict[str, Any] = {
-            "oblique": Linear(self.loss, self.penalty, self.C, fallback=True),
-            "axis": Axis(),
-        }
+        oblique = Linear(self.loss, self.penalty, self.C, fallback=True)
+        known: dict[str, Any] = {"oblique": oblique, "axis": Axis()}
         splitter = known[self.node] if isinstance(self.node, str) else as_splitter(self.node)
         rules: dict[str, Any] = {"max_sweeps": self.max_iter, "tol": self.tol, "monotone": monotone}
         n_iter = 0
