@@ -40,8 +40,8 @@ class Dataset:
 
     Attributes
     ----------
-    X : ndarray of shape (n_rows, n_features), float64, C-contiguous
-        Rows: ``(raw - mean) / scale``.
+    X, raw : ndarray of shape (n_rows, n_features), float64
+        Rows in the units of evolution, C-contiguous, and in raw ones: ``X = (raw - mean) / scale``.
     y : ndarray of shape (n_rows,)
         Class codes, positions in `classes`, int32; for regression the targets in standard units,
         float64. Of several outputs their leading component, for operators that know of one target.
@@ -51,29 +51,21 @@ class Dataset:
         Class labels, sorted; empty for regression.
     feature_names : tuple of str
         Names of the features.
-    mean, scale : ndarray of shape (n_features,)
-        The affine map to raw units.
-    spread : ndarray of shape (n_features,)
-        Standard deviations of the columns of `X`; 1 for a constant one.
-    raw : ndarray of shape (n_rows, n_features)
-        The same rows in raw units.
+    mean, scale, spread : ndarray of shape (n_features,)
+        The affine map to raw units, and standard deviations of the columns of `X`; 1 for a constant
+        one.
     multiplicity : ndarray of shape (n_rows,), int64
-        How many training rows each row stands for, whatever their weights; 0 for a row that is
-        none, such as a copy with noise.
+        How many training rows each row stands for; 0 for one that is none: a copy with noise.
     target_mean, target_scale : float, or ndarray of shape (n_outputs,)
         The affine map of the targets to raw units; 0 and 1 for classes.
     extras : dict of str to ndarray of shape (n_rows,)
         Columns that are not features, such as a group or a cost.
     objective : Objective or None
-        What trees are evolved for (`evotree.fitness.objectives`); None for the accuracy, or the
-        squared error.
+        What trees are evolved for; None for the accuracy, or the squared error.
     columns : tuple of tuple of str and int
-        Name of each column of the table, and how many features it makes; empty where every feature
-        is a column.
-    outputs : ndarray of shape (n_rows, n_outputs), float64, or None
+        Name of each column of the table, and its number of features; empty where these are columns.
+    outputs, output_names : ndarray of shape (n_rows, n_outputs), float64, and tuple of str, or None
         Several outputs in standard units; None for classes and for one output.
-    output_names : tuple of str or None
-        Names of several outputs.
     is_split_on : ndarray of shape (n_features,), bool, or None
         The features that splits may use; None for any.
     weight_unit : float, above 0
@@ -208,8 +200,7 @@ class Dataset:
     def in_raw_units(cls, X: np.ndarray, y: np.ndarray, classes: np.ndarray | None) -> Self:
         """Make a data set of finite rows of weight 1 whose units are the raw ones.
 
-        The rows stay as they are, in their order. The classes are sorted, and None for regression.
-        Several outputs are in units of their standard deviations, so that their errors add up.
+        The rows stay as they are, in their order; the classes are sorted, and None for regression.
         """
         n_features, none = X.shape[1], np.empty(0)
         zeros, ones = np.zeros(n_features), np.ones(n_features)
@@ -318,10 +309,7 @@ class Dataset:
 
     @cached_property
     def kept_as(self) -> np.ndarray:
-        """Position of the row that each row as given is kept as, shape (`n_samples`,), rising.
-
-        Rows that were not given, such as copies with noise, count once.
-        """
+        """Position of the row that each row as given is kept as, rising; copies count once."""
         return np.repeat(np.arange(len(self.y)), np.maximum(self.multiplicity, 1))
 
     @property
@@ -344,10 +332,7 @@ class Dataset:
         return counts
 
     def subsample(self, given: np.ndarray) -> Self:
-        """Return some of the rows as they were given, by their positions in `kept_as`.
-
-        A row may be taken more than once. Of equal rows each has the same share of their weight.
-        """
+        """Return some of the rows as they were given, by their positions in `kept_as`."""
         times = np.bincount(self.kept_as[given], minlength=len(self.y))
         rows = np.flatnonzero(times)
         share = times[rows] / np.maximum(self.multiplicity[rows], 1)
@@ -368,11 +353,7 @@ class Dataset:
         sample_weight: np.ndarray | None = None,
         multiplicity: np.ndarray | None = None,
     ) -> Self:
-        """Return some of the rows, in the same units and with the same classes.
-
-        They are given by positions that ascend, or by a mask; they may get other weights, above 0,
-        and other numbers of given rows that they stand for.
-        """
+        """Return some of the rows, by rising positions or a mask, perhaps with other weights."""
         weight = self.sample_weight[rows] if sample_weight is None else np.array(sample_weight)
         positions = np.flatnonzero(rows) if rows.dtype == np.bool_ else rows
         times = self.multiplicity[rows] if multiplicity is None else multiplicity
@@ -455,10 +436,7 @@ class Dataset:
 
     @property
     def raw_spread(self) -> np.ndarray:
-        """Standard deviations of the raw features, of shape (n_features,); 0 for a constant one.
-
-        Such a feature has a scale of 1, but whatever its weight, it parts no rows.
-        """
+        """Standard deviations of the raw features, of shape (n_features,); 0 for a constant one."""
         varies = self.raw.max(axis=0) > self.raw.min(axis=0)
         return np.where(varies, self.spread * self.scale, 0.0)
 
@@ -476,9 +454,8 @@ class Dataset:
     def refill(self, tree: ObliqueTree) -> ObliqueTree:
         """Return a tree over raw features with the values of the training rows that reach it.
 
-        The splits stay; values, weights and rows of nodes are new. Nodes that no training row
-        reaches are left out, and splits that have no rows on one side with them; and so are linear
-        models of leaves, which are of other rows.
+        Nodes that no training row reaches are left out, and splits that have no rows on one side
+        with them; and so are linear models of leaves, which are of other rows.
         """
         leaves = tree.apply(self.raw)
         samples = node_weights(leaves, self.sample_weight, tree.subtree_size)
@@ -623,10 +600,8 @@ def _check_magnitudes(columns: np.ndarray, name: Callable[[int], str]) -> None:
         ((spread > 0.0) & (spread < 1.0 / _LARGEST), f"differences from {1.0 / _LARGEST:g}"),
     ):
         for j in np.flatnonzero(wrong).tolist():
-            raise ValueError(
-                f"{name(j)} has values from {low[j]:g} to {high[j]:g}: allowed are {allowed}; "
-                "use other units."
-            )
+            held = f"values from {low[j]:g} to {high[j]:g}"
+            raise ValueError(f"{name(j)} has {held}: allowed are {allowed}; use other units.")
 
 
 def _canonical_rows(

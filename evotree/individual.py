@@ -93,13 +93,11 @@ class Individual(ObliqueTree):
     stream : ndarray of shape (1,), uint64, or None
         Random state that operators draw from; set by the loop for each offspring.
     origin : str
-        How the ancestor whose root this tree has, or had before it changed, came into the first
-        population: the name of a splitter, or ``"initial"``.
+        What made the first individual that it descends from: a splitter's name, or ``"initial"``.
     outcome : Outcome or None
         What a refinement did to it in this generation; a clone has none.
     objective : Objective or None
-        What it is evolved for (`evotree.fitness.objectives`); None for the accuracy, or the squared
-        error.
+        What it is evolved for; None for the accuracy, or the squared error.
     """
 
     __slots__ = ("order", "start", "end", "counts", "_quality", "_n_terms", *_STATE)
@@ -163,10 +161,7 @@ class Individual(ObliqueTree):
 
     @property
     def quality(self) -> float:
-        """Share of the training weight that is classified right, or what the objective says.
-
-        Of targets the share of their variance that is explained.
-        """
+        """Share of the weight that is right, of the variance explained, or of the objective."""
         if self._quality is None and self.objective is not None:
             self._quality = self.objective.quality(self)
         if self._quality is None:

@@ -20,7 +20,7 @@ from evotree.tables.columns import NumericColumn, column_of_feature, text_of
 from evotree.tree import ObliqueTree
 
 if TYPE_CHECKING:  # what explains rows is loaded when rows are explained
-    from evotree.inspection.counterfactuals import Counterfactual, Goal
+    from evotree.inspection.counterfactuals import Counterfactual
     from evotree.inspection.paths import Explanation
     from evotree.inspection.shapley import ShapValues
 
@@ -194,8 +194,10 @@ class ExplainedTree(RowEncoder):
         point = self.encode(row)[0].astype(np.float64)
         limits = search.Limits.of(self.columns_, costs, bounds, integers, fixed, plausible)
         tree = self._of_output(output)
-        goals = self._goals(tree, point, target)
-
+        if is_classifier(self):
+            goals = search.goals_of_class(tree, point, self.classes_, target)
+        else:
+            goals = search.goals_of_interval(tree, target)
         is_missing = np.asarray(pd.isna(pd.DataFrame(row))).ravel()
 
         def space_of(limits: Any) -> Any:
@@ -207,14 +209,6 @@ class ExplainedTree(RowEncoder):
             why = search.explain_failure(space_of, limits, goals, self.columns_)
             raise ValueError(f"target={target!r}: no point within the constraints; {why}")
         return [self._decoded(row, point, *one) for one in found]
-
-    def _goals(self, tree: ObliqueTree, point: np.ndarray, target: Any) -> list[Goal]:
-        """Return the leaves that predict what is asked for."""
-        from evotree.inspection.counterfactuals import goals_of_class, goals_of_interval
-
-        if is_classifier(self):
-            return goals_of_class(tree, point, self.classes_, target)
-        return goals_of_interval(tree, target)
 
     def _decoded(
         self, row: Any, before: np.ndarray, distance: float, leaf: int, point: np.ndarray
