@@ -34,8 +34,10 @@ CLASS_WEIGHT = (dict, StrOptions({"balanced"}), None)
 """Constraints of weights of classes."""
 
 SHARED = {
-    "READS": """columns_, feature_names_ : tuple
-        How the columns of `X` become features, and the names of these.
+    "READS": """columns_ : tuple of NumericColumn or CategoricalColumn
+        How the columns of `X` become features (`evotree.tables.columns`).
+    feature_names_ : tuple of str
+        Names of the features that trees read, such as ``size is missing``, ``colour is red``.
     n_features_in_ : int
         Number of columns seen during `fit`.
     feature_names_in_ : ndarray of shape (`n_features_in_`,)
