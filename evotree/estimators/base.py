@@ -215,7 +215,8 @@ class TreeClassifier(ClassifierMixin, ClassReader, TreeEstimator):
 
         It is the most frequent one there, with soft probabilities too.
         """
-        return self.classes_[self.tree_.predict_label(self.encode(X))]
+        rows = self.encode(X)  # which says first that there is no fit
+        return self.classes_[self.tree_.predict_label(rows)]
 
     @lazy_on_collections(lambda self: np.empty((0, len(self.classes_))))
     def predict_proba(self, X: Any) -> np.ndarray:
