@@ -234,7 +234,7 @@ class FittedFront(Sequence[FrontTree]):
     def choosing(self, tree: ObliqueTree) -> Self:
         """Return the same front with the arrow at a tree; at none if that is no member."""
         chosen = self.index(tree) if tree in self else None
-        return FittedFront(self.items, self.is_regression, chosen)
+        return type(self)(self.items, self.is_regression, chosen)
 
     def to_frame(self, held_out: Dataset | None = None) -> pd.DataFrame:
         """Return the front as a table; see `front_table`."""
