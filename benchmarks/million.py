@@ -46,7 +46,6 @@ def in_single_precision(
 ) -> tuple[list[Individual], base.Toolbox]:
     """Return the population on float32 rows, and its toolbox."""
     single = replace(dataset, X=dataset.X.astype(np.float32))
-    single.freeze()
     toolbox = make_toolbox(single, size_penalty=SIZE_PENALTY, variation=PLAIN, random_state=0)
     members = [
         make_individual(single, one.weights, one.thresholds, one.subtree_size) for one in population

@@ -1,18 +1,15 @@
 """Training data as the engine sees it: centred, scaled, canonical, read-only."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 
 from evotree._jit import kernel
-from evotree.outputs import leading_component
 from evotree.tree import ObliqueTree, node_weights, nodes_reached, project
 
 SCALINGS = ("standard", "common", "minmax")
@@ -23,6 +20,7 @@ _ENCODERS = (
     ": the estimators encode categories and missing values, and so do fit_columns and encode of "
     "evotree.tables.columns"
 )
+_SHARE_OF_OTHERS = 1e-3  # of components other than the first of several outputs
 _LARGEST = 1e100  # magnitude whose square, and the sum of some squares, is finite
 
 
@@ -42,41 +40,32 @@ class Dataset:
 
     Attributes
     ----------
-    X : ndarray of shape (n_rows, n_features), float64, C-contiguous
-        Rows: ``(raw - mean) / scale``.
+    X, raw : ndarray of shape (n_rows, n_features), float64
+        Rows in the units of evolution, C-contiguous, and in raw ones: ``X = (raw - mean) / scale``.
     y : ndarray of shape (n_rows,)
         Class codes, positions in `classes`, int32; for regression the targets in standard units,
-        float64. Of several outputs their leading component (`evotree.outputs`), for operators that
-        know of one target alone.
+        float64. Of several outputs their leading component, for operators that know of one target.
     sample_weight : ndarray of shape (n_rows,), float64
         Weights, all above 0, in units of `weight_unit`.
     classes : ndarray of shape (n_classes,)
         Class labels, sorted; empty for regression.
     feature_names : tuple of str
         Names of the features.
-    mean, scale : ndarray of shape (n_features,)
-        The affine map to raw units.
-    spread : ndarray of shape (n_features,)
-        Standard deviations of the columns of `X`; 1 for a constant one.
-    raw : ndarray of shape (n_rows, n_features)
-        The same rows in raw units.
+    mean, scale, spread : ndarray of shape (n_features,)
+        The affine map to raw units, and standard deviations of the columns of `X`; 1 for a constant
+        one.
     multiplicity : ndarray of shape (n_rows,), int64
-        How many training rows each row stands for, whatever their weights; 0 for a row that is
-        none, such as a copy with noise.
+        How many training rows each row stands for; 0 for one that is none: a copy with noise.
     target_mean, target_scale : float, or ndarray of shape (n_outputs,)
         The affine map of the targets to raw units; 0 and 1 for classes.
     extras : dict of str to ndarray of shape (n_rows,)
         Columns that are not features, such as a group or a cost.
     objective : Objective or None
-        What trees are evolved for (`evotree.fitness.objectives`); None for the accuracy, or the
-        squared error.
+        What trees are evolved for; None for the accuracy, or the squared error.
     columns : tuple of tuple of str and int
-        Name of each column of the table, and how many features it makes; empty where every feature
-        is a column.
-    outputs : ndarray of shape (n_rows, n_outputs), float64, or None
+        Name of each column of the table, and its number of features; empty where these are columns.
+    outputs, output_names : ndarray of shape (n_rows, n_outputs), float64, and tuple of str, or None
         Several outputs in standard units; None for classes and for one output.
-    output_names : tuple of str or None
-        Names of several outputs.
     is_split_on : ndarray of shape (n_features,), bool, or None
         The features that splits may use; None for any.
     weight_unit : float, above 0
@@ -119,7 +108,7 @@ class Dataset:
         extras: Mapping[str, Any] | None = None,
         columns: tuple[tuple[str, int], ...] = (),
         output_names: tuple[str, ...] | None = None,
-    ) -> Dataset:
+    ) -> Self:
         """Make a data set of raw rows.
 
         Parameters
@@ -145,12 +134,6 @@ class Dataset:
             default every feature is a column, with its name where `X` is a table.
         output_names : tuple of str, optional
             Names of several outputs; by default ``y0``, ``y1``, ...
-
-        Raises
-        ------
-        ValueError
-            If shapes do not fit, values are not finite or out of bounds, no row has weight, or
-            there is no such scaling or task.
         """
         if scaling not in SCALINGS:
             raise ValueError(f"scaling={scaling!r}: allowed are {', '.join(map(repr, SCALINGS))}.")
@@ -214,11 +197,10 @@ class Dataset:
         )
 
     @classmethod
-    def in_raw_units(cls, X: np.ndarray, y: np.ndarray, classes: np.ndarray | None) -> Dataset:
+    def in_raw_units(cls, X: np.ndarray, y: np.ndarray, classes: np.ndarray | None) -> Self:
         """Make a data set of finite rows of weight 1 whose units are the raw ones.
 
-        The rows stay as they are, in their order. The classes are sorted, and None for regression.
-        Several outputs are in units of their standard deviations, so that their errors add up.
+        The rows stay as they are, in their order; the classes are sorted, and None for regression.
         """
         n_features, none = X.shape[1], np.empty(0)
         zeros, ones = np.zeros(n_features), np.ones(n_features)
@@ -231,11 +213,14 @@ class Dataset:
         return empty.like(X, y)
 
     def __post_init__(self) -> None:
-        self.freeze()
+        """Make all arrays read-only; kernels are compiled for such alone."""
+        for array in (*vars(self).values(), *self.extras.values()):
+            if isinstance(array, np.ndarray):
+                array.flags.writeable = False
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(state)
-        self.freeze()  # a pickle does not keep the flags
+        self.__post_init__()  # a pickle does not keep the flags
 
     @cached_property
     def fingerprint(self) -> str:
@@ -304,7 +289,7 @@ class Dataset:
         """What a row loses by: its class or target, or all of its outputs."""
         return self.y if self.outputs is None else self.outputs
 
-    def of_output(self, j: int) -> Dataset:
+    def of_output(self, j: int) -> Self:
         """Return the same rows with one of the outputs alone, without an objective."""
         if self.outputs is None:
             return self.evolved_for(None)
@@ -324,10 +309,7 @@ class Dataset:
 
     @cached_property
     def kept_as(self) -> np.ndarray:
-        """Position of the row that each row as given is kept as, shape (`n_samples`,), rising.
-
-        Rows that were not given, such as copies with noise, count once.
-        """
+        """Position of the row that each row as given is kept as, rising; copies count once."""
         return np.repeat(np.arange(len(self.y)), np.maximum(self.multiplicity, 1))
 
     @property
@@ -349,18 +331,15 @@ class Dataset:
         counts = before[np.arange(n_nodes) + subtree_size] - before[:-1]
         return counts
 
-    def subsample(self, given: np.ndarray) -> Dataset:
-        """Return some of the rows as they were given, by their positions in `kept_as`.
-
-        A row may be taken more than once. Of equal rows each has the same share of their weight.
-        """
+    def subsample(self, given: np.ndarray) -> Self:
+        """Return some of the rows as they were given, by their positions in `kept_as`."""
         times = np.bincount(self.kept_as[given], minlength=len(self.y))
         rows = np.flatnonzero(times)
         share = times[rows] / np.maximum(self.multiplicity[rows], 1)
         times = np.where(self.multiplicity[rows] > 0, times[rows], 0)
         return self.take(rows, self.sample_weight[rows] * share, times)
 
-    def unmerged(self) -> Dataset:
+    def unmerged(self) -> Self:
         """Return the rows as they were given, sorted; equal ones share their weight evenly."""
         if self.n_samples == len(self.y):
             return self
@@ -373,12 +352,8 @@ class Dataset:
         rows: np.ndarray,
         sample_weight: np.ndarray | None = None,
         multiplicity: np.ndarray | None = None,
-    ) -> Dataset:
-        """Return some of the rows, in the same units and with the same classes.
-
-        They are given by positions that ascend, or by a mask; they may get other weights, above 0,
-        and other numbers of given rows that they stand for.
-        """
+    ) -> Self:
+        """Return some of the rows, by rising positions or a mask, perhaps with other weights."""
         weight = self.sample_weight[rows] if sample_weight is None else np.array(sample_weight)
         positions = np.flatnonzero(rows) if rows.dtype == np.bool_ else rows
         times = self.multiplicity[rows] if multiplicity is None else multiplicity
@@ -395,7 +370,7 @@ class Dataset:
             outputs=None if self.outputs is None else self.outputs[rows],
         )
 
-    def unscaled(self) -> Dataset:
+    def unscaled(self) -> Self:
         """Return the same rows, with their weights, in the units that they were given in."""
         d = self.X.shape[1]
         rows = empty_rows(*self.raw.shape)
@@ -403,17 +378,17 @@ class Dataset:
         spread = self.spread * self.scale
         return replace(self, X=rows, mean=np.zeros(d), scale=np.ones(d), spread=spread)
 
-    def evolved_for(self, objective: Any) -> Dataset:
+    def evolved_for(self, objective: Any) -> Self:
         """Return the same rows with an objective (`evotree.fitness.objectives.as_objective`)."""
         return replace(self, objective=objective)
 
-    def priced(self, term_penalty: float) -> Dataset:
+    def priced(self, term_penalty: float) -> Self:
         """Return the same rows, where the terms of linear leaves have a penalty."""
         objective = self.objective
         priced = None if objective is None else objective.priced(term_penalty)
         return self if priced is objective else self.evolved_for(priced)
 
-    def like(self, X: np.ndarray, y: np.ndarray) -> Dataset:
+    def like(self, X: np.ndarray, y: np.ndarray) -> Self:
         """Return other raw rows, of weight 1, in the same units and with the same classes."""
         codes: np.ndarray
         outputs = None
@@ -438,12 +413,6 @@ class Dataset:
             weight_unit=1.0,
         )
 
-    def freeze(self) -> None:
-        """Make all arrays read-only; kernels are compiled for such alone."""
-        for array in (*vars(self).values(), *self.extras.values()):
-            if isinstance(array, np.ndarray):
-                array.flags.writeable = False
-
     def to_raw(self, tree: ObliqueTree) -> ObliqueTree:
         """Map a tree over the features of `X`, and its targets, to one over raw features.
 
@@ -467,10 +436,7 @@ class Dataset:
 
     @property
     def raw_spread(self) -> np.ndarray:
-        """Standard deviations of the raw features, of shape (n_features,); 0 for a constant one.
-
-        Such a feature has a scale of 1, but whatever its weight, it parts no rows.
-        """
+        """Standard deviations of the raw features, of shape (n_features,); 0 for a constant one."""
         varies = self.raw.max(axis=0) > self.raw.min(axis=0)
         return np.where(varies, self.spread * self.scale, 0.0)
 
@@ -488,9 +454,8 @@ class Dataset:
     def refill(self, tree: ObliqueTree) -> ObliqueTree:
         """Return a tree over raw features with the values of the training rows that reach it.
 
-        The splits stay; values, weights and rows of nodes are new. Nodes that no training row
-        reaches are left out, and splits that have no rows on one side with them; and so are linear
-        models of leaves, which are of other rows.
+        Nodes that no training row reaches are left out, and splits that have no rows on one side
+        with them; and so are linear models of leaves, which are of other rows.
         """
         leaves = tree.apply(self.raw)
         samples = node_weights(leaves, self.sample_weight, tree.subtree_size)
@@ -635,10 +600,8 @@ def _check_magnitudes(columns: np.ndarray, name: Callable[[int], str]) -> None:
         ((spread > 0.0) & (spread < 1.0 / _LARGEST), f"differences from {1.0 / _LARGEST:g}"),
     ):
         for j in np.flatnonzero(wrong).tolist():
-            raise ValueError(
-                f"{name(j)} has values from {low[j]:g} to {high[j]:g}: allowed are {allowed}; "
-                "use other units."
-            )
+            held = f"values from {low[j]:g} to {high[j]:g}"
+            raise ValueError(f"{name(j)} has {held}: allowed are {allowed}; use other units.")
 
 
 def _canonical_rows(
@@ -701,6 +664,24 @@ def _standard_targets(
         "outputs": outputs,
         "output_names": names or tuple(f"y{j}" for j in range(targets.shape[1])),
     }
+
+
+def leading_component(outputs: np.ndarray, sample_weight: np.ndarray) -> np.ndarray:
+    """Return the score of each row's outputs on their first principal component.
+
+    A thousandth of the scores of the others is added, so that rows with unequal outputs have
+    unequal targets. The sign is that for which the largest target is above 0.
+    """
+    n_rows, n_outputs = outputs.shape
+    if n_rows == 0:
+        return np.zeros(0)
+    centred = outputs - sample_weight @ outputs / sample_weight.sum()
+    _, directions = np.linalg.eigh((centred * sample_weight[:, np.newaxis]).T @ centred)
+    scores = centred @ directions[:, ::-1]
+    shares = _SHARE_OF_OTHERS / np.arange(1.0, n_outputs + 1.0)
+    shares[0] = 1.0
+    target: np.ndarray = scores @ shares / np.sqrt(n_outputs)
+    return -target if target[np.abs(target).argmax()] < 0.0 else target
 
 
 def _standardized(

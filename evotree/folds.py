@@ -1,15 +1,9 @@
 """Folds of rows for cross-validation."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
-
 import numpy as np
 
+from evotree.dataset import Dataset
 from evotree.rng import as_generator
-
-if TYPE_CHECKING:
-    from evotree.dataset import Dataset
 
 
 def make_folds(dataset: Dataset, n_folds: int, stream: np.ndarray) -> np.ndarray:

@@ -1,9 +1,7 @@
 """One member of a population: a tree, its partition of the training rows, and its fitness."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 from deap import base
@@ -58,11 +56,10 @@ def set_fitness(individual: Any, values: Any) -> None:
     except (TypeError, ValueError):
         is_sound = False
     if not is_sound:
-        allowed = f"{n_objectives} finite number{'s' if n_objectives > 1 else ''}"
-        raise ValueError(
-            f"evaluate returned {values!r}: allowed is a tuple of {allowed}, of magnitudes up to "
-            f"{_LARGEST:g}, as many as {type(individual.fitness).__name__} has objectives."
-        )
+        allowed = f"a tuple of {n_objectives} finite number{'s' if n_objectives > 1 else ''}"
+        many = f"as many as {type(individual.fitness).__name__} has objectives"
+        of = f"of magnitudes up to {_LARGEST:g}, {many}"
+        raise ValueError(f"evaluate returned {values!r}: allowed is {allowed}, {of}.")
     individual.fitness.values = values
 
 
@@ -96,13 +93,11 @@ class Individual(ObliqueTree):
     stream : ndarray of shape (1,), uint64, or None
         Random state that operators draw from; set by the loop for each offspring.
     origin : str
-        How the ancestor whose root this tree has, or had before it changed, came into the first
-        population: the name of a splitter, or ``"initial"``.
+        What made the first individual that it descends from: a splitter's name, or ``"initial"``.
     outcome : Outcome or None
         What a refinement did to it in this generation; a clone has none.
     objective : Objective or None
-        What it is evolved for (`evotree.fitness.objectives`); None for the accuracy, or the squared
-        error.
+        What it is evolved for; None for the accuracy, or the squared error.
     """
 
     __slots__ = ("order", "start", "end", "counts", "_quality", "_n_terms", *_STATE)
@@ -132,11 +127,11 @@ class Individual(ObliqueTree):
         """
         nodes = tuple(nodes)
         if any(new is old for new, old in zip(nodes[3:], self.nodes()[3:], strict=True)):
-            raise ValueError(
-                "replace is given the partition of the present tree: make an individual of other "
-                "arrays by evotree.with_tree(individual, dataset, weights, thresholds, "
-                "subtree_size), which routes the rows."
+            advice = "evotree.with_tree(individual, dataset, weights, thresholds, subtree_size)"
+            given = (
+                "replace is given the partition of the present tree: make an individual of other"
             )
+            raise ValueError(f"{given} arrays by {advice}, which routes the rows.")
         self._take(nodes)
 
     def evolve_for(self, objective: Any) -> None:
@@ -150,7 +145,7 @@ class Individual(ObliqueTree):
         self._quality = quality
         self.fitness.wvalues = ()
 
-    def become(self, other: Individual) -> None:
+    def become(self, other: "Individual") -> None:
         """Take over tree, partition and objective of another individual; the fitness is deleted."""
         self.objective = other.objective
         self._take(other.nodes())
@@ -166,10 +161,7 @@ class Individual(ObliqueTree):
 
     @property
     def quality(self) -> float:
-        """Share of the training weight that is classified right, or what the objective says.
-
-        Of targets the share of their variance that is explained.
-        """
+        """Share of the weight that is right, of the variance explained, or of the objective."""
         if self._quality is None and self.objective is not None:
             self._quality = self.objective.quality(self)
         if self._quality is None:
@@ -207,7 +199,7 @@ class Individual(ObliqueTree):
         samples = self.weighted_n_node_samples
         return ObliqueTree(*self.splits, self.values, weighted_n_node_samples=samples)
 
-    def clone(self) -> Individual:
+    def clone(self) -> Self:
         """Return an individual that shares the arrays and has a fitness of its own."""
         copy = type(self).__new__(type(self))
         copy.weights, copy.thresholds = self.weights, self.thresholds
@@ -221,7 +213,7 @@ class Individual(ObliqueTree):
         copy.fitness.wvalues = self.fitness.wvalues
         return copy
 
-    def __deepcopy__(self, memo: dict[int, Any]) -> Individual:
+    def __deepcopy__(self, memo: dict[int, Any]) -> Self:
         return self.clone()
 
     def __getstate__(self) -> tuple[Any, ...]:

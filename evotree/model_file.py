@@ -250,13 +250,6 @@ def save_model(
     target : str, default="target"
         Name of what an estimator predicts.
 
-    Raises
-    ------
-    OSError
-        Naming the path and why it cannot be written.
-    ValueError
-        If a tree is too large, has several outputs, or rows go both ways at its splits.
-
     Examples
     --------
     >>> from pathlib import Path
@@ -308,23 +301,9 @@ def _to_json(value: Any, indent: str = "") -> str:
 
 
 def load_model(path: PathLike) -> Model:
-    """Read a model from a file.
+    """Read a model from a file that `save_model` wrote; it predicts as the one that was saved.
 
-    Parameters
-    ----------
-    path : path-like
-        A file that `save_model` wrote.
-
-    Returns
-    -------
-    Model
-        Predicts as the one that was saved.
-
-    Raises
-    ------
-    ValueError
-        If the file cannot be read, is damaged, of another format or made by another version; the
-        message names the file and what is wrong.
+    A `ValueError` says that the file cannot be read, is damaged, of another format or version.
     """
     with reading(path):
         try:

@@ -6,8 +6,6 @@ slot alone, so that a run does not depend on the number of workers, and its rand
 integers.
 """
 
-from __future__ import annotations
-
 import math
 from typing import Any
 

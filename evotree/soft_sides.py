@@ -10,9 +10,8 @@ Jordan M. I., Jacobs R. A. (1994). Hierarchical mixtures of experts and the EM a
 Computation 6(2), 181-214.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
+from typing import Self
 
 import numpy as np
 from scipy.special import expit
@@ -70,7 +69,7 @@ class SoftSides:
             found[first : first + _BLOCK] = reached[is_leaf].T @ self.shares[is_leaf]
         return found
 
-    def validate(self, tree: ObliqueTree) -> SoftSides:
+    def validate(self, tree: ObliqueTree) -> Self:
         """Check that the arrays fit a tree, and return the soft sides."""
         n_nodes = len(tree)
         for name, array, shape in (

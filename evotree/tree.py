@@ -5,20 +5,15 @@ subtree of k is the slice ``[k, k + subtree_size[k])``. A row x goes left at nod
 ``weights[k] @ x <= thresholds[k]``.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from operator import attrgetter
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy.sparse import csr_matrix
 
 from evotree._jit import dot_kernel, kernel, read_only
 from evotree.leaf_models import LeafModels, OutputModels
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 _BLOCK = 1024  # rows that are routed together
 _PRINTED_LEAVES, _PRINTED_TERMS = 32, 10  # of a tree that prints itself
@@ -271,7 +266,7 @@ class ObliqueTree:
         return CountedTree(self.weights, self.subtree_size, self.values * samples[:, np.newaxis])
 
     @property
-    def coefficients_(self) -> pd.DataFrame:
+    def coefficients_(self) -> Any:
         """The linear models of the leaves, if any, as `evotree.export.coefficient_table`."""
         from evotree.description.text import coefficient_table
 
@@ -284,19 +279,19 @@ class ObliqueTree:
         """Weights, thresholds and `subtree_size`: the tree without what its leaves predict."""
         return self.weights, self.thresholds, self.subtree_size
 
-    def labelled(self, labels: np.ndarray) -> ObliqueTree:
+    def labelled(self, labels: np.ndarray) -> "ObliqueTree":
         """Return the same tree whose nodes predict other classes, by position."""
         return self.replaced(labels=labels)
 
-    def predicting(self, values: np.ndarray) -> ObliqueTree:
+    def predicting(self, values: np.ndarray) -> "ObliqueTree":
         """Return the same tree whose nodes predict other values, and no linear models."""
         return self.replaced(values=values, labels=None, models=None)
 
-    def with_models(self, models: LeafModels | OutputModels | None) -> ObliqueTree:
+    def with_models(self, models: LeafModels | OutputModels | None) -> "ObliqueTree":
         """Return the same tree with linear models in its leaves, or without."""
         return self.replaced(models=models)
 
-    def of_output(self, j: int) -> ObliqueTree:
+    def of_output(self, j: int) -> "ObliqueTree":
         """Return the same tree that predicts one of its outputs alone."""
         models = self.models.each[j] if isinstance(self.models, OutputModels) else self.models
         values, rows = self.values[:, j : j + 1], self.row_counts
@@ -305,7 +300,7 @@ class ObliqueTree:
         arrays = {"values": values, "labels": None, "models": models, "output_names": None}
         return self.replaced(**arrays, row_counts=rows)
 
-    def replaced(self, **arrays: Any) -> ObliqueTree:
+    def replaced(self, **arrays: Any) -> "ObliqueTree":
         """Return the same tree with some arrays replaced, by the names of the parameters."""
         names = (name.removeprefix("given_") for name in _ATTRIBUTES)
         known = dict(zip(names, _state_of(self), strict=True))
@@ -330,17 +325,9 @@ class ObliqueTree:
         return X
 
     def apply(self, X: np.ndarray) -> np.ndarray:
-        """Return the leaf that each row reaches.
+        """Return the leaf that each row reaches, as positions in the arrays of the tree, int32.
 
-        Parameters
-        ----------
-        X : ndarray of shape (n_samples, n_features), float64 or float32
-            Rows in the units of the hyperplanes, without NaN.
-
-        Returns
-        -------
-        ndarray of shape (n_samples,), int32
-            Positions of leaves in the arrays of the tree.
+        Rows are in the units of the hyperplanes, float64 or float32, without NaN.
         """
         X = self.check_rows(X)
         leaves = np.empty(X.shape[0], dtype=np.int32)
@@ -351,15 +338,8 @@ class ObliqueTree:
     def decision_path(self, X: np.ndarray) -> csr_matrix:
         """Return the nodes that each row passes, from the root to its leaf.
 
-        Parameters
-        ----------
-        X : ndarray of shape (n_samples, n_features), float64 or float32
-            Rows in the units of the hyperplanes, without NaN.
-
-        Returns
-        -------
-        scipy.sparse.csr_matrix of shape (n_samples, n_nodes), int64
-            1 where a row passes a node. It takes memory for the nodes that are passed alone.
+        A ``csr_matrix`` of shape (n_samples, n_nodes), 1 where a row passes a node; rows are as for
+        `apply`.
         """
         parent = np.zeros(self.n_nodes, dtype=np.int64)
         inner = np.flatnonzero(~self.is_leaf)
@@ -391,7 +371,7 @@ class ObliqueTree:
             return most_probable
         return self.labels[self.apply(X)]
 
-    def validate(self) -> ObliqueTree:
+    def validate(self) -> "ObliqueTree":
         """Check that the arrays form one tree, and return it; an error names what is wrong."""
         if self.subtree_size.ndim != 1 or not len(self.subtree_size):
             shape = self.subtree_size.shape
@@ -441,7 +421,7 @@ class ObliqueTree:
     def __setstate__(self, state: tuple[Any, ...]) -> None:
         ObliqueTree.__init__(self, *state)
 
-    def __deepcopy__(self, memo: dict[int, Any]) -> ObliqueTree:
+    def __deepcopy__(self, memo: dict[int, Any]) -> "ObliqueTree":
         return ObliqueTree(*ObliqueTree.__getstate__(self))
 
 

@@ -7,6 +7,7 @@ import numpy as np
 import pandas as pd
 
 from evotree import to_frame
+from evotree.engine.config import Evolution, Islands
 from evotree.engine.evolution import watch
 from evotree.engine.islands import epochs, islands_of
 
@@ -36,10 +37,12 @@ def assert_same_run(one, other):
 def evolve_islands(toolboxes, *, islands=None, callbacks=(), time_limit=math.inf, **options):
     """Evolve islands."""
     limits = {"max_generations": 12, "end": time.perf_counter() + time_limit}
-    given = {"population_size": 12, "migration_interval": 5, "migration_size": 2}
-    given |= {"topology": "ring", "executor": None, "crossover_probability": 0.2}
+    exchange = {"every": 5, "size": 2, "topology": "ring"}
     watched = {"patience": None, "keep_on_interrupt": False}
-    for known in (limits, given, watched):
+    for known in (limits, exchange, watched):
         known.update({name: options.pop(name) for name in known.keys() & options.keys()})
-    states = epochs(toolboxes, islands=islands, **given, **limits, **options)
+    size = options.pop("population_size", 12)
+    evolution = Evolution(size, islands=Islands(len(toolboxes), **exchange))
+    executor = options.pop("executor", None)
+    states = epochs(toolboxes, evolution, executor, islands, **limits, **options)
     return watch(states, callbacks, is_new=islands is None, **limits, **watched)

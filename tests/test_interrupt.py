@@ -5,7 +5,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from evotree.engine.interrupt import interrupt_as_flag
+from evotree.engine.evolution import interrupt_as_flag
 from tests.quick_models import interrupts_raise
 
 

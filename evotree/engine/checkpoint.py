@@ -5,8 +5,6 @@ the trees are no part of it: made from scratch they are the same, bit for bit. A
 from its file reaches the end that it would have reached without.
 """
 
-from __future__ import annotations
-
 import json
 import math
 import re
@@ -111,10 +109,8 @@ def describe_run(run: Run, arrays: TreeArrays) -> dict[str, Any]:
 def _describe(individual: Individual, arrays: TreeArrays) -> dict[str, Any]:
     kind = type(individual.fitness)
     if KINDS.get(kind.__name__) is not kind:
-        known = ", ".join(KINDS)
-        raise ValueError(
-            f"a fitness of the kind {kind.__name__} cannot be kept: known are {known}."
-        )
+        known = f"known are {', '.join(KINDS)}"
+        raise ValueError(f"a fitness of the kind {kind.__name__} cannot be kept: {known}.")
     stream = individual.stream
     return {
         "nodes": [arrays.add(name, getattr(individual, name)) for name in ARRAYS],
@@ -137,10 +133,7 @@ def read_settings(path: PathLike) -> dict[str, Any]:
 
 
 def load_checkpoint(path: PathLike, dataset: Dataset) -> list[Run]:
-    """Read a run, or its islands, from a file, in memory for no more than its bytes and partitions.
-
-    Nothing in the file is executed.
-    """
+    """Read a run, or its islands, from a file; nothing in it is executed."""
     with _telling(path):
         arrays, state = _read(path)
         if state["data"] != dataset.fingerprint:
@@ -192,10 +185,7 @@ def _read(path: PathLike) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
 
 
 def _read_array(content: bytes) -> np.ndarray:
-    """Return an array of numbers that is announced to be as long as what follows.
-
-    Only headers as NumPy writes them are read; its own reader parses them as Python.
-    """
+    """Return an array of numbers with a header of NumPy's, whose reader parses it as Python."""
     if content[:8] != b"\x93NUMPY\x01\x00":
         raise ValueError("an array of another format")
     start = 10 + int.from_bytes(content[8:10], "little")
@@ -223,10 +213,6 @@ class RunLoader:
             parts = zip(bounds[:-1], bounds[1:], strict=True)
             self.held.append([flat[a:b].copy() for a, b in parts])
         self.made: dict[tuple[int, ...], Individual] = {}
-
-    def individuals(self, group: Sequence[Mapping[str, Any]]) -> list[Individual]:
-        """Make some individuals."""
-        return [self.individual(data) for data in group]
 
     def individual(self, data: Mapping[str, Any]) -> Individual:
         """Make one individual; equal trees share their arrays as before."""
@@ -259,19 +245,20 @@ class RunLoader:
 
     def run(self, data: Mapping[str, Any], of_island: bool) -> Run:
         """Make one run; the records of islands are those that `join` reads."""
-        population = self.individuals(data["population"])
+        groups = (*_GROUPS, "best_trees_of")
+        made = {name: [self.individual(one) for one in data[name]] for name in groups}
+        population = made["population"]
         if len(population) < 2 or not all(one.fitness.wvalues for one in population):
             raise ValueError(f"a population of {len(population)} individuals")
         run = Run(population)
         if data["hall_of_fame_size"] < len(data["hall_of_fame"]):
             raise ValueError(f"a hall of fame of {data['hall_of_fame_size']}")
         run.hall_of_fame = tools.HallOfFame(int(data["hall_of_fame_size"]))
-        run.hall_of_fame.items[:] = self.individuals(data["hall_of_fame"])
+        run.hall_of_fame.items[:] = made["hall_of_fame"]
         run.hall_of_fame.keys[:] = [one.fitness for one in reversed(run.hall_of_fame.items)]
-        run.pareto_front.restore(self.individuals(data["pareto_front"]))
-        best_trees = self.individuals(data["best_trees_of"])
-        run.best_trees = dict(zip(map(int, data["best_trees"]), best_trees, strict=True))
-        run.larger = self.individuals(data["larger"])
+        run.pareto_front.restore(made["pareto_front"])
+        best_trees = zip(map(int, data["best_trees"]), made["best_trees_of"], strict=True)
+        run.best_trees, run.larger = dict(best_trees), made["larger"]
         run.logbook = _logbook(data["logbook"], data["chapters"], of_island)
         evaluations, seconds = data["spent"]
         run.spent = Spent(int(evaluations), _number(seconds))

@@ -436,7 +436,8 @@ def found_by(
     the least complex trees: a larger tree has to earn its nodes and terms.
     """
     if not trials:
-        leaves = Rival(_DEFAULT_STRENGTH, 0) if models is not None and models.with_splits else None
+        asked = models is not None and models.with_splits
+        leaves = Rival(_DEFAULT_STRENGTH, 0) if asked else None
         return Found(candidates[0], penalties[0], leaves=leaves)
     best = best_candidate(trials, standard_errors)
     own = [trial for trial in trials if trial.candidate == best]
@@ -447,7 +448,7 @@ def found_by(
     is_ordered = len({getattr(pair, "term", None) for pair in penalties}) == 1
     order = np.arange(len(penalties)) if is_ordered else np.argsort(complexity, kind="stable")
     at = int(order[first_unbeaten(losses[order], weights, standard_errors)])
-    leaves: Rival | None = None
+    leaves = None
     chosen: tuple[int, int] | int = (best, at)
     rivals = {trial.fold: trial.rivals for trial in [*trials, *own] if trial.rivals is not None}
     if rivals and models is not None:

@@ -15,7 +15,6 @@ from evotree._sklearn import HasMethods, Interval, RealNotInt, StrOptions
 from evotree.configuration import N_JOBS, Configuration, Constrained, RisingPair
 from evotree.dataset import SCALINGS
 from evotree.engine.evolution import Callback
-from evotree.engine.islands import TOPOLOGIES
 from evotree.files import PathLike
 from evotree.fitness.objectives import Objective
 from evotree.objectives import LEAVES, Cost, LinearLeaves, Quantile
@@ -29,6 +28,9 @@ ALGORITHMS = ("penalized", "nsga2")
 
 SURVIVAL = ("best", "generational")
 """Names of the ways to choose who lives on."""
+
+TOPOLOGIES = ("ring", "complete")
+"""Which islands send to which: each to the next one, or each to all others."""
 
 ENSEMBLE = "ensemble"
 """Name of the default teacher."""
@@ -277,18 +279,7 @@ class SearchConfig(Constrained):
     verbose: Annotated[int | str, "verbose", StrOptions({AUTO})] = AUTO
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
-        """Return the parameters by name.
-
-        Parameters
-        ----------
-        deep : bool, default=True
-            Ignored.
-
-        Returns
-        -------
-        dict of str to object
-            All of them.
-        """
+        """Return the parameters by name, whatever `deep` is."""
         return {one.name: getattr(self, one.name) for one in fields(self)}
 
 

@@ -1,13 +1,11 @@
 """What a search must share with the one that it continues: parameters, rows, and the choice."""
 
-from __future__ import annotations
-
 import hashlib
 import warnings
 from collections.abc import Mapping
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -16,13 +14,11 @@ from evotree.engine.checkpoint import read_settings
 from evotree.engine.choice import Choice, Penalties
 from evotree.engine.config import Regularization, SearchConfig, checkpoint_of, evolution_of
 from evotree.engine.evolution import Run
+from evotree.engine.finish import Result
 from evotree.engine.islands import islands_of
 from evotree.engine.logistic import Rival
 from evotree.files import PathLike, check_writable
 from evotree.fitness.logistic_leaves import HALVINGS, Strength
-
-if TYPE_CHECKING:
-    from evotree.engine.finish import Result
 
 _FREE = {"max_generations", "patience", "time_limit", "n_jobs", "verbose", "callbacks"}
 _FREE |= {"init", "random_state", "precision", "categorical_features", "checkpoint", "warm_start"}
@@ -61,12 +57,8 @@ def warn_of_a_fresh_start(continues: Continuation, config: SearchConfig) -> None
     given = compared(config)
     changed = [name for name, value in given.items() if continues.parameters.get(name) != value]
     what = f"the parameters {', '.join(changed)}" if changed else "the rows"
-    warnings.warn(
-        f"warm_start=True: {what} changed, so that the search does not continue the earlier one, "
-        "but starts afresh.",
-        RuntimeWarning,
-        stacklevel=6,
-    )
+    message = f"warm_start=True: {what} changed, so that the search does not continue the earlier"
+    warnings.warn(f"{message} one, but starts afresh.", RuntimeWarning, stacklevel=6)
 
 
 def compared(config: SearchConfig) -> dict[str, str]:
@@ -117,10 +109,9 @@ def check_checkpoint(config: SearchConfig) -> None:
     check_writable(checkpoint.path)
     for name, text in compared(config).items():
         if _WITHOUT_NAME in text:
-            raise ValueError(
-                f"{name} has {text.partition(_WITHOUT_NAME)[0]}: a checkpoint cannot recognize "
-                "lambdas and functions inside of functions; allowed are functions of a module."
-            )
+            why = "a checkpoint cannot recognize lambdas and functions inside of functions"
+            has = f"{name} has {text.partition(_WITHOUT_NAME)[0]}"
+            raise ValueError(f"{has}: {why}; allowed are functions of a module.")
 
 
 _GIVEN = {"given": True}
@@ -165,8 +156,7 @@ def read_choice(
         raise ValueError(f"{path} was not written by a search: {repr(error)[:200]}.") from error
     for name, value in compared(config).items():
         if before.get(name) != value:
-            raise ValueError(
-                f"{name}={value}: the run in {path} has {name}={before.get(name)}; it continues "
-                "with the same parameters only, except for limits."
-            )
+            had = f"the run in {path} has {name}={before.get(name)}"
+            only = "it continues with the same parameters only, except for limits"
+            raise ValueError(f"{name}={value}: {had}; {only}.")
     return choice, stage

@@ -1,35 +1,25 @@
 """The loop: one generation after the other, what is kept of them, when it ends."""
 
-from __future__ import annotations
-
 import math
+import signal
+import threading
 import time
-from collections.abc import Callable, Generator, Iterable, Sequence
-from contextlib import closing
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+from contextlib import closing, contextmanager
 from copy import deepcopy
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from types import FrameType
+from typing import Any
 
 import numpy as np
 from deap import base, tools
 
 from evotree._jit import compile_seconds
+from evotree.engine import history
 from evotree.engine.generation import best_first, evaluate_invalid, next_generation, refiner_names
-from evotree.engine.history import (
-    ORIGIN,
-    diversity,
-    make_logbook,
-    make_statistics,
-    origin_of,
-    origin_shares,
-    refinement_record,
-)
-from evotree.engine.interrupt import interrupt_as_flag
 from evotree.engine.pareto import ParetoFront
+from evotree.individual import Individual
 from evotree.operators.refinement.policy import NOTHING_SPENT, Spent
-
-if TYPE_CHECKING:
-    from evotree.individual import Individual
 
 
 @dataclass
@@ -64,12 +54,12 @@ class Run:
     larger : list of Individual
         Trees that pay at smaller penalties; they do not breed, but widen the front in the end.
     stop_reason : str
-        Why the run ended: ``"max_generations"``, ``"patience"``, ``"time_limit"``, ``"callback"``,
-        ``"callback_error"`` or ``"interrupt"``; empty while it goes on.
+        ``"max_generations"``, ``"patience"``, ``"time_limit"``, ``"callback"``,
+        ``"callback_error"`` or ``"interrupt"``; empty while the run goes on.
     """
 
     population: list[Individual]
-    logbook: tools.Logbook = field(default_factory=make_logbook)
+    logbook: tools.Logbook = field(default_factory=history.make_logbook)
     hall_of_fame: tools.HallOfFame = field(default_factory=lambda: tools.HallOfFame(10))
     pareto_front: ParetoFront = field(default_factory=ParetoFront)
     spent: Spent = NOTHING_SPENT
@@ -93,10 +83,7 @@ Callback = Callable[[Run], object]
 
 
 def keep_best_trees(run: Run) -> None:
-    """Keep the best tree of a generation in `best_trees` if it is a new one; a callback.
-
-    Where several islands evolve, only the generations of their migrations are seen.
-    """
+    """Keep the best tree of a generation in `best_trees` if it is a new one; a callback."""
     last = next(reversed(run.best_trees.values()), None)
     if run.best != last:
         run.best_trees[run.generation] = deepcopy(run.best)
@@ -122,7 +109,7 @@ def start(
     run.population = list(population)
     if len(run.population) < 2:
         raise ValueError(f"population has {len(run.population)} individuals: at least 2 mate.")
-    run.origins = sorted(set(map(origin_of, run.population)))
+    run.origins = sorted(set(map(history.origin_of, run.population)))
     n_evaluations = evaluate_invalid(run.population, toolbox)
     best_first(run.population)
     _record(run, toolbox, stats, n_evaluations, [], clock)
@@ -173,12 +160,12 @@ def _record(
     run.hall_of_fame.update(run.population)
     run.pareto_front.update(run.population)
     record: dict[str, Any] = {
-        ORIGIN: origin_shares(run.population, run.origins),
-        **refinement_record(refined, refiner_names(toolbox)),
+        history.ORIGIN: history.origin_shares(run.population, run.origins),
+        **history.refinement_record(refined, refiner_names(toolbox)),
         **stats.compile(run.population),
     }
     record |= {"gen": run.generation, "nevals": n_evaluations}
-    record["diversity"] = diversity(run.population)
+    record["diversity"] = history.diversity(run.population)
     clock.set()
     run.logbook.record(seconds=run.seconds, **record)
 
@@ -196,7 +183,7 @@ def evolve(
     callbacks: Iterable[Callback] = (),
     keep_on_interrupt: bool = False,
 ) -> Run:
-    """Evolve a population, or go on with a run.
+    """Evolve a population, or go on with a run; a `CallbackError` has the run as well.
 
     Parameters
     ----------
@@ -225,16 +212,6 @@ def evolve(
         Whether Ctrl-C ends the run as the other stops do, instead of raising KeyboardInterrupt;
         either way the generation is finished first.
 
-    Returns
-    -------
-    Run
-        The last population, the logbook and the hall of fame.
-
-    Raises
-    ------
-    CallbackError
-        If a callback fails; it has the run.
-
     References
     ----------
     Krętowski M., Grześ M. (2005). Global induction of oblique decision trees: an evolutionary
@@ -257,7 +234,7 @@ def generations(
     end: float = math.inf,
 ) -> Generator[Run]:
     """Yield a run as it is, and after each generation; what is bred after `end` is not changed."""
-    stats = make_statistics() if stats is None else stats
+    stats = history.make_statistics() if stats is None else stats
     if isinstance(population, Run):
         run = population
     else:
@@ -312,6 +289,42 @@ def call_all(callbacks: Sequence[Callback], run: Run) -> str:
     clock.set()
     wishes = [bool(answer) for answer in answers if isinstance(answer, bool | np.bool_)]
     return "callback" if any(wishes) else ""
+
+
+@contextmanager
+def interrupt_as_flag() -> Iterator[Callable[[], bool]]:
+    """Take note of a first Ctrl-C while a block runs; a second one raises KeyboardInterrupt.
+
+    A block inside such a block takes note of the same Ctrl-C. Nothing changes in other threads than
+    the main one, or where the interrupt is ignored or handled by others already.
+    """
+    # On the way in or out of a compiled function numba makes a SystemError of KeyboardInterrupt: a
+    # run that spends its time in kernels cannot count on catching it.
+    present = signal.getsignal(signal.SIGINT)
+    outer: Callable[[], bool] | None = getattr(present, "was_pressed", None)
+    if outer is not None:
+        yield outer
+        return
+    pressed = False
+
+    def handle(number: int, frame: FrameType | None) -> None:
+        nonlocal pressed
+        if pressed:
+            signal.default_int_handler(number, frame)
+        pressed = True
+
+    handle.was_pressed = lambda: pressed  # type: ignore[attr-defined]
+    ours = (
+        threading.current_thread() is threading.main_thread()
+        and present is signal.default_int_handler
+    )
+    if ours:
+        signal.signal(signal.SIGINT, handle)
+    try:
+        yield lambda: pressed
+    finally:
+        if ours:
+            signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 def limit_reached(run: Run, max_generations: int, patience: int | None, end: float) -> str:

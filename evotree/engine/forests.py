@@ -17,8 +17,6 @@ McNemar Q. (1947). Note on the sampling error of the difference between correlat
 percentages. Psychometrika 12(2), 153-157.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
@@ -179,11 +177,9 @@ def rows_of_choice(dataset: Dataset, n_trees: int, seed: int) -> np.ndarray:
 def votes_better(
     ones: Sequence[Member], others: Sequence[Member], dataset: Dataset, asked: np.ndarray
 ) -> bool:
-    """Return whether the vote of some trees errs less than that of others, out of bag.
-
-    Votes of the two or three trees that lack a row favour trees that are good alone, so that a
-    significant difference is not enough (our choice).
-    """
+    """Return whether the vote of some trees errs less than that of others, out of bag."""
+    # Votes of the two or three trees that lack a row favour trees that are good alone, so that a
+    # significant difference is not enough.
     votes = [out_of_bag_votes(members, dataset) for members in (ones, others)]
     rows = dataset.unmerged()
     is_wrong = [asked & (codes >= 0) & (codes != rows.y) for codes in votes]
@@ -223,7 +219,7 @@ def restrict(dataset: Dataset, features: np.ndarray) -> Dataset:
     X = empty_rows(len(dataset.y), len(features))
     np.take(dataset.X, features, axis=1, out=X)
     arrays = ("raw", "mean", "scale", "spread")
-    part = replace(
+    return replace(
         dataset,
         X=X,
         **{name: getattr(dataset, name)[..., features] for name in arrays},
@@ -231,8 +227,6 @@ def restrict(dataset: Dataset, features: np.ndarray) -> Dataset:
         columns=(),
         objective=objective,
     )
-    part.freeze()
-    return part
 
 
 def positions_of(rows: Dataset, weight: np.ndarray, dataset: Dataset) -> np.ndarray:

@@ -1,20 +1,16 @@
 """One generation: select, clone, mate, mutate, evaluate, refine, replace."""
 
-from __future__ import annotations
-
 import math
 import time
 from collections.abc import Iterable, Sequence
 from functools import partial
-from typing import TYPE_CHECKING
+
+import numpy as np
+from deap import base
 
 from evotree.individual import Individual, set_fitness
 from evotree.operators.refinement.policy import NOTHING_SPENT, Spent
 from evotree.rng import uniform
-
-if TYPE_CHECKING:
-    import numpy as np
-    from deap import base
 
 BREEDING_CHUNK = 8  # offspring bred by one task; even, so that mates stay together
 

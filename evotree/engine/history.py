@@ -1,20 +1,17 @@
 """What a run records: DEAP's statistics and logbook, and their form as a table."""
 
-from __future__ import annotations
-
 import math
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from operator import attrgetter, itemgetter
 from statistics import fmean
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pandas as pd
 from deap import tools
 
-if TYPE_CHECKING:
-    from evotree.individual import Individual
+from evotree.individual import Individual
 
 CHAPTERS = ("fitness", "quality", "size", "terms", "complexity")
 ORIGIN = "origin"
@@ -27,8 +24,7 @@ _OF_ALL = {"gen", "nevals", "diversity", "seconds"}
 def make_statistics() -> tools.MultiStatistics:
     """Return the statistics of a population, to be extended by ``register``.
 
-    There is one chapter each for fitness, quality, size, terms and complexity, of best, mean, std,
-    q1, median and q3. ``best`` is the value of the first individual, which is the best one.
+    Each of `CHAPTERS` has best (that of the first individual), mean, std, q1, median and q3.
     """
     statistics = tools.MultiStatistics(
         fitness=tools.Statistics(lambda individual: individual.fitness.wvalues[0]),
@@ -105,18 +101,7 @@ def diversity(population: Sequence[Individual]) -> float:
 
 
 def to_frame(logbook: tools.Logbook) -> pd.DataFrame:
-    """Return a logbook as a table.
-
-    Parameters
-    ----------
-    logbook : deap.tools.Logbook
-        As a run records it, with or without chapters.
-
-    Returns
-    -------
-    pandas.DataFrame
-        One row a generation; the columns of a chapter are named ``chapter_field``.
-    """
+    """Return a logbook as a table, a row a generation; of chapters columns ``chapter_field``."""
     # A chapter repeats what the record says of the whole population.
     frame = pd.DataFrame(list(logbook))
     for name, chapter in logbook.chapters.items():
@@ -138,9 +123,7 @@ def join_logbooks(
 ) -> None:
     """Write the records of several populations seen as one, from a generation on.
 
-    Numbers of evaluations and of refinements are sums, means and deviations those of all members,
-    the best is that of the fittest population, seconds are those of the slowest. Several have no
-    quartiles: those of all members do not follow from those of the populations.
+    Several have no quartiles: those of all members do not follow from those of the populations.
     """
     for book in (joint, *joint.chapters.values()):
         list.__delitem__(book, slice(first, None))

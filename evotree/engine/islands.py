@@ -9,8 +9,6 @@ Tanese R. (1989). Distributed genetic algorithms. Proceedings of the Third Inter
 on Genetic Algorithms, 434-439.
 """
 
-from __future__ import annotations
-
 import math
 import os
 import pickle
@@ -26,6 +24,7 @@ from typing import Any, NamedTuple
 
 from deap import base, tools
 
+from evotree.engine.config import Evolution
 from evotree.engine.evolution import Run, advance, start
 from evotree.engine.generation import best_first
 from evotree.engine.history import append_logbook, join_logbooks, make_logbook, make_statistics
@@ -36,9 +35,6 @@ from evotree.operators.variation.selection import separate_duplicates
 from evotree.rng import make_streams
 
 _fitness = attrgetter("fitness.wvalues")
-TOPOLOGIES = ("ring", "complete")
-"""Which islands send to which: each to the next one, or each to all others."""
-
 _ISLANDS = 2**62 + 1  # the number of a generation that no run reaches
 
 
@@ -122,10 +118,8 @@ def run_epochs(epochs: Sequence[Epoch], executor: Executor | None) -> list[Run]:
 
 
 _PICKLING_ERRORS = (AttributeError, TypeError, pickle.PicklingError)  # Python raises all of them
-_UNPICKLED = (
-    "Islands that evolve in other processes are pickled: register functions of a module in their "
-    "toolboxes, not lambdas or functions inside of functions."
-)
+_UNPICKLED = """Islands that evolve in other processes are pickled: register functions of a module \
+in their toolboxes, not lambdas or functions inside of functions."""
 
 
 # ---- exchange ------------------------------------------------------------------------------------
@@ -207,20 +201,15 @@ def island_seeds(seed: int, n_islands: int) -> list[int]:
 
 def epochs(
     toolboxes: Sequence[base.Toolbox],
-    *,
-    population_size: int,
-    migration_interval: int,
-    migration_size: int,
-    topology: str,
+    evolution: Evolution,
     executor: Executor | None,
     islands: Sequence[Run] | None,
-    crossover_probability: float,
     max_generations: int,
     end: float,
     hall_of_fame: tools.HallOfFame | None = None,
 ) -> Generator[Archipelago]:
     """Yield islands seen as one run, as they are and after each epoch."""
-    begin = time.perf_counter()
+    begin, exchange = time.perf_counter(), evolution.islands
     joint = None if islands is None else join(islands, hall_of_fame)
     before = 0.0 if joint is None else joint.seconds
     runs: Sequence[Any] = [None] * len(toolboxes) if joint is None else joint.islands
@@ -228,14 +217,15 @@ def epochs(
         if joint is not None:
             yield joint
             runs = joint.islands
-            if joint.generation > 0 and joint.generation % migration_interval == 0:
-                migrate(runs, migration_size, topology)
+            if joint.generation > 0 and joint.generation % exchange.every == 0:
+                migrate(runs, exchange.size, exchange.topology)
         at = 0 if joint is None else joint.generation
-        until = min(at - at % migration_interval + migration_interval, max_generations)
+        until = min(at - at % exchange.every + exchange.every, max_generations)
         left = None if end == math.inf else end - time.perf_counter()
-        rest = until, crossover_probability, left, os.getpid()
+        rest = until, evolution.variation.crossover_probability, left, os.getpid()
+        size = evolution.population_size
         tasks = [
-            Epoch(toolbox, run and replace(run, logbook=make_logbook()), population_size, *rest)
+            Epoch(toolbox, run and replace(run, logbook=make_logbook()), size, *rest)
             for toolbox, run in zip(toolboxes, runs, strict=True)
         ]
         found = run_epochs(tasks, executor)

@@ -1,7 +1,5 @@
 """Threads for a search, where there is enough for them to do, and tasks for any executor."""
 
-from __future__ import annotations
-
 import math
 import sys
 import warnings
@@ -61,12 +59,8 @@ def run_tasks(
             if not future.done():
                 future.cancel()
     if n_lost:
-        warnings.warn(
-            f"the executor has lost {n_lost} of {len(tasks)} {what}, as a worker died: they were "
-            "done in this process.",
-            RuntimeWarning,
-            stacklevel=4,
-        )
+        lost = f"the executor has lost {n_lost} of {len(tasks)} {what}, as a worker died"
+        warnings.warn(f"{lost}: they were done in this process.", RuntimeWarning, stacklevel=4)
     return found
 
 

@@ -5,8 +5,6 @@ of the front. Where the fitness has several objectives of the user's own, the fr
 that are not dominated in these.
 """
 
-from __future__ import annotations
-
 import math
 import re
 import time
@@ -14,13 +12,15 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterable, Sequence
 from copy import deepcopy
 from operator import attrgetter
-from typing import TYPE_CHECKING, Any, Self
+from typing import Any, Self
 
 import numpy as np
 import pandas as pd
 from deap import tools
 
+from evotree.dataset import Dataset
 from evotree.fitness.penalties import FitnessQualityComplexity, PenalizedAccuracy
+from evotree.individual import Individual
 from evotree.operators.pruning.held_out import choose_tree, critical_alphas, node_losses
 from evotree.operators.pruning.penalized import (
     kept_nodes,
@@ -30,10 +30,6 @@ from evotree.operators.pruning.penalized import (
     weakest_links,
 )
 from evotree.tree import ObliqueTree
-
-if TYPE_CHECKING:
-    from evotree.dataset import Dataset
-    from evotree.individual import Individual
 
 HELD_OUT_RULES = ("validation", "1se")
 """Names of the rules that look at held-out rows."""
@@ -52,6 +48,7 @@ _ALLOWED = (
     "and 'size<=k' (nodes), such as 'terms<=12'"
 )
 _ROUNDING = 1e-12  # of a quality
+_complexity, _quality = attrgetter("complexity"), attrgetter("quality")
 
 
 class ParetoFront(tools.ParetoFront):
@@ -67,11 +64,6 @@ class ParetoFront(tools.ParetoFront):
     A fitness of several values of another kind is followed as it is, by DEAP's own rules.
     """
 
-    def __init__(self) -> None:
-        super().__init__()
-        self._complexities: list[int] = []  # of the members, rising as their qualities do
-        self._qualities: list[float] = []
-
     def update(self, population: Iterable[Individual]) -> None:
         """Let in the individuals that are better than all members of at most their complexity."""
         population = list(population)
@@ -84,8 +76,8 @@ class ParetoFront(tools.ParetoFront):
 
     def _lets_in(self, quality: float, complexity: float) -> bool:
         """Return whether no member of at most a complexity has as high a quality."""
-        at = bisect_right(self._complexities, complexity)
-        return at == 0 or quality > self._qualities[at - 1]
+        at = bisect_right(self.items, complexity, key=_complexity)
+        return at == 0 or quality > self.items[at - 1].quality
 
     def insert(self, item: Individual) -> None:
         """Put a clone of an individual in its place, and drop the members that it dominates."""
@@ -95,38 +87,20 @@ class ParetoFront(tools.ParetoFront):
         member = deepcopy(item)  # users' own kinds need not have Individual's method
         member.stream = None
         member.fitness = FitnessQualityComplexity((item.quality, float(item.complexity)))
-        first = bisect_left(self._complexities, member.complexity)
-        last = bisect_right(self._qualities, member.quality, lo=first)
+        first = bisect_left(self.items, member.complexity, key=_complexity)
+        last = bisect_right(self.items, member.quality, lo=first, key=_quality)
         self.items[first:last] = [member]
-        self._index()
+        self.keys[:] = [one.fitness for one in reversed(self.items)]
         if len(self.items) > MAX_MEMBERS:
             self.remove(_least_gain(self.items))
 
     def restore(self, members: Iterable[Individual]) -> None:
         """Take the members of an earlier front, by rising complexity, as they are."""
         self.items[:] = list(members)
-        self._index()
-        both = self._complexities, self._qualities
+        self.keys[:] = [member.fitness for member in reversed(self.items)]
+        both = [list(map(of, self.items)) for of in (_complexity, _quality)]
         if len(self) > MAX_MEMBERS or any(values != sorted(set(values)) for values in both):
             raise ValueError(f"members of the complexities {both[0]} are no front.")
-
-    def remove(self, index: int) -> None:
-        """Remove a member by its position; a worse tree may then take its place."""
-        own = _has_own_objectives(self.items[index])
-        super().remove(index)
-        if not own:
-            self._index()
-
-    def clear(self) -> None:
-        """Remove all members."""
-        super().clear()
-        self._index()
-
-    def _index(self) -> None:
-        """Make DEAP's keys, and the bounds that newcomers must pass, of the members."""
-        self.keys[:] = [member.fitness for member in reversed(self.items)]
-        self._complexities[:] = [member.complexity for member in self.items]
-        self._qualities[:] = [member.quality for member in self.items]
 
     def add_prunings(self, dataset: Dataset, end: float = math.inf) -> None:
         """Let the prunings of all members compete, down to a single leaf (Breiman et al. 1984)."""
@@ -257,10 +231,10 @@ class FittedFront(Sequence[FrontTree]):
         table.index = pd.Index([f"{arrow} {i:>2}" for i, arrow in enumerate(arrows)])
         return table
 
-    def choosing(self, tree: ObliqueTree) -> FittedFront:
+    def choosing(self, tree: ObliqueTree) -> Self:
         """Return the same front with the arrow at a tree; at none if that is no member."""
         chosen = self.index(tree) if tree in self else None
-        return FittedFront(self.items, self.is_regression, chosen)
+        return type(self)(self.items, self.is_regression, chosen)
 
     def to_frame(self, held_out: Dataset | None = None) -> pd.DataFrame:
         """Return the front as a table; see `front_table`."""

@@ -1,7 +1,5 @@
 """What a search shows while it runs, and how many seconds each phase takes."""
 
-from __future__ import annotations
-
 import sys
 import time
 from collections.abc import Iterator

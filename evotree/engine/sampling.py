@@ -5,27 +5,21 @@ and the last is all rows; the trees move from one to the next. So most generatio
 the last ones see everything (Provost, Jensen and Oates 1999, "Efficient progressive sampling").
 """
 
-from __future__ import annotations
-
 import math
 import time
 from collections.abc import Callable
 from functools import partial
-from typing import TYPE_CHECKING
 
 import numpy as np
+from deap import base
 
+from evotree.dataset import Dataset
+from evotree.engine.evolution import Run
 from evotree.engine.generation import best_first, evaluate_invalid
+from evotree.individual import Individual
 from evotree.operators.structure.rebuild import in_place_of
 from evotree.operators.structure.splice import make_individual
 from evotree.rng import as_generator
-
-if TYPE_CHECKING:
-    from deap import base
-
-    from evotree.dataset import Dataset
-    from evotree.engine.evolution import Run
-    from evotree.individual import Individual
 
 GROWTH = 4
 """How many times as large as the sample before it a sample is, at most."""
@@ -36,8 +30,7 @@ _STRATA = 10  # of targets
 class GrowingSample:
     """Nested stratified samples of the rows of a data set, the last of which are all of them.
 
-    Of each class a sample has its share, rounded up; so it has at least one row of each. Of targets
-    tenths of the rows by rising target take the place of the classes.
+    Tenths of the rows by rising target take the place of the classes where there are none.
     """
 
     def __init__(self, dataset: Dataset, max_samples: float | None, stream: np.ndarray) -> None:
@@ -51,11 +44,7 @@ class GrowingSample:
         return len(self.sizes)
 
     def generations(self, at: int, n_generations: int) -> int:
-        """Return when a run of so many generations leaves a sample.
-
-        Each sample has half the generations of the one before: it has up to `GROWTH` times as many
-        rows, and what trees it needs is mostly known.
-        """
+        """Return when a run of so many generations leaves a sample: each has half of the last."""
         return round(n_generations * (1.0 - 0.5 ** (at + 1)) / (1.0 - 0.5 ** len(self)))
 
     def __getitem__(self, at: int) -> Dataset:

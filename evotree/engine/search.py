@@ -4,8 +4,6 @@ Hyperparameters are chosen by cross-validation, first trees are made, and the po
 samples that grow where rows are many. A search can continue from a checkpoint or an earlier result.
 """
 
-from __future__ import annotations
-
 import math
 import time
 from collections.abc import Generator, Iterator, Sequence
@@ -16,6 +14,7 @@ from deap import base
 
 from evotree.configuration import check_parameters
 from evotree.dataset import Dataset
+from evotree.engine import continuing
 from evotree.engine.checkpoint import CheckpointWriter, load_checkpoint, read_settings
 from evotree.engine.choice import (
     Choice,
@@ -29,17 +28,8 @@ from evotree.engine.choice import (
     trials_of,
 )
 from evotree.engine.config import MIN_ROWS, SearchConfig, checkpoint_of
-from evotree.engine.continuing import (
-    Continuation,
-    check_checkpoint,
-    compared,
-    describe,
-    read_choice,
-    warn_of_a_fresh_start,
-)
-from evotree.engine.evolution import CallbackError, Run, generations, watch
+from evotree.engine.evolution import CallbackError, Run, generations, interrupt_as_flag, watch
 from evotree.engine.finish import Result, finish
-from evotree.engine.interrupt import interrupt_as_flag
 from evotree.engine.islands import epochs, island_seeds, islands_of
 from evotree.engine.logistic import logistic_rivals
 from evotree.engine.parallel import island_executor, thread_map
@@ -79,7 +69,7 @@ def search(
     dataset: Dataset,
     config: SearchConfig | None = None,
     *,
-    continues: Continuation | None = None,
+    continues: continuing.Continuation | None = None,
     begin: float | None = None,
     seed: int | None = None,
     progress: Progress | None = None,
@@ -103,20 +93,10 @@ def search(
         Of the run, where `random_state` was drawn from before.
     progress : Progress, optional
         What shows the search; by default as `verbose` says.
-
-    Returns
-    -------
-    Result
-        The tree, the front and the run.
-
-    Raises
-    ------
-    ValueError
-        If a parameter is not as described, or a checkpoint is of other rows or parameters.
     """
     config = SearchConfig() if config is None else config
     check_parameters(config)
-    check_checkpoint(config)  # before anything that takes long
+    continuing.check_checkpoint(config)  # before anything that takes long
     problem = prepare(dataset, config, begin)
     progress = Progress(config.verbose) if progress is None else progress
     task = "classification" if problem.dataset.n_classes else "regression"
@@ -145,13 +125,15 @@ def search(
 # ---- what a run begins with ----------------------------------------------------------------------
 
 
-def earlier(problem: Problem, continues: Continuation | None) -> tuple[Choice, State] | None:
+def earlier(
+    problem: Problem, continues: continuing.Continuation | None
+) -> tuple[Choice, State] | None:
     """Return the run to continue, by a checkpoint or an earlier search, if any."""
     config = problem.config
     checkpoint = checkpoint_of(config)
     if checkpoint is not None and checkpoint.resume:
         path = checkpoint.path
-        choice, stage = read_choice(read_settings(path), config, path)
+        choice, stage = continuing.read_choice(read_settings(path), config, path)
         sample = samples(problem, choice.seed)
         stage = min(stage, len(sample) - 1)  # of other rows, which are refused
         runs = load_checkpoint(path, fitness_rows(sample[stage], choice))
@@ -162,10 +144,10 @@ def earlier(problem: Problem, continues: Continuation | None) -> tuple[Choice, S
     if continues is None:
         return None
     rows = fitness_rows(problem.dataset, continues.choice)
-    if (continues.parameters, continues.data) == (compared(config), rows.fingerprint):
+    if (continues.parameters, continues.data) == (continuing.compared(config), rows.fingerprint):
         last = len(samples(problem, continues.choice.seed)) - 1
         return continues.choice, State(last, continues.islands)
-    warn_of_a_fresh_start(continues, config)
+    continuing.warn_of_a_fresh_start(continues, config)
     return None
 
 
@@ -285,7 +267,7 @@ def checkpoint_writer(
     checkpoint = checkpoint_of(problem.config)
     if checkpoint is None:
         return None
-    settings = describe(problem.config, choice, stage)
+    settings = continuing.describe(problem.config, choice, stage)
     return CheckpointWriter(checkpoint.path, rows, settings, checkpoint.every)
 
 
@@ -310,36 +292,25 @@ def generations_on(
     if moves:
         now = time.perf_counter()
         end_of_moves = now + 0.5 * (problem.end_of_trees - now)  # then trees are finished
-    crossover_probability = problem.evolution.variation.crossover_probability
     if own.n > 1:
         if moves:
             for run, toolbox in zip(islands or (), toolboxes, strict=True):
                 move(run, rows, toolbox, end_of_moves)
         with island_executor(own.executor, config.n_jobs) as executor:
-            yield from epochs(
-                toolboxes,
-                population_size=problem.evolution.population_size,
-                migration_interval=own.every,
-                migration_size=own.size,
-                topology=own.topology,
-                executor=executor,
-                islands=islands,
-                crossover_probability=crossover_probability,
-                max_generations=max_generations,
-                end=end,
-            )
+            known = problem.evolution, executor, islands, max_generations, end
+            yield from epochs(toolboxes, *known)
         return
     (toolbox,) = toolboxes
-    with thread_map(config.n_jobs, rows.X.shape) as mapper:
-        toolbox.map = mapper
+    with thread_map(config.n_jobs, rows.X.shape) as toolbox.map:
         population: Any
-        if islands is not None:
+        if islands is None:
+            population = first_population(problem, toolbox, end, progress)
+        else:
             (population,) = islands
             if moves:
                 move(population, rows, toolbox, end_of_moves)
-        else:
-            population = first_population(problem, toolbox, end, progress)
-        yield from generations(population, toolbox, crossover_probability, end=end)
+        probability = problem.evolution.variation.crossover_probability
+        yield from generations(population, toolbox, probability, end=end)
 
 
 def first_population(

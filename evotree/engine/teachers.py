@@ -1,7 +1,5 @@
 """Models whose predictions trees are evolved to agree with."""
 
-from __future__ import annotations
-
 import time
 import warnings
 from copy import copy

@@ -1,7 +1,5 @@
 """The composition point: every part of the algorithm, registered under its role."""
 
-from __future__ import annotations
-
 import math
 import time
 import warnings
@@ -25,19 +23,8 @@ from evotree.fitness.penalties import (
 )
 from evotree.individual import Individual
 from evotree.operators.constraints.base import Constraint, repair, repaired
+from evotree.operators.initialization import seeding
 from evotree.operators.initialization.dipolar import init_dipolar
-from evotree.operators.initialization.seeding import (
-    DIPOLE,
-    INITIAL,
-    WIDTHS,
-    adopt,
-    init_from_tree,
-    init_path,
-    init_quick,
-    init_seed,
-    seeding_shares,
-    slot_origins,
-)
 from evotree.operators.refinement.policy import (
     Refinement,
     as_refinement,
@@ -46,16 +33,9 @@ from evotree.operators.refinement.policy import (
     refine,
 )
 from evotree.operators.structure.splice import make_individual
+from evotree.operators.variation import selection
 from evotree.operators.variation.crossover import cx_trees
 from evotree.operators.variation.mutation import mut_either, mut_nodes, mut_terms
-from evotree.operators.variation.selection import (
-    replace_best,
-    replace_duplicates,
-    replace_nsga2,
-    sel_crowded,
-    sel_proportional,
-    separate_duplicates,
-)
 from evotree.rng import make_streams, seed_from
 from evotree.tree import ObliqueTree
 
@@ -67,31 +47,28 @@ _PATHS_BESIDE = 4  # the trees that the choice of hyperparameters found
 def split_init(init: Any) -> tuple[dict[str, float], list[Any]]:
     """Return what a first population is made of."""
     if init is None or isinstance(init, str | Mapping):
-        return seeding_shares(init), []
+        return seeding.seeding_shares(init), []
     if isinstance(init, ObliqueTree | BaseDecisionTree) or hasattr(init, "tree_"):
-        return seeding_shares(None), [init]
+        return seeding.seeding_shares(None), [init]
     if not isinstance(init, Iterable):
-        allowed = (
-            "names, a dict of names to shares, trees, fitted estimators of trees, lists of these"
-        )
-        raise ValueError(f"init={init!r}: allowed are {allowed}.")
+        allowed = "names, a dict of names to shares, trees, fitted estimators of trees, lists"
+        raise ValueError(f"init={init!r}: allowed are {allowed} of these.")
     names = [name for name in init if isinstance(name, str)]
-    return seeding_shares(names or None), [tree for tree in init if not isinstance(tree, str)]
+    trees = [tree for tree in init if not isinstance(tree, str)]
+    return seeding.seeding_shares(names or None), trees
 
 
 def best_of_paths(
     trees: Sequence[Individual], n: int, worth: Callable[[Individual], tuple[float]]
 ) -> list[Individual]:
     """Return trees of paths of widths: half the fittest, half such as no other one dominates."""
-    trees = separate_duplicates(trees)[0]
+    trees = selection.separate_duplicates(trees)[0]
     trees.sort(key=worth, reverse=True)
 
     def is_dominated(tree: Individual) -> bool:
-        return any(
-            other.quality >= tree.quality and other.complexity <= tree.complexity
-            for other in trees
-            if other is not tree
-        )
+        others = [other for other in trees if other is not tree]
+        simpler = (other for other in others if other.complexity <= tree.complexity)
+        return any(other.quality >= tree.quality for other in simpler)
 
     fittest, others = trees[: n // 2], sorted(trees[n // 2 :], key=is_dominated)
     return [*fittest, *others[: n - len(fittest)]]
@@ -100,7 +77,7 @@ def best_of_paths(
 def init_population(
     toolbox: base.Toolbox,
     n: int,
-    shares: Mapping[str, float] = MappingProxyType({DIPOLE: 1.0}),
+    shares: Mapping[str, float] = MappingProxyType({seeding.DIPOLE: 1.0}),
     initial: Sequence[Individual] = (),
     found: Sequence[Individual] = (),
     fitness: type[base.Fitness] | None = None,
@@ -124,13 +101,13 @@ def init_population(
         return {} if seconds is None else {"seconds": end - time.perf_counter()}
 
     def make(origin: str, stream: np.ndarray) -> Individual:
-        if origin == DIPOLE or is_late():
+        if origin == seeding.DIPOLE or is_late():
             if random_trees and time.perf_counter() >= end_of_random:
                 individual = random_trees[0].clone()
                 individual.stream = stream
                 return individual
             individual = toolbox.individual(stream)
-            individual.origin = DIPOLE
+            individual.origin = seeding.DIPOLE
             if seconds is not None and not random_trees:
                 worth(individual)  # so that its clones know it, too
                 random_trees.append(individual)
@@ -144,10 +121,10 @@ def init_population(
 
     members = [individual.clone() for individual in initial]
     for member in members:
-        member.origin = INITIAL
-    origins = slot_origins(n - len(members), shares)
+        member.origin = seeding.INITIAL
+    origins = seeding.slot_origins(n - len(members), shares)
     streams = toolbox.streams(0, n)[len(members) :]
-    slots = [at for at, origin in enumerate(origins) if origin == WIDTHS]
+    slots = [at for at, origin in enumerate(origins) if origin == seeding.WIDTHS]
     n_paths = min(len(slots), 2 + -(-len(slots) // _SEEDS_OF_A_PATH))
     n_paths = min(n_paths, _PATHS_BESIDE) if found else n_paths
     paths = list(toolbox.map(follow, range(n_paths), [streams[at] for at in slots[:n_paths]]))
@@ -155,16 +132,16 @@ def init_population(
     best = best_of_paths(of_widths, len(slots), worth)
     kinds = list(origins)
     for at in slots[len(best) :]:
-        kinds[at] = DIPOLE
+        kinds[at] = seeding.DIPOLE
     late = slots[len(best) :] if is_late() else []  # else the paths are short
-    left = [at for at, kind in enumerate(kinds) if kind != WIDTHS]
+    left = [at for at, kind in enumerate(kinds) if kind != seeding.WIDTHS]
     others = toolbox.map(make, [kinds[at] for at in left], [streams[at] for at in left])
     ready = dict(zip(slots, best, strict=False)) | dict(zip(left, others, strict=True))
     made = [ready[at] for at in range(len(origins))]
     late += [at for at in left if made[at].origin != kinds[at]]
     if late:
         made[late[-1]] = toolbox.quick(streams[late[-1]])
-        if len(late) == n - len(members) - origins.count(DIPOLE) and not hurry():
+        if len(late) == n - len(members) - origins.count(seeding.DIPOLE) and not hurry():
             warnings.warn(
                 f"time_limit ended before any of the first trees of init={sorted(shares)} was "
                 "ready: the tree is the best of random ones and of a quick greedy one.",
@@ -214,7 +191,7 @@ def make_toolbox(
     random_state: Any = None,
     end: float = math.inf,
 ) -> base.Toolbox:
-    """Return the toolbox of the global evolution of oblique trees on a data set.
+    """Return the toolbox of the evolution of trees, for `evotree.evolve` or a loop of your own.
 
     Every entry may be replaced by ``toolbox.register(role, function)``. The roles and their
     arguments are DEAP's: ``clone(individual)``, ``mate(a, b) -> (a, b)``,
@@ -261,11 +238,6 @@ def make_toolbox(
         Source of the seed that all streams are made from.
     end : float, default=inf
         When it is over, by `time.perf_counter`: of `found` the first competes alone.
-
-    Returns
-    -------
-    deap.base.Toolbox
-        For `evotree.evolve`, or a loop of your own.
     """
     variation = Variation() if variation is None else variation
     refinement = as_refinement(refinement)
@@ -281,37 +253,27 @@ def make_toolbox(
     toolbox = base.Toolbox()
     toolbox.register("streams", make_streams, seed_from(random_state))
     toolbox.register("individual", init_dipolar, *rows, term_penalty=term_penalty, **split)
-    toolbox.register("seed", init_seed, *rows, **least, **seeds)
-    toolbox.register("path", init_path, *rows, **least, **seeds)
-    toolbox.register("quick", init_quick, *rows, **least, term_penalty=term_penalty)
+    toolbox.register("seed", seeding.init_seed, *rows, **least, **seeds)
+    toolbox.register("path", seeding.init_path, *rows, **least, **seeds)
+    toolbox.register("quick", seeding.init_quick, *rows, **least, term_penalty=term_penalty)
     shares, trees = split_init(init)
     given = {**bounds, "max_features": feature_bound(max_split_terms, n_features)}
-    initial = [init_from_tree(*rows, tree, **given) for tree in trees]
+    initial = [seeding.init_from_tree(*rows, tree, **given) for tree in trees]
     adopted: list[Individual] = []
     for individual in found:
         if not adopted or time.perf_counter() < end:
-            tree = adopt(individual, dataset, size_penalty, term_penalty)
+            tree = seeding.adopt(individual, dataset, size_penalty, term_penalty)
             adopted.append(repair(tree, dataset, constraints))
-    toolbox.register(
-        "population",
-        init_population,
-        toolbox,
-        shares=shares,
-        initial=initial,
-        found=adopted,
-        fitness=kind_of_fitness(dataset, variation),
-        worth=PenalizedAccuracy(size_penalty, term_penalty),
-    )
+    members: dict[str, Any] = {"shares": shares, "initial": initial, "found": adopted}
+    members["fitness"] = kind_of_fitness(dataset, variation)
+    members["worth"] = PenalizedAccuracy(size_penalty, term_penalty)
+    toolbox.register("population", init_population, toolbox, **members)
     toolbox.register("clone", Individual.clone)
     by_split = {"test_probability": variation.split_crossover_probability}
     toolbox.register("mate", cx_trees, dataset=dataset, max_features=max_features, **by_split)
-    nodes = partial(
-        mut_nodes,
-        dataset=dataset,
-        probability=variation.mutation_probability,
-        dipolar_probability=variation.dipolar_probability,
-        **split,
-    )
+    split |= {"probability": variation.mutation_probability}
+    split |= {"dipolar_probability": variation.dipolar_probability}
+    nodes = partial(mut_nodes, dataset=dataset, **split)
     terms = partial(mut_terms, dataset=dataset, size_penalty=size_penalty, C=C, **bounds)
     share = variation.term_mutation_probability
     toolbox.register("mutate", mut_either, first=nodes, second=terms, probability=share)
@@ -320,9 +282,8 @@ def make_toolbox(
     if refinement is not None:
         toolbox.register("choose", choose_for_refinement, refinement=refinement)
         refiners = make_refiners(refinement, **bounds)
-        toolbox.register(
-            "refine", refine, toolbox=toolbox, dataset=dataset, refiners=refiners, **penalties
-        )
+        known = {"toolbox": toolbox, "dataset": dataset, "refiners": refiners, **penalties}
+        toolbox.register("refine", refine, **known)
     if constraints:
         register_constraints(toolbox, dataset, constraints)
         for individual in initial:
@@ -350,18 +311,18 @@ def register_survival(
 ) -> None:
     """Say what individuals are worth, who breeds, and who lives on."""
     if variation.algorithm == "nsga2":
-        toolbox.register("select", sel_crowded)
-        toolbox.register("replace", replace_nsga2)
+        toolbox.register("select", selection.sel_crowded)
+        toolbox.register("replace", selection.replace_nsga2)
         is_plain = kind_of_fitness(dataset, variation) is FITNESS_OF_SCORES[1]
         evaluate = quality_and_complexity if is_plain else scores_and_complexity
         toolbox.register("evaluate", evaluate)
         return
-    toolbox.register("select", sel_proportional, pressure=variation.selection_pressure)
+    toolbox.register("select", selection.sel_proportional, pressure=variation.selection_pressure)
     toolbox.register("evaluate", PenalizedAccuracy(**penalties))
     if variation.survival == "best":
-        toolbox.register("replace", replace_best, **penalties)
+        toolbox.register("replace", selection.replace_best, **penalties)
     elif not variation.keep_duplicates:
-        toolbox.register("replace", replace_duplicates)
+        toolbox.register("replace", selection.replace_duplicates)
 
 
 def register_constraints(

@@ -4,8 +4,6 @@ Numba compiles under one lock, so that a second thread would wait. What a defaul
 is compiled here first, by calling it; the search finds it in the cache when it comes to it.
 """
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys

@@ -1,8 +1,5 @@
 """What all estimators share: the checks of their input, and predictions of one tree."""
 
-from __future__ import annotations
-
-import math
 from collections.abc import Mapping
 from typing import Any, Self
 
@@ -14,7 +11,7 @@ from sklearn.utils import check_X_y, compute_sample_weight
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted
 
-from evotree._sklearn import check_sample_weight
+from evotree._sklearn import StrOptions, check_sample_weight
 from evotree.configuration import check_parameters, group_with, split_params
 from evotree.dataset import Dataset, as_numbers, check_weight, class_codes
 from evotree.description.html import notebook_html
@@ -33,10 +30,14 @@ from evotree.tree import ObliqueTree
 PROBABILITIES = ("soft", "leaf")
 """What `predict_proba` of a classifier may be of: soft sides, or the shares of leaves."""
 
+CLASS_WEIGHT = (dict, StrOptions({"balanced"}), None)
+"""Constraints of weights of classes."""
 
 SHARED = {
-    "READS": """columns_, feature_names_ : tuple
-        How the columns of `X` become features, and the names of these.
+    "READS": """columns_ : tuple of NumericColumn or CategoricalColumn
+        How the columns of `X` become features (`evotree.tables.columns`).
+    feature_names_ : tuple of str
+        Names of the features that trees read, such as ``size is missing``, ``colour is red``.
     n_features_in_ : int
         Number of columns seen during `fit`.
     feature_names_in_ : ndarray of shape (`n_features_in_`,)
@@ -202,12 +203,10 @@ class TreeClassifier(ClassifierMixin, ClassReader, TreeEstimator):
     probability: str
     probabilities_: SoftSides | None = None
 
-    def _known_of(
-        self, tree: ObliqueTree, dataset: Dataset, brief: bool = False, end: float = math.inf
-    ) -> dict[str, Any]:
+    def _known_of(self, tree: ObliqueTree, dataset: Dataset, **how: Any) -> dict[str, Any]:
         """Return the fitted attributes that go with a tree: also soft sides, if asked for."""
         is_soft = self.probability == "soft" and tree.models is None
-        sides = fit_soft_sides(tree, dataset, brief=brief, end=end) if is_soft else None
+        sides = fit_soft_sides(tree, dataset, **how) if is_soft else None
         return {**super()._known_of(tree, dataset), "probabilities_": sides}
 
     @lazy_on_collections(lambda self: self.classes_[:0])
@@ -216,7 +215,7 @@ class TreeClassifier(ClassifierMixin, ClassReader, TreeEstimator):
 
         It is the most frequent one there, with soft probabilities too.
         """
-        rows = self.encode(X)  # first: it checks that there is a tree
+        rows = self.encode(X)  # which says first that there is no fit
         return self.classes_[self.tree_.predict_label(rows)]
 
     @lazy_on_collections(lambda self: np.empty((0, len(self.classes_))))
@@ -290,9 +289,7 @@ class TreeRegressor(RegressorMixin, TargetReader, TreeEstimator):
         tags.target_tags.multi_output = criterion == "squared_error"
         return tags
 
-    def _known_of(
-        self, tree: ObliqueTree, dataset: Dataset, brief: bool = False, end: float = math.inf
-    ) -> dict[str, Any]:
+    def _known_of(self, tree: ObliqueTree, dataset: Dataset, **how: Any) -> dict[str, Any]:
         """Return the fitted attributes that go with a tree, which is not calibrated yet."""
         deviations = {"residual_std_": leaf_deviations(tree, dataset), "_scores": None}
         return super()._known_of(tree, dataset) | deviations
@@ -323,11 +320,9 @@ class TreeRegressor(RegressorMixin, TargetReader, TreeEstimator):
         several = is_of_several_outputs(y)
         told = {"dtype": np.float64, "y_numeric": True, "multi_output": several}
         rows, y = check_X_y(self.encode(X), y, estimator=self, **told)
-        n_outputs = y.shape[1] if several else 1
-        if n_outputs != self.tree_.values.shape[1]:
-            raise ValueError(
-                f"y has {n_outputs} outputs: allowed are {self.tree_.values.shape[1]}, as in fit."
-            )
+        n_outputs, allowed = y.shape[1] if several else 1, self.tree_.values.shape[1]
+        if n_outputs != allowed:
+            raise ValueError(f"y has {n_outputs} outputs: allowed are {allowed}, as in fit.")
         return rows, y
 
     def calibrate(self, X: Any, y: Any) -> Self:
@@ -353,20 +348,11 @@ class TreeRegressor(RegressorMixin, TargetReader, TreeEstimator):
         them are alike, however good the tree is. That is on average over rows of all leaves, not
         for each leaf by itself. Of several outputs each has intervals of its own; that all of them
         hold at once is less probable.
-
-        Raises
-        ------
-        ValueError
-            If `coverage` is none that the held-out rows allow.
-        NotFittedError
-            If `calibrate` has not been called since the tree was found.
         """
         check_is_fitted(self)
         if self._scores is None:
-            raise NotFittedError(
-                "predict_interval: this estimator is not calibrated; call calibrate(X, y) with "
-                "held-out rows first."
-            )
+            advice = "call calibrate(X, y) with held-out rows first."
+            raise NotFittedError(f"predict_interval: this estimator is not calibrated; {advice}")
         width = conformal_width(self._scores, coverage)
         rows = self.encode(X)
         middle, margin = self._predict_targets(rows), width * self._units

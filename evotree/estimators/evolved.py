@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import time
 import warnings
 from collections.abc import Mapping
@@ -26,13 +25,7 @@ from evotree.engine.finish import Result, finish
 from evotree.engine.pareto import FittedFront, select
 from evotree.engine.prepare import Problem, make_constraints, with_objective
 from evotree.engine.search import search
-from evotree.estimators.base import (
-    PROBABILITIES,
-    TreeClassifier,
-    TreeEstimator,
-    TreeRegressor,
-    preset,
-)
+from evotree.estimators import base
 from evotree.estimators.lazy import is_collection
 from evotree.estimators.partitions import fit_collections
 from evotree.estimators.presets import EVOLUTION_PRESETS
@@ -119,20 +112,7 @@ _ATTRIBUTES = """Attributes
         The tree, over features in their own units: the fittest of `pareto_front_`; where
         `term_penalty` is 0 the fittest of the run, which the front has unless another is better and
         of less complexity.
-    columns_ : tuple of NumericColumn or CategoricalColumn
-        How the columns of `X` become features (`evotree.tables.columns`): what stands for a missing
-        number, and the levels of categories.
-    feature_names_ : tuple of str
-        Names of the features that the trees read, such as ``size``, ``size is missing``,
-        ``colour is red``.
-    n_features_in_ : int
-        Number of columns seen during `fit`.
-    feature_names_in_ : ndarray of shape (`n_features_in_`,)
-        Names of the columns, where `X` has names.
-    feature_importances_ : ndarray of shape (`n_features_in_`,)
-        Shares that the columns have in lowering the impurity.
-    training_rows_ : TrainingRows
-        Means and ranges of the training rows, which `explain` and `counterfactuals` take.
+    <ONE_TREE>
     history_ : deap.tools.Logbook
         One record for each generation: evaluations, diversity, seconds; in its chapters best, mean,
         standard deviation, quartiles and median of fitness, quality, size (nodes), terms and
@@ -169,7 +149,7 @@ _ATTRIBUTES = """Attributes
         Seconds of each phase: compiling, choosing hyperparameters, evolving."""
 
 
-class EvolvedTree(TreeEstimator, SearchConfig):
+class EvolvedTree(base.TreeEstimator, SearchConfig):
     """An estimator whose tree is found by evolving a population of whole trees."""
 
     pareto_front_: FittedFront
@@ -180,42 +160,27 @@ class EvolvedTree(TreeEstimator, SearchConfig):
     def from_preset(cls, name: str, **parameters: Any) -> Self:
         """Make an estimator with the hyperparameters of a preset.
 
-        Parameters
-        ----------
-        name : str
-            A key of `evotree.estimators.EVOLUTION_PRESETS`: ``"gea_odt"``, the published
-            algorithm.
-        **parameters
-            Parameters that differ from the preset, as `set_params` takes them.
+        `name` is a key of `evotree.estimators.EVOLUTION_PRESETS`: ``"gea_odt"``, the published
+        algorithm; `parameters` differ from the preset, as `set_params` takes them.
         """
-        known = {**preset(EVOLUTION_PRESETS, name), **cls._of_presets}
+        known = {**base.preset(EVOLUTION_PRESETS, name), **cls._of_presets}
         return cls(**known).set_params(**parameters)
 
     @classmethod
     def from_run(cls, run: Run, dataset: Dataset, **parameters: Any) -> Self:
-        """Make a fitted estimator of a run of the toolbox; its tree is the best of the run.
+        """Make a fitted estimator of a run of `evotree.evolve`; its tree is the best of the run.
 
-        Parameters
-        ----------
-        run : Run
-            What `evotree.evolve` returned or continues.
-        dataset : Dataset
-            The rows that it evolved on.
-        **parameters
-            Parameters of the estimator, such as the penalties that the toolbox had.
+        `dataset` has the rows that it evolved on; `parameters` are those of the estimator, such as
+        the penalties that the toolbox had.
         """
         estimator = cls(**parameters)
         check_parameters(estimator)
-        best = run.best
-        is_regressor = isinstance(estimator, RegressorMixin)
-        n_features = dataset.X.shape[1]
-        if best.n_features != n_features or is_regressor == (dataset.n_classes > 0):
-            raise ValueError(
-                f"run has trees over {best.n_features} features, for "
-                f"{'classes' if dataset.n_classes else 'targets'}: {cls.__name__} takes those over "
-                f"{n_features} features of the data set, for "
-                f"{'targets' if is_regressor else 'classes'}."
-            )
+        n_features, is_regressor = dataset.X.shape[1], isinstance(estimator, RegressorMixin)
+        if run.best.n_features != n_features or is_regressor == (dataset.n_classes > 0):
+            kinds = "classes", "targets"
+            has = f"over {run.best.n_features} features, for {kinds[dataset.n_classes == 0]}"
+            takes = f"over {n_features} features, for {kinds[is_regressor]}"
+            raise ValueError(f"run has trees {has}: {cls.__name__} takes those {takes}.")
         means = map(float, np.average(dataset.raw, axis=0, weights=dataset.sample_weight))
         names = dataset.feature_names
         estimator.columns_ = tuple(map(NumericColumn, names, means))
@@ -289,17 +254,16 @@ class EvolvedTree(TreeEstimator, SearchConfig):
         """Return the estimator, or raise what ended the search before its time; called by `fit`."""
         n_trees = len(self.pareto_front_)
         if self.tree_.complexity == 1 and n_trees > 1:
+            advice = "A smaller size_penalty gives larger trees; select_tree takes one of the "
             warnings.warn(
-                f"no split pays at size_penalty={self.size_penalty_:.3g}: the tree is one leaf. A "
-                "smaller size_penalty gives larger trees; select_tree takes one of the "
-                f"{n_trees} of pareto_front_.",
-                UserWarning,
+                f"no split pays at size_penalty={self.size_penalty_:.3g}: the tree is one leaf. "
+                f"{advice}{n_trees} of pareto_front_.",
                 stacklevel=3,
             )
         if result.failure is not None:
+            when = f"The search ended in generation {result.run.generation}"
             result.failure.add_note(
-                f"The search ended in generation {result.run.generation}; the estimator is fitted "
-                "with the best tree until then."
+                f"{when}; the estimator is fitted with the best tree until then."
             )
             raise result.failure
         if result.run.stop_reason == "interrupt":
@@ -351,24 +315,16 @@ class EvolvedTree(TreeEstimator, SearchConfig):
             Their labels or targets.
         """
         check_is_fitted(self)
-        chosen: Any = select(
-            self.pareto_front_,
-            rule,
-            held_out=None if X is None else self._held_out(X, y),
-            size_penalty=self.size_penalty_,
-            term_penalty=self.term_penalty_,
-        )
+        held_out = None if X is None else self._held_out(X, y)
+        penalties = {"size_penalty": self.size_penalty_, "term_penalty": self.term_penalty_}
+        chosen: Any = select(self.pareto_front_, rule, held_out=held_out, **penalties)
         if chosen != self.tree_:
             if getattr(self, "_scores", None) is not None:
-                warnings.warn(
-                    "select_tree: intervals were calibrated for another tree; call calibrate(X, y) "
-                    "again before predict_interval.",
-                    UserWarning,
-                    stacklevel=2,
-                )
-            self.__dict__.update(
-                self._known_of_front[self.pareto_front_.index(chosen)], tree_=chosen
-            )
+                what = "select_tree: intervals were calibrated for another tree"
+                advice = "call calibrate(X, y) again before predict_interval."
+                warnings.warn(f"{what}; {advice}", stacklevel=2)
+            known = self._known_of_front[self.pareto_front_.index(chosen)]
+            self.__dict__.update(known, tree_=chosen)
         self.pareto_front_ = self.pareto_front_.choosing(chosen)
         return self
 
@@ -377,7 +333,7 @@ class EvolvedTree(TreeEstimator, SearchConfig):
 
         `tree` is a position in `pareto_front_`, or a member of it; None is `tree_`.
         """
-        return TreeEstimator.apply(self._with(tree), X)
+        return base.TreeEstimator.apply(self._with(tree), X)
 
     def _with(self, tree: Any) -> Self:
         """Return this estimator, or one that shares all with it but has another tree."""
@@ -389,10 +345,8 @@ class EvolvedTree(TreeEstimator, SearchConfig):
             at = front.index(tree)
         if isinstance(at, bool) or not isinstance(at, int | np.integer) or not -n <= at < n:
             shown = type(tree).__name__ if isinstance(tree, ObliqueTree) else repr(tree)
-            raise ValueError(
-                f"tree={shown}: allowed are None, positions in pareto_front_, 0 to {n - 1}, and "
-                "its members."
-            )
+            allowed = f"None, positions in pareto_front_, 0 to {n - 1}, and its members"
+            raise ValueError(f"tree={shown}: allowed are {allowed}.")
         other = copy(self)
         other.__dict__.update(self._known_of_front[at], tree_=front[at])
         return other
@@ -407,12 +361,8 @@ class EvolvedTree(TreeEstimator, SearchConfig):
     # ---- parameters ------------------------------------------------------------------------------
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
-        """Return the parameters by name.
-
-        With `deep` also those of the groups, such as ``evolution__population_size`` and
-        ``evolution__variation__mutation_probability``.
-        """
-        values: dict[str, Any] = TreeEstimator.get_params(self, deep=False)
+        """Return the parameters by name; if `deep`, also those of the groups in them."""
+        values: dict[str, Any] = base.TreeEstimator.get_params(self, deep=False)
         if not deep:
             return values
         is_told = isinstance(self.evolution, Evolution)  # else `fit` says so
@@ -429,9 +379,9 @@ class EvolvedTree(TreeEstimator, SearchConfig):
         return twin.set_params(callbacks=self.callbacks)
 
 
-@documented(SHAPE=_SHAPE, RUN=_RUN, ATTRIBUTES=_ATTRIBUTES)
+@documented(SHAPE=_SHAPE, RUN=_RUN, ATTRIBUTES=_ATTRIBUTES, **base.SHARED)
 @dataclass(kw_only=True, eq=False, repr=False)
-class EvoTreeClassifier(TreeClassifier, EvolvedTree):
+class EvoTreeClassifier(base.TreeClassifier, EvolvedTree):
     """A classifier that is one small oblique tree, found by evolving whole trees.
 
     Parameters
@@ -478,10 +428,8 @@ class EvoTreeClassifier(TreeClassifier, EvolvedTree):
 
     objective: Any = field(default="accuracy", kw_only=False)
     leaves: Any = "auto"
-    class_weight: Annotated[
-        Mapping[Any, float] | str | None, dict, StrOptions({"balanced"}), None
-    ] = None
-    probability: Annotated[str, StrOptions(set(PROBABILITIES))] = "soft"
+    class_weight: Annotated[Any, *base.CLASS_WEIGHT] = None
+    probability: Annotated[str, StrOptions(set(base.PROBABILITIES))] = "soft"
 
     def expected_costs(self) -> np.ndarray:
         """Return what a row that reaches each node of `tree_` costs, as a leaf, in the mean.
@@ -502,9 +450,8 @@ class EvoTreeClassifier(TreeClassifier, EvolvedTree):
         leaves, y = self.apply(X), np.asarray(y)
         unknown = np.setdiff1d(y, self.classes_)
         if unknown.size:
-            raise ValueError(
-                f"y has the label {unknown.tolist()[0]!r}: allowed are {self.classes_.tolist()}."
-            )
+            allowed = self.classes_.tolist()
+            raise ValueError(f"y has the label {unknown.tolist()[0]!r}: allowed are {allowed}.")
         costs, spent = self._costs(self.tree_)
         true = np.searchsorted(self.classes_, y)
         paid = costs[true, self.tree_.labels[leaves]] + spent[leaves]
@@ -516,11 +463,9 @@ class EvoTreeClassifier(TreeClassifier, EvolvedTree):
         spent = np.zeros(len(tree)) if given.features is None else given.features.of_paths(tree)
         return np.array(check_costs(given.costs, self.classes_)), spent
 
-    def _known_of(
-        self, tree: ObliqueTree, dataset: Dataset, brief: bool = False, end: float = math.inf
-    ) -> dict[str, Any]:
+    def _known_of(self, tree: ObliqueTree, dataset: Dataset, **how: Any) -> dict[str, Any]:
         """Return the fitted attributes that go with a tree; soft sides keep `monotonic_cst`."""
-        known = super()._known_of(tree, dataset, brief, end)
+        known = super()._known_of(tree, dataset, **how)
         constraint = None if self.objective_ is None else self.objective_.constraint
         sides = known["probabilities_"]
         if sides is not None and constraint is not None:
@@ -535,7 +480,7 @@ class EvoTreeClassifier(TreeClassifier, EvolvedTree):
         `predict_proba` says. `tree` is a position in `pareto_front_`, or a member of it; None is
         `tree_`.
         """
-        return TreeClassifier.predict(self._with(tree), X)
+        return base.TreeClassifier.predict(self._with(tree), X)
 
     def predict_proba(self, X: Any, tree: int | ObliqueTree | None = None) -> np.ndarray:
         """Return the probabilities of the classes, in the order of `classes_`, a column for each.
@@ -548,12 +493,12 @@ class EvoTreeClassifier(TreeClassifier, EvolvedTree):
         need not be the most probable one. `tree` is a position in `pareto_front_`, or a member of
         it; None is `tree_`.
         """
-        return TreeClassifier.predict_proba(self._with(tree), X)
+        return base.TreeClassifier.predict_proba(self._with(tree), X)
 
 
-@documented(SHAPE=_SHAPE, RUN=_RUN, ATTRIBUTES=_ATTRIBUTES)
+@documented(SHAPE=_SHAPE, RUN=_RUN, ATTRIBUTES=_ATTRIBUTES, **base.SHARED)
 @dataclass(kw_only=True, eq=False, repr=False)
-class EvoTreeRegressor(TreeRegressor, EvolvedTree):
+class EvoTreeRegressor(base.TreeRegressor, EvolvedTree):
     """A regressor that is one small oblique tree, found by evolving whole trees.
 
     The fitness of a tree is the share of the targets' variance that the means or lines of its
@@ -579,11 +524,7 @@ class EvoTreeRegressor(TreeRegressor, EvolvedTree):
     <RUN>
 
     <ATTRIBUTES>
-    n_outputs_ : int
-        Number of targets of a row.
-    residual_std_ : ndarray of shape (n_nodes,), or (n_nodes, n_outputs)
-        Standard deviations of the residuals of the leaves' training rows
-        (`evotree.estimators.intervals`); 0 at splits.
+    <MEANS>
 
     References
     ----------
@@ -619,4 +560,4 @@ class EvoTreeRegressor(TreeRegressor, EvolvedTree):
         leaves (`evotree.estimators.intervals`). Of several outputs each has a column. `tree` is a
         position in `pareto_front_`, or a member of it; None is `tree_`.
         """
-        return TreeRegressor.predict(self._with(tree), X, return_std=return_std)
+        return base.TreeRegressor.predict(self._with(tree), X, return_std=return_std)

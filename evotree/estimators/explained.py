@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import replace
 from numbers import Integral
 from typing import TYPE_CHECKING, Any
@@ -21,7 +20,7 @@ from evotree.tables.columns import NumericColumn, column_of_feature, text_of
 from evotree.tree import ObliqueTree
 
 if TYPE_CHECKING:  # what explains rows is loaded when rows are explained
-    from evotree.inspection.counterfactuals import Counterfactual, Goal
+    from evotree.inspection.counterfactuals import Counterfactual
     from evotree.inspection.paths import Explanation
     from evotree.inspection.shapley import ShapValues
 
@@ -33,13 +32,8 @@ class ExplainedTree(RowEncoder):
     training_rows_: TrainingRows
     _output_scale: np.ndarray | None = None
 
-    def _known_of(
-        self, tree: ObliqueTree, dataset: Dataset, brief: bool = False, end: float = math.inf
-    ) -> dict[str, Any]:
-        """Return the fitted attributes that go with a tree: as good as the time until `end` allows.
-
-        Few rows do where `brief` says so.
-        """
+    def _known_of(self, tree: ObliqueTree, dataset: Dataset, **how: Any) -> dict[str, Any]:
+        """Return the fitted attributes that go with a tree; `how` is for `fit_soft_sides`."""
         return {"training_rows_": summarize(tree, dataset.raw, dataset.sample_weight)}
 
     def _training_summary(self) -> TrainingRows | None:
@@ -48,10 +42,7 @@ class ExplainedTree(RowEncoder):
 
     @property
     def feature_importances_(self) -> np.ndarray:
-        """Shares that the columns have in lowering the impurity, of shape (`n_features_in_`,).
-
-        At least 0, with a sum of 1; those of `importances`.
-        """
+        """Shares that the columns have in lowering the impurity, those of `importances`."""
         return self.importances()
 
     def importances(self, kind: str = "impurity") -> np.ndarray:
@@ -63,14 +54,8 @@ class ExplainedTree(RowEncoder):
             ``"impurity"`` distributes what each split lowers the impurity of its rows by over its
             terms, by their influence, the absolute weight times the spread of the feature. A term
             of a leaf's linear model has the squared error that it explains. ``"influence"`` gives
-            each split and model the number of its rows instead. See
-            `evotree.inspection.importances.importances`.
-
-        Returns
-        -------
-        ndarray of shape (`n_features_in_`,)
-            Zeros for a single leaf without a model. The levels of a category count together, and a
-            number with the question whether it is missing.
+            each split and model the number of its rows instead. The levels of a category count
+            together, and a number with the question whether it is missing.
         """
         check_is_fitted(self)
         of_features = importances(self.tree_, kind, self._output_scale)
@@ -87,10 +72,8 @@ class ExplainedTree(RowEncoder):
             return self.tree_.of_output(names.index(output))
         if isinstance(output, Integral) and 0 <= int(output) < len(names):
             return self.tree_.of_output(int(output))
-        raise ValueError(
-            f"output={output!r}: allowed are {', '.join(map(repr, names))}, and positions from 0 "
-            f"to {len(names) - 1}."
-        )
+        allowed = f"{', '.join(map(repr, names))}, and positions from 0 to {len(names) - 1}"
+        raise ValueError(f"output={output!r}: allowed are {allowed}.")
 
     def explain(self, X: Any, output: int | str | None = None) -> Explanation:
         """Explain how rows reach their leaves.
@@ -141,15 +124,8 @@ class ExplainedTree(RowEncoder):
         used = (self.tree_.weights != 0.0).any(axis=0)
         if self.tree_.models is not None:
             used |= (self.tree_.models.coefficients != 0.0).any(axis=0)
-        return shap_values(
-            self._predict_encoded,
-            rows,
-            compared,
-            self.columns_,
-            used,
-            n_permutations=n_permutations,
-            random_state=random_state,
-        )
+        how = {"n_permutations": n_permutations, "random_state": random_state}
+        return shap_values(self._predict_encoded, rows, compared, self.columns_, used, **how)
 
     def counterfactuals(
         self,
@@ -207,12 +183,7 @@ class ExplainedTree(RowEncoder):
         Carreira-Perpiñán M. Á., Hada S. S. (2021). Counterfactual explanations for oblique decision
         trees: exact, efficient algorithms. AAAI Conference on Artificial Intelligence.
         """
-        from evotree.inspection.counterfactuals import (
-            Limits,
-            Space,
-            explain_failure,
-            nearest_points,
-        )
+        from evotree.inspection import counterfactuals as search
         from evotree.inspection.nearest import SHORTEST
 
         if norm not in SHORTEST:
@@ -221,29 +192,23 @@ class ExplainedTree(RowEncoder):
             raise ValueError(f"n_points={n_points!r}: allowed are integers of at least 1.")
         row = _one_row(x)
         point = self.encode(row)[0].astype(np.float64)
-        limits = Limits.of(self.columns_, costs, bounds, integers, fixed, plausible)
+        limits = search.Limits.of(self.columns_, costs, bounds, integers, fixed, plausible)
         tree = self._of_output(output)
-        goals = self._goals(tree, point, target)
-
+        if is_classifier(self):
+            goals = search.goals_of_class(tree, point, self.classes_, target)
+        else:
+            goals = search.goals_of_interval(tree, target)
         is_missing = np.asarray(pd.isna(pd.DataFrame(row))).ravel()
 
-        def space_of(limits: Limits) -> Space:
+        def space_of(limits: Any) -> Any:
             limits = replace(limits, fixed=limits.fixed | is_missing)
-            return Space(tree, self.training_rows_, self.columns_, point, limits)
+            return search.Space(tree, self.training_rows_, self.columns_, point, limits)
 
-        found = nearest_points(space_of(limits), goals, norm, n_points)
+        found = search.nearest_points(space_of(limits), goals, norm, n_points)
         if not found:
-            why = explain_failure(space_of, limits, goals, self.columns_)
+            why = search.explain_failure(space_of, limits, goals, self.columns_)
             raise ValueError(f"target={target!r}: no point within the constraints; {why}")
         return [self._decoded(row, point, *one) for one in found]
-
-    def _goals(self, tree: ObliqueTree, point: np.ndarray, target: Any) -> list[Goal]:
-        """Return the leaves that predict what is asked for."""
-        from evotree.inspection.counterfactuals import goals_of_class, goals_of_interval
-
-        if is_classifier(self):
-            return goals_of_class(tree, point, self.classes_, target)
-        return goals_of_interval(tree, target)
 
     def _decoded(
         self, row: Any, before: np.ndarray, distance: float, leaf: int, point: np.ndarray

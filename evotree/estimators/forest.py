@@ -28,7 +28,7 @@ from evotree.engine.parallel import run_tasks
 from evotree.engine.prepare import with_objective
 from evotree.engine.search import search
 from evotree.engine.toolbox import feature_bound
-from evotree.estimators.base import SHARED, ClassReader, TargetReader, TreeEstimator
+from evotree.estimators.base import CLASS_WEIGHT, SHARED, ClassReader, TargetReader, TreeEstimator
 from evotree.estimators.evolved import EvoTreeClassifier, EvoTreeRegressor
 from evotree.estimators.rows import RowEncoder
 from evotree.estimators.tao import TAOClassifier, TAORegressor
@@ -173,11 +173,10 @@ class ObliqueForest(RowEncoder):
     def _check_out_of_bag(self, are_some: bool) -> None:
         """Refuse a score out of bag where no bag lacks a row."""
         if not are_some:
-            raise ValueError(
-                f"oob_score=True with max_samples={self.max_samples} and bootstrap="
-                f"{self.bootstrap}: no tree lacks a row of those given. Allowed are fewer "
-                "max_samples, bootstrap=True, more rows, and oob_score=False."
-            )
+            given = f"max_samples={self.max_samples} and bootstrap={self.bootstrap}"
+            allowed = "fewer max_samples, bootstrap=True, more rows, and oob_score=False"
+            lacks = "no tree lacks a row of those given"
+            raise ValueError(f"oob_score=True with {given}: {lacks}. Allowed are {allowed}.")
 
     def _run(self, dataset: Dataset, grower: Grower, streams: Sequence[np.ndarray]) -> list[Member]:
         """Return the trees of streams, made side by side."""
@@ -188,17 +187,12 @@ class ObliqueForest(RowEncoder):
 
     def _grower(self, dataset: Dataset) -> Grower:
         """Return what makes the trees."""
-        n_columns = None
-        if self.max_features is not None:
-            n_columns = _amount(self.max_features, len(self.columns_))
-        return Grower(
-            self.bootstrap,
-            _amount(self.max_samples, dataset.n_samples),
-            n_columns,
-            feature_bound(self.max_split_terms, dataset.X.shape[1]),
-            self.max_depth,
-            self._means_share,
-        )
+        given = self.max_features
+        n_columns = None if given is None else _amount(given, len(self.columns_))
+        n_drawn = _amount(self.max_samples, dataset.n_samples)
+        width = feature_bound(self.max_split_terms, dataset.X.shape[1])
+        known = self.max_depth, self._means_share
+        return Grower(self.bootstrap, n_drawn, n_columns, width, *known)
 
     def _member(self, tree: ObliqueTree, dataset: Dataset) -> TreeEstimator:
         """Return a tree as a fitted estimator that reads rows as the forest does."""
@@ -289,15 +283,10 @@ class ObliqueForestClassifier(ClassifierMixin, ClassReader, ObliqueForest):
 
     _kind = TAOClassifier
 
-    class_weight: Annotated[
-        Mapping[Any, float] | str | None, dict, StrOptions({"balanced"}), None
-    ] = None
+    class_weight: Annotated[Any, *CLASS_WEIGHT] = None
 
     def predict_proba(self, X: Any) -> np.ndarray:
-        """Return the means of the class shares of the leaves that rows reach.
-
-        A column for each class, in the order of `classes_`.
-        """
+        """Return the means of the class shares of the leaves that rows reach, by `classes_`."""
         return self._vote(X)
 
     def _keep_out_of_bag(self, found: np.ndarray) -> Any:

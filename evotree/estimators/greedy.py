@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import KW_ONLY, dataclass
 from functools import partial
 from numbers import Integral, Real
@@ -16,30 +15,15 @@ from sklearn.utils import Bunch
 from evotree._sklearn import Interval, StrOptions
 from evotree.configuration import check_parameters, documented
 from evotree.dataset import SCALINGS, Dataset
-from evotree.estimators.base import (
-    PROBABILITIES,
-    SHARED,
-    LocalTree,
-    TreeClassifier,
-    TreeRegressor,
-    preset,
-)
+from evotree.estimators import base
 from evotree.estimators.lazy import lazy_on_collections
 from evotree.estimators.presets import GREEDY_PRESETS
 from evotree.fitness.criteria import CLASSIFICATION, REGRESSION
 from evotree.fitness.objectives import Objective
 from evotree.individual import Individual
 from evotree.objectives import LinearLeaves
+from evotree.operators.initialization import induction
 from evotree.operators.initialization.growth import grow
-from evotree.operators.initialization.induction import (
-    PESSIMISTIC,
-    PRUNINGS,
-    induce,
-    induce_c45,
-    leaf_medians,
-    mean_of_branches,
-    with_indicators,
-)
 from evotree.operators.pruning.held_out import cost_complexity_path
 from evotree.operators.pruning.penalized import risk_of_leaves
 from evotree.operators.splitters.axis import C45
@@ -49,7 +33,7 @@ from evotree.rng import make_streams, seed_from
 from evotree.tables.columns import NumericColumn, column_of_feature, indicator_of_feature
 
 _TEXTS = {
-    **SHARED,
+    **base.SHARED,
     "LIMITS": """max_depth : int, at least 0, or None, default=None
         Nodes at this depth are leaves; None means any depth.
     min_samples_split : int, at least 2, default=2
@@ -80,7 +64,7 @@ _TEXTS = {
 
 
 @dataclass(eq=False, repr=False)
-class GreedyTree(LocalTree):
+class GreedyTree(base.LocalTree):
     """An estimator whose tree is grown top-down by a splitter, and pruned."""
 
     splitter: Annotated[str | Splitter, StrOptions(set(SPLITTERS)), callable] = "oc1"
@@ -92,7 +76,7 @@ class GreedyTree(LocalTree):
     min_weight_fraction_leaf: Annotated[float, Interval(Real, 0.0, 0.5, closed="both")] = 0.0
     min_impurity_decrease: Annotated[float, Interval(Real, 0.0, None, closed="left")] = 0.0
     ccp_alpha: Annotated[float, Interval(Real, 0.0, None, closed="left")] = 0.0
-    pruning: Annotated[str | None, StrOptions(set(PRUNINGS)), None] = None
+    pruning: Annotated[str | None, StrOptions(set(induction.PRUNINGS)), None] = None
     validation_fraction: Annotated[float, Interval(Real, 0.0, 1.0, closed="neither")] = 0.1
     n_folds: Annotated[int, Interval(Integral, 2, None, closed="left")] = 10
     standard_errors: Annotated[float, Interval(Real, 0.0, None, closed="left")] = 0.0
@@ -101,12 +85,11 @@ class GreedyTree(LocalTree):
 
     @classmethod
     def from_preset(cls, name: str, **parameters: Any) -> Self:
-        """Make an estimator with the setting of a published algorithm.
+        """Make an estimator with the setting of a published algorithm, which `parameters` change.
 
-        `name` is a key of `evotree.estimators.GREEDY_PRESETS`, such as ``"OC1"`` or ``"WODT"``;
-        `parameters` differ from the preset.
+        `name` is a key of `evotree.estimators.GREEDY_PRESETS`, such as ``"OC1"`` or ``"WODT"``.
         """
-        return cls(**{**preset(GREEDY_PRESETS, name), **parameters})
+        return cls(**{**base.preset(GREEDY_PRESETS, name), **parameters})
 
     def _fit(self, dataset: Dataset) -> None:
         """Grow a tree, and prune it."""
@@ -114,21 +97,14 @@ class GreedyTree(LocalTree):
 
     def _induce(self, dataset: Dataset, stream: np.ndarray, **rules: Any) -> None:
         """Grow a tree, prune it and keep it."""
-        individual = induce(
-            dataset,
-            partial(self._grow, stream=stream),
-            pruning=self.pruning,
-            ccp_alpha=self.ccp_alpha / _unit(dataset) ** 2,
-            risk=self._risk(),
-            validation_fraction=self.validation_fraction,
-            n_folds=self.n_folds,
-            standard_errors=self.standard_errors,
-            **rules,
-            stream=stream,
-        )
+        names = "pruning", "validation_fraction", "n_folds", "standard_errors"
+        rules |= {name: getattr(self, name) for name in names}
+        rules |= {"ccp_alpha": self.ccp_alpha / _unit(dataset) ** 2, "risk": self._risk()}
+        grow_tree = partial(self._grow, stream=stream)
+        individual = induction.induce(dataset, grow_tree, **rules, stream=stream)
         tree = individual.to_tree()
         if self.criterion == "absolute_error":
-            tree.values = leaf_medians(individual, dataset)
+            tree.values = induction.leaf_medians(individual, dataset)
         self._keep_tree(tree, dataset)
 
     def cost_complexity_pruning_path(self, X: Any, y: Any, sample_weight: Any = None) -> Bunch:
@@ -170,7 +146,7 @@ def _unit(dataset: Dataset) -> float:
 
 @documented(**_TEXTS)
 @dataclass(kw_only=True, eq=False, repr=False)
-class ObliqueTreeClassifier(TreeClassifier, GreedyTree):
+class ObliqueTreeClassifier(base.TreeClassifier, GreedyTree):
     """A classifier that is one oblique tree, grown greedily by a splitter, and pruned.
 
     Parameters
@@ -220,21 +196,20 @@ default=None
     """
 
     criterion: Annotated[str, StrOptions(set(CLASSIFICATION))] = "gini"
-    pruning: Annotated[str | None, StrOptions({*PRUNINGS, PESSIMISTIC}), None] = None
+    pruning: Annotated[Any, StrOptions({*induction.PRUNINGS, induction.PESSIMISTIC}), None] = None
     confidence: Annotated[float, Interval(Real, 0.0, 1.0, closed="right")] = 0.25
-    class_weight: Annotated[
-        Mapping[Any, float] | str | None, dict, StrOptions({"balanced"}), None
-    ] = None
-    probability: Annotated[str, StrOptions(set(PROBABILITIES))] = "leaf"
+    class_weight: Annotated[Any, *base.CLASS_WEIGHT] = None
+    probability: Annotated[str, StrOptions(set(base.PROBABILITIES))] = "leaf"
 
     def _induce(self, dataset: Dataset, stream: np.ndarray, **rules: Any) -> None:
         """Grow a tree, prune it and keep it; C4.5 shares rows with missing values."""
         splitter, rules = as_splitter(self.splitter), {**rules, "confidence": self.confidence}
-        self.shares_rows_ = isinstance(splitter, C45) and self.pruning == PESSIMISTIC
+        self.shares_rows_ = isinstance(splitter, C45) and self.pruning == induction.PESSIMISTIC
         if isinstance(splitter, C45) and self.shares_rows_:
-            splitter = with_indicators(splitter, indicator_of_feature(self.columns_))
+            splitter = induction.with_indicators(splitter, indicator_of_feature(self.columns_))
             rules |= self._limits(dataset)
-            self._keep_raw_tree(induce_c45(dataset, splitter, **rules, stream=stream), dataset)
+            tree = induction.induce_c45(dataset, splitter, **rules, stream=stream)
+            self._keep_raw_tree(tree, dataset)
         else:
             super()._induce(dataset, stream, **rules)
 
@@ -279,12 +254,12 @@ default=None
         is_used = (self.tree_.weights != 0.0).any(axis=0)
         at = np.flatnonzero(is_missing[:, is_used].any(axis=1))
         rows = self.encode(X)[at]
-        return at, mean_of_branches(self.tree_, rows, is_missing[at])
+        return at, induction.mean_of_branches(self.tree_, rows, is_missing[at])
 
 
 @documented(**_TEXTS)
 @dataclass(kw_only=True, eq=False, repr=False)
-class ObliqueTreeRegressor(TreeRegressor, GreedyTree):
+class ObliqueTreeRegressor(base.TreeRegressor, GreedyTree):
     """A regressor that is one oblique tree, grown greedily by a splitter, and pruned.
 
     Parameters
@@ -333,7 +308,6 @@ class ObliqueTreeRegressor(TreeRegressor, GreedyTree):
         if self.criterion != "squared_error" and self.leaves != "constant":
             raise ValueError(f"leaves={self.leaves!r}: {given} needs 'constant'.")
         if self.criterion != "squared_error" and dataset.outputs is not None:
-            raise ValueError(
-                f"{given}: y has {dataset.n_outputs} outputs; squared_error is allowed."
-            )
+            n_outputs = dataset.n_outputs
+            raise ValueError(f"{given}: y has {n_outputs} outputs; squared_error is allowed.")
         return super()._objective(dataset)

@@ -13,8 +13,6 @@ Smyth G. K. (2004). Linear models and empirical Bayes methods for assessing diff
 in microarray experiments. Statistical Applications in Genetics and Molecular Biology 3.
 """
 
-from __future__ import annotations
-
 import math
 from typing import Any
 
@@ -70,7 +68,6 @@ def conformal_width(scores: np.ndarray, coverage: float) -> Any:
     n = len(scores)
     k = math.ceil((n + 1) * coverage * (1.0 - 1e-12))  # 10 * 0.9 is 9, whatever it rounds to
     if k > n:
-        raise ValueError(
-            f"coverage={coverage!r}: {n} rows of calibration allow {n / (n + 1):.6g} at most."
-        )
+        most = f"{n} rows of calibration allow {n / (n + 1):.6g} at most"
+        raise ValueError(f"coverage={coverage!r}: {most}.")
     return scores[k - 1]

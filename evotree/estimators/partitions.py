@@ -6,8 +6,6 @@ numbers, and sums are added in the order of the partitions: nothing depends on t
 weights are whole numbers, sums of class weights are exact, however the rows are parted.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Mapping, Sequence
 from copy import copy
@@ -109,11 +107,7 @@ def draw_rows(reader: Reader, limits: pd.Series, seed: int, first: int, *part: A
 def count_leaves(
     reader: Reader, columns: Any, classes: Any, unit: Any, trees: Sequence[ObliqueTree], *part: Any
 ) -> tuple[np.ndarray, ...]:
-    """Return sums of weights, and numbers of rows, for the leaves of trees, and ranges of features.
-
-    Sums of targets, in the unit of a data set, follow those of weights, sums of squares follow
-    these.
-    """
+    """Return sums of weights, targets and squares, numbers of rows, of leaves; feature ranges."""
     table, y, weight, _ = reader(*part)
     rows = encode_in_order(columns, table) if len(y) else np.empty((0, trees[0].n_features))
     codes, summed = np.zeros(len(y), dtype=np.int64), [weight]
@@ -142,10 +136,10 @@ def add_up(parts: Sequence[tuple[np.ndarray, ...]]) -> tuple[np.ndarray, ...]:
 
 
 class Counted(NamedTuple):
-    """A finished tree by all rows: the statistics of its nodes, what it is worth, and ranges."""
+    """A finished tree by all rows."""
 
     tree: ObliqueTree
-    counts: np.ndarray
+    counts: np.ndarray  # statistics of its nodes
     scores: tuple[float, ...]
     ends: tuple[np.ndarray, ...]  # lowest and highest values of the features
 
@@ -163,11 +157,9 @@ class AllRows:
     least_rows: float  # of a leaf, whatever their weights
 
     def counted(self, trees: Sequence[ObliqueTree]) -> list[Counted]:
-        """Return trees with the values of all rows, without leaves of too few.
-
-        Rows of a leaf that is taken out go where the other side of its split sends them, so all
-        rows are asked again.
-        """
+        """Return trees with the values of all rows, without leaves of too few."""
+        # Rows of a leaf that is taken out go where the other side of its split sends them, so all
+        # rows are asked again.
         pending, counted = dict(enumerate(trees)), {}
         while pending:
             sums, *ends = self._sums([*pending.values()])
@@ -208,9 +200,9 @@ class AllRows:
         values = counts / weights[:, np.newaxis]
         if not self.sample.n_classes:
             values = self.mean + self.sample.target_scale * values[:, 1:2]
-        row_counts = n_rows if self.sample.is_weighted else None
-        arrays = {"weighted_n_node_samples": weights, "row_counts": row_counts}
-        finished = tree.predicting(values).replaced(**arrays)
+        rows = n_rows if self.sample.is_weighted else None
+        finished = tree.predicting(values)
+        finished = finished.replaced(weighted_n_node_samples=weights, row_counts=rows)
         if self.objective is not None:
             finished = self.objective.finish(finished, self.sample)
             kept, k = [], 0  # what a pruning leaves
@@ -269,9 +261,8 @@ def fit_collections(
     known, progress = seed_to_continue(estimator, last), Progress(estimator.verbose)
     seed = seed_from(estimator.random_state) if known is None else known
     parts = _parts_of(X, y, sample_weight)
-    meta = (
-        pd.DataFrame(np.empty((0, X.shape[1]))).add_prefix("x") if hasattr(X, "chunks") else X._meta
-    )
+    is_array = hasattr(X, "chunks")
+    meta = pd.DataFrame(np.empty((0, X.shape[1]))).add_prefix("x") if is_array else X._meta
     if meta.shape[1] == 0 or not meta.columns.is_unique:
         raise ValueError(f"X has the columns {list(meta.columns)}: allowed are distinct ones.")
     is_poisson = estimator.objective == "poisson" or isinstance(estimator.objective, PoissonLoss)
@@ -279,7 +270,7 @@ def fit_collections(
     reader = Reader(list(meta.columns), mask, is_regressor(estimator), 0.0 if is_poisson else least)
     classes, (table, *targets) = _draw_sample(reader, estimator, parts, seed, progress)
     inner, least = _on_sample(estimator, classes, mask)
-    given = table.to_numpy() if hasattr(X, "chunks") else table
+    given = table.to_numpy() if is_array else table
     of_run: dict[str, Any] = {"continues": last, "seed": seed, "progress": progress}
     result = inner._search(given, *targets, None, begin, **of_run)
     dataset = result.problem.dataset
@@ -311,15 +302,11 @@ def _refuse(estimator: Any, sensitive: Any) -> None:
     own = OwnObjective(objective) if callable(objective) else objective
     of_rows = objective in ("absolute_error", "quantile") or isinstance(objective, Quantile)
     of_rows = of_rows or (isinstance(own, Objective) and own.needs_rows)
+    follows = "what follows from the class weights, or sums, of leaves"
     for name, value, is_refused, allowed in (
         ("sensitive", sensitive, sensitive is not None, "None"),
         ("leaves", leaves, leaves not in ("auto", "constant"), "'constant'"),
-        (
-            "objective",
-            objective,
-            of_rows,
-            "what follows from the class weights, or sums, of leaves",
-        ),
+        ("objective", objective, of_rows, follows),
     ):
         if is_refused:
             raise ValueError(f"{name}={value!r}: for collections of Dask allowed is {allowed}.")
@@ -334,10 +321,9 @@ def _parts_of(X: Any, y: Any, sample_weight: Any) -> list[tuple[Any, ...]]:
             blocks.append([None] * len(blocks[0]))
             continue
         if not is_collection(given) or getattr(given, "ndim", 0) != n_dimensions:
-            raise ValueError(
-                f"{name} is a {type(given).__name__}: where X is a collection of Dask, allowed is "
-                f"one of Dask of {n_dimensions} dimensions."
-            )
+            allowed = f"allowed is one of Dask of {n_dimensions} dimensions"
+            kind = type(given).__name__
+            raise ValueError(f"{name} is a {kind}: where X is a collection of Dask, {allowed}.")
         if hasattr(given, "chunks"):
             if hasattr(X, "chunks") and n_dimensions == 1 and given.shape == X.shape[:1]:
                 given = given.rechunk((X.chunks[0],))
@@ -369,7 +355,10 @@ def _draw_sample(
         raise ValueError("X has no rows with weight: at least one is needed.")
     if not reader.is_regression:
         check_classification_targets(class_codes(classes.index)[0])
-    n_wanted = _sample_size(evolution_of(estimator).max_samples, n_rows)
+    n_wanted = evolution_of(estimator).max_samples or MAX_SAMPLES
+    if not isinstance(n_wanted, int | np.integer):
+        n_wanted = max(1, math.floor(n_wanted * n_rows))
+    n_wanted = min(n_rows, n_wanted)
     takes = np.minimum(classes["n"], np.ceil(classes["n"] * (n_wanted / n_rows)))
     # So many rows are below these limits as are wanted, but for a chance of less than 1e-8.
     limits = np.minimum(1.0, (takes + 8.0 * np.sqrt(takes) + 32.0) / classes["n"])
@@ -383,13 +372,6 @@ def _draw_sample(
     kept = pd.Series(keys).groupby(group).rank("first").to_numpy() <= takes.reindex(group)
     table = pd.concat(frames, ignore_index=True)[kept.to_numpy()].reset_index(drop=True)
     return classes, (table, y[kept], weight[kept])
-
-
-def _sample_size(max_samples: float | None, n_rows: int) -> int:
-    """Return how many rows `max_samples` asks for."""
-    if max_samples is None or isinstance(max_samples, int | np.integer):
-        return min(n_rows, max_samples or MAX_SAMPLES)
-    return max(1, math.floor(max_samples * n_rows))
 
 
 def _on_sample(estimator: Any, classes: pd.DataFrame, categorical: Any) -> tuple[Any, float]:

@@ -1,7 +1,5 @@
 """Settings of published algorithms, by name."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Any

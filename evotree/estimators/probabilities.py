@@ -1,7 +1,5 @@
 """How soft sides are fitted to a finished tree and its training rows."""
 
-from __future__ import annotations
-
 import math
 import time
 from typing import Any

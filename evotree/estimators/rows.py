@@ -101,19 +101,17 @@ class RowEncoder(BaseEstimator, Constrained):
         # A column that did not vary has no split, and may have been missing throughout.
         at = column_of_feature(self.columns_)
         varies = np.bincount(at, rows.lowest < rows.highest, len(self.columns_))
+        gaps = zip(self.columns_, table.isna().any() & (varies > 0), strict=True)
         filled = [
             f"{column.name!r} ({column.fill:g})"
-            for column, is_empty, counts in zip(
-                self.columns_, table.isna().any(), varies, strict=True
-            )
-            if is_empty and counts and isinstance(column, NumericColumn) and not column.indicator
+            for column, is_empty in gaps
+            if is_empty and isinstance(column, NumericColumn) and not column.indicator
         ]
         if filled:
+            shown = ", ".join([*filled[:_SHOWN], *(["..."] if len(filled) > _SHOWN else [])])
             warnings.warn(
                 "X has missing values in columns that had none in fit; the median of the training "
-                f"rows stands for them: {', '.join(filled[:_SHOWN])}"
-                f"{', ...' if len(filled) > _SHOWN else ''}.",
-                UserWarning,
+                f"rows stands for them: {shown}.",
                 stacklevel=_level_of_user(),
             )
 
@@ -246,11 +244,9 @@ def categorical_mask(table: pd.DataFrame, given: Any) -> np.ndarray:
         return chosen
     allowed: Any = range(n_features) if kind in "iu" else table.columns.tolist()
     if chosen.ndim != 1 or kind == "b" or any(one not in allowed for one in chosen.tolist()):
-        raise ValueError(
-            f"categorical_features={given!r}: allowed are None, {FROM_DTYPE!r}, a mask of "
-            f"{n_features} truth values, positions from 0 to {n_features - 1}, and the names of "
-            "columns."
-        )
+        known = f"a mask of {n_features} truth values, positions from 0 to {n_features - 1}"
+        allowed = f"None, {FROM_DTYPE!r}, {known}, and the names of columns"
+        raise ValueError(f"categorical_features={given!r}: allowed are {allowed}.")
     wanted = set(chosen.tolist())
     return np.array([one in wanted for one in (range(n_features) if kind in "iu" else allowed)])
 
@@ -269,15 +265,11 @@ def refuse_text(table: pd.DataFrame, is_categorical: np.ndarray) -> None:
         except (TypeError, ValueError, OverflowError):
             strange = column[numbers_of(column).isna()]
         if len(strange):
-            allowed = (
-                "numbers. A column of categories has the dtype 'category', or is named by "
-                "categorical_features."
-            )
+            named = "has the dtype 'category', or is named by categorical_features."
+            allowed = f"numbers. A column of categories {named}"
             if dtype.kind == "c":
                 allowed = "real numbers."
             elif isinstance(strange.iloc[0], date | timedelta | pd.Period):
                 allowed = "numbers. Make numbers of dates and times, such as days since the first."
-            raise ValueError(
-                f"X has {quoted(strange.iloc[0])} in the column {table.columns[j]!r}: allowed are "
-                f"{allowed}"
-            )
+            held = f"{quoted(strange.iloc[0])} in the column {table.columns[j]!r}"
+            raise ValueError(f"X has {held}: allowed are {allowed}")

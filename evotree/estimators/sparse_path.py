@@ -1,7 +1,5 @@
 """The regularization path of tree alternating optimization: ever sparser and smaller trees."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any

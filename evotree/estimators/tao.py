@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import KW_ONLY, dataclass
 from numbers import Integral, Real
 from typing import Annotated, Any
@@ -16,14 +15,7 @@ from evotree._sklearn import Interval, StrOptions
 from evotree.configuration import N_JOBS, documented
 from evotree.dataset import SCALINGS, Dataset
 from evotree.engine.parallel import thread_map
-from evotree.estimators.base import (
-    PROBABILITIES,
-    SHARED,
-    LocalTree,
-    TreeClassifier,
-    TreeEstimator,
-    TreeRegressor,
-)
+from evotree.estimators import base
 from evotree.individual import Individual
 from evotree.objectives import LinearLeaves
 from evotree.operators.constraints.split_features import SplitFeatures
@@ -41,11 +33,12 @@ from evotree.rng import make_streams, seed_from
 from evotree.tree import ObliqueTree
 
 RANDOM = "random"
+_TREES = (ObliqueTree, base.TreeEstimator, BaseDecisionTree, FrozenEstimator)
 _NEGLIGIBLE = 1e-8  # share of the weight, or of the squared error, that no node is worth
 
 
 _TEXTS = {
-    **SHARED,
+    **base.SHARED,
     "ELSEWHERE": """\
 ``"random"``, complete with random directions that halve the rows; or one found elsewhere,
         an `ObliqueTree` or fitted estimator of this package or of scikit-learn that has one tree;
@@ -73,18 +66,10 @@ _TEXTS = {
 
 
 @dataclass(eq=False, repr=False)
-class AlternatingTree(LocalTree):
+class AlternatingTree(base.LocalTree):
     """An estimator whose initial tree is improved by tree alternating optimization."""
 
-    init: Annotated[
-        Any,
-        StrOptions({RANDOM, *SPLITTERS}),
-        callable,
-        ObliqueTree,
-        TreeEstimator,
-        BaseDecisionTree,
-        FrozenEstimator,
-    ] = "axis"
+    init: Annotated[Any, StrOptions({RANDOM, *SPLITTERS}), callable, *_TREES] = "axis"
     _: KW_ONLY
     depth: Annotated[int, Interval(Integral, 0, None, closed="left")] = 8
     node: Annotated[str | Splitter, StrOptions({"oblique", "axis"}), callable] = "oblique"
@@ -125,25 +110,20 @@ class AlternatingTree(LocalTree):
 
     def _check_given_tree(self, n_features: int) -> None:
         if not isinstance(self.init, ObliqueTree):
-            check_is_fitted(
-                self.init,
-                msg="init: this %(name)s is not fitted. The copies that cross-validation makes are "
-                "not; sklearn.frozen.FrozenEstimator keeps what it wraps fitted.",
-            )
+            kept = "sklearn.frozen.FrozenEstimator keeps what it wraps fitted."
+            copies = "The copies that cross-validation makes are not"
+            check_is_fitted(self.init, msg=f"init: this %(name)s is not fitted. {copies}; {kept}")
             if not hasattr(self.init, "tree_"):
                 raise ValueError(f"init={self.init!r}: allowed are estimators that have one tree.")
         n_given = raw_tree(self.init)[0].shape[1]
         if n_given != n_features:
-            raise ValueError(
-                f"init={self.init!r}: a tree over {n_given} features; the rows have {n_features}."
-            )
+            given = f"a tree over {n_given} features"
+            raise ValueError(f"init={self.init!r}: {given}; the rows have {n_features}.")
 
     def _optimize(self, individual: Individual, dataset: Dataset, monotone: bool = True) -> int:
         """Optimize a tree in place and return the number of sweeps."""
-        known: dict[str, Any] = {
-            "oblique": Linear(self.loss, self.penalty, self.C, fallback=True),
-            "axis": Axis(),
-        }
+        oblique = Linear(self.loss, self.penalty, self.C, fallback=True)
+        known: dict[str, Any] = {"oblique": oblique, "axis": Axis()}
         splitter = known[self.node] if isinstance(self.node, str) else as_splitter(self.node)
         rules: dict[str, Any] = {"max_sweeps": self.max_iter, "tol": self.tol, "monotone": monotone}
         n_iter = 0
@@ -156,7 +136,7 @@ class AlternatingTree(LocalTree):
 
 @documented(**_TEXTS)
 @dataclass(kw_only=True, eq=False, repr=False)
-class TAOClassifier(TreeClassifier, AlternatingTree):
+class TAOClassifier(base.TreeClassifier, AlternatingTree):
     """A classifier that is one oblique tree, optimized by tree alternating optimization.
 
     From an initial tree on, every node in turn gets the test that is best given all the others: a
@@ -204,15 +184,13 @@ class TAOClassifier(TreeClassifier, AlternatingTree):
     True
     """
 
-    class_weight: Annotated[
-        Mapping[Any, float] | str | None, dict, StrOptions({"balanced"}), None
-    ] = None
-    probability: Annotated[str, StrOptions(set(PROBABILITIES))] = "leaf"
+    class_weight: Annotated[Any, *base.CLASS_WEIGHT] = None
+    probability: Annotated[str, StrOptions(set(base.PROBABILITIES))] = "leaf"
 
 
 @documented(**_TEXTS)
 @dataclass(kw_only=True, eq=False, repr=False)
-class TAORegressor(TreeRegressor, AlternatingTree):
+class TAORegressor(base.TreeRegressor, AlternatingTree):
     """A regressor that is one oblique tree, optimized by tree alternating optimization.
 
     As `TAOClassifier`, with the squared error as loss of a row and the means or lines of the leaves

@@ -17,11 +17,10 @@ from typing import Any, Self
 import numpy as np
 
 from evotree._jit import kernel
-from evotree.dataset import Dataset
+from evotree.dataset import Dataset, leading_component
 from evotree.fitness.base import LINES, OUTPUTS, TargetLoss, routed_rows
 from evotree.fitness.linear_leaves import LinearLeafObjective
 from evotree.leaf_models import OutputModels
-from evotree.outputs import leading_component
 from evotree.tree import ObliqueTree
 
 

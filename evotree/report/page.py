@@ -17,13 +17,7 @@ _UNSAFE = {"<": "\\u003c", ">": "\\u003e", "&": "\\u0026"}
 
 
 class Report:
-    """A page about a model. A notebook shows it, `save` writes it.
-
-    Parameters
-    ----------
-    data : dict
-        What the page shows, from `evotree.report.data.collect`.
-    """
+    """A page about a model, of `evotree.report.data.collect`. A notebook shows it."""
 
     def __init__(self, data: dict[str, Any]) -> None:
         self.data = data
@@ -66,7 +60,7 @@ def report(model: Any, X: Any = None, y: Any = None) -> Report:
 
     It draws the tree and those of the Pareto front, follows single rows through them, and shows
     figures, importances and the records of the search. Of a forest it shows how the trees vote and
-    how far they agree, and each tree. A notebook shows the page.
+    how far they agree, and each tree. A notebook shows the page; ``save(path)`` writes it.
 
     Parameters
     ----------
@@ -78,11 +72,6 @@ def report(model: Any, X: Any = None, y: Any = None) -> Report:
         columns, in their order.
     y : array-like of shape (n_samples,), optional
         Their labels or targets.
-
-    Returns
-    -------
-    Report
-        The page, as ``html``; ``save(path)`` writes it.
     """
     if isinstance(model, Subject):
         return Report(collect(model, X, y))

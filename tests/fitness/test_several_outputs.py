@@ -7,13 +7,12 @@ from hypothesis import strategies as st
 from sklearn.decomposition import PCA
 from sklearn.metrics import r2_score
 
-from evotree.dataset import Dataset
+from evotree.dataset import Dataset, leading_component
 from evotree.fitness.linear_leaves import LinearLeafObjective
 from evotree.fitness.several_outputs import LinesOfOutputs, MeansOfOutputs
 from evotree.operators.pruning.held_out import node_losses
 from evotree.operators.structure.reduced import care_rows, leaf_table, loss_of_targets, row_losses
 from evotree.operators.structure.splice import make_individual
-from evotree.outputs import leading_component
 from tests.reference import tao as naive
 from tests.reference.pruning import random_sizes
 

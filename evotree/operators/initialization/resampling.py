@@ -162,9 +162,7 @@ def with_rows(
     n_added = X.shape[0] - dataset.X.shape[0]
     raw, multiplicity = X * dataset.scale + dataset.mean, np.pad(dataset.multiplicity, (0, n_added))
     columns: dict[str, Any] = {"raw": raw, "multiplicity": multiplicity, "extras": extras or {}}
-    other = replace(dataset, X=rows, y=y, sample_weight=weight, outputs=outputs, **columns)
-    other.freeze()
-    return other
+    return replace(dataset, X=rows, y=y, sample_weight=weight, outputs=outputs, **columns)
 
 
 def bootstrap_counts(dataset: Dataset, rng: np.random.Generator, n_draws: int) -> np.ndarray:

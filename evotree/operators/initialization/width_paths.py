@@ -197,7 +197,6 @@ def path_trees(
     is_cheap = cheap_features(dataset, stream)
     if not is_cheap.all() and time.perf_counter() < end:
         cheap = replace(dataset, X=np.where(is_cheap, dataset.X, 0.0))
-        cheap.freeze()
         for tree in follow(cheap):
             weights = np.where(is_cheap, tree.weights, 0.0)
             replace_tests(tree, dataset, weights, tree.thresholds)
