@@ -4,8 +4,6 @@ The constraints of a parameter stand in its annotation, so that it is written on
 ``patience: Annotated[int | None, Interval(Integral, 1, None, closed="left"), None] = 20``.
 """
 
-from __future__ import annotations
-
 import sys
 from collections.abc import Callable, Mapping
 from dataclasses import MISSING, dataclass, fields, replace

@@ -1,7 +1,5 @@
 """What trees are evolved for, and what their leaves hold, where a name does not say enough."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from numbers import Real
 from typing import Annotated, Any
@@ -47,7 +45,7 @@ class Quantile(Configuration):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class LinearLeaves(Configuration):
-    """Leaves that hold bounded linear models of few terms (`evotree.fitness.linear_leaves`).
+    """Leaves that hold bounded linear models of few terms, of classes logistic ones.
 
     Parameters
     ----------

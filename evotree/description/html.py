@@ -1,7 +1,5 @@
 """A tree as HTML for a notebook or a page: branches that open and close, bars of class shares."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from html import escape
 from typing import Any

@@ -451,7 +451,7 @@ def found_by(
     leaves = None
     chosen: tuple[int, int] | int = (best, at)
     rivals = {trial.fold: trial.rivals for trial in [*trials, *own] if trial.rivals is not None}
-    if rivals and models is not None:
+    if models is not None and all(trial.fold in rivals for trial in own):
         known = RivalLosses.joined([rivals[trial.fold] for trial in own])
         winner = choose_rival(known, weights, standard_errors)
         if models.with_splits or known.errors[winner] @ weights < losses[at] @ weights:

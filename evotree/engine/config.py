@@ -1,7 +1,5 @@
 """What a search is told: one configuration for each part of the engine, and one for the whole."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Iterable
 from concurrent.futures import Executor

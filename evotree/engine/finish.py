@@ -209,31 +209,24 @@ class Finisher:
         self, leaves: Rival, best: FrontTree, members: Sequence[FrontTree]
     ) -> tuple[FrontTree, list[FrontTree]]:
         """Return the best tree with logistic leaves, and the members of its front."""
-        rivals = logistic_rivals(self.problem)
+        rivals, made = logistic_rivals(self.problem), dict[int, FrontTree]()
         assert rivals is not None
-        stump = self.rows.refill(_one_leaf(self.rows))
-        one_leaf = FrontTree.of(stump, 0.0, LOGISTIC)
-        few = [tree for tree in members if 1 < tree.n_leaves <= MOST_LEAVES]
-        known = [*few, one_leaf] if rivals.with_splits else [one_leaf]
-        made = {}
-        for tree in known:
-            strength = (
-                leaves.strength
-                if tree is one_leaf or leaves.at is not None
-                else leaves.strength._replace(halvings=0)
-            )
-            made[id(tree)] = self._logistic(tree, strength, rivals.used)
-        best = made[id(one_leaf)] if leaves.at is None or id(best) not in made else made[id(best)]
-        front = undominated([*made.values(), *([] if rivals.with_splits else members)])
-        others = [tree for tree in front if tree is not best and tree.complexity != best.complexity]
-        return best, sorted([best, *others], key=lambda tree: tree.complexity)
 
-    def _logistic(self, tree: FrontTree, strength: Strength, used: Any) -> FrontTree:
-        """Return a member of the front with logistic leaves, rounded."""
-        rows, precision = self.rows, self.problem.config.precision
-        whole = with_logistic_leaves(tree, rows, strength, used)
-        whole = round_models(whole, rows.raw, precision, rows.sample_weight)
-        return FrontTree.of(whole, scores_on(rows, whole)[0], tree.origin)
+        def logistic(tree: ObliqueTree, strength: Strength, origin: str) -> FrontTree:
+            rows, precision = self.rows, self.problem.config.precision
+            whole = with_logistic_leaves(tree, rows, strength, rivals.used)
+            whole = round_models(whole, rows.raw, precision, rows.sample_weight)
+            return FrontTree.of(whole, scores_on(rows, whole)[0], origin)
+
+        one_leaf = logistic(_one_leaf(self.rows), leaves.strength, LOGISTIC)
+        if rivals.with_splits:
+            plain = leaves.strength._replace(halvings=0)  # as such trees were judged
+            few = [tree for tree in members if 1 < tree.n_leaves <= MOST_LEAVES]
+            made, members = {id(tree): logistic(tree, plain, tree.origin) for tree in few}, []
+        chosen = one_leaf if leaves.at is None else made.get(id(best), one_leaf)
+        front = undominated([*made.values(), one_leaf, *members])
+        others = [tree for tree in front if tree.complexity != chosen.complexity]
+        return chosen, sorted([chosen, *others], key=lambda tree: tree.complexity)
 
     def members(self, individuals: Sequence[Individual]) -> list[FrontTree]:
         """Return finished trees, on several threads."""
@@ -260,7 +253,8 @@ class Finisher:
 def _one_leaf(rows: Dataset) -> ObliqueTree:
     """Return a tree of one leaf over raw features."""
     arrays = np.zeros((1, rows.X.shape[1])), np.zeros(1), np.ones(1, dtype=np.int32)
-    return ObliqueTree(*arrays, np.zeros((1, rows.n_classes)), rows.spread * rows.scale)
+    spread = rows.spread * rows.scale
+    return rows.refill(ObliqueTree(*arrays, np.zeros((1, rows.n_classes)), spread))
 
 
 def scores_on(rows: Dataset, tree: ObliqueTree) -> tuple[float, ...]:

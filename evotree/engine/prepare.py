@@ -99,19 +99,16 @@ def with_objective(dataset: Dataset, config: SearchConfig, encoder: Any = None) 
 
 
 def _check_logistic_leaves(config: SearchConfig) -> None:
-    """Refuse what linear leaves of classes do not go with."""
+    """Refuse what linear leaves of classes, which use all features, do not go with."""
     if config.leaves in ("auto", "constant"):
         return
-    if config.objective not in (None, "accuracy"):
-        raise ValueError(
-            f"objective={config.objective!r} does not go with leaves={config.leaves!r} of classes: "
-            "allowed is 'accuracy'."
-        )
-    for name in ("monotonic_cst", "interaction_cst", "max_terms"):
-        if getattr(config, name) is not None:
+    allowed = {"objective": "accuracy", "monotonic_cst": None, "interaction_cst": None}
+    for name, value in {**allowed, "max_terms": None}.items():
+        given = getattr(config, name)
+        if given is not None and given != value:
             raise ValueError(
-                f"{name}: allowed is None with leaves={config.leaves!r} of classes, which use all "
-                "features."
+                f"{name}={given!r} does not go with leaves={config.leaves!r} of classes: allowed "
+                f"is {value!r}."
             )
 
 

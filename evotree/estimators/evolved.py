@@ -1,7 +1,5 @@
 """The estimators whose tree is evolved: translation between scikit-learn and `search`."""
 
-from __future__ import annotations
-
 import time
 import warnings
 from collections.abc import Mapping
@@ -127,7 +125,7 @@ _ATTRIBUTES = """Attributes
     pareto_front_ : FittedFront
         The best trees of rising complexity that the search met, over raw features, at most 100.
         Their qualities are those of the finished trees on the training rows, and no tree is better
-        than a more complex one. Printed, it is a table with an arrow at `tree_`.
+        than a more complex one, but for a logistic leaf. Printed, an arrow is at `tree_`.
     size_penalty_ : float
         The penalty for a node, given or chosen.
     term_penalty_ : float
@@ -137,7 +135,8 @@ _ATTRIBUTES = """Attributes
     cv_results_ : dict of str to ndarray
         What cross-validation measured of each regularization and penalties: ``noise``,
         ``size_penalty``, ``term_penalty``, ``mean_loss`` and ``standard_error`` on the rows held
-        out, ``split0_loss`` and so on by fold (NaN where it did not compete), and ``chosen``. Empty
+        out, ``split0_loss`` and so on by fold (NaN where it did not compete), and ``chosen``; of
+        ``leaves`` that are ``"linear"`` their ``C``, and the ``halvings`` of their terms. Empty
         where there was nothing to choose, and where a search continues another one.
     objective_ : Objective or None
         What the tree was evolved for; None for the accuracy, and for the squared error.
@@ -393,8 +392,10 @@ class EvoTreeClassifier(base.TreeClassifier, EvolvedTree):
         an array of shape (n_leaves, n_classes), or ``function(counts, leaves)``, where `leaves`
         also knows the rows (`evotree.fitness.objectives.Leaves`); it returns a number, the greater
         the better.
-    leaves : {"auto", "constant"}, default="auto"
-        What leaves hold: the shares of the classes, for both.
+    leaves : {"auto", "linear", "constant"} or LinearLeaves, default="auto"
+        What leaves hold: class shares, or logistic models (`evotree.fitness.logistic_leaves`).
+        ``"auto"`` is shares, or one logistic leaf where that loses less on held-out rows;
+        ``"linear"`` is logistic models in all leaves. They are for the accuracy.
     <SHAPE>
     <RUN>
     class_weight : dict, "balanced" or None, default=None

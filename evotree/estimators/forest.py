@@ -1,7 +1,5 @@
 """Forests of small sparse oblique trees that vote: translation only."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Executor
 from copy import copy

@@ -1,7 +1,5 @@
 """Estimators whose tree is grown greedily, by any splitter, and pruned: translation only."""
 
-from __future__ import annotations
-
 from dataclasses import KW_ONLY, dataclass
 from functools import partial
 from numbers import Integral, Real

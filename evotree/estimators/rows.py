@@ -5,8 +5,6 @@ encoded rows, which are finite; the engine and its kernels see no others. How co
 features is the business of `evotree.tables.columns`.
 """
 
-from __future__ import annotations
-
 import sys
 import warnings
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """Estimators whose tree is optimized as a whole, node by node: translation only."""
 
-from __future__ import annotations
-
 from dataclasses import KW_ONLY, dataclass
 from numbers import Integral, Real
 from typing import Annotated, Any

@@ -7,8 +7,6 @@ returns the row of a table of class shares, one for each leaf of all trees; the 
 what the trees say in their order, as `predict` does, and divides by their number.
 """
 
-from __future__ import annotations
-
 import keyword
 import re
 from collections.abc import Iterator, Sequence

@@ -5,8 +5,6 @@ numbers and lists. What is read back may come from a file that others have chang
 checked.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from typing import Any
 

@@ -3,8 +3,6 @@
 The package `graphviz` is not needed: ``dot -Tsvg`` draws the text, and so do many editors.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 

@@ -6,8 +6,6 @@ twenty of those, SQL Server ten. That of a forest is a subquery, in which each t
 table.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 

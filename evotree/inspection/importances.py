@@ -1,7 +1,5 @@
 """Importances of features, from a finished tree alone."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from evotree.leaf_models import ClassModels

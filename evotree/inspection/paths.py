@@ -1,7 +1,5 @@
 """Why single rows reach their leaves: what each term adds to each decision on the way."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 

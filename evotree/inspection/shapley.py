@@ -1,7 +1,5 @@
 """Shapley values of the columns of a table: what each adds to a prediction, on average."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from functools import partial
 from math import comb

@@ -305,7 +305,7 @@ def _line(named: NamedTree, k: int, training: TrainingRows, own: bool) -> dict[s
 def _terms(named: NamedTree, k: int, training: TrainingRows, own: bool) -> dict[str, Any]:
     """Return the terms of a node, the most influential first."""
     terms = named.by_influence(k)
-    found = {"f": [j for _, j in terms], "w": [weight for weight, _ in terms]}
+    found: dict[str, Any] = {"f": [j for _, j in terms], "w": [weight for weight, _ in terms]}
     if own:
         # The means at the nodes of other trees are those of all rows.
         found["c"] = _rounded(training.means[k, found["f"]])
