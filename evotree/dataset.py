@@ -577,8 +577,9 @@ def _in_own_unit(weight: np.ndarray) -> tuple[np.ndarray, float]:
     least, largest = weight[weight > 0.0].min(), weight.max()
     unit = least if largest < 2.0**40 * least else largest
     share = _rounded(weight / unit, 40)
-    if (share == np.rint(share)).all():
-        return share, float(unit)
+    whole = np.rint(share)
+    if (np.abs(share - whole) <= 2.0**-37 * share).all():  # weights may be rounded themselves
+        return whole, float(unit)
     part = share / share.max()
     factor = float(_rounded(part.sum() / (part @ part) / share.max(), 20))
     return share * factor, float(unit / factor)

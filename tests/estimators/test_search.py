@@ -16,9 +16,9 @@ from evotree import (
     search,
 )
 from evotree.engine import choice
-from evotree.engine import toolbox as toolbox_module
 from evotree.engine.choice import candidates, penalties_to_try
 from evotree.engine.continuing import continuation
+from evotree.operators.initialization import seeding
 from tests.quick_models import (
     BRIEF,
     brief,
@@ -136,8 +136,8 @@ def test_an_interrupt_while_choosing_takes_the_first_candidate(monkeypatch):
 
 
 def test_an_interrupt_while_first_trees_are_made_leaves_the_rest_out(monkeypatch):
-    pressing, calls = press_at(2, toolbox_module.init_seed)
-    monkeypatch.setattr(toolbox_module, "init_seed", pressing)
+    pressing, calls = press_at(2, seeding.init_seed)
+    monkeypatch.setattr(seeding, "init_seed", pressing)
     kept = interrupted(brief(init={"tao": 1.0}))
     assert kept.n_generations_ == 0 and len(calls) == 2
     shares = kept.history_.chapters["origin"][0]
