@@ -571,14 +571,14 @@ def check_weight(
 def _in_own_unit(weight: np.ndarray) -> tuple[np.ndarray, float]:
     """Return weights whose sum is a number of rows, and the unit that they are in."""
     # Multiples of the least weight are numbers of rows. The sum of others is Kish's number of rows;
-    # their ratios are rounded to 40 bits, so that weights that were multiplied by a number are the
+    # their ratios are rounded to 30 bits, so that weights that were multiplied by a number are the
     # same to the last bit; the factor to 20 bits, so that sums of whole numbers, times this factor,
     # are exact: classes of equal weight stay equal.
     least, largest = weight[weight > 0.0].min(), weight.max()
-    unit = least if largest < 2.0**40 * least else largest
-    share = _rounded(weight / unit, 40)
+    unit = least if largest < 2.0**24 * least else largest
+    share = _rounded(weight / unit, 30)
     whole = np.rint(share)
-    if (np.abs(share - whole) <= 2.0**-37 * share).all():  # weights may be rounded themselves
+    if (np.abs(share - whole) <= 2.0**-26 * share).all():  # weights may be rounded themselves
         return whole, float(unit)
     part = share / share.max()
     factor = float(_rounded(part.sum() / (part @ part) / share.max(), 20))
