@@ -78,7 +78,7 @@ def accuracy(model: Any, X: np.ndarray, y: np.ndarray) -> float:
 
 SYSTEMS = {
     **make_systems(),
-    **{EVOTREE: EvoTreeClassifier(), ISOTONIC: ChosenClassifier(isotonic_cart)},
+    **{EVOTREE: EvoTreeClassifier(leaves="constant"), ISOTONIC: ChosenClassifier(isotonic_cart)},
 }
 OF_OTHERS = {
     f"{prefix}_{name}": partial(of_it, score)

@@ -63,7 +63,8 @@ def area(model: Any, X: np.ndarray, y: np.ndarray) -> float:
     return float(np.mean([accuracy_within(model, X, y, budget) for budget in AREA_BUDGETS]))
 
 
-MADE = (trees.CART, trees.LINEAR, trees.STREE, trees.TAO, trees.PAIRS, EvoTreeClassifier())
+SHARES = EvoTreeClassifier(leaves="constant")
+MADE = (trees.CART, trees.LINEAR, trees.STREE, trees.TAO, trees.PAIRS, SHARES)
 EXPERIMENT = define(
     "readable",
     THIRTY,
@@ -134,7 +135,8 @@ def draw_trees(data_home: Path, out: Path) -> None:
         train, test = stratified_folds(data.y, N_FOLDS, 0)[0]
         columns = fit_columns(data.X.iloc[train])
         X = pd.DataFrame(encode(columns, data.X), columns=list(feature_names(columns)))
-        model = EvoTreeClassifier(random_state=0).fit(X.iloc[train], data.y[train])
+        model = clone(SHARES).set_params(random_state=0)
+        model.fit(X.iloc[train], data.y[train])
         cart = clone(trees.CART).fit(X.iloc[train].to_numpy(), data.y[train])
         rows, y = X.iloc[test], data.y[test]
         scores = {EVOTREE: model.score(rows, y), CART: cart.score(rows.to_numpy(), y)}

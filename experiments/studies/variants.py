@@ -107,10 +107,12 @@ def noise(model: Any) -> float | None:
     return None if chosen.teacher is not None else float(chosen.noise)
 
 
+SHARES: dict[str, Any] = {"leaves": "constant"}  # which all variants have
+
 EXPERIMENT = define(
     "variants",
     dict.fromkeys((*DATASETS, *SMALL)),
-    {name: EvoTreeClassifier().set_params(**changed) for name, changed in VARIANTS.items()},
+    {name: EvoTreeClassifier().set_params(**SHARES | made) for name, made in VARIANTS.items()},
     ClassesProtocol(N_FOLDS),
     plan=[
         Task(dataset, name, fold, 0)
