@@ -45,9 +45,7 @@ if TYPE_CHECKING:
     from evotree.engine.evolution import Run
     from evotree.engine.prepare import Problem
 
-LOGISTIC = "logistic"
-"""The origin of a tree of one logistic leaf."""
-
+LOGISTIC = "logistic"  # the origin of a tree of one logistic leaf
 _MOST_LARGER = 16  # trees that are larger than the best: each is finished on all rows
 
 

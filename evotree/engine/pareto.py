@@ -48,7 +48,7 @@ _ALLOWED = (
     "and 'size<=k' (nodes), such as 'terms<=12'"
 )
 _ROUNDING = 1e-12  # of a quality
-_complexity, _quality = attrgetter("complexity"), attrgetter("quality")
+_BOUNDED = attrgetter("complexity"), attrgetter("quality")
 
 
 class ParetoFront(tools.ParetoFront):
@@ -64,6 +64,20 @@ class ParetoFront(tools.ParetoFront):
     A fitness of several values of another kind is followed as it is, by DEAP's own rules.
     """
 
+    def __init__(self) -> None:
+        super().__init__()
+        self._index()
+
+    def _index(self) -> None:
+        """Make DEAP's keys, and the bounds that newcomers must pass, which rise both."""
+        self.keys[:] = [member.fitness for member in reversed(self.items)]
+        self._complexities, self._qualities = (list(map(of, self.items)) for of in _BOUNDED)
+
+    def clear(self) -> None:
+        """Remove all members."""
+        super().clear()
+        self._index()
+
     def update(self, population: Iterable[Individual]) -> None:
         """Let in the individuals that are better than all members of at most their complexity."""
         population = list(population)
@@ -76,8 +90,8 @@ class ParetoFront(tools.ParetoFront):
 
     def _lets_in(self, quality: float, complexity: float) -> bool:
         """Return whether no member of at most a complexity has as high a quality."""
-        at = bisect_right(self.items, complexity, key=_complexity)
-        return at == 0 or quality > self.items[at - 1].quality
+        at = bisect_right(self._complexities, complexity)
+        return at == 0 or quality > self._qualities[at - 1]
 
     def insert(self, item: Individual) -> None:
         """Put a clone of an individual in its place, and drop the members that it dominates."""
@@ -87,18 +101,18 @@ class ParetoFront(tools.ParetoFront):
         member = deepcopy(item)  # users' own kinds need not have Individual's method
         member.stream = None
         member.fitness = FitnessQualityComplexity((item.quality, float(item.complexity)))
-        first = bisect_left(self.items, member.complexity, key=_complexity)
-        last = bisect_right(self.items, member.quality, lo=first, key=_quality)
+        first = bisect_left(self._complexities, member.complexity)
+        last = bisect_right(self._qualities, member.quality, lo=first)
         self.items[first:last] = [member]
-        self.keys[:] = [one.fitness for one in reversed(self.items)]
         if len(self.items) > MAX_MEMBERS:
-            self.remove(_least_gain(self.items))
+            del self.items[_least_gain(self.items)]
+        self._index()
 
     def restore(self, members: Iterable[Individual]) -> None:
         """Take the members of an earlier front, by rising complexity, as they are."""
         self.items[:] = list(members)
-        self.keys[:] = [member.fitness for member in reversed(self.items)]
-        both = [list(map(of, self.items)) for of in (_complexity, _quality)]
+        self._index()
+        both = self._complexities, self._qualities
         if len(self) > MAX_MEMBERS or any(values != sorted(set(values)) for values in both):
             raise ValueError(f"members of the complexities {both[0]} are no front.")
 

@@ -146,13 +146,9 @@ def _raw_models(
     coefficients = np.where(tree.is_leaf[:, np.newaxis, np.newaxis], scores[..., :-1], 0.0)
     coefficients /= dataset.scale
     intercepts = scores[..., -1] - coefficients @ dataset.mean
-    each = []
+    each, largest = [], np.full(len(tree), np.finfo(np.float64).max)
     for j in range(dataset.n_classes):
-        models = LeafModels(
-            intercepts[:, j],
-            coefficients[:, j],
-            *(np.full(len(tree), bound) for bound in (-_LARGEST, _LARGEST)),
-        )
+        models = LeafModels(intercepts[:, j], coefficients[:, j], -largest, largest)
         of_rows = models.predict(dataset.raw, leaves)
         lowest, highest = intercepts[:, j].copy(), intercepts[:, j].copy()
         for k in np.unique(leaves):
@@ -160,6 +156,3 @@ def _raw_models(
             lowest[k], highest[k] = inside.min(), inside.max()
         each.append(LeafModels(intercepts[:, j], coefficients[:, j], lowest, highest))
     return ClassModels(tuple(each))
-
-
-_LARGEST = float(np.finfo(np.float64).max)

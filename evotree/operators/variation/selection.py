@@ -22,13 +22,14 @@ from evotree.rng import below, uniform
 _PARSIMONY = ((1.0, 0.5), (3.0, 0.2), (10.0, 0.15), (30.0, 0.15))
 
 
-def universal_sampling(share: np.ndarray, k: int, stream: np.ndarray) -> np.ndarray:
+def universal_sampling(share: np.ndarray, k: int, stream: np.ndarray) -> list[int]:
     """Draw `k` positions with chances proportional to `share`, in random order."""
     # Stochastic universal sampling (Baker 1987): one turn of a wheel with k equidistant pointers,
     # so that each position is drawn its expected number of times, rounded up or down.
     passed = np.cumsum(share)
     pointers = (np.arange(k) + uniform(stream)) * passed[-1] / k
-    drawn = np.minimum(np.searchsorted(passed, pointers, side="right"), len(share) - 1)
+    places = np.minimum(np.searchsorted(passed, pointers, side="right"), len(share) - 1)
+    drawn: list[int] = places.tolist()  # swaps in a list are fast
     for i in range(k - 1, 0, -1):
         j = below(stream, i + 1)
         drawn[i], drawn[j] = drawn[j], drawn[i]
