@@ -391,7 +391,7 @@ def cross_validate(
             reference.objective.forget()
         rivals = None
         if models is not None and (models.with_splits or i == 0 or fold >= n_rival):
-            rivals = models.losses(others, held_out, [several[0] for several in trees])
+            rivals = models.losses(others, held_out, [several[0] for several in trees], end)
         weights = held_out.sample_weight
         return Trial(fold, i, list(trees), losses, np.array(complexity), weights, rivals)
 

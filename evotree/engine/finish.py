@@ -212,7 +212,8 @@ class Finisher:
 
         def logistic(tree: ObliqueTree, strength: Strength, origin: str) -> FrontTree:
             rows, precision = self.rows, self.problem.config.precision
-            whole = with_logistic_leaves(tree, rows, strength, rivals.used)
+            end = self.problem.end_of_trees
+            whole = with_logistic_leaves(tree, rows, strength, rivals.used, end)
             whole = round_models(whole, rows.raw, precision, rows.sample_weight)
             return FrontTree.of(whole, scores_on(rows, whole)[0], origin)
 

@@ -69,12 +69,13 @@ class LogisticRivals:
     with_splits: bool  # trees have no other leaves
     used: np.ndarray | None = None  # mask of the features that models may use
 
-    def losses(self, rows: Dataset, held_out: Dataset, trees: Sequence[Individual]) -> RivalLosses:
-        """Return what rows held out lose by each rival."""
+    def losses(
+        self, rows: Dataset, held_out: Dataset, trees: Sequence[Individual], end: float
+    ) -> RivalLosses:
+        """Return what rows held out lose by each rival; out of time fits end after a step."""
         losses, roots, start = [], {}, root_scores(rows)
-
         for C in COSTS:
-            path = list(logistic_path(rows, C, start, used=self.used))
+            path = list(logistic_path(rows, C, start, used=self.used, end=end))
             roots[C] = start = path[0]
             for scores in path:
                 of_rows = held_out.X @ scores[:, :-1].T + scores[:, -1]
@@ -84,7 +85,7 @@ class LogisticRivals:
         for tree, C in product(trees if self.with_splits else (), COSTS):
             key = id(tree), C
             if key not in known:
-                known[key] = _losses_of_tree(tree, rows, held_out, roots[C], C)
+                known[key] = _losses_of_tree(tree, rows, held_out, roots[C], C, end)
             losses.append(known[key])
         return RivalLosses(*map(np.array, zip(*losses, strict=True)))
 
@@ -96,15 +97,18 @@ def _losses_of_scores(scores: np.ndarray, y: np.ndarray) -> tuple[np.ndarray, np
 
 
 def _losses_of_tree(
-    tree: Individual, rows: Dataset, held_out: Dataset, root: np.ndarray, C: float
+    tree: Individual, rows: Dataset, held_out: Dataset, root: np.ndarray, C: float, end: float
 ) -> tuple[np.ndarray, np.ndarray, int]:
     """Return what rows held out lose by a tree with logistic leaves, and its complexity."""
     y, n_leaves, size = held_out.y, tree.n_leaves, tree.subtree_size
     complexity = tree.complexity + n_leaves * int(np.count_nonzero(root[:, :-1]))
     if not 1 < n_leaves <= MOST_LEAVES:
         return np.ones(len(y)), np.full(len(y), np.log(rows.n_classes)), complexity
-    scores = scores_of_nodes(rows, tree.apply(rows.X), size, root, C)[tree.apply(held_out.X)]
-    of_rows = np.einsum("ij,icj->ic", held_out.X, scores[..., :-1]) + scores[..., -1]
+    scores = scores_of_nodes(rows, tree.apply(rows.X), size, root, C, end)
+    leaves, of_rows = tree.apply(held_out.X), np.empty((len(y), rows.n_classes))
+    for k in np.unique(leaves):
+        inside = leaves == k
+        of_rows[inside] = held_out.X[inside] @ scores[k, :, :-1].T + scores[k, :, -1]
     return *_losses_of_scores(of_rows, y), complexity
 
 
@@ -117,17 +121,11 @@ def choose_rival(losses: RivalLosses, weights: np.ndarray, standard_errors: floa
     """
     order = np.argsort(losses.complexity, kind="stable")
     winner = int(order[first_unbeaten(losses.errors[order], weights, standard_errors)])
-    chosen = rival(winner)
-    alike = [
-        number
-        for number in range(len(losses.errors))
-        if rival(number).strength.halvings == chosen.strength.halvings
-        and rival(number).at == chosen.at
-    ]
+    kinds = [(rival(i).strength.halvings, rival(i).at) for i in range(len(losses.errors))]
+    alike = [i for i, kind in enumerate(kinds) if kind == kinds[winner]]
     worse, error = mean_and_error(losses.errors[alike] - losses.errors[winner], weights)
-    log_losses = np.where(
-        worse <= standard_errors * error, losses.log_losses[alike] @ weights, np.inf
-    )
+    is_worse = worse > standard_errors * error
+    log_losses = np.where(is_worse, np.inf, losses.log_losses[alike] @ weights)
     return alike[int(log_losses.argmin())]
 
 

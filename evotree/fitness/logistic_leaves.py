@@ -12,8 +12,10 @@ Landwehr N., Hall M., Frank E. (2005). Logistic model trees. Machine Learning 59
 
 from __future__ import annotations
 
+import math
+import time
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from scipy.optimize import minimize
@@ -49,6 +51,7 @@ def fit_logistic(
     start: np.ndarray,
     is_free: np.ndarray,
     prior: np.ndarray | None = None,
+    end: float = math.inf,
 ) -> np.ndarray:
     """Return scores of the classes, of shape (n_classes, n_features + 1), the intercepts last.
 
@@ -74,8 +77,13 @@ def fit_logistic(
         value = weight @ (log_total - of_rows[own]) + 0.5 * (penalty * away**2).sum()
         return value, gradient[is_free]
 
+    def stop_in_time(intermediate_result: object) -> None:
+        if time.perf_counter() >= end:
+            raise StopIteration
+
+    how: dict[str, Any] = {"jac": True, "method": "L-BFGS-B", "callback": stop_in_time}
     limits = {"maxiter": _MAX_ITERATIONS, "ftol": 1e-7}
-    scores[is_free] = minimize(loss, start[is_free], jac=True, method="L-BFGS-B", options=limits).x
+    scores[is_free] = minimize(loss, start[is_free], options=limits, **how).x
     return scores
 
 
@@ -85,6 +93,7 @@ def logistic_path(
     start: np.ndarray,
     halvings: int = HALVINGS,
     used: np.ndarray | None = None,
+    end: float = math.inf,
 ) -> Iterator[np.ndarray]:
     """Yield models of the root over some features, each of half the terms of the one before."""
     is_free = np.ones(start.shape, dtype=bool)
@@ -93,14 +102,14 @@ def logistic_path(
         is_free[:, :-1] &= used
     if len(start) == 2:  # one score tells two classes apart
         is_free[0] = False
-    scores = fit_logistic(dataset, slice(None), C, start, is_free)
+    scores = fit_logistic(dataset, slice(None), C, start, is_free, end=end)
     yield scores
     for _ in range(halvings):
         terms = np.abs(scores[:, :-1]) * dataset.spread
         n_kept = max(1, int(np.count_nonzero(is_free[:, :-1])) // 2)
         is_free[:, :-1] &= terms >= np.sort(terms, axis=None)[-n_kept]
         start = np.where(is_free, scores, 0.0)
-        scores = fit_logistic(dataset, slice(None), C, start, is_free)
+        scores = fit_logistic(dataset, slice(None), C, start, is_free, end=end)
         yield scores
 
 
@@ -110,7 +119,12 @@ def root_scores(dataset: Dataset) -> np.ndarray:
 
 
 def scores_of_nodes(
-    dataset: Dataset, leaves: np.ndarray, subtree_size: np.ndarray, root: np.ndarray, C: float
+    dataset: Dataset,
+    leaves: np.ndarray,
+    subtree_size: np.ndarray,
+    root: np.ndarray,
+    C: float,
+    end: float = math.inf,
 ) -> np.ndarray:
     """Return the scores of all nodes of a tree, each drawn to those of its parent.
 
@@ -124,18 +138,19 @@ def scores_of_nodes(
     for k in np.flatnonzero(subtree_size > 1).tolist():
         for child in (k + 1, k + 1 + int(subtree_size[k + 1])):
             inside = (leaves >= child) & (leaves < child + subtree_size[child])
-            scores[child] = fit_logistic(dataset, inside, C, scores[k], is_free, scores[k])
+            scores[child] = fit_logistic(dataset, inside, C, scores[k], is_free, scores[k], end)
     return scores
 
 
 def with_logistic_leaves(
-    tree: ObliqueTree, dataset: Dataset, strength: Strength, used: np.ndarray | None = None
+    tree: ObliqueTree, dataset: Dataset, strength: Strength, used: Any = None, end: float = math.inf
 ) -> ObliqueTree:
     """Return a finished tree, over raw features, with logistic models in its leaves."""
-    path = logistic_path(dataset, strength.C, root_scores(dataset), strength.halvings, used)
-    *_, root = path
+    *_, root = logistic_path(
+        dataset, strength.C, root_scores(dataset), strength.halvings, used, end
+    )
     leaves = tree.apply(dataset.raw)
-    scores = scores_of_nodes(dataset, leaves, tree.subtree_size, root, strength.C)
+    scores = scores_of_nodes(dataset, leaves, tree.subtree_size, root, strength.C, end)
     return tree.with_models(_raw_models(tree, dataset, leaves, scores))
 
 
