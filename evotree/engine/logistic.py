@@ -16,7 +16,6 @@ from evotree.fitness.logistic_leaves import (
     HALVINGS,
     Strength,
     logistic_path,
-    root_scores,
     scores_of_nodes,
 )
 from evotree.objectives import LinearLeaves
@@ -73,7 +72,7 @@ class LogisticRivals:
         self, rows: Dataset, held_out: Dataset, trees: Sequence[Individual], end: float
     ) -> RivalLosses:
         """Return what rows held out lose by each rival; out of time fits end after a step."""
-        losses, roots, start = [], {}, root_scores(rows)
+        losses, roots, start = [], dict[float, np.ndarray](), None
         for C in COSTS:
             path = list(logistic_path(rows, C, start, used=self.used, end=end))
             roots[C] = start = path[0]

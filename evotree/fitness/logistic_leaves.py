@@ -90,12 +90,14 @@ def fit_logistic(
 def logistic_path(
     dataset: Dataset,
     C: float,
-    start: np.ndarray,
+    start: np.ndarray | None = None,
     halvings: int = HALVINGS,
     used: np.ndarray | None = None,
     end: float = math.inf,
 ) -> Iterator[np.ndarray]:
     """Yield models of the root over some features, each of half the terms of the one before."""
+    if start is None:
+        start = np.zeros((dataset.n_classes, dataset.X.shape[1] + 1))
     is_free = np.ones(start.shape, dtype=bool)
     is_free[:, :-1] = np.ptp(dataset.X, axis=0) > 0.0
     if used is not None:
@@ -113,18 +115,8 @@ def logistic_path(
         yield scores
 
 
-def root_scores(dataset: Dataset) -> np.ndarray:
-    """Return the scores that a fit begins with, all 0."""
-    return np.zeros((dataset.n_classes, dataset.X.shape[1] + 1))
-
-
 def scores_of_nodes(
-    dataset: Dataset,
-    leaves: np.ndarray,
-    subtree_size: np.ndarray,
-    root: np.ndarray,
-    C: float,
-    end: float = math.inf,
+    dataset: Dataset, leaves: np.ndarray, sizes: np.ndarray, root: np.ndarray, C: float, end: float
 ) -> np.ndarray:
     """Return the scores of all nodes of a tree, each drawn to those of its parent.
 
@@ -133,11 +125,11 @@ def scores_of_nodes(
     is_free = root != 0.0
     is_free[:, -1] = True
     is_free[0] &= len(root) > 2
-    scores = np.zeros((len(subtree_size), *root.shape))
+    scores = np.zeros((len(sizes), *root.shape))
     scores[0] = root
-    for k in np.flatnonzero(subtree_size > 1).tolist():
-        for child in (k + 1, k + 1 + int(subtree_size[k + 1])):
-            inside = (leaves >= child) & (leaves < child + subtree_size[child])
+    for k in np.flatnonzero(sizes > 1).tolist():
+        for child in (k + 1, k + 1 + int(sizes[k + 1])):
+            inside = (leaves >= child) & (leaves < child + sizes[child])
             scores[child] = fit_logistic(dataset, inside, C, scores[k], is_free, scores[k], end)
     return scores
 
@@ -146,9 +138,7 @@ def with_logistic_leaves(
     tree: ObliqueTree, dataset: Dataset, strength: Strength, used: Any = None, end: float = math.inf
 ) -> ObliqueTree:
     """Return a finished tree, over raw features, with logistic models in its leaves."""
-    *_, root = logistic_path(
-        dataset, strength.C, root_scores(dataset), strength.halvings, used, end
-    )
+    *_, root = logistic_path(dataset, strength.C, None, strength.halvings, used, end)
     leaves = tree.apply(dataset.raw)
     scores = scores_of_nodes(dataset, leaves, tree.subtree_size, root, strength.C, end)
     return tree.with_models(_raw_models(tree, dataset, leaves, scores))

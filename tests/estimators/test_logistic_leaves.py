@@ -15,7 +15,7 @@ from evotree import (
     save_model,
 )
 from evotree.dataset import Dataset
-from evotree.fitness.logistic_leaves import logistic_path, root_scores
+from evotree.fitness.logistic_leaves import logistic_path
 from evotree.leaf_models import ClassModels
 from tests.quick_models import BRIEF, evolved
 
@@ -45,7 +45,7 @@ def fitted(request):
 @pytest.mark.parametrize("C", [0.01, 1.0])
 def test_a_model_of_all_terms_is_the_logistic_regression_of_scikit_learn(load, C):
     dataset = Dataset.from_arrays(*load(return_X_y=True))
-    scores = next(logistic_path(dataset, C, root_scores(dataset)))
+    scores = next(logistic_path(dataset, C))
     known = LogisticRegression(C=C, tol=1e-8, max_iter=10_000)
     known.fit(dataset.X, dataset.y, dataset.sample_weight)
     of_rows = dataset.X @ scores[:, :-1].T + scores[:, -1]
@@ -56,9 +56,7 @@ def test_a_model_of_all_terms_is_the_logistic_regression_of_scikit_learn(load, C
 
 def test_each_step_of_a_path_has_half_the_terms_of_the_one_before():
     dataset = Dataset.from_arrays(*load_wine(return_X_y=True))
-    n_terms = [
-        np.count_nonzero(s[:, :-1]) for s in logistic_path(dataset, 1.0, root_scores(dataset))
-    ]
+    n_terms = [np.count_nonzero(s[:, :-1]) for s in logistic_path(dataset, 1.0)]
     assert n_terms == [39, 19, 9, 4, 2]
 
 
@@ -107,7 +105,7 @@ def test_a_weight_of_two_is_a_row_given_twice(fitted):
     weight = np.where(np.arange(len(y)) % 3, 1.0, 2.0)
     twice = np.repeat(np.arange(len(y)), weight.astype(int))
     first, second = Dataset.from_arrays(X, y, weight), Dataset.from_arrays(X[twice], y[twice])
-    one, other = (next(logistic_path(rows, 0.3, root_scores(rows))) for rows in (first, second))
+    one, other = (next(logistic_path(rows, 0.3)) for rows in (first, second))
     np.testing.assert_allclose(one, other, atol=2e-3)
 
 
