@@ -63,6 +63,7 @@ class Study:
     report: Callable[[Results], Mapping[str, Any]]
     measured: Callable[[pd.DataFrame], pd.DataFrame] | None = None
     draw: Callable[[Path, Path], None] | None = None
+    also: Sequence[str] = ()  # further pages, of the same values
 
     @property
     def name(self) -> str:
@@ -226,6 +227,8 @@ def write_report(study: Study, out: Path) -> Path:
             head = (TEXTS / f"{page}.md").read_text(encoding="utf-8")
             below = [re.sub("^#", "##", text, flags=re.MULTILINE) for text in texts]
             return write_text(out / f"{page}.md", "\n".join([head, *below]))
+    for page in study.also:
+        write_text(out / f"{page}.md", text_of(study, out, page))
     return write_text(out / f"{study.name}.md", text_of(study, out))
 
 
@@ -235,9 +238,9 @@ def write_text(path: Path, text: str) -> Path:
     return path
 
 
-def text_of(study: Study, out: Path) -> str:
-    """Return the text of a study, filled from the CSV files in a folder."""
-    text = (TEXTS / f"{study.name}.md").read_text(encoding="utf-8")
+def text_of(study: Study, out: Path, page: str = "") -> str:
+    """Return the text of a study, or of another page, filled from the CSV files in a folder."""
+    text = (TEXTS / f"{page or study.name}.md").read_text(encoding="utf-8")
     constants = vars(sys.modules[study.report.__module__])
     return Text().vformat(text, (), SHARED | constants | tables_of(study, out))
 

@@ -17,6 +17,27 @@ CHOSEN_ON = THIRTY
 NEVER_CHOSEN_ON = ("hepatitis", "credit-g", "sick")
 BENCHMARK = (*THIRTY, *NEVER_CHOSEN_ON)  # the data sets of the benchmark
 
+WIDE = ("semeion", "arrhythmia")
+WEAK_COLUMNS = (
+    *("echocardiogram", "fertility", "heart-switzerland", "heart-va", "horse-colic"),
+    *(f"pittsburg-bridges-{what}" for what in ("MATERIAL", "REL-L", "SPAN", "T-OR-D")),
+    *("planning", "post-operative", "audiology-std", "soybean", "spect", "zoo"),
+)
+FEW_ROWS = (
+    *WEAK_COLUMNS,
+    *("breast-cancer", "hayes-roth", "heart-cleveland", "monks-1", "monks-2", "monks-3"),
+    "titanic",
+)
+GROUPS = {
+    "all": (*BENCHMARK, *FEW_ROWS, *WIDE),
+    "of fewer than 20 rows a column": (
+        *("wine", "sonar", "ionosphere", "wdbc", "dna", "hepatitis", *WEAK_COLUMNS, *WIDE),
+    ),
+    "of few rows": FEW_ROWS,
+    "on which nothing was chosen": (*WEAK_COLUMNS[:3], *WEAK_COLUMNS[5:11], "monks-1", "monks-3"),
+}
+"""The data sets of the study of the choice by what they are; those of few rows are of no other."""
+
 FAILED = ("avila", "HistGB")
 """A data set and a method whose early stopping ends fits to it after a few rounds: left out."""
 

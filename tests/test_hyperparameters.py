@@ -1,4 +1,4 @@
-"""Settings by cross-validation: folds, the comparison of losses, and what is chosen."""
+"""Hyperparameters by cross-validation: folds, the comparison of losses, and what is chosen."""
 
 import numpy as np
 import pytest
@@ -37,11 +37,11 @@ def stream(seed=0):
     return make_streams(seed, 0, 1)[0]
 
 
-def choose(dataset, search, candidates, seed=0, size_penalties=SIZE_PENALTIES, **parameters):
+def choose(dataset, search, seed=0, size_penalties=SIZE_PENALTIES, **parameters):
     """Cross-validate with the same penalties for any number of rows."""
     options = {"penalties": lambda n_rows: size_penalties, **parameters}
-    trials = list(cross_validate(dataset, search, candidates, stream(seed), **options))
-    return found_by(trials, candidates, size_penalties, 1.0)
+    trials = list(cross_validate(dataset, search, stream(seed), **options))
+    return found_by(trials, size_penalties, 1.0)
 
 
 def chessboard(n_rows, fields, noise=0.0, seed=0):
@@ -53,16 +53,15 @@ def chessboard(n_rows, fields, noise=0.0, seed=0):
 
 
 class Search:
-    """Prunings of a greedy tree of a depth; notes what it was called with and what it made."""
+    """Prunings of a greedy tree; notes what it was called with and what it made."""
 
     def __init__(self):
-        self.calls, self.settings, self.made = [], [], []
+        self.calls, self.made = [], []
 
-    def __call__(self, rows, depth, size_penalties):
-        tree = grow(rows, Axis(), max_depth=depth, stream=stream())
-        self.calls.append((rows.X, depth, size_penalties))
-        self.settings.append(depth)
-        self.made.append([best_prunings([tree], rows, charge) for charge in size_penalties])
+    def __call__(self, rows, size_penalties):
+        tree = grow(rows, Axis(), max_depth=8, stream=stream())
+        self.calls.append((rows.X, size_penalties))
+        self.made.append([best_prunings([tree], rows, penalty) for penalty in size_penalties])
         return self.made[-1]
 
 
@@ -152,41 +151,46 @@ def test_the_least_complex_trees_within_a_standard_error_are_chosen():
     tried = [Penalties(0.1, 0.1), Penalties(0.1, 0.0)]
     for trees in ([axis, oblique], [oblique, axis]):
         made = [[one] for one in trees]
-        found = choose(dataset, lambda *_, made=made: made, [0], size_penalties=tried)
+        found = choose(dataset, lambda *_, made=made: made, size_penalties=tried)
         assert trees[tried.index(found.penalties)] is axis
 
 
-def test_the_setting_of_the_least_loss_is_chosen():
-    dataset = chessboard(600, 2)
-    assert choose(dataset, Search(), [1, 8, 0, 9])[0] == 8  # as good as 9, and before it
-    found = choose(dataset, Search(), [1, 8], size_penalties=[0.25])
-    assert found[:2] == (1, 0.25)  # a tree that small is a leaf in either
+def test_the_penalty_of_the_least_loss_is_chosen():
+    dataset, alike = chessboard(600, 2), (0.5, 0.001, 0.0005)
+    found = choose(dataset, Search(), size_penalties=alike)
+    assert found.penalties == 0.001  # as good as the last one, and before it
+    assert choose(dataset, Search(), size_penalties=[0.25])[0] == 0.25  # nothing to choose
 
 
-def test_searches_see_the_other_folds_and_all_charges():
+def test_searches_see_the_other_folds_and_all_penalties():
     dataset, search = chessboard(100, 2), Search()
-    choose(dataset, search, [7, 8], n_folds=4, max_folds=3)  # all compete
-    assert [call[1:] for call in search.calls] == [(7, SIZE_PENALTIES), (8, SIZE_PENALTIES)] * 3
+    found = choose(dataset, search, n_folds=4, max_folds=3)
+    assert [penalties for _, penalties in search.calls] == [SIZE_PENALTIES] * 3
     folds = make_folds(dataset, 4, stream())
-    for fold in range(3):
-        for X, *_ in search.calls[2 * fold : 2 * fold + 2]:
-            np.testing.assert_array_equal(X, dataset.X[folds != fold])
+    for fold, (X, _) in enumerate(search.calls):
+        np.testing.assert_array_equal(X, dataset.X[folds != fold])
+    at = SIZE_PENALTIES.index(found.penalties)
+    assert found.trees == [tree for made in search.made for tree in made[at]]
 
 
-def test_the_winner_alone_is_searched_once_400_rows_were_held_out():
-    search, only = Search(), Search()
-    assert choose(chessboard(1000, 2), search, [0, 8, 1])[0] == 8
-    assert search.settings == [0, 8, 1, 0, 8, 1, 8, 8, 8]
-    choose(chessboard(1000, 2), only, [0, 8, 1], size_penalties=[0.001])
-    assert only.settings == [0, 8, 1, 0, 8, 1]  # nothing is left to choose
+def test_rows_are_dealt_out_again_where_more_folds_are_asked_for():
+    dataset, search = chessboard(100, 2, noise=0.2), Search()
+    found = choose(dataset, search, n_folds=5, max_folds=15)
+    given = {row.tobytes(): i for i, row in enumerate(dataset.X)}
+    seen = [{given[row.tobytes()] for row in X} for X, _ in search.calls]
+    held_out = [set(range(100)) - rows for rows in seen]
+    for first in (0, 5, 10):
+        assert set().union(*held_out[first : first + 5]) == set(range(100))
+    assert held_out[:5] != held_out[5:10] != held_out[10:]
+    at, table = SIZE_PENALTIES.index(found.penalties), found.cv_results
+    assert found.trees == [tree for made in search.made[:5] for tree in made[at]]
+    p = table["mean_loss"][at]
+    assert table["standard_error"][at] == pytest.approx(np.sqrt(p * (1.0 - p) / 100))
 
 
-@pytest.mark.parametrize(
-    ("time_limit", "n_searches", "chosen"),
-    [(0.5, 1, 0), (1.5, 2, 8), (2.5, 3, 8), (3.5, 4, 8), (6.5, 7, 8), (100.0, 9, 8)],
-)
-def test_no_search_begins_when_the_time_is_up(monkeypatch, time_limit, n_searches, chosen):
-    """A search takes a second here; three settings compete for two folds, one goes on for three."""
+@pytest.mark.parametrize(("time_limit", "n_searches"), [(0.5, 1), (1.5, 2), (4.5, 5), (100.0, 5)])
+def test_no_search_begins_when_the_time_is_up(monkeypatch, time_limit, n_searches):
+    """A search takes a second here."""
     now, search = [0.0], Search()
 
     def slow(*arguments):
@@ -194,20 +198,19 @@ def test_no_search_begins_when_the_time_is_up(monkeypatch, time_limit, n_searche
         return search(*arguments)
 
     monkeypatch.setattr(tuning.time, "perf_counter", lambda: now[0])
-    found = choose(chessboard(1000, 2), slow, [0, 8, 9], end=time_limit)
-    assert (found[0], len(search.calls)) == (chosen, n_searches)
+    found = choose(chessboard(1000, 2), slow, end=time_limit)
+    assert found.penalties in SIZE_PENALTIES and len(search.calls) == n_searches
 
 
 def test_trials_are_kept_as_arrays():
-    dataset, n = chessboard(1000, 2, noise=0.1), len(SIZE_PENALTIES)
-    found = choose(dataset, Search(), [0, 8, 1])
+    dataset = chessboard(1000, 2, noise=0.1)
+    found = choose(dataset, Search())
     table = found.cv_results
-    assert {column.shape for column in table.values()} == {(3 * n,)}
+    assert {column.shape for column in table.values()} == {(len(SIZE_PENALTIES),)}
     (row,) = np.flatnonzero(table["chosen"])
-    assert row // n == 1 and table["size_penalty"][row] == found.penalties
+    assert table["size_penalty"][row] == found.penalties
     splits = np.array([table[f"split{fold}_loss"] for fold in range(5)])
-    assert np.isnan(splits[2:, :n]).all() and not np.isnan(splits[:, n : 2 * n]).any()
-    np.testing.assert_allclose(table["mean_loss"], np.nanmean(splits, axis=0))  # 200 rows each
+    np.testing.assert_allclose(table["mean_loss"], splits.mean(axis=0))  # 200 rows each
     p = table["mean_loss"][row]
     assert table["standard_error"][row] == pytest.approx(np.sqrt(p * (1.0 - p) / 1000))
     rows = load_iris(return_X_y=True)

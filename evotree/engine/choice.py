@@ -1,4 +1,4 @@
-"""Hyperparameters chosen by cross-validation: the noise, and the penalties for nodes and terms."""
+"""Hyperparameters chosen by cross-validation: the penalties for nodes and terms."""
 
 from __future__ import annotations
 
@@ -7,7 +7,6 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
-from itertools import product
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -49,8 +48,8 @@ if TYPE_CHECKING:
     from evotree.individual import Individual
 
 _HELD_OUT_ROWS = 1000  # that differ, held out in all, if that takes no more than five folds
-_RIVAL_ROWS = 400  # held out, by which a regularization is chosen
 _FOLDS = 5
+_REPEATED_ROWS = 750  # held out in all, where folds are drawn again
 _JUDGED = 3  # trees, whose losses are averaged
 _KEPT_TREES = 5  # of each fold, that join the first population
 _SEEDS_EACH = 2  # optimized trees for each of the penalties that are tried
@@ -71,9 +70,8 @@ TERM_MULTIPLES = (1.0, 0.25, 0.05)
 LEAST_PENALTY = 1e-4
 """No smaller penalty is tried, however many the rows: trees stay small enough to be read."""
 
-NOISES = (0.1, 0.0)
-"""The noise that ``"auto"`` stands for. Noise comes first: the fitness that it smooths tells trees
-apart that are all perfect on the training rows."""
+NOISE = 0.1
+"""The noise of ``"auto"``: it tells apart trees that are all perfect on the training rows."""
 
 
 class Penalties(NamedTuple):
@@ -101,13 +99,13 @@ def own_streams(seed: int) -> list[np.ndarray]:
     return list(make_streams(seed, _OWN_STREAMS, 4))
 
 
-def candidates(config: SearchConfig, objective: Any = None) -> list[Regularization]:
-    """Return the regularizations that cross-validation chooses among."""
+def regularization_of(config: SearchConfig, objective: Any = None) -> Regularization:
+    """Return the regularization of a search, without ``"auto"``."""
     given = evolution_of(config).regularization
-    noises: tuple[Any, ...] = (given.noise,)
-    if is_auto(given.noise):
-        noises = NOISES if objective is None or objective.takes_noise else (0.0,)
-    return [replace(given, noise=noise) for noise in noises]
+    if not is_auto(given.noise):
+        return given
+    takes_noise = objective is None or objective.takes_noise
+    return replace(given, noise=NOISE if takes_noise else 0.0)
 
 
 def penalties_to_try(config: SearchConfig, n_rows: float) -> list[Penalties]:
@@ -147,23 +145,23 @@ def resample(dataset: Dataset, regularization: Regularization, stream: np.ndarra
     return dataset
 
 
-# ---- the trees of a candidate --------------------------------------------------------------------
+# ---- the trees of penalties ---------------------------------------------------------------------
 
 
 def trees_of(
     problem: Problem,
     rows: Dataset,
-    candidate: Regularization,
     penalties: Sequence[Penalties],
     seed: int,
     seconds: float | None = None,
 ) -> list[list[Individual]]:
-    """Return trees that show what a candidate is worth, the best at each of some penalties."""
+    """Return the best trees at each of some penalties."""
     end = math.inf if seconds is None else time.perf_counter() + seconds
-    rows = resample(rows, candidate, own_streams(seed)[1])
+    regularization = regularization_of(problem.config, rows.objective)
+    rows = resample(rows, regularization, own_streams(seed)[1])
     left = None if seconds is None else end - time.perf_counter()
     make = seeds_of_all_sizes if problem.has_seeds else evolve_briefly
-    trees = make(problem, rows, candidate, penalties, seed, left)
+    trees = make(problem, rows, regularization, penalties, seed, left)
     best: dict[Penalties, list[Individual]] = {}
     last: list[Individual] = []
     for pair in penalties:
@@ -177,7 +175,7 @@ def trees_of(
 def seeds_of_all_sizes(
     problem: Problem,
     rows: Dataset,
-    candidate: Regularization,
+    regularization: Regularization,
     penalties: Sequence[Penalties],
     seed: int,
     seconds: float | None,
@@ -186,8 +184,8 @@ def seeds_of_all_sizes(
     config, constraints = problem.config, problem.constraints
     end = math.inf if seconds is None else time.perf_counter() + seconds
     limits: dict[str, Any] = {
-        "C": Refinement(C=candidate.C).bounds(),
-        "penalty": candidate.penalty,
+        "C": Refinement(C=regularization.C).bounds(),
+        "penalty": regularization.penalty,
         "min_rows": MIN_ROWS,
         "max_depth": config.max_depth,
         "max_features": feature_bound(config.max_split_terms, rows.X.shape[1], constraints),
@@ -214,7 +212,7 @@ def seeds_of_all_sizes(
 def evolve_briefly(
     problem: Problem,
     rows: Dataset,
-    candidate: Regularization,
+    regularization: Regularization,
     penalties: Sequence[Penalties],
     seed: int,
     seconds: float | None,
@@ -222,7 +220,7 @@ def evolve_briefly(
     """Return the trees of a short evolution, at the last of the penalties."""
     evolution = problem.evolution
     rows = rows.priced(penalties[-1].term)
-    choice = Choice(seed, candidate, penalties[-1])
+    choice = Choice(seed, regularization, penalties[-1])
     toolbox = problem_toolbox(problem, rows, choice, seed)
     first = toolbox.population(n=evolution.population_size, seconds=seconds)
     return evolve(
@@ -288,14 +286,13 @@ def _priced(individual: Individual, term_penalty: float) -> Individual:
     return priced
 
 
-# ---- candidates x folds --------------------------------------------------------------------------
+# ---- penalties x folds ---------------------------------------------------------------------------
 
 
 class Trial(NamedTuple):
-    """What a candidate is worth, at each of some penalties, on the rows of one fold."""
+    """What trees of some penalties lose on the rows of one fold."""
 
     fold: int
-    candidate: int
     trees: list[Sequence[Individual]]  # by penalties
     losses: np.ndarray  # of the rows held out, shape (n_penalties, n_rows)
     complexity: np.ndarray
@@ -304,81 +301,65 @@ class Trial(NamedTuple):
 
 
 class Found(NamedTuple):
-    """What trials say: the candidate, the penalties, and trees that are worth keeping."""
+    """What trials say: the penalties, and trees that are worth keeping."""
 
-    candidate: Any = None
     penalties: Any = None
-    trees: Sequence[Individual] = ()  # of the candidate at these penalties, of all folds
-    larger: Sequence[Individual] = ()  # the best of each fold at each of the penalties after these
+    trees: Sequence[Individual] = ()  # at these penalties, of the first folds of all rows
+    larger: Sequence[Individual] = ()  # the best of each at each of the penalties after these
     leaves: Rival | None = None  # logistic leaves, if they are better
     cv_results: Mapping[str, np.ndarray] = MappingProxyType({})
 
 
 def trials_of(problem: Problem, rows: Dataset, seed: int, seconds: float | None) -> Iterator[Trial]:
-    """Yield a trial of each candidate on each fold where there is anything to choose."""
-    config = problem.config
-    rivals = candidates(config, rows.objective)
+    """Yield a trial of each fold where there is anything to choose."""
+    config, n_rows = problem.config, rows.n_samples
     n_folds = min(_FOLDS, math.ceil(_HELD_OUT_ROWS * _FOLDS / len(rows.y)))
-    each, end = None, math.inf
-    if seconds is not None:
-        n_rival = rival_folds(rows.n_samples, _FOLDS, n_folds, len(rivals))
-        each = seconds / (n_rival * len(rivals) + n_folds - n_rival)
-        end = time.perf_counter() + seconds
+    n_folds = max(n_folds, _FOLDS * min(3, _REPEATED_ROWS // n_rows))
+    end = math.inf if seconds is None else time.perf_counter() + seconds
     with thread_map(config.n_jobs, rows.X.shape) as mapper:
         yield from cross_validate(
             rows,
-            partial(trees_of, problem, seed=seed, seconds=each),
-            rivals,
+            partial(
+                trees_of, problem, seed=seed, seconds=None if seconds is None else seconds / n_folds
+            ),
             own_streams(seed)[0],
             penalties=partial(penalties_to_try, config),
             n_folds=_FOLDS,
             max_folds=n_folds,
-            standard_errors=STANDARD_ERRORS,
             models=logistic_rivals(problem),
             end=end,
             map=mapper,
         )
 
 
-def rival_folds(n_rows: int, n_folds: int, max_folds: int, n_candidates: int) -> int:
-    """Return the number of folds on which all candidates compete: until 400 rows were held out."""
-    if n_candidates == 1:
-        return max_folds
-    return min(max_folds, math.ceil(_RIVAL_ROWS * n_folds / n_rows))
-
-
 def cross_validate(
     dataset: Dataset,
-    search: Callable[[Dataset, Any, Sequence[Any]], Sequence[Sequence[Individual]]],
-    candidates: Sequence[Any],
+    search: Callable[[Dataset, Sequence[Any]], Sequence[Sequence[Individual]]],
     stream: np.ndarray,
     *,
     penalties: Callable[[float], Sequence[Any]],
     n_folds: int = 5,
     max_folds: int = 5,
-    standard_errors: float = 1.0,
     models: LogisticRivals | None = None,
     end: float = math.inf,
     map: Callable[..., Iterable[Any]] = map,
 ) -> Iterator[Trial]:
-    """Yield trials: all candidates until 400 rows were held out, then the best on other folds.
+    """Yield a trial of each fold, of rows dealt out again where more are asked for than there are.
 
     For all penalties a search yields some trees, whose losses on the held-out fold are averaged, so
     that chance decides less. After `end` no trial but the first one begins.
     """
-    n_rows = dataset.n_samples
-    n_folds, n_penalties = min(n_folds, n_rows), len(penalties(dataset.total_weight))
-    if n_folds < 2 or (models is None and len(candidates) == n_penalties == 1):
+    n_folds = min(n_folds, dataset.n_samples)
+    if n_folds < 2 or (models is None and len(penalties(dataset.total_weight)) == 1):
         return
-    folds = make_folds(dataset, n_folds, stream)
-    n_held_out = min(n_folds, max_folds)
+    dealt = [make_folds(dataset, n_folds, stream) for _ in range(-(-max_folds // n_folds))]
 
-    def run(pair: tuple[int, int]) -> Trial | None:
-        fold, i = pair
-        if pair != (0, 0) and time.perf_counter() >= end:
+    def run(number: int) -> Trial | None:
+        if number and time.perf_counter() >= end:
             return None
-        others, held_out = split_folds(dataset, folds, fold)  # not before: all take much memory
-        trees = search(others, candidates[i], penalties(others.total_weight))
+        again, fold = divmod(number, n_folds)
+        others, held_out = split_folds(dataset, dealt[again], fold)  # not before: much memory
+        trees = search(others, penalties(others.total_weight))
         reference = trees[len(trees) // 2][0]
         different = {id(several): several[:_JUDGED] for several in trees}  # equal ones are shared
         losses_of = {
@@ -390,128 +371,84 @@ def cross_validate(
         if reference.objective is not None:
             reference.objective.forget()
         rivals = None
-        if models is not None and (models.with_splits or i == 0 or fold >= n_rival):
+        if models is not None:
             rivals = models.losses(others, held_out, [several[0] for several in trees], end)
         weights = held_out.sample_weight
-        return Trial(fold, i, list(trees), losses, np.array(complexity), weights, rivals)
+        return Trial(number, list(trees), losses, np.array(complexity), weights, rivals)
 
-    n_rival = rival_folds(n_rows, n_folds, n_held_out, len(candidates))
-    trials = []
-    for trial in map(run, product(range(n_rival), range(len(candidates)))):
-        if trial is not None:
-            trials.append(trial)
-            yield trial
-    if n_penalties > 1 and n_rival < n_held_out:
-        best = best_candidate(trials, standard_errors)
-        later = map(run, [(fold, best) for fold in range(n_rival, n_held_out)])
-        yield from (trial for trial in later if trial is not None)
-
-
-def best_candidate(trials: Sequence[Trial], standard_errors: float) -> int:
-    """Return the first candidate that no later one beats, each at its best penalties."""
-    by_pair = {(trial.fold, trial.candidate): trial for trial in trials}
-    standing = [trial.candidate for trial in trials if trial.fold == 0]
-    complete = 0
-    while all((complete, i) in by_pair for i in standing):
-        complete += 1
-    folds = range(complete)
-    weights = np.concatenate([by_pair[fold, standing[0]].weights for fold in folds])
-    losses = [np.concatenate([by_pair[f, i].losses for f in folds], axis=1) for i in standing]
-    at_best = np.array([of_one[np.argmin(of_one @ weights)] for of_one in losses])
-    return standing[first_unbeaten(at_best, weights, standard_errors)]
+    yield from (trial for trial in map(run, range(max_folds)) if trial is not None)
 
 
 def found_by(
     trials: Sequence[Trial],
-    candidates: Sequence[Any],
     penalties: Sequence[Any],
     standard_errors: float = STANDARD_ERRORS,
     models: LogisticRivals | None = None,
 ) -> Found:
-    """Return what trials say, or the first candidate and penalties where there are none.
+    """Return what trials say, or the first penalties where there are none.
 
-    Losses are compared row by row. The first candidate wins that no later one beats by more than
-    some standard errors of the difference, each at its best penalties; with it, the highest penalty
-    for nodes that no smaller one beats so, or, where those for terms differ too, the penalties of
-    the least complex trees: a larger tree has to earn its nodes and terms.
+    Losses are compared row by row. The highest penalty for nodes wins that no smaller one beats by
+    more than some standard errors of the difference, or, where those for terms differ too, the
+    penalties of the least complex trees: a larger tree has to earn its nodes and terms.
     """
     if not trials:
         asked = models is not None and models.with_splits
-        leaves = Rival(_DEFAULT_STRENGTH, 0) if asked else None
-        return Found(candidates[0], penalties[0], leaves=leaves)
-    best = best_candidate(trials, standard_errors)
-    own = [trial for trial in trials if trial.candidate == best]
-    losses = np.concatenate([trial.losses for trial in own], axis=1)
-    complexity = np.sum([trial.complexity for trial in own], axis=0)
-    weights = np.concatenate([trial.weights for trial in own])
+        return Found(penalties[0], leaves=Rival(_DEFAULT_STRENGTH, 0) if asked else None)
+    standard_errors *= max(1.0, len(trials) / _FOLDS) ** 0.5  # rows that count again are no more
+    losses = np.concatenate([trial.losses for trial in trials], axis=1)
+    complexity = np.sum([trial.complexity for trial in trials], axis=0)
+    weights = np.concatenate([trial.weights for trial in trials])
     # Penalties that differ for nodes alone are in order as they are.
     is_ordered = len({getattr(pair, "term", None) for pair in penalties}) == 1
     order = np.arange(len(penalties)) if is_ordered else np.argsort(complexity, kind="stable")
     at = int(order[first_unbeaten(losses[order], weights, standard_errors)])
-    leaves = None
-    chosen: tuple[int, int] | int = (best, at)
-    rivals = {trial.fold: trial.rivals for trial in [*trials, *own] if trial.rivals is not None}
-    if models is not None and all(trial.fold in rivals for trial in own):
-        known = RivalLosses.joined([rivals[trial.fold] for trial in own])
+    leaves, chosen = None, at
+    rivals = [trial.rivals for trial in trials if trial.rivals is not None]
+    if models is not None and rivals:
+        known = RivalLosses.joined(rivals)
         winner = choose_rival(known, weights, standard_errors)
         if models.with_splits or known.errors[winner] @ weights < losses[at] @ weights:
-            leaves, chosen = rival(winner), winner
+            leaves, chosen = rival(winner), len(penalties) + winner
             at = at if leaves.at is None else leaves.at
+    kept = trials[:_FOLDS]
     return Found(
-        candidates[best],
         penalties[at],
-        [tree for trial in own for tree in trial.trees[at]],
-        [trees[0] for trial in own for trees in trial.trees[at + 1 :]],
+        [tree for trial in kept for tree in trial.trees[at]],
+        [trees[0] for trial in kept for trees in trial.trees[at + 1 :]],
         leaves,
-        as_cv_results(trials, candidates, penalties, chosen),
+        as_cv_results(trials, penalties, chosen),
     )
 
 
 def as_cv_results(
-    trials: Sequence[Trial],
-    candidates: Sequence[Any],
-    penalties: Sequence[Any],
-    chosen: tuple[int, int] | int,
+    trials: Sequence[Trial], penalties: Sequence[Any], chosen: int
 ) -> dict[str, np.ndarray]:
     """Return trials as arrays, as scikit-learn's ``cv_results_`` has them.
 
-    `chosen` is the candidate and the number of its penalties, or the number of logistic leaves.
+    `chosen` is the number of the penalties, or of logistic leaves after them.
     """
-    pairs = list(product(range(len(candidates)), range(len(penalties))))
-    known = {trial.fold: trial for trial in trials if trial.rivals is not None}
-    n_rivals = max(
-        (len(trial.rivals.errors) for trial in known.values() if trial.rivals), default=0
-    )
-    rivals = [rival(number) for number in range(n_rivals)]
-    sizes = [penalties[k] for _, k in pairs] + [
-        Penalties(np.nan, np.nan) if one.at is None else penalties[one.at] for one in rivals
+    losses = [
+        trial.losses if trial.rivals is None else np.concatenate([trial.losses, trial.rivals[0]])
+        for trial in trials
     ]
+    n_rivals = len(losses[0]) - len(penalties)
+    rivals = [rival(number) for number in range(n_rivals)]
+    sizes = [*penalties] + [
+        Penalties(np.nan, np.nan) if each.at is None else penalties[each.at] for each in rivals
+    ]
+    no = [np.nan] * len(penalties)
+    weights = [trial.weights for trial in trials]
+    mean, error = mean_and_error(np.concatenate(losses, axis=1), np.concatenate(weights))
     table: dict[str, Any] = {
-        "leaves": ["constant"] * len(pairs) + ["linear"] * n_rivals,
-        "noise": [getattr(candidates[i], "noise", np.nan) for i, _ in pairs] + [np.nan] * n_rivals,
+        "leaves": ["constant"] * len(penalties) + ["linear"] * n_rivals,
         "size_penalty": [getattr(pair, "size", pair) for pair in sizes],
         "term_penalty": [getattr(pair, "term", np.nan) for pair in sizes],
-        "C": [np.nan] * len(pairs) + [one.strength.C for one in rivals],
-        "halvings": [np.nan] * len(pairs) + [one.strength.halvings for one in rivals],
-        "chosen": [pair == chosen for pair in [*pairs, *range(n_rivals)]],
+        "C": no + [each.strength.C for each in rivals],
+        "halvings": no + [each.strength.halvings for each in rivals],
+        "chosen": np.arange(len(sizes)) == chosen,
+        "mean_loss": mean,
+        "standard_error": error * max(1.0, len(trials) / _FOLDS) ** 0.5,
     }
-    n_rows, n_folds = len(pairs) + n_rivals, 1 + max(trial.fold for trial in trials)
-    summary, splits = np.full((2, n_rows), np.nan), np.full((n_folds, n_rows), np.nan)
-    parts = [
-        (
-            slice(i * len(penalties), (i + 1) * len(penalties)),
-            [(trial, trial.losses) for trial in trials if trial.candidate == i],
-        )
-        for i in sorted({trial.candidate for trial in trials})
-    ]
-    of_rivals = [(trial, trial.rivals.errors) for trial in known.values() if trial.rivals]
-    for here, own in [*parts, (slice(len(pairs), n_rows), of_rivals)]:
-        if own:
-            losses = np.concatenate([losses for _, losses in own], axis=1)
-            weights = np.concatenate([trial.weights for trial, _ in own])
-            summary[:, here] = mean_and_error(losses, weights)
-        for trial, losses in own:
-            splits[trial.fold, here] = mean_and_error(losses, trial.weights)[0]
-    table |= {"mean_loss": summary[0], "standard_error": summary[1]}
-    table |= {f"split{fold}_loss": losses for fold, losses in enumerate(splits)}
+    for trial, own in zip(trials, losses, strict=True):
+        table[f"split{trial.fold}_loss"] = mean_and_error(own, trial.weights)[0]
     return {name: np.asarray(column) for name, column in table.items()}

@@ -109,8 +109,8 @@ class Regularization(Configuration):
     noise : float, at least 0, or "auto", default="auto"
         Standard deviation of the normal noise of copies of the rows on which the fitness is also
         measured, in units of the features' standard deviations. It keeps hyperplanes away from
-        rows. 0 measures it on the rows alone, as in the paper. Cross-validation chooses
-        ``"auto"``, among `evotree.engine.choice.NOISES`.
+        rows. 0 measures it on the rows alone, as in the paper. ``"auto"`` is 0.1, but 0 where
+        leaves hold lines, and for several outputs.
     teacher : None, "ensemble" or estimator, default=None
         A model whose predictions, on the training rows and on rows drawn between them, the tree
         learns; rows count by the margins of its probabilities, if it has any. ``"ensemble"`` is a
@@ -182,7 +182,8 @@ class Evolution(Configuration):
     population_size : int, at least 2, default=64
         Number of trees that evolve, on each island.
     patience : int or None, default=20
-        Stop after this many generations without a better tree.
+        Stop after this many generations without a better tree; after a tenth of them where one
+        logistic leaf is returned, beside which trees evolve for the front alone.
     init : str, dict of str to float, tree, list of these or None, default="widths"
         What the first population is made of. ``"widths"`` makes optimized trees of falling widths,
         from dense splits to splits on one feature, axis-parallel trees and trees of logistic
@@ -210,7 +211,7 @@ class Evolution(Configuration):
         the name of a splitter, which splits one node again. Several of them, with shares or
         without; or a `Refinement`, which also sets how many, which and when.
     regularization : Regularization, default=Regularization()
-        How strongly hyperplanes are regularized; by default cross-validation chooses the noise.
+        How strongly hyperplanes are regularized, and on what noise the fitness is measured.
     islands : int or Islands, default=1
         Number of populations that evolve apart and exchange their best, or an `Islands`.
     """

@@ -19,11 +19,11 @@ from evotree.engine.checkpoint import CheckpointWriter, load_checkpoint, read_se
 from evotree.engine.choice import (
     Choice,
     Found,
-    candidates,
     found_by,
     own_streams,
     penalties_to_try,
     problem_toolbox,
+    regularization_of,
     resample,
     trials_of,
 )
@@ -47,6 +47,7 @@ from evotree.operators.structure.splice import make_individual
 from evotree.rng import seed_from
 
 _SAMPLE_ENDS = {"max_generations", "patience", "time_limit"}  # a larger sample may follow
+_HURRY = 10  # times less patience where one logistic leaf is returned
 _LARGER = 0.1  # of the penalties, at which trees have to pay for a place in the front
 _LARGER_SHARE = 0.05  # of the time that is left, for these trees
 
@@ -163,9 +164,9 @@ def fitness_rows(dataset: Dataset, choice: Choice) -> Dataset:
 
 
 def choose(problem: Problem, seed: int, progress: Progress) -> tuple[Choice, Found]:
-    """Choose the noise and the penalties by trials on the first sample.
+    """Choose the penalties, and what leaves hold, by trials on the first sample.
 
-    After Ctrl-C the first candidate and its first penalties are taken.
+    After Ctrl-C the first penalties are taken.
     """
     rows, seconds = samples(problem, seed)[0], problem.seconds_left(0.5)
     config = with_teacher_in_time(problem.config, rows, seconds)
@@ -177,10 +178,10 @@ def choose(problem: Problem, seed: int, progress: Progress) -> tuple[Choice, Fou
             if interrupted():
                 trials = []
                 break
-    rivals = candidates(config, rows.objective)
     penalties = penalties_to_try(config, rows.total_weight)
-    found = found_by(trials, rivals, penalties, models=logistic_rivals(problem))
-    return Choice(seed, found.candidate, found.penalties, found.leaves), found
+    found = found_by(trials, penalties, models=logistic_rivals(problem))
+    regularization = regularization_of(config, rows.objective)
+    return Choice(seed, regularization, found.penalties, found.leaves), found
 
 
 def first_trees(problem: Problem, rows: Dataset, choice: Choice, found: Found) -> Seeds:
@@ -219,6 +220,9 @@ def evolve(
     """
     config, last, failure = problem.config, len(sample) - 1, None
     (stage, islands), begins, moves = state, state.islands is None, False
+    patience = problem.evolution.patience
+    if patience is not None and choice.leaves is not None and choice.leaves.at is None:
+        patience = -(-patience // _HURRY)  # all that evolves is the front
 
     def keep_larger(run: Run) -> None:
         if begins:
@@ -238,7 +242,7 @@ def evolve(
                 states,
                 [callback for callback in callbacks if callback is not None],
                 is_new=islands is None,
-                patience=problem.evolution.patience,
+                patience=patience,
                 **limits,
             )
         except CallbackError as error:

@@ -131,13 +131,14 @@ _ATTRIBUTES = """Attributes
     term_penalty_ : float
         The penalty for each term after a split's first.
     regularization_ : Regularization
-        The regularization, given or chosen.
+        The regularization, with the noise that ``"auto"`` stands for.
     cv_results_ : dict of str to ndarray
-        What cross-validation measured of each regularization and penalties: ``noise``,
-        ``size_penalty``, ``term_penalty``, ``mean_loss`` and ``standard_error`` on the rows held
-        out, ``split0_loss`` and so on by fold (NaN where it did not compete), and ``chosen``; of
-        ``leaves`` that are ``"linear"`` their ``C``, and the ``halvings`` of their terms. Empty
-        where there was nothing to choose, and where a search continues another one.
+        What cross-validation measured of each of the penalties: ``size_penalty``,
+        ``term_penalty``, ``mean_loss`` and ``standard_error`` on the rows held out,
+        ``split0_loss`` and so on by fold, and ``chosen``; of ``leaves`` that are ``"linear"``
+        their ``C``, and the ``halvings`` of their terms. Where rows are few, they are dealt out to
+        five folds up to three times. Empty where there was nothing to choose, and where a search
+        continues another one.
     objective_ : Objective or None
         What the tree was evolved for; None for the accuracy, and for the squared error.
     n_generations_ : int

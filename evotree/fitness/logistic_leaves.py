@@ -14,12 +14,11 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from scipy.optimize import minimize
-from scipy.special import logsumexp
 
 from evotree.leaf_models import ClassModels, LeafModels
 
@@ -35,6 +34,8 @@ HALVINGS = 4
 
 _FREE = 1e-4  # penalty of the intercept of the root
 _MAX_ITERATIONS = 100
+_MAX_CELLS = 500e6  # rows times coefficients times iterations, of many of them
+_NEWTON_CELLS = 2e6  # rows times squared coefficients, up to which Newton's method is quicker
 
 
 class Strength(NamedTuple):
@@ -66,25 +67,67 @@ def fit_logistic(
     centre = np.zeros_like(start) if prior is None else prior
     own = np.arange(n_rows), y
     is_class = (y[:, np.newaxis] == np.arange(n_classes)).astype(np.float64)
-    scores = start.copy()
+    scores, shares = start.copy(), is_class
 
     def loss(free: np.ndarray) -> tuple[float, np.ndarray]:
+        nonlocal shares
         scores[is_free] = free
         of_rows = rows @ scores.T
-        log_total, away = logsumexp(of_rows, axis=1), scores - centre
-        excess = np.exp(of_rows - log_total[:, np.newaxis]) - is_class
+        of_rows -= of_rows.max(axis=1, keepdims=True)
+        shares, away = np.exp(of_rows), scores - centre
+        total = shares.sum(axis=1, keepdims=True)
+        shares /= total
+        excess = shares - is_class
         gradient = (excess * weight[:, np.newaxis]).T @ rows + penalty * away
-        value = weight @ (log_total - of_rows[own]) + 0.5 * (penalty * away**2).sum()
+        value = weight @ (np.log(total[:, 0]) - of_rows[own]) + 0.5 * (penalty * away**2).sum()
         return value, gradient[is_free]
+
+    classes, columns = np.nonzero(is_free)
+    is_same = classes[:, np.newaxis] == classes
+
+    def curvature() -> np.ndarray:  # where the loss was looked at last
+        each = rows[:, columns]
+        shared = each * shares[:, classes]
+        weighted = shared * weight[:, np.newaxis]
+        return weighted.T @ each * is_same - weighted.T @ shared + np.diag(penalty[columns])
+
+    n_free = len(classes)
+    if n_rows * n_free**2 <= _NEWTON_CELLS:
+        scores[is_free] = _newton(loss, curvature, start[is_free], end)
+        return scores
 
     def stop_in_time(intermediate_result: object) -> None:
         if time.perf_counter() >= end:
             raise StopIteration
 
     how: dict[str, Any] = {"jac": True, "method": "L-BFGS-B", "callback": stop_in_time}
-    limits = {"maxiter": _MAX_ITERATIONS, "ftol": 1e-7}
-    scores[is_free] = minimize(loss, start[is_free], options=limits, **how).x
+    most = max(20, min(_MAX_ITERATIONS, int(_MAX_CELLS / (n_rows * n_free))))
+    scores[is_free] = minimize(
+        loss, start[is_free], options={"maxiter": most, "ftol": 1e-7}, **how
+    ).x
     return scores
+
+
+def _newton(
+    loss: Callable[[np.ndarray], tuple[float, np.ndarray]],
+    curvature: Callable[[], np.ndarray],
+    start: np.ndarray,
+    end: float,
+) -> np.ndarray:
+    """Return where a convex loss is least; steps that do not lower it are halved."""
+    here = start
+    value, gradient = loss(here)
+    for _ in range(_MAX_ITERATIONS):
+        step = np.linalg.solve(curvature(), gradient)
+        gain = gradient @ step
+        if gain <= 1e-9 * abs(value) or time.perf_counter() >= end:
+            break
+        after, slope = loss(here - step)
+        while after > value - 0.1 * gain and gain > 1e-9 * abs(value):
+            step, gain = 0.5 * step, 0.5 * gain
+            after, slope = loss(here - step)
+        here, value, gradient = here - step, after, slope
+    return here
 
 
 def logistic_path(

@@ -14,9 +14,10 @@ from evotree.estimators import EvoTreeClassifier, ObliqueTreeClassifier, TAOClas
 from experiments.methods import chosen
 from experiments.methods.chosen import ChosenClassifier
 
-EVOTREE, CART, LOGISTIC, FOREST = "EvoTree", "CART", "Logistic", "Forest"
+EVOTREE, DENSE, TAO = "EvoTree", "Dense", "TAO"
+CART, LOGISTIC, FOREST = "CART", "Logistic", "Forest"
 GREEDY = ("CEDT", "OC1", "WODT")  # presets of `ObliqueTreeClassifier`
-TREES = (EVOTREE, "TAO", "GEA-ODT", "Linear", *GREEDY, CART, "STree")
+TREES = (EVOTREE, DENSE, TAO, "GEA-ODT", "Linear", *GREEDY, CART, "STree")
 """The methods whose model is one tree."""
 SYSTEMS = (*TREES, LOGISTIC, "EBM", FOREST, "HistGB", "XGBoost")
 COSTS = tuple(float(C) for C in np.logspace(-3.0, 3.0, 7))  # values of C of the logistic regression
@@ -39,8 +40,9 @@ def scaled_stree(X: np.ndarray, codes: np.ndarray, random_state: int) -> Any:
 def make_systems() -> dict[str, ClassifierMixin]:
     """Return the methods of the benchmark by name."""
     systems = {
-        EVOTREE: EvoTreeClassifier(probability="leaf"),
-        "TAO": TAOClassifier(),
+        EVOTREE: EvoTreeClassifier(),
+        DENSE: EvoTreeClassifier(leaves="constant", term_penalty=0.0),
+        TAO: TAOClassifier(),
         "GEA-ODT": EvoTreeClassifier.from_preset("gea_odt", probability="leaf"),
         "Linear": ObliqueTreeClassifier("linear"),
         **{name: ObliqueTreeClassifier.from_preset(name) for name in GREEDY},

@@ -7,12 +7,24 @@ from collections.abc import Mapping, Sequence
 from itertools import product
 from typing import Any
 
+import pandas as pd
+
 from evotree.experiments.protocols import Task
 from experiments import tables
-from experiments.methods.classifiers import CART, EVOTREE, LOGISTIC, SYSTEMS, TREES, make_systems
+from experiments.methods.classifiers import (
+    CART,
+    DENSE,
+    EVOTREE,
+    FOREST,
+    LOGISTIC,
+    SYSTEMS,
+    TAO,
+    TREES,
+    make_systems,
+)
 from experiments.probabilities import auc, clipped_log_loss
 from experiments.study import ClassesProtocol, Results, Study, define
-from experiments.suites import BENCHMARK, FAILED, N_FOLDS, NEVER_CHOSEN_ON, THIRTY, TINY
+from experiments.suites import BENCHMARK, FAILED, GROUPS, N_FOLDS, NEVER_CHOSEN_ON, THIRTY, TINY
 
 FIGURES = {
     "accuracy": ("accuracy", 100.0, 2),
@@ -21,11 +33,17 @@ FIGURES = {
     "leaves": ("leaves", 1.0, 0),
     "terms": ("terms", 1.0, 0),
 }
+CHOICE_FIGURES = {name: FIGURES[name] for name in ("accuracy", "AUC", "log loss")} | {
+    "complexity": ("complexity", 1.0, 0)
+}
+SIMPLE = (DENSE, TAO, CART, LOGISTIC)
+"""The rivals that a fit should not be below."""
 _QUICK = (
     *(*TINY, "wdbc", "breast-w", "pima", "vehicle", "segment", "digits", "page-blocks"),
     *("waveform21", "satimage", "dna", "pendigits", "letter"),
 )
 DATASETS: Mapping[str, Sequence[str]] = {
+    **dict.fromkeys((EVOTREE, *SIMPLE, FOREST), GROUPS["all"]),
     **dict.fromkeys(("OC1", "WODT", "STree"), (*_QUICK, "usps")),
     **{"GEA-ODT": _QUICK, "CEDT": THIRTY[:-1], "EBM": TINY},
     "HistGB": [name for name in BENCHMARK if name != "nursery"],
@@ -34,7 +52,7 @@ DATASETS: Mapping[str, Sequence[str]] = {
 
 EXPERIMENT = define(
     "benchmark",
-    BENCHMARK,
+    GROUPS["all"],
     make_systems(),
     ClassesProtocol(N_FOLDS),
     metrics=("accuracy", "train_accuracy", "balanced_accuracy"),
@@ -47,8 +65,29 @@ EXPERIMENT = define(
 )
 
 
+def beside_rivals(runs: pd.DataFrame) -> dict[str, str]:
+    """Return the tables of the page on the choice: EvoTree beside its rivals, by groups."""
+    methods, parts = tables.named((EVOTREE, *SIMPLE, FOREST), runs["method"]), []
+    for title, datasets in GROUPS.items():
+        means = tables.figures_of(runs, CHOICE_FIGURES, datasets, methods)
+        duels = {name: means[name] for name in ("accuracy", "AUC", "log loss")}
+        made = tables.comparison(means, CHOICE_FIGURES, EVOTREE, duels)
+        parts.append(f"## Data sets {title}: {made['n_compared']}\n\n{made['table']}")
+    means = tables.figures_of(runs, CHOICE_FIGURES, GROUPS["all"], methods)["accuracy"]
+    simple, rows = means[tables.named(SIMPLE, means)], []
+    lacking = means[EVOTREE] - simple.max(axis=1)
+    fits = 100.0 * runs.set_index(["dataset", "method", "fold"])["accuracy"]
+    for name, rival in simple[lacking < -1.0].idxmax(axis=1).items():
+        difference = fits[name, EVOTREE] - fits[name, rival]
+        error = difference.std() / N_FOLDS**0.5
+        shown = f"{difference.mean():+.1f} ± {error:.1f}"
+        rows.append({"data set": name, "best": rival, "difference": shown})
+    cells = tables.cells_table(means, ".1f", bold=methods[:-1])
+    return {"groups": "\n\n".join(parts), "below": tables.table(rows, 2), "choice_cells": cells}
+
+
 def report(results: Results) -> dict[str, Any]:
-    """Return the tables, and draw the pictures."""
+    """Return the tables of both pages, and draw the pictures."""
     means = tables.figures_of(results.runs, FIGURES, BENCHMARK, SYSTEMS)
     accuracy = means["accuracy"]
     both = tables.compared(accuracy)
@@ -60,6 +99,7 @@ def report(results: Results) -> dict[str, Any]:
     ranks, sentence = tables.ranks_of(both, EVOTREE, results.out / "benchmark_ranks.png")
     return {
         **tables.comparison(means, FIGURES, EVOTREE, duels, ranks),
+        **beside_rivals(results.runs),
         "floor": tables.floor_sentence(accuracy, EVOTREE, (CART, LOGISTIC)),
         "failed": 100.0 * fits.get(FAILED, fits[:0]).mean(),
         "ranks": sentence,
@@ -68,4 +108,4 @@ def report(results: Results) -> dict[str, Any]:
     }
 
 
-STUDY = Study(EXPERIMENT, report)
+STUDY = Study(EXPERIMENT, report, also=("choice",))

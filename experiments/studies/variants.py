@@ -22,11 +22,8 @@ from experiments.suites import TINY
 from experiments.tables import paired, table
 
 N_FOLDS = 3
-DEFAULT, PARTS_DEFAULT = "default", "default of the parts"
-"""The default, and the one that the parts were run beside."""
-_LONGER = ("car", "page-blocks", "thyroid")
-_QUICK_PARTS = ("without refinement", "no evolution", "no mutation of terms", "no noise")
-DATASETS = (*TINY, *suites.SMALL, "segment", "page-blocks", "thyroid")
+DEFAULT = "default"
+DATASETS = (*TINY, *suites.SMALL, "segment")
 """The data sets on which the default is compared with itself without one of its parts."""
 SMALL = (
     *("iris", "heart", "heart-cleveland", "spect", "glass", "breast-cancer", "ionosphere", "wdbc"),
@@ -34,7 +31,7 @@ SMALL = (
 """The data sets of all other comparisons."""
 FIGURES = ["accuracy", "train_accuracy", "fitness", "complexity", "seconds"]
 """Columns of a row that are compared."""
-MEASURED_BY = ["size_penalty", "term_penalty", "noise"]
+MEASURED_BY = ["size_penalty", "term_penalty"]
 """Columns that say how the fitness of a fit was measured."""
 FIXED_PENALTIES: Mapping[str, Any] = {"size_penalty": 0.002, "term_penalty": 0.0005}
 """In the middle of what is tried for some hundred rows (`penalties_to_try`)."""
@@ -55,7 +52,6 @@ GROUPS: Mapping[str, Mapping[str, Mapping[str, Any]]] = {
         "no penalty for terms": {"term_penalty": 0.0},
         "no rounding": {"precision": None},
         "no noise": {"evolution__regularization__noise": 0.0},
-        "always noise 0.1": {"evolution__regularization__noise": 0.1},
         "fixed penalties": FIXED_PENALTIES,
     },
     "Refinement": _each(
@@ -66,15 +62,7 @@ GROUPS: Mapping[str, Mapping[str, Mapping[str, Any]]] = {
     "Regularization": _each("evolution__regularization__C", (0.1, 1.0, 10.0), "C {:g}")
     | {"C 0.1 to 10": {"evolution__regularization__C": (0.1, 10.0)}}
     | _each("evolution__regularization__penalty", ("l1",), "{}")
-    | _each("evolution__regularization__noise", (0.05, 0.2, 0.5), "noise {}")
-    | {"nothing chosen": {"evolution__regularization__noise": 0.1, **FIXED_PENALTIES}},
-    "Diversity": {
-        "generational, duplicates": {
-            "evolution__variation__survival": "generational",
-            "evolution__variation__keep_duplicates": True,
-        }
-    }
-    | _each("evolution__variation__algorithm", ("nsga2",), "NSGA-II"),
+    | _each("evolution__regularization__noise", (0.05, 0.2, 0.5), "noise {}"),
     "Seeding": {
         "no seeds": {"evolution__init": None},
         "widths 0.3": {"evolution__init": {"widths": 0.3}},
@@ -83,11 +71,9 @@ GROUPS: Mapping[str, Mapping[str, Mapping[str, Any]]] = {
         "tao, axis, linear": {"evolution__init": ("tao", "axis", "linear")},
         "axis, linear, oc1, wodt": {"evolution__init": ("axis", "linear", "oc1", "wodt")},
     },
-    "Size": _each("size_penalty", (0.005, 0.002, 0.001, 0.0005), "size penalty {}")
-    | _each("term_penalty", (0.002, 0.0002), "term penalty {}"),
 }
 """The groups, the ablation first."""
-VARIANTS: dict[str, Any] = {DEFAULT: {}, PARTS_DEFAULT: {}} | {
+VARIANTS: dict[str, Any] = {DEFAULT: {}} | {
     k: changed for of in GROUPS.values() for k, changed in of.items()
 }
 """The overrides of every variant, the default's first."""
@@ -95,16 +81,7 @@ VARIANTS: dict[str, Any] = {DEFAULT: {}, PARTS_DEFAULT: {}} | {
 
 def datasets_of(variant: str) -> tuple[str, ...]:
     """Return the data sets on which a variant is run."""
-    if variant not in (PARTS_DEFAULT, *GROUPS["Parts"]):
-        return SMALL
-    is_quick = variant in (PARTS_DEFAULT, *_QUICK_PARTS)
-    return tuple(name for name in DATASETS if is_quick or name not in _LONGER)
-
-
-def noise(model: Any) -> float | None:
-    """Return the noise of the rows that the fitness was measured on; None for a teacher's rows."""
-    chosen = model.regularization_
-    return None if chosen.teacher is not None else float(chosen.noise)
+    return DATASETS if variant in (DEFAULT, *GROUPS["Parts"]) else SMALL
 
 
 SHARES: dict[str, Any] = {"leaves": "constant"}  # which all variants have
@@ -123,7 +100,6 @@ EXPERIMENT = define(
         "fitness": fitness_of_best,
         "size_penalty": attrgetter("size_penalty_"),
         "term_penalty": attrgetter("term_penalty_"),
-        "noise": noise,
     },
 )
 
@@ -142,10 +118,9 @@ def differences(fits: pd.DataFrame, variant: str) -> pd.DataFrame:
     The fitness is compared in the folds in which both measured it in the same way, the seconds by
     their logarithms.
     """
-    beside = PARTS_DEFAULT if variant in GROUPS["Parts"] else DEFAULT
-    if not {beside, variant} <= set(fits.index.get_level_values("method")):
+    if not {DEFAULT, variant} <= set(fits.index.get_level_values("method")):
         return pd.DataFrame(columns=FIGURES)
-    own, default = fits.loc[variant].align(fits.loc[beside], join="inner", axis=0)
+    own, default = fits.loc[variant].align(fits.loc[DEFAULT], join="inner", axis=0)
     gains = own[FIGURES] - default[FIGURES]
     is_same = own[MEASURED_BY].eq(default[MEASURED_BY]).all(axis=1)
     gains["fitness"] = gains["fitness"].where(is_same)
@@ -170,9 +145,9 @@ def variant_row(fits: pd.DataFrame, variant: str) -> dict[str, str]:
     return row
 
 
-def default_sentence(fits: pd.DataFrame, name: str) -> str:
-    """Return the figures of one of the defaults."""
-    default = fits[fits.index.get_level_values("method") == name]
+def default_sentence(fits: pd.DataFrame) -> str:
+    """Return the figures of the default."""
+    default = fits[fits.index.get_level_values("method") == DEFAULT]
     means = default[FIGURES].groupby("dataset").mean()
     if means.empty:
         return "The default has not been run yet."
@@ -188,7 +163,7 @@ def report(results: Results) -> dict[str, Any]:
     fits, defaults = whole_fits(results.runs), EvoTreeClassifier().get_params()
     overridden = dict.fromkeys(key for changed in VARIANTS.values() for key in changed)
     values: dict[str, Any] = {"defaults": [f"`{key}={defaults[key]!r}`" for key in overridden]}
-    values |= {name: default_sentence(fits, name) for name in (DEFAULT, PARTS_DEFAULT)}
+    values[DEFAULT] = default_sentence(fits)
     for title, variants in GROUPS.items():
         rows = [variant_row(fits, variant) for variant in variants]
         values[title] = table(row for row in rows if row)

@@ -11,7 +11,7 @@ from sklearn.tree import DecisionTreeClassifier
 
 from evotree import EvoTreeClassifier, EvoTreeRegressor, to_frame
 from evotree.engine import parallel
-from evotree.engine.choice import NOISES, TERM_MULTIPLES
+from evotree.engine.choice import NOISE, TERM_MULTIPLES
 from evotree.export import export_text
 from tests.quick_models import FIXED, brief, every_evolved, nested, rows_for
 
@@ -114,7 +114,7 @@ def test_default_trees_have_few_terms_and_digits():
     unit = np.log(len(X)) / len(X)
     assert 0.01 * unit < model.size_penalty_ < unit
     assert model.term_penalty_ / model.size_penalty_ in TERM_MULTIPLES
-    assert model.regularization_.noise in NOISES
+    assert model.regularization_.noise == NOISE
 
 
 # ---- what stays of a fit -------------------------------------------------------------------------

@@ -206,13 +206,13 @@ def test_ranks_are_of_the_methods_that_are_compared(tmp_path):
 
 def test_every_variant_can_be_made_and_has_parameters_of_its_own():
     methods = variants.EXPERIMENT.methods
-    assert len(methods) == 2 + sum(map(len, variants.GROUPS.values()))
+    assert len(methods) == 1 + sum(map(len, variants.GROUPS.values()))
     for method in methods.values():
         check_parameters(method)
     first = {}
     descriptions = variants.EXPERIMENT.definition()["methods"].items()
     twins = {name: first.setdefault(checksum(one), name) for name, one in descriptions}
-    assert twins == {name: name for name in methods} | {variants.PARTS_DEFAULT: variants.DEFAULT}
+    assert twins == {name: name for name in methods}
 
 
 RESULTS = Path(__file__).parents[2] / "docs" / "results"
