@@ -182,7 +182,7 @@ class Evolution(Configuration):
     population_size : int, at least 2, default=64
         Number of trees that evolve, on each island.
     patience : int or None, default=20
-        Stop after this many generations without a better tree; after a tenth of them where one
+        Stop after this many generations without a better tree; after a fourth of them where one
         logistic leaf is returned, beside which trees evolve for the front alone.
     init : str, dict of str to float, tree, list of these or None, default="widths"
         What the first population is made of. ``"widths"`` makes optimized trees of falling widths,

@@ -47,7 +47,7 @@ from evotree.operators.structure.splice import make_individual
 from evotree.rng import seed_from
 
 _SAMPLE_ENDS = {"max_generations", "patience", "time_limit"}  # a larger sample may follow
-_HURRY = 10  # times less patience where one logistic leaf is returned
+_HURRY = 4  # times less patience where one logistic leaf is returned
 _LARGER = 0.1  # of the penalties, at which trees have to pay for a place in the front
 _LARGER_SHARE = 0.05  # of the time that is left, for these trees
 
