@@ -145,7 +145,7 @@ def _steps(explanation: Explanation, row: int, max_terms: int) -> list[tuple[str
     model, predicted = terms[terms.side == "leaf"], of_row.prediction
     is_number = isinstance(predicted, float | np.floating)
     heading = f"[{of_row.leaf}]  predicts {_plain(predicted) if is_number else predicted}"
-    if len(model) and not np.isclose(model.total.iloc[0], predicted):
+    if is_number and len(model) and not np.isclose(model.total.iloc[0], predicted):
         heading += f", its bound; the line gives {_plain(model.total.iloc[0])}"
     return [*steps, (heading, _bars(model, max_terms) if len(model) else [])]
 
