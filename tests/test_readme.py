@@ -33,7 +33,7 @@ def test_the_first_pages_run_and_print_what_they_say(page, capsys, tmp_path, mon
     names = run_blocks(page)
     printed = capsys.readouterr().out.split()
     assert printed == " ".join(fences(page, "text")).split()
-    assert names["model"].tree_.n_leaves == 3
+    assert 2 <= names["model"].tree_.n_leaves <= 3
     plt.close("all")
 
 

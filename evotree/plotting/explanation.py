@@ -184,7 +184,7 @@ def _label_axes(ax: Axes, below: Axes, with_splits: bool) -> None:
         ax.xaxis.set_label_position("top")
         below.xaxis.tick_bottom()
         below.xaxis.set_label_position("bottom")
-        below.set_xlabel("what the linear model of the leaf predicts", fontsize="small")
+        below.set_xlabel("what the linear model of the leaf gives", fontsize="small")
     for side in (ax, below):
         side.use_sticky_edges = False  # the first bar may begin at the far end
         side.margins(x=0.06)

@@ -14,10 +14,10 @@ from evotree.estimators import EvoTreeClassifier, ObliqueTreeClassifier, TAOClas
 from experiments.methods import chosen
 from experiments.methods.chosen import ChosenClassifier
 
-EVOTREE, DENSE, TAO = "EvoTree", "Dense", "TAO"
+EVOTREE, DENSE, LINEAR_LEAVES, TAO = "EvoTree", "Dense", "Linear leaves", "TAO"
 CART, LOGISTIC, FOREST = "CART", "Logistic", "Forest"
 GREEDY = ("CEDT", "OC1", "WODT")  # presets of `ObliqueTreeClassifier`
-TREES = (EVOTREE, DENSE, TAO, "GEA-ODT", "Linear", *GREEDY, CART, "STree")
+TREES = (EVOTREE, DENSE, LINEAR_LEAVES, TAO, "GEA-ODT", "Linear", *GREEDY, CART, "STree")
 """The methods whose model is one tree."""
 SYSTEMS = (*TREES, LOGISTIC, "EBM", FOREST, "HistGB", "XGBoost")
 COSTS = tuple(float(C) for C in np.logspace(-3.0, 3.0, 7))  # values of C of the logistic regression
@@ -42,6 +42,7 @@ def make_systems() -> dict[str, ClassifierMixin]:
     systems = {
         EVOTREE: EvoTreeClassifier(),
         DENSE: EvoTreeClassifier(leaves="constant", term_penalty=0.0),
+        LINEAR_LEAVES: EvoTreeClassifier(leaves="linear"),
         TAO: TAOClassifier(),
         "GEA-ODT": EvoTreeClassifier.from_preset("gea_odt", probability="leaf"),
         "Linear": ObliqueTreeClassifier("linear"),

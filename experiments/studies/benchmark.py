@@ -16,6 +16,7 @@ from experiments.methods.classifiers import (
     DENSE,
     EVOTREE,
     FOREST,
+    LINEAR_LEAVES,
     LOGISTIC,
     SYSTEMS,
     TAO,
@@ -24,7 +25,16 @@ from experiments.methods.classifiers import (
 )
 from experiments.probabilities import auc, clipped_log_loss
 from experiments.study import ClassesProtocol, Results, Study, define
-from experiments.suites import BENCHMARK, FAILED, GROUPS, N_FOLDS, NEVER_CHOSEN_ON, THIRTY, TINY
+from experiments.suites import (
+    BENCHMARK,
+    FAILED,
+    GROUPS,
+    N_FOLDS,
+    NEVER_CHOSEN_ON,
+    SMALL,
+    THIRTY,
+    TINY,
+)
 
 FIGURES = {
     "accuracy": ("accuracy", 100.0, 2),
@@ -44,6 +54,8 @@ _QUICK = (
 )
 DATASETS: Mapping[str, Sequence[str]] = {
     **dict.fromkeys((EVOTREE, *SIMPLE, FOREST), GROUPS["all"]),
+    DENSE: [name for name in GROUPS["all"] if name not in ("avila", "letter", "nursery", "usps")],
+    LINEAR_LEAVES: (*TINY, *SMALL),
     **dict.fromkeys(("OC1", "WODT", "STree"), (*_QUICK, "usps")),
     **{"GEA-ODT": _QUICK, "CEDT": THIRTY[:-1], "EBM": TINY},
     "HistGB": [name for name in BENCHMARK if name != "nursery"],
@@ -68,8 +80,10 @@ EXPERIMENT = define(
 def beside_rivals(runs: pd.DataFrame) -> dict[str, str]:
     """Return the tables of the page on the choice: EvoTree beside its rivals, by groups."""
     methods, parts = tables.named((EVOTREE, *SIMPLE, FOREST), runs["method"]), []
-    for title, datasets in GROUPS.items():
-        means = tables.figures_of(runs, CHOICE_FIGURES, datasets, methods)
+    small = {"of the benchmark that are small": (*TINY, *SMALL)}
+    for title, datasets in {**GROUPS, **small}.items():
+        more = (LINEAR_LEAVES, "EBM") if title in small else ()
+        means = tables.figures_of(runs, CHOICE_FIGURES, datasets, (*methods, *more))
         duels = {name: means[name] for name in ("accuracy", "AUC", "log loss")}
         made = tables.comparison(means, CHOICE_FIGURES, EVOTREE, duels)
         parts.append(f"## Data sets {title}: {made['n_compared']}\n\n{made['table']}")
@@ -82,7 +96,7 @@ def beside_rivals(runs: pd.DataFrame) -> dict[str, str]:
         error = difference.std() / N_FOLDS**0.5
         shown = f"{difference.mean():+.1f} ± {error:.1f}"
         rows.append({"data set": name, "best": rival, "difference": shown})
-    cells = tables.cells_table(means, ".1f", bold=methods[:-1])
+    cells = tables.cells_table(means.drop(list(BENCHMARK)), ".1f", bold=methods[:-1])
     return {"groups": "\n\n".join(parts), "below": tables.table(rows, 2), "choice_cells": cells}
 
 

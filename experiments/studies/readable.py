@@ -34,6 +34,7 @@ TOO_LONG = {
     "STree": ("avila", "letter", "usps"),
     "TAO": ("avila", "dna", "pendigits", "dry-bean", "letter", "usps"),
     PAIRS: (*MIDDLE, *SLOW),
+    EVOTREE: ("nursery", "avila", "pendigits", "dry-bean", "letter", "usps"),
 }
 """The data sets on which methods were not run."""
 AREA_BUDGETS = tuple(round(float(b), 1) for b in np.geomspace(BUDGETS[0], BUDGETS[-1], 9))
