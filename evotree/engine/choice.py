@@ -71,7 +71,7 @@ LEAST_PENALTY = 1e-4
 """No smaller penalty is tried, however many the rows: trees stay small enough to be read."""
 
 NOISE = 0.1
-"""The noise of ``"auto"``: it tells apart trees that are all perfect on the training rows."""
+"""The noise of ``"auto"`` where rows are few: it tells apart trees that are all perfect on them."""
 
 
 class Penalties(NamedTuple):
@@ -99,13 +99,14 @@ def own_streams(seed: int) -> list[np.ndarray]:
     return list(make_streams(seed, _OWN_STREAMS, 4))
 
 
-def regularization_of(config: SearchConfig, objective: Any = None) -> Regularization:
+def regularization_of(problem: Problem) -> Regularization:
     """Return the regularization of a search, without ``"auto"``."""
-    given = evolution_of(config).regularization
+    given, rows = problem.evolution.regularization, problem.dataset
     if not is_auto(given.noise):
         return given
-    takes_noise = objective is None or objective.takes_noise
-    return replace(given, noise=NOISE if takes_noise else 0.0)
+    takes_noise = rows.objective is None or rows.objective.takes_noise
+    is_small = takes_noise and rows.n_samples < _LEAST_RESAMPLED
+    return replace(given, noise=NOISE if is_small else 0.0)
 
 
 def penalties_to_try(config: SearchConfig, n_rows: float) -> list[Penalties]:
@@ -157,7 +158,7 @@ def trees_of(
 ) -> list[list[Individual]]:
     """Return the best trees at each of some penalties."""
     end = math.inf if seconds is None else time.perf_counter() + seconds
-    regularization = regularization_of(problem.config, rows.objective)
+    regularization = regularization_of(problem)
     rows = resample(rows, regularization, own_streams(seed)[1])
     left = None if seconds is None else end - time.perf_counter()
     make = seeds_of_all_sizes if problem.has_seeds else evolve_briefly

@@ -109,8 +109,8 @@ class Regularization(Configuration):
     noise : float, at least 0, or "auto", default="auto"
         Standard deviation of the normal noise of copies of the rows on which the fitness is also
         measured, in units of the features' standard deviations. It keeps hyperplanes away from
-        rows. 0 measures it on the rows alone, as in the paper. ``"auto"`` is 0.1, but 0 where
-        leaves hold lines, and for several outputs.
+        rows. 0 measures it on the rows alone, as in the paper. ``"auto"`` is 0.1, but 0 from
+        3,000 rows on, where leaves hold lines, and for several outputs.
     teacher : None, "ensemble" or estimator, default=None
         A model whose predictions, on the training rows and on rows drawn between them, the tree
         learns; rows count by the margins of its probabilities, if it has any. ``"ensemble"`` is a

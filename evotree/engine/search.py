@@ -180,8 +180,7 @@ def choose(problem: Problem, seed: int, progress: Progress) -> tuple[Choice, Fou
                 break
     penalties = penalties_to_try(config, rows.total_weight)
     found = found_by(trials, penalties, models=logistic_rivals(problem))
-    regularization = regularization_of(config, rows.objective)
-    return Choice(seed, regularization, found.penalties, found.leaves), found
+    return Choice(seed, regularization_of(problem), found.penalties, found.leaves), found
 
 
 def first_trees(problem: Problem, rows: Dataset, choice: Choice, found: Found) -> Seeds:

@@ -16,7 +16,7 @@ from evotree import (
     search,
 )
 from evotree.engine import choice
-from evotree.engine.choice import penalties_to_try, regularization_of
+from evotree.engine.choice import NOISE, penalties_to_try
 from evotree.engine.continuing import continuation
 from evotree.operators.initialization import seeding
 from tests.quick_models import (
@@ -130,8 +130,8 @@ def test_an_interrupt_while_choosing_takes_the_first_penalties(monkeypatch):
     kept = interrupted(evolved(EvoTreeClassifier, **BRIEF | AUTO))
     assert kept.n_generations_ == 0 and len(calls) <= 5  # those of one fold
     config = evolved(SearchConfig, **AUTO)
-    first, penalties = regularization_of(config), penalties_to_try(config, 150)[0]
-    assert (kept.regularization_, kept.size_penalty_) == (first, penalties.size)
+    penalties = penalties_to_try(config, 150)[0]
+    assert (kept.regularization_.noise, kept.size_penalty_) == (NOISE, penalties.size)
     assert kept.score(*load_iris(return_X_y=True)) > 0.6
 
 
