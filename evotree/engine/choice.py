@@ -14,7 +14,7 @@ import numpy as np
 from deap import base
 from sklearn.frozen import FrozenEstimator
 
-from evotree.engine.config import MIN_ROWS, Regularization, SearchConfig, evolution_of, is_auto
+from evotree.engine.config import MIN_ROWS, Regularization, SearchConfig, is_auto
 from evotree.engine.evolution import evolve
 from evotree.engine.logistic import (
     LogisticRivals,
