@@ -29,11 +29,13 @@ from experiments.suites import (
     BENCHMARK,
     FAILED,
     GROUPS,
+    MANY_ROWS,
     N_FOLDS,
     NEVER_CHOSEN_ON,
     SMALL,
     THIRTY,
     TINY,
+    WIDE,
 )
 
 FIGURES = {
@@ -54,7 +56,7 @@ _QUICK = (
 )
 DATASETS: Mapping[str, Sequence[str]] = {
     **dict.fromkeys((EVOTREE, *SIMPLE, FOREST), GROUPS["all"]),
-    DENSE: [name for name in GROUPS["all"] if name not in ("avila", "letter", "nursery", "usps")],
+    DENSE: [name for name in GROUPS["all"] if name not in (*MANY_ROWS, *WIDE)],
     LINEAR_LEAVES: (*TINY, *SMALL),
     **dict.fromkeys(("OC1", "WODT", "STree"), (*_QUICK, "usps")),
     **{"GEA-ODT": _QUICK, "CEDT": THIRTY[:-1], "EBM": TINY},
