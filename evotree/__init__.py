@@ -33,6 +33,7 @@ if TYPE_CHECKING:
         TAORegressor,
         tao_path,
     )
+    from evotree.estimators.warmup import warmup
     from evotree.fitness.penalties import PenalizedAccuracy
     from evotree.individual import Individual
     from evotree.model_file import load_model, save_model
@@ -55,6 +56,7 @@ _NAMES = {
     "estimators": "EvoTreeClassifier EvoTreeRegressor ObliqueForestClassifier "
     "ObliqueForestRegressor ObliqueTreeClassifier ObliqueTreeRegressor TAOClassifier TAOPath "
     "TAORegressor tao_path",
+    "estimators.warmup": "warmup",
     "fitness.penalties": "PenalizedAccuracy",
     "individual": "Individual",
     "model_file": "load_model save_model",

@@ -11,7 +11,9 @@ import pytest
 from numba import config
 from numba.core.event import Event, EventStatus, broadcast
 
+import evotree
 from evotree.engine import warmup
+from evotree.estimators import warmup as ahead
 
 # Lists what numba compiles: function, types without the width of integers and without whether
 # arrays are read-only, and the types as they are.
@@ -152,3 +154,26 @@ def test_no_process_starts_where_none_helps(started, monkeypatch, owner, name, v
     with warmup.compiling_beside("classification"):
         broadcast(COMPILING_STARTS)
     assert not started
+
+
+@pytest.mark.parametrize(("background", "n_waits"), [(False, 2), (True, 0)])
+def test_kernels_are_compiled_ahead_of_time_by_a_process_for_each_task(
+    background, n_waits, monkeypatch
+):
+    started, waits, status = [], [], [0, 0]
+
+    class Process:
+        returncode = 3
+
+        def wait(self):
+            waits.append(self)
+            return status.pop()
+
+    monkeypatch.setattr(ahead, "start_python", lambda code: started.append(code) or Process())
+    evotree.warmup(background=background)
+    assert len(waits) == n_waits and len(started) == 2
+    assert "'classification'" in started[0] and "'regression'" in started[1]
+    status[:] = [3, 3]
+    if not background:
+        with pytest.raises(OSError, match="for classification ended with 3"):
+            evotree.warmup()

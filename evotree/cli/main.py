@@ -380,9 +380,9 @@ def _compare(predicted: np.ndarray, truth: pd.Series, are_numbers: bool) -> None
 
 
 def _warm_up(args: argparse.Namespace) -> None:
-    from evotree.cli.warmup import warm_up
+    from evotree.estimators.warmup import warmup
 
-    warm_up()
+    warmup()
 
 
 def _show(args: argparse.Namespace) -> None:
