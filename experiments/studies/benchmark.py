@@ -81,24 +81,26 @@ EXPERIMENT = define(
 
 def beside_rivals(runs: pd.DataFrame) -> dict[str, str]:
     """Return the tables of the page on the choice: EvoTree beside its rivals, by groups."""
-    methods, parts = tables.named((EVOTREE, *SIMPLE, FOREST), runs["method"]), []
-    small = {"of the benchmark that are small": (*TINY, *SMALL)}
-    for title, datasets in {**GROUPS, **small}.items():
-        more = (LINEAR_LEAVES, "EBM") if title in small else ()
-        means = tables.figures_of(runs, CHOICE_FIGURES, datasets, (*methods, *more))
+    if EVOTREE not in set(runs["method"]):
+        return dict.fromkeys(("groups", "below", "choice_cells"), tables.NOT_RUN)
+    methods, parts = (EVOTREE, *SIMPLE, LINEAR_LEAVES, FOREST, "EBM"), []
+    for title, datasets in {**GROUPS, "on which EBM was run": TINY}.items():
+        means = tables.figures_of(runs, CHOICE_FIGURES, datasets, methods)
+        whole = means["accuracy"].dropna(axis=1, thresh=len(datasets)).columns
+        means = {name: values.filter(whole) for name, values in means.items()}
         duels = {name: means[name] for name in ("accuracy", "AUC", "log loss")}
         made = tables.comparison(means, CHOICE_FIGURES, EVOTREE, duels)
         parts.append(f"## Data sets {title}: {made['n_compared']}\n\n{made['table']}")
-    means = tables.figures_of(runs, CHOICE_FIGURES, GROUPS["all"], methods)["accuracy"]
+    means = 100.0 * tables.fold_means(runs, "accuracy", GROUPS["all"], methods[:5])
     simple, rows = means[tables.named(SIMPLE, means)], []
     lacking = means[EVOTREE] - simple.max(axis=1)
     fits = 100.0 * runs.set_index(["dataset", "method", "fold"])["accuracy"]
     for name, rival in simple[lacking < -1.0].idxmax(axis=1).items():
-        difference = fits[name, EVOTREE] - fits[name, rival]
-        error = difference.std() / N_FOLDS**0.5
-        shown = f"{difference.mean():+.1f} ± {error:.1f}"
-        rows.append({"data set": name, "best": rival, "difference": shown})
-    cells = tables.cells_table(means.drop(list(BENCHMARK)), ".1f", bold=methods[:-1])
+        gain = fits[name, EVOTREE] - fits[name, rival]
+        text = f"{gain.mean():+.1f} ± {gain.std() / N_FOLDS**0.5:.1f}"
+        rows.append({"data set": name, "best": rival, "difference": text})
+    others = means.drop(list(BENCHMARK), errors="ignore")
+    cells = tables.cells_table(others, ".1f", bold=methods)
     return {"groups": "\n\n".join(parts), "below": tables.table(rows, 2), "choice_cells": cells}
 
 
