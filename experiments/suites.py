@@ -34,7 +34,7 @@ FEW_ROWS = (
     "titanic",
 )
 GROUPS = {
-    "all": (*BENCHMARK, *FEW_ROWS, *WIDE),
+    "in all": (*BENCHMARK, *FEW_ROWS, *WIDE),
     "of fewer than 20 rows a column": (
         *("wine", "sonar", "ionosphere", "wdbc", "dna", "hepatitis", *WEAK_COLUMNS, *WIDE),
     ),

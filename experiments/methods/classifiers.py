@@ -17,7 +17,7 @@ from experiments.methods.chosen import ChosenClassifier
 EVOTREE, DENSE, LINEAR_LEAVES, TAO = "EvoTree", "Dense", "Linear leaves", "TAO"
 CART, LOGISTIC, FOREST = "CART", "Logistic", "Forest"
 GREEDY = ("CEDT", "OC1", "WODT")  # presets of `ObliqueTreeClassifier`
-TREES = (EVOTREE, DENSE, LINEAR_LEAVES, TAO, "GEA-ODT", "Linear", *GREEDY, CART, "STree")
+TREES = (EVOTREE, TAO, "GEA-ODT", "Linear", *GREEDY, CART, "STree")
 """The methods whose model is one tree."""
 SYSTEMS = (*TREES, LOGISTIC, "EBM", FOREST, "HistGB", "XGBoost")
 COSTS = tuple(float(C) for C in np.logspace(-3.0, 3.0, 7))  # values of C of the logistic regression
@@ -55,4 +55,4 @@ def make_systems() -> dict[str, ClassifierMixin]:
         "HistGB": HistGradientBoostingClassifier(),
         "XGBoost": ChosenClassifier(chosen.xgboost),
     }
-    return {name: systems[name] for name in SYSTEMS}
+    return {name: systems[name] for name in (*SYSTEMS, DENSE, LINEAR_LEAVES)}

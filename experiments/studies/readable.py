@@ -39,7 +39,7 @@ TOO_LONG = {
 """The data sets on which methods were not run."""
 AREA_BUDGETS = tuple(round(float(b), 1) for b in np.geomspace(BUDGETS[0], BUDGETS[-1], 9))
 """The mean of the accuracies at these budgets is the area under a method's front."""
-PRINTED = ("heart", "wdbc")
+PRINTED = ("heart",)
 """The data sets whose trees are shown."""
 ACCURACIES = {str(budget): f"accuracy_{budget}" for budget in BUDGETS} | {"best": "accuracy"}
 """Columns of the accuracies at each budget and of the best, by title."""
