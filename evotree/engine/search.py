@@ -170,9 +170,10 @@ def choose(problem: Problem, seed: int, progress: Progress) -> tuple[Choice, Fou
     """
     rows, seconds = samples(problem, seed)[0], problem.seconds_left(0.5)
     config = with_teacher_in_time(problem.config, rows, seconds)
+    problem = replace(problem, config=config)
     trials = []
     with progress.phase("choosing hyperparameters"), interrupt_as_flag() as interrupted:
-        for trial in trials_of(replace(problem, config=config), rows, seed, seconds):
+        for trial in trials_of(problem, rows, seed, seconds):
             trials.append(trial)
             progress.step()
             if interrupted():
