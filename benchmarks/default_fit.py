@@ -25,8 +25,8 @@ KINDS = {
 """Files whose own time is a kind of work."""
 
 NOTES = (
-    "The training rows of the first of five folds; one thread, compiled before. *Settings* is the "
-    "cross-validation that chooses them, *seeds* the first population after it, *evolution* the "
+    "The training rows of the first of five folds; one thread, compiled before. *Choice* is the "
+    "cross-validation of penalties, *seeds* the first population after it, *evolution* the "
     "rest; all in seconds. Kinds of work are shares of the whole, by the time inside of the "
     "functions of their files; what is left is Python between them. The profile itself costs some "
     "of the time.",
@@ -52,12 +52,13 @@ def profile_fit(X: Any, y: Any, **parameters: Any) -> dict[str, Cell]:
     def is_in(key: tuple[str, int, str], file: str, function: str) -> bool:
         return Path(key[0]).name == file and key[2] == function
 
+    seeds = stage("toolbox.py", "init_population")
     row: dict[str, Cell] = {
         "leaves": model.tree_.n_leaves,
         "seconds": seconds,
-        "settings": stage("hyperparameters.py", "choose"),
-        "seeds": stage("toolbox.py", "init_population"),
-        "evolution": stage("evolution.py", "evolve"),
+        "choice": stage("search.py", "choose"),
+        "seeds": seeds,
+        "evolution": stage("search.py", "evolve") - seeds,
     }
     for kind, files in KINDS.items():
         own = sum(stat[2] for key, stat in functions.items() if Path(key[0]).name in files)
