@@ -146,7 +146,7 @@ def resample(dataset: Dataset, regularization: Regularization, stream: np.ndarra
     return dataset
 
 
-# ---- the trees of penalties ---------------------------------------------------------------------
+# ---- the trees of penalties ----------------------------------------------------------------------
 
 
 def trees_of(

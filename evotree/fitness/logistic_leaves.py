@@ -83,12 +83,12 @@ def fit_logistic(
         return value, gradient[is_free]
 
     classes, columns = np.nonzero(is_free)
-    is_same = classes[:, np.newaxis] == classes
 
     def curvature() -> np.ndarray:  # where the loss was looked at last
         each = rows[:, columns]
         shared = each * shares[:, classes]
         weighted = shared * weight[:, np.newaxis]
+        is_same = classes[:, np.newaxis] == classes  # not before: of many classes it is large
         return weighted.T @ each * is_same - weighted.T @ shared + np.diag(penalty[columns])
 
     n_free = len(classes)
