@@ -54,12 +54,14 @@ _QUICK = (
     *(*TINY, "wdbc", "breast-w", "pima", "vehicle", "segment", "digits", "page-blocks"),
     *("waveform21", "satimage", "dna", "pendigits", "letter"),
 )
+SHAPED = (*TINY, *SMALL, "hepatitis", "credit-g", "breast-cancer", "spect", "heart-cleveland")
+"""The data sets of linear leaves and of boosting machines, which are slow on more rows."""
 DATASETS: Mapping[str, Sequence[str]] = {
     **dict.fromkeys((EVOTREE, *SIMPLE, FOREST), GROUPS["in all"]),
     DENSE: [name for name in GROUPS["in all"] if name not in (*MANY_ROWS, *WIDE)],
-    LINEAR_LEAVES: (*TINY, *SMALL),
     **dict.fromkeys(("OC1", "WODT", "STree"), (*_QUICK, "usps")),
-    **{"GEA-ODT": _QUICK, "CEDT": THIRTY[:-1], "EBM": TINY},
+    **dict.fromkeys((LINEAR_LEAVES, "EBM"), SHAPED),
+    **{"GEA-ODT": _QUICK, "CEDT": THIRTY[:-1]},
     "HistGB": [name for name in BENCHMARK if name != "nursery"],
 }
 """The data sets of methods that were not run on all."""
@@ -85,7 +87,7 @@ def beside_rivals(runs: pd.DataFrame) -> dict[str, str]:
     if EVOTREE not in set(runs["method"]):
         return dict.fromkeys(("groups", "below", "choice_cells"), tables.NOT_RUN)
     methods, parts = (EVOTREE, *SIMPLE, LINEAR_LEAVES, FOREST, "EBM"), []
-    for title, datasets in {**GROUPS, "on which EBM was run": TINY}.items():
+    for title, datasets in {**GROUPS, "on which EBM was run": SHAPED}.items():
         means = tables.figures_of(runs, CHOICE_FIGURES, datasets, methods)
         whole = means["accuracy"].dropna(axis=1, thresh=len(datasets)).columns
         means = {name: values.filter(whole) for name, values in means.items()}

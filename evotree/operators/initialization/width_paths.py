@@ -38,6 +38,7 @@ _KEPT = 0.75  # of the leaves, when a tree is cut
 _SWEEPS = 2  # between cuts
 _GROWN_C = 0.05  # of the classifiers that grow a tree
 _PAIRED_CLASSES = 20  # most classes whose pairs are told apart in a tree that is grown
+_MOST_RESTS = 32  # classes that are each told from the others; there are fewer random halves
 _WORTHLESS = 0.1  # of the penalty for a node
 _NEXT_TO_NOTHING = 1e-6  # of the penalty for a term, for a split where nodes cost nothing
 
@@ -243,7 +244,8 @@ def linear_trees(
     n_read = min(n_rows, SPARSE_ROWS)
     sample = dataset.subsample(np.arange(n_read) * n_rows // n_read)
     min_samples_split = max(min_rows, n_read // (8 * max(2, dataset.n_classes)))
-    splitters = [Linear(loss="logistic", C=cost, groups="one_vs_rest") for cost in dict.fromkeys(C)]
+    groups = "one_vs_rest" if dataset.n_classes <= _MOST_RESTS else "random"
+    splitters = [Linear(loss="logistic", C=cost, groups=groups) for cost in dict.fromkeys(C)]
     limits: dict[str, Any] = {"min_samples_split": min_samples_split, "max_depth": max_depth}
     limits["seconds"] = None if seconds is None else seconds / len(splitters)
     return [
