@@ -76,7 +76,7 @@ def sum_products(X, y, sample_weight, features, rows, grid, sums):
         low, high = min(low, y[i]), max(high, y[i])
         for a in range(m + 2):
             weighted = sample_weight[i] * z[a]
-            for b in range(a, m + 2):
+            for b in range(m + 2):  # vector instructions do all of it sooner than the half
                 sums[a, b] += (weighted * z[b] + grid[a, b]) - grid[a, b]
     for a in range(m + 2):
         for b in range(a):
@@ -310,22 +310,42 @@ class LinearLeafObjective(TargetLoss):
         """Return what is known of the rows of the leaves of a tree, or of all nodes."""
         size, memory = tree.subtree_size, self.memory
         keys = leaf_keys(tree.order, tree.start, tree.end, size, memory.keys)
-        found: dict[int, _Known] = {}
-        for k in range(len(size) - 1, -1, -1):
-            if size[k] > 1 and not splits:
-                continue
-            key = keys[k].tobytes()
-            known = memory.known.get(key)
-            if known is None:
-                if size[k] == 1:
-                    known = self._sum_rows(tree.order[tree.start[k] : tree.end[k]])
-                else:
-                    left, right = found[k + 1], found[k + 1 + size[k + 1]]
-                    low, high = zip(left.bounds, right.bounds, strict=True)
-                    known = _Known(left.sums + right.sums, (min(low), max(high)), {})
-                memory.put(key, known)
-            found[k] = known
-        return found
+        known = [memory.known.get(key.tobytes()) for key in keys]
+        asked = range(len(size)) if splits else np.flatnonzero(size == 1).tolist()
+        if any(known[k] is None for k in asked):
+            was = list(known)
+            self._find(tree, known)
+            for k, of_rows in enumerate(known):
+                if was[k] is None:
+                    memory.put(keys[k].tobytes(), of_rows)
+        return {k: known[k] for k in asked}
+
+    def _find(self, tree: Any, known: list[Any]) -> None:
+        """Write what is not known of the nodes of a tree."""
+        # Sums are exact: those of a node less those of one child are those of the other one. Only
+        # the rows of the smaller child are read.
+        size, n_rows = tree.subtree_size, tree.end - tree.start
+        known[0] = self.whole
+
+        def rows_of(k: int) -> np.ndarray:
+            return tree.order[tree.start[k] : tree.end[k]]
+
+        for k in np.flatnonzero(size > 1).tolist():
+            children = k + 1, k + 1 + int(size[k + 1])
+            if known[children[0]] is None and known[children[1]] is None:
+                least = min(children, key=n_rows.__getitem__)
+                for j in reversed(range(least, least + int(size[least]))):
+                    if known[j] is None and size[j] == 1:
+                        known[j] = self._sum_rows(rows_of(j))
+                    elif known[j] is None:
+                        left, right = known[j + 1], known[j + 1 + size[j + 1]]
+                        low, high = zip(left.bounds, right.bounds, strict=True)
+                        known[j] = _Known(left.sums + right.sums, (min(low), max(high)), {})
+            for child, other in (children, children[::-1]):
+                if known[child] is None:
+                    targets = self.rows.y[rows_of(child)]
+                    bounds = float(targets.min()), float(targets.max())
+                    known[child] = _Known(known[k].sums - known[other].sums, bounds, {})
 
     def _sum_rows(self, rows: np.ndarray) -> _Known:
         """Return the sums of products of some rows."""

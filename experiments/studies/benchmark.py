@@ -54,14 +54,17 @@ _QUICK = (
     *(*TINY, "wdbc", "breast-w", "pima", "vehicle", "segment", "digits", "page-blocks"),
     *("waveform21", "satimage", "dna", "pendigits", "letter"),
 )
-SHAPED = (*TINY, *SMALL, "hepatitis", "credit-g", "breast-cancer", "spect", "heart-cleveland")
-"""The data sets of linear leaves and of boosting machines, which are slow on more rows."""
+SHAPED = (
+    *(*TINY, "breast-w", "blood-transfusion", "pima", "hepatitis", "breast-cancer", "spect"),
+    *("fertility", "planning", "echocardiogram", "monks-1", "monks-3", "titanic"),
+)
+"""The data sets of boosting machines, which take minutes on more columns."""
 DATASETS: Mapping[str, Sequence[str]] = {
     **dict.fromkeys((EVOTREE, *SIMPLE, FOREST), GROUPS["in all"]),
     DENSE: [name for name in GROUPS["in all"] if name not in (*MANY_ROWS, *WIDE)],
     **dict.fromkeys(("OC1", "WODT", "STree"), (*_QUICK, "usps")),
-    **dict.fromkeys((LINEAR_LEAVES, "EBM"), SHAPED),
-    **{"GEA-ODT": _QUICK, "CEDT": THIRTY[:-1]},
+    LINEAR_LEAVES: list(dict.fromkeys((*TINY, *SMALL, *SHAPED))),
+    **{"GEA-ODT": _QUICK, "CEDT": THIRTY[:-1], "EBM": SHAPED},
     "HistGB": [name for name in BENCHMARK if name != "nursery"],
 }
 """The data sets of methods that were not run on all."""
