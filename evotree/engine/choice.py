@@ -257,6 +257,7 @@ def problem_toolbox(
         found=found if begins else (),
         refinement=refinement,
         variation=evolution.variation,
+        operators=evolution.operators,
         constraints=problem.constraints,
         max_depth=config.max_depth,
         random_state=seed,

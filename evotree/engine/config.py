@@ -27,6 +27,9 @@ ALGORITHMS = ("penalized", "nsga2")
 SURVIVAL = ("best", "generational")
 """Names of the ways to choose who lives on."""
 
+OPERATORS = ("mate", "mutate", "select")
+"""Roles that operators of the user's own may have."""
+
 TOPOLOGIES = ("ring", "complete")
 """Which islands send to which: each to the next one, or each to all others."""
 
@@ -214,6 +217,11 @@ class Evolution(Configuration):
         How strongly hyperplanes are regularized, and on what noise the fitness is measured.
     islands : int or Islands, default=1
         Number of populations that evolve apart and exchange their best, or an `Islands`.
+    operators : dict of str to callable or None, default=None
+        Operators of your own, in the places of those of the toolbox (`evotree.make_toolbox`):
+        ``mutate(individual, dataset=...)``, ``mate(a, b, dataset=...)``, ``select(population, k)``.
+        Their individuals have weights for features in the units of `scaling`; `evotree.with_tree`
+        makes new ones. What they return is checked, and repaired where there are constraints.
     """
 
     population_size: Annotated[int, _WHOLE_FROM_2] = 64
@@ -227,9 +235,14 @@ class Evolution(Configuration):
     refinement: Annotated[Any, str, "array-like", dict, Refinement, None] = Refinement("sparse")
     regularization: Annotated[Regularization, Regularization, None] = Regularization()
     islands: Annotated[Any, _WHOLE_FROM_1, Islands, None] = Islands()
+    operators: Annotated[Any, dict, None] = None
 
     def __post_init__(self) -> None:
         super().__post_init__()
+        for role, operator in (self.operators or {}).items():
+            if role not in OPERATORS or not callable(operator):
+                allowed = f"callables for {', '.join(OPERATORS)}"
+                raise ValueError(f"operators={{{role!r}: {operator!r}}}: allowed are {allowed}.")
         islands = self.islands or Islands()
         groups = {
             "variation": self.variation or Variation(),

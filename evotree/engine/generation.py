@@ -2,8 +2,9 @@
 
 import math
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import partial
+from typing import Any
 
 import numpy as np
 from deap import base
@@ -37,18 +38,29 @@ def breed(
 
 def operate(toolbox: base.Toolbox, role: str, *parents: Individual) -> tuple[Individual, ...]:
     """Call an operator; what users' own return, and leave as it was, is checked."""
-    operator = function = getattr(toolbox, role)
+    operator = getattr(toolbox, role)
+    is_own = str(getattr(_plain(operator), "__module__", None)).startswith("evotree.")
+    if is_own or not isinstance(parents[0], Individual):
+        children: tuple[Individual, ...] = operator(*parents)
+        return children
+    return checked(*parents, role=role, operator=operator)
+
+
+def _plain(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Return the function inside of partial ones."""
     while isinstance(function, partial):
         function = function.func
-    children: tuple[Individual, ...]
-    is_own = str(getattr(function, "__module__", None)).startswith("evotree.")
-    if is_own or not isinstance(parents[0], Individual):
-        children = operator(*parents)
-        return children
+    return function
+
+
+def checked(
+    *parents: Individual, role: str, operator: Callable[..., Any]
+) -> tuple[Individual, ...]:
+    """Return what an operator of a user's own makes, if it is what its role asks for."""
     arrays = [array for parent in parents for array in parent.nodes()]
     before = [array.tobytes() for array in arrays]
-    children = operator(*parents)
-    name = f"{role} ({getattr(function, '__name__', repr(function))})"
+    children: tuple[Individual, ...] = operator(*parents)
+    name = f"{role} ({getattr(_plain(operator), '__name__', repr(operator))})"
     is_tuple = isinstance(children, tuple) and len(children) == len(parents)
     if not is_tuple or not all(isinstance(child, Individual) for child in children):
         allowed = f"a tuple of {len(parents)} individual{'s' if len(parents) > 1 else ''}"
@@ -89,6 +101,8 @@ def next_generation(
     elite = population[0]
     elite.stream = streams[-1]
     parents = toolbox.select(population, n - 1)
+    if len(parents) != n - 1 or not all(isinstance(one, type(elite)) for one in parents):
+        raise TypeError(f"select returned {parents!r}: allowed are {n - 1} individuals.")
     slots = [
         (parents[at : at + BREEDING_CHUNK], streams[at : min(at + BREEDING_CHUNK, n - 1)])
         for at in range(0, n - 1, BREEDING_CHUNK)

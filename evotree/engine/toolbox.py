@@ -15,6 +15,7 @@ from sklearn.tree import BaseDecisionTree
 
 from evotree.dataset import Dataset
 from evotree.engine.config import Variation
+from evotree.engine.generation import checked
 from evotree.fitness.penalties import (
     FITNESS_OF_SCORES,
     PenalizedAccuracy,
@@ -186,6 +187,7 @@ def make_toolbox(
     found: Sequence[Individual] = (),
     refinement: None | str | Iterable[str] | Mapping[Any, float] | Refinement = None,
     variation: Variation | None = None,
+    operators: Mapping[str, Callable[..., Any]] | None = None,
     constraints: Sequence[Constraint] = (),
     max_depth: int | None = None,
     random_state: Any = None,
@@ -229,6 +231,8 @@ def make_toolbox(
         `Refinement`, which also says which offspring and when.
     variation : Variation, optional
         How offspring are bred and selected.
+    operators : mapping of str to callable, optional
+        Operators of your own (`evotree.Evolution`).
     constraints : sequence of Constraint, default=()
         What all trees that the toolbox makes keep (`evotree.operators.constraints`).
     max_depth : int, at least 1, or None, default=None
@@ -278,6 +282,11 @@ def make_toolbox(
     share = variation.term_mutation_probability
     toolbox.register("mutate", mut_either, first=nodes, second=terms, probability=share)
     register_survival(toolbox, dataset, variation, penalties)
+    for role, operator in (operators or {}).items():
+        if role != "select":
+            operator = partial(operator, dataset=dataset)
+            operator = partial(checked, role=role, operator=operator)
+        toolbox.register(role, operator)
     toolbox.register("map", map)
     if refinement is not None:
         toolbox.register("choose", choose_for_refinement, refinement=refinement)
