@@ -34,13 +34,14 @@ def read(pattern: str) -> Any:
 
 def hold_out(X: Any, y: Any, share: float, seed: int, _: bool = True) -> tuple[Any, Any, Any]:
     """Draw test rows: each row has the same chance, by a random number of its own."""
-    seed, sizes = _seed_of_draw(seed, 0), _sizes(y)
-    n_test = sum(int((row_keys(seed, *rows) < share).sum()) for rows in _ranges(sizes))
-    n_rows = sum(sizes)
+    seed, ranges = _seed_of_draw(seed, 0), _ranges(y)
+    n_test = sum(int((row_keys(seed, *rows) < share).sum()) for rows in ranges)
+    n_rows = sum(ranges[-1])
     if not 2 <= n_test < n_rows:
         raise ValueError(f"a test share of {share:g} leaves {n_test} of {n_rows} rows to test on")
     (X, X_test), (y, y_test) = (
-        [_taken(one, sizes, seed, *ends) for ends in ((share, 1.0), (0.0, share))] for one in (X, y)
+        [_taken(one, ranges, seed, *ends) for ends in ((share, 1.0), (0.0, share))]
+        for one in (X, y)
     )
     return X, y, (X_test, y_test)
 
@@ -49,9 +50,9 @@ def draw_rows(X: Any, y: Any, seed: int) -> tuple[pd.DataFrame, np.ndarray]:
     """Return some rows to look at, in memory."""
     from dask import compute
 
-    seed, sizes = _seed_of_draw(seed, 1), _sizes(y)
-    share = min(1.0, _SHOWN / sum(sizes))
-    rows, targets = compute(*[_taken(one, sizes, seed, 0.0, share) for one in (X, y)])
+    seed, ranges = _seed_of_draw(seed, 1), _ranges(y)
+    share = min(1.0, _SHOWN / sum(ranges[-1]))
+    rows, targets = compute(*[_taken(one, ranges, seed, 0.0, share) for one in (X, y)])
     return rows.reset_index(drop=True), targets.to_numpy()
 
 
@@ -60,26 +61,21 @@ def _seed_of_draw(seed: int, number: int) -> int:
     return int(make_streams(seed % 2**63, _DRAWS, number + 1)[number][0])
 
 
-def _sizes(y: Any) -> list[int]:
-    """Return the numbers of rows of the partitions."""
+def _ranges(y: Any) -> list[tuple[int, int]]:
+    """Return the number of the first row, and how many there are, of each partition."""
     from dask import compute, delayed
 
-    return list(compute(*map(delayed(len), y.to_delayed(optimize_graph=False))))
-
-
-def _ranges(sizes: list[int]) -> list[tuple[int, int]]:
-    """Return the number of the first row, and how many there are, of each partition."""
+    sizes = compute(*map(delayed(len), y.to_delayed(optimize_graph=False)))
     return list(zip(np.cumsum([0, *sizes[:-1]]).tolist(), sizes, strict=True))
 
 
-def _taken(frame: Any, sizes: list[int], seed: int, low: float, high: float) -> Any:
+def _taken(frame: Any, ranges: list[tuple[int, int]], seed: int, low: float, high: float) -> Any:
     """Return the rows whose random numbers are between two, partition by partition."""
     from dask import delayed
     from dask.dataframe import from_delayed
 
-    parts, take = frame.to_delayed(optimize_graph=False), delayed(_between)
-    ranges = zip(parts, _ranges(sizes), strict=True)
-    taken = [take(part, first, seed, low, high) for part, (first, _) in ranges]
+    parts = zip(frame.to_delayed(optimize_graph=False), ranges, strict=True)
+    taken = [delayed(_between)(part, first, seed, low, high) for part, (first, _) in parts]
     return from_delayed(taken, meta=frame._meta, verify_meta=False)
 
 

@@ -42,7 +42,9 @@ def main(argv: Sequence[str] | None = None) -> int:
     argv = sys.argv[1:] if argv is None else argv
     try:
         with warnings.catch_warnings():
-            warnings.showwarning = _show_warning
+            warnings.showwarning = lambda message, *_: _say(
+                f"evotree: warning: {' '.join(str(message).split())}"
+            )
             args = _make_parser(_defaults(argv)).parse_args(argv)
             for path in filter(None, (getattr(args, name, None) for name in args.files)):
                 check_writable(path)
@@ -67,10 +69,6 @@ def _say(message: str) -> None:
     print(message, file=sys.stderr, flush=True)
 
 
-def _show_warning(message: Warning | str, *_: Any, **__: Any) -> None:
-    _say(f"evotree: warning: {' '.join(str(message).split())}")
-
-
 def _defaults(argv: Sequence[str]) -> dict[str, Any]:
     """Return the classifier's parameters where the help of a command shows them."""
     if argv[:1] not in (["fit"], ["demo"]) or not {"-h", "--help"} & set(argv):
@@ -91,7 +89,6 @@ def _make_parser(defaults: Mapping[str, Any]) -> argparse.ArgumentParser:
     parser.add_argument("--version", action="version", version=f"evotree {__version__}")
     table = "a table: CSV with a header row (.csv, .csv.gz), .npz, .arff or .libsvm"
     commands = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
-
     _add_fits(commands, table, defaults)
     _add_uses(commands, table)
     _add_experiments(commands)
@@ -305,7 +302,8 @@ def _read_rows(args: argparse.Namespace, source: Any, client: Any) -> tuple[Any,
 
 def _parameters_of_task(args: argparse.Namespace, y: Any) -> dict[str, Any]:
     """Return the parameters that classes or numbers have."""
-    from evotree.cli.training import class_weights, cost_matrix, cost_objective
+    from evotree.cli.training import class_weights, cost_matrix
+    from evotree.objectives import Cost
     from evotree.tables.readers import read_table
 
     parameters: dict[str, Any] = {}
@@ -315,8 +313,9 @@ def _parameters_of_task(args: argparse.Namespace, y: Any) -> dict[str, Any]:
         classes = y.unique().compute().to_numpy() if hasattr(y, "compute") else y
         parameters["class_weight"] = class_weights(args.class_weight, classes)
         if args.cost_matrix is not None:
-            costs = cost_matrix(read_table(args.cost_matrix), classes)
-            parameters["objective"] = cost_objective(vars(args), costs)
+            parameters["objective"] = Cost(cost_matrix(read_table(args.cost_matrix), classes))
+            if (named := vars(args).get("objective", "cost")) != "cost":
+                raise ValueError(f"--objective {named}: with --cost-matrix allowed is 'cost'")
     return parameters
 
 
@@ -446,27 +445,22 @@ def _run_experiment(args: argparse.Namespace) -> None:
         print(f"first {status}: {first['dataset']}, {first['method']}: {last_line}")
     if len(counts) and "done" not in counts:
         raise ValueError(f"no fit was done; the tracebacks are in {out}.")
-    _write_report(args)
+    _report_experiment(args)
 
 
 def _report_experiment(args: argparse.Namespace) -> None:
+    from evotree.experiments.report import write_report
     from evotree.experiments.store import read_runs
 
     _check_reference(args.reference, read_runs(args.out)["method"].unique())
-    _write_report(args)
+    for path in write_report(args.out, args.reference, args.pictures):
+        print(f"wrote {path}")
 
 
 def _check_reference(reference: str | None, methods: Iterable[str]) -> None:
     """Raise a ValueError where no method has the name."""
     if reference not in (None, *methods):
         raise ValueError(f"--reference {reference}: the methods are {', '.join(methods)}.")
-
-
-def _write_report(args: argparse.Namespace) -> None:
-    from evotree.experiments.report import write_report
-
-    for path in write_report(args.out, args.reference, args.pictures):
-        print(f"wrote {path}")
 
 
 def _make_folder(name: str) -> Path:

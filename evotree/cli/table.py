@@ -24,15 +24,8 @@ MANY_NUMBERS = 10  # a column of text with more distinct numbers was meant to be
 MANY_CATEGORIES = 50
 _SHOWN = 1000  # characters of the names of columns
 
-
-def connect(address: None) -> Any:
-    """Return nothing, to use in a ``with`` block: a table needs no workers."""
-    return nullcontext()
-
-
-def read(path: str) -> pd.DataFrame:
-    """Return the rows of a file."""
-    return read_table(path)
+# As in `collections`: a table needs no workers.
+connect, read = nullcontext, read_table
 
 
 def add(ask: Callable[..., np.ndarray], model: Model, X: Any, y: Any, *others: Any) -> Any:

@@ -15,7 +15,6 @@ from sklearn.preprocessing import StandardScaler
 
 from evotree.estimators import EvoTreeClassifier, EvoTreeRegressor
 from evotree.model_file import Model
-from evotree.objectives import Cost
 from evotree.tables.columns import encode, numbers_of, text_of
 
 
@@ -139,14 +138,6 @@ def cost_matrix(table: pd.DataFrame, y: np.ndarray) -> np.ndarray:
     if not np.isfinite(numbers).all():
         raise ValueError("--cost-matrix has a cell that is not a number")
     return numbers
-
-
-def cost_objective(parameters: Mapping[str, Any], costs: np.ndarray) -> Cost:
-    """Return the objective of what errors cost; another one cannot stand beside it."""
-    named = parameters.get("objective", "cost")
-    if named != "cost":
-        raise ValueError(f"--objective {named}: with --cost-matrix allowed is 'cost'")
-    return Cost(costs)
 
 
 def confusion_counts(model: Model, X: pd.DataFrame, y: Any) -> np.ndarray:

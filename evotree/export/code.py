@@ -9,7 +9,7 @@ what the trees say in their order, as `predict` does, and divides by their numbe
 
 import keyword
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -50,16 +50,21 @@ class _Language(NamedTuple):
     bounded: str  # the sum of a leaf
     several: str  # how a function with several outputs ends
     right: str  # the probability of the right side, by its log-odds
+    exp: str  # makes exp known
+    local: str  # begins a function for this file alone
+    between: str  # of two parts
 
 
 _PYTHON = _Language(
     "floats", "# ", "", "if {}:", "if not {}:", "",
     "{low} if s < {low} else {high} if s > {high} else s", "return y",
     "1.0 / (1.0 + exp(-s)) if s > -700.0 else 0.0",  # exp overflows above
+    "from math import exp\n", "", "\n\n",
 )  # fmt: skip
 _C = _Language(
     "doubles", "// ", ";", "if ({}) {{", "if (!({})) {{", "}",
     "s < {low} ? {low} : s > {high} ? {high} : s", "return", "1.0 / (1.0 + exp(-s))",
+    "#include <math.h>\n", "static ", "\n",
 )  # fmt: skip
 
 
@@ -175,10 +180,31 @@ def _export(
     """Return the code of a tree or of the vote of a forest."""
     members = named_trees(tree, features, classes)
     if len(members) > 1 or is_forest(tree):
-        return _vote(members, name, probability, language)
-    if members[0].scores is not None:
-        return _by_scores(members[0], members[0].scores, name, probability, language)
-    return (_probabilities if probability else _function)(members[0], name, language)
+        parts = _vote(members, name, probability, language)
+    elif members[0].scores is not None:
+        parts = _by_scores(members[0], members[0].scores, name, probability, language)
+    else:
+        parts = (_probabilities if probability else _function)(members[0], name, language)
+    return language.between.join(parts)
+
+
+def _written(
+    language: _Language, kind: str, name: str, notes: Iterable[str], body: Iterable[str]
+) -> str:
+    """Return a function; in C of a kind, such as ``void y``, which writes into an array ``y``."""
+    head, end = [f"def {name}(x):"], ""
+    if language is _C:
+        returned, _, array = kind.partition(" ")
+        outputs = f", double *{array}" if array else ""
+        head, end = [f"{returned} {name}(const double *x{outputs})", "{"], "}\n"
+    lines = [*(f"{language.note}{note}" for note in notes), *body]
+    return "\n".join([*head, *(f"    {line}" for line in lines), end])
+
+
+def _loop(variable: str, n: int, *lines: str, first: int = 0) -> list[str]:
+    """Return a loop in C."""
+    head = f"for ({variable} = {first}; {variable} < {n}; {variable}++) {{"
+    return [head, *(f"    {line}" for line in lines), "}"]
 
 
 # ---- splits and returns --------------------------------------------------------------------------
@@ -190,38 +216,33 @@ def _function(
     language: _Language,
     outputs: Sequence[str] | None = None,
     noted: bool = True,
-) -> str:
-    """Return the function of a tree, or one that returns `outputs` by node."""
-    head = [_C_ADVICE] if noted and language is _C else []
-    kind = "double" if outputs is None else "int"
+) -> list[str]:
+    """Return the function of a tree, or one that returns `outputs` by node, after what it needs."""
+    parts = [_C_ADVICE] if noted and language is _C else []
+    kind = "void y" if named.targets else "double" if outputs is None else "int"
     if named.classes is not None and outputs is None:
         outputs = [repr(named.labels[c]) for c in named.winners]
         if language is _C:
             kind, outputs = "int", [str(c) for c in named.winners]
-            head += _c_labels(named, name)
-    notes = [f"    {language.note}{note}" for note in _notes([named], language) if noted]
+            parts.append(_c_labels(named, name))
     body = list(_body(named, language, outputs))
     if language is _PYTHON:
-        notes += [f"    y = [0.0] * {len(named.targets)}"] if named.targets else []
-        return "\n".join([f"def {name}(x):", *notes, *body]) + "\n"
-    head.append(f"{kind} {name}(const double *x)")
-    if named.targets:
-        head[-1] = f"void {name}(const double *x, double *y)"
-    if any(line.lstrip().startswith("s = ") for line in body):
-        notes.append("    double s;")
-    if not used_features([named]):
-        notes.append("    (void)x;")
-    return "\n".join([*head, "{", *notes, *body, "}"]) + "\n"
+        body[:0] = [f"y = [0.0] * {len(named.targets)}"] if named.targets else []
+    else:
+        body[:0] = [] if used_features([named]) else ["(void)x;"]
+        body[:0] = ["double s;"] if any(line.lstrip().startswith("s = ") for line in body) else []
+    notes = _notes([named], language) if noted else []
+    return [*parts, _written(language, kind, name, notes, body)]
 
 
 def _body(named: NamedTree, language: _Language, outputs: Sequence[str] | None) -> Iterator[str]:
     """Yield the splits and returns of a tree: of `outputs` by node, or else of its numbers."""
     open_splits = 0
     for k, level, left_first in clauses(named.tree):
-        closing = range(open_splits, level, -1) if language.close else ()
+        closing = range(open_splits - 1, level - 1, -1) if language.close else ()
         yield from ("    " * depth + language.close for depth in closing)
-        indent, open_splits = "    " * (level + 1), level + named.is_split(k)
-        room = max(LINE_WIDTH - len(indent) - 10, LEAST_WIDTH)
+        indent, open_splits = "    " * level, level + named.is_split(k)
+        room = max(LINE_WIDTH - len(indent) - 14, LEAST_WIDTH)
         if named.is_split(k):
             bound = f" <= {float(named.tree.thresholds[k])!r}"
             first, *sums = _sums(summed(named.terms(k), _product) or ["0.0"], room - len(bound))
@@ -285,10 +306,11 @@ def _encoding(column: Column) -> list[str]:
     return [f"1 where {name} is {level}; else 0" for level in levels]
 
 
-def _c_labels(named: NamedTree, name: str) -> list[str]:
-    """Return the lines of the array of class labels, ``<name>_classes``."""
+def _c_labels(named: NamedTree, name: str) -> str:
+    """Return the array of class labels, ``<name>_classes``."""
     labels = [f"    {_c_string(str(label), at)}," for at, label in enumerate(named.labels)]
-    return [f"const char *const {name}_classes[{len(labels)}] = {{", *labels, "};", ""]
+    head = f"const char *const {name}_classes[{len(labels)}] = {{"
+    return "\n".join([head, *labels, "};\n"])
 
 
 def _c_string(text: str, at: int) -> str:
@@ -308,7 +330,7 @@ def _c_string(text: str, at: int) -> str:
 # ---- probabilities -------------------------------------------------------------------------------
 
 
-def _probabilities(named: NamedTree, name: str, language: _Language) -> str:
+def _probabilities(named: NamedTree, name: str, language: _Language) -> list[str]:
     """Return a function for probabilities, and the one for classes that it calls."""
     if named.sides is None:
         fitted = 'a classifier that was fitted with probability="soft"'
@@ -318,110 +340,64 @@ def _probabilities(named: NamedTree, name: str, language: _Language) -> str:
     # Raised is the class of the highest share: the predicted one, but for another objective.
     label, highest = f"{name}_class", tree.values.argmax(axis=1)
     winners = None if language is _C else [str(c) for c in named.winners]
-    classes = _function(named, label, language, winners)
+    parts = [language.exp, *_function(named, label, language, winners)]
     if not (tree.labels == highest)[tree.is_leaf].all():
         label = f"{name}_highest"
         other = _function(named, label, language, [str(c) for c in highest], noted=False)
-        classes += f"\nstatic {other}" if language is _C else f"\n\n{other}"
-    note = f"    {language.note}n[k] is the probability of reaching node k, p[c] that of class c."
-    reaching = [f"    {line}{language.end}" for line in _reaching(named, sides, language.right)]
+        parts.append(language.local + other[0])
+    notes = _notes([named], language) if language is _PYTHON else []
+    notes.append("n[k] is the probability of reaching node k, p[c] that of class c.")
+    reaching = [f"{line}{language.end}" for line in _reaching(named, sides, language.right)]
     if language is _PYTHON:
-        lines = ["from math import exp", "", "", classes, "", f"def {name}(x):"]
-        lines += [f"    # {note}" for note in _notes([named], language)]
-        lines += [note, f"    n = [0.0] * {len(tree)}", *reaching, "    leaves = ("]
-        lines += [f"        ({k}, {sides.shares[k].tolist()!r})," for k in leaves]
-        return (
-            "\n".join(lines)
-            + f"""
-    )
-    p = [0.0] * {n_classes}
-    for k, shares in leaves:
-        for c, share in enumerate(shares):
-            p[c] += n[k] * share
-    label = {label}(x)
-    others = [{LEAD!r} + share for c, share in enumerate(p) if c != label]
-    p[label] = max([p[label], *others])
-    total = sum(p)
-    return [share / total for share in p]
-"""
-        )
-    lines = ["#include <math.h>", "", classes, f"void {name}(const double *x, double *p)", "{"]
-    numbers = ", ".join(map(str, leaves))
-    lines += [note, f"    static const int leaves[{len(leaves)}] = {{{numbers}}};"]
-    lines += _c_table(sides.shares[leaves].tolist(), n_classes)
-    lines += [f"    double n[{len(tree)}], s, total = 0.0;", f"    int c, i, label = {label}(x);"]
-    return (
-        "\n".join([*lines, *reaching])
-        + f"""
-    for (c = 0; c < {n_classes}; c++) {{
-        p[c] = 0.0;
-        for (i = 0; i < {len(leaves)}; i++) {{
-            p[c] += n[leaves[i]] * shares[i][c];
-        }}
-    }}
-    s = p[label];
-    for (c = 0; c < {n_classes}; c++) {{
-        if (c != label && p[c] + {LEAD!r} > s) {{
-            s = p[c] + {LEAD!r};
-        }}
-    }}
-    p[label] = s;
-    for (c = 0; c < {n_classes}; c++) {{
-        total += p[c];
-    }}
-    for (c = 0; c < {n_classes}; c++) {{
-        p[c] /= total;
-    }}
-}}
-"""
-    )
+        shares = [f"    ({k}, {sides.shares[k].tolist()!r})," for k in leaves]
+        body = [f"n = [0.0] * {len(tree)}", *reaching, "leaves = (", *shares, ")"]
+        body += f"""p = [0.0] * {n_classes}
+for k, shares in leaves:
+    for c, share in enumerate(shares):
+        p[c] += n[k] * share
+label = {label}(x)
+others = [{LEAD!r} + share for c, share in enumerate(p) if c != label]
+p[label] = max([p[label], *others])
+total = sum(p)
+return [share / total for share in p]""".splitlines()
+    else:
+        numbers = ", ".join(map(str, leaves))
+        body = [f"static const int leaves[{len(leaves)}] = {{{numbers}}};"]
+        body += _c_table(sides.shares[leaves].tolist(), n_classes)
+        body += [f"double n[{len(tree)}], s, total = 0.0;", f"int c, i, label = {label}(x);"]
+        mixed = _loop("i", len(leaves), "p[c] += n[leaves[i]] * shares[i][c];")
+        body += [*reaching, *_loop("c", n_classes, "p[c] = 0.0;", *mixed), "s = p[label];"]
+        raised = f"if (c != label && p[c] + {LEAD!r} > s) {{", f"    s = p[c] + {LEAD!r};", "}"
+        body += [*_loop("c", n_classes, *raised), "p[label] = s;"]
+        body += _loop("c", n_classes, "total += p[c];") + _loop("c", n_classes, "p[c] /= total;")
+    return [*parts, _written(language, "void p", name, notes, body)]
 
 
 def _by_scores(
     named: NamedTree, scores: NamedTree, name: str, probability: bool, language: _Language
-) -> str:
+) -> list[str]:
     """Return the functions of the scores of classes, and of the class or the probabilities."""
     n_classes, of_scores = len(named.labels), f"{name}_scores"
-    code = _function(scores, of_scores, language)
+    parts = [*([language.exp] if probability else []), *_function(scores, of_scores, language)]
     if language is _PYTHON:
-        said = f"{of_scores}(x)" if scores.targets else f"[0.0, {of_scores}(x)]"
-        lines = [f"def {name}(x):", f"    y = {said}"]
+        body = [f"y = {of_scores}(x)" if scores.targets else f"y = [0.0, {of_scores}(x)]"]
         if probability:
-            code = f"from math import exp\n\n\n{code}"
-            lines += ["    p = [exp(score - max(y)) for score in y]", "    total = sum(p)"]
-            lines.append("    return [share / total for share in p]")
+            body += ["p = [exp(score - max(y)) for score in y]", "total = sum(p)"]
+            body.append("return [share / total for share in p]")
         else:
-            lines.append(f"    return {tuple(named.labels)!r}[y.index(max(y))]")
-        return "\n\n".join([code, "\n".join(lines) + "\n"])
-    call = f"{of_scores}(x, y)" if scores.targets else f"y[1] = {of_scores}(x)"
-    head = (
-        f"void {name}(const double *x, double *p)"
-        if probability
-        else f"int {name}(const double *x)"
-    )
-    best = f"""{{
-    double y[{n_classes}] = {{0.0}}{", total = 0.0" if probability else ""};
-    int c, best = 0;
-    {call};
-    for (c = 1; c < {n_classes}; c++) {{
-        best = y[c] > y[best] ? c : best;
-    }}
-"""
-    last = "    return best;\n}\n"
-    if probability:
-        last = f"""    for (c = 0; c < {n_classes}; c++) {{
-        p[c] = exp(y[c] - y[best]);
-        total += p[c];
-    }}
-    for (c = 0; c < {n_classes}; c++) {{
-        p[c] /= total;
-    }}
-}}
-"""
-        code = f"#include <math.h>\n\n{code}"
+            body.append(f"return {tuple(named.labels)!r}[y.index(max(y))]")
     else:
-        code += "\n" + "\n".join(_c_labels(named, name)).rstrip("\n") + "\n"
-    return f"{code}\n{head}\n{best}{last}"
+        body = [f"double y[{n_classes}] = {{0.0}}{', total = 0.0' if probability else ''};"]
+        body += ["int c, best = 0;", f"{of_scores}(x, y);"]
+        body[-1] = body[-1] if scores.targets else f"y[1] = {of_scores}(x);"
+        body += _loop("c", n_classes, "best = y[c] > y[best] ? c : best;", first=1)
+        if probability:
+            body += _loop("c", n_classes, "p[c] = exp(y[c] - y[best]);", "total += p[c];")
+            body += _loop("c", n_classes, "p[c] /= total;")
+        else:
+            body.append("return best;")
+            parts.append(_c_labels(named, name))
+    return [*parts, _written(language, "void p" if probability else "int", name, [], body)]
 
 
 def _reaching(named: NamedTree, sides: SoftSides, right: str) -> Iterator[str]:
@@ -439,103 +415,59 @@ def _reaching(named: NamedTree, sides: SoftSides, right: str) -> Iterator[str]:
 
 def _c_table(rows: Sequence[Sequence[float]], n_classes: int) -> list[str]:
     """Return the lines of a table of class shares in C."""
-    lines = [f"        {{{', '.join(map(repr, row))}}}," for row in rows]
-    return [f"    static const double shares[{len(rows)}][{n_classes}] = {{", *lines, "    };"]
+    lines = [f"    {{{', '.join(map(repr, row))}}}," for row in rows]
+    return [f"static const double shares[{len(rows)}][{n_classes}] = {{", *lines, "};"]
 
 
 # ---- the vote of a forest ------------------------------------------------------------------------
 
 
-def _vote(members: Sequence[NamedTree], name: str, probability: bool, language: _Language) -> str:
+def _vote(
+    members: Sequence[NamedTree], name: str, probability: bool, language: _Language
+) -> list[str]:
     """Return the functions of the trees of a forest, and the one of their vote."""
-    if probability and members[0].classes is None:
+    labels, n_trees, n_classes = members[0].labels, len(members), len(members[0].labels)
+    if probability and not labels:
         raise ValueError("probability=True: allowed for a forest of classes.")
-    return (_c_vote if language is _C else _python_vote)(members, name, probability)
-
-
-def _functions(
-    members: Sequence[NamedTree], name: str, language: _Language
-) -> tuple[list[str], list[str], list[list[float]]]:
-    """Return the names and the functions of trees, and the class shares of all their leaves."""
     shares: list[list[float]] = []
-    names, codes = [f"{name}_tree_{at}" for at in range(len(members))], []
+    names, parts = [f"{name}_tree_{at}" for at in range(n_trees)], list[str]()
     for member, of_tree in zip(members, names, strict=True):
         rows = None
-        if member.classes is not None:
+        if labels:  # a tree returns the row of its leaf in the class shares of all leaves
             rows = [str(row) for row in np.cumsum(member.tree.is_leaf) - 1 + len(shares)]
             shares += member.tree.values[member.tree.is_leaf].tolist()
-        codes.append(_function(member, of_tree, language, rows, noted=False))
-    return names, codes, shares
-
-
-def _python_vote(members: Sequence[NamedTree], name: str, probability: bool) -> str:
-    """Return the code of a forest in Python."""
-    names, codes, shares = _functions(members, name, _PYTHON)
-    lines = [f"def {name}(x):", *(f"    # {note}" for note in _notes(members, _PYTHON))]
-    lines.append(f"    trees = ({', '.join(names)},)")
-    if members[0].classes is None:
-        total = f"""
-    total = 0.0
-    for tree in trees:
-        total += tree(x)
-    return total / {len(names)}.0
-"""
+        (code,) = _function(member, of_tree, language, rows, noted=False)
+        parts.append(language.local + code)
+    kind = "void p" if probability else "int" if labels else "double"
+    if language is _PYTHON:
+        body = [f"trees = ({', '.join(names)},)"]
+        if labels:
+            body += ["shares = (", *(f"    {tuple(row)!r}," for row in shares), ")"]
+            said = "p" if probability else f"{tuple(labels)!r}[p.index(max(p))]"
+            body += [f"p = [0.0] * {n_classes}", "for tree in trees:"]
+            body += ["    for c, share in enumerate(shares[tree(x)]):", "        p[c] += share"]
+            body += [f"p = [share / {n_trees}.0 for share in p]", f"return {said}"]
+        else:
+            body += ["total = 0.0", "for tree in trees:", "    total += tree(x)"]
+            body.append(f"return total / {n_trees}.0")
     else:
-        lines += ["    shares = (", *(f"        {tuple(row)!r}," for row in shares), "    )"]
-        labels = tuple(members[0].labels)
-        total = f"""
-    p = [0.0] * {len(labels)}
-    for tree in trees:
-        for c, share in enumerate(shares[tree(x)]):
-            p[c] += share
-    p = [share / {len(names)}.0 for share in p]
-    return {"p" if probability else f"{labels!r}[p.index(max(p))]"}
-"""
-    return "\n\n".join([*codes, "\n".join(lines) + total])
-
-
-def _c_vote(members: Sequence[NamedTree], name: str, probability: bool) -> str:
-    """Return the code of a forest in C."""
-    names, codes, shares = _functions(members, name, _C)
-    n_trees, n_classes = len(names), len(members[0].labels)
-    lines = [_C_ADVICE, *(f"static {code}" for code in codes)]
-    if n_classes and not probability:
-        lines += _c_labels(members[0], name)
-    kind = "void" if probability else "int" if n_classes else "double"
-    of_tree = "int" if n_classes else "double"
-    lines += [f"{kind} {name}(const double *x{', double *p' if probability else ''})", "{"]
-    lines += [f"    // {note}" for note in _notes(members, _C)]
-    lines.append(f"    static {of_tree} (*const trees[{n_trees}])(const double *) = {{")
-    lines += [*(f"        {tree}," for tree in names), "    };"]
-    if not n_classes:
-        total = f"""
-    double s = 0.0;
-    int t;
-    for (t = 0; t < {n_trees}; t++) {{
-        s += trees[t](x);
-    }}
-    return s / {n_trees}.0;
-}}
-"""
-    else:
-        lines += _c_table(shares, n_classes)
-        lines += [] if probability else [f"    double p[{n_classes}];"]
-        lines.append(f"    int c, t{'' if probability else ', best = 0'};")
-        best = "" if probability else "\n        best = p[c] > p[best] ? c : best;"
-        returned = "" if probability else "    return best;\n"
-        total = f"""
-    for (c = 0; c < {n_classes}; c++) {{
-        p[c] = 0.0;
-    }}
-    for (t = 0; t < {n_trees}; t++) {{
-        const double *row = shares[trees[t](x)];
-        for (c = 0; c < {n_classes}; c++) {{
-            p[c] += row[c];
-        }}
-    }}
-    for (c = 0; c < {n_classes}; c++) {{
-        p[c] /= {n_trees}.0;{best}
-    }}
-{returned}}}
-"""
-    return "\n".join(lines) + total
+        of_tree = "int" if labels else "double"
+        body = [f"static {of_tree} (*const trees[{n_trees}])(const double *) = {{"]
+        body += [*(f"    {tree}," for tree in names), "};"]
+        if labels:
+            body += _c_table(shares, n_classes)
+            if not probability:
+                parts.append(_c_labels(members[0], name))
+                body.append(f"double p[{n_classes}];")
+            body.append("int c, t;" if probability else "int c, t, best = 0;")
+            best = [] if probability else ["best = p[c] > p[best] ? c : best;"]
+            body += _loop("c", n_classes, "p[c] = 0.0;")
+            added = _loop("c", n_classes, "p[c] += row[c];")
+            body += _loop("t", n_trees, "const double *row = shares[trees[t](x)];", *added)
+            body += _loop("c", n_classes, f"p[c] /= {n_trees}.0;", *best)
+            body += [] if probability else ["return best;"]
+        else:
+            body += ["double s = 0.0;", "int t;", *_loop("t", n_trees, "s += trees[t](x);")]
+            body.append(f"return s / {n_trees}.0;")
+        parts.insert(0, _C_ADVICE)
+    return [*parts, _written(language, kind, name, _notes(members, language), body)]

@@ -6,7 +6,7 @@ twenty of those, SQL Server ten. That of a forest is a subquery, in which each t
 table.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -24,6 +24,8 @@ from evotree.description.named import (
     used_features,
 )
 from evotree.tables.columns import Column, NumericColumn
+
+NAME = '"'
 
 
 def export_sql(
@@ -85,42 +87,29 @@ def export_sql(
     """
     members = named_trees(tree, feature_names, class_names)
     operands, needed = _operands(members, table)
+    named, lines = members[0], list[str]()
     if len(members) > 1 or is_forest(tree):
-        vote = _vote_of_numbers if members[0].classes is None else _vote_of_classes
-        lines = ["(", *vote(members, operands), ")\n"]
-        if needed:
-            lines[0] = f"CASE\n{_branch([needed], 'NULL')}    ELSE ("
-            lines[-1] = ")\nEND\n"
-        return "\n".join(lines)
-    (named,) = members
-    if named.scores is not None:
-        return "\n".join(_largest_score(named, named.scores, operands, needed)) + "\n"
+        lines = _vote(members, operands)
+    elif named.scores is not None:
+        lines = _largest_score(named, named.scores, operands)
+    if lines:  # a subquery
+        case = f"CASE\n{_branch([needed], 'NULL')}    ELSE (" if needed else "("
+        return "\n".join([case, *lines, ")\nEND\n" if needed else ")\n"])
     note = f"-- {ONE_WAY}\n" if named.shares_rows else ""
     if not named.targets:
         return f"{note}{_cases(named, operands, needed=needed)}\n"
     columns = []
     for output, name in zip(named.each, named.targets, strict=True):
         operands, needed = _operands([output], table)
-        columns.append(f"{_cases(output, operands, needed=needed)} AS {_name(name)}")
+        columns.append(f"{_cases(output, operands, needed=needed)} AS {_quoted(name, NAME)}")
     return ",\n".join(columns) + "\n"
 
 
-def _name(name: str, table: str | None = None) -> str:
-    """Return the name of a column, after that of its table if there is one."""
-    if table is not None:
-        return f"{_name(table)}.{_name(name)}"
-    return '"' + _without_nul(name).replace('"', '""') + '"'
-
-
-def _text(text: str) -> str:
-    """Return text as SQL writes it."""
-    return "'" + _without_nul(text).replace("'", "''") + "'"
-
-
-def _without_nul(text: str) -> str:
+def _quoted(text: str, sign: str = "'") -> str:
+    """Return a text, or with the sign `NAME` a name, in quotation marks."""
     if "\0" in text:
         raise ValueError(f"the name {text!r} has a NUL, which SQL does not allow.")
-    return text
+    return f"{sign}{text.replace(sign, 2 * sign)}{sign}"
 
 
 def _number(value: float) -> str:
@@ -129,63 +118,51 @@ def _number(value: float) -> str:
     return text if "e" in text else text + "e0"
 
 
-def _vote_of_numbers(trees: Sequence[NamedTree], operands: Sequence[str]) -> Iterator[str]:
-    """Yield the lines of the mean of what trees predict."""
-    yield "WITH trees (prediction) AS (VALUES"
-    yield ",\n".join(f"({_cases(one, operands)})" for one in trees)
-    yield ")"
-    yield "SELECT AVG(prediction) FROM trees"
-
-
-def _vote_of_classes(trees: Sequence[NamedTree], operands: Sequence[str]) -> Iterator[str]:
-    """Yield the lines of the class of which the leaves that trees reach have the largest share."""
+def _vote(trees: Sequence[NamedTree], operands: Sequence[str]) -> list[str]:
+    """Return the lines of the mean of trees, or of the class of the largest share in the leaves."""
+    if trees[0].classes is None:
+        cases = ",\n".join(f"({_cases(one, operands)})" for one in trees)
+        head, last = "WITH trees (prediction) AS (VALUES", "SELECT AVG(prediction) FROM trees"
+        return [head, cases, ")", last]
     labels = [_literal(label) for label in trees[0].labels]
     sums = [f"p{c}" for c in range(len(labels))]
-    yield f"WITH shares (tree, leaf, {', '.join(sums)}) AS (VALUES"
-    yield ",\n".join(
+    shares = ",\n".join(
         f"    ({at}, {k}, {', '.join(map(_number, one.tree.values[k]))})"
         for at, one in enumerate(trees)
         for k in np.flatnonzero(one.tree.is_leaf).tolist()
     )
-    yield "),"
-    yield "trees (tree, leaf) AS (VALUES"
-    yield ",\n".join(f"({at}, {_cases(one, operands, str)})" for at, one in enumerate(trees))
-    yield "),"
-    yield f"vote ({', '.join(sums)}) AS ("
-    yield f"    SELECT {', '.join(f'SUM({p})' for p in sums)}"
-    yield "    FROM trees JOIN shares ON shares.tree = trees.tree AND shares.leaf = trees.leaf"
-    yield ")"
-    yield from _largest(sums, labels, "vote")
+    leaves = ",\n".join(f"({at}, {_cases(one, operands, str)})" for at, one in enumerate(trees))
+    vote = f"""WITH shares (tree, leaf, {", ".join(sums)}) AS (VALUES
+{shares}
+),
+trees (tree, leaf) AS (VALUES
+{leaves}
+),
+vote ({", ".join(sums)}) AS (
+    SELECT {", ".join(f"SUM({p})" for p in sums)}
+    FROM trees JOIN shares ON shares.tree = trees.tree AND shares.leaf = trees.leaf
+)"""
+    return [vote, *_largest(sums, labels, "vote")]
 
 
-def _largest(sums: Sequence[str], labels: Sequence[str], table: str) -> Iterator[str]:
-    """Yield the lines that select the label of the largest column, the first of equals."""
+def _largest(sums: Sequence[str], labels: Sequence[str], table: str) -> list[str]:
+    """Return the lines that select the label of the largest column, the first of equals."""
     branches = [
         f"    WHEN {' AND '.join(f'{p} >= {other}' for other in sums[c + 1 :])} THEN {labels[c]}"
         for c, p in enumerate(sums[:-1])
     ]
-    if branches:
-        yield from ("SELECT CASE", *branches, f"    ELSE {labels[-1]}", f"END FROM {table}")
-    else:
-        yield f"SELECT {labels[0]} FROM {table}"
+    if not branches:
+        return [f"SELECT {labels[0]} FROM {table}"]
+    return ["SELECT CASE", *branches, f"    ELSE {labels[-1]}", f"END FROM {table}"]
 
 
-def _largest_score(
-    named: NamedTree, scores: NamedTree, operands: Sequence[str], needed: list[str]
-) -> Iterator[str]:
-    """Yield the lines of the class of the largest score; where one column is NULL it is NULL."""
+def _largest_score(named: NamedTree, scores: NamedTree, operands: Sequence[str]) -> list[str]:
+    """Return the lines of the class of the largest score."""
     cases = [_cases(output, operands) for output in scores.each]
     cases = cases if scores.targets else ["0.0e0", *cases]
-    names = [f"s{c}" for c in range(len(cases))]
-    if needed:
-        yield f"CASE\n{_branch([needed], 'NULL')}    ELSE ("
-    else:
-        yield "("
-    yield f"WITH scores ({', '.join(names)}) AS (VALUES ("
-    yield ",\n".join(cases)
-    yield "))"
-    yield from _largest(names, [_literal(label) for label in named.labels], "scores")
-    yield ")\nEND" if needed else ")"
+    names, labels = [f"s{c}" for c in range(len(cases))], map(_literal, named.labels)
+    head = f"WITH scores ({', '.join(names)}) AS (VALUES ("
+    return [head, ",\n".join(cases), "))", *_largest(names, list(labels), "scores")]
 
 
 def _operands(trees: Sequence[NamedTree], table: str | None) -> tuple[list[str], list[str]]:
@@ -196,7 +173,8 @@ def _operands(trees: Sequence[NamedTree], table: str | None) -> tuple[list[str],
     if len(set(names)) < len(names):
         twice = next(name for name in names if names.count(name) > 1)
         raise ValueError(f"feature_names has {twice!r} twice: columns have names of their own.")
-    operands = [_name(name, table) for name in names]
+    place = "" if table is None else f"{_quoted(table, NAME)}."
+    operands = [place + _quoted(name, NAME) for name in names]
     if columns is not None:
         pairs = zip(columns, operands, strict=True)
         return [operand for column, name in pairs for operand in _encoded(column, name)], []
@@ -216,8 +194,7 @@ def _cases(
     been taken by a branch above. So it has at most as many splits as the binary logarithm of the
     number of leaves.
     """
-    branches = [_branch([needed], "NULL")] if needed else []
-    splits: list[list[str]] = []
+    branches, splits = [_branch([needed], "NULL")] if needed else [], list[list[str]]()
     for k, level, left_first in clauses(named.tree):
         del splits[level:]
         if named.is_split(k):
@@ -246,10 +223,9 @@ def _predicted(named: NamedTree, k: int, operands: Sequence[str]) -> str:
     if named.classes is not None:
         return _literal(named.labels[named.winners[k]])
     model = named.model(k)
-    begin = _number(model.intercept)
     if not model.terms:
-        return begin
-    pieces = summed(named.terms(k), _product(operands), [begin])
+        return _number(model.intercept)
+    pieces = summed(named.terms(k), _product(operands), [_number(model.intercept)])
     *others, last = pieces
     branches = [["ELSE", *pieces]]
     for relation, bound in ((">", _number(model.highest)), ("<", _number(model.lowest))):
@@ -267,7 +243,7 @@ def _encoded(column: Column, name: str) -> list[str]:
     return [
         indicator
         if level is None
-        else f"CASE WHEN {name} = {_text(level)} THEN 1.0e0 ELSE 0.0e0 END"
+        else f"CASE WHEN {name} = {_quoted(level)} THEN 1.0e0 ELSE 0.0e0 END"
         for level in column.levels
     ]
 
@@ -284,7 +260,7 @@ def _branch(splits: list[list[str]], output: str) -> str:
 
 def _literal(label: Label) -> str:
     if isinstance(label, str):
-        return _text(label)
+        return _quoted(label)
     if isinstance(label, bool):
         return str(label).upper()
     return _number(label) if isinstance(label, float) else str(label)

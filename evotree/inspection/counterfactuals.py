@@ -17,7 +17,7 @@ import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from numbers import Integral, Real
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 
@@ -58,22 +58,7 @@ class Goal(NamedTuple):
     label: int | None = None  # the class, by position, whose score is to be the largest
 
 
-class HalfSpace(NamedTuple):
-    """The points z with ``normal @ z <= limit``."""
-
-    normal: np.ndarray
-    limit: float
-    norm: float  # the spread of the projection, 0 for a normal vector of zeros
-    is_closed: bool  # whether points on the hyperplane are meant whatever sums round to
-    width: float = np.inf  # how far the opposite half-space leaves room, if there is one
-
-
-class LeafPoint(NamedTuple):
-    """The nearest point of one leaf."""
-
-    distance: float
-    leaf: int
-    point: np.ndarray
+LeafPoint: TypeAlias = tuple[float, int, np.ndarray]  # a distance, its leaf, and the point there
 
 
 @dataclass(frozen=True, eq=False)
@@ -190,29 +175,25 @@ class Space:
             self.lower = np.maximum(self.lower, np.minimum(training.lowest, x))
             self.upper = np.minimum(self.upper, np.maximum(training.highest, x))
         self.groups: list[tuple[np.ndarray, bool]] = []
-        for c, column in enumerate(columns):
-            self._bound(column, np.flatnonzero(of == c))
+        for c, column in enumerate(columns):  # none becomes missing, and levels exclude another
+            features = np.flatnonzero(of == c)
+            if isinstance(column, NumericColumn):
+                is_missing = np.arange(len(features)) > 0
+            else:
+                self.is_whole[features] = True
+                self.lower[features], self.upper[features] = 0.0, 1.0
+                is_missing = np.array([level is None for level in column.levels], dtype=bool)
+                known = features[~is_missing]
+                if len(known) > 1:
+                    # Of three levels and more each makes a feature: a row has one of them.
+                    self.groups.append((known, bool(x[known].sum() == 1.0)))
+            as_it_is = features[is_missing]
+            self.lower[as_it_is] = self.upper[as_it_is] = x[as_it_is]
         self.lower = np.where(stays, np.maximum(self.lower, x), self.lower)
         self.upper = np.where(stays, np.minimum(self.upper, x), self.upper)
         # Whole numbers take steps of 1, others of a spread.
         self.unit = np.where(self.is_whole, 1.0, self.spread)
         self.prices = limits.costs[of] * self.unit / self.spread
-
-    def _bound(self, column: Column, features: np.ndarray) -> None:
-        """Bound the features of a column: none becomes missing, and levels exclude another."""
-        if isinstance(column, NumericColumn):
-            stays = features[1:]
-            self.lower[stays] = self.upper[stays] = self.x[stays]
-            return
-        self.is_whole[features] = True
-        self.lower[features], self.upper[features] = 0.0, 1.0
-        is_missing = np.array([level is None for level in column.levels], dtype=bool)
-        stays = features[is_missing]
-        self.lower[stays] = self.upper[stays] = self.x[stays]
-        known = features[~is_missing]
-        if len(known) > 1:
-            # Of three levels and more each makes a feature: a row has one of them.
-            self.groups.append((known, bool(self.x[known].sum() == 1.0)))
 
     def steps(self, leaf: int, goal: Goal, margin: float) -> tuple[np.ndarray, Steps] | None:
         """Return the features that matter to a leaf, and the steps in them that lead there."""
@@ -246,15 +227,20 @@ class Space:
         columns = np.searchsorted(matters, self.column_of[features]), self.limits.costs[matters]
         return features, Steps(A[:, features], np.array(limits), *ends, *of_parts, *columns)
 
-    def _half_spaces(self, leaf: int, goal: Goal) -> Iterator[HalfSpace]:
-        """Yield all that a point of a leaf keeps."""
+    def _half_spaces(
+        self, leaf: int, goal: Goal
+    ) -> Iterator[tuple[np.ndarray, float, float, bool, float]]:
+        """Yield what a point z of a leaf keeps, as normals and limits: ``normal @ z <= limit``."""
+        # With each the spread of the projection, 0 for a normal vector of zeros, whether points on
+        # the hyperplane are meant whatever sums round to, and how far the opposite half-space
+        # leaves room, if there is one.
         tree, k = self.tree, 0
         while k < leaf:
             right = tree.right(k)
             if leaf < right:
-                yield HalfSpace(tree.weights[k], tree.thresholds[k], self.norms[k], True)
+                yield tree.weights[k], tree.thresholds[k], self.norms[k], True, np.inf
             else:
-                yield HalfSpace(-tree.weights[k], -tree.thresholds[k], self.norms[k], False)
+                yield -tree.weights[k], -tree.thresholds[k], self.norms[k], False, np.inf
             k = right if leaf >= right else k + 1
         models = tree.models
         if models is None:
@@ -266,14 +252,14 @@ class Space:
                 limit = float(own.intercepts[leaf] - other.intercepts[leaf])
                 if label != goal.label:
                     norm = float(np.linalg.norm(normal * self.spread))
-                    yield HalfSpace(normal, limit, norm, label > goal.label)
+                    yield normal, limit, norm, label > goal.label, np.inf
             return
         normal, start = models.coefficients[leaf], models.intercepts[leaf]
         norm, width = float(np.linalg.norm(normal * self.spread)), goal.high - goal.low
         if models.lowest[leaf] < goal.low:
-            yield HalfSpace(-normal, start - goal.low, norm, False, width)
+            yield -normal, start - goal.low, norm, False, width
         if models.highest[leaf] > goal.high:
-            yield HalfSpace(normal, goal.high - start, norm, False, width)
+            yield normal, goal.high - start, norm, False, width
 
     def land(self, features: np.ndarray, step: np.ndarray) -> np.ndarray:
         """Return the point that a step leads to, within the bounds."""
@@ -296,12 +282,12 @@ def nearest_points(
                 candidates.append((least, leaf, number))
     points: list[LeafPoint] = []
     for least, leaf, number in sorted(candidates):
-        farthest = points[-1].distance if len(points) == n_points else np.inf
+        farthest = points[-1][0] if len(points) == n_points else np.inf
         if least >= farthest:
             break
         nearest = _nearest_of_leaf(space, leaf, goals[number], norm, farthest)
         if nearest is not None:
-            points = sorted([*points, nearest], key=lambda point: point.distance)[:n_points]
+            points = sorted([*points, nearest], key=lambda point: point[0])[:n_points]
     return points
 
 
@@ -327,7 +313,7 @@ def _nearest_of_leaf(
         point = space.land(features, step)
         distance = length_of(step, steps, norm)
         if _keeps(space.tree, point, leaf, goal):
-            return LeafPoint(distance, leaf, point)
+            return distance, leaf, point
     if distance is not None:
         warnings.warn(
             f"leaf {leaf} is left out, since rounding takes its nearest point to another leaf: "

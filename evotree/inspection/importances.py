@@ -53,7 +53,13 @@ def _amounts(tree: ObliqueTree, kind: str) -> np.ndarray:
     spread = np.ones(tree.n_features) if tree.spread is None else tree.spread
     known = tree.weighted_n_node_samples
     samples = np.ones(len(tree)) if known is None else known
-    amounts = samples if kind == "influence" else _decreases(tree, samples)
+    amounts = samples
+    if kind == "impurity":  # how much each split lowers it, times its rows; 0 at leaves
+        amounts, inner = np.zeros(len(tree)), np.flatnonzero(~tree.is_leaf)
+        left, right = inner + 1, inner + 1 + tree.subtree_size[inner + 1]
+        both = samples[left] + samples[right]
+        pairs = samples[left] * samples[right] / np.where(both > 0.0, both, 1.0)
+        amounts[inner] = pairs * np.square(tree.values[left] - tree.values[right]).sum(axis=1)
     of_features: np.ndarray = amounts @ _shares(np.abs(tree.weights) * spread)
     if tree.models is not None:
         explained = np.abs(tree.models.coefficients) * spread
@@ -62,16 +68,6 @@ def _amounts(tree: ObliqueTree, kind: str) -> np.ndarray:
         is_influence = kind == "influence"
         of_features += samples @ (_shares(explained) if is_influence else np.square(explained))
     return of_features
-
-
-def _decreases(tree: ObliqueTree, samples: np.ndarray) -> np.ndarray:
-    """Return how much each split lowers the impurity, times its rows; 0 at leaves."""
-    decreases, inner = np.zeros(len(tree)), np.flatnonzero(~tree.is_leaf)
-    left, right = inner + 1, inner + 1 + tree.subtree_size[inner + 1]
-    both = samples[left] + samples[right]
-    pairs = samples[left] * samples[right] / np.where(both > 0.0, both, 1.0)
-    decreases[inner] = pairs * np.square(tree.values[left] - tree.values[right]).sum(axis=1)
-    return decreases
 
 
 def _shares(influence: np.ndarray) -> np.ndarray:

@@ -34,19 +34,10 @@ class Steps:
     column: np.ndarray  # the group that each part belongs to: 0, 1, ...
     column_prices: np.ndarray  # what it costs that some part of a group is not 0, above 0
 
-    @property
-    def can_be(self) -> bool:
-        """Whether no bound or single constraint forbids all steps."""
-        least = np.where(self.A > 0.0, self.lower, self.upper)
-        products = np.multiply(self.A, least, out=np.zeros_like(self.A), where=self.A != 0.0)
-        return bool(
-            (self.lower <= self.upper).all() and (products.sum(axis=1) <= self.b + _SLACK).all()
-        )
-
     def pinned(self, is_pinned: np.ndarray, values: np.ndarray | float) -> Steps:
         """Return the steps some parts of which have given values."""
-        ends = (np.where(is_pinned, values, end) for end in (self.lower, self.upper))
-        return replace(self, **dict(zip(("lower", "upper"), ends, strict=True)))
+        lower, upper = (np.where(is_pinned, values, end) for end in (self.lower, self.upper))
+        return replace(self, lower=lower, upper=upper)
 
 
 def shortest_l1(steps: Steps) -> np.ndarray | None:
@@ -113,11 +104,8 @@ def fewest(steps: Steps, below: float = np.inf) -> np.ndarray | None:
     raise ValueError(_TOO_LONG)
 
 
-SHORTEST: dict[str, Callable[[Steps], np.ndarray | None]] = {
-    "l1": shortest_l1,
-    "l2": shortest_l2,
-    "count": fewest,
-}
+SHORTEST: dict[str, Callable[[Steps], np.ndarray | None]]
+SHORTEST = {"l1": shortest_l1, "l2": shortest_l2, "count": fewest}
 """What finds the shortest step, by the name of the norm."""
 
 
@@ -129,8 +117,10 @@ def length_of(step: np.ndarray, steps: Steps, norm: str) -> float:
 
 
 def least_length(steps: Steps, norm: str) -> float:
-    """Return a length that no allowed step is below, by each constraint alone."""
-    if not steps.can_be:
+    """Return a length that no allowed step is below, by each bound and constraint alone."""
+    A, least = steps.A, np.where(steps.A > 0.0, steps.lower, steps.upper)
+    sums = np.multiply(A, least, out=np.zeros_like(A), where=A != 0.0).sum(axis=1)
+    if (steps.lower > steps.upper).any() or (sums > steps.b + _SLACK).any():
         return np.inf
     broken = steps.b < 0.0
     if not broken.any():

@@ -52,15 +52,23 @@ def explain(
 ) -> Explanation:
     """Explain the path of each row."""
     names = np.array(feature_names, dtype=object)
-    leaves = tree.apply(X)
+    leaves, spread = tree.apply(X), np.ones(tree.n_features) if tree.spread is None else tree.spread
     labels = leaves if classes is None else tree.predict_label(X)
     depths, distances = node_depths(tree.subtree_size), np.full(len(X), np.inf)
     parts = {name: [np.empty(0, dtype)] for name, dtype in _COLUMNS.items()}
     for k, side, rows, models in _sides(tree, leaves, labels):
-        terms = _terms(k, models, tree, training)
-        if terms is None or not rows.size:
+        if side != "leaf":
+            weights, constant, scale = tree.weights[k], -tree.thresholds[k], training.spreads[k]
+        elif models is not None:
+            weights, constant, scale = models.coefficients[k], models.intercepts[k], 1.0
+        else:
             continue
-        features, weights, constant, scale = terms
+        features = np.flatnonzero(weights)
+        if not rows.size or not features.size:
+            continue
+        # The most influential first.
+        features = features[np.argsort(-np.abs(weights * spread)[features], kind="stable")]
+        weights = weights[features]
         mean, values = training.means[k, features], X[np.ix_(rows, features)]
         contributions = weights * (values - mean) / scale
         centre = float(weights @ mean + constant) / scale
@@ -103,19 +111,3 @@ def _sides(
         else:
             for label, models in enumerate(tree.models.each):
                 yield k, "leaf", np.flatnonzero(inside & (labels == label)), models
-
-
-def _terms(
-    k: int, models: LeafModels | None, tree: ObliqueTree, training: TrainingRows
-) -> tuple[np.ndarray, np.ndarray, float, float] | None:
-    """Return the features of a node, the most influential first, weights, constant and scale."""
-    if tree.subtree_size[k] > 1:
-        weights, constant, scale = tree.weights[k], -tree.thresholds[k], training.spreads[k]
-    elif models is not None:
-        weights, constant, scale = models.coefficients[k], models.intercepts[k], 1.0
-    else:
-        return None
-    spread = np.ones(tree.n_features) if tree.spread is None else tree.spread
-    features = np.flatnonzero(weights)
-    features = features[np.argsort(-np.abs(weights * spread)[features], kind="stable")]
-    return (features, weights[features], constant, scale) if features.size else None
