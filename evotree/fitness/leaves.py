@@ -324,12 +324,3 @@ def node_target_losses(order, start, end, y, sample_weight, predictions, loss, l
             i = order[t]
             losses[k] += sample_weight[i] * target_loss(y[i], predictions[k], loss, level, origin)
     return losses
-
-
-@kernel
-def losses_of_targets(y, predictions, loss, level, origin):
-    """Return the loss of each row, of shape (n_rows,)."""
-    losses = np.empty(y.shape[0])
-    for i in range(y.shape[0]):
-        losses[i] = target_loss(y[i], predictions[i], loss, level, origin)
-    return losses

@@ -10,7 +10,7 @@ from evotree.dataset import Dataset
 from evotree.fitness.criteria import REGRESSION
 from evotree.operators.initialization.growth import grow
 from evotree.operators.splitters.axis import Axis
-from evotree.operators.splitters.base import Split, axis_normal
+from evotree.operators.splitters.base import Split
 from evotree.rng import uniform
 from tests.strategies import datasets, stream_of
 
@@ -131,7 +131,7 @@ def test_chains_as_deep_as_there_are_rows():
     dataset = Dataset.from_arrays(np.arange(float(n)).reshape(n, 1), np.arange(n) % 2)
 
     def first_row(node, stream):
-        return Split(axis_normal(1, 0), float(node.X[:, 0].min()), 0.0)
+        return Split(np.ones(1), float(node.X[:, 0].min()), 0.0)
 
     individual = grow(dataset, first_row, stream=stream_of())
     assert individual.n_leaves == n and individual.depth == n - 1

@@ -11,7 +11,7 @@ from sklearn.datasets import load_wine
 
 from evotree.fitness.criteria import Criterion
 from evotree.fitness.node import score_hyperplane
-from evotree.operators.splitters.axis import best_axis_split
+from evotree.operators.splitters.axis import Axis
 from evotree.operators.splitters.linear import Linear
 from evotree.operators.splitters.linear_fit import LOSSES, PENALTIES, fit_linear, start_at
 from tests.reference import smooth
@@ -137,4 +137,4 @@ def test_nodes_that_no_classifier_parts():
     X = np.array([[1.0, 0.0], [-1.0, 0.0], [0.0, 1.0], [0.0, -1.0]] * 3)
     node = smooth.make_node(X, np.array([0, 0, 1, 1] * 3))
     assert Linear(fallback=False)(node, stream_of()) is None
-    assert Linear(fallback=True)(node, stream_of()).score == best_axis_split(node)[0]
+    assert Linear(fallback=True)(node, stream_of()).score == Axis()(node, stream_of()).score

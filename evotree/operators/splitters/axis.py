@@ -14,7 +14,7 @@ from evotree.fitness.criteria import Criterion, weight_of, xlog2x
 from evotree.fitness.line_search import apart, line_search
 from evotree.fitness.node import Node, make_split_scratch, score_hyperplane, score_undivided
 from evotree.fitness.sorting import make_sort_scratch, sort_order
-from evotree.operators.splitters.base import Split, axis_normal, needs_classes
+from evotree.operators.splitters.base import Split, needs_classes
 
 _ROUNDING = 1e-12  # of a gain, in bits
 
@@ -45,26 +45,15 @@ def search_gain_ratio(node: Node, scores: np.ndarray, cuts: np.ndarray) -> None:
         if gains[j] < needed and useful.any():
             scores[j] = np.inf
         else:
-            scores[j] = score_test(node, j, cuts[j])
+            scores[j] = axis_split(node, j, cuts[j]).score
 
 
-def score_test(node: Node, feature: int, threshold: float) -> float:
-    """Return the score of a test of one feature, as `score_hyperplane` of all features does."""
+def axis_split(node: Node, feature: int, threshold: float) -> Split:
+    """Return the test of one feature, with the score that `score_hyperplane` has of it."""
     column = node._replace(X=read_only(np.ascontiguousarray(node.X[:, feature : feature + 1])))
-    return score_hyperplane(column, np.ones(1), threshold)
-
-
-def best_axis_split(node: Node) -> tuple[float, int, float]:
-    """Return the score, feature and threshold of the best test of one feature."""
-    scores, cuts = np.empty(node.X.shape[1]), np.empty(node.X.shape[1])
-    if node.criterion == Criterion.GAIN_RATIO:
-        search_gain_ratio(node, scores, cuts)
-    else:
-        search_features(node, scores, cuts)
-    feature = int(np.argmin(scores))
-    if scores[feature] == np.inf:
-        return np.inf, -1, 0.0
-    return score_test(node, feature, cuts[feature]), feature, float(cuts[feature])
+    weights = np.zeros(node.X.shape[1])
+    weights[feature] = 1.0
+    return Split(weights, float(threshold), score_hyperplane(column, np.ones(1), threshold))
 
 
 @dataclass(frozen=True)
@@ -78,10 +67,11 @@ class Axis:
 
     def __call__(self, node: Node, stream: np.ndarray) -> Split | None:
         """Find the split; draws nothing (see `evotree.operators.splitters.base.Splitter`)."""
-        score, feature, threshold = best_axis_split(node)
-        if feature < 0:
-            return None
-        return Split(axis_normal(node.X.shape[1], feature), threshold, score)
+        scores, cuts = np.empty(node.X.shape[1]), np.empty(node.X.shape[1])
+        is_ratio = node.criterion == Criterion.GAIN_RATIO
+        (search_gain_ratio if is_ratio else search_features)(node, scores, cuts)
+        feature = int(np.argmin(scores))
+        return axis_split(node, feature, cuts[feature]) if scores[feature] < np.inf else None
 
 
 # The program's constants.
@@ -191,7 +181,4 @@ class C45(Configuration):
             ratio = gains[j] / informations[j]
             if ratio > best + _ROUNDING_C45:
                 best, feature = ratio, j
-        if feature < 0:
-            return None
-        threshold = float(cuts[feature])
-        return Split(axis_normal(d, feature), threshold, score_test(node, feature, threshold))
+        return axis_split(node, feature, cuts[feature]) if feature >= 0 else None

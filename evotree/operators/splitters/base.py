@@ -33,13 +33,6 @@ class Splitter(Protocol):
         ...
 
 
-def axis_normal(n_features: int, feature: int) -> np.ndarray:
-    """Return the normal vector of a test of one feature."""
-    weights = np.zeros(n_features)
-    weights[feature] = 1.0
-    return weights
-
-
 def better_split(
     best: Split | None, node: Node, hyperplane: tuple[np.ndarray, float] | None
 ) -> Split | None:

@@ -105,9 +105,7 @@ def _draw_one_less_cosine(
 def bessel_ratio(kappa: float, p: int) -> float:
     """Return the mean resultant length ``A(kappa) = I_{p/2}(kappa) / I_{p/2-1}(kappa)``."""
     above, below = float(ive(0.5 * p, kappa)), float(ive(0.5 * p - 1.0, kappa))
-    if not min(above, below) >= np.finfo(np.float64).tiny:
-        return math.nan
-    return above / below
+    return above / below if min(above, below) >= np.finfo(np.float64).tiny else math.nan
 
 
 def concentration(length: float, p: int) -> float:
@@ -132,11 +130,9 @@ def concentration(length: float, p: int) -> float:
 
 def fit_directions(directions: np.ndarray) -> tuple[np.ndarray, float]:
     """Return the maximum likelihood estimates of the mean direction and the concentration."""
-    resultant = directions.sum(axis=0)
+    (n, p), resultant = directions.shape, directions.sum(axis=0)
     length = float(np.linalg.norm(resultant))
-    if length == 0.0:
-        return resultant, 0.0
-    return resultant / length, concentration(length / directions.shape[0], directions.shape[1])
+    return resultant / (length or 1.0), concentration(length / n, p)
 
 
 NORMALIZATIONS = ("robust", "minmax", "standard")
@@ -471,18 +467,24 @@ class CrossEntropy(Configuration):
 
     def __call__(self, node: Node, stream: np.ndarray) -> Split | None:
         """Find the split (see `evotree.operators.splitters.base.Splitter`)."""
-        part = self._draw_part(node, stream)
-        Z, rows, frame = normalize(part, self.normalization)
+        Z, rows, frame = normalize(self._draw_part(node, stream), self.normalization)
         if frame.features.shape[0] < 2:
             return Axis()(node, stream)
+        lowest, incumbents = np.inf, []  # each with a lower score than the one before
+        for step in self._iterate(Z, rows, stream):
+            at = step.scores.argmin()
+            if step.scores[at] < lowest:
+                lowest = step.scores[at]
+                incumbents.append(step.directions[at].copy())
         best: Split | None = None
-        for direction in reversed(self._search(Z, rows, stream)[-_FINALISTS:]):
+        for direction in reversed(incumbents[-_FINALISTS:]):
             weights, threshold = denormalize(direction, frame, node.X.shape[1])
             score = float(score_hyperplane(node, weights, threshold))
             if best is None or score < best.score:
                 best = Split(weights, threshold, score)
         if best is not None and (self.refine_threshold or best.score == np.inf):
-            best = with_better_threshold(node, best)
+            along = best_split_along(node, best.weights)
+            best = best if along is None or along.score > best.score else along
         if best is None or best.score == np.inf:
             return Axis()(node, stream)
         return best
@@ -511,30 +513,13 @@ class CrossEntropy(Configuration):
             min_rows=max(1, node.min_rows * n_drawn // n),
         )
 
-    def _n_samples(self, n: int, d: int) -> int:
-        """Return the number of candidates for n rows and d features."""
-        if self.n_samples is not None:
-            return self.n_samples
-        n_samples = max(100, math.ceil(2 * d * math.log2(n)))
-        return n_samples if self.max_samples is None else min(n_samples, self.max_samples)
-
-    def _search(self, Z: np.ndarray, rows: SortedRows, stream: np.ndarray) -> list[np.ndarray]:
-        """Return the incumbents, each with a lower score than the one before."""
-        lowest_score = np.inf
-        incumbents: list[np.ndarray] = []
-        for step in self._iterate(Z, rows, stream):
-            best = step.scores.argmin()
-            if step.scores[best] < lowest_score:
-                lowest_score = step.scores[best]
-                incumbents.append(step.directions[best].copy())
-        return incumbents
-
     def _iterate(
         self, Z: np.ndarray, rows: SortedRows, stream: np.ndarray
     ) -> Iterator[SamplingStep]:
         """Yield each iteration."""
         p, n = Z.shape
-        n_samples = self._n_samples(n, p - 1)
+        by_size = max(100, math.ceil(2 * (p - 1) * math.log2(n)))
+        n_samples = self.n_samples or min(by_size, self.max_samples or by_size)
         n_elite = math.ceil(self.elite_share * n_samples)
         generator = as_generator(stream)
         mu, kappa = np.zeros(p), 0.0
@@ -559,10 +544,9 @@ class CrossEntropy(Configuration):
         """Return the smoothed parameters; a mean direction of zeros is none yet."""
         mu_elite, kappa_elite = fit_directions(elite)
         mu = self.smoothing * mu + (1.0 - self.smoothing) * mu_elite
+        kappa = self.smoothing * kappa + (1.0 - self.smoothing) * kappa_elite
         length = float(np.linalg.norm(mu))
-        if length == 0.0:
-            return mu, 0.0
-        return mu / length, self.smoothing * kappa + (1.0 - self.smoothing) * kappa_elite
+        return mu / (length or 1.0), kappa if length > 0.0 else 0.0
 
 
 def denormalize(direction: np.ndarray, frame: Frame, n_features: int) -> tuple[np.ndarray, float]:
@@ -593,9 +577,3 @@ def normalize(node: Node, normalization: str) -> tuple[np.ndarray, SortedRows, F
     kept = independent_columns(Z, ranking)
     Z = Z[np.append(kept, features.shape[0])]
     return Z, rows, Frame(features[kept], frame.location[kept], frame.scale[kept])
-
-
-def with_better_threshold(node: Node, split: Split) -> Split:
-    """Return a split with the best threshold for its weights, or the split if it is no worse."""
-    best = best_split_along(node, split.weights)
-    return split if best is None or best.score > split.score else best

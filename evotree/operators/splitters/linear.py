@@ -7,9 +7,9 @@ against another and support vector machines this is the search of STree (Montañ
 with one class against the others it is its one-versus-rest form.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
-from itertools import chain, combinations
+from itertools import combinations
 from numbers import Integral, Real
 from typing import Annotated
 
@@ -28,37 +28,6 @@ GROUPS = ("one_vs_one", "one_vs_rest", "random", "all")
 
 THRESHOLDS = ("classifier", "best")
 """Names of the ways to set thresholds."""
-
-
-def one_vs_rest(present: np.ndarray, n_classes: int) -> Iterator[np.ndarray]:
-    """Yield the sides of each class present against the others; one pair if they are two."""
-    for code in present[:1] if present.size == 2 else present:
-        sides = np.full(n_classes, -1, dtype=np.int8)
-        sides[code] = 1
-        yield sides
-
-
-def one_vs_one(present: np.ndarray, n_classes: int) -> Iterator[np.ndarray]:
-    """Yield the sides of each class present against each other one."""
-    # One by one: all of them at once would take memory that grows with the cube of the classes.
-    for first, second in combinations(present, 2):
-        sides = np.zeros(n_classes, dtype=np.int8)
-        sides[first], sides[second] = 1, -1
-        yield sides
-
-
-def random_groups(
-    present: np.ndarray, n_classes: int, n_groups: int, stream: np.ndarray
-) -> np.ndarray:
-    """Return the sides of random partitions of the classes present into two groups."""
-    if present.size == 2:
-        return np.array(list(one_vs_one(present, n_classes)))
-    generator = as_generator(stream)
-    sides = np.zeros((n_groups, n_classes), dtype=np.int8)
-    for side in sides:
-        while abs(side.sum(dtype=np.int64)) == present.size or not side.any():
-            side[present] = 2 * generator.integers(0, 2, present.size) - 1
-    return sides
 
 
 @dataclass(frozen=True, repr=False)
@@ -133,9 +102,12 @@ class Linear(Configuration):
 
     def _search(self, node: Node, stream: np.ndarray) -> Split | None:
         """Return the best of the classifiers' splits; None where none parts the rows."""
-        codes, sides = self._pairs(node, stream)
+        codes = node.y
+        if node.n_classes == 0:
+            middle = np.sum(node.sample_weight * node.y) / np.sum(node.sample_weight)
+            codes = (node.y <= middle).astype(np.int32)
         best: Split | None = None
-        for side in sides:
+        for side in self._sides(codes, node.n_classes or 2, stream):
             signs = side[codes].astype(np.float64)
             rows = np.flatnonzero(signs)
             theta = np.zeros(node.X.shape[1] + 1)
@@ -149,20 +121,25 @@ class Linear(Configuration):
             best = better_split(best, node, (weights, threshold))
         return best
 
-    def _pairs(self, node: Node, stream: np.ndarray) -> tuple[np.ndarray, Iterable[np.ndarray]]:
-        """Return the codes of the rows and the pairs of groups of codes to tell apart."""
-        if node.n_classes == 0:
-            middle = np.sum(node.sample_weight * node.y) / np.sum(node.sample_weight)
-            return (node.y > middle).astype(np.int32), np.array([[-1, 1]], dtype=np.int8)
-        present = np.flatnonzero(np.bincount(node.y, minlength=node.n_classes))
-        pairs: list[Iterable[np.ndarray]] = []
-        if self.groups in ("one_vs_one", "all") or present.size == 2:
-            pairs.append(one_vs_one(present, node.n_classes))
-        elif self.groups == "one_vs_rest":
-            pairs.append(one_vs_rest(present, node.n_classes))
-        if present.size > 2:
-            if self.groups == "all":
-                pairs.append(one_vs_rest(present, node.n_classes))
-            if self.groups in ("random", "all"):
-                pairs.append(random_groups(present, node.n_classes, self.n_groups, stream))
-        return node.y, chain(*pairs)
+    def _sides(self, codes: np.ndarray, n_classes: int, stream: np.ndarray) -> Iterator[np.ndarray]:
+        """Yield the sides of the classes, 1, -1 or 0 for none, of each two groups to tell apart."""
+        # One by one: all of them at once would take memory that grows with the cube of the classes.
+        present = np.flatnonzero(np.bincount(codes, minlength=n_classes))
+        asked = GROUPS[:3] if self.groups == "all" else (self.groups,)
+        if "one_vs_one" in asked or present.size <= 2:
+            for first, second in combinations(present, 2):
+                sides = np.zeros(n_classes, dtype=np.int8)
+                sides[first], sides[second] = 1, -1
+                yield sides
+        if "one_vs_rest" in asked and present.size > 2:
+            for code in present:
+                sides = np.full(n_classes, -1, dtype=np.int8)
+                sides[code] = 1
+                yield sides
+        if "random" in asked and present.size > 2:
+            generator = as_generator(stream)
+            for _ in range(self.n_groups):
+                sides = np.zeros(n_classes, dtype=np.int8)
+                while abs(sides.sum(dtype=np.int64)) == present.size or not sides.any():
+                    sides[present] = 2 * generator.integers(0, 2, present.size) - 1
+                yield sides

@@ -16,7 +16,7 @@ import numpy as np
 from evotree._jit import inner_kernel, kernel
 from evotree.dataset import Dataset
 from evotree.fitness.criteria import Criterion
-from evotree.fitness.leaves import SQUARED, losses_of_targets, target_loss
+from evotree.fitness.leaves import SQUARED, target_loss
 from evotree.fitness.node import Node
 from evotree.individual import Individual
 from evotree.operators.structure.splice import partition_tree
@@ -73,21 +73,12 @@ def loss_at(table, k, X, y, i, loss, level, origin):
 
 
 @kernel
-def squared_errors(table, leaves, X, outputs):
-    """Return the squared error of each row at its leaf, summed over outputs, (n_rows,)."""
-    errors = np.empty(leaves.shape[0])
+def losses_at(table, leaves, X, y, loss, level, origin):
+    """Return what a unit of weight of each row loses at its leaf, of shape (n_rows,)."""
+    losses = np.empty(leaves.shape[0])
     for i in range(leaves.shape[0]):
-        errors[i] = squared_error_at(table, leaves[i], X, outputs, i)
-    return errors
-
-
-@kernel
-def predictions_at(table, leaves, X):
-    """Return what each row is predicted at its leaf, of shape (n_rows,)."""
-    predicted = np.empty(leaves.shape[0])
-    for i in range(leaves.shape[0]):
-        predicted[i] = prediction_at(table, leaves[i], 0, table.shape[1], X, i)
-    return predicted
+        losses[i] = loss_at(table, leaves[i], X, y, i, loss, level, origin)
+    return losses
 
 
 @kernel
@@ -168,11 +159,7 @@ def row_losses(
     if held_out.n_classes:
         losses: np.ndarray = table[leaves, held_out.y]
         return losses
-    if held_out.outputs is not None:
-        errors: np.ndarray = squared_errors(table, leaves, held_out.X, held_out.outputs)
-        return errors
-    predicted = predictions_at(table, leaves, held_out.X)
-    return losses_of_targets(held_out.y, predicted, *loss_of_targets(held_out))
+    return losses_at(table, leaves, held_out.X, held_out.targets, *loss_of_targets(held_out))
 
 
 def reduced_problem(
