@@ -32,6 +32,35 @@ X, y = load_iris(return_X_y=True)
 print(time.perf_counter() - begin)
 """
 
+KERNELS = """
+import json
+import time
+from numba.core import event
+import evotree._jit
+
+own, begun = {{}}, []
+
+
+class Clock(event.Listener):
+    def on_start(self, event):
+        begun.append([time.process_time(), 0.0])
+
+    def on_end(self, event):
+        begin, inside = begun.pop()
+        whole = time.process_time() - begin
+        if begun:
+            begun[-1][1] += whole
+        function = event.data["dispatcher"].py_func
+        of = "" if function.__module__.startswith("evotree.") else " of numba"
+        seconds = own.setdefault(function.__qualname__.split(".")[0] + of, [])
+        seconds.append(whole - inside)
+
+
+event.register("numba:compile", Clock())
+{fit}
+print(json.dumps(own))
+"""
+
 FITS = {
     "classes": FIT.format(estimator="EvoTreeClassifier", rows="X, y"),
     "targets": FIT.format(estimator="EvoTreeRegressor", rows="X[:, :3], X[:, 3]"),
@@ -48,13 +77,14 @@ NOTES = (
     "iris by its classes and of its last feature by the others, runs twice in new processes on one "
     "folder for numba's cache, empty at first, imports counted: the first one compiles, beside a "
     "second process, the second must not, so that the number of files stays. Target is an upper "
-    "limit.",
+    "limit. Compiling is the processor's time for each function without those that it calls, the "
+    "longest of one process that compiles alone.",
 )
 
 
-def in_new_process(code: str, cache: Path | None = None) -> Any:
+def in_new_process(code: str, cache: Path | None = None, **variables: str) -> Any:
     """Run code that prints its seconds, or other figures as JSON, and return them."""
-    environment = dict(os.environ)
+    environment = os.environ | variables
     if cache is not None:
         environment["NUMBA_CACHE_DIR"] = str(cache)
     done = subprocess.run(
@@ -90,6 +120,25 @@ def fits() -> list[dict[str, Cell]]:
     return rows
 
 
+def kernels(n_shown: int = 15) -> list[dict[str, Cell]]:
+    """Say how long numba's compiler is at work on the kernels of each task's default fit."""
+    rows: list[dict[str, Cell]] = []
+    for task, code in FITS.items():
+        fit = code.replace("print(", "str(")
+        with tempfile.TemporaryDirectory() as name:
+            code = KERNELS.format(fit=fit)
+            known = in_new_process(code, Path(name), EVOTREE_NO_WARMUP="1")
+        seconds = {kernel: sum(own) for kernel, own in known.items()}
+        steps = {f"{len(known)} functions": sum(seconds.values())}
+        for kernel in sorted(seconds, key=seconds.__getitem__, reverse=True)[:n_shown]:
+            steps[f"{kernel}, {len(known[kernel])} times"] = seconds[kernel]
+        rows += [
+            {"step": f"compiling {step}, {task}", "seconds": one, "target": None, "written": None}
+            for step, one in steps.items()
+        ]
+    return rows
+
+
 def run(quick: bool = False) -> Table:
     """Measure imports and first fits; the fits, which compile, are left out of the quick run."""
     alternatives = {
@@ -101,4 +150,4 @@ def run(quick: bool = False) -> Table:
         {"step": step, "seconds": rounds.median(step), "target": target, "written": None}
         for step, _, target in IMPORTS
     ]
-    return Table("start", "seconds to begin", rows if quick else rows + fits(), NOTES)
+    return Table("start", "seconds to begin", rows if quick else rows + fits() + kernels(), NOTES)
