@@ -65,7 +65,7 @@ def shap_values(
     if n <= MAX_EXACT:
         codes = np.arange(1 << n)
         masks = (codes[:, np.newaxis] >> np.arange(n)) & 1 == 1
-        share = 1.0 / (np.array([comb(n - 1, s) for s in range(n)]) * n)
+        share, size = 1.0 / (np.array([comb(n - 1, s) for s in range(n)]) * n), masks.sum(axis=1)
     else:
         random = np.random.default_rng(seed_from(random_state))
         orders = [random.permutation(n) for _ in range(n_permutations)]
@@ -76,7 +76,7 @@ def shap_values(
             for at, player in enumerate(players):
                 without = codes[~masks[:, at]]
                 gained = means[without | (1 << at)] - means[without]
-                values[i, player] = share[masks[without].sum(axis=1)] @ gained
+                values[i, player] = share[size[without]] @ gained
             continue
         samples = []
         for order in orders:
