@@ -65,28 +65,23 @@ def write_whole(path: PathLike, write: Callable[[BinaryIO], object]) -> None:
         if isinstance(error, OSError):
             raise type(error)(f"cannot write {path}: {error.strerror or error}") from error
         raise
-    _remove_leftovers(real)
+    leftover = re.compile(rf"{re.escape(f'.{real.name[:64]}.')}[0-9a-f]{{12}}\.tmp")
+    for left in real.parent.iterdir():
+        if leftover.fullmatch(left.name):
+            with contextlib.suppress(OSError), left.open("rb+") as file:
+                if _lock(file, wait=False):
+                    left.unlink()
 
 
 def _open_beside(real: Path) -> tuple[Path, BinaryIO]:
     """Open a new file in the folder of another, locked as long as it is open."""
     while True:
-        temporary = real.with_name(f"{_stem(real)}.{secrets.token_hex(6)}.tmp")
+        temporary = real.with_name(f".{real.name[:64]}.{secrets.token_hex(6)}.tmp")
         file = temporary.open("xb")
         # Another process may have taken it for a left-over before it was locked.
         if _lock(file, wait=True) and temporary.exists():
             return temporary, file
         file.close()
-
-
-def _remove_leftovers(real: Path) -> None:
-    """Remove what writers of a file that are no longer there have left beside it."""
-    name = re.compile(rf"{re.escape(_stem(real))}\.[0-9a-f]{{12}}\.tmp")
-    for left in real.parent.iterdir():
-        if name.fullmatch(left.name):
-            with contextlib.suppress(OSError), left.open("rb+") as file:
-                if _lock(file, wait=False):
-                    left.unlink()
 
 
 def _lock(file: BinaryIO, wait: bool) -> bool:
@@ -98,8 +93,3 @@ def _lock(file: BinaryIO, wait: bool) -> bool:
     except OSError:
         return wait  # held by another, or a file system without locks
     return True
-
-
-def _stem(path: Path) -> str:
-    """Return what the names of all temporary files beside a file begin with."""
-    return f".{path.name[:64]}"

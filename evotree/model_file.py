@@ -49,8 +49,7 @@ STOP_REASONS = {
     "interrupt": "interrupted",
 }
 
-_MOST_CONFUSED = 12
-"""Of more classes no table is shown."""
+_MOST_CONFUSED = 12  # of more classes no table is shown
 
 
 @dataclass(frozen=True, eq=False)
@@ -98,23 +97,18 @@ class Model:
                 raise ValueError("soft sides are for one tree of classes.")
             self.sides.validate(self.tree)
         for tree in self.trees:
-            self._check(tree)
-
-    def _check(self, tree: ObliqueTree) -> None:
-        """Refuse a tree that does not fit classes and columns."""
-        n, values = len(self.feature_names), tree.values
-        width = values.shape[1]
-        if tree.n_features != n:
-            raise ValueError(f"the tree has {tree.n_features} features, the columns make {n}.")
-        if self.classes is None:
-            if width != 1:
-                raise ValueError("a model without classes has one value in a node.")
-        elif tree.models is not None and not isinstance(tree.models, ClassModels):
-            raise ValueError("the tree has linear models in its leaves, which predict no classes.")
-        elif width != len(self.classes):
-            raise ValueError(f"the tree has {width} values for {len(self.classes)} classes.")
-        elif values.min() < 0.0 or not np.allclose(values.sum(axis=1), 1.0):
-            raise ValueError("the values of the tree are not class shares: they must add up to 1.")
+            n, values, width = len(self.feature_names), tree.values, tree.values.shape[1]
+            if tree.n_features != n:
+                raise ValueError(f"the tree has {tree.n_features} features, the columns make {n}.")
+            if self.classes is None:
+                if width != 1:
+                    raise ValueError("a model without classes has one value in a node.")
+            elif tree.models is not None and not isinstance(tree.models, ClassModels):
+                raise ValueError("the tree has linear models in leaves, which predict no classes.")
+            elif width != len(self.classes):
+                raise ValueError(f"the tree has {width} values for {len(self.classes)} classes.")
+            elif values.min() < 0.0 or not np.allclose(values.sum(axis=1), 1.0):
+                raise ValueError("the tree's values are not class shares: they must add up to 1.")
 
     @property
     def tree(self) -> ObliqueTree:
@@ -141,9 +135,8 @@ class Model:
     def predict_proba(self, frame: pd.DataFrame) -> np.ndarray:
         """Return the probabilities of the classes, or the numbers in a column."""
         rows = encode(self.columns, frame)
-        if self.sides is None:
-            return mean_of_trees(self.trees, rows)
-        return self.sides.predict(self.tree, rows)
+        sides = self.sides
+        return mean_of_trees(self.trees, rows) if sides is None else sides.predict(self.tree, rows)
 
     def predict(self, frame: pd.DataFrame) -> np.ndarray:
         """Return the class or the number of each row: of one tree that of the leaf it reaches."""
@@ -206,7 +199,13 @@ def _training_lines(known: Mapping[str, Any], labels: list[str] | None) -> list[
         lines.append(f"           balanced accuracy {known['balanced_accuracy']:.4f}")
         lines.append(f"           recall: {words}")
     if labels is not None and "confusion" in known and len(labels) <= _MOST_CONFUSED:
-        lines += _confusion_lines(labels, known["confusion"])
+        rows = zip(labels, known["confusion"], strict=True)
+        cells = [["", *labels], *([label, *(f"{n:d}" for n in row)] for label, row in rows)]
+        first, *others = (max(map(len, column)) for column in zip(*cells, strict=True))
+        lines.append("           rows of each class, and what they are predicted:")
+        for label, *row in cells:
+            texts = map(str.rjust, row, others)
+            lines.append("  ".join([f"             {label:{first}}", *texts]))
     if "hyperparameters" in known:
         values = known["hyperparameters"].items()
         chosen = (f"{name} {v:{'.4g' if isinstance(v, float) else ''}}" for name, v in values)
@@ -217,17 +216,6 @@ def _training_lines(known: Mapping[str, Any], labels: list[str] | None) -> list[
         phases = (f"{name} {s:.1f}" for name, s in known["seconds"].items() if s >= 0.05)
         lines.append(f"seconds    {', '.join(phases)}")
     return lines
-
-
-def _confusion_lines(labels: list[str], confusion: list[list[int]]) -> list[str]:
-    """Return a table of the rows of each class by what they are predicted."""
-    rows = zip(labels, confusion, strict=True)
-    cells = [["", *labels], *([label, *(f"{n:d}" for n in row)] for label, row in rows)]
-    first, *others = (max(map(len, column)) for column in zip(*cells, strict=True))
-    return ["           rows of each class, and what they are predicted:"] + [
-        "  ".join([f"             {label:{first}}", *map(str.rjust, numbers, others)])
-        for label, *numbers in cells
-    ]
 
 
 def errors_text(r2: float, rmse: float) -> str:

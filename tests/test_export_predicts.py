@@ -34,6 +34,7 @@ from tests.languages import (
     returned,
     run_onnx,
 )
+from tests.reference.pruning import random_sizes
 
 needs_gcc = pytest.mark.skipif(GCC is None, reason="there is no gcc")
 
@@ -56,12 +57,7 @@ SIZES = (0, 1, 2, 9, 60)  # numbers of splits
 
 def random_tree(rng, n_splits, n_outputs, d):
     """Return a random tree; half of them have weights of all digits, the others have few."""
-
-    def sizes(n):
-        left = int(rng.integers(0, n)) if n else 0
-        return [2 * n + 1, *sizes(left), *sizes(n - 1 - left)] if n else [1]
-
-    size = np.array(sizes(n_splits), dtype=np.int32)
+    size = np.array(random_sizes(rng, n_splits), dtype=np.int32)
     inner, shape = size > 1, (len(size), d)
     # Sums of few multiples of 1/8 are exact in every order: rows on thresholds are judged too.
     weights, thresholds = rng.integers(-16, 17, shape) / 8.0, rng.integers(-16, 17, len(size)) / 8.0

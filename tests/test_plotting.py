@@ -6,6 +6,7 @@ from types import SimpleNamespace
 
 import matplotlib.pyplot as plt
 import numpy as np
+import pandas as pd
 import pytest
 from matplotlib.collections import LineCollection
 from matplotlib.colors import to_hex
@@ -17,10 +18,13 @@ from evotree.plotting import (
     plot_decision_regions,
     plot_learning_curve,
     plot_learning_curves,
+    plot_lineage,
+    plot_refinement,
     plot_tree,
 )
 from evotree.tree import ObliqueTree
 from tests.exported import chain as make_chain
+from tests.reference.pruning import random_sizes
 
 
 @pytest.fixture
@@ -50,21 +54,11 @@ def make_run(seed, n_generations=12):
 def make_tree(seed, n_leaves, n_features=2, n_classes=3):
     """Draw a tree of any shape, whose hyperplanes pass near the middle of the unit cube."""
     rng = np.random.default_rng(seed)
-    sizes = []
-
-    def grow(n):
-        sizes.append(2 * n - 1)
-        if n > 1:
-            n_left = int(rng.integers(1, n))
-            grow(n_left)
-            grow(n - n_left)
-
-    grow(n_leaves)
-    subtree_size = np.array(sizes, dtype=np.int32)
-    weights = rng.normal(size=(len(sizes), n_features))
+    subtree_size = np.array(random_sizes(rng, n_leaves - 1), dtype=np.int32)
+    weights = rng.normal(size=(len(subtree_size), n_features))
     thresholds = (weights * rng.uniform(0.2, 0.8, size=weights.shape)).sum(axis=1)
     weights[subtree_size == 1], thresholds[subtree_size == 1] = 0.0, 0.0
-    values = rng.dirichlet(np.ones(n_classes), size=len(sizes))
+    values = rng.dirichlet(np.ones(n_classes), size=len(subtree_size))
     return ObliqueTree(weights, thresholds, subtree_size, values).validate()
 
 
@@ -79,8 +73,8 @@ def line_data(ax):
     return {line.get_label(): (line.get_xdata(), line.get_ydata()) for line in ax.get_lines()}
 
 
-def lower_panel(ax):
-    """Return the panel below a learning curve."""
+def other_axes(ax):
+    """Return the second axes of a picture, such as the panel below a learning curve."""
     (panel,) = [other for other in ax.figure.axes if other is not ax]
     return panel
 
@@ -133,7 +127,7 @@ def test_lines_and_bands_are_the_records(x, ax):
     logbook = make_run(1)
     table = to_frame(logbook)
     positions = np.cumsum(table["nevals"]) if x == "evaluations" else table[x]
-    below = lower_panel(plot_learning_curve(logbook, x=x, ax=ax))
+    below = other_axes(plot_learning_curve(logbook, x=x, ax=ax))
     for panel, chapters in ((ax, ("quality", "fitness")), (below, ("complexity",))):
         drawn = line_data(panel)
         assert len(drawn) == 2 * len(chapters) and len(panel.collections) == len(chapters)
@@ -151,7 +145,7 @@ def test_counts_stand_below_others_and_means_for_missing_medians(curve, ax):
     table = to_frame(make_run(1))
     table = table.drop(columns=[c for c in table if c.endswith(("_q1", "_median", "_q3"))])
     plot_learning_curve(table, curves=("quality", curve), ax=ax)
-    below = lower_panel(ax)
+    below = other_axes(ax)
     assert below.get_ylabel() == curve and ax.get_ylabel() == "quality" and not ax.collections
     for panel, chapter in ((ax, "quality"), (below, curve)):
         for field in ("best", "mean"):
@@ -177,6 +171,57 @@ def test_runs_are_aligned_by_their_last_record(x, ax):
         last = [[mean for at, mean in record if at <= position][-1] for record in records]
         assert median == np.median(last)
         assert corners.issuperset((position, edge) for edge in np.quantile(last, (0.1, 0.8)))
+
+
+def test_lineage_fills_the_picture(ax):
+    """The areas are the shares of the history, the survivor's at the bottom, and add up to 1."""
+    shares = {"origin_dipole": [0.8, 0.5, 0.1], "origin_wodt": [0.2, 0.5, 0.9]}
+    frame = pd.DataFrame({"gen": [0, 1, 2], "nevals": [10, 9, 8]} | shares)
+    assert plot_lineage(frame, ax=ax) is ax
+    assert [area.get_label() for area in ax.collections] == ["wodt", "dipole"]
+    tops = [area.get_paths()[0].vertices[:, 1].max() for area in ax.collections]
+    assert tops == pytest.approx([0.9, 1.0])
+    assert ax.get_ylim() == (0.0, 1.0)
+    plot_lineage(frame, x="evaluations")
+
+
+OPERATORS = {"tao": (0.02, 0.6), "oc1": (0.05, 0.2), "axis": (0.001, 0.0)}
+
+
+def make_refined_run():
+    """Make up the records of a run with three kinds of refinement that exhaust themselves."""
+    rng, logbook = np.random.default_rng(0), make_logbook()
+    for gen in range(40):
+        record = {}
+        for name, (seconds, chance) in OPERATORS.items():
+            tried = int(rng.poisson(1.5)) if gen > 0 else 0
+            improved = int(rng.binomial(tried, chance * 0.95**gen))
+            gain = improved * rng.exponential(0.01) * 0.95**gen
+            record |= {f"{name}_tried": tried, f"{name}_improved": improved}
+            record |= {f"{name}_gain": gain, f"{name}_seconds": tried * seconds}
+        logbook.record(gen=gen, nevals=1, diversity=1.0, seconds=0.1 * gen, refinement=record)
+    return logbook
+
+
+@pytest.mark.parametrize("x", ["seconds", "tried"])
+def test_gains_of_refinements_are_cumulated(x, ax):
+    logbook = make_refined_run()
+    total = to_frame(logbook).sum()
+    assert plot_refinement(logbook, x=x, ax=ax) is ax
+    lines = ax.get_lines()
+    curves = [line for line in lines if not line.get_label().startswith("_")]
+    assert len(curves) == len(OPERATORS) and len(lines) == 2 * len(curves)
+    for line in curves:
+        of = f"refinement_{line.get_label().partition(':')[0]}"
+        assert (line.get_xdata()[0], line.get_ydata()[0]) == (0.0, 0.0)
+        assert line.get_xdata()[-1] == pytest.approx(total[f"{of}_{x}"])
+        assert line.get_ydata()[-1] == pytest.approx(total[f"{of}_gain"])
+        tried = total[f"{of}_tried"]
+        share = 100 * total[f"{of}_improved"] / tried
+        assert f"{share:.0f} % of {tried:.0f} " in line.get_label()
+    gains = [line.get_ydata()[-1] for line in curves]
+    assert gains == sorted(gains, reverse=True)
+    assert len({line.get_color() for line in curves}) == len(curves)
 
 
 @pytest.mark.parametrize("seed", range(4))
@@ -314,6 +359,10 @@ curve, curves, regions = plot_learning_curve, plot_learning_curves, plot_decisio
         (TypeError, r"histories\['a'\]\[0\] is a int", lambda: curves({"a": [1]})),
         (ValueError, "quantiles=", lambda: curves({"a": [RUN]}, quantiles=(0.8, 0.2))),
         (ValueError, "no 'quality_worst'", lambda: curves({"a": [RUN]}, field="worst")),
+        (ValueError, "no chapter 'origin'", lambda: plot_lineage(RUN)),
+        (ValueError, "no chapter 'refinement'; it has gen", lambda: plot_refinement(RUN)),
+        (ValueError, "x='gen': allowed are 'seconds', 't", lambda: plot_refinement(RUN, x="gen")),
+        (TypeError, "history is a int", lambda: plot_refinement(3)),
         (ValueError, "n_features=3", lambda: regions(make_tree(0, 3, n_features=3), X, Y)),
         (TypeError, "tree_or_classifier is of the type int", lambda: regions(1, X, Y)),
         (ValueError, "X has shape", lambda: regions(TREE, X[:, :1], Y)),

@@ -7,6 +7,7 @@ from sklearn.datasets import load_digits
 
 from evotree import TAOClassifier, tao_path
 from evotree.plotting import plot_tao_path, plot_tree
+from tests.test_plotting import line_data, other_axes
 
 
 @pytest.fixture(scope="module")
@@ -17,21 +18,16 @@ def path():
     return tao_path(X[:400], y[:400], Cs=(1.0, 0.1, 0.02), estimator=estimator, **rows)
 
 
-def curves(ax):
-    """Return what the lines of an axes show, by their labels."""
-    return {line.get_label(): (line.get_xdata(), line.get_ydata()) for line in ax.get_lines()}
-
-
 @pytest.mark.parametrize("x", ["C", "weights", "cost"])
 def test_curves_show_the_table(path, x):
     _, given = plt.subplots()
     assert plot_tao_path(path, x=x, ax=given) is given
-    left = curves(given)
+    left = line_data(given)
     assert sorted(left) == ["test error", "train error"]
     for name, (abscissa, error) in left.items():
         np.testing.assert_array_equal(abscissa, path.table[x])
         np.testing.assert_allclose(error, 1.0 - path.table[name.replace(" error", "_score")])
-    right = curves(next(other for other in given.figure.axes if other is not given))
+    right = line_data(other_axes(given))
     np.testing.assert_array_equal(right["leaves (right)"][1], path.table["leaves"])
     assert len(right) == (1 if x == "weights" else 2)
     given.figure.canvas.draw()

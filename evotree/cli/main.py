@@ -331,7 +331,8 @@ def _naming(*files: Any) -> Iterator[None]:
 def _predict(args: argparse.Namespace) -> None:
     import pandas as pd
 
-    from evotree.model_file import load_model
+    from evotree.model_file import errors_text, load_model
+    from evotree.tables.columns import numbers_of, text_of
     from evotree.tables.readers import read_table
 
     model = load_model(args.model)
@@ -344,8 +345,18 @@ def _predict(args: argparse.Namespace) -> None:
         if args.proba:
             table = pd.DataFrame(model.predict_proba(frame), columns=model.labels)
     table.to_csv(args.out or sys.stdout, index=False)
-    if model.target in frame:
-        _compare(predicted, frame[model.target].dropna(), are_numbers=model.labels is None)
+    truth = frame[model.target].dropna() if model.target in frame else pd.Series()
+    if model.labels is None:
+        truth = numbers_of(truth).dropna()
+        if len(truth) > 1:
+            from evotree.cli.training import errors
+
+            text = errors_text(*errors(truth.to_numpy(), predicted[truth.index]))
+            _say(f"{text} ({len(truth)} rows)")
+    elif len(truth):
+        pairs = zip(predicted[truth.index], truth, strict=True)
+        n_right = sum(text_of(label) == text_of(value) for label, value in pairs)
+        _say(f"accuracy {n_right / len(truth):.4f} ({n_right} of {len(truth)} rows)")
 
 
 def _explain(args: argparse.Namespace) -> None:
@@ -358,24 +369,6 @@ def _explain(args: argparse.Namespace) -> None:
     explanation.terms.to_csv(args.out or sys.stdout, index=False)
     if args.plot:
         _say(_drawn(_plotting().plot_explanation(explanation), args.plot))
-
-
-def _compare(predicted: np.ndarray, truth: pd.Series, are_numbers: bool) -> None:
-    """Say how well the rows are predicted whose target is known."""
-    from evotree.cli.training import errors
-    from evotree.model_file import errors_text
-    from evotree.tables.columns import numbers_of, text_of
-
-    if are_numbers:
-        truth = numbers_of(truth).dropna()
-        if len(truth) > 1:
-            text = errors_text(*errors(truth.to_numpy(), predicted[truth.index]))
-            _say(f"{text} ({len(truth)} rows)")
-        return
-    pairs = zip(predicted[truth.index], truth, strict=True)
-    n_right = sum(text_of(label) == text_of(value) for label, value in pairs)
-    if len(truth):
-        _say(f"accuracy {n_right / len(truth):.4f} ({n_right} of {len(truth)} rows)")
 
 
 def _warm_up(args: argparse.Namespace) -> None:

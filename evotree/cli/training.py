@@ -50,7 +50,17 @@ def train(
     training |= {"base_rate": float(of_class.max() / n_rows), **of_run}
     if test is not None:
         counts = add(confusion_counts, model, *test)
-        training |= class_figures(counts, int(of_class.argmax()))
+        most_frequent = int(of_class.argmax())
+        of_class, right, n_rows = counts.sum(axis=1), np.diag(counts), int(counts.sum())
+        recall = [float(k / n) if n else None for k, n in zip(right, of_class[:-1], strict=True)]
+        training |= {
+            "test_rows": n_rows,
+            "test_accuracy": float(right.sum() / n_rows),
+            "base_rate": float(of_class[most_frequent] / n_rows),
+            "balanced_accuracy": float(np.mean([share for share in recall if share is not None])),
+            "recall": recall,
+            "confusion": counts[:-1].tolist(),
+        }
     return replace(model, training=training), estimator
 
 
@@ -148,17 +158,3 @@ def confusion_counts(model: Model, X: pd.DataFrame, y: Any) -> np.ndarray:
         # Of a class that is not known the position is -1.
         np.add.at(counts, (classes.get_indexer(y), model.codes(X)), 1)
     return counts
-
-
-def class_figures(counts: np.ndarray, most_frequent: int) -> dict[str, Any]:
-    """Return how well a model predicts rows that it was not made of."""
-    of_class, right, n_rows = counts.sum(axis=1), np.diag(counts), int(counts.sum())
-    recall = [float(k / n) if n else None for k, n in zip(right, of_class[:-1], strict=True)]
-    return {
-        "test_rows": n_rows,
-        "test_accuracy": float(right.sum() / n_rows),
-        "base_rate": float(of_class[most_frequent] / n_rows),
-        "balanced_accuracy": float(np.mean([share for share in recall if share is not None])),
-        "recall": recall,
-        "confusion": counts[:-1].tolist(),
-    }

@@ -6,8 +6,9 @@ from typing import Any
 
 import numpy as np
 
-from evotree.description.named import named_tree, walk
+from evotree.description.named import named_tree
 from evotree.description.text import Wording, missing_lines
+from evotree.description.words import walk
 
 MAX_DEPTH = 100  # browsers nest elements no deeper than some hundred
 OPEN_LEAVES, OPEN_DEPTH = 32, 3  # of larger trees, branches below some splits are closed at first
@@ -16,7 +17,6 @@ SHOWN_LEAVES, SHOWN_TERMS = 256, 10  # leaves, and terms of a split or line, tha
 _WHOLE = "font-family:sans-serif;font-size:13px;line-height:1.5;overflow-wrap:anywhere"
 _BRANCH = "margin-left:1.3em;border-left:1px solid #ccc;padding-left:0.6em"
 _BAR = "display:inline-flex;width:6em;height:0.7em;margin-right:0.6em;background:#ddd"
-_PIECE = "height:100%"
 _NOTE = "color:#888;font-size:85%"
 
 
@@ -75,23 +75,18 @@ def _elements(words: Wording) -> Iterator[str]:
             split = escape(" ".join(words.split(named.split(k))))
             yield f"<details{' open' if depth < n_open else ''}><summary>{note}{split}</summary>"
             yield f'<div style="{_BRANCH}">'
+        elif named.classes is None:
+            yield f"<div>{note}{escape(' '.join(words.predicted(k)))}</div>"
         else:
-            yield f"<div>{note}{_leaf(words, k)}</div>"
+            values = named.row_shares[k]
+            hues = (0.6 + np.arange(len(values)) / len(values)) % 1.0
+            bars = "".join(
+                f'<span style="height:100%;width:{100.0 * values[c]:.1f}%;'
+                f'background:hsl({360.0 * hues[c]:.0f},60%,60%)"></span>'
+                for c in named.class_order(k)
+                if values[c] > 0.0
+            )
+            first, *others = map(escape, words.leaf_lines(k))
+            said = ", ".join([f'<span style="{_BAR}">{bars}</span><b>{first}</b>', *others])
+            yield f"<div>{note}{said}</div>"
     yield "</div></details>" * inside
-
-
-def _leaf(words: Wording, k: int) -> str:
-    """Return what a leaf predicts, after a bar of its class shares."""
-    named = words.named
-    if named.classes is None:
-        return escape(" ".join(words.predicted(k)))
-    values = named.row_shares[k]
-    hues = (0.6 + np.arange(len(values)) / len(values)) % 1.0
-    bars = "".join(
-        f'<span style="{_PIECE};width:{100.0 * values[c]:.1f}%;'
-        f'background:hsl({360.0 * hues[c]:.0f},60%,60%)"></span>'
-        for c in named.class_order(k)
-        if values[c] > 0.0
-    )
-    first, *others = map(escape, words.leaf_lines(k))
-    return ", ".join([f'<span style="{_BAR}">{bars}</span><b>{first}</b>', *others])

@@ -1,16 +1,15 @@
 """A tree with names for its features and classes: what every written or drawn form starts from.
 
 All forms for readers show a split as the same inequality (`NamedTree.split`), the numbers of a leaf
-as the same sum (`NamedTree.model`), written in the same way (`number`, `share_text`, `rows_text`),
-and nodes under the numbers that `apply` gives. They read a tree in one of two orders: `walk`, which
-is that of readers, and `clauses`, which nests little.
+as the same sum (`NamedTree.model`), written as `evotree.description.words` has it, and nodes under
+the numbers that `apply` gives.
 """
 
 from __future__ import annotations
 
 import math
 import operator
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, NamedTuple, TypeAlias
@@ -18,6 +17,7 @@ from typing import Any, NamedTuple, TypeAlias
 import numpy as np
 from sklearn.exceptions import NotFittedError
 
+from evotree.description.words import exact, rows_text, share_text
 from evotree.leaf_models import ClassModels
 from evotree.tables.columns import (
     MISSING,
@@ -33,11 +33,6 @@ Share: TypeAlias = tuple[str, str]  # the name of a class, and its share as text
 
 ONE_WAY = "A row with a missing value goes one way here; the estimator averages both branches."
 """What exports of a tree of C4.5 say."""
-
-LINE_WIDTH = 100
-LEAST_WIDTH = 40
-
-_EXACT_DIGITS = 12  # a double that was never rounded to a decimal number nearly always has more
 
 _OPPOSITES = {"<=": ">", ">=": "<"}
 _RELATIONS = {"<=": operator.le, ">=": operator.ge, "<": operator.lt, ">": operator.gt}
@@ -86,10 +81,8 @@ class NamedTree:
     @cached_property
     def each(self) -> tuple[NamedTree, ...]:
         """The same tree for each of several outputs alone; otherwise itself."""
-        if not self.targets:
-            return (self,)
-        outputs = range(len(self.targets))
-        return tuple(replace(self, tree=self.tree.of_output(j), targets=()) for j in outputs)
+        outputs = map(self.tree.of_output, range(len(self.targets)))
+        return tuple(replace(self, tree=tree, targets=()) for tree in outputs) or (self,)
 
     @cached_property
     def scores(self) -> NamedTree | None:
@@ -219,40 +212,33 @@ class NamedTree:
 
     def fills(self) -> list[tuple[str, str]]:
         """Return what stands for missing cells of the columns that the tree uses."""
-        columns, used = self.columns or (), set(self.used_features())
+        columns, fills = self.columns or (), []
         of = column_of_feature(columns)
-        fills = []
-        for column in (columns[at] for at in sorted({of[j] for j in used if of})):
+        for column in (columns[at] for at in sorted({of[j] for j in used_features([self]) if of})):
             if isinstance(column, NumericColumn) and column.indicator:
                 fills.append((column.name, exact(column.fill)))
             elif not isinstance(column, NumericColumn) and None in column.levels:
                 fills.append((column.name, MISSING))
         return fills
 
-    def used_features(self) -> list[int]:
-        """Return the features that some node has a factor for, in order."""
-        return [int(j) for j in np.flatnonzero((self.factors != 0.0).any(axis=0))]
-
     @cached_property
     def labels(self) -> list[Label]:
         """The classes as labels that code can hold; none where there are no classes."""
-        return [_plain_label(label, at) for at, label in enumerate(self.classes or ())]
+        given = self.classes or ()
+        labels = [label.item() if isinstance(label, np.generic) else label for label in given]
+        for at, label in enumerate(labels):
+            is_finite = not isinstance(label, float) or math.isfinite(label)
+            if not isinstance(label, str | int | float) or not is_finite:
+                allowed = "allowed in code are strings, finite numbers and truth values"
+                raise ValueError(f"class_names[{at}] is {label!r}: {allowed}.")
+        # A subclass of strings may write itself in another way.
+        return [str(label) if isinstance(label, str) else label for label in labels]
 
 
 def used_features(members: Iterable[NamedTree]) -> list[int]:
-    """Return the features that some tree of a forest uses, in order."""
-    return sorted({j for member in members for j in member.used_features()})
-
-
-def _plain_label(label: Any, at: int) -> Label:
-    """Return a class as a label that code can hold."""
-    label = label.item() if isinstance(label, np.generic) else label
-    if isinstance(label, str):
-        return str(label)  # NumPy's own strings are a subclass, which writes itself in another way
-    if isinstance(label, int) or (isinstance(label, float) and math.isfinite(label)):
-        return label
-    allowed = "allowed in code are strings, finite numbers and truth values"
-    raise ValueError(f"class_names[{at}] is {label!r}: {allowed}.")
+    """Return the features that some node of some tree has a factor for, in order."""
+    is_used = [(member.factors != 0.0).any(axis=0) for member in members]
+    return np.flatnonzero(np.any(is_used, axis=0)).tolist()
 
 
 def named_tree(
@@ -336,108 +322,9 @@ def tree_of(source: Any, parameter: str = "tree", wrong: type[Exception] = Value
     )
 
 
-def number(value: float, decimals: int | None) -> str:
-    """Return a number as all forms for readers show it."""
-    if decimals is None:
-        if float(f"{value:.{_EXACT_DIGITS}g}") == value:
-            return repr(value + 0.0).removesuffix(".0")
-        decimals = 3
-    if value == 0.0 or abs(value) >= 1.0:
-        return f"{value + 0.0:.{decimals}f}"
-    return f"{value:#.{max(decimals, 1)}g}"
-
-
-def exact(value: float, decimals: int | None = None) -> str:
-    """Return a number, such as a mean, with all its digits where `decimals` is None."""
-    return repr(value + 0.0).removesuffix(".0") if decimals is None else number(value, decimals)
-
-
-def share_text(share: float) -> str:
-    """Return a share in two digits, where no rounding calls a leaf pure that is not."""
-    if 0.995 <= share < 1.0:
-        return ">0.99"
-    return "<0.01" if 0.0 < share < 0.005 else f"{share:.2f}"
-
-
-def rows_text(n: float) -> str:
-    """Return a number of rows in words."""
-    if n == 1.0:
-        return "1 row"
-    return f"{n:.0f} rows" if n.is_integer() else f"weight {n:.4g}"
-
-
 def check_length(name: str, given: Sequence[Any] | np.ndarray, n: int, things: str) -> None:
     """Check that a parameter has one entry for each of so many things."""
     if isinstance(given, str):
         raise ValueError(f"{name}={given!r}: allowed is a sequence of {n} names.")
     if len(given) != n:
         raise ValueError(f"{name} has {len(given)} entries: the tree has {n} {things}.")
-
-
-def check_whole(name: str, value: Any, least: int) -> None:
-    """Check that a parameter is a whole number of at least `least`."""
-    if isinstance(value, bool) or not isinstance(value, int) or value < least:
-        raise ValueError(f"{name}={value!r}: allowed is a whole number of at least {least}.")
-
-
-def printable(name: Any) -> str:
-    """Return a name for a terminal: what would move the cursor or change colours is escaped."""
-    return "".join(
-        sign if sign.isprintable() else sign.encode("unicode_escape", "replace").decode()
-        for sign in str(name)
-    )
-
-
-def fold(pieces: Sequence[str], width: int) -> list[str]:
-    """Return pieces set into lines with blanks between them; a longer one has its own line."""
-    lines = [pieces[0]]
-    for piece in pieces[1:]:
-        if len(lines[-1]) + 1 + len(piece) <= width:
-            lines[-1] += f" {piece}"
-        else:
-            lines.append(piece)
-    return lines
-
-
-def summed(
-    terms: Iterable[tuple[float, int]],
-    product: Callable[[float, int], str],
-    before: Sequence[str] = (),
-) -> list[str]:
-    """Return the pieces of a sum, one for each term after those before it, with their signs."""
-    pieces = list(before)
-    for weight, j in terms:
-        sign, term = "-" if weight < 0.0 else "+", product(abs(weight), j)
-        pieces.append(f"{sign} {term}" if pieces else f"{sign.strip('+')}{term}")
-    return pieces
-
-
-def walk(tree: Any) -> Iterator[tuple[int, int, bool]]:
-    """Yield the nodes in prefix order, with their depths and whether they are right children."""
-    depths, is_right = [0] * len(tree), [False] * len(tree)
-    for k, size in enumerate(tree.subtree_size.tolist()):
-        if size > 1:
-            right = tree.right(k)
-            depths[k + 1] = depths[right] = depths[k] + 1
-            is_right[right] = True
-        yield k, depths[k], is_right[k]
-
-
-def clauses(tree: Any) -> Iterator[tuple[int, int, bool]]:
-    """Yield the nodes in an order that nests little, however deep the tree is.
-
-    Below each split comes the smaller one of its two subtrees, and then, outside of the split, the
-    larger one: whoever is in the smaller one has left by then. A subtree inside has at most half
-    the leaves, so the splits nest no deeper than the binary logarithm of the number of leaves.
-    """
-    waiting = [(0, 0)]
-    while waiting:
-        k, level = waiting.pop()
-        if tree.subtree_size[k] == 1:
-            yield k, level, True
-            continue
-        left, right = tree.left(k), tree.right(k)
-        left_first = bool(tree.subtree_size[left] <= tree.subtree_size[right])
-        yield k, level, left_first
-        inside, outside = (left, right) if left_first else (right, left)
-        waiting += [(outside, level), (inside, level + 1)]

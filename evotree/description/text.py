@@ -9,17 +9,13 @@ from typing import Any, NoReturn
 import numpy as np
 import pandas as pd
 
-from evotree.description.named import (
+from evotree.description.named import ONE_WAY, LinearModel, NamedTree, Split, named_tree
+from evotree.description.words import (
     LEAST_WIDTH,
     LINE_WIDTH,
-    ONE_WAY,
-    LinearModel,
-    NamedTree,
-    Split,
     check_whole,
     exact,
     fold,
-    named_tree,
     number,
     printable,
     summed,
@@ -176,7 +172,7 @@ def export_rules(
 
 
 def _blocks(words: Wording) -> Iterator[str]:
-    """Yield the rules of `export_rules`, with a blank line between them."""
+    """Yield the rules of `export_rules`, of each sum the tightest bound from each side."""
     named = words.named
     if named.shares_rows:
         yield from (f"# {ONE_WAY}", "")
@@ -188,33 +184,24 @@ def _blocks(words: Wording) -> Iterator[str]:
         if named.is_split(k):
             path[depth:] = [named.split(k)]
             continue
-        yield from [*between, *_block(words, path[:depth], k)]
+        tightest: dict[tuple[Any, bool], tuple[float, bool, Split]] = {}
+        for split in path[:depth]:
+            is_upper = split.relation.startswith("<")
+            sign, key = 1.0 if is_upper else -1.0, (split.terms, is_upper)
+            # Of x < 1 and x <= 1, the first is the tighter one; of x > 1 and x >= 1 likewise.
+            bound = sign * split.threshold, split.relation.endswith("=")
+            if key not in tightest or bound < tightest[key][:2]:
+                tightest[key] = *bound, split
+        first, *others = words.leaf(k)
+        parts = [words.split(split) for *_, split in tightest.values()] or [["anything"]]
+        heads = ["IF  ", *["AND "] * (len(parts) - 1), "THEN"]
+        yield from between
+        for head, pieces in zip(heads, [*parts, [f"[{k}] {first}", *others]], strict=True):
+            folded = fold(pieces, LINE_WIDTH - 5)
+            yield from (f"{head} {folded[0]}", *(f"     {line}" for line in folded[1:]))
         between = [""]
     if missing := missing_lines(named):
         yield from ("", *missing)
-
-
-def _block(words: Wording, path: list[Split], leaf: int) -> list[str]:
-    """Return the rule of a leaf in lines, of each sum the tightest bound from each side."""
-    tightest: dict[tuple[Any, bool], Split] = {}
-    for split in path:
-        is_upper = split.relation.startswith("<")
-        known = tightest.get((split.terms, is_upper))
-        # Of x < 1 and x <= 1, the first is the tighter one; of x > 1 and x >= 1 likewise.
-        sign = 1.0 if is_upper else -1.0
-        if known is None or (sign * split.threshold, split.relation.endswith("=")) < (
-            sign * known.threshold,
-            known.relation.endswith("="),
-        ):
-            tightest[split.terms, is_upper] = split
-    first, *others = words.leaf(leaf)
-    parts = [words.split(split) for split in tightest.values()] or [["anything"]]
-    heads = ["IF  ", *["AND "] * (len(parts) - 1), "THEN"]
-    lines: list[str] = []
-    for head, pieces in zip(heads, [*parts, [f"[{leaf}] {first}", *others]], strict=True):
-        folded = fold(pieces, LINE_WIDTH - 5)
-        lines += [f"{head} {folded[0]}", *(f"     {line}" for line in folded[1:])]
-    return lines
 
 
 @dataclass(frozen=True)
@@ -240,9 +227,8 @@ class Wording:
 
     def _signs(self, text: str) -> str:
         """Return what has no names in it with its signs."""
-        if not self.is_printed:
-            return text
-        return text.replace("-", "−").replace("<=", "≤").replace(">=", "≥")
+        printed = text.replace("-", "−").replace("<=", "≤").replace(">=", "≥")
+        return printed if self.is_printed else text
 
     def _number(self, value: float) -> str:
         return self._signs(number(value, self.decimals))
@@ -332,18 +318,15 @@ class Wording:
         """Return what leaf `k` predicts, its rows and its class shares, in pieces of a sentence."""
         named, rows = self.named, self.named.rows(k)
         if named.classes is None:
-            pieces = self.predicted(k)
-            pieces[-1] += f" ({rows})" if rows else ""
-            return pieces
-        if named.scores is not None:
-            pieces = self.scores(k)
-            known = (rows, *map(", ".join, self.shares(k)))
-            pieces[-1] += f" ({'; '.join(filter(None, known))})"
-            return pieces
-        winner = self.written(named.classes[named.winners[k]])
-        cost = "" if named.costs is None else f"costs {number(float(named.costs[k]), 2)}"
-        known = (rows, *map(", ".join, self.shares(k)), cost)
-        return [f"class: {winner} ({'; '.join(filter(None, known))})"]
+            pieces, known = self.predicted(k), [rows]
+        else:
+            winner = self.written(named.classes[named.winners[k]])
+            pieces = [f"class: {winner}"] if named.scores is None else self.scores(k)
+            cost = "" if named.costs is None else f"costs {number(float(named.costs[k]), 2)}"
+            known = [rows, *map(", ".join, self.shares(k)), cost]
+        told = "; ".join(filter(None, known))
+        pieces[-1] += f" ({told})" if told else ""
+        return pieces
 
 
 def _with_comma(pieces: list[str]) -> list[str]:
@@ -380,29 +363,19 @@ def coefficient_table(tree: Any, feature_names: Sequence[str] | None = None) -> 
     """
     named = named_tree(tree, feature_names)
     named = named if named.scores is None else named.scores
-    if not named.targets:
-        return _of_output(named)
-    tables = [_of_output(one) for one in named.each]
-    for name, table in zip(named.targets, tables, strict=True):
-        table.insert(0, "output", name)
-    return pd.concat(tables, ignore_index=True).fillna(0.0)
-
-
-def _of_output(named: NamedTree) -> pd.DataFrame:
-    """Return the table of one output."""
-    tree, models = named.tree, named.tree.models
-    if models is None:
-        raise ValueError("tree has no linear models in its leaves.")
-    leaves = np.flatnonzero(tree.is_leaf)
-    columns = {"leaf": leaves}
-    if tree.n_node_samples is not None:
-        columns["n_node_samples"] = tree.n_node_samples[leaves]
-    columns |= {
-        "intercept": models.intercepts[leaves],
-        "lowest": models.lowest[leaves],
-        "highest": models.highest[leaves],
-    }
-    used = np.flatnonzero(models.coefficients.any(axis=0))
-    names = [named.features[j] for j in used]
-    coefficients = pd.DataFrame(models.coefficients[np.ix_(leaves, used)], columns=names)
-    return pd.concat([pd.DataFrame(columns), coefficients], axis=1)
+    leaves, tables = np.flatnonzero(named.tree.is_leaf), []
+    for at, one in enumerate(named.each):
+        models = one.tree.models
+        if models is None:
+            raise ValueError("tree has no linear models in its leaves.")
+        columns: dict[str, Any] = {"output": named.targets[at]} if named.targets else {}
+        columns["leaf"] = leaves
+        if one.tree.n_node_samples is not None:
+            columns["n_node_samples"] = one.tree.n_node_samples[leaves]
+        columns["intercept"] = models.intercepts[leaves]
+        columns |= {"lowest": models.lowest[leaves], "highest": models.highest[leaves]}
+        used = np.flatnonzero(models.coefficients.any(axis=0))
+        names = [one.features[j] for j in used]
+        coefficients = pd.DataFrame(models.coefficients[np.ix_(leaves, used)], columns=names)
+        tables.append(pd.concat([pd.DataFrame(columns), coefficients], axis=1))
+    return pd.concat(tables, ignore_index=True).fillna(0.0) if named.targets else tables[0]

@@ -63,9 +63,8 @@ def latex_table(rows: pd.DataFrame, n_left: int = 1, n_upper: int | None = None)
 
 def mean_and_std(values: pd.Series, decimals: int) -> str:
     """Return ``mean ± standard deviation`` as text; the mean alone where there is one value."""
-    if len(values) < 2:
-        return f"{values.mean():.{decimals}f}"
-    return f"{values.mean():.{decimals}f} ± {values.std():.{decimals}f}"
+    std = f" ± {values.std():.{decimals}f}" if len(values) > 1 else ""
+    return f"{values.mean():.{decimals}f}{std}"
 
 
 def done_runs(runs: pd.DataFrame, *columns: str) -> pd.DataFrame:

@@ -80,7 +80,19 @@ def load(name: str, data_home: str | os.PathLike[str] | None = None) -> LoadedDa
     else:
         path = _find(name, data_home)
         source = f"{path.name}, SHA-256 {hashlib.sha256(path.read_bytes()).hexdigest()}"
-        place, (X, y) = str(path), _read(path)
+        # Only an empty cell is missing: "NA" may well be a category.
+        place, table = str(path), read_table(path, na_values=("",))
+        target = str(table.columns[-1])
+        if path.name.endswith((".arff", ".arff.gz")):
+            named = [column for column in table if column.lower() in ("class", TARGET)]
+            if target not in named and len(named) > 1:
+                any_of = f"the target may be any of {', '.join(named)}"
+                raise ValueError(f"{path}: {any_of}; let it be the last attribute")
+            target = target if target in named or not named else named[0]
+        elif target != TARGET:
+            it_is = f"it is {target[:200]!r}"
+            raise ValueError(f"{path}: the last column must be '{TARGET}', but {it_is}")
+        X, y = table.drop(columns=target), table[target].to_numpy()
     if X.shape[1] == 0:
         raise ValueError(f"{place}: there must be at least one feature")
     if n_missing := int(pd.isna(y).sum()):
@@ -90,22 +102,6 @@ def load(name: str, data_home: str | os.PathLike[str] | None = None) -> LoadedDa
         part = f"{n_train} are the official training part"
         raise ValueError(f"{place}: it has {len(y)} rows, of which {part}")
     return LoadedData(name=name, X=X, y=y, n_train=n_train, source=source)
-
-
-def _read(path: Path) -> tuple[pd.DataFrame, NDArray]:
-    """Read features and target from a file of any form."""
-    # Only an empty cell is missing: "NA" may well be a category.
-    table = read_table(path, na_values=("",))
-    target = str(table.columns[-1])
-    if path.name.endswith((".arff", ".arff.gz")):
-        named = [name for name in table if name.lower() in ("class", TARGET)]
-        if target not in named and len(named) > 1:
-            any_of = f"the target may be any of {', '.join(named)}"
-            raise ValueError(f"{path}: {any_of}; let it be the last attribute")
-        target = target if target in named or not named else named[0]
-    elif target != TARGET:
-        raise ValueError(f"{path}: the last column must be '{TARGET}', but it is {target[:200]!r}")
-    return table.drop(columns=target), table[target].to_numpy()
 
 
 def _fetch_from_openml(

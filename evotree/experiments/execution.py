@@ -8,7 +8,7 @@ import platform
 import subprocess
 import time
 import warnings
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from concurrent.futures import Executor
 from contextlib import closing, contextmanager, suppress
 from dataclasses import replace
@@ -66,15 +66,15 @@ def _line_of(path: str, beginning: str) -> str:
     return ""
 
 
-def seed_method(method: BaseEstimator, random_state: int) -> BaseEstimator:
-    """Return a clone with all its random states set."""
-    return _set_everywhere(clone(method), "random_state", lambda _: random_state)
-
-
-def _set_everywhere(method: Any, name: str, change: Callable[[Any], Any]) -> BaseEstimator:
-    """Change a parameter of an estimator and of all estimators in it."""
-    known = {key: v for key, v in method.get_params().items() if key.rpartition("__")[2] == name}
-    return method.set_params(**{key: change(known[key]) for key in sorted(known)})
+def seed_method(method: BaseEstimator, random_state: int, **most: int) -> BaseEstimator:
+    """Return a clone with all its random states set, and other parameters at most so large."""
+    given, changed = method.get_params(), {}
+    for key in sorted(given):
+        if (name := key.rpartition("__")[2]) == "random_state":
+            changed[key] = random_state
+        elif name in most:
+            changed[key] = min(most[name], given[key])
+    return clone(method).set_params(**changed)
 
 
 _warm: set[str] = set()
@@ -88,8 +88,7 @@ def warm_up(method: BaseEstimator) -> None:
     if hasattr(method, "refit"):  # what a search tries needs no other code than itself
         method = method.estimator
     for X, y in (make_problem("chessboard4", 100, 0), load_iris(return_X_y=True)):
-        small = seed_method(method, 0)
-        _set_everywhere(small, "max_generations", lambda n: min(20, n)).fit(X, y)
+        seed_method(method, 0, max_generations=20).fit(X, y)
     _warm.add(key)
 
 
@@ -110,11 +109,10 @@ def do_fit(
         row: dict[str, Any] = {"peak_memory_mb": memory.megabytes(), "seconds": seconds}
         begin = time.perf_counter()
         for metric in experiment.metrics:
-            known = metric.startswith("train_")
-            rows = (parts.X_train, parts.y_train) if known else (parts.X_test, parts.y_test)
+            rows = parts[:2] if metric.startswith("train_") else parts[2:]
             row[metric] = float(get_scorer(metric.removeprefix("train_"))(method, *rows))
         for name, scorer in experiment.scorers.items():
-            row[name] = float(scorer(method, parts.X_test, parts.y_test))
+            row[name] = float(scorer(method, *parts[2:]))
         row["score_seconds"] = time.perf_counter() - begin
     row |= {name: measure(method) for name, measure in experiment.measures.items()}
     scores = [f"{name} {row[name]:.4f}" for name in (*experiment.metrics, *experiment.scorers)]
@@ -186,7 +184,10 @@ def run_experiment(
     finished = store.done() - store.done(retry)
     missing = [task for task in planned if task not in finished]
     if missing:  # else no fit runs on this machine
-        definition["machines"] = [_where(jobs, executor)]
+        where = f"{machine()}; {jobs} {'process' if jobs == 1 else 'processes'}, one thread a fit"
+        if executor is not None:
+            where = f"{type(executor).__name__}, started on {machine()}; one thread a fit"
+        definition["machines"] = [where]
         store = Store(out, experiment.columns(), definition)
     notes = {"versions": json.dumps(_versions(experiment.methods.values())), "revision": revision()}
     settings = {name: checksum(text) for name, text in definition["methods"].items()}
@@ -208,13 +209,6 @@ def run_experiment(
                 if status == CRASHED:
                     log.error("%s: crashed: %s", task, error.strip())
     return store.runs()
-
-
-def _where(jobs: int, executor: Executor | None) -> str:
-    """Return where the fits run, in words."""
-    if executor is not None:
-        return f"{type(executor).__name__}, started on {machine()}; one thread a fit"
-    return f"{machine()}; {jobs} {'process' if jobs == 1 else 'processes'}, one thread a fit"
 
 
 def _versions(methods: Iterable[BaseEstimator]) -> dict[str, str]:

@@ -118,6 +118,7 @@ def _checker() -> ReferenceTree:
 
 
 _TURNED = "2 x 2 chessboard rotated by 45 degrees"
+_CHECKER = "4 x 4 checkerboard rotated by 45 degrees, eight classes"
 _HALVES, _NINTHS, _EIGHTHS = (0.5, 0.5), (4 / 9, 5 / 9), (0.125,) * 8
 _TEN = math.radians(10.0)
 _EIGHT = _stripes(8, (math.cos(_TEN), math.sin(_TEN)))
@@ -148,9 +149,7 @@ _PROBLEMS: tuple[Problem, ...] = (
     Problem("POL", "four oblique lines, five bands of two classes", (0.52, 0.48), _FIVE, 2, 2000),
     # Between the two fields of a class lies a field of another, which every convex region around
     # both would meet. The sampling region turns with the board, so that all fields are whole.
-    Problem(
-        "RCB", f"4 x 4 checkerboard {_EIGHT}", (0.125,) * 8, _checker(), 2, 2000, is_turned=True
-    ),
+    Problem("RCB", _CHECKER, _EIGHTHS, _BOARD, 2, 2000, is_turned=True),
 )
 
 PROBLEMS = MappingProxyType({problem.name: problem for problem in _PROBLEMS})

@@ -181,24 +181,20 @@ def _about_metric(
         title = f"### {reference} against each method, on each data set"
         section.append(title.translate(comparison.MARKDOWN_ESCAPES))
         section.append(comparison.markdown_table(_escaped(cells), 2))
-        section.append(_note_on_tests(table, ratio).translate(comparison.MARKDOWN_ESCAPES))
-    return files, [*section, _rank_sentence(runs, metric)]
-
-
-def _note_on_tests(table: comparison.MeanTable, ratio: float | None) -> str:
-    """Return how the tests of pairs are made, and their verdicts in numbers."""
-    formula = "the plain paired t-test, of the seeds alone: the rows are always the same"
-    if ratio:
-        formula = (
-            f"standard error √((1/n + {ratio:.3g}) s²), with {ratio:.3g} test rows to a training "
-            "row, since training sets overlap (Nadeau and Bengio 2003)"
+        formula = "the plain paired t-test, of the seeds alone: the rows are always the same"
+        if ratio:
+            formula = (
+                f"standard error √((1/n + {ratio:.3g}) s²), with {ratio:.3g} test rows to a "
+                "training row, since training sets overlap (Nadeau and Bengio 2003)"
+            )
+        counts = ", ".join(f"{count} against {name}" for name, count in table.counts.items())
+        note = (
+            f"Differences: {reference} less the method, over n pairs of fold and seed, with the "
+            f"variance s²; {formula}; p-values two-sided, adjusted by Holm over the data sets of a "
+            f"method; level {comparison.LEVEL:g}. Wins/ties/losses of {reference}: {counts}."
         )
-    counts = ", ".join(f"{count} against {name}" for name, count in table.counts.items())
-    return (
-        f"Differences: {table.reference} less the method, over n pairs of fold and seed, with the "
-        f"variance s²; {formula}; p-values two-sided, adjusted by Holm over the data sets of a "
-        f"method; level {comparison.LEVEL:g}. Wins/ties/losses of {table.reference}: {counts}."
-    )
+        section.append(note.translate(comparison.MARKDOWN_ESCAPES))
+    return files, [*section, _rank_sentence(runs, metric)]
 
 
 def _test_ranks(runs: pd.DataFrame, metric: str) -> comparison.FriedmanTest | None:

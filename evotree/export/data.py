@@ -90,11 +90,12 @@ def tree_from_dict(data: Any) -> ObliqueTree:
     ):
         raise ValueError("output_names is not a list of strings.")
     models: Any = data.get("models")
+    each = models if isinstance(models, list) else [] if models is None else [models]
+    read = tuple(LeafModels(**_arrays(one, "models", LeafModels._fields)) for one in each)
     if isinstance(models, list):
-        kind = ClassModels if names is None else OutputModels
-        models = kind(tuple(map(_models, models)))
+        models = (ClassModels if names is None else OutputModels)(read)
     elif models is not None:
-        models = _models(models)
+        (models,) = read
     return ObliqueTree(
         subtree_size=np.array(sizes, dtype=np.int32),
         models=models,
@@ -110,8 +111,8 @@ def soft_sides_to_dict(sides: SoftSides) -> dict[str, Any]:
 
 def soft_sides_from_dict(data: Any, tree: ObliqueTree) -> SoftSides:
     """Return the soft sides of a tree that `soft_sides_to_dict` made plain data of, checked."""
-    names = ("slopes", "intercepts", "shares")
-    return SoftSides(**_arrays(data, "probabilities", names)).validate(tree)
+    arrays = _arrays(data, "probabilities", ("slopes", "intercepts", "shares"))
+    return SoftSides(**arrays).validate(tree)
 
 
 def training_rows_to_dict(rows: TrainingRows) -> dict[str, Any]:
@@ -123,11 +124,6 @@ def training_rows_from_dict(data: Any, tree: ObliqueTree) -> TrainingRows:
     """Return the summary, for a tree, that `training_rows_to_dict` made plain data of, checked."""
     names = ("means", "spreads", "lowest", "highest")
     return TrainingRows(**_arrays(data, "training_rows", names)).validate(tree)
-
-
-def _models(data: Any) -> LeafModels:
-    """Return the linear models of one output, whose shapes are not yet checked."""
-    return LeafModels(**_arrays(data, "models", LeafModels._fields))
 
 
 def _lists(arrays: Mapping[str, np.ndarray | None]) -> dict[str, Any]:
@@ -149,11 +145,6 @@ def _arrays(data: Any, what: str, names: Sequence[str]) -> dict[str, np.ndarray]
     return {name: _array(data[name], name) for name in names}
 
 
-def _array(values: Any, name: str) -> np.ndarray:
-    """Return lists of numbers as an array of one dimension, or of two, by its name."""
-    return _matrix(values, name) if name in _MATRICES else _vector(values, name)
-
-
 def _kind(value: Any) -> str:
     """Name the type of a value as a reader of JSON would."""
     names = {dict: "an object", list: "a list", str: "a string", bool: "a truth value"}
@@ -173,8 +164,10 @@ def _vector(values: Any, name: str) -> np.ndarray:
         raise ValueError(f"{name} has a number that is too large.") from None
 
 
-def _matrix(rows: Any, name: str) -> np.ndarray:
-    """Return a list of equally long lists of numbers as an array with at least one column."""
+def _array(rows: Any, name: str) -> np.ndarray:
+    """Return numbers as an array; by its name in equally long lists, with at least one column."""
+    if name not in _MATRICES:
+        return _vector(rows, name)
     if not isinstance(rows, list) or not rows or not all(isinstance(row, list) for row in rows):
         raise ValueError(f"{name} is not a list of lists of numbers.")
     lengths = {len(row) for row in rows}

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from evotree.description.named import ONE_WAY, is_forest
-from evotree.leaf_models import LeafModels, OutputModels
+from evotree.leaf_models import OutputModels
 from evotree.soft_sides import LEAD, SoftSides
 from evotree.tree import ObliqueTree
 
@@ -134,7 +134,16 @@ def _convert_classifier(scope: Any, operator: Any, container: Any) -> None:
     model, graph = operator.raw_operator, _Graph(scope, container)
     rows, tree = operator.inputs[0].full_name, _trees_of(model)[0]
     classes = import_module("skl2onnx.common.utils_classifier").get_label_classes(scope, model)
-    labels, sides = _onnx_labels(classes), getattr(model, "probabilities_", None)
+    labels: Any = np.asarray(classes).tolist()
+    is_whole = [isinstance(label, numbers.Real) and float(label).is_integer() for label in labels]
+    if all(isinstance(label, str) for label in labels):
+        labels = np.array([label.encode("utf-8") for label in labels], dtype=object)
+    elif all(is_whole):
+        labels = np.array([int(label) for label in labels], dtype=np.int64)
+    else:
+        allowed = "allowed in ONNX are strings, whole numbers and truth values"
+        raise ValueError(f"classes_ holds {labels[:10]}: {allowed}.")
+    sides = getattr(model, "probabilities_", None)
     if is_forest(model):
         shares = _mean(graph, rows, model.trees_)
         at = graph.node("ArgMax", [shares], axis=1, keepdims=0)
@@ -150,11 +159,9 @@ def _convert_classifier(scope: Any, operator: Any, container: Any) -> None:
             shares = _predicted(paths, at)
         elif sides is not None:
             is_label = np.eye(tree.values.shape[1])[tree.values.argmax(axis=1)[tree.is_leaf]]
-            chosen = graph.node("Gather", [graph.constant("is_label", is_label), at], axis=0)
-            shares = _raised(graph, paths.mix(sides), chosen)
-    known = [graph.constant("labels", labels), at]
-    graph.node("Gather", known, operator.outputs[0].full_name, axis=0)
-    graph.cast(shares, _precision(operator), operator.outputs[1].full_name)
+            shares = paths.mix(sides, graph.node("Gather", [is_label, at], axis=0))
+    graph.node("Gather", [labels, at], operator.outputs[0].full_name, axis=0)
+    graph.put_out(shares, operator, 1)
 
 
 def _mean(graph: _Graph, rows: str, trees: Sequence[ObliqueTree]) -> str:
@@ -163,9 +170,7 @@ def _mean(graph: _Graph, rows: str, trees: Sequence[ObliqueTree]) -> str:
     total, *others = [_predicted(paths, paths.reached()) for paths in all_paths]
     for other in others:
         total = graph.node("Add", [total, other])
-    if not others:
-        return total
-    return graph.node("Div", [total, graph.constant("n_trees", np.array([float(len(trees))]))])
+    return graph.node("Div", [total, np.array([float(len(trees))])]) if others else total
 
 
 def _shape_regressor(operator: Any) -> None:
@@ -180,67 +185,30 @@ def _shape_regressor(operator: Any) -> None:
 def _convert_regressor(scope: Any, operator: Any, container: Any) -> None:
     """Write the nodes of a regressor: its numbers, or the mean of those of a forest."""
     graph, trees = _Graph(scope, container), _trees_of(operator.raw_operator)
-    mean = _mean(graph, operator.inputs[0].full_name, trees)
-    graph.cast(mean, _precision(operator), operator.outputs[0].full_name)
+    graph.put_out(_mean(graph, operator.inputs[0].full_name, trees), operator, 0)
 
 
 def _predicted(paths: _Paths, leaf: str) -> str:
     """Write the nodes of `predict_value`: values, or linear models, picked by leaf."""
     graph, tree = paths.graph, paths.tree
     if tree.models is None:
-        values = graph.constant("values", tree.values[tree.is_leaf])
-        return graph.node("Gather", [values, leaf], axis=0)
+        return graph.node("Gather", [tree.values[tree.is_leaf], leaf], axis=0)
     models = tree.models.take(tree.is_leaf)
     each = models.each if isinstance(models, OutputModels) else (models,)
-    columns = [_modelled(graph, paths.rows, leaf, one) for one in each]
-    return graph.node("Concat", columns, axis=1)
-
-
-def _modelled(graph: _Graph, rows: str, leaf: str, models: LeafModels) -> str:
-    """Write the nodes of `LeafModels.predict`: a running sum adds in the order of the features."""
-    used = np.flatnonzero(models.coefficients.any(axis=0))
-
-    def of_leaf(name: str, array: np.ndarray) -> str:
-        return graph.node("Gather", [graph.constant(name, array), leaf], axis=0)
-
-    coefficients = of_leaf("coefficients", models.coefficients[:, used])
-    columns = graph.node("Gather", [rows, graph.constant("used", used)], axis=1)
-    products = graph.node("Mul", [coefficients, columns])
-    intercepts = of_leaf("intercepts", models.intercepts[:, np.newaxis])
-    summands = graph.node("Concat", [intercepts, products], axis=1)
-    sums = graph.node("CumSum", [summands, graph.constant("axis", np.array([1]))])
-    last = graph.node("Gather", [sums, graph.constant("last", np.array([len(used)]))], axis=1)
-    raised = graph.node("Max", [last, of_leaf("lowest", models.lowest[:, np.newaxis])])
-    return graph.node("Min", [raised, of_leaf("highest", models.highest[:, np.newaxis])])
-
-
-def _precision(operator: Any) -> int:
-    """Return the type of the floats that go out, that of those that come in."""
-    guess = import_module("skl2onnx.common.data_types").guess_proto_type
-    types = import_module("onnx").TensorProto
-    return int(types.DOUBLE if guess(operator.inputs[0].type) == types.DOUBLE else types.FLOAT)
-
-
-def _onnx_labels(classes: Any) -> np.ndarray:
-    """Return class labels as ONNX has them, strings in UTF-8 or 64-bit whole numbers."""
-    labels = np.asarray(classes).tolist()
-    if all(isinstance(label, str) for label in labels):
-        return np.array([label.encode("utf-8") for label in labels], dtype=object)
-    if all(isinstance(label, numbers.Real) and float(label).is_integer() for label in labels):
-        return np.array([int(label) for label in labels], dtype=np.int64)
-    allowed = "allowed in ONNX are strings, whole numbers and truth values"
-    raise ValueError(f"classes_ holds {labels[:10]}: {allowed}.")
-
-
-def _raised(graph: _Graph, mixed: str, is_label: str) -> str:
-    """Write the nodes that raise the label above other classes: `raise_labels` of `soft_sides`."""
-    of_label = graph.sum_rows(graph.node("Mul", [mixed, is_label]))
-    # Less 1, the label is none of the others.
-    others = graph.node("Sub", [mixed, is_label])
-    least = graph.node("Add", [graph.max_of_rows(others), graph.constant("lead", np.array([LEAD]))])
-    lacking = graph.node("Relu", [graph.node("Sub", [least, of_label])])
-    raised = graph.node("Add", [mixed, graph.node("Mul", [is_label, lacking])])
-    return graph.node("Div", [raised, graph.sum_rows(raised)])
+    outputs = []
+    for one in each:  # a running sum adds in the order of the features, as `LeafModels.predict`
+        used = np.flatnonzero(one.coefficients.any(axis=0))
+        columns = (array[:, np.newaxis] for array in (one.intercepts, one.lowest, one.highest))
+        arrays = one.coefficients[:, used], *columns
+        of_leaf = [graph.node("Gather", [array, leaf], axis=0) for array in arrays]
+        coefficients, intercepts, lowest, highest = of_leaf
+        values = graph.node("Gather", [paths.rows, used], axis=1)
+        products = graph.node("Mul", [coefficients, values])
+        summands = graph.node("Concat", [intercepts, products], axis=1)
+        sums = graph.node("CumSum", [summands, np.array([1])])
+        last = graph.node("Gather", [sums, np.array([len(used)])], axis=1)
+        outputs.append(graph.node("Min", [graph.node("Max", [last, lowest]), highest]))
+    return graph.node("Concat", outputs, axis=1)
 
 
 class _Paths:
@@ -263,82 +231,78 @@ class _Paths:
             right = tree.right(int(k))
             self.matrix[row, leaves_before[k] : leaves_before[right]] = 1.0
             self.matrix[row, leaves_before[right] : leaves_before[k + tree.subtree_size[k]]] = -1.0
-        self.rows = graph.cast(rows, import_module("onnx").TensorProto.DOUBLE)
-        weights = graph.constant("weights", tree.weights[self.nodes].T)
-        self.sums = graph.node("MatMul", [self.rows, weights])
-        self.thresholds = graph.constant("thresholds", tree.thresholds[self.nodes])
+        self.rows = graph.node("Cast", [rows], to=graph.types.DOUBLE)
+        self.sums = graph.node("MatMul", [self.rows, tree.weights[self.nodes].T])
+        self.thresholds = tree.thresholds[self.nodes]
 
     def reached(self) -> str:
         """Write the nodes that find the leaf of each row: that whose whole path it follows."""
         graph = self.graph
         holds = graph.node("LessOrEqual", [self.sums, self.thresholds])
-        ones = graph.cast(holds, import_module("onnx").TensorProto.FLOAT)
-        met = graph.node("MatMul", [ones, graph.constant("paths", self.matrix)])
+        ones = graph.node("Cast", [holds], to=graph.types.FLOAT)
         wanted = (self.matrix > 0.0).sum(axis=0, dtype=np.float32)
-        missed = graph.node("Sub", [met, graph.constant("wanted", wanted)])
+        missed = graph.node("Sub", [graph.node("MatMul", [ones, self.matrix]), wanted])
         return graph.node("ArgMax", [missed], axis=1, keepdims=0)
 
-    def mix(self, sides: SoftSides) -> str:
-        """Write the nodes of `SoftSides.mix`: products along paths are sums of logarithms."""
+    def mix(self, sides: SoftSides, is_label: str) -> str:
+        """Write the nodes of `SoftSides.predict`: products along paths are sums of logarithms."""
         graph = self.graph
         away = graph.node("Sub", [self.sums, self.thresholds])
-        slopes = graph.constant("slopes", sides.slopes[self.nodes])
-        intercepts = graph.constant("intercepts", sides.intercepts[self.nodes])
-        log_odds = graph.node("Add", [graph.node("Mul", [away, slopes]), intercepts])
+        scaled = graph.node("Mul", [away, sides.slopes[self.nodes]])
+        log_odds = graph.node("Add", [scaled, sides.intercepts[self.nodes]])
         log_reach = []
         for sign, odds in ((1.0, log_odds), (-1.0, graph.node("Neg", [log_odds]))):
-            passed = graph.constant("passed", (self.matrix == sign).astype(np.float64))
-            log_reach.append(graph.node("MatMul", [self._softplus(odds), passed]))
+            # log(1 + exp(odds)) as max(odds, 0) + log(1 + exp(-|odds|)), where exp is finite.
+            small = graph.node("Exp", [graph.node("Neg", [graph.node("Abs", [odds])])])
+            rest = graph.node("Log", [graph.node("Add", [small, np.array([1.0])])])
+            softplus = graph.node("Add", [graph.node("Relu", [odds]), rest])
+            passed = (self.matrix == sign).astype(np.float64)
+            log_reach.append(graph.node("MatMul", [softplus, passed]))
         reach = graph.node("Exp", [graph.node("Neg", [graph.node("Add", log_reach)])])
-        shares = graph.constant("shares", sides.shares[self.tree.is_leaf])
-        return graph.node("MatMul", [reach, shares])
-
-    def _softplus(self, odds: str) -> str:
-        """Write log(1 + exp(odds)) as max(odds, 0) + log(1 + exp(-|odds|)), where exp is finite."""
-        graph = self.graph
-        small = graph.node("Exp", [graph.node("Neg", [graph.node("Abs", [odds])])])
-        one = graph.constant("one", np.array([1.0]))
-        rest = graph.node("Log", [graph.node("Add", [small, one])])
-        return graph.node("Add", [graph.node("Relu", [odds]), rest])
+        mixed = graph.node("MatMul", [reach, sides.shares[self.tree.is_leaf]])
+        # The label is raised above the other classes.
+        of_label = graph.sum_rows(graph.node("Mul", [mixed, is_label]))
+        others = graph.node("Sub", [mixed, is_label])  # less 1, the label is none of them
+        largest = graph.node("ArgMax", [others], axis=1, keepdims=1)
+        most = graph.node("GatherElements", [others, largest], axis=1)
+        least = graph.node("Add", [most, np.array([LEAD])])
+        lacking = graph.node("Relu", [graph.node("Sub", [least, of_label])])
+        raised = graph.node("Add", [mixed, graph.node("Mul", [is_label, lacking])])
+        return graph.node("Div", [raised, graph.sum_rows(raised)])
 
 
 class _Graph:
     """Nodes and constants of an ONNX graph, under names of their own."""
 
     def __init__(self, scope: Any, container: Any) -> None:
-        self.scope = scope
-        self.container = container
+        self.scope, self.container = scope, container
+        self.types = import_module("onnx").TensorProto
 
-    def constant(self, name: str, array: np.ndarray) -> str:
-        """Add an array, and return its name."""
-        types = import_module("onnx").TensorProto
-        kinds = {"f": types.FLOAT, "d": types.DOUBLE, "O": types.STRING}
-        name = self.scope.get_unique_variable_name(name)
-        kind = kinds.get(array.dtype.char, types.INT64)
-        self.container.add_initializer(name, kind, list(array.shape), array.ravel().tolist())
-        return name
-
-    def node(self, kind: str, inputs: list[str], output: str | None = None, **options: Any) -> str:
-        """Add an operator, and return the name of its result."""
-        name = self.scope.get_unique_operator_name(kind)
+    def node(
+        self, kind: str, inputs: Sequence[Any], output: str | None = None, **options: Any
+    ) -> str:
+        """Add an operator over results, by their names, and arrays; return its result's name."""
+        known = {"f": self.types.FLOAT, "d": self.types.DOUBLE, "O": self.types.STRING}
+        names = []
+        for one in inputs:
+            name = one
+            if isinstance(one, np.ndarray):
+                name = self.scope.get_unique_variable_name("constant")
+                of_type = known.get(one.dtype.char, self.types.INT64)
+                self.container.add_initializer(name, of_type, list(one.shape), one.ravel().tolist())
+            names.append(name)
+        operator = self.scope.get_unique_operator_name(kind)
         output = output or self.scope.get_unique_variable_name(kind.lower())
-        self.container.add_node(kind, inputs, output, name=name, **options)
+        self.container.add_node(kind, names, output, name=operator, **options)
         return output
 
     def sum_rows(self, value: str) -> str:
         """Add the sums of rows, as a column, and return the name of the result."""
-        return self.node("ReduceSum", [value, self.constant("axes", np.array([1]))], keepdims=1)
+        return self.node("ReduceSum", [value, np.array([1])], keepdims=1)
 
-    def max_of_rows(self, value: str) -> str:
-        """Add the largest values of rows, as a column, and return the name of the result."""
-        largest, places = (self.scope.get_unique_variable_name(name) for name in ("max", "places"))
-        inputs, name = (
-            [value, self.constant("k", np.array([1]))],
-            self.scope.get_unique_operator_name("TopK"),
-        )
-        self.container.add_node("TopK", inputs, [largest, places], name=name, axis=1)
-        return str(largest)
-
-    def cast(self, value: str, kind: int, output: str | None = None) -> str:
-        """Add a change of type, and return the name of its result."""
-        return self.node("Cast", [value], output, to=kind)
+    def put_out(self, value: str, operator: Any, at: int) -> None:
+        """Make numbers an output of a model, in the precision of those that come in."""
+        guess = import_module("skl2onnx.common.data_types").guess_proto_type
+        is_double = guess(operator.inputs[0].type) == self.types.DOUBLE
+        kind = self.types.DOUBLE if is_double else self.types.FLOAT
+        self.node("Cast", [value], operator.outputs[at].full_name, to=kind)

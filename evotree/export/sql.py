@@ -11,18 +11,8 @@ from typing import Any
 
 import numpy as np
 
-from evotree.description.named import (
-    LINE_WIDTH,
-    ONE_WAY,
-    Label,
-    NamedTree,
-    clauses,
-    fold,
-    is_forest,
-    named_trees,
-    summed,
-    used_features,
-)
+from evotree.description.named import ONE_WAY, NamedTree, is_forest, named_trees, used_features
+from evotree.description.words import LINE_WIDTH, clauses, fold, summed
 from evotree.tables.columns import Column, NumericColumn
 
 NAME = '"'
@@ -91,7 +81,11 @@ def export_sql(
     if len(members) > 1 or is_forest(tree):
         lines = _vote(members, operands)
     elif named.scores is not None:
-        lines = _largest_score(named, named.scores, operands)
+        cases = [_cases(output, operands) for output in named.scores.each]
+        cases = cases if named.scores.targets else ["0.0e0", *cases]
+        names, labels = [f"s{c}" for c in range(len(cases))], list(map(_literal, named.labels))
+        head = f"WITH scores ({', '.join(names)}) AS (VALUES ("
+        lines = [head, ",\n".join(cases), "))", *_largest(names, labels, "scores")]
     if lines:  # a subquery
         case = f"CASE\n{_branch([needed], 'NULL')}    ELSE (" if needed else "("
         return "\n".join([case, *lines, ")\nEND\n" if needed else ")\n"])
@@ -154,15 +148,6 @@ def _largest(sums: Sequence[str], labels: Sequence[str], table: str) -> list[str
     if not branches:
         return [f"SELECT {labels[0]} FROM {table}"]
     return ["SELECT CASE", *branches, f"    ELSE {labels[-1]}", f"END FROM {table}"]
-
-
-def _largest_score(named: NamedTree, scores: NamedTree, operands: Sequence[str]) -> list[str]:
-    """Return the lines of the class of the largest score."""
-    cases = [_cases(output, operands) for output in scores.each]
-    cases = cases if scores.targets else ["0.0e0", *cases]
-    names, labels = [f"s{c}" for c in range(len(cases))], map(_literal, named.labels)
-    head = f"WITH scores ({', '.join(names)}) AS (VALUES ("
-    return [head, ",\n".join(cases), "))", *_largest(names, list(labels), "scores")]
 
 
 def _operands(trees: Sequence[NamedTree], table: str | None) -> tuple[list[str], list[str]]:
@@ -258,7 +243,7 @@ def _branch(splits: list[list[str]], output: str) -> str:
     return "\n".join([*lines, f"        THEN {output}"]) + "\n"
 
 
-def _literal(label: Label) -> str:
+def _literal(label: Any) -> str:
     if isinstance(label, str):
         return _quoted(label)
     if isinstance(label, bool):

@@ -261,13 +261,6 @@ class Space:
         if models.highest[leaf] > goal.high:
             yield normal, goal.high - start, norm, False, width
 
-    def land(self, features: np.ndarray, step: np.ndarray) -> np.ndarray:
-        """Return the point that a step leads to, within the bounds."""
-        point, ends = self.x.astype(np.float64), (self.lower[features], self.upper[features])
-        moved = np.clip(point[features] + step * self.unit[features], *ends)
-        point[features] = np.where(step == 0.0, point[features], moved)
-        return point
-
 
 def nearest_points(
     space: Space, goals: Sequence[Goal], norm: str, n_points: int = 1
@@ -310,7 +303,10 @@ def _nearest_of_leaf(
             break
         is_moved = np.abs(step * space.unit[features]) >= _NOTHING * space.spread[features]
         step = np.where(is_moved, step, 0.0)
-        point = space.land(features, step)
+        point = space.x.astype(np.float64)
+        ends = space.lower[features], space.upper[features]
+        moved = np.clip(point[features] + step * space.unit[features], *ends)
+        point[features] = np.where(step == 0.0, point[features], moved)
         distance = length_of(step, steps, norm)
         if _keeps(space.tree, point, leaf, goal):
             return distance, leaf, point

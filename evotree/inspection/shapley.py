@@ -16,8 +16,6 @@ MAX_EXACT = 12
 
 _BLOCK = 1 << 16  # rows that are predicted together
 
-_Worths = Callable[[np.ndarray], np.ndarray]  # of sets of columns, which are rows of a mask
-
 
 class ShapValues(NamedTuple):
     """Interventional Shapley values.
@@ -61,19 +59,32 @@ def shap_values(
     column_of = np.array(column_of_feature(columns))
     players = np.unique(column_of[used])
     features = [np.flatnonzero(column_of == player) for player in players]
-    worths = partial(_worths, predict, background, features)
-    base = predict(background).mean(axis=0)
+    base, n = predict(background).mean(axis=0), len(players)
     values = np.zeros((len(X), len(columns), len(base)))
     errors = np.zeros_like(values)
-    orders = None
-    if len(players) > MAX_EXACT:
+    if n <= MAX_EXACT:
+        codes = np.arange(1 << n)
+        masks = (codes[:, np.newaxis] >> np.arange(n)) & 1 == 1
+        share, size = 1.0 / (np.array([comb(n - 1, s) for s in range(n)]) * n), masks.sum(axis=1)
+    else:
         random = np.random.default_rng(seed_from(random_state))
-        orders = [random.permutation(len(players)) for _ in range(n_permutations)]
+        orders = [random.permutation(n) for _ in range(n_permutations)]
     for i, x in enumerate(X):
-        if orders is None:
-            values[i, players] = _enumerated(partial(worths, x), len(players))
-        else:
-            values[i, players], errors[i, players] = _sampled(partial(worths, x), orders)
+        worths = partial(_worths, predict, background, features, x)
+        if n <= MAX_EXACT:
+            means = worths(masks)
+            for at, player in enumerate(players):
+                without = codes[~masks[:, at]]
+                gained = means[without | (1 << at)] - means[without]
+                values[i, player] = share[size[without]] @ gained
+            continue
+        samples = []
+        for order in orders:
+            place = np.argsort(order)
+            before = place < np.arange(n + 1)[:, np.newaxis]
+            samples.append(np.diff(worths(before), axis=0)[place])
+        values[i, players] = np.mean(samples, axis=0)
+        errors[i, players] = np.std(samples, axis=0, ddof=1) / np.sqrt(len(orders))
     if len(base) == 1:
         return ShapValues(values[..., 0], float(base[0]), errors[..., 0])
     return ShapValues(values, base, errors)
@@ -98,28 +109,3 @@ def _worths(
         predicted = predict(rows.reshape(-1, n_features))
         means.append(predicted.reshape(len(block), n_background, -1).mean(axis=1))
     return np.concatenate(means)
-
-
-def _enumerated(worths: _Worths, n: int) -> np.ndarray:
-    """Return the exact values of `n` columns."""
-    codes = np.arange(1 << n)
-    masks = (codes[:, np.newaxis] >> np.arange(n)) & 1 == 1
-    means, size = worths(masks), masks.sum(axis=1)
-    share = 1.0 / (np.array([comb(n - 1, s) for s in range(n)]) * n)
-    values = np.empty((n, means.shape[1]))
-    for player in range(n):
-        without = codes[~masks[:, player]]
-        gained = means[without | (1 << player)] - means[without]
-        values[player] = share[size[without]] @ gained
-    return values
-
-
-def _sampled(worths: _Worths, orders: Sequence[np.ndarray]) -> tuple[np.ndarray, np.ndarray]:
-    """Return the means over orders of the columns of what each adds, and their standard errors."""
-    gained = []
-    for order in orders:
-        place = np.argsort(order)
-        masks = place < np.arange(len(order) + 1)[:, np.newaxis]
-        gained.append(np.diff(worths(masks), axis=0)[place])
-    samples = np.array(gained)
-    return samples.mean(axis=0), samples.std(axis=0, ddof=1) / np.sqrt(len(orders))

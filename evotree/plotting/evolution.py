@@ -1,6 +1,6 @@
 """The film of a run: the decision regions of the best tree, and how well it did until then."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import matplotlib.pyplot as plt
@@ -79,8 +79,7 @@ def plot_evolution(
     records = records_of(classifier, "classifier")
     shown = np.sort(np.argsort(-importances(tree, "influence"), kind="stable")[:2])
     middle = np.median(points, axis=0)
-    names: dict[str, Any] = {"class_names": classes}
-    names["feature_names"] = [features[j] for j in shown]
+    names: dict[str, Any] = {"feature_names": [features[j] for j in shown], "class_names": classes}
 
     figure = plt.figure(figsize=(10.0, 4.4), layout="constrained")
     left, right = figure.subplots(1, 2, width_ratios=(5, 6))
@@ -100,7 +99,10 @@ def plot_evolution(
                 artist.set_clip_path(seen)
         return [left, *panels]
 
-    frames = frames_of(trees, int(positions_of(records, "gen")[-1]), max_frames)
+    end = int(positions_of(records, "gen")[-1])
+    before = [gen for gen in trees if gen < end]
+    chosen = np.linspace(0, len(before) - 1, min(len(before), max_frames - 1)).round().astype(int)
+    frames = [*(before[k] for k in chosen), end]
     panels: list[Axes] = []
     draw(frames[-1])  # the layout of all
     plot_learning_curve(records, curves=curves, ax=right)
@@ -108,14 +110,6 @@ def plot_evolution(
     figure.draw_without_rendering()
     figure.set_layout_engine("none")  # it is the same for all, and takes longer than a picture
     return FuncAnimation(figure, draw, frames=[*frames, *frames[-1:] * _HELD], interval=250)
-
-
-def frames_of(trees: Mapping[int, ObliqueTree], end: int, max_frames: int) -> list[int]:
-    """Return generations that a film shows."""
-    generations = [gen for gen in trees if gen < end]
-    n = min(len(generations), max_frames - 1)
-    chosen = np.linspace(0, len(generations) - 1, n).round().astype(int)
-    return [generations[k] for k in chosen] + [end]
 
 
 def slice_of(tree: ObliqueTree, shown: np.ndarray, at: np.ndarray) -> ObliqueTree:

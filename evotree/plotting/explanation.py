@@ -1,12 +1,12 @@
 """Why one row is predicted as it is, and how much the columns matter to a tree."""
 
-from typing import Any, NamedTuple
+from typing import Any, TypeAlias
 
 import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 
-from evotree.description.named import check_whole, number
+from evotree.description.words import check_whole, number
 from evotree.inspection.paths import Explanation
 from evotree.plotting import style
 from evotree.plotting.style import INK, PALETTE, TERM_COLORS, axes_or_new, write_beside
@@ -16,12 +16,7 @@ WIDTH = 7.0
 GREY = "#888888"
 
 
-class Bar(NamedTuple):
-    """A term, drawn from one sum to the next one."""
-
-    label: str
-    begin: float
-    end: float
+Bar: TypeAlias = tuple[str, float, float]  # a term, drawn from one sum to the next one
 
 
 def plot_explanation(
@@ -69,14 +64,31 @@ def plot_explanation(
         write_beside(ax, heading, (0.0, place), xytext=(4.0, 0.0), **look)
         if bars:
             _draw_bars(below if is_leaf else ax, bars, place + 1, with_zero=not is_leaf)
-        ticks |= {k: bar.label for k, bar in enumerate(bars, place + 1)}
+        ticks |= {k: label for k, (label, *_) in enumerate(bars, place + 1)}
         place += 1 + len(bars)
     ax.set_yticks(list(ticks), list(ticks.values()), fontsize="small", parse_math=False)
     ax.tick_params(axis="y", length=0)
     ax.set_ylim(place - 0.4, -0.6)
     for side in (ax, below):
         side.spines[["left", "right"]].set_visible(False)
-    _label_axes(ax, below, with_splits=len(steps) > 1)
+        side.use_sticky_edges = False  # the first bar may begin at the far end
+        side.margins(x=0.06)
+    if below is not ax:  # of the leaf; distances stand above
+        ax.xaxis.tick_top()
+        ax.xaxis.set_label_position("top")
+        below.xaxis.tick_bottom()
+        below.xaxis.set_label_position("bottom")
+        below.set_xlabel("what the linear model of the leaf gives", fontsize="small")
+    if len(steps) > 1:
+        ax.set_xlabel("distance to the hyperplane, in spreads (left < 0 < right)", fontsize="small")
+    else:
+        ax.set_xticks([])
+    if len(steps) > 1 or below is not ax:
+        for is_above, label in ((False, "lowers it"), (True, "raises it")):
+            ax.plot([], [], "s", color=TERM_COLORS[is_above], label=label)
+        ax.plot([], [], "|", color=GREY, markersize=11.0, mew=2.0, label="mean row")
+        ax.plot([], [], "D", color=INK, markersize=5.0, label="this row")
+        style.legend_below(ax, n_columns=4)
     return ax
 
 
@@ -154,11 +166,11 @@ def _bars(part: pd.DataFrame, max_terms: int) -> list[Bar]:
     """Return the bars of a node, the one of all terms that are not shown last."""
     sums = part.centre.iloc[0] + np.append(0.0, part.contribution.cumsum())
     bars = [
-        Bar(f"{style.short_name(term.feature)} = {_plain(term.value)}", sums[k], sums[k + 1])
+        (f"{style.short_name(term.feature)} = {_plain(term.value)}", sums[k], sums[k + 1])
         for k, term in enumerate(part[:max_terms].itertuples())
     ]
     if len(part) > max_terms:
-        bars.append(Bar(f"(+{len(part) - max_terms} more)", sums[max_terms], sums[-1]))
+        bars.append((f"(+{len(part) - max_terms} more)", sums[max_terms], sums[-1]))
     return bars
 
 
@@ -167,38 +179,13 @@ def _draw_bars(ax: Axes, bars: list[Bar], place: int, with_zero: bool) -> None:
     end = place + len(bars) - 1
     if with_zero:
         ax.vlines(0.0, place - 0.5, end + 0.5, color=INK, linewidth=1.2, zorder=2)
-    for at, bar in enumerate(bars, place):
-        length = bar.end - bar.begin
-        color = TERM_COLORS[length > 0.0]
-        ax.barh(at, length, left=bar.begin, height=BAR, color=color, zorder=3)
+    for at, (_, begin, stop) in enumerate(bars, place):
+        color = TERM_COLORS[stop - begin > 0.0]
+        ax.barh(at, stop - begin, left=begin, height=BAR, color=color, zorder=3)
         if at > place:
-            ax.vlines(bar.begin, at - 1, at, color=GREY, linewidth=0.6, zorder=2.5)
-    ax.plot(bars[0].begin, place, "|", color=GREY, markersize=13.0, mew=2.0, zorder=4)
-    ax.plot(bars[-1].end, end, "D", color=INK, markersize=5.0, zorder=4)
-
-
-def _label_axes(ax: Axes, below: Axes, with_splits: bool) -> None:
-    """Label the axis of distances, above where the leaf has one of its own, and the colours."""
-    if below is not ax:
-        ax.xaxis.tick_top()
-        ax.xaxis.set_label_position("top")
-        below.xaxis.tick_bottom()
-        below.xaxis.set_label_position("bottom")
-        below.set_xlabel("what the linear model of the leaf gives", fontsize="small")
-    for side in (ax, below):
-        side.use_sticky_edges = False  # the first bar may begin at the far end
-        side.margins(x=0.06)
-    if with_splits:
-        ax.set_xlabel("distance to the hyperplane, in spreads (left < 0 < right)", fontsize="small")
-    else:
-        ax.set_xticks([])
-    if not with_splits and below is ax:
-        return
-    for is_above, label in ((False, "lowers it"), (True, "raises it")):
-        ax.plot([], [], "s", color=TERM_COLORS[is_above], label=label)
-    ax.plot([], [], "|", color=GREY, markersize=11.0, mew=2.0, label="mean row")
-    ax.plot([], [], "D", color=INK, markersize=5.0, label="this row")
-    style.legend_below(ax, n_columns=4)
+            ax.vlines(begin, at - 1, at, color=GREY, linewidth=0.6, zorder=2.5)
+    ax.plot(bars[0][1], place, "|", color=GREY, markersize=13.0, mew=2.0, zorder=4)
+    ax.plot(bars[-1][2], end, "D", color=INK, markersize=5.0, zorder=4)
 
 
 def _plain(value: float, digits: int = 4) -> str:

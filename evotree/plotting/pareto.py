@@ -39,7 +39,15 @@ def plot_pareto(
     ax : matplotlib Axes, optional
         Where to draw; new ones by default.
     """
-    front = _front_of(front_or_estimator)
+    front = front_or_estimator
+    for attribute in ("pareto_front_", "pareto_front"):
+        front = getattr(front, attribute, front)
+    if not isinstance(front, ParetoFront | FittedFront):
+        kind = type(front).__name__
+        allowed = "a ParetoFront, a fitted estimator with pareto_front_, and a Run"
+        raise TypeError(f"front_or_estimator is a {kind}: allowed are {allowed}.")
+    if len(front) == 0:
+        raise ValueError("front_or_estimator has a front without members.")
     complexity = np.array([member.complexity for member in front])
     curves = [("training", np.array([member.quality for member in front]), PALETTE[0], "o")]
     chosen, name = _chosen(front, front_or_estimator, selected, held_out)
@@ -66,7 +74,7 @@ def plot_pareto(
     is_regression = getattr(front, "is_regression", isinstance(front[0], RegressionIndividual))
     ax.set(xlabel="complexity (leaves and terms)", ylabel="R²" if is_regression else "accuracy")
     ax.xaxis.set_major_locator(MaxNLocator(integer=True))
-    _leave_out_the_stump(ax, int(complexity[0]), np.array([values for _, values, _, _ in curves]))
+    _leave_out_the_stump(ax, int(complexity[0]), np.array([values for _, values, *_ in curves]))
     draw_grid(ax)
     legend_below(ax, n_columns=2)
     return ax
@@ -85,18 +93,6 @@ def _leave_out_the_stump(ax: Axes, complexity: int, curves: np.ndarray) -> None:
     at = complexity, others.min() - 0.2 * span
     # Turned upright, the arrow points down.
     ax.text(*at, text, rotation=90, ha="center", va="bottom", fontsize="small", color=INK)
-
-
-def _front_of(source: Any) -> ParetoFront | FittedFront:
-    """Return the front itself, or that of what carries one."""
-    for attribute in ("pareto_front_", "pareto_front"):
-        source = getattr(source, attribute, source)
-    if not isinstance(source, ParetoFront | FittedFront):
-        allowed = "a ParetoFront, a fitted estimator with pareto_front_, and a Run"
-        raise TypeError(f"front_or_estimator is a {type(source).__name__}: allowed are {allowed}.")
-    if len(source) == 0:
-        raise ValueError("front_or_estimator has a front without members.")
-    return source
 
 
 def _chosen(

@@ -11,7 +11,6 @@ from matplotlib.axes import Axes
 from matplotlib.axis import Axis
 from matplotlib.colors import to_hex, to_rgb
 from matplotlib.legend import Legend
-from matplotlib.lines import Line2D
 from matplotlib.ticker import LogLocator, NullFormatter
 from matplotlib.transforms import ScaledTranslation
 
@@ -117,26 +116,20 @@ def label_lines(*panels: Axes) -> None:
     panels[0].figure.figure.draw_without_rendering()  # the layout settles how high the axes are
     for ax in panels:
         shown = [line for line in ax.get_lines() if not str(line.get_label()).startswith("_")]
-        lines = sorted(shown, key=_end_of)
+        lasts = np.array([float(np.asarray(line.get_ydata())[-1]) for line in shown])
+        order = np.argsort(lasts, kind="stable")
+        lines, ends = [shown[k] for k in order], lasts[order]
         low, high = ax.get_ylim()
         height = 72.0 * ax.get_window_extent().height / ax.figure.dpi
-        ends = np.array([_end_of(line) for line in lines])
         points = height * (ends - low) / (high - low)
-        for line, end, shift in zip(lines, ends, _spread(points, height) - points, strict=True):
+        # Moved apart by the height of a line of text, up to the top.
+        steps = LINE_HEIGHT * np.arange(len(lines))
+        upwards = np.maximum.accumulate(points - steps) + steps
+        shifts = np.minimum(upwards, height + steps - steps[-1]) - points
+        for line, end, shift in zip(lines, ends, shifts, strict=True):
             at: dict[str, Any] = {"xytext": (5.0, shift), "xycoords": ("axes fraction", "data")}
             look = {"color": line.get_color(), "annotation_clip": False, "gid": LINE_LABEL}
             write_beside(ax, str(line.get_label()), (1.0, end), **at, **look)
-
-
-def _end_of(line: Line2D) -> float:
-    return float(np.asarray(line.get_ydata())[-1])
-
-
-def _spread(places: np.ndarray, top: float) -> np.ndarray:
-    """Move ascending places apart by the height of a line of text, in points, up to a top."""
-    steps = LINE_HEIGHT * np.arange(len(places))
-    upwards = np.maximum.accumulate(places - steps) + steps
-    return np.minimum(upwards, top + steps - steps[-1])
 
 
 def tree_of(source: Any) -> ObliqueTree:

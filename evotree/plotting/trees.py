@@ -16,8 +16,9 @@ from matplotlib.image import AxesImage
 from matplotlib.patches import FancyBboxPatch, Rectangle
 from matplotlib.textpath import text_to_path
 
-from evotree.description.named import NamedTree, check_whole, named_tree
+from evotree.description.named import named_tree
 from evotree.description.text import Wording, missing_lines
+from evotree.description.words import check_whole
 from evotree.plotting import style
 from evotree.plotting.style import INK, PALETTE, TERM_COLORS, class_colors
 from evotree.tree import ObliqueTree, node_depths
@@ -117,11 +118,22 @@ def plot_tree(
     for k, box in enumerate(boxes):
         if tree.subtree_size[k] == 1:
             _draw_box(ax, box, notes[k], texts[k], font, edges[k], style.tint(edges[k]))
-            if not is_value:
-                _draw_shares(ax, box, named, k, colors)
-            elif terms[k]:
-                signed = [np.copysign(named.influence(k)[j], c) for c, j in terms[k]]
-                _draw_terms(ax, box, room * np.nan_to_num(np.array(signed) / largest))
+            bottom, bars = box.top - box.height + PADDING / 2, list[tuple[Any, ...]]()
+            if not is_value:  # class shares, side by side
+                values, width = named.row_shares[k], box.width - 2 * PADDING
+                begin, total = box.centre - width / 2, float(values.sum()) or 1.0
+                for c in (c for c in named.class_order(k) if values[c] > 0.0):
+                    piece = width * float(values[c]) / total
+                    bars.append(((begin, bottom), piece, BAR_HEIGHT, colors[c]))
+                    begin += piece
+            for at, (weight, j) in enumerate(terms[k][::-1]):  # one above the other
+                signed = np.copysign(named.influence(k)[j], weight)
+                length = room * float(np.nan_to_num(signed / largest))
+                color = TERM_COLORS[length > 0.0]
+                place = box.centre, bottom + at * BAR_HEIGHT
+                bars.append((place, length, 0.8 * BAR_HEIGHT, color))
+            for *place_and_size, color in bars:
+                ax.add_patch(Rectangle(*place_and_size, fc=color, lw=0, zorder=3))
             continue
         _draw_box(ax, box, notes[k], texts[k], font, INK, "#F5F5F5")
         if image is not None and image_shape is not None:
@@ -147,26 +159,6 @@ def _draw_box(ax: Axes, box: Box, note: str, text: str, font: float, edge: str, 
     text_middle = bottom + box.below + PADDING / 2 + LINE_HEIGHT * (text.count("\n") + 1) / 2
     look |= {"ha": "center", "fontsize": font, "linespacing": 1.25, "color": INK}
     ax.text(box.centre, text_middle, text, **look)
-
-
-def _draw_shares(ax: Axes, box: Box, named: NamedTree, k: int, colors: Sequence[str]) -> None:
-    """Draw the class shares of a leaf as a bar at the bottom of its box."""
-    values = named.row_shares[k]
-    width, bottom = box.width - 2 * PADDING, box.top - box.height + PADDING / 2
-    left, total = box.centre - width / 2, float(values.sum()) or 1.0
-    for c in named.class_order(k):
-        if values[c] > 0.0:
-            piece = width * float(values[c]) / total
-            ax.add_patch(Rectangle((left, bottom), piece, BAR_HEIGHT, fc=colors[c], lw=0, zorder=3))
-            left += piece
-
-
-def _draw_terms(ax: Axes, box: Box, lengths: np.ndarray) -> None:
-    """Draw bars of terms, with the signs of their coefficients, at the bottom of a box."""
-    bottom = box.top - box.height + PADDING / 2
-    for at, length in enumerate(lengths[::-1].tolist()):
-        place, color = (box.centre, bottom + at * BAR_HEIGHT), TERM_COLORS[length > 0.0]
-        ax.add_patch(Rectangle(place, length, 0.8 * BAR_HEIGHT, fc=color, lw=0, zorder=3))
 
 
 def _value_colors(tree: ObliqueTree) -> list[str]:

@@ -124,10 +124,15 @@ def collect(subject: Subject, cells: pd.DataFrame | None, y: Any) -> dict[str, A
         trees, own = _trees(replace(subject, training=training), rows, truth)
     # Features of all columns that some tree uses are kept, and counted among these.
     column_of = np.array(table_columns.column_of_feature(columns))
-    used = {j for tree in trees for part in _parts(tree) for j in part.get("f", ())}
-    used_columns = sorted({int(column_of[j]) for j in used})
+    nodes = [node for tree in trees for node in tree["nodes"]]
+    parts = [part for node in nodes for part in (node, *node.get("z", ())) if "f" in part]
+    used_columns = sorted({int(column_of[j]) for part in parts for j in part["f"]})
     kept = np.flatnonzero(np.isin(column_of, used_columns))
-    _renumber(trees, kept)
+    place = {j: at for at, j in enumerate(kept.tolist())}
+    for part in parts:
+        part["f"] = [place[j] for j in part["f"]]
+    for tree in trees:
+        tree["importances"] = [[place[j], share] for j, share in tree["importances"]]
     classes = None if named.classes is None else [text_of(label) for label in named.classes]
     labels = {"labels": named.tree.values.argmax(axis=1).tolist()}
     return {
@@ -164,12 +169,10 @@ def short(name: Any) -> str:
 def _with_short_names(named: NamedTree) -> NamedTree:
     """Return a tree whose features, columns and classes have names of a readable length."""
     classes = None if named.classes is None else tuple(short(text_of(c)) for c in named.classes)
-    columns: list[Column] = []
-    for column in named.columns or ():
-        shown: Column = replace(column, name=short(column.name))
-        if isinstance(shown, CategoricalColumn):
-            shown = replace(shown, levels=tuple(map(short, shown.levels)))
-        columns.append(shown)
+    columns: list[Column] = [replace(one, name=short(one.name)) for one in named.columns or ()]
+    for at, column in enumerate(columns):
+        if isinstance(column, CategoricalColumn):
+            columns[at] = replace(column, levels=tuple(map(short, column.levels)))
     features = tuple(map(short, named.features))
     return replace(named, features=features, classes=classes, columns=tuple(columns) or None)
 
@@ -201,9 +204,9 @@ def _training(subject: Subject, rows: Rows) -> TrainingRows:
         return subject.training
     if rows is not None:
         return summarize(tree, rows, np.ones(len(rows)))
-    nothing = np.zeros((len(tree), tree.n_features))
     anything = np.full(tree.n_features, np.inf)
-    return TrainingRows(nothing, uncorrelated_spreads(tree), -anything, anything)
+    nothing, spreads = np.zeros(tree.weights.shape), uncorrelated_spreads(tree)
+    return TrainingRows(nothing, spreads, -anything, anything)
 
 
 def _trees(subject: Subject, rows: Rows, truth: Rows) -> tuple[list[dict[str, Any]], int]:
@@ -225,10 +228,10 @@ def _tree(
     named, training = replace(subject.named, tree=tree), subject.training
     assert training is not None
     known = training if own else training.of_other_tree(tree)
-    sides = named.sides if own else None
     member = next((one for one in subject.front if one == tree), None)
     of_rows = None
     if rows is not None and truth is not None:
+        sides = named.sides if own else None
         of_rows = measures(tree, rows, truth, sides, named.classes is not None)
     return {
         "nodes": [_node(named, k, known, own) for k in range(len(tree))],
@@ -246,9 +249,12 @@ def _tree(
 
 def _forest(subject: Subject, kept: np.ndarray, rows: Rows, truth: Rows) -> dict[str, Any]:
     """Return what there is to say of a forest as a whole."""
-    trees, is_classes = [member.named.tree for member in subject.members], subject.named.classes
+    trees, is_classes = (
+        [one.named.tree for one in subject.members],
+        subject.named.classes is not None,
+    )
     shares = np.sum([importances(tree) for tree in trees], axis=0)
-    vote = None if rows is None else vote_measures(trees, rows, truth, is_classes is not None)
+    vote = None if rows is None else vote_measures(trees, rows, truth, is_classes)
     return {
         "nodes": sum(len(tree) for tree in trees),
         "leaves": sum(tree.n_leaves for tree in trees),
@@ -274,57 +280,29 @@ def _node(named: NamedTree, k: int, training: TrainingRows, own: bool) -> dict[s
     model = named.model(k) if named.classes is None else None
     if model is not None:
         values = [float(tree.values[k, 0]) if model.terms else model.intercept]
-    node: dict[str, Any] = {
-        "n": None if samples is None else _rounded(samples[k]),
-        "v": values,
-        "l": named.winners[k],
-    }
+    n_rows = None if samples is None else _rounded(samples[k])
+    node: dict[str, Any] = {"n": n_rows, "v": values, "l": named.winners[k]}
     if named.is_weighted and model is None:
         node["r"] = _rounded(named.row_shares[k], digits)
     if named.scores is not None and not named.is_split(k):
-        each = [named.tree.of_output(c) for c in range(tree.values.shape[1])]
-        node["z"] = [
-            _line(replace(named, tree=one, classes=None), k, training, own) for one in each
-        ]
-        return node
-    if not named.is_split(k) and not (model is not None and model.terms):
-        return node
-    if not named.is_split(k):
-        return node | _line(named, k, training, own)
-    node |= _terms(named, k, training, own)
-    return node | {"t": float(tree.thresholds[k]), "s": _rounded(training.spreads[k])}
+        each = [replace(named, tree=tree.of_output(c), classes=None) for c in range(len(values))]
+        return node | {"z": [_sum(one, k, training, own) for one in each]}
+    has_terms = named.is_split(k) or (model is not None and model.terms)
+    return node | _sum(named, k, training, own) if has_terms else node
 
 
-def _line(named: NamedTree, k: int, training: TrainingRows, own: bool) -> dict[str, Any]:
-    """Return the linear model of a leaf."""
-    model = named.model(k)
-    bounds = {"b": model.intercept, "lo": model.lowest, "hi": model.highest}
-    return _terms(named, k, training, own) | bounds
-
-
-def _terms(named: NamedTree, k: int, training: TrainingRows, own: bool) -> dict[str, Any]:
-    """Return the terms of a node, the most influential first."""
+def _sum(named: NamedTree, k: int, training: TrainingRows, own: bool) -> dict[str, Any]:
+    """Return the terms, the most influential first, and ends of a split or a leaf's model."""
     terms = named.by_influence(k)
     found: dict[str, Any] = {"f": [j for _, j in terms], "w": [weight for weight, _ in terms]}
     if own:
         # The means at the nodes of other trees are those of all rows.
         found["c"] = _rounded(training.means[k, found["f"]])
-    return found
-
-
-def _parts(tree: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """Return what has terms: the nodes of a tree, and the scores of classes at its leaves."""
-    return [part for node in tree["nodes"] for part in (node, *node.get("z", ()))]
-
-
-def _renumber(trees: Sequence[Mapping[str, Any]], kept: np.ndarray) -> None:
-    """Count the features of trees among those that are kept."""
-    place = {j: at for at, j in enumerate(kept.tolist())}
-    for tree in trees:
-        tree["importances"][:] = [[place[j], share] for j, share in tree["importances"]]
-        for part in _parts(tree):
-            if "f" in part:
-                part["f"] = [place[j] for j in part["f"]]
+    if named.is_split(k):
+        threshold = float(named.tree.thresholds[k])
+        return found | {"t": threshold, "s": _rounded(training.spreads[k])}
+    model = named.model(k)
+    return found | {"b": model.intercept, "lo": model.lowest, "hi": model.highest}
 
 
 def _columns(
@@ -340,10 +318,9 @@ def _columns(
             one |= {"fill": column.fill, "indicator": column.indicator}
         else:
             options = _options(column, None if cells is None else cells.iloc[:, at])
-            missing = table_columns.MISSING
-            one["options"] = [missing if option is None else short(option) for option in options]
-            one["n_levels"] = len(column.levels)
-            one["missing"] = column.levels.index(None) if None in column.levels else None
+            texts = [table_columns.MISSING if text is None else short(text) for text in options]
+            missing = column.levels.index(None) if None in column.levels else None
+            one |= {"options": texts, "n_levels": len(column.levels), "missing": missing}
         found.append(one)
     return found
 
@@ -441,6 +418,5 @@ def _rounded(values: Any, digits: int = 7) -> Any:
     if np.ndim(values):
         return [_rounded(value, digits) for value in np.asarray(values, dtype=np.float64).tolist()]
     value = float(f"{float(values):.{digits}g}")
-    if not np.isfinite(value):
-        return None
-    return int(value) if value.is_integer() and abs(value) < 1e15 else value
+    is_whole = value.is_integer() and abs(value) < 1e15
+    return int(value) if is_whole else value if np.isfinite(value) else None

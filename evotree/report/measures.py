@@ -20,20 +20,18 @@ def measures(
 ) -> dict[str, Any]:
     """Return how well a tree predicts some rows."""
     leaves, measured = tree.apply(rows), dict[str, Any]()
-    if is_classes:
-        shares = tree.predict_value(rows) if sides is None else sides.predict(tree, rows)
-        labels, n_classes = tree.predict_label(rows), shares.shape[1]
-        losses = (labels != y).astype(np.float64)
-        ours = _of_classes(y, labels, shares)
-        others = _of_one_leaf(y, tree.values[0], int(tree.labels[0]))
-        measured["calibration"] = calibration(y, labels, shares)
+    values = tree.predict_value(rows) if sides is None else sides.predict(tree, rows)
+    labels = tree.predict_label(rows) if is_classes else None
+    ours = _figures(y, values, labels)
+    others = _of_one_leaf(y, tree.values[0], tree.labels[0] if is_classes else None)
+    if labels is None:
+        losses = (y - values[:, 0]) ** 2
+    else:
+        losses, n_classes = (labels != y).astype(np.float64), values.shape[1]
+        measured["calibration"] = calibration(y, labels, values)
         if n_classes <= MAX_CONFUSED:
             counts = np.bincount(y * n_classes + labels, minlength=n_classes**2)
             measured["confusion"] = counts.reshape(n_classes, n_classes).tolist()
-    else:
-        predicted = tree.predict_value(rows)[:, 0]
-        losses, ours = (y - predicted) ** 2, _of_targets(y, predicted)
-        others = _of_one_leaf(y, tree.values[0])
     reached, lost = (
         node_weights(leaves, weights, tree.subtree_size) for weights in (np.ones(len(y)), losses)
     )
@@ -64,13 +62,11 @@ def vote_measures(
     if y is not None:
         # The vote, its trees, and one leaf.
         ours, *of_trees = (
-            _of_classes(y, values.argmax(axis=1), values)
-            if is_classes
-            else _of_targets(y, values[:, 0])
+            _figures(y, values, values.argmax(axis=1) if is_classes else None)
             for values in (vote, *each)
         )
         root = np.mean([tree.values[0] for tree in trees], axis=0)
-        others = _of_one_leaf(y, root, int(root.argmax()) if is_classes else None)
+        others = _of_one_leaf(y, root, root.argmax() if is_classes else None)
         measured["figures"] = []
         for name, figure in ours.items():
             known = [figures[name] for figures in of_trees]
@@ -79,32 +75,28 @@ def vote_measures(
     return measured
 
 
-def _of_one_leaf(y: np.ndarray, value: np.ndarray, label: int | None = None) -> Figures:
+def _of_one_leaf(y: np.ndarray, value: np.ndarray, label: Any) -> Figures:
     """Return figures of one prediction for all rows: a number, or a class and its shares."""
-    if label is None:
-        return _of_targets(y, np.full(len(y), value[0]))
-    return _of_classes(y, np.full(len(y), label), np.broadcast_to(value, (len(y), len(value))))
+    values = np.broadcast_to(value, (len(y), len(value)))
+    return _figures(y, values, None if label is None else np.full(len(y), label))
 
 
-def _of_classes(y: np.ndarray, labels: np.ndarray, shares: np.ndarray) -> Figures:
-    """Return figures of predicted classes and probabilities."""
+def _figures(y: np.ndarray, values: np.ndarray, labels: np.ndarray | None) -> Figures:
+    """Return figures of predicted numbers, or of predicted classes and their probabilities."""
+    if labels is None:
+        errors, whole = y - values[:, 0], float(((y - y.mean()) ** 2).sum())
+        return {
+            "R²": 1.0 - float((errors**2).sum()) / whole if whole > 0.0 else None,
+            "RMSE": float(np.sqrt((errors**2).mean())),
+            "mean absolute error": float(np.abs(errors).mean()),
+        }
     is_right = labels == y
-    own = np.clip(shares[np.arange(len(y)), y], 1e-15, 1.0)
+    own = np.clip(values[np.arange(len(y)), y], 1e-15, 1.0)
     return {
         "accuracy": float(is_right.mean()),
         "balanced accuracy": float(np.mean([is_right[y == c].mean() for c in np.unique(y)])),
         "log loss": float(-np.log(own).mean()),
-        "Brier score": float(np.mean((shares**2).sum(axis=1) - 2.0 * own + 1.0)),
-    }
-
-
-def _of_targets(y: np.ndarray, predicted: np.ndarray) -> Figures:
-    """Return figures of predicted numbers."""
-    errors, whole = y - predicted, float(((y - y.mean()) ** 2).sum())
-    return {
-        "R²": 1.0 - float((errors**2).sum()) / whole if whole > 0.0 else None,
-        "RMSE": float(np.sqrt((errors**2).mean())),
-        "mean absolute error": float(np.abs(errors).mean()),
+        "Brier score": float(np.mean((values**2).sum(axis=1) - 2.0 * own + 1.0)),
     }
 
 

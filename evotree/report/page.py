@@ -29,7 +29,7 @@ class Report:
         paths = {"style": "report.css", "model": "model.js", "script": "report.js"}
         paths |= {"d3": "d3/d3.min.js", "licence": "d3/LICENSE"}
         parts = {name: (folder / path).read_text("utf-8") for name, path in paths.items()}
-        page = Template((folder / "report.html").read_text(encoding="utf-8"))
+        page = Template((folder / "report.html").read_text("utf-8"))
         data = json.dumps(self.data, separators=(",", ":"), allow_nan=False)
         for sign, code in _UNSAFE.items():
             data = data.replace(sign, code)

@@ -42,6 +42,7 @@ DEFINITIONS = {
 def test_registry_holds_the_problems_of_both_papers():
     assert {name: p.optimal_nodes for name, p in PROBLEMS.items()} == OPTIMAL_NODES
     assert all(name == problem.name for name, problem in PROBLEMS.items())
+    assert all("(" not in problem.description for problem in PROBLEMS.values())
     with pytest.raises(TypeError):
         PROBLEMS["new"] = None
 
