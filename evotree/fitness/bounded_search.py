@@ -76,17 +76,19 @@ def weight_log(weight, table):
 
 
 @inner_kernel
-def spread_left(criterion, left, b, whole, w_left, total, table):
-    """Return the impurities of the sides, times their weights, for the left side ``left[b]``.
+def distance_left(left, b, whole, w_left, total):
+    """Return ``p_L p_R sum_k |p_kL - p_kR|``, in units of weight, for the left side ``left[b]``."""
+    distance = 0.0
+    for c in range(whole.shape[1]):
+        distance += abs(left[b, c] * total - whole[0, c] * w_left)
+    return distance / total
 
-    For twoing it is ``p_L p_R sum_k |p_kL - p_kR|``, in units of weight.
-    """
+
+@inner_kernel
+def impurity_left(criterion, left, b, whole, w_left, total, table):
+    """Return the impurities of the sides, times their weights, for the left side ``left[b]``."""
     w_right = total - w_left
     on_left = on_right = 0.0
-    if criterion == TWOING:
-        for c in range(whole.shape[1]):
-            on_left += abs(left[b, c] * total - whole[0, c] * w_left)
-        return on_left / total
     if criterion == GINI:
         for c in range(whole.shape[1]):
             on_left += left[b, c] * left[b, c]
@@ -118,7 +120,7 @@ def spread_left(criterion, left, b, whole, w_left, total, table):
 
 @inner_kernel
 def score_from(criterion, value, w_left, total):
-    """Return the score of a split whose sides are not empty from its `spread_left`."""
+    """Return the score of a split whose sides are not empty from its `spread`."""
     if criterion == TWOING:
         product = w_left * (total - w_left)
         return -value * value / product if product > 0.0 else 0.0
@@ -279,8 +281,9 @@ def bound_buckets(criterion, min_rows, unit, n, mass, left, bound, whole, table)
     if not unit:
         n_left = start_left(mass, 1, n_classes, left)
     w_left = start_left(mass, 0, n_classes, left)
-    best, score = np.inf, np.inf
-    before = spread_left(criterion, left, 0, whole, w_left, total, table)
+    best, score, before = np.inf, np.inf, distance_left(left, 0, whole, w_left, total)
+    if criterion != TWOING:
+        before = impurity_left(criterion, left, 0, whole, w_left, total, table)
     for b in range(n_buckets):
         came = gone = reach = 0.0
         at = 2 * b * n_classes
@@ -301,7 +304,10 @@ def bound_buckets(criterion, min_rows, unit, n, mass, left, bound, whole, table)
                 n_left += mass[1, at + c] - mass[1, at + n_classes + c]
         bound[0, b] = np.inf
         if came + gone > 0.0:
-            after = spread_left(criterion, left, b + 1, whole, w_end, total, table)
+            if criterion == TWOING:
+                after = distance_left(left, b + 1, whole, w_end, total)
+            else:
+                after = impurity_left(criterion, left, b + 1, whole, w_end, total, table)
             if criterion == ENTROPY:
                 least = least_entropy(left, b, mass, at, whole, w_left, total, table)
             elif criterion == GINI:
@@ -379,7 +385,10 @@ def scan_kept(node, t, kept, scratch):
         here_at, there = events[at], events[after]
         is_split = following == now and max(abs(here_at), abs(there)) < np.inf
         if is_split and apart(here_at, there) and min(n_left, n - n_left) >= node.min_rows:
-            value = spread_left(criterion, left, here, whole, w_left, total, table)
+            if criterion == TWOING:
+                value = distance_left(left, here, whole, w_left, total)
+            else:
+                value = impurity_left(criterion, left, here, whole, w_left, total, table)
             score = score_from(criterion, value, w_left, total)
             if score < best:
                 best, alpha = score, between(here_at, there)
