@@ -44,8 +44,8 @@ class Objective:
     constraint: Any = None  # what trees have to keep for the predictions to be the objective's
 
     @classmethod
-    def named(cls, name: str, dataset: Dataset, **options: Any) -> Self:
-        """Return the objective of a name, for the rows of a data set."""
+    def named(cls, name: str, dataset: Dataset, asked: Any = None) -> Self:
+        """Return the objective of a name, for the rows of a data set, as users ask for it."""
         return cls()
 
     @property

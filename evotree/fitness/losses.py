@@ -32,6 +32,7 @@ from evotree.fitness.leaves import (
     score_labels,
 )
 from evotree.fitness.orders import labels_in_order
+from evotree.objectives import Cost, Quantile
 from evotree.tree import ObliqueTree
 
 
@@ -54,12 +55,15 @@ class ExpectedCost(ClassLoss):
     constraint: Any = None
 
     @classmethod
-    def named(cls, name: str, dataset: Dataset, **options: Any) -> Self:
+    def named(cls, name: str, dataset: Dataset, asked: Any = None) -> Self:
         """Return the objective of a name; costs are checked."""
         if name != "cost":
             return cls(name)
-        costs = check_costs(options.get("cost_matrix"), dataset.classes)
-        return cls(name, costs, options.get("features"))
+        asked, features = asked if isinstance(asked, Cost) else Cost(), None
+        if asked.features is not None:
+            columns = dataset.column_names, dataset.column_of.tolist()
+            features = FeatureCosts.of(asked.features, *columns)
+        return cls(name, check_costs(asked.matrix, dataset.classes), features)
 
     def constrained(self, constraint: Any) -> Self:
         """Return the objective whose labels are in order, which needs errors that cost enough."""
@@ -144,7 +148,7 @@ class ConfusionScore(ClassLoss):
     positive: int = -1
 
     @classmethod
-    def named(cls, name: str, dataset: Dataset, **options: Any) -> Self:
+    def named(cls, name: str, dataset: Dataset, asked: Any = None) -> Self:
         """Return the objective of a name; F1 is that of the second of two classes."""
         n = dataset.n_classes
         if name == "f1" and n > 2:
@@ -210,7 +214,7 @@ class ProbabilityScore(ClassLoss):
     kind: str = "log_loss"
 
     @classmethod
-    def named(cls, name: str, dataset: Dataset, **options: Any) -> Self:
+    def named(cls, name: str, dataset: Dataset, asked: Any = None) -> Self:
         """Return the objective of a name."""
         return cls(name)
 
@@ -390,9 +394,9 @@ class QuantileLoss(_LossOfRows):
     rows: Any = None
 
     @classmethod
-    def named(cls, name: str, dataset: Dataset, **options: Any) -> Self:
+    def named(cls, name: str, dataset: Dataset, asked: Any = None) -> Self:
         """Return the objective of a name."""
-        return cls(options.get("level", 0.5) if name == "quantile" else 0.5)
+        return cls(asked.level if isinstance(asked, Quantile) else 0.5)
 
     def predictions(self, tree: Any, dataset: Dataset) -> np.ndarray:
         """Return the quantile of the targets of each node, of shape (n_nodes,)."""
@@ -416,7 +420,7 @@ class PoissonLoss(_LossOfRows):
     rows: Any = None
 
     @classmethod
-    def named(cls, name: str, dataset: Dataset, **options: Any) -> Self:
+    def named(cls, name: str, dataset: Dataset, asked: Any = None) -> Self:
         """Return the objective for targets that may be counts."""
         raw = dataset.target_mean + dataset.target_scale * dataset.y
         if raw.min() < -1e-9 * max(1.0, abs(raw).max()) or not raw.any():

@@ -1,11 +1,9 @@
 """All losses by their names, and the objective that is composed of a loss, leaves and an order."""
 
-from collections.abc import Callable
 from typing import Any
 
 from evotree.dataset import Dataset
 from evotree.fitness.base import LINES, ORDER, OUTPUTS, Objective
-from evotree.fitness.costs import FeatureCosts
 from evotree.fitness.linear_leaves import LinearLeafObjective, lines_asked
 from evotree.fitness.losses import (
     ConfusionScore,
@@ -39,30 +37,22 @@ TARGET_OBJECTIVES = tuple(name for name, loss in LOSSES.items() if not loss.is_o
 _PLAIN = ("accuracy", "squared_error")  # the search has kernels of its own for these
 
 
-def as_objective(
-    objective: str | Callable[..., Any] | Objective,
-    dataset: Dataset,
-    *,
-    cost_matrix: Any = None,
-    features: FeatureCosts | None = None,
-    level: float = 0.5,
-) -> Objective | None:
-    """Return the objective of a name or of a callable; None for the accuracy and squared error.
+_NAMES: dict[type, str] = {Cost: "cost", Quantile: "quantile"}
 
-    ``cost_matrix[a][b]`` is what it costs to predict class b where a is true, and `level` the
-    quantile of ``"quantile"``.
-    """
+
+def as_objective(objective: Any, dataset: Dataset) -> Objective | None:
+    """Return what users ask for as an objective; None for the accuracy and squared error."""
     if isinstance(objective, Objective):
         return objective
+    name: Any = _NAMES.get(type(objective), objective)
     allowed = CLASS_OBJECTIVES if dataset.n_classes else TARGET_OBJECTIVES
-    if callable(objective) and dataset.n_classes:
-        return OwnObjective(objective)
-    if objective not in allowed:
+    if callable(name) and dataset.n_classes:
+        return OwnObjective(name)
+    if name not in allowed:
         callables = "and callables" if dataset.n_classes else "callables are for classes"
         names = ", ".join(map(repr, allowed))
-        raise ValueError(f"objective={objective!r}: allowed are {names}; {callables}.")
-    options = {"cost_matrix": cost_matrix, "features": features, "level": level}
-    return None if objective in _PLAIN else LOSSES[objective].named(objective, dataset, **options)
+        raise ValueError(f"objective={name!r}: allowed are {names}; {callables}.")
+    return None if name in _PLAIN else LOSSES[name].named(name, dataset, objective)
 
 
 def compose(
@@ -79,9 +69,10 @@ def compose(
     task. What does not go together is refused here, and nowhere else.
     """
     names = CLASS_OBJECTIVES if dataset.n_classes else TARGET_OBJECTIVES
-    name, options = _named(objective or _PLAIN[not dataset.n_classes], dataset)
+    objective = objective or _PLAIN[not dataset.n_classes]
+    name: Any = _NAMES.get(type(objective), objective)
     is_known = isinstance(name, str) and name in names
-    kind: Any = LOSSES[name] if is_known else type(as_objective(name, dataset, **options))
+    kind: Any = LOSSES[name] if is_known else type(as_objective(objective, dataset))
     asked = {
         LINES: leaves not in ("auto", "constant"),
         OUTPUTS: dataset.outputs is not None,
@@ -92,11 +83,11 @@ def compose(
             allowed = [repr(one) for one in names if part in LOSSES[one].goes_with]
             what = f"leaves={leaves!r}" if part == LINES else part
             shown = ", ".join(allowed) or "none"
-            given = f"objective={objective or name!r} does not go with {what}"
+            given = f"objective={objective!r} does not go with {what}"
             raise ValueError(f"{given}: allowed are {shown}.")
     if asked[OUTPUTS] and asked[ORDER]:
         raise ValueError(f"monotonic_cst: y has {dataset.n_outputs} outputs; allowed is None.")
-    loss = as_objective(name, dataset, **options)
+    loss = as_objective(objective, dataset)
     if isinstance(loss, MeansOfOutputs):
         return loss
     lines = loss if isinstance(loss, LinearLeafObjective) else None
@@ -107,16 +98,3 @@ def compose(
     if constraint is None:
         return loss
     return (kind() if loss is None else loss).constrained(constraint)
-
-
-def _named(objective: Any, dataset: Dataset) -> tuple[Any, dict[str, Any]]:
-    """Return the name of what a user asks for, and the options of `as_objective`."""
-    if isinstance(objective, Quantile):
-        return "quantile", {"level": objective.level}
-    if not isinstance(objective, Cost):
-        return objective, {}
-    features = None
-    if objective.features is not None:
-        columns = dataset.column_names, dataset.column_of.tolist()
-        features = FeatureCosts.of(objective.features, *columns)
-    return "cost", {"cost_matrix": objective.matrix, "features": features}

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from sklearn.datasets import load_breast_cancer, load_iris
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from evotree import ObliqueTreeClassifier, ObliqueTreeRegressor
+from evotree import ObliqueTreeClassifier
 from evotree.description.named import ONE_WAY
 from evotree.export import export_c, export_python, export_rules, export_sql, export_text, to_onnx
 from evotree.operators.pruning.pessimistic import added_errors, normal_deviation
@@ -155,22 +155,6 @@ def test_pessimistic_pruning_is_for_any_splitter_of_classes():
     less = ObliqueTreeClassifier("axis", pruning="pessimistic", confidence=0.9).fit(X, y)
     more = ObliqueTreeClassifier("axis", pruning="pessimistic", confidence=0.01).fit(X, y)
     assert more.get_n_leaves() < less.get_n_leaves()
-
-
-@pytest.mark.parametrize(
-    ("kind", "changed", "named"),
-    [
-        (ObliqueTreeRegressor, {"splitter": C45()}, "C45"),
-        (ObliqueTreeRegressor, {"pruning": "pessimistic"}, "'pruning'"),
-        (ObliqueTreeClassifier, {"confidence": 0.0}, "'confidence'"),
-        (ObliqueTreeClassifier, {"confidence": 1.5}, "'confidence'"),
-    ],
-)
-def test_what_is_not_allowed_is_named(kind, changed, named):
-    with pytest.raises(ValueError, match=named):
-        kind(**changed).fit(*load_iris(return_X_y=True))
-    with pytest.raises(ValueError, match="min_cases"):
-        C45(min_cases=0.0)
 
 
 @parametrize_with_checks([ObliqueTreeClassifier.from_preset("C4.5")])

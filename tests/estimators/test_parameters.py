@@ -129,12 +129,18 @@ WRONG = [
     (Quantile, {"level": 1.0}),
     (EvoTreeClassifier, {"size_penalty": np.nan, "term_penalty": -1e-9, "max_generations": 1.5}),
     (EvoTreeClassifier, {"time_limit": 0.0, "n_jobs": 0, "max_split_terms": 1.5}),
-    (EvoTreeClassifier, {"class_weight": "heavy", "probability": "hard"}),
+    (EvoTreeClassifier, {"class_weight": "heavy", "probability": "hard", "max_depth": 2.0}),
+    (EvoTreeClassifier, {"max_depth": 0, "max_leaf_nodes": 1, "max_terms": -1}),
+    *((EvoTreeClassifier, {"min_samples_leaf": wrong}) for wrong in (0, 0.6, None)),
     (ObliqueTreeClassifier, {"criterion": "squared_error", "pruning": "optimistic", "n_folds": 1}),
     (ObliqueTreeClassifier, {"max_depth": -1, "min_samples_split": 1, "validation_fraction": 1.0}),
+    *((ObliqueTreeClassifier, {"confidence": wrong}) for wrong in (0.0, 1.5)),
+    (ObliqueTreeRegressor, {"pruning": "pessimistic", "leaves": "auto"}),
+    (TAORegressor, {"leaves": "auto"}),
     (TAOClassifier, {"init": "forest", "node": "linear", "loss": "hinge", "penalty": "l0"}),
     (TAOClassifier, {"C": 0.0, "max_iter": 0, "depth": -1, "scaling": "robust"}),
     (ObliqueForestClassifier, {"n_estimators": 0, "n_jobs": 0.5, "max_samples": 1.5}),
+    (ObliqueForestClassifier, {"max_features": 0, "executor": 3}),
 ]
 CHECKED = [*KINDS, *CONFIGURATIONS, ObliqueTreeClassifier, ObliqueTreeRegressor, TAOClassifier]
 CHECKED += [TAORegressor, ObliqueForestClassifier, ObliqueForestRegressor]

@@ -21,6 +21,7 @@ from evotree.fitness.objectives import (
     compose,
 )
 from evotree.fitness.penalties import PenalizedAccuracy
+from evotree.objectives import Cost, Quantile
 from evotree.operators.constraints.monotonic import MonotonicConstraint
 from evotree.operators.pruning.held_out import node_losses
 from evotree.operators.pruning.penalized import prune, prune_marked
@@ -38,9 +39,9 @@ def evolved(name, drawn, seed=0):
     dataset, individuals = drawn
     rng, n = np.random.default_rng(seed), dataset.n_classes
     costs = rng.integers(1, 9, (n, n)) * (1.0 - np.eye(n)) if n else None
-    options = {"cost_matrix": costs, "level": rng.uniform(0.05, 0.95)}
+    asked = {"cost": Cost(costs), "quantile": Quantile(rng.uniform(0.05, 0.95))}
     # Not by `as_objective`, which leaves the accuracy and the squared error to the search.
-    objective = LOSSES[name].named(name, dataset, **options)
+    objective = LOSSES[name].named(name, dataset, asked.get(name))
     return with_objective(dataset, objective, individuals)
 
 
@@ -331,23 +332,23 @@ def test_what_does_not_go_together_is_named(name, part):
 
 
 @pytest.mark.parametrize(
-    ("dataset", "objective", "parameters", "named"),
+    ("dataset", "objective", "named"),
     [
-        (CLASSES, "f2", {}, "objective='f2'.*and callables"),
-        (CLASSES, "f1", {}, "3 classes"),
-        (CLASSES, "poisson", {}, "objective='poisson'"),
-        (TARGETS, "accuracy", {}, "objective='accuracy'"),
-        (NEGATIVE, "poisson", {}, "targets from -1 to 3"),
-        (TARGETS, max, {}, "callables are for classes"),
-        (CLASSES, "cost", {"cost_matrix": np.ones((2, 2))}, "matrix=.*3 rows of 3"),
-        (CLASSES, "cost", {"cost_matrix": -np.ones((3, 3))}, "matrix=.*at least 0"),
-        (CLASSES, "cost", {"cost_matrix": np.eye(3)}, "at least one error"),
-        (CLASSES, "cost", {"cost_matrix": [["a"]]}, "matrix="),
+        (CLASSES, "f2", "objective='f2'.*and callables"),
+        (CLASSES, "f1", "3 classes"),
+        (CLASSES, "poisson", "objective='poisson'"),
+        (TARGETS, "accuracy", "objective='accuracy'"),
+        (NEGATIVE, "poisson", "targets from -1 to 3"),
+        (TARGETS, max, "callables are for classes"),
+        (CLASSES, Cost(np.ones((2, 2))), "matrix=.*3 rows of 3"),
+        (CLASSES, Cost(-np.ones((3, 3))), "matrix=.*at least 0"),
+        (CLASSES, Cost(np.eye(3)), "at least one error"),
+        (CLASSES, Cost([["a"]]), "matrix="),
     ],
 )
-def test_wrong_objectives_are_named(dataset, objective, parameters, named):
+def test_wrong_objectives_are_named(dataset, objective, named):
     with pytest.raises(ValueError, match=named):
-        as_objective(objective, dataset, **parameters)
+        as_objective(objective, dataset)
 
 
 # ---- scores of the confusion matrix, and the area ------------------------------------------------

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from sklearn.datasets import load_iris, load_wine
+from sklearn.datasets import load_iris
 
 from evotree import EvoTreeClassifier, ObliqueTree
 from evotree.dataset import Dataset
@@ -158,17 +158,6 @@ def test_trees_of_paths_keep_the_bound(dataset, bound, number, seed):
     for tree in trees:
         assert_sound(tree, dataset)
         assert widths(tree).max() <= bound
-
-
-@pytest.mark.parametrize("bound", [1, 0.2])
-def test_a_whole_search_keeps_the_bound(bound):
-    X, y = load_wine(return_X_y=True)
-    parameters = {"max_split_terms": bound, "max_generations": 10, "random_state": 0}
-    model = evolved(EvoTreeClassifier, **parameters).fit(X, y)
-    allowed = feature_bound(bound, X.shape[1])
-    for tree in [model.tree_, *model.pareto_front_, *model.hall_of_fame_]:
-        assert widths(tree).max() <= allowed
-    assert model.score(X, y) > 0.9
 
 
 def test_trees_that_are_too_wide_are_refused():

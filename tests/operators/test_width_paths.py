@@ -7,9 +7,9 @@ from sklearn.linear_model import LogisticRegression
 
 from evotree.dataset import Dataset
 from evotree.engine.toolbox import best_of_paths, make_toolbox
-from evotree.fitness.costs import FeatureCosts
 from evotree.fitness.objectives import as_objective
 from evotree.fitness.penalties import PenalizedAccuracy
+from evotree.objectives import Cost
 from evotree.operators.initialization.seeding import adopt
 from evotree.operators.initialization.width_paths import (
     axis_trees,
@@ -88,17 +88,14 @@ def test_where_features_cost_a_path_is_followed_again_without_the_dearest(number
     X, y = load_wine(return_X_y=True)
     free = Dataset.from_arrays(X, y)
     price = np.where(np.arange(X.shape[1]) < 9, 0.001, 0.01)
-    features = FeatureCosts.of(price, free.feature_names, range(X.shape[1]))
-    priced = free.evolved_for(as_objective("cost", free, features=features))
+    priced = free.evolved_for(as_objective(Cost(features=price), free))
     stream = stream_of(number)
     trees = path_trees(priced, 0.002, number, stream)
     for tree in trees:
         assert_sound(tree, priced)
     is_cheap = np.array([not tree.weights[:, 9:].any() for tree in trees])
     assert is_cheap.any() and not is_cheap.all()
-    alike = free.evolved_for(
-        as_objective("cost", free, features=FeatureCosts(features.is_part, 0.0 * features.prices))
-    )
+    alike = free.evolved_for(as_objective(Cost(features=0.0 * price), free))
     fewer = path_trees(alike, 0.002, number, stream_of(number))
     assert len(fewer) < len(trees)
 

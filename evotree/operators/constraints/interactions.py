@@ -39,12 +39,16 @@ class Interactions:
         return None if self.groups is None else self.groups[:, np.unique(self.column_of)]
 
     @cached_property
+    def _n_features(self) -> np.ndarray:
+        """The number of features that each of these columns makes."""
+        return np.diff(self._first, append=len(self.column_of))
+
+    @cached_property
     def max_width(self) -> int:
         """The number of features of the columns that make the most."""
-        n_features = np.diff(self._first, append=len(self.column_of))
         if self._groups is None:
-            return int(np.sort(n_features)[::-1][: self.max_columns].sum())
-        return int((self._groups @ n_features).max())
+            return int(np.sort(self._n_features)[::-1][: self.max_columns].sum())
+        return int((self._groups @ self._n_features).max())
 
     def keeps(self, individual: Individual, dataset: Dataset) -> bool:
         """Return whether all splits of a tree keep the bounds."""
@@ -60,8 +64,7 @@ class Interactions:
         else:
             allowed = self._groups[(by_column @ self._groups.T).argmax(axis=1)]
         allowed[~self._breaks(individual)] = True
-        n_features = np.diff(self._first, append=len(self.column_of))
-        narrow(individual, dataset, np.repeat(allowed, n_features, axis=1))
+        narrow(individual, dataset, np.repeat(allowed, self._n_features, axis=1))
 
     def _breaks(self, individual: Individual) -> np.ndarray:
         """Return a mask of the splits that break the bounds."""

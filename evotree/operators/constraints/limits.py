@@ -45,12 +45,17 @@ class Limits:
 
     def repair(self, individual: Individual, dataset: Dataset) -> None:
         """Make a tree keep all bounds."""
-        if self.max_terms is not None and individual.n_terms > self.max_terms:
-            self._narrow_splits(individual, dataset)
-        small = self._small_leaves(individual, dataset)
-        while small.any():
-            take_out(individual, dataset, small)
-            small = self._small_leaves(individual, dataset)
+        width = self.max_width
+        if width is not None and np.count_nonzero(individual.weights, axis=1).max() > width:
+            order = np.argsort(-influences(individual, dataset), axis=1, kind="stable")
+            kept = np.zeros(individual.weights.shape, dtype=bool)
+            np.put_along_axis(kept, order[:, :width], True, axis=1)
+            narrow(individual, dataset, kept)
+        while (small := self._small_leaves(individual, dataset)).any():
+            stays = nodes_without(individual, small)
+            sizes = sizes_of_kept(stays, individual.subtree_size)
+            splits = individual.weights[stays], individual.thresholds[stays]
+            individual.become(make_individual(dataset, *splits, sizes))
         if self.max_depth is not None:
             depths = node_depths(individual.subtree_size)
             prune_marked(individual, dataset, (depths == self.max_depth) & ~individual.is_leaf)
@@ -68,38 +73,14 @@ class Limits:
         marks = optimal_pruning(risk, individual.subtree_size, split_cost, budget)
         prune_marked(individual, dataset, marks)
 
-    def _narrow_splits(self, individual: Individual, dataset: Dataset) -> None:
-        """Leave no more terms to any split than all of them may have together."""
-        width = self.max_width
-        if np.count_nonzero(individual.weights, axis=1).max() > width:
-            order = np.argsort(-influences(individual, dataset), axis=1, kind="stable")
-            kept = np.zeros(individual.weights.shape, dtype=bool)
-            np.put_along_axis(kept, order[:, :width], True, axis=1)
-            narrow(individual, dataset, kept)
-
     def _small_leaves(self, individual: Individual, dataset: Dataset) -> np.ndarray:
         """Return a mask of the leaves that have too few rows; a single leaf may have any number."""
         if self.min_leaf_share == 0.0 or len(individual) == 1:
             return np.zeros(len(individual), dtype=bool)
         before = np.append(0, np.cumsum(dataset.multiplicity[individual.order]))
         n_rows = before[individual.end] - before[individual.start]
-        return self.small_leaves(individual.subtree_size, n_rows)
-
-    def small_leaves(self, subtree_size: np.ndarray, n_rows: np.ndarray) -> np.ndarray:
-        """Return a mask of the leaves that have too few rows, by the numbers of rows of nodes."""
-        if len(subtree_size) == 1:
-            return np.zeros(1, dtype=bool)
         least = math.ceil(self.min_leaf_share * n_rows[0] - _ROUNDING)
-        small: np.ndarray = (subtree_size == 1) & (n_rows < least)
-        return small
-
-
-def take_out(individual: Individual, dataset: Dataset, leaves: np.ndarray) -> None:
-    """Take out leaves and the splits above them; the rows go where the other children send them."""
-    kept = nodes_without(individual, leaves)
-    arrays = individual.weights[kept], individual.thresholds[kept]
-    sizes = sizes_of_kept(kept, individual.subtree_size)
-    individual.become(make_individual(dataset, *arrays, sizes))
+        return individual.is_leaf & (n_rows < least)
 
 
 def nodes_without(tree: ObliqueTree, leaves: np.ndarray) -> np.ndarray:

@@ -87,22 +87,15 @@ def add_losses(
                 k += 1 + subtree_size[k + 1]
 
 
-def predictions_of_nodes(tree: ObliqueTree, held_out: Dataset) -> np.ndarray:
-    """Return what each node of a tree for targets predicts as a leaf, as `leaf_table` does."""
-    if isinstance(tree, Individual) and tree.objective is not None:
-        table: np.ndarray = tree.objective.held_out_table(tree, tree.counts, tree)
-        return table
-    table = tree.values if tree.models is None else tree.models.table
-    if held_out.outputs is None:
-        return table
-    # Raw outputs have units of their own.
-    return table / np.repeat(held_out.target_scale, table.shape[1] // held_out.n_outputs)
-
-
 def node_losses(tree: ObliqueTree, held_out: Dataset) -> np.ndarray:
     """Return what nodes would lose as leaves on the rows that reach them, and sums of squares."""
-    if held_out.n_classes == 0:
-        table = predictions_of_nodes(tree, held_out)
+    if held_out.n_classes == 0 and isinstance(tree, Individual) and tree.objective is not None:
+        table = tree.objective.held_out_table(tree, tree.counts, tree)
+    elif held_out.n_classes == 0:
+        table = tree.values if tree.models is None else tree.models.table
+        if held_out.outputs is not None:  # raw outputs have units of their own
+            width = table.shape[1] // held_out.n_outputs
+            table = table / np.repeat(held_out.target_scale, width)
     elif held_out.bound_objective is not None:
         counted, leaves = tree.counted(), tree.apply(held_out.X)
         mass = class_masses(leaves, held_out, tree.subtree_size)

@@ -122,14 +122,6 @@ def blas_threads() -> ThreadpoolController:
     return ThreadpoolController()
 
 
-def draw_groups(stream: np.ndarray, n_present: int) -> np.ndarray:
-    """Draw one of the partitions of the classes into two groups; return the side of each class."""
-    while True:
-        group = np.array([below(stream, 2) for _ in range(n_present)])
-        if 0 < group.sum() < n_present:
-            return group
-
-
 @kernel
 def mean_square(theta, rows, shares):
     """Return the mean square of the rows' projections."""
@@ -143,8 +135,10 @@ def mean_square(theta, rows, shares):
 def start_from_groups(problem: Problem, stream: np.ndarray) -> np.ndarray:
     """Return the hyperplane midway between the means of two random groups of classes."""
     rows, shares, means = problem.rows, problem.shares, []
-    group = draw_groups(stream, problem.totals.shape[0])[problem.codes]
-    for side in (group == 0, group == 1):
+    group = np.zeros(problem.totals.shape[0], dtype=np.int64)  # of each class
+    while not 0 < group.sum() < group.size:
+        group[:] = [below(stream, 2) for _ in group]
+    for side in (group[problem.codes] == 0, group[problem.codes] == 1):
         total = np.cumsum(shares[side, np.newaxis] * rows[side], axis=0)[-1]
         means.append(total / np.cumsum(shares[side])[-1])
     theta = means[1] - means[0]

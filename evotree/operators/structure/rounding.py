@@ -108,8 +108,10 @@ def round_models(
     weight = np.ones(len(X)) if sample_weight is None else sample_weight
     leaves = tree.apply(X)
     with np.errstate(over="ignore", invalid="ignore"):
-        predicted = tree.models.predict(X, leaves)
-        unit = _deviation(predicted, weight) if len(X) else 0.0
+        predicted, unit = tree.models.predict(X, leaves), 0.0
+        if len(X):  # their standard deviation
+            centred = predicted - np.average(predicted, weights=weight)
+            unit = float(np.sqrt(np.average(centred**2, weights=weight)))
         if not 1.0 / _LARGEST <= unit <= _LARGEST:
             return tree
         models = LeafModels(*(array.copy() for array in tree.models))
@@ -392,12 +394,6 @@ def _threshold(low: float, high: float, target: float) -> float | None:
 
 
 # ---- linear models of leaves ---------------------------------------------------------------------
-
-
-def _deviation(values: np.ndarray, weight: np.ndarray) -> float:
-    """Return a weighted standard deviation."""
-    centred = values - np.average(values, weights=weight)
-    return float(np.sqrt(np.average(centred**2, weights=weight)))
 
 
 def _round_line(
