@@ -17,7 +17,8 @@ def read_rows(path: Path, columns: Sequence[str] = KEY) -> pd.DataFrame:
     """Read a CSV file of rows that has some columns."""
     try:
         # Types are inferred from whole columns; the first column is never taken for row names.
-        rows = pd.read_csv(path, index_col=False, low_memory=False, dtype={"settings": str})
+        kinds = {"settings": str, "revision": str}  # both may be of digits alone
+        rows = pd.read_csv(path, index_col=False, low_memory=False, dtype=kinds)
     except ValueError as error:
         raise ValueError(f"{path} cannot be read as a table of runs: {str(error)[:200]}") from error
     if missing := [name for name in columns if name not in rows]:
