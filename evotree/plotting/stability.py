@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 from matplotlib.axes import Axes
 
-from evotree.description.named import check_whole
+from evotree.description.words import check_whole
 from evotree.plotting.explanation import BAR, LINE_HEIGHT, WIDTH
 from evotree.plotting.style import PALETTE, axes_or_new, short_name
 
