@@ -10,7 +10,7 @@ from typing import Any
 import pandas as pd
 
 from evotree.experiments.protocols import Task
-from experiments import tables
+from experiments import suites, tables
 from experiments.methods.classifiers import (
     CART,
     DENSE,
@@ -25,18 +25,6 @@ from experiments.methods.classifiers import (
 )
 from experiments.probabilities import auc, clipped_log_loss
 from experiments.study import ClassesProtocol, Results, Study, define
-from experiments.suites import (
-    BENCHMARK,
-    FAILED,
-    GROUPS,
-    MANY_ROWS,
-    N_FOLDS,
-    NEVER_CHOSEN_ON,
-    SMALL,
-    THIRTY,
-    TINY,
-    WIDE,
-)
 
 FIGURES = {
     "accuracy": ("accuracy", 100.0, 2),
@@ -51,36 +39,38 @@ CHOICE_FIGURES = {name: FIGURES[name] for name in ("accuracy", "AUC", "log loss"
 SIMPLE = (DENSE, TAO, CART, LOGISTIC)
 """The rivals that a fit should not be below."""
 _QUICK = (
-    *(*TINY, "wdbc", "breast-w", "pima", "vehicle", "segment", "digits", "page-blocks"),
+    *(*suites.TINY, "wdbc", "breast-w", "pima", "vehicle", "segment", "digits", "page-blocks"),
     *("waveform21", "satimage", "dna", "pendigits", "letter"),
 )
 SHAPED = (
-    *(*TINY, "breast-w", "blood-transfusion", "pima", "hepatitis", "breast-cancer", "spect"),
+    *(*suites.TINY, "breast-w", "blood-transfusion", "pima", "hepatitis", "breast-cancer", "spect"),
     *("fertility", "planning", "echocardiogram", "monks-1", "monks-3", "titanic"),
 )
 """The data sets of boosting machines, which take minutes on more columns."""
 DATASETS: Mapping[str, Sequence[str]] = {
-    **dict.fromkeys((EVOTREE, *SIMPLE, FOREST), GROUPS["in all"]),
-    DENSE: [name for name in GROUPS["in all"] if name not in (*MANY_ROWS, *WIDE)],
+    **dict.fromkeys((EVOTREE, *SIMPLE, FOREST), suites.GROUPS["in all"]),
+    DENSE: [
+        name for name in suites.GROUPS["in all"] if name not in (*suites.MANY_ROWS, *suites.WIDE)
+    ],
     **dict.fromkeys(("OC1", "WODT", "STree"), (*_QUICK, "usps")),
-    LINEAR_LEAVES: list(dict.fromkeys((*TINY, *SMALL, *SHAPED))),
-    **{"GEA-ODT": _QUICK, "CEDT": THIRTY[:-1], "EBM": SHAPED},
-    "HistGB": [name for name in BENCHMARK if name != "nursery"],
+    LINEAR_LEAVES: list(dict.fromkeys((*suites.TINY, *suites.SMALL, *SHAPED))),
+    **{"GEA-ODT": _QUICK, "CEDT": suites.THIRTY[:-1], "EBM": SHAPED},
+    "HistGB": [name for name in suites.BENCHMARK if name != "nursery"],
 }
 """The data sets of methods that were not run on all."""
 
 EVERY = make_systems()
 EXPERIMENT = define(
     "benchmark",
-    GROUPS["in all"],
+    suites.GROUPS["in all"],
     EVERY,
-    ClassesProtocol(N_FOLDS),
+    ClassesProtocol(suites.N_FOLDS),
     metrics=("accuracy", "train_accuracy", "balanced_accuracy"),
     scorers={"auc": auc, "log_loss": clipped_log_loss},
     plan=[
         Task(dataset, method, fold, 0)
         for method in EVERY
-        for dataset, fold in product(DATASETS.get(method, BENCHMARK), range(N_FOLDS))
+        for dataset, fold in product(DATASETS.get(method, suites.BENCHMARK), range(suites.N_FOLDS))
     ],
 )
 
@@ -90,34 +80,34 @@ def beside_rivals(runs: pd.DataFrame) -> dict[str, str]:
     if EVOTREE not in set(runs["method"]):
         return dict.fromkeys(("groups", "below", "choice_cells"), tables.NOT_RUN)
     methods, parts = (EVOTREE, *SIMPLE, LINEAR_LEAVES, FOREST, "EBM"), []
-    for title, datasets in {**GROUPS, "on which EBM was run": SHAPED}.items():
+    for title, datasets in {**suites.GROUPS, "on which EBM was run": SHAPED}.items():
         means = tables.figures_of(runs, CHOICE_FIGURES, datasets, methods)
         whole = means["accuracy"].dropna(axis=1, thresh=len(datasets)).columns
         means = {name: values.filter(whole) for name, values in means.items()}
         duels = {name: means[name] for name in ("accuracy", "AUC", "log loss")}
         made = tables.comparison(means, CHOICE_FIGURES, EVOTREE, duels)
         parts.append(f"## {made['n_compared']} data sets {title}\n\n{made['table']}")
-    means = 100.0 * tables.fold_means(runs, "accuracy", GROUPS["in all"], methods[:5])
+    means = 100.0 * tables.fold_means(runs, "accuracy", suites.GROUPS["in all"], methods[:5])
     simple, rows = means[tables.named(SIMPLE, means)], []
     lacking = means[EVOTREE] - simple.max(axis=1)
     fits = 100.0 * runs.set_index(["dataset", "method", "fold"])["accuracy"]
     for name, rival in simple[lacking < -1.0].idxmax(axis=1).items():
         gain = fits[name, EVOTREE] - fits[name, rival]
-        text = f"{gain.mean():+.1f} ± {gain.std() / N_FOLDS**0.5:.1f}"
+        text = f"{gain.mean():+.1f} ± {gain.std() / suites.N_FOLDS**0.5:.1f}"
         rows.append({"data set": name, "best": rival, "difference": text})
-    others = means.drop(list(BENCHMARK), errors="ignore")
+    others = means.drop(list(suites.BENCHMARK), errors="ignore")
     cells = tables.cells_table(others, ".1f", bold=methods)
     return {"groups": "\n\n".join(parts), "below": tables.table(rows, 2), "choice_cells": cells}
 
 
 def report(results: Results) -> dict[str, Any]:
     """Return the tables of both pages, and draw the pictures."""
-    means = tables.figures_of(results.runs, FIGURES, BENCHMARK, SYSTEMS)
+    means = tables.figures_of(results.runs, FIGURES, suites.BENCHMARK, SYSTEMS)
     accuracy = means["accuracy"]
     both = tables.compared(accuracy)
-    others = accuracy[accuracy.index.isin(NEVER_CHOSEN_ON)]
+    others = accuracy[accuracy.index.isin(suites.NEVER_CHOSEN_ON)]
     duels = {title: means[title] for title in ("accuracy", "AUC")}
-    duels[f"accuracy on the {len(NEVER_CHOSEN_ON)} others"] = others
+    duels[f"accuracy on the {len(suites.NEVER_CHOSEN_ON)} others"] = others
     trees, picture = both.filter(TREES), results.out / "benchmark_sizes.png"
     fits = results.runs.set_index(["dataset", "method"])["accuracy"]
     ranks, sentence = tables.ranks_of(both, EVOTREE, results.out / "benchmark_ranks.png")
@@ -125,7 +115,7 @@ def report(results: Results) -> dict[str, Any]:
         **tables.comparison(means, FIGURES, EVOTREE, duels, ranks),
         **beside_rivals(results.runs),
         "floor": tables.floor_sentence(accuracy, EVOTREE, (CART, LOGISTIC)),
-        "failed": 100.0 * fits.get(FAILED, fits[:0]).mean(),
+        "failed": 100.0 * fits.get(suites.FAILED, fits[:0]).mean(),
         "ranks": sentence,
         "sizes": tables.sizes_of(results.runs, trees, "leaves", "accuracy", picture),
         "cells": tables.cells_table(accuracy, ",.1f", bold=TREES),
