@@ -214,6 +214,13 @@ class Evolution(Configuration):
         How strongly hyperplanes are regularized, and on what noise the fitness is measured.
     islands : int or Islands, default=1
         Number of populations that evolve apart and exchange their best, or an `Islands`.
+    start : tree, fitted estimator, str or None, default=None
+        The first individual, as it is; or rules as `evotree.export.export_text` prints them, where
+        numbers of nodes and what leaves say do not matter.
+    hold : list of int, dict of int to None or list of columns, or None, default=None
+        Splits of `start`, by their numbers, that all trees have in the same places, bit for bit,
+        with all splits above them. One with columns, by names or positions, is first fitted again
+        on these alone; so ``{0: ["age"]}``, for which no start is needed, asks for the age first.
     """
 
     population_size: Annotated[int, _WHOLE_FROM_2] = 64
@@ -227,6 +234,8 @@ class Evolution(Configuration):
     refinement: Annotated[Any, str, "array-like", dict, Refinement, None] = Refinement("sparse")
     regularization: Annotated[Regularization, Regularization, None] = Regularization()
     islands: Annotated[Any, _WHOLE_FROM_1, Islands, None] = Islands()
+    start: Annotated[Any, object] = None
+    hold: Annotated[Any, "array-like", dict, None] = None
 
     def __post_init__(self) -> None:
         super().__post_init__()

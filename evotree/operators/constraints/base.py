@@ -23,7 +23,7 @@ _ROUNDS = 8  # of repairs, each of which may undo what another one did
 
 
 class Constraint(Protocol):
-    """Something that every tree of a search keeps; a single leaf keeps any."""
+    """Something that every tree of a search keeps; a single leaf, or what is held, keeps any."""
 
     # The operators look for splits of at most `max_width` terms, so that few trees need repairs;
     # None says that a split may have any number.
@@ -58,7 +58,11 @@ def repair(
         for one in broken:
             one.repair(individual, dataset)
     if not keeps_all(individual, dataset, constraints):
-        prune_marked(individual, dataset, np.arange(len(individual)) == 0)
+        held = [one for one in constraints if hasattr(one, "shrink")]
+        if held:
+            held[0].shrink(individual, dataset, constraints)
+        else:
+            prune_marked(individual, dataset, np.arange(len(individual)) == 0)
     return individual
 
 
