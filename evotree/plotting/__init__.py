@@ -17,6 +17,7 @@ from evotree.plotting.explanation import plot_explanation, plot_importances
 from evotree.plotting.pareto import plot_pareto
 from evotree.plotting.regions import plot_decision_regions
 from evotree.plotting.sparse_path import plot_tao_path
+from evotree.plotting.stability import plot_stability
 from evotree.plotting.style import class_colors
 from evotree.plotting.trees import plot_tree
 
@@ -31,6 +32,7 @@ __all__ = [
     "plot_lineage",
     "plot_pareto",
     "plot_refinement",
+    "plot_stability",
     "plot_tao_path",
     "plot_tree",
 ]
