@@ -1,0 +1,91 @@
+"""Two rows beside each other on the paths of a tree, and two models on the same rows."""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+import pandas as pd
+from scipy import stats
+from sklearn.base import is_classifier
+
+
+class RowComparison(NamedTuple):
+    """Where the paths of two rows, a and b, part.
+
+    `node` is the split, or the leaf where they meet. `terms` has a line for each of its terms, the
+    one that parts them most first: the values, the weight, and what each adds to the signed
+    distance to the hyperplane, in spreads of the projection; at a leaf with a line, to what it
+    says. `rows` has the leaf and prediction of each, and ``total``, that distance.
+    """
+
+    node: int
+    terms: pd.DataFrame
+    rows: pd.DataFrame
+
+
+def compare_rows(model: Any, row_a: Any, row_b: Any) -> RowComparison:
+    """Return where the paths of two rows through the tree of a fitted model part, and why."""
+    found = [model.explain(_as_table(row)) for row in (row_a, row_b)]
+    paths = [one.terms[one.terms.row == 0] for one in found]
+    sides = [dict(zip(path.node, path.side, strict=True)) for path in paths]
+    apart = [k for k in sides[0] if k in sides[1] and sides[0][k] != sides[1][k]]
+    node = int(apart[0] if apart else found[0].rows.leaf[0])
+    here = [path[path.node == node].set_index("feature") for path in paths]
+    columns: dict[str, Any] = {"weight": here[0]["weight"]}
+    for name, one in zip("ab", here, strict=True):
+        columns |= {f"value_{name}": one["value"], f"adds_{name}": one["contribution"]}
+    terms = pd.DataFrame(columns)
+    terms["difference"] = terms.adds_b - terms.adds_a
+    order = terms.difference.abs().sort_values(ascending=False, kind="stable").index
+    rows = pd.concat([one.rows[["leaf", "prediction"]].head(1) for one in found])
+    totals = [one["total"].iloc[0] if len(one) else np.nan for one in here]
+    return RowComparison(node, terms.loc[order], rows.set_axis(["a", "b"]).assign(total=totals))
+
+
+def _as_table(row: Any) -> Any:
+    """Return a row as a table."""
+    if isinstance(row, pd.Series):
+        return row.to_frame().T.infer_objects()
+    return row if hasattr(row, "columns") else np.atleast_2d(np.asarray(row))
+
+
+class ModelComparison(NamedTuple):
+    """Two models, a and b, on the same rows.
+
+    `models` has a line for each: its score, leaves, terms and complexity, and ``better``, how many
+    rows it alone predicts right; for targets, nearer. `disagreement` is the share of rows that they
+    predict differently, and `p_value` that of McNemar's exact test of ``better``; for targets it is
+    the exact sign test. `leaves` counts rows by the leaves of both.
+    """
+
+    models: pd.DataFrame
+    disagreement: float
+    p_value: float
+    leaves: pd.DataFrame
+
+
+def compare_models(a: Any, b: Any, X: Any, y: Any) -> ModelComparison:
+    """Compare two fitted models of one tree, of classes or of one target.
+
+    On rows that a model was fitted to, its score is too good and the p-value means little.
+    """
+    truth, models = np.asarray(y), {"a": a, "b": b}
+    found = [np.asarray(model.predict(X)) for model in models.values()]
+    if is_classifier(a) != is_classifier(b):
+        raise ValueError("b: allowed are models of classes, as a is, or both of targets.")
+    for one in found:
+        if one.shape != truth.shape:
+            raise ValueError(f"y has shape {truth.shape}: allowed is {one.shape}, as predictions.")
+    if truth.ndim != 1:
+        raise ValueError(f"y has shape {truth.shape}: allowed is one target.")
+    losses = [one != truth if is_classifier(a) else np.abs(one - truth) for one in found]
+    better = [int((losses[i] < losses[1 - i]).sum()) for i in (0, 1)]
+    p_value = stats.binomtest(better[0], sum(better)).pvalue if sum(better) else 1.0
+    names = "n_leaves", "n_terms", "complexity"
+    table = pd.DataFrame(
+        [{name: getattr(model.tree_, name) for name in names} for model in models.values()],
+        index=list(models),
+    )
+    table.insert(0, "score", [model.score(X, y) for model in models.values()])
+    reached = (pd.Series(one.apply(X), name=f"leaf of {name}") for name, one in models.items())
+    differs = float(np.mean(found[0] != found[1]))
+    return ModelComparison(table.assign(better=better), differs, p_value, pd.crosstab(*reached))
