@@ -118,26 +118,20 @@ def start_of(config: SearchConfig, dataset: Dataset) -> ObliqueTree | None:
     start, names = evolution_of(config).start, dataset.feature_names
     if start is None:
         return None
-    if isinstance(start, str):
-        splits = splits_of_text(start, names, "start")
-        return ObliqueTree(*splits, np.zeros((len(splits[0]), 1)))
+    is_text = isinstance(start, str)
+    splits = splits_of_text(start, names, "start") if is_text else raw_tree(start, "start")
+    blank = np.zeros((len(splits[0]), dataset.n_classes or dataset.n_outputs))
+    values = getattr(getattr(start, "tree_", start), "values", blank)
     for name, given, here in (
         ("features", getattr(start, "feature_names_", names), names),
         ("classes", getattr(start, "classes_", dataset.classes), dataset.classes),
+        ("number of features", splits[0].shape[1], len(names)),
+        ("number of values in a leaf", values.shape[1], blank.shape[1]),
     ):
         had, has = (np.asarray(one).tolist() for one in (given, here))
         if had != has:
-            raise ValueError(f"start has the {name} {had}: allowed are {has}.")
-    splits = raw_tree(start, "start")
-    n_values = dataset.n_classes or dataset.n_outputs
-    values = getattr(getattr(start, "tree_", start), "values", np.zeros((1, n_values)))
-    for name, had, has in (
-        ("features", splits[0].shape[1], len(names)),
-        ("values in a leaf", np.shape(values)[1], n_values),
-    ):
-        if had != has:
-            raise ValueError(f"start has {had} {name}: allowed are {has}, as X and y have.")
-    return ObliqueTree(*splits, np.zeros((len(splits[0]), n_values)))
+            raise ValueError(f"start has the {name} {had}: allowed are {has}, as X and y have.")
+    return ObliqueTree(*splits, blank)
 
 
 def _held(config: SearchConfig, dataset: Dataset, others: list[Constraint]) -> list[Constraint]:

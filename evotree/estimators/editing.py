@@ -19,7 +19,6 @@ from evotree.engine.finish import Finisher, score_on, scores_on
 from evotree.engine.pareto import FrontTree
 from evotree.engine.prepare import PARAMETERS, Problem, make_constraints, with_objective
 from evotree.engine.toolbox import feature_bound
-from evotree.estimators.lazy import is_collection
 from evotree.fitness.penalties import PenalizedAccuracy
 from evotree.leaf_models import ClassModels, LeafModels, OutputModels
 from evotree.operators.constraints.held import Held
@@ -38,15 +37,13 @@ class Editor:
     that a fit makes of these rows; all nodes need some. Without rows leaves may get another class.
     """
 
-    def __init__(
-        self, model: Any, X: Any, y: Any = None, sample_weight: Any = None, sensitive: Any = None
-    ) -> None:
+    def __init__(self, model: Any, X: Any, y: Any = None, sample_weight: Any = None) -> None:
         check_is_fitted(model)
         if X is None and y is not None:
             raise ValueError("X=None, and y was given: allowed are both, or neither.")
         self.model, self.tree, self._finisher = model, model.tree_, None
         if X is not None:
-            self._finisher = finisher_of(model, X, y, sample_weight, sensitive)
+            self._finisher = finisher_of(model, X, y, sample_weight)
 
     def prune(self, node: int) -> Any:
         """Return a model in which a split, with all below it, is a leaf."""
@@ -88,10 +85,7 @@ class Editor:
         return self._with_split(f"drop_term({node}, {feature!r})", k, weights, threshold)
 
     def swap(self, node: int) -> Any:
-        """Return a model in which the sides of a split have changed places; it predicts the same.
-
-        Swapped twice, a tree is what it was.
-        """
+        """Return a model that predicts the same, in which the sides of a split change places."""
         k, tree = self._node("swap", node), self.tree
         right, end = tree.right(k), k + int(tree.subtree_size[k])
         parts = (0, k + 1), (right, end), (k + 1, right), (end, len(tree))
@@ -100,7 +94,7 @@ class Editor:
         weights[k] = 0.0 - weights[k]
         # A row on the hyperplane was on the left, and has to be on the right.
         thresholds[k] = np.nextafter(-thresholds[k], -np.inf) + 0.0
-        swapped = ObliqueTree(weights, thresholds, size, tree.values)
+        swapped = tree.replaced(weights=weights, thresholds=thresholds, subtree_size=size)
         return self._refilled(f"swap({node})", swapped, kept)
 
     def relabel(self, leaf: int, value: Any) -> Any:
@@ -170,19 +164,20 @@ class Editor:
         after = {k: one for k, one in after.items() if one is not None and tree.is_leaf[k]}
         tree = _relabelled(tree, after)
         cost: dict[str, Any] = {"complexity_before": old.complexity, "complexity": tree.complexity}
-        quality = np.nan
+        edited = FrontTree.of(tree, np.nan, "edited")
         if finisher is not None:
             rows, known = finisher.rows, model._known_of(tree, finisher.problem.dataset)
+            fitness: Any = PenalizedAccuracy(model.size_penalty_, model.term_penalty_)
             for name, one, by_hand in (("_before", old, before), ("", tree, after)):
-                score = cost[f"score{name}"] = score_on(rows, one)
-                is_plain = rows.objective is None or one.models is not None
-                # That of other leaves reads what the rows say, not what was set by hand.
-                own = score if is_plain else np.nan
-                quality = own if by_hand else scores_on(rows, one)[0]
-                cost[f"objective{name}"] = fitness_of(model, one, quality)
+                score = quality = score_on(rows, one)
+                if not by_hand:
+                    quality = scores_on(rows, one)[0]
+                elif rows.objective is not None and one.models is None:
+                    quality = np.nan  # it reads what the rows say, not what was set by hand
+                edited = FrontTree.of(one, quality, "edited")
+                cost |= {f"score{name}": score, f"objective{name}": float(fitness(edited)[0])}
             cost["n_moved"], cost["n_changed"] = _differences(rows, old, tree, kept)
-        made = copy(model)
-        edited, front = FrontTree.of(tree, quality, "edited"), model.pareto_front_.choosing(tree)
+        made, front = copy(model), model.pareto_front_.choosing(tree)
         made.__dict__.update(known, tree_=edited, pareto_front_=front, _by_hand=after)
         made.edit_cost_ = pd.Series(cost, name=edit, dtype=object)
         return made
@@ -195,16 +190,12 @@ def _number(name: str, value: Any) -> float:
     return float(value)
 
 
-def finisher_of(model: Any, X: Any, y: Any, *more: Any) -> Finisher:
+def finisher_of(model: Any, X: Any, y: Any, sample_weight: Any) -> Finisher:
     """Return what finishes trees for rows, encoded as those that a model was fitted to."""
-    sample_weight, sensitive = more
-    if is_collection(X):
-        raise ValueError(f"X is a {type(X).__name__}: allowed are rows in memory.")
     model.encode(X)  # refuses other columns
     twin = copy(model)
     vars(twin)["_fit_encoder"] = lambda table, _: encode_in_order(model.columns_, table)
-    extras = {} if sensitive is None else {"sensitive": sensitive}
-    dataset = twin._make_dataset(X, y, sample_weight, evolution_of(model).scaling, extras)
+    dataset = twin._make_dataset(X, y, sample_weight, evolution_of(model).scaling)
     for name in ("classes_", "n_outputs_"):
         had, has = (np.atleast_1d(getattr(one, name, 0)).tolist() for one in (model, twin))
         if had != has:
@@ -226,17 +217,9 @@ def refill(edit: str, model: Any, finisher: Finisher, tree: ObliqueTree) -> Obli
         raise ValueError(f"{edit}: max_split_terms allows {bound} terms of a split.")
     if broken := [PARAMETERS[type(one).__name__] for one in finisher.broken(tree)]:
         raise ValueError(f"{edit} breaks {broken[0]}: allowed are trees that keep it.")
-    if not isinstance(model.tree_.models, ClassModels):
-        return finisher.refilled(tree)
-    if getattr(model, "_logistic", None) is None:
-        raise ValueError(f"{edit}: how strong logistic leaves are is not known; fit again.")
-    return finisher.refilled(tree, model._logistic)
-
-
-def fitness_of(model: Any, tree: ObliqueTree, quality: float) -> float:
-    """Return a quality after the penalties of a model for the nodes and terms of a tree."""
-    fitness: Any = PenalizedAccuracy(model.size_penalty_, model.term_penalty_)
-    return float(fitness(FrontTree.of(tree, quality, ""))[0])
+    return finisher.refilled(
+        tree, model._logistic if isinstance(tree.models, ClassModels) else None
+    )
 
 
 def _relabelled(tree: ObliqueTree, values: Mapping[int, Any]) -> ObliqueTree:
@@ -274,23 +257,18 @@ def _differences(
 
 def refit(model: Any, X: Any, y: Any, sample_weight: Any, hold: Any) -> Any:
     """Return a model of a search that goes on from the tree of another one."""
-    check_is_fitted(model)
-    finisher = finisher_of(model, X, y, sample_weight, None)
-    start, rows = refill("refit", model, finisher, model.tree_), finisher.rows
-    if hold is None:
-        held = [one for one in finisher.constraints if isinstance(one, Held)]
-        hold = held[0].places_in(start) if held else None
-    bare = ObliqueTree(*start.splits, start.values)
+    finisher, start = Editor(model, X, y, sample_weight)._finisher, model.tree_
+    for held in [one for one in finisher.constraints if isinstance(one, Held)] if finisher else ():
+        hold = held.places_in(start) if hold is None else hold
+    bare = start.replaced(models=None)
     penalties = {"size_penalty": model.size_penalty_, "term_penalty": model.term_penalty_}
     evolution = replace(evolution_of(model), start=bare, hold=hold)
     found = clone(model).set_params(evolution=evolution, **penalties)
     if isinstance(start.models, ClassModels) and model.leaves == "auto":
         found.leaves = "linear"
     found.fit(X, y, sample_weight)
-    worth, least = (fitness_of(model, one, scores_on(rows, one)[0]) for one in (found.tree_, start))
-    if worth < least:
-        known = found._known_of(start, finisher.problem.dataset)
-        tree = FrontTree.of(start, scores_on(rows, start)[0], "start")
-        front = found.pareto_front_.choosing(tree)
-        found.__dict__.update(known, tree_=tree, pareto_front_=front)
-    return found
+    editor, nodes = Editor(found, X, y, sample_weight), np.arange(len(start))
+    kept = editor._refilled("refit", start, nodes)
+    best = kept if kept.edit_cost_.objective > kept.edit_cost_.objective_before else found
+    best.edit_cost_ = None
+    return best

@@ -339,9 +339,7 @@ class EvolvedTree(base.TreeEstimator, SearchConfig):
         self.pareto_front_ = self.pareto_front_.choosing(chosen)
         return self
 
-    def edit(
-        self, X: Any = None, y: Any = None, sample_weight: Any = None, sensitive: Any = None
-    ) -> "Editor":
+    def edit(self, X: Any = None, y: Any = None, sample_weight: Any = None) -> "Editor":
         """Return an editor of the tree, each method of which returns a new model.
 
         Leaves and all that goes with them are made again by the rows, which are as for `fit`
@@ -349,7 +347,7 @@ class EvolvedTree(base.TreeEstimator, SearchConfig):
         """
         from evotree.estimators.editing import Editor
 
-        return Editor(self, X, y, sample_weight, sensitive)
+        return Editor(self, X, y, sample_weight)
 
     def refit(self, X: Any, y: Any, sample_weight: Any = None, *, hold: Any = None) -> Self:
         """Return a model of a search that goes on from the tree, on rows that are as for `fit`.

@@ -58,11 +58,9 @@ def repair(
         for one in broken:
             one.repair(individual, dataset)
     if not keeps_all(individual, dataset, constraints):
-        held = [one for one in constraints if hasattr(one, "shrink")]
-        if held:
-            held[0].shrink(individual, dataset, constraints)
-        else:
-            prune_marked(individual, dataset, np.arange(len(individual)) == 0)
+        prune_marked(individual, dataset, np.arange(len(individual)) == 0)
+        for one in (one for one in constraints if not one.keeps(individual, dataset)):
+            one.repair(individual, dataset)  # puts what is held on top of the leaf
     return individual
 
 

@@ -1,6 +1,6 @@
 """Splits of a start that stay, bit for bit."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,8 +11,6 @@ from evotree.fitness.criteria import Criterion
 from evotree.fitness.node import Node
 from evotree.fitness.penalties import PenalizedAccuracy
 from evotree.individual import Individual
-from evotree.operators.constraints.base import Constraint, keeps_all
-from evotree.operators.pruning.penalized import prune_marked
 from evotree.operators.splitters.linear import Linear
 from evotree.operators.structure.sides import subtree_sizes
 from evotree.operators.structure.splice import make_individual
@@ -78,26 +76,29 @@ class Held:
 
     def keeps(self, individual: Individual, dataset: Dataset) -> bool:
         """Return whether a tree has all held splits that part rows of the data set."""
-        return self._places(individual, dataset) is not None
+        held, tree, pending = self._on(dataset), individual, [(0, 0)]
+        while pending:
+            h, k = pending.pop()
+            if held.subtree_size[h] == 1:
+                continue
+            test, known = (
+                (one.weights[at], one.thresholds[at]) for one, at in ((tree, k), (held, h))
+            )
+            if tree.subtree_size[k] > 1 and all(map(np.array_equal, test, known)):
+                pending += [(held.left(h), tree.left(k)), (held.right(h), tree.right(k))]
+                continue
+            rows = dataset.X[tree.order[tree.start[k] : tree.end[k]]]
+            is_left = rows @ held.weights[h] <= held.thresholds[h]
+            if is_left.any() and not is_left.all():
+                return False
+            pending.append((held.left(h) if is_left.all() else held.right(h), k))
+        return True
 
     def repair(self, individual: Individual, dataset: Dataset) -> None:
         """Put the held splits on top of a tree."""
         whole = dict.fromkeys(np.flatnonzero(self.raw.is_leaf).tolist(), 0)
         both = (self._below(individual, dataset, at) for at in (self._paths(individual), whole))
         individual.become(max(both, key=_FITNESS))
-
-    def shrink(
-        self, individual: Individual, dataset: Dataset, constraints: Sequence[Constraint]
-    ) -> None:
-        """Make leaves of the subtrees below, the smallest first, until all constraints are kept."""
-        self.repair(individual, dataset)
-        while not keeps_all(individual, dataset, constraints):
-            places, size = self._places(individual, dataset) or {}, individual.subtree_size
-            below = [k for h, k in places.items() if self.raw.is_leaf[h] and size[k] > 1]
-            if not below:
-                break
-            least = min(below, key=lambda k: size[k])
-            prune_marked(individual, dataset, np.arange(len(individual)) == least)
 
     def _paths(self, tree: ObliqueTree) -> dict[int, int]:
         """Return the nodes of a tree on the paths of the top's nodes, as far as there are any."""
@@ -107,40 +108,16 @@ class Held:
                 paths |= {top.left(h): tree.left(k), top.right(h): tree.right(k)}
         return paths
 
-    def _places(self, tree: Individual, dataset: Dataset) -> dict[int, int] | None:
-        """Return the nodes of a tree at those of the top; None if it is not all there."""
-        held, places, pending = self._on(dataset), dict[int, int](), [(0, 0)]
-        while pending:
-            h, k = pending.pop()
-            places[h], is_here = k, tree.thresholds[k] == held.thresholds[h]
-            if held.subtree_size[h] == 1:
-                continue
-            if tree.subtree_size[k] > 1 and is_here and (tree.weights[k] == held.weights[h]).all():
-                pending += [(held.left(h), tree.left(k)), (held.right(h), tree.right(k))]
-                continue
-            rows = dataset.X[tree.order[tree.start[k] : tree.end[k]]]
-            is_left = rows @ held.weights[h] <= held.thresholds[h]
-            if is_left.any() and not is_left.all():
-                return None
-            pending.append((held.left(h) if is_left.all() else held.right(h), k))
-        return places
-
     def _below(self, tree: Individual, dataset: Dataset, places: Mapping[int, int]) -> Individual:
         """Return a tree with the held splits on top, and subtrees of another one in places."""
-        parts, held = [], self._on(dataset)
-        leaf = np.zeros((1, tree.n_features)), np.zeros(1), [False]
+        parts, held, leaf = [], self._on(dataset), int(np.flatnonzero(tree.is_leaf)[0])
         for h in range(len(held)):
-            if held.subtree_size[h] > 1:
-                parts.append((held.weights[h : h + 1], held.thresholds[h : h + 1], [True]))
-            elif h not in places:
-                parts.append(leaf)
-            else:
-                inside = slice(places[h], places[h] + tree.subtree_size[places[h]])
-                is_split = (tree.subtree_size[inside] > 1).tolist()
-                parts.append((tree.weights[inside], tree.thresholds[inside], is_split))
-        weights, thresholds, is_split = zip(*parts, strict=True)
-        tests = np.vstack(weights), np.concatenate(thresholds)
-        return make_individual(dataset, *tests, subtree_sizes(sum(is_split, [])))
+            one: Any = held if held.subtree_size[h] > 1 else tree
+            k = h if one is held else places.get(h, leaf)
+            inside = slice(k, k + (1 if one is held else tree.subtree_size[k]))
+            parts.append([array[inside] for array in one.splits])
+        weights, thresholds, sizes = map(np.concatenate, zip(*parts, strict=True))
+        return make_individual(dataset, weights, thresholds, subtree_sizes((sizes > 1).tolist()))
 
     def _on(self, dataset: Dataset) -> ObliqueTree:
         """Return the top in the units of a data set."""
