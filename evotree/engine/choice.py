@@ -262,6 +262,7 @@ def problem_toolbox(
         max_depth=config.max_depth,
         random_state=seed,
         end=problem.end,
+        start=problem.start if begins else None,
     )
 
 

@@ -222,6 +222,13 @@ class Evolution(Configuration):
         ``mutate(individual, dataset=...)``, ``mate(a, b, dataset=...)``, ``select(population, k)``.
         Their individuals have weights for features in the units of `scaling`; `evotree.with_tree`
         makes new ones. What they return is checked, and repaired where there are constraints.
+    start : tree, fitted estimator, str or None, default=None
+        The first individual, as it is; or rules as `evotree.export.export_text` prints them, where
+        numbers of nodes and what leaves say do not matter.
+    hold : list of int, dict of int to None or list of columns, or None, default=None
+        Splits of `start`, by their numbers, that all trees have in the same places, bit for bit,
+        with all splits above them. One with columns, by names or positions, is first fitted again
+        on these alone; so ``{0: ["age"]}``, for which no start is needed, asks for the age first.
     """
 
     population_size: Annotated[int, _WHOLE_FROM_2] = 64
@@ -236,6 +243,8 @@ class Evolution(Configuration):
     regularization: Annotated[Regularization, Regularization, None] = Regularization()
     islands: Annotated[Any, _WHOLE_FROM_1, Islands, None] = Islands()
     operators: Annotated[Any, dict, None] = None
+    start: Annotated[Any, object] = None
+    hold: Annotated[Any, "array-like", dict, None] = None
 
     def __post_init__(self) -> None:
         super().__post_init__()

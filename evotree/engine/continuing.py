@@ -19,6 +19,7 @@ from evotree.engine.islands import islands_of
 from evotree.engine.logistic import Rival
 from evotree.files import PathLike, check_writable
 from evotree.fitness.logistic_leaves import HALVINGS, Strength
+from evotree.tree import ObliqueTree
 
 _FREE = {"max_generations", "patience", "time_limit", "n_jobs", "verbose", "callbacks"}
 _FREE |= {"init", "random_state", "precision", "categorical_features", "checkpoint", "warm_start"}
@@ -84,6 +85,8 @@ def _text(value: Any) -> str:
         return "[" + ", ".join(map(_text, value)) + "]"
     if isinstance(value, partial):
         return f"partial{_text([value.func, value.args, value.keywords])}"
+    if isinstance(tree := getattr(value, "tree_", value), ObliqueTree):
+        return _text(list(tree.splits))
     if hasattr(value, "__array__"):  # the repr of a long one leaves out what is inside
         array = np.ascontiguousarray(value)
         if array.dtype.hasobject:

@@ -31,8 +31,8 @@ from evotree.fitness.base import routed_rows
 from evotree.fitness.logistic_leaves import Strength, with_logistic_leaves
 from evotree.fitness.penalties import FITNESS_OF_SCORES, PenalizedAccuracy
 from evotree.individual import Individual, explained_variance, leaf_accuracy
-from evotree.leaf_models import ClassModels
 from evotree.operators.constraints.base import Constraint, keeps_all, repair
+from evotree.operators.constraints.held import Held
 from evotree.operators.pruning.penalized import prune
 from evotree.operators.structure.rebuild import in_place_of
 from evotree.operators.structure.rounding import Rounder, round_models
@@ -185,15 +185,43 @@ class Finisher:
         rows, precision = self.rows, self.problem.config.precision
         individual = repair(make_individual(rows, *splits), rows, self.constraints)
         prune(individual, rows, 0.0)
+        repair(individual, rows, self.constraints)  # pruning knows nothing of what is held
         tree = self.round(rows.to_raw(individual.to_tree()))
+        for held in (one for one in self.constraints if isinstance(one, Held)):
+            tree = held.restored(tree)
         if isinstance(precision, Integral):
             tree = rows.refill(tree)
-        tree = keep_for_rows(tree, rows, self.constraints)
+        return self._with_leaves(keep_for_rows(tree, rows, self.constraints))
+
+    def _with_leaves(self, tree: ObliqueTree) -> ObliqueTree:
+        """Return a tree over raw features with what its leaves predict."""
+        rows = self.rows
         if rows.bound_objective is None:
             return tree
         tree = rows.bound_objective.finish(tree, rows)
         sharing = rows.bound_objective.sharing(tree)
-        return round_models(tree, rows.raw, precision, rows.sample_weight, sharing)
+        return round_models(
+            tree, rows.raw, self.problem.config.precision, rows.sample_weight, sharing
+        )
+
+    def refilled(self, tree: ObliqueTree, leaves: Rival | None = None) -> ObliqueTree:
+        """Return the same splits, all of which rows reach, with the leaves that a fit makes."""
+        rows = self.rows
+        scaled = make_individual(rows, *rows.from_raw(tree).splits).to_tree()
+        weights, thresholds, _ = tree.splits
+        filled = rows.to_raw(scaled).replaced(weights=weights, thresholds=thresholds)
+        if isinstance(self.problem.config.precision, Integral):  # as rows are counted in a fit
+            filled = rows.refill(filled)
+        if leaves is None:
+            return self._with_leaves(filled)
+        halvings = leaves.strength.halvings if len(tree) == 1 else 0
+        return self._logistic(filled, leaves.strength._replace(halvings=halvings))
+
+    def broken(self, tree: ObliqueTree) -> list[Constraint]:
+        """Return the constraints that a tree over raw features breaks."""
+        rows = self.rows.unscaled()
+        individual = _as_routed(tree, rows)
+        return [one for one in self.constraints if not one.keeps(individual, rows)]
 
     def member(self, individual: Individual) -> FrontTree:
         """Return a finished tree with what it is worth on the training rows."""
@@ -211,11 +239,8 @@ class Finisher:
         assert rivals is not None
 
         def logistic(tree: ObliqueTree, strength: Strength, origin: str) -> FrontTree:
-            rows, precision = self.rows, self.problem.config.precision
-            end = self.problem.end_of_trees
-            whole = with_logistic_leaves(tree, rows, strength, rivals.used, end)
-            whole = round_models(whole, rows.raw, precision, rows.sample_weight)
-            return FrontTree.of(whole, scores_on(rows, whole)[0], origin)
+            whole = self._logistic(tree, strength)
+            return FrontTree.of(whole, scores_on(self.rows, whole)[0], origin)
 
         one_leaf = logistic(_one_leaf(self.rows), leaves.strength, LOGISTIC)
         if rivals.with_splits:
@@ -226,6 +251,13 @@ class Finisher:
         front = undominated([*made.values(), one_leaf, *members])
         others = [tree for tree in front if tree.complexity != chosen.complexity]
         return chosen, sorted([chosen, *others], key=lambda tree: tree.complexity)
+
+    def _logistic(self, tree: ObliqueTree, strength: Strength) -> ObliqueTree:
+        """Return a tree over raw features with logistic models in its leaves."""
+        rows, rivals = self.rows, logistic_rivals(self.problem)
+        used = None if rivals is None else rivals.used
+        whole = with_logistic_leaves(tree, rows, strength, used, self.problem.end_of_trees)
+        return round_models(whole, rows.raw, self.problem.config.precision, rows.sample_weight)
 
     def members(self, individuals: Sequence[Individual]) -> list[FrontTree]:
         """Return finished trees, on several threads."""
@@ -256,17 +288,23 @@ def _one_leaf(rows: Dataset) -> ObliqueTree:
     return rows.refill(ObliqueTree(*arrays, np.zeros((1, rows.n_classes)), spread))
 
 
+def score_on(rows: Dataset, tree: ObliqueTree) -> float:
+    """Return the accuracy of what a finished tree predicts on some rows, or R²."""
+    weight = rows.sample_weight
+    if rows.n_classes:
+        is_right = tree.predict_label(rows.raw) == rows.y
+        return float(np.average(is_right, weights=weight))
+    predicted = (tree.predict_value(rows.raw) - rows.target_mean) / rows.target_scale
+    targets = rows.targets.reshape(predicted.shape)
+    error, whole = (float((weight @ part**2).sum()) for part in (targets - predicted, targets))
+    return 1.0 - error / (whole or 1.0)
+
+
 def scores_on(rows: Dataset, tree: ObliqueTree) -> tuple[float, ...]:
     """Return the quality of a finished tree on some rows, or the user's own scores."""
     leaves, weight = tree.apply(rows.raw), rows.sample_weight
-    if isinstance(tree.models, ClassModels):
-        is_right = tree.predict_label(rows.raw) == rows.y
-        return (float(np.average(is_right, weights=weight)),)
-    if tree.models is not None:  # rounded lines are no longer those that the objective fits
-        predicted = (tree.predict_value(rows.raw) - rows.target_mean) / rows.target_scale
-        targets = rows.targets.reshape(predicted.shape)
-        error, whole = (float((weight @ part**2).sum()) for part in (targets - predicted, targets))
-        return (1.0 - error / (whole or 1.0),)
+    if tree.models is not None:  # rounded models are no longer those that the objective fits
+        return (score_on(rows, tree),)
     if rows.n_classes:
         parts = [rows.y == label for label in range(rows.n_classes)]
     else:

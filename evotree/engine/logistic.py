@@ -136,13 +136,13 @@ def logistic_rivals(problem: Problem) -> LogisticRivals | None:
     config, dataset = problem.config, problem.dataset
     if not dataset.n_classes:
         return None
-    if config.leaves == "auto":
+    if config.leaves == "auto" and problem.evolution.hold is None:
         bounds = ("max_terms", "max_split_terms", "interaction_cst", "monotonic_cst")
         is_free = all(getattr(config, name) is None for name in bounds)
         is_plain = problem.evolution.variation.algorithm != "nsga2" and problem.has_seeds
         is_tried = is_free and is_plain and is_auto(config.term_penalty) and not dataset.objective
         return LogisticRivals(False) if is_tried else None
-    if config.leaves == "constant":
+    if config.leaves in ("auto", "constant"):
         return None
     features = config.leaves.features if isinstance(config.leaves, LinearLeaves) else None
     if features is None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import time
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from numbers import Integral
@@ -12,22 +13,31 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from evotree.description.reading import splits_of_text
 from evotree.engine.config import Evolution, evolution_of
-from evotree.engine.toolbox import split_init
+from evotree.engine.toolbox import feature_bound, split_init
 from evotree.fitness.objectives import compose
 from evotree.objectives import LinearLeaves
 from evotree.operators.constraints.base import Constraint
+from evotree.operators.constraints.held import Held
 from evotree.operators.constraints.interactions import as_interactions
 from evotree.operators.constraints.limits import Limits
 from evotree.operators.constraints.monotonic import MonotonicConstraint, check_monotonic_cst
 from evotree.operators.constraints.split_features import SplitFeatures, with_split_features
-from evotree.operators.initialization.seeding import TAO, WIDTHS
+from evotree.operators.initialization.seeding import TAO, WIDTHS, raw_tree
+from evotree.operators.structure.splice import make_individual
 from evotree.tables.columns import NumericColumn
+from evotree.tree import ObliqueTree
 
 if TYPE_CHECKING:
     from evotree.dataset import Dataset
     from evotree.engine.config import SearchConfig
 
+
+PARAMETERS = {"Interactions": "interaction_cst", "MonotonicConstraint": "monotonic_cst"}
+PARAMETERS |= {"SplitFeatures": "split_features of leaves", "Held": "evolution__hold"}
+PARAMETERS["Limits"] = "max_depth, max_leaf_nodes, max_terms or min_samples_leaf"
+"""What users say for each kind of constraint."""
 
 _SEARCH_SHARE = 0.75  # of the time limit; then trees are finished, and until
 _TREES_SHARE = 0.95  # of it no more of them; the rest is for what tells how sure the best one is
@@ -54,6 +64,11 @@ class Problem:
     def shares(self) -> dict[str, float]:
         """The kinds of first trees, and their shares of the first population."""
         return split_init(self.evolution.init)[0]
+
+    @cached_property
+    def start(self) -> ObliqueTree | None:
+        """The first individual, over raw features."""
+        return start_of(self.config, self.dataset)
 
     @property
     def has_seeds(self) -> bool:
@@ -98,10 +113,54 @@ def with_objective(dataset: Dataset, config: SearchConfig, encoder: Any = None) 
     return dataset if objective is None else dataset.evolved_for(objective)
 
 
+def start_of(config: SearchConfig, dataset: Dataset) -> ObliqueTree | None:
+    """Return the splits of a start over raw features, or None."""
+    start, names = evolution_of(config).start, dataset.feature_names
+    if start is None:
+        return None
+    is_text = isinstance(start, str)
+    splits = splits_of_text(start, names, "start") if is_text else raw_tree(start, "start")
+    blank = np.zeros((len(splits[0]), dataset.n_classes or dataset.n_outputs))
+    values = getattr(getattr(start, "tree_", start), "values", blank)
+    for name, given, here in (
+        ("features", getattr(start, "feature_names_", names), names),
+        ("classes", getattr(start, "classes_", dataset.classes), dataset.classes),
+        ("number of features", splits[0].shape[1], len(names)),
+        ("number of values in a leaf", values.shape[1], blank.shape[1]),
+    ):
+        had, has = (np.asarray(one).tolist() for one in (given, here))
+        if had != has:
+            raise ValueError(f"start has the {name} {had}: allowed are {has}, as X and y have.")
+    return ObliqueTree(*splits, blank)
+
+
+def _held(config: SearchConfig, dataset: Dataset, others: list[Constraint]) -> list[Constraint]:
+    """Return the constraint that splits of the start stay, if any do."""
+    start, hold = start_of(config, dataset), evolution_of(config).hold
+    if hold is None:
+        return []
+    if start is None:
+        if not isinstance(hold, Mapping) or list(hold) != [0] or hold[0] is None:
+            raise ValueError(f"hold={hold!r} without start: allowed are columns of the node 0.")
+        stump = np.zeros((3, dataset.X.shape[1])), np.zeros(3), np.array([3, 1, 1], dtype=np.int32)
+        start = ObliqueTree(*stump, np.zeros((3, 1)))
+    held = Held.of(start, hold, dataset)
+    top = make_individual(dataset, *held.scaled.splits)
+    broken = [PARAMETERS[type(one).__name__] for one in others if not one.keeps(top, dataset)]
+    bound = feature_bound(config.max_split_terms, dataset.X.shape[1]) or np.inf
+    if np.count_nonzero(held.raw.weights, axis=1).max() > bound:
+        broken.append("max_split_terms")
+    if broken:
+        raise ValueError(f"hold={hold!r}: {broken[0]} forbids these splits; allowed are others.")
+    return [held]
+
+
 def _check_logistic_leaves(config: SearchConfig) -> None:
     """Refuse what linear leaves of classes, which use all features, do not go with."""
     if config.leaves in ("auto", "constant"):
         return
+    if evolution_of(config).hold is not None:
+        raise ValueError("hold: allowed is None where leaves are logistic; one leaf may be best.")
     allowed = {"objective": "accuracy", "monotonic_cst": None, "interaction_cst": None}
     for name, value in {**allowed, "max_terms": None}.items():
         given = getattr(config, name)
@@ -141,4 +200,5 @@ def make_constraints(config: SearchConfig, dataset: Dataset) -> list[Constraint]
         found.insert(0, SplitFeatures(dataset.is_split_on))
     if dataset.objective is not None and dataset.objective.constraint is not None:
         found.append(dataset.objective.constraint)
-    return found if limits == Limits() else [*found, limits]
+    found += [] if limits == Limits() else [limits]
+    return [*_held(config, dataset, found), *found]

@@ -192,6 +192,7 @@ def make_toolbox(
     max_depth: int | None = None,
     random_state: Any = None,
     end: float = math.inf,
+    start: ObliqueTree | None = None,
 ) -> base.Toolbox:
     """Return the toolbox of the evolution of trees, for `evotree.evolve` or a loop of your own.
 
@@ -242,6 +243,8 @@ def make_toolbox(
         Source of the seed that all streams are made from.
     end : float, default=inf
         When it is over, by `time.perf_counter`: of `found` the first competes alone.
+    start : ObliqueTree or None, default=None
+        The first individual, over raw features; unlike trees of `init` it is not pruned.
     """
     variation = Variation() if variation is None else variation
     refinement = as_refinement(refinement)
@@ -263,6 +266,8 @@ def make_toolbox(
     shares, trees = split_init(init)
     given = {**bounds, "max_features": feature_bound(max_split_terms, n_features)}
     initial = [seeding.init_from_tree(*rows, tree, **given) for tree in trees]
+    if start is not None:
+        initial.insert(0, make_individual(dataset, *dataset.from_raw(start).splits))
     adopted: list[Individual] = []
     for individual in found:
         if not adopted or time.perf_counter() < end:

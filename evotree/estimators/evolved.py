@@ -5,9 +5,11 @@ import warnings
 from collections.abc import Mapping
 from copy import copy
 from dataclasses import dataclass, field, replace
-from typing import Annotated, Any, ClassVar, Self, TypeVar
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Self, TypeVar
 
 import numpy as np
+import pandas as pd
 from sklearn.base import RegressorMixin
 from sklearn.utils import check_X_y
 from sklearn.utils.validation import check_is_fitted
@@ -33,6 +35,9 @@ from evotree.operators.splitters.wodt import blas_threads
 from evotree.rng import seed_from
 from evotree.tables.columns import NumericColumn
 from evotree.tree import ObliqueTree
+
+if TYPE_CHECKING:
+    from evotree.estimators.editing import Editor
 
 _Kind = TypeVar("_Kind", bound=type)
 
@@ -139,6 +144,8 @@ _ATTRIBUTES = """Attributes
         their ``C``, and the ``halvings`` of their terms. Where rows are few, they are dealt out to
         five folds up to three times. Empty where there was nothing to choose, and where a search
         continues another one.
+    edit_cost_ : pandas.Series or None
+        What the last edit of the tree cost, `edit`.
     objective_ : Objective or None
         What the tree was evolved for; None for the accuracy, and for the squared error.
     n_generations_ : int
@@ -155,6 +162,8 @@ class EvolvedTree(base.TreeEstimator, SearchConfig):
     pareto_front_: FittedFront
     _known_of_front: list[dict[str, Any]]
     _of_presets: ClassVar[Mapping[str, Any]] = {}  # which each preset has besides its own
+    edit_cost_: pd.Series | None = None
+    _by_hand: Mapping[int, Any] = MappingProxyType({})  # what leaves were made to predict
 
     @classmethod
     def from_preset(cls, name: str, **parameters: Any) -> Self:
@@ -274,7 +283,9 @@ class EvolvedTree(base.TreeEstimator, SearchConfig):
         """Set the fitted attributes: trees and records, no rows."""
         run, problem = result.run, result.problem
         self._last = continuation(result) if self.warm_start else None
-        _, self.regularization_, (self.size_penalty_, self.term_penalty_) = result.choice[:3]
+        _, self.regularization_, penalties, self._logistic = result.choice
+        self.size_penalty_, self.term_penalty_ = penalties
+        self.edit_cost_, self._by_hand = None, {}
         self.cv_results_ = result.cv_results
         self.hall_of_fame_, self.best_trees_ = result.hall_of_fame, result.best_trees
         self.history_ = run.logbook
@@ -324,9 +335,31 @@ class EvolvedTree(base.TreeEstimator, SearchConfig):
                 advice = "call calibrate(X, y) again before predict_interval."
                 warnings.warn(f"{what}; {advice}", stacklevel=2)
             known = self._known_of_front[self.pareto_front_.index(chosen)]
-            self.__dict__.update(known, tree_=chosen)
+            self.__dict__.update(known, tree_=chosen, edit_cost_=None, _by_hand={})
         self.pareto_front_ = self.pareto_front_.choosing(chosen)
         return self
+
+    def edit(self, X: Any = None, y: Any = None, sample_weight: Any = None) -> "Editor":
+        """Return an editor of the tree, each method of which returns a new model.
+
+        Leaves and all that goes with them are made again by the rows, which are as for `fit`
+        (`evotree.estimators.editing.Editor`).
+        """
+        from evotree.estimators.editing import Editor
+
+        return Editor(self, X, y, sample_weight)
+
+    def refit(self, X: Any, y: Any, sample_weight: Any = None, *, hold: Any = None) -> Self:
+        """Return a model of a search that goes on from the tree, on rows that are as for `fit`.
+
+        After the penalties of this model for nodes and terms its tree is worth no less on them than
+        the present one. `hold` has splits that stay, as for `Evolution`; None are those that this
+        model held. What leaves were made to predict by hand ends.
+        """
+        from evotree.estimators.editing import refit
+
+        model: Self = refit(self, X, y, sample_weight, hold)
+        return model
 
     def apply(self, X: Any, tree: int | ObliqueTree | None = None) -> np.ndarray:
         """Return the leaf that each row reaches, as positions in the arrays of a tree, int32.

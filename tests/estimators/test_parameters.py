@@ -144,8 +144,10 @@ WRONG = [
 ]
 CHECKED = [*KINDS, *CONFIGURATIONS, ObliqueTreeClassifier, ObliqueTreeRegressor, TAOClassifier]
 CHECKED += [TAORegressor, ObliqueForestClassifier, ObliqueForestRegressor]
-# `init` also takes what only the search can tell.
-STRANGE = [(k, dict.fromkeys(constraints_of(k).keys() - {"init"}, Ellipsis)) for k in CHECKED]
+# `init` and `start` also take what only the search can tell.
+STRANGE = [
+    (k, dict.fromkeys(constraints_of(k).keys() - {"init", "start"}, Ellipsis)) for k in CHECKED
+]
 
 
 @pytest.mark.parametrize(("kind", "values"), WRONG + STRANGE)

@@ -23,7 +23,7 @@ _ROUNDS = 8  # of repairs, each of which may undo what another one did
 
 
 class Constraint(Protocol):
-    """Something that every tree of a search keeps; a single leaf keeps any."""
+    """Something that every tree of a search keeps; a single leaf, or what is held, keeps any."""
 
     # The operators look for splits of at most `max_width` terms, so that few trees need repairs;
     # None says that a split may have any number.
@@ -59,6 +59,8 @@ def repair(
             one.repair(individual, dataset)
     if not keeps_all(individual, dataset, constraints):
         prune_marked(individual, dataset, np.arange(len(individual)) == 0)
+        for one in (one for one in constraints if not one.keeps(individual, dataset)):
+            one.repair(individual, dataset)  # puts what is held on top of the leaf
     return individual
 
 

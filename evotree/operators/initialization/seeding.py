@@ -176,17 +176,18 @@ def adopt(
     return prune(adopted, dataset, size_penalty, term_penalty)[0]
 
 
-def raw_tree(tree: Any) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+def raw_tree(tree: Any, parameter: str = "init") -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Return the arrays of a tree that users hand in, in prefix order and checked."""
     found = getattr(tree, "tree_", tree)
     if hasattr(found, "children_left"):
         return _prefix_arrays(found)
     if not isinstance(found, ObliqueTree):
-        raise ValueError(f"init holds {tree!r}: allowed are trees, and estimators of one tree.")
+        allowed = "allowed are trees, and estimators of one tree"
+        raise ValueError(f"{parameter} holds {tree!r}: {allowed}.")
     try:
         return checked_arrays(found.weights, found.thresholds, found.subtree_size, found.values)
     except ValueError as error:
-        raise ValueError(f"init holds a tree that is not sound: {error}") from None
+        raise ValueError(f"{parameter} holds a tree that is not sound: {error}") from None
 
 
 def _prefix_arrays(tree: Any) -> tuple[np.ndarray, np.ndarray, np.ndarray]:

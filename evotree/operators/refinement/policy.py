@@ -273,6 +273,8 @@ def refine(
     trial = individual.clone()
     refiner(trial, dataset)
     prune(trial, dataset, size_penalty, term_penalty)
+    if hasattr(toolbox, "repair"):  # pruning knows nothing of what is held
+        toolbox.repair(trial)
     set_fitness(trial, toolbox.evaluate(trial))
     gain = trial.fitness.wvalues[0] - individual.fitness.wvalues[0]
     if trial.fitness >= individual.fitness:

@@ -1,0 +1,274 @@
+"""Edits of a fitted tree by hand: each makes a new model, whose leaves the rows fill again."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from copy import copy
+from dataclasses import replace
+from numbers import Integral, Real
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from sklearn.base import clone, is_classifier
+from sklearn.utils.validation import check_is_fitted
+
+from evotree.engine.choice import Choice, Penalties
+from evotree.engine.config import evolution_of
+from evotree.engine.finish import Finisher, score_on, scores_on
+from evotree.engine.pareto import FrontTree
+from evotree.engine.prepare import PARAMETERS, Problem, make_constraints, with_objective
+from evotree.engine.toolbox import feature_bound
+from evotree.fitness.penalties import PenalizedAccuracy
+from evotree.leaf_models import ClassModels, LeafModels, OutputModels
+from evotree.operators.constraints.held import Held
+from evotree.operators.pruning.penalized import kept_nodes, prune_tree
+from evotree.tables.columns import columns_asked, encode_in_order
+from evotree.tree import ObliqueTree, node_weights
+
+
+class Editor:
+    """Edits of the tree of a fitted model, which stays as it is; see ``model.edit``.
+
+    Each method returns a new model, whose ``edit_cost_`` has, on the rows given, accuracy or R²,
+    the quality after the penalties for nodes and terms, and complexity, before and after the edit,
+    and how many rows reach another leaf and are predicted otherwise. Nodes are positions in the
+    arrays of ``tree_``, as printed. Leaves, probabilities, explanations and deviations are those
+    that a fit makes of these rows; all nodes need some. Without rows leaves may get another class.
+    """
+
+    def __init__(self, model: Any, X: Any, y: Any = None, sample_weight: Any = None) -> None:
+        check_is_fitted(model)
+        if X is None and y is not None:
+            raise ValueError("X=None, and y was given: allowed are both, or neither.")
+        self.model, self.tree, self._finisher = model, model.tree_, None
+        if X is not None:
+            self._finisher = finisher_of(model, X, y, sample_weight)
+
+    def prune(self, node: int) -> Any:
+        """Return a model in which a split, with all below it, is a leaf."""
+        marks = np.arange(len(self.tree)) == self._node("prune", node)
+        kept, _ = kept_nodes(self.tree.subtree_size, marks)
+        return self._refilled(f"prune({node})", prune_tree(self.tree, marks), kept)
+
+    def set_threshold(self, node: int, value: float) -> Any:
+        """Return a model in which a split has another threshold, by the weights of ``tree_``."""
+        k, edit = self._node("set_threshold", node), f"set_threshold({node}, {value!r})"
+        return self._with_split(edit, k, self.tree.weights[k], _number("value", value))
+
+    def set_weights(self, node: int, weights: Mapping[Any, float], *, threshold: float) -> Any:
+        """Return a model in which a split is another weighted sum of raw features.
+
+        A row goes left where the sum is at most the threshold. `weights` has features by their
+        names in ``feature_names_``, or positions there; the others have a weight of 0.
+        """
+        k, normal = self._node("set_weights", node), np.zeros(self.tree.n_features)
+        if not isinstance(weights, Mapping):
+            raise ValueError(f"weights={weights!r}: allowed are mappings of features to numbers.")
+        for feature, weight in weights.items():
+            normal[self._feature("weights", feature)] = _number(f"weights[{feature!r}]", weight)
+        if not normal.any():
+            raise ValueError(f"weights={weights!r}: at least one weight has to differ from 0.")
+        edit = f"set_weights({node}, {dict(weights)!r}, threshold={threshold!r})"
+        return self._with_split(edit, k, normal, _number("threshold", threshold))
+
+    def drop_term(self, node: int, feature: str | int) -> Any:
+        """Return a model in which a split lacks a term, for which the mean of its rows stands."""
+        k, j = self._node("drop_term", node), self._feature("feature", feature)
+        weights, used = self.tree.weights[k].copy(), np.flatnonzero(self.tree.weights[k])
+        if j not in used or len(used) == 1:
+            names = ", ".join(repr(self.model.feature_names_[at]) for at in used)
+            allowed = f"one of {names}" if len(used) > 1 else f"none of {names}, the only one"
+            raise ValueError(f"feature={feature!r}: of the split {node} allowed is {allowed}.")
+        mean = self.model.training_rows_.means[k, j]
+        threshold, weights[j] = float(self.tree.thresholds[k] - weights[j] * mean), 0.0
+        return self._with_split(f"drop_term({node}, {feature!r})", k, weights, threshold)
+
+    def swap(self, node: int) -> Any:
+        """Return a model that predicts the same, in which the sides of a split change places."""
+        k, tree = self._node("swap", node), self.tree
+        right, end = tree.right(k), k + int(tree.subtree_size[k])
+        parts = (0, k + 1), (right, end), (k + 1, right), (end, len(tree))
+        kept = np.concatenate([np.arange(*part) for part in parts])
+        weights, thresholds, size = (array[kept] for array in tree.splits)
+        weights[k] = 0.0 - weights[k]
+        # A row on the hyperplane was on the left, and has to be on the right.
+        thresholds[k] = np.nextafter(-thresholds[k], -np.inf) + 0.0
+        swapped = tree.replaced(weights=weights, thresholds=thresholds, subtree_size=size)
+        return self._refilled(f"swap({node})", swapped, kept)
+
+    def relabel(self, leaf: int, value: Any) -> Any:
+        """Return a model in which a leaf predicts another class, or a number; None ends that.
+
+        Probabilities and the records of rows stay. Later edits keep what leaves predict by hand.
+        """
+        k, edit = self._node("relabel", leaf, is_leaf=True), f"relabel({leaf}, {value!r})"
+        objective, n_outputs = self.model.objective_, self.tree.values.shape[1]
+        if isinstance(self.tree.models, ClassModels):
+            raise ValueError(f"{edit}: allowed are leaves without logistic models.")
+        if objective is not None and objective.constraint is not None:
+            raise ValueError(f"{edit}: allowed are trees without monotonic_cst.")
+        code: Any = value
+        if value is not None and is_classifier(self.model):
+            classes = self.model.classes_.tolist()
+            if value not in classes:
+                raise ValueError(f"value={value!r}: allowed are None and the classes {classes}.")
+            code = classes.index(value)
+        elif value is not None:
+            numbers = np.atleast_1d(np.array(value, dtype=object))
+            if numbers.shape != (n_outputs,):
+                raise ValueError(f"value={value!r}: allowed are None and numbers, {n_outputs}.")
+            code = np.array([_number("value", one) for one in numbers])
+        kept = np.arange(len(self.tree))
+        if self._finisher is None and is_classifier(self.model) and value is not None:
+            return self._model(edit, self.tree, kept, {k: code})
+        return self._refilled(edit, self.tree, kept, {k: code})
+
+    # ---- what edits are made of ------------------------------------------------------------------
+
+    def _node(self, edit: str, node: Any, is_leaf: bool = False) -> int:
+        """Return a node that is a split, or a leaf."""
+        allowed = np.flatnonzero(self.tree.is_leaf == is_leaf).tolist()
+        if isinstance(node, bool) or not isinstance(node, Integral) or node not in allowed:
+            name, kinds = ("leaf", "leaves") if is_leaf else ("node", "splits")
+            shown = ", ".join(map(str, allowed)) or "there are none"
+            raise ValueError(f"{edit}: {name}={node!r}; allowed are {kinds} of tree_: {shown}.")
+        return int(node)
+
+    def _feature(self, parameter: str, feature: Any) -> int:
+        return min(columns_asked([feature], self.model.feature_names_, parameter))
+
+    def _with_split(self, edit: str, k: int, normal: np.ndarray, threshold: float) -> Any:
+        """Return a model with another hyperplane at a node."""
+        weights, thresholds = self.tree.weights.copy(), self.tree.thresholds.copy()
+        weights[k], thresholds[k] = normal, threshold
+        tree = self.tree.replaced(weights=weights, thresholds=thresholds)
+        return self._refilled(edit, tree, np.arange(len(tree)))
+
+    def _refilled(
+        self, edit: str, tree: ObliqueTree, kept: np.ndarray, relabelled: Any = None
+    ) -> Any:
+        """Return a model of some splits, whose leaves are those that a fit makes."""
+        if self._finisher is None:
+            raise ValueError(f"{edit} needs rows: call model.edit(X, y) with the training rows.")
+        filled = refill(edit, self.model, self._finisher, tree)
+        return self._model(edit, filled, kept, relabelled)
+
+    def _model(self, edit: str, tree: ObliqueTree, kept: np.ndarray, relabelled: Any) -> Any:
+        """Return a copy of the model with another tree, and what the edit cost."""
+        model, old, finisher, known = self.model, self.tree, self._finisher, {}
+        before, after = model._by_hand, dict(relabelled or {})
+        after |= {
+            k: before[at] for k, at in enumerate(kept.tolist()) if at in before.keys() - after
+        }
+        after = {k: one for k, one in after.items() if one is not None and tree.is_leaf[k]}
+        tree = _relabelled(tree, after)
+        cost: dict[str, Any] = {"complexity_before": old.complexity, "complexity": tree.complexity}
+        edited = FrontTree.of(tree, np.nan, "edited")
+        if finisher is not None:
+            rows, known = finisher.rows, model._known_of(tree, finisher.problem.dataset)
+            fitness: Any = PenalizedAccuracy(model.size_penalty_, model.term_penalty_)
+            for name, one, by_hand in (("_before", old, before), ("", tree, after)):
+                score = quality = score_on(rows, one)
+                if not by_hand:
+                    quality = scores_on(rows, one)[0]
+                elif rows.objective is not None and one.models is None:
+                    quality = np.nan  # it reads what the rows say, not what was set by hand
+                edited = FrontTree.of(one, quality, "edited")
+                cost |= {f"score{name}": score, f"objective{name}": float(fitness(edited)[0])}
+            cost["n_moved"], cost["n_changed"] = _differences(rows, old, tree, kept)
+        made, front = copy(model), model.pareto_front_.choosing(tree)
+        made.__dict__.update(known, tree_=edited, pareto_front_=front, _by_hand=after)
+        made.edit_cost_ = pd.Series(cost, name=edit, dtype=object)
+        return made
+
+
+def _number(name: str, value: Any) -> float:
+    """Return a finite number."""
+    if isinstance(value, bool) or not isinstance(value, Real) or not np.isfinite(float(value)):
+        raise ValueError(f"{name}={value!r}: allowed are finite numbers.")
+    return float(value)
+
+
+def finisher_of(model: Any, X: Any, y: Any, sample_weight: Any) -> Finisher:
+    """Return what finishes trees for rows, encoded as those that a model was fitted to."""
+    model.encode(X)  # refuses other columns
+    twin = copy(model)
+    vars(twin)["_fit_encoder"] = lambda table, _: encode_in_order(model.columns_, table)
+    dataset = twin._make_dataset(X, y, sample_weight, evolution_of(model).scaling)
+    for name in ("classes_", "n_outputs_"):
+        had, has = (np.atleast_1d(getattr(one, name, 0)).tolist() for one in (model, twin))
+        if had != has:
+            raise ValueError(f"y has {name}={has}: allowed are rows with those of the fit, {had}.")
+    dataset = with_objective(dataset, model, model)
+    problem = Problem(dataset, model, make_constraints(model, dataset))
+    penalties = Penalties(model.size_penalty_, model.term_penalty_)
+    return Finisher(problem, Choice(0, model.regularization_, penalties))
+
+
+def refill(edit: str, model: Any, finisher: Finisher, tree: ObliqueTree) -> ObliqueTree:
+    """Return splits with the leaves that a fit makes of rows, or say why there are none."""
+    rows, bound = finisher.rows, feature_bound(model.max_split_terms, tree.n_features)
+    reached = node_weights(tree.apply(rows.raw), rows.sample_weight, tree.subtree_size)
+    if empty := np.flatnonzero(reached == 0.0).tolist():
+        advice = "allowed are splits with rows on both sides; prune what is below first"
+        raise ValueError(f"{edit}: no row reaches the nodes {empty}; {advice}.")
+    if bound is not None and np.count_nonzero(tree.weights, axis=1).max() > bound:
+        raise ValueError(f"{edit}: max_split_terms allows {bound} terms of a split.")
+    if broken := [PARAMETERS[type(one).__name__] for one in finisher.broken(tree)]:
+        raise ValueError(f"{edit} breaks {broken[0]}: allowed are trees that keep it.")
+    return finisher.refilled(
+        tree, model._logistic if isinstance(tree.models, ClassModels) else None
+    )
+
+
+def _relabelled(tree: ObliqueTree, values: Mapping[int, Any]) -> ObliqueTree:
+    """Return a tree some of whose leaves predict other classes, by position, or numbers."""
+    if not values:
+        return tree
+    leaves, given = list(values), np.array(list(values.values()))
+    labels, numbers = tree.labels.copy(), tree.values.copy()
+    if given.ndim == 1:
+        labels[leaves] = given
+        return tree if (labels == tree.labels).all() else tree.labelled(labels)
+    numbers[leaves], models = given, tree.models
+    if models is not None:
+        parts = models.each if isinstance(models, OutputModels) else (models,)
+        each = [LeafModels(*(array.copy() for array in one)) for one in parts]
+        for j, one in enumerate(each):
+            one.coefficients[leaves] = 0.0
+            for array in (one.intercepts, one.lowest, one.highest):
+                array[leaves] = given[:, j]
+        models = OutputModels(tuple(each)) if isinstance(models, OutputModels) else each[0]
+    return tree.replaced(values=numbers, models=models)
+
+
+def _differences(
+    rows: Any, before: ObliqueTree, after: ObliqueTree, kept: np.ndarray
+) -> tuple[int, int]:
+    """Return how many rows reach another leaf, and how many are predicted otherwise."""
+    predict = "predict_label" if rows.n_classes else "predict_value"
+    first, second = (getattr(tree, predict)(rows.raw) for tree in (before, after))
+    is_moved = is_other = (first != second).reshape(len(first), -1).any(axis=1)
+    if len(after) == len(kept):  # else leaves that have to be equal were joined
+        is_moved = kept[after.apply(rows.raw)] != before.apply(rows.raw)
+    return int(rows.multiplicity @ is_moved), int(rows.multiplicity @ is_other)
+
+
+def refit(model: Any, X: Any, y: Any, sample_weight: Any, hold: Any) -> Any:
+    """Return a model of a search that goes on from the tree of another one."""
+    finisher, start = Editor(model, X, y, sample_weight)._finisher, model.tree_
+    for held in [one for one in finisher.constraints if isinstance(one, Held)] if finisher else ():
+        hold = held.places_in(start) if hold is None else hold
+    bare = start.replaced(models=None)
+    penalties = {"size_penalty": model.size_penalty_, "term_penalty": model.term_penalty_}
+    evolution = replace(evolution_of(model), start=bare, hold=hold)
+    found = clone(model).set_params(evolution=evolution, **penalties)
+    if isinstance(start.models, ClassModels) and model.leaves == "auto":
+        found.leaves = "linear"
+    found.fit(X, y, sample_weight)
+    editor, nodes = Editor(found, X, y, sample_weight), np.arange(len(start))
+    kept = editor._refilled("refit", start, nodes)
+    best = kept if kept.edit_cost_.objective > kept.edit_cost_.objective_before else found
+    best.edit_cost_ = None
+    return best

@@ -1,0 +1,195 @@
+"""Splits of a start that stay bit for bit, whatever an operator, a run or rounding does."""
+
+import numpy as np
+import pytest
+from hypothesis import assume, given, settings
+from hypothesis import strategies as st
+from sklearn.datasets import load_wine
+
+from evotree import EvoTreeClassifier, EvoTreeRegressor, ObliqueTree, make_toolbox
+from evotree.description.reading import splits_of_text
+from evotree.export import export_text
+from evotree.operators.constraints.base import keeps_all, repair
+from evotree.operators.constraints.held import Held
+from evotree.operators.constraints.limits import Limits
+from evotree.operators.initialization.seeding import ONE_BY_ONE, init_path, init_seed
+from evotree.operators.pruning.penalized import prune
+from evotree.operators.structure.splice import make_individual
+from tests.quick_models import brief
+from tests.strategies import (
+    OPERATORS,
+    any_populations,
+    apply_operator,
+    assert_sound,
+    operators_for,
+    seeds,
+    stream_of,
+)
+
+X, Y = load_wine(return_X_y=True, as_frame=True)
+RULES = """
+|--- alcohol <= 13
+|   |--- whatever
+|--- else
+|   |--- flavanoids - 0.5 * hue > 1.25
+|   |   |--- a
+|   |--- else
+|   |   |--- b
+"""
+TREE = ObliqueTree(*splits_of_text(RULES, list(X.columns)), np.zeros((5, 3)))
+
+
+def assert_holds(tree, start, nodes):
+    """Check that a tree has splits of a start on the same paths, bit for bit."""
+    pending = [(0, 0)]
+    while pending:
+        h, k = pending.pop()
+        if h in nodes:
+            assert tree.subtree_size[k] > 1 and tree.thresholds[k] == start.thresholds[h]
+            assert tree.weights[k].tobytes() == start.weights[h].tobytes()
+            pending += [(start.left(h), tree.left(k)), (start.right(h), tree.right(k))]
+
+
+@settings(max_examples=60)
+@given(any_populations, seeds, st.data())
+def test_held_splits_survive_every_operator(drawn, seed, data):
+    dataset, (one, *others) = drawn
+    start = dataset.to_raw(one.to_tree())
+    inner = np.flatnonzero(~start.is_leaf).tolist()
+    assume(inner)
+    last = data.draw(st.sampled_from(inner))  # nodes stand below those above them
+    held = Held.of(start, [k for k in inner if k <= last], dataset)
+    constraints, top = [held], held.scaled
+    if data.draw(st.integers(0, 3)):
+        constraints.append(Limits(max_leaves=top.n_leaves + data.draw(st.integers(0, 1))))
+    parents = [repair(tree, dataset, constraints) for tree in others]
+    name = data.draw(st.sampled_from(operators_for(dataset, [*OPERATORS, *ONE_BY_ONE, "widths"])))
+    if name == "widths":
+        children = init_path(dataset, 0.01, 0, stream_of(seed))
+    elif name in ONE_BY_ONE and data.draw(st.booleans()) or name not in OPERATORS:
+        children = [init_seed(dataset, 0.001, name, stream_of(seed))]
+    else:
+        children = apply_operator(name, *parents, dataset, stream_of(seed))
+    pruned = prune(parents[0].clone(), dataset, 0.05, 0.01)[0]
+    for tree in [*parents, *children, pruned]:
+        repair(tree, dataset, constraints)
+        assert keeps_all(tree, dataset, constraints)
+        assert_sound(tree, dataset)
+        assert_holds(tree, top, np.flatnonzero(~top.is_leaf).tolist())
+    few = dataset.take(np.arange(len(dataset.y)) % 3 == 0)  # which some splits may not part
+    for tree in (top, others[0]):
+        assert held.keeps(repair(make_individual(few, *tree.splits), few, [held]), few)
+    assert held.keeps(make_individual(few, *top.splits), few)
+
+
+RUNS = {
+    "rules": {"max_generations": 15},
+    "digits": {"precision": 1, "evolution__islands": 2},
+    "bounds": {"max_leaf_nodes": 4, "min_samples_leaf": 9, "max_split_terms": 2},
+    "samples": {"evolution__max_samples": 90},
+    "raw": {"evolution__scaling": "common"},
+    "nsga2": {"evolution__variation__algorithm": "nsga2"},
+    "penalty": {"size_penalty": 0.2},  # at which no split pays
+    "default": {"size_penalty": "auto", "term_penalty": "auto"},
+}
+
+
+@pytest.mark.parametrize("name", RUNS)
+def test_held_splits_are_in_all_trees_of_a_run_bit_for_bit(name):
+    roots = set()
+
+    def watch(run):
+        roots.update((tree.weights[0].tobytes(), tree.thresholds[0]) for tree in run.population)
+
+    model = brief(EvoTreeClassifier, population_size=16, start=RULES, hold=[0, 2])
+    model.set_params(**RUNS[name], callbacks=[watch]).fit(X, Y)
+    assert len(roots) == 1 and model.score(X, Y) > 0.7
+    for tree in [model.tree_, *model.pareto_front_, *model.hall_of_fame_]:
+        assert_holds(tree, TREE, [0, 2])
+        if name == "bounds":
+            assert tree.n_leaves <= 4 and tree.n_node_samples[tree.is_leaf].min() >= 9
+
+
+def test_a_start_alone_is_the_first_individual_and_is_not_pruned(iris):
+    start = ObliqueTree(np.zeros((3, 4)), np.zeros(3), np.array([3, 1, 1], dtype=np.int32), None)
+    start.weights[0, 0], start.thresholds[0] = 1.0, 4.35
+    toolbox = make_toolbox(iris, size_penalty=10.0, start=start, random_state=0)
+    first = toolbox.population(n=4)[0]
+    assert len(first) == 3 and first.origin == "initial"
+
+
+def test_columns_of_a_node_are_fitted_once_and_stay():
+    for hold, used in (({0: ["alcohol"]}, [0]), ({0: [0, "ash"]}, [0, 2])):
+        for tree in brief(EvoTreeClassifier, hold=hold).fit(X, Y).pareto_front_:
+            assert np.flatnonzero(tree.weights[0]).tolist() == used
+    rules = brief(EvoTreeRegressor, start=RULES, hold={0: None, 2: ["hue"]}).fit(X, Y * 1.0).tree_
+    assert rules.thresholds[0] == 13.0 and rules.models is not None
+    assert np.flatnonzero(rules.weights[rules.right(0)]).tolist() == [10]
+
+
+@settings(max_examples=30)
+@given(any_populations)
+def test_rules_read_back_are_the_tree(drawn):
+    dataset, individuals = drawn
+    names = ["a + b", "2 * c", "d <= 1", "is not e", "f is 'x'", "-g"][: dataset.X.shape[1]]
+    for weights, thresholds, size in (one.splits for one in individuals):
+        largest = np.abs(weights).max(axis=1, keepdims=True)  # so that a weight is 1 or -1
+        weights = np.round(weights / np.where(largest > 0.0, largest, 1.0), 3) + 0.0
+        tree = ObliqueTree(weights, np.round(thresholds, 3) + 0.0, size, np.ones((len(size), 1)))
+        text = export_text(tree, names)
+        back = ObliqueTree(*splits_of_text(text, names), tree.values)
+        assert export_text(back, names) == text and back == tree
+
+
+@pytest.mark.parametrize(
+    ("rule", "weights", "threshold"),
+    [
+        ("hue is red", [-1.0, 0.0], -0.5),
+        ("[3] hue is not red", [1.0, 0.0], 0.5),
+        ("size - .5 * hue is red < 2e1", [-0.5, 1.0], np.nextafter(20.0, 0.0)),
+        ("-size >= 3", [0.0, 1.0], -3.0),
+    ],
+)
+def test_rules_written_by_hand_are_read(rule, weights, threshold):
+    text = f"|--- {rule}\n|   |--- no\n|--- else\n|   |--- yes\nmissing: size = 3"
+    read = splits_of_text(text, ["hue is red", "size"])
+    assert read[0][0].tolist() == weights and read[1].tolist() == [threshold, 0.0, 0.0]
+
+
+WRONG = {
+    "hold names 1: allowed are the splits of start": {"start": RULES, "hold": [1]},
+    "hold names True": {"start": RULES, "hold": [True]},
+    "lacks 0, which is above 2": {"start": RULES, "hold": [2]},
+    "without start": {"hold": [0]},
+    "hold.0. names 'weight'": {"start": RULES, "hold": {0: ["weight"]}},
+    "all its rows on one side": {"start": RULES.replace("13", "99"), "hold": [0]},
+    "min_samples_leaf forbids": {"start": RULES, "hold": [0, 2], "min_samples_leaf": 80},
+    "interaction_cst forbids": {"start": TREE, "hold": [0, 2], "interaction_cst": [{0, 6}]},
+    "max_split_terms forbids": {"start": TREE, "hold": [0, 2], "max_split_terms": 1},
+    "where leaves are logistic": {"start": RULES, "hold": [0], "leaves": "linear"},
+    "has the split 'salt <= 13': .* 'ash'": {"start": RULES.replace("alcohol", "salt")},
+    "start has the split 'alcohol <= x'": {"start": RULES.replace("13", "x")},
+    "start has the line": {"start": "if hue > 3 then 4"},
+    "start lacks a node": {"start": "|--- hue <= 3\n|   |--- yes\n|--- else"},
+    "start has no else": {"start": "|--- hue <= 3\n|   |--- yes"},
+    "start goes on after": {"start": "|--- 3\n|--- 4"},
+    "start holds 3": {"start": 3},
+}
+
+
+@pytest.mark.parametrize("message", WRONG)
+def test_what_cannot_start_or_stay_is_refused(message):
+    with pytest.raises(ValueError, match=message):
+        brief(EvoTreeClassifier, **WRONG[message]).fit(X, Y)
+
+
+def test_a_start_of_other_columns_or_classes_is_refused():
+    model, other = (brief(EvoTreeClassifier).fit(rows, Y) for rows in (X, X.iloc[:, :5]))
+    for start, y, message in (
+        (model, np.array(["a", "b", "c"])[Y], r"the classes \[0, 1, 2\]: allowed are \['a', 'b'"),
+        (other, Y, "start has the features .*: allowed are"),
+        (other.tree_, Y, "start has the number of features 5: allowed are 13"),
+        (TREE.replaced(values=np.zeros((5, 1))), Y, "number of values in a leaf 1: allowed are 3"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            brief(EvoTreeClassifier, start=start).fit(X, y)
