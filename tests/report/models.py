@@ -8,6 +8,7 @@ import pandas as pd
 from evotree.engine.pareto import FrontTree
 from evotree.leaf_models import LeafModels
 from evotree.model_file import Model
+from evotree.operators.pruning.penalized import prune_tree
 from evotree.report import Subject
 from evotree.soft_sides import SoftSides
 from evotree.tables.columns import encode, fit_columns
@@ -95,6 +96,14 @@ def make_model(kind, frame=None, labels=("no", "yes", "maybe")):
     tree = random_tree(rows, 1, 9)
     tree = with_lines(tree) if kind == "lines" else tree
     return Model("answer", None, columns, (tree,))
+
+
+def edited(tree, k, threshold=None):
+    """Return a tree with another threshold at a split, or with a leaf for it."""
+    is_it = np.arange(len(tree)) == k
+    if threshold is None:
+        return prune_tree(tree, is_it)
+    return tree.replaced(thresholds=np.where(is_it, threshold, tree.thresholds))
 
 
 def make_forest(kind):

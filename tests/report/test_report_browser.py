@@ -2,12 +2,14 @@
 
 import shutil
 
+import numpy as np
 import pytest
 
 from evotree.cli.report import report_of_model
 from evotree.report import report
+from evotree.report.measures import measures
 from evotree.tables.columns import encode
-from tests.report.models import make_forest, make_model, make_subject, table, truth_of
+from tests.report.models import edited, make_forest, make_model, make_subject, table, truth_of
 
 webdriver = pytest.importorskip("selenium.webdriver")
 keys = pytest.importorskip("selenium.webdriver.common.keys")
@@ -130,7 +132,7 @@ def test_clicks_and_keys_fold(open_page):
     root = driver.find_element("css selector", "#tree g.node[data-node='0']")
     assert root.get_attribute("aria-expanded") == "false"
     assert driver.switch_to.active_element == root
-    press(driver, "ENTER")
+    press(driver, "SPACE")
     assert len(nodes(driver)) == n_nodes
     for key, node in (("ARROW_RIGHT", 1), ("ARROW_DOWN", 2), ("END", n_nodes - 1), ("HOME", 0)):
         press(driver, key)
@@ -138,6 +140,77 @@ def test_clicks_and_keys_fold(open_page):
     press(driver, "ARROW_LEFT")
     assert len(nodes(driver)) == 1
     assert "Split [0]" in driver.find_element("id", "panel").text
+
+
+def tab_to(driver, name, *held):
+    """Press Tab, perhaps with Shift, until an element of this id or class has the focus."""
+    active = driver.switch_to.active_element
+    if name in f"{active.get_attribute('id')} {active.get_attribute('class')}".split():
+        return active
+    active.send_keys(*held, keys.Keys.TAB)
+    return tab_to(driver, name, *held)
+
+
+def edit_split(driver, k, *held):
+    """Go to a split of the drawing and on to its edits, by keys."""
+    tab_to(driver, "node", *held)
+    press(driver, "HOME")
+    while selected(driver) != k:
+        press(driver, "ARROW_DOWN")
+    press(driver, "ENTER")
+
+
+def all_texts(driver):
+    """Return all that the page says, but for what the last edit did."""
+    driver.execute_script("document.getElementById('bench-status').textContent = ''")
+    every = "[...document.querySelectorAll('main, [aria-label], input')]"
+    said = "[one.textContent, one.getAttribute('aria-label'), one.value]"
+    return driver.execute_script(f"return {every}.map((one) => {said})")
+
+
+@pytest.mark.parametrize("kind", ["classes", "lines"])
+def test_edits_by_keys_do_what_python_does(open_page, kind):
+    model, frame, _, page = make_page(kind)
+    page.data["features"] = [f"{name}\n1" for name in page.data["features"]]
+    page.data["trees"][page.data["own"]]["nodes"][0]["v"] = [None]
+    driver, rows = open_page(page), encode(model.columns, frame)
+    truth, kept = np.array(page.data["rows"]["y"]), np.arange(19)
+    assert not driver.find_element("id", "bench-prune").is_enabled()
+
+    def check(before, after, kept):
+        each = (measures(one, rows, truth, None, kind == "classes") for one in (before, after))
+        scores = [f"{one['figures'][0][1]:.4g}" for one in each]
+        n_moved = (kept[after.apply(rows)] != before.apply(rows)).sum()
+        told = f" {scores[0]} before, {scores[1]} after; complexity {before.complexity} before, "
+        told += f"{after.complexity} after; {n_moved} of 300 rows change leaf."
+        assert told in driver.find_element("id", "bench-status").text.replace("−", "-")
+        assert n_moved > 0 and len(nodes(driver)) == len(after)
+
+    edit_split(driver, 4)
+    texts, pruned = [all_texts(driver)], edited(model.tree, 4)
+    press(driver, "ENTER")
+    check(model.tree, pruned, np.delete(kept, range(5, 9)))
+    edit_split(driver, 8, keys.Keys.SHIFT)  # which was 12
+    texts.append(all_texts(driver))
+    field = tab_to(driver, "bench-number")
+    wanted, scale = 0.7 * float(field.get_attribute("max")), model.named[0].by_influence(12)[0][0]
+    field.send_keys(keys.Keys.CONTROL, "a", keys.Keys.NULL, repr(wanted), keys.Keys.ENTER)
+    check(pruned, edited(pruned, 8, wanted * scale), kept)
+    texts.append(all_texts(driver))
+    tab_to(driver, "bench-copy", keys.Keys.SHIFT)
+    press(driver, "ENTER")
+    assert "copied" in driver.find_element("id", "bench-status").text
+    first, second = driver.find_element("id", "bench-code").text.splitlines()[2:]
+    call = f"edited = edited.edit(X, y).set_threshold(8, {wanted * scale!r})  # "
+    assert first == "edited = model.edit(X, y).prune(4)" and second.startswith(call)
+    for button, at in (("undo", 1), ("undo", 0), ("redo", 1), ("redo", 2), ("reset", 0)):
+        driver.execute_script(f"document.getElementById('bench-{button}').focus()")
+        press(driver, "ENTER")
+        assert all_texts(driver) == texts[at]
+    assert driver.switch_to.active_element.get_attribute("id") == "bench-redo"
+    for _ in range(5):  # of a slider are one edit
+        tab_to(driver, "bench-range").send_keys(keys.Keys.ARROW_RIGHT)
+    assert len(driver.find_elements("css selector", "#bench-table tbody tr")) == 2
 
 
 @pytest.mark.parametrize("kind", ["soft", "lines"])
@@ -173,7 +246,17 @@ def test_all_controls_have_names(open_page):
     driver = open_page(make_page("soft")[3])
     driver.execute_cdp_cmd("Accessibility.enable", {})
     found = driver.execute_cdp_cmd("Accessibility.getFullAXTree", {})["nodes"]
-    roles = ("button", "slider", "combobox", "textbox", "treeitem", "tree", "image", "region")
+    roles = (
+        "button",
+        "slider",
+        "spinbutton",
+        "combobox",
+        "textbox",
+        "treeitem",
+        "tree",
+        "image",
+        "region",
+    )
     seen = [one for one in found if one.get("role", {}).get("value") in roles]
     assert {one["role"]["value"] for one in seen} >= {"button", "slider", "treeitem", "tree"}
     assert [one for one in seen if not one.get("name", {}).get("value")] == []

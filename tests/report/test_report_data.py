@@ -88,6 +88,24 @@ def test_rows_go_where_the_model_sends_them():
         assert len(expected) > 300 and told == pytest.approx(expected, rel=1e-4, abs=1e-4)
 
 
+def test_edited_trees_are_those_of_the_library():
+    frame, subjects = table(), [make_subject(make_model(kind)) for kind in KINDS]
+    twins = "[model.edited(model.own, k), model.edited(model.own, k, model.own.nodes[k].t + 0.25)]"
+    seen = "[model.apply(tree, x), model.predict(tree, x), tree.complexity, tree.size]"
+    each = f"model.own.nodes.map((node, k) => node.isLeaf || {twins}.map((tree) => {seen}))"
+    answers = run_page([report(subject, frame).data for subject in subjects], each)
+    for subject, found in zip(subjects, answers, strict=True):
+        tree, rows = subject.named.tree, encode(subject.named.columns, frame)
+        predict = "predict_value" if subject.named.classes is None else "predict_label"
+        for k in np.flatnonzero(~tree.is_leaf):
+            for at, threshold in enumerate((None, tree.thresholds[k] + 0.25)):
+                twin = models.edited(tree, k, threshold)
+                leaves, predicted, *known = zip(*(row[k][at] for row in found), strict=True)
+                assert list(leaves) == twin.apply(rows).tolist()
+                assert list(predicted) == getattr(twin, predict)(rows).ravel().tolist()
+                assert [one[0] for one in known] == [twin.complexity, twin.subtree_size.tolist()]
+
+
 def own_measures(model, frame, y):
     """Return what a page says of the model's own tree, and its figures by name."""
     data = report(make_subject(model), frame, y).data

@@ -7,9 +7,10 @@ const Model = (data) => {
   const isClassifier = data.classes !== null;
   const own = data.trees[data.own];
 
-  for (const tree of data.trees) {
+  const prepare = (tree) => {
     tree.nodes.forEach((node, k) => {
       node.id = k;
+      node.of = node.of ?? k; // its number in the tree as fitted
       node.isLeaf = tree.size[k] === 1;
       node.children = node.isLeaf ? [] : [k + 1, k + 1 + tree.size[k + 1]];
       for (const part of [node, ...(node.z || [])]) {
@@ -23,7 +24,9 @@ const Model = (data) => {
     tree.nodes.forEach((node, k) => {
       for (const child of node.children) tree.nodes[child].parent = k;
     });
-  }
+    return tree;
+  };
+  data.trees.forEach(prepare);
 
   // The cell that a text of the form stands for; undefined where it is none.
   const parse = (text) => {
@@ -137,8 +140,8 @@ const Model = (data) => {
     const first = node.w.length ? node.w[0] : 1;
     const scaled = [...node.w.map((w) => w / first), node.t / first];
     const isFine = scaled.every(Number.isFinite) && scaled.slice(0, -1).every((w) => w !== 0);
-    if (!isFine) return { terms: node.w, relation: "≤", threshold: node.t };
-    return { terms: scaled.slice(0, -1), relation: first > 0 ? "≤" : "≥", threshold: scaled.at(-1) };
+    if (!isFine) return { terms: node.w, relation: "≤", threshold: node.t, scale: 1 };
+    return { terms: scaled.slice(0, -1), relation: first > 0 ? "≤" : "≥", threshold: scaled.at(-1), scale: first };
   };
 
   // The mean of what all trees of a forest predict for a row: probabilities, or one number.
@@ -147,5 +150,35 @@ const Model = (data) => {
     return each[0].map((_, c) => each.reduce((total, one) => total + one[c], 0) / each.length);
   };
 
-  return { isClassifier, own, parse, encode, path, apply, predict, probabilities, vote, explain, inequality };
+  // What a tree does with encoded rows: their leaves, by the numbers of the tree as fitted; how many
+  // pass each node, and what they lose there; accuracy or R², null where there are no targets.
+  const measure = (tree, rows, y) => {
+    const [reached, lost] = [tree.nodes.map(() => 0), tree.nodes.map(() => 0)];
+    const leaves = rows.map((x, i) => {
+      const [nodes, predicted] = [path(tree, x), predict(tree, x)];
+      const loss = y === null ? 0 : isClassifier ? Number(predicted !== y[i]) : (y[i] - predicted) ** 2;
+      nodes.forEach((k) => { reached[k] += 1; lost[k] += loss; });
+      return tree.nodes[nodes.at(-1)].of;
+    });
+    const mean = (y || []).reduce((total, one) => total + one / rows.length, 0);
+    const whole = isClassifier ? rows.length : (y || []).reduce((total, one) => total + (one - mean) ** 2, 0);
+    return { leaves, reached, lost, score: y === null || whole === 0 ? null : 1 - lost[0] / whole };
+  };
+
+  // The same tree with another threshold at a split, or, where none is given, with a leaf for it.
+  const edited = (tree, k, threshold) => {
+    const end = threshold === undefined ? k + tree.size[k] : k + 1;
+    const isKept = (_, j) => j <= k || j >= end;
+    const nodes = tree.nodes.filter(isKept).map((node) => ({ ...node }));
+    const { n, v, l, r, of } = nodes[k];
+    nodes[k] = threshold === undefined ? { n, v, l, r, of } : { ...nodes[k], t: threshold };
+    const nCut = tree.nodes.length - nodes.length;
+    const size = tree.size.map((one, j) => (j <= k && j + one >= end ? one - nCut : one)).filter(isKept);
+    const leaves = (nodes.length + 1) / 2;
+    const parts = nodes.flatMap((node) => node.z || [node]);
+    const terms = parts.reduce((total, part) => total + (part.f || []).length, 0);
+    return prepare({ ...tree, nodes, size, leaves, terms, complexity: leaves + terms });
+  };
+
+  return { isClassifier, own, parse, encode, path, apply, predict, probabilities, vote, explain, inequality, measure, edited };
 };

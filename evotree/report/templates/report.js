@@ -8,7 +8,10 @@
   const classes = data.classes || [];
   const byId = (id) => document.getElementById(id);
   const state = { tree: data.own, folded: new Set(), selected: 0, focus: 0, cells: null, rows: [], page: 0 };
-  const tree = () => data.trees[state.tree];
+  // Each tree as fitted, the edited ones that follow it, and which of them is drawn.
+  const histories = data.trees.map((one) => ({ steps: [{ tree: one }], at: 0 }));
+  const tree = () => histories[state.tree].steps[histories[state.tree].at].tree;
+  const canEdit = data.rows !== null && data.forest === null;
 
   // ---- words and elements ----------------------------------------------------------------------
 
@@ -124,6 +127,7 @@
     .on("zoom", (event) => stage.attr("transform", event.transform));
   svg.call(zoom).on("dblclick.zoom", null);
 
+  const rowKind = () => (tree().isEdited ? "measured row" : "training row");
   const weightOf = (node) => (node.n === null ? 1 : node.n);
   const isOpen = (node) => !node.isLeaf && !state.folded.has(node.id);
 
@@ -155,7 +159,7 @@
   const passed = () => new Set(state.cells === null ? [] : model.path(tree(), model.encode(state.cells)));
 
   const nodeLabel = (node) => {
-    const rows = node.n === null ? "" : `, ${count(node.n, "training row")}`;
+    const rows = node.n === null ? "" : `, ${count(node.n, rowKind())}`;
     const way = state.cells !== null && passed().has(node.id) ? ", on the way of the row" : "";
     const side = node.parent === undefined ? "" : tree().nodes[node.parent].children[0] === node.id ? "yes: " : "no: ";
     const what = node.isLeaf ? `leaf ${node.id}, predicts ${leafText(node)}` : `split ${node.id}, ${conditionText(node, 4)}`;
@@ -306,7 +310,7 @@
     ArrowUp: (node, order) => order[order.indexOf(node.id) - 1],
     Home: (_, order) => order[0],
     End: (_, order) => order.at(-1),
-    Enter: (node) => (node.isLeaf ? null : toggle(node.id)),
+    Enter: (node) => (node.isLeaf ? null : canEdit ? focusBench() : toggle(node.id)),
     " ": (node) => (node.isLeaf ? null : toggle(node.id)),
   };
   nodesLayer.on("keydown", (event) => {
@@ -353,7 +357,7 @@
     const how = reached === 0 ? "" : isClassifier
       ? `, ${number(lost)} of them predicted wrongly`
       : `, with a root mean squared error of ${number(Math.sqrt(lost / reached))}`;
-    return make("p", { text: `Of the rows given: ${count(reached, "row")}${node.isLeaf ? how : ` pass${reached === 1 ? "es" : ""}`}.` });
+    return make("p", { text: `Of the rows ${tree().isEdited ? "of the page" : "given"}: ${count(reached, "row")}${node.isLeaf ? how : ` pass${reached === 1 ? "es" : ""}`}.` });
   };
 
   const lineText = (part) => make("p", {
@@ -363,7 +367,7 @@
 
   const drawPanel = () => {
     const node = tree().nodes[state.selected];
-    const rows = node.n === null ? "" : ` · ${count(node.n, "training row")}`;
+    const rows = node.n === null ? "" : ` · ${count(node.n, rowKind())}`;
     const parts = [make("h3", { text: `${node.isLeaf ? "Leaf" : "Split"} [${node.id}]${rows}` })];
     if (node.isLeaf) {
       parts.push(make("p", { class: "outcome" }, "Predicts ", make("strong", { text: node.b === undefined ? leafText(node) : "a line" })));
@@ -380,12 +384,14 @@
       parts.push(termsTable(node, model.inequality(node).terms, "weight"));
       parts.push(make("p", {}, make("button", { type: "button", onclick: () => toggle(node.id), text: isOpen(node) ? "Fold this split" : "Unfold this split" })));
     }
+    const asFitted = tree().isEdited ? ", as fitted" : "";
     if (isClassifier) {
-      parts.push(make("h3", { text: "Class shares of the training rows" }), sharesTable(node.r || node.v));
+      parts.push(make("h3", { text: `Class shares of the training rows${asFitted}` }), sharesTable(node.r || node.v));
       if (node.r) parts.push(make("h3", { text: "The same, weighted" }), sharesTable(node.v));
-    } else parts.push(make("p", { text: `${data.weighted ? "Weighted mean" : "Mean"} target: ${number(node.v[0], 7)}` }));
+    } else parts.push(make("p", { text: `${data.weighted ? "Weighted mean" : "Mean"} target${asFitted}: ${number(node.v[0], 7)}` }));
     parts.push(measuredText(node));
     byId("panel").replaceChildren(...parts.filter((part) => part !== null));
+    if (canEdit) drawBench();
   };
 
   // ---- choosing a tree ---------------------------------------------------------------------------------
@@ -405,16 +411,22 @@
   const chooseTree = (at) => {
     state.tree = at;
     byId("front-slider").value = at;
-    byId("front-slider").setAttribute("aria-valuetext", treeText(tree()));
-    byId("front-text").textContent = treeText(tree());
+    byId("front-slider").setAttribute("aria-valuetext", treeText(data.trees[at]));
+    byId("front-text").textContent = treeText(data.trees[at]);
+    byId("bench-status").textContent = "";
     byId("front-own").disabled = at === data.own;
     foldMany();
     state.selected = 0;
     if (state.cells !== null) unfoldTo(model.path(tree(), model.encode(state.cells)).at(-1));
+    drawAll();
+  };
+
+  const drawAll = (isSameSize = false) => {
     drawTree();
     drawPanel();
     drawMissing();
-    fit();
+    if (isSameSize) show(state.selected);
+    else fit();
     if (data.forest === null) drawFront();
     else drawMembers();
     drawTrace();
@@ -504,7 +516,7 @@
     if (data.trees.length < 2) return;
     const curves = [];
     if (data.trees.some((one) => one.quality !== null)) curves.push(["in the search", (one) => one.quality]);
-    if (figureOf(tree()) !== null) curves.push([`${figureOf(tree())[0]} on the rows given`, (one) => figureOf(one)[1]]);
+    if (figureOf(data.trees[0]) !== null) curves.push([`${figureOf(data.trees[0])[0]} on the rows given`, (one) => figureOf(one)[1]]);
     if (!curves.length) return;
     const values = curves.flatMap(([, get]) => data.trees.map(get)).filter((value) => value !== null);
     const { figure, root, scaleX, scaleY } = chart("Quality and complexity", `Quality of ${data.trees.length} trees against their complexity`, {
@@ -582,7 +594,7 @@
     const found = tree().importances;
     const most = found.length ? found[0][1] : 1;
     const shown = table(["feature", "", "share"], found.slice(0, 15).map(([j, share]) => [data.features[j], bar(share / most), percent(share)]), { class: "wide" });
-    const note = make("p", { class: "hint", text: "Shares of the features in lowering the impurity: what each split gains, over its terms by influence (weight times spread)." });
+    const note = make("p", { class: "hint", text: `${tree().isEdited ? "Of the tree as fitted. " : ""}Shares of the features in lowering the impurity: what each split gains, over its terms by influence (weight times spread).` });
     byId("importances").replaceChildren(note, found.length ? shown : make("p", { text: "It looks at nothing: it is one leaf." }));
   };
 
@@ -592,7 +604,7 @@
     const found = tree().measures;
     if (found === null) return;
     byId("measures-section").hidden = false;
-    const figures = make("figure", {}, make("figcaption", { text: `Figures of the tree shown, ${count(data.rows.total, "row")}` }),
+    const figures = make("figure", {}, make("figcaption", { text: `Figures of the tree shown, ${count(tree().isEdited ? X.length : data.rows.total, "row")}` }),
       table(["figure", "tree", "one leaf"], found.figures.map(([name, ours, base]) => [name, number(ours), number(base)])),
       make("p", { class: "hint", text: isClassifier ? "One leaf always says the class, and the shares, of the root." : "One leaf always predicts the mean of the root." }));
     const charts = [figures];
@@ -805,6 +817,129 @@
     byId("rows-next").addEventListener("click", turn(1));
   };
 
+  // ---- edits -----------------------------------------------------------------------------------------
+
+  const X = canEdit ? data.rows.numbers.map((_, i) => model.encode(cellsOf(i))) : [];
+  const scoreName = isClassifier ? "accuracy" : "R²";
+  const seenAt = (step) => (step.seen ??= model.measure(step.tree, X, data.rows.y));
+  const nMoved = (from, to) => d3.sum(seenAt(to).leaves, (leaf, i) => Number(leaf !== seenAt(from).leaves[i]));
+
+  const showStep = (at, what) => {
+    const one = histories[state.tree];
+    const [from, to, active] = [one.steps[one.at], one.steps[at], document.activeElement];
+    Object.assign(from, { folded: [...state.folded], selected: state.selected });
+    Object.assign(state, { folded: new Set(to.folded), selected: to.selected });
+    one.at = at;
+    // Only the status says what changed, not all that is drawn again, too.
+    const setLive = (how) => ["panel", "trace"].forEach((id) => byId(id).setAttribute("aria-live", how));
+    setLive("off");
+    setTimeout(() => setLive("polite"), 500);
+    drawAll(from.tree.nodes.length === to.tree.nodes.length);
+    if (active.disabled) byId(at ? "bench-undo" : "bench-redo").focus();
+    const score = data.rows.y === null ? "" : ` ${scoreName} ${number(seenAt(from).score)} before, ${number(seenAt(to).score)} after;`;
+    byId("bench-status").textContent = `${what}:${score} complexity ${from.tree.complexity} before, ${to.tree.complexity} after; ${nMoved(from, to)} of ${count(X.length, "row")} change leaf.`;
+  };
+
+  // Give a split another threshold, or prune it where none is given. A slider that moves on, before it
+  // is left, replaces its edit.
+  const tryEdit = (k, threshold, movesOn = false) => {
+    const one = histories[state.tree];
+    one.at -= Number(movesOn);
+    const before = one.steps[one.at].tree;
+    const made = model.edited(before, k, threshold);
+    const [end, nCut] = [k + before.size[k], before.nodes.length - made.nodes.length];
+    const folded = [...state.folded].filter((j) => !nCut || j < k || j >= end).map((j) => (j < end ? j : j - nCut));
+    const [from, to] = [before, made].map((some) => number(model.inequality(some.nodes[k]).threshold, 6));
+    const what = threshold === undefined ? `Split [${k}] pruned to a leaf that predicts ${leafText(made.nodes[k])}` : `Threshold of [${k}] moved from ${from} to ${to}`;
+    const step = { tree: made, k, threshold, what, folded, selected: k };
+    const { reached, lost, score } = seenAt(step);
+    made.isEdited = true;
+    made.nodes.forEach((node, j) => { node.n = reached[j]; });
+    const base = seenAt({ tree: model.edited(before, 0) }).score;
+    if (made.measures !== null) made.measures = { figures: [[scoreName, score, base]], reached, lost };
+    one.steps.splice(one.at + 1, Infinity, step);
+    showStep(one.at + 1, what);
+  };
+
+  // Names of features may have line breaks, which would end a comment.
+  const comment = (text) => `  # ${cut(text, 200).replace(/[\p{C}\p{Z}]/gu, " ")}`;
+  const pythonText = ({ steps, at }) => {
+    const isLast = ({ k, threshold }, i, done) => threshold === undefined || done[i + 1]?.threshold === undefined || done[i + 1].k !== k;
+    const lines = steps.slice(1, at + 1).filter(isLast).map(({ tree: made, k, threshold }, i) => {
+      const call = threshold === undefined ? `prune(${k})` : `set_threshold(${k}, ${threshold})${comment(conditionText(made.nodes[k], 6))}`;
+      return `edited = ${i ? "edited" : "model"}.edit(X, y).${call}`;
+    });
+    if (state.tree !== data.own) lines.unshift(`model.select_tree("complexity<=${steps[0].tree.complexity}")${comment("the tree of the page")}`);
+    return ["# model: the fitted estimator; X, y: its training rows. Each line makes a new model from", "# the one before it, and counts the nodes of that one.", ...lines].join("\n");
+  };
+
+  // What the slider of a split ranges over, in the unit of the inequality that is shown.
+  const spanOfSplit = (node) => {
+    const { threshold, scale } = model.inequality(node);
+    const passing = X.filter((x) => model.path(tree(), x).includes(node.id));
+    const sums = d3.extent(passing, (x) => d3.sum(node.f, (j, i) => node.w[i] * x[j]) / scale);
+    const [low, high] = d3.extent([...sums, threshold, data.trees[state.tree].nodes[node.of].t / scale].filter(Number.isFinite));
+    const power = Math.floor(Math.log10((high - low || Math.abs(high) || 1) / 200));
+    const [step, tidy] = [10 ** power, (value) => Number(value.toFixed(Math.min(100, Math.max(0, 2 - power))))];
+    const field = { min: tidy(Math.floor(low / step) * step), max: tidy(Math.ceil(high / step) * step), step, value: tidy(threshold) };
+    return { field, n: passing.length, sums, scale };
+  };
+
+  const drawBench = () => {
+    const { steps, at } = histories[state.tree];
+    const node = tree().nodes[state.selected];
+    const isKnown = node.v.every(Number.isFinite);
+    byId("tree-title").textContent = at ? `The tree after ${count(at, "edit")}` : "The tree";
+    byId("bench-title").textContent = node.isLeaf ? "Try an edit" : `Try an edit of split [${node.id}]`;
+    byId("bench-hint").textContent = node.isLeaf ? "This is a leaf: select a split of the drawing to edit it."
+      : isKnown ? `As a leaf it would predict ${isClassifier ? classes[node.l] : number(node.v[0], 7)}.` : "It cannot be pruned here: the model does not hold what it would predict.";
+    byId("bench-prune").disabled = node.isLeaf || !isKnown;
+    ["undo", "reset"].forEach((name) => { byId(`bench-${name}`).disabled = at === 0; });
+    byId("bench-redo").disabled = at === steps.length - 1;
+    byId("bench-move").hidden = node.isLeaf;
+    if (!node.isLeaf) {
+      const { field, n, sums } = spanOfSplit(node);
+      const { terms, relation } = model.inequality(node);
+      byId("bench-label").textContent = `Threshold: ${cut(sumText(terms, node.f, 3), 120)} ${relation}`;
+      ["number", "range"].forEach((name) => Object.assign(byId(`bench-${name}`), field));
+      byId("bench-span").textContent = n ? `The left side lies between ${number(sums[0])} and ${number(sums[1])} for the ${count(n, "row")} of the page here.` : "No row of the page passes this split.";
+    }
+    const done = steps.slice(0, at + 1).map((step, i) => [i ? `${i}. ${step.what}` : "as fitted", number(seenAt(step).score), String(step.tree.complexity), ...[steps[Math.max(i - 1, 0)], steps[0]].map((from) => String(nMoved(from, step)))]);
+    byId("bench-table").replaceChildren(...table(["edit", scoreName, "complexity", "rows that change leaf", "in all"], done).childNodes);
+    byId("bench-table").parentElement.scrollTop = byId("bench-table").offsetHeight; // to the last edit
+    byId("bench-code").textContent = pythonText(histories[state.tree]);
+  };
+
+  const focusBench = () => byId(byId("bench-prune").disabled ? "bench-number" : "bench-prune").focus();
+
+  const connectBench = () => {
+    ["bench", "edit-help"].forEach((id) => { byId(id).hidden = !canEdit; });
+    byId("bench-rows").textContent = count(X.length, "row");
+    let movesOn = false;
+    const move = ({ target, type }) => {
+      const { field, scale } = spanOfSplit(tree().nodes[state.selected]);
+      const wanted = target.valueAsNumber;
+      const isOther = Number.isFinite(wanted * scale) && wanted !== field.value;
+      if (isOther) tryEdit(state.selected, wanted * scale, movesOn);
+      else drawBench(); // what was there before
+      movesOn = type === "input" && (movesOn || isOther);
+    };
+    byId("bench-number").addEventListener("change", move);
+    byId("bench-range").addEventListener("input", move);
+    byId("bench-range").addEventListener("blur", () => { movesOn = false; });
+    const goBy = (name, to, what) => byId(`bench-${name}`).addEventListener("click", () => showStep(to(histories[state.tree].at), what));
+    goBy("undo", (at) => at - 1, "Undone");
+    goBy("redo", (at) => at + 1, "Done again");
+    goBy("reset", () => 0, "Reset to the tree as fitted");
+    byId("bench-prune").addEventListener("click", () => tryEdit(state.selected));
+    byId("bench-copy").addEventListener("click", () => {
+      byId("bench-python").open = true;
+      window.getSelection().selectAllChildren(byId("bench-code"));
+      // The newer way is forbidden to a page in the frame of a notebook.
+      byId("bench-status").textContent = document.execCommand("copy") ? "The lines of Python are copied." : "The lines of Python are selected: press Ctrl and C.";
+    });
+  };
+
   // ---- start -----------------------------------------------------------------------------------------
 
   const drawHead = () => {
@@ -841,6 +976,7 @@
   drawHead();
   drawLegend();
   connect();
+  connectBench();
   drawForm();
   prepareRows();
   drawHistory();
