@@ -60,7 +60,8 @@ def checked(
     arrays = [array for parent in parents for array in parent.nodes()]
     before = [array.tobytes() for array in arrays]
     children: tuple[Individual, ...] = operator(*parents)
-    name = f"{role} ({getattr(_plain(operator), '__name__', repr(operator))})"
+    plain = _plain(operator)
+    name = f"{role} ({getattr(plain, '__name__', repr(plain))})"
     is_tuple = isinstance(children, tuple) and len(children) == len(parents)
     if not is_tuple or not all(isinstance(child, Individual) for child in children):
         allowed = f"a tuple of {len(parents)} individual{'s' if len(parents) > 1 else ''}"
@@ -101,8 +102,9 @@ def next_generation(
     elite = population[0]
     elite.stream = streams[-1]
     parents = toolbox.select(population, n - 1)
-    if len(parents) != n - 1 or not all(isinstance(one, type(elite)) for one in parents):
-        raise TypeError(f"select returned {parents!r}: allowed are {n - 1} individuals.")
+    is_list = isinstance(parents, list | tuple) and len(parents) == n - 1
+    if not is_list or not all(isinstance(one, Individual) for one in parents):
+        raise TypeError(f"select returned {parents!r}: allowed is a list of {n - 1} individuals.")
     slots = [
         (parents[at : at + BREEDING_CHUNK], streams[at : min(at + BREEDING_CHUNK, n - 1)])
         for at in range(0, n - 1, BREEDING_CHUNK)
