@@ -1,6 +1,7 @@
 """One generation: select, clone, mate, mutate, evaluate, refine, replace."""
 
 import math
+import reprlib
 import time
 from collections.abc import Callable, Iterable, Sequence
 from functools import partial
@@ -103,8 +104,9 @@ def next_generation(
     elite.stream = streams[-1]
     parents = toolbox.select(population, n - 1)
     is_list = isinstance(parents, list | tuple) and len(parents) == n - 1
-    if not is_list or not all(isinstance(one, Individual) for one in parents):
-        raise TypeError(f"select returned {parents!r}: allowed is a list of {n - 1} individuals.")
+    if not is_list or not all(isinstance(one, type(elite)) for one in parents):
+        allowed = f"allowed is a list of {n - 1} individuals"
+        raise TypeError(f"select returned {reprlib.repr(parents)}: {allowed}.")
     slots = [
         (parents[at : at + BREEDING_CHUNK], streams[at : min(at + BREEDING_CHUNK, n - 1)])
         for at in range(0, n - 1, BREEDING_CHUNK)
