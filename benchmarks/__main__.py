@@ -11,7 +11,6 @@ from pathlib import Path
 from threadpoolctl import threadpool_limits
 
 from benchmarks import (
-    bounds,
     change,
     criteria,
     default_fit,
@@ -43,7 +42,6 @@ BENCHMARKS: Mapping[str, Callable[..., Table]] = {
     "memory": memory.run,
     "samples": samples.run,
     "criteria": criteria.run,
-    "bounds": bounds.run,
     "linear_fit": linear_fit.run,
     "sparse": sparse.run,
     "explain": explain.run,
@@ -52,7 +50,7 @@ BENCHMARKS: Mapping[str, Callable[..., Table]] = {
     "oc1": greedy.run_oc1,
     "large": greedy.run_large,
 }
-ON_REAL_DATA = ("loop", "bounds", "fit", "oc1", "large")
+ON_REAL_DATA = ("loop", "fit", "oc1", "large")
 MANY_THREADS = ("large",)
 
 

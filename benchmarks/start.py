@@ -126,8 +126,7 @@ def kernels(n_shown: int = 15) -> list[dict[str, Cell]]:
     for task, code in FITS.items():
         fit = code.replace("print(", "str(")
         with tempfile.TemporaryDirectory() as name:
-            code = KERNELS.format(fit=fit)
-            known = in_new_process(code, Path(name), EVOTREE_NO_WARMUP="1")
+            known = in_new_process(KERNELS.format(fit=fit), Path(name), EVOTREE_NO_WARMUP="1")
         seconds = {kernel: sum(own) for kernel, own in known.items()}
         steps = {f"{len(known)} functions": sum(seconds.values())}
         for kernel in sorted(seconds, key=seconds.__getitem__, reverse=True)[:n_shown]:

@@ -15,16 +15,11 @@ from evotree.dataset import SCALINGS, Dataset
 from evotree.operators.initialization.dipolar import init_dipolar
 from evotree.operators.initialization.resampling import blur
 from evotree.operators.structure.splice import make_individual, partition_tree
-from evotree.rng import make_streams
-from tests.strategies import datasets, populations, seeds
-
-
-def stream(seed=0):
-    return make_streams(seed, 0, 1)[0]
+from tests.strategies import datasets, populations, seeds, stream_of
 
 
 def raw_tree(dataset):
-    return dataset.to_raw(init_dipolar(dataset, 0.0, stream()).to_tree())
+    return dataset.to_raw(init_dipolar(dataset, 0.0, stream_of()).to_tree())
 
 
 def assert_same(one, other, names):
@@ -121,7 +116,7 @@ def test_extra_columns_stay_with_their_rows(seed):
     assert set(kept) <= set(given_rows) and not groups.flags.writeable
     total = dataset.total_weight * dataset.weight_unit
     assert sum(given_rows.values()) == pytest.approx(total)
-    blurred = blur(dataset, 0.1, 2, stream())
+    blurred = blur(dataset, 0.1, 2, stream_of())
     of_copies = np.tile(groups[dataset.kept_as], 2)
     np.testing.assert_array_equal(blurred.extras["group"], [*groups, *of_copies])
     assert pickle.loads(pickle.dumps(dataset)).extras["group"].tolist() == groups.tolist()
@@ -189,7 +184,7 @@ def test_arrays_are_read_only_also_in_other_processes():
         assert len(arrays) == 10 and not any(array.flags.writeable for array in arrays)
         with pytest.raises(ValueError, match="read-only"):
             one.X[0, 0] = 1.0
-    splits = init_dipolar(dataset, 0.0, stream()).splits
+    splits = init_dipolar(dataset, 0.0, stream_of()).splits
     make_individual(dataset, *splits)
     n_compiled = len(partition_tree.signatures)
     make_individual(pickle.loads(pickle.dumps(dataset)), *splits)

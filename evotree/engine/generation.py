@@ -1,6 +1,7 @@
 """One generation: select, clone, mate, mutate, evaluate, refine, replace."""
 
 import math
+import reprlib
 import time
 from collections.abc import Callable, Iterable, Sequence
 from functools import partial
@@ -60,7 +61,8 @@ def checked(
     arrays = [array for parent in parents for array in parent.nodes()]
     before = [array.tobytes() for array in arrays]
     children: tuple[Individual, ...] = operator(*parents)
-    name = f"{role} ({getattr(_plain(operator), '__name__', repr(operator))})"
+    plain = _plain(operator)
+    name = f"{role} ({getattr(plain, '__name__', repr(plain))})"
     is_tuple = isinstance(children, tuple) and len(children) == len(parents)
     if not is_tuple or not all(isinstance(child, Individual) for child in children):
         allowed = f"a tuple of {len(parents)} individual{'s' if len(parents) > 1 else ''}"
@@ -101,8 +103,10 @@ def next_generation(
     elite = population[0]
     elite.stream = streams[-1]
     parents = toolbox.select(population, n - 1)
-    if len(parents) != n - 1 or not all(isinstance(one, type(elite)) for one in parents):
-        raise TypeError(f"select returned {parents!r}: allowed are {n - 1} individuals.")
+    is_list = isinstance(parents, list | tuple) and len(parents) == n - 1
+    if not is_list or not all(isinstance(one, type(elite)) for one in parents):
+        allowed = f"allowed is a list of {n - 1} individuals"
+        raise TypeError(f"select returned {reprlib.repr(parents)}: {allowed}.")
     slots = [
         (parents[at : at + BREEDING_CHUNK], streams[at : min(at + BREEDING_CHUNK, n - 1)])
         for at in range(0, n - 1, BREEDING_CHUNK)

@@ -23,7 +23,7 @@ from evotree._jit import is_cached
 from evotree.dataset import Dataset
 from evotree.operators.initialization.dipolar import init_dipolar
 from evotree.operators.initialization.growth import grow
-from evotree.operators.initialization.width_paths import prune_weakest_links
+from evotree.operators.initialization.width_paths import axis_trees, prune_weakest_links
 from evotree.operators.pruning.penalized import prune
 from evotree.operators.refinement.tao import tao_sweep
 from evotree.operators.splitters.base import Split
@@ -74,9 +74,11 @@ def compile_variation(task: str) -> Iterator[None]:
     yield
     prune(tree.clone(), dataset, 1.0)
     yield
-    mut_nodes(tree.clone(), dataset, probability=1.0)
+    axis_trees(dataset, stream)
     yield
     cx_trees(tree.clone(), tree.clone(), dataset)
+    yield
+    mut_nodes(tree.clone(), dataset, probability=1.0)  # a small search has come to it by now
     yield
     for rank, individual in enumerate((first, tree)):
         individual.fitness.values = (float(rank),)

@@ -343,8 +343,8 @@ class LinearLeafObjective(TargetLoss):
                         known[j] = _Known(left.sums + right.sums, (min(low), max(high)), {})
             for child, other in (children, children[::-1]):
                 if known[child] is None:
-                    targets = self.rows.y[rows_of(child)]
-                    bounds = float(targets.min()), float(targets.max())
+                    targets = self.rows.y[rows_of(child)]  # none, where rounding moved rows
+                    bounds = targets.min(initial=np.inf), targets.max(initial=-np.inf)
                     known[child] = _Known(known[k].sums - known[other].sums, bounds, {})
 
     def _sum_rows(self, rows: np.ndarray) -> _Known:

@@ -41,7 +41,20 @@ _NAMES: dict[type, str] = {Cost: "cost", Quantile: "quantile"}
 
 
 def as_objective(objective: Any, dataset: Dataset) -> Objective | None:
-    """Return what users ask for as an objective; None for the accuracy and squared error."""
+    """Return what users ask for as an objective.
+
+    Parameters
+    ----------
+    objective : str, callable, Cost, Quantile or Objective
+        As `evotree.EvoTreeClassifier` and `evotree.EvoTreeRegressor` take it.
+    dataset : Dataset
+        Its task decides what is allowed; anything else raises a ValueError.
+
+    Returns
+    -------
+    Objective or None
+        None stands for the accuracy and the squared error, for which the search has kernels.
+    """
     if isinstance(objective, Objective):
         return objective
     name: Any = _NAMES.get(type(objective), objective)

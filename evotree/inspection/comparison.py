@@ -23,7 +23,20 @@ class RowComparison(NamedTuple):
 
 
 def compare_rows(model: Any, row_a: Any, row_b: Any) -> RowComparison:
-    """Return where the paths of two rows through the tree of a fitted model part, and why."""
+    """Return where the paths of two rows through the tree of a fitted model part, and why.
+
+    Parameters
+    ----------
+    model : fitted estimator of one tree
+        With a method `explain`.
+    row_a, row_b : Series, table of one row or array-like of shape (n_columns,)
+        With the columns that the model was fitted to; of a table the first row counts.
+
+    Returns
+    -------
+    RowComparison
+        In the units of the columns, but for distances.
+    """
     found = [model.explain(_as_table(row)) for row in (row_a, row_b)]
     paths = [one.terms[one.terms.row == 0] for one in found]
     sides = [dict(zip(path.node, path.side, strict=True)) for path in paths]
@@ -66,7 +79,25 @@ class ModelComparison(NamedTuple):
 def compare_models(a: Any, b: Any, X: Any, y: Any) -> ModelComparison:
     """Compare two fitted models of one tree, of classes or of one target.
 
-    On rows that a model was fitted to, its score is too good and the p-value means little.
+    Parameters
+    ----------
+    a, b : fitted estimators of one tree
+        Both classifiers, or both regressors.
+    X : array-like of shape (n_rows, n_columns)
+        Rows, best such as neither was fitted to: on others its score is too good, and the p-value
+        means little.
+    y : array-like of shape (n_rows,)
+        Their classes or targets.
+
+    Returns
+    -------
+    ModelComparison
+        Scores are accuracies, or R².
+
+    Raises
+    ------
+    ValueError
+        If the models are of different tasks, or `y` is not one target of the rows.
     """
     truth, models = np.asarray(y), {"a": a, "b": b}
     found = [np.asarray(model.predict(X)) for model in models.values()]

@@ -42,7 +42,35 @@ def stability(
     rows leaves open. Of 95 % it held the truth in 89 of 100 draws of 60 rows, and in 95 of 100 of
     200 rows. Nested cross-validation (Bates, Hastie and Tibshirani 2023) takes hundreds of fits.
 
-    The model, of one tree, stays as it is. `random_state` is the source of the draws of rows.
+    Parameters
+    ----------
+    model : estimator of one tree
+        It stays as it is.
+    X : array-like of shape (n_rows, n_columns)
+        Rows.
+    y : array-like of shape (n_rows,) or (n_rows, n_outputs)
+        Classes or targets.
+    n : int, at least 2, default=20
+        How many clones are fitted.
+    random_state : None, int or RandomState, default=None
+        Source of the draws of rows; the clones have the model's own.
+    coverage : float in (0, 1), default=0.95
+        How often the interval is to hold.
+
+    Returns
+    -------
+    Stability
+        Means over pairs of clones, shares by columns, and a number for each row.
+
+    Raises
+    ------
+    ValueError
+        If `n` or `coverage` is out of range.
+
+    References
+    ----------
+    Nadeau C., Bengio Y. (2003). Inference for the generalization error. Machine Learning 52,
+    239-281.
     """
     if isinstance(n, bool) or not isinstance(n, int | np.integer) or n < 2:
         raise ValueError(f"n={n!r}: allowed are integers of at least 2.")

@@ -27,6 +27,7 @@ from evotree.engine.forests import draw_features, positions_of, rows_of_choice
 from evotree.export import export_c, export_python, export_rules, export_sql, export_text, to_onnx
 from evotree.model_file import Model, load_model, load_tree_model, save_model
 from tests.quick_models import checked
+from tests.reference.naive import leaf_of
 
 FORESTS = [
     ObliqueForestClassifier(6, random_state=0),
@@ -58,14 +59,6 @@ def told_by(forest, X):
     return forest.predict(X)[:, np.newaxis]
 
 
-def reached(tree, row):
-    """Return the leaf of one row, step by step."""
-    k = 0
-    while tree.subtree_size[k] > 1:
-        k = tree.left(k) if tree.weights[k] @ row <= tree.thresholds[k] else tree.right(k)
-    return k
-
-
 @checked(
     [
         ObliqueForestClassifier(3, random_state=0),
@@ -88,7 +81,7 @@ def test_the_vote_is_the_mean_of_the_trees(forest):
     for row in X:
         said = []
         for tree in fitted.trees_:
-            k = reached(tree, row)
+            k = leaf_of(row, tree)
             value = tree.values[k]
             if tree.models is not None:
                 value = tree.models.intercepts[k] + tree.models.coefficients[k] @ row

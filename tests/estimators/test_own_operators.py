@@ -69,7 +69,7 @@ def test_what_an_own_operator_returns_is_checked(returned, limits):
 
     with pytest.raises(TypeError, match=r"mutate \(wrong\) returned .*allowed is a tuple of 1"):
         fitted({"mutate": wrong}, **limits)
-    with pytest.raises(TypeError, match="select returned .*allowed are 15 individuals"):
+    with pytest.raises(TypeError, match="select returned .*allowed is a list of 15"):
         fitted({"select": lambda population, k: population}, **limits)
 
 

@@ -8,6 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from evotree.dataset import Dataset
+from evotree.fitness.base import routed_rows
 from evotree.fitness.linear_leaves import (
     ERROR,
     INTERCEPT,
@@ -25,6 +26,7 @@ from evotree.operators.pruning.penalized import prune
 from evotree.operators.splitters.axis import Axis
 from evotree.operators.structure.reduced import leaf_table, row_losses
 from evotree.rng import make_streams
+from evotree.tree import ObliqueTree
 from tests.reference import linear_leaves as naive
 from tests.strategies import populations, seeds, with_random_zeros
 
@@ -162,6 +164,20 @@ def test_what_was_asked_before_does_not_matter(drawn):
             for objective in (one.objective, forgetful, copied, fresh):
                 for name in names[::-1]:
                     np.testing.assert_array_equal(getattr(objective, name)(tree), expected[name])
+
+
+@pytest.mark.parametrize("threshold", [-1e9, 1e9])
+def test_a_node_that_no_row_reaches_loses_nothing(threshold):
+    dataset = problem(0).evolved_for(LinearLeafObjective())
+    for size in (
+        [1],
+        [3, 1, 1],
+    ):  # the sums of all rows are known when the leaf that has them comes
+        weights, thresholds = np.zeros((len(size), 4)), np.zeros(len(size))
+        weights[: len(size) // 2, 0], thresholds[0] = 1.0, threshold
+        tree = ObliqueTree(weights, thresholds, np.array(size, np.int32), np.zeros((len(size), 1)))
+        errors = dataset.bound_objective.errors(routed_rows(tree, dataset.raw))
+    assert (errors > 0.0).tolist() == [False, threshold > 0.0, threshold < 0.0]
 
 
 @quickly

@@ -1,4 +1,4 @@
-"""Criteria, and searches along a line by scans and by bounds, against their definitions."""
+"""Criteria, and searches along a line, against their definitions."""
 
 import numpy as np
 import pytest
@@ -6,7 +6,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from evotree._jit import kernel
-from evotree.fitness.bounded_search import search_line_below
 from evotree.fitness.criteria import (
     CLASSIFICATION,
     REGRESSION,
@@ -193,11 +192,10 @@ def test_rows_that_do_not_move_or_coincide_are_not_parted(name, n):
     assert choose_threshold(node, np.ones(1)) == NOTHING
     last = (np.arange(n) == n - 1) * 1.0
     few = node._replace(min_rows=n // 2 + 1)
-    for search in (search_line, lambda *line: search_line_below(*line, np.inf)):
-        for t in (np.zeros(n), last):
-            assert search(node, np.arange(n) - 1.5, t) == NOTHING
-        assert search(node, np.full(n, 0.3), np.full(n, 0.7)) == NOTHING
-        assert search(few, np.arange(n) - n / 2.0, np.full(n, -1.0)) == NOTHING
+    for t in (np.zeros(n), last):
+        assert search_line(node, np.arange(n) - 1.5, t) == NOTHING
+    assert search_line(node, np.full(n, 0.3), np.full(n, 0.7)) == NOTHING
+    assert search_line(few, np.arange(n) - n / 2.0, np.full(n, -1.0)) == NOTHING
 
 
 def halves(values):
@@ -231,64 +229,12 @@ def test_changes_too_small_to_count_leave_rows_where_they_are(name):
     assert alpha == 0.0 and found == pytest.approx(naive.score(node, name, s < 0.0))
 
 
-def assert_as_the_scan(node, name, s, t, known=np.inf):
-    best, place = search_line(node, s, t)
-    found, alpha = search_line_below(node, s, t, known)
-    assert found == pytest.approx(best, abs=1e-9)
-    if alpha != place:  # another split, or rounding has put another one of equals first
-        assert naive.score(node, name, s + alpha * t <= 0) == pytest.approx(best, abs=1e-9)
-
-
-@each_criterion
-@quickly
-@given(st.data(), st.sampled_from((1e-9, 0.1)))
-def test_bounds_find_what_the_scan_finds(name, data, more):
-    node, s, t = data.draw(longer_lines(name))
-    best = search_line(node, s, t)[0]
-    assert_as_the_scan(node, name, s, t)
-    if best < np.inf:
-        assert_as_the_scan(node, name, s, t, best + more)
-
-
 @each_criterion
 @quickly
 @given(st.data(), st.sampled_from((2.0**-400, 2.0**-30, 2.0**30, 2.0**400)))
-def test_lines_have_no_unit_and_nothing_is_as_good_as_what_is_known(name, data, unit):
+def test_lines_have_no_unit(name, data, unit):
     """Powers of two round nothing: the same split, and alpha in the other unit."""
     node, s, t = data.draw(longer_lines(name, changes=(1.0, 0.0)))
-    for search in (search_line, lambda *line: search_line_below(*line, np.inf)):
-        found, alpha = search(node, s, t)
-        assert search(node, unit * s, t) == (found, unit * alpha)
-        assert search(node, s, unit * t) == (found, alpha / unit)
-    best = search_line(node, s, t)[0]
-    if best < np.inf:
-        known = best - 1e-6 - 1e-3 * abs(best)
-        found, alpha = search_line_below(node, s, t, known)
-        assert found > known
-        if found < np.inf:
-            assert naive.score(node, name, s + alpha * t <= 0) == pytest.approx(found, abs=1e-9)
-
-
-@of_classes
-@quickly
-@given(seeds, st.integers(2, 4), st.integers(1, 40), st.booleans())
-def test_a_split_that_no_end_of_a_bucket_shows(name, seed, n_classes, n_needle, is_left):
-    """Rows of one class come to the side where it belongs, and others of it leave at once.
-
-    All within a bucket: before and after it the split is mediocre, and the bounds are sharp.
-    """
-    rng, n_fixed, n_others = np.random.default_rng(seed), 150, 50
-    y = rng.integers(0, n_classes, n_fixed + n_others + 2 * n_needle)
-    s = np.where((y == 0) == (rng.random(len(y)) < 0.9), -1.0, 1.0)  # the left side is for class 0
-    t = np.zeros(len(y))
-    t[n_fixed:] = rng.choice([-1.0, 1.0], len(y) - n_fixed)
-    places = rng.normal(size=len(y))
-    needle = np.arange(n_fixed + n_others, len(y))
-    y[needle] = 0 if is_left else 1
-    t[needle] = np.repeat([-1.0, 1.0] if is_left else [1.0, -1.0], n_needle)
-    places[needle] = rng.normal() + 1e-6 * np.arange(2 * n_needle)
-    s[n_fixed:] = -places[n_fixed:] * t[n_fixed:]
-    node = make_node(rng, name, np.zeros((len(y), 1)), n_classes, y=y)
-    best = search_line(node, s, t)[0]
-    for known in (best + 1e-12, np.inf):
-        assert search_line_below(node, s, t, known)[0] == pytest.approx(best, abs=1e-12)
+    found, alpha = search_line(node, s, t)
+    assert search_line(node, unit * s, t) == (found, unit * alpha)
+    assert search_line(node, s, unit * t) == (found, alpha / unit)

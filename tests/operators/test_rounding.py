@@ -24,8 +24,8 @@ from evotree.operators.structure.rounding import Rounder, round_models
 from evotree.tree import ObliqueTree
 from tests.exported import matching, predict_from, stump
 from tests.quick_models import evolved
+from tests.strategies import seeds
 
-seeds = st.integers(0, 2**32)
 QUICK: dict[str, Any] = {
     "size_penalty": 0.001,
     "population_size": 12,

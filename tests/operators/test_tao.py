@@ -26,6 +26,7 @@ from evotree.operators.structure.reduced import (
     reduced_problem,
 )
 from evotree.operators.structure.splice import make_individual
+from tests.fitness.test_several_outputs import cases as of_several_outputs
 from tests.reference import smooth
 from tests.reference import tao as naive
 from tests.strategies import any_populations, assert_sound, seeds, stream_of
@@ -61,7 +62,10 @@ def rows_of(individual, k):
 
 @st.composite
 def judged_populations(draw):
-    """Draw a population, for targets also one that has lines in its leaves."""
+    """Draw a population, for targets also one of lines in its leaves, or of several outputs."""
+    if draw(st.booleans()) and draw(st.booleans()):
+        dataset, individual = draw(of_several_outputs())
+        return dataset, [individual]
     dataset, individuals = draw(any_populations)
     if dataset.n_classes or draw(st.booleans()):
         return dataset, individuals
@@ -77,9 +81,8 @@ def test_care_rows_are_those_that_matter(population):
         for k in np.flatnonzero(individual.subtree_size > 1):
             rows = rows_of(individual, k)
             losses = table, *loss_of_targets(dataset)
-            care, goes_right, cost = care_rows(
-                *dataset.rows, rows, k, individual.nodes()[:3], *losses
-            )
+            known = dataset.X, dataset.targets, dataset.sample_weight
+            care, goes_right, cost = care_rows(*known, rows, k, individual.splits, *losses)
             chosen, wanted, costs = naive.reduced_problem(individual, dataset, rows, k, table)
             np.testing.assert_array_equal(care, dataset.X[chosen])
             np.testing.assert_array_equal(goes_right == 1, wanted)

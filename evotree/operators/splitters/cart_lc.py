@@ -14,8 +14,8 @@ import numpy as np
 from evotree._jit import inner_kernel, kernel
 from evotree._sklearn import Interval, StrOptions
 from evotree.configuration import Configuration
-from evotree.fitness.bounded_search import bounded_line_search, few_rows, make_line_scratch
-from evotree.fitness.node import Node, score_distances, undivided_score
+from evotree.fitness.line_search import line_search
+from evotree.fitness.node import Node, make_split_scratch, score_distances, undivided_score
 from evotree.operators.splitters.axis import Axis
 from evotree.operators.splitters.base import Split
 from evotree.operators.splitters.oc1 import (
@@ -64,15 +64,14 @@ def aim(Z, r, m, offset):
 
 
 @inner_kernel
-def improve(node, Z, usable, b, r, m, current, same, line):
+def improve(node, Z, usable, b, r, m, current, same, scratch):
     """Take the best step for a coefficient, or for the threshold, the last; return the score."""
     last = b.shape[0] - 1
     score, best_delta, best_offset = np.inf, 0.0, 0.0
     for offset in _OFFSETS:
         if m < last or offset == 0.0:
             aim(Z, r, m, offset)
-            known = min(score, current + same)
-            lower, delta = bounded_line_search(node, Z[last + 1], Z[last + 2], known, line)
+            lower, delta = line_search(node, Z[last + 1], Z[last + 2], scratch)
             if lower < score - same:
                 score, best_delta, best_offset = lower, delta, offset
     if score > current + same:
@@ -83,7 +82,7 @@ def improve(node, Z, usable, b, r, m, current, same, line):
 
 
 @inner_kernel
-def eliminate(node, Z, usable, b, limit, line):
+def eliminate(node, Z, usable, b, limit, scratch):
     """Set coefficients to 0, the least missed one each time, while the score is below `limit`."""
     last = b.shape[0] - 1
     n_left = 0
@@ -96,7 +95,7 @@ def eliminate(node, Z, usable, b, limit, line):
             if b[m] != 0.0:
                 for i in range(Z.shape[1]):
                     Z[last + 2, i] = Z[last + 1, i] - b[m] * Z[m, i]
-                lower, cut = bounded_line_search(node, Z[last + 2], Z[last], score, line)
+                lower, cut = line_search(node, Z[last + 2], Z[last], scratch)
                 if lower < score:
                     score, best_m, best_cut = lower, m, cut
         if best_m < 0:
@@ -114,9 +113,9 @@ def search_columns(
 ):
     """Search for the linear combination of a node; see `search_cart_lc`."""
     d = node.X.shape[1]
-    line = make_line_scratch(node, few_rows(node.criterion))
+    scratch = make_split_scratch(node)
     b, r = np.zeros(d + 1), np.empty(d + 1)
-    undivided = undivided_score(node, line.split)
+    undivided = undivided_score(node, scratch)
     unit = 1.0 if floor < 0.0 else undivided
     same = SAME * unit
     b[d] = -threshold
@@ -129,20 +128,20 @@ def search_columns(
         if starts_at_random:
             b[usable[u]] = 2.0 * uniform(stream) - 1.0
     combine(Z, b, usable, d + 1)
-    current = score_distances(node, Z[d + 1], line.split)
+    current = score_distances(node, Z[d + 1], scratch)
     if starts_at_random:
-        current = improve(node, Z, usable, b, r, d, current, same, line)
+        current = improve(node, Z, usable, b, r, d, current, same, scratch)
     for _ in range(max_cycles):
         before = current
         combine(Z, b, usable, d + 1)  # again, so that rounding does not add up
         for u in range(usable.shape[0]):
             if current > floor + same:
-                current = improve(node, Z, usable, b, r, usable[u], current, same, line)
+                current = improve(node, Z, usable, b, r, usable[u], current, same, scratch)
         if not before - current > tol * unit:
             break
     limit = undivided - (1.0 - elimination) * (undivided - current)
     if elimination > 0.0 and current < np.inf:
-        eliminate(node, Z, usable, b, limit, line)
+        eliminate(node, Z, usable, b, limit, scratch)
     for m in range(d):
         weights[m] = b[m] / scale[m]
 

@@ -16,9 +16,15 @@ import numpy as np
 from evotree._jit import inner_kernel, kernel, read_only
 from evotree._sklearn import Interval, StrOptions
 from evotree.configuration import Configuration
-from evotree.fitness.bounded_search import bounded_line_search, few_rows, make_line_scratch
 from evotree.fitness.criteria import Criterion
-from evotree.fitness.node import Node, score_distances, score_undivided, undivided_score
+from evotree.fitness.line_search import line_search
+from evotree.fitness.node import (
+    Node,
+    make_split_scratch,
+    score_distances,
+    score_undivided,
+    undivided_score,
+)
 from evotree.operators.splitters.axis import Axis
 from evotree.operators.splitters.base import Split, best_split_along
 from evotree.rng import below, uniform
@@ -98,7 +104,7 @@ def move(Z, a, usable, m, alpha, r):
 
 
 @inner_kernel
-def descend(node, Z, usable, a, r, current, floor, same, moves, stagnation_step, stream, line):
+def descend(node, Z, usable, a, r, current, floor, same, moves, stagnation_step, stream, scratch):
     """Go downhill from a hyperplane to a local minimum that no jump leaves; return its score."""
     # Perturbations (section 3.1), each coefficient's along the line of its values, until none is
     # accepted; then jumps along random lines (section 3.2), until one lowers the score and the
@@ -127,8 +133,7 @@ def descend(node, Z, usable, a, r, current, floor, same, moves, stagnation_step,
         score, alpha, m = np.inf, 0.0, 0
         for u in range(first, first + n_lines):
             tried = d + 2 if is_jump else usable[u]
-            known = min(score, current if is_jump else current + same)
-            lower, shift = bounded_line_search(node, s, Z[tried], known, line)
+            lower, shift = line_search(node, s, Z[tried], scratch)
             if lower < score:
                 score, alpha, m = lower, shift, tried
         turn += 1
@@ -156,8 +161,8 @@ def search_oc1(
 ):
     """Search for an oblique split of a node that is better than one known."""
     d = node.X.shape[1]
-    line = make_line_scratch(node, few_rows(node.criterion))
-    same = SAME * (1.0 if floor < 0.0 else undivided_score(node, line.split))
+    scratch = make_split_scratch(node)
+    same = SAME * (1.0 if floor < 0.0 else undivided_score(node, scratch))
     if usable.shape[0] < 3:
         return
     a, r = np.zeros(d + 1), np.empty(d + 1)
@@ -172,14 +177,14 @@ def search_oc1(
         combine(Z, a, usable, d + 1)
         current = np.inf
         if not starts_at_random:
-            current = score_distances(node, Z[d + 1], line.split)
+            current = score_distances(node, Z[d + 1], scratch)
         low = floor + same
         current = descend(
-            node, Z, usable, a, r, current, low, same, moves, stagnation_step, stream, line
+            node, Z, usable, a, r, current, low, same, moves, stagnation_step, stream, scratch
         )
         if current < goal - same:
             combine(Z, a, usable, d + 1)
-            current = score_distances(node, Z[d + 1], line.split)
+            current = score_distances(node, Z[d + 1], scratch)
         if current < goal - same:
             goal = current
             for m in range(d + 1):
