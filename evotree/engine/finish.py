@@ -51,46 +51,19 @@ _MOST_LARGER = 16  # trees that are larger than the best: each is finished on al
 
 @dataclass
 class Result:
-    """What a search found.
-
-    Attributes
-    ----------
-    run : Run
-        The last population, the logbook, the hall of fame and the front.
-    problem : Problem
-        Training rows, what the search was told, constraints and limits.
-    rows : Dataset
-        Rows that the fitness was measured on.
-    choice : Choice
-        The seed, and what was chosen.
-    tree : ObliqueTree
-        The best tree over raw features, rounded; it predicts by the training rows alone.
-    front : FittedFront
-        The finished trees that no other one dominates on the training rows. Where the time ends
-        before all are finished, the fittest are there.
-    hall_of_fame : list of ObliqueTree
-        The finished trees of the run's hall of fame: the first ones that time allows.
-    best_trees : dict of int to ObliqueTree
-        Those that were the best of a generation.
-    cv_results : dict of str to ndarray
-        What cross-validation measured; empty where there was nothing to choose.
-    seconds : dict of str to float
-        Seconds of each phase; ``"compiling"`` is what numba compiled in them.
-    failure : BaseException or None
-        What a callback, or the last write of a checkpoint, raised.
-    """
+    """What a search has found; its trees are over raw features and rounded."""
 
     run: Run
     problem: Problem
-    rows: Dataset
+    rows: Dataset  # that the fitness was measured on
     choice: Choice
-    tree: ObliqueTree
-    front: FittedFront
-    hall_of_fame: list[ObliqueTree]
-    best_trees: dict[int, ObliqueTree]
+    tree: ObliqueTree  # the best one; all predict by the training rows alone
+    front: FittedFront  # undominated on the training rows; the fittest where the time ends
+    hall_of_fame: list[ObliqueTree]  # of the run, the first ones that time allows
+    best_trees: dict[int, ObliqueTree]  # that were the best of a generation
     cv_results: dict[str, np.ndarray] = field(default_factory=dict)
-    seconds: dict[str, float] = field(default_factory=dict)
-    failure: BaseException | None = None
+    seconds: dict[str, float] = field(default_factory=dict)  # of each phase; of them "compiling"
+    failure: BaseException | None = None  # of a callback, or the last write of a checkpoint
 
 
 def finish(

@@ -17,13 +17,19 @@ _HELD_OUT = 0.2  # of the rows, in each refit
 class Stability(NamedTuple):
     """What refits to other rows have in common.
 
-    `summary` has means over pairs of refits: ``agreement``, the share of rows that both predict
-    alike, for targets the correlation; ``columns``, the share of the columns that both use, of
-    those that one does; ``root``, the absolute cosine of the normals of their roots in standard
-    units, NaN without two splits. Then ``score``, the mean accuracy or R² on rows that a refit has
-    not seen, and its interval. `columns` has the share of the refits that use each column, and
-    `disagreement` the share of the pairs that predict each row differently; for targets the
-    standard deviation of its predictions, in that of the targets.
+    Attributes
+    ----------
+    summary : pandas.Series
+        Means over pairs of refits: ``agreement``, the share of rows that both predict alike, for
+        targets the correlation; ``columns``, the share of the columns that both use, of those that
+        one does; ``root``, the absolute cosine of the normals of their roots in standard units, NaN
+        without two splits. Then ``score``, the mean accuracy or R² on rows that a refit has not
+        seen, and ``lower`` and ``upper``, its interval.
+    columns : pandas.Series
+        Share of the refits that use each column, the largest first.
+    disagreement : ndarray of shape (n_samples,)
+        Share of the pairs that predict a row differently; for targets the standard deviation of its
+        predictions, in that of the targets.
     """
 
     summary: pd.Series

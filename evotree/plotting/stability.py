@@ -11,9 +11,16 @@ from evotree.plotting.style import PALETTE, axes_or_new, short_name
 
 
 def plot_stability(stability: Any, *, max_columns: int = 20, ax: Axes | None = None) -> Axes:
-    """Draw the share of refits that use each column, of the most used `max_columns`.
+    """Draw the share of refits that use each column, as `evotree.inspection.stability` found it.
 
-    `stability` is what `evotree.inspection.stability.stability` returns.
+    Parameters
+    ----------
+    stability : Stability
+        What that function returns.
+    max_columns : int, at least 1, default=20
+        How many columns to show, at most.
+    ax : matplotlib Axes, optional
+        Where to draw; new ones of a fitting height by default.
     """
     check_whole("max_columns", max_columns, 1)
     if not hasattr(stability, "disagreement"):

@@ -116,9 +116,7 @@ def test_scores_of_directions_are_those_of_the_definition(node, seed):
 
 @given(nodes(), st.sampled_from(NORMALIZATIONS))
 def test_column_frame(node, normalization):
-    d = node.X.shape[1]
-    location, scale = np.empty(d), np.empty(d)
-    column_frame(node.X, node.sample_weight, NORMALIZATIONS.index(normalization), location, scale)
+    location, scale = column_frame(node.X, node.sample_weight, normalization)
     expected = naive.frame(node.X, node.sample_weight, normalization)
     np.testing.assert_allclose(location, expected[0], rtol=1e-9)
     np.testing.assert_allclose(scale, expected[1], rtol=1e-9)

@@ -36,9 +36,8 @@ from scipy.special import ive
 from evotree._jit import dot_kernel, dots_kernel, inner_kernel, kernel
 from evotree._sklearn import Interval, StrOptions
 from evotree.configuration import Configuration
-from evotree.fitness.criteria import Criterion, class_ranks, split_score, weight_of
+from evotree.fitness.criteria import Criterion, class_ranks, split_score
 from evotree.fitness.node import Node, score_hyperplane
-from evotree.fitness.sorting import make_sort_scratch, sort_order
 from evotree.operators.splitters.axis import Axis, search_features
 from evotree.operators.splitters.base import Split, best_split_along
 from evotree.rng import as_generator, below
@@ -138,12 +137,11 @@ def fit_directions(directions: np.ndarray) -> tuple[np.ndarray, float]:
 NORMALIZATIONS = ("robust", "minmax", "standard")
 """Names of the ways to normalize the features of a node."""
 
-_ROBUST, _STANDARD = NORMALIZATIONS.index("robust"), NORMALIZATIONS.index("standard")
 _ABSOLUTE_ERROR = int(Criterion.ABSOLUTE_ERROR)
 
 _ROUNDING = 1e-12  # a column whose range is this small beside its values counts as constant
 _TIES = 1e-9  # an interquartile range this small beside the deviation tells of ties, not of scale
-_DEPENDENT = 1e-9  # what elimination leaves of a dependent column, beside its largest entry
+_DEPENDENT = 1e-9  # what projections leave of a dependent column, beside its largest entry
 _TILE = 1 << 15  # numbers of a tile of projections, which stays in the cache
 _BLOCK = 1 << 20  # numbers of a block of projections made by the BLAS
 # Multiplications up to which projections are made here. Handed to the threads of a BLAS, a small
@@ -171,80 +169,37 @@ class Frame(NamedTuple):
     scale: np.ndarray
 
 
-@kernel
-def column_frame(X, sample_weight, kind, location, scale):
-    """Write the locations and the scales of columns; a constant column has scale 0."""
-    # Quantiles are the lowest values with at least their share of the weight at or below them.
-    n = X.shape[0]
-    column = np.empty(n)
-    order = np.empty(n, dtype=np.int32)
-    quartile = np.empty(3)
-    scratch = make_sort_scratch(n if kind == _ROBUST else 0)
-    weight = weight_of(sample_weight)
-    for j in range(X.shape[1]):
-        low, high, mean, variance = np.inf, -np.inf, 0.0, 0.0
-        for i in range(n):
-            column[i] = X[i, j]
-            low, high = min(low, column[i]), max(high, column[i])
-            mean += sample_weight[i] / weight * column[i]
-        for i in range(n):
-            variance += sample_weight[i] / weight * (column[i] - mean) ** 2
-        location[j], scale[j] = mean, high - low
-        if not high - low > max(1e-100, _ROUNDING * max(abs(low), abs(high))):
-            scale[j] = 0.0
-            continue
-        deviation = math.sqrt(variance) if variance > 0.0 else high - low
-        if kind == _STANDARD:
-            scale[j] = deviation
-        elif kind == _ROBUST:
-            sort_order(column, n, order, scratch)
-            q, passed = 0, 0.0
-            for i in range(n):
-                passed += sample_weight[order[i]]
-                while q < 3 and (passed >= 0.25 * (q + 1) * weight or i == n - 1):
-                    quartile[q] = column[order[i]]
-                    q += 1
-            location[j], scale[j] = quartile[1], quartile[2] - quartile[0]
-            if scale[j] <= _TIES * deviation:
-                scale[j] = deviation
+def column_frame(X: np.ndarray, weight: np.ndarray, kind: str) -> tuple[np.ndarray, np.ndarray]:
+    """Return the locations and the scales of columns; a constant column has scale 0."""
+    low, high, total = X.min(axis=0), X.max(axis=0), weight.sum()
+    location, width = weight @ X / total, high - low
+    deviation = np.sqrt(weight @ (X - location) ** 2 / total)
+    deviation = np.where(deviation > 0.0, deviation, width)
+    scale = deviation if kind == "standard" else width
+    if kind == "robust":  # the lowest values with at least their share of the weight below them
+        order = np.argsort(X, axis=0, kind="stable")
+        passed, values = np.cumsum(weight[order], axis=0), np.take_along_axis(X, order, axis=0)
+        passed[-1] = np.inf
+        first, location, third = (
+            np.take_along_axis(values, (passed >= share * total).argmax(axis=0)[None], axis=0)[0]
+            for share in (0.25, 0.5, 0.75)
+        )
+        scale = np.where(third - first <= _TIES * deviation, deviation, third - first)
+    is_constant = width <= np.maximum(1e-100, _ROUNDING * np.maximum(abs(low), abs(high)))
+    return location, np.where(is_constant, 0.0, scale)
 
 
-@kernel
-def independent_columns(Z, ranking):
+def independent_columns(Z: np.ndarray, ranking: np.ndarray) -> np.ndarray:
     """Return the columns that are independent of the ones and of those before them in a ranking."""
-    # Gaussian elimination with exchange of rows, one column after the other.
-    n = Z.shape[1]
-    row = np.arange(n)
-    factor = np.empty((n, n))  # factor[k, i]: how often row i holds the k-th pivot row
-    v = np.empty(n)
-    kept = np.empty(n, dtype=np.int64)
-    rank = 0
-    for r in range(-1, ranking.shape[0]):
-        if rank == n:
-            break
-        j = ranking[r] if r >= 0 else Z.shape[0] - 1
-        largest = 0.0
-        for i in range(n):
-            v[i] = Z[j, row[i]]
-            largest = max(largest, abs(v[i]))
-        for k in range(rank):
-            for i in range(k + 1, n):
-                v[i] -= factor[k, i] * v[k]
-        pivot = rank
-        for i in range(rank, n):
-            if abs(v[i]) > abs(v[pivot]):
-                pivot = i
-        if not abs(v[pivot]) > _DEPENDENT * largest:
-            continue
-        row[rank], row[pivot] = row[pivot], row[rank]
-        v[rank], v[pivot] = v[pivot], v[rank]
-        for k in range(rank):
-            factor[k, rank], factor[k, pivot] = factor[k, pivot], factor[k, rank]
-        for i in range(rank + 1, n):
-            factor[rank, i] = v[i] / v[rank]
-        kept[rank] = j
-        rank += 1
-    return kept[1:rank]
+    # Gram and Schmidt's process, twice for each column, so that rounding leaves no part of others.
+    basis, kept = np.empty((0, Z.shape[1])), []
+    for j in (-1, *ranking.tolist()):
+        rest = Z[j] - (Z[j] @ basis.T) @ basis
+        rest -= (rest @ basis.T) @ basis
+        if len(basis) < Z.shape[1] and abs(rest).max() > _DEPENDENT * abs(Z[j]).max():
+            basis = np.vstack([basis, rest / np.linalg.norm(rest)])
+            kept.append(j)
+    return np.array(kept[1:], dtype=np.int64)
 
 
 def sort_rows(node: Node) -> tuple[SortedRows, np.ndarray]:
@@ -561,9 +516,7 @@ def denormalize(direction: np.ndarray, frame: Frame, n_features: int) -> tuple[n
 def normalize(node: Node, normalization: str) -> tuple[np.ndarray, SortedRows, Frame]:
     """Return the normalized, sorted rows of a node over the features to be searched."""
     n, d = node.X.shape
-    location, scale = np.empty(d), np.empty(d)
-    kind = NORMALIZATIONS.index(normalization)
-    column_frame(node.X, node.sample_weight, kind, location, scale)
+    location, scale = column_frame(node.X, node.sample_weight, normalization)
     features = np.flatnonzero(scale)
     frame = Frame(features, location[features], scale[features])
     rows, order = sort_rows(node)
