@@ -13,6 +13,7 @@ import pandas as pd
 from sklearn.base import clone, is_classifier
 from sklearn.utils.validation import check_is_fitted
 
+from evotree.description.named import named_tree
 from evotree.engine.choice import Choice, Penalties
 from evotree.engine.config import evolution_of
 from evotree.engine.finish import Finisher, score_on, scores_on
@@ -52,9 +53,13 @@ class Editor:
         return self._refilled(f"prune({node})", prune_tree(self.tree, marks), kept)
 
     def set_threshold(self, node: int, value: float) -> Any:
-        """Return a model in which a split has another threshold, by the weights of ``tree_``."""
+        """Return a model in which a split has another threshold, for the sum that is printed."""
         k, edit = self._node("set_threshold", node), f"set_threshold({node}, {value!r})"
-        return self._with_split(edit, k, self.tree.weights[k], _number("value", value))
+        shown, threshold = named_tree(self.model).split(k), float(self.tree.thresholds[k])
+        if _number("value", value) != shown.threshold:
+            weight, j = shown.terms[0]
+            threshold = value * float(self.tree.weights[k, j] / weight)
+        return self._with_split(edit, k, self.tree.weights[k], threshold)
 
     def set_weights(self, node: int, weights: Mapping[Any, float], *, threshold: float) -> Any:
         """Return a model in which a split is another weighted sum of raw features.

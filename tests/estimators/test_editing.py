@@ -9,6 +9,7 @@ from sklearn.base import is_classifier
 from sklearn.datasets import load_diabetes, load_wine
 
 from evotree import EvoTreeClassifier, EvoTreeRegressor, LinearLeaves, PenalizedAccuracy
+from evotree.description.named import named_tree
 from evotree.engine.finish import scores_on
 from evotree.engine.pareto import FrontTree
 from evotree.estimators.editing import finisher_of
@@ -75,11 +76,17 @@ def assert_same(one, other, X):
         np.testing.assert_array_equal(one.residual_std_, other.residual_std_)
 
 
+def shown(model, k):
+    """Return the threshold that is printed, and the weight that it was divided by."""
+    named = named_tree(model)
+    return named.split(k).threshold, named.by_influence(k)[0][0]
+
+
 @pytest.mark.parametrize("name", CASES)
 def test_a_split_set_to_what_it_is_has_the_leaves_of_the_fit(name):
     model, (X, *known) = model_of(name)
     k = splits_of(model)[-1]
-    same = model.edit(X, *known).set_threshold(k, float(model.tree_.thresholds[k]))
+    same = model.edit(X, *known).set_threshold(k, shown(model, k)[0])
     assert_same(model, same, X)
     cost = same.edit_cost_
     assert cost.n_moved == cost.n_changed == 0 and cost.score == cost.score_before
@@ -93,11 +100,12 @@ def test_an_edit_and_its_undo_give_the_same_arrays(name, data):
     tree, before = model.tree_, outputs(model, X)
     k, leaf = data.draw(st.sampled_from(splits_of(model))), len(tree) - 1
     at, part = float(tree.thresholds[k]), data.draw(st.floats(-0.5, 0.5))
+    printed, _ = shown(model, k)
     weights = {int(j): float(tree.weights[k, j]) for j in np.flatnonzero(tree.weights[k])}
     value = model.classes_[0].item() if is_classifier(model) else [1.0] * tree.values.shape[1]
     middle = float(np.median(model.encode(X)[:, 0]))
     edits = {
-        "threshold": lambda editor: editor.set_threshold(k, at + part * abs(at)),
+        "threshold": lambda editor: editor.set_threshold(k, printed + part * abs(printed)),
         "weights": lambda editor: editor.set_weights(k, {0: 1.0}, threshold=middle),
         "term": lambda editor: editor.drop_term(k, min(weights)),
         "swap": lambda editor: editor.swap(k),
@@ -122,7 +130,7 @@ def test_leaves_are_those_of_a_fit_with_the_same_splits(name):
     (k, *_), (kind, parameters, *_) = splits_of(model), CASES[name]
     away = model.encode(X) @ model.tree_.weights[k] - model.tree_.thresholds[k]
     further = float(model.tree_.thresholds[k] + np.abs(away).min() + 0.02 * np.ptp(away))
-    edited = model.edit(X, *known).set_threshold(k, further)
+    edited = model.edit(X, *known).set_threshold(k, further / shown(model, k)[1])
     fit = {"start": edited, "hold": splits_of(edited), "max_leaf_nodes": edited.get_n_leaves()}
     assert_same(brief(kind, **parameters | fit, max_generations=1).fit(X, *known), edited, X)
 
@@ -235,7 +243,7 @@ def test_edits_that_break_what_was_asked_for_are_refused():
     with pytest.raises(ValueError, match="max_split_terms allows 1"):
         bound.edit(X, y).set_weights(0, {"age": 1, "size": 2}, threshold=56.0)
     with pytest.raises(ValueError, match="min_samples_leaf"):
-        bound.edit(X, y).set_threshold(k, third)
+        bound.edit(X, y).set_threshold(k, third / shown(bound, k)[1])
     ordered, rows = model_of("signs")
     with pytest.raises(ValueError, match="without monotonic_cst"):
         ordered.edit(*rows).relabel(len(ordered.tree_) - 1, "no")

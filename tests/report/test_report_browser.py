@@ -201,7 +201,7 @@ def test_edits_by_keys_do_what_python_does(open_page, kind):
     press(driver, "ENTER")
     assert "copied" in driver.find_element("id", "bench-status").text
     first, second = driver.find_element("id", "bench-code").text.splitlines()[2:]
-    call = f"edited = edited.edit(X, y).set_threshold(8, {wanted * scale!r})  # "
+    call = f"edited = edited.edit(X, y).set_threshold(8, {wanted!r})  # "
     assert first == "edited = model.edit(X, y).prune(4)" and second.startswith(call)
     for button, at in (("undo", 1), ("undo", 0), ("redo", 1), ("redo", 2), ("reset", 0)):
         driver.execute_script(f"document.getElementById('bench-{button}').focus()")

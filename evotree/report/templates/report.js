@@ -840,13 +840,13 @@
     byId("bench-status").textContent = `${what}:${score} complexity ${from.tree.complexity} before, ${to.tree.complexity} after; ${nMoved(from, to)} of ${count(X.length, "row")} change leaf.`;
   };
 
-  // Give a split another threshold, or prune it where none is given. A slider that moves on, before it
-  // is left, replaces its edit.
+  // Give a split another threshold, as shown, or prune it where none is given. A slider that moves on,
+  // before it is left, replaces its edit.
   const tryEdit = (k, threshold, movesOn = false) => {
     const one = histories[state.tree];
     one.at -= Number(movesOn);
     const before = one.steps[one.at].tree;
-    const made = model.edited(before, k, threshold);
+    const made = model.edited(before, k, threshold === undefined ? threshold : threshold * model.inequality(before.nodes[k]).scale);
     const [end, nCut] = [k + before.size[k], before.nodes.length - made.nodes.length];
     const folded = [...state.folded].filter((j) => !nCut || j < k || j >= end).map((j) => (j < end ? j : j - nCut));
     const [from, to] = [before, made].map((some) => number(model.inequality(some.nodes[k]).threshold, 6));
@@ -920,7 +920,7 @@
       const { field, scale } = spanOfSplit(tree().nodes[state.selected]);
       const wanted = target.valueAsNumber;
       const isOther = Number.isFinite(wanted * scale) && wanted !== field.value;
-      if (isOther) tryEdit(state.selected, wanted * scale, movesOn);
+      if (isOther) tryEdit(state.selected, wanted, movesOn);
       else drawBench(); // what was there before
       movesOn = type === "input" && (movesOn || isOther);
     };
