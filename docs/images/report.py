@@ -16,6 +16,7 @@ from typing import Any
 import pandas as pd
 from PIL import Image
 from selenium import webdriver
+from selenium.webdriver.common.keys import Keys
 from sklearn.datasets import load_breast_cancer, load_digits
 from sklearn.model_selection import train_test_split
 
@@ -86,6 +87,15 @@ def shoot(driver: Any, name: str, scheme: str, first: str, last: str) -> None:
     print(f"wrote {HERE / name}, {(HERE / name).stat().st_size / 1e3:.0f} kB")
 
 
+def move_threshold(driver: Any) -> None:
+    """Edit the root of the page: its threshold grows by a tenth."""
+    root = driver.find_element("css selector", "#tree .node")
+    driver.execute_script("arguments[0].dispatchEvent(new Event('click'))", root)
+    field = driver.find_element("id", "bench-number")
+    moved = f"{1.1 * float(field.get_attribute('value')):.4g}"
+    field.send_keys(Keys.CONTROL, "a", Keys.NULL, moved, Keys.ENTER)
+
+
 def main(data_home: str, *names: str) -> None:
     """Write the pictures of some models, by default of all."""
     options = webdriver.ChromeOptions()
@@ -107,6 +117,8 @@ def main(data_home: str, *names: str) -> None:
                 driver.execute_script("evotreeReport.followRow(3)")
                 shoot(driver, "report_wdbc_dark.png", "dark", "title", "legend")
                 shoot(driver, "report_trace.png", "light", "trace", "trace")
+                move_threshold(driver)
+                shoot(driver, "workbench.png", "light", "tree-title", "bench")
 
 
 if __name__ == "__main__":

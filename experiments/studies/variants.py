@@ -11,20 +11,17 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from evotree.engine.config import Evolution
 from evotree.estimators import EvoTreeClassifier
 from experiments import suites
+from experiments.methods.chosen import ChosenClassifier, pruned_cart
 from experiments.study import ClassesProtocol, Results, Study, define
 from experiments.suites import TINY
 from experiments.tables import paired, table
 
-N_FOLDS = 3
-DEFAULT = "default"
-DATASETS = (*TINY, *suites.SMALL, "segment")
-"""The data sets on which the default is compared with itself without one of its parts."""
-FIGURES = ["accuracy", "train_accuracy", "complexity", "seconds"]
-"""Columns of a row that are compared."""
-FIXED_PENALTIES: Mapping[str, Any] = {"size_penalty": 0.002, "term_penalty": 0.0005}
-"""In the middle of what is tried for some hundred rows (`penalties_to_try`)."""
+N_FOLDS, DEFAULT = 3, "default"
+DATASETS = (*TINY, *suites.SMALL, "segment")  # on which the default is compared with its variants
+FIGURES = ["accuracy", "train_accuracy", "complexity", "seconds"]  # columns that are compared
 VARIANTS: Mapping[str, Mapping[str, Any]] = {
     DEFAULT: {},
     "without refinement": {"evolution__refinement": None},
@@ -35,17 +32,25 @@ VARIANTS: Mapping[str, Mapping[str, Any]] = {
     "no penalty for terms": {"term_penalty": 0.0},
     "no rounding": {"precision": None},
     "no noise": {"evolution__regularization__noise": 0.0},
-    "fixed penalties": FIXED_PENALTIES,
+    "fixed penalties": {"size_penalty": 0.002, "term_penalty": 0.0005},  # `penalties_to_try`
 }
 """The overrides of every variant, the default's first."""
 SHARES: dict[str, Any] = {"leaves": "constant"}  # which all variants have
 
-EXPERIMENT = define(
-    "variants",
-    DATASETS,
-    {name: EvoTreeClassifier().set_params(**{**SHARES, **made}) for name, made in VARIANTS.items()},
-    ClassesProtocol(N_FOLDS),
-)
+
+def with_held_root(X: np.ndarray, y: np.ndarray, random_state: int) -> EvoTreeClassifier:
+    """Return the default whose trees all have the first split of pruned CART."""
+    cart = pruned_cart(X, y, random_state)
+    held = {"start": cart, "hold": [0]} if cart.get_n_leaves() > 1 else {}
+    model = EvoTreeClassifier(**SHARES, evolution=Evolution(**held), random_state=random_state)
+    return model.fit(X, y)
+
+
+METHODS: dict[str, Any] = {
+    name: EvoTreeClassifier().set_params(**{**SHARES, **made}) for name, made in VARIANTS.items()
+}
+METHODS["root of CART held"] = ChosenClassifier(with_held_root)
+EXPERIMENT = define("variants", DATASETS, METHODS, ClassesProtocol(N_FOLDS))
 
 
 def whole_fits(runs: pd.DataFrame) -> pd.DataFrame:
@@ -99,7 +104,7 @@ def report(results: Results) -> dict[str, Any]:
     """Return the table of the variants, and the defaults that they override."""
     fits, defaults = whole_fits(results.runs), EvoTreeClassifier().get_params()
     overridden = dict.fromkeys(key for changed in VARIANTS.values() for key in changed)
-    rows = [variant_row(fits, variant) for variant in VARIANTS if variant != DEFAULT]
+    rows = [variant_row(fits, variant) for variant in METHODS if variant != DEFAULT]
     return {
         "defaults": [f"`{key}={defaults[key]!r}`" for key in overridden],
         "default": default_sentence(fits),

@@ -84,6 +84,7 @@ def test_held_splits_survive_every_operator(drawn, seed, data):
 
 RUNS = {
     "rules": {"max_generations": 15},
+    "long": {"max_generations": 1000, "evolution__patience": None},
     "digits": {"precision": 1, "evolution__islands": 2},
     "bounds": {"max_leaf_nodes": 4, "min_samples_leaf": 9, "max_split_terms": 2},
     "samples": {"evolution__max_samples": 90},
@@ -94,7 +95,10 @@ RUNS = {
 }
 
 
-@pytest.mark.parametrize("name", RUNS)
+SLOW = pytest.param("long", marks=pytest.mark.slow)
+
+
+@pytest.mark.parametrize("name", [SLOW, *sorted(RUNS.keys() - {"long"})])
 def test_held_splits_are_in_all_trees_of_a_run_bit_for_bit(name):
     roots = set()
 
@@ -104,6 +108,7 @@ def test_held_splits_are_in_all_trees_of_a_run_bit_for_bit(name):
     model = brief(EvoTreeClassifier, population_size=16, start=RULES, hold=[0, 2])
     model.set_params(**RUNS[name], callbacks=[watch]).fit(X, Y)
     assert len(roots) == 1 and model.score(X, Y) > 0.7
+    assert name != "long" or model.n_generations_ == 1000
     for tree in [model.tree_, *model.pareto_front_, *model.hall_of_fame_]:
         assert_holds(tree, TREE, [0, 2])
         if name == "bounds":
