@@ -100,7 +100,6 @@ checked = partial(
 )
 every = pytest.mark.parametrize("model", CLASSIFIERS + REGRESSORS, ids=name_of)
 every_classifier = pytest.mark.parametrize("model", CLASSIFIERS, ids=name_of)
-every_regressor = pytest.mark.parametrize("model", REGRESSORS, ids=name_of)
 every_evolved = pytest.mark.parametrize("model", [CLASSIFIERS[0], REGRESSORS[0]], ids=name_of)
 
 

@@ -3,7 +3,7 @@
 import numpy as np
 import pandas as pd
 import pytest
-from sklearn.metrics import confusion_matrix, r2_score, recall_score, root_mean_squared_error
+from sklearn.metrics import confusion_matrix, recall_score
 
 from evotree.cli import collections
 from evotree.cli.main import main
@@ -90,20 +90,3 @@ def test_classes_are_tested_on_rows_held_out(tmp_path, capsys, address):
     assert "5 partitions on 1 workers" in shown.err
     assert "<html" in (tmp_path / "r.html").read_text("utf-8")
     assert {path.name for path in (tmp_path / "plots").iterdir()} >= {"tree.png"}
-
-
-def test_numbers_are_tested_on_rows_held_out(tmp_path, capsys, address):
-    table, _ = table_of_all_kinds()
-    noise = np.random.default_rng(1).normal(size=len(table))
-    table["y"] = 1e6 + np.where(table["size"] > 0.3, 3.0, -1.0) + 0.3 * noise
-    told = ["fit", write(tmp_path, table), "--target", "y", "--out", tmp_path / "m.json"]
-    told += ["--dask", address, "--test-size", 0.3]
-    assert main([*map(str, [*told, *BRIEF])]) == 0, capsys.readouterr().err
-    model = load_model(tmp_path / "m.json")
-    _, y_train, X, y = held_out(table)
-    predicted, known = model.predict(X), model.training
-    assert known["test_r2"] == pytest.approx(r2_score(y, predicted), abs=1e-8)
-    assert known["test_rmse"] == pytest.approx(root_mean_squared_error(y, predicted), rel=1e-8)
-    mean = np.full(len(y), y_train.mean())
-    expected = [r2_score(y, mean), root_mean_squared_error(y, mean)]
-    assert known["others"]["the mean"] == pytest.approx(expected, abs=1e-7)

@@ -8,7 +8,6 @@ import pytest
 from PIL import Image
 
 from evotree.plotting import plot_evolution
-from evotree.plotting.evolution import slice_of
 from tests.test_plotting import make_run, make_tree
 
 
@@ -42,19 +41,6 @@ def test_a_film_has_a_picture_for_each_tree_and_the_end_and_the_curves_until_the
                 expected = frame.x0, frame.y0, end, frame.y1
                 np.testing.assert_allclose([seen.x0, seen.y0, seen.x1, seen.y1], expected)
     assert title == last
-
-
-@pytest.mark.parametrize("n_features", [2, 3, 6])
-def test_a_slice_predicts_as_the_tree_does_there(n_features):
-    tree = make_tree(1, 8, n_features)
-    rng = np.random.default_rng(1)
-    shown, at = np.sort(rng.permutation(n_features)[:2]), rng.random(n_features)
-    free = rng.random((200, 2))
-    whole = np.tile(at, (200, 1))
-    whole[:, shown] = free
-    leaves = slice_of(tree, shown, at).validate().apply(free)
-    np.testing.assert_array_equal(leaves, tree.apply(whole))
-    assert len(set(leaves.tolist())) > 1
 
 
 @pytest.mark.parametrize(

@@ -1,8 +1,5 @@
 """The tree type: prefix order, routing, validation, equality."""
 
-import copy
-import pickle
-
 import numpy as np
 import pytest
 from hypothesis import given
@@ -91,14 +88,6 @@ def test_terms_and_complexity_are_counted(tree):
     assert tree.complexity == sum(tree.is_leaf) + sum(widths)
     if all(width == 1 for width in widths):
         assert tree.complexity == len(tree)
-
-
-@given(trees() | exported.trees())
-def test_copies_are_equal(tree):
-    for twin in (pickle.loads(pickle.dumps(tree)), copy.deepcopy(tree)):
-        assert twin == tree
-        exported.assert_same(twin, tree)
-    assert tree.replaced(thresholds=tree.thresholds + 1.0) != tree != "a tree"
 
 
 @given(trees(), seeds, st.sampled_from((0, 1, 20)))

@@ -120,16 +120,6 @@ def test_categories_are_not_shared():
     np.testing.assert_array_equal(on_both, model.tree_.predict_value(model.encode(asked))[1])
 
 
-@pytest.mark.parametrize("parameters", [{"pruning": None}, {"splitter": "axis"}])
-def test_no_other_splitter_or_pruning_shares_rows(parameters):
-    X, y = load_iris(return_X_y=True)
-    X[::7, 2] = np.nan
-    model = ObliqueTreeClassifier.from_preset("C4.5", **parameters).fit(X, y)
-    np.testing.assert_array_equal(model.predict(X), model.tree_.labels[model.apply(X)])
-    of_tree = model.tree_.predict_value(model.encode(X))
-    np.testing.assert_array_equal(model.predict_proba(X), of_tree)
-
-
 def test_exports_say_that_rows_go_one_way():
     X, y = load_iris(return_X_y=True)
     X[::7, 2] = np.nan

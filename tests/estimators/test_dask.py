@@ -119,11 +119,6 @@ def test_partitions_do_not_matter(changed):
     assert {"summarizing rows", "drawing the sample", "counting all rows"} <= set(found.seconds_)
 
 
-@pytest.mark.parametrize("make", [np.random.default_rng, np.random.RandomState])
-def test_generators_are_drawn_from(make):
-    assert_same(fit(random_state=make(5)), fit(90, random_state=make(5)))
-
-
 def test_workers_do_not_matter():
     distributed = pytest.importorskip("distributed")
     with (
@@ -137,16 +132,6 @@ def test_workers_do_not_matter():
 
 
 # ---- what all rows say ---------------------------------------------------------------------------
-
-
-def test_class_weights_are_those_of_all_rows():
-    rare = np.flatnonzero((Y[0] == Y) | (np.arange(len(X)) % 10 == 0))
-    found = fit(100, X=X[rare], y=Y[rare], class_weight="balanced")
-    np.testing.assert_allclose(found.tree_.values[0], 0.5)
-    given = {label: w for label, w in zip(np.unique(Y), (1.0, 3.0), strict=True)}
-    found = fit(100, X=X[rare], y=Y[rare], class_weight=given)
-    rows = np.bincount(np.searchsorted(found.classes_, Y[rare])) * [1.0, 3.0]
-    np.testing.assert_allclose(found.tree_.values[0], rows / rows.sum())
 
 
 # ---- objectives, costs and bounds, by all rows ---------------------------------------------------

@@ -119,16 +119,6 @@ def test_where_no_split_pays_the_front_has_larger_trees(changed, islands):
     assert model.select_tree("leaves<=8").score(X, y) > y.mean()
 
 
-@pytest.mark.parametrize("forced", ["one class", "constant features", "large leaves"])
-def test_a_single_leaf_is_no_surprise_where_there_is_no_other_tree(forced, recwarn):
-    X, y = weak_signal(61)
-    X = np.zeros_like(X) if forced == "constant features" else X
-    model = brief(min_samples_leaf=0.5 if forced == "large leaves" else 1)
-    model.fit(X, y & (forced != "one class"))
-    assert model.tree_.n_nodes == 1 and len(model.pareto_front_) == 1
-    assert not [one for one in recwarn if "no split pays" in str(one.message)]
-
-
 def test_trees_are_selected_by_size_and_by_rows_held_out(cancer):
     X, held_out, y, truth = cancer
     names = [np.array(["no", "yes"])[codes] for codes in (y, truth)]

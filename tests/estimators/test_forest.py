@@ -105,16 +105,6 @@ def test_each_tree_is_an_estimator_of_its_own(forest):
     assert "x" in export_text(fitted[0])
 
 
-@every
-def test_the_number_of_workers_changes_nothing(forest):
-    X, y = rows_for(forest)
-    one, two = (clone(forest).set_params(n_jobs=n, oob_score=True).fit(X, y) for n in (1, 2))
-    np.testing.assert_array_equal(told_by(one, X), told_by(two, X))
-    assert one.oob_score_ == two.oob_score_
-    other = clone(forest).set_params(random_state=1).fit(X, y)
-    assert (told_by(other, X) != told_by(one, X)).any()
-
-
 # ---- bags ----------------------------------------------------------------------------------------
 
 

@@ -75,26 +75,6 @@ def test_regression_trees_are_those_of_scikit_learn(criterion):
         )
 
 
-@pytest.mark.parametrize("pruning", ["cost_complexity", "cross_validation", "reduced_error"])
-@pytest.mark.parametrize(
-    ("load", "model"),
-    [
-        (load_breast_cancer, ObliqueTreeClassifier("axis", random_state=0)),
-        (load_diabetes, ObliqueTreeRegressor("axis", random_state=0)),
-    ],
-)
-def test_pruned_trees_are_smaller_and_no_worse(pruning, load, model):
-    X, y = load(return_X_y=True)
-    full = model.fit(X, y).get_n_leaves()
-    pruned = clone(model).set_params(pruning=pruning)
-    assert pruned.fit(X, y).get_n_leaves() < full / 1.5
-    pruned.set_params(standard_errors=3.0)
-    smaller = pruned.fit(X, y).get_n_leaves()
-    pruned.set_params(standard_errors=0.0)
-    assert smaller <= pruned.fit(X, y).get_n_leaves()
-    assert cross_val_score(pruned, X, y).mean() > cross_val_score(model, X, y).mean() - 0.005
-
-
 def test_criteria_and_weights_count():
     X, y = load_iris(return_X_y=True)
     for criterion in CLASSIFICATION:

@@ -5,25 +5,16 @@ from copy import deepcopy
 from functools import cache, partial
 
 import joblib
-import numpy as np
 import pytest
-from sklearn.base import clone, is_classifier
-from sklearn.calibration import CalibratedClassifierCV
-from sklearn.compose import TransformedTargetRegressor
+from sklearn.base import clone
 from sklearn.datasets import load_iris
 from sklearn.dummy import DummyClassifier
-from sklearn.ensemble import (
-    StackingClassifier,
-    StackingRegressor,
-)
 from sklearn.exceptions import NotFittedError
 from sklearn.experimental import enable_halving_search_cv  # noqa: F401
 from sklearn.frozen import FrozenEstimator
 from sklearn.model_selection import cross_val_score
-from sklearn.multioutput import ClassifierChain, MultiOutputRegressor
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
-from sklearn.semi_supervised import SelfTrainingClassifier
 from sklearn.tree import DecisionTreeClassifier
 
 from evotree import (
@@ -137,26 +128,6 @@ def test_a_fit_that_breaks_off_leaves_no_model(model):
 
 
 # ---- ensembles -----------------------------------------------------------------------------------
-
-
-@every
-def test_other_meta_estimators(model):
-    X, y = rows_for(model)
-    parts = [("first", clone(model)), ("second", clone(model).set_params(random_state=1))]
-    if not is_classifier(model):
-        assert StackingRegressor(parts, cv=3).fit(X, y).score(X, y) > 0.3
-        both = np.column_stack([y, -y])
-        assert MultiOutputRegressor(clone(model)).fit(X, both).score(X, both) > 0.3
-        logs = TransformedTargetRegressor(clone(model), func=np.log, inverse_func=np.exp)
-        assert logs.fit(X, y).score(X, y) > 0.3
-        return
-    assert StackingClassifier(parts, cv=3).fit(X, y).score(X, y) > 0.9
-    both = np.column_stack([y == 0, y == 1])
-    assert ClassifierChain(clone(model)).fit(X, both).score(X, both) > 0.9
-    masked = np.where(np.arange(len(y)) % 5 == 0, -1, y)
-    assert SelfTrainingClassifier(clone(model)).fit(X, masked).score(X, y) > 0.9
-    frozen = FrozenEstimator(clone(model).fit(X[::2], y[::2]))
-    assert CalibratedClassifierCV(frozen).fit(X[1::2], y[1::2]).score(X, y) > 0.85
 
 
 def test_fitted_trees_stay_fitted_in_copies_where_frozen():

@@ -2,7 +2,6 @@
 
 import gzip
 import hashlib
-from urllib.error import URLError
 
 import numpy as np
 import pandas as pd
@@ -141,22 +140,3 @@ def test_load_from_openml(tmp_path, openml, name, wanted):
     np.testing.assert_array_equal(data.X["number"], [4.0, np.nan, 5.0])
     assert data.y.tolist() == ["1", "2", "3"] and data.y.dtype == object
     assert data.source == "OpenML's toy, version 2, number 7"
-
-
-@pytest.mark.parametrize(
-    ("name", "answer", "message"),
-    [
-        ("toy", bunch(), "'toy' of OpenML must have one target, but has none"),
-        ("toy", bunch("class", "digit"), "but has .*digit"),
-        ("toy", RuntimeError("damaged"), "'toy' of OpenML cannot be loaded: damaged"),
-        ("toy", URLError("no route"), "'toy' of OpenML.*a network is needed.*no route"),
-        *(
-            (name, None, "NAME@VERSION or a number, but got")
-            for name in ("", "a b", "toy@", "toy@x", "toy@0", "@2", "a/b", "toy@1@2")
-        ),
-    ],
-)
-def test_openml_errors(tmp_path, openml, name, answer, message):
-    openml(answer)
-    with pytest.raises((ValueError, ConnectionError), match=message):
-        load(f"openml:{name}", tmp_path)

@@ -23,7 +23,6 @@ from evotree.experiments.datasets import LoadedData
 from evotree.experiments.execution import run_experiment, seed_method
 from evotree.experiments.experiment import Experiment, learning_curve
 from evotree.experiments.protocols import OFFICIAL, Protocol, Task, stratified_folds
-from evotree.experiments.runner import LOG_FILE
 from evotree.experiments.store import FILE, read_curves, read_definition, read_runs
 from tests.quick_models import evolved
 
@@ -159,27 +158,6 @@ def test_what_goes_wrong_is_recorded_and_the_rest_goes_on(home, tmp_path):
     assert again.loc["die", "finished"].equals(runs.loc["die", "finished"])
 
 
-def test_one_log_tells_the_story_of_a_run(home, tmp_path):
-    methods = {"CART": TREE, "loud": Odd("warn"), "bad": Odd("fail")}
-    runs = run_experiment(experiment(datasets=["iris"], methods=methods), tmp_path, home)
-    done = {
-        row.method: f"done in {row.seconds:.2f} s, accuracy {row.accuracy:.4f}"
-        for row in runs[runs["fold"] == 0].itertuples()
-    }
-    lines = [line.split(maxsplit=4)[2:] for line in (tmp_path / LOG_FILE).read_text().splitlines()]
-    assert lines[0][2] == "try: 6 of 6 fits to do" and len({line[1] for line in lines}) == 2
-    where = "iris, {}, fold 0, seed 0: {}"
-    assert [(level, text) for level, _, text in lines if ", fold 0" in text] == [
-        ("INFO", where.format("CART", "begun")),
-        ("INFO", where.format("CART", done["CART"])),
-        ("INFO", where.format("loud", "begun")),
-        ("WARNING", where.format("loud", r"RuntimeWarning: odd\nrows")),
-        ("INFO", where.format("loud", done["loud"])),
-        ("INFO", where.format("bad", "begun")),
-        ("ERROR", where.format("bad", "failed: RuntimeError: no such luck")),
-    ]
-
-
 def test_mistakes_are_found_before_any_work(home, tmp_path):
     with pytest.raises(FileNotFoundError, match="none"):
         run_experiment(experiment(datasets=["iris", "none"]), tmp_path, home)
@@ -217,14 +195,6 @@ def last_row(model):
 
 def number_of_rows(model, X, y):
     return len(X)
-
-
-def test_compilation_is_not_in_the_seconds_of_what_is_warm(home, tmp_path):
-    """Each worker fits each method to small problems once, before it takes the time."""
-    made = experiment(methods={"Odd": Odd("note", str(tmp_path / "fits"))}, warm_up=True)
-    run_experiment(made, tmp_path / "out", home)
-    fits = (tmp_path / "fits").read_text().split()
-    assert fits == ["100", "150", "75", "89", "75", "89"]
 
 
 def test_folds_part_the_rows_and_the_official_split_is_the_first_rows():

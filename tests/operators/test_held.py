@@ -95,10 +95,10 @@ RUNS = {
 }
 
 
-SLOW = pytest.param("long", marks=pytest.mark.slow)
+SLOW = {"long": pytest.mark.slow}
 
 
-@pytest.mark.parametrize("name", [SLOW, *sorted(RUNS.keys() - {"long"})])
+@pytest.mark.parametrize("name", [pytest.param(one, marks=SLOW.get(one, ())) for one in RUNS])
 def test_held_splits_are_in_all_trees_of_a_run_bit_for_bit(name):
     roots = set()
 

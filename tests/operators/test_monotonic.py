@@ -176,19 +176,6 @@ def test_no_sample_breaks_a_finished_tree(n_outputs):
     assert n_broken > 0
 
 
-def test_a_conflict_that_is_left_makes_its_leaves_equal():
-    weights = np.array([[1.0, 1.0, 0.0, 0.0], [0.0] * 4, [0.0] * 4])
-    samples, values = np.array([4.0, 1.0, 3.0]), np.array([[0.5], [0.0], [1.0]])
-    tree = ObliqueTree(weights, np.zeros(3), SIZE, values, None, samples)
-    constraint = MonotonicConstraint((1, -1, 0, 0))
-    finished = constraint.finish(tree)
-    assert finished.n_leaves == 1 and finished.values.tolist() == [[0.75]]
-    assert constraint.violations(tree)
-    assert MonotonicConstraint((1, 1, 0, 0)).finish(tree) == tree
-    turned = tree.predicting(1.0 - values)
-    assert MonotonicConstraint((-1, -1, 0, 0)).finish(turned) == turned
-
-
 # ---- the best leaves in order --------------------------------------------------------------------
 
 

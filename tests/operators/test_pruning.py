@@ -280,10 +280,3 @@ def test_cross_validation_fold_by_fold(task, k):
         losses = [np.concatenate(loss) for loss in losses]
         chosen = naive.k_se_choice(losses, np.concatenate(weights), k)
         np.testing.assert_array_equal(marks, links <= alphas[chosen])
-
-
-def test_cross_validation_needs_two_folds():
-    dataset = Dataset.from_arrays([[0.0], [1.0]], [0, 1])
-    main = grow(dataset, Axis(), stream=stream_of())
-    with pytest.raises(ValueError, match="n_folds=1: allowed are integers of at least 2."):
-        prune_cross_validated(main, dataset, lambda rows: main, n_folds=1, stream=stream_of())

@@ -152,54 +152,12 @@ def test_refined_trees_are_pruned(iris, offspring):
     assert improved > 10
 
 
-def test_operators_are_drawn_by_their_shares(iris, offspring):
-    calls = dict.fromkeys("abcd", 0)
-
-    def counting(name):
-        def refiner(individual, dataset):
-            calls[name] += 1
-
-        refiner.__name__ = name
-        return refiner
-
-    shares = dict(zip(map(counting, "abcd"), (7, 2, 1, 0), strict=True))
-    refiners = make_refiners(Refinement(shares))
-    assert [share for share, _ in refiners.values()] == [0.7, 0.2, 0.1, 0.0]
-    n = 3000
-    individual = offspring[0]
-    toolbox = SimpleNamespace(evaluate=lambda one: (0.0,))
-    for stream in make_streams(2, 0, n):
-        individual.stream = stream
-        refine(individual, toolbox, iris, refiners, 0.01)
-        assert calls[individual.outcome.operator] > 0
-    for name, share in zip("abcd", (0.7, 0.2, 0.1, 0.0), strict=True):
-        assert calls[name] == pytest.approx(n * share, abs=5.0 * (n * share * (1 - share)) ** 0.5)
-
-
 @pytest.mark.parametrize(
     "operators", [(), {}, {"tao": 0.0}, {"tao": -1.0, "oc1": 2.0}, {"tao": np.nan}, {"tao": np.inf}]
 )
 def test_bad_shares_are_named(iris, operators):
     with pytest.raises(ValueError, match="refinement has the shares .* allowed are numbers"):
         make_toolbox(iris, refinement=operators)
-
-
-@pytest.mark.parametrize(
-    ("name", "value"),
-    [
-        ("target", "worst"),
-        ("probability", np.nan),
-        ("every", 0),
-        ("max_seconds", 0.0),
-        ("max_evaluations", -1),
-        ("C", (2.0, 1.0)),
-        ("C", (1.0, 2.0, 3.0)),
-        ("penalty", "l0"),
-    ],
-)
-def test_bad_parameters_are_named(name, value):
-    with pytest.raises(ValueError, match=f"'{name}' parameter of Refinement must be .* Got "):
-        Refinement(**{name: value})
 
 
 def ids(individuals):
@@ -308,12 +266,3 @@ def test_the_chapter_adds_up(iris, algorithm):
         assert ((gain > 0.0) == (improved > 0)).all()
     assert table["refinement_tao_improved"].sum() > 5
     assert "refinement" not in run(iris, None, max_generations=2).logbook.chapters
-
-
-def test_users_own_refinement_needs_no_record(iris):
-    toolbox = make_toolbox(iris, random_state=1)
-    toolbox.register("choose", lambda offspring, generation, spent: offspring[:2])
-    toolbox.register("refine", lambda individual: (individual,))
-    result = evolve(toolbox.population(n=20), toolbox, max_generations=10)
-    assert result.spent == Spent(20, 0.0)
-    assert "refinement" not in result.logbook.chapters

@@ -1,17 +1,15 @@
 """Splits in short decimal numbers: rows stay where they were, and what is printed predicts."""
 
 from decimal import Decimal
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from sklearn.datasets import load_breast_cancer, load_diabetes, load_iris, load_wine
+from sklearn.datasets import load_breast_cancer, load_diabetes, load_iris
 
 from evotree import (
-    Checkpoint,
     EvoTreeClassifier,
     EvoTreeRegressor,
     Regularization,
@@ -231,30 +229,6 @@ def test_training_rows_are_predicted_as_before(model: Any, load: Any) -> None:
             for one in (rounded, tree)
         ]
         assert 3 * digits[0] <= digits[1]
-
-
-def test_a_run_goes_on_with_another_precision(tmp_path: Path) -> None:
-    """Rounding comes last: the run itself has the numbers that it found."""
-    X, y = load_wine(return_X_y=True)
-    path = tmp_path / "run.npz"
-    whole = evolved(EvoTreeClassifier, **QUICK, precision="auto").fit(X, y)
-    first = evolved(EvoTreeClassifier, **QUICK, checkpoint=path, precision=1)
-    first.set_params(max_generations=2).fit(X, y)
-    rest = evolved(
-        EvoTreeClassifier, **QUICK, checkpoint=Checkpoint(path, resume=True), precision="auto"
-    )
-    rest.fit(X, y)
-    assert rest.tree_ == whole.tree_ and rest.n_generations_ == 4
-
-
-def test_rows_of_single_precision_are_routed_as_they_were_at_fit() -> None:
-    X, y = load_wine(return_X_y=True)
-    single = X.astype(np.float32)
-    model = evolved(EvoTreeClassifier, **QUICK).fit(single, y)
-    leaves = model.set_params(precision=None).fit(single, y).apply(single)
-    model.set_params(precision="auto").fit(single, y)
-    np.testing.assert_array_equal(model.apply(single), leaves)
-    np.testing.assert_array_equal(model.apply(single.astype(np.float64)), leaves)
 
 
 def modelled(X: np.ndarray, seed: int, least: int = 2) -> ObliqueTree:

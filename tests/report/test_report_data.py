@@ -13,11 +13,9 @@ from sklearn.calibration import calibration_curve
 from sklearn.datasets import load_iris
 
 from evotree import ObliqueForestClassifier
-from evotree.cli.main import main
 from evotree.cli.report import report_of_model
 from evotree.inspection.paths import explain
 from evotree.inspection.training_rows import summarize
-from evotree.model_file import save_model
 from evotree.report import Subject, report
 from evotree.report.data import MAX_TREES_LENGTH
 from evotree.tables.columns import encode
@@ -238,27 +236,6 @@ def test_every_estimator_has_a_report(model):
     own = data["trees"][data["own"]]
     assert own["size"] == estimator.tree_.subtree_size.tolist()
     assert own["measures"]["figures"][0][1] == pytest.approx(estimator.score(X, y))
-
-
-def test_the_command_line_writes_a_page(tmp_path, capsys):
-    model, frame = make_model("soft"), table()
-    frame["answer"] = truth_of(model, frame)
-    frame.loc[:9, "answer"] = None
-    frame.to_csv(tmp_path / "rows.csv", index=False)
-    save_model(tmp_path / "model.json", model)
-    out = tmp_path / "page.html"
-    command = ["report", str(tmp_path / "model.json"), "--out", str(out)]
-    assert main(command) == 0
-    assert main([*command, "--data", str(tmp_path / "rows.csv")]) == 0
-    data = embedded(out.read_text(encoding="utf-8"))
-    assert data["rows"]["total"] == len(frame) - 10
-    known = frame.iloc[10:]
-    accuracy = (model.predict(known) == known["answer"]).mean()
-    assert data["trees"][0]["measures"]["figures"][0][1] == pytest.approx(accuracy)
-    assert "no record of an evolution" in capsys.readouterr().err
-    frame.drop(columns="a").to_csv(tmp_path / "rows.csv", index=False)
-    assert main([*command, "--data", str(tmp_path / "rows.csv")]) == 2
-    assert "'a'" in capsys.readouterr().err
 
 
 def test_the_page_of_a_forest_of_classes(tmp_path):

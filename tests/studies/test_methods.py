@@ -165,19 +165,6 @@ def test_the_tree_of_a_budget_is_that_of_an_exhaustive_search(seed, n_classes):
         assert (model.n_right_[at], -model.complexities_[at]) == (n_right, size)
 
 
-def test_a_linked_tree_becomes_arrays():
-    """The second child of the root has children; rows below a threshold go to the first child."""
-    inner = (np.array([0.0, 2.0]), 1.0, "b", "c")
-    nodes = {"root": (np.array([1.0, -1.0]), 0.5, "a", "inner"), "inner": inner}
-    tree = made.flatten("root", nodes.get, 2).validate()
-    assert tree.subtree_size.tolist() == [5, 1, 3, 1, 1] and tree.complexity == 3 + 3
-    rows = np.array([[0.5, 0.0], [0.6, 0.0], [9.0, 0.6]])
-    assert tree.apply(rows).tolist() == [1, 3, 4]
-    counted = made.with_counts(tree, rows, np.array([1, 0, 0]), 2)
-    np.testing.assert_allclose(counted.values[:, 0], [2 / 3, 0, 1, 1, 1])
-    assert counted.n_node_samples.tolist() == [3, 1, 2, 1, 1]
-
-
 def member(quality, n_leaves, root_width):
     """Make a member of a front: a chain of splits, the root's on several features."""
     weights = np.zeros((2 * n_leaves - 1, 10))

@@ -236,18 +236,3 @@ def test_rows_and_seeds_of_a_fit_are_those_of_the_rows_in_git(tmp_path):
     row = run_experiment(made, tmp_path).iloc[0]
     for name in ("accuracy", "train_accuracy", "leaves", "depth"):
         assert row[name] == given.loc[plan[0], name]
-
-
-def test_trees_are_printed_where_they_are_missing(tmp_path, monkeypatch):
-    readable = pytest.importorskip("experiments.studies.readable")
-    monkeypatch.setattr(readable, "PRINTED", ("iris", "wine"))
-    monkeypatch.setattr(readable, "EvoTreeClassifier", lambda **_: brief())
-    rows = {"dataset": "iris", "method": "EvoTree", "fold": 0, "seed": 0, "accuracy": 0.5}
-    pd.DataFrame([rows]).to_csv(tmp_path / "readable_runs.csv", index=False)
-    write_data(tmp_path, "iris")
-    for ending in ("txt", "png"):
-        (tmp_path / f"readable_wine.{ending}").write_text("kept")
-    readable.draw_trees(tmp_path, tmp_path)
-    text = readable.printed_trees(tmp_path)
-    assert "### iris\n\n```text\nEvoTree: " in text and "```text\nkept\n```" in text
-    assert (tmp_path / "readable_iris.png").stat().st_size > 5000
