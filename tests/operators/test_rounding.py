@@ -284,7 +284,7 @@ def test_models_have_the_digits_that_are_asked_for(X: np.ndarray, seed: int, dig
         steps = np.concatenate([reached - reached.mean(axis=0), np.diag(tree.spread)])
         moved = np.abs(steps @ (new - old)).max()
         last = 10.0 ** (np.floor(np.log10(before.std())) - digits + 1.0)
-        of_sums = 1e-12 * np.abs(old) @ np.abs(X).max(axis=0)
+        of_sums = 1e-12 * np.abs(old) @ np.abs(X).max(axis=0) + 1e-14 * np.abs(before).max()
         mean = (tree.models.intercepts[k] + reached @ old).mean()
         kept = (rounded.models.intercepts[k] + reached @ new).mean()
         assert abs(kept - mean) <= max(moved, 0.5 * last) * (1.0 + 1e-6) + of_sums
