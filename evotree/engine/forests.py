@@ -9,10 +9,8 @@ trees are axis-parallel, on half to all of the features.
 References
 ----------
 Breiman L. (1996). Bagging predictors. Machine Learning 24(2), 123-140.
-
 Ho T. K. (1998). The random subspace method for constructing decision forests. IEEE Transactions on
 Pattern Analysis and Machine Intelligence 20(8), 832-844.
-
 McNemar Q. (1947). Note on the sampling error of the difference between correlated proportions or
 percentages. Psychometrika 12(2), 153-157.
 """

@@ -8,7 +8,6 @@ References
 ----------
 Lei J., G'Sell M., Rinaldo A., Tibshirani R. J., Wasserman L. (2018). Distribution-free predictive
 inference for regression. Journal of the American Statistical Association 113, 1094-1111.
-
 Smyth G. K. (2004). Linear models and empirical Bayes methods for assessing differential expression
 in microarray experiments. Statistical Applications in Genetics and Molecular Biology 3.
 """

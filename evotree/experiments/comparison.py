@@ -1,16 +1,12 @@
-r"""Methods compared over data sets: ranks, paired tests, and tables of means.
+"""Methods compared over data sets: ranks, paired tests, and tables of means.
 
 In: a table of runs, one row a fit, with the columns ``dataset``, ``method``, ``fold`` and ``seed``
 and those of scores, sizes and times; ``fold`` and ``seed`` may be missing where there is but one.
 
-Runs of two methods on a data set are paired by fold and seed. Of n differences with the mean
-:math:`\bar d` and the sample variance :math:`s^2`, the statistic
-
-.. math:: t = \frac{\bar d}{\sqrt{\left(\frac{1}{n} + \frac{n_2}{n_1}\right) s^2}}
-
-has Student's distribution with :math:`n - 1` degrees of freedom where the methods are equal. The
-term :math:`n_2 / n_1`, test rows to a training row, stands for the rows that training sets have in
-common (Nadeau and Bengio 2003, section 4); without it, differences are found too often.
+Runs of two methods on a data set are paired by fold and seed. Of n differences the mean, over the
+root of their variance times ``1 / n + n_2 / n_1``, has Student's distribution where the methods are
+equal (Nadeau and Bengio 2003, section 4): n_2 test rows and n_1 training rows share rows with those
+of other runs.
 
 References
 ----------

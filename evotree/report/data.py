@@ -106,6 +106,10 @@ def _facts(estimator: Any) -> dict[str, str]:
         found["stopped by"] = str(estimator.stop_reason_).replace("_", " ")
         seconds = estimator.seconds_.items()
         found["seconds"] = ", ".join(f"{name} {took:.3g}" for name, took in seconds if took >= 0.05)
+    if (cost := getattr(estimator, "edit_cost_", None)) is not None:
+        score = f"score {cost.score_before:.4f} to {cost.score:.4f}, " if "score" in cost else ""
+        edit = f"{score}complexity {cost.complexity_before} to {cost.complexity}"
+        found[f"last edit, {cost.name}"] = edit
     return found
 
 

@@ -1,6 +1,7 @@
 """The page of a report: data, script and styles in one file of HTML that asks for nothing else."""
 
 import json
+from dataclasses import replace
 from html import escape
 from importlib.resources import files
 from pathlib import Path
@@ -55,7 +56,7 @@ class Report:
         )
 
 
-def report(model: Any, X: Any = None, y: Any = None) -> Report:
+def report(model: Any, X: Any = None, y: Any = None, *, stability: Any = None) -> Report:
     """Return a page about a model, one file of HTML that needs no network.
 
     It draws the tree and those of the Pareto front, follows single rows through them, and shows
@@ -72,6 +73,8 @@ def report(model: Any, X: Any = None, y: Any = None) -> Report:
         columns, in their order.
     y : array-like of shape (n_samples,), optional
         Their labels or targets.
+    stability : Stability, optional
+        Of `evotree.inspection.stability.stability`, for a line about it.
     """
     if isinstance(model, Subject):
         return Report(collect(model, X, y))
@@ -80,4 +83,7 @@ def report(model: Any, X: Any = None, y: Any = None) -> Report:
     if subject.named.targets:
         n_outputs = len(subject.named.targets)
         raise ValueError(f"report: the tree has {n_outputs} outputs; a page shows one.")
+    if stability is not None:
+        told = ", ".join(f"{name} {value:.2f}" for name, value in stability.summary.items())
+        subject = replace(subject, facts={**subject.facts, stability.summary.name: told})
     return Report(collect(subject, None if X is None else model._cells(X), y))

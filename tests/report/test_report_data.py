@@ -15,6 +15,7 @@ from sklearn.datasets import load_iris
 from evotree import ObliqueForestClassifier
 from evotree.cli.report import report_of_model
 from evotree.inspection.paths import explain
+from evotree.inspection.stability import stability
 from evotree.inspection.training_rows import summarize
 from evotree.report import Subject, report
 from evotree.report.data import MAX_TREES_LENGTH
@@ -226,6 +227,10 @@ def test_the_report_of_an_estimator(tmp_path):
     frame = page._repr_html_()
     assert unescape(re.search(r'srcdoc="(.*?)" sandbox', frame, re.DOTALL)[1]) == page.html
     assert Subject.of(model).trees[0][data["own"]] == model.tree_
+    cut, refits = model.edit(X, y).prune(0), stability(model, X, y, n=2)
+    facts = report(cut, stability=refits).data["facts"]
+    assert facts["last edit, prune(0)"].endswith(f"complexity {model.tree_.complexity} to 1")
+    assert facts["2 refits"].startswith(f"agreement {refits.summary.agreement:.2f}, columns ")
 
 
 @every
