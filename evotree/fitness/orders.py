@@ -4,7 +4,6 @@ Raising a feature of positive weight moves rows from the left of a split to its 
 back. So where the prediction may not fall with that feature, it is enough that no leaf on the left
 of the split predicts more than a leaf on its right. Such an order at every split makes the tree
 monotonic: two leaves that a change of the feature joins lie on the two sides of some split.
-Rounding does not matter: sums and multiples of rounded numbers are monotonic too.
 
 The order of a split is one number: 1 where the left may not exceed the right, -1 where the right
 may not exceed the left, 2 where both hold, so that all leaves below are equal, 0 where none does.

@@ -4,8 +4,7 @@ A column of numbers is one feature, its missing cells being the median; where so
 when it is fitted, a second feature of 0 and 1 says which. Of a column of categories every level is
 a feature of 0 and 1, and so are its missing cells, where there are some; two levels make one
 feature. Levels are compared by how they are written: a column of codes reads as text where one row
-has a letter in it, and as numbers where none has. A level that is written ``missing`` is none of
-the missing cells, whose level is None.
+has a letter in it, and as numbers where none has. The level of missing cells is None.
 """
 
 import math

@@ -3,8 +3,7 @@
 A deep tree is optimized alternately and cut, a little at a time, until the links that are left pay
 for their nodes. After each cut the nodes above take over what the lost ones did, so the small tree
 is far better than one that is cut at once, or grown to its size. On a path of widths all splits
-lose their weakest terms in the same way, until each has one term; at each node the best split on
-one feature competes all the time.
+lose their weakest terms in the same way; the best split on one feature competes at each node.
 """
 
 import math

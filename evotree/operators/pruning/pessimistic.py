@@ -3,8 +3,7 @@
 The training rows of a leaf are taken for a sample: the errors to expect are the upper bound of a
 confidence interval for the share that it gets wrong. From below, a node becomes a leaf, or takes
 over the larger one of its branches, where no more errors are then to be expected than of both
-branches. The rows of the other branch go down the one that is raised, so that its nodes are judged
-once more.
+branches; the rows of the other branch then go down the one that is raised.
 """
 
 import math

@@ -3,9 +3,7 @@
 An evolution that refines some of its members is a memetic algorithm (Moscato 1989, "On evolution,
 search, optimization, genetic algorithms and martial arts: towards memetic algorithms"). A *refiner*
 is a function of an individual and its data set that changes the individual in place, as DEAP's
-operators do, and returns a tuple of it. The reduced problem of tree alternating optimization makes
-one of every splitter: it re-splits the rows of one node, so that each goes to the child that
-predicts it better.
+operators do, and returns a tuple of it. Every splitter makes one, by the reduced problem of a node.
 """
 
 import math

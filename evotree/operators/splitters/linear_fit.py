@@ -9,9 +9,7 @@ where s_i is 1 or -1, c_i the cost of row i, and loss(m) is ``log(1 + exp(-m))``
 penalty. The method is Newton's with a line search. The quadratic model is minimized by a Cholesky
 factorization for the squared norm of few weights, by conjugate gradients for that of many (Keerthi
 and DeCoste 2005; Lin, Weng and Keerthi 2008), and by coordinate descent for the sum of magnitudes
-(Yuan, Ho and Lin 2012). It starts from any hyperplane, draws nothing at random and keeps no state:
-nodes of a tree that change little are fitted in a step or two, and threads do not disturb each
-other.
+(Yuan, Ho and Lin 2012). It starts from any hyperplane, draws nothing at random and keeps no state.
 """
 
 import math
@@ -59,25 +57,26 @@ def weighted_inner(a, b, c):
 
 
 @inner_kernel
-def loss_at(loss, margins, changes, step, costs):
-    """Return the weighted loss at the margins ``margins + step * changes``."""
+def loss_at(loss, margins, changes, step, costs, powers):
+    """Return the loss at ``margins + step * changes``; write ``exp(-|m|)`` of a logistic one."""
     total = 0.0
     for t in range(margins.shape[0]):
         m = margins[t] + step * changes[t]
         if loss == _LOGISTIC:
-            total += costs[t] * (math.log1p(math.exp(-abs(m))) + max(0.0, -m))
+            powers[t] = math.exp(-abs(m))
+            total += costs[t] * (math.log1p(powers[t]) + max(0.0, -m))
         elif m < 1.0:
             total += costs[t] * (1.0 - m) * (1.0 - m)
     return total
 
 
 @inner_kernel
-def loss_derivatives(loss, margins, costs, slopes, curvatures):
+def loss_derivatives(loss, margins, costs, powers, slopes, curvatures):
     """Write the first and second derivatives of the rows' losses by their margins."""
     for t in range(margins.shape[0]):
         m = margins[t]
         if loss == _LOGISTIC:
-            e = math.exp(-abs(m))
+            e = powers[t]
             slopes[t] = -costs[t] * (1.0 if m < 0.0 else e) / (1.0 + e)
             curvatures[t] = costs[t] * e / ((1.0 + e) * (1.0 + e))
         else:
@@ -129,18 +128,26 @@ def moments(X, curvatures, mean, scale):
 @inner_kernel
 def curvature_matrix(X, curvatures):
     """Return the lower half of the matrix of the quadratic model; the constant comes last."""
-    m, d = X.shape
-    matrix = np.zeros((d + 1, d + 1))
+    # Four rows at a time, so that each entry is read and written once for them.
+    (m, d), n = X.shape, 0
+    matrix, rows, scaled = np.zeros((d + 1, d + 1)), np.ones((4, d + 1)), np.zeros((4, d + 1))
     for i in range(m):
-        c = curvatures[i]
-        if c > 0.0:
+        if curvatures[i] > 0.0:
             for j in range(d):
-                v = c * X[i, j]
+                rows[n, j] = X[i, j]
+            for j in range(d + 1):
+                scaled[n, j] = curvatures[i] * rows[n, j]
+            n += 1
+        if n == 4 or i == m - 1:
+            for t in range(n, 4):
+                for j in range(d + 1):
+                    scaled[t, j] = 0.0
+            for j in range(d + 1):
+                p, q, r, s = scaled[0, j], scaled[1, j], scaled[2, j], scaled[3, j]
                 for k in range(j + 1):
-                    matrix[j, k] += v * X[i, k]
-            for k in range(d):
-                matrix[d, k] += c * X[i, k]
-            matrix[d, d] += c
+                    first = matrix[j, k] + p * rows[0, k] + q * rows[1, k]
+                    matrix[j, k] = first + r * rows[2, k] + s * rows[3, k]
+            n = 0
     for j in range(d):
         matrix[j, j] += 1.0
     matrix[d, d] += _RIDGE
@@ -290,13 +297,13 @@ def coordinate_descent(columns, theta, curvatures, grad, direction, changes):
 
 
 @inner_kernel
-def step_length(loss, penalty, theta, direction, margins, changes, costs, value, promise):
+def step_length(loss, penalty, theta, direction, margins, changes, costs, powers, value, promise):
     """Return the first step of 1, 1/2, 1/4, ... that keeps its promise, and the value after it."""
     step = 1.0
     new_value = np.inf
     for _ in range(_HALVINGS):
         new_value = penalty_at(penalty, theta, direction, step)
-        new_value += loss_at(loss, margins, changes, step, costs)
+        new_value += loss_at(loss, margins, changes, step, costs, powers)
         if new_value <= value + 0.01 * step * promise:
             break
         step *= 0.5
@@ -308,14 +315,14 @@ def fit_linear(X, signs, costs, loss, penalty, max_iter, tol, theta):
     """Fit a linear classifier to two groups of rows."""
     m, d = X.shape
     margins, slopes, curvatures, changes = np.empty(m), np.empty(m), np.empty(m), np.zeros(m)
-    grad, direction = np.empty(d + 1), np.zeros(d + 1)
+    grad, direction, powers = np.empty(d + 1), np.zeros(d + 1), np.empty(m)
     columns = np.empty((0, 0)) if penalty == _L2 else signed_columns(X, signs)
     for i in range(m):
         margins[i] = signs[i] * affine(theta, X, i)
     value = penalty_at(penalty, theta, direction, 0.0)
-    value += loss_at(loss, margins, changes, 0.0, costs)
+    value += loss_at(loss, margins, changes, 0.0, costs, powers)
     for n_iter in range(max_iter):
-        loss_derivatives(loss, margins, costs, slopes, curvatures)
+        loss_derivatives(loss, margins, costs, powers, slopes, curvatures)
         for j in range(d + 1):
             grad[j] = theta[j] if penalty == _L2 and j < d else 0.0
         for i in range(m):
@@ -335,7 +342,7 @@ def fit_linear(X, signs, costs, loss, penalty, max_iter, tol, theta):
         if not promise < -tol * value:
             return value, n_iter
         step, new_value = step_length(
-            loss, penalty, theta, direction, margins, changes, costs, value, promise
+            loss, penalty, theta, direction, margins, changes, costs, powers, value, promise
         )
         if not new_value < value:
             return value, n_iter

@@ -8,8 +8,7 @@ A machine of two classes is one hyperplane. One of more is as many binary splits
 asks which of two functions is higher, until all rows of a node have one winner.
 
 The constants of the cooling, the first four of `_COOLING`, are those of the authors as they are
-remembered; no copy of the papers was at hand to check them. Accuracy hardly depends on them
-(``docs/algorithms.md``). The most passes, and the tolerance of `LinearMachine`, are ours.
+remembered: accuracy hardly depends on them (``docs/algorithms.md``). The rest are ours.
 """
 
 import math

@@ -267,10 +267,11 @@ def most_promising(problem, theta, support):
     # A feature of the support may have the weight 0: where costs are tiny, a fit changes nothing.
     # Slopes are those of features of standard deviation 1 and mean 0. `s` holds the projections.
     n, d = problem.X.shape
-    margins, slopes, curvatures = np.empty(n), np.empty(n), np.empty(n)
+    margins, powers, slopes, curvatures = np.empty(n), np.empty(n), np.empty(n), np.empty(n)
     for i in range(n):
         margins[i] = problem.signs[i] * (problem.s[i] + theta[d])
-    loss_derivatives(problem.loss, margins, problem.costs, slopes, curvatures)
+        powers[i] = math.exp(-abs(margins[i]))
+    loss_derivatives(problem.loss, margins, problem.costs, powers, slopes, curvatures)
     total, slope, mean = 0.0, np.zeros(d), np.zeros(d)
     for i in range(n):
         pull = slopes[i] * problem.signs[i]

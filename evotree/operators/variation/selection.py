@@ -3,8 +3,7 @@
 NSGA-II (Deb, Pratap, Agarwal and Meyarivan 2002): an individual is better than another if it stands
 in an earlier front of non-dominated sorting, or in the same front where there is more room. Where
 sizes are few, many trees of a population have the same objectives. They count as one point when
-the room in a front is measured (Fortin and Parizeau 2013), and each but the first stands one front
-lower than the one before it; otherwise copies of a few points would fill the population.
+the room in a front is measured (Fortin and Parizeau 2013), and each is one front below the other.
 """
 
 from collections.abc import Sequence
