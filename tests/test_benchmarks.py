@@ -9,6 +9,7 @@ from benchmarks import (
     criteria,
     explain,
     greedy,
+    growth,
     islands,
     linear_fit,
     loop,
@@ -95,7 +96,7 @@ def test_plain_evolution_is_a_fair_twin(dataset):
 
 QUICK = {loop.run: 1, sparse.run: 1, explain.run: 6, samples.run: 2, criteria.run: 10}
 QUICK |= {greedy.run_axis: 2, greedy.run_oc1: 1}
-SLOW = {linear_fit.run: 4, workers.run: 1, islands.run: 1, million.run: 1}
+SLOW = {linear_fit.run: 4, workers.run: 1, islands.run: 1, million.run: 1, growth.run: 3}
 SLOW = [pytest.param(*item, marks=pytest.mark.slow) for item in SLOW.items()]
 
 
