@@ -37,7 +37,7 @@ _KEPT = 0.75  # of the leaves, when a tree is cut
 _SWEEPS = 2  # between cuts
 _GROWN_C = 0.05  # of the classifiers that grow a tree
 _PAIRED_CLASSES = 20  # most classes whose pairs are told apart in a tree that is grown
-_MOST_RESTS = 32  # classes that are each told from the others; there are fewer random halves
+_MOST_RESTS = 12  # classes that are each told from the others; there are fewer random halves
 _WORTHLESS = 0.1  # of the penalty for a node
 _NEXT_TO_NOTHING = 1e-6  # of the penalty for a term, for a split where nodes cost nothing
 
