@@ -85,7 +85,7 @@ def warm_up(method: BaseEstimator) -> None:
     key = checksum(describe(seed_method(method, 0)))
     if key in _warm:
         return
-    if hasattr(method, "refit"):  # what a search tries needs no other code than itself
+    if hasattr(method, "cv") and hasattr(method, "estimator"):  # a search tries no other code
         method = method.estimator
     for X, y in (make_problem("chessboard4", 100, 0), load_iris(return_X_y=True)):
         seed_method(method, 0, max_generations=20).fit(X, y)
