@@ -77,7 +77,7 @@ def experiment(**changed):
 
 
 def test_rows_are_the_same_for_any_workers(home, tmp_path):
-    made = experiment()
+    made = experiment(warm_up=True)
     one = run_experiment(made, tmp_path / "one", home, jobs=1)
     two = run_experiment(made, tmp_path / "two", home, jobs=2)
     with ThreadPoolExecutor(2) as executor:
