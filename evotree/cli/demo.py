@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from evotree.engine.config import Evolution, Regularization, Variation, evolution_of
+from evotree.engine.config import Evolution, Variation, evolution_of
 from evotree.engine.evolution import keep_best_trees
 from evotree.engine.history import to_frame
 from evotree.estimators import EvoTreeClassifier
@@ -17,7 +17,7 @@ _VARIATION = Variation(
     mutation_probability=0.3, term_mutation_probability=0.0, sparse_dipoles=False
 )
 _OPTIONS: dict[str, Any] = {"patience": None, "init": None, "refinement": None}
-_OPTIONS |= {"variation": _VARIATION, "regularization": Regularization(noise=0.0)}
+_OPTIONS |= {"variation": _VARIATION}
 # The parameters of `EvoTreeClassifier` that differ from its defaults.
 HYPERPARAMETERS: dict[str, Any] = {"size_penalty": 0.005, "term_penalty": 0.0}
 HYPERPARAMETERS |= {"max_generations": 400, "callbacks": [keep_best_trees]}

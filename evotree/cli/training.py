@@ -104,7 +104,6 @@ def evolved(kind: Any, X: Any, y: Any, parameters: Mapping[str, Any]) -> Any:
 def course(estimator: Any) -> dict[str, Any]:
     """Return what became of the evolution of a fitted estimator, hyperparameters as chosen."""
     chosen = {"size_penalty": estimator.size_penalty_, "term_penalty": estimator.term_penalty_}
-    chosen |= estimator.regularization_.get_params()
     return {
         "hyperparameters": {
             name: value if isinstance(value, int | float) else str(value)

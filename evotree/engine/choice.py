@@ -12,9 +12,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from deap import base
-from sklearn.frozen import FrozenEstimator
 
-from evotree.engine.config import MIN_ROWS, Regularization, SearchConfig, is_auto
+from evotree.engine.config import MIN_ROWS, SearchConfig, is_auto
 from evotree.engine.evolution import evolve
 from evotree.engine.logistic import (
     LogisticRivals,
@@ -28,13 +27,11 @@ from evotree.engine.logistic import (
 )
 from evotree.engine.parallel import thread_map
 from evotree.engine.prepare import Problem
-from evotree.engine.teachers import FrozenTeacher, make_teacher
 from evotree.engine.toolbox import feature_bound, make_toolbox
 from evotree.fitness.logistic_leaves import Strength
 from evotree.fitness.penalties import PenalizedAccuracy
 from evotree.folds import make_folds, split_folds
 from evotree.operators.constraints.base import repair
-from evotree.operators.initialization.resampling import blur, teach
 from evotree.operators.initialization.seeding import TAO, WIDTHS, init_seed
 from evotree.operators.initialization.width_paths import path_trees
 from evotree.operators.pruning.penalized import prune
@@ -55,8 +52,6 @@ _KEPT_TREES = 5  # of each fold, that join the first population
 _SEEDS_EACH = 2  # optimized trees for each of the penalties that are tried
 _PATHS = 4  # of widths, axis-parallel and linear trees among them
 _GENERATIONS_SHARE = 3  # a candidate evolves for a third of the generations
-_LEAST_RESAMPLED = 3000  # rows that a fitness is measured on, if they are resampled
-_COPIES = 4  # of each row, at most
 
 STANDARD_ERRORS = 0.5
 """By which a loss has to be lower for more complex trees to be chosen."""
@@ -70,9 +65,6 @@ TERM_MULTIPLES = (1.0, 0.25, 0.05)
 LEAST_PENALTY = 1e-4
 """No smaller penalty is tried, however many the rows: trees stay small enough to be read."""
 
-NOISE = 0.1
-"""The noise of ``"auto"`` where rows are few: it tells apart trees that are all perfect on them."""
-
 
 class Penalties(NamedTuple):
     """What the fitness takes off for the complexity of a tree."""
@@ -85,8 +77,7 @@ class Choice(NamedTuple):
     """What a run evolves by, besides the configuration."""
 
     seed: int  # seed of the run
-    regularization: Regularization  # without ``"auto"``, given or chosen
-    penalties: Penalties  # for nodes and terms, likewise
+    penalties: Penalties  # for nodes and terms, given or chosen
     leaves: Rival | None = None  # logistic, that are better than those of such trees
 
 
@@ -95,18 +86,8 @@ _OWN_STREAMS = 2**62  # the number of a generation that no run reaches
 
 
 def own_streams(seed: int) -> list[np.ndarray]:
-    """Return the streams of a run for folds, noise, samples and larger trees."""
+    """Return the streams of a run for folds, samples and larger trees; the second is free."""
     return list(make_streams(seed, _OWN_STREAMS, 4))
-
-
-def regularization_of(problem: Problem) -> Regularization:
-    """Return the regularization of a search, without ``"auto"``."""
-    given, rows = problem.evolution.regularization, problem.dataset
-    if not is_auto(given.noise):
-        return given
-    takes_noise = rows.objective is None or rows.objective.takes_noise
-    is_small = takes_noise and rows.n_samples < _LEAST_RESAMPLED
-    return replace(given, noise=NOISE if is_small else 0.0)
 
 
 def penalties_to_try(config: SearchConfig, n_rows: float) -> list[Penalties]:
@@ -129,23 +110,6 @@ def penalties_to_try(config: SearchConfig, n_rows: float) -> list[Penalties]:
     ]
 
 
-def resample(dataset: Dataset, regularization: Regularization, stream: np.ndarray) -> Dataset:
-    """Return the rows that the fitness is measured on."""
-    teacher, noise = regularization.teacher, regularization.noise
-    assert isinstance(noise, float | int)
-    if teacher is not None:
-        if isinstance(teacher, str):
-            teacher = make_teacher(dataset.n_classes > 0)
-        elif isinstance(teacher, FrozenEstimator):
-            teacher = FrozenTeacher(teacher, dataset)
-        n_drawn = max(_LEAST_RESAMPLED, dataset.n_samples)
-        return teach(dataset, teacher, n_drawn, noise, stream)
-    if noise > 0.0:
-        n_copies = min(_COPIES, round(_LEAST_RESAMPLED / dataset.n_samples))
-        return blur(dataset, noise, n_copies, stream)
-    return dataset
-
-
 # ---- the trees of penalties ----------------------------------------------------------------------
 
 
@@ -158,11 +122,8 @@ def trees_of(
 ) -> list[list[Individual]]:
     """Return the best trees at each of some penalties."""
     end = math.inf if seconds is None else time.perf_counter() + seconds
-    regularization = regularization_of(problem)
-    rows = resample(rows, regularization, own_streams(seed)[1])
-    left = None if seconds is None else end - time.perf_counter()
     make = seeds_of_all_sizes if problem.has_seeds else evolve_briefly
-    trees = make(problem, rows, regularization, penalties, seed, left)
+    trees = make(problem, rows, penalties, seed, seconds)
     best: dict[Penalties, list[Individual]] = {}
     last: list[Individual] = []
     for pair in penalties:
@@ -176,13 +137,13 @@ def trees_of(
 def seeds_of_all_sizes(
     problem: Problem,
     rows: Dataset,
-    regularization: Regularization,
     penalties: Sequence[Penalties],
     seed: int,
     seconds: float | None,
 ) -> list[Individual]:
     """Return first trees, of all penalties."""
     config, constraints = problem.config, problem.constraints
+    regularization = problem.evolution.regularization
     end = math.inf if seconds is None else time.perf_counter() + seconds
     limits: dict[str, Any] = {
         "C": Refinement(C=regularization.C).bounds(),
@@ -213,7 +174,6 @@ def seeds_of_all_sizes(
 def evolve_briefly(
     problem: Problem,
     rows: Dataset,
-    regularization: Regularization,
     penalties: Sequence[Penalties],
     seed: int,
     seconds: float | None,
@@ -221,7 +181,7 @@ def evolve_briefly(
     """Return the trees of a short evolution, at the last of the penalties."""
     evolution = problem.evolution
     rows = rows.priced(penalties[-1].term)
-    choice = Choice(seed, regularization, penalties[-1])
+    choice = Choice(seed, penalties[-1])
     toolbox = problem_toolbox(problem, rows, choice, seed)
     first = toolbox.population(n=evolution.population_size, seconds=seconds)
     return evolve(
@@ -244,8 +204,8 @@ def problem_toolbox(
     begins: bool = True,
 ) -> base.Toolbox:
     """Return the toolbox of a population; only one that begins needs the first trees."""
-    config, evolution, regularization = problem.config, problem.evolution, choice.regularization
-    refinement = evolution.refinement
+    config, evolution = problem.config, problem.evolution
+    refinement, regularization = evolution.refinement, evolution.regularization
     if refinement is not None:
         refinement = replace(refinement, C=regularization.C, penalty=regularization.penalty)
     return make_toolbox(

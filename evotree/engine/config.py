@@ -33,9 +33,6 @@ OPERATORS = ("mate", "mutate", "select")
 TOPOLOGIES = ("ring", "complete")
 """Which islands send to which: each to the next one, or each to all others."""
 
-ENSEMBLE = "ensemble"
-"""Name of the default teacher."""
-
 AUTO = "auto"
 """What cross-validation chooses."""
 
@@ -109,22 +106,10 @@ class Regularization(Configuration):
         scikit-learn. Of two numbers, each refinement draws one between them, log-uniformly.
     penalty : {"l2", "l1"}, default="l2"
         Penalty of their weights; ``"l1"`` makes hyperplanes sparse.
-    noise : float, at least 0, or "auto", default="auto"
-        Standard deviation of the normal noise of copies of the rows on which the fitness is also
-        measured, in units of the features' standard deviations. It keeps hyperplanes away from
-        rows. 0 measures it on the rows alone, as in the paper. ``"auto"`` is 0.1, but 0 from
-        3,000 rows on, where leaves hold lines, and for several outputs.
-    teacher : None, "ensemble" or estimator, default=None
-        A model whose predictions, on the training rows and on rows drawn between them, the tree
-        learns; rows count by the margins of its probabilities, if it has any. ``"ensemble"`` is a
-        random forest. A fitted model wrapped by `sklearn.frozen.FrozenEstimator` is used as it is;
-        it reads encoded rows, where the training rows have missing values or categories.
     """
 
     C: Annotated[float | tuple[float, float], _ABOVE_0, _PAIR] = (0.3, 3.0)
     penalty: Annotated[str, StrOptions(set(PENALTIES))] = "l2"
-    noise: Annotated[float | str, _FROM_0, StrOptions({AUTO})] = AUTO
-    teacher: Annotated[Any, HasMethods(["fit", "predict"]), StrOptions({ENSEMBLE}), None] = None
 
 
 @dataclass(frozen=True, repr=False)
@@ -214,7 +199,7 @@ class Evolution(Configuration):
         the name of a splitter, which splits one node again. Several of them, with shares or
         without; or a `Refinement`, which also sets how many, which and when.
     regularization : Regularization, default=Regularization()
-        How strongly hyperplanes are regularized, and on what noise the fitness is measured.
+        How strongly hyperplanes are regularized.
     islands : int or Islands, default=1
         Number of populations that evolve apart and exchange their best, or an `Islands`.
     operators : dict of str to callable or None, default=None

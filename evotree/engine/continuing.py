@@ -12,7 +12,7 @@ import numpy as np
 from evotree.configuration import Configuration
 from evotree.engine.checkpoint import read_settings
 from evotree.engine.choice import Choice, Penalties
-from evotree.engine.config import Regularization, SearchConfig, checkpoint_of, evolution_of
+from evotree.engine.config import SearchConfig, checkpoint_of, evolution_of
 from evotree.engine.evolution import Run
 from evotree.engine.finish import Result
 from evotree.engine.islands import islands_of
@@ -117,18 +117,11 @@ def check_checkpoint(config: SearchConfig) -> None:
             raise ValueError(f"{has}: {why}; allowed are functions of a module.")
 
 
-_GIVEN = {"given": True}
-
-
 def describe(config: SearchConfig, choice: Choice, stage: int) -> dict[str, Any]:
     """Return what a checkpoint keeps of a search, at one of its samples; plain data."""
-    regularization = choice.regularization.get_params()
-    if not isinstance(regularization["teacher"], str | None):
-        regularization["teacher"] = _GIVEN
     return {
         "parameters": compared(config),
         "seed": choice.seed,
-        "regularization": regularization,
         "size_penalty": choice.penalties.size,
         "term_penalty": choice.penalties.term,
         "leaves": choice.leaves and [*choice.leaves.strength, choice.leaves.at],
@@ -142,18 +135,13 @@ def read_choice(
     """Return the choice of the run of a checkpoint, and the number of its sample."""
     try:
         before = {str(name): str(value) for name, value in told["parameters"].items()}
-        given = dict(told["regularization"])
-        if isinstance(given["C"], list):
-            given["C"] = tuple(float(bound) for bound in given["C"])
-        if given["teacher"] == _GIVEN:
-            given["teacher"] = evolution_of(config).regularization.teacher
         penalties = Penalties(float(told["size_penalty"]), float(told["term_penalty"]))
         leaves = told.get("leaves")
         if leaves is not None:
             C, halvings, at = leaves
             strength = Strength(float(C), range(HALVINGS + 1).index(halvings))
             leaves = Rival(strength, None if at is None else int(at))
-        choice = Choice(int(told["seed"]), Regularization(**given), penalties, leaves)
+        choice = Choice(int(told["seed"]), penalties, leaves)
         stage = range(2**31).index(told["stage"])
     except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:
         raise ValueError(f"{path} was not written by a search: {repr(error)[:200]}.") from error

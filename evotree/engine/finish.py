@@ -1,8 +1,6 @@
 """From a run to fitted trees: repaired, pruned, rounded, scored again; the front and its best.
 
-Trees evolve on rows that may be blurred or taught, and are worth something there. What a fit
-returns keeps all constraints on the training rows, predicts by these alone, and says what it is
-worth on them.
+What a fit returns keeps all constraints on the training rows, and says what it is worth on them.
 """
 
 from __future__ import annotations

@@ -97,8 +97,6 @@ def with_objective(dataset: Dataset, config: SearchConfig, encoder: Any = None) 
 
     An objective that it has already stays. `encoder` is the estimator that has read the rows.
     """
-    if dataset.outputs is not None and evolution_of(config).regularization.teacher is not None:
-        raise ValueError(f"teacher: y has {dataset.n_outputs} outputs; allowed is None.")
     leaves = config.leaves
     if isinstance(leaves, LinearLeaves):
         dataset = with_split_features(dataset, leaves.split_features)

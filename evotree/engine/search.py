@@ -23,8 +23,6 @@ from evotree.engine.choice import (
     own_streams,
     penalties_to_try,
     problem_toolbox,
-    regularization_of,
-    resample,
     trials_of,
 )
 from evotree.engine.config import MIN_ROWS, SearchConfig, checkpoint_of
@@ -36,7 +34,6 @@ from evotree.engine.parallel import island_executor, thread_map
 from evotree.engine.prepare import Problem, prepare
 from evotree.engine.progress import Progress
 from evotree.engine.sampling import GrowingSample, move
-from evotree.engine.teachers import with_teacher_in_time
 from evotree.engine.warmup import compiling_beside
 from evotree.individual import Individual
 from evotree.operators.constraints.base import repair
@@ -159,8 +156,7 @@ def samples(problem: Problem, seed: int) -> GrowingSample:
 
 def fitness_rows(dataset: Dataset, choice: Choice) -> Dataset:
     """Return the rows that the fitness is measured on."""
-    rows = resample(dataset, choice.regularization, own_streams(choice.seed)[1])
-    return rows.priced(choice.penalties.term)
+    return dataset.priced(choice.penalties.term)
 
 
 def choose(problem: Problem, seed: int, progress: Progress) -> tuple[Choice, Found]:
@@ -169,8 +165,6 @@ def choose(problem: Problem, seed: int, progress: Progress) -> tuple[Choice, Fou
     After Ctrl-C the first penalties are taken.
     """
     rows, seconds = samples(problem, seed)[0], problem.seconds_left(0.5)
-    config = with_teacher_in_time(problem.config, rows, seconds)
-    problem = replace(problem, config=config)
     trials = []
     with progress.phase("choosing hyperparameters"), interrupt_as_flag() as interrupted:
         for trial in trials_of(problem, rows, seed, seconds):
@@ -179,9 +173,9 @@ def choose(problem: Problem, seed: int, progress: Progress) -> tuple[Choice, Fou
             if interrupted():
                 trials = []
                 break
-    penalties = penalties_to_try(config, rows.total_weight)
+    penalties = penalties_to_try(problem.config, rows.total_weight)
     found = found_by(trials, penalties, models=logistic_rivals(problem))
-    return Choice(seed, regularization_of(problem), found.penalties, found.leaves), found
+    return Choice(seed, found.penalties, found.leaves), found
 
 
 def first_trees(problem: Problem, rows: Dataset, choice: Choice, found: Found) -> Seeds:

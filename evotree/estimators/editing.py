@@ -208,7 +208,7 @@ def finisher_of(model: Any, X: Any, y: Any, sample_weight: Any) -> Finisher:
     dataset = with_objective(dataset, model, model)
     problem = Problem(dataset, model, make_constraints(model, dataset))
     penalties = Penalties(model.size_penalty_, model.term_penalty_)
-    return Finisher(problem, Choice(0, model.regularization_, penalties))
+    return Finisher(problem, Choice(0, penalties))
 
 
 def refill(edit: str, model: Any, finisher: Finisher, tree: ObliqueTree) -> ObliqueTree:

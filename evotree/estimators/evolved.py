@@ -135,8 +135,6 @@ _ATTRIBUTES = """Attributes
         The penalty for a node, given or chosen.
     term_penalty_ : float
         The penalty for each term after a split's first.
-    regularization_ : Regularization
-        The regularization, with the noise that ``"auto"`` stands for.
     cv_results_ : dict of str to ndarray
         What cross-validation measured of each of the penalties: ``size_penalty``,
         ``term_penalty``, ``mean_loss`` and ``standard_error`` on the rows held out,
@@ -202,8 +200,7 @@ class EvolvedTree(base.TreeEstimator, SearchConfig):
             estimator._know_outputs(dataset)
         given = (estimator.size_penalty, estimator.term_penalty)
         penalties = Penalties(*(0.0 if is_auto(one) else float(one) for one in given))
-        regularization = evolution_of(estimator).regularization
-        choice = Choice(seed_from(estimator.random_state), regularization, penalties)
+        choice = Choice(seed_from(estimator.random_state), penalties)
         problem = Problem(dataset, estimator, make_constraints(estimator, dataset))
         estimator._keep(finish(problem, run, dataset, choice, has_own_fitness=True))
         return estimator
@@ -283,7 +280,7 @@ class EvolvedTree(base.TreeEstimator, SearchConfig):
         """Set the fitted attributes: trees and records, no rows."""
         run, problem = result.run, result.problem
         self._last = continuation(result) if self.warm_start else None
-        _, self.regularization_, penalties, self._logistic = result.choice
+        _, penalties, self._logistic = result.choice
         self.size_penalty_, self.term_penalty_ = penalties
         self.edit_cost_, self._by_hand = None, {}
         self.cv_results_ = result.cv_results
@@ -543,7 +540,7 @@ class EvoTreeRegressor(base.TreeRegressor, EvolvedTree):
 
     Of several outputs the fitness takes the mean of these shares, so that all have equal weight;
     the leaves hold a mean, or a line, for each. They are for the squared error, without
-    `monotonic_cst` and without a teacher.
+    `monotonic_cst`.
 
     Parameters
     ----------

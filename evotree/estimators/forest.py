@@ -11,10 +11,8 @@ from typing import Annotated, Any, ClassVar, Self
 import numpy as np
 from joblib import Parallel, delayed
 from sklearn.base import ClassifierMixin, RegressorMixin, is_classifier
-from sklearn.frozen import FrozenEstimator
 from sklearn.metrics import accuracy_score, r2_score
 from sklearn.utils import column_or_1d
-from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from evotree._sklearn import HasMethods, Interval, StrOptions, check_sample_weight
@@ -31,10 +29,12 @@ from evotree.estimators.evolved import EvoTreeClassifier, EvoTreeRegressor
 from evotree.estimators.rows import RowEncoder
 from evotree.estimators.tao import TAOClassifier, TAORegressor
 from evotree.objectives import LEAVES, LinearLeaves
+from evotree.operators.initialization.resampling import interpolate
 from evotree.rng import seed_from
 from evotree.tree import ObliqueTree, mean_of_trees
 
 _OF_ROWS = ("columns_", "feature_names_", "n_features_in_", "feature_names_in_", "classes_")
+_LEAST_DRAWN = 3000  # rows between those given, where a tree learns from the forest
 _MEANS_SHARE = 0.5  # of the trees, where some have lines
 _SHARE = Interval(Real, 0.0, 1.0, closed="right")
 _COUNT = Interval(Integral, 1, None, closed="left")
@@ -376,41 +376,17 @@ def _amount(given: float | None, n: int) -> int:
     return min(n, int(given)) if isinstance(given, Integral) else max(1, round(given * n))
 
 
-class _EncodedForest:
-    """A forest that predicts encoded rows, and the classes `present` alone; a teacher."""
-
-    def __init__(self, forest: ObliqueForest, present: np.ndarray | None) -> None:
-        self.trees, self.present = forest.trees_, present
-        if present is not None:
-            self.classes_ = forest.classes_[present]
-
-    def fit(self, X: Any, y: Any) -> Self:
-        """Stay as it is."""
-        return self
-
-    def predict(self, X: np.ndarray) -> np.ndarray:
-        """Return the labels or targets of encoded rows."""
-        if self.present is None:
-            return mean_of_trees(self.trees, X)[:, 0]
-        return self.classes_[self.predict_proba(X).argmax(axis=1)]
-
-    @available_if(lambda self: self.present is not None)
-    def predict_proba(self, X: np.ndarray) -> np.ndarray:
-        """Return the probabilities of the classes that the tree has."""
-        return mean_of_trees(self.trees, X)[:, self.present]
-
-
 def _distilled(kind: Any, forest: ObliqueForest, X: Any, parameters: Mapping[str, Any]) -> Any:
     """Return an estimator of one tree that is evolved to agree with a forest on some rows."""
     rows = np.asarray(forest.encode(X), dtype=np.float64)
-    targets, present, task = mean_of_trees(forest.trees_, rows), None, "regression"
+    n_drawn, rng = max(_LEAST_DRAWN, len(rows)), np.random.default_rng(0)
+    rows = np.concatenate([rows, interpolate(rows, n_drawn, rng)])
+    targets, task = mean_of_trees(forest.trees_, rows), "regression"
     if hasattr(forest, "classes_"):
-        codes = targets.argmax(axis=1)
-        targets, present, task = forest.classes_[codes], np.unique(codes), "classification"
+        targets, task = forest.classes_[targets.argmax(axis=1)], "classification"
     else:
         targets = targets[:, 0]
-    teacher = FrozenEstimator(_EncodedForest(forest, present))
-    student = kind().set_params(**parameters, evolution__regularization__teacher=teacher)
+    student = kind().set_params(**parameters)
     check_parameters(student)
     forest._lend_encoder(student)
     told = rows, targets, None, forest.feature_names_, evolution_of(student).scaling, task

@@ -20,13 +20,11 @@ from evotree.estimators.tao import TAOClassifier
 from evotree.experiments.comparison import mean_and_std
 from evotree.experiments.experiment import innermost
 from evotree.experiments.protocols import OFFICIAL, Parts, Task, load_cached, take_rows
-from evotree.operators.initialization.resampling import blur
 from evotree.operators.pruning.held_out import critical_alphas
 from evotree.operators.pruning.penalized import kept_nodes, node_risk, prune_marked, weakest_links
 from evotree.operators.splitters.linear import Linear
 from evotree.plotting import plot_tao_path, plot_tree
 from evotree.plotting.style import save_picture
-from evotree.rng import make_streams
 from experiments.agreement import KEY, load_published
 from experiments.methods.chosen import ChosenClassifier
 from experiments.rows import read_rows
@@ -43,7 +41,7 @@ class Recipe:
 
     It is optimized with each of the falling `Cs` in turn, as along a path. Before, it is cut to so
     many `leaves`, weakest links first, stage by stage. Each training row has so many `copies` with
-    `noise` of so many standard deviations, which share its weight.
+    `noise` of so many standard deviations.
     """
 
     Cs: tuple[float, ...]
@@ -75,10 +73,11 @@ def fit_recipe(X: np.ndarray, y: np.ndarray, seed: int, recipe: Recipe) -> Any:
     model = TAOClassifier(
         recipe.init, depth=recipe.depth, loss=recipe.loss, scaling=recipe.scaling, random_state=seed
     )
-    dataset = model._make_dataset(X, y, None, recipe.scaling)
     if recipe.copies:
-        stream = make_streams(seed, 0, 1)[0]
-        dataset = blur(dataset, recipe.noise, recipe.copies, stream)
+        drawn = np.random.default_rng(seed).normal(size=(recipe.copies, *X.shape))
+        X = np.vstack([X, *(X + recipe.noise * X.std(axis=0) * drawn)])
+        y = np.tile(y, recipe.copies + 1)
+    dataset = model._make_dataset(X, y, None, recipe.scaling)
     individual = model._first(dataset)
 
     def optimize(penalty: str, C: float, max_iter: int, monotone: bool = False) -> None:
@@ -125,7 +124,7 @@ _SMALLER = (*_PIXELS.leaves, 30, 23, 17)
 RECIPES: Mapping[tuple[str, str], Recipe] = {
     ("pendigits", "TAO"): Recipe((10.0, 3.0, 1.0, 0.3)),
     ("letter", "TAO"): Recipe(
-        (50.0, 15.0, 5.0, 1.5), init=Linear(C=0.05), depth=20, copies=4, noise=0.2
+        (10.0, 3.0, 1.0, 0.3), init=Linear(C=0.01), depth=20, copies=4, noise=0.2
     ),
     ("mnist", START): _PIXELS,
     ("mnist", "L1, 37 splits"): _PIXELS,

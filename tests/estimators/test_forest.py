@@ -298,7 +298,7 @@ def test_what_is_not_exported_is_refused_by_name():
 # ---- one tree of the forest ----------------------------------------------------------------------
 
 BRIEF = {"max_generations": 3, "size_penalty": 0.005, "term_penalty": 0.0005, "random_state": 0}
-BRIEF |= {"evolution__population_size": 12, "evolution__regularization__noise": 0.0}
+BRIEF |= {"evolution__population_size": 12}
 
 
 def test_a_forest_is_distilled_into_one_tree():

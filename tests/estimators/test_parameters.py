@@ -40,8 +40,7 @@ KINDS = [EvoTreeClassifier, EvoTreeRegressor]
 GROUPS = [
     Evolution(32, patience=None, init={"tao": 0.1}, variation=Variation(0.3), islands=3),
     Variation(0.3, selection_pressure=3.0, algorithm="nsga2"),
-    Regularization((0.3, 3.0), "l1", noise=0.0),
-    Regularization(teacher=LogisticRegression(C=2.0)),
+    Regularization((0.3, 3.0), "l1"),
     Islands(4, every=3, topology="complete"),
     Checkpoint("run.npz", every=2, resume=True),
     Refinement({"tao": 0.5, "axis": 0.5}, probability=0.3, max_evaluations=9),
@@ -121,7 +120,7 @@ WRONG = [
     (Evolution, {"scaling": "none", "max_samples": 0, "variation": Islands(), "refinement": 3}),
     (Variation, {"mutation_probability": 1.5, "crossover_probability": -1}),
     (Variation, {"mutation_probability": np.nan, "selection_pressure": 1.0}),
-    (Regularization, {"C": 0.0, "noise": np.inf, "teacher": "oracle", "penalty": "l0"}),
+    (Regularization, {"C": 0.0, "penalty": "l0"}),
     *((Regularization, {"C": wrong}) for wrong in (np.inf, (1.0,), (2.0, 1.0), (1.0, np.inf))),
     (Islands, {"n": 0, "every": 0, "size": -1, "topology": "star"}),
     (Checkpoint, {"every": 0}),

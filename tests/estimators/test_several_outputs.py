@@ -14,7 +14,6 @@ from evotree import (
     EvoTreeRegressor,
     Islands,
     ObliqueTreeRegressor,
-    Regularization,
     TAORegressor,
 )
 from evotree.report import report
@@ -100,7 +99,6 @@ def test_the_order_of_outputs_and_their_units_do_not_matter(model):
         {"max_samples": 0.4},
         {"islands": Islands(2, every=2)},
         {"variation__algorithm": "nsga2"},
-        {"regularization": Regularization(noise=0.1)},
         {"precision": 3},
         {"max_leaf_nodes": 3, "interaction_cst": [[0], [1, 2]]},
         {"scaling": "minmax", "init": "tao"},
@@ -164,10 +162,9 @@ def test_outputs_are_explained_one_by_one():
     ("model", "named"),
     [
         (quick(objective="quantile"), "'quantile' does not go with several"),
-        (quick(regularization=Regularization(teacher="ensemble")), "teacher: y has 2 outputs"),
         (ObliqueTreeRegressor("axis", criterion="absolute_error"), "criterion='absolute_error'"),
     ],
-    ids=["quantile", "teacher", "criterion"],
+    ids=["quantile", "criterion"],
 )
 def test_what_is_for_one_output_is_refused_by_name(model, named):
     X, Y = corners(40)
