@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from evotree.engine.evolution import Run, evolve, keep_best_trees
     from evotree.engine.history import make_statistics, to_frame
     from evotree.engine.pareto import ParetoFront
+    from evotree.engine.scored import ScoredProblem, ScoredResult, search_scores
     from evotree.engine.search import search
     from evotree.engine.toolbox import make_toolbox
     from evotree.estimators import (
@@ -51,6 +52,7 @@ _NAMES = {
     "engine.evolution": "Run evolve keep_best_trees",
     "engine.history": "make_statistics to_frame",
     "engine.pareto": "ParetoFront",
+    "engine.scored": "ScoredProblem ScoredResult search_scores",
     "engine.search": "search",
     "engine.toolbox": "make_toolbox",
     "estimators": "EvoTreeClassifier EvoTreeRegressor ObliqueForestClassifier "
@@ -70,7 +72,7 @@ _HOMES = {name: home for home, names in _NAMES.items() for name in names.split()
 
 __all__ = list(_HOMES)
 
-_ROOMS = ("export", "inspection", "operators", "plotting", "report")  # modules, not names
+_ROOMS = ("export", "inspection", "operators", "plotting", "policy", "report")  # modules, not names
 
 
 def __getattr__(name: str) -> Any:

@@ -217,11 +217,13 @@ class Individual(ObliqueTree):
         return self.clone()
 
     def __getstate__(self) -> tuple[Any, ...]:
-        return self.nodes(), self.fitness, self.stream, self.origin, self.outcome, self.objective
+        state = self.nodes(), self.fitness, self.stream, self.origin, self.outcome, self.objective
+        return *state, self._quality
 
     def __setstate__(self, state: tuple[Any, ...]) -> None:
         self.__init__(state[0])  # type: ignore[misc]
-        self.fitness, self.stream, self.origin, self.outcome, self.objective = state[1:]
+        self.fitness, self.stream, self.origin, self.outcome, self.objective = state[1:6]
+        self._quality = state[6]
 
 
 class RegressionIndividual(Individual):

@@ -19,7 +19,6 @@ from evotree.engine import history
 from evotree.engine.generation import best_first, evaluate_invalid, next_generation, refiner_names
 from evotree.engine.pareto import ParetoFront
 from evotree.individual import Individual
-from evotree.operators.refinement.policy import NOTHING_SPENT, Spent
 
 
 @dataclass
@@ -36,8 +35,6 @@ class Run:
         The best individuals that ever lived.
     pareto_front : ParetoFront
         The best of each complexity that ever lived, at most 100.
-    spent : Spent
-        What the refinements have taken so far.
     generation : int
         Number of the present generation; the first population is generation 0.
     seconds, compile_seconds : float
@@ -62,7 +59,6 @@ class Run:
     logbook: tools.Logbook = field(default_factory=history.make_logbook)
     hall_of_fame: tools.HallOfFame = field(default_factory=lambda: tools.HallOfFame(10))
     pareto_front: ParetoFront = field(default_factory=ParetoFront)
-    spent: Spent = NOTHING_SPENT
     generation: int = 0
     seconds: float = 0.0
     compile_seconds: float = 0.0
@@ -111,6 +107,7 @@ def start(
         raise ValueError(f"population has {len(run.population)} individuals: at least 2 mate.")
     run.origins = sorted(set(map(history.origin_of, run.population)))
     n_evaluations = evaluate_invalid(run.population, toolbox)
+    n_evaluations += toolbox.score(run.population, (), 0) if hasattr(toolbox, "score") else 0
     best_first(run.population)
     _record(run, toolbox, stats, n_evaluations, [], clock)
     return run
@@ -126,9 +123,8 @@ def advance(
     """Breed and record one generation."""
     clock = _Clock(run)
     run.population, n_evaluations, refined = next_generation(
-        run.population, toolbox, run.generation + 1, crossover_probability, run.spent, end
+        run.population, toolbox, run.generation + 1, crossover_probability, end
     )
-    run.spent = run.spent.plus(refined)
     run.generation += 1
     _record(run, toolbox, stats, n_evaluations, refined, clock)
 

@@ -11,7 +11,6 @@ import numpy as np
 from deap import base
 
 from evotree.individual import Individual, set_fitness
-from evotree.operators.refinement.policy import NOTHING_SPENT, Spent
 from evotree.rng import uniform
 
 BREEDING_CHUNK = 8  # offspring bred by one task; even, so that mates stay together
@@ -81,6 +80,8 @@ def _refine(toolbox: base.Toolbox, end: float, individual: Individual) -> Indivi
 
 def evaluate_invalid(individuals: Iterable[Individual], toolbox: base.Toolbox) -> int:
     """Evaluate the individuals whose fitness is not valid; return how many there were."""
+    if hasattr(toolbox, "score"):  # a generation is scored as one
+        return 0
     n_evaluations = 0
     for individual in individuals:
         if not individual.fitness.wvalues:
@@ -94,7 +95,6 @@ def next_generation(
     toolbox: base.Toolbox,
     generation: int,
     crossover_probability: float,
-    spent: Spent = NOTHING_SPENT,
     end: float = math.inf,
 ) -> tuple[list[Individual], int, list[Individual]]:
     """Breed the next population."""
@@ -120,12 +120,14 @@ def next_generation(
         n_evaluations += n_evaluated
     refined: list[Individual] = []
     if hasattr(toolbox, "refine"):
-        chosen = toolbox.choose(offspring, generation, spent)
+        chosen = toolbox.choose(offspring)
         afterwards = toolbox.map(partial(_refine, toolbox, end), chosen)
         # A map over processes returns copies.
         place = {id(one): after for one, after in zip(chosen, afterwards, strict=True) if after}
         refined = list(place.values())
         offspring = [place.get(id(child), child) for child in offspring]
+    if hasattr(toolbox, "score"):
+        n_evaluations += toolbox.score(offspring, population, generation)
     survivors = [elite, *offspring]
     if hasattr(toolbox, "replace"):
         for parent in population:

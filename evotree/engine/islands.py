@@ -30,7 +30,6 @@ from evotree.engine.generation import best_first
 from evotree.engine.history import append_logbook, join_logbooks, make_logbook, make_statistics
 from evotree.engine.parallel import n_at_once, run_tasks
 from evotree.individual import Individual
-from evotree.operators.refinement.policy import Spent
 from evotree.operators.variation.selection import separate_duplicates
 from evotree.rng import make_streams
 
@@ -65,7 +64,7 @@ class Archipelago(Run):
 
 
 @contextmanager
-def _deaf_to_interrupts(home: int) -> Iterator[None]:
+def deaf_to_interrupts(home: int) -> Iterator[None]:
     """Leave Ctrl-C to the process that the islands belong to, which a terminal tells as well."""
     if os.getpid() == home or threading.current_thread() is not threading.main_thread():
         yield
@@ -80,7 +79,7 @@ def _deaf_to_interrupts(home: int) -> Iterator[None]:
 def run_epoch(epoch: Epoch) -> Run:
     """Advance one island to the end of an epoch, and return it."""
     stats = make_statistics()
-    with _deaf_to_interrupts(epoch.home):
+    with deaf_to_interrupts(epoch.home):
         run, left = epoch.run, epoch.seconds
         end = math.inf if left is None else time.perf_counter() + left
         if run is None:
@@ -132,18 +131,14 @@ def emigrants(population: Sequence[Individual], n: int) -> list[Individual]:
     return [one.clone() for one in different[:n]]
 
 
-def migrate(islands: Sequence[Run], n: int, topology: str) -> None:
-    """Let the best of islands take the places of the worst of others."""
+def migrate(islands: Sequence[Run], n: int) -> None:
+    """Let the best of each island take the places of the worst of the next: a ring."""
     if len(islands) == 1:
         return
     leaving = [emigrants(island.population, n) for island in islands]
     for i, island in enumerate(islands):
-        arriving = leaving[i - 1]
-        if topology != "ring":
-            others = [one for j, group in enumerate(leaving) if j != i for one in group]
-            arriving = emigrants(others, n)
         population = island.population
-        arriving = arriving[: len(population) - 1]
+        arriving = leaving[i - 1][: len(population) - 1]
         by_fitness = sorted(range(1, len(population)), key=lambda k: _fitness(population[k]))
         for k, one in zip(by_fitness, arriving, strict=False):
             population[k] = one
@@ -179,8 +174,6 @@ def join(
     joint.best_trees = first.best_trees  # a run that goes on with its islands goes on with these
     join_logbooks(logbooks, sizes, joint.logbook, joint.n_joint)
     joint.n_joint = min(map(len, logbooks))
-    evaluations, seconds = zip(*(island.spent for island in islands), strict=True)
-    joint.spent = Spent(sum(evaluations), math.fsum(seconds))
     for name in ("generation", "seconds", "compile_seconds", "best_fitness"):
         setattr(joint, name, max(getattr(island, name) for island in islands))
     joint.origins = sorted({name for island in islands for name in island.origins})
@@ -218,7 +211,7 @@ def epochs(
             yield joint
             runs = joint.islands
             if joint.generation > 0 and joint.generation % exchange.every == 0:
-                migrate(runs, exchange.size, exchange.topology)
+                migrate(runs, exchange.size)
         at = 0 if joint is None else joint.generation
         until = min(at - at % exchange.every + exchange.every, max_generations)
         left = None if end == math.inf else end - time.perf_counter()

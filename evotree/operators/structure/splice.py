@@ -123,6 +123,15 @@ def emit_leaf(rows, out, m, lo, hi):
 
 
 @inner_kernel
+def emit_same_leaf(rows, source, k, out, m, lo, hi):
+    """Write a leaf with what node `k` of `source`, a leaf, has where a split has its test."""
+    # That is nothing, 0, but in trees that are scored from outside: `evotree.engine.scored`.
+    after = emit_leaf(rows, out, m, lo, hi)
+    copy_test(source, k, out, m)
+    return after
+
+
+@inner_kernel
 def mark_split(out, m, lo, hi):
     """Say that a test stands at position `m`, over the rows ``order[lo:hi]``."""
     out.subtree_size[m] = 0  # not a leaf; `finish` writes the size
@@ -205,7 +214,7 @@ def emit_reached(rows, source, root, n_rows, out, m, lo):
             j += size[j]
             continue
         if size[j] == 1:
-            m = emit_leaf(rows, out, m, lo, lo + n)
+            m = emit_same_leaf(rows, source, root + j, out, m, lo, lo + n)
             lo += n
         elif 0 < n_rows[j + 1] < n:
             if j > 0:
@@ -249,7 +258,7 @@ def emit_below(rows, source, k, out, m, lo, hi, scratch, centre):
 def emit(rows, source, k, out, m, lo, hi, scratch):
     """Route the rows ``order[lo:hi]`` down the subtree of `source` at `k`, written from `m` on."""
     if source.subtree_size[k] == 1:
-        return emit_leaf(rows, out, m, lo, hi)
+        return emit_same_leaf(rows, source, k, out, m, lo, hi)
     copy_test(source, k, out, m)
     return emit_below(rows, source, k, out, m, lo, hi, scratch, False)
 

@@ -1,0 +1,576 @@
+"""Search by scores: trees whose worth is known to a callable alone, such as a simulator.
+
+Rows are points that trees are asked about; they have no labels, and say no more than where splits
+may part them. A leaf holds what it answers. All trees of a generation meet the same episodes, those
+that would win more of them: successive halving (Jamieson and Talwalkar 2016, AISTATS).
+"""
+
+import math
+import os
+import time
+from collections.abc import Callable, Iterable, Sequence
+from concurrent.futures import Executor
+from dataclasses import dataclass, fields, replace
+from functools import partial
+from numbers import Integral, Real
+from typing import Any
+
+import numpy as np
+from deap import base
+from joblib import effective_n_jobs
+from joblib.externals.loky import get_reusable_executor
+
+from evotree.configuration import check_parameters
+from evotree.dataset import Dataset, as_numbers
+from evotree.engine.checkpoint import CheckpointWriter, load_checkpoint, read_settings
+from evotree.engine.config import Evolution, SearchConfig, Variation, checkpoint_of, is_auto
+from evotree.engine.continuing import compared
+from evotree.engine.evolution import Run, generations, interrupt_as_flag, watch
+from evotree.engine.islands import deaf_to_interrupts, epochs, island_seeds
+from evotree.engine.parallel import run_tasks
+from evotree.engine.pareto import FittedFront, FrontTree, own_scores, undominated
+from evotree.engine.prepare import make_constraints
+from evotree.engine.progress import Progress
+from evotree.engine.toolbox import dipole_width, feature_bound, make_toolbox, split_init
+from evotree.fitness.base import ClassLoss
+from evotree.fitness.penalties import FITNESS_OF_SCORES, PenalizedAccuracy
+from evotree.individual import FitnessMax, Individual
+from evotree.leaf_models import LeafModels
+from evotree.operators.constraints.base import Constraint, repair
+from evotree.operators.initialization.growth import grow_on_sample
+from evotree.operators.initialization.seeding import DIPOLE, INITIAL, raw_tree
+from evotree.operators.splitters.dipole import Dipole
+from evotree.operators.structure.rebuild import in_place_of
+from evotree.operators.structure.rounding import MOST_DIGITS, Rounder
+from evotree.operators.structure.splice import make_individual
+from evotree.operators.variation import selection
+from evotree.rng import as_generator, make_streams, seed_from
+from evotree.tree import ObliqueTree
+
+_VARIED = Variation(mutation_probability=0.2, crossover_probability=0.3)
+DEFAULT = Evolution(patience=None, init=None, refinement=None, variation=_VARIED)
+"""How trees that are scored evolve where nothing else is said."""
+
+_AUTO = (0.002, 0.0005)  # penalties for a node and a term, in units of a generation's range
+_N_POINTS = 512  # that are drawn in a box
+_DIGITS = 3  # of the numbers of a tree where ``precision="auto"``
+_MOST_DEPTH = 3  # of first trees
+_RESCORED = 0.5  # of the score of a tree that has one, what as many new episodes say
+_FINALISTS, _FINALS = 16, 10  # of the last population; times the episodes that choose among them
+_EPISODES, _LAST = 2**61, 2**62 + 2  # numbers of generations that no run reaches
+_UNUSED = ("objective", "monotonic_cst", "interaction_cst", "warm_start")  # by such a search
+
+
+@dataclass(frozen=True, kw_only=True)
+class ScoredProblem:
+    """What a search by scores is about.
+
+    Parameters
+    ----------
+    score : callable
+        ``score(tree, seed)`` returns a finite number, the greater the better, or for
+        ``Variation(algorithm="nsga2")`` up to three. The tree is an `ObliqueTree` over raw features
+        with its numbers as they are printed; `seed`, an integer in [0, 2**31), is the same for all
+        trees of an episode. An attribute ``cost`` of a number is added to `ScoredResult.cost`.
+    actions : int, sequence of str, or pair of float
+        The number of actions that leaves choose from, at least 2, or their names; or the bounds of
+        the number that they answer.
+    observations : array-like or table of shape (n_points, n_features), optional
+        Points that trees are asked about. Splits stand between them.
+    box : pair of array-like of shape (n_features,), optional
+        Bounds, low and high, between which points are drawn, in place of `observations`.
+    n_episodes : int, at least 1, default=1
+        Number of seeds that a generation's best trees meet. Above 1, trees that live on are scored
+        again in each generation, and their score is a moving average.
+    racing : bool, default=True
+        Whether only the better half meets more than a fourth of them, and a fourth all.
+    """
+
+    score: Callable[[ObliqueTree, int], Any]
+    actions: Any
+    observations: Any = None
+    box: Any = None
+    n_episodes: int = 1
+    racing: bool = True
+
+    def __post_init__(self) -> None:
+        if not callable(self.score):
+            raise ValueError(f"score={self.score!r}: allowed is a callable.")
+        if not isinstance(self.n_episodes, Integral) or self.n_episodes < 1:
+            raise ValueError(f"n_episodes={self.n_episodes!r}: allowed are integers from 1.")
+        if (self.observations is None) == (self.box is None):
+            raise ValueError("observations and box: one of them is needed, and not both.")
+
+    def dataset(self, config: SearchConfig, seed: int) -> Dataset:
+        """Return the points as rows, whose labels are drawn at random and say nothing."""
+        rng, X, evolution = np.random.default_rng(seed), self.observations, config.evolution
+        if self.box is not None:
+            low, high = (np.ravel(as_numbers("box", bound)) for bound in self.box)
+            if low.shape != high.shape or not (np.isfinite(high - low) & (low < high)).all():
+                raise ValueError(f"box={self.box!r}: allowed are finite bounds, low below high.")
+            X = rng.uniform(low, high, (_N_POINTS, low.size))
+        labels = rng.permutation(np.arange(max(2, len(X))) % 2)  # one point alone is refused
+        rows = Dataset.from_arrays(X, labels, scaling=(evolution or DEFAULT).scaling)
+        return rows.evolved_for(as_actions(self.actions, config.leaves))
+
+
+@dataclass(frozen=True, eq=False)
+class Actions(ClassLoss):
+    """What leaves answer: the objective of trees whose quality is known from outside."""
+
+    # A leaf holds it where a split has its weights and threshold: a threshold of 1 + the position
+    # of an action; or of 3 + a place between the bounds, which are -1 and 1, with the coefficients
+    # of a line as weights. A threshold of 0 is a leaf that has no answer yet.
+    n: int  # number of actions; 0 for a number
+    low: float = 0.0
+    high: float = 0.0
+    is_linear: bool = False
+
+    def labels(self, tree: Any) -> np.ndarray:
+        """Return the position of the action of each leaf; 0 at splits."""
+        return np.where(tree.subtree_size == 1, tree.thresholds - 1.0, 0.0).astype(np.int64)
+
+    def risk(self, tree: Any) -> np.ndarray:
+        """Return the share of the points that reach each split: bounds take the least of these."""
+        shares: np.ndarray = tree.counts.sum(axis=1) / tree.counts[0].sum()
+        return np.where(tree.subtree_size > 1, shares, 0.0)
+
+    def finished(self, individual: Individual, dataset: Dataset, shorten: Any) -> ObliqueTree:
+        """Return a tree over raw features, with numbers of few digits, that answers."""
+        leaf, size = individual.is_leaf, individual.subtree_size
+        weights = np.where(leaf[:, np.newaxis], 0.0, individual.weights)
+        parts = weights, np.where(leaf, 0.0, individual.thresholds), size
+        if self.n:
+            values = (self.labels(individual)[:, np.newaxis] == np.arange(self.n)).astype(float)
+            tree: ObliqueTree = shorten(dataset.to_raw(ObliqueTree(*parts, values)))
+            return tree
+        half = 0.5 * (self.high - self.low)
+        lines = _short(half * (individual.weights - weights) / dataset.scale)
+        numbers = np.where(leaf, self.low + half * (individual.thresholds - 2.0), 0.0)
+        numbers = _short(numbers - lines @ dataset.mean)
+        tree = shorten(dataset.to_raw(ObliqueTree(*parts, np.zeros((len(size), 2)))))
+        tree = tree.predicting(numbers[:, np.newaxis])
+        bounds = (np.full(len(size), bound) for bound in (self.low, self.high))
+        return tree.with_models(LeafModels(numbers, lines, *bounds)) if self.is_linear else tree
+
+    def thresholds_of(self, tree: ObliqueTree) -> np.ndarray:
+        """Return the thresholds by which leaves hold what those of a finished tree answer."""
+        if self.n:
+            return 1.0 + np.minimum(tree.labels, self.n - 1)
+        places = 2.0 * (tree.values[:, 0] - self.low) / (self.high - self.low) - 1.0
+        return 3.0 + np.clip(places, -1.0, 1.0)
+
+    def draw(self, weights: np.ndarray, thresholds: np.ndarray, k: int, rng: Any) -> None:
+        """Let leaf `k` answer something else."""
+        has_one = thresholds[k] > 0.0
+        if self.n:
+            step = rng.integers(1, self.n) if has_one else rng.integers(self.n)
+            thresholds[k] = 1.0 + (max(0.0, thresholds[k] - 1.0) + step) % self.n
+            return
+        place = rng.uniform(-1.0, 1.0)
+        if has_one and rng.uniform() < 0.5:
+            place = np.clip(thresholds[k] - 3.0 + 0.3 * rng.normal(), -1.0, 1.0)
+        if self.is_linear and not has_one:
+            weights[k] = rng.normal(size=weights.shape[1]) * (rng.uniform() < 0.5)
+        elif self.is_linear and rng.uniform() < 0.7:  # a coefficient moves, or leaves
+            j, place = rng.integers(weights.shape[1]), thresholds[k] - 3.0
+            step = rng.normal() * 10.0 ** rng.uniform(-2.0, 0.5)
+            weights[k, j] = 0.0 if weights[k, j] and rng.uniform() < 0.2 else weights[k, j] + step
+        thresholds[k] = 3.0 + place
+
+
+def _short(numbers: np.ndarray) -> np.ndarray:
+    """Return numbers of few digits."""
+    flat = [float(f"{number:.{_DIGITS}g}") for number in numbers.ravel().tolist()]
+    return np.array(flat).reshape(numbers.shape)
+
+
+def as_actions(given: Any, leaves: Any) -> Actions:
+    """Return what leaves may answer, as users say it."""
+    named = isinstance(given, list | tuple) and all(isinstance(one, str) for one in given)
+    n = len(set(given)) if named else given
+    if isinstance(n, int) and n >= 2 and leaves != "linear":
+        return Actions(n)
+    try:
+        low, high = (float(bound) for bound in given)
+    except (TypeError, ValueError):
+        low = high = math.nan
+    if not math.isfinite(high - low) or low >= high:
+        allowed = "2 or more, different names, or two finite bounds, which leaves='linear' needs"
+        raise ValueError(f"actions={given!r}: allowed are {allowed}.")
+    return Actions(0, low, high, leaves == "linear")
+
+
+# ---- variation -----------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Breeder:
+    """Makes trees, and whole ones of what operators leave: with answers, and within bounds."""
+
+    dataset: Dataset
+    constraints: Sequence[Constraint]
+    max_width: int  # terms of a split
+
+    def first(self, stream: np.ndarray) -> Individual:
+        """Grow a random tree of few leaves."""
+        rng = as_generator(stream)
+        splitter, depth = Dipole(scored=False, max_width=self.max_width), rng.integers(_MOST_DEPTH)
+        limits: dict[str, Any] = {"max_depth": 1 + int(depth)}
+        grown = grow_on_sample(self.dataset, self.dataset, splitter, stream, **limits)
+        grown.origin = DIPOLE
+        return self.whole(grown, None, rng)
+
+    def adopt(self, model: Any) -> Individual:
+        """Make an individual of a finished tree."""
+        raw_tree(model)  # checks what comes from outside
+        tree, n_features = getattr(model, "tree_", model), self.dataset.X.shape[1]
+        if not isinstance(tree, ObliqueTree) or tree.n_features != n_features:
+            raise ValueError(f"init holds {model!r}: allowed are trees of {n_features} features.")
+        scaled, held = self.dataset.from_raw(tree), self.dataset.objective.thresholds_of(tree)
+        thresholds = np.where(tree.is_leaf, held, scaled.thresholds)
+        made = make_individual(self.dataset, scaled.weights, thresholds, tree.subtree_size)
+        made.origin = INITIAL
+        return self.whole(made, made, np.random.default_rng(0))
+
+    def mutate(
+        self, individual: Individual, operator: Callable[[Individual], tuple[Individual]]
+    ) -> tuple[Individual]:
+        """Mutate nodes half of the times; else a term of a split, or what a leaf answers."""
+        stream: Any = individual.stream
+        parent, rng = individual.clone(), as_generator(stream)
+        if rng.uniform() < 0.5:
+            return (self.whole(operator(individual)[0], parent, rng),)
+        weights, thresholds, size = (array.copy() for array in individual.splits)
+        splits = np.flatnonzero(size > 1)
+        if splits.size and rng.uniform() < 0.5:
+            self._change_terms(weights[rng.choice(splits)], rng)
+        else:
+            leaf = int(rng.choice(np.flatnonzero(size == 1)))
+            self.dataset.objective.draw(weights, thresholds, leaf, rng)
+        changed = make_individual(self.dataset, weights, thresholds, size)
+        return (self.whole(in_place_of(individual, changed), parent, rng),)
+
+    def mate(
+        self, first: Individual, second: Individual, operator: Callable[..., Any]
+    ) -> tuple[Individual, ...]:
+        """Cross two trees."""
+        stream: Any = first.stream
+        parents, rng = (first.clone(), second.clone()), as_generator(stream)
+        pairs = zip(operator(first, second), parents, strict=True)
+        return tuple(self.whole(child, parent, rng) for child, parent in pairs)
+
+    def _change_terms(self, weights: np.ndarray, rng: np.random.Generator) -> None:
+        """Add a term to a split, or take one away."""
+        used, others = np.flatnonzero(weights), np.flatnonzero(weights == 0.0)
+        if others.size and (used.size < 2 or rng.uniform() < 0.5):
+            j, size = rng.choice(others), np.linalg.norm(weights * self.dataset.spread)
+            weights[j] = rng.normal() * size / np.sqrt(used.size) / self.dataset.spread[j]
+        elif used.size > 1:
+            weights[rng.choice(used)] = 0.0
+
+    def whole(
+        self, child: Individual, parent: Individual | None, rng: np.random.Generator
+    ) -> Individual:
+        """Return a tree whose leaves all answer, of actions other ones than their siblings."""
+        # A new leaf answers as the parent does there, or something else.
+        size, actions = np.abs(child.weights) * self.dataset.spread, self.dataset.objective
+        least = -np.sort(-size, axis=1)[:, self.max_width - 1, np.newaxis]
+        weights = np.where(child.is_leaf[:, np.newaxis] | (size >= least), child.weights, 0.0)
+        if not np.array_equal(weights, child.weights):
+            cut = make_individual(self.dataset, weights, *child.splits[1:])
+            child = in_place_of(child, cut)
+        child = repair(child, self.dataset, self.constraints)
+        weights, thresholds, size = (array.copy() for array in child.splits)
+        new = np.flatnonzero(child.is_leaf & (thresholds == 0.0))
+        if new.size and parent is not None:
+            leaf_of = np.empty(len(parent.order), dtype=np.int64)
+            for k in np.flatnonzero(parent.is_leaf).tolist():
+                leaf_of[parent.order[parent.start[k] : parent.end[k]]] = k
+            before = leaf_of[child.order[child.start[new]]]
+            weights[new], thresholds[new] = parent.weights[before], parent.thresholds[before]
+        for k in new.tolist():
+            if parent is None or rng.uniform() < 0.5:
+                actions.draw(weights, thresholds, k, rng)
+        for k in np.flatnonzero(size == 3).tolist() if actions.n else ():
+            if thresholds[k + 1] == thresholds[k + 2]:
+                actions.draw(weights, thresholds, k + 2, rng)
+        if np.array_equal(thresholds, child.thresholds) and np.array_equal(weights, child.weights):
+            return child
+        return in_place_of(child, make_individual(self.dataset, weights, thresholds, size))
+
+
+# ---- scores --------------------------------------------------------------------------------------
+
+
+def score_trees(
+    score: Callable[[ObliqueTree, int], Any], home: int, tasks: Sequence[tuple[ObliqueTree, Any]]
+) -> list[tuple[list[tuple[float, ...]], float]]:
+    """Return the scores of trees with some seeds each, and what these cost."""
+    scored = []
+    with deaf_to_interrupts(home):
+        for tree, seeds in tasks:
+            given = [score(tree, seed) for seed in seeds]
+            cost = math.fsum(getattr(one, "cost", 1.0) for one in given)
+            scored.append((list(map(_as_scores, given)), cost))
+    return scored
+
+
+def _as_scores(value: Any) -> tuple[float, ...]:
+    """Return what a score is as a tuple of finite numbers."""
+    values = tuple(value) if isinstance(value, list | tuple | np.ndarray) else (value,)
+    is_sound = 1 <= len(values) <= len(FITNESS_OF_SCORES)
+    if not is_sound or not all(isinstance(one, Real) and math.isfinite(one) for one in values):
+        allowed = f"a finite number, or a tuple of up to {len(FITNESS_OF_SCORES)}"
+        raise ValueError(f"score returned {value!r}: allowed is {allowed}.")
+    return tuple(map(float, values))
+
+
+class Scorer:
+    """Gives the trees of a generation their fitness; knows what that has cost so far."""
+
+    def __init__(
+        self, problem: ScoredProblem, dataset: Dataset, config: SearchConfig, seed: int
+    ) -> None:
+        self.problem, self.dataset, self.config, self.seed = problem, dataset, config, seed
+        self.is_nsga2 = (config.evolution or DEFAULT).variation.algorithm == "nsga2"
+        self.executor: Executor | None = None
+        self.n_jobs, self.home = 1, os.getpid()
+        self.n_scores, self.cost, self.range = 0, 0.0, 0.0
+        digits = _DIGITS if is_auto(config.precision) else config.precision
+        self.shorten = Rounder(dataset.raw, digits or MOST_DIGITS)
+
+    def __getstate__(self) -> dict[str, Any]:
+        return vars(self) | {"executor": None}  # stays at home
+
+    @property
+    def penalties(self) -> tuple[float, ...]:
+        """Penalties for a node and for a term, in units of the scores."""
+        given = self.config.size_penalty, self.config.term_penalty
+        pairs = zip(given, _AUTO, strict=True)
+        return tuple(self.range * auto if is_auto(one) else float(one) for one, auto in pairs)
+
+    def __call__(
+        self, offspring: Sequence[Individual], parents: Sequence[Individual], generation: int
+    ) -> int:
+        """Score a generation; return how many times."""
+        groups: dict[bytes, list[Individual]] = {}  # equal trees are scored as one
+        for one in (*parents, *offspring):
+            key = b"".join(array.tobytes() for array in one.splits)
+            groups.setdefault(key, []).append(one)
+        scores = {key: self.known(members) for key, members in groups.items()}
+        n_before, n = self.n_scores, self.problem.n_episodes
+        self._see(scores.values())  # what it knew may be of another process
+        entered = [key for key in groups if n > 1 or scores[key] is None]
+        found = self.race([groups[key][0] for key in entered], _EPISODES + generation, n)
+        for key, of_tree in zip(entered, found, strict=True):
+            mean, before = of_tree.mean(axis=0), scores[key]
+            if before is not None:
+                mean = before + _RESCORED * len(of_tree) / n * (mean - before)
+            scores[key] = mean
+        self._see(scores.values())
+        for key, members in groups.items():
+            for one in members:
+                self.measured(one, scores[key])
+        return self.n_scores - n_before
+
+    def _see(self, scores: Iterable[Any]) -> None:
+        """Measure the range of scores, as far as there are any."""
+        first = [of_tree[0] for of_tree in scores if of_tree is not None]
+        self.range = max(first) - min(first) if first else 0.0
+
+    def known(self, equals: Sequence[Individual]) -> np.ndarray | None:
+        """Return the scores that one of some equal trees has, if any."""
+        for one in equals:
+            if one.fitness.wvalues:
+                return np.array(one.fitness.values[:-1] if self.is_nsga2 else [one.quality])
+        return None
+
+    def measured(self, individual: Individual, scores: Any) -> Individual:
+        """Give an individual its scores and its fitness; return it."""
+        individual.measured(float(scores[0]))
+        individual.fitness = FITNESS_OF_SCORES[len(scores)]() if self.is_nsga2 else FitnessMax()
+        several = (*map(float, scores), float(individual.complexity))
+        penalized = PenalizedAccuracy(*self.penalties)(individual)
+        individual.fitness.values = several if self.is_nsga2 else penalized
+        return individual
+
+    def race(self, trees: Sequence[Individual], number: int, n: int) -> list[np.ndarray]:
+        """Return the scores of trees in the first of `n` episodes, (n_met, n_scores) of each."""
+        seeds = [int(stream[0] >> np.uint64(33)) for stream in make_streams(self.seed, number, n)]
+        is_race = self.problem.racing and not self.is_nsga2 and n >= 4
+        actions: Actions = self.dataset.objective
+        finished = [actions.finished(tree, self.dataset, self.shorten) for tree in trees]
+        scores: list[list[tuple[float, ...]]] = [[] for _ in trees]
+        running, begin = list(range(len(trees))), 0
+        for end in (n // 4, n // 2, n) if is_race else (n,):
+            found = self._scores_of([(finished[i], seeds[begin:end]) for i in running])
+            for i, of_tree in zip(running, found, strict=True):
+                scores[i] += of_tree
+            means = ((i, np.mean(scores[i], axis=0)) for i in running)
+            fitness = {i: self.measured(trees[i].clone(), mean).fitness for i, mean in means}
+            best = sorted(running, key=fitness.__getitem__, reverse=True)
+            running, begin = sorted(best[: -(-len(best) // 2)]), end
+        return list(map(np.array, scores))
+
+    def _scores_of(self, tasks: Sequence[tuple[ObliqueTree, Any]]) -> list[Any]:
+        """Score trees, on the executor if there is one."""
+        score = partial(score_trees, self.problem.score, self.home)
+        if self.executor is None:
+            found = score(tasks)
+        else:
+            n = -(-len(tasks) // (4 * self.n_jobs)) or 1
+            chunks = [tasks[at : at + n] for at in range(0, len(tasks), n)]
+            parts = run_tasks(score, chunks, self.executor, "scores")
+            found = [one for part in parts for one in part]
+        self.n_scores += sum(len(seeds) for _, seeds in tasks)
+        self.cost += math.fsum(cost for _, cost in found)
+        return [scores for scores, _ in found]
+
+    def replace(self, parents: Any, offspring: Any) -> list[Individual]:
+        """Let the best of parents and offspring live on."""
+        return selection.replace_best(parents, offspring, *self.penalties)
+
+    def finalists(self, run: Run) -> list[FrontTree]:
+        """Return trees that may be the best of a run, this one first, by what new episodes say."""
+        last = sorted(run.population, key=lambda one: one.fitness, reverse=True)
+        some = [*last[:_FINALISTS], *run.hall_of_fame, *run.pareto_front]
+        trees, n = selection.separate_duplicates(some)[0], self.problem.n_episodes
+        scores: list[Any] = [self.known([tree]) for tree in trees]
+        self._see(scores)
+        if n > 1:
+            scores = [found.mean(axis=0) for found in self.race(trees, _LAST, _FINALS * n)]
+        pairs = zip(trees, scores, strict=True)
+        ended = [self.measured(tree.clone(), of_tree) for tree, of_tree in pairs]
+        members = []
+        for one in sorted(ended, key=lambda one: one.fitness, reverse=True):
+            tree = self.dataset.objective.finished(one, self.dataset, self.shorten)
+            of_tree = own_scores(one) if self.is_nsga2 else ()
+            members.append(FrontTree.of(tree, one.quality, one.origin, of_tree))
+        return members
+
+
+# ---- the search ----------------------------------------------------------------------------------
+
+
+@dataclass
+class ScoredResult:
+    """What a search by scores has found; its trees are over raw features, as they were scored.
+
+    Attributes
+    ----------
+    tree : FrontTree
+        The fittest tree in new episodes.
+    front : FittedFront
+        The undominated ones; their ``quality`` is their mean score in these episodes.
+    run : Run
+        The run, with its logbook, population and hall of fame.
+    n_scores, cost : int, and float
+        How often `ScoredProblem.score` was called in this process, and what that has cost.
+    """
+
+    tree: FrontTree
+    front: FittedFront
+    run: Run
+    n_scores: int
+    cost: float
+
+
+def search_scores(
+    problem: ScoredProblem, config: SearchConfig | None = None, executor: Executor | None = None
+) -> ScoredResult:
+    """Search for a tree by what a callable says that trees are worth; Ctrl-C ends it with the best.
+
+    Parameters
+    ----------
+    problem : ScoredProblem
+        Who scores trees, what they see, and what they answer.
+    config : SearchConfig, optional
+        What the search is told. Penalties of ``"auto"`` are .002 of a generation's best score less
+        its worst for a node, and .0005 for a term; ``precision="auto"`` is 3 digits, with which
+        trees are scored, too. ``leaves="linear"`` has lines where leaves answer a number. First
+        trees are random ones, and those of ``init`` and ``start``.
+    executor : concurrent.futures.Executor, optional
+        Where trees are scored, or islands evolve; by default processes, as many as `n_jobs` says.
+        The result is the same.
+    """
+    config = SearchConfig() if config is None else config
+    check_parameters(config)
+    plain = {one.name: one.default for one in fields(SearchConfig)}
+    for name in _UNUSED:
+        if (given := getattr(config, name)) != plain[name]:
+            raise ValueError(f"{name}={given!r}: a search by scores has no labels for it.")
+    evolution, checkpoint = config.evolution or DEFAULT, checkpoint_of(config)
+    config, seed, runs = replace(config, evolution=evolution), seed_from(config.random_state), None
+    parameters = compared(config)
+    if checkpoint is not None and checkpoint.resume:
+        told = read_settings(checkpoint.path)
+        seed = told.get("seed", -1)
+        if told.get("parameters") != parameters or seed not in range(2**63):
+            raise ValueError(f"{checkpoint.path} is of a search with other parameters.")
+    dataset = problem.dataset(config, seed)
+    if checkpoint is not None and checkpoint.resume:
+        runs = load_checkpoint(checkpoint.path, dataset)
+    seeds = island_seeds(seed, evolution.islands.n)
+    toolboxes = [scored_toolbox(problem, dataset, config, one) for one in seeds]
+    n_jobs, progress = effective_n_jobs(config.n_jobs), Progress(config.verbose)
+    executor = get_reusable_executor(n_jobs) if executor is None and n_jobs > 1 else executor
+    callbacks: list[Any] = [progress.show, *(config.callbacks or ())]
+    if checkpoint is not None:
+        told = {"parameters": parameters, "seed": seed}
+        callbacks += [CheckpointWriter(checkpoint.path, dataset, told, checkpoint.every)]
+    end = math.inf if config.time_limit is None else time.perf_counter() + config.time_limit
+    scorer, most = toolboxes[0].score, config.max_generations
+    shown = progress.phase("evolving", total=most, unit="gen")
+    with interrupt_as_flag(), shown:
+        if len(toolboxes) == 1:
+            scorer.executor, scorer.n_jobs = executor, n_jobs
+            (first,) = runs or [toolboxes[0].population(n=evolution.population_size)]
+            chance = evolution.variation.crossover_probability
+            states: Any = generations(first, toolboxes[0], chance, end=end)
+        else:
+            states = epochs(toolboxes, evolution, executor, runs, most, end)
+        limits: dict[str, Any] = {"max_generations": most, "patience": evolution.patience}
+        run = watch(states, callbacks, is_new=runs is None, end=end, **limits)
+        scorer.executor, scorer.n_jobs = executor, n_jobs
+        members = scorer.finalists(run)
+    best, is_regression = members[0], members[0].values.shape[1] == 1
+    front = FittedFront(undominated(members), is_regression).choosing(best)
+    return ScoredResult(best, front, run, scorer.n_scores, scorer.cost)
+
+
+def scored_toolbox(
+    problem: ScoredProblem, dataset: Dataset, config: SearchConfig, seed: int
+) -> base.Toolbox:
+    """Return the toolbox of a search by scores, whose ``score`` takes the place of ``evaluate``."""
+    evolution, n_features = config.evolution or DEFAULT, dataset.X.shape[1]
+    variation = replace(evolution.variation, term_mutation_probability=0.0, algorithm="penalized")
+    bounds: dict[str, Any] = {"max_split_terms": config.max_split_terms}
+    toolbox = make_toolbox(
+        dataset, variation=variation, operators=evolution.operators, random_state=seed, **bounds
+    )
+    constraints = make_constraints(config, dataset)
+    most = feature_bound(config.max_split_terms, n_features, constraints)
+    width = dipole_width(most, variation, n_features) or n_features
+    breeder, scorer = Breeder(dataset, constraints, width), Scorer(problem, dataset, config, seed)
+    start = [] if evolution.start is None else [evolution.start]
+    adopted = [breeder.adopt(model) for model in (*start, *split_init(evolution.init)[1])]
+    toolbox.register("individual", breeder.first)
+    toolbox.register("population", _population, toolbox, adopted[: evolution.population_size])
+    for role in ("mutate", "mate"):
+        toolbox.register(role, getattr(breeder, role), operator=getattr(toolbox, role))
+    toolbox.score = scorer
+    if scorer.is_nsga2:
+        toolbox.register("select", selection.sel_crowded)
+        toolbox.register("replace", selection.replace_nsga2)
+    elif variation.survival == "best":
+        toolbox.register("replace", scorer.replace)
+    return toolbox
+
+
+def _population(
+    toolbox: base.Toolbox, adopted: Sequence[Individual], n: int, seconds: float | None = None
+) -> list[Individual]:
+    """Return the first population: trees that were handed in, and random ones."""
+    members, streams = [one.clone() for one in adopted[:n]], toolbox.streams(0, n)
+    return members + [toolbox.individual(stream) for stream in streams[len(members) :]]

@@ -1,0 +1,218 @@
+"""Searches by scores: trees whose worth a callable alone knows."""
+
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from evotree import (
+    Checkpoint,
+    Islands,
+    ObliqueTreeClassifier,
+    ScoredProblem,
+    SearchConfig,
+    Variation,
+    search_scores,
+)
+from evotree.engine.scored import DEFAULT, Breeder, Scorer, as_actions
+from evotree.operators.constraints.limits import Limits
+from evotree.operators.structure.splice import make_individual
+from evotree.rng import make_streams
+from evotree.tree import ObliqueTree
+
+BOX = [-1.0, -1.0], [1.0, 1.0]
+
+
+def points_of(seed, n=60):
+    return np.random.default_rng(seed).uniform(-1.0, 1.0, (n, 2))
+
+
+def agreement(tree, seed):
+    """Return how often a tree says on which side of a line points are, of an episode."""
+    X = points_of(seed)
+    return float((tree.predict_label(X) == (X.sum(axis=1) > 0.2)).mean())
+
+
+def closeness(tree, seed):
+    X = points_of(seed)
+    return -float(np.abs(tree.predict_value(X)[:, 0] - np.where(X[:, 0] > 0.0, 1.0, -0.5)).mean())
+
+
+def agreement_and_depth(tree, seed):
+    return agreement(tree, seed), -float(tree.depth)
+
+
+NOISY = ScoredProblem(score=agreement, actions=["no", "yes"], box=BOX, n_episodes=8)
+SMALL = replace(DEFAULT, population_size=24)
+BRIEF = SearchConfig(max_generations=25, random_state=0, evolution=SMALL)
+
+
+@pytest.fixture(scope="module")
+def found():
+    return search_scores(NOISY, BRIEF)
+
+
+def test_the_tree_is_found_and_says_what_it_is_worth(found):
+    tree = found.tree
+    fresh = np.mean([agreement(tree, seed) for seed in range(10**6, 10**6 + 50)])
+    assert fresh > 0.9 and fresh == pytest.approx(tree.quality, abs=0.03)
+    assert tree in found.front and isinstance(tree, ObliqueTree) and tree.validate() is tree
+    one_leaf = found.front[0]
+    assert one_leaf.n_leaves == 1 and one_leaf.quality < tree.quality - 0.2
+    assert found.cost == found.n_scores > sum(found.run.logbook.select("nevals"))
+    digits = [f"{w:.3g}" for w in tree.weights[tree.weights != 0.0]]
+    assert [float(one) for one in digits] == tree.weights[tree.weights != 0.0].tolist()
+
+
+def test_any_number_of_workers_gives_the_same(found):
+    with ThreadPoolExecutor(3) as threads:
+        others = [search_scores(NOISY, BRIEF, threads)]
+    others.append(search_scores(NOISY, replace(BRIEF, n_jobs=2)))
+    for other in others:
+        assert other.tree == found.tree and other.n_scores == found.n_scores
+        assert list(other.front) == list(found.front)
+        chapters = [one.run.logbook.chapters["quality"].select("mean") for one in (found, other)]
+        assert chapters[0] == chapters[1]
+
+
+def test_islands_in_processes_are_those_of_this_one():
+    config = replace(BRIEF, evolution=replace(SMALL, islands=Islands(2, every=3)))
+    alone = search_scores(NOISY, config)
+    apart = search_scores(NOISY, replace(config, n_jobs=2))
+    assert alone.tree == apart.tree and alone.tree.quality == apart.tree.quality > 0.9
+
+
+def test_a_checkpoint_goes_on_to_the_same_end(found, tmp_path):
+    path = tmp_path / "run.npz"
+    search_scores(NOISY, replace(BRIEF, max_generations=5, checkpoint=Checkpoint(path, every=1)))
+    resumed = replace(BRIEF, checkpoint=Checkpoint(path, resume=True))
+    assert search_scores(NOISY, resumed).tree == found.tree
+    with pytest.raises(ValueError, match="is of a search with other parameters"):
+        search_scores(NOISY, replace(resumed, max_terms=3))
+
+
+def test_racing_spares_episodes_of_the_worst(found):
+    whole = search_scores(replace(NOISY, racing=False), BRIEF)
+    assert found.n_scores < 0.7 * whole.n_scores
+    config = replace(BRIEF, max_generations=0)
+    met = []
+
+    def noted(tree, seed):
+        met.append((tree.weights.tobytes(), seed))
+        return agreement(tree, seed)
+
+    search_scores(replace(NOISY, score=noted), config)
+    times = np.unique([key for key, _ in met[: met.index(met[-1])]], return_counts=True)[1]
+    assert set(times.tolist()) <= {2, 4, 8} | set(range(12, 200)) and 2 in times
+
+
+def test_scores_without_chance_are_asked_once():
+    asked = []
+
+    def exact(tree, seed):
+        asked.append((tree.weights.tobytes(), tree.thresholds.tobytes(), tree.labels.tobytes()))
+        return agreement(tree, 0)
+
+    result = search_scores(ScoredProblem(score=exact, actions=2, box=BOX), BRIEF)
+    assert len(asked) == result.n_scores == sum(result.run.logbook.select("nevals"))
+    best = result.run.logbook.chapters["quality"].select("best")
+    assert result.tree.quality == max(best) == agreement(result.tree, 0)
+
+
+@pytest.mark.parametrize("leaves", ["constant", "linear"])
+def test_leaves_answer_numbers(leaves):
+    problem = ScoredProblem(score=closeness, actions=(-1.0, 2.0), box=BOX, n_episodes=4)
+    result = search_scores(problem, replace(BRIEF, leaves=leaves))
+    assert result.tree.quality > result.front[0].quality + 0.2
+    assert (result.tree.models is None) == (leaves == "constant")
+    values = result.tree.predict_value(points_of(1))
+    assert (values >= -1.0).all() and (values <= 2.0).all()
+
+
+def test_several_scores_make_a_front_of_their_own():
+    evolution = replace(SMALL, variation=Variation(algorithm="nsga2"))
+    config = replace(BRIEF, evolution=evolution)
+    result = search_scores(replace(NOISY, score=agreement_and_depth), config)
+    depths = {tree.depth for tree in result.front}
+    assert {0, 1} <= depths and result.tree.quality > 0.8
+    for tree in result.front:
+        assert tree.scores[1] == -tree.depth and tree.scores[2] == tree.complexity
+
+
+def test_bounds_are_kept_and_trees_taken_as_they_are():
+    bounds = {"max_leaf_nodes": 3, "max_depth": 2, "max_terms": 3, "max_split_terms": 1}
+    result = search_scores(NOISY, replace(BRIEF, **bounds))
+    limits = Limits(2, 3, 3, 0.0, 1)
+    for one in (*result.run.population, *result.run.hall_of_fame):
+        assert limits.keeps(one, None)
+    X = points_of(5, 400)
+    given = ObliqueTreeClassifier("oc1", random_state=0).fit(X, X.sum(axis=1) > 0.2)
+    config = replace(BRIEF, max_generations=0, evolution=replace(SMALL, init=[given]))
+    first = search_scores(replace(NOISY, observations=X, box=None), config)
+    assert any(one.origin == "initial" for one in first.run.population)
+    assert first.tree.quality == pytest.approx(agreement(given.tree_, 10**7), abs=0.06)
+
+
+@settings(max_examples=25, deadline=None)
+@given(st.integers(0, 2**32), st.sampled_from([3, (-2.0, 5.0)]), st.booleans())
+def test_every_operator_leaves_whole_trees(seed, actions, is_linear):
+    linear = is_linear and not isinstance(actions, int)
+    config = replace(BRIEF, leaves="linear" if linear else "constant")
+    problem = ScoredProblem(score=agreement, actions=actions, box=BOX)
+    dataset = problem.dataset(config, seed % 1000)
+    breeder, scorer = Breeder(dataset, [], 2), Scorer(problem, dataset, config, 0)
+    first, second = map(breeder.first, make_streams(seed, 0, 2))
+    for number in range(6):
+        streams = make_streams(seed, number + 1, 2)
+        first.stream, second.stream = streams
+        (first,) = breeder.mutate(first, lambda one: (one,))
+        first.stream = streams[1]
+        first, second = breeder.mate(first, second, lambda one, other: (other, one))
+        for one in (first, second):
+            leaf = one.is_leaf
+            assert (one.thresholds[leaf] > 0.0).all()
+            again = make_individual(dataset, *one.splits)
+            for a, b in zip(again.nodes(), one.nodes(), strict=True):
+                np.testing.assert_array_equal(a, b)
+            tree = dataset.objective.finished(one, dataset, scorer.shorten)
+            assert tree.n_terms == np.count_nonzero(one.weights) or linear
+            if isinstance(actions, int):
+                assert set(one.thresholds[leaf]) <= {1.0, 2.0, 3.0}
+                ends = np.flatnonzero(one.subtree_size == 3)
+                assert (one.thresholds[ends + 1] != one.thresholds[ends + 2]).all()
+            else:
+                assert ((tree.values[leaf] >= -2.01) & (tree.values[leaf] <= 5.01)).all() or linear
+
+
+@pytest.mark.parametrize(
+    ("changed", "message"),
+    [
+        ({"score": 3}, "score=3: allowed is a callable"),
+        ({"n_episodes": 0}, "n_episodes=0: allowed are integers from 1"),
+        ({"observations": [[0.0]]}, "one of them is needed, and not both"),
+        ({"box": ([0.0], [0.0])}, "allowed are finite bounds, low below high"),
+        ({"actions": 1}, "actions=1: allowed are 2 or more"),
+        ({"actions": ["a", "a"]}, "allowed are 2 or more, different names"),
+        ({"actions": (1.0, np.inf)}, "two finite bounds"),
+        ({"score": lambda tree, seed: np.nan}, "score returned nan: allowed is a finite number"),
+        ({"score": lambda tree, seed: "good"}, "score returned 'good'"),
+        ({"score": lambda tree, seed: (1.0,) * 4}, "a tuple of up to 3"),
+    ],
+)
+def test_wrong_problems_are_named(changed, message):
+    with pytest.raises(ValueError, match=message):
+        search_scores(replace(NOISY, **changed), BRIEF)
+
+
+def test_what_needs_labels_is_refused():
+    for one in ({"objective": "f1"}, {"warm_start": True}, {"monotonic_cst": [1, 0]}):
+        with pytest.raises(ValueError, match="a search by scores has no labels for it"):
+            search_scores(NOISY, replace(BRIEF, **one))
+    with pytest.raises(ValueError, match="actions=2: .*leaves='linear' needs"):
+        as_actions(2, "linear")
+    wide = ObliqueTreeClassifier("axis").fit(np.eye(3), [0, 1, 1])
+    with pytest.raises(ValueError, match="allowed are trees of 2 features"):
+        search_scores(NOISY, replace(BRIEF, evolution=replace(SMALL, init=wide)))
