@@ -40,7 +40,7 @@ class Fits:
                 init=None,
                 variation=PLAIN,
                 refinement="tao",
-                regularization=Regularization(C=1.0),
+                regularization=Regularization(C=1.0, noise=0.0),
                 islands=Islands(N_ISLANDS, executor=executor),
             ),
             **DENSE,

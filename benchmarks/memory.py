@@ -54,7 +54,7 @@ def measure(n_rows: int, n_features: int, population_size: int, n_threads: int) 
             init=None,
             variation=PLAIN,
             refinement=None,
-            regularization=Regularization(C=1.0),
+            regularization=Regularization(C=1.0, noise=0.0),
         ),
         **DENSE,
         random_state=0,

@@ -27,7 +27,7 @@ PARAMETERS = {
     "size_penalty": 0.001,
     "term_penalty": 0.0001,
     "max_generations": 30,
-    "evolution": Evolution(max_samples=20_000, regularization=Regularization(C=1.0)),
+    "evolution": Evolution(max_samples=20_000, regularization=Regularization(C=1.0, noise=0.0)),
     "random_state": 0,
     "probability": "leaf",
     "verbose": 0,

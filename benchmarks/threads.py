@@ -32,7 +32,7 @@ class Fits:
                 init=None,
                 variation=PLAIN,
                 refinement=None,
-                regularization=Regularization(C=1.0),
+                regularization=Regularization(C=1.0, noise=0.0),
             ),
             **DENSE,
             max_generations=generations,

@@ -55,7 +55,7 @@ class Dataset:
         The affine map to raw units, and standard deviations of the columns of `X`; 1 for a constant
         one.
     multiplicity : ndarray of shape (n_rows,), int64
-        How many training rows each row stands for, at least 1.
+        How many training rows each row stands for; 0 for one that is none: a copy with noise.
     target_mean, target_scale : float, or ndarray of shape (n_outputs,)
         The affine map of the targets to raw units; 0 and 1 for classes.
     extras : dict of str to ndarray of shape (n_rows,)
@@ -309,8 +309,8 @@ class Dataset:
 
     @cached_property
     def kept_as(self) -> np.ndarray:
-        """Position of the row that each row as given is kept as, rising."""
-        return np.repeat(np.arange(len(self.y)), self.multiplicity)
+        """Position of the row that each row as given is kept as, rising; copies count once."""
+        return np.repeat(np.arange(len(self.y)), np.maximum(self.multiplicity, 1))
 
     @property
     def n_samples(self) -> int:
@@ -335,7 +335,8 @@ class Dataset:
         """Return some of the rows as they were given, by their positions in `kept_as`."""
         times = np.bincount(self.kept_as[given], minlength=len(self.y))
         rows = np.flatnonzero(times)
-        share, times = times[rows] / self.multiplicity[rows], times[rows]
+        share = times[rows] / np.maximum(self.multiplicity[rows], 1)
+        times = np.where(self.multiplicity[rows] > 0, times[rows], 0)
         return self.take(rows, self.sample_weight[rows] * share, times)
 
     def unmerged(self) -> Self:
@@ -343,8 +344,8 @@ class Dataset:
         if self.n_samples == len(self.y):
             return self
         rows = self.kept_as
-        weight = (self.sample_weight / self.multiplicity)[rows]
-        return self.take(rows, weight, np.ones_like(rows))
+        weight = (self.sample_weight / np.maximum(self.multiplicity, 1))[rows]
+        return self.take(rows, weight, np.minimum(self.multiplicity, 1)[rows])
 
     def take(
         self,

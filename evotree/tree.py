@@ -266,15 +266,6 @@ class ObliqueTree:
         return CountedTree(self.weights, self.subtree_size, self.values * samples[:, np.newaxis])
 
     @property
-    def coefficients_(self) -> Any:
-        """The linear models of the leaves, if any, as `evotree.export.coefficient_table`."""
-        from evotree.description.text import coefficient_table
-
-        if self.models is None:
-            raise AttributeError("the tree has no linear models in its leaves.")
-        return coefficient_table(self)
-
-    @property
     def splits(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Weights, thresholds and `subtree_size`: the tree without what its leaves predict."""
         return self.weights, self.thresholds, self.subtree_size

@@ -25,7 +25,7 @@ from evotree.configuration import group_with, split_params
 from evotree.estimators.forest import ObliqueForest
 
 # Nothing is left for cross-validation to choose.
-FIXED = Regularization(C=1.0)
+FIXED = Regularization(C=1.0, noise=0.1)
 BRIEF = {
     "size_penalty": 0.005,
     "term_penalty": 0.0005,
@@ -140,7 +140,7 @@ def assert_same_fit(one, other):
         records = [fit.history_.chapters[chapter].select("mean") for fit in (one, other)]
         assert records[0] == records[1]
     assert one.n_generations_ == other.n_generations_
-    assert one.size_penalty_ == other.size_penalty_
+    assert (one.regularization_, one.size_penalty_) == (other.regularization_, other.size_penalty_)
 
 
 @contextmanager

@@ -29,7 +29,6 @@ def assert_same_run(one, other):
     pd.testing.assert_frame_equal(*tables)
     for name in ("generation", "best_fitness", "last_improvement", "origins"):
         assert getattr(one, name) == getattr(other, name)
-    assert one.spent.evaluations == other.spent.evaluations
     assert one.hall_of_fame.maxsize == other.hall_of_fame.maxsize
     assert list(one.hall_of_fame.keys) == list(other.hall_of_fame.keys)
 
@@ -37,7 +36,7 @@ def assert_same_run(one, other):
 def evolve_islands(toolboxes, *, islands=None, callbacks=(), time_limit=math.inf, **options):
     """Evolve islands."""
     limits = {"max_generations": 12, "end": time.perf_counter() + time_limit}
-    exchange = {"every": 5, "size": 2, "topology": "ring"}
+    exchange = {"every": 5, "size": 2}
     watched = {"patience": None, "keep_on_interrupt": False}
     for known in (limits, exchange, watched):
         known.update({name: options.pop(name) for name in known.keys() & options.keys()})

@@ -4,7 +4,6 @@ import argparse
 import io
 import json
 import os
-import re
 import shlex
 import signal
 import subprocess
@@ -16,7 +15,6 @@ import numpy as np
 import pandas as pd
 import pytest
 from matplotlib.image import imread
-from PIL import Image
 from sklearn.datasets import load_iris
 from sklearn.model_selection import train_test_split
 
@@ -99,7 +97,7 @@ def test_fit_predict_and_show(run, iris, iris_csv):
         "(always the most frequent class: 0.3333)\n",
         "recall: " + ", ".join(f"{name} {share:.4f}" for name, share in recall),
         f"chosen     size_penalty {chosen['size_penalty']:.4g}, ",
-        f"term_penalty {chosen['term_penalty']:.4g}, C (",
+        f"term_penalty {chosen['term_penalty']:.4g}",
         f"{tree.n_leaves} leaves, depth {tree.depth}, {tree.n_terms} terms, ",
         f"complexity {tree.complexity}\n",
         "wrote model.json",
@@ -129,20 +127,6 @@ def test_fit_predict_and_show(run, iris, iris_csv):
     status, out, _ = run("show", "model.json", "--plot", "tree.png")
     assert status == 0 and model.rules() in out and model.summary() in out
     assert imread("tree.png").size
-
-
-def test_demo_draws_what_it_found(run):
-    status, out, err = run("demo", "--out", "pictures", *QUICK)
-    assert (status, err) == (0, "")
-    assert "chessboard2" in out and "test       accuracy" in out and "on 10000 rows" in out
-    assert "16 random trees evolve" in out
-    generations = re.findall(r"(\d+) has +\d+ nodes and gets [0-9.]+ %", out)
-    assert generations == ["0", "1", "2", "5", "10"]
-    names = ("learning-curve.png", "decision-regions.png", "tree.png", "evolution.gif")
-    assert all(f"wrote {Path('pictures', name)}" in out for name in names)
-    assert all(imread(Path("pictures", name)).std() > 0.0 for name in names[:3])
-    with Image.open(Path("pictures", "evolution.gif")) as film:
-        assert film.n_frames > 1
 
 
 def test_categories_and_missing_values(run, iris):
@@ -329,7 +313,7 @@ def test_help_ends_with_an_example_of_the_command(command, lines):
 @pytest.mark.slow
 def test_the_examples_of_help_run_one_after_the_other(run):
     told = examples()
-    for command in ("fit", "predict", "explain", "show", "export", "report"):
+    for command in ("fit", "predict", "show", "export", "report"):
         for line in told[f"evotree {command}"]:
             program, *arguments = shlex.split(line)
             if program == "python":
@@ -390,23 +374,6 @@ def bent_csv(tmp_path):
     frame.loc[5, "price"] = np.nan
     frame.to_csv(tmp_path / "bent.csv", index=False)
     return tmp_path / "bent.csv"
-
-
-def test_explain_writes_the_terms_and_draws_the_first_row(run, iris, iris_csv, model_json):
-    status, out, err = run("explain", model_json, iris_csv, "--plot", "why.png")
-    assert status == 0 and err == "wrote why.png\n"
-    terms, model = pd.read_csv(io.StringIO(out)), load_model(model_json)
-    expected = model.explain(iris).terms
-    pd.testing.assert_frame_equal(terms, expected, check_dtype=False)
-    steps = terms.groupby(["row", "step"])
-    sums = steps.contribution.sum() + steps.centre.first()
-    np.testing.assert_allclose(sums, steps.total.first(), atol=1e-9)
-    assert imread("why.png").size
-    assert run("explain", model_json, iris_csv, "--out", "why.csv")[1] == ""
-    assert Path("why.csv").read_text("utf-8") == out
-    without = iris_csv.with_name("without.csv")
-    iris.drop(columns="petal_width").to_csv(without, index=False)
-    assert_error(run("explain", model_json, without), "without.csv", "petal_width")
 
 
 @pytest.mark.parametrize(("leaves", "named"), [("constant", "value: "), ("linear", " predict ")])
@@ -492,9 +459,8 @@ def test_bad_numbers(run, iris, targets, options, named):
     [
         ([], "COMMAND"),
         (["grow"], "'grow'"),
-        (["demo", "--problem", "chess"], "chessboard2"),
         *(
-            (["demo", f"--{name}", value], f"--{name}: {value!r} is not a {allowed}")
+            ([*FIT, f"--{name}", value], f"--{name}: {value!r} is not a {allowed}")
             for name, value, allowed in (
                 ("random-state", "-1", "whole number of at least 0"),
                 ("population-size", "1", "whole number of at least 2"),
@@ -506,12 +472,11 @@ def test_bad_numbers(run, iris, targets, options, named):
                 ("size-penalty", "nan", "number"),
             )
         ),
-        (["demo", "--checkpoint", "a", "--resume", "b"], "--resume: not allowed with"),
+        ([*FIT, "--checkpoint", "a", "--resume", "b"], "--resume: not allowed with"),
         (["fit", "x.csv", "--out", "m.json"], "--target"),
         (["fit", "x.csv", "--target", "y", "--out", "m", "--test-size", "1"], "share below 1"),
         (["fit", "none.csv", "--target", "y", "--out", "m.json"], "no such file: none.csv"),
         (["show", "none.json"], "no such file: none.json"),
-        (["demo", "--out", os.devnull], os.devnull),
     ],
 )
 def test_bad_arguments(run, arguments, named):

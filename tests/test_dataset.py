@@ -13,7 +13,6 @@ from sklearn.preprocessing import MinMaxScaler, StandardScaler
 
 from evotree.dataset import SCALINGS, Dataset
 from evotree.operators.initialization.dipolar import init_dipolar
-from evotree.operators.initialization.resampling import blur
 from evotree.operators.structure.splice import make_individual, partition_tree
 from tests.strategies import datasets, populations, seeds, stream_of
 
@@ -116,9 +115,6 @@ def test_extra_columns_stay_with_their_rows(seed):
     assert set(kept) <= set(given_rows) and not groups.flags.writeable
     total = dataset.total_weight * dataset.weight_unit
     assert sum(given_rows.values()) == pytest.approx(total)
-    blurred = blur(dataset, 0.1, 2, stream_of())
-    of_copies = np.tile(groups[dataset.kept_as], 2)
-    np.testing.assert_array_equal(blurred.extras["group"], [*groups, *of_copies])
     assert pickle.loads(pickle.dumps(dataset)).extras["group"].tolist() == groups.tolist()
 
 

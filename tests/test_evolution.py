@@ -51,7 +51,6 @@ def test_the_same_seed_makes_the_same_run_on_any_number_of_threads_and_of_copies
     with ThreadPoolExecutor(3) as executor:
         assert_same_run(first, evolved(executor.map))
     elsewhere = evolved(copying)
-    assert first.spent.evaluations == elsewhere.spent.evaluations > 10
     tried = [one.logbook.chapters["refinement"].select("tao_tried") for one in (first, elsewhere)]
     assert tried[0] == tried[1] and first.population == elsewhere.population
     assert any(a != b for a, b in zip(first.population, other.population, strict=True))
@@ -156,8 +155,8 @@ def test_operators_are_replaced_by_registering(iris):
         tree = individual.weights, thresholds, individual.subtree_size
         return (with_tree(individual, iris, *tree),)
 
-    def choose(offspring, generation, spent):
-        chosen.append((len(offspring), generation, spent.evaluations))
+    def choose(offspring):
+        chosen.append(len(offspring))
         return offspring[:2]
 
     toolbox = make_toolbox(iris, refinement="tao", random_state=1)
@@ -167,7 +166,7 @@ def test_operators_are_replaced_by_registering(iris):
     toolbox.register("evaluate", lambda individual: (100.0 - len(individual),))
     result = run(iris, toolbox, max_generations=3)
     assert len(draws) == 3 * 19 == len(set(draws))
-    assert chosen == [(19, 1, 0), (19, 2, 2), (19, 3, 4)]
+    assert chosen == [19, 19, 19]
     assert all(one.fitness.values == (100.0 - len(one),) for one in result.population)
     for one in (*result.population, *result.hall_of_fame, *result.pareto_front):
         assert_sound(one, iris)

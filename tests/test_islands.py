@@ -52,17 +52,16 @@ def test_one_island_is_a_plain_run(iris):
     pd.testing.assert_frame_equal(found[columns], expected[columns], check_dtype=False)
 
 
-@given(st.integers(0, 100), st.integers(0, 12), st.sampled_from(["ring", "complete"]))
+@given(st.integers(0, 100), st.integers(0, 12))
 @settings(max_examples=15, deadline=None)
-def test_migrants_are_the_best_and_take_the_places_of_the_worst(iris, seed, n, topology):
+def test_migrants_are_the_best_and_take_the_places_of_the_worst(iris, seed, n):
     islands = []
     for toolbox in make_toolboxes(iris, 3, seed):
         islands.append(start(toolbox.population(n=8), toolbox, make_statistics()))
     before = [list(island.population) for island in islands]
-    migrate(islands, n, topology)
+    migrate(islands, n)
     for i, island in enumerate(islands):
-        sources = [before[i - 1]] if topology == "ring" else before[:i] + before[i + 1 :]
-        arrived = emigrants([one for source in sources for one in source], n)[: min(n, 7)]
+        arrived = emigrants(before[i - 1], n)[: min(n, 7)]
         old = before[i]
         assert len(island.population) == len(old)
         assert island.best.fitness == max(one.fitness for one in [*arrived, *old])
@@ -82,7 +81,7 @@ def test_joint_records_are_those_of_all_members(alone):
     assert figures == pytest.approx((sizes.mean(), sizes.std()))
     assert last["fitness_best"] == max(one.fitness.values[0] for one in everyone)
     assert last["nevals"] == sum(island.logbook[-1]["nevals"] for island in alone.islands)
-    assert table["refinement_tao_tried"].sum() == alone.spent.evaluations > 0
+    assert table["refinement_tao_tried"].sum() > 0
     assert list(table["gen"]) == list(range(13))
     assert len(alone.population) == 36 and alone.population[0] is alone.best
 

@@ -29,7 +29,7 @@ def make_model(classes=None):
         columns=(NumericColumn("size", 0.1 + 0.2, True), CategoricalColumn("b", ("x",))),
         trees=(stump([1.0 / 3.0, 0.0, -2.0]),),
         training={"rows": 10, "accuracy": 0.9, "base_rate": 0.5, "generations": 3}
-        | {"hyperparameters": {"size_penalty": 0.0}}
+        | {"hyperparameters": {"C": "(0.3, 3.0)", "noise": 0.0}}
         | {"seconds": {"evolving": 1.5}, "stop_reason": "patience"},
     )
 

@@ -19,7 +19,6 @@ from evotree.plotting import (
     plot_learning_curve,
     plot_learning_curves,
     plot_lineage,
-    plot_refinement,
     plot_tree,
 )
 from evotree.tree import ObliqueTree
@@ -203,27 +202,6 @@ def make_refined_run():
     return logbook
 
 
-@pytest.mark.parametrize("x", ["seconds", "tried"])
-def test_gains_of_refinements_are_cumulated(x, ax):
-    logbook = make_refined_run()
-    total = to_frame(logbook).sum()
-    assert plot_refinement(logbook, x=x, ax=ax) is ax
-    lines = ax.get_lines()
-    curves = [line for line in lines if not line.get_label().startswith("_")]
-    assert len(curves) == len(OPERATORS) and len(lines) == 2 * len(curves)
-    for line in curves:
-        of = f"refinement_{line.get_label().partition(':')[0]}"
-        assert (line.get_xdata()[0], line.get_ydata()[0]) == (0.0, 0.0)
-        assert line.get_xdata()[-1] == pytest.approx(total[f"{of}_{x}"])
-        assert line.get_ydata()[-1] == pytest.approx(total[f"{of}_gain"])
-        tried = total[f"{of}_tried"]
-        share = 100 * total[f"{of}_improved"] / tried
-        assert f"{share:.0f} % of {tried:.0f} " in line.get_label()
-    gains = [line.get_ydata()[-1] for line in curves]
-    assert gains == sorted(gains, reverse=True)
-    assert len({line.get_color() for line in curves}) == len(curves)
-
-
 @pytest.mark.parametrize("seed", range(4))
 def test_a_segment_lies_in_the_region_of_its_node(seed, ax):
     """Points beside a segment reach its node, and different children of it."""
@@ -360,9 +338,6 @@ curve, curves, regions = plot_learning_curve, plot_learning_curves, plot_decisio
         (ValueError, "quantiles=", lambda: curves({"a": [RUN]}, quantiles=(0.8, 0.2))),
         (ValueError, "no 'quality_worst'", lambda: curves({"a": [RUN]}, field="worst")),
         (ValueError, "no chapter 'origin'", lambda: plot_lineage(RUN)),
-        (ValueError, "no chapter 'refinement'; it has gen", lambda: plot_refinement(RUN)),
-        (ValueError, "x='gen': allowed are 'seconds', 't", lambda: plot_refinement(RUN, x="gen")),
-        (TypeError, "history is a int", lambda: plot_refinement(3)),
         (ValueError, "n_features=3", lambda: regions(make_tree(0, 3, n_features=3), X, Y)),
         (TypeError, "tree_or_classifier is of the type int", lambda: regions(1, X, Y)),
         (ValueError, "X has shape", lambda: regions(TREE, X[:, :1], Y)),

@@ -53,7 +53,6 @@ for command in (
     ["predict", model, table],
     ["predict", model, table, "--out", out / "predictions.csv", "--proba"],
     ["show", model, "--plot", out / "tree.png"],
-    ["demo", "--out", out / "demo", *quick],
     ["experiment", "run", data / "experiment.toml", "--data-home", data, "--out", out / "results"],
     ["experiment", "report", out / "results"],
 ):
@@ -107,4 +106,4 @@ def test_nothing_is_written_outside_the_paths_that_were_given(tmp_path):
     for folder, was in before.items():
         assert contents(folder) == was, folder
     written = {path.relative_to(out).parts[0] for path in out.rglob("*")}
-    assert {"model.json", "plots", "predictions.csv", "tree.png", "demo", "results"} <= written
+    assert {"model.json", "plots", "predictions.csv", "tree.png", "results"} <= written

@@ -90,11 +90,10 @@ def test_the_commands_work_without_the_repository(programs, tmp_path):
     bunch = load_iris(as_frame=True)
     iris = bunch.data.assign(species=bunch.target_names[bunch.target])
     iris.to_csv(work / "iris.csv", index=False)
-    assert "test       accuracy" in call("evotree", "demo", "--out", "demo", *QUICK)
     fit = ("evotree", "fit", "iris.csv", "--target", "species", "--out", "model.json", *QUICK)
     call(*fit, "--report", "fit.html", "--plots", "plots", "--test-size", "0.2")
     text, templates = (work / "fit.html").read_text("utf-8"), ROOT / "evotree/report/templates"
     for part in ("report.css", "model.js", "report.js", "d3/d3.min.js", "d3/LICENSE"):
         assert (templates / part).read_text("utf-8") in text
-    for picture in ("demo/decision-regions.png", "plots/tree.png", "demo/evolution.gif"):
+    for picture in ("plots/tree.png", "plots/learning-curve.png"):
         assert (work / picture).stat().st_size > 0

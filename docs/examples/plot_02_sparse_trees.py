@@ -12,7 +12,7 @@ Bound the terms of a split: one term makes axis-parallel trees, two terms splits
 import matplotlib.pyplot as plt
 import numpy as np
 
-from evotree import EvoTreeClassifier
+from evotree import Evolution, EvoTreeClassifier, Regularization
 from evotree.plotting import plot_decision_regions
 
 rng = np.random.default_rng(0)
@@ -22,6 +22,7 @@ y = np.where(np.abs(X[:, 0] - X[:, 1]) < 0.5, "inside", "outside")
 hyperparameters = {
     "size_penalty": 0.002,
     "term_penalty": 0.001,
+    "evolution": Evolution(regularization=Regularization(noise=0.0)),
     "max_generations": 20,
     "random_state": 0,
 }

@@ -12,7 +12,7 @@ import matplotlib.pyplot as plt
 from sklearn.datasets import load_digits
 from sklearn.tree import DecisionTreeClassifier
 
-from evotree import Evolution, EvoTreeClassifier
+from evotree import Evolution, EvoTreeClassifier, Regularization
 from evotree.plotting import plot_learning_curve, plot_lineage
 
 X, y = load_digits(n_class=4, return_X_y=True)
@@ -24,7 +24,7 @@ hyperparameters = {
     "max_generations": 40,
     "random_state": 0,
 }
-evolution = Evolution(patience=None, refinement=None)
+evolution = Evolution(patience=None, refinement=None, regularization=Regularization(noise=0.0))
 first_trees = {
     "random trees": None,
     "CART's tree": [cart],

@@ -17,6 +17,7 @@ from evotree import (
     Dataset,
     Evolution,
     EvoTreeClassifier,
+    Regularization,
     evolve,
     make_toolbox,
     with_tree,
@@ -78,6 +79,7 @@ def careful(counts):
 hyperparameters = {
     "size_penalty": 0.005,
     "term_penalty": 0.001,
+    "evolution": Evolution(regularization=Regularization(noise=0.0)),
     "max_generations": 15,
     "random_state": 0,
 }

@@ -14,7 +14,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from tempfile import mkdtemp
 
-from evotree import Checkpoint, Evolution, EvoTreeClassifier, Islands
+from evotree import Checkpoint, Evolution, EvoTreeClassifier, Islands, Regularization
 from evotree.experiments.problems import make_problem
 from evotree.plotting import plot_learning_curve
 
@@ -30,6 +30,7 @@ evolution = Evolution(
     patience=None,
     init=None,
     refinement=None,
+    regularization=Regularization(noise=0.0),
     islands=Islands(4, every=5),
 )
 with ThreadPoolExecutor(2) as threads:

@@ -1,4 +1,4 @@
-"""The command line: ``evotree demo``, ``fit``, ``predict``, ``explain``, ``report`` and others.
+"""The command line: ``evotree fit``, ``predict``, ``report`` and others.
 
 Results go to standard output, messages and the progress bar to standard error. A mistake of the
 user's ends with one line there and exit status 2. Modules are imported by the command that uses
@@ -71,20 +71,18 @@ def _say(message: str) -> None:
 
 def _defaults(argv: Sequence[str]) -> dict[str, Any]:
     """Return the classifier's parameters where the help of a command shows them."""
-    if argv[:1] not in (["fit"], ["demo"]) or not {"-h", "--help"} & set(argv):
+    if argv[:1] != ["fit"] or not {"-h", "--help"} & set(argv):
         return {}
-    from evotree.cli.demo import HYPERPARAMETERS
     from evotree.estimators import EvoTreeClassifier
 
-    of_command = HYPERPARAMETERS if argv[0] == "demo" else {}
-    return EvoTreeClassifier().set_params(**of_command).get_params()
+    return EvoTreeClassifier().get_params()
 
 
 def _make_parser(defaults: Mapping[str, Any]) -> argparse.ArgumentParser:
     parser = _Parser(
         prog="evotree",
         description="Evolve small oblique decision trees, use them and read them.",
-        **example("evotree demo", "evotree fit --help"),
+        **example("evotree fit --help"),
     )
     parser.add_argument("--version", action="version", version=f"evotree {__version__}")
     table = "a table: CSV with a header row (.csv, .csv.gz), .npz, .arff or .libsvm"
@@ -99,12 +97,6 @@ def _add_fits(commands: Any, table: str, defaults: Mapping[str, Any]) -> None:
     """Add the commands that compile and evolve."""
     about = "compile everything now, so that no fit has to"
     add_command(commands, "warmup", _warm_up, about, "evotree warmup")
-
-    about = "watch random trees evolve to the best one"
-    line = "evotree demo --problem chessboard2 --out demo-output"
-    demo = add_command(commands, "demo", _demo, about, line)
-    demo.add_argument("--problem", metavar="NAME", default="chessboard2", help="(%(default)s)")
-    demo.add_argument("--out", metavar="DIR", default="demo-output", help="(%(default)s)")
 
     fit = add_command(
         *(commands, "fit", _fit, "evolve a tree for a table and write a model file"),
@@ -129,13 +121,10 @@ def _add_fits(commands: Any, table: str, defaults: Mapping[str, Any]) -> None:
     option("--class-weight", metavar="WEIGHT", nargs="+", help=about)
     about = "a table of what errors cost: the class, then a column for each predicted class"
     option("--cost-matrix", metavar="FILE", help=about)
-    about = "read DATA, files of Parquet, on the workers of a scheduler of Dask; on this machine"
-    option("--dask", metavar="ADDRESS", nargs="?", const="", help=f"{about} without ADDRESS")
     option("--plots", metavar="DIR", help="draw learning curve and tree into a folder")
     about = "write a page about the tree, the others of its front and the run"
     option("--report", metavar="FILE.html", help=about)
-    for command in (demo, fit):
-        arguments.add_evolution(command, defaults)
+    arguments.add_evolution(fit, defaults)
 
 
 def _add_uses(commands: Any, table: str) -> None:
@@ -153,12 +142,6 @@ def _add_uses(commands: Any, table: str) -> None:
     option("--out", metavar="FILE.csv", help="(standard output)")
     about = "write the shares of all classes, a column each"
     option("--proba", action="store_true", help=about)
-
-    about = "say why a table's rows are predicted so"
-    option = add("explain", _explain, about, "iris.csv --out terms.csv --plot first-row.png")
-    option("data", metavar="DATA", help=f"{table}, with the model's columns")
-    option("--out", metavar="FILE.csv", help="(standard output)")
-    option("--plot", metavar="FILE.png", help="draw the first row as well")
 
     option = add("show", _show, "print a model's tree as rules", "--plot tree.png")
     option("--plot", metavar="FILE.png", help="draw the tree as well")
@@ -203,55 +186,27 @@ def _add_experiments(commands: Any) -> None:
         command.add_argument("--pictures", help="their format (png)", **pictures)
 
 
-def _demo(args: argparse.Namespace) -> None:
-    from evotree.cli.demo import HYPERPARAMETERS, course, draw_rows
-    from evotree.cli.table import add
-    from evotree.cli.training import train
-    from evotree.experiments.problems import PROBLEMS
-
-    if args.problem not in PROBLEMS:
-        raise ValueError(f"--problem {args.problem}: there are {', '.join(PROBLEMS)}")
-    problem, folder = PROBLEMS[args.problem], _make_folder(args.out)
-    print(f"{problem.name}: {problem.description}; the best tree has {problem.optimal_nodes} nodes")
-    rows, test = draw_rows(args.problem, args.random_state)
-    parameters = {**HYPERPARAMETERS, **evolution_parameters(args)}
-    model, classifier = train(*rows, "class", parameters, False, test, add)
-    print(f"{course(classifier)}\n\n{model.rules()}\n{model.summary()}")
-    _draw(model, classifier, *rows, folder)
-    if problem.n_features == 2:
-        film = _plotting().plot_evolution(classifier, *rows, class_names=model.labels)
-        film.save(folder / "evolution.gif", writer="pillow", dpi=80)
-        print(f"wrote {folder / 'evolution.gif'}")
-
-
 def _fit(args: argparse.Namespace) -> None:
     from evotree.cli import table, training
     from evotree.model_file import save_model
 
     begin = time.perf_counter()
     folder = _make_folder(args.plots) if args.plots else None
-    source: Any = table
-    if args.dask is not None:  # rows in partitions
-        from evotree.cli import collections as source
-    with source.connect(args.dask) as client:
-        X, y, is_regression = _read_rows(args, source, client)
-        test = None
-        if args.test_size:
-            drawn_by = args.test_size, args.random_state, not is_regression
-            X, y, test = source.hold_out(X, y, *drawn_by)
-        if source is table and (constant := table.constant_columns(X)):
-            _say(f"left out, the same in all rows: {', '.join(map(str, constant))}")
-            X = X.drop(columns=constant)
-        parameters = {**evolution_parameters(args), **_parameters_of_task(args, y)}
-        if "time_limit" in parameters:
-            # What reading has taken is gone; the least time still gives a tree.
-            spent = time.perf_counter() - begin
-            parameters["time_limit"] = max(parameters["time_limit"] - spent, 1e-3)
-        rows = X, y, args.target, parameters, is_regression, test
-        model, estimator = training.train(*rows, source.add)
-        drawn, reported = (X, y), test or (X, y)
-        if source is not table and (folder or args.report):
-            drawn = reported = source.draw_rows(*reported, args.random_state)
+    X, y, is_regression = _read_rows(args)
+    test = None
+    if args.test_size:
+        drawn_by = args.test_size, args.random_state, not is_regression
+        X, y, test = table.hold_out(X, y, *drawn_by)
+    if constant := table.constant_columns(X):
+        _say(f"left out, the same in all rows: {', '.join(map(str, constant))}")
+        X = X.drop(columns=constant)
+    parameters = {**evolution_parameters(args), **_parameters_of_task(args, y)}
+    if "time_limit" in parameters:
+        # What reading has taken is gone; the least time still gives a tree.
+        spent = time.perf_counter() - begin
+        parameters["time_limit"] = max(parameters["time_limit"] - spent, 1e-3)
+    model, estimator = training.train(X, y, args.target, parameters, is_regression, test)
+    reported = test or (X, y)
     if estimator.stop_reason_ == "interrupt":
         _say("evotree: interrupted; the model is the best tree so far")
     save_model(args.out, model)
@@ -262,7 +217,7 @@ def _fit(args: argparse.Namespace) -> None:
         print(f"no rows were held out: --test-size 0.2 measures {figure} on new ones")
     print(f"wrote {args.out}")
     if folder:
-        _draw(model, estimator, *drawn, folder)
+        _draw(model, estimator, X, y, folder)
     if args.report:
         import pandas as pd
 
@@ -273,15 +228,14 @@ def _fit(args: argparse.Namespace) -> None:
         print(f"wrote {args.report}")
 
 
-def _read_rows(args: argparse.Namespace, source: Any, client: Any) -> tuple[Any, Any, bool]:
-    """Return features and targets, of a table or of partitions, and whether these are numbers."""
+def _read_rows(args: argparse.Namespace) -> tuple[Any, Any, bool]:
+    """Return features and targets of a table, and whether these are numbers."""
     from evotree.cli import table
+    from evotree.tables.readers import read_table
 
-    frame = source.read(args.data)
+    frame = read_table(args.data)
     X, y = table.features_and_target(frame, args.target, args.drop)
-    if client is not None:
-        _say(f"{X.npartitions} partitions on {len(client.scheduler_info()['workers'])} workers")
-    elif len(y) < len(frame):
+    if len(y) < len(frame):
         _say(f"left out, without {args.target!r}: {len(frame) - len(y)} of {len(frame)} rows")
     is_regression = args.task == "regression"
     if args.task == "auto" and (n := table.distinct_numbers(y)) > table.MANY_TARGETS:
@@ -294,9 +248,8 @@ def _read_rows(args: argparse.Namespace, source: Any, client: Any) -> tuple[Any,
             raise ValueError(f"--{name} is for classes, which --task classification predicts")
     if not is_regression and args.leaves is not None:
         raise ValueError("--leaves is for numbers, which --task regression predicts")
-    if client is None:
-        y = (table.as_numbers if is_regression else table.as_classes)(y.to_numpy(), args.target)
-        table.check_features(X)
+    y = (table.as_numbers if is_regression else table.as_classes)(y.to_numpy(), args.target)
+    table.check_features(X)
     return X, y, is_regression
 
 
@@ -310,10 +263,9 @@ def _parameters_of_task(args: argparse.Namespace, y: Any) -> dict[str, Any]:
     if args.leaves is not None:
         parameters["leaves"] = args.leaves
     if args.class_weight is not None or args.cost_matrix is not None:
-        classes = y.unique().compute().to_numpy() if hasattr(y, "compute") else y
-        parameters["class_weight"] = class_weights(args.class_weight, classes)
+        parameters["class_weight"] = class_weights(args.class_weight, y)
         if args.cost_matrix is not None:
-            parameters["objective"] = Cost(cost_matrix(read_table(args.cost_matrix), classes))
+            parameters["objective"] = Cost(cost_matrix(read_table(args.cost_matrix), y))
             if (named := vars(args).get("objective", "cost")) != "cost":
                 raise ValueError(f"--objective {named}: with --cost-matrix allowed is 'cost'")
     return parameters
@@ -357,18 +309,6 @@ def _predict(args: argparse.Namespace) -> None:
         pairs = zip(predicted[truth.index], truth, strict=True)
         n_right = sum(text_of(label) == text_of(value) for label, value in pairs)
         _say(f"accuracy {n_right / len(truth):.4f} ({n_right} of {len(truth)} rows)")
-
-
-def _explain(args: argparse.Namespace) -> None:
-    from evotree.model_file import load_tree_model
-    from evotree.tables.readers import read_table
-
-    model, frame = load_tree_model(args.model), read_table(args.data)
-    with _naming(args.model, args.data):
-        explanation = model.explain(frame)
-    explanation.terms.to_csv(args.out or sys.stdout, index=False)
-    if args.plot:
-        _say(_drawn(_plotting().plot_explanation(explanation), args.plot))
 
 
 def _warm_up(args: argparse.Namespace) -> None:

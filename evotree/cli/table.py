@@ -5,8 +5,7 @@ to predict, or a `ValueError` that names the column and what is wrong with it.
 """
 
 import math
-from collections.abc import Callable, Sequence
-from contextlib import nullcontext
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -14,9 +13,7 @@ import pandas as pd
 from pandas.api.types import is_bool_dtype, is_float_dtype, is_numeric_dtype
 from sklearn.model_selection import train_test_split
 
-from evotree.model_file import Model
 from evotree.tables.columns import numbers_of, quoted
-from evotree.tables.readers import read_table
 
 MANY_TARGETS = 20  # with more distinct numbers a column holds numbers to predict, not classes
 MANY_NUMBERS = 10  # a column of text with more distinct numbers was meant to be numeric
@@ -24,17 +21,9 @@ MANY_NUMBERS = 10  # a column of text with more distinct numbers was meant to be
 MANY_CATEGORIES = 50
 _SHOWN = 1000  # characters of the names of columns
 
-# As in `collections`: a table needs no workers.
-connect, read = nullcontext, read_table
-
-
-def add(ask: Callable[..., np.ndarray], model: Model, X: Any, y: Any, *others: Any) -> Any:
-    """Ask something of a model and all rows."""
-    return ask(model, X, y, *others)
-
 
 def features_and_target(frame: Any, target: str, drop: Sequence[str] = ()) -> tuple[Any, Any]:
-    """Split a table, or a collection of Dask; rows without a target are left out."""
+    """Split a table; rows without a target are left out."""
     for option, name in (("target", target), *(("drop", name) for name in drop)):
         if name not in frame.columns:
             names = ", ".join(map(str, frame.columns))
@@ -52,8 +41,7 @@ def distinct_numbers(y: Any) -> int:
     """Return how many values targets have where these are numbers, else 0."""
     if not is_numeric_dtype(y.dtype) or is_bool_dtype(y.dtype):
         return 0
-    n_values = y.nunique()
-    return int(n_values.compute() if hasattr(n_values, "compute") else n_values)
+    return int(y.nunique())
 
 
 def as_numbers(y: np.ndarray, target: str) -> np.ndarray:

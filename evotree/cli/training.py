@@ -1,4 +1,4 @@
-"""From rows to a model: what ``evotree fit`` and ``evotree demo`` do between files."""
+"""From rows to a model: what ``evotree fit`` does between files."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -19,37 +19,33 @@ from evotree.tables.columns import encode, numbers_of, text_of
 
 
 def train(
-    X: Any, y: Any, target: str, given: dict[str, Any], is_regression: bool, test: Any, add: Any
+    X: Any, y: Any, target: str, given: dict[str, Any], is_regression: bool, test: Any
 ) -> tuple[Model, Any]:
-    """Evolve a tree, and make a model of it that knows what became of it.
-
-    `add` asks something of a model and rows; of rows in partitions it adds up the answers.
-    """
+    """Evolve a tree, and make a model of it that knows what became of it."""
     estimator = evolved(EvoTreeRegressor if is_regression else EvoTreeClassifier, X, y, given)
     model, of_run = Model.of(estimator, target), course(estimator)
     if is_regression:
         centre = float(estimator.tree_.values[0, 0])
-        sums = add(_squares, model, X, y, centre)
+        sums = _squares(model, X, y, centre)
         (r2, rmse), _ = _number_figures(sums)
         training = {"rows": int(sums[0]), "r2": r2, "rmse": rmse, **of_run}
         if test is not None:
             mean = centre + sums[1] / sums[0]
-            sums = add(_squares, model, *test, mean)
+            sums = _squares(model, test[0], test[1], mean)
             (r2, rmse), of_mean = _number_figures(sums)
             training |= {"test_rows": int(sums[0]), "test_r2": r2, "test_rmse": rmse}
             training["others"] = {"the mean": of_mean}
-            if isinstance(X, pd.DataFrame):
-                ridge = make_pipeline(StandardScaler(), RidgeCV(np.logspace(-3.0, 3.0, 13)))
-                ridge.fit(encode(model.columns, X), y)
-                predicted = ridge.predict(encode(model.columns, test[0]))
-                training["others"]["ridge regression"] = list(errors(test[1], predicted))
+            ridge = make_pipeline(StandardScaler(), RidgeCV(np.logspace(-3.0, 3.0, 13)))
+            ridge.fit(encode(model.columns, X), y)
+            predicted = ridge.predict(encode(model.columns, test[0]))
+            training["others"]["ridge regression"] = list(errors(test[1], predicted))
         return replace(model, training=training), estimator
-    counts = add(confusion_counts, model, X, y)
+    counts = confusion_counts(model, X, y)
     of_class, n_rows = counts.sum(axis=1), int(counts.sum())
     training = {"rows": n_rows, "accuracy": float(np.trace(counts) / n_rows)}
     training |= {"base_rate": float(of_class.max() / n_rows), **of_run}
     if test is not None:
-        counts = add(confusion_counts, model, *test)
+        counts = confusion_counts(model, *test)
         most_frequent = int(of_class.argmax())
         of_class, right, n_rows = counts.sum(axis=1), np.diag(counts), int(counts.sum())
         recall = [float(k / n) if n else None for k, n in zip(right, of_class[:-1], strict=True)]
@@ -104,6 +100,7 @@ def evolved(kind: Any, X: Any, y: Any, parameters: Mapping[str, Any]) -> Any:
 def course(estimator: Any) -> dict[str, Any]:
     """Return what became of the evolution of a fitted estimator, hyperparameters as chosen."""
     chosen = {"size_penalty": estimator.size_penalty_, "term_penalty": estimator.term_penalty_}
+    chosen |= estimator.regularization_.get_params()
     return {
         "hyperparameters": {
             name: value if isinstance(value, int | float) else str(value)

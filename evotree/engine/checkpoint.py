@@ -5,9 +5,9 @@ the trees are no part of it: made from scratch they are the same, bit for bit. A
 from its file reaches the end that it would have reached without.
 """
 
+import io
 import json
 import math
-import re
 import zipfile
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -24,11 +24,10 @@ from evotree.engine.islands import islands_of
 from evotree.files import PathLike, check_writable, write_whole
 from evotree.fitness.penalties import FITNESS_OF_SCORES
 from evotree.individual import FitnessMax, Individual, Outcome, set_fitness
-from evotree.operators.refinement.policy import Spent
 from evotree.operators.structure.rebuild import checked_arrays
 from evotree.operators.structure.splice import make_individual
 
-FORMAT, VERSION = "evotree checkpoint", 6
+FORMAT, VERSION = "evotree checkpoint", 7
 
 ARRAYS = {"weights": np.float64, "thresholds": np.float64, "subtree_size": np.int32}
 """The arrays of trees, and their types."""
@@ -38,9 +37,6 @@ KINDS: Mapping[str, type[base.Fitness]] = {
 }
 """Kinds of fitness that can be kept."""
 
-_HEADER = re.compile(
-    rb"\{'descr': '([<>|][a-z]\d)', 'fortran_order': False, 'shape': \((\d+),(?: (\d+))?\), \} *\n"
-)
 _LONGEST = 200  # characters of the reason why a file is refused
 
 
@@ -89,7 +85,7 @@ class TreeArrays:
 
 _GROUPS = ("population", "hall_of_fame", "pareto_front", "larger")
 _TIMES = ("generation", "seconds", "compile_seconds", "last_improvement")
-_PLAIN = ("spent", "best_fitness", "origins", *_TIMES)
+_PLAIN = ("best_fitness", "origins", *_TIMES)
 
 
 def describe_run(run: Run, arrays: TreeArrays) -> dict[str, Any]:
@@ -175,26 +171,14 @@ def _read(path: PathLike) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
             raise _Refused("is not a checkpoint: it is compressed")
         arrays = {}
         for name in ("state", *ARRAYS, *(f"{name}_start" for name in ARRAYS)):
-            arrays[name] = _read_array(archive.read(f"{name}.npy"))  # checks its sum
+            content = io.BytesIO(archive.read(f"{name}.npy"))  # checks its sum
+            arrays[name] = np.lib.format.read_array(content, allow_pickle=False)
     state = json.loads(arrays.pop("state").tobytes().decode())
     if state["format"] != FORMAT:
         raise _Refused("is not a checkpoint")
     if state["version"] != VERSION:
         raise _Refused(f"is a checkpoint of version {state['version']!r}; known is {VERSION}")
     return arrays, state
-
-
-def _read_array(content: bytes) -> np.ndarray:
-    """Return an array of numbers with a header of NumPy's, whose reader parses it as Python."""
-    if content[:8] != b"\x93NUMPY\x01\x00":
-        raise ValueError("an array of another format")
-    start = 10 + int.from_bytes(content[8:10], "little")
-    header = _HEADER.fullmatch(content[10:start])
-    if header is None:
-        raise ValueError(f"an array with the header {content[10:start]!r}")
-    dtype, *shape = header.groups()
-    array = np.frombuffer(content, np.dtype(dtype.decode()), offset=start)
-    return array.reshape([int(length) for length in shape if length is not None])
 
 
 class RunLoader:
@@ -260,8 +244,6 @@ class RunLoader:
         best_trees = zip(map(int, data["best_trees"]), made["best_trees_of"], strict=True)
         run.best_trees, run.larger = dict(best_trees), made["larger"]
         run.logbook = _logbook(data["logbook"], data["chapters"], of_island)
-        evaluations, seconds = data["spent"]
-        run.spent = Spent(int(evaluations), _number(seconds))
         run.generation, run.seconds = int(data["generation"]), _number(data["seconds"])
         run.compile_seconds = _number(data["compile_seconds"])
         run.best_fitness = tuple(_number(value) for value in data["best_fitness"])

@@ -26,12 +26,13 @@ from evotree.engine.logistic import (
     rival,
 )
 from evotree.engine.parallel import thread_map
-from evotree.engine.prepare import Problem
+from evotree.engine.prepare import LEAST_ROWS, Problem
 from evotree.engine.toolbox import feature_bound, make_toolbox
 from evotree.fitness.logistic_leaves import Strength
 from evotree.fitness.penalties import PenalizedAccuracy
 from evotree.folds import make_folds, split_folds
 from evotree.operators.constraints.base import repair
+from evotree.operators.initialization.resampling import blur
 from evotree.operators.initialization.seeding import TAO, WIDTHS, init_seed
 from evotree.operators.initialization.width_paths import path_trees
 from evotree.operators.pruning.penalized import prune
@@ -52,6 +53,7 @@ _KEPT_TREES = 5  # of each fold, that join the first population
 _SEEDS_EACH = 2  # optimized trees for each of the penalties that are tried
 _PATHS = 4  # of widths, axis-parallel and linear trees among them
 _GENERATIONS_SHARE = 3  # a candidate evolves for a third of the generations
+_COPIES = 4  # of each row, at most
 
 STANDARD_ERRORS = 0.5
 """By which a loss has to be lower for more complex trees to be chosen."""
@@ -86,7 +88,7 @@ _OWN_STREAMS = 2**62  # the number of a generation that no run reaches
 
 
 def own_streams(seed: int) -> list[np.ndarray]:
-    """Return the streams of a run for folds, samples and larger trees; the second is free."""
+    """Return the streams of a run for folds, noise, samples and larger trees."""
     return list(make_streams(seed, _OWN_STREAMS, 4))
 
 
@@ -110,6 +112,13 @@ def penalties_to_try(config: SearchConfig, n_rows: float) -> list[Penalties]:
     ]
 
 
+def with_noise(problem: Problem, rows: Dataset, stream: np.ndarray) -> Dataset:
+    """Return the rows that the fitness is measured on: with noisy copies, if there is noise."""
+    if problem.noise == 0.0:
+        return rows
+    return blur(rows, problem.noise, min(_COPIES, round(LEAST_ROWS / rows.n_samples)), stream)
+
+
 # ---- the trees of penalties ----------------------------------------------------------------------
 
 
@@ -122,8 +131,10 @@ def trees_of(
 ) -> list[list[Individual]]:
     """Return the best trees at each of some penalties."""
     end = math.inf if seconds is None else time.perf_counter() + seconds
+    rows = with_noise(problem, rows, own_streams(seed)[1])
+    left = None if seconds is None else end - time.perf_counter()
     make = seeds_of_all_sizes if problem.has_seeds else evolve_briefly
-    trees = make(problem, rows, penalties, seed, seconds)
+    trees = make(problem, rows, penalties, seed, left)
     best: dict[Penalties, list[Individual]] = {}
     last: list[Individual] = []
     for pair in penalties:

@@ -1,6 +1,7 @@
 """From a run to fitted trees: repaired, pruned, rounded, scored again; the front and its best.
 
-What a fit returns keeps all constraints on the training rows, and says what it is worth on them.
+Trees evolve on rows that may have noisy copies. What a fit returns keeps all constraints on the
+training rows, predicts by these alone, and says what it is worth on them.
 """
 
 from __future__ import annotations

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from evotree.description.reading import splits_of_text
-from evotree.engine.config import Evolution, evolution_of
+from evotree.engine.config import Evolution, evolution_of, is_auto
 from evotree.engine.toolbox import feature_bound, split_init
 from evotree.fitness.objectives import compose
 from evotree.objectives import LinearLeaves
@@ -38,6 +38,9 @@ PARAMETERS = {"Interactions": "interaction_cst", "MonotonicConstraint": "monoton
 PARAMETERS |= {"SplitFeatures": "split_features of leaves", "Held": "evolution__hold"}
 PARAMETERS["Limits"] = "max_depth, max_leaf_nodes, max_terms or min_samples_leaf"
 """What users say for each kind of constraint."""
+
+NOISE, LEAST_ROWS = 0.1, 3000
+"""The noise of ``"auto"``, and the number of rows from which on there is none."""
 
 _SEARCH_SHARE = 0.75  # of the time limit; then trees are finished, and until
 _TREES_SHARE = 0.95  # of it no more of them; the rest is for what tells how sure the best one is
@@ -69,6 +72,14 @@ class Problem:
     def start(self) -> ObliqueTree | None:
         """The first individual, over raw features."""
         return start_of(self.config, self.dataset)
+
+    @cached_property
+    def noise(self) -> float:
+        """The noise of copies of the rows: as given, or where rows are few."""
+        given, rows = self.evolution.regularization.noise, self.dataset
+        takes = rows.objective is None or rows.objective.takes_noise
+        automatic = NOISE if takes and rows.n_samples < LEAST_ROWS else 0.0
+        return automatic if is_auto(given) else float(given)
 
     @property
     def has_seeds(self) -> bool:
@@ -184,6 +195,7 @@ def _monotonic_constraint(
 def make_constraints(config: SearchConfig, dataset: Dataset) -> list[Constraint]:
     """Return what all trees of a search keep."""
     n_rows, least = int(dataset.multiplicity.sum()), config.min_samples_leaf
+    own = evolution_of(config).operators
     if not isinstance(least, Integral):
         least = math.ceil(least * n_rows)  # as in scikit-learn
     limits = Limits(
@@ -191,6 +203,7 @@ def make_constraints(config: SearchConfig, dataset: Dataset) -> list[Constraint]
         config.max_leaf_nodes,
         config.max_terms,
         0.0 if least <= 1 else min(1.0, least / n_rows),
+        feature_bound(config.max_split_terms, dataset.X.shape[1]) if own else None,
     )
     interactions = as_interactions(config.interaction_cst, dataset)
     found: list[Constraint] = [] if interactions is None else [interactions]

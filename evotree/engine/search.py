@@ -24,6 +24,7 @@ from evotree.engine.choice import (
     penalties_to_try,
     problem_toolbox,
     trials_of,
+    with_noise,
 )
 from evotree.engine.config import MIN_ROWS, SearchConfig, checkpoint_of
 from evotree.engine.evolution import CallbackError, Run, generations, interrupt_as_flag, watch
@@ -108,7 +109,7 @@ def search(
             choice, found = choose(problem, seed, progress)
         with progress.phase("evolving", total=config.max_generations, unit="gen"):
             sample = samples(problem, choice.seed)
-            rows = fitness_rows(sample[state.stage], choice)
+            rows = fitness_rows(problem, sample[state.stage], choice)
             if state.islands is None and not interrupted():
                 seeds = first_trees(problem, rows, choice, found)
             run, rows, failure = evolve(problem, choice, seeds, state, sample, rows, progress)
@@ -134,14 +135,14 @@ def earlier(
         choice, stage = continuing.read_choice(read_settings(path), config, path)
         sample = samples(problem, choice.seed)
         stage = min(stage, len(sample) - 1)  # of other rows, which are refused
-        runs = load_checkpoint(path, fitness_rows(sample[stage], choice))
+        runs = load_checkpoint(path, fitness_rows(problem, sample[stage], choice))
         if (most := config.max_generations) < (bred := max(run.generation for run in runs)):
             had = f"the run in {path} has bred {bred} generations"
             raise ValueError(f"max_generations={most}: {had}; allowed are as many, or more.")
         return choice, State(stage, runs)
     if continues is None:
         return None
-    rows = fitness_rows(problem.dataset, continues.choice)
+    rows = fitness_rows(problem, problem.dataset, continues.choice)
     if (continues.parameters, continues.data) == (continuing.compared(config), rows.fingerprint):
         last = len(samples(problem, continues.choice.seed)) - 1
         return continues.choice, State(last, continues.islands)
@@ -154,9 +155,10 @@ def samples(problem: Problem, seed: int) -> GrowingSample:
     return GrowingSample(problem.dataset, problem.evolution.max_samples, own_streams(seed)[2])
 
 
-def fitness_rows(dataset: Dataset, choice: Choice) -> Dataset:
+def fitness_rows(problem: Problem, dataset: Dataset, choice: Choice) -> Dataset:
     """Return the rows that the fitness is measured on."""
-    return dataset.priced(choice.penalties.term)
+    rows = with_noise(problem, dataset, own_streams(choice.seed)[1])
+    return rows.priced(choice.penalties.term)
 
 
 def choose(problem: Problem, seed: int, progress: Progress) -> tuple[Choice, Found]:
@@ -245,14 +247,14 @@ def evolve(
         if stage == last or failure or run.stop_reason not in _SAMPLE_ENDS:
             break
         stage = stage + 1 if time.perf_counter() < problem.end else last
-        rows, moves = fitness_rows(sample[stage], choice), True
+        rows, moves = fitness_rows(problem, sample[stage], choice), True
     if writer is not None:
         try:
             writer.write(run)
         except OSError as error:
             failure = failure or error
     if stage < last:
-        reason, rows = run.stop_reason, fitness_rows(sample[last], choice)
+        reason, rows = run.stop_reason, fitness_rows(problem, sample[last], choice)
         run = next(generations_on(problem, rows, choice, seeds, islands, True, progress))
         run.stop_reason = reason
     return run, rows, failure

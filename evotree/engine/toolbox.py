@@ -203,7 +203,7 @@ def make_toolbox(
     ``seed(splitter=..., stream=...)``, ``path(number, stream) -> list``, ``quick(stream)``,
     ``population(n)`` and ``streams(generation, n)``; unless duplicates are kept,
     ``replace(parents, offspring) -> list``; and with a refinement
-    ``refine(individual) -> (individual,)`` and ``choose(offspring, generation, spent) -> list``,
+    ``refine(individual) -> (individual,)`` and ``choose(offspring) -> list``,
     the offspring to be refined; with constraints ``repair(individual) -> individual``. An operator
     draws random numbers from the stream of its first individual, ``individual.stream``
     (`evotree.rng.as_generator` makes a NumPy generator of it).
@@ -222,29 +222,19 @@ def make_toolbox(
         of this package keep it.
     min_samples_split : int, at least 2, default=5
         A leaf with fewer distinct rows is not split.
-    init : str, mapping of str to float, tree, iterable of these or None, default=None
-        What the first population is made of (`split_init`); the rest is random, ``"dipole"``.
+    init, refinement, variation, operators, start : optional
+        As for `evotree.Evolution`; what `init` leaves is random, ``"dipole"``.
     found : sequence of Individual, default=()
         Trees in the units of the data set, found on some of its rows, that compete for the places
         of ``"widths"``.
-    refinement : None, str, iterable of str, mapping of str to float or Refinement, default=None
-        What refines some of the offspring: names of refiners, with or without their shares, or a
-        `Refinement`, which also says which offspring and when.
-    variation : Variation, optional
-        How offspring are bred and selected.
-    operators : mapping of str to callable, optional
-        Operators of your own (`evotree.Evolution`).
     constraints : sequence of Constraint, default=()
         What all trees that the toolbox makes keep (`evotree.operators.constraints`).
     max_depth : int, at least 1, or None, default=None
-        Depth to which other algorithms grow first trees. That no tree is deeper is for one of the
-        constraints.
+        Depth to which other algorithms grow first trees.
     random_state : None, int, RandomState or Generator, default=None
         Source of the seed that all streams are made from.
     end : float, default=inf
         When it is over, by `time.perf_counter`: of `found` the first competes alone.
-    start : ObliqueTree or None, default=None
-        The first individual, over raw features; unlike trees of `init` it is not pruned.
     """
     variation = Variation() if variation is None else variation
     refinement = as_refinement(refinement)

@@ -135,6 +135,8 @@ _ATTRIBUTES = """Attributes
         The penalty for a node, given or chosen.
     term_penalty_ : float
         The penalty for each term after a split's first.
+    regularization_ : Regularization
+        The regularization, with the noise that ``"auto"`` stands for.
     cv_results_ : dict of str to ndarray
         What cross-validation measured of each of the penalties: ``size_penalty``,
         ``term_penalty``, ``mean_loss`` and ``standard_error`` on the rows held out,
@@ -281,6 +283,8 @@ class EvolvedTree(base.TreeEstimator, SearchConfig):
         run, problem = result.run, result.problem
         self._last = continuation(result) if self.warm_start else None
         _, penalties, self._logistic = result.choice
+        plain, noise = result.problem.evolution.regularization, result.problem.noise
+        self.regularization_ = plain.set_params(noise=noise)
         self.size_penalty_, self.term_penalty_ = penalties
         self.edit_cost_, self._by_hand = None, {}
         self.cv_results_ = result.cv_results

@@ -12,7 +12,6 @@ from sklearn.base import is_classifier
 from sklearn.utils.validation import check_is_fitted
 
 from evotree.dataset import Dataset
-from evotree.estimators.lazy import explain_lazily, is_collection
 from evotree.estimators.rows import RowEncoder
 from evotree.inspection.importances import importances
 from evotree.inspection.training_rows import TrainingRows, summarize
@@ -81,20 +80,13 @@ class ExplainedTree(RowEncoder):
         Returns ``terms``, a table of what each term adds to each decision on the path of each row,
         and to what the linear model of its leaf says, and ``rows``, which says how near each row is
         another decision, and which of its values no training row came near
-        (`evotree.inspection.paths.Explanation`). Of a collection of Dask both are lazy frames, with
-        its partitions and the index of its rows; ``row`` then counts in a partition. `output` says,
-        by position or name, which of several outputs is explained; None is for a tree of one.
+        (`evotree.inspection.paths.Explanation`). `output` says, by position or name, which of
+        several outputs is explained; None is for a tree of one.
         """
-        if is_collection(X):
-            return explain_lazily(self, X, output)
-        return self._explain_encoded(self.encode(X), output)
-
-    def _explain_encoded(self, rows: np.ndarray, output: int | str | None) -> Explanation:
-        """Explain encoded rows."""
         from evotree.inspection.paths import explain
 
         classes = self.classes_ if is_classifier(self) else None
-        tree = self._of_output(output)
+        tree, rows = self._of_output(output), self.encode(X)
         return explain(tree, self.training_rows_, rows, self.feature_names_, classes)
 
     def shap_values(
@@ -159,10 +151,10 @@ class ExplainedTree(RowEncoder):
         target : class label, tuple of two float or None, default=None
             The class that the point is to have, None for any but that of `x`; for regression the
             interval ``(low, high)`` that its prediction is to be in.
-        norm : {"l1", "l2", "count"}, default="l1"
-            What is to be small: the sum of the distances of the features, the root of the sum of
-            their squares, or the number of columns that change, each times its cost; of points
-            with the same number the nearest by ``"l1"`` is taken.
+        norm : {"l1", "count"}, default="l1"
+            What is to be small: the sum of the distances of the features, or the number of columns
+            that change, each times its cost; of points with the same number the nearest by
+            ``"l1"`` is taken.
         costs : mapping or sequence of float, optional
             Factors above 0, by names or positions of columns, or one for each column.
         bounds : mapping, optional
@@ -184,10 +176,10 @@ class ExplainedTree(RowEncoder):
         trees: exact, efficient algorithms. AAAI Conference on Artificial Intelligence.
         """
         from evotree.inspection import counterfactuals as search
-        from evotree.inspection.nearest import SHORTEST
+        from evotree.inspection.nearest import NORMS
 
-        if norm not in SHORTEST:
-            raise ValueError(f"norm={norm!r}: allowed are {', '.join(map(repr, SHORTEST))}.")
+        if norm not in NORMS:
+            raise ValueError(f"norm={norm!r}: allowed are {', '.join(map(repr, NORMS))}.")
         if not isinstance(n_points, Integral) or n_points < 1:
             raise ValueError(f"n_points={n_points!r}: allowed are integers of at least 1.")
         row = _one_row(x)

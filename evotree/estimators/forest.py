@@ -1,6 +1,6 @@
 """Forests of small sparse oblique trees that vote: translation only."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Executor
 from copy import copy
 from dataclasses import KW_ONLY, dataclass
@@ -18,23 +18,17 @@ from sklearn.utils.validation import check_is_fitted
 from evotree._sklearn import HasMethods, Interval, StrOptions, check_sample_weight
 from evotree.configuration import N_JOBS, check_parameters, documented
 from evotree.dataset import Dataset
-from evotree.engine.config import evolution_of
 from evotree.engine.forests import Grower, Member, grow_forest, positions_of, rows_of_choice
 from evotree.engine.parallel import run_tasks
-from evotree.engine.prepare import with_objective
-from evotree.engine.search import search
 from evotree.engine.toolbox import feature_bound
 from evotree.estimators.base import CLASS_WEIGHT, SHARED, ClassReader, TargetReader, TreeEstimator
-from evotree.estimators.evolved import EvoTreeClassifier, EvoTreeRegressor
 from evotree.estimators.rows import RowEncoder
 from evotree.estimators.tao import TAOClassifier, TAORegressor
 from evotree.objectives import LEAVES, LinearLeaves
-from evotree.operators.initialization.resampling import interpolate
 from evotree.rng import seed_from
 from evotree.tree import ObliqueTree, mean_of_trees
 
 _OF_ROWS = ("columns_", "feature_names_", "n_features_in_", "feature_names_in_", "classes_")
-_LEAST_DRAWN = 3000  # rows between those given, where a tree learns from the forest
 _MEANS_SHARE = 0.5  # of the trees, where some have lines
 _SHARE = Interval(Real, 0.0, 1.0, closed="right")
 _COUNT = Interval(Integral, 1, None, closed="left")
@@ -292,15 +286,6 @@ class ObliqueForestClassifier(ClassifierMixin, ClassReader, ObliqueForest):
         self.oob_decision_function_ = found
         return accuracy_score
 
-    def distill(self, X: Any, **parameters: Any) -> EvoTreeClassifier:
-        """Return one fitted tree, evolved to agree with the forest, which reads rows as it does.
-
-        The labels of the rows, such as the training rows, and of rows drawn between them, are those
-        of the forest; a row counts by the margin between its two likeliest classes. `parameters`
-        are those of the tree, such as ``max_terms``.
-        """
-        return _distilled(EvoTreeClassifier, self, X, parameters)
-
 
 @documented(PARAMETERS=_PARAMETERS, ATTRIBUTES=_ATTRIBUTES, **SHARED)
 @dataclass(kw_only=True, eq=False, repr=False)
@@ -348,14 +333,6 @@ class ObliqueForestRegressor(RegressorMixin, TargetReader, ObliqueForest):
         self.oob_prediction_ = found[:, 0]
         return r2_score
 
-    def distill(self, X: Any, **parameters: Any) -> EvoTreeRegressor:
-        """Return one fitted tree, evolved to agree with the forest, which reads rows as it does.
-
-        The targets of the rows, such as the training rows, and of rows drawn between them, are the
-        forest's predictions. `parameters` are those of the tree, such as ``max_terms``.
-        """
-        return _distilled(EvoTreeRegressor, self, X, parameters)
-
 
 def _out_of_bag(members: list[Member], at: np.ndarray, rows: np.ndarray) -> np.ndarray:
     """Predict each training row by the trees whose bags lack it; NaN where there are none."""
@@ -374,24 +351,3 @@ def _amount(given: float | None, n: int) -> int:
     if given is None:
         return n
     return min(n, int(given)) if isinstance(given, Integral) else max(1, round(given * n))
-
-
-def _distilled(kind: Any, forest: ObliqueForest, X: Any, parameters: Mapping[str, Any]) -> Any:
-    """Return an estimator of one tree that is evolved to agree with a forest on some rows."""
-    rows = np.asarray(forest.encode(X), dtype=np.float64)
-    n_drawn, rng = max(_LEAST_DRAWN, len(rows)), np.random.default_rng(0)
-    rows = np.concatenate([rows, interpolate(rows, n_drawn, rng)])
-    targets, task = mean_of_trees(forest.trees_, rows), "regression"
-    if hasattr(forest, "classes_"):
-        targets, task = forest.classes_[targets.argmax(axis=1)], "classification"
-    else:
-        targets = targets[:, 0]
-    student = kind().set_params(**parameters)
-    check_parameters(student)
-    forest._lend_encoder(student)
-    told = rows, targets, None, forest.feature_names_, evolution_of(student).scaling, task
-    dataset = Dataset.from_arrays(*told, columns=forest._columns_of_features())
-    if dataset.n_classes:
-        student.classes_ = dataset.classes
-    student._keep(search(with_objective(dataset, student, student), student))
-    return student

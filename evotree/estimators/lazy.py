@@ -12,7 +12,7 @@ import numpy as np
 import pandas as pd
 
 if TYPE_CHECKING:
-    from evotree.inspection.paths import Explanation
+    pass
 
 _NEEDED = {"classes_", "columns_", "feature_names_", "feature_names_in_", "n_features_in_"}
 _NEEDED |= {"probabilities_", "shares_rows_", "training_rows_", "tree_"}
@@ -75,27 +75,3 @@ def _without_records(estimator: Any) -> Any:
         if not key.startswith("_") and (not key.endswith("_") or key in _NEEDED)
     }
     return bare
-
-
-def explain_lazily(estimator: Any, X: Any, output: int | str | None) -> Explanation:
-    """Return the explanation of a collection, whose tables are lazy frames."""
-    from dask.dataframe import from_dask_array
-
-    from evotree.inspection.paths import Explanation
-
-    rows = from_dask_array(X.rechunk({1: -1})) if hasattr(X, "map_blocks") else X
-    tables = []
-    for name in Explanation._fields:
-        asked = name, _without_records(estimator), output
-        meta = _explained(rows._meta, *asked)
-        tables.append(rows.map_partitions(_explained, *asked, meta=meta))
-    return Explanation(*tables)
-
-
-def _explained(rows: Any, name: str, estimator: Any, output: int | str | None) -> pd.DataFrame:
-    """Return one table of the explanation of a partition, with the index of its rows."""
-    # Checks of rows refuse empty tables.
-    encoded = estimator.encode(rows) if len(rows) else np.empty((0, estimator.tree_.n_features))
-    table = getattr(estimator._explain_encoded(encoded, output), name)
-    at = table["row"] if name == "terms" else slice(None)
-    return table.set_axis(rows.index[at])

@@ -67,7 +67,7 @@ EVOLUTION_PRESETS: Mapping[str, Mapping[str, Any]] = MappingProxyType(
                     keep_duplicates=True,
                 ),
                 refinement=None,
-                regularization=Regularization(C=1.0),
+                regularization=Regularization(C=1.0, noise=0.0),
             ),
         }
     }

@@ -22,7 +22,7 @@ def estimators_of(task: str) -> list[Any]:
     evolved, greedy, tao = (getattr(estimators, f"{name}{kind}") for name in names)
     short: dict[str, Any] = {"max_generations": 3, "random_state": 0}
     presets = [estimators.ObliqueTreeClassifier.from_preset(name) for name in PRESETS]
-    plain, nsga2 = Regularization(C=1.0, penalty="l1"), Variation(algorithm="nsga2")
+    plain, nsga2 = Regularization(C=1.0, penalty="l1", noise=0.0), Variation(algorithm="nsga2")
     refiners = [*SPLITTERS, "tao"]
     return [
         evolved(random_state=0),

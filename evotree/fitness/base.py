@@ -35,6 +35,7 @@ class Objective:
     is_of_classes = True  # or of targets
     goes_with: ClassVar[frozenset[str]] = frozenset()  # some of `LINES`, `OUTPUTS` and `ORDER`
     is_sum = True  # the quality is 1 less the risks of the leaves; or these are an approximation
+    takes_noise = True  # copies of the rows with noise may smooth the fitness
     needs_rows: bool = False  # the quality is no function of the sums of the leaves (``counts``)
 
     # What an objective may have.

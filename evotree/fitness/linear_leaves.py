@@ -234,6 +234,7 @@ class LinearLeafObjective(TargetLoss):
     # of their intercepts is that of their predictions, wherever a row is.
 
     goes_with = frozenset({LINES, OUTPUTS, ORDER})
+    takes_noise = False
 
     shrinkage: float = 10.0  # how many rows the line of all rows counts as in each leaf
     term_penalty: float = 0.0

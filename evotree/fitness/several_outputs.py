@@ -95,6 +95,8 @@ class LinesOfOutputs(MeansOfOutputs):
 
     # A term has the same price whichever output it is of.
 
+    takes_noise = False
+
     lines: LinearLeafObjective = LinearLeafObjective()  # how they are fitted
     each: tuple[LinearLeafObjective, ...] = ()  # those of each output, bound to its rows
 

@@ -21,7 +21,7 @@ from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 
-from evotree.inspection.nearest import SHORTEST, Steps, fewest, least_length, length_of
+from evotree.inspection.nearest import Steps, fewest, least_length, length_of, shortest_l1
 from evotree.inspection.training_rows import TrainingRows, uncorrelated_spreads
 from evotree.tables.columns import (
     CategoricalColumn,
@@ -298,7 +298,7 @@ def _nearest_of_leaf(
             names = {space.columns[c].name for c in np.unique(space.column_of[features])}
             allowed = f"plausible=True, and bounds for the columns {sorted(names)}"
             raise ValueError(f"norm='count' needs finite bounds: allowed are {allowed}.")
-        step = fewest(steps, below) if norm == "count" else SHORTEST[norm](steps)
+        step = fewest(steps, below) if norm == "count" else shortest_l1(steps)
         if step is None:
             break
         is_moved = np.abs(step * space.unit[features]) >= _NOTHING * space.spread[features]

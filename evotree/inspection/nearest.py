@@ -1,13 +1,11 @@
-"""The smallest step into a polytope: one mixed-integer program, refined for sums of squares."""
+"""The smallest step into a polytope: one mixed-integer program."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, replace
-from itertools import product
 
 import numpy as np
-from scipy.optimize import Bounds, LinearConstraint, milp, nnls
+from scipy.optimize import Bounds, LinearConstraint, milp
 
 _WHOLE = 1e-6  # what is nearer to a whole number is one
 _SLACK = 1e-9  # of sums
@@ -18,7 +16,6 @@ _TOO_LONG = (
     "the nearest point takes too many programs to be found: fix columns (fixed), narrow bounds, "
     "leave out integers, or take another norm."
 )
-_LEAST_RESIDUAL = 1e-9  # below it, no step of fewer than a billion units is long enough
 
 
 @dataclass(frozen=True, eq=False)
@@ -44,38 +41,6 @@ def shortest_l1(steps: Steps) -> np.ndarray | None:
     """Return the step with the smallest sum of prices times lengths."""
     solution = _Program(steps).solve(np.tile(steps.prices, 2))
     return None if solution is None else _difference(solution, steps)
-
-
-def shortest_l2(steps: Steps) -> np.ndarray | None:
-    """Return the step with the smallest sum of squares of prices times lengths."""
-    if not steps.is_whole.any():
-        return _least_distance(steps)
-    n, is_whole, squared = len(steps.prices), steps.is_whole, steps.prices**2
-    is_curved = ~is_whole | (np.maximum(np.abs(steps.lower), np.abs(steps.upper)) > 1.0)
-    of_curved = np.eye(n)[is_curved]
-    program = _Program(steps, np.full(len(of_curved), np.inf))
-    cost = np.concatenate([np.tile(np.where(is_curved, 0.0, squared), 2), squared[is_curved]])
-    best, least, seen = None, np.inf, set()
-    for _ in range(_MAX_ROUNDS):
-        solution = program.solve(cost)
-        if solution is None or cost @ solution >= least - _SLACK:
-            return best
-        choice = _difference(solution, steps)
-        step = _least_distance(steps.pinned(is_whole, choice))
-        step = choice if step is None else step  # which is allowed but for rounding
-        if (length := float(squared @ np.square(step))) < least:
-            best, least = step, length
-        if (key := choice[is_whole].tobytes()) in seen:
-            return best
-        seen.add(key)
-        for point, side in product((step, choice), (-1.0, 1.0)):
-            # A line that meets the squares of a whole part at its next whole number, too.
-            other = point + side * is_whole
-            lines = of_curved * (point + other)
-            program.add(
-                np.hstack([lines, -lines, -np.eye(len(lines))]), of_curved @ (point * other)
-            )
-    raise ValueError(_TOO_LONG)
 
 
 def fewest(steps: Steps, below: float = np.inf) -> np.ndarray | None:
@@ -104,16 +69,15 @@ def fewest(steps: Steps, below: float = np.inf) -> np.ndarray | None:
     raise ValueError(_TOO_LONG)
 
 
-SHORTEST: dict[str, Callable[[Steps], np.ndarray | None]]
-SHORTEST = {"l1": shortest_l1, "l2": shortest_l2, "count": fewest}
-"""What finds the shortest step, by the name of the norm."""
+NORMS = ("l1", "count")
+"""What may be small: the sum of the changes, or the number of columns that change."""
 
 
 def length_of(step: np.ndarray, steps: Steps, norm: str) -> float:
     """Return how long a step is."""
     if norm == "count":
         return float(steps.column_prices[np.unique(steps.column[step != 0.0])].sum())
-    return float(np.linalg.norm(steps.prices * step, ord=1 if norm == "l1" else 2))
+    return float(np.abs(steps.prices * step).sum())
 
 
 def least_length(steps: Steps, norm: str) -> float:
@@ -128,9 +92,7 @@ def least_length(steps: Steps, norm: str) -> float:
     A, needed = steps.A[broken], -steps.b[broken]
     if norm == "count":
         return max(_cheapest_columns(steps, row, gain) for row, gain in zip(A, needed, strict=True))
-    gains = np.abs(A) / steps.prices
-    most = gains.max(axis=1) if norm == "l1" else np.linalg.norm(gains, axis=1)
-    return float((needed / most).max())
+    return float((needed / (np.abs(A) / steps.prices).max(axis=1)).max())
 
 
 def _cheapest_columns(steps: Steps, row: np.ndarray, needed: float) -> float:
@@ -208,27 +170,3 @@ def _difference(parts: np.ndarray, steps: Steps) -> np.ndarray:
     n = len(steps.prices)
     step = parts[:n] - parts[n : 2 * n]
     return np.where(steps.is_whole, np.round(step), step)
-
-
-def _least_distance(steps: Steps) -> np.ndarray | None:
-    """Return the shortest step where no part has to be whole, by non-negative least squares."""
-    if (steps.lower > steps.upper).any():
-        return None
-    # Pinned parts are two opposite constraints each, which least squares cannot tell apart.
-    is_free = steps.lower < steps.upper
-    step = np.where(is_free, 0.0, steps.lower)
-    prices, units = steps.prices[is_free], np.diag(1.0 / steps.prices[is_free])
-    rows = np.vstack([-steps.A[:, is_free] / prices, units, -units])
-    limits = np.concatenate([steps.A @ step - steps.b, steps.lower[is_free], -steps.upper[is_free]])
-    is_bound = np.isfinite(limits)
-    rows, limits = rows[is_bound], limits[is_bound]
-    if (limits > _SLACK).any():
-        target = np.append(np.zeros(len(prices)), 1.0)
-        system = np.vstack([rows.T, limits])
-        multipliers, residual = nnls(system, target)
-        if residual < _LEAST_RESIDUAL:
-            return None
-        away = system @ multipliers - target
-        step[is_free] = -away[:-1] / away[-1] / prices
-    is_near = steps.is_whole & (np.abs(step - np.round(step)) <= _WHOLE)
-    return np.where(is_near, np.round(step), step)

@@ -10,17 +10,15 @@ from evotree.plotting.curves import (
     plot_learning_curve,
     plot_learning_curves,
     plot_lineage,
-    plot_refinement,
 )
 from evotree.plotting.evolution import plot_evolution
 from evotree.plotting.explanation import plot_explanation, plot_importances
 from evotree.plotting.pareto import plot_pareto
 from evotree.plotting.regions import plot_decision_regions
-from evotree.plotting.sparse_path import plot_tao_path
 from evotree.plotting.stability import plot_stability
 from evotree.plotting.style import class_colors
 from evotree.plotting.trees import plot_tree
 
 __all__ = ["class_colors", "plot_decision_regions", "plot_evolution", "plot_explanation"]
 __all__ += ["plot_importances", "plot_learning_curve", "plot_learning_curves", "plot_lineage"]
-__all__ += ["plot_pareto", "plot_refinement", "plot_stability", "plot_tao_path", "plot_tree"]
+__all__ += ["plot_pareto", "plot_stability", "plot_tree"]

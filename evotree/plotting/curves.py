@@ -1,4 +1,4 @@
-"""The records of runs: learning curves, origins of populations, and what refinements gained."""
+"""The records of runs: learning curves, and origins of populations."""
 
 from collections.abc import Mapping, Sequence
 from itertools import cycle, islice
@@ -15,16 +15,13 @@ from evotree.plotting import style
 from evotree.plotting.style import PALETTE, axes_or_new, check_option, draw_grid, legend_below
 
 Position: TypeAlias = Literal["gen", "seconds", "evaluations"]
-RefinementCost: TypeAlias = Literal["seconds", "tried"]
 
 POSITION_LABELS = {"gen": "generation", "seconds": "seconds", "evaluations": "evaluations"}
 LINE_STYLES = ("-", "--", "-.", ":")
 COUNTS = ("size", "terms", "complexity")
 """Chapters that count something."""
 LOWER_PANEL = "counts"
-REFINEMENT_LABELS = {"seconds": "seconds spent on refinement", "tried": "individuals refined"}
 FIELDS = ("tried", "improved", "gain", "seconds")
-OUTLIER = 20.0  # times the median seconds of a generation
 
 
 def plot_learning_curve(
@@ -184,44 +181,6 @@ def plot_lineage(history: Any, *, x: Position = "gen", ax: Axes | None = None) -
     ax.set(xlabel=POSITION_LABELS[x], ylabel="share of the population", ylim=(0.0, 1.0))
     set_grid(ax, x)
     legend_below(ax, min(5, len(columns)))
-    return ax
-
-
-def plot_refinement(history: Any, *, x: RefinementCost = "seconds", ax: Axes | None = None) -> Axes:
-    """Draw the fitness that each kind of refinement has gained against what it has cost.
-
-    The slope of a curve is its yield: fitness a second, or for ``x="tried"`` an individual. One
-    that becomes flat has nothing left to improve. The legend names the share of the individuals
-    tried that became fitter. Where some generation took an operator 20 times as long as the median
-    one, the axis of the seconds is logarithmic beyond 10 median generations, so that one slow
-    operator does not hide the others. `history` and `ax` are those of `plot_learning_curve`;
-    `history` has a chapter ``"refinement"`` whose fields are, for each operator o, ``o_tried``,
-    ``o_improved``, ``o_gain`` (the sum) and ``o_seconds``.
-    """
-    check_option("x", x, REFINEMENT_LABELS)
-    totals = cumulated(records_of(history, "history"))
-    ax = axes_or_new(ax, (6.5, 4.2))
-    n_drawn = len(ax.get_lines()) // 2
-    for i, (name, table) in enumerate(totals.items(), n_drawn):
-        tried, improved, gain, seconds = table.iloc[-1]
-        share = f"{100.0 * improved / tried:.0f} % of {tried:.0f}" if tried else "none tried"
-        label = f"{name}: {share} improved, {seconds:.2g} s"
-        color = PALETTE[i % len(PALETTE)]
-        ax.plot(table[x], table["gain"], color=color, linewidth=1.8, label=label)
-        ax.plot([table[x].iloc[-1]], [gain], "o", color=color, markersize=5.0, clip_on=False)
-    ax.set(xlabel=REFINEMENT_LABELS[x], ylabel="fitness gained, cumulated")
-    steps = np.concatenate([np.diff(table["seconds"]) for table in totals.values()])
-    steps = steps[steps > 0.0]
-    if x == "seconds" and steps.size and steps.max() > OUTLIER * np.median(steps):
-        ax.set_xscale("symlog", linthresh=10.0 * np.median(steps), linscale=2.0)
-        ax.set_xlabel(f"{REFINEMENT_LABELS[x]} (logarithmic scale)")
-        ax.xaxis.set_major_formatter("{x:g}")
-    ax.set_xlim(left=0.0)
-    ax.set_ylim(bottom=0.0)
-    if x == "tried":
-        ax.xaxis.set_major_locator(MaxNLocator(integer=True))
-    draw_grid(ax)
-    legend_below(ax, n_columns=min(2, len(totals)))
     return ax
 
 

@@ -15,16 +15,17 @@ import pandas as pd
 from sklearn.model_selection import train_test_split
 
 from evotree.estimators import ObliqueTreeClassifier
-from evotree.estimators.sparse_path import tao_path
 from evotree.estimators.tao import TAOClassifier
 from evotree.experiments.comparison import mean_and_std
 from evotree.experiments.experiment import innermost
 from evotree.experiments.protocols import OFFICIAL, Parts, Task, load_cached, take_rows
+from evotree.operators.initialization.resampling import blur
 from evotree.operators.pruning.held_out import critical_alphas
 from evotree.operators.pruning.penalized import kept_nodes, node_risk, prune_marked, weakest_links
 from evotree.operators.splitters.linear import Linear
-from evotree.plotting import plot_tao_path, plot_tree
+from evotree.plotting import plot_tree
 from evotree.plotting.style import save_picture
+from evotree.rng import make_streams
 from experiments.agreement import KEY, load_published
 from experiments.methods.chosen import ChosenClassifier
 from experiments.rows import read_rows
@@ -41,7 +42,7 @@ class Recipe:
 
     It is optimized with each of the falling `Cs` in turn, as along a path. Before, it is cut to so
     many `leaves`, weakest links first, stage by stage. Each training row has so many `copies` with
-    `noise` of so many standard deviations.
+    `noise` of so many standard deviations, which share its weight.
     """
 
     Cs: tuple[float, ...]
@@ -73,11 +74,10 @@ def fit_recipe(X: np.ndarray, y: np.ndarray, seed: int, recipe: Recipe) -> Any:
     model = TAOClassifier(
         recipe.init, depth=recipe.depth, loss=recipe.loss, scaling=recipe.scaling, random_state=seed
     )
-    if recipe.copies:
-        drawn = np.random.default_rng(seed).normal(size=(recipe.copies, *X.shape))
-        X = np.vstack([X, *(X + recipe.noise * X.std(axis=0) * drawn)])
-        y = np.tile(y, recipe.copies + 1)
     dataset = model._make_dataset(X, y, None, recipe.scaling)
+    if recipe.copies:
+        stream = make_streams(seed, 0, 1)[0]
+        dataset = blur(dataset, recipe.noise, recipe.copies, stream)
     individual = model._first(dataset)
 
     def optimize(penalty: str, C: float, max_iter: int, monotone: bool = False) -> None:
@@ -124,7 +124,7 @@ _SMALLER = (*_PIXELS.leaves, 30, 23, 17)
 RECIPES: Mapping[tuple[str, str], Recipe] = {
     ("pendigits", "TAO"): Recipe((10.0, 3.0, 1.0, 0.3)),
     ("letter", "TAO"): Recipe(
-        (10.0, 3.0, 1.0, 0.3), init=Linear(C=0.01), depth=20, copies=4, noise=0.2
+        (50.0, 15.0, 5.0, 1.5), init=Linear(C=0.05), depth=20, copies=4, noise=0.2
     ),
     ("mnist", START): _PIXELS,
     ("mnist", "L1, 37 splits"): _PIXELS,
@@ -149,7 +149,6 @@ BESIDE = {
 """The trees that stand beside the systems of a table, each on data sets of its own."""
 PICTURE_ROWS = 10_000
 IMAGE_SHAPE = (28, 28)
-PATH_COSTS = tuple(float(C) for C in np.logspace(0.5, -2.5, 13))
 SMALL_TREE = replace(_PIXELS, Cs=(0.1, 0.02), leaves=(40, 25, 18, 12))
 FIGURES = {
     "test error": ("test_error", 100.0, 2),
@@ -215,21 +214,13 @@ def trees_of(runs: pd.DataFrame) -> pd.DataFrame:
 
 
 def draw_pictures(data_home: Path, out: Path) -> None:
-    """Draw the path and the tree of images where mnist was run and their files are missing."""
-    path_file, tree_file = out / "tao_path.png", out / "tao_tree.png"
-    was_run = "mnist" in set(read_rows(STUDY.rows_file(out))["dataset"])
-    if not was_run or (path_file.exists() and tree_file.exists()):
+    """Draw the tree of images where mnist was run and the file is missing."""
+    file = out / "tao_tree.png"
+    if file.exists() or "mnist" not in set(read_rows(STUDY.rows_file(out))["dataset"]):
         return
     data = load_cached("mnist", data_home)
-    train, test = np.arange(PICTURE_ROWS), np.arange(data.n_train or PICTURE_ROWS, len(data.y))
-    X, y, X_test, y_test = take_rows(data.X, data.y, train, test)
-    if not path_file.exists():
-        model = TAOClassifier("axis", depth=8, penalty="l1", scaling="common", random_state=0)
-        path = tao_path(X, y, Cs=PATH_COSTS, estimator=model, X_test=X_test, y_test=y_test)
-        save_picture(plot_tao_path(path), path_file)
-    if not tree_file.exists():
-        tree = fit_recipe(X, y, 0, SMALL_TREE)
-        save_picture(plot_tree(tree, image_shape=IMAGE_SHAPE), tree_file)
+    X, y, *_ = take_rows(data.X, data.y, np.arange(PICTURE_ROWS), np.arange(1))
+    save_picture(plot_tree(fit_recipe(X, y, 0, SMALL_TREE), image_shape=IMAGE_SHAPE), file)
 
 
 def measured(runs: pd.DataFrame) -> pd.DataFrame:

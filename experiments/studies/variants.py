@@ -31,6 +31,7 @@ VARIANTS: Mapping[str, Mapping[str, Any]] = {
     "generational survival": {"evolution__variation__survival": "generational"},
     "no penalty for terms": {"term_penalty": 0.0},
     "no rounding": {"precision": None},
+    "no noise": {"evolution__regularization__noise": 0.0},
     "fixed penalties": {"size_penalty": 0.002, "term_penalty": 0.0005},  # `penalties_to_try`
 }
 """The overrides of every variant, the default's first."""

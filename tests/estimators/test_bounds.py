@@ -55,6 +55,7 @@ def assert_kept(model, X, weight=None):
 @given(
     kind=st.sampled_from(list(KINDS)),
     seed=st.integers(0, 1000),
+    noise=st.sampled_from((0.0, 0.1)),
     precision=st.sampled_from(("auto", None, 1)),
     islands=st.sampled_from((None, 2)),
     max_samples=st.sampled_from((None, 0.3)),
@@ -74,13 +75,13 @@ def assert_kept(model, X, weight=None):
     ),
 )
 def test_every_tree_keeps_the_bounds(
-    kind, seed, precision, islands, max_samples, algorithm, bounds
+    kind, seed, noise, precision, islands, max_samples, algorithm, bounds
 ):
     X, y = KINDS[kind](return_X_y=True)
     rng = np.random.default_rng(seed)
     rows = rng.integers(len(X), size=150)  # some of them several times
     X, y, weight = X[rows], y[rows], rng.choice([0.0, 0.5, 1.0, 7.0], 150)
-    model = brief(kind, precision=precision, islands=islands)
+    model = brief(kind, regularization__noise=noise, precision=precision, islands=islands)
     model.set_params(random_state=seed, evolution__max_samples=max_samples, **bounds)
     model.set_params(
         size_penalty=0.0, term_penalty=0.0, evolution__variation=Variation(algorithm=algorithm)

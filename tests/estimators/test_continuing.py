@@ -71,8 +71,9 @@ def test_a_warm_start_goes_on(islands):
 def test_what_was_chosen_is_kept(tmp_path, monkeypatch):
     """A fit that goes on does not choose its hyperparameters again."""
     path = tmp_path / "fit.npz"
-    auto = {"size_penalty": "auto"}
+    auto = {"regularization": None, "size_penalty": "auto"}
     whole = quick(**auto).fit(X, Y)
+    assert "auto" not in whole.regularization_.get_params().values()
     quick(**auto, max_generations=3, checkpoint=Checkpoint(path, every=2)).fit(X, Y)
     warm = quick(**auto, max_generations=3, warm_start=True).fit(X, Y)
     monkeypatch.setattr(choice, "cross_validate", None)
@@ -90,7 +91,7 @@ def test_other_parameters_and_rows_are_refused(tmp_path):
         ("islands", {"islands": 2}),
         ("refinement", {"refinement": None}),
         ("max_samples", {"max_samples": 60}),
-        ("regularization", {"regularization__C": 0.2}),
+        ("regularization", {"regularization__noise": 0.2}),
     ):
         with pytest.raises(ValueError, match=f"{name}=.*: the run in .*fit.npz has {name}="):
             quick(**changed, checkpoint=resumed(path)).fit(X, Y)

@@ -285,28 +285,6 @@ def test_lazy_predictions_are_those_in_memory():
         quick(EvoTreeRegressor).fit(X, X[:, 0]).predict(rows, return_std=True)
 
 
-def test_lazy_explanations_are_those_in_memory():
-    dd = frames()
-    table, y = table_of_all_kinds(90)
-    table.index = table.index * 2 + 7
-    model = quick().fit(table, y)
-    cuts = [slice(0, 40), slice(40, 40), slice(40, 90)]
-    for lazy in (dd.from_pandas(table, 3), parted(*[table[cut] for cut in cuts])):
-        found, now = model.explain(lazy), model.explain(table)
-        assert found.terms.npartitions == found.rows.npartitions == 3
-        terms, rows = dask.compute(*found)
-        dd.utils.assert_eq(found.terms, terms)
-        assert list(rows.index) == list(table.index)
-        assert list(terms.index) == list(table.index[now.terms["row"]])
-        terms["row"] = now.terms["row"].to_numpy()  # counts in a partition
-        pd.testing.assert_frame_equal(terms.reset_index(drop=True), now.terms)
-        pd.testing.assert_frame_equal(rows.reset_index(drop=True), now.rows)
-    simple = quick(EvoTreeRegressor).fit(X, X[:, 0])
-    found, now = simple.explain(da.from_array(X, chunks=(900, 1))), simple.explain(X)
-    np.testing.assert_array_equal(found.terms.compute().index, now.terms["row"])
-    pd.testing.assert_frame_equal(found.rows.compute(), now.rows)
-
-
 def parted(*tables):
     """Return a frame of these partitions, whatever they hold."""
     parts = [dask.delayed(one) for one in tables]

@@ -175,12 +175,13 @@ def test_labels_set_by_hand_stay_through_other_edits():
 
 
 @pytest.mark.parametrize("name", ["weights", "lines", "logistic"])
-def test_refit_is_never_below_its_start(name):
+@pytest.mark.parametrize("noise", [0.0, 3.0])
+def test_refit_is_never_below_its_start(name, noise):
     model, (X, *known) = model_of(name)
     rows = finisher_of(model, X, *known).rows
     fitness = PenalizedAccuracy(model.size_penalty_, model.term_penalty_)
     for k in splits_of(model):
-        edited = model.edit(X, *known).swap(k)
+        edited = model.edit(X, *known).swap(k).set_params(evolution__regularization__noise=noise)
         found = edited.set_params(max_generations=1, evolution__population_size=2).refit(X, *known)
         ends = (
             FrontTree.of(one, scores_on(rows, one)[0], "") for one in (edited.tree_, found.tree_)

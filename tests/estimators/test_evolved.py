@@ -12,8 +12,11 @@ from sklearn.tree import DecisionTreeClassifier
 from evotree import EvoTreeClassifier, EvoTreeRegressor, to_frame
 from evotree.engine import parallel
 from evotree.engine.choice import TERM_MULTIPLES
+from evotree.engine.prepare import NOISE
 from evotree.export import export_text
-from tests.quick_models import brief, every_evolved, nested, rows_for
+from tests.quick_models import FIXED, brief, every_evolved, nested, rows_for
+
+STILL = FIXED.set_params(noise=0.0)  # the fitness is measured on the rows alone
 
 
 def arrays_in(value, seen=None):
@@ -35,7 +38,7 @@ def arrays_in(value, seen=None):
 
 def test_predictions_follow_from_the_tree():
     X, y = load_iris(return_X_y=True)
-    model = brief(patience=None, probability="leaf").fit(X, y)
+    model = brief(regularization=STILL, patience=None, probability="leaf").fit(X, y)
     leaves, tree = model.apply(X), model.tree_
     np.testing.assert_array_equal(leaves, tree.apply(X))
     narrow = X.astype(np.float32)
@@ -112,6 +115,7 @@ def test_default_trees_have_few_terms_and_digits():
     unit = np.log(len(X)) / len(X)
     assert 0.01 * unit < model.size_penalty_ < unit
     assert model.term_penalty_ / model.size_penalty_ in TERM_MULTIPLES
+    assert model.regularization_.noise == NOISE
 
 
 # ---- what stays of a fit -------------------------------------------------------------------------

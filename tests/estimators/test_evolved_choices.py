@@ -1,4 +1,4 @@
-"""What evolved estimators choose: from the front, by penalties, by cross-validation."""
+"""What evolved estimators choose: from the front, by noise and penalties, by cross-validation."""
 
 from copy import deepcopy
 
@@ -8,6 +8,7 @@ from sklearn.datasets import (
     load_breast_cancer,
     load_diabetes,
     load_iris,
+    load_wine,
     make_classification,
     make_friedman1,
 )
@@ -23,7 +24,9 @@ from sklearn.metrics import (
 from sklearn.model_selection import train_test_split
 
 from evotree import EvoTreeClassifier, EvoTreeRegressor
-from tests.quick_models import brief
+from tests.quick_models import FIXED, brief
+
+STILL = FIXED.set_params(noise=0.0)  # the fitness is measured on the rows alone
 
 
 @pytest.fixture(scope="module")
@@ -58,6 +61,7 @@ def saved_log_loss(y, leaf, sample_weight):
 
 FRONTS = {
     "default": (SEARCHED, accuracy_score),
+    "noise": ({"regularization__noise": 0.4}, accuracy_score),
     "rounded": ({"precision": 1}, accuracy_score),
     "monotonic": ({"monotonic_cst": [1, 0, -1, 0, 0, 0], "precision": 2}, accuracy_score),
     "nsga2": ({"variation__algorithm": "nsga2"}, accuracy_score),
@@ -167,3 +171,27 @@ def test_every_tree_of_the_front_predicts(kind):
                 method(X, tree=wrong)
     with pytest.raises(NotFittedError):
         brief(kind).predict(X, tree=0)
+
+
+# ---- the fitness ---------------------------------------------------------------------------------
+
+
+def test_the_fitness_is_measured_on_more_rows_than_the_leaves():
+    X, y = load_wine(return_X_y=True)
+    n = len(y)
+    n_rows = {}
+    for name, regularization in (
+        ("plain", STILL),
+        ("blurred", FIXED),
+    ):
+        seen = []
+        callbacks = [lambda run, seen=seen: seen.append(len(run.best.order))]
+        brief(regularization=regularization, max_generations=1, callbacks=callbacks).fit(X, y)
+        n_rows[name] = seen[0]
+    assert n_rows["plain"] == n and n_rows["blurred"] > 2 * n
+    model = brief(regularization__noise=0.5, max_generations=10).fit(X, y)
+    assert model.history_.chapters["quality"][-1]["best"] < model.score(X, y)
+    leaves = model.apply(X)
+    for leaf in np.unique(leaves):
+        share = np.bincount(y[leaves == leaf], minlength=3) / (leaves == leaf).sum()
+        np.testing.assert_allclose(model.tree_.values[leaf], share)

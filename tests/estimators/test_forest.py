@@ -15,8 +15,6 @@ from sklearn.datasets import load_iris, make_classification, make_friedman1
 from sklearn.metrics import r2_score
 
 from evotree import (
-    EvoTreeClassifier,
-    EvoTreeRegressor,
     LinearLeaves,
     ObliqueForestClassifier,
     ObliqueForestRegressor,
@@ -293,23 +291,3 @@ def test_what_is_not_exported_is_refused_by_name():
         ValueError, match="model=ObliqueForestClassifier.*: allowed is a fitted one of"
     ):
         to_onnx(ObliqueForestClassifier(1))
-
-
-# ---- one tree of the forest ----------------------------------------------------------------------
-
-BRIEF = {"max_generations": 3, "size_penalty": 0.005, "term_penalty": 0.0005, "random_state": 0}
-BRIEF |= {"evolution__population_size": 12}
-
-
-def test_a_forest_is_distilled_into_one_tree():
-    frame, y = mixed_table()
-    forest = ObliqueForestClassifier(10, random_state=0).fit(frame, y)
-    tree = forest.distill(frame, **BRIEF)
-    assert isinstance(tree, EvoTreeClassifier) and tree.columns_ == forest.columns_
-    assert (tree.predict(frame) == forest.predict(frame)).mean() > 0.85
-    alike = frame[forest.predict(frame) == "good"]
-    assert forest.distill(alike, **BRIEF).classes_.tolist() == ["good"]
-    forest, X = fit_of(FORESTS[1])
-    tree = forest.distill(X, **BRIEF)
-    assert isinstance(tree, EvoTreeRegressor)
-    assert np.corrcoef(tree.predict(X), forest.predict(X))[0, 1] > 0.8

@@ -8,10 +8,11 @@ import pytest
 from evotree import Checkpoint, EvoTreeClassifier, EvoTreeRegressor, Islands
 from evotree.experiments.problems import make_problem
 from tests.estimators.test_continuing import quick, resumed
-from tests.quick_models import assert_same_fit
+from tests.quick_models import FIXED, assert_same_fit
 
 X, Y = make_problem("chessboard2", n_samples=900, random_state=0)
-ON_SAMPLES = {"max_samples": 50, "refinement": None, "init": None}
+STILL = FIXED.set_params(noise=0.0)
+ON_SAMPLES = {"max_samples": 50, "regularization": STILL, "refinement": None, "init": None}
 SIZES = [50, 131, 343, 900]
 
 

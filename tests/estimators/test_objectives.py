@@ -18,6 +18,7 @@ from evotree import (
     Dataset,
     EvoTreeClassifier,
     EvoTreeRegressor,
+    Regularization,
     Variation,
     evolve,
     make_toolbox,
@@ -31,6 +32,7 @@ QUICK = {
     "term_penalty": 0.0002,
     "population_size": 12,
     "max_generations": 6,
+    "regularization": Regularization(noise=0.0),
     "random_state": 0,
 }
 

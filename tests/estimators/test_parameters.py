@@ -40,10 +40,10 @@ KINDS = [EvoTreeClassifier, EvoTreeRegressor]
 GROUPS = [
     Evolution(32, patience=None, init={"tao": 0.1}, variation=Variation(0.3), islands=3),
     Variation(0.3, selection_pressure=3.0, algorithm="nsga2"),
-    Regularization((0.3, 3.0), "l1"),
-    Islands(4, every=3, topology="complete"),
+    Regularization((0.3, 3.0), "l1", noise=0.0),
+    Islands(4, every=3),
     Checkpoint("run.npz", every=2, resume=True),
-    Refinement({"tao": 0.5, "axis": 0.5}, probability=0.3, max_evaluations=9),
+    Refinement({"tao": 0.5, "axis": 0.5}, probability=0.3),
     Quantile(0.9),
 ]
 CONFIGURATIONS = list(dict.fromkeys([*map(type, GROUPS), Cost, LinearLeaves]))
@@ -120,11 +120,11 @@ WRONG = [
     (Evolution, {"scaling": "none", "max_samples": 0, "variation": Islands(), "refinement": 3}),
     (Variation, {"mutation_probability": 1.5, "crossover_probability": -1}),
     (Variation, {"mutation_probability": np.nan, "selection_pressure": 1.0}),
-    (Regularization, {"C": 0.0, "penalty": "l0"}),
+    (Regularization, {"C": 0.0, "noise": np.inf, "penalty": "l0"}),
     *((Regularization, {"C": wrong}) for wrong in (np.inf, (1.0,), (2.0, 1.0), (1.0, np.inf))),
-    (Islands, {"n": 0, "every": 0, "size": -1, "topology": "star"}),
+    (Islands, {"n": 0, "every": 0, "size": -1}),
     (Checkpoint, {"every": 0}),
-    (Refinement, {"probability": 1.5, "every": 0, "max_seconds": 0.0, "max_evaluations": -1}),
+    (Refinement, {"probability": 1.5, "C": 0.0}),
     (Quantile, {"level": 1.0}),
     (EvoTreeClassifier, {"size_penalty": np.nan, "term_penalty": -1e-9, "max_generations": 1.5}),
     (EvoTreeClassifier, {"time_limit": 0.0, "n_jobs": 0, "max_split_terms": 1.5}),

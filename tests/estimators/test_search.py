@@ -18,6 +18,7 @@ from evotree import (
 from evotree.engine import choice
 from evotree.engine.choice import penalties_to_try
 from evotree.engine.continuing import continuation
+from evotree.engine.prepare import NOISE
 from evotree.operators.initialization import seeding
 from tests.quick_models import (
     BRIEF,
@@ -53,6 +54,7 @@ def test_the_estimator_is_the_search(model, changed):
     np.testing.assert_array_equal(result.tree.values, fitted.tree_.values)
     assert list(result.front) == list(fitted.pareto_front_)
     assert result.choice.penalties == (fitted.size_penalty_, fitted.term_penalty_)
+    assert result.problem.noise == fitted.regularization_.noise
     assert result.run.generation == fitted.n_generations_ and result.failure is None
 
 
@@ -130,7 +132,7 @@ def test_an_interrupt_while_choosing_takes_the_first_penalties(monkeypatch):
     assert kept.n_generations_ == 0 and len(calls) <= 5  # those of one fold
     config = evolved(SearchConfig, **AUTO)
     penalties = penalties_to_try(config, 150)[0]
-    assert kept.size_penalty_ == penalties.size
+    assert (kept.regularization_.noise, kept.size_penalty_) == (NOISE, penalties.size)
     assert kept.score(*load_iris(return_X_y=True)) > 0.6
 
 

@@ -14,6 +14,7 @@ from evotree import (
     EvoTreeRegressor,
     Islands,
     ObliqueTreeRegressor,
+    Regularization,
     TAORegressor,
 )
 from evotree.report import report
@@ -99,6 +100,7 @@ def test_the_order_of_outputs_and_their_units_do_not_matter(model):
         {"max_samples": 0.4},
         {"islands": Islands(2, every=2)},
         {"variation__algorithm": "nsga2"},
+        {"regularization": Regularization(noise=0.1)},
         {"precision": 3},
         {"max_leaf_nodes": 3, "interaction_cst": [[0], [1, 2]]},
         {"scaling": "minmax", "init": "tao"},

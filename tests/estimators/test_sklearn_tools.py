@@ -56,7 +56,7 @@ def test_scikit_learn_checks(estimator, check):
     check(estimator)
 
 
-# What is chosen, is chosen among all candidates but those with a teacher, which takes most time.
+# What is chosen, is chosen among all candidates.
 AUTO = BRIEF | {"size_penalty": "auto", "regularization": Regularization(), "max_generations": 2}
 
 

@@ -60,6 +60,7 @@ def watched(model, X, y):
             "variation": st.sampled_from(
                 [Variation(), Variation(algorithm="nsga2"), Variation(sparse_dipoles=False)]
             ),
+            "regularization__noise": st.sampled_from((0.0, 0.1)),
             "max_split_terms": st.sampled_from((None, 1, 2)),
             "init": st.sampled_from(("widths", "tao", "axis", "dipole")),
         }

@@ -69,7 +69,7 @@ def home(tmp_path_factory):
 
 
 def experiment(**changed):
-    plain = Regularization(C=1.0)
+    plain = Regularization(C=1.0, noise=0.0)
     quick = evolved(EvoTreeClassifier, max_generations=5, regularization=plain, size_penalty=0.01)
     methods = {"CART": TREE, "EvoTree": quick}
     given = {"name": "try", "datasets": ["iris", "wine"], "methods": methods}

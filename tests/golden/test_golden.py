@@ -54,7 +54,7 @@ FIXED = {
     "population_size": 16,
     "max_generations": 12,
     "random_state": 0,
-    "regularization": Regularization(C=1.0),
+    "regularization": Regularization(C=1.0, noise=0.1),
 }
 NSGA2 = Variation(algorithm="nsga2")
 greedy = partial(ObliqueTreeClassifier.from_preset, max_depth=4, random_state=0)

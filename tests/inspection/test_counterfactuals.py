@@ -1,6 +1,5 @@
 """Counterfactuals against all points of a grid."""
 
-from dataclasses import replace
 from itertools import product
 
 import numpy as np
@@ -10,11 +9,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from evotree.inspection import nearest
-from evotree.inspection.nearest import Steps, fewest, length_of, shortest_l1, shortest_l2
+from evotree.inspection.nearest import Steps, fewest, shortest_l1
 from evotree.tables.columns import CategoricalColumn, NumericColumn, encode
 from tests.inspection.random_trees import CLASSES, estimator_of, grid, random_tree
 
-NORMS = ["l1", "l2", "count"]
+NORMS = ["l1", "count"]
 SIDES = range(5)
 COLUMNS = (
     NumericColumn("size", 1.0),
@@ -30,8 +29,7 @@ def lengths(points, x, spread, costs, column_of, norm):
     if norm == "count":
         of_column = column_of[:, None] == np.arange(len(factors))
         return (((points != x) @ of_column) > 0) @ factors
-    away = np.abs(points - x) / spread * factors[column_of]
-    return away.sum(axis=1) if norm == "l1" else np.sqrt(np.square(away).sum(axis=1))
+    return (np.abs(points - x) / spread * factors[column_of]).sum(axis=1)
 
 
 def found_or_none(model, x, target, **limits):
@@ -163,34 +161,6 @@ def test_missing_cells_stay_as_they_are_where_none_was_in_training():
         model.counterfactuals([np.nan, 1.0], "b")
 
 
-@pytest.mark.parametrize("seed", range(8))
-def test_whole_parts_and_others_are_the_best_together(seed):
-    """The whole parts are enumerated; the others are a least-distance program for each choice."""
-    rng = np.random.default_rng(seed)
-    n, n_whole = 6, int(rng.integers(1, 5))
-    A, lower, upper = (
-        rng.normal(size=(int(rng.integers(1, 5)), n)),
-        *rng.integers(0, 3, (2, n)) * 1.0,
-    )
-    b, prices = rng.uniform(-3.0, 0.3, len(A)), rng.uniform(0.5, 2.0, n)
-    is_whole, column = np.arange(n) < n_whole, np.arange(n)
-    steps = Steps(A, b, -lower, upper, prices, is_whole, column, np.ones(n))
-    free = replace(steps, is_whole=np.zeros(n, dtype=bool))
-    ranges = [np.arange(steps.lower[j], steps.upper[j] + 1.0) for j in range(n_whole)]
-    squares = []
-    for chosen in product(*ranges):
-        ends = (np.append(chosen, end[n_whole:]) for end in (steps.lower, steps.upper))
-        step = shortest_l2(replace(free, **dict(zip(("lower", "upper"), ends, strict=True))))
-        if step is not None:
-            squares.append(length_of(step, steps, "l2"))
-    step = shortest_l2(steps)
-    if not squares:
-        assert step is None
-        return
-    assert (A @ step <= steps.b + 1e-6).all() and not (step[:n_whole] % 1.0).any()
-    assert length_of(step, steps, "l2") == pytest.approx(min(squares), abs=1e-6)
-
-
 def test_a_search_that_takes_too_long_is_given_up(monkeypatch):
     rng = np.random.default_rng(1)
     signs, ones = np.tile([[1.0], [-1.0]], (2, 1)), np.ones(30)
@@ -198,7 +168,7 @@ def test_a_search_that_takes_too_long_is_given_up(monkeypatch):
     b = 701.0 * signs[:, 0]
     steps = Steps(A, b, 0 * ones, ones, ones, ones > 0, np.arange(30), ones)
     monkeypatch.setitem(nearest._LIMITS, "node_limit", 10)
-    for search in (shortest_l1, shortest_l2, fewest):
+    for search in (shortest_l1, fewest):
         with pytest.raises(ValueError, match=r"too many programs.*fixed.*another norm"):
             search(steps)
 
@@ -243,7 +213,7 @@ def test_the_message_says_what_forbids_a_point(weight, threshold, limits, messag
     ("limits", "message"),
     [
         ({"target": "d"}, "target='d': allowed are"),
-        ({"norm": "l3"}, "norm='l3': allowed are 'l1', 'l2', 'count'"),
+        ({"norm": "l3"}, "norm='l3': allowed are 'l1', 'count'"),
         ({"costs": {"x0": 0.0}}, "finite numbers above 0"),
         ({"costs": [1.0]}, r"costs has the shape \(1,\)"),
         ({"costs": 2.0}, r"costs has the shape \(\)"),

@@ -18,11 +18,9 @@ from evotree.fitness.penalties import (
 from evotree.operators.initialization.dipolar import init_dipolar
 from evotree.operators.pruning.penalized import prune
 from evotree.operators.refinement.policy import (
-    NOTHING_SPENT,
     LinearRefiner,
     Refinement,
     Resplit,
-    Spent,
     as_refinement,
     choose_for_refinement,
     make_refiner,
@@ -164,8 +162,8 @@ def ids(individuals):
     return list(map(id, individuals))
 
 
-def choose(offspring, generation=1, spent=NOTHING_SPENT, **parameters):
-    return choose_for_refinement(offspring, generation, spent, refinement=Refinement(**parameters))
+def choose(offspring, **parameters):
+    return choose_for_refinement(offspring, Refinement(**parameters))
 
 
 def test_random_ones_come_with_the_probability(offspring):
@@ -175,70 +173,13 @@ def test_random_ones_come_with_the_probability(offspring):
             offspring, make_streams(7, generation, len(offspring)), strict=True
         ):
             individual.stream = stream
-        chosen = ids(choose(offspring, generation, probability=0.3))
+        chosen = ids(choose(offspring, probability=0.3))
         assert chosen == [i for i in ids(offspring) if i in set(chosen)]
         times += np.isin(ids(offspring), chosen)
     inner = np.array([len(individual) > 1 for individual in offspring])
     assert (times[~inner] == 0).all() and not inner.all()
     assert times[inner].mean() / 199 == pytest.approx(0.3, abs=0.03)
     assert times[inner].min() > 25
-
-
-def test_the_best_are_the_fittest(offspring):
-    inner = [individual for individual in offspring if len(individual) > 1]
-    ranked = sorted((one.fitness.values[0] for one in inner), reverse=True)
-    for probability, n in ((0.1, 3), (0.5, 15), (0.001, 1), (1.0, len(inner))):
-        chosen = choose(offspring, target="best", probability=probability)
-        assert [one.fitness.values[0] for one in chosen] == ranked[:n]
-        assert len(set(ids(chosen))) == n
-    assert choose(offspring[3:4], target="best", probability=1.0) == []
-
-
-def test_the_promising_have_structures_of_their_own(offspring):
-    chosen = choose(offspring, target="promising", probability=1.0)
-    groups = {}
-    for one in offspring:
-        if len(one) > 1:
-            groups.setdefault(tuple(one.subtree_size), []).append(one.fitness.values[0])
-    assert len(groups) < len(offspring) - 1
-    assert len(chosen) == len(groups)
-    for one in chosen:
-        assert one.fitness.values[0] == max(groups[tuple(one.subtree_size)])
-    values = [one.fitness.values[0] for one in chosen]
-    assert values == sorted(values, reverse=True)
-    few = choose(offspring, target="promising", probability=0.1)
-    assert ids(few) == ids(chosen[:3])
-
-
-@pytest.mark.parametrize("target", ["random", "best", "promising"])
-def test_budgets_limit_the_choice(offspring, target):
-    parameters = {"target": target, "probability": 1.0}
-    full = choose(offspring, **parameters)
-    for n_spent, n_left in ((0, 5), (3, 2), (5, 0), (9, 0)):
-        chosen = choose(offspring, spent=Spent(n_spent, 1.0), max_evaluations=5, **parameters)
-        assert ids(chosen) == ids(full[:n_left])
-    assert choose(offspring, spent=Spent(2, 3.0), max_seconds=3.0, **parameters) == []
-    in_time = choose(offspring, spent=Spent(2, 2.9), max_seconds=3.0, **parameters)
-    assert ids(in_time) == ids(full)
-    assert choose(offspring, target=target, probability=0.0) == []
-    assert target == "promising" or len(full) == sum(len(one) > 1 for one in offspring)
-    every = [k for k in range(1, 10) if choose(offspring, k, every=3, **parameters)]
-    assert every == [3, 6, 9]
-
-
-def test_a_run_keeps_its_budget_of_evaluations(iris):
-    limited = run(iris, Refinement("tao", probability=0.3, max_evaluations=20))
-    tried = to_frame(limited.logbook)["refinement_tao_tried"]
-    assert tried.sum() == 20 == limited.spent.evaluations
-    assert tried.iloc[-1] == 0 and (tried > 0).sum() > 2
-    in_time = run(iris, Refinement("tao", probability=0.5, max_seconds=1e-9), max_generations=9)
-    assert (to_frame(in_time.logbook)["refinement_tao_tried"] > 0).sum() == 1
-    free = run(iris, Refinement("tao", probability=0.3))
-    n_before = int(np.flatnonzero(tried.cumsum() == 20)[0])  # until then the runs are the same
-    columns = ["nevals", "fitness_best", "fitness_mean", "size_mean"]
-    first, second = (to_frame(one.logbook)[columns][:n_before] for one in (limited, free))
-    assert first.equals(second)
-    assert free.spent.evaluations > 40
 
 
 @pytest.mark.parametrize("algorithm", ["penalized", "nsga2"])
@@ -250,16 +191,13 @@ def test_the_chapter_adds_up(iris, algorithm):
         calls.append(len(individual))
         return stay(individual, dataset)
 
-    refinement = Refinement({counted: 1.0, "tao": 2.0}, probability=0.4, every=2)
+    refinement = Refinement({counted: 1.0, "tao": 2.0}, probability=0.4)
     result = run(iris, refinement, variation=Variation(algorithm=algorithm))
     table = to_frame(result.logbook)
     tried = table["refinement_counted_tried"] + table["refinement_tao_tried"]
     assert table["refinement_counted_tried"].sum() == len(calls) > 10
-    assert tried.sum() == result.spent.evaluations > 2 * len(calls)
-    assert (tried[1::2] == 0).all() and (tried[2::2] > 0).all() and tried[0] == 0
+    assert tried.sum() > 2 * len(calls) and tried[0] == 0
     assert (tried <= table["nevals"]).all()
-    seconds = table["refinement_counted_seconds"] + table["refinement_tao_seconds"]
-    assert seconds.sum() == pytest.approx(result.spent.seconds)
     for name in ("counted", "tao"):
         improved, gain = table[f"refinement_{name}_improved"], table[f"refinement_{name}_gain"]
         assert (improved <= table[f"refinement_{name}_tried"]).all()

@@ -1,34 +1,48 @@
-"""Rows that are not in the data: between neighbours."""
+"""Rows that are not in the data: copies with noise."""
 
 import numpy as np
-from hypothesis import given, settings
+import pytest
+from hypothesis import given
 from hypothesis import strategies as st
 
-from evotree.operators.initialization.resampling import interpolate
-from tests.strategies import datasets, seeds
+from evotree.dataset import SCALINGS, Dataset
+from evotree.operators.initialization.resampling import blur
+from tests.strategies import datasets, seeds, stream_of
 
 any_datasets = st.sampled_from(("classification", "regression")).flatmap(
     lambda task: datasets(max_rows=25, task=task)
 )
 
 
-@settings(max_examples=25)
-@given(any_datasets, seeds)
-def test_rows_lie_between_two_training_rows(dataset, seed):
-    X = dataset.X
-    drawn = interpolate(X, 30, np.random.default_rng(seed))
-    assert drawn.shape == (30, X.shape[1])
-    apart = np.sqrt(((X[:, None] - X[None]) ** 2).sum(axis=2))
-    for row in drawn:
-        to = np.sqrt(((X - row) ** 2).sum(axis=1))
-        detour = to[:, None] + to[None] - apart
-        assert detour.min() <= 1e-7 * (1.0 + apart.max())
-
-
-def test_the_two_are_neighbours():
-    """Between two far clouds there are no rows."""
+@pytest.mark.parametrize("scaling", SCALINGS)
+def test_noise_is_in_units_of_the_features(scaling):
     rng = np.random.default_rng(0)
-    X = rng.standard_normal((60, 2)) + np.repeat([[0.0], [1000.0]], 30, axis=0)
-    drawn = interpolate(X, 3000, rng)
-    assert ((np.abs(drawn) < 10.0) | (np.abs(drawn - 1000.0) < 10.0)).all()
-    assert len(np.unique(drawn[:, 0])) > 2700
+    X = rng.standard_normal((200, 4)) * [1.0, 100.0, 1e-3, 0.0]
+    dataset = Dataset.from_arrays(X, rng.integers(0, 2, 200), scaling=scaling)
+    noise = blur(dataset, 0.5, 20, stream_of()).X[200:] - np.tile(dataset.X, (20, 1))
+    deviation = (noise * dataset.scale).std(axis=0)
+    np.testing.assert_allclose(deviation, 0.5 * X.std(axis=0), rtol=0.05)
+    assert (noise[:, 3] == 0.0).all()  # a constant column stays constant
+
+
+@given(any_datasets, st.integers(0, 4), st.sampled_from((0.0, 0.1, 2.0)), seeds)
+def test_blurred_copies_share_weights_and_targets(dataset, n_copies, noise, seed):
+    """Without copies noise takes the place of the rows."""
+    blurred = blur(dataset, noise, n_copies, stream_of(seed))
+    assert blurred.classes is dataset.classes and blurred.scale is dataset.scale
+    assert not blurred.X.flags.writeable and blurred.y.dtype == dataset.y.dtype
+    rows, n = dataset.unmerged(), len(dataset.y) if n_copies else 0
+    times, share = max(n_copies, 1), 1.0 / (n_copies + 1)
+    copies = np.tile(rows.X, (times, 1))
+    assert blurred.X.shape == (n + len(copies), rows.X.shape[1])
+    np.testing.assert_array_equal(blurred.X[:n], dataset.X[:n])
+    np.testing.assert_array_equal(blurred.y, [*dataset.y[:n], *np.tile(rows.y, times)])
+    np.testing.assert_allclose(blurred.sample_weight[:n], share * dataset.sample_weight[:n])
+    weights = blurred.sample_weight[n:].reshape(times, -1)
+    np.testing.assert_allclose(weights[0], share * rows.sample_weight)
+    np.testing.assert_array_equal(weights, np.tile(weights[0], (times, 1)))
+    if noise == 0.0:
+        np.testing.assert_array_equal(blurred.X[n:], copies)
+    again = blur(dataset, noise, n_copies, stream_of(seed))
+    np.testing.assert_array_equal(blurred.X, again.X)
+    assert blurred.multiplicity.sum() == dataset.multiplicity.sum()

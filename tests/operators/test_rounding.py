@@ -29,7 +29,7 @@ QUICK: dict[str, Any] = {
     "population_size": 12,
     "max_generations": 4,
     "random_state": 0,
-    "regularization": Regularization(C=1.0),
+    "regularization": Regularization(C=1.0, noise=0.1),
 }
 
 

@@ -28,11 +28,13 @@ class Limits:
     max_terms: int | None = None
     # Of the training rows, whatever their weights; a share, as trees are also found on some rows.
     min_leaf_share: float = 0.0
+    max_split_terms: int | None = None  # which operators of a user's own need not keep
 
     @property
     def max_width(self) -> int | None:
         """No split has more terms than all of them may have together."""
-        return None if self.max_terms is None else max(1, self.max_terms)
+        bounds = [most for most in (self.max_terms, self.max_split_terms) if most is not None]
+        return max(1, min(bounds)) if bounds else None
 
     def keeps(self, individual: Individual, dataset: Dataset) -> bool:
         """Return whether a tree keeps all bounds."""
@@ -40,13 +42,14 @@ class Limits:
             (self.max_leaves is None or individual.n_leaves <= self.max_leaves)
             and (self.max_terms is None or individual.n_terms <= self.max_terms)
             and (self.max_depth is None or individual.depth <= self.max_depth)
+            and self._widest(individual) <= (self.max_split_terms or math.inf)
             and not self._small_leaves(individual, dataset).any()
         )
 
     def repair(self, individual: Individual, dataset: Dataset) -> None:
         """Make a tree keep all bounds."""
         width = self.max_width
-        if width is not None and np.count_nonzero(individual.weights, axis=1).max() > width:
+        if width is not None and self._widest(individual) > width:
             order = np.argsort(-influences(individual, dataset), axis=1, kind="stable")
             kept = np.zeros(individual.weights.shape, dtype=bool)
             np.put_along_axis(kept, order[:, :width], True, axis=1)
@@ -65,6 +68,9 @@ class Limits:
         if self.max_terms is not None and individual.n_terms > self.max_terms:
             widths = np.count_nonzero(individual.weights, axis=1)
             self._prune(individual, dataset, widths, self.max_terms)
+
+    def _widest(self, individual: Individual) -> int:
+        return int(np.count_nonzero(individual.weights[~individual.is_leaf], axis=1).max(initial=0))
 
     def _prune(
         self, individual: Individual, dataset: Dataset, split_cost: np.ndarray, budget: int

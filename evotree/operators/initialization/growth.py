@@ -41,7 +41,7 @@ def grow_splits(
     code = int(Criterion[criterion.upper()])  # members of an enumeration cost numba 90 us a call
     X, y, weight = dataset.split_X, dataset.y, weights_to_grow_by(dataset)
     n, total_weight = X.shape[0], weight.sum()
-    times = dataset.multiplicity
+    times = np.maximum(dataset.multiplicity, 1)
     weights, thresholds, is_split = [], [], []
     leaf_weights = np.zeros(X.shape[1])
     pending = [(np.arange(n, dtype=np.int32), weight, 0, splitter)]

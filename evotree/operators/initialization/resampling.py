@@ -1,32 +1,64 @@
-"""Rows drawn from the data: bags of them, and rows between neighbours."""
+"""Training rows that are not in the data: bags, and copies with noise.
+
+Where rows are few, most trees of a population are perfect on them, and their quality there says
+nothing of the rows to come: copies with noise go on telling trees apart.
+"""
 
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
-from sklearn.neighbors import NearestNeighbors
 
-from evotree.dataset import Dataset
-
-_NEIGHBOURS = 6
+from evotree.dataset import Dataset, empty_rows
+from evotree.rng import as_generator
 
 
-def interpolate(X: np.ndarray, n_rows: int, rng: np.random.Generator) -> np.ndarray:
-    """Draw rows at a uniform part of the way between neighbours (Chawla et al. 2002, SMOTE)."""
-    spread = X.std(axis=0)
-    spread[spread == 0.0] = 1.0
-    k = min(_NEIGHBOURS, len(X) - 1)
-    first = second = rng.integers(len(X), size=n_rows)
-    if k:
-        search = NearestNeighbors(n_neighbors=k + 1).fit(X / spread)
-        near = search.kneighbors(X / spread, return_distance=False)[:, 1:]
-        second = near[first, rng.integers(k, size=n_rows)]
-    between: np.ndarray = X[first] + rng.uniform(size=(n_rows, 1)) * (X[second] - X[first])
-    return between
+def blur(dataset: Dataset, noise: float, n_copies: int, stream: np.ndarray) -> Dataset:
+    """Return a data set with noisy copies of its rows, or with noise in place of copies."""
+    # The quality of a tree there is that on the training rows, smoothed: a row near a hyperplane is
+    # on its side in some of its copies alone. For models that are smooth themselves training with
+    # noise is the ridge penalty (Bishop 1995, "Training with noise is equivalent to Tikhonov
+    # regularization", Neural Computation 7).
+    rng = as_generator(stream)
+    rows = dataset.unmerged()  # a few copies of what many rows are would be told apart by chance
+    varies = dataset.X.min(axis=0) != dataset.X.max(axis=0)
+    drawn = rng.standard_normal((max(1, n_copies), *rows.X.shape))
+    copies = (rows.X + noise * dataset.spread * varies * drawn).reshape(-1, rows.X.shape[1])
+    if n_copies == 0:
+        return with_rows(rows, copies, rows.y, rows.sample_weight, rows.extras, rows.outputs)
+
+    def with_copies(merged: np.ndarray, unmerged: np.ndarray) -> np.ndarray:
+        return np.concatenate([merged, *[unmerged] * n_copies])
+
+    weight = with_copies(dataset.sample_weight, rows.sample_weight) / (n_copies + 1)
+    extras = {name: with_copies(dataset.extras[name], rows.extras[name]) for name in rows.extras}
+    outputs = None
+    if dataset.outputs is not None and rows.outputs is not None:
+        outputs = with_copies(dataset.outputs, rows.outputs)
+    X, y = np.concatenate([dataset.X, copies]), with_copies(dataset.y, rows.y)
+    return with_rows(dataset, X, y, weight, extras, outputs)
+
+
+def with_rows(
+    dataset: Dataset,
+    X: np.ndarray,
+    y: np.ndarray,
+    weight: np.ndarray,
+    extras: dict[str, np.ndarray] | None = None,
+    outputs: np.ndarray | None = None,
+) -> Dataset:
+    """Return a data set of other rows, the first of them the training rows or these with noise."""
+    rows = empty_rows(*X.shape)
+    rows[:] = X
+    n_added = X.shape[0] - dataset.X.shape[0]
+    raw, multiplicity = X * dataset.scale + dataset.mean, np.pad(dataset.multiplicity, (0, n_added))
+    columns: dict[str, Any] = {"raw": raw, "multiplicity": multiplicity, "extras": extras or {}}
+    return replace(dataset, X=rows, y=y, sample_weight=weight, outputs=outputs, **columns)
 
 
 def bootstrap_counts(dataset: Dataset, rng: np.random.Generator, n_draws: int) -> np.ndarray:
     """Return how often each given row is drawn with replacement, in proportion to the weights."""
-    share = dataset.sample_weight / dataset.total_weight / dataset.multiplicity
+    share = dataset.sample_weight / dataset.total_weight / np.maximum(dataset.multiplicity, 1)
     times: np.ndarray = rng.multinomial(n_draws, share[dataset.kept_as])
     return times
 
@@ -37,6 +69,7 @@ def bag_of(dataset: Dataset, n_times: np.ndarray) -> Dataset:
     weight = np.bincount(kept_as, n_times, n_rows)
     rows = np.flatnonzero(weight)
     n_given = np.bincount(kept_as[n_times > 0], minlength=n_rows)
+    n_given = np.where(dataset.multiplicity > 0, n_given, 0)
     return replace(dataset.take(rows, weight[rows], n_given[rows]), weight_unit=1.0)
 
 

@@ -11,8 +11,8 @@ import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from numbers import Integral, Real
-from typing import Annotated, Any, NamedTuple
+from numbers import Real
+from typing import Annotated, Any
 
 import numpy as np
 from deap import base
@@ -139,31 +139,9 @@ def make_refiner(
     raise ValueError(f"refinement names {name!r}: allowed are {sorted(REFINERS)}.")
 
 
-TARGETS = ("random", "best", "promising")
-"""Names of the ways to choose which individuals are refined."""
-
-_ABOVE_0 = Interval(Real, 0.0, None, closed="neither")
-
-
-class Spent(NamedTuple):
-    """What the refinements of a run have taken so far."""
-
-    evaluations: int = 0
-    seconds: float = 0.0  # compilation of kernels apart
-
-    def plus(self, refined: Sequence[Individual]) -> "Spent":
-        """Return what it is once some more individuals are refined; users' own need not say."""
-        outcomes = [getattr(individual, "outcome", None) for individual in refined]
-        seconds = math.fsum(outcome.seconds for outcome in outcomes if outcome is not None)
-        return Spent(self.evaluations + len(refined), self.seconds + seconds)
-
-
-NOTHING_SPENT = Spent()
-
-
 @dataclass(frozen=True, repr=False)
 class Refinement(Configuration):
-    """Which individuals are refined, when, and by what.
+    """How many individuals are refined, and by what.
 
     Parameters
     ----------
@@ -172,16 +150,6 @@ class Refinement(Configuration):
         refinements, which need not add up to 1. Keys of a mapping may also be refiners.
     probability : float in [0, 1], default=0.1
         Share of a generation's offspring that is refined.
-    target : {"random", "best", "promising"}, default="random"
-        Which: any with this chance, the fittest, or the fittest of each structure, structures with
-        the fittest member first. Of the fittest it is one at least, unless the probability is 0.
-    every : int, at least 1, default=1
-        Every how many generations.
-    max_seconds : float or None, default=None
-        No more refinements in the generations after that in which they have taken so long
-        together. A run with such a budget depends on the speed of the machine.
-    max_evaluations : int or None, default=None
-        No more refinements than so many.
     C : float above 0, or tuple of two, default=(0.1, 10.0)
         Cost of a row's loss in the linear classifiers of ``"tao"``, ``"sparse"`` and
         ``"linear"``; of two numbers, each refinement draws one between them, log-uniformly.
@@ -193,26 +161,16 @@ class Refinement(Configuration):
         str | Iterable[str] | Mapping[str | Refiner, float], HasMethods(["__iter__"])
     ] = "tao"
     probability: Annotated[float, Interval(Real, 0.0, 1.0, closed="both")] = 0.1
-    target: Annotated[str, StrOptions(set(TARGETS))] = "random"
-    every: Annotated[int, Interval(Integral, 1, None, closed="left")] = 1
-    max_seconds: Annotated[float | None, _ABOVE_0, None] = None
-    max_evaluations: Annotated[int | None, Interval(Integral, 1, None, closed="left"), None] = None
     C: Annotated[
-        float | tuple[float, float], _ABOVE_0, RisingPair(Real, 0.0, None, closed="neither")
+        float | tuple[float, float],
+        Interval(Real, 0.0, None, closed="neither"),
+        RisingPair(Real, 0.0, None, closed="neither"),
     ] = (0.1, 10.0)
     penalty: Annotated[str, StrOptions(set(PENALTIES))] = "l2"
 
     def bounds(self) -> tuple[float, float]:
         """Return the bounds of C."""
         return self.C if isinstance(self.C, tuple) else (self.C, self.C)
-
-    def left(self, spent: Spent) -> int | None:
-        """Return how many refinements the budgets still allow; None where there is no limit."""
-        if self.max_seconds is not None and spent.seconds >= self.max_seconds:
-            return 0
-        if self.max_evaluations is None:
-            return None
-        return max(0, self.max_evaluations - spent.evaluations)
 
     def shares(self) -> dict[str | Refiner, float]:
         """Return the share of each operator in the refinements; they add up to 1."""
@@ -284,22 +242,8 @@ def refine(
 
 
 def choose_for_refinement(
-    individuals: Sequence[Individual],
-    generation: int,
-    spent: Spent = NOTHING_SPENT,
-    *,
-    refinement: Refinement,
+    individuals: Sequence[Individual], refinement: Refinement
 ) -> list[Individual]:
     """Return the individuals of a generation that are to be refined."""
-    left = refinement.left(spent)
-    if generation % refinement.every or left == 0 or refinement.probability == 0.0:
-        return []
-    candidates = [individual for individual in individuals if len(individual) > 1]
-    if refinement.target == "random":
-        return [tree for tree in candidates if uniform(tree.stream) < refinement.probability][:left]
-    candidates.sort(key=lambda tree: tree.fitness.wvalues, reverse=True)
-    if refinement.target == "promising":  # the first of each structure
-        best_of = {tree.subtree_size.tobytes(): tree for tree in reversed(candidates)}
-        candidates = [tree for tree in candidates if best_of[tree.subtree_size.tobytes()] is tree]
-    n_chosen = max(1, round(refinement.probability * len(individuals)))
-    return candidates[: n_chosen if left is None else min(n_chosen, left)]
+    chance = refinement.probability
+    return [one for one in individuals if len(one) > 1 and uniform(one.stream) < chance]

@@ -38,7 +38,7 @@ def emit_dipole_split(rows, times, out, m, lo, hi, scratch, stream, min_rows, ma
     after = emit_leaf(rows, out, m, lo, hi)
     n_rows = 0
     for i in range(lo, hi):
-        n_rows += times[out.order[i]]
+        n_rows += max(times[out.order[i]], 1)
     if n_rows < min_rows or is_uniform(rows.y, out.order, lo, hi):
         return after
     out.thresholds[m] = dipole_test(

@@ -1,0 +1,72 @@
+"""What ``make demo`` shows: random trees that plain evolution turns into the best one."""
+
+import argparse
+from pathlib import Path
+from typing import Any
+
+import matplotlib
+import numpy as np
+import pandas as pd
+
+matplotlib.use("Agg")
+
+from evotree import (
+    Evolution,
+    EvoTreeClassifier,
+    Regularization,
+    Variation,
+    keep_best_trees,
+    to_frame,
+)
+from evotree.experiments.problems import PROBLEMS, make_problem
+from evotree.plotting import plot_decision_regions, plot_evolution, plot_learning_curve, plot_tree
+
+# As in the paper, trees on dipoles are the first ones, and nothing refines them. Mutation is more
+# likely than by default, and the best of parents and offspring live on.
+VARIATION = Variation(mutation_probability=0.3, term_mutation_probability=0.0, sparse_dipoles=False)
+OPTIONS: dict[str, Any] = {"patience": None, "init": None, "refinement": None}
+OPTIONS |= {"variation": VARIATION, "regularization": Regularization(noise=0.0)}
+HYPERPARAMETERS: dict[str, Any] = {"size_penalty": 0.005, "term_penalty": 0.0, "random_state": 0}
+HYPERPARAMETERS |= {"evolution": Evolution(100, scaling="common", **OPTIONS)}
+HYPERPARAMETERS |= {"leaves": "constant", "callbacks": [keep_best_trees]}
+SHARES = (0.0, 1 / 16, 1 / 8, 1 / 4, 1 / 2, 1.0)  # of the generations, which are told of
+
+
+def draw_rows(problem: str, n_rows: int, part: int) -> tuple[pd.DataFrame, np.ndarray]:
+    """Draw rows of a problem."""
+    X, y = make_problem(problem, n_rows, np.random.default_rng([0, part]))
+    return pd.DataFrame(X, columns=[f"x{j + 1}" for j in range(X.shape[1])]), y
+
+
+def main() -> None:
+    """Evolve, tell and draw."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--problem", choices=list(PROBLEMS), default="chessboard2")
+    parser.add_argument("--generations", type=int, default=400)
+    parser.add_argument("--out", type=Path, default=Path("demo-output"))
+    options = parser.parse_args()
+    problem = PROBLEMS[options.problem]
+    print(f"{problem.name}: {problem.description}; the best tree has {problem.optimal_nodes} nodes")
+    X, y = draw_rows(options.problem, problem.default_samples, 0)
+    parameters = HYPERPARAMETERS | {"max_generations": options.generations}
+    model = EvoTreeClassifier(**parameters).fit(X, y)
+    history = to_frame(model.history_)
+    shown = sorted({round(share * (len(history) - 1)) for share in SHARES})
+    for row in history.iloc[shown].itertuples():
+        right = f"{100.0 * row.quality_best:.1f} % of the training rows right"
+        print(f"generation {row.gen:4d}: {row.size_best:2d} nodes, {right}")
+    test = draw_rows(options.problem, 10_000, 1)
+    print(f"{model.tree_}\naccuracy {model.score(*test):.4f} on {len(test[1])} test rows")
+    options.out.mkdir(parents=True, exist_ok=True)
+    axes = {"learning-curve": plot_learning_curve(model), "tree": plot_tree(model)}
+    if problem.n_features == 2:
+        axes["decision-regions"] = plot_decision_regions(model, X, y)
+        film = plot_evolution(model, X, y)
+        film.save(options.out / "evolution.gif", writer="pillow", dpi=80)
+    for name, ax in axes.items():
+        ax.figure.savefig(options.out / f"{name}.png", dpi=150, bbox_inches="tight")
+    print(f"wrote pictures into {options.out}")
+
+
+if __name__ == "__main__":
+    main()
