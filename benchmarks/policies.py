@@ -102,8 +102,32 @@ def linear(name: str, seed: int, n_scores: int) -> dict[str, Any]:
     return {"mean": np.mean(last), "std": np.std(last), **spent}
 
 
+def report(file: Path) -> str:
+    """Return the means over seeds as a table in Markdown; best and worst are of one seed."""
+    rows = pd.read_csv(file)
+    lines = [
+        "| environment | policy | seeds | mean return | worst, best | leaves | terms | "
+        "thousand steps | seconds |",
+        "|---|---|---:|---:|---:|---:|---:|---:|---:|",
+    ]
+    for name in ENVIRONMENTS:
+        for method in METHODS:
+            part = rows[(rows.environment == name) & (rows.method == method)]
+            if part.empty:
+                continue
+            error = part["mean"].std() / np.sqrt(len(part))
+            digits = 2 if name == "Blackjack-v1" else 1
+            cells = [name, method, len(part), f"{part['mean'].mean():.{digits}f} ± {error:.{digits}f}"]
+            cells += [f"{part['mean'].min():.{digits}f}, {part['mean'].max():.{digits}f}"]
+            cells += ["" if part.leaves.isna().all() else f"{part.leaves.mean():.1f}"]
+            cells += [f"{part.terms.mean():.1f}", f"{part.steps.mean() / 1000:,.0f}"]
+            cells += [f"{part.seconds.mean():.0f}"]
+            lines.append(f"| {' | '.join(map(str, cells))} |")
+    return "\n".join(lines)
+
+
 def main() -> None:
-    """Do what is missing."""
+    """Do what is missing, and print what there is."""
     parser = argparse.ArgumentParser("python -m benchmarks.policies", description=__doc__)
     parser.add_argument("--out", type=Path, required=True)
     parser.add_argument("--environments", nargs="+", default=list(ENVIRONMENTS))
@@ -128,6 +152,7 @@ def main() -> None:
                 key = {"environment": name, "method": method, "seed": seed}
                 done[name, method, seed] = key | found
                 pd.DataFrame(done.values()).to_csv(file, index=False)
+    print(report(file))
 
 
 if __name__ == "__main__":
