@@ -11,7 +11,7 @@ import numpy as np
 from benchmarks.inputs import balanced_tree, make_rows
 from benchmarks.measure import Cell, Table
 from evotree import ObliqueTree, ObliqueTreeClassifier
-from evotree.inspection.nearest import SHORTEST
+from evotree.inspection.nearest import NORMS
 from evotree.inspection.shapley import MAX_EXACT
 from evotree.inspection.training_rows import summarize
 
@@ -67,7 +67,7 @@ def run(quick: bool = False) -> Table:
             for row in X[: 1 + n_slow]
         ],
     }
-    for norm in SHORTEST:
+    for norm in NORMS:
         found[f"counterfactuals, {norm}"] = [
             milliseconds(lambda row=row, norm=norm: classifier.counterfactuals(row, norm=norm))
             for row in X[: 1 + n_calls]

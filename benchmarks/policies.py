@@ -117,7 +117,12 @@ def report(file: Path) -> str:
                 continue
             error = part["mean"].std() / np.sqrt(len(part))
             digits = 2 if name == "Blackjack-v1" else 1
-            cells = [name, method, len(part), f"{part['mean'].mean():.{digits}f} ± {error:.{digits}f}"]
+            cells = [
+                name,
+                method,
+                len(part),
+                f"{part['mean'].mean():.{digits}f} ± {error:.{digits}f}",
+            ]
             cells += [f"{part['mean'].min():.{digits}f}, {part['mean'].max():.{digits}f}"]
             cells += ["" if part.leaves.isna().all() else f"{part.leaves.mean():.1f}"]
             cells += [f"{part.terms.mean():.1f}", f"{part.steps.mean() / 1000:,.0f}"]

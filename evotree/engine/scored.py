@@ -47,8 +47,7 @@ from evotree.operators.variation import selection
 from evotree.rng import as_generator, make_streams, seed_from
 from evotree.tree import ObliqueTree
 
-_VARIED = Variation(mutation_probability=0.2, crossover_probability=0.3)
-DEFAULT = Evolution(patience=None, init=None, refinement=None, variation=_VARIED)
+DEFAULT = Evolution(patience=None, init=None, refinement=None, variation=Variation(0.2, 0.3))
 """How trees that are scored evolve where nothing else is said."""
 
 _AUTO = (0.002, 0.0005)  # penalties for a node and a term, in units of a generation's range
@@ -118,9 +117,8 @@ class ScoredProblem:
 class Actions(ClassLoss):
     """What leaves answer: the objective of trees whose quality is known from outside."""
 
-    # A leaf holds it where a split has its weights and threshold: a threshold of 1 + the position
-    # of an action; or of 3 + a place between the bounds, which are -1 and 1, with the coefficients
-    # of a line as weights. A threshold of 0 is a leaf that has no answer yet.
+    # A leaf holds it where a split has its threshold: 1 + the position of an action; or 3 + a place
+    # between the bounds, -1 and 1, with the coefficients of a line as weights. 0 is no answer yet.
     n: int  # number of actions; 0 for a number
     low: float = 0.0
     high: float = 0.0
@@ -521,8 +519,7 @@ def search_scores(
         callbacks += [CheckpointWriter(checkpoint.path, dataset, told, checkpoint.every)]
     end = math.inf if config.time_limit is None else time.perf_counter() + config.time_limit
     scorer, most = toolboxes[0].score, config.max_generations
-    shown = progress.phase("evolving", total=most, unit="gen")
-    with interrupt_as_flag(), shown:
+    with interrupt_as_flag(), progress.phase("evolving", total=most, unit="gen"):
         if len(toolboxes) == 1:
             scorer.executor, scorer.n_jobs = executor, n_jobs
             (first,) = runs or [toolboxes[0].population(n=evolution.population_size)]

@@ -222,11 +222,12 @@ def make_toolbox(
         of this package keep it.
     min_samples_split : int, at least 2, default=5
         A leaf with fewer distinct rows is not split.
-    init, refinement, variation, operators, start : optional
-        As for `evotree.Evolution`; what `init` leaves is random, ``"dipole"``.
+    init : optional
+        As for `evotree.Evolution`; the rest is random, ``"dipole"``.
     found : sequence of Individual, default=()
-        Trees in the units of the data set, found on some of its rows, that compete for the places
-        of ``"widths"``.
+        Trees in the units of the data set that compete for the places of ``"widths"``.
+    refinement, variation, operators : optional
+        As for `evotree.Evolution`.
     constraints : sequence of Constraint, default=()
         What all trees that the toolbox makes keep (`evotree.operators.constraints`).
     max_depth : int, at least 1, or None, default=None
@@ -235,6 +236,8 @@ def make_toolbox(
         Source of the seed that all streams are made from.
     end : float, default=inf
         When it is over, by `time.perf_counter`: of `found` the first competes alone.
+    start : ObliqueTree, optional
+        As for `evotree.Evolution`.
     """
     variation = Variation() if variation is None else variation
     refinement = as_refinement(refinement)

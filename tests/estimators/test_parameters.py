@@ -182,8 +182,8 @@ def test_parameters_of_groups_are_reached_by_name(kind):
     other.set_params(evolution__islands=2, evolution__islands__every=7, checkpoint="a.npz")
     assert other.evolution.islands == Islands(2, every=7)
     assert other.set_params(checkpoint__every=3).checkpoint == Checkpoint("a.npz", 3)
-    other.set_params(evolution__refinement=None, evolution__refinement__every=2)
-    assert other.evolution.refinement == Refinement(every=2)
+    other.set_params(evolution__refinement=None, evolution__refinement__probability=0.5)
+    assert other.evolution.refinement == Refinement(probability=0.5)
     other.set_params(evolution__refinement=None)
     assert not [name for name in other.get_params() if "refinement__" in name]
 

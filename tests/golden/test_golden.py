@@ -6,13 +6,13 @@ need only be as good.
 """
 
 import json
-import platform
 from functools import partial
 from importlib.metadata import version
 from pathlib import Path
 
 import numpy as np
 import pytest
+from llvmlite.binding import get_host_cpu_name
 from sklearn.datasets import load_diabetes, load_iris, load_wine
 
 from evotree import (
@@ -87,7 +87,7 @@ RUNS = {
 
 def place():
     """Return what the last bits depend on."""
-    return {"machine": platform.machine()} | {name: version(name) for name in LIBRARIES}
+    return {"cpu": get_host_cpu_name()} | {name: version(name) for name in LIBRARIES}
 
 
 def grow(name):
