@@ -94,7 +94,7 @@ def test_plain_evolution_is_a_fair_twin(dataset):
         assert len(copy) == len(again)
 
 
-QUICK = {loop.run: 1, sparse.run: 1, explain.run: 6, samples.run: 2, criteria.run: 10}
+QUICK = {loop.run: 1, sparse.run: 1, explain.run: 5, samples.run: 2, criteria.run: 10}
 QUICK |= {greedy.run_axis: 2, greedy.run_oc1: 1}
 SLOW = {linear_fit.run: 4, workers.run: 1, islands.run: 1, million.run: 1, growth.run: 3}
 SLOW = [pytest.param(*item, marks=pytest.mark.slow) for item in SLOW.items()]
