@@ -3,8 +3,8 @@
 import threading
 from collections.abc import Callable, Sequence
 from concurrent.futures import Executor
-from dataclasses import dataclass, field, replace
-from functools import partial
+from dataclasses import dataclass, field, fields, replace
+from functools import cached_property, partial
 from itertools import product
 from typing import Any
 
@@ -135,15 +135,21 @@ class Policy:
     action_names: list[str] | None
     result: ScoredResult
 
+    @cached_property
+    def _act(self) -> Callable[[list[float]], Any]:
+        return actor(self.tree, self.actions)
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {one.name: getattr(self, one.name) for one in fields(self)}
+
     def act(self, observation: Any) -> Any:
         """Return the action for an observation."""
-        return actor(self.tree, self.actions)(as_point(observation))
+        return self._act(as_point(observation))
 
     def returns(self, n_episodes: int = 100, random_state: Any = None) -> np.ndarray:
         """Return the returns of new episodes, of shape (n_episodes,)."""
         seeds = np.random.default_rng(seed_from(random_state)).integers(2**31, size=n_episodes)
-        act = actor(self.tree, self.actions)
-        return np.array([self.environment.episode(act, seed) for seed in seeds.tolist()])
+        return np.array([self.environment.episode(self._act, seed) for seed in seeds.tolist()])
 
     def __str__(self) -> str:
         return export_text(self.tree, self.feature_names, self.action_names).rstrip("\n")
@@ -153,16 +159,15 @@ class Policy:
         from PIL import Image
 
         seen = replace(self.environment, kwargs=self.environment.kwargs | {"render_mode": _PIXELS})
-        frames, act = list[Any](), actor(self.tree, self.actions)
+        frames = list[Any]()
 
         def act_and_draw(point: list[float]) -> Any:
             if len(frames) < _MOST_FRAMES:
                 frames.append(Image.fromarray(seen.here.render()))
-            return act(point)
+            return self._act(point)
 
         seen.episode(act_and_draw, seed_from(random_state) % 2**31)
-        film: dict[str, Any] = {"save_all": True, "append_images": frames[1:], "loop": 0}
-        frames[0].save(path, duration=40, **film)  # milliseconds a frame
+        frames[0].save(path, save_all=True, append_images=frames[1:], loop=0, duration=40)  # in ms
 
 
 def evolve(

@@ -1,5 +1,6 @@
 """Policies for environments of gymnasium, and for a small one that needs nothing."""
 
+import pickle
 import subprocess
 from dataclasses import replace
 from types import SimpleNamespace
@@ -71,6 +72,8 @@ def test_a_walker_learns_to_turn_back(kwargs):
     np.testing.assert_array_equal(returns, policy.returns(30, 1))
     left, right = (policy.act((np.array([at, 1.0]), 7)) for at in (-3.0, 3.0))
     assert np.mean(left) > np.mean(right)
+    again = pickle.loads(pickle.dumps(policy))
+    np.testing.assert_array_equal(again.returns(30, 1), returns)
     assert policy.feature_names == ["x0", "x1", "x2"] and "x0" in str(policy)
 
 

@@ -195,7 +195,7 @@ def test_every_operator_leaves_whole_trees(seed, actions, is_linear):
         ({"observations": [[0.0]]}, "one of them is needed, and not both"),
         ({"box": ([0.0], [0.0])}, "allowed are finite bounds, low below high"),
         ({"actions": 1}, "actions=1: allowed are 2 or more"),
-        ({"actions": ["a", "a"]}, "allowed are 2 or more, different names"),
+        ({"actions": ["a", "b", "b"]}, "allowed are 2 or more, different names"),
         ({"actions": (1.0, np.inf)}, "two finite bounds"),
         ({"score": lambda tree, seed: np.nan}, "score returned nan: allowed is a finite number"),
         ({"score": lambda tree, seed: "good"}, "score returned 'good'"),

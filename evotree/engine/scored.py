@@ -133,15 +133,14 @@ class Actions(ClassLoss):
         shares: np.ndarray = tree.counts.sum(axis=1) / tree.counts[0].sum()
         return np.where(tree.subtree_size > 1, shares, 0.0)
 
-    def finished(self, individual: Individual, dataset: Dataset, shorten: Any) -> ObliqueTree:
+    def finished(self, individual: Individual, dataset: Dataset, shorten: Rounder) -> ObliqueTree:
         """Return a tree over raw features, with numbers of few digits, that answers."""
         leaf, size = individual.is_leaf, individual.subtree_size
         weights = np.where(leaf[:, np.newaxis], 0.0, individual.weights)
         parts = weights, np.where(leaf, 0.0, individual.thresholds), size
         if self.n:
             values = (self.labels(individual)[:, np.newaxis] == np.arange(self.n)).astype(float)
-            tree: ObliqueTree = shorten(dataset.to_raw(ObliqueTree(*parts, values)))
-            return tree
+            return shorten(dataset.to_raw(ObliqueTree(*parts, values)))
         half = 0.5 * (self.high - self.low)
         lines = _short(half * (individual.weights - weights) / dataset.scale)
         numbers = np.where(leaf, self.low + half * (individual.thresholds - 2.0), 0.0)
@@ -179,16 +178,15 @@ class Actions(ClassLoss):
 
 def _short(numbers: np.ndarray) -> np.ndarray:
     """Return numbers of few digits."""
-    flat = [float(f"{number:.{_DIGITS}g}") for number in numbers.ravel().tolist()]
-    return np.array(flat).reshape(numbers.shape)
+    return np.array([float(f"{one:.{_DIGITS}g}") for one in numbers.flat]).reshape(numbers.shape)
 
 
 def as_actions(given: Any, leaves: Any) -> Actions:
     """Return what leaves may answer, as users say it."""
     named = isinstance(given, list | tuple) and all(isinstance(one, str) for one in given)
-    n = len(set(given)) if named else given
-    if isinstance(n, int) and n >= 2 and leaves != "linear":
-        return Actions(n)
+    n = (len(set(given)) == len(given)) * len(given) if named else given
+    if isinstance(n, int | np.integer) and n >= 2 and leaves != "linear":
+        return Actions(int(n))
     try:
         low, high = (float(bound) for bound in given)
     except (TypeError, ValueError):
@@ -263,7 +261,7 @@ class Breeder:
         used, others = np.flatnonzero(weights), np.flatnonzero(weights == 0.0)
         if others.size and (used.size < 2 or rng.uniform() < 0.5):
             j, size = rng.choice(others), np.linalg.norm(weights * self.dataset.spread)
-            weights[j] = rng.normal() * size / np.sqrt(used.size) / self.dataset.spread[j]
+            weights[j] = rng.normal() * size / np.sqrt(max(1, used.size)) / self.dataset.spread[j]
         elif used.size > 1:
             weights[rng.choice(used)] = 0.0
 

@@ -6,16 +6,13 @@ import sys
 from collections.abc import Callable
 from copy import copy
 from functools import wraps
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pandas as pd
 
-if TYPE_CHECKING:
-    pass
-
 _NEEDED = {"classes_", "columns_", "feature_names_", "feature_names_in_", "n_features_in_"}
-_NEEDED |= {"probabilities_", "shares_rows_", "training_rows_", "tree_"}
+_NEEDED |= {"probabilities_", "shares_rows_", "tree_"}
 
 
 def is_collection(X: Any) -> bool:
