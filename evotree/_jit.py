@@ -1,13 +1,18 @@
 """The decorators behind every compiled function of the package."""
 
+import ctypes
+import gc
 import time
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Any
+from importlib import import_module
+from typing import Any, NamedTuple
 
 import numpy as np
+from llvmlite import binding, ir
 from numba import njit, set_num_threads, types
+from numba.core import cgutils
 from numba.core.event import Event, Listener, register
 
 # No C callback is ever made of a kernel; its wrapper would only take time to compile.
@@ -50,6 +55,84 @@ def _warn_uncached(reason: str) -> None:
     _is_cached = False
 
 
+_LONG = 300  # bytes of Python's code from which a kernel is called by its address
+
+
+class _Linked(NamedTuple):
+    """A compiled kernel that others call by its address."""
+
+    # Of its own accord numba copies all that a function calls into its module and optimizes it
+    # there once more, which took a third of the time of a first fit.
+
+    module: str
+    function: str
+    signature: Any
+    variable: str  # that holds the address
+
+    @classmethod
+    def of(cls, dispatcher: Any, compiled: Any) -> "_Linked":
+        """Note where a compiled kernel is."""
+        names = dispatcher.py_func.__module__, dispatcher.py_func.__qualname__
+        signature, library = compiled.signature, compiled.library
+        linked = cls(*names, signature, f"{'.'.join(names)}{signature}")
+        address = _known[linked.variable][1] if linked.variable in _known else ctypes.c_void_p()
+        address.value = library.get_pointer_to_function(compiled.fndesc.llvm_func_name)
+        _known[linked.variable] = linked, address, library
+        binding.add_symbol(linked.variable, ctypes.addressof(address))
+        return linked
+
+    def __call__(self) -> None:
+        """Compile the kernel, or read it from the cache, before a caller is read from there."""
+        getattr(import_module(self.module), self.function).compile(self.signature.args)
+        if self.variable not in _known:
+            raise LookupError(f"{self.function} returns something else now.")
+
+    def definition(self, descriptor: Any) -> Callable[..., Any]:
+        """Return how numba makes a call."""
+
+        def call(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+            declared = context.declare_function(ir.Module(), descriptor)
+            variables, types = builder.module.globals, (descriptor.restype, descriptor.argtypes)
+            variable = variables.get(self.variable) or ir.GlobalVariable(
+                builder.module, declared.type, self.variable
+            )
+            status, value = context.call_conv.call_function(
+                builder, builder.load(variable), *types, arguments
+            )
+            with cgutils.if_unlikely(builder, status.is_error):
+                context.call_conv.return_status_propagate(builder, status)
+            return value
+
+        return call
+
+
+_known: dict[str, tuple[_Linked, Any, Any]] = {}  # by variable; those and code live as long
+
+
+def _link(dispatcher: Any) -> None:
+    """Let other kernels call a long one by its address, and note which of them it calls so."""
+    add_overload, load = dispatcher.add_overload, dispatcher._cache.load_overload
+
+    def load_current(*key: Any) -> Any:
+        try:
+            return load(*key)
+        except (LookupError, AttributeError, ImportError):
+            return None  # what calls a kernel that is not there any more is compiled again
+
+    def add(compiled: Any) -> None:
+        add_overload(compiled)
+        variables = {one.name for one in compiled.library._final_module.global_variables}
+        before_it = [_known[name][0] for name in sorted(variables & _known.keys())]
+        compiled.reload_init.extend(one for one in before_it if one not in compiled.reload_init)
+        if len(dispatcher.py_func.__code__.co_code) >= _LONG:
+            call = _Linked.of(dispatcher, compiled).definition(compiled.fndesc)
+            context, entry = compiled.target_context, compiled.entry_point
+            context.remove_user_function(entry)
+            context.insert_func_defn([(call, entry, compiled.fndesc.argtypes)])
+
+    dispatcher.add_overload, dispatcher._cache.load_overload = add, load_current
+
+
 def _compile(function: Callable[..., Any], writes: bool = True, **options: Any) -> Any:
     """Compile `function` so that calls from other kernels share one specialization."""
     # Of its own accord numba compiles a function again for each mixture of constants and variables,
@@ -65,6 +148,7 @@ def _compile(function: Callable[..., Any], writes: bool = True, **options: Any) 
         dispatcher = njit(**_OPTIONS | options)(function)
     if not hasattr(dispatcher, "get_call_template"):  # NUMBA_DISABLE_JIT
         return dispatcher
+    _link(dispatcher)
     get_call_template = dispatcher.get_call_template
 
     def get_common_call_template(args: tuple[types.Type, ...], kws: dict[str, types.Type]) -> Any:
@@ -114,7 +198,7 @@ class _CompilerClock(Listener):
 
     def __init__(self) -> None:
         self.listeners: list[Callable[[bool], object]] = []
-        self._depth = 0
+        self._depth, self._collects = 0, False
         # Seconds so far, and when the present work began: one object, as other threads read it.
         self._state: tuple[float, float | None] = (0.0, None)
 
@@ -122,6 +206,9 @@ class _CompilerClock(Listener):
         # A function that is compiled may compile the functions that it calls.
         if self._depth == 0:
             self._state = self.seconds(), time.perf_counter()
+            # The compiler makes millions of objects, of which hardly any are garbage.
+            self._collects = gc.isenabled()
+            gc.disable()
             for listener in self.listeners:
                 listener(True)
         self._depth += 1
@@ -130,6 +217,11 @@ class _CompilerClock(Listener):
         self._depth -= 1
         if self._depth == 0:
             self._state = self.seconds(), None
+            if self._collects:
+                if not gc.get_freeze_count():
+                    gc.freeze()
+                    gc.unfreeze()  # to the oldest generation, unseen
+                gc.enable()
             for listener in self.listeners:
                 listener(False)
 

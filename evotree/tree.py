@@ -71,15 +71,13 @@ def route(X, weights, thresholds, subtree_size, leaves):
                 leaves[rows[t]] = k
 
 
-@kernel
-def node_depths(subtree_size):
+def node_depths(subtree_size: np.ndarray) -> np.ndarray:
     """Return the depth of every node, the root's being 0."""
-    depths = np.zeros(subtree_size.shape[0], dtype=np.int32)
-    for k in range(subtree_size.shape[0]):
-        if subtree_size[k] > 1:
-            depths[k + 1] = depths[k] + 1
-            depths[k + 1 + subtree_size[k + 1]] = depths[k] + 1
-    return depths
+    splits = np.flatnonzero(subtree_size > 1)
+    n_begun = np.zeros(len(subtree_size) + 1, dtype=np.int32)  # less those that ended, at each node
+    n_begun[splits + 1] = 1
+    np.subtract.at(n_begun, splits + subtree_size[splits], 1)
+    return n_begun[:-1].cumsum(dtype=np.int32)
 
 
 def node_weights(

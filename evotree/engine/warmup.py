@@ -28,6 +28,7 @@ from evotree.operators.pruning.penalized import prune
 from evotree.operators.refinement.tao import tao_sweep
 from evotree.operators.splitters.base import Split
 from evotree.operators.splitters.dipole import Dipole
+from evotree.operators.splitters.sparse import Sparse
 from evotree.operators.structure.splice import make_individual
 from evotree.operators.variation.crossover import cx_trees
 from evotree.operators.variation.mutation import mut_nodes
@@ -64,7 +65,16 @@ def compile_variation(task: str) -> Iterator[None]:
     first = make_individual(dataset, weights, np.zeros(3), size)
     first.stream = stream
     yield
-    tao_sweep(first, dataset, lambda node, stream: Split(np.ones(2), 0.0, 0.0), monotone=False)
+    if dataset.n_classes:  # the search begins with sparse splits itself
+        tao_sweep(first, dataset, lambda node, stream: Split(np.ones(2), 0.0, 0.0), monotone=False)
+        yield
+        axis_trees(dataset, stream)
+    else:
+        tao_sweep(first, dataset, Sparse(), monotone=False)
+    yield
+    cx_trees(first.clone(), first.clone(), dataset)
+    yield
+    mut_nodes(first.clone(), dataset, probability=1.0)
     yield
     criterion = "entropy" if dataset.n_classes else "squared_error"
     tree = grow(dataset, Dipole(scored=False), criterion, stream=stream)
@@ -73,12 +83,6 @@ def compile_variation(task: str) -> Iterator[None]:
     prune_weakest_links(tree.clone(), dataset, 0.01)
     yield
     prune(tree.clone(), dataset, 1.0)
-    yield
-    axis_trees(dataset, stream)
-    yield
-    cx_trees(tree.clone(), tree.clone(), dataset)
-    yield
-    mut_nodes(tree.clone(), dataset, probability=1.0)  # a small search has come to it by now
     yield
     for rank, individual in enumerate((first, tree)):
         individual.fitness.values = (float(rank),)

@@ -137,8 +137,9 @@ def node_score(criterion, counts, rank):
 @kernel
 def class_ranks(counts):
     """Return numbers of the classes by falling weight: 1 for the most frequent; ties in order."""
-    rank = np.ones(counts.shape[0])
+    rank = np.empty(counts.shape[0])
     for c in range(counts.shape[0]):
+        rank[c] = 1.0
         for other in range(counts.shape[0]):
             if counts[other] > counts[c] or (counts[other] == counts[c] and other < c):
                 rank[c] += 1.0

@@ -8,7 +8,7 @@ tree does not depend on how the tree came about.
 
 import numpy as np
 
-from evotree._jit import dots_kernel, kernel
+from evotree._jit import dots_kernel, inner_kernel, kernel
 
 
 @dots_kernel
@@ -109,6 +109,15 @@ def update_nearest(projection, order, lo, hi, threshold, nearest, rows):
             rows[side] = order[lo + t]
 
 
+@inner_kernel
+def no_rows():
+    """Return room for the rows nearest to a threshold on its two sides, and their distances."""
+    nearest, rows = np.empty(2), np.empty(2, dtype=np.int64)
+    for side in range(2):
+        nearest[side], rows[side] = -np.inf, -1
+    return nearest, rows
+
+
 @kernel
 def middle_of_margin(nearest, rows, y, threshold):
     """Return the threshold between two rows nearest to it, if these form a mixed dipole."""
@@ -122,6 +131,6 @@ def middle_of_margin(nearest, rows, y, threshold):
 @kernel
 def centre_margin(projection, order, lo, hi, y, threshold):
     """Move a threshold to the middle between the nearest rows, if these form a mixed dipole."""
-    nearest, rows = np.full(2, -np.inf), np.full(2, -1)
+    nearest, rows = no_rows()
     update_nearest(projection, order, lo, hi, threshold, nearest, rows)
     return middle_of_margin(nearest, rows, y, threshold)

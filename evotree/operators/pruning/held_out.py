@@ -22,15 +22,13 @@ from evotree.tree import ObliqueTree, project
 _ROUNDING = 1e-12
 
 
-@kernel
-def first_above(cut, subtree_size, end):
+def first_above(cut: np.ndarray, subtree_size: np.ndarray, end: float) -> np.ndarray:
     """Return where in a sequence the first of the nodes above each node is cut."""
-    above = np.full(subtree_size.shape[0], end)
-    for k in range(subtree_size.shape[0]):
-        if subtree_size[k] > 1:
-            above[k + 1] = min(cut[k], above[k])
-            above[k + 1 + subtree_size[k + 1]] = above[k + 1]
-    return above
+    cuts, size, above = cut.tolist(), subtree_size.tolist(), [end] * len(cut)
+    for k in range(len(size)):
+        if size[k] > 1:
+            above[k + 1] = above[k + 1 + size[k + 1]] = min(cuts[k], above[k])
+    return np.array(above)
 
 
 def sequence_sums(

@@ -13,7 +13,7 @@ subtree do not matter.
 
 import numpy as np
 
-from evotree._jit import inner_kernel, kernel
+from evotree._jit import kernel
 from evotree.dataset import Dataset
 from evotree.fitness.criteria import (
     CLASSIFICATION,
@@ -99,8 +99,7 @@ def node_risk(counts: np.ndarray, n_classes: int, criterion: str | None = None) 
     return impurities(Criterion[criterion.upper()], counts) / weight
 
 
-@inner_kernel
-def merge_heaps(a, b, alpha, child):
+def merge_heaps(a: int, b: int, alpha: list[float], child: list[list[int]]) -> int:
     """Merge two skew heaps, the highest alpha on top (Sleator and Tarjan 1986); return the top."""
     if a < 0 or b < 0:
         return max(a, b)
@@ -108,51 +107,15 @@ def merge_heaps(a, b, alpha, child):
         a, b = b, a
     top = a
     while True:
-        lower = child[a, 1]
-        child[a, 1] = child[a, 0]
+        lower = child[a][1]
+        child[a][1] = child[a][0]
         if lower < 0:
-            child[a, 0] = b
+            child[a][0] = b
             return top
         if alpha[lower] < alpha[b]:
             lower, b = b, lower
-        child[a, 0] = lower
+        child[a][0] = lower
         a = lower
-
-
-@kernel
-def links_of_prices(risk, subtree_size, split_price):
-    """Return the alpha from which on each node is a leaf; see `weakest_links`."""
-    # Instead of cutting the weakest link of the whole tree again and again, the nodes are visited
-    # bottom-up: the cost of the branch below a node is piecewise linear in alpha, with a bend where
-    # a link below is cut, and meets the cost of the node as a leaf once. Bends beyond that point
-    # are dropped, each once; heaps that merge hold the others: O(n log n) for any shape of tree.
-    n = subtree_size.shape[0]
-    alpha = np.full(n, np.inf)
-    child = np.full((n, 2), -1, dtype=np.int64)
-    heap = np.full(n, -1, dtype=np.int64)  # of the links that are cut before their node
-    fall = np.zeros(n)  # of the risk where a link is not yet cut, and
-    growth = np.zeros(n)  # by which price there is more
-    nothing = _ROUNDING * abs(risk[0])
-    for k in range(n - 1, -1, -1):
-        if subtree_size[k] == 1:
-            continue
-        left = k + 1
-        right = left + subtree_size[left]
-        top = merge_heaps(heap[left], heap[right], alpha, child)
-        branch_risk, price = risk[left] + risk[right], split_price[k]
-        while True:
-            gain = risk[k] - branch_risk
-            alpha[k] = gain / price if abs(gain) > nothing else 0.0
-            if top < 0 or alpha[k] >= alpha[top]:
-                break
-            branch_risk -= fall[top]
-            price += growth[top]
-            top = merge_heaps(child[top, 0], child[top, 1], alpha, child)
-        fall[k] = risk[k] - branch_risk
-        growth[k] = price
-        child[k, 0], child[k, 1] = top, -1
-        heap[k] = k
-    return alpha
 
 
 def weakest_links(
@@ -162,9 +125,36 @@ def weakest_links(
     # The cheapest pruning for alpha, the price of one leaf, collapses the nodes whose number is at
     # most alpha; these prunings are Breiman's nested sequence T(alpha), the smallest of equals
     # (Breiman et al. 1984, section 3.3). Splits may have prices of their own, in units of alpha.
-    prices = np.ones(len(risk)) if split_price is None else split_price
-    alphas: np.ndarray = links_of_prices(risk, subtree_size, prices)
-    return alphas
+    #
+    # Instead of cutting the weakest link of the whole tree again and again, the nodes are visited
+    # bottom-up: the cost of the branch below a node is piecewise linear in alpha, with a bend where
+    # a link below is cut, and meets the cost of the node as a leaf once. Bends beyond that point
+    # are dropped, each once; heaps that merge hold the others: O(n log n) for any shape of tree.
+    risks, sizes, n = risk.tolist(), subtree_size.tolist(), len(risk)
+    alpha, child, heap = [np.inf] * n, [[-1, -1] for _ in risks], [-1] * n  # cut before their node
+    fall, growth = [0.0] * n, [0.0] * n  # of the risk where a link is not yet cut, and of the price
+    nothing = _ROUNDING * abs(risks[0])
+    for k in range(n - 1, -1, -1):
+        if sizes[k] == 1:
+            continue
+        left = k + 1
+        right = left + sizes[left]
+        top = merge_heaps(heap[left], heap[right], alpha, child)
+        branch_risk = risks[left] + risks[right]
+        price = 1.0 if split_price is None else float(split_price[k])
+        while True:
+            gain = risks[k] - branch_risk
+            alpha[k] = gain / price if abs(gain) > nothing else 0.0
+            if top < 0 or alpha[k] >= alpha[top]:
+                break
+            branch_risk -= fall[top]
+            price += growth[top]
+            top = merge_heaps(child[top][0], child[top][1], alpha, child)
+        fall[k] = risks[k] - branch_risk
+        growth[k] = price
+        child[k] = [top, -1]
+        heap[k] = k
+    return np.array(alpha)
 
 
 def optimal_pruning(

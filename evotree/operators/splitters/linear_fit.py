@@ -130,9 +130,10 @@ def curvature_matrix(X, curvatures):
     """Return the lower half of the matrix of the quadratic model; the constant comes last."""
     # Four rows at a time, so that each entry is read and written once for them.
     (m, d), n = X.shape, 0
-    matrix, rows, scaled = np.zeros((d + 1, d + 1)), np.ones((4, d + 1)), np.zeros((4, d + 1))
+    matrix, rows, scaled = np.zeros((d + 1, d + 1)), np.zeros((4, d + 1)), np.zeros((4, d + 1))
     for i in range(m):
         if curvatures[i] > 0.0:
+            rows[n, d] = 1.0
             for j in range(d):
                 rows[n, j] = X[i, j]
             for j in range(d + 1):

@@ -104,8 +104,8 @@ def least_costs(problem):
     for j in range(d):
         if _FLAT < high[j] - low[j] < np.inf:
             scale[j] = (_BINS - 1) / (high[j] - low[j])
-    in_bin, value = np.zeros((d, _BINS, 2)), np.empty((d, _BINS))
-    is_mixed = np.zeros((d, _BINS), dtype=np.bool_)
+    # Of each bin: the cost of the rows of both sides, and 1 where they have several values.
+    in_bin, value = np.zeros((d, _BINS, 3)), np.empty((d, _BINS))
     total = np.zeros(2)
     for i in range(n):
         side = 1 if goes_right[i] == 1 else 0
@@ -117,7 +117,7 @@ def least_costs(problem):
                 if in_bin[j, k, 0] + in_bin[j, k, 1] == cost[i]:
                     value[j, k] = X[i, j]
                 elif value[j, k] != X[i, j]:
-                    is_mixed[j, k] = True
+                    in_bin[j, k, 2] = 1.0
     lowest = np.empty(d)
     for j in range(d):
         lowest[j] = np.inf if scale[j] > 0.0 or high[j] == low[j] else 0.0
@@ -127,7 +127,7 @@ def least_costs(problem):
         for k in range(_BINS):
             after[0] -= in_bin[j, k, 0]
             after[1] -= in_bin[j, k, 1]
-            if is_mixed[j, k]:
+            if in_bin[j, k, 2] > 0.0:
                 lowest[j] = min(lowest[j], before[1] + after[0], before[0] + after[1])
             before[0] += in_bin[j, k, 0]
             before[1] += in_bin[j, k, 1]

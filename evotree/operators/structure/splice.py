@@ -16,6 +16,7 @@ from evotree.fitness.partition import (
     centre_margin,
     count_classes,
     middle_of_margin,
+    no_rows,
     project_rows,
     sort_rows,
     split_rows,
@@ -236,7 +237,7 @@ def emit_below(rows, source, k, out, m, lo, hi, scratch, centre):
     left = k + 1
     right = left + source.subtree_size[left]
     threshold = out.thresholds[m]
-    nearest, nearest_rows = np.full(2, -np.inf), np.full(2, -1)
+    nearest, nearest_rows = no_rows()
     for b in range(n_blocks):
         first = lo + b * block
         last = hi if b == n_blocks - 1 else first + block
@@ -301,7 +302,10 @@ def partition_tree(rows, weights, thresholds, subtree_size, n_statistics):
     n, d = rows.X.shape
     none, counts = np.empty(0, dtype=np.int32), np.empty((0, n_statistics))
     source = Nodes(weights, thresholds, subtree_size, none, none, none, counts)
-    out = make_nodes(subtree_size.shape[0], d, n_statistics, np.arange(n).astype(np.int32))
+    order = np.empty(n, dtype=np.int32)
+    for i in range(n):
+        order[i] = i
+    out = make_nodes(subtree_size.shape[0], d, n_statistics, order)
     return finish(out, emit(rows, source, 0, out, 0, 0, n, make_scratch(n)))
 
 
