@@ -216,11 +216,13 @@ def evolve(
     actions = None if is_number else made.actions
     points = made.explore(n_points, seed)
     if teacher is not None:
-        trees, points = imitations(made, teacher, actions, points, seed)
+        most = min(config.max_leaf_nodes or _MOST_LEAVES, _MOST_LEAVES)
+        trees, points = imitations(made, teacher, actions, points, seed, most)
         evolution = config.evolution or DEFAULT
         given = [] if evolution.init is None else evolution.init
         given = given if isinstance(given, list) else [given]
-        config = replace(config, evolution=replace(evolution, init=[*given, *trees]))
+        init = [*given, *trees][: evolution.population_size]
+        config = replace(config, evolution=replace(evolution, init=init))
     names = list(feature_names or (f"x{j}" for j in range(points.shape[1])))
     problem = ScoredProblem(
         score=partial(return_of, made, actions),
@@ -245,6 +247,7 @@ def imitations(
     actions: list[Any] | None,
     points: np.ndarray,
     seed: int,
+    most: int,
 ) -> tuple[list[ObliqueTree], np.ndarray]:
     """Return trees of few leaves that do what a teacher does, and points that it leads to, too."""
     seen, act, trees = list[Any](), teacher, list[ObliqueTree]()
@@ -256,9 +259,10 @@ def imitations(
         if actions is not None:
             table = np.array([np.ravel(action) for action in actions])
             done = [np.abs(table - one).sum(axis=1).argmin() for one in done]
-        model = kind(leaves="constant", max_generations=10, random_state=seed + number)
+        model = kind(leaves="constant", max_leaf_nodes=most, max_generations=10)
+        model.set_params(random_state=seed + number)
         model.fit(np.array(seen), np.ravel(done))
-        trees = [tree for tree in model.pareto_front_ if tree.n_leaves <= _MOST_LEAVES]
+        trees = list(model.pareto_front_)
         if actions is not None:
             trees = [tree.labelled(model.classes_[tree.labels]) for tree in trees]
         act = actor(trees[-1], actions)

@@ -130,6 +130,9 @@ def test_leaves_answer_numbers(leaves):
     assert (result.tree.models is None) == (leaves == "constant")
     values = result.tree.predict_value(points_of(1))
     assert (values >= -1.0).all() and (values <= 2.0).all()
+    config = replace(BRIEF, leaves=leaves, evolution=replace(SMALL, init=result.tree))
+    first = search_scores(problem, replace(config, max_generations=0)).tree
+    np.testing.assert_allclose(first.predict_value(points_of(1)), values, atol=0.02)
 
 
 def test_several_scores_make_a_front_of_their_own():
@@ -194,6 +197,7 @@ def test_every_operator_leaves_whole_trees(seed, actions, is_linear):
         ({"n_episodes": 0}, "n_episodes=0: allowed are integers from 1"),
         ({"observations": [[0.0]]}, "one of them is needed, and not both"),
         ({"box": ([0.0], [0.0])}, "allowed are finite bounds, low below high"),
+        ({"box": None, "observations": [[1.0, 2.0]]}, "observations has 1 points: allowed are 2"),
         ({"actions": 1}, "actions=1: allowed are 2 or more"),
         ({"actions": ["a", "b", "b"]}, "allowed are 2 or more, different names"),
         ({"actions": (1.0, np.inf)}, "two finite bounds"),
@@ -211,8 +215,17 @@ def test_what_needs_labels_is_refused():
     for one in ({"objective": "f1"}, {"warm_start": True}, {"monotonic_cst": [1, 0]}):
         with pytest.raises(ValueError, match="a search by scores has no labels for it"):
             search_scores(NOISY, replace(BRIEF, **one))
+    for one in ({"refinement": "tao"}, {"max_samples": 0.5}, {"hold": [0]}, {"init": ["axis"]}):
+        with pytest.raises(ValueError, match="a search by scores has no labels for it"):
+            search_scores(NOISY, replace(BRIEF, evolution=replace(SMALL, **one)))
     with pytest.raises(ValueError, match="actions=2: .*leaves='linear' needs"):
         as_actions(2, "linear")
     wide = ObliqueTreeClassifier("axis").fit(np.eye(3), [0, 1, 1])
     with pytest.raises(ValueError, match="allowed are trees of 2 features"):
         search_scores(NOISY, replace(BRIEF, evolution=replace(SMALL, init=wide)))
+    three = ObliqueTreeClassifier("axis").fit(np.eye(3)[:, :2], [0, 1, 2])
+    with pytest.raises(ValueError, match="init holds a tree of 3 actions: 2 there are"):
+        search_scores(NOISY, replace(BRIEF, evolution=replace(SMALL, init=three)))
+    two = ObliqueTreeClassifier("axis").fit(np.eye(2), [0, 1])
+    with pytest.raises(ValueError, match="init holds 25 trees: at most 24, the population"):
+        search_scores(NOISY, replace(BRIEF, evolution=replace(SMALL, init=[two] * 25)))

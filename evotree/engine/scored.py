@@ -57,7 +57,8 @@ _MOST_DEPTH = 3  # of first trees
 _RESCORED = 0.5  # of the score of a tree that has one, what as many new episodes say
 _FINALISTS, _FINALS = 16, 10  # of the last population; times the episodes that choose among them
 _EPISODES, _LAST = 2**61, 2**62 + 2  # numbers of generations that no run reaches
-_UNUSED = ("objective", "monotonic_cst", "interaction_cst", "warm_start")  # by such a search
+_UNUSED = ("objective", "monotonic_cst", "interaction_cst", "warm_start")  # by such a search, and
+_OF_LABELS = ("refinement", "regularization", "max_samples", "hold")  # of `Evolution`
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -108,7 +109,9 @@ class ScoredProblem:
             if low.shape != high.shape or not (np.isfinite(high - low) & (low < high)).all():
                 raise ValueError(f"box={self.box!r}: allowed are finite bounds, low below high.")
             X = rng.uniform(low, high, (_N_POINTS, low.size))
-        labels = rng.permutation(np.arange(max(2, len(X))) % 2)  # one point alone is refused
+        if np.ndim(X) == 2 and len(X) < 2:
+            raise ValueError(f"observations has {len(X)} points: allowed are 2 or more.")
+        labels = rng.permutation(np.arange(len(X)) % 2)
         rows = Dataset.from_arrays(X, labels, scaling=(evolution or DEFAULT).scaling)
         return rows.evolved_for(as_actions(self.actions, config.leaves))
 
@@ -150,12 +153,18 @@ class Actions(ClassLoss):
         bounds = (np.full(len(size), bound) for bound in (self.low, self.high))
         return tree.with_models(LeafModels(numbers, lines, *bounds)) if self.is_linear else tree
 
-    def thresholds_of(self, tree: ObliqueTree) -> np.ndarray:
-        """Return the thresholds by which leaves hold what those of a finished tree answer."""
+    def answers_of(self, tree: ObliqueTree, dataset: Dataset) -> tuple[np.ndarray, np.ndarray]:
+        """Return the weights and thresholds by which leaves hold what a finished tree answers."""
+        lines, numbers, models = np.zeros(tree.weights.shape), tree.values[:, 0], tree.models
         if self.n:
-            return 1.0 + np.minimum(tree.labels, self.n - 1)
-        places = 2.0 * (tree.values[:, 0] - self.low) / (self.high - self.low) - 1.0
-        return 3.0 + np.clip(places, -1.0, 1.0)
+            if (most := tree.labels.max() + 1) > self.n:
+                raise ValueError(f"init holds a tree of {most} actions: {self.n} there are.")
+            return lines, 1.0 + tree.labels
+        half = 0.5 * (self.high - self.low)
+        if self.is_linear and isinstance(models, LeafModels):
+            lines = models.coefficients * dataset.scale / half
+            numbers = models.intercepts + models.coefficients @ dataset.mean
+        return lines, 3.0 + np.clip((numbers - self.low) / half - 1.0, -1.0, 1.0)
 
     def draw(self, weights: np.ndarray, thresholds: np.ndarray, k: int, rng: Any) -> None:
         """Let leaf `k` answer something else."""
@@ -223,9 +232,11 @@ class Breeder:
         tree, n_features = getattr(model, "tree_", model), self.dataset.X.shape[1]
         if not isinstance(tree, ObliqueTree) or tree.n_features != n_features:
             raise ValueError(f"init holds {model!r}: allowed are trees of {n_features} features.")
-        scaled, held = self.dataset.from_raw(tree), self.dataset.objective.thresholds_of(tree)
-        thresholds = np.where(tree.is_leaf, held, scaled.thresholds)
-        made = make_individual(self.dataset, scaled.weights, thresholds, tree.subtree_size)
+        scaled, leaf = self.dataset.from_raw(tree), tree.is_leaf
+        lines, held = self.dataset.objective.answers_of(tree, self.dataset)
+        weights = np.where(leaf[:, np.newaxis], lines, scaled.weights)
+        thresholds = np.where(leaf, held, scaled.thresholds)
+        made = make_individual(self.dataset, weights, thresholds, tree.subtree_size)
         made.origin = INITIAL
         return self.whole(made, made, np.random.default_rng(0))
 
@@ -497,6 +508,13 @@ def search_scores(
         if (given := getattr(config, name)) != plain[name]:
             raise ValueError(f"{name}={given!r}: a search by scores has no labels for it.")
     evolution, checkpoint = config.evolution or DEFAULT, checkpoint_of(config)
+    for name in _OF_LABELS:
+        given = getattr(evolution, name)
+        if given is not None and given != getattr(Evolution(), name):
+            raise ValueError(f"{name}={given!r}: a search by scores has no labels for it.")
+    inits = evolution.init if isinstance(evolution.init, list | tuple) else [evolution.init]
+    if named := [one for one in inits if isinstance(one, str | dict) and one != Evolution().init]:
+        raise ValueError(f"init={named[0]!r}: a search by scores has no labels for it, only trees.")
     config, seed, runs = replace(config, evolution=evolution), seed_from(config.random_state), None
     parameters = compared(config)
     if checkpoint is not None and checkpoint.resume:
@@ -550,8 +568,10 @@ def scored_toolbox(
     breeder, scorer = Breeder(dataset, constraints, width), Scorer(problem, dataset, config, seed)
     start = [] if evolution.start is None else [evolution.start]
     adopted = [breeder.adopt(model) for model in (*start, *split_init(evolution.init)[1])]
+    if len(adopted) > (most := evolution.population_size):
+        raise ValueError(f"init holds {len(adopted)} trees: at most {most}, the population.")
     toolbox.register("individual", breeder.first)
-    toolbox.register("population", _population, toolbox, adopted[: evolution.population_size])
+    toolbox.register("population", _population, toolbox, adopted)
     for role in ("mutate", "mate"):
         toolbox.register(role, getattr(breeder, role), operator=getattr(toolbox, role))
     toolbox.score = scorer
