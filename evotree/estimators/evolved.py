@@ -239,7 +239,8 @@ class EvolvedTree(base.TreeEstimator, SearchConfig):
         """
         begin = time.perf_counter()
         check_parameters(self)
-        with self._unchanged_on_failure():
+        # Threads of BLAS would wait for each other, and the last digits would depend on how many.
+        with self._unchanged_on_failure(), blas_threads().limit(limits=1, user_api="blas"):
             if is_collection(X):
                 result = fit_collections(self, X, y, sample_weight, sensitive, begin)
             else:
@@ -283,8 +284,7 @@ class EvolvedTree(base.TreeEstimator, SearchConfig):
         run, problem = result.run, result.problem
         self._last = continuation(result) if self.warm_start else None
         _, penalties, self._logistic = result.choice
-        plain, noise = result.problem.evolution.regularization, result.problem.noise
-        self.regularization_ = plain.set_params(noise=noise)
+        self.regularization_ = problem.evolution.regularization.set_params(noise=problem.noise)
         self.size_penalty_, self.term_penalty_ = penalties
         self.edit_cost_, self._by_hand = None, {}
         self.cv_results_ = result.cv_results
@@ -296,16 +296,12 @@ class EvolvedTree(base.TreeEstimator, SearchConfig):
         self.tree_ = result.tree
         self.objective_ = problem.dataset.objective
         self.pareto_front_ = result.front.choosing(self.tree_)
-        self._keep_known(problem.dataset, problem.end_of_all)
-
-    def _keep_known(self, dataset: Dataset, end: float) -> None:
-        """Set the attributes that go with `tree_`, and keep those of the other trees."""
-        with blas_threads().limit(limits=1, user_api="blas"):
-            own = self._known_of(self.tree_, dataset, end=end)
-            self._known_of_front = [
-                own if tree == self.tree_ else self._known_of(tree, dataset, brief=True, end=end)
-                for tree in self.pareto_front_
-            ]
+        dataset, end = problem.dataset, problem.end_of_all
+        own = self._known_of(self.tree_, dataset, end=end)
+        self._known_of_front = [
+            own if tree == self.tree_ else self._known_of(tree, dataset, brief=True, end=end)
+            for tree in self.pareto_front_
+        ]
         self.__dict__.update(own)
 
     def select_tree(self, rule: str, X: Any = None, y: Any = None) -> Self:
