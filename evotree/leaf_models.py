@@ -2,10 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
 from scipy.special import softmax
+
+
+def check_arrays(arrays: Mapping[str, np.ndarray], shapes: Sequence[tuple[int, ...]]) -> None:
+    """Check the shapes of arrays, and that their numbers are finite."""
+    for (name, array), shape in zip(arrays.items(), shapes, strict=True):
+        if np.shape(array) != shape:
+            raise ValueError(f"{name} has shape {np.shape(array)}: allowed is {shape}.")
+        if not np.isfinite(array).all():
+            raise ValueError(f"{name} has values that are not finite.")
 
 
 class LeafModels(NamedTuple):
@@ -52,12 +62,7 @@ class LeafModels(NamedTuple):
 
     def validate(self, n_nodes: int, n_features: int) -> None:
         """Check shapes and numbers."""
-        for name, array in self._asdict().items():
-            shape = (n_nodes, n_features) if name == "coefficients" else (n_nodes,)
-            if np.shape(array) != shape:
-                raise ValueError(f"{name} has shape {np.shape(array)}: allowed is {shape}.")
-            if not np.isfinite(array).all():
-                raise ValueError(f"{name} has values that are not finite.")
+        check_arrays(self._asdict(), [(n_nodes,), (n_nodes, n_features), (n_nodes,), (n_nodes,)])
         if (self.lowest > self.highest).any():
             raise ValueError("lowest has values above those of highest.")
 

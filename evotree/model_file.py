@@ -35,8 +35,6 @@ if TYPE_CHECKING:
     from evotree.estimators.base import TreeEstimator
     from evotree.estimators.forest import ObliqueForest
 
-__all__ = ["Model", "errors_text", "load_model", "load_tree_model", "save_model"]
-
 FORMAT = "evotree model"
 VERSION = 5
 READABLE = (3, 4, VERSION)

@@ -16,6 +16,7 @@ from typing import Self
 import numpy as np
 from scipy.special import expit
 
+from evotree.leaf_models import check_arrays
 from evotree.tree import ObliqueTree
 
 LEAD = 1e-6
@@ -71,16 +72,7 @@ class SoftSides:
 
     def validate(self, tree: ObliqueTree) -> Self:
         """Check that the arrays fit a tree, and return the soft sides."""
-        n_nodes = len(tree)
-        for name, array, shape in (
-            ("slopes", self.slopes, (n_nodes,)),
-            ("intercepts", self.intercepts, (n_nodes,)),
-            ("shares", self.shares, tree.values.shape),
-        ):
-            if array.shape != shape:
-                raise ValueError(f"{name} has shape {array.shape}: allowed is {shape}.")
-            if not np.isfinite(array).all():
-                raise ValueError(f"{name} has values that are not finite.")
+        check_arrays(vars(self), [(len(tree),), (len(tree),), tree.values.shape])
         if self.slopes.min() < 0.0:
             raise ValueError("slopes has values below 0.")
         shares = self.shares[tree.is_leaf]

@@ -1,6 +1,5 @@
 """From rows to a model: what ``evotree fit`` does between files."""
 
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
@@ -25,20 +24,18 @@ def train(
     estimator = evolved(EvoTreeRegressor if is_regression else EvoTreeClassifier, X, y, given)
     model, of_run = Model.of(estimator, target), course(estimator)
     if is_regression:
-        centre = float(estimator.tree_.values[0, 0])
-        sums = _squares(model, X, y, centre)
-        (r2, rmse), _ = _number_figures(sums)
-        training = {"rows": int(sums[0]), "r2": r2, "rmse": rmse, **of_run}
+        r2, rmse = errors(y, model.predict(X))
+        training = {"rows": len(y), "r2": r2, "rmse": rmse, **of_run}
         if test is not None:
-            mean = centre + sums[1] / sums[0]
-            sums = _squares(model, test[0], test[1], mean)
-            (r2, rmse), of_mean = _number_figures(sums)
-            training |= {"test_rows": int(sums[0]), "test_r2": r2, "test_rmse": rmse}
-            training["others"] = {"the mean": of_mean}
+            r2, rmse = errors(test[1], model.predict(test[0]))
+            training |= {"test_rows": len(test[1]), "test_r2": r2, "test_rmse": rmse}
             ridge = make_pipeline(StandardScaler(), RidgeCV(np.logspace(-3.0, 3.0, 13)))
             ridge.fit(encode(model.columns, X), y)
             predicted = ridge.predict(encode(model.columns, test[0]))
-            training["others"]["ridge regression"] = list(errors(test[1], predicted))
+            training["others"] = {
+                "the mean": list(errors(test[1], np.full(len(test[1]), np.mean(y)))),
+                "ridge regression": list(errors(test[1], predicted)),
+            }
         return replace(model, training=training), estimator
     counts = confusion_counts(model, X, y)
     of_class, n_rows = counts.sum(axis=1), int(counts.sum())
@@ -58,26 +55,6 @@ def train(
             "confusion": counts[:-1].tolist(),
         }
     return replace(model, training=training), estimator
-
-
-def _squares(model: Model, X: pd.DataFrame, y: Any, mean: float) -> np.ndarray:
-    """Return the number of rows, sum and squares of the targets above a mean, squared errors."""
-    targets = np.asarray(y, dtype=np.float64)
-    if not len(targets):
-        return np.zeros(4)
-    above, errors = targets - mean, targets - model.predict(X)
-    return np.array([len(targets), above.sum(), above @ above, errors @ errors])
-
-
-def _number_figures(sums: np.ndarray) -> tuple[list[float], list[float]]:
-    """Return R² and RMSE of a model, and of the mean that its `_squares` are about."""
-    n_rows, above, squares, errors = sums.tolist()
-    variation = squares - above**2 / n_rows
-    model, mean = (
-        [1.0 - lost / variation if variation > 0.0 else 0.0, math.sqrt(lost / n_rows)]
-        for lost in (errors, squares)
-    )
-    return model, mean
 
 
 def errors(y: np.ndarray, predicted: np.ndarray) -> tuple[float, float]:

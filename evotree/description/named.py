@@ -23,9 +23,8 @@ from evotree.tables.columns import (
     MISSING,
     Column,
     NumericColumn,
+    answers_of,
     column_of_feature,
-    feature_names,
-    negated,
 )
 
 Label: TypeAlias = str | int | float | bool
@@ -198,9 +197,7 @@ class NamedTree:
     @cached_property
     def indicators(self) -> dict[int, tuple[str, str]]:
         """What features of 0 and 1 say by being 1, and by being 0."""
-        columns = self.columns or ()
-        names = feature_names(columns)
-        return {at: (names[at], other) for at, other in negated(columns).items()}
+        return answers_of(self.columns or ())
 
     def answer(self, split: Split) -> str | None:
         """Return a split of one feature of 0 and 1 in words; None for other splits."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, NoReturn
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -25,6 +25,7 @@ from evotree.description.words import (
 #: Limits of the texts, which of a chain of nodes grow with the square of its length.
 MAX_CHARACTERS = 10_000_000
 MAX_CONDITIONS = 1_000_000
+_ANY_TREE = "export_graphviz and the exports to code write any tree"
 
 
 def export_text(
@@ -115,13 +116,6 @@ def missing_lines(named: NamedTree, width: int = LINE_WIDTH) -> list[str]:
     return [*folded[:-1], folded[-1].removesuffix(",")]
 
 
-def _refuse(size: str) -> NoReturn:
-    """Say that a text would be too long."""
-    raise ValueError(
-        f"the tree's text has {size}; export_graphviz and the exports to code write any tree."
-    )
-
-
 def _bounded(lines: Iterable[str]) -> str:
     """Join lines, and refuse more than a reader or the memory can take."""
     kept: list[str] = []
@@ -129,7 +123,9 @@ def _bounded(lines: Iterable[str]) -> str:
     for line in lines:
         size += len(line) + 1
         if size > MAX_CHARACTERS:
-            _refuse(f"more than {MAX_CHARACTERS} characters")
+            raise ValueError(
+                f"the tree's text has more than {MAX_CHARACTERS} characters; {_ANY_TREE}."
+            )
         kept.append(line)
     return "\n".join(kept) + "\n"
 
@@ -167,7 +163,8 @@ def export_rules(
     is_leaf = named.tree.is_leaf
     n_conditions = sum(depth for k, depth, _ in walk(named.tree) if is_leaf[k])
     if n_conditions > MAX_CONDITIONS:
-        _refuse(f"{n_conditions} conditions: rules list up to {MAX_CONDITIONS}")
+        held = f"{n_conditions} conditions: rules list up to {MAX_CONDITIONS}"
+        raise ValueError(f"the tree's text has {held}; {_ANY_TREE}.")
     return _bounded(_blocks(Wording(named, decimals, max_terms)))
 
 

@@ -303,7 +303,6 @@ class TreeRegressor(RegressorMixin, TargetReader, TreeEstimator):
         With `return_std` standard deviations of the targets about them come second: `residual_std_`
         of the leaves. Of several outputs each has a column.
         """
-        check_is_fitted(self)
         rows = self.encode(X)
         predictions = self._predict_targets(rows)
         if not return_std:
@@ -330,7 +329,6 @@ class TreeRegressor(RegressorMixin, TargetReader, TreeEstimator):
 
         `fit`, and another tree, end what is learned.
         """
-        check_is_fitted(self)
         rows, y = self._check_targets(X, y)
         residuals = np.abs(y - self._predict_targets(rows))
         self._scores = np.sort(residuals / self._units[self.tree_.apply(rows)], axis=0)

@@ -12,6 +12,7 @@ from sklearn.base import is_classifier
 from sklearn.utils.validation import check_is_fitted
 
 from evotree.dataset import Dataset
+from evotree.description.named import named_tree, used_features
 from evotree.estimators.rows import RowEncoder
 from evotree.inspection.importances import importances
 from evotree.inspection.training_rows import TrainingRows, summarize
@@ -34,10 +35,6 @@ class ExplainedTree(RowEncoder):
     def _known_of(self, tree: ObliqueTree, dataset: Dataset, **how: Any) -> dict[str, Any]:
         """Return the fitted attributes that go with a tree; `how` is for `fit_soft_sides`."""
         return {"training_rows_": summarize(tree, dataset.raw, dataset.sample_weight)}
-
-    def _training_summary(self) -> TrainingRows | None:
-        """Return the summary of the training rows, once there is one."""
-        return getattr(self, "training_rows_", None)
 
     @property
     def feature_importances_(self) -> np.ndarray:
@@ -113,9 +110,7 @@ class ExplainedTree(RowEncoder):
         from evotree.inspection.shapley import shap_values
 
         rows, compared = self.encode(X), self.encode(background)
-        used = (self.tree_.weights != 0.0).any(axis=0)
-        if self.tree_.models is not None:
-            used |= (self.tree_.models.coefficients != 0.0).any(axis=0)
+        used = np.array(used_features([named_tree(self)]), dtype=np.intp)
         how = {"n_permutations": n_permutations, "random_state": random_state}
         return shap_values(self._predict_encoded, rows, compared, self.columns_, used, **how)
 

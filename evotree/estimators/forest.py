@@ -141,9 +141,14 @@ class ObliqueForest(RowEncoder):
             raise ValueError(f"y has {dataset.n_outputs} outputs: a forest predicts one.")
         dataset = dataset.evolved_for(self._objective(dataset))
         seed = seed_from(self.random_state)
-        grower = self._grower(dataset)
+        given = self.max_features
+        n_columns = None if given is None else _amount(given, len(self.columns_))
+        n_drawn = _amount(self.max_samples, dataset.n_samples)
+        width = feature_bound(self.max_split_terms, dataset.X.shape[1])
+        known = self.max_depth, self._means_share
+        grower = Grower(self.bootstrap, n_drawn, n_columns, width, *known)
         if self.oob_score and not self.bootstrap:
-            self._check_out_of_bag(grower.n_drawn < dataset.n_samples)
+            self._check_out_of_bag(n_drawn < dataset.n_samples)
         run = partial(self._run, dataset)
         members = grow_forest(grower, dataset, self.n_estimators, seed, run)
         self.estimators_ = [self._member(one.tree, dataset) for one in members]
@@ -158,7 +163,10 @@ class ObliqueForest(RowEncoder):
             asked = rows_of_choice(dataset, self.n_estimators, seed)
             unseen = known & ~np.append(asked, False)[at]
             known = unseen if weight[unseen].any() else known
-            score = self._keep_out_of_bag(found)
+            if is_classifier(self):
+                self.oob_decision_function_, score = found, accuracy_score
+            else:
+                self.oob_prediction_, score = found[:, 0], r2_score
             predicted = self._predicted(found)[known]
             self.oob_score_ = float(score(y[known], predicted, sample_weight=weight[known]))
 
@@ -177,31 +185,18 @@ class ObliqueForest(RowEncoder):
             return side_by_side(delayed(grower)(dataset, stream) for stream in streams)
         return run_tasks(partial(grower, dataset), streams, self.executor, "trees")
 
-    def _grower(self, dataset: Dataset) -> Grower:
-        """Return what makes the trees."""
-        given = self.max_features
-        n_columns = None if given is None else _amount(given, len(self.columns_))
-        n_drawn = _amount(self.max_samples, dataset.n_samples)
-        width = feature_bound(self.max_split_terms, dataset.X.shape[1])
-        known = self.max_depth, self._means_share
-        return Grower(self.bootstrap, n_drawn, n_columns, width, *known)
-
     def _member(self, tree: ObliqueTree, dataset: Dataset) -> TreeEstimator:
         """Return a tree as a fitted estimator that reads rows as the forest does."""
         member = self._kind()
-        self._lend_encoder(member)
+        for name in _OF_ROWS:
+            if hasattr(self, name):
+                setattr(member, name, getattr(self, name))
         member._keep_raw_tree(tree, dataset)
         return member
 
     def _training_summary(self) -> Any:
         """Return what is known of the ranges of the training rows, or None."""
         return self.estimators_[0]._training_summary()
-
-    def _lend_encoder(self, other: RowEncoder) -> None:
-        """Make an estimator read rows as the forest does."""
-        for name in _OF_ROWS:
-            if hasattr(self, name):
-                setattr(other, name, getattr(self, name))
 
     @property
     def trees_(self) -> list[ObliqueTree]:
@@ -219,7 +214,6 @@ class ObliqueForest(RowEncoder):
 
     def _vote(self, X: Any) -> np.ndarray:
         """Return the mean of what the trees predict for rows, of shape (n_samples, n_outputs)."""
-        check_is_fitted(self)
         return mean_of_trees(self.trees_, self.encode(X))
 
     def predict(self, X: Any) -> np.ndarray:
@@ -281,11 +275,6 @@ class ObliqueForestClassifier(ClassifierMixin, ClassReader, ObliqueForest):
         """Return the means of the class shares of the leaves that rows reach, by `classes_`."""
         return self._vote(X)
 
-    def _keep_out_of_bag(self, found: np.ndarray) -> Any:
-        """Keep the predictions out of bag, and return what scores them."""
-        self.oob_decision_function_ = found
-        return accuracy_score
-
 
 @documented(PARAMETERS=_PARAMETERS, ATTRIBUTES=_ATTRIBUTES, **SHARED)
 @dataclass(kw_only=True, eq=False, repr=False)
@@ -327,11 +316,6 @@ class ObliqueForestRegressor(RegressorMixin, TargetReader, ObliqueForest):
     @property
     def _means_share(self) -> float:  # type: ignore[override]
         return _MEANS_SHARE if self.leaves == "auto" else 0.0
-
-    def _keep_out_of_bag(self, found: np.ndarray) -> Any:
-        """Keep the predictions out of bag, and return what scores them."""
-        self.oob_prediction_ = found[:, 0]
-        return r2_score
 
 
 def _out_of_bag(members: list[Member], at: np.ndarray, rows: np.ndarray) -> np.ndarray:

@@ -83,7 +83,9 @@ class RowEncoder(BaseEstimator, Constrained):
             dtype = [np.float64, np.float32]
             numbers: np.ndarray = _as_numbers(self, X, dtype=dtype, order="C", reset=False)
             has_indicators = len(self.feature_names_) > len(columns)
-            if not has_indicators and not _has_nan(numbers):
+            with np.errstate(over="ignore", invalid="ignore"):
+                has_nan = np.isnan(numbers.sum())  # all others are finite
+            if not has_indicators and not has_nan:
                 return numbers
             table = pd.DataFrame(numbers, copy=False)
         table = table.set_axis([one.name for one in columns], axis=1)
@@ -114,8 +116,8 @@ class RowEncoder(BaseEstimator, Constrained):
             )
 
     def _training_summary(self) -> Any:
-        """Return what is known of the ranges of the training rows, or None."""
-        return None
+        """Return the summary of the training rows, or None before there is one."""
+        return getattr(self, "training_rows_", None)
 
     def _objective(self, dataset: Any) -> Any:
         """Return what leaves are fitted for; None for the shares of classes, and for means."""
@@ -221,12 +223,6 @@ def _refuse_complex(X: Any) -> None:
     """Raise for an array or list of complex numbers, in words that scikit-learn asks for."""
     if np.asarray(X).dtype.kind == "c":
         raise ValueError("Complex data not supported: X has such numbers, allowed are real ones.")
-
-
-def _has_nan(numbers: np.ndarray) -> bool:
-    """Return whether there may be a NaN among finite numbers, which their sum would be too."""
-    with np.errstate(over="ignore", invalid="ignore"):
-        return bool(np.isnan(numbers.sum()))
 
 
 def categorical_mask(table: pd.DataFrame, given: Any) -> np.ndarray:

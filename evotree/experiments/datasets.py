@@ -21,8 +21,6 @@ from sklearn import datasets
 
 from evotree.tables.readers import ENDINGS, TARGET, read_table
 
-__all__ = ["OFFICIAL_TRAIN_ROWS", "LoadedData", "load"]
-
 # Numbers of leading rows that form the training part, for data sets with an official split.
 OFFICIAL_TRAIN_ROWS = MappingProxyType(
     {"satimage": 4435, "dna": 2000, "usps": 7291, "pendigits": 7494, "letter": 15000}

@@ -13,11 +13,11 @@ import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from matplotlib.ticker import MaxNLocator
+from matplotlib.ticker import LogLocator, MaxNLocator, NullFormatter
 
 from evotree.experiments.comparison import FriedmanTest, complete_datasets, done_runs, mean_scores
 from evotree.plotting import plot_learning_curves, style
-from evotree.plotting.style import INK, PALETTE, axes_or_new, check_axes, draw_grid, legend_below
+from evotree.plotting.style import INK, PALETTE, axes_or_new, draw_grid, legend_below
 
 # Chapters of the histories, and the least range that their axes show.
 _PANELS = {"quality": 0.02, "complexity": 2.0}
@@ -64,7 +64,6 @@ def plot_accuracy_against_size(
     runs: pd.DataFrame, size: str = "leaves", *, metric: str = "accuracy", ax: Axes | None = None
 ) -> Axes:
     """Draw each method at its mean size and its mean score, over the data sets that all have."""
-    check_axes(ax)
     runs = done_runs(runs, size, metric)
     _check_positive(runs, size)
     datasets, left_out = complete_datasets(runs)
@@ -86,7 +85,6 @@ def plot_accuracy_against_size(
 
 def plot_times(runs: pd.DataFrame, seconds: str = "seconds", *, ax: Axes | None = None) -> Axes:
     """Draw the mean time of a fit for each data set and method, the fastest data set at the top."""
-    check_axes(ax)
     runs = done_runs(runs, seconds)
     _check_positive(runs, seconds)
     times = mean_scores(runs, seconds)
@@ -114,9 +112,10 @@ def use_log_scale(ax: Axes, values: pd.Series) -> None:
     """Make the x axis logarithmic, with the more plain numbers the fewer decades it has."""
     ax.set_xscale("log")
     decades = np.log10(values.max() / values.min())
-    style.number_plainly(
-        ax.xaxis, range(1, 10) if decades < 0.7 else (1, 2, 5) if decades < 2.5 else (1,)
-    )
+    subs = range(1, 10) if decades < 0.7 else (1, 2, 5) if decades < 2.5 else (1,)
+    ax.xaxis.set_major_locator(LogLocator(subs=subs))
+    ax.xaxis.set_major_formatter("{x:g}")
+    ax.xaxis.set_minor_formatter(NullFormatter())
 
 
 def plot_curves_of_datasets(

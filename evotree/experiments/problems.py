@@ -24,8 +24,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["PROBLEMS", "Problem", "make_problem", "reference_predict", "reference_size"]
-
 ReferenceTree = int | tuple[Any, ...]
 """A class label, or ("split", weights, threshold, left, right): left where weights @ x <= it."""
 

@@ -31,16 +31,14 @@ class Steps:
     column: np.ndarray  # the group that each part belongs to: 0, 1, ...
     column_prices: np.ndarray  # what it costs that some part of a group is not 0, above 0
 
-    def pinned(self, is_pinned: np.ndarray, values: np.ndarray | float) -> Steps:
-        """Return the steps some parts of which have given values."""
-        lower, upper = (np.where(is_pinned, values, end) for end in (self.lower, self.upper))
-        return replace(self, lower=lower, upper=upper)
-
 
 def shortest_l1(steps: Steps) -> np.ndarray | None:
     """Return the step with the smallest sum of prices times lengths."""
     solution = _Program(steps).solve(np.tile(steps.prices, 2))
-    return None if solution is None else _difference(solution, steps)
+    if solution is None:
+        return None
+    up, down = solution.reshape(2, -1)
+    return np.where(steps.is_whole, np.round(up - down), up - down)
 
 
 def fewest(steps: Steps, below: float = np.inf) -> np.ndarray | None:
@@ -62,7 +60,9 @@ def fewest(steps: Steps, below: float = np.inf) -> np.ndarray | None:
         solution = cheapest if nearest is None else nearest
         is_changed = np.round(solution[len(prices) :]).astype(bool)
         # Parts of other columns are 0 to within a tolerance: now to the last digit.
-        step = shortest_l1(steps.pinned(~is_changed[steps.column], 0.0))
+        is_free = is_changed[steps.column]
+        lower, upper = (np.where(is_free, end, 0.0) for end in (steps.lower, steps.upper))
+        step = shortest_l1(replace(steps, lower=lower, upper=upper))
         if step is not None:
             return step
         program.add(-np.append(0.0 * prices, ~is_changed)[np.newaxis], -1.0)
@@ -163,10 +163,3 @@ class _Program:
                 solution[is_free] = result.x
                 return solution
         raise ValueError(_TOO_LONG)
-
-
-def _difference(parts: np.ndarray, steps: Steps) -> np.ndarray:
-    """Return the step that two parts are the difference of, whole where it is to be."""
-    n = len(steps.prices)
-    step = parts[:n] - parts[n : 2 * n]
-    return np.where(steps.is_whole, np.round(step), step)

@@ -9,6 +9,7 @@ from scipy import stats
 from sklearn.base import clone, is_classifier
 from sklearn.model_selection import ShuffleSplit, StratifiedShuffleSplit
 
+from evotree.description.named import named_tree, used_features
 from evotree.tables.columns import column_of_feature
 
 _HELD_OUT = 0.2  # of the rows, in each refit
@@ -124,11 +125,8 @@ def stability(
 
 def _columns(model: Any) -> set[str]:
     """Return the names of the columns that a tree uses."""
-    tree, at = model.tree_, np.array(column_of_feature(model.columns_))
-    used = tree.weights.any(axis=0)
-    if tree.models is not None:
-        used |= tree.models.coefficients.any(axis=0)
-    return {model.columns_[j].name for j in at[used].tolist()}
+    columns, at = model.columns_, column_of_feature(model.columns_)
+    return {columns[at[j]].name for j in used_features([named_tree(model)])}
 
 
 def _root(model: Any) -> dict[str, float]:

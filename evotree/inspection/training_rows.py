@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.sparse import csr_matrix
 
+from evotree.leaf_models import check_arrays
 from evotree.soft_sides import distances
 from evotree.tree import ObliqueTree
 
@@ -38,19 +39,10 @@ class TrainingRows:
         """Return the summary if its arrays fit a tree, else say which does not."""
         n_nodes, n_features = tree.weights.shape
         shapes = (n_nodes, n_features), (n_nodes,), (n_features,), (n_features,)
-        for (name, array), shape in zip(vars(self).items(), shapes, strict=True):
-            if array.shape != shape:
-                raise ValueError(f"{name} has shape {array.shape}: allowed is {shape}.")
-            if not np.isfinite(array).all():
-                raise ValueError(f"{name} has values that are not finite.")
+        check_arrays(vars(self), shapes)
         if self.spreads.min() <= 0.0:
             raise ValueError("spreads has values that are not above 0.")
         return self
-
-    def of_other_tree(self, tree: ObliqueTree) -> TrainingRows:
-        """Return what is known at the nodes of another tree, without the training rows."""
-        means = np.repeat(self.means[:1], len(tree), axis=0)
-        return TrainingRows(means, uncorrelated_spreads(tree), self.lowest, self.highest)
 
 
 def summarize(tree: ObliqueTree, X: np.ndarray, sample_weight: np.ndarray) -> TrainingRows:

@@ -6,11 +6,7 @@ saved; what was given is only read. What cannot be drawn is a TypeError or a Val
 the parameter, and leaves no figure.
 """
 
-from evotree.plotting.curves import (
-    plot_learning_curve,
-    plot_learning_curves,
-    plot_lineage,
-)
+from evotree.plotting.curves import plot_learning_curve, plot_learning_curves, plot_lineage
 from evotree.plotting.evolution import plot_evolution
 from evotree.plotting.explanation import plot_explanation, plot_importances
 from evotree.plotting.pareto import plot_pareto

@@ -12,7 +12,7 @@ from matplotlib.ticker import MaxNLocator
 
 from evotree.engine.history import ORIGIN, REFINEMENT, to_frame
 from evotree.plotting import style
-from evotree.plotting.style import PALETTE, axes_or_new, check_option, draw_grid, legend_below
+from evotree.plotting.style import PALETTE, axes_or_new, draw_grid, legend_below
 
 Position: TypeAlias = Literal["gen", "seconds", "evaluations"]
 
@@ -222,7 +222,8 @@ def _column(records: pd.DataFrame, column: str, given: str) -> np.ndarray:
 
 def positions_of(records: pd.DataFrame, x: str) -> np.ndarray:
     """Return where on the axis the records of a run stand."""
-    check_option("x", x, POSITION_LABELS)
+    if x not in POSITION_LABELS:
+        raise ValueError(f"x={x!r}: allowed are {', '.join(map(repr, POSITION_LABELS))}.")
     column = _column(records, "nevals" if x == "evaluations" else x, f"x={x!r}")
     return np.cumsum(column) if x == "evaluations" else column
 

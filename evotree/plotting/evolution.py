@@ -9,10 +9,11 @@ from matplotlib.animation import FuncAnimation
 from matplotlib.axes import Axes
 from matplotlib.patches import Rectangle
 
+from evotree.description.named import tree_of
 from evotree.inspection.importances import importances
 from evotree.plotting.curves import plot_learning_curve, positions_of, records_of
 from evotree.plotting.regions import check_points, plot_decision_regions
-from evotree.plotting.style import names_or_known, tree_of
+from evotree.plotting.style import names_or_known
 from evotree.tree import ObliqueTree
 
 _HELD = 5  # pictures that the last one stands for
@@ -62,7 +63,8 @@ def plot_evolution(
     >>> model = EvoTreeClassifier(init=None, callbacks=[keep_best_trees])  # doctest: +SKIP
     >>> plot_evolution(model.fit(X, y), X, y).save("film.gif", writer="pillow")  # doctest: +SKIP
     """
-    tree, trees = tree_of(classifier), getattr(classifier, "best_trees_", {})
+    tree = tree_of(classifier, "tree_or_classifier", TypeError)
+    trees = getattr(classifier, "best_trees_", {})
     if not trees:
         how = "fit it with callbacks=[evotree.keep_best_trees]"
         raise ValueError(f"classifier has kept no trees of its generations: {how}.")
@@ -78,7 +80,7 @@ def plot_evolution(
     classes = names_or_known("class_names", class_names, labels, len(labels))
     records = records_of(classifier, "classifier")
     shown = np.sort(np.argsort(-importances(tree, "influence"), kind="stable")[:2])
-    middle = np.median(points, axis=0)
+    others, middle = np.setdiff1d(np.arange(tree.n_features), shown), np.median(points, axis=0)
     names: dict[str, Any] = {"feature_names": [features[j] for j in shown], "class_names": classes}
 
     figure = plt.figure(figsize=(10.0, 4.4), layout="constrained")
@@ -87,8 +89,10 @@ def plot_evolution(
     def draw(gen: int) -> list[Axes]:
         best = trees[max(first for first in trees if first <= gen)]
         left.clear()
-        of_slice = slice_of(best, shown, middle), points[:, shown], codes
-        plot_decision_regions(*of_slice, ax=left, **names, resolution=150)
+        # What the tree is where the other features have their medians.
+        thresholds = best.thresholds - best.weights[:, others] @ middle[others]
+        of_slice = ObliqueTree(best.weights[:, shown], thresholds, best.subtree_size, best.values)
+        plot_decision_regions(of_slice, points[:, shown], codes, ax=left, **names, resolution=150)
         accuracy = float(np.mean(best.labels[best.apply(points)] == codes))
         left.set_title(f"generation {gen}: {best.n_leaves} leaves, accuracy {accuracy:.3f}")
         for panel in panels:  # hides what its curves show of later generations
@@ -110,10 +114,3 @@ def plot_evolution(
     figure.draw_without_rendering()
     figure.set_layout_engine("none")  # it is the same for all, and takes longer than a picture
     return FuncAnimation(figure, draw, frames=[*frames, *frames[-1:] * _HELD], interval=250)
-
-
-def slice_of(tree: ObliqueTree, shown: np.ndarray, at: np.ndarray) -> ObliqueTree:
-    """Return what a tree is where all but some features have given values."""
-    others = np.setdiff1d(np.arange(tree.n_features), shown)
-    thresholds = tree.thresholds - tree.weights[:, others] @ at[others]
-    return ObliqueTree(tree.weights[:, shown], thresholds, tree.subtree_size, tree.values)

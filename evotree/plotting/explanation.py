@@ -43,7 +43,6 @@ def plot_explanation(
         Where to draw; new ones of a fitting height by default.
     """
     check_whole("max_terms", max_terms, 1)
-    style.check_axes(ax)
     if not isinstance(explanation, Explanation):
         explanation, row = _explained(explanation, row), 0
     n_rows = len(explanation.rows)
@@ -109,7 +108,6 @@ def plot_importances(
         Where to draw; new ones of a fitting height by default.
     """
     check_whole("max_columns", max_columns, 1)
-    style.check_axes(ax)
     if not hasattr(estimator, "importances"):
         kind = type(estimator).__name__
         raise TypeError(f"estimator is a {kind}: allowed are fitted estimators with importances.")

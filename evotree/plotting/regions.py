@@ -10,6 +10,7 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.collections import LineCollection
 
+from evotree.description.named import tree_of
 from evotree.plotting import style
 from evotree.plotting.style import INK, axes_or_new, class_colors, legend_below, names_or_known
 from evotree.tree import ObliqueTree, node_depths
@@ -52,7 +53,7 @@ def plot_decision_regions(
     hyperplanes : bool, default=True
         Whether to draw the hyperplanes, as one LineCollection.
     """
-    tree = style.tree_of(tree_or_classifier)
+    tree = tree_of(tree_or_classifier, "tree_or_classifier", TypeError)
     if tree.n_features != 2:
         raise ValueError(
             f"the tree has n_features={tree.n_features}: regions are drawn for 2 only."

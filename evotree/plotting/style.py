@@ -1,6 +1,6 @@
-"""What the pictures share: colours, axes, legends, and the reading of trees and names."""
+"""What the pictures share: colours, axes, legends, and the reading of names."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Literal
 
@@ -8,14 +8,9 @@ import matplotlib.pyplot as plt
 import numpy as np
 from matplotlib import colormaps
 from matplotlib.axes import Axes
-from matplotlib.axis import Axis
 from matplotlib.colors import to_hex, to_rgb
 from matplotlib.legend import Legend
-from matplotlib.ticker import LogLocator, NullFormatter
 from matplotlib.transforms import ScaledTranslation
-
-from evotree.description import named
-from evotree.tree import ObliqueTree
 
 # Okabe and Ito's colours, which all common kinds of colour vision tell apart.
 PALETTE = (
@@ -52,12 +47,6 @@ def check_axes(ax: Axes | None) -> None:
         raise TypeError(f"ax is a {type(ax).__name__}: allowed are a matplotlib Axes and None.")
 
 
-def check_option(parameter: str, value: Any, allowed: Iterable[str]) -> None:
-    """Raise a ValueError if a value is not one of those allowed."""
-    if value not in allowed:
-        raise ValueError(f"{parameter}={value!r}: allowed are {', '.join(map(repr, allowed))}.")
-
-
 def axes_or_new(ax: Axes | None, figsize: tuple[float, float]) -> Axes:
     """Return `ax`, or those of a new figure of a size in inches."""
     check_axes(ax)
@@ -77,13 +66,6 @@ def save_picture(ax: Axes, path: Path, dpi: int = 150) -> Path:
     figure.savefig(path, dpi=dpi, bbox_inches="tight")
     plt.close(figure)
     return path
-
-
-def number_plainly(axis: Axis, subs: Sequence[float]) -> None:
-    """Write the numbers of a logarithmic axis without powers, those of some digits of a decade."""
-    axis.set_major_locator(LogLocator(subs=subs))
-    axis.set_major_formatter("{x:g}")
-    axis.set_minor_formatter(NullFormatter())
 
 
 def legend_below(ax: Axes, n_columns: int, others: Sequence[Axes] = ()) -> Legend:
@@ -130,11 +112,6 @@ def label_lines(*panels: Axes) -> None:
             at: dict[str, Any] = {"xytext": (5.0, shift), "xycoords": ("axes fraction", "data")}
             look = {"color": line.get_color(), "annotation_clip": False, "gid": LINE_LABEL}
             write_beside(ax, str(line.get_label()), (1.0, end), **at, **look)
-
-
-def tree_of(source: Any) -> ObliqueTree:
-    """Return the tree itself, or that of a fitted estimator; a TypeError if there is none."""
-    return named.tree_of(source, "tree_or_classifier", TypeError)
 
 
 def names_or_known(

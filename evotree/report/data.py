@@ -231,14 +231,16 @@ def _tree(
     """Return one of the trees to choose from, features still counted among all."""
     named, training = replace(subject.named, tree=tree), subject.training
     assert training is not None
-    known = training if own else training.of_other_tree(tree)
+    if not own:  # what is known at the nodes of another tree, without the training rows
+        means = np.repeat(training.means[:1], len(tree), axis=0)
+        training = replace(training, means=means, spreads=uncorrelated_spreads(tree))
     member = next((one for one in subject.front if one == tree), None)
     of_rows = None
     if rows is not None and truth is not None:
         sides = named.sides if own else None
         of_rows = measures(tree, rows, truth, sides, named.classes is not None)
     return {
-        "nodes": [_node(named, k, known, own) for k in range(len(tree))],
+        "nodes": [_node(named, k, training, own) for k in range(len(tree))],
         "size": tree.subtree_size.tolist(),
         "leaves": tree.n_leaves,
         "terms": tree.n_terms,
@@ -253,10 +255,8 @@ def _tree(
 
 def _forest(subject: Subject, kept: np.ndarray, rows: Rows, truth: Rows) -> dict[str, Any]:
     """Return what there is to say of a forest as a whole."""
-    trees, is_classes = (
-        [one.named.tree for one in subject.members],
-        subject.named.classes is not None,
-    )
+    trees = [one.named.tree for one in subject.members]
+    is_classes = subject.named.classes is not None
     shares = np.sum([importances(tree) for tree in trees], axis=0)
     vote = None if rows is None else vote_measures(trees, rows, truth, is_classes)
     return {

@@ -86,20 +86,17 @@ def numbers_of(series: pd.Series) -> pd.Series:
 
 def feature_names(columns: Sequence[Column]) -> tuple[str, ...]:
     """Return the names of the features that columns make, in order."""
+    asked = [(column.name, level) for column in columns for level in column.asked]
     # Of several that are the same, those made of a column's name have it in quotation marks.
     names, marked = (
-        [name for column in columns for name in _names(written(column.name), column)]
+        [written(name) if level is None else f"{written(name)} is {level}" for name, level in asked]
         for written in (str, repr)
     )
     counts = Counter(names)
     return tuple(
-        mark if counts[name] > 1 and name != columns[at].name else name
-        for name, mark, at in zip(names, marked, column_of_feature(columns), strict=True)
+        mark if counts[name] > 1 and name != own else name
+        for name, mark, (own, _) in zip(names, marked, asked, strict=True)
     )
-
-
-def _names(name: str, column: Column) -> list[str]:
-    return [name if level is None else f"{name} is {level}" for level in column.asked]
 
 
 def column_of_feature(columns: Sequence[Column]) -> list[int]:
@@ -107,11 +104,11 @@ def column_of_feature(columns: Sequence[Column]) -> list[int]:
     return [at for at, column in enumerate(columns) for _ in column.asked]
 
 
-def negated(columns: Sequence[Column]) -> dict[int, str]:
-    """Return what each feature of 0 and 1 says by being 0, by its position."""
+def answers_of(columns: Sequence[Column]) -> dict[int, tuple[str, str]]:
+    """Return what each feature of 0 and 1 says by being 1, and by being 0, by its position."""
     levels = [level for column in columns for level in column.asked]
     return {
-        at: f"{name.removesuffix(f' is {level}')} is not {level}"
+        at: (name, f"{name.removesuffix(f' is {level}')} is not {level}")
         for at, (name, level) in enumerate(zip(feature_names(columns), levels, strict=True))
         if level is not None
     }
