@@ -109,7 +109,7 @@ def fits() -> list[dict[str, Cell]]:
     for task, code in FITS.items():
         with tempfile.TemporaryDirectory() as name:
             cache = Path(name)
-            for step, target in (("first fit, empty cache", 20.0), ("second fit", None)):
+            for step, target in (("first fit, empty cache", 12.0), ("second fit", None)):
                 before = n_files(cache)
                 seconds = in_new_process(code, cache)
                 written = n_files(cache) - before

@@ -7,7 +7,17 @@ from evotree.estimators.presets import EVOLUTION_PRESETS, GREEDY_PRESETS
 from evotree.estimators.sparse_path import TAOPath, tao_path
 from evotree.estimators.tao import TAOClassifier, TAORegressor
 
-__all__ = ["EVOLUTION_PRESETS", "GREEDY_PRESETS", "ObliqueForestClassifier"]
-__all__ += ["ObliqueForestRegressor", "EvoTreeClassifier", "EvoTreeRegressor"]
-__all__ += ["ObliqueTreeClassifier", "ObliqueTreeRegressor", "TAOClassifier", "TAOPath"]
-__all__ += ["TAORegressor", "tao_path"]
+__all__ = [
+    "EVOLUTION_PRESETS",
+    "GREEDY_PRESETS",
+    "ObliqueForestClassifier",
+    "ObliqueForestRegressor",
+    "EvoTreeClassifier",
+    "EvoTreeRegressor",
+    "ObliqueTreeClassifier",
+    "ObliqueTreeRegressor",
+    "TAOClassifier",
+    "TAOPath",
+    "TAORegressor",
+    "tao_path",
+]
