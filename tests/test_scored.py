@@ -1,5 +1,6 @@
 """Searches by scores: trees whose worth a callable alone knows."""
 
+from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 
@@ -97,16 +98,13 @@ def test_a_checkpoint_goes_on_to_the_same_end(found, tmp_path):
 def test_racing_spares_episodes_of_the_worst(found):
     whole = search_scores(replace(NOISY, racing=False), BRIEF)
     assert found.n_scores < 0.7 * whole.n_scores
-    config = replace(BRIEF, max_generations=0)
-    met = []
-
-    def noted(tree, seed):
-        met.append((tree.weights.tobytes(), seed))
-        return agreement(tree, seed)
-
-    search_scores(replace(NOISY, score=noted), config)
-    times = np.unique([key for key, _ in met[: met.index(met[-1])]], return_counts=True)[1]
-    assert set(times.tolist()) <= {2, 4, 8} | set(range(12, 200)) and 2 in times
+    dataset = NOISY.dataset(BRIEF, 0)
+    breeder, scorer = Breeder(dataset, [], 2), Scorer(NOISY, dataset, BRIEF, 0)
+    scores = scorer.race(list(map(breeder.first, make_streams(0, 0, 24))), 7, 8)
+    assert Counter(map(len, scores)) == {2: 12, 4: 6, 8: 6}
+    for few in (2, 4):
+        out = [one.mean() for one in scores if len(one) == few]
+        assert max(out) <= min(one[:few].mean() for one in scores if len(one) > few)
 
 
 def test_scores_without_chance_are_asked_once():

@@ -101,9 +101,9 @@ def _fetch_from_openml(
     name: str, data_home: str | os.PathLike[str] | None
 ) -> tuple[pd.DataFrame, NDArray, str]:
     """Load a data set of OpenML and its source, from the network or the cache if it is there."""
-    stem, _, version = name.partition("@")
-    wanted = {"name": stem, "version": int(version) if version.isdigit() else "active"}
+    stem, at, version = name.partition("@")
     try:
+        wanted = {"name": stem, "version": int(version) if at else "active"}
         # The faster parser fails where the values of a nominal attribute are numbers.
         told: dict[str, Any] = {"data_home": data_home, "parser": "liac-arff", "as_frame": True}
         told |= {"data_id": int(name)} if name.isdigit() else wanted

@@ -140,3 +140,9 @@ def test_load_from_openml(tmp_path, openml, name, wanted):
     np.testing.assert_array_equal(data.X["number"], [4.0, np.nan, 5.0])
     assert data.y.tolist() == ["1", "2", "3"] and data.y.dtype == object
     assert data.source == "OpenML's toy, version 2, number 7"
+
+
+def test_a_version_of_openml_is_a_number(tmp_path, openml):
+    openml(bunch("class"))
+    with pytest.raises(ValueError, match=r"'toy@new' of OpenML, NAME, NAME@VERSION or a number"):
+        load("openml:toy@new", tmp_path)
