@@ -290,7 +290,7 @@ def trials_of(problem: Problem, rows: Dataset, seed: int, seconds: float | None)
     n_folds = min(_FOLDS, math.ceil(_HELD_OUT_ROWS * _FOLDS / len(rows.y)))
     n_folds = max(n_folds, _FOLDS * min(3, _REPEATED_ROWS // n_rows))
     end = math.inf if seconds is None else time.perf_counter() + seconds
-    with thread_map(config.n_jobs, rows.X.shape) as mapper:
+    with thread_map(config.n_jobs) as mapper:
         yield from cross_validate(
             rows,
             partial(

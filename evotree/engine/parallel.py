@@ -16,11 +16,11 @@ _LEAST_NUMBERS = 80_000
 
 @contextmanager
 def thread_map(
-    n_jobs: int | None, shape: tuple[int, int]
+    n_jobs: int | None, shape: tuple[int, ...] = ()
 ) -> Iterator[Callable[..., Iterable[Any]]]:
     """Yield a map over threads; the built-in one for a single thread, or rows of few numbers."""
     n_threads = effective_n_jobs(n_jobs)
-    if n_threads == 1 or math.prod(shape) < _LEAST_NUMBERS:
+    if n_threads == 1 or (shape and math.prod(shape) < _LEAST_NUMBERS):
         yield map
         return
     with ThreadPoolExecutor(n_threads) as executor:
