@@ -47,7 +47,7 @@ def _warn_uncached(reason: str) -> None:
     global _is_cached
     if _is_cached:
         warnings.warn(
-            f"every process compiles again what it needs, for about a minute ({reason}): let the "
+            f"every process compiles again what it needs, for some 20 seconds ({reason}): let the "
             "environment variable NUMBA_CACHE_DIR name a folder that can be written.",
             RuntimeWarning,
             stacklevel=2,
