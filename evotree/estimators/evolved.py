@@ -14,6 +14,7 @@ from sklearn.base import RegressorMixin
 from sklearn.utils import check_X_y
 from sklearn.utils.validation import check_is_fitted
 
+from evotree._blas import one_blas_thread
 from evotree._sklearn import StrOptions
 from evotree.configuration import check_parameters, documented, with_nested
 from evotree.dataset import Dataset
@@ -31,7 +32,6 @@ from evotree.estimators.partitions import fit_collections
 from evotree.estimators.presets import EVOLUTION_PRESETS
 from evotree.fitness.costs import check_costs
 from evotree.fitness.losses import ExpectedCost
-from evotree.operators.splitters.wodt import blas_threads
 from evotree.rng import seed_from
 from evotree.tables.columns import NumericColumn
 from evotree.tree import ObliqueTree
@@ -240,7 +240,7 @@ class EvolvedTree(base.TreeEstimator, SearchConfig):
         begin = time.perf_counter()
         check_parameters(self)
         # Threads of BLAS would wait for each other, and the last digits would depend on how many.
-        with self._unchanged_on_failure(), blas_threads().limit(limits=1, user_api="blas"):
+        with self._unchanged_on_failure(), one_blas_thread():
             if is_collection(X):
                 result = fit_collections(self, X, y, sample_weight, sensitive, begin)
             else:

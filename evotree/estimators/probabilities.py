@@ -8,8 +8,8 @@ import numpy as np
 from scipy.optimize import minimize
 from scipy.special import expit, log_softmax, softmax
 
+from evotree._blas import one_blas_thread
 from evotree.dataset import Dataset
-from evotree.operators.splitters.wodt import blas_threads
 from evotree.soft_sides import SoftSides, distances, soft_reach
 from evotree.tree import ObliqueTree
 
@@ -48,7 +48,7 @@ def fit_soft_sides(
     how: dict[str, Any] = {"jac": True, "method": "L-BFGS-B", "callback": stop_in_time}
     how["options"] = {"maxiter": _BRIEF_ITERATIONS if brief else _MAX_ITERATIONS}
     # The products are small: several threads of BLAS would wait for each other most of the time.
-    with blas_threads().limit(limits=1, user_api="blas"):
+    with one_blas_thread():
         return problem.sides(minimize(problem, problem.start(end), **how).x)
 
 

@@ -18,14 +18,13 @@ of rows multiply their contributions.
 
 import math
 from dataclasses import dataclass
-from functools import cache
 from numbers import Integral, Real
 from typing import Annotated
 
 import numpy as np
 from scipy.optimize import minimize
-from threadpoolctl import ThreadpoolController
 
+from evotree._blas import one_blas_thread
 from evotree._jit import inner_kernel, kernel
 from evotree._sklearn import Interval, StrOptions
 from evotree.configuration import Configuration
@@ -106,7 +105,7 @@ def minimize_entropy(problem: Problem, theta: np.ndarray, max_iter: int, tol: fl
         return weighted_entropy(problem, theta, grad, sums, sides), grad
 
     # The solver's matrices are tiny: threads would spend ten times as long waiting for each other.
-    with blas_threads().limit(limits=1, user_api="blas"):
+    with one_blas_thread():
         return minimize(
             value_and_gradient,
             theta,
@@ -114,12 +113,6 @@ def minimize_entropy(problem: Problem, theta: np.ndarray, max_iter: int, tol: fl
             jac=True,
             options={"maxiter": max_iter, "ftol": tol, "gtol": tol},
         ).x
-
-
-@cache
-def blas_threads() -> ThreadpoolController:
-    """Return the control of the linear algebra's threads; looking the libraries up takes time."""
-    return ThreadpoolController()
 
 
 @kernel
