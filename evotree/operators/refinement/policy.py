@@ -148,7 +148,7 @@ class Refinement(Configuration):
     operators : str, iterable of str or mapping of str to float, default="tao"
         Names of refiners (see `make_refiner`), for equal shares or with their shares of the
         refinements, which need not add up to 1. Keys of a mapping may also be refiners.
-    probability : float in [0, 1], default=0.1
+    probability : float in [0, 1], default=0.05
         Share of a generation's offspring that is refined.
     C : float above 0, or tuple of two, default=(0.1, 10.0)
         Cost of a row's loss in the linear classifiers of ``"tao"``, ``"sparse"`` and
@@ -160,7 +160,7 @@ class Refinement(Configuration):
     operators: Annotated[
         str | Iterable[str] | Mapping[str | Refiner, float], HasMethods(["__iter__"])
     ] = "tao"
-    probability: Annotated[float, Interval(Real, 0.0, 1.0, closed="both")] = 0.1
+    probability: Annotated[float, Interval(Real, 0.0, 1.0, closed="both")] = 0.05
     C: Annotated[
         float | tuple[float, float],
         Interval(Real, 0.0, None, closed="neither"),

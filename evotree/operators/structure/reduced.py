@@ -24,6 +24,7 @@ from evotree.rng import uniform
 from evotree.tree import node_weights, project
 
 _ERROR = int(Criterion.ERROR)
+_FEW_ROWS = 1024  # that a reduced problem may have however few rows there are
 
 
 @inner_kernel
@@ -174,6 +175,8 @@ def reduced_problem(
 ) -> Node | None:
     """Return the reduced problem of an internal node: its care rows, of the classes 0 and 1."""
     rows, step = individual.order[individual.start[k] : individual.end[k]], 1.0
+    if max_rows is not None:  # copies with noise tell no more than the rows that they are of
+        max_rows = min(max_rows, max(_FEW_ROWS, int(dataset.multiplicity.sum())))
     if max_rows is not None and rows.size > max_rows:
         step = rows.size / max_rows  # rows for which each of the drawn ones stands
         rows = rows[((np.arange(max_rows) + uniform(stream)) * step).astype(np.int64)]
