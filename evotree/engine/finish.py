@@ -297,10 +297,7 @@ def scores_of(routed: Any, rows: Dataset, objective: Any) -> tuple[float, ...]:
 def keep_for_rows(
     tree: ObliqueTree, dataset: Dataset, constraints: Sequence[Constraint]
 ) -> ObliqueTree:
-    """Return a finished tree that keeps all constraints on the rows as they are routed in the end.
-
-    Rounding the numbers of a tree may have taken rows to other leaves.
-    """
+    """Return a tree that keeps all constraints on the rows as its rounded numbers route them."""
     if not constraints:
         return tree
     rows = replace(

@@ -121,10 +121,7 @@ def append_logbook(logbook: tools.Logbook, later: tools.Logbook) -> None:
 def join_logbooks(
     logbooks: Sequence[tools.Logbook], sizes: Sequence[int], joint: tools.Logbook, first: int
 ) -> None:
-    """Write the records of several populations seen as one, from a generation on.
-
-    Several have no quartiles: those of all members do not follow from those of the populations.
-    """
+    """Write the records of several populations as of one, which has no quartiles, from `first`."""
     for book in (joint, *joint.chapters.values()):
         list.__delitem__(book, slice(first, None))
     for gen in range(first, max(map(len, logbooks))):

@@ -162,10 +162,7 @@ def fitness_rows(problem: Problem, dataset: Dataset, choice: Choice) -> Dataset:
 
 
 def choose(problem: Problem, seed: int, progress: Progress) -> tuple[Choice, Found]:
-    """Choose the penalties, and what leaves hold, by trials on the first sample.
-
-    After Ctrl-C the first penalties are taken.
-    """
+    """Choose penalties, and what leaves hold, by trials on the first sample; Ctrl-C ends them."""
     rows, seconds = samples(problem, seed)[0], problem.seconds_left(0.5)
     trials = []
     with progress.phase("choosing hyperparameters"), interrupt_as_flag() as interrupted:

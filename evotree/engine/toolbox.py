@@ -335,10 +335,7 @@ def register_survival(
 def register_constraints(
     toolbox: base.Toolbox, dataset: Dataset, constraints: Sequence[Constraint]
 ) -> None:
-    """Let every role that makes or changes individuals repair them.
-
-    Refinements are repaired before they are evaluated, so that they are worth what they seem.
-    """
+    """Let every role that makes or changes individuals repair them, before they are evaluated."""
     toolbox.register("repair", repair, dataset=dataset, constraints=tuple(constraints))
     repairing = {"repair": toolbox.repair}
     for role in ("individual", "seed", "path", "quick", "mate", "mutate"):

@@ -93,10 +93,7 @@ class _Likelihood:
         return scale
 
     def start(self, end: float = math.inf) -> np.ndarray:
-        """Return where the fit begins: the shares of the leaves, and the best of `STARTS`.
-
-        Out of time, those that were not yet looked at are left out.
-        """
+        """Return the shares of the leaves, and the best of the `STARTS` that there is time for."""
         n_splits = len(self.inner)
         shares = self.counts[self.leaves] + self.prior
         logits = np.log(shares / shares.sum(axis=1, keepdims=True)).ravel()
@@ -145,10 +142,7 @@ class _Likelihood:
         return value, np.concatenate([of_slopes, of_places, of_logits.ravel()])
 
     def _join(self, reached: np.ndarray, shares: np.ndarray, codes: np.ndarray) -> np.ndarray:
-        """Multiply the probabilities of nodes by those of the rows' classes there, in place.
-
-        The probability of its class at the root is what is returned for each row, above 0.
-        """
+        """Multiply the probabilities of nodes by those of classes there; return the root's."""
         for leaf, k in enumerate(self.leaves.tolist()):
             reached[k] *= shares[leaf, codes]
         for k, after in zip(self.inner[::-1].tolist(), self.right[::-1], strict=True):

@@ -212,10 +212,7 @@ def _predicted(paths: _Paths, leaf: str) -> str:
 
 
 class _Paths:
-    """The splits of a tree for all rows, and the paths of its leaves through them.
-
-    A matrix says of each split and leaf on which side of it the leaf is: 1 is left, -1 right.
-    """
+    """The splits of a tree for all rows, and on which side of each a leaf is: 1 left, -1 right."""
 
     def __init__(self, graph: _Graph, rows: str, tree: ObliqueTree) -> None:
         if tree.n_leaves > MAX_LEAVES:
