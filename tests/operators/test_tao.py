@@ -13,6 +13,7 @@ from evotree.fitness.criteria import Criterion
 from evotree.fitness.linear_leaves import LinearLeafObjective
 from evotree.operators.initialization.dipolar import RandomHalves, init_complete
 from evotree.operators.initialization.growth import grow
+from evotree.operators.initialization.resampling import blur
 from evotree.operators.pruning.penalized import prune
 from evotree.operators.refinement.tao import solve, tao_sweep, tao_sweeps
 from evotree.operators.splitters.axis import Axis
@@ -204,3 +205,18 @@ def test_a_part_of_the_rows_stands_for_all(drawn, max_rows, seed):
                 same = (x == whole.X).all(axis=1) & (whole.y == side)
                 costs = whole.sample_weight[same] * n / max_rows
                 assert np.abs(costs - cost).min() == pytest.approx(0.0, abs=1e-9 * cost)
+
+
+@pytest.mark.parametrize(
+    ("n", "n_copies", "wanted"), [(300, 4, 1024), (1500, 2, 1500), (1500, 0, 1500)]
+)
+def test_copies_with_noise_do_not_add_rows_beyond_a_few(n, n_copies, wanted):
+    X = np.random.default_rng(0).normal(size=(n, 2))
+    dataset = Dataset.from_arrays(X, X[:, 0] > 0.0, task="classification")
+    dataset = blur(dataset, 0.1, n_copies, stream_of()) if n_copies else dataset
+    split = np.array([[1.0, 0.0], [0.0, 0.0], [0.0, 0.0]]), np.zeros(3)
+    stump = make_individual(dataset, *split, np.array([3, 1, 1], dtype=np.int32))
+    table = leaf_table(stump, dataset.n_classes)
+    part = reduced_problem(stump, dataset, 0, *split, table, stream_of(), 4096)
+    assert len(part.X) == wanted
+    assert part.sample_weight.sum() == pytest.approx(dataset.total_weight)
