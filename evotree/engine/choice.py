@@ -128,12 +128,13 @@ def trees_of(
     penalties: Sequence[Penalties],
     seed: int,
     seconds: float | None = None,
+    map: Callable[..., Iterable[Any]] = map,
 ) -> list[list[Individual]]:
     """Return the best trees at each of some penalties."""
     end = math.inf if seconds is None else time.perf_counter() + seconds
     rows = with_noise(problem, rows, own_streams(seed)[1])
     left = None if seconds is None else end - time.perf_counter()
-    make = seeds_of_all_sizes if problem.has_seeds else evolve_briefly
+    make = partial(seeds_of_all_sizes, map=map) if problem.has_seeds else evolve_briefly
     trees = make(problem, rows, penalties, seed, left)
     best: dict[Penalties, list[Individual]] = {}
     last: list[Individual] = []
@@ -151,6 +152,7 @@ def seeds_of_all_sizes(
     penalties: Sequence[Penalties],
     seed: int,
     seconds: float | None,
+    map: Callable[..., Iterable[Any]] = map,
 ) -> list[Individual]:
     """Return first trees, of all penalties."""
     config, constraints = problem.config, problem.constraints
@@ -290,12 +292,13 @@ def trials_of(problem: Problem, rows: Dataset, seed: int, seconds: float | None)
     n_folds = min(_FOLDS, math.ceil(_HELD_OUT_ROWS * _FOLDS / len(rows.y)))
     n_folds = max(n_folds, _FOLDS * min(3, _REPEATED_ROWS // n_rows))
     end = math.inf if seconds is None else time.perf_counter() + seconds
-    with thread_map(config.n_jobs) as mapper:
+    limits: dict[str, Any] = {"seed": seed}
+    limits["seconds"] = None if seconds is None else seconds / n_folds
+    # Threads that wait for the trees of a fold, and threads that make them.
+    with thread_map(config.n_jobs) as mapper, thread_map(config.n_jobs) as making:
         yield from cross_validate(
             rows,
-            partial(
-                trees_of, problem, seed=seed, seconds=None if seconds is None else seconds / n_folds
-            ),
+            partial(trees_of, problem, map=making, **limits),
             own_streams(seed)[0],
             penalties=partial(penalties_to_try, config),
             n_folds=_FOLDS,
