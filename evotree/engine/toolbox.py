@@ -11,7 +11,6 @@ from typing import Any
 
 import numpy as np
 from deap import base
-from sklearn.tree import BaseDecisionTree
 
 from evotree.dataset import Dataset
 from evotree.engine.config import Variation
@@ -49,7 +48,7 @@ def split_init(init: Any) -> tuple[dict[str, float], list[Any]]:
     """Return what a first population is made of."""
     if init is None or isinstance(init, str | Mapping):
         return seeding.seeding_shares(init), []
-    if isinstance(init, ObliqueTree | BaseDecisionTree) or hasattr(init, "tree_"):
+    if isinstance(init, ObliqueTree) or hasattr(init, "tree_"):
         return seeding.seeding_shares(None), [init]
     if not isinstance(init, Iterable):
         allowed = "names, a dict of names to shares, trees, fitted estimators of trees, lists"
