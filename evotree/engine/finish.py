@@ -95,10 +95,7 @@ def finish(
 
 
 def pruned_front(problem: Problem, run: Run, rows: Dataset) -> ParetoFront:
-    """Return the front with the prunings of its members; that of the run, which may go on, stays.
-
-    All keep the constraints on the training rows, too.
-    """
+    """Return a copy of the front with prunings of its members, which keep all constraints."""
     front = deepcopy(run.pareto_front)
     now = time.perf_counter()
     front.add_prunings(rows, now + 0.5 * (problem.end_of_trees - now))  # then all finish

@@ -91,10 +91,7 @@ def stratified_order(strata: np.ndarray, stream: np.ndarray) -> np.ndarray:
 
 
 def move(run: Run, dataset: Dataset, toolbox: base.Toolbox, end: float = math.inf) -> None:
-    """Let a run go on with other rows, on which its trees are routed and evaluated again.
-
-    Nothing happens where it has these rows already. What was best on others need not be beaten.
-    """
+    """Let a run go on with other rows, on which its trees are routed and evaluated again."""
     members, front = [*run.population, *run.hall_of_fame], list(run.pareto_front)
     different = {id(one.weights): one for one in (run.best, *run.hall_of_fame, *front, *members)}
     best, *others = different.values()

@@ -131,10 +131,7 @@ class RowEncoder(BaseEstimator, Constrained):
     def _read_training_rows(
         self, X: Any, y: Any, **checks: bool
     ) -> tuple[pd.DataFrame, np.ndarray]:
-        """Return training rows as a table with names, and their checked labels or targets.
-
-        `checks` are those of scikit-learn: ``y_numeric`` and ``multi_output``.
-        """
+        """Return training rows as a named table, and labels or targets that pass `checks`."""
         given = self.categorical_features
         if _is_frame(X) or not (given is None or isinstance(given, str)):
             table = _as_table(X)

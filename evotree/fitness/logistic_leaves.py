@@ -161,10 +161,7 @@ def logistic_path(
 def scores_of_nodes(
     dataset: Dataset, leaves: np.ndarray, sizes: np.ndarray, root: np.ndarray, C: float, end: float
 ) -> np.ndarray:
-    """Return the scores of all nodes of a tree, each drawn to those of its parent.
-
-    `leaves` is the leaf that each row reaches. Terms that the root has not, no node has.
-    """
+    """Return the scores of all nodes, each drawn to its parent's, of terms that the root has."""
     is_free = root != 0.0
     is_free[:, -1] = True
     is_free[0] &= len(root) > 2
