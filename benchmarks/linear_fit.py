@@ -66,11 +66,10 @@ def measure(m: int, d: int, loss: str, penalty: str, quick: bool) -> dict[str, C
     X, y = make_rows(m, d, 2, separation=0.3)
     X = np.ascontiguousarray((X - X.mean(axis=0)) / X.std(axis=0))
     signs, costs = np.where(y == 1, 1.0, -1.0), np.ones(m)
-    codes = LOSSES.index(loss), PENALTIES.index(penalty)
 
     def ours(goal: np.ndarray, start: np.ndarray) -> np.ndarray:
         theta = start.copy()
-        fit_linear(X, goal, costs, *codes, MAX_ITER, TOL, theta)
+        fit_linear(X, goal, costs, model=(loss, penalty, MAX_ITER, TOL), theta=theta)
         return theta
 
     cold = np.zeros(d + 1)

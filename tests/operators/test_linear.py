@@ -23,9 +23,8 @@ MODELS = list(product(LOSSES, PENALTIES))
 
 def fit(X, signs, costs, loss, penalty, *, tol=1e-12, max_iter=1000, start=None):
     theta = np.zeros(X.shape[1] + 1) if start is None else start.copy()
-    value, n_iter = fit_linear(
-        X, signs, costs, LOSSES.index(loss), PENALTIES.index(penalty), max_iter, tol, theta
-    )
+    model = loss, penalty, max_iter, tol
+    value, n_iter = fit_linear(X, signs, costs, model=model, theta=theta)
     return theta, value, n_iter
 
 

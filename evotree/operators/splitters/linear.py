@@ -94,11 +94,10 @@ class Linear(Configuration):
         self, X: np.ndarray, signs: np.ndarray, sample_weight: np.ndarray, theta: np.ndarray
     ) -> None:
         """Fit a classifier of two groups of rows; `theta` holds the start, then the result."""
-        loss, penalty = LOSSES.index(self.loss), PENALTIES.index(self.penalty)
-        costs = self.C * sample_weight
         # Kernels hand it rows that can be written; it is compiled for these alone.
         X = X if X.flags.writeable else X.copy()
-        fit_linear(X, signs, costs, loss, penalty, self.max_iter, self.tol, theta)
+        model = self.loss, self.penalty, self.max_iter, self.tol
+        fit_linear(X, signs, self.C * sample_weight, model=model, theta=theta)
 
     def _search(self, node: Node, stream: np.ndarray) -> Split | None:
         """Return the best of the classifiers' splits; None where none parts the rows."""

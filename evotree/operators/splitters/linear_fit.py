@@ -27,7 +27,7 @@ PENALTIES = ("l2", "l1")
 """Names of the penalties, by their codes."""
 
 _LOGISTIC = 0
-_L2 = 0
+_L2, _L1 = 0, 1
 _CONJUGATE_STEPS = 100
 _ENOUGH = 0.01  # of the square of the first residual
 _SWEEPS = 50
@@ -232,7 +232,7 @@ def conjugate_gradients(X, curvatures, grad, direction):
     direction[d] -= inner(mean, direction)
 
 
-@inner_kernel
+@kernel
 def signed_columns(X, signs):
     """Return ``s_i (x_i, 1)`` of the rows, one feature after the other."""
     m, d = X.shape
@@ -312,12 +312,13 @@ def step_length(loss, penalty, theta, direction, margins, changes, costs, powers
 
 
 @kernel
-def fit_linear(X, signs, costs, loss, penalty, max_iter, tol, theta):
-    """Fit a linear classifier to two groups of rows."""
+def newton_fit(X, signs, costs, loss, columns, max_iter, tol, theta):
+    """Fit a linear classifier to two groups of rows: with L1 by `columns`, with L2 if None."""
+    # Numba leaves out what None rules out: only those who ask for L1 compile it.
     m, d = X.shape
+    penalty = _L2 if columns is None else _L1
     margins, slopes, curvatures, changes = np.empty(m), np.empty(m), np.empty(m), np.zeros(m)
     grad, direction, powers = np.empty(d + 1), np.zeros(d + 1), np.empty(m)
-    columns = np.empty((0, 0)) if penalty == _L2 else signed_columns(X, signs)
     for i in range(m):
         margins[i] = signs[i] * affine(theta, X, i)
     value = penalty_at(penalty, theta, direction, 0.0)
@@ -330,7 +331,7 @@ def fit_linear(X, signs, costs, loss, penalty, max_iter, tol, theta):
             if slopes[i] != 0.0:
                 add_row(grad, X, i, slopes[i] * signs[i])
         promise = 0.0
-        if penalty == _L2:
+        if columns is None:
             if d > _FACTORED or not exact_step(X, curvatures, grad, direction):
                 conjugate_gradients(X, curvatures, grad, direction)
             for i in range(m):
@@ -353,6 +354,16 @@ def fit_linear(X, signs, costs, loss, penalty, max_iter, tol, theta):
             margins[i] += step * changes[i]
         value = new_value
     return value, max_iter
+
+
+def fit_linear(
+    *rows: np.ndarray, model: tuple[str, str, int, float], theta: np.ndarray
+) -> tuple[float, int]:
+    """Fit to rows, signs and costs over a start; return the objective and the number of steps."""
+    loss, penalty, *limits = model
+    columns = signed_columns(*rows[:2]) if penalty == "l1" else None
+    end: tuple[float, int] = newton_fit(*rows, LOSSES.index(loss), columns, *limits, theta)
+    return end
 
 
 @kernel

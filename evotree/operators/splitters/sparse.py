@@ -23,12 +23,11 @@ from evotree.fitness.line_search import apart, between
 from evotree.fitness.node import Node
 from evotree.fitness.sorting import SortScratch, make_sort_scratch, sort_order
 from evotree.operators.splitters.base import Split
-from evotree.operators.splitters.linear_fit import LOSSES, fit_linear, loss_derivatives, start_at
+from evotree.operators.splitters.linear_fit import LOSSES, loss_derivatives, newton_fit, start_at
 
 WIDTHS = ("same", "fewer", "any")
 """Names of the ways to choose how many features a split has."""
 
-_L2 = 0
 _KEPT = 0.7  # of the terms, from one width to the next
 _FEW = 5  # terms, of which one leaves at a time
 _SWAPPED = 12  # terms of the widest split whose terms are swapped
@@ -49,8 +48,8 @@ class Problem(NamedTuple):
     X: np.ndarray  # (n, d)
     goes_right: np.ndarray  # (n,) int32: 1 for rows that belong to the right, 0 for the others
     cost: np.ndarray  # (n,): of each row on the wrong side
-    signs: np.ndarray  # (n,): 1 or -1, for `fit_linear`
-    costs: np.ndarray  # (n,): C times the cost, for `fit_linear`
+    signs: np.ndarray  # (n,): 1 or -1, for `newton_fit`
+    costs: np.ndarray  # (n,): C times the cost, for `newton_fit`
     loss: int  # position in `LOSSES`
     max_iter: int  # most Newton steps of a fit
     tol: float
@@ -171,8 +170,8 @@ def try_support(problem, support, theta, best, split):
         for i in range(n):
             part[i, j] = problem.X[i, support[j]]
     own[width] = theta[d]
-    fit_linear(
-        part, problem.signs, problem.costs, problem.loss, _L2, problem.max_iter, problem.tol, own
+    newton_fit(
+        part, problem.signs, problem.costs, problem.loss, None, problem.max_iter, problem.tol, own
     )
     theta[:] = 0.0
     for j in range(width):
