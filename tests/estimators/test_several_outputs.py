@@ -103,7 +103,7 @@ def test_the_order_of_outputs_and_their_units_do_not_matter(model):
         {"regularization": Regularization(noise=0.1)},
         {"precision": 3},
         {"max_leaf_nodes": 3, "interaction_cst": [[0], [1, 2]]},
-        {"scaling": "minmax", "init": "tao"},
+        {"scaling": "minmax", "init": "tao", "max_generations": 10},
     ],
     ids=str,
 )
