@@ -212,8 +212,9 @@ def test_folds_part_the_rows_and_the_official_split_is_the_first_rows():
 
 
 INTERRUPTED = """
-import sys
+import signal, sys
 from pathlib import Path
+signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell's background has none
 from evotree.cli.main import main
 from tests.experiments.test_execution import *
 from evotree.experiments import experiment as e
