@@ -317,6 +317,11 @@ class Dataset:
         """Number of rows as they were given, those without weight left out."""
         return len(self.kept_as)
 
+    @cached_property
+    def n_given(self) -> int:
+        """Number of rows as they were given; copies with noise are none."""
+        return int(self.multiplicity.sum())
+
     @property
     def is_weighted(self) -> bool:
         """Whether weights of rows are other numbers than how many rows were given."""

@@ -121,11 +121,7 @@ def use_log_scale(ax: Axes, values: pd.Series) -> None:
 def plot_curves_of_datasets(
     curves: Mapping[tuple[Any, ...], pd.DataFrame], datasets: Sequence[str], methods: Sequence[str]
 ) -> Figure | None:
-    """Draw quality and complexity by generation, a row a data set: medians and quartiles of fits.
-
-    A run that ended early keeps its last values. None where there is no curve of these data sets
-    and methods.
-    """
+    """Draw medians and quartiles of curves, a row a data set; return None where there are none."""
     groups: dict[str, dict[str, list[pd.DataFrame]]] = {dataset: {} for dataset in datasets}
     for (dataset, method, *_), curve in curves.items():
         is_drawn = dataset in groups and method in methods and len(curve)

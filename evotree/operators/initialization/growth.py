@@ -107,9 +107,8 @@ def grow_on_sample(
     criterion = criterion or ("entropy" if dataset.n_classes else "squared_error")
     grown = grow(sample, splitter, criterion, stream=stream, **limits)
     if sample is not dataset:
-        vars(sample).pop(
-            "bound_objective", None
-        )  # it has the rows: without it they are freed at once
+        # It has the rows: without it they are freed at once.
+        vars(sample).pop("bound_objective", None)
     individual = make_individual(dataset, grown.weights, grown.thresholds, grown.subtree_size)
     individual.stream = stream
     return individual

@@ -176,7 +176,7 @@ def reduced_problem(
     """Return the reduced problem of an internal node: its care rows, of the classes 0 and 1."""
     rows, step = individual.order[individual.start[k] : individual.end[k]], 1.0
     if max_rows is not None:  # copies with noise tell no more than the rows that they are of
-        max_rows = min(max_rows, max(_FEW_ROWS, int(dataset.multiplicity.sum())))
+        max_rows = min(max_rows, max(_FEW_ROWS, dataset.n_given))
     if max_rows is not None and rows.size > max_rows:
         step = rows.size / max_rows  # rows for which each of the drawn ones stands
         rows = rows[((np.arange(max_rows) + uniform(stream)) * step).astype(np.int64)]
