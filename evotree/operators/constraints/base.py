@@ -13,10 +13,9 @@ import numpy as np
 from evotree.dataset import Dataset
 from evotree.individual import Individual
 from evotree.operators.pruning.penalized import prune_marked
-from evotree.operators.refinement.policy import SPARSE_ROWS
 from evotree.operators.refinement.tao import solve
 from evotree.operators.splitters.sparse import Sparse
-from evotree.operators.structure.reduced import refit_nodes, replace_tests
+from evotree.operators.structure.reduced import SPARSE_ROWS, refit_nodes, replace_tests
 from evotree.rng import make_streams
 
 _ROUNDS = 8  # of repairs, each of which may undo what another one did

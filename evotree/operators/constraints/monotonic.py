@@ -16,12 +16,11 @@ from evotree.operators.constraints.proof import Violation, violations
 from evotree.operators.pruning.penalized import prune_tree
 from evotree.operators.splitters.linear_fit import start_at
 from evotree.operators.splitters.sparse import fit_on
-from evotree.operators.structure.reduced import refit_nodes
+from evotree.operators.structure.reduced import SPARSE_ROWS, refit_nodes
 from evotree.operators.structure.splice import make_individual
 from evotree.tables.columns import CategoricalColumn, Column
 from evotree.tree import ObliqueTree
 
-_ROWS = 4096  # by which a split is fitted again
 _C = 1.0  # of the classifier that it is fitted by
 
 
@@ -112,7 +111,7 @@ class MonotonicConstraint:
             weights[k, dropped] = 0.0
         stream = np.zeros(1, dtype=np.uint64)  # of many rows, the same ones every time
         below_first, tests = conflicts[::-1], (weights, thresholds)
-        refit_nodes(individual, dataset, below_first, tests, self._refit, stream, _ROWS)
+        refit_nodes(individual, dataset, below_first, tests, self._refit, stream, SPARSE_ROWS)
         size = individual.subtree_size
         individual.become(make_individual(dataset, weights, thresholds, size))
 

@@ -25,11 +25,11 @@ from evotree.operators.pruning.penalized import (
     split_prices,
     weakest_links,
 )
-from evotree.operators.refinement.policy import NODE_ROWS, SPARSE_ROWS, draw_linear, draw_sparse
+from evotree.operators.refinement.policy import NODE_ROWS, draw_linear, draw_sparse
 from evotree.operators.refinement.tao import tao_sweep
 from evotree.operators.splitters.axis import Axis
 from evotree.operators.splitters.linear import Linear
-from evotree.operators.structure.reduced import loss_unit, replace_tests
+from evotree.operators.structure.reduced import SPARSE_ROWS, loss_unit, replace_tests
 from evotree.rng import as_generator
 
 TAO_DEPTH = 12  # to which a tree is grown

@@ -29,7 +29,7 @@ from evotree.operators.splitters.linear import Linear
 from evotree.operators.splitters.linear_fit import LOSSES, PENALTIES
 from evotree.operators.splitters.registry import SPLITTERS, as_splitter, bounded
 from evotree.operators.splitters.sparse import Sparse
-from evotree.operators.structure.reduced import loss_unit, refit_nodes, replace_tests
+from evotree.operators.structure.reduced import SPARSE_ROWS, loss_unit, refit_nodes, replace_tests
 from evotree.rng import below, uniform
 
 # A fit that stops early goes on where it stopped when the node is refined again.
@@ -37,9 +37,6 @@ _NEWTON_STEPS, _TOLERANCE = 5, 1e-2
 
 NODE_ROWS = 32_768
 """Most rows that a node is refined by; so many tell a hyperplane from its neighbours."""
-
-SPARSE_ROWS = 4_096
-"""Most rows that the features of a split are chosen by."""
 
 _SWEPT = 256  # splits whose features are chosen in one sweep
 _ANY_SHARE = 0.25  # of the sweeps, that choose among splits of all widths

@@ -23,6 +23,7 @@ from evotree.operators.structure.splice import partition_tree
 from evotree.rng import uniform
 from evotree.tree import node_weights, project
 
+SPARSE_ROWS = 4_096  # most that the features of a split are chosen by
 _ERROR = int(Criterion.ERROR)
 _FEW_ROWS = 1024  # that a reduced problem may have however few rows there are
 

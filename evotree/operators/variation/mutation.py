@@ -14,7 +14,12 @@ from evotree.operators.pruning.penalized import prune
 from evotree.operators.splitters.dipole import dipolar_change, dipole_test, gaussian_change
 from evotree.operators.splitters.linear_fit import start_at
 from evotree.operators.splitters.sparse import fit_on
-from evotree.operators.structure.reduced import leaf_table, reduced_problem, replace_tests
+from evotree.operators.structure.reduced import (
+    SPARSE_ROWS,
+    leaf_table,
+    reduced_problem,
+    replace_tests,
+)
 from evotree.operators.structure.splice import (
     Nodes,
     Rows,
@@ -183,8 +188,6 @@ def mut_nodes(
 CHANGES = ("drop", "add", "swap", "halve")
 """What happens to the features of a split."""
 
-_ROWS = 4096  # by which the weights on new features are fitted
-
 
 def strengths(node: Node) -> np.ndarray:
     """Return how strongly each feature tells the two groups of a reduced problem apart."""
@@ -242,7 +245,7 @@ def mut_terms(
     k = int(internal[rng.integers(internal.size)])
     weights, thresholds = individual.weights.copy(), individual.thresholds.copy()
     table = leaf_table(individual, dataset.n_classes)
-    node = reduced_problem(individual, dataset, k, weights, thresholds, table, stream, _ROWS)
+    node = reduced_problem(individual, dataset, k, weights, thresholds, table, stream, SPARSE_ROWS)
     if node is None or (node.y == node.y[0]).all():
         return (individual,)
     d = weights.shape[1]
