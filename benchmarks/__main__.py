@@ -60,9 +60,13 @@ def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     """Return the options of the command line."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
     parser.add_argument("--only", nargs="+", choices=BENCHMARKS, help="run these alone")
-    parser.add_argument("--quick", action="store_true", help="small sizes, to see that all runs")
+    parser.add_argument(
+        "--quick", action="store_true", help="small sizes, to see that all runs"
+    )
     parser.add_argument("--data-home", type=Path, help="folder of the real data sets")
-    parser.add_argument("--out", type=Path, help="Markdown file to write, for example speed.md")
+    parser.add_argument(
+        "--out", type=Path, help="Markdown file to write, for example speed.md"
+    )
     return parser.parse_args(arguments)
 
 
@@ -77,7 +81,9 @@ def main(arguments: Sequence[str] | None = None) -> list[Table]:
         run = BENCHMARKS[name]
         if name in ON_REAL_DATA:
             run = partial(run, data_home=options.data_home)
-        with threadpool_limits(None if name in MANY_THREADS else 1):  # of the matrix products
+        with threadpool_limits(
+            None if name in MANY_THREADS else 1
+        ):  # of the matrix products
             tables.append(run(quick=options.quick))
         text += "\n" + tables[-1].to_markdown()
         print(tables[-1].to_markdown(), flush=True)

@@ -50,13 +50,18 @@ def target_of(n_nodes: int, place: str) -> float | None:
 
 
 def mutation_of(
-    dataset: Dataset, nodes: tuple[np.ndarray, ...], k: int, streams: Iterator[np.ndarray]
+    dataset: Dataset,
+    nodes: tuple[np.ndarray, ...],
+    k: int,
+    streams: Iterator[np.ndarray],
 ) -> Callable[[], object]:
     """Return a function without arguments that mutates node `k`, each time by another stream."""
 
     def mutate() -> object:
         rows, columns = dataset.rows, (dataset.multiplicity, dataset.spread)
-        return mutate_nodes(*rows, *columns, *nodes, k, next(streams).copy(), 0.0, 0.5, 5, 0)
+        return mutate_nodes(
+            *rows, *columns, *nodes, k, next(streams).copy(), 0.0, 0.5, 5, 0
+        )
 
     return mutate
 
@@ -101,5 +106,7 @@ def run(quick: bool = False) -> Table:
     """Measure mutations in trees of several sizes."""
     n_rows, depths = (1_000, (2, 4)) if quick else (20_000, (2, 4, 6, 8))
     dataset = Dataset.from_arrays(*make_rows(n_rows, 16, 4))
-    rows = [row for depth in depths for row in measure(dataset, depth, 3 if quick else 15)]
+    rows = [
+        row for depth in depths for row in measure(dataset, depth, 3 if quick else 15)
+    ]
     return Table("change", f"one mutation on {n_rows:,} x 16 rows", rows, NOTES)

@@ -45,11 +45,15 @@ def run(quick: bool = False) -> Table:
         number = max(1, (2_000 if quick else 200_000) // n_rows)
         alternatives = {
             criterion.name.lower(): stopwatch(
-                partial(search_line, make_node(n_rows, n_classes, criterion), s, t), number
+                partial(search_line, make_node(n_rows, n_classes, criterion), s, t),
+                number,
             )
             for criterion in Criterion
         }
-        source, target = np.ones(28 * n_rows, dtype=np.uint8), np.empty(28 * n_rows, dtype=np.uint8)
+        source, target = (
+            np.ones(28 * n_rows, dtype=np.uint8),
+            np.empty(28 * n_rows, dtype=np.uint8),
+        )
         alternatives["copy"] = stopwatch(partial(np.copyto, target, source), number)
         rounds = by_turns(alternatives, 3 if quick else 7)
         rows += [

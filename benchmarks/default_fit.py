@@ -47,7 +47,9 @@ def profile_fit(X: Any, y: Any, **parameters: Any) -> dict[str, Cell]:
 
     def stage(file: str, function: str) -> float:
         """Return the seconds inside a function and all that it calls."""
-        return sum(stat[3] for key, stat in functions.items() if is_in(key, file, function))
+        return sum(
+            stat[3] for key, stat in functions.items() if is_in(key, file, function)
+        )
 
     def is_in(key: tuple[str, int, str], file: str, function: str) -> bool:
         return Path(key[0]).name == file and key[2] == function
@@ -61,7 +63,9 @@ def profile_fit(X: Any, y: Any, **parameters: Any) -> dict[str, Cell]:
         "evolution": stage("search.py", "evolve") - seeds,
     }
     for kind, files in KINDS.items():
-        own = sum(stat[2] for key, stat in functions.items() if Path(key[0]).name in files)
+        own = sum(
+            stat[2] for key, stat in functions.items() if Path(key[0]).name in files
+        )
         row[kind] = 100.0 * own / seconds
     return row
 
@@ -73,7 +77,10 @@ def run(quick: bool = False, data_home: Path | None = None) -> Table:
         X, _, y, _ = first_fold(name, data_home)
         if quick:
             X, y = X[:200], y[:200]
-        row: dict[str, Cell] = {"data": name, "rows x features": f"{len(X):,} x {X.shape[1]}"}
+        row: dict[str, Cell] = {
+            "data": name,
+            "rows x features": f"{len(X):,} x {X.shape[1]}",
+        }
         row |= profile_fit(
             X, y, **({"evolution": Evolution(regularization=QUICK)} if quick else {})
         )

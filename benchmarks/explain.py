@@ -54,22 +54,29 @@ def run(quick: bool = False) -> Table:
     narrow, of_narrow = classifier_of(MAX_EXACT)
     found = {
         "explain": [
-            milliseconds(lambda: classifier.explain(X[:1_000]), 1_000) for _ in range(1 + n_calls)
+            milliseconds(lambda: classifier.explain(X[:1_000]), 1_000)
+            for _ in range(1 + n_calls)
         ],
         f"shap_values, {MAX_EXACT} columns": [
-            milliseconds(lambda row=row: narrow.shap_values(row[None], of_narrow[-N_BACKGROUND:]))
+            milliseconds(
+                lambda row=row: narrow.shap_values(row[None], of_narrow[-N_BACKGROUND:])
+            )
             for row in of_narrow[: 1 + n_slow]
         ],
         f"shap_values, {N_FEATURES} columns": [
             milliseconds(
-                lambda row=row: classifier.shap_values(row[None], X[-N_BACKGROUND:], random_state=0)
+                lambda row=row: classifier.shap_values(
+                    row[None], X[-N_BACKGROUND:], random_state=0
+                )
             )
             for row in X[: 1 + n_slow]
         ],
     }
     for norm in NORMS:
         found[f"counterfactuals, {norm}"] = [
-            milliseconds(lambda row=row, norm=norm: classifier.counterfactuals(row, norm=norm))
+            milliseconds(
+                lambda row=row, norm=norm: classifier.counterfactuals(row, norm=norm)
+            )
             for row in X[: 1 + n_calls]
         ]
     rows: list[dict[str, Cell]] = []

@@ -69,7 +69,9 @@ def run_axis(quick: bool = False) -> Table:
                     "target": 3.0,
                 }
             )
-    return Table("axis", "the axis splitter beside scikit-learn's tree", rows, AXIS_NOTES)
+    return Table(
+        "axis", "the axis splitter beside scikit-learn's tree", rows, AXIS_NOTES
+    )
 
 
 def first_fold(name: str, data_home: Path | None) -> tuple[Any, Any, Any, Any]:
@@ -136,7 +138,11 @@ def run_large(quick: bool = False, data_home: Path | None = None) -> Table:
     rows = []
     for splitter in ("cross_entropy", "wodt", "axis"):
         model = ObliqueTreeClassifier(
-            splitter, criterion="entropy", max_depth=depth, scaling="minmax", random_state=0
+            splitter,
+            criterion="entropy",
+            max_depth=depth,
+            scaling="minmax",
+            random_state=0,
         )
         model.fit(X_train[:200], y_train[:200])  # compiles
         seconds = timed_fit(model, X_train, y_train)

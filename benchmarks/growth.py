@@ -45,7 +45,10 @@ def run(quick: bool = False) -> Table:
     seconds_of(100, 8, 3, max_generations)  # compiles
     for name, begin in DOUBLED.items():
         sizes = [begin * 2**k for k in range(2 if quick else N_DOUBLINGS + 1)]
-        took = [seconds_of(**{**BASE, name: n}, max_generations=max_generations) for n in sizes]
+        took = [
+            seconds_of(**{**BASE, name: n}, max_generations=max_generations)
+            for n in sizes
+        ]
         row: dict[str, Cell] = {"doubled": name, "from": sizes[0], "to": sizes[-1]}
         row |= {f"seconds, {k + 1}": one for k, one in enumerate(took)}
         row["exponent"] = float(np.polyfit(np.log(sizes), np.log(took), 1)[0])

@@ -14,7 +14,9 @@ from evotree.tables.columns import encode, fit_columns
 
 Arrays = tuple[np.ndarray, np.ndarray, np.ndarray]
 
-PLAIN = Variation(term_mutation_probability=0.0, sparse_dipoles=False, survival="generational")
+PLAIN = Variation(
+    term_mutation_probability=0.0, sparse_dipoles=False, survival="generational"
+)
 """The operators of the published algorithm, which look at all features; no duplicates."""
 
 DENSE = {"term_penalty": 0.0, "precision": None}
@@ -91,5 +93,7 @@ def make_rows(
 def real_dataset(name: str, data_home: Path | None) -> Dataset:
     """Return the training part, four fifths by stratified draw, of a data set in a folder."""
     data = load(name, data_home)
-    X, _, y, _ = train_test_split(data.X, data.y, train_size=0.8, stratify=data.y, random_state=0)
+    X, _, y, _ = train_test_split(
+        data.X, data.y, train_size=0.8, stratify=data.y, random_state=0
+    )
     return Dataset.from_arrays(encode(fit_columns(X), X), y)

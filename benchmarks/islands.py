@@ -68,7 +68,11 @@ def measure(n_rows: int, generations: int, n_rounds: int) -> dict[str, Cell]:
         processes = stack.enter_context(ProcessPoolExecutor(2, mp_context=context))
         fits: dict[str, Fits] = {
             name: Fits(X, y, generations, executor)
-            for name, executor in (("one", None), ("threads", threads), ("processes", processes))
+            for name, executor in (
+                ("one", None),
+                ("threads", threads),
+                ("processes", processes),
+            )
         }
         alternatives: dict[str, Callable[[], float]] = {
             name: stopwatch(fit) for name, fit in fits.items()
@@ -80,12 +84,16 @@ def measure(n_rows: int, generations: int, n_rounds: int) -> dict[str, Cell]:
         "one thread s": rounds.median("one"),
         "two threads": rounds.ratio("one", "threads"),
         "two processes": rounds.ratio("one", "processes"),
-        "equal": "yes" if len({fit.tree_bytes() for fit in fits.values()}) == 1 else "NO",
+        "equal": "yes"
+        if len({fit.tree_bytes() for fit in fits.values()}) == 1
+        else "NO",
     }
 
 
 def run(quick: bool = False) -> Table:
     """Measure fits on several numbers of rows."""
     sizes = QUICK_SIZES if quick else SIZES
-    rows = [measure(n, generations, 1 if quick else 3) for n, generations in sizes.items()]
+    rows = [
+        measure(n, generations, 1 if quick else 3) for n, generations in sizes.items()
+    ]
     return Table("islands", "what a second worker gains islands", rows, NOTES)

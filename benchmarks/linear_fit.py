@@ -32,12 +32,20 @@ def objective(
 ) -> float:
     """Return the objective at C = 1."""
     margins = signs * (X @ theta[:-1] + theta[-1])
-    losses = np.maximum(0.0, 1.0 - margins) ** 2 if loss == "svm" else np.logaddexp(0.0, -margins)
-    charge = 0.5 * theta[:-1] @ theta[:-1] if penalty == "l2" else np.abs(theta[:-1]).sum()
+    losses = (
+        np.maximum(0.0, 1.0 - margins) ** 2
+        if loss == "svm"
+        else np.logaddexp(0.0, -margins)
+    )
+    charge = (
+        0.5 * theta[:-1] @ theta[:-1] if penalty == "l2" else np.abs(theta[:-1]).sum()
+    )
     return float(charge + losses.sum())
 
 
-def peers(loss: str, penalty: str) -> dict[str, Callable[[], LinearSVC | LogisticRegression]]:
+def peers(
+    loss: str, penalty: str
+) -> dict[str, Callable[[], LinearSVC | LogisticRegression]]:
     """Return makers of scikit-learn's estimators for a problem."""
     if loss == "svm":
         return {
@@ -45,7 +53,9 @@ def peers(loss: str, penalty: str) -> dict[str, Callable[[], LinearSVC | Logisti
                 penalty=penalty, dual=False, tol=TOL, max_iter=MAX_ITER, random_state=0
             )
         }
-    ratio = {"l1_ratio": float(penalty == "l1")} if _by_ratio() else {"penalty": penalty}
+    ratio = (
+        {"l1_ratio": float(penalty == "l1")} if _by_ratio() else {"penalty": penalty}
+    )
     makers = {
         "liblinear": lambda: LogisticRegression(
             solver="liblinear", tol=TOL, max_iter=MAX_ITER, random_state=0, **ratio

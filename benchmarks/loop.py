@@ -75,7 +75,10 @@ QUICK_SHAPES = (Shape("tiny", 200, 4, 2, 7, None, None, 10, 5, 2),)
 
 
 def block(
-    population: Sequence, toolbox: base.Toolbox, generations: int, records: dict[str, float]
+    population: Sequence,
+    toolbox: base.Toolbox,
+    generations: int,
+    records: dict[str, float],
 ) -> float:
     """Evolve some generations, always the same ones; return the seconds of one.
 
@@ -109,7 +112,9 @@ def settle(
     nearest = np.inf
     for _ in range(n_steps):
         penalty = float(np.sqrt(low * high))
-        toolbox = make_toolbox(dataset, size_penalty=penalty, variation=PLAIN, random_state=0)
+        toolbox = make_toolbox(
+            dataset, size_penalty=penalty, variation=PLAIN, random_state=0
+        )
         first = toolbox.population(n=POPULATION)
         population = evolve(first, toolbox, max_generations=shape.warm_up).population
         records: dict[str, float] = {}
@@ -126,7 +131,9 @@ def settle(
     return settled
 
 
-def measure(dataset: Dataset, shape: Shape, n_rounds: int, n_steps: int) -> dict[str, Cell]:
+def measure(
+    dataset: Dataset, shape: Shape, n_rounds: int, n_steps: int
+) -> dict[str, Cell]:
     """Return the row of the table for one data set."""
     population, toolbox, penalty = settle(dataset, shape, n_steps)
     plain_toolbox = make_plain_toolbox(dataset, penalty)
@@ -141,7 +148,9 @@ def measure(dataset: Dataset, shape: Shape, n_rounds: int, n_steps: int) -> dict
     rounds = by_turns(
         {
             "engine": blocks_of("engine", population, toolbox, shape.generations),
-            "plain": blocks_of("plain", plain_population, plain_toolbox, shape.plain_generations),
+            "plain": blocks_of(
+                "plain", plain_population, plain_toolbox, shape.plain_generations
+            ),
             "product": stopwatch(lambda: dataset.X @ W.T, number),
         },
         n_rounds,
@@ -179,6 +188,8 @@ def run(quick: bool = False, data_home: Path | None = None) -> Table:
             dataset, source = Dataset.from_arrays(X, y), "synthetic"
         else:
             dataset, source = real_dataset(shape.name, data_home), "real"
-        row = measure(dataset, shape, n_rounds=2 if quick else 7, n_steps=3 if quick else 8)
+        row = measure(
+            dataset, shape, n_rounds=2 if quick else 7, n_steps=3 if quick else 8
+        )
         rows.append({**row, "data": f"{shape.name} ({source})"})
     return Table("loop", "offspring per second of the whole loop", rows, NOTES)

@@ -107,7 +107,9 @@ class Table:
         lines.append("| " + " | ".join(columns) + " |")
         lines.append("|" + "---|" * len(columns))
         for row in self.rows:
-            lines.append("| " + " | ".join(show(row[column]) for column in columns) + " |")
+            lines.append(
+                "| " + " | ".join(show(row[column]) for column in columns) + " |"
+            )
         for note in self.notes:
             lines += ["", note]
         return "\n".join(lines) + "\n"
@@ -131,10 +133,20 @@ def machine() -> str:
     listing = Path("/proc/cpuinfo")
     if listing.exists():
         lines = listing.read_text(encoding="utf-8").splitlines()
-        names = [line.partition(":")[2].strip() for line in lines if line.startswith("model name")]
+        names = [
+            line.partition(":")[2].strip()
+            for line in lines
+            if line.startswith("model name")
+        ]
         processor = names[0] if names else processor
-    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
-    libraries = ", ".join(f"{name} {version(name)}" for name in ("numpy", "numba", "scikit-learn"))
+    cores = (
+        len(os.sched_getaffinity(0))
+        if hasattr(os, "sched_getaffinity")
+        else os.cpu_count()
+    )
+    libraries = ", ".join(
+        f"{name} {version(name)}" for name in ("numpy", "numba", "scikit-learn")
+    )
     return (
         f"{platform.system()} {platform.machine()}, {processor or 'unknown processor'}, "
         f"{cores} cores, Python {platform.python_version()}, {libraries}."

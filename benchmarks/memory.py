@@ -39,13 +39,17 @@ NOTES = (
 )
 
 
-def bound(n_rows: int, n_features: int, population_size: int, n_threads: int, n_kept: int) -> float:
+def bound(
+    n_rows: int, n_features: int, population_size: int, n_threads: int, n_kept: int
+) -> float:
     """Return the most that a fit takes, in units of 2**20 bytes."""
     each = 16 * n_features + 12 * population_size + 4 * n_kept + 150
     return n_rows * each / 2**20 + 32 + 16 * n_threads
 
 
-def measure(n_rows: int, n_features: int, population_size: int, n_threads: int) -> dict[str, float]:
+def measure(
+    n_rows: int, n_features: int, population_size: int, n_threads: int
+) -> dict[str, float]:
     """Fit once in this process; return the memory that it took and the size of the front."""
     estimator = EvoTreeClassifier(
         size_penalty=0.0003,
@@ -65,7 +69,10 @@ def measure(n_rows: int, n_features: int, population_size: int, n_threads: int) 
     before = PeakMemory().megabytes()
     peak = PeakMemory()
     estimator.set_params(max_generations=GENERATIONS).fit(X, y)
-    return {"megabytes": peak.megabytes() - before, "front": len(estimator.pareto_front_)}
+    return {
+        "megabytes": peak.megabytes() - before,
+        "front": len(estimator.pareto_front_),
+    }
 
 
 def in_new_process(*size: int) -> dict[str, float]:

@@ -34,9 +34,13 @@ NOTES = (
 )
 
 
-def warm_up(dataset: Dataset, generations: int) -> tuple[list[Individual], base.Toolbox]:
+def warm_up(
+    dataset: Dataset, generations: int
+) -> tuple[list[Individual], base.Toolbox]:
     """Return a population after some generations, and its toolbox."""
-    toolbox = make_toolbox(dataset, size_penalty=SIZE_PENALTY, variation=PLAIN, random_state=0)
+    toolbox = make_toolbox(
+        dataset, size_penalty=SIZE_PENALTY, variation=PLAIN, random_state=0
+    )
     run = evolve(toolbox.population(n=POPULATION), toolbox, max_generations=generations)
     return run.population, toolbox
 
@@ -46,9 +50,12 @@ def in_single_precision(
 ) -> tuple[list[Individual], base.Toolbox]:
     """Return the population on float32 rows, and its toolbox."""
     single = replace(dataset, X=dataset.X.astype(np.float32))
-    toolbox = make_toolbox(single, size_penalty=SIZE_PENALTY, variation=PLAIN, random_state=0)
+    toolbox = make_toolbox(
+        single, size_penalty=SIZE_PENALTY, variation=PLAIN, random_state=0
+    )
     members = [
-        make_individual(single, one.weights, one.thresholds, one.subtree_size) for one in population
+        make_individual(single, one.weights, one.thresholds, one.subtree_size)
+        for one in population
     ]
     return members, toolbox
 
@@ -63,11 +70,15 @@ def run(quick: bool = False) -> Table:
     records: dict[str, dict[str, float]] = {"one": {}, "two": {}, "float32": {}}
     w = np.random.default_rng(0).normal(size=N_FEATURES)
 
-    def blocks(name: str, members: Sequence[Individual], box: base.Toolbox) -> Callable[[], float]:
+    def blocks(
+        name: str, members: Sequence[Individual], box: base.Toolbox
+    ) -> Callable[[], float]:
         return partial(block, members, box, generations, records[name])
 
     with ThreadPoolExecutor(2) as threads:
-        spread = make_toolbox(dataset, size_penalty=SIZE_PENALTY, variation=PLAIN, random_state=0)
+        spread = make_toolbox(
+            dataset, size_penalty=SIZE_PENALTY, variation=PLAIN, random_state=0
+        )
         spread.register("map", threads.map)
         rounds = by_turns(
             {
@@ -89,6 +100,8 @@ def run(quick: bool = False) -> Table:
         "pass ms": 1e3 * rounds.median("pass"),
         "passes / generation": rounds.ratio("one", "pass"),
         "passes / evaluation": each / rounds.median("pass"),
-        "float32": rounds.ratio("one", "float32") * evaluations["float32"] / evaluations["one"],
+        "float32": rounds.ratio("one", "float32")
+        * evaluations["float32"]
+        / evaluations["one"],
     }
     return Table("million", "generations a second where rows are many", [row], NOTES)

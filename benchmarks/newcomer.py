@@ -31,18 +31,37 @@ def run() -> Table:
         cells.to_csv(home / "cells.csv", index=False)
         programs = home / ".venv" / ("Scripts" if os.name == "nt" else "bin")
         steps = {
-            "git clone": ("git", "clone", "--quiet", "--depth", "1", ROOT.as_uri(), "evotree"),
+            "git clone": (
+                "git",
+                "clone",
+                "--quiet",
+                "--depth",
+                "1",
+                ROOT.as_uri(),
+                "evotree",
+            ),
             "python -m venv .venv": (sys.executable, "-m", "venv", ".venv"),
-            "pip install .": (programs / "pip", "install", "--no-cache-dir", "./evotree"),
+            "pip install .": (
+                programs / "pip",
+                "install",
+                "--no-cache-dir",
+                "./evotree",
+            ),
             "evotree fit, the first": (programs / "evotree", *FIT, *OPTIONS),
             "evotree fit, the second": (programs / "evotree", *FIT, *OPTIONS),
         }
-        environment = {key: text for key, text in os.environ.items() if key not in OWN_CACHES}
+        environment = {
+            key: text for key, text in os.environ.items() if key not in OWN_CACHES
+        }
         seconds = {}
         for step, command in steps.items():
             begin = time.perf_counter()
             subprocess.run(
-                command, cwd=home, env=environment, check=True, stdout=subprocess.DEVNULL
+                command,
+                cwd=home,
+                env=environment,
+                check=True,
+                stdout=subprocess.DEVNULL,
             )
             seconds[step] = time.perf_counter() - begin
     seconds["from the clone to the first report"] = sum(list(seconds.values())[:-1])

@@ -50,14 +50,18 @@ class PlainIndividual:
         return (len(self) + 1) // 2 + self.n_terms
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, PlainIndividual) and np.array_equal(self.weights, other.weights)
+        return isinstance(other, PlainIndividual) and np.array_equal(
+            self.weights, other.weights
+        )
 
 
 def route(individual: PlainIndividual, X: np.ndarray) -> np.ndarray:
     """Return the leaf that each row reaches."""
     size = individual.subtree_size
     internal = np.flatnonzero(size > 1)
-    goes_left = individual.weights[internal] @ X.T <= individual.thresholds[internal, None]
+    goes_left = (
+        individual.weights[internal] @ X.T <= individual.thresholds[internal, None]
+    )
     leaves = np.empty(len(X), dtype=np.int32)
     masks = {0: np.ones(len(X), dtype=bool)}
     tests = iter(goes_left)
@@ -72,7 +76,9 @@ def route(individual: PlainIndividual, X: np.ndarray) -> np.ndarray:
     return leaves
 
 
-def evaluate(individual: PlainIndividual, dataset: Dataset, size_penalty: float) -> tuple[float]:
+def evaluate(
+    individual: PlainIndividual, dataset: Dataset, size_penalty: float
+) -> tuple[float]:
     """Route all rows, drop the parts that none reaches, and return the penalized accuracy."""
     leaves = route(individual, dataset.X)
     size, n_nodes = individual.subtree_size, len(individual)
@@ -100,7 +106,9 @@ def evaluate(individual: PlainIndividual, dataset: Dataset, size_penalty: float)
 
 
 def splice(
-    individual: PlainIndividual, k: int, parts: tuple[np.ndarray, np.ndarray, np.ndarray]
+    individual: PlainIndividual,
+    k: int,
+    parts: tuple[np.ndarray, np.ndarray, np.ndarray],
 ) -> None:
     """Put another subtree in the place of the one at node `k`."""
     weights, thresholds, subtree_size = parts
@@ -117,10 +125,16 @@ def splice(
     individual.subtree_size = np.concatenate([sizes_before, subtree_size, size[after:]])
 
 
-def subtree(individual: PlainIndividual, k: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+def subtree(
+    individual: PlainIndividual, k: int
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Return the arrays of the subtree at node `k`."""
     part = slice(k, k + individual.subtree_size[k])
-    return individual.weights[part], individual.thresholds[part], individual.subtree_size[part]
+    return (
+        individual.weights[part],
+        individual.thresholds[part],
+        individual.subtree_size[part],
+    )
 
 
 def split_leaf(
@@ -196,7 +210,9 @@ def mutate(
     marked = np.flatnonzero(rng.random(len(individual)) < probability)
     if len(marked) == 0:
         return (individual,)
-    leaves = route(individual, dataset.X) if individual.leaves is None else individual.leaves
+    leaves = (
+        route(individual, dataset.X) if individual.leaves is None else individual.leaves
+    )
     original = individual.subtree_size
     for k in marked[::-1]:
         # Subtrees further on may have changed, but the rows that reach node k have not.
@@ -208,7 +224,11 @@ def mutate(
             if len(rows) >= min_rows:
                 split_leaf(individual, k, rows, dataset, rng)
         elif role < 0.25:
-            splice(individual, k, (np.zeros((1, dataset.X.shape[1])), np.zeros(1), np.ones(1, int)))
+            splice(
+                individual,
+                k,
+                (np.zeros((1, dataset.X.shape[1])), np.zeros(1), np.ones(1, int)),
+            )
         elif role < 0.5:
             child = k + 1 if role < 0.375 else k + 1 + individual.subtree_size[k + 1]
             splice(individual, k, subtree(individual, child))
@@ -249,7 +269,10 @@ def mate(
 
 
 def select(
-    individuals: Sequence[PlainIndividual], k: int, rng: np.random.Generator, pressure: float
+    individuals: Sequence[PlainIndividual],
+    k: int,
+    rng: np.random.Generator,
+    pressure: float,
 ) -> list[PlainIndividual]:
     """Draw parents in proportion to their linearly scaled fitness."""
     fitness = np.array([individual.fitness.wvalues[0] for individual in individuals])
@@ -258,7 +281,9 @@ def select(
     return [individuals[i] for i in drawn]
 
 
-def make_plain_toolbox(dataset: Dataset, size_penalty: float, seed: int = 0) -> base.Toolbox:
+def make_plain_toolbox(
+    dataset: Dataset, size_penalty: float, seed: int = 0
+) -> base.Toolbox:
     """Return the toolbox of the plain evolution, with the rates of `evotree.make_toolbox`."""
     rng = np.random.default_rng(seed)
     toolbox = base.Toolbox()  # its `clone` is `copy.deepcopy`, its `map` is `map`
@@ -278,12 +303,16 @@ def make_plain_toolbox(dataset: Dataset, size_penalty: float, seed: int = 0) -> 
     return toolbox
 
 
-def plain_copies(trees: Iterable[ObliqueTree], toolbox: base.Toolbox) -> list[PlainIndividual]:
+def plain_copies(
+    trees: Iterable[ObliqueTree], toolbox: base.Toolbox
+) -> list[PlainIndividual]:
     """Return evaluated plain individuals that are the same trees."""
     copies = []
     for tree in trees:
         copy = PlainIndividual(
-            tree.weights.copy(), tree.thresholds.copy(), tree.subtree_size.astype(np.int64)
+            tree.weights.copy(),
+            tree.thresholds.copy(),
+            tree.subtree_size.astype(np.int64),
         )
         copy.fitness.values = toolbox.evaluate(copy)
         copies.append(copy)

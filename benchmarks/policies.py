@@ -51,7 +51,9 @@ def pilot(point: list[float], continuous: bool) -> Any:
     return heuristic(holder, np.array(point))
 
 
-def evolved(name: str, seed: int, crossover: float = 0.3, **told: Any) -> dict[str, Any]:
+def evolved(
+    name: str, seed: int, crossover: float = 0.3, **told: Any
+) -> dict[str, Any]:
     """Evolve a tree, and measure it in fresh episodes."""
     n_generations, known = ENVIRONMENTS[name]
     told = known | told
@@ -67,7 +69,13 @@ def evolved(name: str, seed: int, crossover: float = 0.3, **told: Any) -> dict[s
     tree, returns = policy.tree, policy.returns(EPISODES, 10**6 + seed)
     sizes = {"leaves": tree.n_leaves, "terms": tree.n_terms, "depth": tree.depth}
     spent = {"steps": policy.result.cost, "episodes": policy.result.n_scores}
-    return {"mean": returns.mean(), "std": returns.std(), **sizes, **spent, "rules": str(policy)}
+    return {
+        "mean": returns.mean(),
+        "std": returns.std(),
+        **sizes,
+        **spent,
+        "rules": str(policy),
+    }
 
 
 def linear(name: str, seed: int, n_scores: int) -> dict[str, Any]:
@@ -90,7 +98,9 @@ def linear(name: str, seed: int, n_scores: int) -> dict[str, Any]:
 
     rng, steps, n_done = np.random.default_rng(seed_from(seed)), 0.0, 0
     search = cma.CMAEvolutionStrategy(
-        np.zeros(n_outputs * (points.shape[1] + 1)), 0.5, {"seed": seed + 1, "verbose": -9}
+        np.zeros(n_outputs * (points.shape[1] + 1)),
+        0.5,
+        {"seed": seed + 1, "verbose": -9},
     )
     while n_done < n_scores:
         seeds, asked = rng.integers(2**31, size=8), search.ask()
@@ -98,7 +108,9 @@ def linear(name: str, seed: int, n_scores: int) -> dict[str, Any]:
         search.tell(asked, [-float(np.mean(one)) for one in found])
         steps += sum(value.cost for one in found for value in one)
         n_done += 8 * len(asked)
-    last = returns(search.mean, np.random.default_rng(10**6 + seed).integers(2**31, size=EPISODES))
+    last = returns(
+        search.mean, np.random.default_rng(10**6 + seed).integers(2**31, size=EPISODES)
+    )
     spent = {"terms": search.mean.size, "steps": steps, "episodes": n_done}
     return {"mean": np.mean(last), "std": np.std(last), **spent}
 
@@ -124,7 +136,9 @@ def report(file: Path) -> str:
                 len(part),
                 f"{part['mean'].mean():.{digits}f} ± {error:.{digits}f}",
             ]
-            cells += [f"{part['mean'].min():.{digits}f}, {part['mean'].max():.{digits}f}"]
+            cells += [
+                f"{part['mean'].min():.{digits}f}, {part['mean'].max():.{digits}f}"
+            ]
             cells += ["" if part.leaves.isna().all() else f"{part.leaves.mean():.1f}"]
             cells += [f"{part.terms.mean():.1f}", f"{part.steps.mean() / 1000:,.0f}"]
             cells += [f"{part.seconds.mean():.0f}"]
@@ -134,7 +148,9 @@ def report(file: Path) -> str:
 
 def main() -> None:
     """Do what is missing, and print what there is."""
-    parser = argparse.ArgumentParser("python -m benchmarks.policies", description=__doc__)
+    parser = argparse.ArgumentParser(
+        "python -m benchmarks.policies", description=__doc__
+    )
     parser.add_argument("--out", type=Path, required=True)
     parser.add_argument("--environments", nargs="+", default=list(ENVIRONMENTS))
     parser.add_argument("--methods", nargs="+", default=list(METHODS))
@@ -151,7 +167,9 @@ def main() -> None:
                     continue
                 begin = time.process_time()
                 if method == "CMA-ES":
-                    found = linear(name, seed, int(done[name, "tree", seed]["episodes"]))
+                    found = linear(
+                        name, seed, int(done[name, "tree", seed]["episodes"])
+                    )
                 else:
                     found = evolved(name, seed, **METHODS[method])
                 found["seconds"] = time.process_time() - begin

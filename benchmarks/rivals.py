@@ -30,8 +30,13 @@ from experiments.methods import chosen
 
 DATASETS = (*suites.TINY, *suites.SMALL, "segment")
 DEPTHS, OPTIMAL_DEPTHS = (2, 4, 6), (2, 3)
-LEAF_PENALTIES, DEPTH_BUDGET = (0.02, 0.01, 0.005), 6  # of LicketySPLIT; its own default depth is 3
-TIME_LIMIT = 60.0  # seconds of a search of STreeD, which returns the best tree so far then
+LEAF_PENALTIES, DEPTH_BUDGET = (
+    (0.02, 0.01, 0.005),
+    6,
+)  # of LicketySPLIT; its own default depth is 3
+TIME_LIMIT = (
+    60.0  # seconds of a search of STreeD, which returns the best tree so far then
+)
 
 Rows = np.ndarray
 Grow = Callable[[Any], Any]
@@ -41,23 +46,33 @@ Grow = Callable[[Any], Any]
 def shape_trees(X: Rows, codes: Rows, n_sweeps: int) -> Grow:
     """Grow shape generalized trees of a depth; the sweeps are those of TAO afterwards."""
     kind = import_module("sgtlearn").SGTClassifier
-    return lambda depth: kind(max_depth=depth, tao_n_runs=n_sweeps, random_state=0).fit(X, codes)
+    return lambda depth: kind(max_depth=depth, tao_n_runs=n_sweeps, random_state=0).fit(
+        X, codes
+    )
 
 
 def sparse_trees(X: Rows, codes: Rows) -> Grow:
     """Grow trees of LicketySPLIT at a penalty for a leaf, on the thresholds of boosted trees."""
     package = import_module("licketysplit")
     thresholds = package.ThresholdGuessBinarizer(
-        learning_rate=0.1, n_estimators=100, max_depth=3, random_state=0, column_elimination=False
+        learning_rate=0.1,
+        n_estimators=100,
+        max_depth=3,
+        random_state=0,
+        column_elimination=False,
     )
     tests = thresholds.fit_transform(X, codes)
     kind = partial(package.LicketySPLITClassifier, depth_budget=DEPTH_BUDGET)
-    return lambda penalty: make_pipeline(thresholds, kind(lambda_leaf=penalty).fit(tests, codes))
+    return lambda penalty: make_pipeline(
+        thresholds, kind(lambda_leaf=penalty).fit(tests, codes)
+    )
 
 
 def optimal_trees(X: Rows, codes: Rows) -> Grow:
     """Find the best trees of a depth by STreeD, on its own default of five quantiles a feature."""
-    kind = partial(import_module("pystreed").STreeDClassifier, time_limit=TIME_LIMIT, random_seed=0)
+    kind = partial(
+        import_module("pystreed").STreeDClassifier, time_limit=TIME_LIMIT, random_seed=0
+    )
     return lambda depth: kind(max_depth=depth).fit(X, codes)
 
 
@@ -67,14 +82,21 @@ def pair_trees(X: Rows, codes: Rows) -> Grow:
     return lambda depth: kind(n_pair=2, max_depth=depth, random_state=0).fit(X, codes)
 
 
-def choosing(prepare: Callable[..., Grow], settings: Sequence[Any]) -> Callable[..., Any]:
+def choosing(
+    prepare: Callable[..., Grow], settings: Sequence[Any]
+) -> Callable[..., Any]:
     """Return the fit that takes the setting that folds find best, of equal ones the first."""
 
     def fit(X: Rows, codes: Rows) -> Any:
         folds = chosen.folds_of(codes, chosen.TUNING_FOLDS, 0)
         growers = [(prepare(X[train], codes[train]), test) for train, test in folds]
         scores = [
-            np.mean([np.mean(grow(one).predict(X[test]) == codes[test]) for grow, test in growers])
+            np.mean(
+                [
+                    np.mean(grow(one).predict(X[test]) == codes[test])
+                    for grow, test in growers
+                ]
+            )
             for one in settings
         ]
         return prepare(X, codes)(settings[int(np.argmax(scores))])
@@ -104,11 +126,15 @@ def leaves_of(model: Any, X: Rows) -> int | None:
     if hasattr(model, "steps"):
         return len(model[-1].leaf_paths())
     if type(model).__module__.startswith("obliquetree"):
-        return len(np.unique(model.apply(X)))  # it does not say, and rows reach every leaf
+        return len(
+            np.unique(model.apply(X))
+        )  # it does not say, and rows reach every leaf
     return int(model.get_n_leaves()) if hasattr(model, "get_n_leaves") else None
 
 
-def measured(method: str, X: Rows, X_test: Rows, y: Rows, y_test: Rows) -> dict[str, Any]:
+def measured(
+    method: str, X: Rows, X_test: Rows, y: Rows, y_test: Rows
+) -> dict[str, Any]:
     """Fit a method to training rows, and return what it takes and reaches."""
     classes, codes = np.unique(y, return_inverse=True)
     with threadpool_limits(1):
@@ -130,15 +156,26 @@ def warm_up(method: str) -> None:
 def report(rows: pd.DataFrame) -> str:
     """Return the means over the data sets that all methods have as a table in Markdown."""
     n_methods = rows.method.nunique()
-    common = [name for name, part in rows.groupby("dataset", sort=False) if len(part) == n_methods]
+    common = [
+        name
+        for name, part in rows.groupby("dataset", sort=False)
+        if len(part) == n_methods
+    ]
     titles = "method | data sets | mean accuracy | mean seconds | median seconds | mean leaves"
     lines = [f"| {titles} |", "|---|---:|---:|---:|---:|---:|"]
     for method, part in rows[rows.dataset.isin(common)].groupby("method", sort=False):
-        cells = [method, len(part), f"{part.accuracy.mean():.3f}", f"{part.seconds.mean():.2f}"]
+        cells = [
+            method,
+            len(part),
+            f"{part.accuracy.mean():.3f}",
+            f"{part.seconds.mean():.2f}",
+        ]
         cells += [f"{part.seconds.median():.2f}"]
         cells += ["" if part.leaves.isna().all() else f"{part.leaves.mean():.1f}"]
         lines.append(f"| {' | '.join(map(str, cells))} |")
-    return "\n".join([*lines, "", f"The data sets that all methods have: {', '.join(common)}."])
+    return "\n".join(
+        [*lines, "", f"The data sets that all methods have: {', '.join(common)}."]
+    )
 
 
 def main() -> None:
@@ -147,7 +184,9 @@ def main() -> None:
     parser.add_argument("--data-home", type=Path, required=True)
     parser.add_argument("--out", type=Path, required=True)
     parser.add_argument("--datasets", nargs="+", default=list(DATASETS))
-    parser.add_argument("--methods", nargs="+", default=list(METHODS), choices=list(METHODS))
+    parser.add_argument(
+        "--methods", nargs="+", default=list(METHODS), choices=list(METHODS)
+    )
     options = parser.parse_args()
     file = options.out / "rivals_runs.csv"
     rows = pd.read_csv(file).to_dict("records") if file.exists() else []
@@ -169,7 +208,9 @@ def main() -> None:
         else:
             done[name, method] = {"dataset": name, "method": method} | found
             pd.DataFrame(done.values()).to_csv(file, index=False)
-    asked = [done[key] for key in product(options.datasets, options.methods) if key in done]
+    asked = [
+        done[key] for key in product(options.datasets, options.methods) if key in done
+    ]
     print(report(pd.DataFrame(asked)) if asked else "There are no rows.")
 
 

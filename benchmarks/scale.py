@@ -27,7 +27,9 @@ PARAMETERS = {
     "size_penalty": 0.001,
     "term_penalty": 0.0001,
     "max_generations": 30,
-    "evolution": Evolution(max_samples=20_000, regularization=Regularization(C=1.0, noise=0.0)),
+    "evolution": Evolution(
+        max_samples=20_000, regularization=Regularization(C=1.0, noise=0.0)
+    ),
     "random_state": 0,
     "probability": "leaf",
     "verbose": 0,
@@ -39,7 +41,9 @@ def rows_of(number: int, n_rows: int) -> tuple[np.ndarray, np.ndarray]:
     rng = np.random.default_rng(number)
     X = rng.normal(size=(n_rows, N_FEATURES))
     y = 2 * (X[:, 0] + X[:, 1] > 0.2) + (X[:, 2] - 0.5 * X[:, 3] > 0.0)
-    return X, np.where(rng.random(n_rows) < 0.1, rng.integers(N_CLASSES, size=n_rows), y)
+    return X, np.where(
+        rng.random(n_rows) < 0.1, rng.integers(N_CLASSES, size=n_rows), y
+    )
 
 
 def sizes(n_rows: int) -> list[int]:
@@ -57,7 +61,9 @@ def write_parquet(folder: Path, n_rows: int) -> int:
         path = folder / f"{number:05}.parquet"
         if not path.exists():
             X, y = rows_of(number, n)
-            table = pd.DataFrame(X, columns=[f"x{j}" for j in range(N_FEATURES)]).assign(y=y)
+            table = pd.DataFrame(
+                X, columns=[f"x{j}" for j in range(N_FEATURES)]
+            ).assign(y=y)
             table.to_parquet(path)
     return n_rows * (N_FEATURES + 1) * 8
 
@@ -83,14 +89,19 @@ class Traffic:
         shards.Shards.sums = counted  # type: ignore[method-assign]
 
 
-def one_fit(kind: str, n_rows: int, n_workers: int, folder: Path, memory: str) -> dict[str, Any]:
+def one_fit(
+    kind: str, n_rows: int, n_workers: int, folder: Path, memory: str
+) -> dict[str, Any]:
     """Fit, and return what it took."""
     traffic = Traffic()
     model = EvoTreeClassifier(**PARAMETERS)
     begin, cpu = time.perf_counter(), time.process_time()
     if kind == "memory":
         parts = [rows_of(*one) for one in enumerate(sizes(n_rows))]
-        X, y = np.concatenate([x for x, _ in parts]), np.concatenate([y for _, y in parts])
+        X, y = (
+            np.concatenate([x for x, _ in parts]),
+            np.concatenate([y for _, y in parts]),
+        )
         del parts
         model.fit(X, y)
         quality = model.score(X, y)
@@ -139,14 +150,19 @@ def fit_arrays(model: EvoTreeClassifier, n_rows: int) -> None:
         model.fit(da.concatenate(X).persist(), da.concatenate(y).persist())
 
 
-def fit_parquet(model: EvoTreeClassifier, folder: Path, n_workers: int, memory: str) -> None:
+def fit_parquet(
+    model: EvoTreeClassifier, folder: Path, n_workers: int, memory: str
+) -> None:
     """Fit to files of Parquet on workers of one thread with so much memory each."""
     import dask.dataframe as dd
     from distributed import Client, LocalCluster
 
     with (
         LocalCluster(
-            n_workers=n_workers, threads_per_worker=1, memory_limit=memory, dashboard_address=None
+            n_workers=n_workers,
+            threads_per_worker=1,
+            memory_limit=memory,
+            dashboard_address=None,
         ) as cluster,
         Client(cluster),
     ):
@@ -158,8 +174,12 @@ def main() -> None:
     """Run the fits one after the other, and print a line of JSON for each."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--rows", type=int, nargs="*", default=[100_000, 1_000_000])
-    parser.add_argument("--kinds", nargs="*", default=["memory", "arrays"], help="or parquet")
-    parser.add_argument("--workers", type=int, nargs="*", default=[2], help="that read Parquet")
+    parser.add_argument(
+        "--kinds", nargs="*", default=["memory", "arrays"], help="or parquet"
+    )
+    parser.add_argument(
+        "--workers", type=int, nargs="*", default=[2], help="that read Parquet"
+    )
     parser.add_argument("--memory", default="800MiB", help="of each worker")
     parser.add_argument("--folder", type=Path, default=Path("rows.parquet"))
     parser.add_argument("--one", nargs=3, help=argparse.SUPPRESS)
@@ -177,7 +197,9 @@ def main() -> None:
             for n_workers in args.workers if kind == "parquet" else [0]:
                 told = ["--folder", str(args.folder), "--memory", args.memory]
                 told += ["--one", kind, str(n), str(n_workers)]
-                subprocess.run([sys.executable, "-m", "benchmarks.scale", *told], check=True)
+                subprocess.run(
+                    [sys.executable, "-m", "benchmarks.scale", *told], check=True
+                )
 
 
 if __name__ == "__main__":

@@ -39,7 +39,11 @@ def measure(m: int, d: int, quick: bool) -> dict[str, Cell]:
             number,
         )
     rounds = by_turns(alternatives, 3 if quick else 7)
-    row: dict[str, Cell] = {"rows": m, "features": d, "dense, ms": 1e3 * rounds.median("dense")}
+    row: dict[str, Cell] = {
+        "rows": m,
+        "features": d,
+        "dense, ms": 1e3 * rounds.median("dense"),
+    }
     for widths in WIDTHS:
         row[f"{widths} / dense"] = rounds.ratio(widths, "dense")
     row["target"] = TARGET
@@ -50,4 +54,6 @@ def run(quick: bool = False) -> Table:
     """Measure nodes of four sizes."""
     sizes = ((100, 8),) if quick else ((200, 8), (1000, 18), (4000, 36), (20_000, 64))
     rows = [measure(m, d, quick) for m, d in sizes]
-    return Table("sparse", "a split whose features are chosen, beside the dense one", rows, NOTES)
+    return Table(
+        "sparse", "a split whose features are chosen, beside the dense one", rows, NOTES
+    )

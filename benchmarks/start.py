@@ -109,13 +109,21 @@ def fits() -> list[dict[str, Cell]]:
     for task, code in FITS.items():
         with tempfile.TemporaryDirectory() as name:
             cache = Path(name)
-            for step, target in (("first fit, empty cache", 12.0), ("second fit", None)):
+            for step, target in (
+                ("first fit, empty cache", 12.0),
+                ("second fit", None),
+            ):
                 before = n_files(cache)
                 seconds = in_new_process(code, cache)
                 written = n_files(cache) - before
                 step = f"{step}, {task}"
                 rows.append(
-                    {"step": step, "seconds": seconds, "target": target, "written": written}
+                    {
+                        "step": step,
+                        "seconds": seconds,
+                        "target": target,
+                        "written": written,
+                    }
                 )
     return rows
 
@@ -126,13 +134,20 @@ def kernels(n_shown: int = 15) -> list[dict[str, Cell]]:
     for task, code in FITS.items():
         fit = code.replace("print(", "str(")
         with tempfile.TemporaryDirectory() as name:
-            known = in_new_process(KERNELS.format(fit=fit), Path(name), EVOTREE_NO_WARMUP="1")
+            known = in_new_process(
+                KERNELS.format(fit=fit), Path(name), EVOTREE_NO_WARMUP="1"
+            )
         seconds = {kernel: sum(own) for kernel, own in known.items()}
         steps = {f"{len(known)} functions": sum(seconds.values())}
         for kernel in sorted(seconds, key=seconds.__getitem__, reverse=True)[:n_shown]:
             steps[f"{kernel}, {len(known[kernel])} times"] = seconds[kernel]
         rows += [
-            {"step": f"compiling {step}, {task}", "seconds": one, "target": None, "written": None}
+            {
+                "step": f"compiling {step}, {task}",
+                "seconds": one,
+                "target": None,
+                "written": None,
+            }
             for step, one in steps.items()
         ]
     return rows
@@ -146,7 +161,14 @@ def run(quick: bool = False) -> Table:
     }
     rounds = by_turns(alternatives, 1 if quick else 5)
     rows: list[dict[str, Cell]] = [
-        {"step": step, "seconds": rounds.median(step), "target": target, "written": None}
+        {
+            "step": step,
+            "seconds": rounds.median(step),
+            "target": target,
+            "written": None,
+        }
         for step, _, target in IMPORTS
     ]
-    return Table("start", "seconds to begin", rows if quick else rows + fits() + kernels(), NOTES)
+    return Table(
+        "start", "seconds to begin", rows if quick else rows + fits() + kernels(), NOTES
+    )

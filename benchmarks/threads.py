@@ -25,7 +25,9 @@ NOTES = (
 class Fits:
     """Fits of one estimator, with the evolution's seconds and the tree of the last fit."""
 
-    def __init__(self, X: np.ndarray, y: np.ndarray, generations: int, n_jobs: int) -> None:
+    def __init__(
+        self, X: np.ndarray, y: np.ndarray, generations: int, n_jobs: int
+    ) -> None:
         self.X, self.y = X, y
         self.estimator = EvoTreeClassifier(
             evolution=Evolution(
@@ -77,5 +79,7 @@ def run(quick: bool = False) -> Table:
     """Measure fits on several numbers of rows."""
     sizes = QUICK_SIZES if quick else SIZES
     n_rounds = 1 if quick else 3
-    rows = [measure(n_rows, generations, n_rounds) for n_rows, generations in sizes.items()]
+    rows = [
+        measure(n_rows, generations, n_rounds) for n_rows, generations in sizes.items()
+    ]
     return Table("threads", "what two threads gain", rows, NOTES)

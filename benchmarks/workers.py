@@ -48,7 +48,9 @@ def run(quick: bool = False) -> Table:
     generations = QUICK_GENERATIONS if quick else GENERATIONS
     method = EvoTreeClassifier.from_preset("gea_odt", max_generations=generations)
     seeds = [0] if quick else [0, 1]
-    experiment = Experiment("workers", DATASETS, {"GEA-ODT": method}, Protocol(N_FOLDS), seeds)
+    experiment = Experiment(
+        "workers", DATASETS, {"GEA-ODT": method}, Protocol(N_FOLDS), seeds
+    )
     one, two = Runs(experiment, 1), Runs(experiment, 2)
     rounds = by_turns({"one": one, "two": two}, 1 if quick else 3)
     row = {

@@ -72,7 +72,14 @@ _HOMES = {name: home for home, names in _NAMES.items() for name in names.split()
 
 __all__ = list(_HOMES)
 
-_ROOMS = ("export", "inspection", "operators", "plotting", "policy", "report")  # modules, not names
+_ROOMS = (
+    "export",
+    "inspection",
+    "operators",
+    "plotting",
+    "policy",
+    "report",
+)  # modules, not names
 
 
 def __getattr__(name: str) -> Any:

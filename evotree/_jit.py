@@ -16,7 +16,11 @@ from numba.core import cgutils
 from numba.core.event import Event, Listener, register
 
 # No C callback is ever made of a kernel; its wrapper would only take time to compile.
-_OPTIONS: dict[str, Any] = {"nogil": True, "error_model": "numpy", "no_cfunc_wrapper": True}
+_OPTIONS: dict[str, Any] = {
+    "nogil": True,
+    "error_model": "numpy",
+    "no_cfunc_wrapper": True,
+}
 _ANY_ORDER = {"reassoc", "contract"}  # of additions
 
 
@@ -25,13 +29,17 @@ def _plain(argument: Any) -> types.Type:
     argument = types.unliteral(argument)
     if isinstance(argument, types.IntEnumMember):
         argument = argument.dtype
-    is_signed = isinstance(argument, types.Integer) and getattr(argument, "signed", False)
+    is_signed = isinstance(argument, types.Integer) and getattr(
+        argument, "signed", False
+    )
     return types.int64 if is_signed else argument
 
 
 def _read_only_type(argument: types.Type) -> types.Type:
     """Return the type of an array that is not written; writable ones convert to it."""
-    return argument.copy(readonly=True) if isinstance(argument, types.Array) else argument
+    return (
+        argument.copy(readonly=True) if isinstance(argument, types.Array) else argument
+    )
 
 
 _is_cached = True
@@ -75,7 +83,11 @@ class _Linked(NamedTuple):
         names = dispatcher.py_func.__module__, dispatcher.py_func.__qualname__
         signature, library = compiled.signature, compiled.library
         linked = cls(*names, signature, f"{'.'.join(names)}{signature}")
-        address = _known[linked.variable][1] if linked.variable in _known else ctypes.c_void_p()
+        address = (
+            _known[linked.variable][1]
+            if linked.variable in _known
+            else ctypes.c_void_p()
+        )
         address.value = library.get_pointer_to_function(compiled.fndesc.llvm_func_name)
         _known[linked.variable] = linked, address, library
         binding.add_symbol(linked.variable, ctypes.addressof(address))
@@ -92,7 +104,10 @@ class _Linked(NamedTuple):
 
         def call(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
             declared = context.declare_function(ir.Module(), descriptor)
-            variables, types = builder.module.globals, (descriptor.restype, descriptor.argtypes)
+            variables, types = (
+                builder.module.globals,
+                (descriptor.restype, descriptor.argtypes),
+            )
             variable = variables.get(self.variable) or ir.GlobalVariable(
                 builder.module, declared.type, self.variable
             )
@@ -106,7 +121,9 @@ class _Linked(NamedTuple):
         return call
 
 
-_known: dict[str, tuple[_Linked, Any, Any]] = {}  # by variable; those and code live as long
+_known: dict[
+    str, tuple[_Linked, Any, Any]
+] = {}  # by variable; those and code live as long
 
 
 def _link(dispatcher: Any) -> None:
@@ -117,13 +134,19 @@ def _link(dispatcher: Any) -> None:
         try:
             return load(*key)
         except (LookupError, AttributeError, ImportError):
-            return None  # what calls a kernel that is not there any more is compiled again
+            return (
+                None  # what calls a kernel that is not there any more is compiled again
+            )
 
     def add(compiled: Any) -> None:
         add_overload(compiled)
-        variables = {one.name for one in compiled.library._final_module.global_variables}
+        variables = {
+            one.name for one in compiled.library._final_module.global_variables
+        }
         before_it = [_known[name][0] for name in sorted(variables & _known.keys())]
-        compiled.reload_init.extend(one for one in before_it if one not in compiled.reload_init)
+        compiled.reload_init.extend(
+            one for one in before_it if one not in compiled.reload_init
+        )
         if len(dispatcher.py_func.__code__.co_code) >= _LONG:
             call = _Linked.of(dispatcher, compiled).definition(compiled.fndesc)
             context, entry = compiled.target_context, compiled.entry_point
@@ -151,9 +174,12 @@ def _compile(function: Callable[..., Any], writes: bool = True, **options: Any) 
     _link(dispatcher)
     get_call_template = dispatcher.get_call_template
 
-    def get_common_call_template(args: tuple[types.Type, ...], kws: dict[str, types.Type]) -> Any:
+    def get_common_call_template(
+        args: tuple[types.Type, ...], kws: dict[str, types.Type]
+    ) -> Any:
         return get_call_template(
-            tuple(map(compiled_type, args)), {name: compiled_type(kws[name]) for name in kws}
+            tuple(map(compiled_type, args)),
+            {name: compiled_type(kws[name]) for name in kws},
         )
 
     dispatcher.get_call_template = get_common_call_template

@@ -15,7 +15,10 @@ from evotree._sklearn import Interval, validate_parameter_constraints
 
 _Kind = TypeVar("_Kind", bound=type)
 
-N_JOBS = (Interval(Integral, None, -1, closed="right"), Interval(Integral, 1, None, closed="left"))
+N_JOBS = (
+    Interval(Integral, None, -1, closed="right"),
+    Interval(Integral, 1, None, closed="left"),
+)
 """Constraints of a number of threads; below 0 it counts from all there are, as in joblib."""
 
 
@@ -38,7 +41,10 @@ class RisingPair(Interval):
         """Return whether a value is such a tuple."""
         if not isinstance(val, tuple) or len(val) != 2:
             return False
-        return all(super(RisingPair, self).is_satisfied_by(one) for one in val) and val[0] <= val[1]
+        return (
+            all(super(RisingPair, self).is_satisfied_by(one) for one in val)
+            and val[0] <= val[1]
+        )
 
     def __str__(self) -> str:
         return f"a tuple of two rising numbers, each {super().__str__()}"
@@ -98,10 +104,15 @@ class Configuration(Constrained):
         kind, known = type(self).__name__, [one.name for one in fields(self)]
         for name in params:
             if name.partition("__")[0] not in known:
-                raise ValueError(f"{kind} has no parameter {name!r}: allowed are {known}.")
+                raise ValueError(
+                    f"{kind} has no parameter {name!r}: allowed are {known}."
+                )
         own, of_groups = split_params(params)
         changed = replace(self, **own)
-        groups = {name: group_with(changed, name, values) for name, values in of_groups.items()}
+        groups = {
+            name: group_with(changed, name, values)
+            for name, values in of_groups.items()
+        }
         return replace(changed, **groups)
 
     def __sklearn_clone__(self) -> Self:
@@ -121,11 +132,15 @@ def with_nested(values: Mapping[str, Any]) -> dict[str, Any]:
     found = dict(values)
     for name, value in values.items():
         if isinstance(value, Configuration):
-            found |= {f"{name}__{nested}": one for nested, one in value.get_params().items()}
+            found |= {
+                f"{name}__{nested}": one for nested, one in value.get_params().items()
+            }
     return found
 
 
-def split_params(params: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, dict[str, Any]]]:
+def split_params(
+    params: Mapping[str, Any],
+) -> tuple[dict[str, Any], dict[str, dict[str, Any]]]:
     """Return an object's own parameters, and those of each of its groups."""
     own: dict[str, Any] = {}
     of_groups: dict[str, dict[str, Any]] = {}
@@ -148,7 +163,9 @@ def group_with(owner: Any, name: str, values: Mapping[str, Any]) -> Any:
         types = (one for one in allowed if isinstance(one, type))
         kinds: list[Any] = [one for one in types if issubclass(one, Configuration)]
         if not kinds:
-            raise ValueError(f"{type(owner).__name__} has no group of parameters {name!r}.")
+            raise ValueError(
+                f"{type(owner).__name__} has no group of parameters {name!r}."
+            )
         group = kinds[0]() if value is None else kinds[0](value)
     changed = group.set_params(**values)
     return value if changed == group else changed

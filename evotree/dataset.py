@@ -30,8 +30,11 @@ class Dataset:
 
     The rows are *canonical*: rows without weight are left out, equal rows of one class, or one
     target, are kept once and their weights added, and the rows are sorted. So the order of the rows
-    does not matter. Rows that differ in an extra column stay apart. What counts rows, deals them
-    out or draws from them goes by `multiplicity`, the rows as they were given.
+    does not matter. Rows that differ in an extra column stay apart.
+
+    Two counts have names: `n_rows` is of the rows as the user gave them, `n_distinct` of the rows
+    as kernels see them. What counts rows, deals them out or draws from them goes by the first, and
+    so by `multiplicity`.
 
     The unit of the weights is chosen so that multiplying all of them by a number changes nothing.
     Weights that are all multiples of the least one say how often each row occurs: their sum is the
@@ -40,12 +43,12 @@ class Dataset:
 
     Attributes
     ----------
-    X, raw : ndarray of shape (n_rows, n_features), float64
+    X, raw : ndarray of shape (n_distinct, n_features), float64
         Rows in the units of evolution, C-contiguous, and in raw ones: ``X = (raw - mean) / scale``.
-    y : ndarray of shape (n_rows,)
+    y : ndarray of shape (n_distinct,)
         Class codes, positions in `classes`, int32; for regression the targets in standard units,
         float64. Of several outputs their leading component, for operators that know of one target.
-    sample_weight : ndarray of shape (n_rows,), float64
+    sample_weight : ndarray of shape (n_distinct,), float64
         Weights, all above 0, in units of `weight_unit`.
     classes : ndarray of shape (n_classes,)
         Class labels, sorted; empty for regression.
@@ -54,17 +57,17 @@ class Dataset:
     mean, scale, spread : ndarray of shape (n_features,)
         The affine map to raw units, and standard deviations of the columns of `X`; 1 for a constant
         one.
-    multiplicity : ndarray of shape (n_rows,), int64
+    multiplicity : ndarray of shape (n_distinct,), int64
         How many training rows each row stands for; 0 for one that is none: a copy with noise.
     target_mean, target_scale : float, or ndarray of shape (n_outputs,)
         The affine map of the targets to raw units; 0 and 1 for classes.
-    extras : dict of str to ndarray of shape (n_rows,)
+    extras : dict of str to ndarray of shape (n_distinct,)
         Columns that are not features, such as a group or a cost.
     objective : Objective or None
         What trees are evolved for; None for the accuracy, or the squared error.
     columns : tuple of tuple of str and int
         Name of each column of the table, and its number of features; empty where these are columns.
-    outputs, output_names : ndarray of shape (n_rows, n_outputs), float64, and tuple of str, or None
+    outputs, output_names : ndarray of shape (n_distinct, n_outputs), and tuple of str, or None
         Several outputs in standard units; None for classes and for one output.
     is_split_on : ndarray of shape (n_features,), bool, or None
         The features that splits may use; None for any.
@@ -136,34 +139,52 @@ class Dataset:
             Names of several outputs; by default ``y0``, ``y1``, ...
         """
         if scaling not in SCALINGS:
-            raise ValueError(f"scaling={scaling!r}: allowed are {', '.join(map(repr, SCALINGS))}.")
+            raise ValueError(
+                f"scaling={scaling!r}: allowed are {', '.join(map(repr, SCALINGS))}."
+            )
         if task not in ("classification", "regression"):
-            raise ValueError(f"task={task!r}: allowed are 'classification' and 'regression'.")
+            raise ValueError(
+                f"task={task!r}: allowed are 'classification' and 'regression'."
+            )
         header = getattr(X, "columns", None)
         X = np.ascontiguousarray(as_numbers("X", X, _ENCODERS))
         is_regression = task == "regression"
-        classes, codes = (np.empty(0), _check_targets(y)) if is_regression else class_codes(y)
+        classes, codes = (
+            (np.empty(0), _check_targets(y)) if is_regression else class_codes(y)
+        )
         if X.ndim != 2 or 0 in X.shape:
-            raise ValueError(f"X has shape {X.shape}: allowed are 2 dimensions, both at least 1.")
+            raise ValueError(
+                f"X has shape {X.shape}: allowed are 2 dimensions, both at least 1."
+            )
         if is_regression and codes.ndim == 2 and codes.shape[1] == 1:
             codes = codes[:, 0]
         is_row = codes.ndim == 1 or (is_regression and codes.ndim == 2 and codes.size)
         if not is_row or len(codes) != len(X):
-            raise ValueError(f"y has shape {codes.shape}: one label for each of {len(X)} rows.")
+            raise ValueError(
+                f"y has shape {codes.shape}: one label for each of {len(X)} rows."
+            )
         if feature_names is None:
-            named = [f"x{j}" for j in range(X.shape[1])] if header is None else list(header)
+            named = (
+                [f"x{j}" for j in range(X.shape[1])] if header is None else list(header)
+            )
             feature_names = tuple(map(str, named))
             if header is not None and feature_names == tuple(named):
                 columns = columns or tuple((name, 1) for name in feature_names)
         if (n_names := len(feature_names)) != X.shape[1]:
-            raise ValueError(f"feature_names has {n_names} names: one for each of {X.shape[1]}.")
+            raise ValueError(
+                f"feature_names has {n_names} names: one for each of {X.shape[1]}."
+            )
         if not np.isfinite(X).all():
-            raise ValueError("X has values that are NaN or infinite: impute or drop them first.")
+            raise ValueError(
+                "X has values that are NaN or infinite: impute or drop them first."
+            )
         weight, unit = _in_own_unit(check_weight(sample_weight, len(X)))
         apart = {str(name): np.array(column) for name, column in (extras or {}).items()}
         for name, column in apart.items():
             if (shape := column.shape) != (len(X),):
-                raise ValueError(f"extras[{name!r}] has shape {shape}: one value for each row.")
+                raise ValueError(
+                    f"extras[{name!r}] has shape {shape}: one value for each row."
+                )
         X, codes, weight, apart, times = _canonical_rows(X, codes, weight, apart)
         _check_magnitudes(X, lambda j: f"X, in the column {feature_names[j]!r},")
         mean, deviation = _location_and_scale(X, weight)
@@ -197,7 +218,9 @@ class Dataset:
         )
 
     @classmethod
-    def in_raw_units(cls, X: np.ndarray, y: np.ndarray, classes: np.ndarray | None) -> Self:
+    def in_raw_units(
+        cls, X: np.ndarray, y: np.ndarray, classes: np.ndarray | None
+    ) -> Self:
         """Make a data set of finite rows of weight 1 whose units are the raw ones.
 
         The rows stay as they are, in their order; the classes are sorted, and None for regression.
@@ -227,11 +250,24 @@ class Dataset:
         """Checksum of the rows, targets, weights and extra columns, and of the features."""
         digest = hashlib.sha256()
         outputs = () if self.outputs is None else (self.outputs,)
-        for array in (self.X, self.y, self.sample_weight, self.mean, self.scale, *outputs):
+        for array in (
+            self.X,
+            self.y,
+            self.sample_weight,
+            self.mean,
+            self.scale,
+            *outputs,
+        ):
             digest.update(f"{array.dtype.str}{array.shape}".encode())
             digest.update(np.ascontiguousarray(array).data)
-        extras = {name: [*map(str, column)] for name, column in sorted(self.extras.items())}
-        for names in ([*map(str, self.feature_names)], [*map(str, self.classes)], extras):
+        extras = {
+            name: [*map(str, column)] for name, column in sorted(self.extras.items())
+        }
+        for names in (
+            [*map(str, self.feature_names)],
+            [*map(str, self.classes)],
+            extras,
+        ):
             digest.update(json.dumps(names).encode())
         return digest.hexdigest()
 
@@ -251,7 +287,11 @@ class Dataset:
 
     def allowed(self, weights: np.ndarray) -> np.ndarray:
         """Return weights of splits, those of features that these may not use being 0."""
-        return weights if self.is_split_on is None else np.where(self.is_split_on, weights, 0.0)
+        return (
+            weights
+            if self.is_split_on is None
+            else np.where(self.is_split_on, weights, 0.0)
+        )
 
     @property
     def rows(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -307,20 +347,20 @@ class Dataset:
         """Sum of the weights of all rows: how many rows of equal weight tell as much."""
         return float(self.sample_weight.sum())
 
-    @cached_property
-    def kept_as(self) -> np.ndarray:
-        """Position of the row that each row as given is kept as, rising; copies count once."""
-        return np.repeat(np.arange(len(self.y)), np.maximum(self.multiplicity, 1))
-
     @property
-    def n_samples(self) -> int:
-        """Number of rows as they were given, those without weight left out."""
-        return len(self.kept_as)
+    def n_distinct(self) -> int:
+        """Number of rows as kernels see them: equal ones once, copies with noise among them."""
+        return self.y.shape[0]
 
     @cached_property
-    def n_given(self) -> int:
-        """Number of rows as they were given; copies with noise are none."""
+    def n_rows(self) -> int:
+        """Number of rows as the user gave them: those of weight 0, and copies, left out."""
         return int(self.multiplicity.sum())
+
+    @cached_property
+    def distinct_of(self) -> np.ndarray:
+        """Position among the distinct rows of each row as given, rising; copies count once."""
+        return np.repeat(np.arange(self.n_distinct), np.maximum(self.multiplicity, 1))
 
     @property
     def is_weighted(self) -> bool:
@@ -337,8 +377,8 @@ class Dataset:
         return counts
 
     def subsample(self, given: np.ndarray) -> Self:
-        """Return some of the rows as they were given, by their positions in `kept_as`."""
-        times = np.bincount(self.kept_as[given], minlength=len(self.y))
+        """Return some of the rows as they were given, by their positions in `distinct_of`."""
+        times = np.bincount(self.distinct_of[given], minlength=self.n_distinct)
         rows = np.flatnonzero(times)
         share = times[rows] / np.maximum(self.multiplicity[rows], 1)
         times = np.where(self.multiplicity[rows] > 0, times[rows], 0)
@@ -346,9 +386,9 @@ class Dataset:
 
     def unmerged(self) -> Self:
         """Return the rows as they were given, sorted; equal ones share their weight evenly."""
-        if self.n_samples == len(self.y):
+        if len(self.distinct_of) == self.n_distinct:
             return self
-        rows = self.kept_as
+        rows = self.distinct_of
         weight = (self.sample_weight / np.maximum(self.multiplicity, 1))[rows]
         return self.take(rows, weight, np.minimum(self.multiplicity, 1)[rows])
 
@@ -359,11 +399,17 @@ class Dataset:
         multiplicity: np.ndarray | None = None,
     ) -> Self:
         """Return some of the rows, by rising positions or a mask, perhaps with other weights."""
-        weight = self.sample_weight[rows] if sample_weight is None else np.array(sample_weight)
+        weight = (
+            self.sample_weight[rows]
+            if sample_weight is None
+            else np.array(sample_weight)
+        )
         positions = np.flatnonzero(rows) if rows.dtype == np.bool_ else rows
         times = self.multiplicity[rows] if multiplicity is None else multiplicity
         X = empty_rows(positions.size, self.X.shape[1])
-        np.take(self.X, positions, axis=0, out=X, mode="clip")  # "raise" would go by a copy
+        np.take(
+            self.X, positions, axis=0, out=X, mode="clip"
+        )  # "raise" would go by a copy
         return replace(
             self,
             X=X,
@@ -387,11 +433,11 @@ class Dataset:
         """Return the same rows with an objective (`evotree.fitness.objectives.as_objective`)."""
         return replace(self, objective=objective)
 
-    def priced(self, term_penalty: float) -> Self:
+    def penalized(self, term_penalty: float) -> Self:
         """Return the same rows, where the terms of linear leaves have a penalty."""
         objective = self.objective
-        priced = None if objective is None else objective.priced(term_penalty)
-        return self if priced is objective else self.evolved_for(priced)
+        penalized = None if objective is None else objective.penalized(term_penalty)
+        return self if penalized is objective else self.evolved_for(penalized)
 
     def like(self, X: np.ndarray, y: np.ndarray) -> Self:
         """Return other raw rows, of weight 1, in the same units and with the same classes."""
@@ -400,7 +446,9 @@ class Dataset:
         if self.n_classes:
             if unknown := np.setdiff1d(y, self.classes).tolist():
                 allowed = self.classes.tolist()
-                raise ValueError(f"y has the label {unknown[0]!r}: allowed are {allowed}.")
+                raise ValueError(
+                    f"y has the label {unknown[0]!r}: allowed are {allowed}."
+                )
             codes = np.searchsorted(self.classes, y).astype(np.int32)
         else:
             codes = (_check_targets(y) - self.target_mean) / self.target_scale
@@ -470,11 +518,18 @@ class Dataset:
             shares = self.target_mean + self.target_scale * self.targets
             shares = shares.reshape(len(self.y), self.n_outputs)
         sums = np.column_stack(
-            [node_weights(leaves, self.sample_weight * s, tree.subtree_size) for s in shares.T]
+            [
+                node_weights(leaves, self.sample_weight * s, tree.subtree_size)
+                for s in shares.T
+            ]
         )
         kept, sizes = nodes_reached(samples, tree.subtree_size)
         values = sums[kept] / samples[kept, np.newaxis]
-        rows = self.count_rows(leaves, tree.subtree_size)[kept] if self.is_weighted else None
+        rows = (
+            self.count_rows(leaves, tree.subtree_size)[kept]
+            if self.is_weighted
+            else None
+        )
         parts = values, tree.spread, samples[kept], None, None, self.output_names, rows
         return ObliqueTree(tree.weights[kept], tree.thresholds[kept], sizes, *parts)
 
@@ -548,7 +603,9 @@ def class_codes(y: Any) -> tuple[np.ndarray, np.ndarray]:
 def _check_targets(y: np.ndarray) -> np.ndarray:
     targets = as_numbers("y", y)
     if not np.isfinite(targets).all():
-        raise ValueError("y has targets that are NaN or infinite: drop these rows first.")
+        raise ValueError(
+            "y has targets that are NaN or infinite: drop these rows first."
+        )
     return targets
 
 
@@ -560,7 +617,9 @@ def check_weight(
         return np.ones(n_samples)
     weight = np.array(sample_weight, dtype=np.float64)
     if (shape := weight.shape) != (n_samples,):
-        raise ValueError(f"{name} has shape {shape}: one weight for each of {n_samples} rows.")
+        raise ValueError(
+            f"{name} has shape {shape}: one weight for each of {n_samples} rows."
+        )
     if not np.isfinite(weight).all() or weight.min(initial=0.0) < 0.0:
         raise ValueError(f"{name} has values that are negative, NaN or infinite.")
     if not weight.any():
@@ -569,7 +628,9 @@ def check_weight(
         total = weight.sum()
     if not 1.0 / _LARGEST <= total <= _LARGEST:
         bounds = f"{1.0 / _LARGEST:g} to {_LARGEST:g}"
-        raise ValueError(f"{name} has the sum {total:g}: allowed are sums from {bounds}.")
+        raise ValueError(
+            f"{name} has the sum {total:g}: allowed are sums from {bounds}."
+        )
     return weight
 
 
@@ -583,7 +644,9 @@ def _in_own_unit(weight: np.ndarray) -> tuple[np.ndarray, float]:
     unit = least if largest < 2.0**24 * least else largest
     share = _rounded(weight / unit, 30)
     whole = np.rint(share)
-    if (np.abs(share - whole) <= 2.0**-26 * share).all():  # weights may be rounded themselves
+    if (
+        np.abs(share - whole) <= 2.0**-26 * share
+    ).all():  # weights may be rounded themselves
         return whole, float(unit)
     part = share / share.max()
     factor = float(_rounded(part.sum() / (part @ part) / share.max(), 20))
@@ -603,11 +666,16 @@ def _check_magnitudes(columns: np.ndarray, name: Callable[[int], str]) -> None:
     spread = np.where(large, 0.0, high) - np.where(large, 0.0, low)
     for wrong, allowed in (
         (large, f"magnitudes up to {_LARGEST:g}"),
-        ((spread > 0.0) & (spread < 1.0 / _LARGEST), f"differences from {1.0 / _LARGEST:g}"),
+        (
+            (spread > 0.0) & (spread < 1.0 / _LARGEST),
+            f"differences from {1.0 / _LARGEST:g}",
+        ),
     ):
         for j in np.flatnonzero(wrong).tolist():
             held = f"values from {low[j]:g} to {high[j]:g}"
-            raise ValueError(f"{name(j)} has {held}: allowed are {allowed}; use other units.")
+            raise ValueError(
+                f"{name(j)} has {held}: allowed are {allowed}; use other units."
+            )
 
 
 def _canonical_rows(
@@ -698,7 +766,9 @@ def _standardized(
     return np.ascontiguousarray((targets - location) / spread), location, spread
 
 
-def _location_and_scale(X: np.ndarray, weight: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def _location_and_scale(
+    X: np.ndarray, weight: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
     """Return the weighted mean and standard deviation of each feature; 1 where that is 0."""
     share = weight / weight.sum()
     mean = share @ X

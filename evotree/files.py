@@ -30,7 +30,9 @@ def check_writable(path: PathLike) -> Path:
     if real.exists() and not os.access(real, os.W_OK):
         raise PermissionError(f"cannot write {path}: the file is write-protected")
     if not real.parent.is_dir():
-        raise FileNotFoundError(f"cannot write {path}: there is no folder {real.parent}")
+        raise FileNotFoundError(
+            f"cannot write {path}: there is no folder {real.parent}"
+        )
     try:
         probe, file = _open_beside(real)
         if os.name == "nt":  # where no open file can be removed
@@ -63,7 +65,9 @@ def write_whole(path: PathLike, write: Callable[[BinaryIO], object]) -> None:
             with contextlib.suppress(OSError):
                 temporary.unlink()
         if isinstance(error, OSError):
-            raise type(error)(f"cannot write {path}: {error.strerror or error}") from error
+            raise type(error)(
+                f"cannot write {path}: {error.strerror or error}"
+            ) from error
         raise
     leftover = re.compile(rf"{re.escape(f'.{real.name[:64]}.')}[0-9a-f]{{12}}\.tmp")
     for left in real.parent.iterdir():

@@ -8,7 +8,7 @@ from evotree.rng import as_generator
 
 def make_folds(dataset: Dataset, n_folds: int, stream: np.ndarray) -> np.ndarray:
     """Deal the rows, as they were given, out to folds at random."""
-    y = dataset.y[dataset.kept_as]
+    y = dataset.y[dataset.distinct_of]
     n = len(y)
     rng = as_generator(stream)
     shuffled = rng.permutation(n)
@@ -22,15 +22,21 @@ def make_folds(dataset: Dataset, n_folds: int, stream: np.ndarray) -> np.ndarray
     return folds
 
 
-def hold_out(dataset: Dataset, fraction: float, stream: np.ndarray) -> tuple[Dataset, Dataset]:
+def hold_out(
+    dataset: Dataset, fraction: float, stream: np.ndarray
+) -> tuple[Dataset, Dataset]:
     """Return the rows of a data set in two parts, dealt out at random."""
-    n = dataset.n_samples
+    n = dataset.n_rows
     n_held_out = min(n - 1, round(fraction * n))
     order = as_generator(stream).permutation(n)
     return dataset.subsample(order[n_held_out:]), dataset.subsample(order[:n_held_out])
 
 
-def split_folds(dataset: Dataset, folds: np.ndarray, fold: int) -> tuple[Dataset, Dataset]:
+def split_folds(
+    dataset: Dataset, folds: np.ndarray, fold: int
+) -> tuple[Dataset, Dataset]:
     """Return the rows of all folds but one, and the rows of that one."""
     inside = folds == fold
-    return dataset.subsample(np.flatnonzero(~inside)), dataset.subsample(np.flatnonzero(inside))
+    return dataset.subsample(np.flatnonzero(~inside)), dataset.subsample(
+        np.flatnonzero(inside)
+    )

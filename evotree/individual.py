@@ -56,7 +56,9 @@ def set_fitness(individual: Any, values: Any) -> None:
     except (TypeError, ValueError):
         is_sound = False
     if not is_sound:
-        allowed = f"a tuple of {n_objectives} finite number{'s' if n_objectives > 1 else ''}"
+        allowed = (
+            f"a tuple of {n_objectives} finite number{'s' if n_objectives > 1 else ''}"
+        )
         many = f"as many as {type(individual.fitness).__name__} has objectives"
         of = f"of magnitudes up to {_LARGEST:g}, {many}"
         raise ValueError(f"evaluate returned {values!r}: allowed is {allowed}, {of}.")
@@ -71,7 +73,13 @@ class Outcome(NamedTuple):
     seconds: float  # compilation of kernels apart
 
 
-_STATE = ("fitness", "stream", "origin", "outcome", "objective")  # of an individual but its arrays
+_STATE = (
+    "fitness",
+    "stream",
+    "origin",
+    "outcome",
+    "objective",
+)  # of an individual but its arrays
 
 
 class Individual(ObliqueTree):
@@ -126,12 +134,14 @@ class Individual(ObliqueTree):
         partition. Where the arrays of the tree alone are new, `evotree.with_tree` routes them.
         """
         nodes = tuple(nodes)
-        if any(new is old for new, old in zip(nodes[3:], self.nodes()[3:], strict=True)):
-            advice = "evotree.with_tree(individual, dataset, weights, thresholds, subtree_size)"
-            given = (
-                "replace is given the partition of the present tree: make an individual of other"
+        if any(
+            new is old for new, old in zip(nodes[3:], self.nodes()[3:], strict=True)
+        ):
+            raise ValueError(
+                "replace is given the partition of the present tree: make an individual of other "
+                "arrays by evotree.with_tree(individual, dataset, weights, thresholds, "
+                "subtree_size), which routes the rows."
             )
-            raise ValueError(f"{given} arrays by {advice}, which routes the rows.")
         self._take(nodes)
 
     def evolve_for(self, objective: Any) -> None:
@@ -217,12 +227,21 @@ class Individual(ObliqueTree):
         return self.clone()
 
     def __getstate__(self) -> tuple[Any, ...]:
-        state = self.nodes(), self.fitness, self.stream, self.origin, self.outcome, self.objective
+        state = (
+            self.nodes(),
+            self.fitness,
+            self.stream,
+            self.origin,
+            self.outcome,
+            self.objective,
+        )
         return *state, self._quality
 
     def __setstate__(self, state: tuple[Any, ...]) -> None:
         self.__init__(state[0])  # type: ignore[misc]
-        self.fitness, self.stream, self.origin, self.outcome, self.objective = state[1:6]
+        self.fitness, self.stream, self.origin, self.outcome, self.objective = state[
+            1:6
+        ]
         self._quality = state[6]
 
 

@@ -9,7 +9,9 @@ import numpy as np
 from scipy.special import softmax
 
 
-def check_arrays(arrays: Mapping[str, np.ndarray], shapes: Sequence[tuple[int, ...]]) -> None:
+def check_arrays(
+    arrays: Mapping[str, np.ndarray], shapes: Sequence[tuple[int, ...]]
+) -> None:
     """Check the shapes of arrays, and that their numbers are finite."""
     for (name, array), shape in zip(arrays.items(), shapes, strict=True):
         if np.shape(array) != shape:
@@ -39,7 +41,9 @@ class LeafModels(NamedTuple):
     @property
     def table(self) -> np.ndarray:
         """The intercept, the bounds and the coefficients of each node, side by side."""
-        return np.column_stack([self.intercepts, self.lowest, self.highest, self.coefficients])
+        return np.column_stack(
+            [self.intercepts, self.lowest, self.highest, self.coefficients]
+        )
 
     def take(self, nodes: np.ndarray) -> LeafModels:
         """Return the models of some nodes, by positions or a mask."""
@@ -53,16 +57,22 @@ class LeafModels(NamedTuple):
         predicted = np.asarray(self.intercepts[leaves], dtype=np.float64)
         order = np.argsort(leaves, kind="stable")
         reached, first = np.unique(leaves[order], return_index=True)
-        with np.errstate(over="ignore", invalid="ignore"):  # the bounds hold for infinity, too
+        with np.errstate(
+            over="ignore", invalid="ignore"
+        ):  # the bounds hold for infinity, too
             for k, rows in zip(reached, np.split(order, first)[1:], strict=True):
                 for j in np.flatnonzero(self.coefficients[k]):
                     predicted[rows] += self.coefficients[k, j] * X[rows, j]
-        clipped: np.ndarray = np.clip(predicted, self.lowest[leaves], self.highest[leaves])
+        clipped: np.ndarray = np.clip(
+            predicted, self.lowest[leaves], self.highest[leaves]
+        )
         return clipped
 
     def validate(self, n_nodes: int, n_features: int) -> None:
         """Check shapes and numbers."""
-        check_arrays(self._asdict(), [(n_nodes,), (n_nodes, n_features), (n_nodes,), (n_nodes,)])
+        check_arrays(
+            self._asdict(), [(n_nodes,), (n_nodes, n_features), (n_nodes,), (n_nodes,)]
+        )
         if (self.lowest > self.highest).any():
             raise ValueError("lowest has values above those of highest.")
 
@@ -85,7 +95,9 @@ class OutputModels(NamedTuple):
     @property
     def coefficients(self) -> np.ndarray:
         """Which features the models of a node use: sums of absolute coefficients over outputs."""
-        total: np.ndarray = np.sum([np.abs(models.coefficients) for models in self.each], axis=0)
+        total: np.ndarray = np.sum(
+            [np.abs(models.coefficients) for models in self.each], axis=0
+        )
         return total
 
     def take(self, nodes: np.ndarray) -> OutputModels:

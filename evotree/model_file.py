@@ -80,12 +80,19 @@ class Model:
         """Return the model of a fitted estimator."""
         if getattr(estimator, "shares_rows_", False):
             kind = type(estimator).__name__
-            raise ValueError(f"model is a {kind} whose rows with missing values go both ways.")
-        known = (getattr(estimator, name, None) for name in ("probabilities_", "training_rows_"))
+            raise ValueError(
+                f"model is a {kind} whose rows with missing values go both ways."
+            )
+        known = (
+            getattr(estimator, name, None)
+            for name in ("probabilities_", "training_rows_")
+        )
         labels = getattr(estimator, "classes_", None)
         classes = None if labels is None else _classes_from(labels.tolist())
         trees = estimator.trees_ if is_forest(estimator) else (estimator.tree_,)
-        return cls(target, classes, estimator.columns_, tuple(trees), training or {}, *known)
+        return cls(
+            target, classes, estimator.columns_, tuple(trees), training or {}, *known
+        )
 
     def __post_init__(self) -> None:
         if not self.trees:
@@ -95,18 +102,30 @@ class Model:
                 raise ValueError("soft sides are for one tree of classes.")
             self.sides.validate(self.tree)
         for tree in self.trees:
-            n, values, width = len(self.feature_names), tree.values, tree.values.shape[1]
+            n, values, width = (
+                len(self.feature_names),
+                tree.values,
+                tree.values.shape[1],
+            )
             if tree.n_features != n:
-                raise ValueError(f"the tree has {tree.n_features} features, the columns make {n}.")
+                raise ValueError(
+                    f"the tree has {tree.n_features} features, the columns make {n}."
+                )
             if self.classes is None:
                 if width != 1:
                     raise ValueError("a model without classes has one value in a node.")
             elif tree.models is not None and not isinstance(tree.models, ClassModels):
-                raise ValueError("the tree has linear models in leaves, which predict no classes.")
+                raise ValueError(
+                    "the tree has linear models in leaves, which predict no classes."
+                )
             elif width != len(self.classes):
-                raise ValueError(f"the tree has {width} values for {len(self.classes)} classes.")
+                raise ValueError(
+                    f"the tree has {width} values for {len(self.classes)} classes."
+                )
             elif values.min() < 0.0 or not np.allclose(values.sum(axis=1), 1.0):
-                raise ValueError("the tree's values are not class shares: they must add up to 1.")
+                raise ValueError(
+                    "the tree's values are not class shares: they must add up to 1."
+                )
 
     @property
     def tree(self) -> ObliqueTree:
@@ -121,20 +140,28 @@ class Model:
     @property
     def labels(self) -> list[str] | None:
         """The classes as they are written; None where numbers are predicted."""
-        return None if self.classes is None else [text_of(label) for label in self.classes]
+        return (
+            None if self.classes is None else [text_of(label) for label in self.classes]
+        )
 
     @property
     def named(self) -> tuple[NamedTree, ...]:
         """The trees with the names of their features and classes."""
         classes = None if self.classes is None else self.classes.tolist()
         named = (named_tree(tree, self.feature_names, classes) for tree in self.trees)
-        return tuple(replace(one, columns=self.columns, sides=self.sides) for one in named)
+        return tuple(
+            replace(one, columns=self.columns, sides=self.sides) for one in named
+        )
 
     def predict_proba(self, frame: pd.DataFrame) -> np.ndarray:
         """Return the probabilities of the classes, or the numbers in a column."""
         rows = encode(self.columns, frame)
         sides = self.sides
-        return mean_of_trees(self.trees, rows) if sides is None else sides.predict(self.tree, rows)
+        return (
+            mean_of_trees(self.trees, rows)
+            if sides is None
+            else sides.predict(self.tree, rows)
+        )
 
     def predict(self, frame: pd.DataFrame) -> np.ndarray:
         """Return the class or the number of each row: of one tree that of the leaf it reaches."""
@@ -151,9 +178,13 @@ class Model:
     def explain(self, frame: pd.DataFrame) -> Explanation:
         """Explain how rows reach their leaves."""
         if self.training_rows is None:
-            raise ValueError("the model knows nothing of its training rows; fit it again")
+            raise ValueError(
+                "the model knows nothing of its training rows; fit it again"
+            )
         rows = encode(self.columns, frame)
-        return explain(self.tree, self.training_rows, rows, self.feature_names, self.classes)
+        return explain(
+            self.tree, self.training_rows, rows, self.feature_names, self.classes
+        )
 
     def rules(self, written: Callable[[NamedTree], str] = export_text) -> str:
         """Return the trees as indented rules, or as another function writes them."""
@@ -165,7 +196,9 @@ class Model:
         nodes, leaves, terms = map(sum, zip(*sizes, strict=True))
         size = f"forest     {len(sizes)} trees, {nodes} nodes, {leaves} leaves, {terms} terms"
         if len(sizes) == 1:
-            size = f"tree       {nodes} nodes, {leaves} leaves, depth {self.tree.depth}, "
+            size = (
+                f"tree       {nodes} nodes, {leaves} leaves, depth {self.tree.depth}, "
+            )
             size += f"{terms} terms, complexity {self.tree.complexity}"
         lines = [
             f"target     {self.target}: {', '.join(self.labels or ['a number'])}",
@@ -192,13 +225,18 @@ def _training_lines(known: Mapping[str, Any], labels: list[str] | None) -> list[
     elif "base_rate" in known and lines:
         lines[-1] += f" (always the most frequent class: {known['base_rate']:.4f})"
     if labels is not None and "balanced_accuracy" in known:
-        recalls = ("-" if recall is None else f"{recall:.4f}" for recall in known["recall"])
+        recalls = (
+            "-" if recall is None else f"{recall:.4f}" for recall in known["recall"]
+        )
         words = ", ".join(map(" ".join, zip(labels, recalls, strict=True)))
         lines.append(f"           balanced accuracy {known['balanced_accuracy']:.4f}")
         lines.append(f"           recall: {words}")
     if labels is not None and "confusion" in known and len(labels) <= _MOST_CONFUSED:
         rows = zip(labels, known["confusion"], strict=True)
-        cells = [["", *labels], *([label, *(f"{n:d}" for n in row)] for label, row in rows)]
+        cells = [
+            ["", *labels],
+            *([label, *(f"{n:d}" for n in row)] for label, row in rows),
+        ]
         first, *others = (max(map(len, column)) for column in zip(*cells, strict=True))
         lines.append("           rows of each class, and what they are predicted:")
         for label, *row in cells:
@@ -206,12 +244,16 @@ def _training_lines(known: Mapping[str, Any], labels: list[str] | None) -> list[
             lines.append("  ".join([f"             {label:{first}}", *texts]))
     if "hyperparameters" in known:
         values = known["hyperparameters"].items()
-        chosen = (f"{name} {v:{'.4g' if isinstance(v, float) else ''}}" for name, v in values)
+        chosen = (
+            f"{name} {v:{'.4g' if isinstance(v, float) else ''}}" for name, v in values
+        )
         lines.append(f"chosen     {', '.join(chosen)}")
     if "generations" in known:
         reason = STOP_REASONS.get(known["stop_reason"], known["stop_reason"])
         lines.append(f"evolution  {known['generations']} generations ({reason})")
-        phases = (f"{name} {s:.1f}" for name, s in known["seconds"].items() if s >= 0.05)
+        phases = (
+            f"{name} {s:.1f}" for name, s in known["seconds"].items() if s >= 0.05
+        )
         lines.append(f"seconds    {', '.join(phases)}")
     return lines
 
@@ -252,7 +294,9 @@ def save_model(
         check_is_fitted(model)
         if not hasattr(model, "columns_"):
             kind = type(model).__name__
-            raise ValueError(f"model is a {kind}: allowed are fitted estimators of this package.")
+            raise ValueError(
+                f"model is a {kind}: allowed are fitted estimators of this package."
+            )
         model = Model.of(model, target)
     data: dict[str, Any] = {
         "format": FORMAT,
@@ -276,13 +320,18 @@ def save_model(
 def _to_json(value: Any, indent: str = "") -> str:
     """Write data as JSON, a list or object without further ones inside on one line."""
     inner = value.values() if isinstance(value, dict) else value
-    if not isinstance(value, dict | list) or not any(isinstance(v, dict | list) for v in inner):
+    if not isinstance(value, dict | list) or not any(
+        isinstance(v, dict | list) for v in inner
+    ):
         return json.dumps(value, ensure_ascii=False, allow_nan=False)
     deeper = indent + "  "
     if isinstance(value, list):
         items, ends = [_to_json(item, deeper) for item in value], "[]"
     else:
-        items, ends = [f"{_to_json(k)}: {_to_json(v, deeper)}" for k, v in value.items()], "{}"
+        items, ends = (
+            [f"{_to_json(k)}: {_to_json(v, deeper)}" for k, v in value.items()],
+            "{}",
+        )
     return f"{ends[0]}\n{deeper}" + f",\n{deeper}".join(items) + f"\n{indent}{ends[1]}"
 
 
@@ -301,8 +350,15 @@ def load_model(path: PathLike) -> Model:
         if (version := data.get("version")) not in READABLE:
             readable = f"those that evotree {__version__} reads, {', '.join(map(str, READABLE))}"
             advice = "fit the model again, or use the evotree that made it"
-            raise ValueError(f"version {str(version)[:40]} is none of {readable}; {advice}")
-        needed = ("target", "classes", "columns", "trees" if "trees" in data else "tree")
+            raise ValueError(
+                f"version {str(version)[:40]} is none of {readable}; {advice}"
+            )
+        needed = (
+            "target",
+            "classes",
+            "columns",
+            "trees" if "trees" in data else "tree",
+        )
         if missing := [name for name in needed if name not in data]:
             raise ValueError(f"there is no {', no '.join(missing)}")
         if not isinstance(data["target"], str):
@@ -310,14 +366,18 @@ def load_model(path: PathLike) -> Model:
         trees = data["trees"] if "trees" in data else [data["tree"]]
         if not isinstance(trees, list):
             raise ValueError("trees is not a list of trees")
-        training, sides, rows = map(data.get, ("training", "probabilities", "training_rows"))
+        training, sides, rows = map(
+            data.get, ("training", "probabilities", "training_rows")
+        )
         if not isinstance(training, dict | None):
             raise ValueError("training is not an object")
         read = tuple(map(plain.tree_from_dict, trees))
         model = Model(
             data["target"],
             _classes_from(data["classes"]),
-            columns_from(data["columns"], missing="missing" if data["version"] < 5 else None),
+            columns_from(
+                data["columns"], missing="missing" if data["version"] < 5 else None
+            ),
             read,
             training or {},
             None if sides is None else plain.soft_sides_from_dict(sides, read[0]),
@@ -335,7 +395,9 @@ def load_tree_model(path: PathLike) -> Model:
     """Read a model of one tree from a file."""
     model = load_model(path)
     if len(model.trees) > 1:
-        raise ValueError(f"{path} holds a forest of {len(model.trees)} trees: allowed is one tree")
+        raise ValueError(
+            f"{path} holds a forest of {len(model.trees)} trees: allowed is one tree"
+        )
     return model
 
 

@@ -20,9 +20,16 @@ from evotree.files import PathLike
 from evotree.rng import seed_from
 from evotree.tree import ObliqueTree
 
-_STICKY, _LEVELS = 0.1, (-1.0, 0.0, 1.0)  # chance of another random action; levels of numbers
+_STICKY, _LEVELS = (
+    0.1,
+    (-1.0, 0.0, 1.0),
+)  # chance of another random action; levels of numbers
 _ROUNDS, _STEPS, _MOST_LEAVES = 3, 1000, 16  # of imitation; of the trees that it makes
-_MOST_FRAMES, _PIXELS, _of_thread = 1000, "rgb_array", threading.local()  # of films; environments
+_MOST_FRAMES, _PIXELS, _of_thread = (
+    1000,
+    "rgb_array",
+    threading.local(),
+)  # of films; environments
 
 
 class Return(float):
@@ -55,15 +62,27 @@ class Environment:
         space = self.here.action_space
         if hasattr(space, "n"):
             return [int(getattr(space, "start", 0)) + i for i in range(int(space.n))]
-        low, high = getattr(space, "low", np.empty(0)), getattr(space, "high", np.empty(0))
-        if np.ndim(low) != 1 or not 0 < low.size <= 4 or not np.isfinite(high - low).all():
+        low, high = (
+            getattr(space, "low", np.empty(0)),
+            getattr(space, "high", np.empty(0)),
+        )
+        if (
+            np.ndim(low) != 1
+            or not 0 < low.size <= 4
+            or not np.isfinite(high - low).all()
+        ):
             allowed = "Discrete, and a bounded Box of up to 4 numbers"
-            raise ValueError(f"environment has the actions {space}: allowed are {allowed}.")
+            raise ValueError(
+                f"environment has the actions {space}: allowed are {allowed}."
+            )
         places = np.array(list(product(_LEVELS, repeat=low.size)))
         return list((low + 0.5 * (1.0 + places) * (high - low)).astype(space.dtype))
 
     def episode(
-        self, act: Callable[[list[float]], Any], seed: int, seen: list[Any] | None = None
+        self,
+        act: Callable[[list[float]], Any],
+        seed: int,
+        seen: list[Any] | None = None,
     ) -> Return:
         """Act until an episode is over; append to `seen` what is seen."""
         environment, seen = self.here, [] if seen is None else seen
@@ -80,7 +99,11 @@ class Environment:
 
     def explore(self, n_points: int, seed: int) -> np.ndarray:
         """Return points that random actions lead to, each of which is kept up for a while."""
-        rng, space, seen = np.random.default_rng(seed), self.here.action_space, list[Any]()
+        rng, space, seen = (
+            np.random.default_rng(seed),
+            self.here.action_space,
+            list[Any](),
+        )
         space.seed(seed)
         last = [space.sample()]
 
@@ -100,7 +123,9 @@ def as_point(observation: Any) -> list[float]:
     return [float(number) for part in parts for number in np.ravel(part).tolist()]
 
 
-def actor(tree: ObliqueTree, actions: Sequence[Any] | None) -> Callable[[list[float]], Any]:
+def actor(
+    tree: ObliqueTree, actions: Sequence[Any] | None
+) -> Callable[[list[float]], Any]:
     """Return a tree as a function of one point: its own Python, which takes microseconds."""
     scope: dict[str, Any] = {}
     exec(export_python(tree), scope)
@@ -148,17 +173,25 @@ class Policy:
 
     def returns(self, n_episodes: int = 100, random_state: Any = None) -> np.ndarray:
         """Return the returns of new episodes, of shape (n_episodes,)."""
-        seeds = np.random.default_rng(seed_from(random_state)).integers(2**31, size=n_episodes)
-        return np.array([self.environment.episode(self._act, seed) for seed in seeds.tolist()])
+        seeds = np.random.default_rng(seed_from(random_state)).integers(
+            2**31, size=n_episodes
+        )
+        return np.array(
+            [self.environment.episode(self._act, seed) for seed in seeds.tolist()]
+        )
 
     def __str__(self) -> str:
-        return export_text(self.tree, self.feature_names, self.action_names).rstrip("\n")
+        return export_text(self.tree, self.feature_names, self.action_names).rstrip(
+            "\n"
+        )
 
     def render(self, path: PathLike, random_state: Any = None) -> None:
         """Write a film of one episode, a GIF."""
         from PIL import Image
 
-        seen = replace(self.environment, kwargs=self.environment.kwargs | {"render_mode": _PIXELS})
+        seen = replace(
+            self.environment, kwargs=self.environment.kwargs | {"render_mode": _PIXELS}
+        )
         frames = list[Any]()
 
         def act_and_draw(point: list[float]) -> Any:
@@ -167,7 +200,9 @@ class Policy:
             return self._act(point)
 
         seen.episode(act_and_draw, seed_from(random_state) % 2**31)
-        frames[0].save(path, save_all=True, append_images=frames[1:], loop=0, duration=40)  # in ms
+        frames[0].save(
+            path, save_all=True, append_images=frames[1:], loop=0, duration=40
+        )  # in ms
 
 
 def evolve(
@@ -236,7 +271,9 @@ def evolve(
     return Policy(result.tree, made, actions, names, labels, result)
 
 
-def return_of(environment: Environment, actions: Any, tree: ObliqueTree, seed: int) -> Return:
+def return_of(
+    environment: Environment, actions: Any, tree: ObliqueTree, seed: int
+) -> Return:
     """Return what a tree gets in one episode, its score."""
     return environment.episode(actor(tree, actions), seed)
 

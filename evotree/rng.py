@@ -89,7 +89,9 @@ def make_streams(seed: int, generation: int, n_streams: int) -> list[np.ndarray]
 
 def row_keys(seed: int, first: int, n: int) -> np.ndarray:
     """Return random numbers for rows that are counted over many parts."""
-    scramble = getattr(mix, "py_func", mix)  # a kernel of arrays would be compiled again
+    scramble = getattr(
+        mix, "py_func", mix
+    )  # a kernel of arrays would be compiled again
     with np.errstate(over="ignore"):
         base = scramble(np.array([seed], dtype=np.uint64) + _GOLDEN)
         numbers = np.arange(first + 1, first + n + 1, dtype=np.uint64)
@@ -104,7 +106,9 @@ def as_generator(stream: np.ndarray) -> np.random.Generator:
 def seed_from(random_state: Any) -> int:
     """Turn scikit-learn's forms of a random state into the seed of a run."""
     if random_state is None:
-        return int(np.random.SeedSequence().generate_state(1, np.uint64)[0] >> np.uint64(1))
+        return int(
+            np.random.SeedSequence().generate_state(1, np.uint64)[0] >> np.uint64(1)
+        )
     if isinstance(random_state, np.random.Generator):
         return int(random_state.integers(2**63))
     if isinstance(random_state, np.random.RandomState):

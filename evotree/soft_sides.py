@@ -56,16 +56,22 @@ class SoftSides:
     def predict(self, tree: ObliqueTree, X: np.ndarray) -> np.ndarray:
         """Return the probabilities of the classes."""
         X = tree.check_rows(X)
-        return raise_labels(self.mix(tree, X), tree.values.argmax(axis=1)[tree.apply(X)])
+        return raise_labels(
+            self.mix(tree, X), tree.values.argmax(axis=1)[tree.apply(X)]
+        )
 
     def mix(self, tree: ObliqueTree, X: np.ndarray) -> np.ndarray:
         """Return the probabilities before that of the predicted class is raised."""
         X, is_leaf = tree.check_rows(X), tree.is_leaf
         found = np.empty((len(X), self.shares.shape[1]))
         for first in range(0, len(X), _BLOCK):
-            away = np.clip(distances(tree, X[first : first + _BLOCK]), -_LARGEST, _LARGEST)
+            away = np.clip(
+                distances(tree, X[first : first + _BLOCK]), -_LARGEST, _LARGEST
+            )
             with np.errstate(over="ignore"):
-                log_odds = away * self.slopes[~is_leaf, None] + self.intercepts[~is_leaf, None]
+                log_odds = (
+                    away * self.slopes[~is_leaf, None] + self.intercepts[~is_leaf, None]
+                )
             reached = soft_reach(tree, expit(log_odds))
             found[first : first + _BLOCK] = reached[is_leaf].T @ self.shares[is_leaf]
         return found
@@ -77,7 +83,9 @@ class SoftSides:
             raise ValueError("slopes has values below 0.")
         shares = self.shares[tree.is_leaf]
         if shares.min() < 0.0 or not np.allclose(shares.sum(axis=1), 1.0):
-            raise ValueError("shares of leaves are not probabilities: they must add up to 1.")
+            raise ValueError(
+                "shares of leaves are not probabilities: they must add up to 1."
+            )
         return self
 
 

@@ -19,7 +19,14 @@ _BLOCK = 1024  # rows that are routed together
 _PRINTED_LEAVES, _PRINTED_TERMS = 32, 10  # of a tree that prints itself
 # What a tree is made of, in the order of its state.
 _SPLITS = ("weights", "thresholds", "subtree_size")
-_KNOWN = ("values", "spread", "weighted_n_node_samples", "given_labels", "models", "output_names")
+_KNOWN = (
+    "values",
+    "spread",
+    "weighted_n_node_samples",
+    "given_labels",
+    "models",
+    "output_names",
+)
 _ATTRIBUTES = (*_SPLITS, *_KNOWN, "row_counts")
 _state_of = attrgetter(*_ATTRIBUTES)
 
@@ -50,7 +57,11 @@ def route(X, weights, thresholds, subtree_size, leaves):
         n_pending = 1
         while n_pending > 0:
             n_pending -= 1
-            k, lo, hi = pending[n_pending, 0], pending[n_pending, 1], pending[n_pending, 2]
+            k, lo, hi = (
+                pending[n_pending, 0],
+                pending[n_pending, 1],
+                pending[n_pending, 2],
+            )
             while lo < hi and subtree_size[k] > 1:
                 mid, n_right = lo, 0
                 for t in range(lo, hi):
@@ -74,7 +85,9 @@ def route(X, weights, thresholds, subtree_size, leaves):
 def node_depths(subtree_size: np.ndarray) -> np.ndarray:
     """Return the depth of every node, the root's being 0."""
     splits = np.flatnonzero(subtree_size > 1)
-    n_begun = np.zeros(len(subtree_size) + 1, dtype=np.int32)  # less those that ended, at each node
+    n_begun = np.zeros(
+        len(subtree_size) + 1, dtype=np.int32
+    )  # less those that ended, at each node
     n_begun[splits + 1] = 1
     np.subtract.at(n_begun, splits + subtree_size[splits], 1)
     return n_begun[:-1].cumsum(dtype=np.int32)
@@ -191,7 +204,9 @@ class ObliqueTree:
 
     def __str__(self) -> str:
         """Return the rules of a small tree, with features by position: a tree knows no names."""
-        from evotree.description.text import export_text  # needs pandas, which a tree does not
+        from evotree.description.text import (
+            export_text,  # needs pandas, which a tree does not
+        )
 
         if self.n_leaves > _PRINTED_LEAVES:
             return repr(self)
@@ -261,7 +276,9 @@ class ObliqueTree:
         """Return the tree with the class weights of its nodes."""
         known = self.weighted_n_node_samples
         samples = np.ones(len(self)) if known is None else known
-        return CountedTree(self.weights, self.subtree_size, self.values * samples[:, np.newaxis])
+        return CountedTree(
+            self.weights, self.subtree_size, self.values * samples[:, np.newaxis]
+        )
 
     @property
     def splits(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -282,11 +299,22 @@ class ObliqueTree:
 
     def of_output(self, j: int) -> "ObliqueTree":
         """Return the same tree that predicts one of its outputs alone."""
-        models = self.models.each[j] if isinstance(self.models, OutputModels) else self.models
+        models = (
+            self.models.each[j]
+            if isinstance(self.models, OutputModels)
+            else self.models
+        )
         values, rows = self.values[:, j : j + 1], self.row_counts
-        if rows is not None and self.output_names is None:  # of classes, each with rows of its own
+        if (
+            rows is not None and self.output_names is None
+        ):  # of classes, each with rows of its own
             rows = rows.sum(axis=1, keepdims=True)
-        arrays = {"values": values, "labels": None, "models": models, "output_names": None}
+        arrays = {
+            "values": values,
+            "labels": None,
+            "models": models,
+            "output_names": None,
+        }
         return self.replaced(**arrays, row_counts=rows)
 
     def replaced(self, **arrays: Any) -> "ObliqueTree":
@@ -335,7 +363,9 @@ class ObliqueTree:
         parent[inner + 1] = inner
         parent[inner + 1 + self.subtree_size[inner + 1]] = inner
         node = self.apply(X).astype(np.int64)
-        first = np.append(0, np.cumsum(node_depths(self.subtree_size)[node] + 1, dtype=np.int64))
+        first = np.append(
+            0, np.cumsum(node_depths(self.subtree_size)[node] + 1, dtype=np.int64)
+        )
         nodes = np.empty(first[-1], dtype=np.int64)
         at = first[1:] - 1  # where each row's present node belongs, the leaf last
         while node.size:
@@ -364,18 +394,25 @@ class ObliqueTree:
         """Check that the arrays form one tree, and return it; an error names what is wrong."""
         if self.subtree_size.ndim != 1 or not len(self.subtree_size):
             shape = self.subtree_size.shape
-            raise ValueError(f"subtree_size has shape {shape}: allowed is one size of each node.")
+            raise ValueError(
+                f"subtree_size has shape {shape}: allowed is one size of each node."
+            )
         for name, ndim in (("weights", 2), ("thresholds", 1), ("values", 2)):
             array = getattr(self, name)
             if array.ndim != ndim or array.shape[0] != self.n_nodes:
                 allowed = f"{ndim} dimensions, the first of {self.n_nodes} nodes"
-                raise ValueError(f"{name} has shape {array.shape}: allowed are {allowed}.")
+                raise ValueError(
+                    f"{name} has shape {array.shape}: allowed are {allowed}."
+                )
             if not np.isfinite(array).all():
                 raise ValueError(f"{name} has values that are not finite.")
         _check_sizes(self.subtree_size)
         if self.weights[self.is_leaf].any():
             raise ValueError("weights has rows of leaves that are not 0.")
-        for name, n in (("spread", self.n_features), ("weighted_n_node_samples", self.n_nodes)):
+        for name, n in (
+            ("spread", self.n_features),
+            ("weighted_n_node_samples", self.n_nodes),
+        ):
             array = getattr(self, name)
             if array is not None and array.shape != (n,):
                 raise ValueError(f"{name} has shape {array.shape}: allowed is ({n},).")
@@ -387,21 +424,33 @@ class ObliqueTree:
         if counts is not None and (
             counts.shape != shape or counts.dtype.kind not in "iu" or counts.min() < 0
         ):
-            raise ValueError(f"row_counts: allowed are integers from 0, of shape {shape}.")
+            raise ValueError(
+                f"row_counts: allowed are integers from 0, of shape {shape}."
+            )
         if labels is not None:
             wrong = labels.shape != (self.n_nodes,) or labels.dtype.kind not in "iu"
             if wrong or labels.min() < 0 or labels.max() >= n_outputs:
-                raise ValueError(f"labels: allowed are {self.n_nodes} integers below {n_outputs}.")
+                raise ValueError(
+                    f"labels: allowed are {self.n_nodes} integers below {n_outputs}."
+                )
         names = self.output_names
         if names is not None and len(names) != n_outputs:
-            raise ValueError(f"output_names has {len(names)} entries: allowed are {n_outputs}.")
+            raise ValueError(
+                f"output_names has {len(names)} entries: allowed are {n_outputs}."
+            )
         if self.models is not None:
-            n_models = len(self.models.each) if isinstance(self.models, OutputModels) else 1
+            n_models = (
+                len(self.models.each) if isinstance(self.models, OutputModels) else 1
+            )
             if n_outputs != n_models:
-                raise ValueError(f"values has {n_outputs} columns for {n_models} models of a leaf.")
+                raise ValueError(
+                    f"values has {n_outputs} columns for {n_models} models of a leaf."
+                )
             self.models.validate(self.n_nodes, self.n_features)
             if self.models.coefficients[~self.is_leaf].any():
-                raise ValueError("coefficients has rows of internal nodes that are not 0.")
+                raise ValueError(
+                    "coefficients has rows of internal nodes that are not 0."
+                )
         return self
 
     def __getstate__(self) -> Any:
@@ -414,7 +463,9 @@ class ObliqueTree:
         return ObliqueTree(*ObliqueTree.__getstate__(self))
 
 
-def nodes_reached(samples: np.ndarray, subtree_size: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def nodes_reached(
+    samples: np.ndarray, subtree_size: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
     """Return what is left of a tree without what no row reaches."""
     kept = samples > 0.0
     inner = np.flatnonzero(subtree_size > 1)
@@ -442,14 +493,19 @@ def _check_sizes(subtree_size: np.ndarray) -> None:
     """Refuse sizes of subtrees that do not form one tree in prefix order."""
     n_nodes = len(subtree_size)
     if (size := subtree_size[0]) != n_nodes:
-        raise ValueError(f"subtree_size[0]={size}: the root's subtree has all {n_nodes} nodes.")
+        raise ValueError(
+            f"subtree_size[0]={size}: the root's subtree has all {n_nodes} nodes."
+        )
     for k in np.flatnonzero(subtree_size != 1).tolist():
         size = int(subtree_size[k])
         children_fit = (
             3 <= size <= n_nodes - k
             and 1 <= subtree_size[k + 1] <= size - 2
-            and subtree_size[k + 1] + subtree_size[k + 1 + subtree_size[k + 1]] + 1 == size
+            and subtree_size[k + 1] + subtree_size[k + 1 + subtree_size[k + 1]] + 1
+            == size
         )
         if not children_fit:
-            allowed = "1 for a leaf, else one more than the sum of those of its two children"
+            allowed = (
+                "1 for a leaf, else one more than the sum of those of its two children"
+            )
             raise ValueError(f"subtree_size[{k}]={size}: allowed is {allowed}.")

@@ -13,7 +13,16 @@ if TYPE_CHECKING:
     from experiments.study import Study
 
 STUDIES = (
-    *("benchmark", "cedt", "constraints", "costs", "dtsemnet", "forests", "gea_odt", "objectives"),
+    *(
+        "benchmark",
+        "cedt",
+        "constraints",
+        "costs",
+        "dtsemnet",
+        "forests",
+        "gea_odt",
+        "objectives",
+    ),
     *("oc1", "probabilities", "readable", "regression", "tao", "variants", "wodt"),
 )
 """Names of the studies."""

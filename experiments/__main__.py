@@ -14,17 +14,29 @@ from experiments.study import Study, run_study, write_report
 def main(given: Sequence[str] | None = None) -> int:
     """Run a study; return 0, or 2 where what was given is wrong or no fit was done."""
     parser = argparse.ArgumentParser("python -m experiments", description=__doc__)
-    parser.add_argument("study", metavar="STUDY", choices=STUDIES, help=", ".join(STUDIES))
-    parser.add_argument("--data-home", metavar="DIR", type=Path, help="folder of the data sets")
-    parser.add_argument("--out", metavar="DIR", type=Path, required=True, help="folder to write")
+    parser.add_argument(
+        "study", metavar="STUDY", choices=STUDIES, help=", ".join(STUDIES)
+    )
+    parser.add_argument(
+        "--data-home", metavar="DIR", type=Path, help="folder of the data sets"
+    )
+    parser.add_argument(
+        "--out", metavar="DIR", type=Path, required=True, help="folder to write"
+    )
     parser.add_argument(
         "--n-jobs", metavar="N", type=number(int, 1), default=1, help="processes (1)"
     )
-    parser.add_argument("--datasets", nargs="+", metavar="NAME", help="run on these alone")
+    parser.add_argument(
+        "--datasets", nargs="+", metavar="NAME", help="run on these alone"
+    )
     parser.add_argument("--methods", nargs="+", metavar="NAME", help="run these alone")
     limit = number(float, 0.0, strict=True)
-    parser.add_argument("--max-seconds", metavar="S", type=limit, help="begin no fit after them")
-    parser.add_argument("--report", action="store_true", help="do no fit, report the rows alone")
+    parser.add_argument(
+        "--max-seconds", metavar="S", type=limit, help="begin no fit after them"
+    )
+    parser.add_argument(
+        "--report", action="store_true", help="do no fit, report the rows alone"
+    )
     options = vars(parser.parse_args(given))
     options["jobs"] = options.pop("n_jobs")
     study, out = load_study(options.pop("study")), options["out"]
@@ -39,7 +51,10 @@ def main(given: Sequence[str] | None = None) -> int:
     counts = runs["status"].value_counts()
     print(", ".join(f"{count:,} {status}" for status, count in counts.items()))
     if report is None:
-        print(f"no fit was done; the tracebacks are in {out / study.name}", file=sys.stderr)
+        print(
+            f"no fit was done; the tracebacks are in {out / study.name}",
+            file=sys.stderr,
+        )
         return 2
     write_page(study, report)
     return 0

@@ -43,7 +43,9 @@ def name_as_published(runs: pd.DataFrame, tables: Mapping[str, str]) -> pd.DataF
     """Return means of some metrics as published figures are named, given where each stands."""
     means = runs.groupby(["dataset", "method"])[list(tables)].mean()
     long = means.rename_axis(index=["dataset", "system"]).reset_index()
-    long = long.melt(["dataset", "system"], var_name="metric", value_name="ours").dropna()
+    long = long.melt(
+        ["dataset", "system"], var_name="metric", value_name="ours"
+    ).dropna()
     return long.assign(table=long["metric"].map(tables))[[*KEY, "ours"]]
 
 
@@ -56,7 +58,9 @@ def judge(metric: str, published: float, std: float, ours: float) -> str:
     if metric in SHARES:
         tolerance = TOLERATED_SHARE
     else:
-        tolerance = TOLERATED_RANK if metric.startswith("rank") else TOLERATED_SIZE * published
+        tolerance = (
+            TOLERATED_RANK if metric.startswith("rank") else TOLERATED_SIZE * published
+        )
     tolerance = max(tolerance, 0.0 if np.isnan(std) else TOLERATED_STDS * std)
     gain = ours - published if metric == "accuracy" else published - ours
     # The published figures are decimal: what differs by just the tolerance agrees.
@@ -86,8 +90,12 @@ def all_agreements(out: Path) -> pd.DataFrame:
     for study in map(load_study, STUDIES):
         if study.measured is not None and study.rows_file(out).exists():
             ours = study.measured(read_rows(study.rows_file(out)))
-            parts.append(agreement(load_published(study.name), ours).assign(study=study.name))
-    return pd.concat(parts, ignore_index=True) if parts else pd.DataFrame(columns=COLUMNS)
+            parts.append(
+                agreement(load_published(study.name), ours).assign(study=study.name)
+            )
+    return (
+        pd.concat(parts, ignore_index=True) if parts else pd.DataFrame(columns=COLUMNS)
+    )
 
 
 class _NotRun(dict[str, str]):
@@ -103,7 +111,10 @@ def counts_table(figures: pd.DataFrame) -> str:
     for study, own in OWN.items():
         of_study = figures[figures["study"] == study]
         is_own = of_study["system"].str.split(" ").str[0] == own
-        for title, some in ((own, of_study[is_own]), ("those beside it", of_study[~is_own])):
+        for title, some in (
+            (own, of_study[is_own]),
+            ("those beside it", of_study[~is_own]),
+        ):
             counts = some["verdict"].value_counts().reindex(VERDICTS, fill_value=0)
             cells = {verdict: f"{n}" for verdict, n in counts.items()}
             rows.append({"study": study, "method": title, **cells})
@@ -137,4 +148,6 @@ def write_reproductions(out: Path) -> Path:
         **{"counts": counts_table(figures), "worse": worse_table(figures)},
     }
     text = (TEXTS / "reproductions.md").read_text(encoding="utf-8")
-    return write_text(out / "reproductions.md", Text().vformat(text, (), shown | papers))
+    return write_text(
+        out / "reproductions.md", Text().vformat(text, (), shown | papers)
+    )

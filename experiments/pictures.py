@@ -16,7 +16,11 @@ from evotree.operators.splitters.cross_entropy import SamplingStep
 from evotree.plotting.style import INK, PALETTE, axes_or_new, legend_below, point_style
 
 MAX_TICKS = 10
-CONCENTRATIONS = (0.0, 2.0, 20.0)  # of the steps drawn: no preference, one, and nearly closed
+CONCENTRATIONS = (
+    0.0,
+    2.0,
+    20.0,
+)  # of the steps drawn: no preference, one, and nearly closed
 
 
 def plot_sampling(trace: Sequence[SamplingStep]) -> Axes:
@@ -33,16 +37,38 @@ def plot_sampling(trace: Sequence[SamplingStep]) -> Axes:
         ax: Any = figure.add_subplot(1, len(steps), column, projection="3d")
         look: dict[str, Any] = {"c": step.scores[parts], "norm": norm, "s": 16}
         points = ax.scatter(*step.directions[parts].T, label="candidate", **look)
-        ax.scatter(*step.directions[~parts].T, marker="x", color="#BBBBBB", label="parts no rows")
-        ax.scatter(*step.directions[step.is_elite].T, s=34, fc="none", ec=INK, label="elite")
+        ax.scatter(
+            *step.directions[~parts].T,
+            marker="x",
+            color="#BBBBBB",
+            label="parts no rows",
+        )
+        ax.scatter(
+            *step.directions[step.is_elite].T, s=34, fc="none", ec=INK, label="elite"
+        )
         if step.kappa > 0.0:
-            ax.plot(*step.mu[:, np.newaxis], "*", color=PALETTE[3], ms=12, label="mean direction")
+            ax.plot(
+                *step.mu[:, np.newaxis],
+                "*",
+                color=PALETTE[3],
+                ms=12,
+                label="mean direction",
+            )
         drawn = f"κ = {step.kappa:.1f}" if step.kappa > 0.0 else "uniform"
-        ax.set(title=f"iteration {k}, {drawn}", xlabel="x0", ylabel="x1", zlabel="intercept")
-        ax.set(xlim=(-1, 1), ylim=(-1, 1), zlim=(-1, 1), xticks=[0], yticks=[0], zticks=[0])
+        ax.set(
+            title=f"iteration {k}, {drawn}",
+            xlabel="x0",
+            ylabel="x1",
+            zlabel="intercept",
+        )
+        ax.set(
+            xlim=(-1, 1), ylim=(-1, 1), zlim=(-1, 1), xticks=[0], yticks=[0], zticks=[0]
+        )
         ax.set_box_aspect((1, 1, 1))
         ax.view_init(*np.degrees([np.arcsin(z), np.arctan2(y, x)]))
-    figure.colorbar(points, ax=figure.axes, label="score (the lower the better)", shrink=0.6)
+    figure.colorbar(
+        points, ax=figure.axes, label="score (the lower the better)", shrink=0.6
+    )
     figure.legend(*ax.get_legend_handles_labels(), loc="outside lower center", ncols=4)
     return ax
 
@@ -53,13 +79,23 @@ def plot_size_penalty(runs: pd.DataFrame, optimal_size: int) -> Axes:
     means, spreads = groups.mean(), groups.std().fillna(0.0)
     ax = axes_or_new(None, (7.0, 4.5))
     right = ax.twinx()
-    bars: dict[str, Any] = {"capsize": 3.0, "markersize": 5.0, "linewidth": 1.8, "elinewidth": 1.0}
+    bars: dict[str, Any] = {
+        "capsize": 3.0,
+        "markersize": 5.0,
+        "linewidth": 1.8,
+        "elinewidth": 1.0,
+    }
     for side, column, form, color, where in (
         (ax, "accuracy", "o-", PALETTE[0], ""),
         (right, "nodes", "s-", PALETTE[3], " (right)"),
     ):
         side.set_ylabel(column, color=color)
-        look = {"fmt": form, "color": color, "label": f"{column}{where}, mean ± std", **bars}
+        look = {
+            "fmt": form,
+            "color": color,
+            "label": f"{column}{where}, mean ± std",
+            **bars,
+        }
         side.errorbar(means.index, means[column], yerr=spreads[column], **look)
     label = f"optimal size, {optimal_size} (right)"
     right.axhline(optimal_size, color=INK, linestyle="--", linewidth=1.0, label=label)

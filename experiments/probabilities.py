@@ -8,7 +8,9 @@ from typing import Any
 import numpy as np
 from sklearn.metrics import roc_auc_score
 
-LEAST = 1e-3  # smaller probabilities count as this one in the log loss; trees' are often 0
+LEAST = (
+    1e-3  # smaller probabilities count as this one in the log loss; trees' are often 0
+)
 N_BINS = 15  # of equal width, of the calibration error
 
 
@@ -28,7 +30,10 @@ def auc(model: Any, X: np.ndarray, y: np.ndarray) -> float:
     predicted = probabilities(model, X, classes)
     if len(classes) < 2 or np.isnan(predicted).any():
         return float("nan")
-    areas = [roc_auc_score(y == c, column) for c, column in zip(classes, predicted.T, strict=True)]
+    areas = [
+        roc_auc_score(y == c, column)
+        for c, column in zip(classes, predicted.T, strict=True)
+    ]
     return float(np.average(areas, weights=counts))
 
 

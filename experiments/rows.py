@@ -20,9 +20,13 @@ def read_rows(path: Path, columns: Sequence[str] = KEY) -> pd.DataFrame:
         kinds = {"settings": str, "revision": str}  # both may be of digits alone
         rows = pd.read_csv(path, index_col=False, low_memory=False, dtype=kinds)
     except ValueError as error:
-        raise ValueError(f"{path} cannot be read as a table of runs: {str(error)[:200]}") from error
+        raise ValueError(
+            f"{path} cannot be read as a table of runs: {str(error)[:200]}"
+        ) from error
     if missing := [name for name in columns if name not in rows]:
-        raise ValueError(f"{path} has no column {', '.join(missing)}. Move it away to begin again.")
+        raise ValueError(
+            f"{path} has no column {', '.join(missing)}. Move it away to begin again."
+        )
     return check_runs(rows, path)
 
 
@@ -31,23 +35,34 @@ def read_curve_rows(path: Path) -> dict[Any, pd.DataFrame]:
     if not path.exists():
         return {}
     groups = read_rows(path).groupby(list(KEY), sort=False)
-    return {key: curve.drop(columns=list(KEY)).reset_index(drop=True) for key, curve in groups}
+    return {
+        key: curve.drop(columns=list(KEY)).reset_index(drop=True)
+        for key, curve in groups
+    }
 
 
-def fill(store: Store, experiment: Any, rows_file: Path, curves_file: Path | None = None) -> None:
+def fill(
+    store: Store, experiment: Any, rows_file: Path, curves_file: Path | None = None
+) -> None:
     """Put rows of CSV files into a store, but those of other settings than a method's now."""
     if not rows_file.exists():
         return
     rows = read_rows(rows_file)
     if strange := sorted(set(rows) - set(store.columns)):
-        raise ValueError(f"{rows_file} has the columns {', '.join(strange)[:200]}: not measured.")
+        raise ValueError(
+            f"{rows_file} has the columns {', '.join(strange)[:200]}: not measured."
+        )
     if "settings" in rows:
         methods = experiment.definition()["methods"]
-        now = rows["method"].map({name: checksum(text) for name, text in methods.items()})
+        now = rows["method"].map(
+            {name: checksum(text) for name, text in methods.items()}
+        )
         is_stale = rows["settings"].notna() & now.notna() & (rows["settings"] != now)
         if is_stale.any():
             names = ", ".join(rows["method"][is_stale].unique())
-            log.warning("%d rows of other settings do not count: %s", is_stale.sum(), names)
+            log.warning(
+                "%d rows of other settings do not count: %s", is_stale.sum(), names
+            )
         rows = rows[~is_stale]
     known, curves = store.done(), read_curve_rows(curves_file) if curves_file else {}
     for row in rows.astype(object).where(rows.notna(), None).to_dict("records"):
@@ -63,6 +78,8 @@ def write_rows(store: Store, rows_file: Path, curves_file: Path | None = None) -
     # Whole numbers are written as such.
     runs.dropna(axis=1, how="all").convert_dtypes().to_csv(rows_file, index=False)
     if curves_file is not None and (curves := read_curves(store.path.parent)):
-        keyed = [(dict(zip(KEY, key, strict=True)), curve) for key, curve in curves.items()]
+        keyed = [
+            (dict(zip(KEY, key, strict=True)), curve) for key, curve in curves.items()
+        ]
         long = [curve.assign(**key)[[*KEY, *curve]] for key, curve in keyed]
         pd.concat(long).convert_dtypes().to_csv(curves_file, index=False)

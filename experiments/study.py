@@ -31,8 +31,19 @@ from experiments.tables import MISSING, TIE
 TEXTS = Path(__file__).parent / "texts"
 """The texts of the reports, a file a study; `Text` fills them."""
 SHARED: dict[str, Any] = {
-    **{"chosen": chosen, "classifiers": classifiers, "regressors": regressors, "trees": trees},
-    **{"suites": suites, "TIE": TIE, "MISSING": MISSING, "LEAST": LEAST, "N_BINS": N_BINS},
+    **{
+        "chosen": chosen,
+        "classifiers": classifiers,
+        "regressors": regressors,
+        "trees": trees,
+    },
+    **{
+        "suites": suites,
+        "TIE": TIE,
+        "MISSING": MISSING,
+        "LEAST": LEAST,
+        "N_BINS": N_BINS,
+    },
 }
 """What all texts may name."""
 PAGES = {"other_aims": ("probabilities", "objectives", "costs", "constraints")}
@@ -84,7 +95,11 @@ class Text(Formatter):
 
     def convert_field(self, value: Any, conversion: Any) -> Any:
         """Return the number of items of a list where it is asked for."""
-        return len(value) if conversion == "n" else super().convert_field(value, conversion)
+        return (
+            len(value)
+            if conversion == "n"
+            else super().convert_field(value, conversion)
+        )
 
     def format_field(self, value: Any, spec: str) -> str:
         """Return a value as text, each item of a list in the same way."""
@@ -111,7 +126,10 @@ class StudyProtocol(Protocol):
     def check(self, dataset: str, data_home: Path | None) -> dict[str, int]:
         """Return the size of a data set; synthetic problems need no file."""
         if dataset in PROBLEMS:
-            return {"columns": PROBLEMS[dataset].n_features, "classes": PROBLEMS[dataset].n_classes}
+            return {
+                "columns": PROBLEMS[dataset].n_features,
+                "classes": PROBLEMS[dataset].n_classes,
+            }
         return super().check(dataset, data_home)
 
     def source(self, dataset: str, data_home: Path | None) -> str:
@@ -120,11 +138,15 @@ class StudyProtocol(Protocol):
             return f"synthetic: {PROBLEMS[dataset].description}"
         return super().source(dataset, data_home)
 
-    def take_parts(self, task: Task, data_home: Path | None, stratified: bool = True) -> Parts:
+    def take_parts(
+        self, task: Task, data_home: Path | None, stratified: bool = True
+    ) -> Parts:
         """Return the rows of a fit: a fold or the official split, or a problem drawn again."""
         if task.dataset in PROBLEMS and task.fold == OFFICIAL:
             train = make_problem(task.dataset, self.n_train, task.seed)
-            return Parts(*train, *make_problem(task.dataset, self.n_test, 10_000 + task.seed))
+            return Parts(
+                *train, *make_problem(task.dataset, self.n_test, 10_000 + task.seed)
+            )
         return super().take_parts(task, data_home, stratified)
 
     def random_state(self, task: Task) -> int:
@@ -137,7 +159,11 @@ class ClassesProtocol(StudyProtocol):
     """Data sets as the paper of OC1 had them: cancer, housing of two classes, and fewer digits."""
 
     files: Mapping[str, str] = field(
-        default_factory=lambda: {"cancer": "breast-w", "diabetes": "pima", "digits": "optdigits"}
+        default_factory=lambda: {
+            "cancer": "breast-w",
+            "diabetes": "pima",
+            "digits": "optdigits",
+        }
     )
 
     def load(self, dataset: str, data_home: Path | None) -> LoadedData:
@@ -150,11 +176,17 @@ class ClassesProtocol(StudyProtocol):
             return replace(data, y=np.where(data.y < HOUSING_LIMIT, "below", "above"))
         if dataset != "digits":
             return data
-        return replace(data, X=data.X[-DIGITS_ROWS:], y=data.y[-DIGITS_ROWS:], n_train=None)
+        return replace(
+            data, X=data.X[-DIGITS_ROWS:], y=data.y[-DIGITS_ROWS:], n_train=None
+        )
 
 
 def define(
-    name: str, datasets: Iterable[str], methods: Mapping[str, Any], protocol: Protocol, **more: Any
+    name: str,
+    datasets: Iterable[str],
+    methods: Mapping[str, Any],
+    protocol: Protocol,
+    **more: Any,
 ) -> Experiment:
     """Return the experiment of a study: accuracies, no curves, and compilation before the fits."""
     usual = {"metrics": ("accuracy", "train_accuracy"), "curve": None, "warm_up": True}
@@ -167,7 +199,9 @@ def score(model: Any, X: np.ndarray, y: np.ndarray) -> float:
 
 
 def select_tasks(
-    experiment: Experiment, datasets: Sequence[str] | None, methods: Sequence[str] | None
+    experiment: Experiment,
+    datasets: Sequence[str] | None,
+    methods: Sequence[str] | None,
 ) -> list[Task]:
     """Return the fits of an experiment, all or those of some data sets and methods."""
     known = {"datasets": experiment.datasets, "methods": experiment.methods}
@@ -222,8 +256,12 @@ def write_report(study: Study, out: Path) -> Path:
     """
     for page, names in PAGES.items():
         if study.name in names:
-            studies = [study if name == study.name else load_study(name) for name in names]
-            texts = [text_of(each, out) for each in studies if each.rows_file(out).exists()]
+            studies = [
+                study if name == study.name else load_study(name) for name in names
+            ]
+            texts = [
+                text_of(each, out) for each in studies if each.rows_file(out).exists()
+            ]
             head = (TEXTS / f"{page}.md").read_text(encoding="utf-8")
             below = [re.sub("^#", "##", text, flags=re.MULTILINE) for text in texts]
             return write_text(out / f"{page}.md", "\n".join([head, *below]))
@@ -247,7 +285,10 @@ def text_of(study: Study, out: Path, page: str = "") -> str:
 
 def tables_of(study: Study, out: Path) -> dict[str, Any]:
     """Return what a study reports on the CSV files in a folder, and how that was ``written``."""
-    runs, curves = read_rows(study.rows_file(out)), read_curve_rows(study.curves_file(out))
+    runs, curves = (
+        read_rows(study.rows_file(out)),
+        read_curve_rows(study.curves_file(out)),
+    )
     done = set(runs[list(KEY)].itertuples(index=False, name=None))
     planned, name = study.experiment.tasks(), study.name
     n_done = sum(task in done for task in planned)

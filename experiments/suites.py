@@ -1,12 +1,47 @@
 """The suites of data sets: which data sets a study is on, and on which the defaults were chosen."""
 
-N_FOLDS = 5  # folds of the stratified cross-validation, which is the same for all methods
+N_FOLDS = (
+    5  # folds of the stratified cross-validation, which is the same for all methods
+)
 
 # The small data sets come first, so that all methods have them early.
-TINY = ("iris", "wine", "heart", "glass", "sonar", "bupa", "ionosphere", "balance-scale")
-SMALL = ("wdbc", "breast-w", "blood-transfusion", "pima", "climate-crashes", "vehicle", "car")
-MIDDLE = ("cardiotocography-10", "segment", "digits", "page-blocks", "wall-following", "thyroid")
-LARGE = ("waveform21", "satimage", "nursery", "avila", "dna", "pendigits", "dry-bean", "letter")
+TINY = (
+    "iris",
+    "wine",
+    "heart",
+    "glass",
+    "sonar",
+    "bupa",
+    "ionosphere",
+    "balance-scale",
+)
+SMALL = (
+    "wdbc",
+    "breast-w",
+    "blood-transfusion",
+    "pima",
+    "climate-crashes",
+    "vehicle",
+    "car",
+)
+MIDDLE = (
+    "cardiotocography-10",
+    "segment",
+    "digits",
+    "page-blocks",
+    "wall-following",
+    "thyroid",
+)
+LARGE = (
+    "waveform21",
+    "satimage",
+    "nursery",
+    "avila",
+    "dna",
+    "pendigits",
+    "dry-bean",
+    "letter",
+)
 SLOW = (*LARGE, "usps")  # the data sets on which some methods take minutes a fit
 
 THIRTY = (*TINY, *SMALL, *MIDDLE, *SLOW)  # the data sets of the study of readable trees
@@ -18,7 +53,15 @@ NEVER_CHOSEN_ON = ("hepatitis", "credit-g", "sick")
 BENCHMARK = (*THIRTY, *NEVER_CHOSEN_ON)  # the data sets of the benchmark
 
 MANY_ROWS = (
-    *("page-blocks", "wall-following", "thyroid", "waveform21", "satimage", "nursery", "avila"),
+    *(
+        "page-blocks",
+        "wall-following",
+        "thyroid",
+        "waveform21",
+        "satimage",
+        "nursery",
+        "avila",
+    ),
     *("pendigits", "dry-bean", "letter", "usps", "sick"),
 )
 """Those with more than 3,000 training rows."""
@@ -30,16 +73,37 @@ WEAK_COLUMNS = (
 )
 FEW_ROWS = (
     *WEAK_COLUMNS,
-    *("breast-cancer", "hayes-roth", "heart-cleveland", "monks-1", "monks-2", "monks-3"),
+    *(
+        "breast-cancer",
+        "hayes-roth",
+        "heart-cleveland",
+        "monks-1",
+        "monks-2",
+        "monks-3",
+    ),
     "titanic",
 )
 GROUPS = {
     "in all": (*BENCHMARK, *FEW_ROWS, *WIDE),
     "of fewer than 20 rows a column": (
-        *("wine", "sonar", "ionosphere", "wdbc", "dna", "hepatitis", *WEAK_COLUMNS, *WIDE),
+        *(
+            "wine",
+            "sonar",
+            "ionosphere",
+            "wdbc",
+            "dna",
+            "hepatitis",
+            *WEAK_COLUMNS,
+            *WIDE,
+        ),
     ),
     "of few rows": FEW_ROWS,
-    "on which nothing was chosen": (*WEAK_COLUMNS[:3], *WEAK_COLUMNS[5:11], "monks-1", "monks-3"),
+    "on which nothing was chosen": (
+        *WEAK_COLUMNS[:3],
+        *WEAK_COLUMNS[5:11],
+        "monks-1",
+        "monks-3",
+    ),
 }
 """The data sets of the study of the choice by what they are; those of few rows are of no other."""
 
@@ -47,7 +111,15 @@ FAILED = ("avila", "HistGB")
 """A data set and a method whose early stopping ends fits to it after a few rounds: left out."""
 
 TARGETS = (
-    *("bodyfat", "autompg", "housing", "energy-heating", "concrete", "space-ga", "abalone-r"),
+    *(
+        "bodyfat",
+        "autompg",
+        "housing",
+        "energy-heating",
+        "concrete",
+        "space-ga",
+        "abalone-r",
+    ),
     *("delta-ailerons", "puma8NH", "kin8nm", "cpu-small", "cpu-act", "delta-elevators"),
     *("ailerons", "elevators", "cal-housing", "2dplanes", "fried"),
 )

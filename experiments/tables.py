@@ -12,7 +12,10 @@ import numpy as np
 import pandas as pd
 
 from evotree.experiments.comparison import LEVEL, friedman, markdown_table, mean_and_std
-from evotree.experiments.pictures import plot_accuracy_against_size, plot_critical_differences
+from evotree.experiments.pictures import (
+    plot_accuracy_against_size,
+    plot_critical_differences,
+)
 from evotree.plotting.style import save_picture
 from experiments.suites import FAILED, N_FOLDS
 
@@ -84,7 +87,10 @@ def fold_means(
 
 
 def figures_of(
-    runs: pd.DataFrame, figures: Figures, datasets: Sequence[str], methods: Sequence[str]
+    runs: pd.DataFrame,
+    figures: Figures,
+    datasets: Sequence[str],
+    methods: Sequence[str],
 ) -> dict[str, pd.DataFrame]:
     """Return the `fold_means` of each figure, in its unit."""
     return {
@@ -147,14 +153,18 @@ def comparison(
         row = {"method": str(method)}
         for title, values in means.items():
             mean = (
-                values[method].reindex(both.index).mean(skipna=False) if method in both else np.nan
+                values[method].reindex(both.index).mean(skipna=False)
+                if method in both
+                else np.nan
             )
             row[title] = shown(mean, f",.{figures[title][-1]}f")
         if ranks is not None:
             row["mean rank"] = shown(ranks.get(method, np.nan))
         for title, scores in duels.items():
             if ours in scores and method != ours:
-                row[f"{ours} less it: {title}"] = paired(scores[ours] - scores[method]) or MISSING
+                row[f"{ours} less it: {title}"] = (
+                    paired(scores[ours] - scores[method]) or MISSING
+                )
         rows.append(row)
     return {"n_compared": len(both), "table": table(rows)}
 
@@ -164,8 +174,12 @@ def floor_sentence(scores: pd.DataFrame, ours: str, floors: tuple[str, ...]) -> 
     if not {ours, *floors} <= set(scores):
         return NOT_RUN
     both = scores[[ours, *floors]].dropna()
-    difference = (both[ours] - both[list(floors)].max(axis=1)).sort_values(kind="stable")
-    deep = [f"{name} ({value:+.1f})" for name, value in difference.items() if value < -1.0]
+    difference = (both[ours] - both[list(floors)].max(axis=1)).sort_values(
+        kind="stable"
+    )
+    deep = [
+        f"{name} ({value:+.1f})" for name, value in difference.items() if value < -1.0
+    ]
     return (
         f"{ours} less the better of {' and '.join(floors)}: {paired(difference)};\n"
         f"more than 1 point below on {', '.join(deep) or 'none'}."
@@ -190,7 +204,9 @@ def cells_table(
     return table(rows)
 
 
-def ranks_of(scores: pd.DataFrame, ours: str, picture: Path) -> tuple[Mapping[str, float], str]:
+def ranks_of(
+    scores: pd.DataFrame, ours: str, picture: Path
+) -> tuple[Mapping[str, float], str]:
     """Draw the ranks of methods; return them, and which of them differ from ours."""
     if min(scores.shape) < 3 or ours not in scores:
         return {}, "There are fewer than three methods or data sets to compare."
@@ -208,7 +224,9 @@ def ranks_of(scores: pd.DataFrame, ours: str, picture: Path) -> tuple[Mapping[st
     return dict(test.mean_ranks), sentence
 
 
-def sizes_of(runs: pd.DataFrame, both: pd.DataFrame, size: str, metric: str, picture: Path) -> str:
+def sizes_of(
+    runs: pd.DataFrame, both: pd.DataFrame, size: str, metric: str, picture: Path
+) -> str:
     """Draw a score against a size, of the methods that have one on all data sets."""
     sized = fold_means(runs, size, both.index, both.columns).dropna(axis=1)
     drawn = runs[runs["method"].isin(sized) & runs["dataset"].isin(both.index)]

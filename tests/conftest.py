@@ -51,7 +51,11 @@ def use_cache_of_these_sources() -> None:
 
 def remove_old_caches(home: Path) -> None:
     """Keep the newest folders, and those that another run may still be writing to."""
-    ages = [(time.time() - path.stat().st_mtime, path) for path in home.iterdir() if path.is_dir()]
+    ages = [
+        (time.time() - path.stat().st_mtime, path)
+        for path in home.iterdir()
+        if path.is_dir()
+    ]
     for age, path in sorted(ages)[CACHES_KEPT:]:
         if age > SECONDS_IN_USE:
             shutil.rmtree(path, ignore_errors=True)
@@ -65,7 +69,9 @@ os.environ["EVOTREE_NO_WARMUP"] = "1"
 # The first call of a kernel compiles it, which no deadline for one example could allow for.
 _slow = [HealthCheck.too_slow]
 settings.register_profile("default", deadline=None, suppress_health_check=_slow)
-settings.register_profile("ci", deadline=None, derandomize=True, suppress_health_check=_slow)
+settings.register_profile(
+    "ci", deadline=None, derandomize=True, suppress_health_check=_slow
+)
 settings.load_profile("ci" if os.environ.get("CI") else "default")
 
 

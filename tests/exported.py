@@ -19,7 +19,10 @@ def trees(draw, numbers=finite, n_classes=None):
 
     Some know the spread of their features, and some the rows of their nodes.
     """
-    n_features, n_outputs = draw(st.integers(1, 4)), n_classes or draw(st.integers(1, 3))
+    n_features, n_outputs = (
+        draw(st.integers(1, 4)),
+        n_classes or draw(st.integers(1, 3)),
+    )
 
     def sizes(n_splits):
         if n_splits == 0:
@@ -36,7 +39,9 @@ def trees(draw, numbers=finite, n_classes=None):
     rng = np.random.default_rng(draw(st.integers(0, 2**32)))
     counts = rng.integers(1, 10, (len(subtree_size), n_outputs)).astype(np.float64)
     samples = counts.sum(axis=1)
-    spread = draw(st.sampled_from((None, 1e3 * rng.random(n_features), np.zeros(n_features))))
+    spread = draw(
+        st.sampled_from((None, 1e3 * rng.random(n_features), np.zeros(n_features)))
+    )
     known = samples if draw(st.booleans()) else None
     values = counts / samples[:, np.newaxis]
     return ObliqueTree(weights, thresholds, subtree_size, values, spread, known)
@@ -48,9 +53,15 @@ def with_models(tree, rng):
     coefficients = rng.normal(size=shape) * 10.0 ** rng.integers(-3, 4, shape)
     coefficients[rng.random(shape) < 0.1] = 1.0  # which is not written
     coefficients[(rng.random(shape) < 0.4) | ~tree.is_leaf[:, np.newaxis]] = 0.0
-    intercepts = np.where(tree.is_leaf, 10.0 * rng.normal(size=shape[0]), tree.values[:, 0])
-    room = np.where(tree.is_leaf, 10.0 ** rng.integers(0, 4, shape[0]) * rng.random(shape[0]), 0.0)
-    models = LeafModels(intercepts, coefficients, intercepts - room, intercepts + 2.0 * room)
+    intercepts = np.where(
+        tree.is_leaf, 10.0 * rng.normal(size=shape[0]), tree.values[:, 0]
+    )
+    room = np.where(
+        tree.is_leaf, 10.0 ** rng.integers(0, 4, shape[0]) * rng.random(shape[0]), 0.0
+    )
+    models = LeafModels(
+        intercepts, coefficients, intercepts - room, intercepts + 2.0 * room
+    )
     return tree.with_models(models).validate()
 
 
@@ -67,7 +78,9 @@ def chain(n_nodes):
     sizes[::2] = np.arange(n_nodes, 0, -2)
     inner = sizes > 1
     thresholds = np.where(inner, np.arange(n_nodes), 0.0)
-    return ObliqueTree(inner[:, np.newaxis] * 1.0, thresholds, sizes, np.eye(2)[sizes % 2])
+    return ObliqueTree(
+        inner[:, np.newaxis] * 1.0, thresholds, sizes, np.eye(2)[sizes % 2]
+    )
 
 
 def assert_same(a, b):
@@ -131,8 +144,26 @@ def matching(text, row):
 
 
 JUNK = st.sampled_from(
-    [None, True, -1, 0, 1, 3, 10**400, 1e308, float("nan"), float("inf"), "", "a", [], [[]], {}]
-) | st.recursive(st.integers() | st.text(), lambda x: st.lists(x) | st.dictionaries(st.text(), x))
+    [
+        None,
+        True,
+        -1,
+        0,
+        1,
+        3,
+        10**400,
+        1e308,
+        float("nan"),
+        float("inf"),
+        "",
+        "a",
+        [],
+        [[]],
+        {},
+    ]
+) | st.recursive(
+    st.integers() | st.text(), lambda x: st.lists(x) | st.dictionaries(st.text(), x)
+)
 
 
 def places(data):

@@ -33,7 +33,15 @@ from evotree.tables.columns import NumericColumn
 from evotree.tree import ObliqueTree, mean_of_trees
 
 GCC, NODE = shutil.which("gcc"), shutil.which("node")
-FLAGS = ["-std=c99", "-pedantic", "-Wall", "-Wextra", "-Werror", "-Wno-overlength-strings", "-O1"]
+FLAGS = [
+    "-std=c99",
+    "-pedantic",
+    "-Wall",
+    "-Wextra",
+    "-Werror",
+    "-Wno-overlength-strings",
+    "-O1",
+]
 
 
 class Case(NamedTuple):
@@ -47,7 +55,11 @@ class Case(NamedTuple):
     @property
     def has_probabilities(self):
         """Whether code for probabilities can be written."""
-        is_sum = self.sides is not None or len(self.trees) > 1 or self.trees[0].models is not None
+        is_sum = (
+            self.sides is not None
+            or len(self.trees) > 1
+            or self.trees[0].models is not None
+        )
         return self.classes is not None and is_sum
 
     def predict_proba(self):
@@ -70,7 +82,8 @@ class Case(NamedTuple):
         is_classes = self.classes is not None
         kind = ObliqueTreeClassifier if is_classes else ObliqueTreeRegressor
         members = [
-            self._known(kind(), tree_=tree, probabilities_=self.sides) for tree in self.trees
+            self._known(kind(), tree_=tree, probabilities_=self.sides)
+            for tree in self.trees
         ]
         if len(members) == 1:
             return members[0]
@@ -96,7 +109,9 @@ class Answer(NamedTuple):
 
 def python(case):
     """Run functions in Python; those of one tree need no builtins, but for probabilities."""
-    is_vote = len(case.trees) > 1 or (case.classes and case.trees[0].models)  # by ``max``
+    is_vote = len(case.trees) > 1 or (
+        case.classes and case.trees[0].models
+    )  # by ``max``
     predict = python_function(case.estimator, {} if is_vote else None)
     predicted, shares = [predict(row) for row in case.rows.tolist()], None
     if case.has_probabilities:
@@ -114,12 +129,18 @@ def python_function(tree, space=None, **options):
 
 def by_position(case, predicted):
     """Return predicted labels as their positions; numbers as they are."""
-    return predicted if case.classes is None else [case.classes.index(label) for label in predicted]
+    return (
+        predicted
+        if case.classes is None
+        else [case.classes.index(label) for label in predicted]
+    )
 
 
 def sql(case):
     """Run an expression in SQLite, which reads a table of the rows."""
-    answers = query(case.estimator, case.rows, [f"x{j}" for j in range(case.rows.shape[1])])
+    answers = query(
+        case.estimator, case.rows, [f"x{j}" for j in range(case.rows.shape[1])]
+    )
     predicted = [row[0] if len(row) == 1 else list(row) for row in answers]
     return Answer(by_position(case, predicted))
 
@@ -128,7 +149,9 @@ def query(tree, rows, names, **options):
     """Return what the expression of a tree says of the rows of a table, by SQLite."""
     quoted = ['"' + name.replace('"', '""') + '"' for name in names]
     with closing(sqlite3.connect(":memory:")) as base:
-        base.execute(f"CREATE TABLE data ({', '.join(f'{name} REAL' for name in quoted)})")
+        base.execute(
+            f"CREATE TABLE data ({', '.join(f'{name} REAL' for name in quoted)})"
+        )
         marks = ", ".join("?" * len(names))
         base.executemany(f"INSERT INTO data VALUES ({marks})", rows.tolist())
         expression = export_sql(tree, "data", **options)
@@ -163,8 +186,18 @@ def compiled(sources):
         names = [f"tree{at}.c" for at in range(len(sources))]
         for name, source in zip(names, sources, strict=True):
             Path(folder, name).write_text(source, "utf-8")
-        command = [str(GCC), *FLAGS, "-ffp-contract=off", "-shared", "-fPIC", "-o", "trees.so"]
-        done = subprocess.run([*command, *names, "-lm"], cwd=folder, capture_output=True, text=True)
+        command = [
+            str(GCC),
+            *FLAGS,
+            "-ffp-contract=off",
+            "-shared",
+            "-fPIC",
+            "-o",
+            "trees.so",
+        ]
+        done = subprocess.run(
+            [*command, *names, "-lm"], cwd=folder, capture_output=True, text=True
+        )
         assert done.returncode == 0, done.stderr
         return ctypes.CDLL(str(Path(folder, "trees.so")))
 
@@ -250,4 +283,10 @@ def each(language):
     return lambda cases: [language(case) for case in cases]
 
 
-LANGUAGES = {"python": each(python), "sql": each(sql), "c": c, "onnx": each(onnx), "page": page}
+LANGUAGES = {
+    "python": each(python),
+    "sql": each(sql),
+    "c": c,
+    "onnx": each(onnx),
+    "page": page,
+}

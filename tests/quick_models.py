@@ -86,10 +86,19 @@ def draws_rows(model):
 def expected_failed_checks(model):
     """Return the checks that a model which draws or counts rows cannot pass, as forests cannot."""
     # Random halves and folds count rows; balanced weights are no multiples of the least one.
-    settings = {"init": "random", "pruning": "cross_validation", "class_weight": "balanced"}
-    if not draws_rows(model) and all(getattr(model, k, None) != v for k, v in settings.items()):
+    settings = {
+        "init": "random",
+        "pruning": "cross_validation",
+        "class_weight": "balanced",
+    }
+    if not draws_rows(model) and all(
+        getattr(model, k, None) != v for k, v in settings.items()
+    ):
         return {}
-    check, reason = "check_sample_weight_equivalence_on_{}_data", "rows count as they were given"
+    check, reason = (
+        "check_sample_weight_equivalence_on_{}_data",
+        "rows count as they were given",
+    )
     return {check.format(kind): reason for kind in ("dense", "sparse")}
 
 
@@ -100,7 +109,9 @@ checked = partial(
 )
 every = pytest.mark.parametrize("model", CLASSIFIERS + REGRESSORS, ids=name_of)
 every_classifier = pytest.mark.parametrize("model", CLASSIFIERS, ids=name_of)
-every_evolved = pytest.mark.parametrize("model", [CLASSIFIERS[0], REGRESSORS[0]], ids=name_of)
+every_evolved = pytest.mark.parametrize(
+    "model", [CLASSIFIERS[0], REGRESSORS[0]], ids=name_of
+)
 
 
 def rows_for(model):
@@ -135,12 +146,19 @@ def assert_same_fit(one, other):
     assert one.hall_of_fame_ == other.hall_of_fame_
     assert one.best_trees_ == other.best_trees_
     assert list(one.pareto_front_) == list(other.pareto_front_)
-    assert [m.quality for m in one.pareto_front_] == [m.quality for m in other.pareto_front_]
+    assert [m.quality for m in one.pareto_front_] == [
+        m.quality for m in other.pareto_front_
+    ]
     for chapter in ("fitness", "quality", "size", "terms", "complexity"):
-        records = [fit.history_.chapters[chapter].select("mean") for fit in (one, other)]
+        records = [
+            fit.history_.chapters[chapter].select("mean") for fit in (one, other)
+        ]
         assert records[0] == records[1]
     assert one.n_generations_ == other.n_generations_
-    assert (one.regularization_, one.size_penalty_) == (other.regularization_, other.size_penalty_)
+    assert (one.regularization_, one.size_penalty_) == (
+        other.regularization_,
+        other.size_penalty_,
+    )
 
 
 @contextmanager

@@ -22,7 +22,9 @@ def assert_same_run(one, other):
         for a, b in zip(getattr(one, name), getattr(other, name), strict=True):
             for x, y in zip(a.nodes(), b.nodes(), strict=True):
                 np.testing.assert_array_equal(x, y)
-            assert a.fitness.wvalues == b.fitness.wvalues and type(a.fitness) is type(b.fitness)
+            assert a.fitness.wvalues == b.fitness.wvalues and type(a.fitness) is type(
+                b.fitness
+            )
             assert a.origin == b.origin and a.stream == b.stream
     tables = [to_frame(run.logbook) for run in (one, other)]
     tables = [t.drop(columns=[c for c in t if c.endswith("seconds")]) for t in tables]
@@ -33,13 +35,17 @@ def assert_same_run(one, other):
     assert list(one.hall_of_fame.keys) == list(other.hall_of_fame.keys)
 
 
-def evolve_islands(toolboxes, *, islands=None, callbacks=(), time_limit=math.inf, **options):
+def evolve_islands(
+    toolboxes, *, islands=None, callbacks=(), time_limit=math.inf, **options
+):
     """Evolve islands."""
     limits = {"max_generations": 12, "end": time.perf_counter() + time_limit}
     exchange = {"every": 5, "size": 2}
     watched = {"patience": None, "keep_on_interrupt": False}
     for known in (limits, exchange, watched):
-        known.update({name: options.pop(name) for name in known.keys() & options.keys()})
+        known.update(
+            {name: options.pop(name) for name in known.keys() & options.keys()}
+        )
     size = options.pop("population_size", 12)
     evolution = Evolution(size, islands=Islands(len(toolboxes), **exchange))
     executor = options.pop("executor", None)

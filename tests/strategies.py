@@ -26,7 +26,15 @@ def assert_sound(individual, dataset):
     """Check that the tree is valid and its partition and quality are those made from scratch."""
     individual.to_tree().validate()
     scratch = make_individual(dataset, *individual.splits)
-    for name in ("weights", "thresholds", "subtree_size", "order", "start", "end", "counts"):
+    for name in (
+        "weights",
+        "thresholds",
+        "subtree_size",
+        "order",
+        "start",
+        "end",
+        "counts",
+    ):
         ours, theirs = getattr(individual, name), getattr(scratch, name)
         np.testing.assert_array_equal(ours, theirs, err_msg=name)
     assert individual.quality == scratch.quality
@@ -68,8 +76,12 @@ def populations(draw, size=3, task="classification"):
 def with_random_zeros(individual, dataset, seed):
     """Return an individual of the same shape, or less, half of whose weights are 0."""
     rng = np.random.default_rng(seed)
-    weights = np.where(rng.random(individual.weights.shape) < 0.5, 0.0, individual.weights)
-    return make_individual(dataset, weights, individual.thresholds, individual.subtree_size)
+    weights = np.where(
+        rng.random(individual.weights.shape) < 0.5, 0.0, individual.weights
+    )
+    return make_individual(
+        dataset, weights, individual.thresholds, individual.subtree_size
+    )
 
 
 any_populations = TASKS.flatmap(lambda task: populations(task=task))

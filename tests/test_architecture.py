@@ -112,12 +112,16 @@ def n_lines(node):
 
 def lines_without_docstring(node):
     """Count the lines of a function from `def` to its end, less those of its docstring."""
-    return n_lines(node) - (n_lines(node.body[0]) if ast.get_docstring(node) is not None else 0)
+    return n_lines(node) - (
+        n_lines(node.body[0]) if ast.get_docstring(node) is not None else 0
+    )
 
 
 def has_mark(node, *marks):
     """Tell whether a decorator of a function is written as one of the marks or ends with it."""
-    return any(ast.unparse(decorator).endswith(marks) for decorator in node.decorator_list)
+    return any(
+        ast.unparse(decorator).endswith(marks) for decorator in node.decorator_list
+    )
 
 
 def is_kernel(node, names):
@@ -174,7 +178,9 @@ def test_all_but_kernels_is_annotated(path):
             continue
         given = node.args
         arguments = given.posonlyargs + given.args + given.kwonlyargs
-        arguments = arguments[owner is not None and not has_mark(node, "staticmethod") :]
+        arguments = arguments[
+            owner is not None and not has_mark(node, "staticmethod") :
+        ]
         arguments += [argument for argument in (given.vararg, given.kwarg) if argument]
         bare = [argument.arg for argument in arguments if argument.annotation is None]
         # A constructor's result needs no words where its arguments have some.
@@ -194,7 +200,10 @@ def test_no_global_random_state(path):
             yield node, f"{name} draws from the global state"
     names = imported_names(parse(path))
     for node in ast.walk(parse(path)):
-        if isinstance(node, ast.Call) and dotted(node.func, names) == "numpy.random.RandomState":
+        if (
+            isinstance(node, ast.Call)
+            and dotted(node.func, names) == "numpy.random.RandomState"
+        ):
             yield node, "RandomState: make a Generator"
 
 
@@ -202,7 +211,10 @@ def test_no_global_random_state(path):
 def test_functions_are_short(path):
     """A function has at most 80 lines without its docstring."""
     for node in ast.walk(parse(path)):
-        if isinstance(node, Function) and lines_without_docstring(node) > FUNCTION_LINES:
+        if (
+            isinstance(node, Function)
+            and lines_without_docstring(node) > FUNCTION_LINES
+        ):
             yield node, f"{node.name} has {lines_without_docstring(node)} lines"
 
 
@@ -217,7 +229,9 @@ def test_documented_parameters_are_those_of_the_signature(path):
         documented = documented_parameters(ast.get_docstring(node) or "")
         if documented is None or not isinstance(function, Function):
             continue
-        expected = parameters(function, is_method=function is not node or owner is not None)
+        expected = parameters(
+            function, is_method=function is not node or owner is not None
+        )
         if documented != expected:
             yield node, f"{node.name}: {documented} is not {expected}"
 
@@ -226,7 +240,9 @@ def test_no_absolute_paths():
     """No file of the repository names a folder of the machine it was written on."""
     command = ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"]
     try:
-        listed = subprocess.run(command, cwd=ROOT, capture_output=True, check=True).stdout.decode()
+        listed = subprocess.run(
+            command, cwd=ROOT, capture_output=True, check=True
+        ).stdout.decode()
     except (OSError, subprocess.CalledProcessError):
         pytest.skip("not a git checkout")
     absolute = re.compile(r"(?<![\w.:/~<>*)}\]-])/(?:home|root|tmp|work|Users|mnt)\b")
@@ -236,13 +252,19 @@ def test_no_absolute_paths():
         if path.is_symlink() or not path.is_file():
             continue
         lines = path.read_text(encoding="utf-8", errors="replace").splitlines()
-        found = ((k, line) for k, line in enumerate(lines, start=1) if absolute.search(line))
+        found = (
+            (k, line) for k, line in enumerate(lines, start=1) if absolute.search(line)
+        )
         faults += [f"{name}:{k}: {line.strip()[:80]}" for k, line in found]
     assert not faults, "\n".join(faults)
 
 
 def test_rooms_for_users_are_attributes_of_the_package():
     rooms = ["export", "inspection", "operators", "plotting", "report"]
-    code = f"import evotree; print(*(getattr(evotree, room).__name__ for room in {rooms}))"
-    done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, check=True)
+    code = (
+        f"import evotree; print(*(getattr(evotree, room).__name__ for room in {rooms}))"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code], cwd=ROOT, capture_output=True, check=True
+    )
     assert done.stdout.decode().split() == [f"evotree.{room}" for room in rooms]

@@ -49,7 +49,9 @@ def check(table, n_rows):
     assert bars == {len(table.rows[0]) + 1}
 
 
-@pytest.mark.skipif(sys.platform != "linux", reason="elsewhere the peak is that of the process")
+@pytest.mark.skipif(
+    sys.platform != "linux", reason="elsewhere the peak is that of the process"
+)
 @pytest.mark.slow
 @pytest.mark.parametrize("size", [(200_000, 8, 8, 1), (200_000, 8, 48, 2)])
 def test_a_fit_keeps_its_bound_of_memory(size):
@@ -74,12 +76,16 @@ def test_plain_evolution_is_a_fair_twin(dataset):
     """The same trees have the same fitness; after some generations they are better, and valid."""
     toolbox = make_toolbox(dataset, size_penalty=SIZE_PENALTY, random_state=0)
     plain = make_plain_toolbox(dataset, SIZE_PENALTY)
-    population = evolve(toolbox.population(n=32), toolbox, max_generations=20).population
+    population = evolve(
+        toolbox.population(n=32), toolbox, max_generations=20
+    ).population
     copies = plain_copies(population, plain)
     assert len({len(individual) for individual in population}) > 1
     for individual, copy in zip(population, copies, strict=True):
         assert copy.quality == pytest.approx(individual.quality, abs=1e-12)
-        assert copy.fitness.values == pytest.approx(individual.fitness.values, abs=1e-12)
+        assert copy.fitness.values == pytest.approx(
+            individual.fitness.values, abs=1e-12
+        )
         assert np.array_equal(copy.subtree_size, individual.subtree_size)
         assert np.array_equal(copy.leaves, individual.apply(dataset.X))
     first = plain_copies(toolbox.population(n=32), plain)
@@ -87,7 +93,9 @@ def test_plain_evolution_is_a_fair_twin(dataset):
     assert run.best.fitness.values > max(copy.fitness.values for copy in first)
     for copy in run.population:
         values = np.zeros((len(copy), 1))
-        tree = ObliqueTree(copy.weights, copy.thresholds, copy.subtree_size, values).validate()
+        tree = ObliqueTree(
+            copy.weights, copy.thresholds, copy.subtree_size, values
+        ).validate()
         arrays = tree.weights, tree.thresholds, tree.subtree_size.astype(np.int32)
         again = make_individual(dataset, *arrays)
         assert copy.quality == pytest.approx(again.quality, abs=1e-12)
@@ -96,7 +104,13 @@ def test_plain_evolution_is_a_fair_twin(dataset):
 
 QUICK = {loop.run: 1, sparse.run: 1, explain.run: 5, samples.run: 2, criteria.run: 10}
 QUICK |= {greedy.run_axis: 2, greedy.run_oc1: 1}
-SLOW = {linear_fit.run: 4, workers.run: 1, islands.run: 1, million.run: 1, growth.run: 3}
+SLOW = {
+    linear_fit.run: 4,
+    workers.run: 1,
+    islands.run: 1,
+    million.run: 1,
+    growth.run: 3,
+}
 SLOW = [pytest.param(*item, marks=pytest.mark.slow) for item in SLOW.items()]
 
 

@@ -11,7 +11,9 @@ from evotree._blas import one_blas_thread
 
 
 def blas_threads():
-    return {lib["num_threads"] for lib in threadpool_info() if lib["user_api"] == "blas"}
+    return {
+        lib["num_threads"] for lib in threadpool_info() if lib["user_api"] == "blas"
+    }
 
 
 @pytest.mark.parametrize("leaving", list(permutations(range(3))))

@@ -21,7 +21,11 @@ from tests.runs import assert_same_run
 
 
 def toolbox_for(dataset, variation=None, refinement=None, seed=1):
-    options = {"init": "tao", "refinement": refinement or ("tao", keep), "variation": variation}
+    options = {
+        "init": "tao",
+        "refinement": refinement or ("tao", keep),
+        "variation": variation,
+    }
     return make_toolbox(dataset, random_state=seed, **options)
 
 
@@ -83,7 +87,9 @@ def test_the_writer_writes_now_and_then(iris, tmp_path):
 
     callbacks = [CheckpointWriter(path, iris, every=3), look]
     evolve(toolbox.population(n=8), toolbox, max_generations=7, callbacks=callbacks)
-    assert seen == [3, 3, 3, 6, 6] and [one.name for one in tmp_path.iterdir()] == ["run.npz"]
+    assert seen == [3, 3, 3, 6, 6] and [one.name for one in tmp_path.iterdir()] == [
+        "run.npz"
+    ]
     with pytest.raises(ValueError, match="checkpoint_every=0"):
         CheckpointWriter(path, iris, every=0)
     with pytest.raises(FileNotFoundError, match="no folder"):
@@ -103,7 +109,10 @@ def written(iris, tmp_path_factory):
 def test_other_rows_are_refused(written):
     X, y = load_iris(return_X_y=True)
     X[3, 1] += 0.1
-    for other in (Dataset.from_arrays(X, y), Dataset.from_arrays(*load_wine(return_X_y=True))):
+    for other in (
+        Dataset.from_arrays(X, y),
+        Dataset.from_arrays(*load_wine(return_X_y=True)),
+    ):
         with pytest.raises(ValueError, match="run.npz is a checkpoint of other rows"):
             load_checkpoint(written, other)
 
@@ -142,21 +151,31 @@ CHANGES = {
     "objects": lambda _, c: c.update(thresholds=np.array([{}], dtype=object)),
     "other features": lambda _, c: c.update(weights=c["weights"][:, :3].copy()),
     "a broken tree": lambda _, c: c.update(subtree_size=c["subtree_size"] + 1),
-    "a far place": lambda s, _: s["runs"][0]["population"][0].update(nodes=[9999, 0, 0]),
+    "a far place": lambda s, _: s["runs"][0]["population"][0].update(
+        nodes=[9999, 0, 0]
+    ),
     "bounds": lambda _, c: c.update(weights_start=c["weights_start"][::-1].copy()),
-    "a kind of fitness": lambda s, _: s["runs"][0]["population"][0].update(kind="Fitness"),
+    "a kind of fitness": lambda s, _: s["runs"][0]["population"][0].update(
+        kind="Fitness"
+    ),
     "no population": lambda s, _: s["runs"][0].update(population=[]),
     "another generation": lambda s, _: s["runs"][0].update(generation=7),
     "a front that is none": lambda s, _: s["runs"][0]["pareto_front"].reverse(),
     "a short chapter": lambda s, _: s["runs"][0]["chapters"]["size"].pop(),
     "a record without a number": lambda s, _: s["runs"][0]["logbook"][1].pop("seconds"),
     "a list for a number": lambda s, _: s["runs"][0]["logbook"][1].update(nevals=[]),
-    "a record that is none": lambda s, _: s["runs"][0]["logbook"].__setitem__(1, [["gen", 1]]),
+    "a record that is none": lambda s, _: s["runs"][0]["logbook"].__setitem__(
+        1, [["gen", 1]]
+    ),
     "no mean": islands(lambda r: r["chapters"]["fitness"][0].pop("mean")),
     "no chapter": islands(lambda r: r["chapters"].pop("quality")),
-    "no gain": lambda s, _: s["runs"][0]["chapters"]["refinement"][3].update(tao_gain=None),
+    "no gain": lambda s, _: s["runs"][0]["chapters"]["refinement"][3].update(
+        tao_gain=None
+    ),
     "infinite time": lambda s, _: s["runs"][0].update(seconds=float("inf")),
-    "an infinite fitness": lambda s, _: s["runs"][0]["population"][1].update(fitness=[1e999]),
+    "an infinite fitness": lambda s, _: s["runs"][0]["population"][1].update(
+        fitness=[1e999]
+    ),
     "a best fitness of two": lambda s, _: s["runs"][0].update(best_fitness=[0.5, 0.5]),
     "a generation too large": lambda s, _: s["runs"][0].update(generation=10**400),
     "a long word": lambda s, _: s["runs"][0]["population"][0].update(kind="x" * 10**5),
@@ -189,7 +208,9 @@ def test_what_is_wrong_inside_is_refused(iris, written, tmp_path, change):
 
 @pytest.mark.parametrize("header", HEADERS.values(), ids=HEADERS.keys())
 def test_what_is_wrong_in_a_header_is_refused(iris, written, tmp_path, header):
-    content = b"\x93NUMPY\x01\x00" + len(header).to_bytes(2, "little") + header + bytes(56)
+    content = (
+        b"\x93NUMPY\x01\x00" + len(header).to_bytes(2, "little") + header + bytes(56)
+    )
     with_array(written, out := tmp_path / "header.npz", content)
     refusal(out, iris, "header.npz is not a checkpoint")
 
@@ -210,10 +231,14 @@ def test_torn_and_foreign_files_are_refused(iris, written, tmp_path):
 
 @given(st.data())
 @settings(max_examples=60, deadline=None)
-def test_a_flipped_byte_is_refused_or_does_no_harm(iris, written, tmp_path_factory, data):
+def test_a_flipped_byte_is_refused_or_does_no_harm(
+    iris, written, tmp_path_factory, data
+):
     content = bytearray(written.read_bytes())
     for _ in range(data.draw(st.integers(1, 3))):
-        content[data.draw(st.integers(0, len(content) - 1))] ^= data.draw(st.integers(1, 255))
+        content[data.draw(st.integers(0, len(content) - 1))] ^= data.draw(
+            st.integers(1, 255)
+        )
     out = tmp_path_factory.mktemp("flip") / "flip.npz"
     out.write_bytes(content)
     try:

@@ -35,17 +35,29 @@ def names_of(frame):
 
 def test_the_order_of_columns_is_kept_and_features_are_named():
     numbers = ["size", "size is missing", "count", "nothing"]
-    levels = ["colour is blue", "colour is green", "colour is red", "code is x", "code is missing"]
+    levels = [
+        "colour is blue",
+        "colour is green",
+        "colour is red",
+        "code is x",
+        "code is missing",
+    ]
     assert names_of(TRAINING) == [*numbers, *levels, "flag"]
     features = encode(fit_columns(TRAINING), TRAINING)
     assert features.dtype == np.float64 and features.flags.c_contiguous
     np.testing.assert_array_equal(features[:, 1], [0, 1, 0, 0])
-    np.testing.assert_array_equal(features[:, 4:7], [[0, 0, 1], [1, 0, 0], [0, 1, 0], [0, 0, 1]])
-    np.testing.assert_array_equal(features[:, 7:], [[0, 0, 1], [1, 0, 0], [0, 0, 1], [0, 1, 1]])
+    np.testing.assert_array_equal(
+        features[:, 4:7], [[0, 0, 1], [1, 0, 0], [0, 1, 0], [0, 0, 1]]
+    )
+    np.testing.assert_array_equal(
+        features[:, 7:], [[0, 0, 1], [1, 0, 0], [0, 0, 1], [0, 1, 1]]
+    )
 
 
 cells = st.lists(
-    st.tuples(*[st.none() | st.floats(-1e9, 1e9)] * 3, st.integers(0, 3)), min_size=1, max_size=9
+    st.tuples(*[st.none() | st.floats(-1e9, 1e9)] * 3, st.integers(0, 3)),
+    min_size=1,
+    max_size=9,
 ).filter(lambda rows: any(weight for *_, weight in rows))
 
 
@@ -59,7 +71,9 @@ def test_numbers_are_filled_as_scikit_learn_fills_them(training, later):
     imputer = SimpleImputer(strategy="median", keep_empty_features=True).fit(frame)
     columns = fit_columns(frame)
     for rows in (frame, others):
-        features = pd.DataFrame(encode(columns, rows), columns=list(feature_names(columns)))
+        features = pd.DataFrame(
+            encode(columns, rows), columns=list(feature_names(columns))
+        )
         np.testing.assert_allclose(features[list("abc")], imputer.transform(rows))
         for name in "abc":
             told = features.get(f"{name} is missing")
@@ -71,7 +85,9 @@ def test_numbers_are_filled_as_scikit_learn_fills_them(training, later):
 def test_a_weight_is_a_number_of_rows(rows, order):
     order.shuffle(rows)
     frame = table_of([row[:3] for row in rows])
-    frame["d"] = pd.Series(["a" if (row[0] or 0.0) > 0.0 else "b" for row in rows], dtype=object)
+    frame["d"] = pd.Series(
+        ["a" if (row[0] or 0.0) > 0.0 else "b" for row in rows], dtype=object
+    )
     weight = np.array([row[3] for row in rows], dtype=np.float64)
     repeated = frame.loc[np.repeat(frame.index, weight.astype(int))]
     try:
@@ -89,7 +105,10 @@ def test_a_weight_is_a_number_of_rows(rows, order):
 levels = st.sampled_from(["a", "b", "c", "missing"]) | st.none()
 
 
-@given(training=st.lists(levels, min_size=1, max_size=9), later=st.lists(levels | st.just("new")))
+@given(
+    training=st.lists(levels, min_size=1, max_size=9),
+    later=st.lists(levels | st.just("new")),
+)
 def test_levels_are_told_apart_by_as_few_features_as_it_takes(training, later):
     known = set(training)
     frame = pd.DataFrame({"a": pd.Series(training, dtype=object), "b": 0.0})
@@ -103,12 +122,16 @@ def test_levels_are_told_apart_by_as_few_features_as_it_takes(training, later):
     assert ("a is missing" in names) == (None in known and len(known) > 1)
     assert ("a is 'missing'" in names) == ("missing" in columns[0].levels)
     rows = {level: tuple(row) for level, row in zip(training, features, strict=True)}
-    again = encode(columns, pd.DataFrame({"a": pd.Series(later, dtype=object), "b": 0.0}))[:, :-1]
+    again = encode(
+        columns, pd.DataFrame({"a": pd.Series(later, dtype=object), "b": 0.0})
+    )[:, :-1]
     for level, row in zip(later, again, strict=True):
         assert tuple(row) == rows.get(level, (0.0,) * n_features)
 
 
-names = st.sampled_from(["a", "b", "a is b", "b is a", "a is missing", "a is 'missing'"])
+names = st.sampled_from(
+    ["a", "b", "a is b", "b is a", "a is missing", "a is 'missing'"]
+)
 parts = st.sampled_from(
     [[1.0, None, 2.0], ["b", "missing", None], ["'missing'", "missing", "b is a"]]
 )
@@ -126,11 +149,16 @@ def test_no_two_features_have_one_name(columns):
 def test_names_that_stay_ambiguous_are_refused():
     part = [1.0, np.nan]
     frame = pd.DataFrame({"x": part, "x is missing": part, "'x' is missing": part})
-    with pytest.raises(ValueError, match="2 features of the name \"'x' is missing\": rename some"):
+    with pytest.raises(
+        ValueError, match="2 features of the name \"'x' is missing\": rename some"
+    ):
         fit_columns(frame)
 
 
-@given(st.lists(levels, min_size=2, max_size=9), st.permutations(["a", "b", "c", "missing", "z"]))
+@given(
+    st.lists(levels, min_size=2, max_size=9),
+    st.permutations(["a", "b", "c", "missing", "z"]),
+)
 def test_the_codes_of_levels_do_not_matter(cells, order):
     plain = pd.DataFrame({"a": pd.Series(cells, dtype=object), "b": 0.0})
     coded = plain.assign(a=pd.Categorical(cells, categories=order))
@@ -143,14 +171,22 @@ def test_the_codes_of_levels_do_not_matter(cells, order):
 def test_the_most_frequent_of_two_levels_makes_no_feature():
     assert names_of(pd.DataFrame({"sex": ["F", "M", "F"]})) == ["sex is M"]
     assert names_of(pd.DataFrame({"sex": ["F", "M", "M"]})) == ["sex is F"]
-    assert names_of(pd.DataFrame({"sex": ["F", "M", "M", None]})) == ["sex is F", "sex is missing"]
+    assert names_of(pd.DataFrame({"sex": ["F", "M", "M", None]})) == [
+        "sex is F",
+        "sex is missing",
+    ]
     assert names_of(pd.DataFrame({"ill": ["no", "yes"]})) == ["ill is yes"]
     assert names_of(pd.DataFrame({"ill": [None, "yes", None]})) == ["ill is missing"]
 
 
 def test_categories_are_the_columns_that_are_said_to_be():
     frame = pd.DataFrame({"a": [1, 2, 3], "b": [0.5, 1.0, 1.0]})
-    assert feature_names(fit_columns(frame, [True, False])) == ("a is 1", "a is 2", "a is 3", "b")
+    assert feature_names(fit_columns(frame, [True, False])) == (
+        "a is 1",
+        "a is 2",
+        "a is 3",
+        "b",
+    )
     assert feature_names(fit_columns(frame, [False, True])) == ("a", "b is 0.5")
     with pytest.raises(ValueError, match="'a': 'x' in data row 1 is no number"):
         fit_columns(pd.DataFrame({"a": ["x", "y"]}), [False])
@@ -165,10 +201,14 @@ def test_a_code_is_known_by_how_it_is_written():
     assert texts == ["1", "2", "0.5", "True"]
 
 
-@pytest.mark.parametrize("cell", ["1" * 400, "-" + "1" * 400, "1e999", 10**400, np.inf, "-inf"])
+@pytest.mark.parametrize(
+    "cell", ["1" * 400, "-" + "1" * 400, "1e999", 10**400, np.inf, "-inf"]
+)
 def test_a_number_beyond_all_floats_is_named(cell):
     frame = pd.DataFrame({"a": pd.Series([1.0, "2", None, cell], dtype=object)})
-    with pytest.raises(ValueError, match=r"column 'a': .* in data row 4 is not a finite number"):
+    with pytest.raises(
+        ValueError, match=r"column 'a': .* in data row 4 is not a finite number"
+    ):
         encode([NumericColumn("a", 0.0)], frame)
 
 
@@ -179,9 +219,21 @@ FITTED = NumericColumn("a", 0.5), CategoricalColumn("b", ("x", "y"))
     ("use", "frame", "named"),
     [
         ("encode", pd.DataFrame({"a": [1.0]}), "lack 1 of the 2 columns.*'b'"),
-        ("encode", pd.DataFrame({"a": [1.0, "many"], "b": "x"}), "'a': 'many' in data row 2 is no"),
-        ("encode", pd.DataFrame({"a": [1.0, 2.0, -np.inf], "b": "x"}), "'a': -inf in data row 3"),
-        ("encode", pd.DataFrame([[1, 2, "x"]], columns=["a", "a", "b"]), "'a' more than once"),
+        (
+            "encode",
+            pd.DataFrame({"a": [1.0, "many"], "b": "x"}),
+            "'a': 'many' in data row 2 is no",
+        ),
+        (
+            "encode",
+            pd.DataFrame({"a": [1.0, 2.0, -np.inf], "b": "x"}),
+            "'a': -inf in data row 3",
+        ),
+        (
+            "encode",
+            pd.DataFrame([[1, 2, "x"]], columns=["a", "a", "b"]),
+            "'a' more than once",
+        ),
         ("fit", np.zeros((2, 2)), "ndarray"),
         ("fit", pd.DataFrame(index=[0, 1]), "no column"),
         ("fit", pd.DataFrame({"a": ["x", "x"]}), "no column"),

@@ -44,7 +44,9 @@ def run(capsys, tmp_path, monkeypatch):
 @pytest.fixture(scope="module")
 def iris():
     bunch = load_iris(as_frame=True)
-    frame = bunch.data.rename(columns=lambda name: name.removesuffix(" (cm)").replace(" ", "_"))
+    frame = bunch.data.rename(
+        columns=lambda name: name.removesuffix(" (cm)").replace(" ", "_")
+    )
     return frame.assign(species=bunch.target_names[bunch.target])
 
 
@@ -59,7 +61,14 @@ def model_bytes(iris, tmp_path_factory):
     """Return the content of a model file of the irises."""
     folder = tmp_path_factory.mktemp("model")
     iris.to_csv(folder / "iris.csv", index=False)
-    arguments = ["fit", folder / "iris.csv", "--target", "species", "--out", folder / "model.json"]
+    arguments = [
+        "fit",
+        folder / "iris.csv",
+        "--target",
+        "species",
+        "--out",
+        folder / "model.json",
+    ]
     assert main([*map(str, arguments), *QUICK]) == 0
     return (folder / "model.json").read_bytes()
 
@@ -77,7 +86,9 @@ def assert_error(result, *named):
     assert (status, out) == (2, "")
     *messages, last = err.splitlines()
     assert last.startswith("evotree: error: ")
-    assert not any(line.startswith(("Traceback", "evotree: error", "usage")) for line in messages)
+    assert not any(
+        line.startswith(("Traceback", "evotree: error", "usage")) for line in messages
+    )
     for word in named:
         assert word in last
 
@@ -107,9 +118,15 @@ def test_fit_predict_and_show(run, iris, iris_csv):
     means = [training["balanced_accuracy"], np.mean(training["recall"])]
     np.testing.assert_allclose(means, training["test_accuracy"])
     confusion = np.array(training["confusion"])
-    assert ["versicolor", *map(str, confusion[1])] in [line.split() for line in out.splitlines()]
-    np.testing.assert_allclose(np.diag(confusion) / confusion.sum(axis=1), training["recall"])
-    assert all(Path("plots", name).is_file() for name in ("learning-curve.png", "tree.png"))
+    assert ["versicolor", *map(str, confusion[1])] in [
+        line.split() for line in out.splitlines()
+    ]
+    np.testing.assert_allclose(
+        np.diag(confusion) / confusion.sum(axis=1), training["recall"]
+    )
+    assert all(
+        Path("plots", name).is_file() for name in ("learning-curve.png", "tree.png")
+    )
 
     status, out, err = run("predict", "model.json", iris_csv)
     assert status == 0
@@ -118,7 +135,9 @@ def test_fit_predict_and_show(run, iris, iris_csv):
     assert n_right > 130
     assert err == f"accuracy {n_right / 150:.4f} ({n_right} of 150 rows)\n"
 
-    assert run("predict", "model.json", iris_csv, "--proba", "--out", "proba.csv")[0] == 0
+    assert (
+        run("predict", "model.json", iris_csv, "--proba", "--out", "proba.csv")[0] == 0
+    )
     shares = pd.read_csv("proba.csv")
     assert list(shares) == ["setosa", "versicolor", "virginica"]
     np.testing.assert_allclose(shares.sum(axis=1), 1.0)
@@ -156,7 +175,9 @@ def test_categories_and_missing_values(run, iris):
     )
     _, _, err = run("predict", "m.json", "mixed.csv.gz")
     assert err.startswith(f"accuracy {model.training['accuracy']:.4f} ")
-    frame.assign(colour="green", empty="text", number=None).to_csv("later.csv", index=False)
+    frame.assign(colour="green", empty="text", number=None).to_csv(
+        "later.csv", index=False
+    )
     status, out, err = run("predict", "m.json", "later.csv")
     assert (status, err) == (0, "")
     assert set(out.split()) == {"prediction", "1", "2"}
@@ -183,11 +204,15 @@ def test_classes_have_the_weights_that_are_asked_for(run, iris_csv, told):
         (["balanced"], "balanced"),
         (["setosa=2.5", "virginica=1"], {"setosa": 2.5, "virginica": 1.0}),
     ):
-        assert_error(run(*FIT, *(["--class-weight", *given] if given else [])), "not fitted")
+        assert_error(
+            run(*FIT, *(["--class-weight", *given] if given else [])), "not fitted"
+        )
         assert told["class_weight"] == expected
     for wrong in ("rose=1", "setosa=many", "setosa", "equal"):
         named = f"--class-weight {wrong}: allowed are 'balanced', or CLASS=NUMBER"
-        assert_error(run(*FIT, "--class-weight", wrong), named, "setosa, versicolor, virginica")
+        assert_error(
+            run(*FIT, "--class-weight", wrong), named, "setosa, versicolor, virginica"
+        )
 
 
 def test_errors_cost_what_a_table_says(run, iris_csv, told):
@@ -195,14 +220,19 @@ def test_errors_cost_what_a_table_says(run, iris_csv, told):
     rows = {"virginica": "9,0,3", "setosa": "0,2.5,1", "versicolor": "4,5,0"}
 
     def write(header="true,setosa,virginica,versicolor", **changed):
-        lines = [header, *(f"{name},{cells}" for name, cells in {**rows, **changed}.items())]
+        lines = [
+            header,
+            *(f"{name},{cells}" for name, cells in {**rows, **changed}.items()),
+        ]
         Path("costs.csv").write_text("\n".join(lines), encoding="utf-8")
 
     write()
     assert_error(run(*fit), "not fitted")
     costs = [[0.0, 1.0, 2.5], [4.0, 0.0, 5.0], [9.0, 3.0, 0.0]]
     np.testing.assert_array_equal(told["objective"].matrix, costs)
-    assert_error(run(*fit, "--objective", "f1"), "--objective f1: with --cost-matrix allowed")
+    assert_error(
+        run(*fit, "--objective", "f1"), "--objective f1: with --cost-matrix allowed"
+    )
     write(setosa="0,much,1")
     assert_error(run(*fit), "--cost-matrix has a cell that is not a number")
     write("true,setosa,rose,versicolor")
@@ -253,7 +283,9 @@ def test_the_model_is_written_after_an_interrupt(run, iris_csv, monkeypatch):
         (ValueError("not\nfitted"), 2, "evotree: error: not fitted\n"),
     ],
 )
-def test_a_fit_that_fails_writes_nothing(run, iris_csv, monkeypatch, error, status, last):
+def test_a_fit_that_fails_writes_nothing(
+    run, iris_csv, monkeypatch, error, status, last
+):
     """Warnings and errors are lines."""
 
     def fit(*_):
@@ -266,8 +298,17 @@ def test_a_fit_that_fails_writes_nothing(run, iris_csv, monkeypatch, error, stat
 
 
 def test_a_reader_that_goes_away_is_no_error(model_json, iris_csv):
-    command = [sys.executable, "-m", "evotree", "predict", str(model_json), str(iris_csv)]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+    command = [
+        sys.executable,
+        "-m",
+        "evotree",
+        "predict",
+        str(model_json),
+        str(iris_csv),
+    ]
+    with subprocess.Popen(
+        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE
+    ) as process:
         process.stdout.close()
         err = process.stderr.read().decode()
     assert process.returncode == 1
@@ -325,10 +366,14 @@ def test_the_examples_of_help_run_one_after_the_other(run):
     assert all(Path(name).stat().st_size > 0 for name in names)
 
 
-def test_parameters_that_are_not_given_are_the_classifiers_own(run, iris_csv, told, capsys):
+def test_parameters_that_are_not_given_are_the_classifiers_own(
+    run, iris_csv, told, capsys
+):
     run(*FIT)
     own = EvoTreeClassifier(random_state=0).get_params()
-    assert {name: told[name] for name in PARAMETERS} == {name: own[name] for name in PARAMETERS}
+    assert {name: told[name] for name in PARAMETERS} == {
+        name: own[name] for name in PARAMETERS
+    }
     fit = (*FIT, *QUICK)
     run(*fit, "--random-state", "3", "--term-penalty", "auto")
     expected = own | {"max_generations": 10, "evolution__population_size": 16}
@@ -338,12 +383,24 @@ def test_parameters_that_are_not_given_are_the_classifiers_own(run, iris_csv, to
         run("fit", "--help")
     text = " ".join(capsys.readouterr().out.split())
     assert f"number of trees that evolve ({own['evolution__population_size']})" in text
-    assert all(f" --{name.rpartition('__')[2].replace('_', '-')} " in text for name in PARAMETERS)
+    assert all(
+        f" --{name.rpartition('__')[2].replace('_', '-')} " in text
+        for name in PARAMETERS
+    )
 
 
 def test_a_fit_goes_on_from_its_checkpoint(run, iris_csv):
     """A run that is kept goes on to the same model, on samples and islands, too."""
-    data = ("fit", iris_csv, "--target", "species", "--max-samples", "0.3", "--islands", "2")
+    data = (
+        "fit",
+        iris_csv,
+        "--target",
+        "species",
+        "--max-samples",
+        "0.3",
+        "--islands",
+        "2",
+    )
     data = (*data, "--size-penalty", "0.01", "--patience", "100")
     for arguments in (
         ("--max-generations", "6", "--out", "whole.json"),
@@ -369,16 +426,30 @@ def bent_csv(tmp_path):
     rng = np.random.default_rng(0)
     frame = pd.DataFrame(rng.normal(size=(120, 2)), columns=["height", "width"])
     frame["kind"] = np.array(["a", "b", "c"])[np.arange(120) % 3]
-    frame["price"] = np.abs(frame["height"]) + frame["width"] + 2.0 * (frame["kind"] == "b")
+    frame["price"] = (
+        np.abs(frame["height"]) + frame["width"] + 2.0 * (frame["kind"] == "b")
+    )
     frame.loc[3, "width"] = np.nan
     frame.loc[5, "price"] = np.nan
     frame.to_csv(tmp_path / "bent.csv", index=False)
     return tmp_path / "bent.csv"
 
 
-@pytest.mark.parametrize(("leaves", "named"), [("constant", "value: "), ("linear", " predict ")])
+@pytest.mark.parametrize(
+    ("leaves", "named"), [("constant", "value: "), ("linear", " predict ")]
+)
 def test_fit_predict_show_and_export_numbers(run, bent_csv, leaves, named):
-    fit = ("fit", bent_csv, "--target", "price", "--out", "m.json", *QUICK, "--leaves", leaves)
+    fit = (
+        "fit",
+        bent_csv,
+        "--target",
+        "price",
+        "--out",
+        "m.json",
+        *QUICK,
+        "--leaves",
+        leaves,
+    )
     status, out, err = run(*fit, "--test-size", "0.2", "--plots", "plots")
     assert status == 0, err
     assert "regression: 'price' has 119 different numbers; --task classification" in err
@@ -391,14 +462,20 @@ def test_fit_predict_show_and_export_numbers(run, bent_csv, leaves, named):
     known = model.training
     for prefix, part in (("", rows), ("test_", test)):
         residuals = part["price"] - model.predict(part)
-        np.testing.assert_allclose(known[f"{prefix}rmse"], np.sqrt(np.mean(residuals**2)))
+        np.testing.assert_allclose(
+            known[f"{prefix}rmse"], np.sqrt(np.mean(residuals**2))
+        )
         r2 = 1.0 - np.mean(residuals**2) / part["price"].var(ddof=0)
         np.testing.assert_allclose(known[f"{prefix}r2"], r2)
-        assert f"R² {r2:.4f}, RMSE {known[f'{prefix}rmse']:.4g} on {len(part)} rows" in out
+        assert (
+            f"R² {r2:.4f}, RMSE {known[f'{prefix}rmse']:.4g} on {len(part)} rows" in out
+        )
     for name, (r2, rmse) in known["others"].items():
         assert f"{name}: R² {r2:.4f}, RMSE {rmse:.4g}\n" in out
     residuals = test["price"] - rows["price"].mean()
-    np.testing.assert_allclose(known["others"]["the mean"][1], np.sqrt(np.mean(residuals**2)))
+    np.testing.assert_allclose(
+        known["others"]["the mean"][1], np.sqrt(np.mean(residuals**2))
+    )
     assert 0.3 < known["others"]["ridge regression"][0] < 1.0
 
     status, out, err = run("predict", "m.json", bent_csv)
@@ -431,21 +508,41 @@ def test_the_task_can_be_told(run, iris, told, n_values, options, kind):
     iris.assign(species=np.arange(150) % n_values).to_csv("iris.csv", index=False)
     result = run(*FIT, *options)
     assert_error(result, f"not fitted: EvoTree{kind}")
-    assert ("'species' has 30 different numbers" in result[2]) == (n_values == 30 and not options)
+    assert ("'species' has 30 different numbers" in result[2]) == (
+        n_values == 30 and not options
+    )
     if kind == "Regressor":
-        assert told["leaves"] == ("linear" if "linear" in options else EvoTreeRegressor().leaves)
+        assert told["leaves"] == (
+            "linear" if "linear" in options else EvoTreeRegressor().leaves
+        )
 
 
 @pytest.mark.parametrize(
     ("targets", "options", "named"),
     [
-        (np.arange(150.0), ["--class-weight", "balanced"], "--class-weight is for classes"),
-        (np.arange(150.0), ["--cost-matrix", "costs.csv"], "--cost-matrix is for classes"),
+        (
+            np.arange(150.0),
+            ["--class-weight", "balanced"],
+            "--class-weight is for classes",
+        ),
+        (
+            np.arange(150.0),
+            ["--cost-matrix", "costs.csv"],
+            "--cost-matrix is for classes",
+        ),
         (np.arange(150) % 3, ["--leaves", "linear"], "--leaves is for numbers"),
-        (["a", "b"] * 75, ["--task", "regression"], "'a', which is not a finite number"),
+        (
+            ["a", "b"] * 75,
+            ["--task", "regression"],
+            "'a', which is not a finite number",
+        ),
         (np.r_[np.arange(149.0), np.inf], [], "inf, which is not a finite number"),
         (np.ones(150), ["--task", "regression"], "one value only, 1"),
-        (np.arange(150.0), ["--test-size", "0.001"], "leaves one row to test on, of 150"),
+        (
+            np.arange(150.0),
+            ["--test-size", "0.001"],
+            "leaves one row to test on, of 150",
+        ),
     ],
 )
 def test_bad_numbers(run, iris, targets, options, named):
@@ -474,8 +571,14 @@ def test_bad_numbers(run, iris, targets, options, named):
         ),
         ([*FIT, "--checkpoint", "a", "--resume", "b"], "--resume: not allowed with"),
         (["fit", "x.csv", "--out", "m.json"], "--target"),
-        (["fit", "x.csv", "--target", "y", "--out", "m", "--test-size", "1"], "share below 1"),
-        (["fit", "none.csv", "--target", "y", "--out", "m.json"], "no such file: none.csv"),
+        (
+            ["fit", "x.csv", "--target", "y", "--out", "m", "--test-size", "1"],
+            "share below 1",
+        ),
+        (
+            ["fit", "none.csv", "--target", "y", "--out", "m.json"],
+            "no such file: none.csv",
+        ),
         (["show", "none.json"], "no such file: none.json"),
     ],
 )
@@ -497,15 +600,24 @@ def spoil(column, value):
 @pytest.mark.parametrize(
     ("change", "named"),
     [
-        (lambda f: f.rename(columns={"species": "kind"}), ["'species'", "petal_width, kind"]),
+        (
+            lambda f: f.rename(columns={"species": "kind"}),
+            ["'species'", "petal_width, kind"],
+        ),
         (spoil("petal_width", "wide"), ["'petal_width'", "'wide' in data row 3"]),
         (spoil("petal_width", np.inf), ["'petal_width'", "inf in data row 3"]),
         (spoil("petal_width", "-Infinity"), ["'petal_width'", "inf in data row 3"]),
         (lambda f: f.assign(species="rose"), ["'species'", "one value only, rose"]),
         (lambda f: f.assign(species=np.nan), ["'species'", "no value"]),
-        (lambda f: f.assign(species=f["petal_width"]), ["'species'", "0.2", "--task regression"]),
+        (
+            lambda f: f.assign(species=f["petal_width"]),
+            ["'species'", "0.2", "--task regression"],
+        ),
         (lambda f: f.assign(species=f.index), ["'species'", "150 different values"]),
-        (lambda f: f.assign(name=[f"row {i}" for i in f.index]), ["'name'", "--drop name"]),
+        (
+            lambda f: f.assign(name=[f"row {i}" for i in f.index]),
+            ["'name'", "--drop name"],
+        ),
         (lambda f: f[["species"]], ["only column"]),
         (lambda f: f[["species"]].assign(one=1), ["every column"]),
         (lambda f: f.iloc[:0], ["no data rows"]),
@@ -520,16 +632,27 @@ def test_bad_training_data(run, iris, change, named):
 @pytest.mark.parametrize("out", ["no/folder/m.json", ".", os.devnull])
 def test_an_unwritable_output_is_found_before_the_work(run, iris_csv, out, monkeypatch):
     monkeypatch.setattr(EvoTreeClassifier, "fit", None)
-    assert_error(run("fit", iris_csv, "--target", "species", "--out", out), f"cannot write {out}")
+    assert_error(
+        run("fit", iris_csv, "--target", "species", "--out", out), f"cannot write {out}"
+    )
 
 
 def test_bad_data_to_predict(run, iris, model_json):
     iris.drop(columns=["sepal_width", "petal_width"]).to_csv("a.csv", index=False)
-    assert_error(run("predict", model_json, "a.csv"), "'sepal_width', 'petal_width'", "a.csv")
+    assert_error(
+        run("predict", model_json, "a.csv"), "'sepal_width', 'petal_width'", "a.csv"
+    )
     for value, shown in (("wide", "'wide'"), (np.inf, "inf")):
         spoil("petal_width", value)(iris).to_csv("a.csv", index=False)
-        assert_error(run("predict", model_json, "a.csv"), "'petal_width'", f"{shown} in data row 3")
-    assert_error(run("predict", model_json, "a.csv", "--out", "no/b.csv"), "cannot write no/b.csv")
+        assert_error(
+            run("predict", model_json, "a.csv"),
+            "'petal_width'",
+            f"{shown} in data row 3",
+        )
+    assert_error(
+        run("predict", model_json, "a.csv", "--out", "no/b.csv"),
+        "cannot write no/b.csv",
+    )
 
 
 def test_bad_models_and_pictures_of_an_unknown_kind(run, iris_csv, model_json):

@@ -37,48 +37,62 @@ def test_weights_are_repetitions_in_any_order(seed):
     other = Dataset.from_arrays(X[repeated], y[repeated])
     assert_same(weighted, other, ("X", "y", "classes", "raw"))
     for name in ("mean", "scale", "spread"):
-        np.testing.assert_allclose(getattr(weighted, name), getattr(other, name), atol=1e-12)
+        np.testing.assert_allclose(
+            getattr(weighted, name), getattr(other, name), atol=1e-12
+        )
     # One factor lies between the weights, exactly: no tie is broken by rounding.
     factor = weighted.sample_weight[0] / other.sample_weight[0]
     np.testing.assert_array_equal(weighted.sample_weight, factor * other.sample_weight)
-    np.testing.assert_allclose(weighted.sample_weight * weighted.weight_unit, other.sample_weight)
-    assert other.total_weight == other.n_samples == times.sum()
+    np.testing.assert_allclose(
+        weighted.sample_weight * weighted.weight_unit, other.sample_weight
+    )
+    assert other.total_weight == other.n_rows == times.sum()
 
 
 @given(st.lists(st.just(0.0) | st.floats(1e-3, 1e6), max_size=30))
 def test_the_sum_of_weights_is_the_number_of_rows_that_tell_as_much(weight):
     """Kish (1965): (sum w)^2 / sum w^2."""
     weight = np.array([*weight, 0.7, np.pi])  # no multiples of the least
-    dataset = Dataset.from_arrays(np.arange(float(len(weight)))[:, None], [0] * len(weight), weight)
-    assert dataset.total_weight == pytest.approx(weight.sum() ** 2 / (weight @ weight), rel=1e-5)
+    dataset = Dataset.from_arrays(
+        np.arange(float(len(weight)))[:, None], [0] * len(weight), weight
+    )
+    assert dataset.total_weight == pytest.approx(
+        weight.sum() ** 2 / (weight @ weight), rel=1e-5
+    )
     found = dataset.sample_weight * dataset.weight_unit
     np.testing.assert_allclose(found, weight[weight > 0.0], rtol=1e-9)
-    assert dataset.n_samples == (weight > 0.0).sum()
+    assert dataset.n_rows == (weight > 0.0).sum()
 
 
 @given(seeds, st.sampled_from((1e-3, 1 / 3, 1 / 178, 7.0, 1e6)))
 def test_a_factor_of_all_weights_changes_nothing(seed, factor):
     rng = np.random.default_rng(seed)
     X, y = rng.integers(0, 3, (30, 2)), rng.integers(0, 2, 30)
-    weight = rng.choice([rng.exponential(size=30), np.ones(30), rng.integers(0, 4, 30) + 0.0])
+    weight = rng.choice(
+        [rng.exponential(size=30), np.ones(30), rng.integers(0, 4, 30) + 0.0]
+    )
     weight[0] = 1.0
     one, other = (Dataset.from_arrays(X, y, w) for w in (weight, factor * weight))
     names = ("X", "y", "sample_weight", "raw", "mean", "scale", "multiplicity")
     assert_same(one, other, names)
-    dataset = Dataset.from_arrays(np.arange(6.0)[:, None], [0, 1] * 3, [1 / 6, 0.0] + [1 / 6] * 4)
+    dataset = Dataset.from_arrays(
+        np.arange(6.0)[:, None], [0, 1] * 3, [1 / 6, 0.0] + [1 / 6] * 4
+    )
     np.testing.assert_array_equal(dataset.sample_weight, np.ones(5))  # equal ones are 1
 
 
 @given(datasets(), seeds)
 def test_subsamples_are_of_rows_as_they_were_given(dataset, seed):
     given_rows = dataset.unmerged()
-    assert len(given_rows.y) == dataset.n_samples == dataset.multiplicity.sum()
+    assert len(given_rows.y) == dataset.n_rows == dataset.multiplicity.sum()
     assert given_rows.total_weight == pytest.approx(dataset.total_weight)
-    np.testing.assert_array_equal(given_rows.X, dataset.X[dataset.kept_as])
-    taken = np.random.default_rng(seed).random(dataset.n_samples) < 0.5
+    np.testing.assert_array_equal(given_rows.X, dataset.X[dataset.distinct_of])
+    taken = np.random.default_rng(seed).random(dataset.n_rows) < 0.5
     part = dataset.subsample(np.flatnonzero(taken))
-    assert part.n_samples == taken.sum()
-    expected = np.bincount(dataset.kept_as, given_rows.sample_weight * taken, len(dataset.y))
+    assert part.n_rows == taken.sum()
+    expected = np.bincount(
+        dataset.distinct_of, given_rows.sample_weight * taken, len(dataset.y)
+    )
     np.testing.assert_allclose(part.sample_weight, expected[expected > 0.0])
     np.testing.assert_array_equal(part.X, dataset.X[expected > 0.0])
 
@@ -86,12 +100,16 @@ def test_subsamples_are_of_rows_as_they_were_given(dataset, seed):
 @given(seeds, st.sampled_from(("classification", "regression")))
 def test_the_order_of_rows_of_any_weights_does_not_matter(seed, task):
     rng = np.random.default_rng(seed)
-    X = rng.integers(-1, 2, (60, 2)) * rng.choice([-1.0, 1.0], (60, 2))  # zeros of both signs
+    X = rng.integers(-1, 2, (60, 2)) * rng.choice(
+        [-1.0, 1.0], (60, 2)
+    )  # zeros of both signs
     y, weight = rng.integers(0, 2, 60), rng.exponential(size=60)
     one = Dataset.from_arrays(X, y, weight, task=task)
     order = rng.permutation(60)
     other = Dataset.from_arrays(X[order], y[order], weight[order], task=task)
-    assert_same(one, other, ("X", "y", "sample_weight", "mean", "scale", "spread", "raw"))
+    assert_same(
+        one, other, ("X", "y", "sample_weight", "mean", "scale", "spread", "raw")
+    )
 
 
 @given(seeds)
@@ -107,19 +125,26 @@ def test_extra_columns_stay_with_their_rows(seed):
         given_rows[*x, label, name] += w
     classes, groups = dataset.classes, dataset.extras["group"]
     for part in (dataset, dataset.take(np.arange(0, len(dataset.y), 2))):
-        found = zip(part.raw.tolist(), classes[part.y], part.extras["group"], strict=True)
+        found = zip(
+            part.raw.tolist(), classes[part.y], part.extras["group"], strict=True
+        )
         kept = [(*x, label, name) for x, label, name in found]
         assert len(set(kept)) == len(kept)
         weights_of_rows = part.sample_weight * part.weight_unit
-        assert [given_rows[row] for row in kept] == pytest.approx(weights_of_rows.tolist())
+        assert [given_rows[row] for row in kept] == pytest.approx(
+            weights_of_rows.tolist()
+        )
     assert set(kept) <= set(given_rows) and not groups.flags.writeable
     total = dataset.total_weight * dataset.weight_unit
     assert sum(given_rows.values()) == pytest.approx(total)
-    assert pickle.loads(pickle.dumps(dataset)).extras["group"].tolist() == groups.tolist()
+    assert (
+        pickle.loads(pickle.dumps(dataset)).extras["group"].tolist() == groups.tolist()
+    )
 
 
 @pytest.mark.parametrize(
-    ("scaling", "scaler"), [("standard", StandardScaler()), ("minmax", MinMaxScaler((-1.0, 1.0)))]
+    ("scaling", "scaler"),
+    [("standard", StandardScaler()), ("minmax", MinMaxScaler((-1.0, 1.0)))],
 )
 def test_scalings_are_scikit_learns(scaling, scaler):
     X = np.random.default_rng(0).normal(3.0, [1.0, 1e5, 1e-5], (50, 3))
@@ -139,8 +164,14 @@ def test_targets_are_standardized_and_merged(seed):
     weight[:2] = 1.0
     y[:2] = 0.1, 1000.1
     dataset = Dataset.from_arrays(X, y, weight, task="regression")
-    assert dataset.n_classes == 0 and dataset.n_statistics == 3 and len(dataset.classes) == 0
-    assert len(np.unique(np.column_stack([dataset.raw, dataset.y]), axis=0)) == len(dataset.y)
+    assert (
+        dataset.n_classes == 0
+        and dataset.n_statistics == 3
+        and len(dataset.classes) == 0
+    )
+    assert len(np.unique(np.column_stack([dataset.raw, dataset.y]), axis=0)) == len(
+        dataset.y
+    )
     share = dataset.sample_weight / dataset.total_weight
     assert dataset.total_weight * dataset.weight_unit == pytest.approx(weight.sum())
     assert share @ dataset.y == pytest.approx(0.0, abs=1e-12)
@@ -157,23 +188,34 @@ def test_take_keeps_units_and_classes(dataset, seed):
     np.testing.assert_array_equal(part.raw, dataset.raw[rows])
     assert part.n_classes == dataset.n_classes and (part.y == dataset.y[rows]).all()
     assert part.total_weight == 2.0 * len(rows)
-    np.testing.assert_array_equal(dataset.take(rows).sample_weight, dataset.sample_weight[rows])
+    np.testing.assert_array_equal(
+        dataset.take(rows).sample_weight, dataset.sample_weight[rows]
+    )
 
 
 @given(populations(size=3))
 def test_trees_go_to_raw_units_and_back_and_training_rows_stay_where_they_are(drawn):
     dataset, individuals = drawn
     for individual in individuals:
-        tree, leaves = dataset.to_raw(individual.to_tree()).validate(), individual.apply(dataset.X)
+        tree, leaves = (
+            dataset.to_raw(individual.to_tree()).validate(),
+            individual.apply(dataset.X),
+        )
         np.testing.assert_array_equal(tree.apply(dataset.raw), leaves)
-        np.testing.assert_array_equal(dataset.from_raw(tree).validate().apply(dataset.X), leaves)
+        np.testing.assert_array_equal(
+            dataset.from_raw(tree).validate().apply(dataset.X), leaves
+        )
         for k in np.flatnonzero(individual.is_leaf):
-            assert (leaves[individual.order[individual.start[k] : individual.end[k]]] == k).all()
+            assert (
+                leaves[individual.order[individual.start[k] : individual.end[k]]] == k
+            ).all()
 
 
 def test_arrays_are_read_only_also_in_other_processes():
     """Kernels are compiled once for rows from elsewhere."""
-    dataset = Dataset.from_arrays(np.eye(3), [0, 1, 1], extras={"cost": [1.0, 2.0, 3.0]})
+    dataset = Dataset.from_arrays(
+        np.eye(3), [0, 1, 1], extras={"cost": [1.0, 2.0, 3.0]}
+    )
     for one in (dataset, pickle.loads(pickle.dumps(dataset)), copy.deepcopy(dataset)):
         arrays = [*vars(one).values(), *one.extras.values()]
         arrays = [array for array in arrays if isinstance(array, np.ndarray)]
@@ -196,7 +238,9 @@ def test_units_far_from_one_change_nothing(unit, scaling, task):
     unit = 2.0 ** round(np.log2(unit))  # no rounding
     plain = Dataset.from_arrays(X, y, scaling=scaling, task=task)
     targets = y * unit if task == "regression" else y
-    other = Dataset.from_arrays(X * unit, targets, np.full(30, unit), scaling=scaling, task=task)
+    other = Dataset.from_arrays(
+        X * unit, targets, np.full(30, unit), scaling=scaling, task=task
+    )
     assert_same(other, plain, ("X", "y"))
     tree = raw_tree(other).validate()
     assert len(np.unique(tree.apply(other.raw))) == tree.n_leaves > 3
@@ -214,15 +258,27 @@ def test_units_far_from_one_change_nothing(unit, scaling, task):
         ({"sample_weight": [1.0, 1.0]}, "sample_weight has shape"),
         ({"sample_weight": [1.0, -1.0, 1.0]}, "sample_weight"),
         ({"sample_weight": [0.0, 0.0, 0.0]}, "zero everywhere"),
-        ({"X": np.eye(3) * [1.0, 1e200, 1.0]}, "X, in the column 'x1', has values from 0 to 1e"),
-        ({"X": np.eye(3) * [1.0, 1.0, -1.7e308]}, "'x2'.*allowed are magnitudes up to 1e"),
+        (
+            {"X": np.eye(3) * [1.0, 1e200, 1.0]},
+            "X, in the column 'x1', has values from 0 to 1e",
+        ),
+        (
+            {"X": np.eye(3) * [1.0, 1.0, -1.7e308]},
+            "'x2'.*allowed are magnitudes up to 1e",
+        ),
         ({"X": np.eye(3) * [1e-310, 1.0, 1.0]}, "'x0'.*differences from 1e-100"),
-        ({"X": np.eye(3) * [1e-170, 1.0, 1.0], "scaling": "minmax"}, "'x0'.*differences"),
+        (
+            {"X": np.eye(3) * [1e-170, 1.0, 1.0], "scaling": "minmax"},
+            "'x0'.*differences",
+        ),
         ({"sample_weight": [1e308, 1e308, 1.0]}, "sample_weight has the sum inf"),
         ({"sample_weight": [1e308, 1.0, 1.0]}, r"sample_weight .*1e\+308.* to 1e\+100"),
         ({"sample_weight": [1e-310, 0.0, 0.0]}, "sample_weight .* from 1e-100"),
         ({"y": [0.0, 1e300, 1.0], "task": "regression"}, "y has values from 0 to 1e"),
-        ({"y": [0.0, 1e-300, 0.0], "task": "regression"}, "y has values .* from 1e-100"),
+        (
+            {"y": [0.0, 1e-300, 0.0], "task": "regression"},
+            "y has values .* from 1e-100",
+        ),
         ({"feature_names": ("a", "b")}, "feature_names has 2 names: one for each of 3"),
         ({"extras": {"cost": [1.0, 2.0]}}, r"extras\['cost'\] has shape \(2,\)"),
         ({"scaling": "robust"}, "scaling='robust'"),
@@ -230,8 +286,14 @@ def test_units_far_from_one_change_nothing(unit, scaling, task):
         ({"y": [0.0, np.nan, 1.0], "task": "regression"}, "y has targets"),
         ({"y": [0.0, 1.0], "task": "regression"}, "y has shape"),
         ({"y": ["a", 1.0, 2.0], "task": "regression"}, "y: .*'a'.*numbers"),
-        ({"y": np.array(["a", 1, 2], dtype=object)}, "y has labels of the types int, str"),
-        ({"X": [["a"], ["b"], ["a"]]}, "X: .*'a'.*estimators encode categories.*fit_columns"),
+        (
+            {"y": np.array(["a", 1, 2], dtype=object)},
+            "y has labels of the types int, str",
+        ),
+        (
+            {"X": [["a"], ["b"], ["a"]]},
+            "X: .*'a'.*estimators encode categories.*fit_columns",
+        ),
     ],
 )
 def test_bad_input_is_named(arguments, message):

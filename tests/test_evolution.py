@@ -34,7 +34,9 @@ OFTEN_TAO = Refinement("tao", probability=0.5)
 
 def run(dataset, toolbox=None, n=20, **options):
     toolbox = make_toolbox(dataset, random_state=1) if toolbox is None else toolbox
-    return evolve(toolbox.population(n=n), toolbox, **({"max_generations": 30} | options))
+    return evolve(
+        toolbox.population(n=n), toolbox, **({"max_generations": 30} | options)
+    )
 
 
 def test_the_same_seed_makes_the_same_run_on_any_number_of_threads_and_of_copies(iris):
@@ -51,7 +53,10 @@ def test_the_same_seed_makes_the_same_run_on_any_number_of_threads_and_of_copies
     with ThreadPoolExecutor(3) as executor:
         assert_same_run(first, evolved(executor.map))
     elsewhere = evolved(copying)
-    tried = [one.logbook.chapters["refinement"].select("tao_tried") for one in (first, elsewhere)]
+    tried = [
+        one.logbook.chapters["refinement"].select("tao_tried")
+        for one in (first, elsewhere)
+    ]
     assert tried[0] == tried[1] and first.population == elsewhere.population
     assert any(a != b for a, b in zip(first.population, other.population, strict=True))
 
@@ -95,7 +100,9 @@ def clock(monkeypatch):
     return clock
 
 
-@pytest.mark.parametrize("slow", ["hall of fame", "front", "statistics", "breeding", "callback"])
+@pytest.mark.parametrize(
+    "slow", ["hall of fame", "front", "statistics", "breeding", "callback"]
+)
 def test_all_that_a_generation_does_is_on_the_clock(iris, clock, monkeypatch, slow):
     toolbox, hall = make_toolbox(iris, random_state=1), tools.HallOfFame(5)
     stats = make_statistics()
@@ -132,13 +139,21 @@ def test_records(iris):
     assert last["quality_best"] == population[0].quality
     fitness = [ind.fitness.values[0] for ind in population]
     for chapter, values in (("fitness", fitness), ("size", list(map(len, population)))):
-        written = last[[f"{chapter}_{name}" for name in ("mean", "std", "q1", "median", "q3")]]
-        expected = [np.mean(values), np.std(values), *np.quantile(values, [0.25, 0.5, 0.75])]
+        written = last[
+            [f"{chapter}_{name}" for name in ("mean", "std", "q1", "median", "q3")]
+        ]
+        expected = [
+            np.mean(values),
+            np.std(values),
+            *np.quantile(values, [0.25, 0.5, 0.75]),
+        ]
         assert written.tolist() == pytest.approx(expected)
     stats = tools.Statistics(lambda ind: ind.n_leaves)
     stats.register("max", max)
     result = run(iris, stats=stats)
-    assert result.logbook.select("max")[-1] == max(ind.n_leaves for ind in result.population)
+    assert result.logbook.select("max")[-1] == max(
+        ind.n_leaves for ind in result.population
+    )
     extended = make_statistics()
     extended.register("worst", min)
     assert run(iris, stats=extended).logbook.chapters["size"].select("worst")[-1] >= 1
@@ -181,10 +196,25 @@ def writes(individual):
 @pytest.mark.parametrize(
     ("role", "operator", "error", "message"),
     [
-        ("mutate", writes, ValueError, r"mutate \(writes\) wrote to arrays .*with_tree"),
+        (
+            "mutate",
+            writes,
+            ValueError,
+            r"mutate \(writes\) wrote to arrays .*with_tree",
+        ),
         ("refine", writes, ValueError, r"refine \(writes\) wrote to arrays"),
-        ("mutate", lambda one: one, TypeError, r"mutate .* allowed is a tuple of 1 individual\."),
-        ("mutate", lambda _: None, TypeError, r"mutate \(<lambda>\) returned None: allowed is"),
+        (
+            "mutate",
+            lambda one: one,
+            TypeError,
+            r"mutate .* allowed is a tuple of 1 individual\.",
+        ),
+        (
+            "mutate",
+            lambda _: None,
+            TypeError,
+            r"mutate \(<lambda>\) returned None: allowed is",
+        ),
         ("mutate", lambda _: (1.0,), TypeError, r"returned \(1\.0,\): allowed"),
         ("mate", lambda one, _: (one,), TypeError, r"mate .* a tuple of 2 individuals"),
     ],
@@ -212,18 +242,23 @@ def test_a_tree_with_the_partition_of_another_is_refused(iris):
     ):
         with pytest.raises(ValueError, match=message):
             with_tree(individual, iris, *wrong)
-    made = with_tree(individual, iris, weights.tolist(), thresholds.tolist(), size.tolist())
+    made = with_tree(
+        individual, iris, weights.tolist(), thresholds.tolist(), size.tolist()
+    )
     assert made == individual and not made.fitness.valid and individual.fitness.valid
     assert made.stream is individual.stream and made.origin == individual.origin
 
 
 @pytest.mark.parametrize("refinement", [None, ALWAYS_TAO])
-@pytest.mark.parametrize("value", [np.nan, (np.inf,), (-1e308,), 0.5, (0.5, 3.0), (), ("0.5",)])
+@pytest.mark.parametrize(
+    "value", [np.nan, (np.inf,), (-1e308,), 0.5, (0.5, 3.0), (), ("0.5",)]
+)
 def test_a_fitness_that_is_none_is_named(iris, value, refinement):
     toolbox = make_toolbox(iris, refinement=refinement, random_state=1)
     evaluate, calls = toolbox.evaluate, []
     toolbox.register(
-        "evaluate", lambda one: calls.append(one) or (evaluate(one) if len(calls) < 40 else value)
+        "evaluate",
+        lambda one: calls.append(one) or (evaluate(one) if len(calls) < 40 else value),
     )
     with pytest.raises(ValueError, match=r"evaluate returned .*1 finite number"):
         run(iris, toolbox)
@@ -239,7 +274,10 @@ def test_individuals_copy_and_pickle(iris):
     for twin in (copy.deepcopy(individual), individual.clone(), again):
         assert type(twin) is Individual and type(twin.fitness) is FitnessMax
         assert twin == individual and twin.quality == individual.quality
-        assert twin.fitness == individual.fitness and twin.fitness is not individual.fitness
+        assert (
+            twin.fitness == individual.fitness
+            and twin.fitness is not individual.fitness
+        )
         np.testing.assert_array_equal(twin.order, individual.order)
         del twin.fitness.values
         assert individual.fitness.valid
@@ -265,7 +303,9 @@ def test_a_generation_breeds_and_refines_no_more_when_the_time_is_up(iris, clock
     toolbox, calls = make_toolbox(iris, refinement="tao", random_state=1), Counter()
     for role in ("mutate", "refine"):
         operator = clock.ticking(getattr(toolbox, role))
-        toolbox.register(role, lambda one, r=role, f=operator: calls.update([r]) or f(one))
+        toolbox.register(
+            role, lambda one, r=role, f=operator: calls.update([r]) or f(one)
+        )
     run = evolve(toolbox.population(n=40), toolbox, time_limit=5.0)
     assert run.stop_reason == "time_limit" and run.generation == 1
     assert calls == {"mutate": 5} and run.seconds == 5.0

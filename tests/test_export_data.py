@@ -19,7 +19,9 @@ def trees_of_outputs(draw):
     tree = draw(trees(n_classes=draw(st.integers(2, 3))))
     rng = np.random.default_rng(draw(st.integers(0, 2**32)))
     names = tuple(f"out {j}" for j in range(tree.values.shape[1]))
-    tree = tree.replaced(values=10.0 * rng.normal(size=tree.values.shape), output_names=names)
+    tree = tree.replaced(
+        values=10.0 * rng.normal(size=tree.values.shape), output_names=names
+    )
     if draw(st.booleans()):
         each = [with_models(tree.of_output(j), rng).models for j in range(len(names))]
         tree = tree.with_models(OutputModels(tuple(each)))
@@ -38,14 +40,20 @@ def test_plain_data_gives_back_the_same_tree(tree):
     plain = written(tree)
     assert_same(tree_from_dict(plain), tree)
     # Older readers refuse what they do not know, and read what they do.
-    assert plain["version"] == (3 if tree.output_names else 1 if tree.models is None else 2)
+    assert plain["version"] == (
+        3 if tree.output_names else 1 if tree.models is None else 2
+    )
     assert ("models" in plain) == (tree.models is not None)
     assert ("output_names" in plain) == (tree.output_names is not None)
     # Older files have weights as the number of rows, or neither these nor the spread.
-    assert_same(tree_from_dict({k.removeprefix("weighted_"): v for k, v in plain.items()}), tree)
+    assert_same(
+        tree_from_dict({k.removeprefix("weighted_"): v for k, v in plain.items()}), tree
+    )
     optional = ("spread", "weighted_n_node_samples", "models")
     bare = tree.replaced(**dict.fromkeys(optional))
-    assert_same(tree_from_dict({k: v for k, v in plain.items() if k not in optional}), bare)
+    assert_same(
+        tree_from_dict({k: v for k, v in plain.items() if k not in optional}), bare
+    )
 
 
 @given(trees(n_classes=3), st.integers(0, 2))
@@ -58,7 +66,9 @@ def test_plain_data_keeps_labels_and_numbers_of_rows(tree, label):
 
 
 CONSTANT = stump([1.0, 2.0])
-LINES = with_models(stump([0.5, 0.0, -2.0]).predicting(np.ones((3, 1))), np.random.default_rng(0))
+LINES = with_models(
+    stump([0.5, 0.0, -2.0]).predicting(np.ones((3, 1))), np.random.default_rng(0)
+)
 OUTPUTS = CONSTANT.replaced(output_names=("height", "width"))
 
 
@@ -73,17 +83,32 @@ OUTPUTS = CONSTANT.replaced(output_names=("height", "width"))
         (CONSTANT, "thresholds", [1.0, "0", 0.0], "thresholds.*a string"),
         (CONSTANT, "thresholds", [1.0, float("nan"), 0.0], "thresholds.*not finite"),
         (CONSTANT, "thresholds", [10**400, 0, 0], "thresholds.*too large"),
-        (CONSTANT, "weights", [[1.0], [0.0, 0.0], [0.0, 0.0]], "weights has rows of lengths"),
+        (
+            CONSTANT,
+            "weights",
+            [[1.0], [0.0, 0.0], [0.0, 0.0]],
+            "weights has rows of lengths",
+        ),
         (CONSTANT, "weights", [[1.0, 2.0]], "weights has shape"),
         (CONSTANT, "values", {"0": 1}, "values"),
         (CONSTANT, "spread", "wide", "spread is a string"),
-        (CONSTANT, "n_node_samples", [3.0, 1.0, -2.0], "weighted_n_node_samples has values"),
+        (
+            CONSTANT,
+            "n_node_samples",
+            [3.0, 1.0, -2.0],
+            "weighted_n_node_samples has values",
+        ),
         (CONSTANT, "row_counts", [[3, 1], [1, 1.5], [2, 0]], "row_counts has an entry"),
         (CONSTANT, "row_counts", [[3, 1], [-1, 1], [2, 0]], "row_counts: allowed are"),
         (CONSTANT, "labels", [1, 0, 2], "labels"),
         (CONSTANT, "labels", [1, 0, 0.5], "labels"),
         (LINES, "models", [1.0], "models is a number"),
-        (LINES, "models", {}, "models has no intercepts, coefficients, lowest, highest"),
+        (
+            LINES,
+            "models",
+            {},
+            "models has no intercepts, coefficients, lowest, highest",
+        ),
         (LINES, "intercepts", [1.0, 2.0], "intercepts has shape"),
         (LINES, "coefficients", [[1.0, 0.0, 0.0]] * 3, "internal nodes"),
         (LINES, "lowest", [1e9, 1e9, 1e9], "lowest has values above"),
@@ -108,7 +133,9 @@ def test_pruned_trees_predict_the_means_of_collapsed_nodes(tree, seed):
     pruned = prune_tree(tree, marks).validate()
     rows = rng.normal(size=(20, tree.n_features))
     way = np.asarray(tree.decision_path(rows).todense()).astype(bool)
-    for row, passed, found in zip(rows, way, pruned.predict_value(rows)[:, 0], strict=True):
+    for row, passed, found in zip(
+        rows, way, pruned.predict_value(rows)[:, 0], strict=True
+    ):
         collapsed = np.flatnonzero(passed & marks)
         wanted = tree.predict_value(row[np.newaxis])[0, 0]
         assert found == (tree.values[collapsed[0], 0] if collapsed.size else wanted)

@@ -60,7 +60,10 @@ def random_tree(rng, n_splits, n_outputs, d):
     size = np.array(random_sizes(rng, n_splits), dtype=np.int32)
     inner, shape = size > 1, (len(size), d)
     # Sums of few multiples of 1/8 are exact in every order: rows on thresholds are judged too.
-    weights, thresholds = rng.integers(-16, 17, shape) / 8.0, rng.integers(-16, 17, len(size)) / 8.0
+    weights, thresholds = (
+        rng.integers(-16, 17, shape) / 8.0,
+        rng.integers(-16, 17, len(size)) / 8.0,
+    )
     if rng.random() < 0.5:
         weights = rng.normal(size=shape) * 10.0 ** rng.integers(-4, 4, d)
         thresholds = rng.normal(size=len(size))
@@ -73,17 +76,26 @@ def make_case(kind, n_splits):
     """Return trees of a kind, and rows, some of which lie on hyperplanes."""
     said, leaves, sides, n_trees = kind
     rng = np.random.default_rng([KINDS.index(kind), n_splits])
-    d, n_outputs = int(rng.integers(1, 7)), {"numbers": 1, "two classes": 2}.get(said, 3)
+    d, n_outputs = (
+        int(rng.integers(1, 7)),
+        {"numbers": 1, "two classes": 2}.get(said, 3),
+    )
     forest = [random_tree(rng, n_splits, n_outputs, d) for _ in range(n_trees)]
-    rows = np.concatenate([rng.integers(-16, 17, (30, d)) / 8.0, 3.0 * rng.normal(size=(30, d))])
+    rows = np.concatenate(
+        [rng.integers(-16, 17, (30, d)) / 8.0, 3.0 * rng.normal(size=(30, d))]
+    )
     classes = soft = None
     if "classes" in said:
         classes = ("a", 'b"\\', "ü")[:n_outputs]
-        forest = [t.predicting(rng.dirichlet(np.ones(n_outputs), len(t))) for t in forest]
+        forest = [
+            t.predicting(rng.dirichlet(np.ones(n_outputs), len(t))) for t in forest
+        ]
         if sides == "soft":
             inner = ~forest[0].is_leaf
             slopes = 10.0 ** rng.uniform(-2.0, 2.0, len(inner))
-            soft = SoftSides(slopes * inner, rng.normal(size=len(inner)) * inner, forest[0].values)
+            soft = SoftSides(
+                slopes * inner, rng.normal(size=len(inner)) * inner, forest[0].values
+            )
             rows = np.concatenate([rows, 1e6 * rows])  # far from all hyperplanes
             if n_splits > 2:  # labels of another objective
                 forest[0] = forest[0].labelled(rng.integers(0, 3, len(inner)))
@@ -91,11 +103,16 @@ def make_case(kind, n_splits):
         names = ("height", "width", "a;b")
         forest = [t.replaced(output_names=names) for t in forest]
     if leaves == "linear" and n_outputs > 1:
-        each = [[with_models(t.of_output(j), rng).models for j in range(n_outputs)] for t in forest]
+        each = [
+            [with_models(t.of_output(j), rng).models for j in range(n_outputs)]
+            for t in forest
+        ]
         if n_outputs == 2:
             each = [[LeafModels(*(0.0 * part for part in m[0])), m[1]] for m in each]
         models = OutputModels if classes is None else ClassModels
-        forest = [t.with_models(models(tuple(m))) for t, m in zip(forest, each, strict=True)]
+        forest = [
+            t.with_models(models(tuple(m))) for t, m in zip(forest, each, strict=True)
+        ]
     elif leaves == "linear":
         forest = [with_models(t, rng) for t in forest]
     return Case(tuple(forest), rows, classes, soft)
@@ -126,7 +143,9 @@ def test_every_language_predicts_as_the_trees_do(language, kind):
         # Databases add the numbers of trees in an order of their own, a page rounds the vote.
         # SQLite may read the last digit of a number wrong.
         is_vote = len(case.trees) > 1
-        if (is_vote and language == "page") or ("classes" not in kind[0] and language == "sql"):
+        if (is_vote and language == "page") or (
+            "classes" not in kind[0] and language == "sql"
+        ):
             np.testing.assert_allclose(found, wanted, rtol=1e-12 if is_vote else 1e-14)
         else:
             np.testing.assert_array_equal(found, wanted)
@@ -136,7 +155,9 @@ def test_every_language_predicts_as_the_trees_do(language, kind):
             np.testing.assert_allclose(
                 answer.probabilities, case.predict_proba(), rtol=0.0, atol=digits
             )
-        assert (answer.probabilities is not None) >= (language != "sql" and case.has_probabilities)
+        assert (answer.probabilities is not None) >= (
+            language != "sql" and case.has_probabilities
+        )
 
 
 @given(trees() | modelled_trees())
@@ -155,7 +176,10 @@ def test_sums_add_in_the_order_of_the_features():
     """On thresholds that are the rounded sums of rows, and in long sums of many magnitudes."""
     rng = np.random.default_rng(0)
     n, d = 200, 60
-    rows, weights = rng.normal(size=(n, d)) * 10.0 ** rng.integers(-3, 3, d), rng.normal(size=d)
+    rows, weights = (
+        rng.normal(size=(n, d)) * 10.0 ** rng.integers(-3, 3, d),
+        rng.normal(size=d),
+    )
     sums = np.add.accumulate(weights * rows, axis=1)[:, -1]
     bounds = [*sums[:10], *np.nextafter(sums[:10], -np.inf)]
     forest = [stump(weights.tolist(), bound) for bound in bounds]
@@ -171,7 +195,9 @@ def test_sums_add_in_the_order_of_the_features():
         found = query(tree, rows, names, feature_names=names)
         assert [value for (value,) in found] == expected
     if GCC:
-        library = compiled([export_c(t, f"f{at}") for at, t in enumerate([*forest, lines])])
+        library = compiled(
+            [export_c(t, f"f{at}") for at, t in enumerate([*forest, lines])]
+        )
         for at, expected in enumerate(wanted):
             assert returned(library[f"f{at}"], rows, at < len(forest)) == expected
     pytest.importorskip("skl2onnx")
@@ -183,14 +209,19 @@ def test_deep_trees_are_read_and_splits_may_have_many_terms():
     rng, deep = np.random.default_rng(0), chain(401)
     wide = rng.integers(-9, 9, (50, 980)).astype(float)
     some = [
-        Case((deep.predicting(np.arange(401.0)[:, np.newaxis]),), np.arange(-2.0, 402.0)[:, None]),
+        Case(
+            (deep.predicting(np.arange(401.0)[:, np.newaxis]),),
+            np.arange(-2.0, 402.0)[:, None],
+        ),
         Case((stump(rng.integers(-8, 9, 980).astype(float).tolist()),), wide, (0, 1)),
     ]
     for language in ("python", "sql", "onnx") + (("c",) if GCC else ()):
         for case, answer in zip(some, LANGUAGES[language](some), strict=True):
             wanted = case.predict()
             assert len(np.unique(wanted)) == case.trees[0].n_leaves
-            np.testing.assert_array_equal(np.reshape(answer.predicted, wanted.shape), wanted)
+            np.testing.assert_array_equal(
+                np.reshape(answer.predicted, wanted.shape), wanted
+            )
     assert python_function(stump([1.0] * 5000))([0.0] * 5000) == 0
 
 
@@ -218,12 +249,16 @@ def test_estimators_give_their_names_and_labels():
     X, y = load_wine(return_X_y=True, as_frame=True)
     X.columns = [f'{name} "{at}"' for at, name in enumerate(X.columns)]
     for labels in (y, y - 1, y == 1, np.array(["a'b", "c\\", "d\ne"])[y], y + 0.0):
-        model = ObliqueTreeClassifier("axis", max_depth=3, random_state=0).fit(X, labels)
+        model = ObliqueTreeClassifier("axis", max_depth=3, random_state=0).fit(
+            X, labels
+        )
         wanted, predict = model.predict(X).tolist(), python_function(model)
         found = [predict(row) for row in X.to_numpy().tolist()]
         assert found == wanted and {type(v) for v in found} == {type(v) for v in wanted}
         assert [v for (v,) in query(model, X.to_numpy(), list(X.columns))] == wanted
-    lines = ObliqueTreeRegressor("axis", max_depth=2, leaves="linear").fit(X, X.iloc[:, 0] ** 2)
+    lines = ObliqueTreeRegressor("axis", max_depth=2, leaves="linear").fit(
+        X, X.iloc[:, 0] ** 2
+    )
     for j in np.flatnonzero(lines.tree_.models.coefficients.any(axis=0)):
         name = lines.feature_names_[j]
         assert name.replace('"', '""') in export_sql(lines)
@@ -232,7 +267,9 @@ def test_estimators_give_their_names_and_labels():
 
 @given(st.lists(awkward, min_size=2, max_size=2, unique_by=str.lower), st.data())
 def test_awkward_names_in_python_and_sql(classes, data):
-    some = st.lists(awkward.filter(bool), min_size=2, max_size=2, unique_by=str.casefold)
+    some = st.lists(
+        awkward.filter(bool), min_size=2, max_size=2, unique_by=str.casefold
+    )
     features = data.draw(some)
     names = {"feature_names": features, "class_names": classes}
     tree, rows = ON_BOTH_SIDES
@@ -244,7 +281,9 @@ def test_awkward_names_in_python_and_sql(classes, data):
 def test_awkward_names_in_c():
     pairs = [AWKWARD[at : at + 2] for at in range(0, len(AWKWARD), 2)]
     tree, rows = ON_BOTH_SIDES
-    library = compiled([export_c(tree, f"f{at}", *[pair] * 2) for at, pair in enumerate(pairs)])
+    library = compiled(
+        [export_c(tree, f"f{at}", *[pair] * 2) for at, pair in enumerate(pairs)]
+    )
     for at, pair in enumerate(pairs):
         assert returned(library[f"f{at}"], rows, True) == [0, 1]
         labels = (ctypes.c_char_p * 2).in_dll(library, f"f{at}_classes")
@@ -254,7 +293,10 @@ def test_awkward_names_in_c():
 def test_rows_with_null_in_a_column_that_is_read_have_no_prediction():
     tree = stump([0.5, 0.0, -2.0])
     lines = with_models(tree.predicting(tree.values[:, :1]), np.random.default_rng(1))
-    for one, factors in ((tree, tree.weights), (lines, lines.weights + lines.models.coefficients)):
+    for one, factors in (
+        (tree, tree.weights),
+        (lines, lines.weights + lines.models.coefficients),
+    ):
         rows = np.ones((3, 3), dtype=object)
         np.fill_diagonal(rows, None)
         is_null = [value is None for (value,) in query(one, rows, ["x0", "x1", "x2"])]
@@ -266,12 +308,18 @@ def test_sql_reads_text_as_numbers_misses_no_column_and_names_outputs():
         base.execute("CREATE TABLE data (a TEXT)")
         base.executemany("INSERT INTO data VALUES (?)", [("9",), ("10",), ("1e1",)])
         expression = export_sql(stump([1.0], 9.5), "data", ["a"])
-        assert base.execute(f"SELECT {expression} FROM data").fetchall() == [(0,), (1,), (1,)]
+        assert base.execute(f"SELECT {expression} FROM data").fetchall() == [
+            (0,),
+            (1,),
+            (1,),
+        ]
         with pytest.raises(sqlite3.OperationalError, match="no such column"):
             base.execute(f"SELECT {export_sql(stump([1.0]), 'data', ['b'])} FROM data")
         base.execute("CREATE TABLE rows (x0 REAL, x1 REAL)")
         several = stump([1.0, 2.0]).replaced(output_names=("a;b", 'c"'))
-        names = base.execute(f"SELECT {export_sql(several, 'rows')} FROM rows").description
+        names = base.execute(
+            f"SELECT {export_sql(several, 'rows')} FROM rows"
+        ).description
         assert [name for name, *_ in names] == ["a;b", 'c"']
 
 
@@ -314,7 +362,8 @@ def wine():
 
 
 @pytest.mark.parametrize(
-    "labels", [[-5, 3, 1 << 40], [0.0, 1.0, 7.0], [False, True, True], ["ä'b", "c", "d\n"]]
+    "labels",
+    [[-5, 3, 1 << 40], [0.0, 1.0, 7.0], [False, True, True], ["ä'b", "c", "d\n"]],
 )
 def test_labels_and_older_operators(labels, wine):
     X, y = wine
@@ -336,11 +385,17 @@ def test_single_precision_in_a_pipeline(wine):
     model = ObliqueTreeClassifier(random_state=0).fit(X, y)
     single = X.astype(np.float32)
     options = {id(model): {"zipmap": False}}
-    labels, shares = run_onnx(skl2onnx.to_onnx(model, single[:1], options=options), single)
+    labels, shares = run_onnx(
+        skl2onnx.to_onnx(model, single[:1], options=options), single
+    )
     np.testing.assert_array_equal(labels, model.predict(single))
     assert shares.dtype == np.float32
-    np.testing.assert_array_equal(shares, model.predict_proba(single).astype(np.float32))
-    chain = make_pipeline(StandardScaler(), ObliqueTreeClassifier(random_state=0)).fit(X, y)
+    np.testing.assert_array_equal(
+        shares, model.predict_proba(single).astype(np.float32)
+    )
+    chain = make_pipeline(StandardScaler(), ObliqueTreeClassifier(random_state=0)).fit(
+        X, y
+    )
     labels, maps = run_onnx(skl2onnx.to_onnx(chain, single[:1]), single)
     assert (labels == chain.predict(single)).mean() > 0.99
     assert sorted(maps[0]) == [0, 1, 2]
@@ -349,12 +404,17 @@ def test_single_precision_in_a_pipeline(wine):
 def test_what_cannot_be_converted_is_named(wine, monkeypatch):
     X, y = wine
     for model in (ObliqueTreeClassifier(), StandardScaler().fit(X), None):
-        with pytest.raises(ValueError, match="model=.*a fitted one of EvoTreeClassifier"):
+        with pytest.raises(
+            ValueError, match="model=.*a fitted one of EvoTreeClassifier"
+        ):
             to_onnx(model)
     model = ObliqueTreeClassifier("axis").fit(X, y)
     with pytest.raises(ValueError, match="target_opset=9"):
         to_onnx(model, target_opset=9)
-    with monkeypatch.context() as patch, pytest.raises(ValueError, match="allowed are up to 1"):
+    with (
+        monkeypatch.context() as patch,
+        pytest.raises(ValueError, match="allowed are up to 1"),
+    ):
         patch.setattr("evotree.export.onnx.MAX_LEAVES", 1)
         to_onnx(model)
     model.classes_ = np.array([0.25, 1.0, 2.0])
@@ -371,14 +431,34 @@ def test_the_command_line_exports_over_the_columns_of_a_table(tmp_path, capsys):
         CategoricalColumn("colour", ("blue", "it's", None)),
     )
     tree = ObliqueTree(
-        np.array([[1.0, 1.5, -2.0, 0.0, 3.0], [0.0] * 5, [0, 0, 0, 1.0, 0], [0.0] * 5, [0.0] * 5]),
+        np.array(
+            [
+                [1.0, 1.5, -2.0, 0.0, 3.0],
+                [0.0] * 5,
+                [0, 0, 0, 1.0, 0],
+                [0.0] * 5,
+                [0.0] * 5,
+            ]
+        ),
         np.array([2.0, 0.0, 0.5, 0.0, 0.0]),
         np.array([5, 1, 3, 1, 1], dtype=np.int32),
-        np.array([[0.5, 0.5, 0.0], [1.0, 0.0, 0.0], [0.0, 0.5, 0.5], [0, 1.0, 0], [0, 0, 1.0]]),
+        np.array(
+            [
+                [0.5, 0.5, 0.0],
+                [1.0, 0.0, 0.0],
+                [0.0, 0.5, 0.5],
+                [0, 1.0, 0],
+                [0, 0, 1.0],
+            ]
+        ),
     )
     model = Model("kind", np.array(["a", "b", "c's"], dtype=object), columns, (tree,))
     save_model(tmp_path / "m.json", model)
-    command, texts, out = ["export", str(tmp_path / "m.json"), "--to"], {}, tmp_path / "out.txt"
+    command, texts, out = (
+        ["export", str(tmp_path / "m.json"), "--to"],
+        {},
+        tmp_path / "out.txt",
+    )
     for form in ("rules", "dot", "python", "c", "sql"):
         assert main([*command, form]) == 0
         texts[form] = capsys.readouterr().out
@@ -395,6 +475,8 @@ def test_the_command_line_exports_over_the_columns_of_a_table(tmp_path, capsys):
     frame = pd.DataFrame(rows, columns=["the size", "colour"])
     with closing(sqlite3.connect(":memory:")) as base:
         frame.to_sql("things", base, index=False)
-        found = base.execute(f"SELECT {texts['sql']} FROM things ORDER BY rowid").fetchall()
+        found = base.execute(
+            f"SELECT {texts['sql']} FROM things ORDER BY rowid"
+        ).fetchall()
     wanted = model.predict(frame).tolist()
     assert [label for (label,) in found] == wanted and len(set(wanted)) == 3

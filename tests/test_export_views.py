@@ -59,7 +59,9 @@ def from_text(tree, **options):
 
 
 def from_graphviz(tree):
-    labels = re.findall(r'    (\d+) \[label="(.*?)", fill', export_graphviz(tree, max_terms=None))
+    labels = re.findall(
+        r'    (\d+) \[label="(.*?)", fill', export_graphviz(tree, max_terms=None)
+    )
     nodes = {}
     for k, label in labels:
         number, *said = label.split("\\n")
@@ -69,7 +71,9 @@ def from_graphviz(tree):
 
 
 def from_html(tree):
-    found = re.findall(r"\[(\d+)\][^<]*</span> (.*?)</(?:summary|div)>", export_html(tree))
+    found = re.findall(
+        r"\[(\d+)\][^<]*</span> (.*?)</(?:summary|div)>", export_html(tree)
+    )
     plain = {int(k): unescape(re.sub("<.*?>", "", said)) for k, said in found}
     return {k: said.replace(" * ", " ") for k, said in plain.items()}
 
@@ -79,7 +83,10 @@ def from_picture(tree):
     texts = [text for text in texts if text not in ("yes", "no")]
     signs = str.maketrans({"−": "-", "≤": "<=", "≥": ">=", "\n": " "})
     said = [text.translate(signs) for text in texts[1::2]]
-    return {int(re.findall(r"\d+", k)[0]): one for k, one in zip(texts[::2], said, strict=True)}
+    return {
+        int(re.findall(r"\d+", k)[0]): one
+        for k, one in zip(texts[::2], said, strict=True)
+    }
 
 
 def bare(said):
@@ -111,7 +118,9 @@ def test_every_view_says_the_same_of_the_same_node(tree):
         *conditions, last = block.replace(" * ", " ").split("\n")
         assert last == f"THEN [{leaf}] {said[leaf]}"
         above = [k for k in splits if k < leaf < k + tree.subtree_size[k]]
-        held = {splits[k] if leaf < tree.right(k) else opposite(splits[k]) for k in above}
+        held = {
+            splits[k] if leaf < tree.right(k) else opposite(splits[k]) for k in above
+        }
         assert {condition[5:] for condition in conditions} <= (held or {"anything"})
         assert bool(above) == (conditions != ["IF   anything"])
 
@@ -119,11 +128,15 @@ def test_every_view_says_the_same_of_the_same_node(tree):
 @given(trees(st.sampled_from([-2.0, -1.0, 0.0, 1.0, 2.0]), n_classes=3), st.data())
 def test_rules_predict_as_the_tree_does_and_each_row_meets_one(tree, data):
     """Weights and rows of few digits, so that rows on hyperplanes are judged as well."""
-    row = np.array(data.draw(st.lists(eighths, min_size=tree.n_features, max_size=tree.n_features)))
+    row = np.array(
+        data.draw(st.lists(eighths, min_size=tree.n_features, max_size=tree.n_features))
+    )
     leaf, label = (f(row[np.newaxis])[0] for f in (tree.apply, tree.predict_value))
     (found,) = matching(export_rules(tree, decimals=12), row)
     assert found.split()[1::2][:2] == [f"[{leaf}]", str(label.argmax())]
-    assert predict_from(export_text(tree, decimals=12), row, leaf) == str(label.argmax())
+    assert predict_from(export_text(tree, decimals=12), row, leaf) == str(
+        label.argmax()
+    )
 
 
 def prediction_of(said, row):
@@ -141,8 +154,13 @@ def prediction_of(said, row):
 
 @given(modelled_trees(tame), st.data())
 def test_printed_models_predict_as_the_tree_does(tree, data):
-    row = np.array(data.draw(st.lists(tame, min_size=tree.n_features, max_size=tree.n_features)))
-    leaf, wanted = tree.apply(row[np.newaxis])[0], tree.predict_value(row[np.newaxis])[0, 0]
+    row = np.array(
+        data.draw(st.lists(tame, min_size=tree.n_features, max_size=tree.n_features))
+    )
+    leaf, wanted = (
+        tree.apply(row[np.newaxis])[0],
+        tree.predict_value(row[np.newaxis])[0, 0],
+    )
     assert max(map(len, export_text(tree, decimals=12).splitlines())) <= 120
     found = prediction_of(from_text(tree, decimals=12)[leaf], row)
     np.testing.assert_allclose(found, wanted, rtol=1e-8, atol=1e-8)
@@ -160,7 +178,9 @@ def test_a_picture_says_what_the_text_does_and_has_bars(n_features, leaves):
     assert tree.n_leaves > 2 and sorted(drawn) == list(range(tree.n_nodes))
     for k in range(len(tree)):
         assert bare(drawn[k]) == bare(said[k])
-    bars = [one.get_width() for one in plot_tree(tree).patches if isinstance(one, Rectangle)]
+    bars = [
+        one.get_width() for one in plot_tree(tree).patches if isinstance(one, Rectangle)
+    ]
     if tree.models is None:
         assert not bars
         return
@@ -186,8 +206,13 @@ def test_terms_are_ordered_by_influence_and_zeros_left_out():
         "|--- else\n"
         "|   |--- [2] class: yes (yes: >0.99, no: <0.01)\n"
     )
-    drawing = export_graphviz(tree, ["a", "b", "c"], class_names=["no", "y&s"], max_terms=1)
-    assert 'label="[0]\\nc\\n(+1 more)\\n>= -0.5"' in drawing and drawing.count(" -> ") == 2
+    drawing = export_graphviz(
+        tree, ["a", "b", "c"], class_names=["no", "y&s"], max_terms=1
+    )
+    assert (
+        'label="[0]\\nc\\n(+1 more)\\n>= -0.5"' in drawing
+        and drawing.count(" -> ") == 2
+    )
     assert 'label="[2]\\ny&amp;s: >0.99\\nno: <0.01"' in drawing
     tree.weighted_n_node_samples = np.array([12.5, 1.0, 11.5])
     drawing = export_graphviz(tree)
@@ -205,11 +230,19 @@ def test_terms_of_models_are_ordered_by_influence_and_bounded_in_number():
     tree = with_models(stump_of_numbers(), np.random.default_rng(0))
     models, names = tree.models, ["a", "b", "c"]
     models.coefficients[1], models.coefficients[2] = [0.5, 0.0, -2.0], 0.0
-    models.intercepts[1:], models.lowest[1:], models.highest[1:] = [3, 9], [1, 1], [5, 7]
-    assert "[1] predict 3 - 2 * c + 0.5 * a, within [1, 5]\n" in export_text(tree, names)
+    models.intercepts[1:], models.lowest[1:], models.highest[1:] = (
+        [3, 9],
+        [1, 1],
+        [5, 7],
+    )
+    assert "[1] predict 3 - 2 * c + 0.5 * a, within [1, 5]\n" in export_text(
+        tree, names
+    )
     assert "[2] value: 7\n" in export_text(tree, names)
     tree.spread = np.array([100.0, 1.0, 1.0])
-    assert "[1] predict 3 + 0.5 * a - 2 * c, within [1, 5]\n" in export_text(tree, names)
+    assert "[1] predict 3 + 0.5 * a - 2 * c, within [1, 5]\n" in export_text(
+        tree, names
+    )
     shown = "predict 3 + 0.5 * a (+1 more), within [1, 5]"
     assert f"[1] {shown}\n" in export_text(tree, names, max_terms=1)
     assert f"THEN [1] {shown}\n" in export_rules(tree, names, max_terms=1)
@@ -228,7 +261,9 @@ def test_rules_name_the_tightest_bounds():
     tree = ObliqueTree(weights, thresholds, sizes, np.arange(7.0)[:, np.newaxis] + 0.25)
     rules = export_rules(tree, ["a", "b"]).split("\n\n")
     assert rules[0] == "IF   a + 0.5 * b <= 0\nTHEN [1] value: 1.25"
-    assert rules[1] == "IF   a + 0.5 * b > 0\nAND  a + 0.5 * b <= 1\nTHEN [3] value: 3.25"
+    assert (
+        rules[1] == "IF   a + 0.5 * b > 0\nAND  a + 0.5 * b <= 1\nTHEN [3] value: 3.25"
+    )
     assert rules[3] == "IF   a + 0.5 * b > 2\nTHEN [6] value: 6.25\n"
 
 
@@ -263,7 +298,9 @@ def test_awkward_names_stay_inside_of_quotation_marks(names):
     assert shown == "".join(c if c.isprintable() else " " for c in names[2])
 
 
-@pytest.mark.parametrize("export", [export_text, export_rules, export_html, export_graphviz])
+@pytest.mark.parametrize(
+    "export", [export_text, export_rules, export_html, export_graphviz]
+)
 @pytest.mark.parametrize(
     ("arguments", "named"),
     [
@@ -285,7 +322,9 @@ def test_bad_arguments_are_named(export, arguments, named):
 def test_views_say_what_is_wrong_with_an_estimator(view):
     X, y = load_iris(return_X_y=True)
     model = ObliqueTreeClassifier("axis", max_depth=1)
-    with pytest.raises(NotFittedError, match="this ObliqueTreeClassifier is not fitted"):
+    with pytest.raises(
+        NotFittedError, match="this ObliqueTreeClassifier is not fitted"
+    ):
         view(model)
     with pytest.raises(ValueError, match=r"pass its last step, such as pipeline\[-1\]"):
         view(make_pipeline(StandardScaler(), model).fit(X, y))
@@ -309,7 +348,9 @@ def clinic():
     """Return rows of a rare class, with categories and missing cells."""
     rng = np.random.default_rng(0)
     n = 400
-    X = pd.DataFrame({"T3": rng.normal(2.0, 1.0, n).round(1), "age": rng.integers(9, 90, n)})
+    X = pd.DataFrame(
+        {"T3": rng.normal(2.0, 1.0, n).round(1), "age": rng.integers(9, 90, n)}
+    )
     X["colour"] = pd.Categorical(rng.choice(["red", "green", "blue"], n))
     sick = (X.T3 < 2.0) & (X.colour == "red") & (rng.random(n) < 0.6)
     X.loc[rng.random(n) < 0.2, "T3"] = np.nan
@@ -347,9 +388,13 @@ def test_every_view_counts_rows_once_and_names_weighted_shares(weighted, tmp_pat
         for view in (text, shown, export_rules(model)):
             assert f"[{leaf}] class: {label} ({line})\n" in view
         lines = [*said, *also]
-        assert f'"[{leaf}] {rows_text(float(n))}\\n' + "\\n".join(lines) in export_graphviz(model)
+        assert f'"[{leaf}] {rows_text(float(n))}\\n' + "\\n".join(
+            lines
+        ) in export_graphviz(model)
         assert ", ".join(lines) in unescape(re.sub("</?b>", "", export_html(model)))
-        assert drawn[drawn.index(f"[{leaf}] {rows_text(float(n))}") + 1] == "\n".join(lines)
+        assert drawn[drawn.index(f"[{leaf}] {rows_text(float(n))}") + 1] == "\n".join(
+            lines
+        )
         node = tree["nodes"][leaf]
         shares = [np.mean(y[there] == c) for c in model.classes_]
         assert node["n"] == n
@@ -382,12 +427,17 @@ def test_views_say_what_stands_for_missing_cells_of_the_columns_used():
     assert f">{line}</div>" in export_html(model)
     assert line in [said.get_text() for said in plot_tree(model).texts]
     others = model.fit(X[["age", "T3"]].fillna({"T3": 1.0}), y)
-    assert "missing" not in export_text(others) + export_html(others) + export_graphviz(others)
+    assert "missing" not in export_text(others) + export_html(others) + export_graphviz(
+        others
+    )
 
 
 @pytest.mark.parametrize("sign", [1.0, -1.0])
 def test_a_split_of_one_category_is_written_in_words(sign):
-    columns = NumericColumn("size", 1.0, indicator=True), CategoricalColumn("colour", ("red", "is"))
+    columns = (
+        NumericColumn("size", 1.0, indicator=True),
+        CategoricalColumn("colour", ("red", "is")),
+    )
     for j, yes, no in (
         (1, "size is missing", "size is not missing"),
         (3, "colour is is", "colour is not is"),
@@ -395,12 +445,16 @@ def test_a_split_of_one_category_is_written_in_words(sign):
         weights = np.zeros((3, 4))
         weights[0, j] = sign
         sizes = np.array([3, 1, 1], dtype=np.int32)
-        tree = ObliqueTree(weights, np.array([sign / 2, 0.0, 0.0]), sizes, np.eye(2)[[0, 0, 1]])
+        tree = ObliqueTree(
+            weights, np.array([sign / 2, 0.0, 0.0]), sizes, np.eye(2)[[0, 0, 1]]
+        )
         left, right = (no, yes) if sign > 0.0 else (yes, no)
         model = Model("y", np.array(["a", "b"]), columns, (tree,))
         assert f"--- [0] {left}\n" in export_text(model)
         rules = export_rules(model)
-        assert f"IF   {left}\nTHEN [1] " in rules and f"IF   {right}\nTHEN [2] " in rules
+        assert (
+            f"IF   {left}\nTHEN [1] " in rules and f"IF   {right}\nTHEN [2] " in rules
+        )
         assert f'0 [label="[0]\\n{left}"' in export_graphviz(model)
         assert f"</span> {left}</summary>" in export_html(model)
         assert left in [said.get_text() for said in plot_tree(model).texts]
@@ -417,13 +471,17 @@ def test_a_split_of_one_category_is_written_in_words(sign):
 
 def test_views_name_the_outputs():
     values = np.array([[0.0, 0.0], [1.2, 3.0], [-1.0, 7.5]])
-    tree = stump([1.0, 0.0]).predicting(values).replaced(output_names=("height", "width"))
+    tree = (
+        stump([1.0, 0.0]).predicting(values).replaced(output_names=("height", "width"))
+    )
     assert "[1] predict height = 1.2, width = 3" in export_text(tree)
     assert "predict a = 1.2, b = 3" in export_text(tree, output_names=["a", "b"])
     assert "THEN [2] predict height = -1, width = 7.5" in export_rules(tree)
     assert "height = 1.2\\nwidth = 3" in export_graphviz(tree)
     assert "predict height = 1.2, width = 3" in export_html(tree)
-    assert "height = 1.2\nwidth = 3" in [text.get_text() for text in plot_tree(tree).texts]
+    assert "height = 1.2\nwidth = 3" in [
+        text.get_text() for text in plot_tree(tree).texts
+    ]
     assert str(tree) == export_text(tree, max_terms=10).rstrip("\n")
     with pytest.raises(ValueError, match="output_names has 1 entries"):
         export_text(tree, output_names=["a"])
@@ -433,7 +491,9 @@ def test_views_name_the_outputs():
     each = tuple(with_models(tree.of_output(j), rng).models for j in range(2))
     lines = tree.with_models(OutputModels(each))
     said = from_text(lines)[1]
-    one, other = (from_text(lines.of_output(j))[1].removeprefix("predict ") for j in range(2))
+    one, other = (
+        from_text(lines.of_output(j))[1].removeprefix("predict ") for j in range(2)
+    )
     assert said == f"predict height = {one}; width = {other}"
     assert bare(from_html(lines)[1]) == bare(from_graphviz(lines)[1]) == bare(said)
     table = coefficient_table(lines)

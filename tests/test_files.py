@@ -44,7 +44,11 @@ def killed_writer(path):
 def test_what_a_killed_process_leaves_is_removed_by_the_next(tmp_path, name):
     path = tmp_path / name
     write_whole(path, lambda file: file.write(b"whole"))
-    others = {f".{name}.notes.tmp", f".other-{name}.1.tmp", f".{name}.{os.getppid()}.tmp"}
+    others = {
+        f".{name}.notes.tmp",
+        f".other-{name}.1.tmp",
+        f".{name}.{os.getppid()}.tmp",
+    }
     others |= {f".{name}.{'0' * 12}.tmp.old", f".x{name}.{'0' * 12}.tmp"}
     for other in others:
         (tmp_path / other).touch()
@@ -53,7 +57,9 @@ def test_what_a_killed_process_leaves_is_removed_by_the_next(tmp_path, name):
         assert path.read_bytes() == b"whole" and left.read_bytes() == b"half"
     write_whole(path, lambda file: file.write(b"again"))
     assert path.read_bytes() == b"again"
-    assert path.stat().st_mode == (tmp_path / other).stat().st_mode  # that of a new file
+    assert (
+        path.stat().st_mode == (tmp_path / other).stat().st_mode
+    )  # that of a new file
     assert {one.name for one in tmp_path.iterdir()} == others | {name}
 
 
@@ -68,7 +74,11 @@ def test_threads_write_the_same_file(tmp_path):
 
     contents = [bytes([k]) * 1000 for k in range(4)]
     with ThreadPoolExecutor(4) as threads:
-        list(threads.map(lambda c: write_whole(path, partial(half_by_half, content=c)), contents))
+        list(
+            threads.map(
+                lambda c: write_whole(path, partial(half_by_half, content=c)), contents
+            )
+        )
     assert path.read_bytes() in [content * 2 for content in contents]
     assert [one.name for one in tmp_path.iterdir()] == ["run.npz"]
 
@@ -84,7 +94,9 @@ def test_a_file_that_cannot_be_written_is_named(tmp_path):
             check_writable(path)
     (tmp_path / "link").symlink_to(tmp_path / "target")
     write_whole(tmp_path / "link", lambda file: file.write(b"whole"))
-    assert (tmp_path / "link").is_symlink() and (tmp_path / "target").read_bytes() == b"whole"
+    assert (tmp_path / "link").is_symlink() and (
+        tmp_path / "target"
+    ).read_bytes() == b"whole"
     for name in ("link", "target"):
         (tmp_path / name).unlink()
 

@@ -25,7 +25,7 @@ def test_folds_are_balanced_and_part_all_rows(dataset, n_folds, seed):
     np.testing.assert_array_equal(folds, make_folds(dataset, n_folds, stream(seed)))
     parts = [split_folds(dataset, folds, fold) for fold in range(n_folds)]
     for others, inside in parts:
-        assert others.n_samples + inside.n_samples == dataset.n_samples
+        assert others.n_rows + inside.n_rows == dataset.n_rows
         total = others.total_weight + inside.total_weight
         np.testing.assert_allclose(total, dataset.total_weight, rtol=1e-12)
     rows = np.concatenate([inside.unmerged().X for _, inside in parts])

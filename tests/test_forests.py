@@ -8,7 +8,13 @@ from sklearn.tree import DecisionTreeClassifier
 
 from evotree import ObliqueForestClassifier
 from evotree.dataset import Dataset
-from evotree.engine.forests import N_PILOTS, Grower, Member, grow_forest, out_of_bag_votes
+from evotree.engine.forests import (
+    N_PILOTS,
+    Grower,
+    Member,
+    grow_forest,
+    out_of_bag_votes,
+)
 from evotree.tree import ObliqueTree
 
 
@@ -42,14 +48,19 @@ def members_and_rows(seed):
         weights = np.zeros((3, 2))
         weights[0] = rng.normal(size=2)
         thresholds = np.array([rng.normal(), 0.0, 0.0])
-        tree = ObliqueTree(weights, thresholds, np.array([3, 1, 1]), rng.dirichlet(np.ones(3), 3))
+        tree = ObliqueTree(
+            weights, thresholds, np.array([3, 1, 1]), rng.dirichlet(np.ones(3), 3)
+        )
         members.append(Member(tree, rng.integers(2, size=25)))
     return members, dataset
 
 
 def test_most_trees_are_axis_parallel_where_these_vote_better():
     X = np.random.default_rng(0).uniform(size=(3000, 6))
-    X, y = np.exp(6 * X), ((X[:, :3] * 4).astype(int) % 2).sum(axis=1) > 1  # bands of three
+    X, y = (
+        np.exp(6 * X),
+        ((X[:, :3] * 4).astype(int) % 2).sum(axis=1) > 1,
+    )  # bands of three
     forest = ObliqueForestClassifier(20, random_state=0).fit(X[:1500], y[:1500])
     assert sum(are_axis_parallel([tree]) for tree in forest.trees_) > 10
     assert forest.score(X[1500:], y[1500:]) > 0.9
@@ -71,7 +82,9 @@ def test_the_first_trees_of_a_larger_forest_are_those_of_a_smaller_one():
             return [grower(dataset, stream) for stream in streams]
 
         few = grow_forest(grower, dataset, N_PILOTS - 1, 5, run)
-        assert len(few) == len(grown) == N_PILOTS - 1  # none is grown to choose the kind of few
+        assert (
+            len(few) == len(grown) == N_PILOTS - 1
+        )  # none is grown to choose the kind of few
         few = grow_forest(grower, dataset, N_PILOTS, 5, run)
         many = grow_forest(grower, dataset, N_PILOTS + 2, 5, run)
         assert len(few) == N_PILOTS and len(many) == N_PILOTS + 2
@@ -86,5 +99,9 @@ def test_votes_out_of_bag_are_those_of_the_trees_that_lack_a_row(seed):
     members, dataset = members_and_rows(seed)
     found = out_of_bag_votes(members, dataset)
     for i, row in enumerate(dataset.raw):
-        said = [tree.predict_value(row[None])[0] for tree, n_times in members if n_times[i] == 0]
+        said = [
+            tree.predict_value(row[None])[0]
+            for tree, n_times in members
+            if n_times[i] == 0
+        ]
         assert found[i] == (np.argmax(np.sum(said, axis=0)) if said else -1)

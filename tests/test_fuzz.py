@@ -41,7 +41,9 @@ def folder(tmp_path_factory):
 
 
 def use_model(model):
-    frame = pd.DataFrame({c.name: [None, "1", "x"][:2] for c in model.columns}, dtype=object)
+    frame = pd.DataFrame(
+        {c.name: [None, "1", "x"][:2] for c in model.columns}, dtype=object
+    )
     shares = model.predict_proba(frame)
     assert shares.shape == (2, len(model.classes)) and np.isfinite(shares).all()
     assert set(model.predict(frame)) <= set(model.classes)
@@ -51,7 +53,12 @@ def use_model(model):
 @pytest.fixture(scope="module")
 def model_texts(folder):
     texts = []
-    for model in (make_model(), make_model([1, 2]), make_model([False, True]), make_soft_model()):
+    for model in (
+        make_model(),
+        make_model([1, 2]),
+        make_model([False, True]),
+        make_soft_model(),
+    ):
         save_model(folder / "sound.json", model)
         texts.append((folder / "sound.json").read_bytes())
     return texts

@@ -61,7 +61,9 @@ class Search:
     def __call__(self, rows, size_penalties):
         tree = grow(rows, Axis(), max_depth=8, stream=stream())
         self.calls.append((rows.X, size_penalties))
-        self.made.append([best_prunings([tree], rows, penalty) for penalty in size_penalties])
+        self.made.append(
+            [best_prunings([tree], rows, penalty) for penalty in size_penalties]
+        )
         return self.made[-1]
 
 
@@ -92,14 +94,21 @@ def naive_first_unbeaten(losses, weights, standard_errors):
         beaten = False
         for later in rows[i + 1 :]:
             difference = rows[i] - later
-            beaten |= difference.mean() > standard_errors * difference.std() / np.sqrt(n) + 1e-12
+            beaten |= (
+                difference.mean()
+                > standard_errors * difference.std() / np.sqrt(n) + 1e-12
+            )
         if not beaten:
             return i
     raise AssertionError("none comes after the last")
 
 
-@given(st.integers(1, 6), st.integers(1, 40), st.sampled_from((0.0, 0.5, 1.0, 1.7)), seeds)
-def test_the_choice_agrees_with_its_naive_twin(n_candidates, n_rows, standard_errors, seed):
+@given(
+    st.integers(1, 6), st.integers(1, 40), st.sampled_from((0.0, 0.5, 1.0, 1.7)), seeds
+)
+def test_the_choice_agrees_with_its_naive_twin(
+    n_candidates, n_rows, standard_errors, seed
+):
     rng = np.random.default_rng(seed)
     level = np.sort(rng.random(n_candidates))[::-1]
     losses = (rng.random((n_candidates, n_rows)) < level[:, None]).astype(np.float64)
@@ -159,7 +168,9 @@ def test_the_penalty_of_the_least_loss_is_chosen():
     dataset, alike = chessboard(600, 2), (0.5, 0.001, 0.0005)
     found = choose(dataset, Search(), size_penalties=alike)
     assert found.penalties == 0.001  # as good as the last one, and before it
-    assert choose(dataset, Search(), size_penalties=[0.25])[0] == 0.25  # nothing to choose
+    assert (
+        choose(dataset, Search(), size_penalties=[0.25])[0] == 0.25
+    )  # nothing to choose
 
 
 def test_searches_see_the_other_folds_and_all_penalties():
@@ -188,7 +199,9 @@ def test_rows_are_dealt_out_again_where_more_folds_are_asked_for():
     assert table["standard_error"][at] == pytest.approx(np.sqrt(p * (1.0 - p) / 100))
 
 
-@pytest.mark.parametrize(("time_limit", "n_searches"), [(0.5, 1), (1.5, 2), (4.5, 5), (100.0, 5)])
+@pytest.mark.parametrize(
+    ("time_limit", "n_searches"), [(0.5, 1), (1.5, 2), (4.5, 5), (100.0, 5)]
+)
 def test_no_search_begins_when_the_time_is_up(monkeypatch, time_limit, n_searches):
     """A search takes a second here."""
     now, search = [0.0], Search()

@@ -23,7 +23,9 @@ from tests.runs import assert_same_run, evolve_islands
 
 def make_toolboxes(dataset, n=3, seed=0, **options):
     options = {"refinement": "tao"} | options
-    return [make_toolbox(dataset, random_state=s, **options) for s in island_seeds(seed, n)]
+    return [
+        make_toolbox(dataset, random_state=s, **options) for s in island_seeds(seed, n)
+    ]
 
 
 def run(dataset, n=3, **options):
@@ -66,7 +68,9 @@ def test_migrants_are_the_best_and_take_the_places_of_the_worst(iris, seed, n):
         assert len(island.population) == len(old)
         assert island.best.fitness == max(one.fitness for one in [*arrived, *old])
         kept = [one for one in island.population if any(one is x for x in old)]
-        assert len(kept) == len(old) - len(arrived) and any(one is old[0] for one in kept)
+        assert len(kept) == len(old) - len(arrived) and any(
+            one is old[0] for one in kept
+        )
         gone = [one for one in old if not any(one is x for x in kept)]
         others = [x.fitness for x in kept if x is not old[0]]
         assert not gone or not others or max(x.fitness for x in gone) <= min(others)
@@ -80,7 +84,9 @@ def test_joint_records_are_those_of_all_members(alone):
     figures = last["size_mean"], last["size_std"]
     assert figures == pytest.approx((sizes.mean(), sizes.std()))
     assert last["fitness_best"] == max(one.fitness.values[0] for one in everyone)
-    assert last["nevals"] == sum(island.logbook[-1]["nevals"] for island in alone.islands)
+    assert last["nevals"] == sum(
+        island.logbook[-1]["nevals"] for island in alone.islands
+    )
     assert table["refinement_tao_tried"].sum() > 0
     assert list(table["gen"]) == list(range(13))
     assert len(alone.population) == 36 and alone.population[0] is alone.best
@@ -88,7 +94,9 @@ def test_joint_records_are_those_of_all_members(alone):
 
 def test_limits_and_callbacks(iris):
     seen = []
-    stopped = run(iris, callbacks=[lambda state: seen.append(state.generation) or len(seen) == 2])
+    stopped = run(
+        iris, callbacks=[lambda state: seen.append(state.generation) or len(seen) == 2]
+    )
     assert (stopped.stop_reason, stopped.generation, seen) == ("callback", 10, [5, 10])
     assert run(iris, max_generations=0).generation == 0
     assert run(iris, max_generations=100, patience=10).stop_reason == "patience"
@@ -126,12 +134,17 @@ def test_errors_are_raised_and_say_where(iris, processes):
 
     with pytest.raises(RuntimeError, match="cannot schedule"):
         run(iris, executor=Broken())
-    with ThreadPoolExecutor(2) as executor, pytest.raises(TypeError, match="pickles") as caught:
+    with (
+        ThreadPoolExecutor(2) as executor,
+        pytest.raises(TypeError, match="pickles") as caught,
+    ):
         evolve_with(raise_type_error, executor)
     assert not hasattr(caught.value, "__notes__")
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        with pytest.raises((pickle.PicklingError, AttributeError), match="pickle") as caught:
+        with pytest.raises(
+            (pickle.PicklingError, AttributeError), match="pickle"
+        ) as caught:
             evolve_with(lambda one: (one.quality,), processes)
         assert "functions of a module" in "".join(caught.value.__notes__)
         with pytest.raises(LookupError) as caught:

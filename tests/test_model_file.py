@@ -26,7 +26,10 @@ def make_model(classes=None):
     return Model(
         target="species",
         classes=np.array(classes or ["ja", "nö"], dtype=None if classes else object),
-        columns=(NumericColumn("size", 0.1 + 0.2, True), CategoricalColumn("b", ("x",))),
+        columns=(
+            NumericColumn("size", 0.1 + 0.2, True),
+            CategoricalColumn("b", ("x",)),
+        ),
         trees=(stump([1.0 / 3.0, 0.0, -2.0]),),
         training={"rows": 10, "accuracy": 0.9, "base_rate": 0.5, "generations": 3}
         | {"hyperparameters": {"C": "(0.3, 3.0)", "noise": 0.0}}
@@ -36,7 +39,9 @@ def make_model(classes=None):
 
 def make_soft_model():
     shares = np.array([[0.0, 0.0], [0.9, 0.1], [0.3, 0.7]])
-    sides = SoftSides(np.array([1.0 / 3.0, 0.0, 0.0]), np.array([-0.1, 0.0, 0.0]), shares)
+    sides = SoftSides(
+        np.array([1.0 / 3.0, 0.0, 0.0]), np.array([-0.1, 0.0, 0.0]), shares
+    )
     return replace(make_model(), sides=sides)
 
 
@@ -46,24 +51,36 @@ def make_explained_model():
 
 
 def make_model_of_numbers():
-    tree = stump([1.0 / 3.0, 0.0, -2.0]).predicting(np.array([[0.25], [-1.0], [1.0 / 3.0]]))
+    tree = stump([1.0 / 3.0, 0.0, -2.0]).predicting(
+        np.array([[0.25], [-1.0], [1.0 / 3.0]])
+    )
     training = {"rows": 9, "r2": 0.5, "rmse": 1.25, "others": {"the mean": [-0.1, 2.0]}}
     return replace(make_model(), classes=None, trees=(tree,), training=training)
 
 
 def make_forest():
     model = make_model()
-    return replace(model, trees=(model.tree, stump([0.0, 1.0, 1.0], 0.5), model.tree), training={})
+    return replace(
+        model, trees=(model.tree, stump([0.0, 1.0, 1.0], 0.5), model.tree), training={}
+    )
 
 
 C45 = partial(ObliqueTreeClassifier.from_preset, "C4.5")
-KINDS = [make_model, make_soft_model, make_explained_model, make_model_of_numbers, make_forest]
+KINDS = [
+    make_model,
+    make_soft_model,
+    make_explained_model,
+    make_model_of_numbers,
+    make_forest,
+]
 
 
 def write_plain(path, model, **changed):
     """Write the file of a model with some of its entries changed."""
     save_model(path, model)
-    path.write_text(json.dumps({**json.loads(path.read_text("utf-8")), **changed}), "utf-8")
+    path.write_text(
+        json.dumps({**json.loads(path.read_text("utf-8")), **changed}), "utf-8"
+    )
 
 
 @pytest.mark.parametrize("make", KINDS)
@@ -77,7 +94,9 @@ def test_a_model_file_gives_back_the_model(make, tmp_path):
         assert getattr(again, name) == getattr(model, name)
     assert again.predict(FRAME).tolist() == model.predict(FRAME).tolist()
     assert len(set(again.predict(FRAME))) == 2
-    np.testing.assert_array_equal(again.predict_proba(FRAME), model.predict_proba(FRAME))
+    np.testing.assert_array_equal(
+        again.predict_proba(FRAME), model.predict_proba(FRAME)
+    )
     assert again.rules() == model.rules() and again.summary() == model.summary()
     save_model(tmp_path / "n.json", again)
     assert path.read_bytes() == (tmp_path / "n.json").read_bytes()
@@ -96,31 +115,43 @@ def test_models_say_what_they_know(tmp_path):
         model.explain(FRAME)
     said = "training   R² 0.5000, RMSE 1.25 on 9 rows\n           the mean: R² -0.1000, RMSE 2"
     assert said in make_model_of_numbers().summary()
-    assert "accuracy 0.9000 on 10 rows (always the most frequent class: 0.5" in model.summary()
+    assert (
+        "accuracy 0.9000 on 10 rows (always the most frequent class: 0.5"
+        in model.summary()
+    )
     assert "forest     3 trees, 9 nodes, 6 leaves, 6 terms" in make_forest().summary()
     assert make_forest().rules().startswith("tree 1 of 3\n")
 
 
 @pytest.mark.parametrize("version", [3, 4])
-def test_levels_called_missing_are_kept_and_those_of_older_versions_read(tmp_path, version):
+def test_levels_called_missing_are_kept_and_those_of_older_versions_read(
+    tmp_path, version
+):
     path, columns = tmp_path / "m.json", [{"name": "b", "levels": ["missing"]}]
     columns.insert(0, {"name": "size", "fill": 0.5, "indicator": True})
     write_plain(path, make_model(), version=version, columns=columns)
     model = load_model(path)
     assert model.sides is None and model.columns[1] == CategoricalColumn("b", (None,))
-    columns = (CategoricalColumn("b", ("missing", None), "x"), NumericColumn("size", 0.0))
+    columns = (
+        CategoricalColumn("b", ("missing", None), "x"),
+        NumericColumn("size", 0.0),
+    )
     save_model(path, replace(make_model(), columns=columns))
     assert load_model(path).columns == columns
 
 
 def test_a_fitted_estimator_is_kept(tmp_path):
-    frame = pd.DataFrame({"size": [0.1, 7.0, None, 3.0] * 5, "b": pd.Categorical(list("xyyx") * 5)})
+    frame = pd.DataFrame(
+        {"size": [0.1, 7.0, None, 3.0] * 5, "b": pd.Categorical(list("xyyx") * 5)}
+    )
     y = np.array(["no", "yes", "no", "no"] * 5)
     fitted = ObliqueTreeClassifier("axis").fit(frame, y)
     save_model(tmp_path / "m.json", fitted, "answer")
     model = load_model(tmp_path / "m.json")
     assert model.target == "answer" and model.predict(frame).tolist() == y.tolist()
-    np.testing.assert_array_equal(model.predict_proba(frame), fitted.predict_proba(frame))
+    np.testing.assert_array_equal(
+        model.predict_proba(frame), fitted.predict_proba(frame)
+    )
 
 
 @pytest.mark.parametrize(
@@ -144,7 +175,9 @@ def test_a_model_file_keeps_the_type_of_the_classes(tmp_path, classes):
     save_model(tmp_path / "m.json", make_model(classes))
     labels = load_model(tmp_path / "m.json").classes
     assert labels.tolist() == classes
-    assert [type(label) for label in labels.tolist()] == [type(label) for label in classes]
+    assert [type(label) for label in labels.tolist()] == [
+        type(label) for label in classes
+    ]
 
 
 CONSTANT = tree_to_dict(stump([1.0, 2.0, 3.0]))

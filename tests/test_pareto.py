@@ -25,19 +25,30 @@ from evotree.individual import FitnessMax
 from evotree.operators.pruning.penalized import prune_marked
 from evotree.rng import make_streams
 from tests.reference import pruning as naive
-from tests.strategies import any_populations, apply_operator, seeds, tasks, with_random_zeros
+from tests.strategies import (
+    any_populations,
+    apply_operator,
+    seeds,
+    tasks,
+    with_random_zeros,
+)
 
 
 @pytest.fixture(scope="module")
 def split():
     X, y = load_breast_cancer(return_X_y=True)
-    dataset = Dataset.from_arrays(X, y, np.random.default_rng(0).choice([1.0, 2.0], len(y)))
+    dataset = Dataset.from_arrays(
+        X, y, np.random.default_rng(0).choice([1.0, 2.0], len(y))
+    )
     is_held_out = np.random.default_rng(1).random(dataset.X.shape[0]) < 0.3
     return dataset.take(~is_held_out), dataset.take(is_held_out)
 
 
 def front_of_run(dataset):
-    toolbox, front = make_toolbox(dataset, size_penalty=0.0005, random_state=0), ParetoFront()
+    toolbox, front = (
+        make_toolbox(dataset, size_penalty=0.0005, random_state=0),
+        ParetoFront(),
+    )
     evolve(toolbox.population(n=24), toolbox, max_generations=30, hall_of_fame=front)
     return front
 
@@ -119,7 +130,17 @@ def test_a_front_of_a_long_row_of_trees_is_bounded():
         ParetoFront().restore(points)
 
 
-UNKNOWN = ["best", "size<9", "size<=0", "size<=-1", "size<=2.5", "depth<=3", "n_terms<=3", 9, None]
+UNKNOWN = [
+    "best",
+    "size<9",
+    "size<=0",
+    "size<=-1",
+    "size<=2.5",
+    "depth<=3",
+    "n_terms<=3",
+    9,
+    None,
+]
 
 
 @pytest.mark.parametrize("rule", UNKNOWN)
@@ -153,7 +174,9 @@ def test_what_a_rule_lacks_is_named(front, split):
 def test_rules_of_bounds(front, name, measure, bound):
     fitting = [member for member in front if measure(member) <= bound]
     if not fitting:
-        with pytest.raises(ValueError, match=f"the least {name} of a member .* add_prunings"):
+        with pytest.raises(
+            ValueError, match=f"the least {name} of a member .* add_prunings"
+        ):
             select(front, f"{name}<={bound}")
         return
     chosen = select(front, f" {name} <= {bound} ")
@@ -169,22 +192,30 @@ def test_fitness_rule(front, penalty, term_penalty):
 
 def test_rules_of_rows_held_out(front, split):
     held_out, weight = split[1], split[1].sample_weight
-    right = [held_out.y == one.predict_value(held_out.X).argmax(axis=1) for one in front]
+    right = [
+        held_out.y == one.predict_value(held_out.X).argmax(axis=1) for one in front
+    ]
     accuracy = np.array(right) @ weight / weight.sum()
     quality, standard_error = held_out_quality(front, held_out)
     np.testing.assert_allclose(quality, accuracy)
-    np.testing.assert_allclose(standard_error, np.sqrt(accuracy * (1 - accuracy) / weight.sum()))
+    np.testing.assert_allclose(
+        standard_error, np.sqrt(accuracy * (1 - accuracy) / weight.sum())
+    )
     best = int(np.argmax(accuracy))  # the first, so the smallest
     assert select(front, "validation", held_out=held_out) is front[best]
     within = np.flatnonzero(accuracy >= accuracy[best] - standard_error[best])
     chosen = select(front, "1se", held_out=held_out)
-    assert chosen is front[int(within[0])] and chosen.complexity <= front[best].complexity
+    assert (
+        chosen is front[int(within[0])] and chosen.complexity <= front[best].complexity
+    )
     table = front.to_frame()
     names = ["complexity", "terms", "leaves", "nodes", "depth", "quality"]
     assert list(table) == [*names, "origin"]
     assert (table["nodes"] == 2 * table["leaves"] - 1).all()
     assert (table["complexity"] == table["leaves"] + table["terms"]).all()
-    assert table["quality"].is_monotonic_increasing and (table["origin"] == "dipole").all()
+    assert (
+        table["quality"].is_monotonic_increasing and (table["origin"] == "dipole").all()
+    )
     table = front.to_frame(held_out)
     assert list(table) == [*names, "held_out_quality", "held_out_se", "origin"]
     np.testing.assert_array_equal(table["held_out_quality"], quality)
@@ -211,14 +242,29 @@ def test_regression_is_judged_by_its_r2():
 def test_a_fitted_front_prints_itself_with_an_arrow(front):
     members = [FrontTree.of(one.to_tree(), one.quality, one.origin) for one in front]
     plain, at = FittedFront(members, is_regression=False), len(members) // 2
-    assert plain.chosen is None and "->" not in repr(plain) and "-&gt;" not in plain._repr_html_()
+    assert (
+        plain.chosen is None
+        and "->" not in repr(plain)
+        and "-&gt;" not in plain._repr_html_()
+    )
     chosen = plain.choosing(pickle.loads(pickle.dumps(members[at])))
     head, *lines = repr(chosen).splitlines()
-    assert chosen.chosen == at and [line.lstrip()[:2] == "->" for line in lines].index(True) == at
-    assert list(chosen) == members and len(lines) == len(members) and plain.chosen is None
+    assert (
+        chosen.chosen == at
+        and [line.lstrip()[:2] == "->" for line in lines].index(True) == at
+    )
+    assert (
+        list(chosen) == members and len(lines) == len(members) and plain.chosen is None
+    )
     assert head.split() == ["quality", "complexity", "terms", "leaves", "depth"]
     for line, one in zip(lines, members, strict=True):
-        figures = [f"{one.quality:.4f}", one.complexity, one.n_terms, one.n_leaves, one.depth]
+        figures = [
+            f"{one.quality:.4f}",
+            one.complexity,
+            one.n_terms,
+            one.n_leaves,
+            one.depth,
+        ]
         assert line.split()[-5:] == list(map(str, figures))
     assert repr(chosen).count("->") == chosen._repr_html_().count("-&gt;") == 1
     stranger = copy.copy(members[at])
@@ -244,7 +290,12 @@ def test_the_run_follows_objectives_of_ones_own(split):
 
     toolbox.register("individual", individual)
     toolbox.register(
-        "evaluate", lambda one: (one.quality, float(len(one)), float(np.count_nonzero(one.weights)))
+        "evaluate",
+        lambda one: (
+            one.quality,
+            float(len(one)),
+            float(np.count_nonzero(one.weights)),
+        ),
     )
     look = [lambda run: seen.extend(one.clone() for one in run.population)]
     run = evolve(toolbox.population(n=12), toolbox, max_generations=6, callbacks=look)

@@ -15,14 +15,20 @@ def make_model(n_features=2, **others):
     """Make up a classifier that has kept trees."""
     trees = {gen: make_tree(gen, 4, n_features) for gen in (0, 8)}
     fitted = {"tree_": trees[8], "best_trees_": trees, "history_": make_run(0)}
-    return SimpleNamespace(**{**fitted, "classes_": np.array(["a", "b", "c"]), **others})
+    return SimpleNamespace(
+        **{**fitted, "classes_": np.array(["a", "b", "c"]), **others}
+    )
 
 
 def rows(n_features=2):
-    return np.random.default_rng(0).random((30, n_features)), np.tile(["a", "b", "c"], 10)
+    return np.random.default_rng(0).random((30, n_features)), np.tile(
+        ["a", "b", "c"], 10
+    )
 
 
-def test_a_film_has_a_picture_for_each_tree_and_the_end_and_the_curves_until_then(tmp_path):
+def test_a_film_has_a_picture_for_each_tree_and_the_end_and_the_curves_until_then(
+    tmp_path,
+):
     film = plot_evolution(make_model(5), *rows(5))
     film.save(tmp_path / "film.gif", writer="pillow", dpi=40)
     with Image.open(tmp_path / "film.gif") as image:
@@ -39,7 +45,9 @@ def test_a_film_has_a_picture_for_each_tree_and_the_end_and_the_curves_until_the
             for artist in (*panel.get_lines(), *panel.collections):
                 seen, frame = artist.clipbox, panel.bbox
                 expected = frame.x0, frame.y0, end, frame.y1
-                np.testing.assert_allclose([seen.x0, seen.y0, seen.x1, seen.y1], expected)
+                np.testing.assert_allclose(
+                    [seen.x0, seen.y0, seen.x1, seen.y1], expected
+                )
     assert title == last
 
 
@@ -48,7 +56,11 @@ def test_a_film_has_a_picture_for_each_tree_and_the_end_and_the_curves_until_the
     [
         (ValueError, "kept no trees.*keep_best_trees", {"best_trees_": {}}),
         (ValueError, "max_frames=1", {"max_frames": 1}),
-        (ValueError, r"X has shape \(30, 2\): allowed is \(n_samples, 3\)", {"n_features": 3}),
+        (
+            ValueError,
+            r"X has shape \(30, 2\): allowed is \(n_samples, 3\)",
+            {"n_features": 3},
+        ),
         (ValueError, "n_features=1", {"n_features": 1}),
         (ValueError, "y has labels", {"classes_": np.array(["a", "b", "d"])}),
         (TypeError, "classifier is of the type SimpleNamespace", {"tree_": None}),

@@ -27,7 +27,9 @@ def bars_of(ax):
     """Return beginnings, lengths, places and colours of the bars, the upper ones first."""
     place = {bar: bar.get_y() + bar.get_height() / 2 for bar in ax.patches}
     bars = sorted(place, key=place.get)
-    return [(bar.get_x(), bar.get_width(), place[bar], bar.get_facecolor()) for bar in bars]
+    return [
+        (bar.get_x(), bar.get_width(), place[bar], bar.get_facecolor()) for bar in bars
+    ]
 
 
 def axes_of(ax):
@@ -49,22 +51,32 @@ def test_bars_lead_from_the_mean_row_to_the_row(explained):
             begin = part.centre + before
             for at, (x, width, _, color) in enumerate(drawn or []):
                 lead = part.contribution.iloc[at]
-                np.testing.assert_allclose([x, width], [begin.iloc[at], lead], atol=1e-9)
+                np.testing.assert_allclose(
+                    [x, width], [begin.iloc[at], lead], atol=1e-9
+                )
                 assert to_hex(color) == TERM_COLORS[lead > 0.0].lower()
 
 
 @pytest.mark.parametrize("kind", ["impurity", "influence"])
 def test_importances_are_shown_from_the_largest_down(kind):
     size = NumericColumn("size", 0.0, indicator=True)
-    columns = (size, CategoricalColumn("kind", ("p", "q", "r")), NumericColumn("age", 0.0))
+    columns = (
+        size,
+        CategoricalColumn("kind", ("p", "q", "r")),
+        NumericColumn("age", 0.0),
+    )
     X = grid(range(4), *[range(2)] * 4, range(4)).astype(float)
     model = estimator_of(random_tree(np.random.default_rng(1), 6), X, columns)
     shares = pd.Series(model.importances(kind), ["size", "kind", "age"])
     shares = shares.sort_values(ascending=False)
     ax = plot_importances(model, kind=kind, max_columns=2)
-    assert [label.get_text() for label in ax.get_yticklabels()] == shares.index[:2].tolist()
+    assert [label.get_text() for label in ax.get_yticklabels()] == shares.index[
+        :2
+    ].tolist()
     np.testing.assert_allclose([bar[1] for bar in bars_of(ax)], shares[:2])
-    assert [text.get_text() for text in ax.texts] == [f"{100 * one:.1f} %" for one in shares[:2]]
+    assert [text.get_text() for text in ax.texts] == [
+        f"{100 * one:.1f} %" for one in shares[:2]
+    ]
 
 
 @pytest.mark.parametrize(

@@ -58,7 +58,10 @@ def test_what_carries_a_front_is_read(drawn):
     front, held_out = drawn
     plain = plot_pareto(front)
     assert labels(plain) == ["training"] and not plain.collections
-    for carrier in (SimpleNamespace(pareto_front=front), SimpleNamespace(pareto_front_=front)):
+    for carrier in (
+        SimpleNamespace(pareto_front=front),
+        SimpleNamespace(pareto_front_=front),
+    ):
         assert labels(plot_pareto(carrier)) == ["training"]
     fitted = SimpleNamespace(pareto_front_=front, tree_=front[1].to_tree())
     assert plot_pareto(fitted).collections[0].get_offsets()[0, 0] == front[1].complexity

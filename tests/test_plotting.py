@@ -46,7 +46,9 @@ def make_run(seed, n_generations=12):
         rows = [dict(zip(FIELDS, row, strict=True)) for row in fields]
         chapters = dict(zip(CHAPTERS, rows, strict=True))
         nevals = int(rng.integers(0, 64))
-        logbook.record(gen=gen, nevals=nevals, diversity=1.0, seconds=seconds, **chapters)
+        logbook.record(
+            gen=gen, nevals=nevals, diversity=1.0, seconds=seconds, **chapters
+        )
     return logbook
 
 
@@ -69,7 +71,10 @@ def points_for(tree, n=40):
 
 def line_data(ax):
     """Return what the lines of some axes show, by their labels."""
-    return {line.get_label(): (line.get_xdata(), line.get_ydata()) for line in ax.get_lines()}
+    return {
+        line.get_label(): (line.get_xdata(), line.get_ydata())
+        for line in ax.get_lines()
+    }
 
 
 def other_axes(ax):
@@ -80,7 +85,10 @@ def other_axes(ax):
 
 def corners_of(ax):
     """Return the corners of each band of some axes."""
-    return [{tuple(corner) for corner in band.get_paths()[0].vertices} for band in ax.collections]
+    return [
+        {tuple(corner) for corner in band.get_paths()[0].vertices}
+        for band in ax.collections
+    ]
 
 
 def boxes_of(ax):
@@ -129,23 +137,33 @@ def test_lines_and_bands_are_the_records(x, ax):
     below = other_axes(plot_learning_curve(logbook, x=x, ax=ax))
     for panel, chapters in ((ax, ("quality", "fitness")), (below, ("complexity",))):
         drawn = line_data(panel)
-        assert len(drawn) == 2 * len(chapters) and len(panel.collections) == len(chapters)
+        assert len(drawn) == 2 * len(chapters) and len(panel.collections) == len(
+            chapters
+        )
         for chapter, corners in zip(chapters, corners_of(panel), strict=True):
             for field in ("best", "median"):
                 expected = positions, table[f"{chapter}_{field}"]
                 np.testing.assert_array_equal(drawn[f"{chapter}, {field}"], expected)
             for edge in ("q1", "q3"):
-                assert corners.issuperset(zip(positions, table[f"{chapter}_{edge}"], strict=True))
+                assert corners.issuperset(
+                    zip(positions, table[f"{chapter}_{edge}"], strict=True)
+                )
 
 
 @pytest.mark.parametrize("curve", ["size", "terms", "complexity"])
 def test_counts_stand_below_others_and_means_for_missing_medians(curve, ax):
     """Runs on islands have no quartiles."""
     table = to_frame(make_run(1))
-    table = table.drop(columns=[c for c in table if c.endswith(("_q1", "_median", "_q3"))])
+    table = table.drop(
+        columns=[c for c in table if c.endswith(("_q1", "_median", "_q3"))]
+    )
     plot_learning_curve(table, curves=("quality", curve), ax=ax)
     below = other_axes(ax)
-    assert below.get_ylabel() == curve and ax.get_ylabel() == "quality" and not ax.collections
+    assert (
+        below.get_ylabel() == curve
+        and ax.get_ylabel() == "quality"
+        and not ax.collections
+    )
     for panel, chapter in ((ax, "quality"), (below, curve)):
         for field in ("best", "mean"):
             drawn = line_data(panel)[f"{chapter}, {field}"][1]
@@ -162,14 +180,20 @@ def test_runs_are_aligned_by_their_last_record(x, ax):
     records = []
     for run in runs:
         at = np.cumsum(run.select("nevals")) if x == "evaluations" else run.select(x)
-        records.append(list(zip(at, run.chapters["fitness"].select("mean"), strict=True)))
+        records.append(
+            list(zip(at, run.chapters["fitness"].select("mean"), strict=True))
+        )
     positions, medians = line_data(ax)["a (n = 4)"]
     assert positions[0] == max(record[0][0] for record in records)
     (corners,) = corners_of(ax)
     for position, median in zip(positions, medians, strict=True):
-        last = [[mean for at, mean in record if at <= position][-1] for record in records]
+        last = [
+            [mean for at, mean in record if at <= position][-1] for record in records
+        ]
         assert median == np.median(last)
-        assert corners.issuperset((position, edge) for edge in np.quantile(last, (0.1, 0.8)))
+        assert corners.issuperset(
+            (position, edge) for edge in np.quantile(last, (0.1, 0.8))
+        )
 
 
 def test_lineage_fills_the_picture(ax):
@@ -198,7 +222,9 @@ def make_refined_run():
             gain = improved * rng.exponential(0.01) * 0.95**gen
             record |= {f"{name}_tried": tried, f"{name}_improved": improved}
             record |= {f"{name}_gain": gain, f"{name}_seconds": tried * seconds}
-        logbook.record(gen=gen, nevals=1, diversity=1.0, seconds=0.1 * gen, refinement=record)
+        logbook.record(
+            gen=gen, nevals=1, diversity=1.0, seconds=0.1 * gen, refinement=record
+        )
     return logbook
 
 
@@ -225,11 +251,15 @@ def test_a_segment_lies_in_the_region_of_its_node(seed, ax):
             left, right = tree.apply(np.array([point - beside, point + beside]))
             assert k < left < tree.right(k) <= right < k + tree.subtree_size[k]
     # Every node that divides the picture is there, once, and no other.
-    grid = np.stack(np.meshgrid(*np.linspace(box[:, 0], box[:, 1], 300).T), -1).reshape(-1, 2)
+    grid = np.stack(np.meshgrid(*np.linspace(box[:, 0], box[:, 1], 300).T), -1).reshape(
+        -1, 2
+    )
     reached = tree.apply(grid)
     for k in inner:
         at_left = ((reached > k) & (reached < tree.right(k))).sum()
-        at_right = ((reached >= tree.right(k)) & (reached < k + tree.subtree_size[k])).sum()
+        at_right = (
+            (reached >= tree.right(k)) & (reached < k + tree.subtree_size[k])
+        ).sum()
         if min(at_left, at_right) > 0:
             assert drawn.count(k) == 1
     assert len(drawn) == len(set(drawn))
@@ -246,7 +276,9 @@ def test_regions_have_the_colours_of_the_predicted_classes(ax):
     (image,) = ax.images
     cells, (x0, x1, y0, y1) = image.get_array(), image.get_extent()
     x, y = np.linspace(x0, x1, 101)[1::2], np.linspace(y0, y1, 101)[1::2]
-    predicted = tree.predict_value(np.array([[a, b] for b in y for a in x])).argmax(axis=1)
+    predicted = tree.predict_value(np.array([[a, b] for b in y for a in x])).argmax(
+        axis=1
+    )
     assert len(np.unique(predicted)) > 1
     for code in np.unique(predicted):
         tints = np.unique(cells.reshape(-1, 3)[predicted == code], axis=0)
@@ -258,11 +290,15 @@ def test_regions_have_the_colours_of_the_predicted_classes(ax):
 LONG_NAMES = [f"the largest {name} of all measured cells" for name in "abcdefgh"]
 
 
-@pytest.mark.parametrize(("n_leaves", "given"), [(1, False), (5, True), (12, False), (12, True)])
+@pytest.mark.parametrize(
+    ("n_leaves", "given"), [(1, False), (5, True), (12, False), (12, True)]
+)
 def test_boxes_are_apart_and_hold_their_texts(n_leaves, given, ax):
     tree = make_tree(n_leaves, n_leaves, n_features=8)
     drawn = plot_tree(tree, ax=ax if given else None, feature_names=LONG_NAMES)
-    drawn.figure.set_dpi(400)  # text is hinted to whole pixels, which a small font feels
+    drawn.figure.set_dpi(
+        400
+    )  # text is hinted to whole pixels, which a small font feels
     drawn.figure.canvas.draw()
     boxes = [patch.get_window_extent() for patch in boxes_of(drawn)]
     assert len(boxes) == tree.n_nodes
@@ -277,19 +313,28 @@ def test_boxes_are_apart_and_hold_their_texts(n_leaves, given, ax):
     assert all(whole.x0 <= box.x0 and box.x1 <= whole.x1 for box in boxes)
     assert given or texts[0].get_fontsize() >= 7.9
     for note, text in zip(notes, texts, strict=True):
-        assert not note.get_window_extent().padded(-1.0).overlaps(text.get_window_extent())
+        assert (
+            not note.get_window_extent().padded(-1.0).overlaps(text.get_window_extent())
+        )
     bars = [patch for patch in drawn.patches if isinstance(patch, Rectangle)]
     for bar in bars:
         extent = bar.get_window_extent()
-        assert sum(box.fully_containsx(extent.x0) and box.y0 < extent.y0 for box in boxes) >= 1
-        assert not any(extent.overlaps(text.get_window_extent().padded(-1.0)) for text in texts)
+        assert (
+            sum(box.fully_containsx(extent.x0) and box.y0 < extent.y0 for box in boxes)
+            >= 1
+        )
+        assert not any(
+            extent.overlaps(text.get_window_extent().padded(-1.0)) for text in texts
+        )
 
 
 def test_texts_of_nodes():
     weights = np.array([[0.5, -2.0, 0.0, 0.001, 1.0], [0.0] * 5, [0.0] * 5])
     values = np.array([[0.5, 0.5], [0.25, 0.75], [1.0, 0.0]])
     tree = ObliqueTree(weights, np.array([3.0, 0.0, 0.0]), np.array([3, 1, 1]), values)
-    ax = plot_tree(tree, class_names=["no", "yes, $5 to $9"], feature_names=list("abcde"))
+    ax = plot_tree(
+        tree, class_names=["no", "yes, $5 to $9"], feature_names=list("abcde")
+    )
     assert [text.get_text() for text in ax.texts] == [
         *("[0]", "b\n− 0.5 e\n− 0.25 a\n− 0.0005 d\n≥ −1.5", "yes", "no"),
         *("[1]", "yes, $5 to $9: 0.75\nno: 0.25", "[2]", "no: 1.00"),
@@ -300,8 +345,15 @@ def test_texts_of_nodes():
     ax = plot_tree(tree, max_terms=3, decimals=1)
     x = {text.get_text(): text.get_position()[0] for text in ax.texts}
     assert x["yes"] < x["no"]
-    assert [note.get_text() for note in notes_of(ax)] == ["[0] 4 rows", "[1] 3 rows", "[2] 1 row"]
-    assert bodies_of(ax)[0].get_text() == "x3\n+ 1000.0 x4\n+ 500.0 x0\n(+1 more)\n≤ 3000.0"
+    assert [note.get_text() for note in notes_of(ax)] == [
+        "[0] 4 rows",
+        "[1] 3 rows",
+        "[2] 1 row",
+    ]
+    assert (
+        bodies_of(ax)[0].get_text()
+        == "x3\n+ 1000.0 x4\n+ 500.0 x0\n(+1 more)\n≤ 3000.0"
+    )
 
 
 def test_images_show_influence_not_weight(ax):
@@ -313,14 +365,20 @@ def test_images_show_influence_not_weight(ax):
     assert len(ax.images) == len(inner)
     for k, image in zip(inner, ax.images, strict=True):
         shown = np.asarray(image.get_array())
-        np.testing.assert_array_equal(shown, (tree.weights[k] * tree.spread).reshape(2, 3))
+        np.testing.assert_array_equal(
+            shown, (tree.weights[k] * tree.spread).reshape(2, 3)
+        )
         assert to_hex(image.cmap(image.norm(shown[0, 0]))) == "#ffffff"
         strongest = shown.ravel()[np.abs(shown).argmax()]
         text = bodies_of(ax)[k].get_text()
         assert text.startswith("red − blue ≤ " if strongest > 0.0 else "blue − red ≥ ")
 
 
-curve, curves, regions = plot_learning_curve, plot_learning_curves, plot_decision_regions
+curve, curves, regions = (
+    plot_learning_curve,
+    plot_learning_curves,
+    plot_decision_regions,
+)
 
 
 @pytest.mark.parametrize(
@@ -338,7 +396,11 @@ curve, curves, regions = plot_learning_curve, plot_learning_curves, plot_decisio
         (ValueError, "quantiles=", lambda: curves({"a": [RUN]}, quantiles=(0.8, 0.2))),
         (ValueError, "no 'quality_worst'", lambda: curves({"a": [RUN]}, field="worst")),
         (ValueError, "no chapter 'origin'", lambda: plot_lineage(RUN)),
-        (ValueError, "n_features=3", lambda: regions(make_tree(0, 3, n_features=3), X, Y)),
+        (
+            ValueError,
+            "n_features=3",
+            lambda: regions(make_tree(0, 3, n_features=3), X, Y),
+        ),
         (TypeError, "tree_or_classifier is of the type int", lambda: regions(1, X, Y)),
         (ValueError, "X has shape", lambda: regions(TREE, X[:, :1], Y)),
         (ValueError, "X has values", lambda: regions(TREE, np.full_like(X, np.nan), Y)),

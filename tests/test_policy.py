@@ -28,7 +28,12 @@ class Track:
             self.action_space = SimpleNamespace(n=2, start=start, **vars(sample))
         else:
             n = {"number": 1, "numbers": 2}[kind]
-            ends = {"low": np.full(n, -1.0), "high": np.ones(n), "shape": (n,), "dtype": float}
+            ends = {
+                "low": np.full(n, -1.0),
+                "high": np.ones(n),
+                "shape": (n,),
+                "dtype": float,
+            }
             self.action_space = SimpleNamespace(**ends, **vars(sample))
         self.kind, self.start = kind, start
         self.rng = np.random.default_rng(0)
@@ -62,7 +67,9 @@ class Track:
 
 
 @pytest.mark.parametrize(
-    "kwargs", [{"start": 5}, {"kind": "number"}, {"kind": "numbers"}], ids=["actions", "one", "two"]
+    "kwargs",
+    [{"start": 5}, {"kind": "number"}, {"kind": "numbers"}],
+    ids=["actions", "one", "two"],
 )
 def test_a_walker_learns_to_turn_back(kwargs):
     policy = evolve(Track, BRIEF, n_points=200, **kwargs)
@@ -96,18 +103,23 @@ def test_the_actor_is_the_tree_and_the_c_code(kind, tmp_path):
     policy = evolve(Track, replace(BRIEF, leaves="constant"), kind=kind)
     X = np.random.default_rng(0).uniform(-3.0, 3.0, (50, 3))
     act = actor(policy.tree, policy.actions)
-    values = policy.tree.predict_label(X) if kind == "discrete" else policy.tree.predict_value(X)
+    values = (
+        policy.tree.predict_label(X)
+        if kind == "discrete"
+        else policy.tree.predict_value(X)
+    )
     found = np.ravel([act(x) for x in X.tolist()])
     np.testing.assert_allclose(found, np.ravel(values), rtol=1e-6)
     shown = "%d" if kind == "discrete" else "%.17g"
     rows = "\n".join("{" + ", ".join(map(repr, x)) + "}," for x in X.tolist())
     main = f'int main(void) {{ for (int i = 0; i < 50; i++) printf("{shown}\\n", predict(X[i])); }}'
-    code = (
-        f"#include <stdio.h>\n{export_c(policy.tree)}\ndouble X[50][3] = {{\n{rows}\n}};\n{main}\n"
-    )
+    points = f"double X[50][3] = {{\n{rows}\n}};"
+    code = f"#include <stdio.h>\n{export_c(policy.tree)}\n{points}\n{main}\n"
     (tmp_path / "a.c").write_text(code)
     subprocess.run(["cc", "-o", tmp_path / "a", tmp_path / "a.c"], check=True)
-    printed = subprocess.run([tmp_path / "a"], capture_output=True, text=True, check=True).stdout
+    printed = subprocess.run(
+        [tmp_path / "a"], capture_output=True, text=True, check=True
+    ).stdout
     np.testing.assert_allclose(np.array(printed.split(), dtype=float), found, rtol=1e-6)
 
 
@@ -119,7 +131,9 @@ def test_environments_that_cannot_be_acted_in_are_named():
         )
         return made
 
-    with pytest.raises(ValueError, match="allowed are Discrete, and a bounded Box of up to 4"):
+    with pytest.raises(
+        ValueError, match="allowed are Discrete, and a bounded Box of up to 4"
+    ):
         _ = Environment(strange).actions
     assert as_point((1, np.array([2.0, 3.0]), np.int64(4))) == [1.0, 2.0, 3.0, 4.0]
 

@@ -31,11 +31,15 @@ def read(folder, name, content, **options):
 def test_what_is_far_larger_than_its_file_is_refused(tmp_path, name, monkeypatch):
     monkeypatch.setattr(readers, "_ALWAYS_READ", 2**20)
     if name == "t.npz":
-        np.savez_compressed(tmp_path / name, data=np.zeros((2**17, 2)), target=np.zeros(2**17))
+        np.savez_compressed(
+            tmp_path / name, data=np.zeros((2**17, 2)), target=np.zeros(2**17)
+        )
         content = (tmp_path / name).read_bytes()
     else:
         content = b"0\n" * 2**20
-    with pytest.raises(ValueError, match=rf"{name} .* holds more than 1048576 bytes, and more"):
+    with pytest.raises(
+        ValueError, match=rf"{name} .* holds more than 1048576 bytes, and more"
+    ):
         read(tmp_path, name, content)
 
 
@@ -51,7 +55,9 @@ def test_csv_types(tmp_path, name):
     assert table["some_truth"].tolist()[::2] == ["TRUE", "FALSE"]
     assert table["mixed"].tolist() == ["1", "b", "3"]
     assert table["empty"].isna().all() and table["empty"].dtype == np.float64
-    assert all(table[c].dtype == object for c in ("text", "truth", "some_truth", "mixed"))
+    assert all(
+        table[c].dtype == object for c in ("text", "truth", "some_truth", "mixed")
+    )
     assert read(tmp_path, name, header + content, na_values=("",))["text"][1] == "NA"
 
 
@@ -94,7 +100,9 @@ def test_files_that_are_none(tmp_path):
 def test_damaged_gzip(tmp_path):
     path = tmp_path / "bad.csv.gz"
     path.write_text("a,b\n1,2\n")
-    with pytest.raises(ValueError, match=r"bad\.csv\.gz cannot be read: Not a gzipped file"):
+    with pytest.raises(
+        ValueError, match=r"bad\.csv\.gz cannot be read: Not a gzipped file"
+    ):
         read_table(path)
     rows = "\n".join(f"{v:.17f},{v}" for v in np.random.default_rng(0).random(2000))
     whole = gzip.compress(("a,b\n" + rows).encode())
@@ -110,7 +118,11 @@ def saved(**arrays):
 
 def test_npz(tmp_path):
     pixels = np.arange(12, dtype=np.uint8).reshape(4, 3)
-    table = read(tmp_path, "digits.npz", saved(data=pixels, target=np.array(["a", "b", "a", "c"])))
+    table = read(
+        tmp_path,
+        "digits.npz",
+        saved(data=pixels, target=np.array(["a", "b", "a", "c"])),
+    )
     assert list(table) == ["x1", "x2", "x3", "target"]
     np.testing.assert_array_equal(table.iloc[:, :3].to_numpy(), pixels)
     assert table["x1"].dtype == np.uint8
@@ -130,7 +142,10 @@ BEYOND_UNICODE.view(np.uint32)[0] = 0x110000
         (saved(data=np.zeros(3), target=np.zeros(3)), "shapes are"),
         (saved(data=np.zeros((3, 2)), target=np.zeros(2)), "shapes are"),
         (saved(data=np.zeros((0, 2)), target=np.zeros(0)), "no data rows"),
-        (saved(data=np.zeros((2, 2)), target=np.array(["2000", "2001"], "M8[Y]")), "types are"),
+        (
+            saved(data=np.zeros((2, 2)), target=np.array(["2000", "2001"], "M8[Y]")),
+            "types are",
+        ),
         (saved(data=np.zeros((2, 2)), target=BEYOND_UNICODE), ""),
     ],
 )
@@ -192,7 +207,9 @@ def test_arff_errors(tmp_path, content):
         read(tmp_path, "bad.arff", content)
 
 
-@pytest.mark.parametrize("name", ["t.libsvm", "t.svm", "t.txt", "t.svm.gz", "t.txt.bz2"])
+@pytest.mark.parametrize(
+    "name", ["t.libsvm", "t.svm", "t.txt", "t.svm.gz", "t.txt.bz2"]
+)
 def test_libsvm(tmp_path, name):
     X, y = load_iris(return_X_y=True)
     dump_svmlight_file(X, y, text := io.BytesIO(), zero_based=False)

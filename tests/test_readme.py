@@ -8,12 +8,16 @@ import pytest
 
 ROOT = Path(__file__).parent.parent
 README, DOCS = ROOT / "README.md", ROOT / "docs"
-GUIDE = sorted(page for page in (DOCS / "guide").glob("*.md") if "```python" in page.read_text())
+GUIDE = sorted(
+    page for page in (DOCS / "guide").glob("*.md") if "```python" in page.read_text()
+)
 
 
 def run_blocks(path):
     """Run the blocks of a page one after the other, as a reader does; return their names."""
-    blocks = re.findall(r"```python\n(.*?)```", path.read_text(encoding="utf-8"), re.DOTALL)
+    blocks = re.findall(
+        r"```python\n(.*?)```", path.read_text(encoding="utf-8"), re.DOTALL
+    )
     assert blocks
     names = {}
     for block in blocks:
@@ -27,8 +31,12 @@ def fences(path, language):
     return re.findall(rf"```{language}\n(.*?)```", text, re.DOTALL)
 
 
-@pytest.mark.parametrize("page", [README, DOCS / "getting_started.md"], ids=lambda page: page.stem)
-def test_the_first_pages_run_and_print_what_they_say(page, capsys, tmp_path, monkeypatch):
+@pytest.mark.parametrize(
+    "page", [README, DOCS / "getting_started.md"], ids=lambda page: page.stem
+)
+def test_the_first_pages_run_and_print_what_they_say(
+    page, capsys, tmp_path, monkeypatch
+):
     monkeypatch.chdir(tmp_path)
     names = run_blocks(page)
     printed = capsys.readouterr().out.split()

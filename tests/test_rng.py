@@ -31,7 +31,11 @@ def test_splitmix64_reference_values():
 
 @pytest.mark.parametrize(
     ("draw", "distribution"),
-    [(uniform, stats.uniform()), (open_uniform, stats.uniform()), (normal, stats.norm())],
+    [
+        (uniform, stats.uniform()),
+        (open_uniform, stats.uniform()),
+        (normal, stats.norm()),
+    ],
 )
 def test_continuous_draws(draw, distribution):
     assert stats.kstest(sample(draw), distribution.cdf).pvalue > 0.001

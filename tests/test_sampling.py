@@ -21,7 +21,11 @@ from evotree.rng import make_streams
 from tests.strategies import assert_sound, datasets, seeds
 
 
-@given(st.integers(1, 10_000), st.integers(1, 20_000) | st.floats(1e-4, 1.0), st.integers(2, 9))
+@given(
+    st.integers(1, 10_000),
+    st.integers(1, 20_000) | st.floats(1e-4, 1.0),
+    st.integers(2, 9),
+)
 def test_sizes_rise_by_equal_factors_to_all_rows(n_rows, max_samples, least):
     sizes = sample_sizes(n_rows, max_samples, least)
     first = max_samples if isinstance(max_samples, int) else int(max_samples * n_rows)
@@ -36,7 +40,9 @@ def test_sizes_rise_by_equal_factors_to_all_rows(n_rows, max_samples, least):
 
 @given(st.lists(st.integers(1, 200), min_size=1, max_size=6), seeds)
 def test_every_beginning_has_a_share_of_each_stratum(counts, seed):
-    strata = np.random.default_rng(seed).permutation(np.repeat(np.arange(len(counts)), counts))
+    strata = np.random.default_rng(seed).permutation(
+        np.repeat(np.arange(len(counts)), counts)
+    )
     order = stratified_order(strata, make_streams(seed, 0, 1)[0])
     assert sorted(order) == list(range(len(strata)))
     so_far = np.cumsum(strata[order][:, None] == np.arange(len(counts)), axis=0)
@@ -54,7 +60,7 @@ def test_samples_are_nested_parts_of_the_rows(dataset, max_samples, seed):
         part = sample[at]
         columns = zip(part.X, part.y, part.multiplicity, strict=True)
         rows = Counter({(*x, y): n for x, y, n in columns})
-        assert part.n_samples == size == rows.total() and kept <= rows
+        assert part.n_rows == size == rows.total() and kept <= rows
         assert np.unique(part.y).size == np.unique(dataset.y).size
         np.testing.assert_array_equal(part.mean, dataset.mean)
         order = np.lexsort((part.y, *part.raw.T[::-1]))
@@ -65,13 +71,19 @@ def test_samples_are_nested_parts_of_the_rows(dataset, max_samples, seed):
 def rows_of(n):
     """Return rows of three classes, two of them parted by an oblique split."""
     X = np.random.default_rng(0).normal(size=(n, 3))
-    return Dataset.from_arrays(X, (X @ [1.0, 2.0, 0.0] > 0.3) + (X[:, 2] > 1.0).astype(int))
+    return Dataset.from_arrays(
+        X, (X @ [1.0, 2.0, 0.0] > 0.3) + (X[:, 2] > 1.0).astype(int)
+    )
 
 
 def run_that_moves(before, after, max_generations=8, **options):
     """Return a run on some rows, and the toolboxes of these and of others."""
-    toolboxes = [make_toolbox(rows, random_state=1, **options) for rows in (before, after)]
-    run = evolve(toolboxes[0].population(n=20), toolboxes[0], max_generations=max_generations)
+    toolboxes = [
+        make_toolbox(rows, random_state=1, **options) for rows in (before, after)
+    ]
+    run = evolve(
+        toolboxes[0].population(n=20), toolboxes[0], max_generations=max_generations
+    )
     return run, *toolboxes
 
 
@@ -86,19 +98,27 @@ def assert_moved(run, dataset, toolbox):
 @pytest.mark.parametrize("algorithm", ["penalized", "nsga2"])
 def test_a_run_that_moves_is_evaluated_on_the_other_rows(algorithm):
     whole, variation = rows_of(400), Variation(algorithm=algorithm)
-    run, _, after = run_that_moves(whole.take(np.arange(0, 400, 5)), whole, variation=variation)
-    expected = {make_individual(whole, *one.splits).weights.tobytes() for one in run.population}
+    run, _, after = run_that_moves(
+        whole.take(np.arange(0, 400, 5)), whole, variation=variation
+    )
+    expected = {
+        make_individual(whole, *one.splits).weights.tobytes() for one in run.population
+    }
     origins = sorted(one.origin for one in run.population)
     complexity = max(one.complexity for one in run.pareto_front)
     move(run, whole, after)
     assert_moved(run, whole, after)
     assert {one.weights.tobytes() for one in run.population} == expected
     assert sorted(one.origin for one in run.population) == origins
-    assert run.best.fitness.wvalues == max(one.fitness.wvalues for one in run.population)
+    assert run.best.fitness.wvalues == max(
+        one.fitness.wvalues for one in run.population
+    )
     assert run.best_fitness == run.best.fitness.wvalues and run.last_improvement == 8
     complexities = [one.complexity for one in run.pareto_front]
     qualities = [one.quality for one in run.pareto_front]
-    assert complexities == sorted(set(complexities)) and qualities == sorted(set(qualities))
+    assert complexities == sorted(set(complexities)) and qualities == sorted(
+        set(qualities)
+    )
     assert max(complexities) <= complexity
     champions = [one.fitness.wvalues for one in run.hall_of_fame]
     assert champions == sorted(champions, reverse=True)

@@ -39,7 +39,9 @@ def agreement(tree, seed):
 
 def closeness(tree, seed):
     X = points_of(seed)
-    return -float(np.abs(tree.predict_value(X)[:, 0] - np.where(X[:, 0] > 0.0, 1.0, -0.5)).mean())
+    return -float(
+        np.abs(tree.predict_value(X)[:, 0] - np.where(X[:, 0] > 0.0, 1.0, -0.5)).mean()
+    )
 
 
 def agreement_and_depth(tree, seed):
@@ -60,7 +62,11 @@ def test_the_tree_is_found_and_says_what_it_is_worth(found):
     tree = found.tree
     fresh = np.mean([agreement(tree, seed) for seed in range(10**6, 10**6 + 50)])
     assert fresh > 0.9 and fresh == pytest.approx(tree.quality, abs=0.03)
-    assert tree in found.front and isinstance(tree, ObliqueTree) and tree.validate() is tree
+    assert (
+        tree in found.front
+        and isinstance(tree, ObliqueTree)
+        and tree.validate() is tree
+    )
     one_leaf = found.front[0]
     assert one_leaf.n_leaves == 1 and one_leaf.quality < tree.quality - 0.2
     assert found.cost == found.n_scores > sum(found.run.logbook.select("nevals"))
@@ -75,7 +81,9 @@ def test_any_number_of_workers_gives_the_same(found):
     for other in others:
         assert other.tree == found.tree and other.n_scores == found.n_scores
         assert list(other.front) == list(found.front)
-        chapters = [one.run.logbook.chapters["quality"].select("mean") for one in (found, other)]
+        chapters = [
+            one.run.logbook.chapters["quality"].select("mean") for one in (found, other)
+        ]
         assert chapters[0] == chapters[1]
 
 
@@ -88,7 +96,9 @@ def test_islands_in_processes_are_those_of_this_one():
 
 def test_a_checkpoint_goes_on_to_the_same_end(found, tmp_path):
     path = tmp_path / "run.npz"
-    search_scores(NOISY, replace(BRIEF, max_generations=5, checkpoint=Checkpoint(path, every=1)))
+    search_scores(
+        NOISY, replace(BRIEF, max_generations=5, checkpoint=Checkpoint(path, every=1))
+    )
     resumed = replace(BRIEF, checkpoint=Checkpoint(path, resume=True))
     assert search_scores(NOISY, resumed).tree == found.tree
     with pytest.raises(ValueError, match="is of a search with other parameters"):
@@ -111,7 +121,9 @@ def test_scores_without_chance_are_asked_once():
     asked = []
 
     def exact(tree, seed):
-        asked.append((tree.weights.tobytes(), tree.thresholds.tobytes(), tree.labels.tobytes()))
+        asked.append(
+            (tree.weights.tobytes(), tree.thresholds.tobytes(), tree.labels.tobytes())
+        )
         return agreement(tree, 0)
 
     result = search_scores(ScoredProblem(score=exact, actions=2, box=BOX), BRIEF)
@@ -185,7 +197,9 @@ def test_every_operator_leaves_whole_trees(seed, actions, is_linear):
                 ends = np.flatnonzero(one.subtree_size == 3)
                 assert (one.thresholds[ends + 1] != one.thresholds[ends + 2]).all()
             else:
-                assert ((tree.values[leaf] >= -2.01) & (tree.values[leaf] <= 5.01)).all() or linear
+                assert (
+                    (tree.values[leaf] >= -2.01) & (tree.values[leaf] <= 5.01)
+                ).all() or linear
 
 
 @pytest.mark.parametrize(
@@ -195,11 +209,17 @@ def test_every_operator_leaves_whole_trees(seed, actions, is_linear):
         ({"n_episodes": 0}, "n_episodes=0: allowed are integers from 1"),
         ({"observations": [[0.0]]}, "one of them is needed, and not both"),
         ({"box": ([0.0], [0.0])}, "allowed are finite bounds, low below high"),
-        ({"box": None, "observations": [[1.0, 2.0]]}, "observations has 1 points: allowed are 2"),
+        (
+            {"box": None, "observations": [[1.0, 2.0]]},
+            "observations has 1 points: allowed are 2",
+        ),
         ({"actions": 1}, "actions=1: allowed are 2 or more"),
         ({"actions": ["a", "b", "b"]}, "allowed are 2 or more, different names"),
         ({"actions": (1.0, np.inf)}, "two finite bounds"),
-        ({"score": lambda tree, seed: np.nan}, "score returned nan: allowed is a finite number"),
+        (
+            {"score": lambda tree, seed: np.nan},
+            "score returned nan: allowed is a finite number",
+        ),
         ({"score": lambda tree, seed: "good"}, "score returned 'good'"),
         ({"score": lambda tree, seed: (1.0,) * 4}, "a tuple of up to 3"),
     ],
@@ -213,7 +233,12 @@ def test_what_needs_labels_is_refused():
     for one in ({"objective": "f1"}, {"warm_start": True}, {"monotonic_cst": [1, 0]}):
         with pytest.raises(ValueError, match="a search by scores has no labels for it"):
             search_scores(NOISY, replace(BRIEF, **one))
-    for one in ({"refinement": "tao"}, {"max_samples": 0.5}, {"hold": [0]}, {"init": ["axis"]}):
+    for one in (
+        {"refinement": "tao"},
+        {"max_samples": 0.5},
+        {"hold": [0]},
+        {"init": ["axis"]},
+    ):
         with pytest.raises(ValueError, match="a search by scores has no labels for it"):
             search_scores(NOISY, replace(BRIEF, evolution=replace(SMALL, **one)))
     with pytest.raises(ValueError, match="actions=2: .*leaves='linear' needs"):
@@ -225,5 +250,7 @@ def test_what_needs_labels_is_refused():
     with pytest.raises(ValueError, match="init holds a tree of 3 actions: 2 there are"):
         search_scores(NOISY, replace(BRIEF, evolution=replace(SMALL, init=three)))
     two = ObliqueTreeClassifier("axis").fit(np.eye(2), [0, 1])
-    with pytest.raises(ValueError, match="init holds 25 trees: at most 24, the population"):
+    with pytest.raises(
+        ValueError, match="init holds 25 trees: at most 24, the population"
+    ):
         search_scores(NOISY, replace(BRIEF, evolution=replace(SMALL, init=[two] * 25)))

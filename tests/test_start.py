@@ -60,7 +60,10 @@ EvoTreeRegressor(random_state=0).fit(X[:, :3], X[:, 3])
 """,
 }
 COMPILING_STARTS = Event("numba:compile", EventStatus.START, data={})
-MOST_KERNELS = {"classification": 119, "regression": 126}  # lines in leaves have their own
+MOST_KERNELS = {
+    "classification": 119,
+    "regression": 126,
+}  # lines in leaves have their own
 
 
 def python(code, **environment):
@@ -84,7 +87,10 @@ def test_a_first_fit_compiles_little_and_nothing_twice(task, tmp_path):
     first, then = compiled
     # The process beside knows the types that a fit calls with: that compiles other functions.
     names = {name.removeprefix("evotree.operators.") for name, *_ in first}
-    assert names >= {"structure.splice.partition_tree", "variation.mutation.mutate_nodes"}
+    assert names >= {
+        "structure.splice.partition_tree",
+        "variation.mutation.mutate_nodes",
+    }
     assert names >= {"variation.crossover.graft", "pruning.penalized.collapse"}
     assert "splitters.dipole.dipole_split" in names
     of_kernels = Counter((n, k) for n, k, _ in first + then if n.startswith("evotree."))
@@ -134,7 +140,9 @@ def caller(x):
 """
 
 
-def test_what_calls_a_long_kernel_from_the_cache_calls_the_one_that_is_there_now(tmp_path):
+def test_what_calls_a_long_kernel_from_the_cache_calls_the_one_that_is_there_now(
+    tmp_path,
+):
     code = f"""
 import sys
 sys.path.insert(0, {str(tmp_path)!r})
@@ -152,7 +160,9 @@ print(caller(np.zeros(2)), sum(caller.stats.cache_hits.values()))
     assert run("1.0") == "2.0 0"
     assert run("1.0") == "2.0 1"
     assert run("10.5") == "21.0 1"
-    assert run("1.0j") == "2j 0"  # another type comes back, so that the caller is another one
+    assert (
+        run("1.0j") == "2j 0"
+    )  # another type comes back, so that the caller is another one
     assert run("1.0j") == "2j 1"
 
 
@@ -161,7 +171,9 @@ def started(monkeypatch):
     """Let two processors be free, and record what would be started."""
     started = []
     process = SimpleNamespace(kill=lambda: started.append("kill"), wait=lambda: None)
-    monkeypatch.setattr(warmup, "start_python", lambda code, **_: started.append(code) or process)
+    monkeypatch.setattr(
+        warmup, "start_python", lambda code, **_: started.append(code) or process
+    )
     monkeypatch.setattr(warmup, "cpu_count", lambda: 2)
     monkeypatch.setattr(warmup, "parent_process", lambda: None)
     monkeypatch.setattr(config, "DISABLE_JIT", False)
@@ -218,7 +230,9 @@ def test_kernels_are_compiled_ahead_of_time_by_a_process_for_each_task(
             waits.append(self)
             return status.pop()
 
-    monkeypatch.setattr(ahead, "start_python", lambda code: started.append(code) or Process())
+    monkeypatch.setattr(
+        ahead, "start_python", lambda code: started.append(code) or Process()
+    )
     evotree.warmup(background=background)
     assert len(waits) == n_waits and len(started) == 2
     assert "'classification'" in started[0] and "'regression'" in started[1]

@@ -46,7 +46,9 @@ def test_figures_of_a_small_tree():
     np.testing.assert_array_equal(node_depths(tree.subtree_size), [0, 1, 2, 2, 1])
     np.testing.assert_array_equal(tree.is_leaf, [False, False, True, True, True])
     X = np.array([[1.0, 2.0], [1.0, 2.5], [np.nextafter(1.0, 2.0), 0.0]])
-    np.testing.assert_array_equal(tree.apply(X), [2, 3, 4])  # rows on a hyperplane go left
+    np.testing.assert_array_equal(
+        tree.apply(X), [2, 3, 4]
+    )  # rows on a hyperplane go left
 
 
 @given(trees(), st.data())
@@ -62,7 +64,11 @@ def test_validate_refuses_a_changed_size(tree, data):
 
 
 def damages(array):
-    return array[:-1], np.where(array == array.flat[0], np.nan, array), np.atleast_3d(array)
+    return (
+        array[:-1],
+        np.where(array == array.flat[0], np.nan, array),
+        np.atleast_3d(array),
+    )
 
 
 @pytest.mark.parametrize(
@@ -107,8 +113,12 @@ DOORS = {
     "decision_path": ObliqueTree.decision_path,
     "predict_value": ObliqueTree.predict_value,
     "mean": lambda tree, X: mean_of_trees([tree, tree], X),
-    "sides": lambda tree, X: SoftSides(*np.zeros((2, 5)), np.eye(5, 3)).predict(tree, X),
-    "mixed sides": lambda tree, X: SoftSides(*np.zeros((2, 5)), np.eye(5, 3)).mix(tree, X),
+    "sides": lambda tree, X: SoftSides(*np.zeros((2, 5)), np.eye(5, 3)).predict(
+        tree, X
+    ),
+    "mixed sides": lambda tree, X: SoftSides(*np.zeros((2, 5)), np.eye(5, 3)).mix(
+        tree, X
+    ),
 }
 every_door = pytest.mark.parametrize("door", DOORS.values(), ids=DOORS)
 
@@ -116,7 +126,9 @@ every_door = pytest.mark.parametrize("door", DOORS.values(), ids=DOORS)
 @every_door
 @pytest.mark.parametrize("shape", [(4, 1), (4, 0), (4, 3), (4,), (2, 2, 2)], ids=str)
 def test_rows_of_another_width_are_refused(door, shape):
-    with pytest.raises(ValueError, match=r"X has shape \(.*\): allowed are rows of 2 features"):
+    with pytest.raises(
+        ValueError, match=r"X has shape \(.*\): allowed are rows of 2 features"
+    ):
         door(small_tree(), np.zeros(shape))
 
 
@@ -145,14 +157,21 @@ def test_fitted_trees_know_the_spread_of_features_and_the_rows_of_nodes(model):
     unit = weight.sum() / tree.weighted_n_node_samples[0]
     np.testing.assert_allclose(unit * tree.weighted_n_node_samples, path.T @ weight)
     if is_classifier(model):
-        counts = path.T @ ((weight > 0.0)[:, np.newaxis] & (y[:, np.newaxis] == np.arange(3)))
+        counts = path.T @ (
+            (weight > 0.0)[:, np.newaxis] & (y[:, np.newaxis] == np.arange(3))
+        )
         np.testing.assert_array_equal(tree.row_counts, counts)
-    assert clone(model).fit(X, target, sample_weight=0.0 * weight + 7.0).tree_.row_counts is None
+    assert (
+        clone(model).fit(X, target, sample_weight=0.0 * weight + 7.0).tree_.row_counts
+        is None
+    )
 
 
 @given(exported.trees(), st.data())
 def test_pruning_keeps_the_spread_and_the_rows_of_the_nodes_left(tree, data):
-    marks = np.array(data.draw(st.lists(st.booleans(), min_size=len(tree), max_size=len(tree))))
+    marks = np.array(
+        data.draw(st.lists(st.booleans(), min_size=len(tree), max_size=len(tree)))
+    )
     pruned = prune_tree(tree, marks)
     assert pruned.spread is tree.spread
     if tree.n_node_samples is None:
@@ -162,7 +181,9 @@ def test_pruning_keeps_the_spread_and_the_rows_of_the_nodes_left(tree, data):
     kept = prune_tree(tree.replaced(row_counts=counts), marks).row_counts
     np.testing.assert_array_equal(kept, np.round(9.0 * pruned.values))
     # The values, drawn at random, tell the nodes apart, or they do not differ.
-    known = {(*v, n) for v, n in zip(tree.values.tolist(), tree.n_node_samples, strict=True)}
+    known = {
+        (*v, n) for v, n in zip(tree.values.tolist(), tree.n_node_samples, strict=True)
+    }
     kept = zip(pruned.values.tolist(), pruned.n_node_samples, strict=True)
     assert len(pruned.n_node_samples) == pruned.n_nodes
     assert all((*v, n) in known for v, n in kept)
@@ -176,6 +197,9 @@ def test_a_small_tree_prints_its_rules_and_a_large_one_its_sizes():
     for one, n_open, n_closed in ((tree, 2, 0), (large, 3, 47)):
         html = one._repr_html_()
         assert html == export_html(one)
-        assert (html.count("<details open>"), html.count("<details>")) == (n_open, n_closed)
+        assert (html.count("<details open>"), html.count("<details>")) == (
+            n_open,
+            n_closed,
+        )
     wide = exported.stump([1.0] * 30)
     assert "(+20 more)" in str(wide) and "(+20 more)" in wide._repr_html_()

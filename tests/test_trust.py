@@ -17,11 +17,17 @@ ROOT = Path(__file__).resolve().parent.parent
 def test_the_interpreter_runs_nothing_that_an_experiment_names(tmp_path):
     """Functions are not called, and commands and the standard library are not imported."""
     path = tmp_path / "experiment.toml"
-    modules = "os.abort antigravity.fly pytest.__main__.x numpy.show_config ..tree a/b.c"
+    modules = (
+        "os.abort antigravity.fly pytest.__main__.x numpy.show_config ..tree a/b.c"
+    )
     others = "sklearn.datasets.load_iris sklearn.tree.export_text pandas.DataFrame"
     for address in f"{modules} {others}".split():
-        path.write_text(f'name = "a"\ndatasets = ["b"]\nmethods.c.estimator = "{address}"\n')
-        with pytest.raises(ValueError, match=r"experiment\.toml: \[methods\.c\]: estimator="):
+        path.write_text(
+            f'name = "a"\ndatasets = ["b"]\nmethods.c.estimator = "{address}"\n'
+        )
+        with pytest.raises(
+            ValueError, match=r"experiment\.toml: \[methods\.c\]: estimator="
+        ):
             read_experiment(path)
     assert "antigravity" not in sys.modules
 
@@ -72,26 +78,44 @@ methods.EvoTree = {preset = "gea_odt", max_generations = 2}
 def contents(folder):
     """Return time and bytes of all files of a folder, and its folders."""
     return {
-        str(path): (path.stat().st_mtime_ns, path.read_bytes()) if path.is_file() else (0, b"")
+        str(path): (path.stat().st_mtime_ns, path.read_bytes())
+        if path.is_file()
+        else (0, b"")
         for path in folder.rglob("*")
     }
 
 
 @pytest.mark.slow
 def test_nothing_is_written_outside_the_paths_that_were_given(tmp_path):
-    names = ("work", "home", "data", "out", "matplotlib", "tmp" + 90 * "-")  # too long for sockets
+    names = (
+        "work",
+        "home",
+        "data",
+        "out",
+        "matplotlib",
+        "tmp" + 90 * "-",
+    )  # too long for sockets
     work, home, data, out, matplotlib, temporary = (tmp_path / name for name in names)
     for folder in (work, home, data, out, matplotlib, temporary):
         folder.mkdir()
     rng = np.random.default_rng(0)
     y = np.arange(40) % 2
-    frame = pd.DataFrame(y[:, None] + 0.4 * rng.normal(size=(40, 2)), columns=["a", "b"])
+    frame = pd.DataFrame(
+        y[:, None] + 0.4 * rng.normal(size=(40, 2)), columns=["a", "b"]
+    )
     frame.assign(target=np.array(["x", "y"])[y]).to_csv(data / "table.csv", index=False)
     frame.assign(target=y).to_csv(data / "iris.csv", index=False)
     (data / "experiment.toml").write_text(EXPERIMENT)
     (work / "mine.txt").write_text("not to be touched")
     before = {folder: contents(folder) for folder in (work, home, data, temporary)}
-    allowed = (out, matplotlib, temporary, os.environ["NUMBA_CACHE_DIR"], "/dev", "/proc")
+    allowed = (
+        out,
+        matplotlib,
+        temporary,
+        os.environ["NUMBA_CACHE_DIR"],
+        "/dev",
+        "/proc",
+    )
     environment = {"HOME": home, "TMPDIR": temporary, "MPLCONFIGDIR": matplotlib}
     environment |= {"PYTHONPATH": ROOT, "PYTHONDONTWRITEBYTECODE": 1}
     done = subprocess.run(

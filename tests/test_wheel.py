@@ -52,7 +52,15 @@ def programs(wheel, tmp_path_factory):
     builder = EnvBuilder()
     context = builder.ensure_directories(home)
     builder.create(home)
-    pip = ("-m", "pip", "--python", context.env_exe, "install", "--no-deps", "--no-index")
+    pip = (
+        "-m",
+        "pip",
+        "--python",
+        context.env_exe,
+        "install",
+        "--no-deps",
+        "--no-index",
+    )
     run(sys.executable, *pip, wheel)
     libraries = [path for path in sys.path if Path(path).name.endswith("-packages")]
     inside = "import sysconfig; print(sysconfig.get_path('purelib'))"
@@ -90,9 +98,21 @@ def test_the_commands_work_without_the_repository(programs, tmp_path):
     bunch = load_iris(as_frame=True)
     iris = bunch.data.assign(species=bunch.target_names[bunch.target])
     iris.to_csv(work / "iris.csv", index=False)
-    fit = ("evotree", "fit", "iris.csv", "--target", "species", "--out", "model.json", *QUICK)
+    fit = (
+        "evotree",
+        "fit",
+        "iris.csv",
+        "--target",
+        "species",
+        "--out",
+        "model.json",
+        *QUICK,
+    )
     call(*fit, "--report", "fit.html", "--plots", "plots", "--test-size", "0.2")
-    text, templates = (work / "fit.html").read_text("utf-8"), ROOT / "evotree/report/templates"
+    text, templates = (
+        (work / "fit.html").read_text("utf-8"),
+        ROOT / "evotree/report/templates",
+    )
     for part in ("report.css", "model.js", "report.js", "d3/d3.min.js", "d3/LICENSE"):
         assert (templates / part).read_text("utf-8") in text
     for picture in ("plots/tree.png", "plots/learning-curve.png"):

@@ -31,7 +31,9 @@ for ax, width in zip(axes, (1, 2), strict=True):
     model = EvoTreeClassifier(max_split_terms=width, **hyperparameters).fit(X, y)
     tree = model.tree_
     plot_decision_regions(model, X, y, ax=ax)
-    ax.set_title(f"{'one term' if width == 1 else 'two terms'} a split: {tree.n_leaves} leaves")
+    ax.set_title(
+        f"{'one term' if width == 1 else 'two terms'} a split: {tree.n_leaves} leaves"
+    )
 
 # %%
 # A penalty works without a bound: the greater ``term_penalty``, the fewer terms. Here are all 13

@@ -37,9 +37,13 @@ hyperparameters = {"size_penalty": 0.003, "term_penalty": 0.001, "max_generation
 fig, axes = plt.subplots(1, 3, figsize=(11, 3.8), layout="constrained")
 costs = {}
 for ax, (name, aim) in zip(axes, aims.items(), strict=True):
-    model = EvoTreeClassifier(**aim, **hyperparameters, random_state=0).fit(X_train, y_train)
+    model = EvoTreeClassifier(**aim, **hyperparameters, random_state=0).fit(
+        X_train, y_train
+    )
     predicted = model.predict(X_test)
-    ConfusionMatrixDisplay.from_predictions(y_test, predicted, ax=ax, colorbar=False, cmap="Blues")
+    ConfusionMatrixDisplay.from_predictions(
+        y_test, predicted, ax=ax, colorbar=False, cmap="Blues"
+    )
     balanced = balanced_accuracy_score(y_test, predicted)
     ax.set_title(f"evolved for {name}\nbalanced accuracy {balanced:.2f}")
     missed = ((y_test == 1) & (predicted == 0)).sum()

@@ -36,14 +36,18 @@ plot_tree(model, feature_names=["depth", "width"])
 # ``calibrate`` learns from held-out rows how wide intervals have to be; ``predict_interval`` then
 # covers new targets with the probability that is asked for.
 
-X_calibration, X_new, y_calibration, y_new = train_test_split(X_test, y_test, random_state=0)
+X_calibration, X_new, y_calibration, y_new = train_test_split(
+    X_test, y_test, random_state=0
+)
 model.calibrate(X_calibration, y_calibration)
 low, high = model.predict_interval(X_new, coverage=0.9)
 predicted = model.predict(X_new)
 
 fig, ax = plt.subplots(figsize=(6.5, 4.2), layout="constrained")
 order = np.argsort(predicted)
-ax.vlines(predicted[order], low[order], high[order], color="0.8", lw=3, label="90 % interval")
+ax.vlines(
+    predicted[order], low[order], high[order], color="0.8", lw=3, label="90 % interval"
+)
 ax.scatter(predicted, y_new, s=14, zorder=3, label="held-out row")
 ax.set(xlabel="prediction", ylabel="target")
 ax.legend(frameon=False)

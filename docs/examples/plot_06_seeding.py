@@ -24,14 +24,18 @@ hyperparameters = {
     "max_generations": 40,
     "random_state": 0,
 }
-evolution = Evolution(patience=None, refinement=None, regularization=Regularization(noise=0.0))
+evolution = Evolution(
+    patience=None, refinement=None, regularization=Regularization(noise=0.0)
+)
 first_trees = {
     "random trees": None,
     "CART's tree": [cart],
     "WODT and OC1": {"wodt": 0.2, "oc1": 0.2},
 }
 models = {
-    name: EvoTreeClassifier(evolution=evolution.set_params(init=init), **hyperparameters).fit(X, y)
+    name: EvoTreeClassifier(
+        evolution=evolution.set_params(init=init), **hyperparameters
+    ).fit(X, y)
     for name, init in first_trees.items()
 }
 for name, model in models.items():

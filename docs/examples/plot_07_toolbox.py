@@ -31,7 +31,9 @@ dataset = Dataset.from_arrays(X, y)
 
 def make(name, operator):
     """Make a toolbox that grows random trees, with one operator of our own."""
-    toolbox = make_toolbox(dataset, size_penalty=0.003, init=None, refinement=None, random_state=0)
+    toolbox = make_toolbox(
+        dataset, size_penalty=0.003, init=None, refinement=None, random_state=0
+    )
     if operator is not None:
         toolbox.register(name, operator)
     return toolbox
@@ -49,21 +51,27 @@ def turn(individual):
     weights = individual.weights + noise
     centre = dataset.X.mean(axis=0)
     thresholds = individual.thresholds + (weights - individual.weights) @ centre
-    return (with_tree(individual, dataset, weights, thresholds, individual.subtree_size),)
+    return (
+        with_tree(individual, dataset, weights, thresholds, individual.subtree_size),
+    )
 
 
 runs = {}
 for name, operator in {"default mutation": None, "turned hyperplanes": turn}.items():
     toolbox = make("mutate", operator)
     runs[name] = evolve(toolbox.population(n=48), toolbox, max_generations=60)
-    print(f"{name:<19} quality {runs[name].best.quality:.3f}, {len(runs[name].best)} nodes")
+    print(
+        f"{name:<19} quality {runs[name].best.quality:.3f}, {len(runs[name].best)} nodes"
+    )
 
 plot_learning_curves({name: [run] for name, run in runs.items()}, chapter="quality")
 
 # %%
 # A run becomes an estimator, with all that one has.
 
-model = EvoTreeClassifier.from_run(runs["default mutation"], dataset, size_penalty=0.003)
+model = EvoTreeClassifier.from_run(
+    runs["default mutation"], dataset, size_penalty=0.003
+)
 plot_decision_regions(model, X, y)
 
 # %%

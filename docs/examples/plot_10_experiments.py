@@ -37,7 +37,11 @@ runs = run_experiment(experiment, folder, jobs=1)
 # %%
 # Each fit is a row: scores, sizes, seconds, memory, and the traceback where it failed.
 
-print(runs.groupby(["dataset", "method"])[["accuracy", "leaves", "seconds"]].mean().round(3))
+print(
+    runs.groupby(["dataset", "method"])[["accuracy", "leaves", "seconds"]]
+    .mean()
+    .round(3)
+)
 
 # %%
 # The report has means with tests, ranks and pictures, in Markdown, LaTeX and CSV.

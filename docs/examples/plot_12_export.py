@@ -53,4 +53,6 @@ from onnxruntime import InferenceSession
 session = InferenceSession(to_onnx(model).SerializeToString())
 labels, probabilities = session.run(None, {session.get_inputs()[0].name: X.to_numpy()})
 print("the same as predict:", labels.tolist() == model.predict(X).tolist())
-print("largest difference:", f"{np.abs(probabilities - model.predict_proba(X)).max():.0e}")
+print(
+    "largest difference:", f"{np.abs(probabilities - model.predict_proba(X)).max():.0e}"
+)

@@ -19,7 +19,9 @@ people, progression = load_diabetes(return_X_y=True, as_frame=True, scaled=False
 names = {"bp": "blood pressure", "s3": "HDL", "s5": "log triglycerides"}
 people = people[["age", "bmi", *names]].rename(columns=names)
 fast = np.where(progression > progression.median(), "fast", "slow")
-model = EvoTreeClassifier(size_penalty=0.004, term_penalty=0.001, random_state=0).fit(people, fast)
+model = EvoTreeClassifier(size_penalty=0.004, term_penalty=0.001, random_state=0).fit(
+    people, fast
+)
 print(export_text(model))
 
 # %%

@@ -25,7 +25,11 @@ from evotree.report import report
 
 cells, benign = load_breast_cancer(return_X_y=True, as_frame=True)
 kinds = benign.map({0: "malignant", 1: "benign"})
-names = {"worst radius": "radius", "worst texture": "texture", "worst smoothness": "smoothness"}
+names = {
+    "worst radius": "radius",
+    "worst texture": "texture",
+    "worst smoothness": "smoothness",
+}
 names |= {"worst concave points": "dents", "worst symmetry": "symmetry"}
 X, X_test, y, y_test = train_test_split(
     cells[[*names]].rename(columns=names), kinds, stratify=kinds, random_state=0
@@ -69,7 +73,9 @@ print(export_text(simpler))
 # Would other patients have given the same tree? Refits to four fifths of the rows agree on most
 # predictions, and share the root, which is held. The splits below are less sure.
 
-quick = clone(held).set_params(size_penalty=held.size_penalty_, term_penalty=held.term_penalty_)
+quick = clone(held).set_params(
+    size_penalty=held.size_penalty_, term_penalty=held.term_penalty_
+)
 refits = stability(quick.set_params(max_generations=10), X, y, n=6, random_state=0)
 print(refits.summary.round(3))
 plot_stability(refits)

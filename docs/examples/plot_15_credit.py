@@ -30,7 +30,12 @@ X = pd.DataFrame(
         "post code": (10 + np.clip(income / 12 + rng.normal(0, 2.0, n), 0, 9)).round(),
     }
 )
-odds = 0.09 * X["debt"] - 0.07 * X["income"] + 0.9 * X["missed payments"] - 0.05 * X.iloc[:, 3]
+odds = (
+    0.09 * X["debt"]
+    - 0.07 * X["income"]
+    + 0.9 * X["missed payments"]
+    - 0.05 * X.iloc[:, 3]
+)
 risky = rng.random(n) < 1.0 / (1.0 + np.exp(-odds - 0.3))
 y = np.where(risky, "default", "repaid")
 X_train, X_test, y_train, y_test = X[:1000], X[1000:], y[:1000], y[1000:]
@@ -79,5 +84,7 @@ print(compare_models(model, final, X_test, y_test).models)
 # Why was one applicant refused, and another one not? Their paths part at one split, by these terms.
 
 labels = final.predict(X_test)
-refused, taken = (X_test.iloc[int(np.argmax(labels == one))] for one in ("default", "repaid"))
+refused, taken = (
+    X_test.iloc[int(np.argmax(labels == one))] for one in ("default", "repaid")
+)
 print(compare_rows(final, refused, taken).terms)

@@ -38,7 +38,9 @@ forest = RandomForestRegressor(40, min_samples_leaf=50, random_state=0, n_jobs=2
 with_treatment = np.column_stack([X, treated])
 predicted = cross_val_predict(forest, with_treatment, outcome, cv=3)
 forest.fit(with_treatment, outcome)
-gains = np.subtract(*(forest.predict(np.column_stack([X, np.full(n, w)])) for w in (1.0, 0.0)))
+gains = np.subtract(
+    *(forest.predict(np.column_stack([X, np.full(n, w)])) for w in (1.0, 0.0))
+)
 gains += (treated - chance) / (chance * (1.0 - chance)) * (outcome - predicted)
 
 # %%
@@ -50,8 +52,12 @@ def mean_gain(tree, seed):
     return float((gains * tree.predict_label(X)).mean())
 
 
-problem = ScoredProblem(score=mean_gain, actions=["leave", "treat"], observations=X[:1000])
-result = search_scores(problem, SearchConfig(max_leaf_nodes=2, max_terms=2, random_state=0))
+problem = ScoredProblem(
+    score=mean_gain, actions=["leave", "treat"], observations=X[:1000]
+)
+result = search_scores(
+    problem, SearchConfig(max_leaf_nodes=2, max_terms=2, random_state=0)
+)
 print(export_text(result.tree, names, ["leave", "treat"]))
 
 # %%
@@ -62,8 +68,13 @@ greedy = DecisionTreeClassifier(max_depth=2, random_state=0)
 greedy.fit(X, gains > 0.0, sample_weight=np.abs(gains))
 new = rng.normal(size=(100_000, 5))
 best = np.maximum(effect(new), 0.0).mean()
-for name, decided in (("evolved", result.tree.predict_label(new)), ("greedy", greedy.predict(new))):
-    print(f"regret of the {name} tree: {best - (effect(new) * decided).mean():.4f} of {best:.4f}")
+for name, decided in (
+    ("evolved", result.tree.predict_label(new)),
+    ("greedy", greedy.predict(new)),
+):
+    print(
+        f"regret of the {name} tree: {best - (effect(new) * decided).mean():.4f} of {best:.4f}"
+    )
 
 # %%
 # The dashed line is the best rule.

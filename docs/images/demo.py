@@ -19,17 +19,35 @@ from evotree import (
     to_frame,
 )
 from evotree.experiments.problems import PROBLEMS, make_problem
-from evotree.plotting import plot_decision_regions, plot_evolution, plot_learning_curve, plot_tree
+from evotree.plotting import (
+    plot_decision_regions,
+    plot_evolution,
+    plot_learning_curve,
+    plot_tree,
+)
 
 # As in the paper, trees on dipoles are the first ones, and nothing refines them. Mutation is more
 # likely than by default, and the best of parents and offspring live on.
-VARIATION = Variation(mutation_probability=0.3, term_mutation_probability=0.0, sparse_dipoles=False)
+VARIATION = Variation(
+    mutation_probability=0.3, term_mutation_probability=0.0, sparse_dipoles=False
+)
 OPTIONS: dict[str, Any] = {"patience": None, "init": None, "refinement": None}
 OPTIONS |= {"variation": VARIATION, "regularization": Regularization(noise=0.0)}
-HYPERPARAMETERS: dict[str, Any] = {"size_penalty": 0.005, "term_penalty": 0.0, "random_state": 0}
+HYPERPARAMETERS: dict[str, Any] = {
+    "size_penalty": 0.005,
+    "term_penalty": 0.0,
+    "random_state": 0,
+}
 HYPERPARAMETERS |= {"evolution": Evolution(100, scaling="common", **OPTIONS)}
 HYPERPARAMETERS |= {"leaves": "constant", "callbacks": [keep_best_trees]}
-SHARES = (0.0, 1 / 16, 1 / 8, 1 / 4, 1 / 2, 1.0)  # of the generations, which are told of
+SHARES = (
+    0.0,
+    1 / 16,
+    1 / 8,
+    1 / 4,
+    1 / 2,
+    1.0,
+)  # of the generations, which are told of
 
 
 def draw_rows(problem: str, n_rows: int, part: int) -> tuple[pd.DataFrame, np.ndarray]:
@@ -46,7 +64,9 @@ def main() -> None:
     parser.add_argument("--out", type=Path, default=Path("demo-output"))
     options = parser.parse_args()
     problem = PROBLEMS[options.problem]
-    print(f"{problem.name}: {problem.description}; the best tree has {problem.optimal_nodes} nodes")
+    print(
+        f"{problem.name}: {problem.description}; the best tree has {problem.optimal_nodes} nodes"
+    )
     X, y = draw_rows(options.problem, problem.default_samples, 0)
     parameters = HYPERPARAMETERS | {"max_generations": options.generations}
     model = EvoTreeClassifier(**parameters).fit(X, y)
@@ -56,7 +76,9 @@ def main() -> None:
         right = f"{100.0 * row.quality_best:.1f} % of the training rows right"
         print(f"generation {row.gen:4d}: {row.size_best:2d} nodes, {right}")
     test = draw_rows(options.problem, 10_000, 1)
-    print(f"{model.tree_}\naccuracy {model.score(*test):.4f} on {len(test[1])} test rows")
+    print(
+        f"{model.tree_}\naccuracy {model.score(*test):.4f} on {len(test[1])} test rows"
+    )
     options.out.mkdir(parents=True, exist_ok=True)
     axes = {"learning-curve": plot_learning_curve(model), "tree": plot_tree(model)}
     if problem.n_features == 2:

@@ -50,10 +50,16 @@ def example(*lines: str) -> dict[str, Any]:
 
 
 def add_command(
-    commands: Any, name: str, run: Callable[[argparse.Namespace], None], about: str, *lines: str
+    commands: Any,
+    name: str,
+    run: Callable[[argparse.Namespace], None],
+    about: str,
+    *lines: str,
 ) -> argparse.ArgumentParser:
     """Add a command that runs a function, with lines to copy."""
-    command: argparse.ArgumentParser = commands.add_parser(name, help=about, **example(*lines))
+    command: argparse.ArgumentParser = commands.add_parser(
+        name, help=about, **example(*lines)
+    )
     command.set_defaults(run=run, files=())  # arguments that name files to be written
     return command
 
@@ -78,23 +84,54 @@ _PENALTY = number(float, 0.0, also="auto")
 
 # The options of the evolution: the one place where its parameters are named.
 EVOLUTION = (
-    Option("objective", "NAME", str, "what the tree is for, such as balanced_accuracy, f1, mcc"),
-    Option("size_penalty", "A", _PENALTY, "penalty for each node; a small one for a large tree"),
-    Option("term_penalty", "B", _PENALTY, "penalty for each term after a split's first"),
+    Option(
+        "objective",
+        "NAME",
+        str,
+        "what the tree is for, such as balanced_accuracy, f1, mcc",
+    ),
+    Option(
+        "size_penalty",
+        "A",
+        _PENALTY,
+        "penalty for each node; a small one for a large tree",
+    ),
+    Option(
+        "term_penalty", "B", _PENALTY, "penalty for each term after a split's first"
+    ),
     Option("max_depth", "N", number(int, 1), "greatest depth of the tree"),
     Option("max_leaf_nodes", "N", number(int, 2), "greatest number of leaves"),
     Option("max_terms", "N", number(int, 0), "greatest number of terms of the tree"),
-    Option("min_samples_leaf", "N", size, "least number of rows in a leaf, or a share: 0.05"),
-    Option("evolution__population_size", "N", number(int, 2), "number of trees that evolve"),
+    Option(
+        "min_samples_leaf",
+        "N",
+        size,
+        "least number of rows in a leaf, or a share: 0.05",
+    ),
+    Option(
+        "evolution__population_size", "N", number(int, 2), "number of trees that evolve"
+    ),
     Option("max_generations", "N", number(int, 0), "stop after N generations"),
-    Option("evolution__patience", "N", number(int, 1), "stop after N without a better tree"),
+    Option(
+        "evolution__patience", "N", number(int, 1), "stop after N without a better tree"
+    ),
     Option("time_limit", "S", number(float, 0.0, strict=True), "stop after S seconds"),
     Option(
-        "evolution__max_samples", "N", size, "begin on N rows, or on a share of them such as 0.1"
+        "evolution__max_samples",
+        "N",
+        size,
+        "begin on N rows, or on a share of them such as 0.1",
     ),
-    Option("evolution__islands", "N", number(int, 1), "populations that exchange their best"),
+    Option(
+        "evolution__islands",
+        "N",
+        number(int, 1),
+        "populations that exchange their best",
+    ),
     Option("checkpoint", "FILE", str, "write the run to a file as it goes on"),
-    Option("checkpoint", "FILE", _resumed, "go on with the run of such a file", "resume"),
+    Option(
+        "checkpoint", "FILE", _resumed, "go on with the run of such a file", "resume"
+    ),
     Option("random_state", "N", number(int, 0), "seed of all random draws"),
     Option("n_jobs", "N", number(int, -1), "number of threads, -1 for all cores"),
 )
@@ -102,7 +139,9 @@ EVOLUTION = (
 SET = {"random_state": 0}
 
 
-def add_evolution(command: argparse.ArgumentParser, defaults: Mapping[str, Any]) -> None:
+def add_evolution(
+    command: argparse.ArgumentParser, defaults: Mapping[str, Any]
+) -> None:
     """Add the options of the evolution to a command."""
     group = command.add_argument_group("evolution")
     one_file = group.add_mutually_exclusive_group()
@@ -115,7 +154,9 @@ def add_evolution(command: argparse.ArgumentParser, defaults: Mapping[str, Any])
             metavar=option.metavar,
             type=option.convert,
             default=argparse.SUPPRESS,
-            help=f"{option.text} ({default})" if isinstance(default, Number | str) else option.text,
+            help=f"{option.text} ({default})"
+            if isinstance(default, Number | str)
+            else option.text,
         )
 
 

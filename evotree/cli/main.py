@@ -46,7 +46,9 @@ def main(argv: Sequence[str] | None = None) -> int:
                 f"evotree: warning: {' '.join(str(message).split())}"
             )
             args = _make_parser(_defaults(argv)).parse_args(argv)
-            for path in filter(None, (getattr(args, name, None) for name in args.files)):
+            for path in filter(
+                None, (getattr(args, name, None) for name in args.files)
+            ):
                 check_writable(path)
             args.run(args)
         sys.stdout.flush()
@@ -110,16 +112,25 @@ def _add_fits(commands: Any, table: str, defaults: Mapping[str, Any]) -> None:
     option("--target", metavar="COLUMN", required=True, help="the column to predict")
     option("--out", metavar="MODEL.json", required=True, help="the model file to write")
     about = "predict classes or numbers; by default numbers where the target has many (auto)"
-    option("--task", choices=("auto", "classification", "regression"), default="auto", help=about)
+    option(
+        "--task",
+        choices=("auto", "classification", "regression"),
+        default="auto",
+        help=about,
+    )
     about = "what leaves of regression hold: lines where they can be (auto), lines, or means"
     option("--leaves", choices=("auto", "linear", "constant"), help=about)
     about = "share of the rows to hold out and test on, such as 0.2 (none)"
-    option("--test-size", metavar="SHARE", type=arguments.share, default=0.0, help=about)
+    option(
+        "--test-size", metavar="SHARE", type=arguments.share, default=0.0, help=about
+    )
     several: dict[str, Any] = {"nargs": "+", "action": "extend", "default": []}
     option("--drop", metavar="COLUMN", help="leave columns out", **several)
     about = "weights of rows: 'balanced', for classes of equal weight, or CLASS=NUMBER each (1)"
     option("--class-weight", metavar="WEIGHT", nargs="+", help=about)
-    about = "a table of what errors cost: the class, then a column for each predicted class"
+    about = (
+        "a table of what errors cost: the class, then a column for each predicted class"
+    )
     option("--cost-matrix", metavar="FILE", help=about)
     option("--plots", metavar="DIR", help="draw learning curve and tree into a folder")
     about = "write a page about the tree, the others of its front and the run"
@@ -130,8 +141,12 @@ def _add_fits(commands: Any, table: str, defaults: Mapping[str, Any]) -> None:
 def _add_uses(commands: Any, table: str) -> None:
     """Add the commands that take a model file."""
 
-    def add(name: str, run: Callable[[argparse.Namespace], None], about: str, rest: str) -> Any:
-        command = add_command(commands, name, run, about, f"evotree {name} iris.json {rest}")
+    def add(
+        name: str, run: Callable[[argparse.Namespace], None], about: str, rest: str
+    ) -> Any:
+        command = add_command(
+            commands, name, run, about, f"evotree {name} iris.json {rest}"
+        )
         command.set_defaults(files=("out", "plot"))
         command.add_argument("model", metavar="MODEL.json", help="a model file")
         return command.add_argument
@@ -164,25 +179,43 @@ def _add_experiments(commands: Any) -> None:
     run_small = "evotree experiment run docs/experiments/small.toml --out results"
     report_it = "evotree experiment report results --reference EvoTree"
     about = "run methods on data sets, and compare them"
-    experiment = commands.add_parser("experiment", help=about, **example(run_small, report_it))
-    parts = experiment.add_subparsers(title="commands", metavar="COMMAND", required=True)
+    experiment = commands.add_parser(
+        "experiment", help=about, **example(run_small, report_it)
+    )
+    parts = experiment.add_subparsers(
+        title="commands", metavar="COMMAND", required=True
+    )
     about = "do the fits that a file defines and that are missing"
     run = add_command(parts, "run", _run_experiment, about, run_small)
-    run.add_argument("file", metavar="FILE.toml", type=Path, help="defines the experiment")
-    run.add_argument("--out", metavar="RESULTS", type=Path, required=True, help="folder of results")
-    run.add_argument("--data-home", metavar="DIR", type=Path, help="folder of the data sets")
-    run.add_argument("--n-jobs", metavar="N", type=number(int, 1), default=1, help="processes (1)")
+    run.add_argument(
+        "file", metavar="FILE.toml", type=Path, help="defines the experiment"
+    )
+    run.add_argument(
+        "--out", metavar="RESULTS", type=Path, required=True, help="folder of results"
+    )
+    run.add_argument(
+        "--data-home", metavar="DIR", type=Path, help="folder of the data sets"
+    )
+    run.add_argument(
+        "--n-jobs", metavar="N", type=number(int, 1), default=1, help="processes (1)"
+    )
     limit = number(float, 0.0, strict=True)
-    run.add_argument("--time-limit", metavar="S", type=limit, help="seconds that a fit may take")
+    run.add_argument(
+        "--time-limit", metavar="S", type=limit, help="seconds that a fit may take"
+    )
     retry: dict[str, Any] = {"nargs": "+", "choices": RETRIED, "default": []}
     about = f"do fits again that ended so: {', '.join(RETRIED)}"
     run.add_argument("--retry", metavar="STATUS", help=about, **retry)
     about = "write tables, tests and pictures of the results"
     report = add_command(parts, "report", _report_experiment, about, report_it)
-    report.add_argument("out", metavar="RESULTS", type=Path, help="folder of the results")
+    report.add_argument(
+        "out", metavar="RESULTS", type=Path, help="folder of the results"
+    )
     pictures: dict[str, Any] = {"choices": ("png", "pdf"), "default": "png"}
     for command in (run, report):
-        command.add_argument("--reference", metavar="METHOD", help="compare the others with it")
+        command.add_argument(
+            "--reference", metavar="METHOD", help="compare the others with it"
+        )
         command.add_argument("--pictures", help="their format (png)", **pictures)
 
 
@@ -205,7 +238,9 @@ def _fit(args: argparse.Namespace) -> None:
         # What reading has taken is gone; the least time still gives a tree.
         spent = time.perf_counter() - begin
         parameters["time_limit"] = max(parameters["time_limit"] - spent, 1e-3)
-    model, estimator = training.train(X, y, args.target, parameters, is_regression, test)
+    model, estimator = training.train(
+        X, y, args.target, parameters, is_regression, test
+    )
     reported = test or (X, y)
     if estimator.stop_reason_ == "interrupt":
         _say("evotree: interrupted; the model is the best tree so far")
@@ -236,7 +271,9 @@ def _read_rows(args: argparse.Namespace) -> tuple[Any, Any, bool]:
     frame = read_table(args.data)
     X, y = table.features_and_target(frame, args.target, args.drop)
     if len(y) < len(frame):
-        _say(f"left out, without {args.target!r}: {len(frame) - len(y)} of {len(frame)} rows")
+        _say(
+            f"left out, without {args.target!r}: {len(frame) - len(y)} of {len(frame)} rows"
+        )
     is_regression = args.task == "regression"
     if args.task == "auto" and (n := table.distinct_numbers(y)) > table.MANY_TARGETS:
         is_regression = True
@@ -245,10 +282,14 @@ def _read_rows(args: argparse.Namespace) -> tuple[Any, Any, bool]:
     for option in ("class_weight", "cost_matrix"):
         if is_regression and getattr(args, option) is not None:
             name = option.replace("_", "-")
-            raise ValueError(f"--{name} is for classes, which --task classification predicts")
+            raise ValueError(
+                f"--{name} is for classes, which --task classification predicts"
+            )
     if not is_regression and args.leaves is not None:
         raise ValueError("--leaves is for numbers, which --task regression predicts")
-    y = (table.as_numbers if is_regression else table.as_classes)(y.to_numpy(), args.target)
+    y = (table.as_numbers if is_regression else table.as_classes)(
+        y.to_numpy(), args.target
+    )
     table.check_features(X)
     return X, y, is_regression
 
@@ -267,7 +308,9 @@ def _parameters_of_task(args: argparse.Namespace, y: Any) -> dict[str, Any]:
         if args.cost_matrix is not None:
             parameters["objective"] = Cost(cost_matrix(read_table(args.cost_matrix), y))
             if (named := vars(args).get("objective", "cost")) != "cost":
-                raise ValueError(f"--objective {named}: with --cost-matrix allowed is 'cost'")
+                raise ValueError(
+                    f"--objective {named}: with --cost-matrix allowed is 'cost'"
+                )
     return parameters
 
 
@@ -365,7 +408,11 @@ def _run_experiment(args: argparse.Namespace) -> None:
 
     experiment, out = read_experiment(args.file), args.out
     _check_reference(args.reference, experiment.methods)
-    how = {"jobs": args.n_jobs, "time_limit": args.time_limit, "retry": tuple(args.retry)}
+    how = {
+        "jobs": args.n_jobs,
+        "time_limit": args.time_limit,
+        "retry": tuple(args.retry),
+    }
     try:
         runs = run_experiment(experiment, out, args.data_home, **how)
     except KeyboardInterrupt:
@@ -393,7 +440,9 @@ def _report_experiment(args: argparse.Namespace) -> None:
 def _check_reference(reference: str | None, methods: Iterable[str]) -> None:
     """Raise a ValueError where no method has the name."""
     if reference not in (None, *methods):
-        raise ValueError(f"--reference {reference}: the methods are {', '.join(methods)}.")
+        raise ValueError(
+            f"--reference {reference}: the methods are {', '.join(methods)}."
+        )
 
 
 def _make_folder(name: str) -> Path:
@@ -422,12 +471,16 @@ def _drawn(ax: Any, path: str | Path) -> str:
     return f"wrote {_plotting().style.save_picture(ax, Path(path))}"
 
 
-def _draw(model: Model, estimator: Any, X: pd.DataFrame, y: np.ndarray, folder: Path) -> None:
+def _draw(
+    model: Model, estimator: Any, X: pd.DataFrame, y: np.ndarray, folder: Path
+) -> None:
     """Draw what there is to see of a run, and name the files."""
     plotting = _plotting()
     axes = {"learning-curve.png": plotting.plot_learning_curve(estimator)}
     if len(model.feature_names) == 2 and model.labels is not None:
-        regions = plotting.plot_decision_regions(estimator, X, y, class_names=model.labels)
+        regions = plotting.plot_decision_regions(
+            estimator, X, y, class_names=model.labels
+        )
         axes["decision-regions.png"] = regions
     axes["tree.png"] = plotting.plot_tree(model)
     for name, ax in axes.items():

@@ -15,14 +15,18 @@ from sklearn.model_selection import train_test_split
 
 from evotree.tables.columns import numbers_of, quoted
 
-MANY_TARGETS = 20  # with more distinct numbers a column holds numbers to predict, not classes
+MANY_TARGETS = (
+    20  # with more distinct numbers a column holds numbers to predict, not classes
+)
 MANY_NUMBERS = 10  # a column of text with more distinct numbers was meant to be numeric
 # More distinct values than this, in most rows a new one, are no categories and no classes.
 MANY_CATEGORIES = 50
 _SHOWN = 1000  # characters of the names of columns
 
 
-def features_and_target(frame: Any, target: str, drop: Sequence[str] = ()) -> tuple[Any, Any]:
+def features_and_target(
+    frame: Any, target: str, drop: Sequence[str] = ()
+) -> tuple[Any, Any]:
     """Split a table; rows without a target are left out."""
     for option, name in (("target", target), *(("drop", name) for name in drop)):
         if name not in frame.columns:
@@ -33,7 +37,9 @@ def features_and_target(frame: Any, target: str, drop: Sequence[str] = ()) -> tu
     frame = frame.dropna(subset=[target])
     X, y = frame.drop(columns=[target, *drop]), frame[target]
     if len(X.columns) == 0:
-        raise ValueError(f"{target!r} is the only column: there is nothing to predict it from")
+        raise ValueError(
+            f"{target!r} is the only column: there is nothing to predict it from"
+        )
     return X, y
 
 
@@ -63,14 +69,20 @@ def as_classes(y: np.ndarray, target: str) -> np.ndarray:
         # Of larger floats none is known to be the number that the file has.
         broken = y[(y != np.trunc(y)) | ~(np.abs(y) <= 2.0**53)]
         if broken.size:
-            allowed = "classes are words or whole numbers; --task regression predicts numbers"
-            raise ValueError(f"column {target!r} has numbers such as {broken[0]}: {allowed}")
+            allowed = (
+                "classes are words or whole numbers; --task regression predicts numbers"
+            )
+            raise ValueError(
+                f"column {target!r} has numbers such as {broken[0]}: {allowed}"
+            )
         # Missing values had made floats of whole numbers.
         y = y.astype(np.int64)
     n_classes = pd.unique(y).size
     if n_classes < 2:
         held = f"one value only, {y[0]}" if n_classes else "no value"
-        raise ValueError(f"column {target!r} has {held}: at least two classes are needed")
+        raise ValueError(
+            f"column {target!r} has {held}: at least two classes are needed"
+        )
     if n_classes > max(MANY_CATEGORIES, len(y) / 2):
         held = f"{n_classes} different values in {len(y)} rows"
         raise ValueError(f"column {target!r} has {held}: these are no classes")
@@ -117,5 +129,7 @@ def hold_out(
         kind = "class" if is_classes else "number"
         raise ValueError(f"a test share of {share:g} leaves one {kind} to train on")
     if not is_classes and n_test < 2:
-        raise ValueError(f"a test share of {share:g} leaves one row to test on, of {len(y) + 1}")
+        raise ValueError(
+            f"a test share of {share:g} leaves one row to test on, of {len(y) + 1}"
+        )
     return X, y, (X_test, y_test)

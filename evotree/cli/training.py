@@ -21,7 +21,9 @@ def train(
     X: Any, y: Any, target: str, given: dict[str, Any], is_regression: bool, test: Any
 ) -> tuple[Model, Any]:
     """Evolve a tree, and make a model of it that knows what became of it."""
-    estimator = evolved(EvoTreeRegressor if is_regression else EvoTreeClassifier, X, y, given)
+    estimator = evolved(
+        EvoTreeRegressor if is_regression else EvoTreeClassifier, X, y, given
+    )
     model, of_run = Model.of(estimator, target), course(estimator)
     if is_regression:
         r2, rmse = errors(y, model.predict(X))
@@ -45,12 +47,17 @@ def train(
         counts = confusion_counts(model, *test)
         most_frequent = int(of_class.argmax())
         of_class, right, n_rows = counts.sum(axis=1), np.diag(counts), int(counts.sum())
-        recall = [float(k / n) if n else None for k, n in zip(right, of_class[:-1], strict=True)]
+        recall = [
+            float(k / n) if n else None
+            for k, n in zip(right, of_class[:-1], strict=True)
+        ]
         training |= {
             "test_rows": n_rows,
             "test_accuracy": float(right.sum() / n_rows),
             "base_rate": float(of_class[most_frequent] / n_rows),
-            "balanced_accuracy": float(np.mean([share for share in recall if share is not None])),
+            "balanced_accuracy": float(
+                np.mean([share for share in recall if share is not None])
+            ),
             "recall": recall,
             "confusion": counts[:-1].tolist(),
         }
@@ -76,7 +83,10 @@ def evolved(kind: Any, X: Any, y: Any, parameters: Mapping[str, Any]) -> Any:
 
 def course(estimator: Any) -> dict[str, Any]:
     """Return what became of the evolution of a fitted estimator, hyperparameters as chosen."""
-    chosen = {"size_penalty": estimator.size_penalty_, "term_penalty": estimator.term_penalty_}
+    chosen = {
+        "size_penalty": estimator.size_penalty_,
+        "term_penalty": estimator.term_penalty_,
+    }
     chosen |= estimator.regularization_.get_params()
     return {
         "hyperparameters": {
@@ -86,11 +96,15 @@ def course(estimator: Any) -> dict[str, Any]:
         },
         "generations": estimator.n_generations_,
         "stop_reason": estimator.stop_reason_,
-        "seconds": {name: round(seconds, 3) for name, seconds in estimator.seconds_.items()},
+        "seconds": {
+            name: round(seconds, 3) for name, seconds in estimator.seconds_.items()
+        },
     }
 
 
-def class_weights(given: Sequence[str] | None, y: np.ndarray) -> str | dict[Any, float] | None:
+def class_weights(
+    given: Sequence[str] | None, y: np.ndarray
+) -> str | dict[Any, float] | None:
     """Return the weights of classes as the classifier takes them."""
     if given is None or list(given) == ["balanced"]:
         return None if given is None else "balanced"
@@ -115,7 +129,9 @@ def cost_matrix(table: pd.DataFrame, y: np.ndarray) -> np.ndarray:
     for where, names in ((f"column {first!r}", rows), ("header", predicted)):
         if sorted(names) != sorted(labels):
             allowed = f"allowed are the classes {', '.join(labels)}, each once"
-            raise ValueError(f"--cost-matrix has {', '.join(names)} in its {where}: {allowed}")
+            raise ValueError(
+                f"--cost-matrix has {', '.join(names)} in its {where}: {allowed}"
+            )
     costs = table.iloc[:, 1:].set_axis(rows).set_axis(predicted, axis=1)
     numbers = costs.apply(numbers_of).loc[labels, labels].to_numpy()
     if not np.isfinite(numbers).all():

@@ -11,8 +11,14 @@ from evotree.description.text import Wording, missing_lines
 from evotree.description.words import walk
 
 MAX_DEPTH = 100  # browsers nest elements no deeper than some hundred
-OPEN_LEAVES, OPEN_DEPTH = 32, 3  # of larger trees, branches below some splits are closed at first
-SHOWN_LEAVES, SHOWN_TERMS = 256, 10  # leaves, and terms of a split or line, that notebooks show
+OPEN_LEAVES, OPEN_DEPTH = (
+    32,
+    3,
+)  # of larger trees, branches below some splits are closed at first
+SHOWN_LEAVES, SHOWN_TERMS = (
+    256,
+    10,
+)  # leaves, and terms of a split or line, that notebooks show
 
 _WHOLE = "font-family:sans-serif;font-size:13px;line-height:1.5;overflow-wrap:anywhere"
 _BRANCH = "margin-left:1.3em;border-left:1px solid #ccc;padding-left:0.6em"
@@ -45,7 +51,9 @@ def export_html(
     """
     named = named_tree(tree, feature_names, class_names)
     if named.tree.depth > MAX_DEPTH:
-        raise ValueError(f"the tree has depth {named.tree.depth}: HTML nests up to {MAX_DEPTH}.")
+        raise ValueError(
+            f"the tree has depth {named.tree.depth}: HTML nests up to {MAX_DEPTH}."
+        )
     body = "".join(_elements(Wording(named, decimals, max_terms)))
     if missing := " ".join(missing_lines(named)):
         body += f'<div style="{_NOTE}">{escape(missing)}</div>'
@@ -87,6 +95,8 @@ def _elements(words: Wording) -> Iterator[str]:
                 if values[c] > 0.0
             )
             first, *others = map(escape, words.leaf_lines(k))
-            said = ", ".join([f'<span style="{_BAR}">{bars}</span><b>{first}</b>', *others])
+            said = ", ".join(
+                [f'<span style="{_BAR}">{bars}</span><b>{first}</b>', *others]
+            )
             yield f"<div>{note}{said}</div>"
     yield "</div></details>" * inside

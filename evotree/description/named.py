@@ -71,17 +71,27 @@ class NamedTree:
     features: tuple[str, ...]
     classes: tuple[Any, ...] | None  # None where the leaves hold numbers
     spread: np.ndarray  # of each feature, 1 where it is not known
-    columns: tuple[Column, ...] | None = None  # what the features are made of, where it is known
-    costs: np.ndarray | None = None  # of a row at each node, where the tree was evolved for costs
-    sides: Any = None  # `SoftSides`, where probabilities are more than the shares of leaves
-    targets: tuple[str, ...] = ()  # names of several outputs; empty for one, and for classes
+    columns: tuple[Column, ...] | None = (
+        None  # what the features are made of, where it is known
+    )
+    costs: np.ndarray | None = (
+        None  # of a row at each node, where the tree was evolved for costs
+    )
+    sides: Any = (
+        None  # `SoftSides`, where probabilities are more than the shares of leaves
+    )
+    targets: tuple[
+        str, ...
+    ] = ()  # names of several outputs; empty for one, and for classes
     shares_rows: bool = False  # whether rows with missing values go down both branches
 
     @cached_property
     def each(self) -> tuple[NamedTree, ...]:
         """The same tree for each of several outputs alone; otherwise itself."""
         outputs = map(self.tree.of_output, range(len(self.targets)))
-        return tuple(replace(self, tree=tree, targets=()) for tree in outputs) or (self,)
+        return tuple(replace(self, tree=tree, targets=()) for tree in outputs) or (
+            self,
+        )
 
     @cached_property
     def scores(self) -> NamedTree | None:
@@ -103,7 +113,9 @@ class NamedTree:
         tree = self.tree
         if tree.models is None:
             return tree.weights
-        return np.where(tree.is_leaf[:, np.newaxis], tree.models.coefficients, tree.weights)
+        return np.where(
+            tree.is_leaf[:, np.newaxis], tree.models.coefficients, tree.weights
+        )
 
     def is_split(self, k: int) -> bool:
         """Return whether node `k` has children."""
@@ -148,7 +160,9 @@ class NamedTree:
         intercept, lowest, highest = (float(array[k]) for array in constants)
         if models.coefficients[k].any():
             return LinearModel(intercept, self.by_influence(k), lowest, highest)
-        return LinearModel(float(np.clip(intercept, lowest, highest)), (), lowest, highest)
+        return LinearModel(
+            float(np.clip(intercept, lowest, highest)), (), lowest, highest
+        )
 
     @property
     def is_weighted(self) -> bool:
@@ -160,7 +174,9 @@ class NamedTree:
         if self.tree.n_node_samples is None:
             return None
         text = rows_text(float(self.tree.n_node_samples[k]))
-        return f"{text}, weighted" if self.is_weighted and self.classes is None else text
+        return (
+            f"{text}, weighted" if self.is_weighted and self.classes is None else text
+        )
 
     @cached_property
     def row_shares(self) -> np.ndarray:
@@ -169,7 +185,9 @@ class NamedTree:
         if counts is None or self.classes is None:
             return self.tree.values
         n_rows = counts.sum(axis=1, keepdims=True, dtype=np.float64)
-        return np.where(n_rows > 0.0, counts / np.maximum(n_rows, 1.0), self.tree.values)
+        return np.where(
+            n_rows > 0.0, counts / np.maximum(n_rows, 1.0), self.tree.values
+        )
 
     @cached_property
     def winners(self) -> list[int]:
@@ -179,7 +197,11 @@ class NamedTree:
     def class_order(self, k: int) -> list[int]:
         """Return the classes of a node as they are shown: its label, then the largest first."""
         label, values = self.winners[k], self.tree.values[k]
-        order = [int(c) for c in np.argsort(-values, kind="stable") if self.row_shares[k, c] > 0.0]
+        order = [
+            int(c)
+            for c in np.argsort(-values, kind="stable")
+            if self.row_shares[k, c] > 0.0
+        ]
         return [label, *(c for c in order if c != label)]
 
     def shares(self, k: int, most: int = 6) -> tuple[list[Share], list[Share]]:
@@ -187,7 +209,10 @@ class NamedTree:
         assert self.classes is not None
         values, order = self.row_shares[k], self.class_order(k)
         n_shown = len(order) if len(order) <= most else most - 1
-        shares = [(str(self.classes[c]), share_text(float(values[c]))) for c in order[:n_shown]]
+        shares = [
+            (str(self.classes[c]), share_text(float(values[c])))
+            for c in order[:n_shown]
+        ]
         label, weighted = shares[0][0], share_text(float(self.tree.values[k, order[0]]))
         is_other = weighted != shares[0][1]
         if n_shown < len(order):
@@ -205,13 +230,17 @@ class NamedTree:
             return None
         holds = [_RELATIONS[split.relation](x, split.threshold) for x in (1.0, 0.0)]
         known = self.indicators.get(split.terms[0][1])
-        return None if known is None or holds[0] == holds[1] else known[holds.index(True)]
+        return (
+            None if known is None or holds[0] == holds[1] else known[holds.index(True)]
+        )
 
     def fills(self) -> list[tuple[str, str]]:
         """Return what stands for missing cells of the columns that the tree uses."""
         columns, fills = self.columns or (), []
         of = column_of_feature(columns)
-        for column in (columns[at] for at in sorted({of[j] for j in used_features([self]) if of})):
+        for column in (
+            columns[at] for at in sorted({of[j] for j in used_features([self]) if of})
+        ):
             if isinstance(column, NumericColumn) and column.indicator:
                 fills.append((column.name, exact(column.fill)))
             elif not isinstance(column, NumericColumn) and None in column.levels:
@@ -222,7 +251,9 @@ class NamedTree:
     def labels(self) -> list[Label]:
         """The classes as labels that code can hold; none where there are no classes."""
         given = self.classes or ()
-        labels = [label.item() if isinstance(label, np.generic) else label for label in given]
+        labels = [
+            label.item() if isinstance(label, np.generic) else label for label in given
+        ]
         for at, label in enumerate(labels):
             is_finite = not isinstance(label, float) or math.isfinite(label)
             if not isinstance(label, str | int | float) or not is_finite:
@@ -269,14 +300,18 @@ def named_tree(
     if output_names is not None:
         check_length("output_names", output_names, n_outputs, "outputs")
         if class_names is not None:
-            raise ValueError("class_names: allowed is None for a tree of several outputs.")
+            raise ValueError(
+                "class_names: allowed is None for a tree of several outputs."
+            )
     elif class_names is None and n_outputs > 1:
         class_names = range(n_outputs)
     check_length("feature_names", feature_names, n_features, "features")
     if class_names is not None:
         check_length("class_names", class_names, n_outputs, "classes")
         if tree.models is not None and not isinstance(tree.models, ClassModels):
-            raise ValueError("class_names: allowed is None where leaves have linear models.")
+            raise ValueError(
+                "class_names: allowed is None where leaves have linear models."
+            )
     return NamedTree(
         tree,
         tuple(str(name) for name in feature_names),
@@ -296,7 +331,9 @@ def named_trees(
     class_names: Sequence[Any] | np.ndarray | None = None,
 ) -> list[NamedTree]:
     """Return the trees of a forest with their names, or the one tree of anything else."""
-    members = source.estimators_ if is_forest(source) else getattr(source, "named", (source,))
+    members = (
+        source.estimators_ if is_forest(source) else getattr(source, "named", (source,))
+    )
     return [named_tree(member, feature_names, class_names) for member in members]
 
 
@@ -305,7 +342,9 @@ def is_forest(estimator: Any) -> bool:
     return hasattr(estimator, "trees_") and not hasattr(estimator, "tree_")
 
 
-def tree_of(source: Any, parameter: str = "tree", wrong: type[Exception] = ValueError) -> Any:
+def tree_of(
+    source: Any, parameter: str = "tree", wrong: type[Exception] = ValueError
+) -> Any:
     """Return the tree itself, or that of a fitted estimator; `wrong` says that there is none."""
     tree, kind = getattr(source, "tree_", source), type(source).__name__
     if hasattr(tree, "subtree_size"):
@@ -319,7 +358,9 @@ def tree_of(source: Any, parameter: str = "tree", wrong: type[Exception] = Value
     )
 
 
-def check_length(name: str, given: Sequence[Any] | np.ndarray, n: int, things: str) -> None:
+def check_length(
+    name: str, given: Sequence[Any] | np.ndarray, n: int, things: str
+) -> None:
     """Check that a parameter has one entry for each of so many things."""
     if isinstance(given, str):
         raise ValueError(f"{name}={given!r}: allowed is a sequence of {n} names.")

@@ -20,7 +20,9 @@ def splits_of_text(
     Numbers of nodes may be left out, and what leaves say is not read.
     """
     rules: list[tuple[int, str]] = []
-    for line in filter(str.strip, re.split("^missing: ", text, flags=re.M)[0].splitlines()):
+    for line in filter(
+        str.strip, re.split("^missing: ", text, flags=re.M)[0].splitlines()
+    ):
         if (found := _NODE.fullmatch(line.rstrip())) is not None:
             rule = re.sub(r"^\[\d+\] ", "", found["rule"])
             rules.append((len(found["indent"]) // 4, rule))
@@ -28,7 +30,9 @@ def splits_of_text(
             depth, rule = rules[-1]
             rules[-1] = depth, f"{rule} {line.lstrip('| ').rstrip()}"
         elif not line.startswith("#"):
-            raise ValueError(f"{parameter} has the line {line!r}: allowed is {_ALLOWED}.")
+            raise ValueError(
+                f"{parameter} has the line {line!r}: allowed is {_ALLOWED}."
+            )
     written = {printable(name): j for j, name in enumerate(feature_names)}
     term = "|".join(map(re.escape, sorted(written, key=len, reverse=True)))
     nodes: list[tuple[np.ndarray, float, int]] = []
@@ -37,7 +41,9 @@ def splits_of_text(
         """Read the node at a line, with all below it; return the line after it."""
         if at >= len(rules) or rules[at][0] != depth or rules[at][1] == "else":
             where = f"after {rules[at - 1][1]!r}" if at else "in an empty text"
-            raise ValueError(f"{parameter} lacks a node {where}: allowed is {_ALLOWED}.")
+            raise ValueError(
+                f"{parameter} lacks a node {where}: allowed is {_ALLOWED}."
+            )
         number, after = len(nodes), at + 1
         nodes.append((np.zeros(len(written)), 0.0, 1))
         if after < len(rules) and rules[after][0] == depth + 1:
@@ -60,7 +66,10 @@ def _split(
 ) -> tuple[np.ndarray, float]:
     """Return the hyperplane of an inequality, or of a question of one category."""
     weights = np.zeros(len(written))
-    answers = [rule[: at.start() + 4] + rule[at.end() :] for at in re.finditer(" is not ", rule)]
+    answers = [
+        rule[: at.start() + 4] + rule[at.end() :]
+        for at in re.finditer(" is not ", rule)
+    ]
     if rule in written:  # the feature is 1 on the left
         weights[written[rule]] = -1.0
         return weights, -0.5
@@ -69,7 +78,9 @@ def _split(
             weights[written[answer]] = 1.0
             return weights, 0.5
     piece = rf"(?P<sign>[+-]?) ?(?:(?P<weight>{_NUMBER}) \* )?(?P<name>{term})"
-    found = re.fullmatch(rf"(?P<sum>.+) (?P<relation><=|>=|<|>) (?P<bound>{_NUMBER})", rule)
+    found = re.fullmatch(
+        rf"(?P<sum>.+) (?P<relation><=|>=|<|>) (?P<bound>{_NUMBER})", rule
+    )
     at, total = 0, found["sum"] if found else ""
     while found and at < len(total):
         one = re.compile(piece + r"(?= [+-] |$)").match(total, at)
@@ -78,11 +89,18 @@ def _split(
         weight = float(one["weight"] or 1.0)
         weights[written[one["name"]]] += -weight if one["sign"] == "-" else weight
         at = one.end() + (one.end() < len(total))
-    if not found or at < len(total) or not np.isfinite(weights).all() or not weights.any():
+    if (
+        not found
+        or at < len(total)
+        or not np.isfinite(weights).all()
+        or not weights.any()
+    ):
         shown = ", ".join(map(repr, list(written)[:20]))
         allowed = f"sums such as 'a + 2 * b <= 3' of the features {shown}"
         raise ValueError(f"{parameter} has the split {rule!r}: allowed are {allowed}.")
     threshold, relation = float(found["bound"]), found["relation"]
     if relation.startswith(">"):
         weights, threshold = 0.0 - weights, 0.0 - threshold
-    return weights, threshold if "=" in relation else float(np.nextafter(threshold, -np.inf))
+    return weights, threshold if "=" in relation else float(
+        np.nextafter(threshold, -np.inf)
+    )

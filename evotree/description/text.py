@@ -100,8 +100,12 @@ def _indented(words: Wording) -> Iterator[str]:
         if is_right:
             yield f"{'|   ' * (depth - 1)}|--- else"
         indent = "|   " * depth
-        first, *others = words.split(named.split(k)) if named.is_split(k) else words.leaf(k)
-        folded = fold([f"[{k}] {first}", *others], max(LINE_WIDTH - len(indent), LEAST_WIDTH) - 5)
+        first, *others = (
+            words.split(named.split(k)) if named.is_split(k) else words.leaf(k)
+        )
+        folded = fold(
+            [f"[{k}] {first}", *others], max(LINE_WIDTH - len(indent), LEAST_WIDTH) - 5
+        )
         yield f"{indent}|--- {folded[0]}"
         yield from (f"{indent}|    {line}" for line in folded[1:])
     yield from missing_lines(named)
@@ -190,10 +194,14 @@ def _blocks(words: Wording) -> Iterator[str]:
             if key not in tightest or bound < tightest[key][:2]:
                 tightest[key] = *bound, split
         first, *others = words.leaf(k)
-        parts = [words.split(split) for *_, split in tightest.values()] or [["anything"]]
+        parts = [words.split(split) for *_, split in tightest.values()] or [
+            ["anything"]
+        ]
         heads = ["IF  ", *["AND "] * (len(parts) - 1), "THEN"]
         yield from between
-        for head, pieces in zip(heads, [*parts, [f"[{k}] {first}", *others]], strict=True):
+        for head, pieces in zip(
+            heads, [*parts, [f"[{k}] {first}", *others]], strict=True
+        ):
             folded = fold(pieces, LINE_WIDTH - 5)
             yield from (f"{head} {folded[0]}", *(f"     {line}" for line in folded[1:]))
         between = [""]
@@ -234,7 +242,9 @@ class Wording:
         """Return what a split asks of its sum."""
         return f"{self._signs(split.relation)} {self._number(split.threshold)}"
 
-    def sum(self, terms: Sequence[tuple[float, int]], before: Sequence[str] = ()) -> list[str]:
+    def sum(
+        self, terms: Sequence[tuple[float, int]], before: Sequence[str] = ()
+    ) -> list[str]:
         """Return the pieces of a sum, one for each term after those before it."""
 
         def product(weight: float, j: int) -> str:
@@ -264,18 +274,25 @@ class Wording:
         """Return the numbers that a leaf predicts in pieces, one for each term."""
         if not model.terms:
             return [f"{begin}{self._signs(exact(model.intercept, self.decimals))}"]
-        first, low, high = map(self._number, (model.intercept, model.lowest, model.highest))
+        first, low, high = map(
+            self._number, (model.intercept, model.lowest, model.highest)
+        )
         return [*self.sum(model.terms, [f"{begin}{first}"]), f"within [{low}, {high}]"]
 
     def outputs(self, k: int) -> list[list[str]]:
         """Return the pieces of each of several outputs at leaf `k`, which begin with its name."""
         pairs = zip(self.named.targets, self.named.each, strict=True)
-        return [self.model(one.model(k), f"{self.written(name)} = ") for name, one in pairs]
+        return [
+            self.model(one.model(k), f"{self.written(name)} = ") for name, one in pairs
+        ]
 
     def shares(self, k: int, most: int = 6) -> list[list[str]]:
         """Return the class shares of a node, and the weighted one of its class if it differs."""
         both = self.named.shares(k, most)
-        return [[f"{self.written(name)}: {share}" for name, share in shares] for shares in both]
+        return [
+            [f"{self.written(name)}: {share}" for name, share in shares]
+            for shares in both
+        ]
 
     def leaf_lines(self, k: int, most: int = 6) -> list[str]:
         """Return what leaf `k` predicts in lines: its largest shares, or the terms of its sums."""
@@ -283,16 +300,22 @@ class Wording:
             return self.scores(k)
         if self.named.classes is not None:
             return sum(self.shares(k, most), [])
-        outputs = self.outputs(k) if self.named.targets else [self.model(self.named.model(k))]
+        outputs = (
+            self.outputs(k) if self.named.targets else [self.model(self.named.model(k))]
+        )
         return [line for lines in outputs for line in lines]
 
     def predicted(self, k: int) -> list[str]:
         """Return the numbers that leaf `k` predicts in pieces of one sentence."""
         if not self.named.targets:
             model = self.named.model(k)
-            return _with_comma(self.model(model, "predict " if model.terms else "value: "))
+            return _with_comma(
+                self.model(model, "predict " if model.terms else "value: ")
+            )
         outputs = self.outputs(k)
-        between = ";" if any(len(pieces) > 1 for pieces in outputs) else ","  # models have commas
+        between = (
+            ";" if any(len(pieces) > 1 for pieces in outputs) else ","
+        )  # models have commas
         first, *others = (
             f"{piece}{between}" if piece is pieces[-1] else piece
             for pieces in map(_with_comma, outputs)
@@ -306,7 +329,11 @@ class Wording:
         words = replace(self, named=self.named.scores)
         if words.named.targets:
             first, *others = words.predicted(k)
-            return ["class: that of the largest score;", first.removeprefix("predict "), *others]
+            return [
+                "class: that of the largest score;",
+                first.removeprefix("predict "),
+                *others,
+            ]
         first, second = map(self.written, self.named.classes)
         begin = f"class: {second} if above 0, else {first}; log-odds of {second} ="
         return [begin, *_with_comma(words.model(words.named.model(k)))]
@@ -319,7 +346,11 @@ class Wording:
         else:
             winner = self.written(named.classes[named.winners[k]])
             pieces = [f"class: {winner}"] if named.scores is None else self.scores(k)
-            cost = "" if named.costs is None else f"costs {number(float(named.costs[k]), 2)}"
+            cost = (
+                ""
+                if named.costs is None
+                else f"costs {number(float(named.costs[k]), 2)}"
+            )
             known = [rows, *map(", ".join, self.shares(k)), cost]
         told = "; ".join(filter(None, known))
         pieces[-1] += f" ({told})" if told else ""
@@ -341,7 +372,9 @@ def numbered(texts: Sequence[str], first: int = 1) -> str:
     return "\n".join(f"tree {at} of {len(texts)}\n{text}" for at, text in pairs)
 
 
-def coefficient_table(tree: Any, feature_names: Sequence[str] | None = None) -> pd.DataFrame:
+def coefficient_table(
+    tree: Any, feature_names: Sequence[str] | None = None
+) -> pd.DataFrame:
     """Return the linear models of the leaves of a tree as a table.
 
     Parameters
@@ -373,6 +406,10 @@ def coefficient_table(tree: Any, feature_names: Sequence[str] | None = None) -> 
         columns |= {"lowest": models.lowest[leaves], "highest": models.highest[leaves]}
         used = np.flatnonzero(models.coefficients.any(axis=0))
         names = [one.features[j] for j in used]
-        coefficients = pd.DataFrame(models.coefficients[np.ix_(leaves, used)], columns=names)
+        coefficients = pd.DataFrame(
+            models.coefficients[np.ix_(leaves, used)], columns=names
+        )
         tables.append(pd.concat([pd.DataFrame(columns), coefficients], axis=1))
-    return pd.concat(tables, ignore_index=True).fillna(0.0) if named.targets else tables[0]
+    return (
+        pd.concat(tables, ignore_index=True).fillna(0.0) if named.targets else tables[0]
+    )

@@ -6,7 +6,9 @@ from typing import Any
 LINE_WIDTH = 100
 LEAST_WIDTH = 40
 
-_EXACT_DIGITS = 12  # a double that was never rounded to a decimal number nearly always has more
+_EXACT_DIGITS = (
+    12  # a double that was never rounded to a decimal number nearly always has more
+)
 
 
 def number(value: float, decimals: int | None) -> str:
@@ -22,7 +24,11 @@ def number(value: float, decimals: int | None) -> str:
 
 def exact(value: float, decimals: int | None = None) -> str:
     """Return a number, such as a mean, with all its digits where `decimals` is None."""
-    return repr(value + 0.0).removesuffix(".0") if decimals is None else number(value, decimals)
+    return (
+        repr(value + 0.0).removesuffix(".0")
+        if decimals is None
+        else number(value, decimals)
+    )
 
 
 def share_text(share: float) -> str:
@@ -42,13 +48,17 @@ def rows_text(n: float) -> str:
 def check_whole(name: str, value: Any, least: int) -> None:
     """Check that a parameter is a whole number of at least `least`."""
     if isinstance(value, bool) or not isinstance(value, int) or value < least:
-        raise ValueError(f"{name}={value!r}: allowed is a whole number of at least {least}.")
+        raise ValueError(
+            f"{name}={value!r}: allowed is a whole number of at least {least}."
+        )
 
 
 def printable(name: Any) -> str:
     """Return a name for a terminal: what would move the cursor or change colours is escaped."""
     return "".join(
-        sign if sign.isprintable() else sign.encode("unicode_escape", "replace").decode()
+        sign
+        if sign.isprintable()
+        else sign.encode("unicode_escape", "replace").decode()
         for sign in str(name)
     )
 

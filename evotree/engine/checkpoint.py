@@ -64,7 +64,9 @@ def save_checkpoint(
 class TreeArrays:
     """Arrays of trees, each held once, however many trees share it."""
 
-    held: dict[str, list[np.ndarray]] = field(default_factory=lambda: {k: [] for k in ARRAYS})
+    held: dict[str, list[np.ndarray]] = field(
+        default_factory=lambda: {k: [] for k in ARRAYS}
+    )
     place: dict[tuple[str, int], int] = field(default_factory=dict)
 
     def add(self, name: str, array: np.ndarray) -> int:
@@ -80,7 +82,9 @@ class TreeArrays:
             f"{name}_start": np.cumsum([0, *map(len, arrays)], dtype=np.int64)
             for name, arrays in self.held.items()
         }
-        return {name: np.concatenate(arrays) for name, arrays in self.held.items()} | starts
+        return {
+            name: np.concatenate(arrays) for name, arrays in self.held.items()
+        } | starts
 
 
 _GROUPS = ("population", "hall_of_fame", "pareto_front", "larger")
@@ -93,12 +97,17 @@ def describe_run(run: Run, arrays: TreeArrays) -> dict[str, Any]:
     groups = {name: getattr(run, name) for name in _GROUPS}
     groups["best_trees_of"] = run.best_trees.values()
     return {
-        **{name: [_describe(one, arrays) for one in group] for name, group in groups.items()},
+        **{
+            name: [_describe(one, arrays) for one in group]
+            for name, group in groups.items()
+        },
         **{name: getattr(run, name) for name in _PLAIN},
         "hall_of_fame_size": run.hall_of_fame.maxsize,
         "best_trees": list(run.best_trees),
         "logbook": list(run.logbook),
-        "chapters": {name: list(book) for name, book in run.logbook.chapters.items() if book},
+        "chapters": {
+            name: list(book) for name, book in run.logbook.chapters.items() if book
+        },
     }
 
 
@@ -106,7 +115,9 @@ def _describe(individual: Individual, arrays: TreeArrays) -> dict[str, Any]:
     kind = type(individual.fitness)
     if KINDS.get(kind.__name__) is not kind:
         known = f"known are {', '.join(KINDS)}"
-        raise ValueError(f"a fitness of the kind {kind.__name__} cannot be kept: {known}.")
+        raise ValueError(
+            f"a fitness of the kind {kind.__name__} cannot be kept: {known}."
+        )
     stream = individual.stream
     return {
         "nodes": [arrays.add(name, getattr(individual, name)) for name in ARRAYS],
@@ -135,7 +146,9 @@ def load_checkpoint(path: PathLike, dataset: Dataset) -> list[Run]:
         if state["data"] != dataset.fingerprint:
             raise _Refused("is a checkpoint of other rows")
         load = RunLoader(arrays, dataset)
-        runs = [load.run(data, of_island=len(state["runs"]) > 1) for data in state["runs"]]
+        runs = [
+            load.run(data, of_island=len(state["runs"]) > 1) for data in state["runs"]
+        ]
     if not runs:
         raise ValueError(f"{path} holds no run.")
     return runs
@@ -156,7 +169,9 @@ def _telling(path: PathLike) -> Iterator[None]:
         raise ValueError(f"{path} {_shortened(str(refused))}.") from None
     except Exception as error:
         reason = _shortened(repr(error))
-        raise ValueError(f"{path} is not a checkpoint, or is torn: {reason}.") from error
+        raise ValueError(
+            f"{path} is not a checkpoint, or is torn: {reason}."
+        ) from error
 
 
 def _shortened(text: str) -> str:
@@ -167,7 +182,9 @@ def _read(path: PathLike) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
     """Return the arrays and the JSON of a file."""
     with zipfile.ZipFile(path) as archive:
         # What is not compressed is no longer than the file.
-        if any(member.compress_type != zipfile.ZIP_STORED for member in archive.infolist()):
+        if any(
+            member.compress_type != zipfile.ZIP_STORED for member in archive.infolist()
+        ):
             raise _Refused("is not a checkpoint: it is compressed")
         arrays = {}
         for name in ("state", *ARRAYS, *(f"{name}_start" for name in ARRAYS)):
@@ -177,7 +194,9 @@ def _read(path: PathLike) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
     if state["format"] != FORMAT:
         raise _Refused("is not a checkpoint")
     if state["version"] != VERSION:
-        raise _Refused(f"is a checkpoint of version {state['version']!r}; known is {VERSION}")
+        raise _Refused(
+            f"is a checkpoint of version {state['version']!r}; known is {VERSION}"
+        )
     return arrays, state
 
 
@@ -218,7 +237,9 @@ class RunLoader:
         one.fitness = KINDS[data["kind"]]()
         if data["fitness"]:
             weighted = zip(data["fitness"], one.fitness.weights, strict=True)
-            set_fitness(one, tuple(_number(value) / weight for value, weight in weighted))
+            set_fitness(
+                one, tuple(_number(value) / weight for value, weight in weighted)
+            )
         if data["stream"] is not None:
             one.stream = np.array([data["stream"]], dtype=np.uint64)
         one.origin = str(data["origin"])
@@ -239,9 +260,13 @@ class RunLoader:
             raise ValueError(f"a hall of fame of {data['hall_of_fame_size']}")
         run.hall_of_fame = tools.HallOfFame(int(data["hall_of_fame_size"]))
         run.hall_of_fame.items[:] = made["hall_of_fame"]
-        run.hall_of_fame.keys[:] = [one.fitness for one in reversed(run.hall_of_fame.items)]
+        run.hall_of_fame.keys[:] = [
+            one.fitness for one in reversed(run.hall_of_fame.items)
+        ]
         run.pareto_front.restore(made["pareto_front"])
-        best_trees = zip(map(int, data["best_trees"]), made["best_trees_of"], strict=True)
+        best_trees = zip(
+            map(int, data["best_trees"]), made["best_trees_of"], strict=True
+        )
         run.best_trees, run.larger = dict(best_trees), made["larger"]
         run.logbook = _logbook(data["logbook"], data["chapters"], of_island)
         run.generation, run.seconds = int(data["generation"]), _number(data["seconds"])
@@ -252,7 +277,9 @@ class RunLoader:
         run.last_improvement = int(data["last_improvement"])
         run.origins = [str(name) for name in data["origins"]]
         if not 0 <= run.last_improvement <= run.generation == len(run.logbook) - 1:
-            raise ValueError(f"generation {run.generation} of {len(run.logbook)} records")
+            raise ValueError(
+                f"generation {run.generation} of {len(run.logbook)} records"
+            )
         return run
 
 
@@ -267,12 +294,16 @@ def _logbook(
     records: Sequence[Any], chapters: Mapping[str, Sequence[Any]], of_island: bool
 ) -> tools.Logbook:
     """Return a logbook; what others than its user read of it is checked."""
-    numbers: dict[str, Any] = dict.fromkeys(CHAPTERS, ("best", "mean", "std") if of_island else ())
+    numbers: dict[str, Any] = dict.fromkeys(
+        CHAPTERS, ("best", "mean", "std") if of_island else ()
+    )
     if of_island and not chapters.keys() >= set(CHAPTERS):
         raise ValueError(f"an island with the chapters {list(chapters)}")
     logbook = make_logbook()
     for gen, record in enumerate(records):
-        if [_number(record[name]) for name in ("gen", "nevals", "diversity", "seconds")][0] != gen:
+        if [
+            _number(record[name]) for name in ("gen", "nevals", "diversity", "seconds")
+        ][0] != gen:
             raise ValueError(f"{record['gen']!r} in the place of generation {gen}")
         logbook.append(dict(record))
     for name, rows in chapters.items():
@@ -297,11 +328,15 @@ class CheckpointWriter:
     path: PathLike
     dataset: Dataset  # the rows that the run evolves on
     settings: Mapping[str, Any] = field(default_factory=dict)  # JSON, kept with the run
-    every: int = 10  # generations between two writings; of islands, at the end of an epoch
+    every: int = (
+        10  # generations between two writings; of islands, at the end of an epoch
+    )
 
     def __post_init__(self) -> None:
         if self.every < 1:
-            raise ValueError(f"checkpoint_every={self.every!r}: allowed are integers from 1.")
+            raise ValueError(
+                f"checkpoint_every={self.every!r}: allowed are integers from 1."
+            )
         check_writable(self.path)
         self._written = 0
 

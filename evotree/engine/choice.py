@@ -32,9 +32,9 @@ from evotree.fitness.logistic_leaves import Strength
 from evotree.fitness.penalties import PenalizedAccuracy
 from evotree.folds import make_folds, split_folds
 from evotree.operators.constraints.base import repair
-from evotree.operators.initialization.resampling import blur
+from evotree.operators.initialization.resampling import jitter
 from evotree.operators.initialization.seeding import TAO, WIDTHS, init_seed
-from evotree.operators.initialization.width_paths import path_trees
+from evotree.operators.initialization.sparsity_paths import path_trees
 from evotree.operators.pruning.penalized import prune
 from evotree.operators.refinement.policy import Refinement
 from evotree.operators.structure.reduced import row_losses
@@ -45,7 +45,9 @@ if TYPE_CHECKING:
     from evotree.dataset import Dataset
     from evotree.individual import Individual
 
-_HELD_OUT_ROWS = 1000  # that differ, held out in all, if that takes no more than five folds
+_HELD_OUT_ROWS = (
+    1000  # that differ, held out in all, if that takes no more than five folds
+)
 _FOLDS = 5
 _REPEATED_ROWS = 750  # held out in all, where folds are drawn again
 _JUDGED = 3  # trees, whose losses are averaged
@@ -83,7 +85,9 @@ class Choice(NamedTuple):
     leaves: Rival | None = None  # logistic, that are better than those of such trees
 
 
-_DEFAULT_STRENGTH = Strength(0.1)  # of logistic leaves that nothing was held out to choose
+_DEFAULT_STRENGTH = Strength(
+    0.1
+)  # of logistic leaves that nothing was held out to choose
 _OWN_STREAMS = 2**62  # the number of a generation that no run reaches
 
 
@@ -108,7 +112,9 @@ def penalties_to_try(config: SearchConfig, n_rows: float) -> list[Penalties]:
         return [Penalties(size, float(config.term_penalty)) for size in sizes]
     multiples = TERM_MULTIPLES if sizes[0] > 0.0 else TERM_MULTIPLES[:1]
     return [
-        Penalties(size, max(least, multiple * size)) for size in sizes for multiple in multiples
+        Penalties(size, max(least, multiple * size))
+        for size in sizes
+        for multiple in multiples
     ]
 
 
@@ -116,7 +122,9 @@ def with_noise(problem: Problem, rows: Dataset, stream: np.ndarray) -> Dataset:
     """Return the rows that the fitness is measured on: with noisy copies, if there is noise."""
     if problem.noise == 0.0:
         return rows
-    return blur(rows, problem.noise, min(_COPIES, round(LEAST_ROWS / rows.n_samples)), stream)
+    return jitter(
+        rows, problem.noise, min(_COPIES, round(LEAST_ROWS / rows.n_rows)), stream
+    )
 
 
 # ---- the trees of penalties ----------------------------------------------------------------------
@@ -142,7 +150,9 @@ def trees_of(
         if pair not in best:
             if not last or time.perf_counter() < end:
                 last = best_prunings(trees, rows, *pair, _KEPT_TREES)
-            best[pair] = last  # out of time, penalties have equal trees: the first are chosen
+            best[pair] = (
+                last  # out of time, penalties have equal trees: the first are chosen
+            )
     return [best[pair] for pair in penalties]
 
 
@@ -163,12 +173,18 @@ def seeds_of_all_sizes(
         "penalty": regularization.penalty,
         "min_rows": MIN_ROWS,
         "max_depth": config.max_depth,
-        "max_features": feature_bound(config.max_split_terms, rows.X.shape[1], constraints),
+        "max_features": feature_bound(
+            config.max_split_terms, rows.X.shape[1], constraints
+        ),
     }
     middle = penalties[len(penalties) // 2]
-    rows = rows.priced(middle.term)
+    rows = rows.penalized(middle.term)
     follows = WIDTHS in problem.shares
-    kinds = range(_PATHS) if follows else [pair for pair in penalties for _ in range(_SEEDS_EACH)]
+    kinds = (
+        range(_PATHS)
+        if follows
+        else [pair for pair in penalties for _ in range(_SEEDS_EACH)]
+    )
     streams = make_streams(seed, 0, len(kinds))
 
     def make(kind: Any, stream: np.ndarray) -> list[Individual]:
@@ -193,7 +209,7 @@ def evolve_briefly(
 ) -> list[Individual]:
     """Return the trees of a short evolution, at the last of the penalties."""
     evolution = problem.evolution
-    rows = rows.priced(penalties[-1].term)
+    rows = rows.penalized(penalties[-1].term)
     choice = Choice(seed, penalties[-1])
     toolbox = problem_toolbox(problem, rows, choice, seed)
     first = toolbox.population(n=evolution.population_size, seconds=seconds)
@@ -220,7 +236,9 @@ def problem_toolbox(
     config, evolution = problem.config, problem.evolution
     refinement, regularization = evolution.refinement, evolution.regularization
     if refinement is not None:
-        refinement = replace(refinement, C=regularization.C, penalty=regularization.penalty)
+        refinement = replace(
+            refinement, C=regularization.C, penalty=regularization.penalty
+        )
     return make_toolbox(
         rows,
         size_penalty=choice.penalties.size,
@@ -248,18 +266,25 @@ def best_prunings(
 ) -> list[Individual]:
     """Return the fittest trees at penalties that they were not made for, each pruned by these."""
     penalties = size_penalty, term_penalty
-    pruned = [prune(_priced(tree, term_penalty), dataset, *penalties)[0] for tree in individuals]
-    different = [tree for tree, is_first in zip(pruned, distinct(pruned), strict=True) if is_first]
+    pruned = [
+        prune(_penalized(tree, term_penalty), dataset, *penalties)[0]
+        for tree in individuals
+    ]
+    different = [
+        tree
+        for tree, is_first in zip(pruned, distinct(pruned), strict=True)
+        if is_first
+    ]
     different.sort(key=PenalizedAccuracy(*penalties), reverse=True)
     return different[:n_best]
 
 
-def _priced(individual: Individual, term_penalty: float) -> Individual:
+def _penalized(individual: Individual, term_penalty: float) -> Individual:
     """Return a clone in which terms of leaves have a penalty."""
-    priced = individual.clone()
-    if priced.objective is not None:
-        priced.evolve_for(priced.objective.priced(term_penalty))
-    return priced
+    penalized = individual.clone()
+    if penalized.objective is not None:
+        penalized.evolve_for(penalized.objective.penalized(term_penalty))
+    return penalized
 
 
 # ---- penalties x folds ---------------------------------------------------------------------------
@@ -280,16 +305,22 @@ class Found(NamedTuple):
     """What trials say: the penalties, and trees that are worth keeping."""
 
     penalties: Any = None
-    trees: Sequence[Individual] = ()  # at these penalties, of the first folds of all rows
-    larger: Sequence[Individual] = ()  # the best of each at each of the penalties after these
+    trees: Sequence[
+        Individual
+    ] = ()  # at these penalties, of the first folds of all rows
+    larger: Sequence[
+        Individual
+    ] = ()  # the best of each at each of the penalties after these
     leaves: Rival | None = None  # logistic leaves, if they are better
     cv_results: Mapping[str, np.ndarray] = MappingProxyType({})
 
 
-def trials_of(problem: Problem, rows: Dataset, seed: int, seconds: float | None) -> Iterator[Trial]:
+def trials_of(
+    problem: Problem, rows: Dataset, seed: int, seconds: float | None
+) -> Iterator[Trial]:
     """Yield a trial of each fold where there is anything to choose."""
-    config, n_rows = problem.config, rows.n_samples
-    n_folds = min(_FOLDS, math.ceil(_HELD_OUT_ROWS * _FOLDS / len(rows.y)))
+    config, n_rows = problem.config, rows.n_rows
+    n_folds = min(_FOLDS, math.ceil(_HELD_OUT_ROWS * _FOLDS / rows.n_distinct))
     n_folds = max(n_folds, _FOLDS * min(3, _REPEATED_ROWS // n_rows))
     end = math.inf if seconds is None else time.perf_counter() + seconds
     limits: dict[str, Any] = {"seed": seed}
@@ -326,30 +357,42 @@ def cross_validate(
     For all penalties a search yields some trees, whose losses on the held-out fold are averaged, so
     that chance decides less. After `end` no trial but the first one begins.
     """
-    n_folds = min(n_folds, dataset.n_samples)
+    n_folds = min(n_folds, dataset.n_rows)
     if n_folds < 2 or (models is None and len(penalties(dataset.total_weight)) == 1):
         return
-    dealt = [make_folds(dataset, n_folds, stream) for _ in range(-(-max_folds // n_folds))]
+    dealt = [
+        make_folds(dataset, n_folds, stream) for _ in range(-(-max_folds // n_folds))
+    ]
 
     def run(number: int) -> Trial | None:
         if number and time.perf_counter() >= end:
             return None
         again, fold = divmod(number, n_folds)
-        others, held_out = split_folds(dataset, dealt[again], fold)  # not before: much memory
+        others, held_out = split_folds(
+            dataset, dealt[again], fold
+        )  # not before: much memory
         trees = search(others, penalties(others.total_weight))
         reference = trees[len(trees) // 2][0]
-        different = {id(several): several[:_JUDGED] for several in trees}  # equal ones are shared
+        different = {
+            id(several): several[:_JUDGED] for several in trees
+        }  # equal ones are shared
         losses_of = {
-            key: np.mean([row_losses(tree, held_out, reference) for tree in several], axis=0)
+            key: np.mean(
+                [row_losses(tree, held_out, reference) for tree in several], axis=0
+            )
             for key, several in different.items()
         }
         losses = np.array([losses_of[id(several)] for several in trees])
-        complexity = [np.mean([tree.complexity for tree in some[:_JUDGED]]) for some in trees]
+        complexity = [
+            np.mean([tree.complexity for tree in some[:_JUDGED]]) for some in trees
+        ]
         if reference.objective is not None:
             reference.objective.forget()
         rivals = None
         if models is not None:
-            rivals = models.losses(others, held_out, [several[0] for several in trees], end)
+            rivals = models.losses(
+                others, held_out, [several[0] for several in trees], end
+            )
         weights = held_out.sample_weight
         return Trial(number, list(trees), losses, np.array(complexity), weights, rivals)
 
@@ -370,14 +413,22 @@ def found_by(
     """
     if not trials:
         asked = models is not None and models.with_splits
-        return Found(penalties[0], leaves=Rival(_DEFAULT_STRENGTH, 0) if asked else None)
-    standard_errors *= max(1.0, len(trials) / _FOLDS) ** 0.5  # rows that count again are no more
+        return Found(
+            penalties[0], leaves=Rival(_DEFAULT_STRENGTH, 0) if asked else None
+        )
+    standard_errors *= (
+        max(1.0, len(trials) / _FOLDS) ** 0.5
+    )  # rows that count again are no more
     losses = np.concatenate([trial.losses for trial in trials], axis=1)
     complexity = np.sum([trial.complexity for trial in trials], axis=0)
     weights = np.concatenate([trial.weights for trial in trials])
     # Penalties that differ for nodes alone are in order as they are.
     is_ordered = len({getattr(pair, "term", None) for pair in penalties}) == 1
-    order = np.arange(len(penalties)) if is_ordered else np.argsort(complexity, kind="stable")
+    order = (
+        np.arange(len(penalties))
+        if is_ordered
+        else np.argsort(complexity, kind="stable")
+    )
     at = int(order[first_unbeaten(losses[order], weights, standard_errors)])
     leaves, chosen = None, at
     rivals = [trial.rivals for trial in trials if trial.rivals is not None]
@@ -405,17 +456,22 @@ def as_cv_results(
     `chosen` is the number of the penalties, or of logistic leaves after them.
     """
     losses = [
-        trial.losses if trial.rivals is None else np.concatenate([trial.losses, trial.rivals[0]])
+        trial.losses
+        if trial.rivals is None
+        else np.concatenate([trial.losses, trial.rivals[0]])
         for trial in trials
     ]
     n_rivals = len(losses[0]) - len(penalties)
     rivals = [rival(number) for number in range(n_rivals)]
     sizes = [*penalties] + [
-        Penalties(np.nan, np.nan) if each.at is None else penalties[each.at] for each in rivals
+        Penalties(np.nan, np.nan) if each.at is None else penalties[each.at]
+        for each in rivals
     ]
     no = [np.nan] * len(penalties)
     weights = [trial.weights for trial in trials]
-    mean, error = mean_and_error(np.concatenate(losses, axis=1), np.concatenate(weights))
+    mean, error = mean_and_error(
+        np.concatenate(losses, axis=1), np.concatenate(weights)
+    )
     table: dict[str, Any] = {
         "leaves": ["constant"] * len(penalties) + ["linear"] * n_rivals,
         "size_penalty": [getattr(pair, "size", pair) for pair in sizes],

@@ -86,7 +86,9 @@ class Variation(Configuration):
     split_crossover_probability: Annotated[float, _SHARE] = 0.5
     term_mutation_probability: Annotated[float, _SHARE] = 0.5
     sparse_dipoles: Annotated[bool, "boolean"] = True
-    selection_pressure: Annotated[float, Interval(Real, 1.0, None, closed="neither")] = 2.0
+    selection_pressure: Annotated[
+        float, Interval(Real, 1.0, None, closed="neither")
+    ] = 2.0
     keep_duplicates: Annotated[bool, "boolean"] = False
     survival: Annotated[str, StrOptions(set(SURVIVAL))] = "best"
     algorithm: Annotated[str, StrOptions(set(ALGORITHMS))] = "penalized"
@@ -221,10 +223,15 @@ class Evolution(Configuration):
     init: Annotated[Any, object] = "widths"
     scaling: Annotated[str, StrOptions(set(SCALINGS))] = "standard"
     max_samples: Annotated[
-        float | None, None, Interval(RealNotInt, 0.0, 1.0, closed="right"), _WHOLE_FROM_1
+        float | None,
+        None,
+        Interval(RealNotInt, 0.0, 1.0, closed="right"),
+        _WHOLE_FROM_1,
     ] = None
     variation: Annotated[Variation, Variation, None] = Variation()
-    refinement: Annotated[Any, str, "array-like", dict, Refinement, None] = Refinement("sparse")
+    refinement: Annotated[Any, str, "array-like", dict, Refinement, None] = Refinement(
+        "sparse"
+    )
     regularization: Annotated[Regularization, Regularization, None] = Regularization()
     islands: Annotated[Any, _WHOLE_FROM_1, Islands, None] = Islands()
     operators: Annotated[Any, dict, None] = None
@@ -236,7 +243,9 @@ class Evolution(Configuration):
         for role, operator in (self.operators or {}).items():
             if role not in OPERATORS or not callable(operator):
                 allowed = f"callables for {', '.join(OPERATORS)}"
-                raise ValueError(f"operators={{{role!r}: {operator!r}}}: allowed are {allowed}.")
+                raise ValueError(
+                    f"operators={{{role!r}: {operator!r}}}: allowed are {allowed}."
+                )
         islands = self.islands or Islands()
         groups = {
             "variation": self.variation or Variation(),
@@ -266,7 +275,10 @@ class SearchConfig(Constrained):
         float, Interval(RealNotInt, 0.0, 0.5, closed="right"), _WHOLE_FROM_1
     ] = 1
     max_split_terms: Annotated[
-        float | None, None, Interval(RealNotInt, 0.0, 1.0, closed="right"), _WHOLE_FROM_1
+        float | None,
+        None,
+        Interval(RealNotInt, 0.0, 1.0, closed="right"),
+        _WHOLE_FROM_1,
     ] = None
     max_terms: Annotated[int | None, _WHOLE_FROM_0, None] = None
     size_penalty: Annotated[float | str, _FROM_0, StrOptions({AUTO})] = AUTO
@@ -277,7 +289,9 @@ class SearchConfig(Constrained):
     max_generations: Annotated[int, _WHOLE_FROM_0] = 50
     time_limit: Annotated[float | None, _ABOVE_0, None] = None
     evolution: Annotated[Evolution | None, Evolution, None] = None
-    checkpoint: Annotated[PathLike | Checkpoint | None, str, os.PathLike, Checkpoint, None] = None
+    checkpoint: Annotated[
+        PathLike | Checkpoint | None, str, os.PathLike, Checkpoint, None
+    ] = None
     warm_start: Annotated[bool, "boolean"] = False
     callbacks: Annotated[Iterable[Callback] | None, "array-like", None] = None
     random_state: Annotated[Any, "random_state", np.random.Generator] = None
@@ -289,7 +303,10 @@ class SearchConfig(Constrained):
         return {one.name: getattr(self, one.name) for one in fields(self)}
 
 
-GROUPS: dict[str, type[Configuration]] = {"evolution": Evolution, "checkpoint": Checkpoint}
+GROUPS: dict[str, type[Configuration]] = {
+    "evolution": Evolution,
+    "checkpoint": Checkpoint,
+}
 """The parameters of `SearchConfig` that are groups."""
 
 

@@ -22,7 +22,14 @@ from evotree.fitness.logistic_leaves import HALVINGS, Strength
 from evotree.tree import ObliqueTree
 
 _FREE = {"max_generations", "patience", "time_limit", "n_jobs", "verbose", "callbacks"}
-_FREE |= {"init", "random_state", "precision", "categorical_features", "checkpoint", "warm_start"}
+_FREE |= {
+    "init",
+    "random_state",
+    "precision",
+    "categorical_features",
+    "checkpoint",
+    "warm_start",
+}
 _FREE |= {"evolution"}  # its parameters stand beside the others
 """Parameters that may change when a search continues: limits, and what changes no later tree."""
 
@@ -39,24 +46,32 @@ class Continuation(NamedTuple):
 def continuation(result: Result) -> Continuation:
     """Return what a later search needs to continue the run of this one."""
     parameters = compared(result.problem.config)
-    return Continuation(result.choice, parameters, result.rows.fingerprint, islands_of(result.run))
+    return Continuation(
+        result.choice, parameters, result.rows.fingerprint, islands_of(result.run)
+    )
 
 
-def seed_to_continue(config: SearchConfig, continues: Continuation | None) -> int | None:
+def seed_to_continue(
+    config: SearchConfig, continues: Continuation | None
+) -> int | None:
     """Return the seed of the run that a search is to continue, if any."""
     checkpoint = checkpoint_of(config)
     if checkpoint is not None:
         check_checkpoint(config)
         if checkpoint.resume:
             seed = read_settings(checkpoint.path).get("seed")
-            return seed if isinstance(seed, int) else None  # whatever else it is, is refused
+            return (
+                seed if isinstance(seed, int) else None
+            )  # whatever else it is, is refused
     return None if continues is None else continues.choice.seed
 
 
 def warn_of_a_fresh_start(continues: Continuation, config: SearchConfig) -> None:
     """Say why a search does not continue an earlier one."""
     given = compared(config)
-    changed = [name for name, value in given.items() if continues.parameters.get(name) != value]
+    changed = [
+        name for name, value in given.items() if continues.parameters.get(name) != value
+    ]
     what = f"the parameters {', '.join(changed)}" if changed else "the rows"
     message = f"warm_start=True: {what} changed, so that the search does not continue the earlier"
     warnings.warn(f"{message} one, but starts afresh.", RuntimeWarning, stacklevel=6)
@@ -75,10 +90,14 @@ def _text(value: Any) -> str:
     if isinstance(value, np.generic):
         value = value.item()
     if isinstance(value, Configuration):
-        parts = [f"{name}={_text(one)}" for name, one in value.get_params(deep=False).items()]
+        parts = [
+            f"{name}={_text(one)}" for name, one in value.get_params(deep=False).items()
+        ]
         return f"{type(value).__name__}({', '.join(parts)})"
     if isinstance(value, Mapping):
-        return "{" + ", ".join(f"{_text(k)}: {_text(v)}" for k, v in value.items()) + "}"
+        return (
+            "{" + ", ".join(f"{_text(k)}: {_text(v)}" for k, v in value.items()) + "}"
+        )
     if isinstance(value, set | frozenset):
         return "{" + ", ".join(sorted(map(_text, value))) + "}"
     if isinstance(value, list | tuple):
@@ -143,8 +162,16 @@ def read_choice(
             leaves = Rival(strength, None if at is None else int(at))
         choice = Choice(int(told["seed"]), penalties, leaves)
         stage = range(2**31).index(told["stage"])
-    except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:
-        raise ValueError(f"{path} was not written by a search: {repr(error)[:200]}.") from error
+    except (
+        ArithmeticError,
+        AttributeError,
+        LookupError,
+        TypeError,
+        ValueError,
+    ) as error:
+        raise ValueError(
+            f"{path} was not written by a search: {repr(error)[:200]}."
+        ) from error
     for name, value in compared(config).items():
         if before.get(name) != value:
             had = f"the run in {path} has {name}={before.get(name)}"

@@ -16,7 +16,12 @@ from deap import base, tools
 
 from evotree._jit import compile_seconds
 from evotree.engine import history
-from evotree.engine.generation import best_first, evaluate_invalid, next_generation, refiner_names
+from evotree.engine.generation import (
+    best_first,
+    evaluate_invalid,
+    next_generation,
+    refiner_names,
+)
 from evotree.engine.pareto import ParetoFront
 from evotree.individual import Individual
 
@@ -104,10 +109,14 @@ def start(
     clock = _Clock(run)
     run.population = list(population)
     if len(run.population) < 2:
-        raise ValueError(f"population has {len(run.population)} individuals: at least 2 mate.")
+        raise ValueError(
+            f"population has {len(run.population)} individuals: at least 2 mate."
+        )
     run.origins = sorted(set(map(history.origin_of, run.population)))
     n_evaluations = evaluate_invalid(run.population, toolbox)
-    n_evaluations += toolbox.score(run.population, (), 0) if hasattr(toolbox, "score") else 0
+    n_evaluations += (
+        toolbox.score(run.population, (), 0) if hasattr(toolbox, "score") else 0
+    )
     best_first(run.population)
     _record(run, toolbox, stats, n_evaluations, [], clock)
     return run
@@ -152,7 +161,10 @@ def _record(
 ) -> None:
     """Keep what is best of the present generation, and write it down."""
     if run.best.fitness.wvalues > run.best_fitness:
-        run.best_fitness, run.last_improvement = run.best.fitness.wvalues, run.generation
+        run.best_fitness, run.last_improvement = (
+            run.best.fitness.wvalues,
+            run.generation,
+        )
     run.hall_of_fame.update(run.population)
     run.pareto_front.update(run.population)
     record: dict[str, Any] = {
@@ -216,9 +228,17 @@ def evolve(
     is_new = not isinstance(population, Run)
     passed = population.seconds if isinstance(population, Run) else 0.0
     end = math.inf if time_limit is None else time.perf_counter() + time_limit - passed
-    states = generations(population, toolbox, crossover_probability, stats, hall_of_fame, end)
-    limits: dict[str, Any] = {"max_generations": max_generations, "patience": patience, "end": end}
-    return watch(states, callbacks, is_new=is_new, keep_on_interrupt=keep_on_interrupt, **limits)
+    states = generations(
+        population, toolbox, crossover_probability, stats, hall_of_fame, end
+    )
+    limits: dict[str, Any] = {
+        "max_generations": max_generations,
+        "patience": patience,
+        "end": end,
+    }
+    return watch(
+        states, callbacks, is_new=is_new, keep_on_interrupt=keep_on_interrupt, **limits
+    )
 
 
 def generations(
@@ -323,7 +343,9 @@ def interrupt_as_flag() -> Iterator[Callable[[], bool]]:
             signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
-def limit_reached(run: Run, max_generations: int, patience: int | None, end: float) -> str:
+def limit_reached(
+    run: Run, max_generations: int, patience: int | None, end: float
+) -> str:
     """Return the name of the limit, one of `evolve`'s, that a run has reached, or nothing."""
     if run.generation >= max_generations:
         return "max_generations"

@@ -57,16 +57,26 @@ class Result:
     rows: Dataset  # that the fitness was measured on
     choice: Choice
     tree: ObliqueTree  # the best one; all predict by the training rows alone
-    front: FittedFront  # undominated on the training rows; the fittest where the time ends
+    front: (
+        FittedFront  # undominated on the training rows; the fittest where the time ends
+    )
     hall_of_fame: list[ObliqueTree]  # of the run, the first ones that time allows
     best_trees: dict[int, ObliqueTree]  # that were the best of a generation
     cv_results: dict[str, np.ndarray] = field(default_factory=dict)
-    seconds: dict[str, float] = field(default_factory=dict)  # of each phase; of them "compiling"
-    failure: BaseException | None = None  # of a callback, or the last write of a checkpoint
+    seconds: dict[str, float] = field(
+        default_factory=dict
+    )  # of each phase; of them "compiling"
+    failure: BaseException | None = (
+        None  # of a callback, or the last write of a checkpoint
+    )
 
 
 def finish(
-    problem: Problem, run: Run, rows: Dataset, choice: Choice, has_own_fitness: bool = False
+    problem: Problem,
+    run: Run,
+    rows: Dataset,
+    choice: Choice,
+    has_own_fitness: bool = False,
 ) -> Result:
     """Return the finished trees of a run; a fitness of the user's own says which is the best."""
     finisher, fitness = Finisher(problem, choice), PenalizedAccuracy(*choice.penalties)
@@ -98,11 +108,15 @@ def pruned_front(problem: Problem, run: Run, rows: Dataset) -> ParetoFront:
     """Return a copy of the front with prunings of its members, which keep all constraints."""
     front = deepcopy(run.pareto_front)
     now = time.perf_counter()
-    front.add_prunings(rows, now + 0.5 * (problem.end_of_trees - now))  # then all finish
+    front.add_prunings(
+        rows, now + 0.5 * (problem.end_of_trees - now)
+    )  # then all finish
     dataset, constraints = problem.dataset, problem.constraints
 
     def is_kept(individual: Individual) -> bool:
-        return keeps_all(make_individual(dataset, *individual.splits), dataset, constraints)
+        return keeps_all(
+            make_individual(dataset, *individual.splits), dataset, constraints
+        )
 
     kept = [is_kept(member) for member in front] if constraints else [True]
     if not all(kept):
@@ -111,8 +125,12 @@ def pruned_front(problem: Problem, run: Run, rows: Dataset) -> ParetoFront:
         front.update(member for member, is_whole in members if is_whole)
         for member, is_whole in members:
             if not is_whole:
-                whole = repair(make_individual(dataset, *member.splits), dataset, constraints)
-                front.update([in_place_of(member, make_individual(rows, *whole.splits))])
+                whole = repair(
+                    make_individual(dataset, *member.splits), dataset, constraints
+                )
+                front.update(
+                    [in_place_of(member, make_individual(rows, *whole.splits))]
+                )
     return front
 
 
@@ -132,7 +150,7 @@ class Finisher:
 
     def __init__(self, problem: Problem, choice: Choice) -> None:
         self.problem, self.constraints = problem, problem.constraints
-        self.rows = problem.dataset.priced(choice.penalties.term)
+        self.rows = problem.dataset.penalized(choice.penalties.term)
         precision, rows = problem.config.precision, problem.dataset
         self.round: Callable[[ObliqueTree], ObliqueTree] = (
             (lambda tree: tree)
@@ -140,7 +158,9 @@ class Finisher:
             else Rounder(rows.raw, precision, rows.sample_weight)
         )
         # Keys are ids of arrays, which are kept so that no others get these.
-        self._known: dict[tuple[int, ...], tuple[tuple[np.ndarray, ...], ObliqueTree]] = {}
+        self._known: dict[
+            tuple[int, ...], tuple[tuple[np.ndarray, ...], ObliqueTree]
+        ] = {}
 
     def tree(self, individual: Individual) -> ObliqueTree:
         """Return a tree over raw features, rounded, that predicts by the training rows alone."""
@@ -154,7 +174,9 @@ class Finisher:
         rows, precision = self.rows, self.problem.config.precision
         individual = repair(make_individual(rows, *splits), rows, self.constraints)
         prune(individual, rows, 0.0)
-        repair(individual, rows, self.constraints)  # pruning knows nothing of what is held
+        repair(
+            individual, rows, self.constraints
+        )  # pruning knows nothing of what is held
         tree = self.round(rows.to_raw(individual.to_tree()))
         for held in (one for one in self.constraints if isinstance(one, Held)):
             tree = held.restored(tree)
@@ -179,7 +201,9 @@ class Finisher:
         scaled = make_individual(rows, *rows.from_raw(tree).splits).to_tree()
         weights, thresholds, _ = tree.splits
         filled = rows.to_raw(scaled).replaced(weights=weights, thresholds=thresholds)
-        if isinstance(self.problem.config.precision, Integral):  # as rows are counted in a fit
+        if isinstance(
+            self.problem.config.precision, Integral
+        ):  # as rows are counted in a fit
             filled = rows.refill(filled)
         if leaves is None:
             return self._with_leaves(filled)
@@ -215,7 +239,10 @@ class Finisher:
         if rivals.with_splits:
             plain = leaves.strength._replace(halvings=0)  # as such trees were judged
             few = [tree for tree in members if 1 < tree.n_leaves <= MOST_LEAVES]
-            made, members = {id(tree): logistic(tree, plain, tree.origin) for tree in few}, []
+            made, members = (
+                {id(tree): logistic(tree, plain, tree.origin) for tree in few},
+                [],
+            )
         chosen = one_leaf if leaves.at is None else made.get(id(best), one_leaf)
         front = undominated([*made.values(), one_leaf, *members])
         others = [tree for tree in front if tree.complexity != chosen.complexity]
@@ -225,8 +252,12 @@ class Finisher:
         """Return a tree over raw features with logistic models in its leaves."""
         rows, rivals = self.rows, logistic_rivals(self.problem)
         used = None if rivals is None else rivals.used
-        whole = with_logistic_leaves(tree, rows, strength, used, self.problem.end_of_trees)
-        return round_models(whole, rows.raw, self.problem.config.precision, rows.sample_weight)
+        whole = with_logistic_leaves(
+            tree, rows, strength, used, self.problem.end_of_trees
+        )
+        return round_models(
+            whole, rows.raw, self.problem.config.precision, rows.sample_weight
+        )
 
     def members(self, individuals: Sequence[Individual]) -> list[FrontTree]:
         """Return finished trees, on several threads."""
@@ -246,7 +277,9 @@ class Finisher:
             return None if is_over else make(individual)
 
         made = [make(individual) for individual in individuals[:1]]
-        made += takewhile(lambda one: one is not None, map(make_in_time, individuals[1:]))
+        made += takewhile(
+            lambda one: one is not None, map(make_in_time, individuals[1:])
+        )
         return made
 
 
@@ -265,21 +298,27 @@ def score_on(rows: Dataset, tree: ObliqueTree) -> float:
         return float(np.average(is_right, weights=weight))
     predicted = (tree.predict_value(rows.raw) - rows.target_mean) / rows.target_scale
     targets = rows.targets.reshape(predicted.shape)
-    error, whole = (float((weight @ part**2).sum()) for part in (targets - predicted, targets))
+    error, whole = (
+        float((weight @ part**2).sum()) for part in (targets - predicted, targets)
+    )
     return 1.0 - error / (whole or 1.0)
 
 
 def scores_on(rows: Dataset, tree: ObliqueTree) -> tuple[float, ...]:
     """Return the quality of a finished tree on some rows, or the user's own scores."""
     leaves, weight = tree.apply(rows.raw), rows.sample_weight
-    if tree.models is not None:  # rounded models are no longer those that the objective fits
+    if (
+        tree.models is not None
+    ):  # rounded models are no longer those that the objective fits
         return (score_on(rows, tree),)
     if rows.n_classes:
         parts = [rows.y == label for label in range(rows.n_classes)]
     else:
         parts = [rows.y**power for power in range(3)]
     routed, size = routed_rows(tree, rows.raw), tree.subtree_size
-    routed.counts = np.column_stack([node_weights(leaves, weight * part, size) for part in parts])
+    routed.counts = np.column_stack(
+        [node_weights(leaves, weight * part, size) for part in parts]
+    )
     return scores_of(routed, rows, rows.bound_objective)
 
 
@@ -307,17 +346,23 @@ def keep_for_rows(
     while not keeps_all(individual := _as_routed(tree, rows), rows, constraints):
         weights, thresholds, size, *_ = repair(individual, rows, constraints).nodes()
         values = np.zeros((len(size), tree.values.shape[1]))
-        tree = dataset.refill(ObliqueTree(weights, thresholds, size, values, tree.spread))
+        tree = dataset.refill(
+            ObliqueTree(weights, thresholds, size, values, tree.spread)
+        )
     return tree
 
 
 def _as_routed(tree: ObliqueTree, dataset: Dataset) -> Individual:
     """Return a tree as an individual whose rows are where those go that predict."""
-    individual = make_individual(dataset, tree.weights, tree.thresholds, tree.subtree_size)
+    individual = make_individual(
+        dataset, tree.weights, tree.thresholds, tree.subtree_size
+    )
     leaves = tree.apply(dataset.X)
     if len(individual) < len(tree):
         return individual
-    n_rows = node_weights(leaves, np.ones(len(leaves)), tree.subtree_size).astype(np.int32)
+    n_rows = node_weights(leaves, np.ones(len(leaves)), tree.subtree_size).astype(
+        np.int32
+    )
     order = np.argsort(leaves, kind="stable").astype(np.int32)
     start = np.searchsorted(leaves[order], np.arange(len(tree))).astype(np.int32)
     arrays = *individual.nodes()[:3], order, start, start + n_rows, individual.counts

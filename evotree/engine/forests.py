@@ -27,7 +27,7 @@ from evotree.fitness.linear_leaves import LinearLeafObjective
 from evotree.fitness.penalties import PenalizedAccuracy
 from evotree.operators.initialization.growth import grow
 from evotree.operators.initialization.resampling import bag_of, bootstrap_counts
-from evotree.operators.initialization.width_paths import width_path
+from evotree.operators.initialization.sparsity_paths import sparsity_path
 from evotree.operators.pruning.penalized import prune
 from evotree.operators.splitters.axis import Axis
 from evotree.rng import as_generator, make_streams
@@ -64,7 +64,9 @@ class Member(NamedTuple):
     """A tree of a forest."""
 
     tree: ObliqueTree  # over raw features; its values are of the rows of its bag
-    n_times: np.ndarray  # how often each given row is in the bag, in the order of `Dataset.kept_as`
+    n_times: (
+        np.ndarray
+    )  # how often each given row is in the bag, in the order of `Dataset.distinct_of`
 
 
 @dataclass(frozen=True)
@@ -80,7 +82,9 @@ class Grower:
     max_depth: int | None  # depth to which trees are grown
     # share of the trees that have no linear models in their leaves where others do
     means_share: float = 0.0
-    is_mostly_axis: bool = False  # whether most trees of classes are axis-parallel, not a few
+    is_mostly_axis: bool = (
+        False  # whether most trees of classes are axis-parallel, not a few
+    )
 
     def __call__(self, dataset: Dataset, stream: np.ndarray) -> Member:
         """Return the tree of a stream."""
@@ -103,16 +107,20 @@ class Grower:
             found = self._path_tree(rows, penalty, stream)
         weights = np.zeros((len(found), dataset.X.shape[1]))
         weights[:, features] = found.weights
-        tree = bag.to_raw(ObliqueTree(weights, found.thresholds, found.subtree_size, found.values))
+        tree = bag.to_raw(
+            ObliqueTree(weights, found.thresholds, found.subtree_size, found.values)
+        )
         objective = bag.bound_objective
-        return Member(tree if objective is None else objective.finish(tree, bag), n_times)
+        return Member(
+            tree if objective is None else objective.finish(tree, bag), n_times
+        )
 
     def _draw_rows(self, dataset: Dataset, rng: np.random.Generator) -> np.ndarray:
         """Return how often each given row is in a bag."""
         if self.bootstrap:
             return bootstrap_counts(dataset, rng, self.n_drawn)
-        n_times = np.zeros(dataset.n_samples, dtype=np.int64)
-        n_times[rng.choice(dataset.n_samples, self.n_drawn, replace=False)] = 1
+        n_times = np.zeros(dataset.n_rows, dtype=np.int64)
+        n_times[rng.choice(dataset.n_rows, self.n_drawn, replace=False)] = 1
         return n_times
 
     def _columns_of(self, bag: Dataset, is_axis: bool, rng: np.random.Generator) -> int:
@@ -122,7 +130,9 @@ class Grower:
             return self.n_columns
         if not is_axis:
             return n_columns
-        share = rng.uniform(AXIS_FEATURES, 1.0) if self.is_mostly_axis else AXIS_FEATURES
+        share = (
+            rng.uniform(AXIS_FEATURES, 1.0) if self.is_mostly_axis else AXIS_FEATURES
+        )
         return max(1, round(share * n_columns))
 
     def _axis_tree(
@@ -130,13 +140,23 @@ class Grower:
     ) -> ObliqueTree:
         """Return an axis-parallel tree that is grown as far as the rows allow."""
         criterion = ("gini", "entropy")[rng.integers(2)]
-        limits: dict[str, Any] = {"max_depth": self.max_depth, "min_samples_leaf": _AXIS_LEAF}
+        limits: dict[str, Any] = {
+            "max_depth": self.max_depth,
+            "min_samples_leaf": _AXIS_LEAF,
+        }
         return grow(rows, Axis(), criterion, stream=stream, **limits).to_tree()
 
-    def _path_tree(self, rows: Dataset, penalty: float, stream: np.ndarray) -> ObliqueTree:
+    def _path_tree(
+        self, rows: Dataset, penalty: float, stream: np.ndarray
+    ) -> ObliqueTree:
         """Return the fittest tree of a path of falling widths."""
-        limits: dict[str, Any] = {"max_features": self.max_width, "max_depth": self.max_depth}
-        found = width_path(rows, penalty, stream, term_penalty=penalty, C=COSTS, **limits)
+        limits: dict[str, Any] = {
+            "max_features": self.max_width,
+            "max_depth": self.max_depth,
+        }
+        found = sparsity_path(
+            rows, penalty, stream, term_penalty=penalty, C=COSTS, **limits
+        )
         penalties = penalty, TERM_SHARE * penalty
         for one in found:
             prune(one, rows, *penalties)
@@ -167,13 +187,16 @@ def grow_forest(
 def rows_of_choice(dataset: Dataset, n_trees: int, seed: int) -> np.ndarray:
     """Return which given rows choose the kind of the trees: half or none; others are for scores."""
     if not dataset.n_classes or n_trees < N_PILOTS:
-        return np.zeros(dataset.n_samples, dtype=bool)
-    order = as_generator(make_streams(seed, 1, 1)[0]).permutation(dataset.n_samples)
-    return order < dataset.n_samples // 2
+        return np.zeros(dataset.n_rows, dtype=bool)
+    order = as_generator(make_streams(seed, 1, 1)[0]).permutation(dataset.n_rows)
+    return order < dataset.n_rows // 2
 
 
 def votes_better(
-    ones: Sequence[Member], others: Sequence[Member], dataset: Dataset, asked: np.ndarray
+    ones: Sequence[Member],
+    others: Sequence[Member],
+    dataset: Dataset,
+    asked: np.ndarray,
 ) -> bool:
     """Return whether the vote of some trees errs less than that of others, out of bag."""
     # Votes of the two or three trees that lack a row favour trees that are good alone, so that a
@@ -189,14 +212,16 @@ def votes_better(
 
 def out_of_bag_votes(members: Sequence[Member], dataset: Dataset) -> np.ndarray:
     """Return what trees without a given row vote for, shape (n_samples,); -1 if all have it."""
-    shares: np.ndarray = np.zeros((dataset.n_samples, dataset.n_classes))
+    shares: np.ndarray = np.zeros((dataset.n_rows, dataset.n_classes))
     for tree, n_times in members:
-        values = tree.predict_value(dataset.raw)[dataset.kept_as]
+        values = tree.predict_value(dataset.raw)[dataset.distinct_of]
         shares += np.where(n_times[:, np.newaxis] == 0, values, 0.0)
     return np.where(shares.any(axis=1), shares.argmax(axis=1), -1)
 
 
-def draw_features(dataset: Dataset, n_columns: int, rng: np.random.Generator) -> np.ndarray:
+def draw_features(
+    dataset: Dataset, n_columns: int, rng: np.random.Generator
+) -> np.ndarray:
     """Return the features of some columns of a table."""
     column_of = dataset.column_of
     drawn = rng.choice(int(column_of[-1]) + 1, n_columns, replace=False)
@@ -214,7 +239,7 @@ def restrict(dataset: Dataset, features: np.ndarray) -> Dataset:
     if isinstance(objective, LinearLeafObjective) and objective.used is not None:
         at = np.searchsorted(features, np.intersect1d(objective.used, features))
         objective = replace(objective, used=tuple(map(int, at)))
-    X = empty_rows(len(dataset.y), len(features))
+    X = empty_rows(dataset.n_distinct, len(features))
     np.take(dataset.X, features, axis=1, out=X)
     arrays = ("raw", "mean", "scale", "spread")
     return replace(
@@ -234,6 +259,6 @@ def positions_of(rows: Dataset, weight: np.ndarray, dataset: Dataset) -> np.ndar
         is_there &= np.isin(rows.y, dataset.y)
     there = np.flatnonzero(is_there)
     order = np.lexsort([rows.y[there], *(rows.raw[there] + 0.0).T[::-1]])
-    positions = np.full(len(rows.y), -1, dtype=np.int64)
+    positions = np.full(rows.n_distinct, -1, dtype=np.int64)
     positions[there[order]] = np.arange(len(order))
     return positions

@@ -28,15 +28,22 @@ def breed(
     for child, stream in zip(offspring, streams, strict=True):
         child.stream = stream
     for i in range(1, len(offspring), 2):
-        if uniform(streams[i - 1]) < crossover_probability and time.perf_counter() < end:
-            offspring[i - 1 : i + 1] = operate(toolbox, "mate", *offspring[i - 1 : i + 1])
+        if (
+            uniform(streams[i - 1]) < crossover_probability
+            and time.perf_counter() < end
+        ):
+            offspring[i - 1 : i + 1] = operate(
+                toolbox, "mate", *offspring[i - 1 : i + 1]
+            )
     for i, child in enumerate(offspring):
         if time.perf_counter() < end:
             (offspring[i],) = operate(toolbox, "mutate", child)
     return offspring, evaluate_invalid(offspring, toolbox)
 
 
-def operate(toolbox: base.Toolbox, role: str, *parents: Individual) -> tuple[Individual, ...]:
+def operate(
+    toolbox: base.Toolbox, role: str, *parents: Individual
+) -> tuple[Individual, ...]:
     """Call an operator; what users' own return, and leave as it was, is checked."""
     operator = getattr(toolbox, role)
     is_own = str(getattr(_plain(operator), "__module__", None)).startswith("evotree.")
@@ -64,7 +71,9 @@ def checked(
     name = f"{role} ({getattr(plain, '__name__', repr(plain))})"
     is_tuple = isinstance(children, tuple) and len(children) == len(parents)
     if not is_tuple or not all(isinstance(child, Individual) for child in children):
-        allowed = f"a tuple of {len(parents)} individual{'s' if len(parents) > 1 else ''}"
+        allowed = (
+            f"a tuple of {len(parents)} individual{'s' if len(parents) > 1 else ''}"
+        )
         raise TypeError(f"{name} returned {children!r}: allowed is {allowed}.")
     if before != [array.tobytes() for array in arrays]:
         # Read-only arrays would say so themselves, but kernels would be compiled for them again.
@@ -73,9 +82,13 @@ def checked(
     return children
 
 
-def _refine(toolbox: base.Toolbox, end: float, individual: Individual) -> Individual | None:
+def _refine(
+    toolbox: base.Toolbox, end: float, individual: Individual
+) -> Individual | None:
     """Return an individual, refined; None once the time is over."""
-    return operate(toolbox, "refine", individual)[0] if time.perf_counter() < end else None
+    return (
+        operate(toolbox, "refine", individual)[0] if time.perf_counter() < end else None
+    )
 
 
 def evaluate_invalid(individuals: Iterable[Individual], toolbox: base.Toolbox) -> int:
@@ -108,7 +121,10 @@ def next_generation(
         allowed = f"allowed is a list of {n - 1} individuals"
         raise TypeError(f"select returned {reprlib.repr(parents)}: {allowed}.")
     slots = [
-        (parents[at : at + BREEDING_CHUNK], streams[at : min(at + BREEDING_CHUNK, n - 1)])
+        (
+            parents[at : at + BREEDING_CHUNK],
+            streams[at : min(at + BREEDING_CHUNK, n - 1)],
+        )
         for at in range(0, n - 1, BREEDING_CHUNK)
     ]
     elite.outcome = None
@@ -123,7 +139,11 @@ def next_generation(
         chosen = toolbox.choose(offspring)
         afterwards = toolbox.map(partial(_refine, toolbox, end), chosen)
         # A map over processes returns copies.
-        place = {id(one): after for one, after in zip(chosen, afterwards, strict=True) if after}
+        place = {
+            id(one): after
+            for one, after in zip(chosen, afterwards, strict=True)
+            if after
+        }
         refined = list(place.values())
         offspring = [place.get(id(child), child) for child in offspring]
     if hasattr(toolbox, "score"):

@@ -71,7 +71,9 @@ def origin_of(individual: Any) -> str:
     return getattr(individual, "origin", "unknown")
 
 
-def origin_shares(population: Sequence[Individual], origins: Iterable[str]) -> dict[str, float]:
+def origin_shares(
+    population: Sequence[Individual], origins: Iterable[str]
+) -> dict[str, float]:
     """Return which share of a population descends from each kind of first individual."""
     counts = Counter(map(origin_of, population))
     return {origin: counts[origin] / len(population) for origin in origins}
@@ -119,14 +121,20 @@ def append_logbook(logbook: tools.Logbook, later: tools.Logbook) -> None:
 
 
 def join_logbooks(
-    logbooks: Sequence[tools.Logbook], sizes: Sequence[int], joint: tools.Logbook, first: int
+    logbooks: Sequence[tools.Logbook],
+    sizes: Sequence[int],
+    joint: tools.Logbook,
+    first: int,
 ) -> None:
     """Write the records of several populations as of one, which has no quartiles, from `first`."""
     for book in (joint, *joint.chapters.values()):
         list.__delitem__(book, slice(first, None))
     for gen in range(first, max(map(len, logbooks))):
         present = [k for k, logbook in enumerate(logbooks) if len(logbook) > gen]
-        weights, chapters = [sizes[k] for k in present], [logbooks[k].chapters for k in present]
+        weights, chapters = (
+            [sizes[k] for k in present],
+            [logbooks[k].chapters for k in present],
+        )
         rows = [logbooks[k][gen] for k in present]
         joint.record(
             gen=gen,
@@ -138,7 +146,10 @@ def join_logbooks(
 
 
 def _join_chapters(
-    chapters: Sequence[Mapping[str, tools.Logbook]], gen: int, sizes: Sequence[int], is_one: bool
+    chapters: Sequence[Mapping[str, tools.Logbook]],
+    gen: int,
+    sizes: Sequence[int],
+    is_one: bool,
 ) -> dict[str, dict[str, float]]:
     best = max(range(len(chapters)), key=lambda k: chapters[k]["fitness"][gen]["best"])
     joint: dict[str, dict[str, float]] = {}
@@ -152,7 +163,9 @@ def _join_chapters(
             joint[name] |= {quartile: rows[0][quartile] for quartile in QUARTILES}
     for name in (ORIGIN, REFINEMENT):
         rows = [of_one[name][gen] for of_one in chapters if name in of_one]
-        columns = {key: [row.get(key, 0) for row in rows] for key in sorted(set().union(*rows))}
+        columns = {
+            key: [row.get(key, 0) for row in rows] for key in sorted(set().union(*rows))
+        }
         if rows:
             joint[name] = {
                 key: _weighted_mean(values, sizes) if name == ORIGIN else sum(values)

@@ -27,7 +27,12 @@ from deap import base, tools
 from evotree.engine.config import Evolution
 from evotree.engine.evolution import Run, advance, start
 from evotree.engine.generation import best_first
-from evotree.engine.history import append_logbook, join_logbooks, make_logbook, make_statistics
+from evotree.engine.history import (
+    append_logbook,
+    join_logbooks,
+    make_logbook,
+    make_statistics,
+)
 from evotree.engine.parallel import n_at_once, run_tasks
 from evotree.individual import Individual
 from evotree.operators.variation.selection import separate_duplicates
@@ -41,7 +46,9 @@ class Epoch(NamedTuple):
     """What one island does until the next exchange."""
 
     toolbox: base.Toolbox  # the operators, with the island's own seed
-    run: Run | None  # the island so far, without its records; None before its first population
+    run: (
+        Run | None
+    )  # the island so far, without its records; None before its first population
     population_size: int  # size of the first population
     until: int  # generation at which the epoch ends
     crossover_probability: float  # chance that two parents mate
@@ -57,7 +64,9 @@ class Archipelago(Run):
     """
 
     islands: list[Run] = field(default_factory=list)
-    n_joint: int = 0  # generations of which all islands have records; their joint ones are final
+    n_joint: int = (
+        0  # generations of which all islands have records; their joint ones are final
+    )
 
 
 # ---- one epoch -----------------------------------------------------------------------------------
@@ -105,7 +114,9 @@ def run_epochs(epochs: Sequence[Epoch], executor: Executor | None) -> list[Run]:
     if executor is None:
         return list(_one_after_the_other(epochs))
     n_turns = -(-len(epochs) // n_at_once(executor, len(epochs)))
-    epochs = [one._replace(seconds=one.seconds and one.seconds / n_turns) for one in epochs]
+    epochs = [
+        one._replace(seconds=one.seconds and one.seconds / n_turns) for one in epochs
+    ]
     try:
         return run_tasks(run_epoch, epochs, executor, "epochs")
     except _PICKLING_ERRORS as error:
@@ -116,7 +127,11 @@ def run_epochs(epochs: Sequence[Epoch], executor: Executor | None) -> list[Run]:
         raise
 
 
-_PICKLING_ERRORS = (AttributeError, TypeError, pickle.PicklingError)  # Python raises all of them
+_PICKLING_ERRORS = (
+    AttributeError,
+    TypeError,
+    pickle.PicklingError,
+)  # Python raises all of them
 _UNPICKLED = """Islands that evolve in other processes are pickled: register functions of a module \
 in their toolboxes, not lambdas or functions inside of functions."""
 
@@ -139,7 +154,9 @@ def migrate(islands: Sequence[Run], n: int) -> None:
     for i, island in enumerate(islands):
         population = island.population
         arriving = leaving[i - 1][: len(population) - 1]
-        by_fitness = sorted(range(1, len(population)), key=lambda k: _fitness(population[k]))
+        by_fitness = sorted(
+            range(1, len(population)), key=lambda k: _fitness(population[k])
+        )
         for k, one in zip(by_fitness, arriving, strict=False):
             population[k] = one
         best_first(population)
@@ -171,14 +188,18 @@ def join(
     if before is not None:
         joint.logbook, joint.n_joint = before.logbook, before.n_joint
         first.best_trees = before.best_trees
-    joint.best_trees = first.best_trees  # a run that goes on with its islands goes on with these
+    joint.best_trees = (
+        first.best_trees
+    )  # a run that goes on with its islands goes on with these
     join_logbooks(logbooks, sizes, joint.logbook, joint.n_joint)
     joint.n_joint = min(map(len, logbooks))
     for name in ("generation", "seconds", "compile_seconds", "best_fitness"):
         setattr(joint, name, max(getattr(island, name) for island in islands))
     joint.origins = sorted({name for island in islands for name in island.origins})
     joint.last_improvement = min(
-        island.last_improvement for island in islands if island.best_fitness == joint.best_fitness
+        island.last_improvement
+        for island in islands
+        if island.best_fitness == joint.best_fitness
     )
     return joint
 

@@ -29,7 +29,9 @@ if TYPE_CHECKING:
 MOST_LEAVES = 8
 """Trees of more leaves get no logistic ones."""
 
-_ONE_LEAF = tuple(Strength(C, halvings) for C in COSTS for halvings in range(HALVINGS + 1))
+_ONE_LEAF = tuple(
+    Strength(C, halvings) for C in COSTS for halvings in range(HALVINGS + 1)
+)
 
 
 class Rival(NamedTuple):
@@ -89,14 +91,21 @@ class LogisticRivals:
         return RivalLosses(*map(np.array, zip(*losses, strict=True)))
 
 
-def _losses_of_scores(scores: np.ndarray, y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def _losses_of_scores(
+    scores: np.ndarray, y: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
     """Return which rows scores get wrong, and their log losses."""
     own = np.log(1e-9 + softmax(scores, axis=1)[np.arange(len(y)), y])
     return (scores.argmax(axis=1) != y).astype(np.float64), -own
 
 
 def _losses_of_tree(
-    tree: Individual, rows: Dataset, held_out: Dataset, root: np.ndarray, C: float, end: float
+    tree: Individual,
+    rows: Dataset,
+    held_out: Dataset,
+    root: np.ndarray,
+    C: float,
+    end: float,
 ) -> tuple[np.ndarray, np.ndarray, int]:
     """Return what rows held out lose by a tree with logistic leaves, and its complexity."""
     y, n_leaves, size = held_out.y, tree.n_leaves, tree.subtree_size
@@ -111,7 +120,9 @@ def _losses_of_tree(
     return *_losses_of_scores(of_rows, y), complexity
 
 
-def choose_rival(losses: RivalLosses, weights: np.ndarray, standard_errors: float) -> int:
+def choose_rival(
+    losses: RivalLosses, weights: np.ndarray, standard_errors: float
+) -> int:
     """Return the number of the best rival.
 
     It is the simplest that no other one beats by more than some standard errors; among those of as
@@ -120,7 +131,9 @@ def choose_rival(losses: RivalLosses, weights: np.ndarray, standard_errors: floa
     """
     order = np.argsort(losses.complexity, kind="stable")
     winner = int(order[first_unbeaten(losses.errors[order], weights, standard_errors)])
-    kinds = [(rival(i).strength.halvings, rival(i).at) for i in range(len(losses.errors))]
+    kinds = [
+        (rival(i).strength.halvings, rival(i).at) for i in range(len(losses.errors))
+    ]
     alike = [i for i, kind in enumerate(kinds) if kind == kinds[winner]]
     worse, error = mean_and_error(losses.errors[alike] - losses.errors[winner], weights)
     is_worse = worse > standard_errors * error
@@ -139,19 +152,30 @@ def logistic_rivals(problem: Problem) -> LogisticRivals | None:
     if config.leaves == "auto" and problem.evolution.hold is None:
         bounds = ("max_terms", "max_split_terms", "interaction_cst", "monotonic_cst")
         is_free = all(getattr(config, name) is None for name in bounds)
-        is_plain = problem.evolution.variation.algorithm != "nsga2" and problem.has_seeds
-        is_tried = is_free and is_plain and is_auto(config.term_penalty) and not dataset.objective
+        is_plain = (
+            problem.evolution.variation.algorithm != "nsga2" and problem.has_seeds
+        )
+        is_tried = (
+            is_free
+            and is_plain
+            and is_auto(config.term_penalty)
+            and not dataset.objective
+        )
         return LogisticRivals(False) if is_tried else None
     if config.leaves in ("auto", "constant"):
         return None
-    features = config.leaves.features if isinstance(config.leaves, LinearLeaves) else None
+    features = (
+        config.leaves.features if isinstance(config.leaves, LinearLeaves) else None
+    )
     if features is None:
         return LogisticRivals(True)
     chosen = columns_asked(features, dataset.column_names, "features")
     return LogisticRivals(True, np.isin(dataset.column_of, list(chosen)))
 
 
-def first_unbeaten(losses: np.ndarray, weights: np.ndarray, standard_errors: float) -> int:
+def first_unbeaten(
+    losses: np.ndarray, weights: np.ndarray, standard_errors: float
+) -> int:
     """Return the first candidate that no later one beats by more than some standard errors."""
     for i in range(losses.shape[0] - 1):
         mean, error = mean_and_error(losses[i] - losses[i + 1 :], weights)
@@ -160,7 +184,9 @@ def first_unbeaten(losses: np.ndarray, weights: np.ndarray, standard_errors: flo
     return losses.shape[0] - 1
 
 
-def mean_and_error(values: np.ndarray, weights: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def mean_and_error(
+    values: np.ndarray, weights: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
     """Return the means of some rows, and their standard errors."""
     total = weights.sum()
     mean = values @ weights / total

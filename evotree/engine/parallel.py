@@ -28,7 +28,9 @@ def thread_map(
 
 
 @contextmanager
-def island_executor(executor: Executor | None, n_jobs: int | None) -> Iterator[Executor | None]:
+def island_executor(
+    executor: Executor | None, n_jobs: int | None
+) -> Iterator[Executor | None]:
     """Yield what islands evolve on: the given executor, threads, or None for this thread."""
     n_threads = effective_n_jobs(n_jobs)
     if executor is not None or n_threads == 1:
@@ -59,8 +61,12 @@ def run_tasks(
             if not future.done():
                 future.cancel()
     if n_lost:
-        lost = f"the executor has lost {n_lost} of {len(tasks)} {what}, as a worker died"
-        warnings.warn(f"{lost}: they were done in this process.", RuntimeWarning, stacklevel=4)
+        lost = (
+            f"the executor has lost {n_lost} of {len(tasks)} {what}, as a worker died"
+        )
+        warnings.warn(
+            f"{lost}: they were done in this process.", RuntimeWarning, stacklevel=4
+        )
     return found
 
 
@@ -74,7 +80,9 @@ def n_at_once(executor: Executor, n_tasks: int) -> int:
     return min(n_tasks, max(1, n_workers))
 
 
-def _submit(executor: Executor, function: Callable[[Any], Any], task: Any) -> Future[Any]:
+def _submit(
+    executor: Executor, function: Callable[[Any], Any], task: Any
+) -> Future[Any]:
     try:
         return executor.submit(function, task)
     except BrokenExecutor as error:

@@ -38,7 +38,9 @@ _MEASURES = {"complexity": "complexity", "terms": "n_terms", "leaves": "n_leaves
 BOUNDS = {**_MEASURES, "size": "n_nodes"}
 """What rules may bound, and the attribute of a tree that is meant."""
 
-_COLUMNS = {**_MEASURES, "nodes": "n_nodes"} | {k: k for k in ("depth", "quality", "origin")}
+_COLUMNS = {**_MEASURES, "nodes": "n_nodes"} | {
+    k: k for k in ("depth", "quality", "origin")
+}
 
 MAX_MEMBERS = 100
 """Most members of a front; each keeps a partition of the rows while a run lasts."""
@@ -71,7 +73,9 @@ class ParetoFront(tools.ParetoFront):
     def _index(self) -> None:
         """Make DEAP's keys, and the bounds that newcomers must pass, which rise both."""
         self.keys[:] = [member.fitness for member in reversed(self.items)]
-        self._complexities, self._qualities = (list(map(of, self.items)) for of in _BOUNDED)
+        self._complexities, self._qualities = (
+            list(map(of, self.items)) for of in _BOUNDED
+        )
 
     def clear(self) -> None:
         """Remove all members."""
@@ -100,7 +104,9 @@ class ParetoFront(tools.ParetoFront):
             return
         member = deepcopy(item)  # users' own kinds need not have Individual's method
         member.stream = None
-        member.fitness = FitnessQualityComplexity((item.quality, float(item.complexity)))
+        member.fitness = FitnessQualityComplexity(
+            (item.quality, float(item.complexity))
+        )
         first = bisect_left(self._complexities, member.complexity)
         last = bisect_right(self._qualities, member.quality, lo=first)
         self.items[first:last] = [member]
@@ -113,7 +119,9 @@ class ParetoFront(tools.ParetoFront):
         self.items[:] = list(members)
         self._index()
         both = self._complexities, self._qualities
-        if len(self) > MAX_MEMBERS or any(values != sorted(set(values)) for values in both):
+        if len(self) > MAX_MEMBERS or any(
+            values != sorted(set(values)) for values in both
+        ):
             raise ValueError(f"members of the complexities {both[0]} are no front.")
 
     def add_prunings(self, dataset: Dataset, end: float = math.inf) -> None:
@@ -121,8 +129,13 @@ class ParetoFront(tools.ParetoFront):
         for member in list(self.items):
             if _has_own_objectives(member) or time.perf_counter() >= end:
                 continue
-            size, (risk, whole) = member.subtree_size, risk_of_leaves(member, dataset.n_classes)
-            prices = split_prices(member, 2.0, 1.0)  # what a split adds: a leaf and its terms
+            size, (risk, whole) = (
+                member.subtree_size,
+                risk_of_leaves(member, dataset.n_classes),
+            )
+            prices = split_prices(
+                member, 2.0, 1.0
+            )  # what a split adds: a leaf and its terms
             collapse_at = weakest_links(risk, size, prices)
             for alpha in critical_alphas(collapse_at, size):
                 kept, kept_size = kept_nodes(size, collapse_at <= alpha)
@@ -130,8 +143,12 @@ class ParetoFront(tools.ParetoFront):
                 complexity = 1.0 + prices[kept[kept_size > 1]].sum()
                 # Most prunings are no better than a member, and to make one takes all rows.
                 # Where the objective is no sum of risks, this is no more than a guess.
-                if member.objective is not None or self._lets_in(quality - _ROUNDING, complexity):
-                    self.update(prune_marked(member.clone(), dataset, collapse_at <= alpha))
+                if member.objective is not None or self._lets_in(
+                    quality - _ROUNDING, complexity
+                ):
+                    self.update(
+                        prune_marked(member.clone(), dataset, collapse_at <= alpha)
+                    )
 
     def to_frame(self, held_out: Dataset | None = None) -> pd.DataFrame:
         """Return the front as a table; see `front_table`."""
@@ -141,7 +158,9 @@ class ParetoFront(tools.ParetoFront):
 def _has_own_objectives(individual: Any) -> bool:
     """Return whether a fitness has several objectives other than quality and complexity."""
     fitness = individual.fitness
-    return len(fitness.weights) > 1 and not isinstance(fitness, FitnessQualityComplexity)
+    return len(fitness.weights) > 1 and not isinstance(
+        fitness, FitnessQualityComplexity
+    )
 
 
 def own_scores(member: Any) -> tuple[float, ...]:
@@ -156,10 +175,14 @@ class FrontTree(ObliqueTree):
 
     quality: float  # of the finished tree on the training rows
     origin: str  # what made the first individual that it descends from
-    scores: tuple[float, ...]  # what a callable objective returned, where that is several numbers
+    scores: tuple[
+        float, ...
+    ]  # what a callable objective returned, where that is several numbers
 
     @classmethod
-    def of(cls, tree: ObliqueTree, quality: float, origin: str, scores: Any = ()) -> Self:
+    def of(
+        cls, tree: ObliqueTree, quality: float, origin: str, scores: Any = ()
+    ) -> Self:
         """Return a tree as a member of a front; the arrays are shared."""
         member = cls.__new__(cls)
         member.__setstate__((ObliqueTree.__getstate__(tree), quality, origin, scores))
@@ -205,7 +228,9 @@ def with_larger(
     """Return a front with larger trees than its fittest one, which stays the fittest."""
     best = max(front, key=fitness)
     further = (tree for tree in larger if tree.complexity > best.complexity)
-    return undominated([*front, *(tree for tree in further if fitness(tree) < fitness(best))])
+    return undominated(
+        [*front, *(tree for tree in further if fitness(tree) < fitness(best))]
+    )
 
 
 def _dominates(scores: Sequence[float], others: Sequence[float]) -> bool:
@@ -219,7 +244,10 @@ class FittedFront(Sequence[FrontTree]):
     """The front of a fitted estimator; printed, it has an arrow at the estimator's tree."""
 
     def __init__(
-        self, members: Iterable[FrontTree], is_regression: bool, chosen: int | None = None
+        self,
+        members: Iterable[FrontTree],
+        is_regression: bool,
+        chosen: int | None = None,
     ) -> None:
         self.items = list(members)
         self.is_regression = is_regression
@@ -255,9 +283,14 @@ class FittedFront(Sequence[FrontTree]):
         return front_table(self.items, held_out)
 
 
-def front_table(members: Sequence[Any], held_out: Dataset | None = None) -> pd.DataFrame:
+def front_table(
+    members: Sequence[Any], held_out: Dataset | None = None
+) -> pd.DataFrame:
     """Return the members of a front as a table."""
-    columns = {name: map(attrgetter(attribute), members) for name, attribute in _COLUMNS.items()}
+    columns = {
+        name: map(attrgetter(attribute), members)
+        for name, attribute in _COLUMNS.items()
+    }
     table = pd.DataFrame({name: list(values) for name, values in columns.items()})
     if held_out is not None:
         quality, standard_error = held_out_quality(members, held_out)
@@ -269,23 +302,29 @@ def front_table(members: Sequence[Any], held_out: Dataset | None = None) -> pd.D
     return table
 
 
-def held_out_losses(front: Sequence[Any], held_out: Dataset) -> tuple[np.ndarray, np.ndarray]:
+def held_out_losses(
+    front: Sequence[Any], held_out: Dataset
+) -> tuple[np.ndarray, np.ndarray]:
     """Return what the members of a front lose on held-out rows."""
     if held_out.X.shape[0] == 0:
         raise ValueError("held_out has no rows: at least one is needed.")
     sums = np.zeros((2, len(front)))
     for i, member in enumerate(front):
-        sums[:, i] = [losses[member.is_leaf].sum() for losses in node_losses(member, held_out)]
+        sums[:, i] = [
+            losses[member.is_leaf].sum() for losses in node_losses(member, held_out)
+        ]
     return sums[0], sums[1]
 
 
-def held_out_quality(front: Sequence[Any], held_out: Dataset) -> tuple[np.ndarray, np.ndarray]:
+def held_out_quality(
+    front: Sequence[Any], held_out: Dataset
+) -> tuple[np.ndarray, np.ndarray]:
     """Return the accuracy of the members of a front on held-out rows, or R² for targets."""
     losses, square_losses = held_out_losses(front, held_out)
     weight = whole = held_out.total_weight
     variance = np.maximum(0.0, square_losses / weight - (losses / weight) ** 2)
     if held_out.n_classes == 0:
-        targets = held_out.targets.reshape(len(held_out.y), -1)
+        targets = held_out.targets.reshape(held_out.n_distinct, -1)
         mean = np.average(targets, axis=0, weights=held_out.sample_weight)
         whole = float(held_out.sample_weight @ ((targets - mean) ** 2).sum(axis=1))
     if whole == 0.0:  # equal targets
@@ -300,7 +339,9 @@ def check_rule(rule: str) -> tuple[str, int]:
     pattern = rf"\s*({'|'.join(BOUNDS)})\s*<=\s*(\d+)\s*"
     match = re.fullmatch(pattern, rule) if isinstance(rule, str) else None
     if match is None or int(match[2]) < (match[1] != "terms"):
-        raise ValueError(f"rule={rule!r}: allowed are {_ALLOWED}, k being at least 1, of terms 0.")
+        raise ValueError(
+            f"rule={rule!r}: allowed are {_ALLOWED}, k being at least 1, of terms 0."
+        )
     return match[1], int(match[2])
 
 
@@ -318,19 +359,27 @@ def select(
         raise ValueError("front has no members: update it with a population first.")
     if kind == "fitness":
         if size_penalty is None:
-            raise ValueError(f"size_penalty=None: rule={rule!r} needs a number of at least 0.")
+            raise ValueError(
+                f"size_penalty=None: rule={rule!r} needs a number of at least 0."
+            )
         return max(front, key=PenalizedAccuracy(size_penalty, term_penalty))
     if kind in BOUNDS:
         measure = attrgetter(BOUNDS[kind])
         fitting = [member for member in front if measure(member) <= bound]
         if not fitting:
             least = f"the least {kind} of a member of the front is {min(map(measure, front))}"
-            raise ValueError(f"rule={rule!r}: {least}; add_prunings makes smaller ones.")
+            raise ValueError(
+                f"rule={rule!r}: {least}; add_prunings makes smaller ones."
+            )
         return min(fitting, key=lambda member: (-member.quality, member.complexity))
     if held_out is None:
-        raise ValueError(f"held_out=None: rule={rule!r} needs a Dataset of held-out rows.")
+        raise ValueError(
+            f"held_out=None: rule={rule!r} needs a Dataset of held-out rows."
+        )
     losses, square_losses = held_out_losses(front, held_out)
     standard_errors = 1.0 if kind == "1se" else 0.0
     # The rule of pruning takes the trees from the most complex to the simplest.
-    chosen = choose_tree(losses[::-1], square_losses[::-1], held_out.total_weight, standard_errors)
+    chosen = choose_tree(
+        losses[::-1], square_losses[::-1], held_out.total_weight, standard_errors
+    )
     return front[len(front) - 1 - chosen]

@@ -22,8 +22,14 @@ from evotree.operators.constraints.base import Constraint
 from evotree.operators.constraints.held import Held
 from evotree.operators.constraints.interactions import as_interactions
 from evotree.operators.constraints.limits import Limits
-from evotree.operators.constraints.monotonic import MonotonicConstraint, check_monotonic_cst
-from evotree.operators.constraints.split_features import SplitFeatures, with_split_features
+from evotree.operators.constraints.monotonic import (
+    MonotonicConstraint,
+    check_monotonic_cst,
+)
+from evotree.operators.constraints.split_features import (
+    SplitFeatures,
+    with_split_features,
+)
 from evotree.operators.initialization.seeding import TAO, WIDTHS, raw_tree
 from evotree.operators.structure.splice import make_individual
 from evotree.tables.columns import NumericColumn
@@ -43,7 +49,9 @@ NOISE, LEAST_ROWS = 0.1, 3000
 """The noise of ``"auto"``, and the number of rows from which on there is none."""
 
 _SEARCH_SHARE = 0.75  # of the time limit; then trees are finished, and until
-_TREES_SHARE = 0.95  # of it no more of them; the rest is for what tells how sure the best one is
+_TREES_SHARE = (
+    0.95  # of it no more of them; the rest is for what tells how sure the best one is
+)
 
 
 @dataclass(frozen=True)
@@ -78,7 +86,7 @@ class Problem:
         """The noise of copies of the rows: as given, or where rows are few."""
         given, rows = self.evolution.regularization.noise, self.dataset
         takes = rows.objective is None or rows.objective.takes_noise
-        automatic = NOISE if takes and rows.n_samples < LEAST_ROWS else 0.0
+        automatic = NOISE if takes and rows.n_rows < LEAST_ROWS else 0.0
         return automatic if is_auto(given) else float(given)
 
     @property
@@ -88,10 +96,14 @@ class Problem:
 
     def seconds_left(self, share: float = 1.0) -> float | None:
         """Return a share of the seconds that evolution has; None where there is no limit."""
-        return None if self.end == math.inf else share * (self.end - time.perf_counter())
+        return (
+            None if self.end == math.inf else share * (self.end - time.perf_counter())
+        )
 
 
-def prepare(dataset: Dataset, config: SearchConfig, begin: float | None = None) -> Problem:
+def prepare(
+    dataset: Dataset, config: SearchConfig, begin: float | None = None
+) -> Problem:
     """Return what a search is about; the clock of its limits started at `begin`."""
     dataset = with_objective(dataset, config)
     constraints = make_constraints(config, dataset)
@@ -103,7 +115,9 @@ def prepare(dataset: Dataset, config: SearchConfig, begin: float | None = None) 
     return Problem(dataset, config, constraints, *ends)
 
 
-def with_objective(dataset: Dataset, config: SearchConfig, encoder: Any = None) -> Dataset:
+def with_objective(
+    dataset: Dataset, config: SearchConfig, encoder: Any = None
+) -> Dataset:
     """Return a data set with what its trees are evolved for, and the columns of their splits.
 
     An objective that it has already stays. `encoder` is the estimator that has read the rows.
@@ -117,7 +131,11 @@ def with_objective(dataset: Dataset, config: SearchConfig, encoder: Any = None) 
     if dataset.n_classes:
         _check_logistic_leaves(config)
         leaves = "constant"  # trees evolve with these; finished ones may be logistic
-    options = {"leaves": leaves, "max_terms": config.max_terms, "constraint": constraint}
+    options = {
+        "leaves": leaves,
+        "max_terms": config.max_terms,
+        "constraint": constraint,
+    }
     objective = compose(config.objective, dataset, **options)
     return dataset if objective is None else dataset.evolved_for(objective)
 
@@ -128,7 +146,9 @@ def start_of(config: SearchConfig, dataset: Dataset) -> ObliqueTree | None:
     if start is None:
         return None
     is_text = isinstance(start, str)
-    splits = splits_of_text(start, names, "start") if is_text else raw_tree(start, "start")
+    splits = (
+        splits_of_text(start, names, "start") if is_text else raw_tree(start, "start")
+    )
     blank = np.zeros((len(splits[0]), dataset.n_classes or dataset.n_outputs))
     values = getattr(getattr(start, "tree_", start), "values", blank)
     for name, given, here in (
@@ -139,28 +159,42 @@ def start_of(config: SearchConfig, dataset: Dataset) -> ObliqueTree | None:
     ):
         had, has = (np.asarray(one).tolist() for one in (given, here))
         if had != has:
-            raise ValueError(f"start has the {name} {had}: allowed are {has}, as X and y have.")
+            raise ValueError(
+                f"start has the {name} {had}: allowed are {has}, as X and y have."
+            )
     return ObliqueTree(*splits, blank)
 
 
-def _held(config: SearchConfig, dataset: Dataset, others: list[Constraint]) -> list[Constraint]:
+def _held(
+    config: SearchConfig, dataset: Dataset, others: list[Constraint]
+) -> list[Constraint]:
     """Return the constraint that splits of the start stay, if any do."""
     start, hold = start_of(config, dataset), evolution_of(config).hold
     if hold is None:
         return []
     if start is None:
         if not isinstance(hold, Mapping) or list(hold) != [0] or hold[0] is None:
-            raise ValueError(f"hold={hold!r} without start: allowed are columns of the node 0.")
-        stump = np.zeros((3, dataset.X.shape[1])), np.zeros(3), np.array([3, 1, 1], dtype=np.int32)
+            raise ValueError(
+                f"hold={hold!r} without start: allowed are columns of the node 0."
+            )
+        stump = (
+            np.zeros((3, dataset.X.shape[1])),
+            np.zeros(3),
+            np.array([3, 1, 1], dtype=np.int32),
+        )
         start = ObliqueTree(*stump, np.zeros((3, 1)))
     held = Held.of(start, hold, dataset)
     top = make_individual(dataset, *held.scaled.splits)
-    broken = [PARAMETERS[type(one).__name__] for one in others if not one.keeps(top, dataset)]
+    broken = [
+        PARAMETERS[type(one).__name__] for one in others if not one.keeps(top, dataset)
+    ]
     bound = feature_bound(config.max_split_terms, dataset.X.shape[1]) or np.inf
     if np.count_nonzero(held.raw.weights, axis=1).max() > bound:
         broken.append("max_split_terms")
     if broken:
-        raise ValueError(f"hold={hold!r}: {broken[0]} forbids these splits; allowed are others.")
+        raise ValueError(
+            f"hold={hold!r}: {broken[0]} forbids these splits; allowed are others."
+        )
     return [held]
 
 
@@ -169,7 +203,9 @@ def _check_logistic_leaves(config: SearchConfig) -> None:
     if config.leaves in ("auto", "constant"):
         return
     if evolution_of(config).hold is not None:
-        raise ValueError("hold: allowed is None where leaves are logistic; one leaf may be best.")
+        raise ValueError(
+            "hold: allowed is None where leaves are logistic; one leaf may be best."
+        )
     allowed = {"objective": "accuracy", "monotonic_cst": None, "interaction_cst": None}
     for name, value in {**allowed, "max_terms": None}.items():
         given = getattr(config, name)
@@ -185,7 +221,9 @@ def _monotonic_constraint(
 ) -> MonotonicConstraint | None:
     """Return the constraint on the features that trees read."""
     if encoder is not None:
-        return check_monotonic_cst(monotonic_cst, encoder, encoder.columns_, dataset.n_classes)
+        return check_monotonic_cst(
+            monotonic_cst, encoder, encoder.columns_, dataset.n_classes
+        )
     names = np.array(dataset.feature_names, dtype=object)
     features = SimpleNamespace(n_features_in_=len(names), feature_names_in_=names)
     columns = [NumericColumn(name, 0.0) for name in dataset.feature_names]
@@ -194,7 +232,7 @@ def _monotonic_constraint(
 
 def make_constraints(config: SearchConfig, dataset: Dataset) -> list[Constraint]:
     """Return what all trees of a search keep."""
-    n_rows, least = int(dataset.multiplicity.sum()), config.min_samples_leaf
+    n_rows, least = dataset.n_rows, config.min_samples_leaf
     own = evolution_of(config).operators
     if not isinstance(least, Integral):
         least = math.ceil(least * n_rows)  # as in scikit-learn

@@ -38,7 +38,10 @@ class Progress:
         self, name: str, total: int | None = None, unit: str = "it", stays: bool = True
     ) -> Iterator[None]:
         """Show a phase while it lasts, and count its seconds."""
-        begin, compiled = time.perf_counter(), self.seconds["compiling"] - compile_seconds()
+        begin, compiled = (
+            time.perf_counter(),
+            self.seconds["compiling"] - compile_seconds(),
+        )
         outer, before = self._bar, self._inside
         wait = max(0.0, self._delay - (begin - self._begin))
         told: dict[str, Any] = {"unit": unit, "delay": wait, "leave": stays}
@@ -67,13 +70,23 @@ class Progress:
         """Show the generation, and the quality and size of the best tree; a callback."""
         if self._bar is not None:
             best = run.best
-            shown = {"quality": f"{best.quality:.4f}", "nodes": len(best), "terms": best.n_terms}
+            shown = {
+                "quality": f"{best.quality:.4f}",
+                "nodes": len(best),
+                "terms": best.n_terms,
+            }
             self._bar.set_postfix(shown, refresh=False)
             self._bar.update(run.generation - self._bar.n)
 
     def _tell_compiling(self, name: str, compiles: bool) -> None:
         """Say that the compiler is at work: nothing else may happen for many seconds."""
         bar = self._bar
-        if bar is None or self._is_off or time.perf_counter() - self._begin < self._delay:
+        if (
+            bar is None
+            or self._is_off
+            or time.perf_counter() - self._begin < self._delay
+        ):
             return
-        bar.set_description(f"{name} (compiling)" if compiles else name, refresh=compiles)
+        bar.set_description(
+            f"{name} (compiling)" if compiles else name, refresh=compiles
+        )

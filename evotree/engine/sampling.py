@@ -33,9 +33,11 @@ class GrowingSample:
     Tenths of the rows by rising target take the place of the classes where there are none.
     """
 
-    def __init__(self, dataset: Dataset, max_samples: float | None, stream: np.ndarray) -> None:
+    def __init__(
+        self, dataset: Dataset, max_samples: float | None, stream: np.ndarray
+    ) -> None:
         self._dataset = dataset
-        n_rows = dataset.n_samples
+        n_rows = dataset.n_rows
         self.sizes = sample_sizes(n_rows, max_samples, max(2, dataset.n_classes))
         if len(self.sizes) > 1:
             self._order = stratified_order(strata_of(dataset), stream)
@@ -64,12 +66,14 @@ def sample_sizes(n_rows: int, max_samples: float | None, least: int = 2) -> list
     n_steps = 0
     while first * GROWTH**n_steps < n_rows:
         n_steps += 1
-    return [round(first * (n_rows / first) ** (i / n_steps)) for i in range(n_steps)] + [n_rows]
+    return [
+        round(first * (n_rows / first) ** (i / n_steps)) for i in range(n_steps)
+    ] + [n_rows]
 
 
 def strata_of(dataset: Dataset) -> np.ndarray:
     """Return the classes of the given rows; of targets, in which tenth of the rows each is."""
-    y = dataset.y[dataset.kept_as]
+    y = dataset.y[dataset.distinct_of]
     if dataset.n_classes:
         return y
     n_rows = y.shape[0]
@@ -90,10 +94,14 @@ def stratified_order(strata: np.ndarray, stream: np.ndarray) -> np.ndarray:
     return by_stratum[np.argsort(turn, kind="stable")]
 
 
-def move(run: Run, dataset: Dataset, toolbox: base.Toolbox, end: float = math.inf) -> None:
+def move(
+    run: Run, dataset: Dataset, toolbox: base.Toolbox, end: float = math.inf
+) -> None:
     """Let a run go on with other rows, on which its trees are routed and evaluated again."""
     members, front = [*run.population, *run.hall_of_fame], list(run.pareto_front)
-    different = {id(one.weights): one for one in (run.best, *run.hall_of_fame, *front, *members)}
+    different = {
+        id(one.weights): one for one in (run.best, *run.hall_of_fame, *front, *members)
+    }
     best, *others = different.values()
     remake = partial(_remake, dataset, getattr(toolbox, "repair", None))
     in_time = toolbox.map(partial(remake, end), others)
@@ -101,7 +109,9 @@ def move(run: Run, dataset: Dataset, toolbox: base.Toolbox, end: float = math.in
     # Samples of the same number of rows may differ: what tells them apart is where rows go.
     if all(map(_same_partition, different.values(), remade)):
         return
-    by_weights = {key: one for key, one in zip(different, remade, strict=True) if one is not None}
+    by_weights = {
+        key: one for key, one in zip(different, remade, strict=True) if one is not None
+    }
     population, hall, front = (
         [
             in_place_of(one, by_weights[id(one.weights)].clone())
@@ -116,7 +126,9 @@ def move(run: Run, dataset: Dataset, toolbox: base.Toolbox, end: float = math.in
     evaluate_invalid(members, toolbox)
     run.population = best_first(members[:n])
     run.hall_of_fame.clear()
-    run.hall_of_fame.update(members[: n - 1 : -1])  # of equals DEAP puts the last that comes first
+    run.hall_of_fame.update(
+        members[: n - 1 : -1]
+    )  # of equals DEAP puts the last that comes first
     run.pareto_front.clear()
     run.pareto_front.update(front)
     run.best_fitness, run.last_improvement = run.best.fitness.wvalues, run.generation
@@ -141,4 +153,6 @@ def _remake(
 
 def _same_partition(one: Individual, other: Individual | None) -> bool:
     """Return whether two individuals of one tree have the same rows, by number and class."""
-    return other is not None and all(map(np.array_equal, one.nodes()[3:], other.nodes()[3:]))
+    return other is not None and all(
+        map(np.array_equal, one.nodes()[3:], other.nodes()[3:])
+    )

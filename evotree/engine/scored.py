@@ -23,7 +23,13 @@ from joblib.externals.loky import get_reusable_executor
 from evotree.configuration import check_parameters
 from evotree.dataset import Dataset, as_numbers
 from evotree.engine.checkpoint import CheckpointWriter, load_checkpoint, read_settings
-from evotree.engine.config import Evolution, SearchConfig, Variation, checkpoint_of, is_auto
+from evotree.engine.config import (
+    Evolution,
+    SearchConfig,
+    Variation,
+    checkpoint_of,
+    is_auto,
+)
 from evotree.engine.continuing import compared
 from evotree.engine.evolution import Run, generations, interrupt_as_flag, watch
 from evotree.engine.islands import deaf_to_interrupts, epochs, island_seeds
@@ -47,17 +53,30 @@ from evotree.operators.variation import selection
 from evotree.rng import as_generator, make_streams, seed_from
 from evotree.tree import ObliqueTree
 
-DEFAULT = Evolution(patience=None, init=None, refinement=None, variation=Variation(0.2, 0.3))
+DEFAULT = Evolution(
+    patience=None, init=None, refinement=None, variation=Variation(0.2, 0.3)
+)
 """How trees that are scored evolve where nothing else is said."""
 
-_AUTO = (0.002, 0.0005)  # penalties for a node and a term, in units of a generation's range
+_AUTO = (
+    0.002,
+    0.0005,
+)  # penalties for a node and a term, in units of a generation's range
 _N_POINTS = 512  # that are drawn in a box
 _DIGITS = 3  # of the numbers of a tree where ``precision="auto"``
 _MOST_DEPTH = 3  # of first trees
 _RESCORED = 0.5  # of the score of a tree that has one, what as many new episodes say
-_FINALISTS, _FINALS = 16, 10  # of the last population; times the episodes that choose among them
+_FINALISTS, _FINALS = (
+    16,
+    10,
+)  # of the last population; times the episodes that choose among them
 _EPISODES, _LAST = 2**61, 2**62 + 2  # numbers of generations that no run reaches
-_UNUSED = ("objective", "monotonic_cst", "interaction_cst", "warm_start")  # by such a search, and
+_UNUSED = (
+    "objective",
+    "monotonic_cst",
+    "interaction_cst",
+    "warm_start",
+)  # by such a search, and
 _OF_LABELS = ("refinement", "regularization", "max_samples", "hold")  # of `Evolution`
 
 
@@ -97,20 +116,35 @@ class ScoredProblem:
         if not callable(self.score):
             raise ValueError(f"score={self.score!r}: allowed is a callable.")
         if not isinstance(self.n_episodes, Integral) or self.n_episodes < 1:
-            raise ValueError(f"n_episodes={self.n_episodes!r}: allowed are integers from 1.")
+            raise ValueError(
+                f"n_episodes={self.n_episodes!r}: allowed are integers from 1."
+            )
         if (self.observations is None) == (self.box is None):
-            raise ValueError("observations and box: one of them is needed, and not both.")
+            raise ValueError(
+                "observations and box: one of them is needed, and not both."
+            )
 
     def dataset(self, config: SearchConfig, seed: int) -> Dataset:
         """Return the points as rows, whose labels are drawn at random and say nothing."""
-        rng, X, evolution = np.random.default_rng(seed), self.observations, config.evolution
+        rng, X, evolution = (
+            np.random.default_rng(seed),
+            self.observations,
+            config.evolution,
+        )
         if self.box is not None:
             low, high = (np.ravel(as_numbers("box", bound)) for bound in self.box)
-            if low.shape != high.shape or not (np.isfinite(high - low) & (low < high)).all():
-                raise ValueError(f"box={self.box!r}: allowed are finite bounds, low below high.")
+            if (
+                low.shape != high.shape
+                or not (np.isfinite(high - low) & (low < high)).all()
+            ):
+                raise ValueError(
+                    f"box={self.box!r}: allowed are finite bounds, low below high."
+                )
             X = rng.uniform(low, high, (_N_POINTS, low.size))
         if np.ndim(X) == 2 and len(X) < 2:
-            raise ValueError(f"observations has {len(X)} points: allowed are 2 or more.")
+            raise ValueError(
+                f"observations has {len(X)} points: allowed are 2 or more."
+            )
         labels = rng.permutation(np.arange(len(X)) % 2)
         rows = Dataset.from_arrays(X, labels, scaling=(evolution or DEFAULT).scaling)
         return rows.evolved_for(as_actions(self.actions, config.leaves))
@@ -129,20 +163,26 @@ class Actions(ClassLoss):
 
     def labels(self, tree: Any) -> np.ndarray:
         """Return the position of the action of each leaf; 0 at splits."""
-        return np.where(tree.subtree_size == 1, tree.thresholds - 1.0, 0.0).astype(np.int64)
+        return np.where(tree.subtree_size == 1, tree.thresholds - 1.0, 0.0).astype(
+            np.int64
+        )
 
     def risk(self, tree: Any) -> np.ndarray:
         """Return the share of the points that reach each split: bounds take the least of these."""
         shares: np.ndarray = tree.counts.sum(axis=1) / tree.counts[0].sum()
         return np.where(tree.subtree_size > 1, shares, 0.0)
 
-    def finished(self, individual: Individual, dataset: Dataset, shorten: Rounder) -> ObliqueTree:
+    def finished(
+        self, individual: Individual, dataset: Dataset, shorten: Rounder
+    ) -> ObliqueTree:
         """Return a tree over raw features, with numbers of few digits, that answers."""
         leaf, size = individual.is_leaf, individual.subtree_size
         weights = np.where(leaf[:, np.newaxis], 0.0, individual.weights)
         parts = weights, np.where(leaf, 0.0, individual.thresholds), size
         if self.n:
-            values = (self.labels(individual)[:, np.newaxis] == np.arange(self.n)).astype(float)
+            values = (
+                self.labels(individual)[:, np.newaxis] == np.arange(self.n)
+            ).astype(float)
             return shorten(dataset.to_raw(ObliqueTree(*parts, values)))
         half = 0.5 * (self.high - self.low)
         lines = _short(half * (individual.weights - weights) / dataset.scale)
@@ -151,14 +191,26 @@ class Actions(ClassLoss):
         tree = shorten(dataset.to_raw(ObliqueTree(*parts, np.zeros((len(size), 2)))))
         tree = tree.predicting(numbers[:, np.newaxis])
         bounds = (np.full(len(size), bound) for bound in (self.low, self.high))
-        return tree.with_models(LeafModels(numbers, lines, *bounds)) if self.is_linear else tree
+        return (
+            tree.with_models(LeafModels(numbers, lines, *bounds))
+            if self.is_linear
+            else tree
+        )
 
-    def answers_of(self, tree: ObliqueTree, dataset: Dataset) -> tuple[np.ndarray, np.ndarray]:
+    def answers_of(
+        self, tree: ObliqueTree, dataset: Dataset
+    ) -> tuple[np.ndarray, np.ndarray]:
         """Return the weights and thresholds by which leaves hold what a finished tree answers."""
-        lines, numbers, models = np.zeros(tree.weights.shape), tree.values[:, 0], tree.models
+        lines, numbers, models = (
+            np.zeros(tree.weights.shape),
+            tree.values[:, 0],
+            tree.models,
+        )
         if self.n:
             if (most := tree.labels.max() + 1) > self.n:
-                raise ValueError(f"init holds a tree of {most} actions: {self.n} there are.")
+                raise ValueError(
+                    f"init holds a tree of {most} actions: {self.n} there are."
+                )
             return lines, 1.0 + tree.labels
         half = 0.5 * (self.high - self.low)
         if self.is_linear and isinstance(models, LeafModels):
@@ -166,7 +218,9 @@ class Actions(ClassLoss):
             numbers = models.intercepts + models.coefficients @ dataset.mean
         return lines, 3.0 + np.clip((numbers - self.low) / half - 1.0, -1.0, 1.0)
 
-    def draw(self, weights: np.ndarray, thresholds: np.ndarray, k: int, rng: Any) -> None:
+    def draw(
+        self, weights: np.ndarray, thresholds: np.ndarray, k: int, rng: Any
+    ) -> None:
         """Let leaf `k` answer something else."""
         has_one = thresholds[k] > 0.0
         if self.n:
@@ -181,18 +235,24 @@ class Actions(ClassLoss):
         elif self.is_linear and rng.uniform() < 0.7:  # a coefficient moves, or leaves
             j, place = rng.integers(weights.shape[1]), thresholds[k] - 3.0
             step = rng.normal() * 10.0 ** rng.uniform(-2.0, 0.5)
-            weights[k, j] = 0.0 if weights[k, j] and rng.uniform() < 0.2 else weights[k, j] + step
+            weights[k, j] = (
+                0.0 if weights[k, j] and rng.uniform() < 0.2 else weights[k, j] + step
+            )
         thresholds[k] = 3.0 + place
 
 
 def _short(numbers: np.ndarray) -> np.ndarray:
     """Return numbers of few digits."""
-    return np.array([float(f"{one:.{_DIGITS}g}") for one in numbers.flat]).reshape(numbers.shape)
+    return np.array([float(f"{one:.{_DIGITS}g}") for one in numbers.flat]).reshape(
+        numbers.shape
+    )
 
 
 def as_actions(given: Any, leaves: Any) -> Actions:
     """Return what leaves may answer, as users say it."""
-    named = isinstance(given, list | tuple) and all(isinstance(one, str) for one in given)
+    named = isinstance(given, list | tuple) and all(
+        isinstance(one, str) for one in given
+    )
     n = (len(set(given)) == len(given)) * len(given) if named else given
     if isinstance(n, int | np.integer) and n >= 2 and leaves != "linear":
         return Actions(int(n))
@@ -220,7 +280,10 @@ class Breeder:
     def first(self, stream: np.ndarray) -> Individual:
         """Grow a random tree of few leaves."""
         rng = as_generator(stream)
-        splitter, depth = Dipole(scored=False, max_width=self.max_width), rng.integers(_MOST_DEPTH)
+        splitter, depth = (
+            Dipole(scored=False, max_width=self.max_width),
+            rng.integers(_MOST_DEPTH),
+        )
         limits: dict[str, Any] = {"max_depth": 1 + int(depth)}
         grown = grow_on_sample(self.dataset, self.dataset, splitter, stream, **limits)
         grown.origin = DIPOLE
@@ -231,7 +294,9 @@ class Breeder:
         raw_tree(model)  # checks what comes from outside
         tree, n_features = getattr(model, "tree_", model), self.dataset.X.shape[1]
         if not isinstance(tree, ObliqueTree) or tree.n_features != n_features:
-            raise ValueError(f"init holds {model!r}: allowed are trees of {n_features} features.")
+            raise ValueError(
+                f"init holds {model!r}: allowed are trees of {n_features} features."
+            )
         scaled, leaf = self.dataset.from_raw(tree), tree.is_leaf
         lines, held = self.dataset.objective.answers_of(tree, self.dataset)
         weights = np.where(leaf[:, np.newaxis], lines, scaled.weights)
@@ -241,7 +306,9 @@ class Breeder:
         return self.whole(made, made, np.random.default_rng(0))
 
     def mutate(
-        self, individual: Individual, operator: Callable[[Individual], tuple[Individual]]
+        self,
+        individual: Individual,
+        operator: Callable[[Individual], tuple[Individual]],
     ) -> tuple[Individual]:
         """Mutate nodes half of the times; else a term of a split, or what a leaf answers."""
         stream: Any = individual.stream
@@ -272,7 +339,12 @@ class Breeder:
         used, others = np.flatnonzero(weights), np.flatnonzero(weights == 0.0)
         if others.size and (used.size < 2 or rng.uniform() < 0.5):
             j, size = rng.choice(others), np.linalg.norm(weights * self.dataset.spread)
-            weights[j] = rng.normal() * size / np.sqrt(max(1, used.size)) / self.dataset.spread[j]
+            weights[j] = (
+                rng.normal()
+                * size
+                / np.sqrt(max(1, used.size))
+                / self.dataset.spread[j]
+            )
         elif used.size > 1:
             weights[rng.choice(used)] = 0.0
 
@@ -281,9 +353,14 @@ class Breeder:
     ) -> Individual:
         """Return a tree whose leaves all answer, of actions other ones than their siblings."""
         # A new leaf answers as the parent does there, or something else.
-        size, actions = np.abs(child.weights) * self.dataset.spread, self.dataset.objective
+        size, actions = (
+            np.abs(child.weights) * self.dataset.spread,
+            self.dataset.objective,
+        )
         least = -np.sort(-size, axis=1)[:, self.max_width - 1, np.newaxis]
-        weights = np.where(child.is_leaf[:, np.newaxis] | (size >= least), child.weights, 0.0)
+        weights = np.where(
+            child.is_leaf[:, np.newaxis] | (size >= least), child.weights, 0.0
+        )
         if not np.array_equal(weights, child.weights):
             cut = make_individual(self.dataset, weights, *child.splits[1:])
             child = in_place_of(child, cut)
@@ -295,23 +372,32 @@ class Breeder:
             for k in np.flatnonzero(parent.is_leaf).tolist():
                 leaf_of[parent.order[parent.start[k] : parent.end[k]]] = k
             before = leaf_of[child.order[child.start[new]]]
-            weights[new], thresholds[new] = parent.weights[before], parent.thresholds[before]
+            weights[new], thresholds[new] = (
+                parent.weights[before],
+                parent.thresholds[before],
+            )
         for k in new.tolist():
             if parent is None or rng.uniform() < 0.5:
                 actions.draw(weights, thresholds, k, rng)
         for k in np.flatnonzero(size == 3).tolist() if actions.n else ():
             if thresholds[k + 1] == thresholds[k + 2]:
                 actions.draw(weights, thresholds, k + 2, rng)
-        if np.array_equal(thresholds, child.thresholds) and np.array_equal(weights, child.weights):
+        if np.array_equal(thresholds, child.thresholds) and np.array_equal(
+            weights, child.weights
+        ):
             return child
-        return in_place_of(child, make_individual(self.dataset, weights, thresholds, size))
+        return in_place_of(
+            child, make_individual(self.dataset, weights, thresholds, size)
+        )
 
 
 # ---- scores --------------------------------------------------------------------------------------
 
 
 def score_trees(
-    score: Callable[[ObliqueTree, int], Any], home: int, tasks: Sequence[tuple[ObliqueTree, Any]]
+    score: Callable[[ObliqueTree, int], Any],
+    home: int,
+    tasks: Sequence[tuple[ObliqueTree, Any]],
 ) -> list[tuple[list[tuple[float, ...]], float]]:
     """Return the scores of trees with some seeds each, and what these cost."""
     scored = []
@@ -327,7 +413,9 @@ def _as_scores(value: Any) -> tuple[float, ...]:
     """Return what a score is as a tuple of finite numbers."""
     values = tuple(value) if isinstance(value, list | tuple | np.ndarray) else (value,)
     is_sound = 1 <= len(values) <= len(FITNESS_OF_SCORES)
-    if not is_sound or not all(isinstance(one, Real) and math.isfinite(one) for one in values):
+    if not is_sound or not all(
+        isinstance(one, Real) and math.isfinite(one) for one in values
+    ):
         allowed = f"a finite number, or a tuple of up to {len(FITNESS_OF_SCORES)}"
         raise ValueError(f"score returned {value!r}: allowed is {allowed}.")
     return tuple(map(float, values))
@@ -339,7 +427,12 @@ class Scorer:
     def __init__(
         self, problem: ScoredProblem, dataset: Dataset, config: SearchConfig, seed: int
     ) -> None:
-        self.problem, self.dataset, self.config, self.seed = problem, dataset, config, seed
+        self.problem, self.dataset, self.config, self.seed = (
+            problem,
+            dataset,
+            config,
+            seed,
+        )
         self.is_nsga2 = (config.evolution or DEFAULT).variation.algorithm == "nsga2"
         self.executor: Executor | None = None
         self.n_jobs, self.home = 1, os.getpid()
@@ -355,10 +448,15 @@ class Scorer:
         """Penalties for a node and for a term, in units of the scores."""
         given = self.config.size_penalty, self.config.term_penalty
         pairs = zip(given, _AUTO, strict=True)
-        return tuple(self.range * auto if is_auto(one) else float(one) for one, auto in pairs)
+        return tuple(
+            self.range * auto if is_auto(one) else float(one) for one, auto in pairs
+        )
 
     def __call__(
-        self, offspring: Sequence[Individual], parents: Sequence[Individual], generation: int
+        self,
+        offspring: Sequence[Individual],
+        parents: Sequence[Individual],
+        generation: int,
     ) -> int:
         """Score a generation; return how many times."""
         groups: dict[bytes, list[Individual]] = {}  # equal trees are scored as one
@@ -369,7 +467,9 @@ class Scorer:
         n_before, n = self.n_scores, self.problem.n_episodes
         self._see(scores.values())  # what it knew may be of another process
         entered = [key for key in groups if n > 1 or scores[key] is None]
-        found = self.race([groups[key][0] for key in entered], _EPISODES + generation, n)
+        found = self.race(
+            [groups[key][0] for key in entered], _EPISODES + generation, n
+        )
         for key, of_tree in zip(entered, found, strict=True):
             mean, before = of_tree.mean(axis=0), scores[key]
             if before is not None:
@@ -390,24 +490,35 @@ class Scorer:
         """Return the scores that one of some equal trees has, if any."""
         for one in equals:
             if one.fitness.wvalues:
-                return np.array(one.fitness.values[:-1] if self.is_nsga2 else [one.quality])
+                return np.array(
+                    one.fitness.values[:-1] if self.is_nsga2 else [one.quality]
+                )
         return None
 
     def measured(self, individual: Individual, scores: Any) -> Individual:
         """Give an individual its scores and its fitness; return it."""
         individual.measured(float(scores[0]))
-        individual.fitness = FITNESS_OF_SCORES[len(scores)]() if self.is_nsga2 else FitnessMax()
+        individual.fitness = (
+            FITNESS_OF_SCORES[len(scores)]() if self.is_nsga2 else FitnessMax()
+        )
         several = (*map(float, scores), float(individual.complexity))
         penalized = PenalizedAccuracy(*self.penalties)(individual)
         individual.fitness.values = several if self.is_nsga2 else penalized
         return individual
 
-    def race(self, trees: Sequence[Individual], number: int, n: int) -> list[np.ndarray]:
+    def race(
+        self, trees: Sequence[Individual], number: int, n: int
+    ) -> list[np.ndarray]:
         """Return the scores of trees in the first of `n` episodes, (n_met, n_scores) of each."""
-        seeds = [int(stream[0] >> np.uint64(33)) for stream in make_streams(self.seed, number, n)]
+        seeds = [
+            int(stream[0] >> np.uint64(33))
+            for stream in make_streams(self.seed, number, n)
+        ]
         is_race = self.problem.racing and not self.is_nsga2 and n >= 4
         actions: Actions = self.dataset.objective
-        finished = [actions.finished(tree, self.dataset, self.shorten) for tree in trees]
+        finished = [
+            actions.finished(tree, self.dataset, self.shorten) for tree in trees
+        ]
         scores: list[list[tuple[float, ...]]] = [[] for _ in trees]
         running, begin = list(range(len(trees))), 0
         for end in (n // 4, n // 2, n) if is_race else (n,):
@@ -415,7 +526,9 @@ class Scorer:
             for i, of_tree in zip(running, found, strict=True):
                 scores[i] += of_tree
             means = ((i, np.mean(scores[i], axis=0)) for i in running)
-            fitness = {i: self.measured(trees[i].clone(), mean).fitness for i, mean in means}
+            fitness = {
+                i: self.measured(trees[i].clone(), mean).fitness for i, mean in means
+            }
             best = sorted(running, key=fitness.__getitem__, reverse=True)
             running, begin = sorted(best[: -(-len(best) // 2)]), end
         return list(map(np.array, scores))
@@ -446,7 +559,9 @@ class Scorer:
         scores: list[Any] = [self.known([tree]) for tree in trees]
         self._see(scores)
         if n > 1:
-            scores = [found.mean(axis=0) for found in self.race(trees, _LAST, _FINALS * n)]
+            scores = [
+                found.mean(axis=0) for found in self.race(trees, _LAST, _FINALS * n)
+            ]
         pairs = zip(trees, scores, strict=True)
         ended = [self.measured(tree.clone(), of_tree) for tree, of_tree in pairs]
         members = []
@@ -484,7 +599,9 @@ class ScoredResult:
 
 
 def search_scores(
-    problem: ScoredProblem, config: SearchConfig | None = None, executor: Executor | None = None
+    problem: ScoredProblem,
+    config: SearchConfig | None = None,
+    executor: Executor | None = None,
 ) -> ScoredResult:
     """Search for a tree by what a callable says that trees are worth; Ctrl-C ends it with the best.
 
@@ -506,16 +623,30 @@ def search_scores(
     plain = {one.name: one.default for one in fields(SearchConfig)}
     for name in _UNUSED:
         if (given := getattr(config, name)) != plain[name]:
-            raise ValueError(f"{name}={given!r}: a search by scores has no labels for it.")
+            raise ValueError(
+                f"{name}={given!r}: a search by scores has no labels for it."
+            )
     evolution, checkpoint = config.evolution or DEFAULT, checkpoint_of(config)
     for name in _OF_LABELS:
         given = getattr(evolution, name)
         if given is not None and given != getattr(Evolution(), name):
-            raise ValueError(f"{name}={given!r}: a search by scores has no labels for it.")
-    inits = evolution.init if isinstance(evolution.init, list | tuple) else [evolution.init]
-    if named := [one for one in inits if isinstance(one, str | dict) and one != Evolution().init]:
-        raise ValueError(f"init={named[0]!r}: a search by scores has no labels for it, only trees.")
-    config, seed, runs = replace(config, evolution=evolution), seed_from(config.random_state), None
+            raise ValueError(
+                f"{name}={given!r}: a search by scores has no labels for it."
+            )
+    inits = (
+        evolution.init if isinstance(evolution.init, list | tuple) else [evolution.init]
+    )
+    if named := [
+        one for one in inits if isinstance(one, str | dict) and one != Evolution().init
+    ]:
+        raise ValueError(
+            f"init={named[0]!r}: a search by scores has no labels for it, only trees."
+        )
+    config, seed, runs = (
+        replace(config, evolution=evolution),
+        seed_from(config.random_state),
+        None,
+    )
     parameters = compared(config)
     if checkpoint is not None and checkpoint.resume:
         told = read_settings(checkpoint.path)
@@ -528,12 +659,20 @@ def search_scores(
     seeds = island_seeds(seed, evolution.islands.n)
     toolboxes = [scored_toolbox(problem, dataset, config, one) for one in seeds]
     n_jobs, progress = effective_n_jobs(config.n_jobs), Progress(config.verbose)
-    executor = get_reusable_executor(n_jobs) if executor is None and n_jobs > 1 else executor
+    executor = (
+        get_reusable_executor(n_jobs) if executor is None and n_jobs > 1 else executor
+    )
     callbacks: list[Any] = [progress.show, *(config.callbacks or ())]
     if checkpoint is not None:
         told = {"parameters": parameters, "seed": seed}
-        callbacks += [CheckpointWriter(checkpoint.path, dataset, told, checkpoint.every)]
-    end = math.inf if config.time_limit is None else time.perf_counter() + config.time_limit
+        callbacks += [
+            CheckpointWriter(checkpoint.path, dataset, told, checkpoint.every)
+        ]
+    end = (
+        math.inf
+        if config.time_limit is None
+        else time.perf_counter() + config.time_limit
+    )
     scorer, most = toolboxes[0].score, config.max_generations
     with interrupt_as_flag(), progress.phase("evolving", total=most, unit="gen"):
         if len(toolboxes) == 1:
@@ -543,7 +682,10 @@ def search_scores(
             states: Any = generations(first, toolboxes[0], chance, end=end)
         else:
             states = epochs(toolboxes, evolution, executor, runs, most, end)
-        limits: dict[str, Any] = {"max_generations": most, "patience": evolution.patience}
+        limits: dict[str, Any] = {
+            "max_generations": most,
+            "patience": evolution.patience,
+        }
         run = watch(states, callbacks, is_new=runs is None, end=end, **limits)
         scorer.executor, scorer.n_jobs = executor, n_jobs
         members = scorer.finalists(run)
@@ -557,19 +699,32 @@ def scored_toolbox(
 ) -> base.Toolbox:
     """Return the toolbox of a search by scores, whose ``score`` takes the place of ``evaluate``."""
     evolution, n_features = config.evolution or DEFAULT, dataset.X.shape[1]
-    variation = replace(evolution.variation, term_mutation_probability=0.0, algorithm="penalized")
+    variation = replace(
+        evolution.variation, term_mutation_probability=0.0, algorithm="penalized"
+    )
     bounds: dict[str, Any] = {"max_split_terms": config.max_split_terms}
     toolbox = make_toolbox(
-        dataset, variation=variation, operators=evolution.operators, random_state=seed, **bounds
+        dataset,
+        variation=variation,
+        operators=evolution.operators,
+        random_state=seed,
+        **bounds,
     )
     constraints = make_constraints(config, dataset)
     most = feature_bound(config.max_split_terms, n_features, constraints)
     width = dipole_width(most, variation, n_features) or n_features
-    breeder, scorer = Breeder(dataset, constraints, width), Scorer(problem, dataset, config, seed)
+    breeder, scorer = (
+        Breeder(dataset, constraints, width),
+        Scorer(problem, dataset, config, seed),
+    )
     start = [] if evolution.start is None else [evolution.start]
-    adopted = [breeder.adopt(model) for model in (*start, *split_init(evolution.init)[1])]
+    adopted = [
+        breeder.adopt(model) for model in (*start, *split_init(evolution.init)[1])
+    ]
     if len(adopted) > (most := evolution.population_size):
-        raise ValueError(f"init holds {len(adopted)} trees: at most {most}, the population.")
+        raise ValueError(
+            f"init holds {len(adopted)} trees: at most {most}, the population."
+        )
     toolbox.register("individual", breeder.first)
     toolbox.register("population", _population, toolbox, adopted)
     for role in ("mutate", "mate"):
@@ -584,7 +739,10 @@ def scored_toolbox(
 
 
 def _population(
-    toolbox: base.Toolbox, adopted: Sequence[Individual], n: int, seconds: float | None = None
+    toolbox: base.Toolbox,
+    adopted: Sequence[Individual],
+    n: int,
+    seconds: float | None = None,
 ) -> list[Individual]:
     """Return the first population: trees that were handed in, and random ones."""
     members, streams = [one.clone() for one in adopted[:n]], toolbox.streams(0, n)

@@ -27,7 +27,13 @@ from evotree.engine.choice import (
     with_noise,
 )
 from evotree.engine.config import MIN_ROWS, SearchConfig, checkpoint_of
-from evotree.engine.evolution import CallbackError, Run, generations, interrupt_as_flag, watch
+from evotree.engine.evolution import (
+    CallbackError,
+    Run,
+    generations,
+    interrupt_as_flag,
+    watch,
+)
 from evotree.engine.finish import Result, finish
 from evotree.engine.islands import epochs, island_seeds, islands_of
 from evotree.engine.logistic import logistic_rivals
@@ -39,12 +45,16 @@ from evotree.engine.warmup import compiling_beside
 from evotree.individual import Individual
 from evotree.operators.constraints.base import repair
 from evotree.operators.initialization.seeding import TAO, WIDTHS
-from evotree.operators.initialization.width_paths import axis_trees
+from evotree.operators.initialization.sparsity_paths import axis_trees
 from evotree.operators.pruning.penalized import prune
 from evotree.operators.structure.splice import make_individual
 from evotree.rng import seed_from
 
-_SAMPLE_ENDS = {"max_generations", "patience", "time_limit"}  # a larger sample may follow
+_SAMPLE_ENDS = {
+    "max_generations",
+    "patience",
+    "time_limit",
+}  # a larger sample may follow
 _HURRY = 4  # times less patience where one logistic leaf is returned
 _LARGER = 0.1  # of the penalties, at which trees have to pay for a place in the front
 _LARGER_SHARE = 0.05  # of the time that is left, for these trees
@@ -60,7 +70,9 @@ class State(NamedTuple):
 class Seeds(NamedTuple):
     """What a first population has besides the trees that it makes itself."""
 
-    found: Sequence[Individual] = ()  # by the choice of hyperparameters; they take places of paths
+    found: Sequence[
+        Individual
+    ] = ()  # by the choice of hyperparameters; they take places of paths
     larger: Sequence[Individual] = ()  # trees of smaller penalties; they do not breed
 
 
@@ -112,12 +124,17 @@ def search(
             rows = fitness_rows(problem, sample[state.stage], choice)
             if state.islands is None and not interrupted():
                 seeds = first_trees(problem, rows, choice, found)
-            run, rows, failure = evolve(problem, choice, seeds, state, sample, rows, progress)
+            run, rows, failure = evolve(
+                problem, choice, seeds, state, sample, rows, progress
+            )
         if interrupted():
             run.stop_reason = "interrupt"
     result = finish(problem, run, rows, choice)
     return replace(
-        result, cv_results=dict(found.cv_results), seconds=progress.seconds, failure=failure
+        result,
+        cv_results=dict(found.cv_results),
+        seconds=progress.seconds,
+        failure=failure,
     )
 
 
@@ -136,14 +153,21 @@ def earlier(
         sample = samples(problem, choice.seed)
         stage = min(stage, len(sample) - 1)  # of other rows, which are refused
         runs = load_checkpoint(path, fitness_rows(problem, sample[stage], choice))
-        if (most := config.max_generations) < (bred := max(run.generation for run in runs)):
+        if (most := config.max_generations) < (
+            bred := max(run.generation for run in runs)
+        ):
             had = f"the run in {path} has bred {bred} generations"
-            raise ValueError(f"max_generations={most}: {had}; allowed are as many, or more.")
+            raise ValueError(
+                f"max_generations={most}: {had}; allowed are as many, or more."
+            )
         return choice, State(stage, runs)
     if continues is None:
         return None
     rows = fitness_rows(problem, problem.dataset, continues.choice)
-    if (continues.parameters, continues.data) == (continuing.compared(config), rows.fingerprint):
+    if (continues.parameters, continues.data) == (
+        continuing.compared(config),
+        rows.fingerprint,
+    ):
         last = len(samples(problem, continues.choice.seed)) - 1
         return continues.choice, State(last, continues.islands)
     continuing.warn_of_a_fresh_start(continues, config)
@@ -152,13 +176,15 @@ def earlier(
 
 def samples(problem: Problem, seed: int) -> GrowingSample:
     """Return the rows that evolution sees one sample after the other."""
-    return GrowingSample(problem.dataset, problem.evolution.max_samples, own_streams(seed)[2])
+    return GrowingSample(
+        problem.dataset, problem.evolution.max_samples, own_streams(seed)[2]
+    )
 
 
 def fitness_rows(problem: Problem, dataset: Dataset, choice: Choice) -> Dataset:
     """Return the rows that the fitness is measured on."""
     rows = with_noise(problem, dataset, own_streams(choice.seed)[1])
-    return rows.priced(choice.penalties.term)
+    return rows.penalized(choice.penalties.term)
 
 
 def choose(problem: Problem, seed: int, progress: Progress) -> tuple[Choice, Found]:
@@ -184,7 +210,7 @@ def first_trees(problem: Problem, rows: Dataset, choice: Choice, found: Found) -
         return Seeds(own)
     config, stream = problem.config, own_streams(choice.seed)[3]
     size, term = (_LARGER * penalty for penalty in choice.penalties)
-    rows, seconds = rows.priced(term), problem.seconds_left(_LARGER_SHARE)
+    rows, seconds = rows.penalized(term), problem.seconds_left(_LARGER_SHARE)
     trees = axis_trees(rows, stream, MIN_ROWS, seconds, config.max_depth)
     trees += [make_individual(rows, *tree.splits) for tree in found.larger]
     repaired = (repair(tree, rows, problem.constraints) for tree in trees)
@@ -229,7 +255,9 @@ def evolve(
             "max_generations": sample.generations(stage, config.max_generations),
             "end": now + (problem.end - now) / (last - stage + 1),
         }
-        states = generations_on(problem, rows, choice, seeds, islands, moves, progress, **limits)
+        states = generations_on(
+            problem, rows, choice, seeds, islands, moves, progress, **limits
+        )
         try:
             run = watch(
                 states,
@@ -252,7 +280,9 @@ def evolve(
             failure = failure or error
     if stage < last:
         reason, rows = run.stop_reason, fitness_rows(problem, sample[last], choice)
-        run = next(generations_on(problem, rows, choice, seeds, islands, True, progress))
+        run = next(
+            generations_on(problem, rows, choice, seeds, islands, True, progress)
+        )
         run.stop_reason = reason
     return run, rows, failure
 
@@ -288,7 +318,9 @@ def generations_on(
     ]
     if moves:
         now = time.perf_counter()
-        end_of_moves = now + 0.5 * (problem.end_of_trees - now)  # then trees are finished
+        end_of_moves = now + 0.5 * (
+            problem.end_of_trees - now
+        )  # then trees are finished
     if own.n > 1:
         if moves:
             for run, toolbox in zip(islands or (), toolboxes, strict=True):
@@ -325,6 +357,8 @@ def first_population(
     phase = progress.phase("making first trees", total=n, unit="tree")
     with phase, interrupt_as_flag() as interrupted:
         toolbox.map = shown
-        first: list[Individual] = toolbox.population(n=n, seconds=seconds, hurry=interrupted)
+        first: list[Individual] = toolbox.population(
+            n=n, seconds=seconds, hurry=interrupted
+        )
     toolbox.map = mapper
     return first

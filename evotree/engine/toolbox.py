@@ -51,7 +51,9 @@ def split_init(init: Any) -> tuple[dict[str, float], list[Any]]:
     if isinstance(init, ObliqueTree) or hasattr(init, "tree_"):
         return seeding.seeding_shares(None), [init]
     if not isinstance(init, Iterable):
-        allowed = "names, a dict of names to shares, trees, fitted estimators of trees, lists"
+        allowed = (
+            "names, a dict of names to shares, trees, fitted estimators of trees, lists"
+        )
         raise ValueError(f"init={init!r}: allowed are {allowed} of these.")
     names = [name for name in init if isinstance(name, str)]
     trees = [tree for tree in init if not isinstance(tree, str)]
@@ -87,10 +89,13 @@ def init_population(
 ) -> list[Individual]:
     """Make `n` individuals, each from a stream of its own."""
     if len(initial) > n:
-        raise ValueError(f"init holds {len(initial)} trees: at most {n}, the population.")
+        raise ValueError(
+            f"init holds {len(initial)} trees: at most {n}, the population."
+        )
     begin = time.perf_counter()
     end, end_of_random = (
-        math.inf if seconds is None else begin + share * seconds for share in (0.5, 0.75)
+        math.inf if seconds is None else begin + share * seconds
+        for share in (0.5, 0.75)
     )
     random_trees: list[Individual] = []
 
@@ -117,7 +122,9 @@ def init_population(
         return individual
 
     def follow(number: int, stream: np.ndarray) -> list[Individual]:
-        return [] if is_late() else toolbox.path(number=number, stream=stream, **limit())
+        return (
+            [] if is_late() else toolbox.path(number=number, stream=stream, **limit())
+        )
 
     members = [individual.clone() for individual in initial]
     for member in members:
@@ -127,7 +134,9 @@ def init_population(
     slots = [at for at, origin in enumerate(origins) if origin == seeding.WIDTHS]
     n_paths = min(len(slots), 2 + -(-len(slots) // _SEEDS_OF_A_PATH))
     n_paths = min(n_paths, _PATHS_BESIDE) if found else n_paths
-    paths = list(toolbox.map(follow, range(n_paths), [streams[at] for at in slots[:n_paths]]))
+    paths = list(
+        toolbox.map(follow, range(n_paths), [streams[at] for at in slots[:n_paths]])
+    )
     of_widths = [*found, *(tree for path in paths for tree in path)]
     best = best_of_paths(of_widths, len(slots), worth)
     kinds = list(origins)
@@ -141,7 +150,10 @@ def init_population(
     late += [at for at in left if made[at].origin != kinds[at]]
     if late:
         made[late[-1]] = toolbox.quick(streams[late[-1]])
-        if len(late) == n - len(members) - origins.count(seeding.DIPOLE) and not hurry():
+        if (
+            len(late) == n - len(members) - origins.count(seeding.DIPOLE)
+            and not hurry()
+        ):
             warnings.warn(
                 f"time_limit ended before any of the first trees of init={sorted(shares)} was "
                 "ready: the tree is the best of random ones and of a quick greedy one.",
@@ -168,7 +180,9 @@ def feature_bound(
     return bound if bound < n_features else None
 
 
-def dipole_width(max_features: int | None, variation: Variation, n_features: int) -> int:
+def dipole_width(
+    max_features: int | None, variation: Variation, n_features: int
+) -> int:
     """Return the greatest number of features of a split on a dipole; 0 where it looks at all."""
     if max_features is None:
         return n_features if variation.sparse_dipoles else 0
@@ -244,17 +258,24 @@ def make_toolbox(
     n_features, C = dataset.X.shape[1], linear.bounds()
     max_features = feature_bound(max_split_terms, n_features, constraints)
     penalties = {"size_penalty": size_penalty, "term_penalty": term_penalty}
-    bounds: dict[str, Any] = {"term_penalty": term_penalty, "max_features": max_features}
+    bounds: dict[str, Any] = {
+        "term_penalty": term_penalty,
+        "max_features": max_features,
+    }
     split: dict[str, Any] = {"min_rows": min_samples_split}
     split["max_width"] = dipole_width(max_features, variation, n_features)
     seeds = {"C": C, "penalty": linear.penalty, "max_depth": max_depth, **bounds}
     rows, least = (dataset, size_penalty), {"min_rows": min_samples_split}
     toolbox = base.Toolbox()
     toolbox.register("streams", make_streams, seed_from(random_state))
-    toolbox.register("individual", init_dipolar, *rows, term_penalty=term_penalty, **split)
+    toolbox.register(
+        "individual", init_dipolar, *rows, term_penalty=term_penalty, **split
+    )
     toolbox.register("seed", seeding.init_seed, *rows, **least, **seeds)
     toolbox.register("path", seeding.init_path, *rows, **least, **seeds)
-    toolbox.register("quick", seeding.init_quick, *rows, **least, term_penalty=term_penalty)
+    toolbox.register(
+        "quick", seeding.init_quick, *rows, **least, term_penalty=term_penalty
+    )
     shares, trees = split_init(init)
     given = {**bounds, "max_features": feature_bound(max_split_terms, n_features)}
     initial = [seeding.init_from_tree(*rows, tree, **given) for tree in trees]
@@ -271,11 +292,15 @@ def make_toolbox(
     toolbox.register("population", init_population, toolbox, **members)
     toolbox.register("clone", Individual.clone)
     by_split = {"test_probability": variation.split_crossover_probability}
-    toolbox.register("mate", cx_trees, dataset=dataset, max_features=max_features, **by_split)
+    toolbox.register(
+        "mate", cx_trees, dataset=dataset, max_features=max_features, **by_split
+    )
     split |= {"probability": variation.mutation_probability}
     split |= {"dipolar_probability": variation.dipolar_probability}
     nodes = partial(mut_nodes, dataset=dataset, **split)
-    terms = partial(mut_terms, dataset=dataset, size_penalty=size_penalty, C=C, **bounds)
+    terms = partial(
+        mut_terms, dataset=dataset, size_penalty=size_penalty, C=C, **bounds
+    )
     share = variation.term_mutation_probability
     toolbox.register("mutate", mut_either, first=nodes, second=terms, probability=share)
     register_survival(toolbox, dataset, variation, penalties)
@@ -288,7 +313,12 @@ def make_toolbox(
     if refinement is not None:
         toolbox.register("choose", choose_for_refinement, refinement=refinement)
         refiners = make_refiners(refinement, **bounds)
-        known = {"toolbox": toolbox, "dataset": dataset, "refiners": refiners, **penalties}
+        known = {
+            "toolbox": toolbox,
+            "dataset": dataset,
+            "refiners": refiners,
+            **penalties,
+        }
         toolbox.register("refine", refine, **known)
     if constraints:
         register_constraints(toolbox, dataset, constraints)
@@ -297,7 +327,9 @@ def make_toolbox(
     return toolbox
 
 
-def kind_of_fitness(dataset: Dataset, variation: Variation) -> type[base.Fitness] | None:
+def kind_of_fitness(
+    dataset: Dataset, variation: Variation
+) -> type[base.Fitness] | None:
     """Return the kind of fitness that individuals are given; None for that of one value."""
     if variation.algorithm != "nsga2":
         return None
@@ -313,7 +345,10 @@ def kind_of_fitness(dataset: Dataset, variation: Variation) -> type[base.Fitness
 
 
 def register_survival(
-    toolbox: base.Toolbox, dataset: Dataset, variation: Variation, penalties: Mapping[str, float]
+    toolbox: base.Toolbox,
+    dataset: Dataset,
+    variation: Variation,
+    penalties: Mapping[str, float],
 ) -> None:
     """Say what individuals are worth, who breeds, and who lives on."""
     if variation.algorithm == "nsga2":
@@ -323,7 +358,9 @@ def register_survival(
         evaluate = quality_and_complexity if is_plain else scores_and_complexity
         toolbox.register("evaluate", evaluate)
         return
-    toolbox.register("select", selection.sel_proportional, pressure=variation.selection_pressure)
+    toolbox.register(
+        "select", selection.sel_proportional, pressure=variation.selection_pressure
+    )
     toolbox.register("evaluate", PenalizedAccuracy(**penalties))
     if variation.survival == "best":
         toolbox.register("replace", selection.replace_best, **penalties)

@@ -23,7 +23,10 @@ from evotree._jit import is_cached
 from evotree.dataset import Dataset
 from evotree.operators.initialization.dipolar import init_dipolar
 from evotree.operators.initialization.growth import grow
-from evotree.operators.initialization.width_paths import axis_trees, prune_weakest_links
+from evotree.operators.initialization.sparsity_paths import (
+    axis_trees,
+    prune_weakest_links,
+)
 from evotree.operators.pruning.penalized import prune
 from evotree.operators.refinement.tao import tao_sweep
 from evotree.operators.splitters.base import Split
@@ -59,14 +62,24 @@ def compile_variation(task: str) -> Iterator[None]:
     """Call the operators that change and prune trees, the first that a search needs first."""
     X = np.random.default_rng(0).normal(size=(60, 2))
     y = X[:, 0] + X[:, 1] ** 2
-    dataset = Dataset.from_arrays(X, y > 0.0 if task == "classification" else y, task=task)
+    dataset = Dataset.from_arrays(
+        X, y > 0.0 if task == "classification" else y, task=task
+    )
     stream = make_streams(0, 0, 1)[0]
-    weights, size = np.array([[1.0, 0.0], [0.0, 0.0], [0.0, 0.0]]), np.array([3, 1, 1], np.int32)
+    weights, size = (
+        np.array([[1.0, 0.0], [0.0, 0.0], [0.0, 0.0]]),
+        np.array([3, 1, 1], np.int32),
+    )
     first = make_individual(dataset, weights, np.zeros(3), size)
     first.stream = stream
     yield
     if dataset.n_classes:  # the search begins with sparse splits itself
-        tao_sweep(first, dataset, lambda node, stream: Split(np.ones(2), 0.0, 0.0), monotone=False)
+        tao_sweep(
+            first,
+            dataset,
+            lambda node, stream: Split(np.ones(2), 0.0, 0.0),
+            monotone=False,
+        )
         yield
         axis_trees(dataset, stream)
     else:
@@ -119,7 +132,9 @@ class _Starter(Listener):
 
 def may_help() -> bool:
     """Return whether a second process is possible, is wanted and has a processor."""
-    is_python = Path(sys.executable or "").name.startswith("python")  # not a program around it
+    is_python = Path(sys.executable or "").name.startswith(
+        "python"
+    )  # not a program around it
     return (
         is_python
         and is_cached()

@@ -5,7 +5,10 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from evotree.estimators.evolved import EvoTreeClassifier, EvoTreeRegressor
-    from evotree.estimators.forest import ObliqueForestClassifier, ObliqueForestRegressor
+    from evotree.estimators.forest import (
+        ObliqueForestClassifier,
+        ObliqueForestRegressor,
+    )
     from evotree.estimators.greedy import ObliqueTreeClassifier, ObliqueTreeRegressor
     from evotree.estimators.presets import EVOLUTION_PRESETS, GREEDY_PRESETS
     from evotree.estimators.sparse_path import TAOPath, tao_path

@@ -110,12 +110,16 @@ class TreeEstimator(ExplainedTree):
 
     def _with_tree(self, diagram: str) -> str:
         """Put the tree, if there is one, below a diagram."""
-        return diagram + notebook_html(self) if self.__sklearn_is_fitted__() else diagram
+        return (
+            diagram + notebook_html(self) if self.__sklearn_is_fitted__() else diagram
+        )
 
     def _keep_tree(self, tree: ObliqueTree, dataset: Dataset) -> None:
         """Set the fitted attributes of a tree in the units of its training rows."""
         raw, objective = dataset.to_raw(tree), dataset.bound_objective
-        self._keep_raw_tree(raw if objective is None else objective.finish(raw, dataset), dataset)
+        self._keep_raw_tree(
+            raw if objective is None else objective.finish(raw, dataset), dataset
+        )
 
     def _keep_raw_tree(self, tree: ObliqueTree, dataset: Dataset) -> None:
         """Set the fitted attributes of a tree in raw units."""
@@ -180,7 +184,9 @@ class ClassReader(RowEncoder):
             raise
         weight = weight_of_rows(sample_weight, table)
         if self.class_weight is not None:
-            given = f"class_weight={self.class_weight!r}: the product with sample_weight"
+            given = (
+                f"class_weight={self.class_weight!r}: the product with sample_weight"
+            )
             with np.errstate(over="ignore"):
                 weight = weight * class_weight_of_rows(self.class_weight, y, weight)
             weight = check_weight(weight, len(weight), given)
@@ -203,7 +209,9 @@ class TreeClassifier(ClassifierMixin, ClassReader, TreeEstimator):
     probability: str
     probabilities_: SoftSides | None = None
 
-    def _known_of(self, tree: ObliqueTree, dataset: Dataset, **how: Any) -> dict[str, Any]:
+    def _known_of(
+        self, tree: ObliqueTree, dataset: Dataset, **how: Any
+    ) -> dict[str, Any]:
         """Return the fitted attributes that go with a tree: also soft sides, if asked for."""
         is_soft = self.probability == "soft" and tree.models is None
         sides = fit_soft_sides(tree, dataset, **how) if is_soft else None
@@ -248,14 +256,18 @@ class TargetReader(RowEncoder):
         header = getattr(y, "columns", None)
         several = is_of_several_outputs(y)
         try:
-            table, y = self._read_training_rows(X, y, y_numeric=True, multi_output=several)
+            table, y = self._read_training_rows(
+                X, y, y_numeric=True, multi_output=several
+            )
         except ValueError as error:
             if "could not convert" in str(error):
                 as_numbers("y", y)  # names what holds the text
             raise
         weight = weight_of_rows(sample_weight, table)
         names = tuple(map(str, header)) if several and header is not None else None
-        dataset = self._encoded(table, y, weight, scaling, "regression", extras, names=names)
+        dataset = self._encoded(
+            table, y, weight, scaling, "regression", extras, names=names
+        )
         self._know_outputs(dataset)
         if isinstance(self.leaves, LinearLeaves):
             return with_split_features(dataset, self.leaves.split_features)
@@ -270,7 +282,7 @@ class TargetReader(RowEncoder):
         """Return what leaves are fitted for: lines, where they are asked for."""
         objective = compose("squared_error", dataset, leaves=self.leaves)
         price = term_penalty_of_rows(dataset.total_weight)
-        return None if objective is None else objective.priced(price)
+        return None if objective is None else objective.penalized(price)
 
 
 class TreeRegressor(RegressorMixin, TargetReader, TreeEstimator):
@@ -289,7 +301,9 @@ class TreeRegressor(RegressorMixin, TargetReader, TreeEstimator):
         tags.target_tags.multi_output = criterion == "squared_error"
         return tags
 
-    def _known_of(self, tree: ObliqueTree, dataset: Dataset, **how: Any) -> dict[str, Any]:
+    def _known_of(
+        self, tree: ObliqueTree, dataset: Dataset, **how: Any
+    ) -> dict[str, Any]:
         """Return the fitted attributes that go with a tree, which is not calibrated yet."""
         deviations = {"residual_std_": leaf_deviations(tree, dataset), "_scores": None}
         return super()._known_of(tree, dataset) | deviations
@@ -321,7 +335,9 @@ class TreeRegressor(RegressorMixin, TargetReader, TreeEstimator):
         rows, y = check_X_y(self.encode(X), y, estimator=self, **told)
         n_outputs, allowed = y.shape[1] if several else 1, self.tree_.values.shape[1]
         if n_outputs != allowed:
-            raise ValueError(f"y has {n_outputs} outputs: allowed are {allowed}, as in fit.")
+            raise ValueError(
+                f"y has {n_outputs} outputs: allowed are {allowed}, as in fit."
+            )
         return rows, y
 
     def calibrate(self, X: Any, y: Any) -> Self:
@@ -334,7 +350,9 @@ class TreeRegressor(RegressorMixin, TargetReader, TreeEstimator):
         self._scores = np.sort(residuals / self._units[self.tree_.apply(rows)], axis=0)
         return self
 
-    def predict_interval(self, X: Any, coverage: float = 0.9) -> tuple[np.ndarray, np.ndarray]:
+    def predict_interval(
+        self, X: Any, coverage: float = 0.9
+    ) -> tuple[np.ndarray, np.ndarray]:
         """Return lower and upper ends of intervals that hold the targets with a probability.
 
         Split conformal prediction (`evotree.estimators.intervals`): an interval reaches from the
@@ -350,7 +368,9 @@ class TreeRegressor(RegressorMixin, TargetReader, TreeEstimator):
         check_is_fitted(self)
         if self._scores is None:
             advice = "call calibrate(X, y) with held-out rows first."
-            raise NotFittedError(f"predict_interval: this estimator is not calibrated; {advice}")
+            raise NotFittedError(
+                f"predict_interval: this estimator is not calibrated; {advice}"
+            )
         width = conformal_width(self._scores, coverage)
         rows = self.encode(X)
         middle, margin = self._predict_targets(rows), width * self._units
@@ -375,7 +395,9 @@ def weight_of_rows(sample_weight: Any, table: Any) -> np.ndarray:
     return check_weight(check_sample_weight(sample_weight, table, **checks), len(table))
 
 
-def class_weight_of_rows(class_weight: Any, y: np.ndarray, weight: np.ndarray) -> np.ndarray:
+def class_weight_of_rows(
+    class_weight: Any, y: np.ndarray, weight: np.ndarray
+) -> np.ndarray:
     """Return the weight of each row's class."""
     if isinstance(class_weight, str):
         codes = np.unique(y, return_inverse=True)[1]
@@ -385,7 +407,9 @@ def class_weight_of_rows(class_weight: Any, y: np.ndarray, weight: np.ndarray) -
         return factors[codes]
     factors = compute_sample_weight(class_weight, y)
     if not np.isfinite(factors).all() or factors.min() < 0.0:
-        raise ValueError(f"class_weight={class_weight!r}: allowed are finite weights, at least 0.")
+        raise ValueError(
+            f"class_weight={class_weight!r}: allowed are finite weights, at least 0."
+        )
     return factors
 
 

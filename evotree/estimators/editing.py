@@ -38,7 +38,9 @@ class Editor:
     that a fit makes of these rows; all nodes need some. Without rows leaves may get another class.
     """
 
-    def __init__(self, model: Any, X: Any, y: Any = None, sample_weight: Any = None) -> None:
+    def __init__(
+        self, model: Any, X: Any, y: Any = None, sample_weight: Any = None
+    ) -> None:
         check_is_fitted(model)
         if X is None and y is not None:
             raise ValueError("X=None, and y was given: allowed are both, or neither.")
@@ -55,13 +57,18 @@ class Editor:
     def set_threshold(self, node: int, value: float) -> Any:
         """Return a model in which a split has another threshold, for the sum that is printed."""
         k, edit = self._node("set_threshold", node), f"set_threshold({node}, {value!r})"
-        shown, threshold = named_tree(self.model).split(k), float(self.tree.thresholds[k])
+        shown, threshold = (
+            named_tree(self.model).split(k),
+            float(self.tree.thresholds[k]),
+        )
         if _number("value", value) != shown.threshold:
             weight, j = shown.terms[0]
             threshold = value * float(self.tree.weights[k, j] / weight)
         return self._with_split(edit, k, self.tree.weights[k], threshold)
 
-    def set_weights(self, node: int, weights: Mapping[Any, float], *, threshold: float) -> Any:
+    def set_weights(
+        self, node: int, weights: Mapping[Any, float], *, threshold: float
+    ) -> Any:
         """Return a model in which a split is another weighted sum of raw features.
 
         A row goes left where the sum is at most the threshold. `weights` has features by their
@@ -69,25 +76,40 @@ class Editor:
         """
         k, normal = self._node("set_weights", node), np.zeros(self.tree.n_features)
         if not isinstance(weights, Mapping):
-            raise ValueError(f"weights={weights!r}: allowed are mappings of features to numbers.")
+            raise ValueError(
+                f"weights={weights!r}: allowed are mappings of features to numbers."
+            )
         for feature, weight in weights.items():
-            normal[self._feature("weights", feature)] = _number(f"weights[{feature!r}]", weight)
+            normal[self._feature("weights", feature)] = _number(
+                f"weights[{feature!r}]", weight
+            )
         if not normal.any():
-            raise ValueError(f"weights={weights!r}: at least one weight has to differ from 0.")
+            raise ValueError(
+                f"weights={weights!r}: at least one weight has to differ from 0."
+            )
         edit = f"set_weights({node}, {dict(weights)!r}, threshold={threshold!r})"
         return self._with_split(edit, k, normal, _number("threshold", threshold))
 
     def drop_term(self, node: int, feature: str | int) -> Any:
         """Return a model in which a split lacks a term, for which the mean of its rows stands."""
         k, j = self._node("drop_term", node), self._feature("feature", feature)
-        weights, used = self.tree.weights[k].copy(), np.flatnonzero(self.tree.weights[k])
+        weights, used = (
+            self.tree.weights[k].copy(),
+            np.flatnonzero(self.tree.weights[k]),
+        )
         if j not in used or len(used) == 1:
             names = ", ".join(repr(self.model.feature_names_[at]) for at in used)
-            allowed = f"one of {names}" if len(used) > 1 else f"none of {names}, the only one"
-            raise ValueError(f"feature={feature!r}: of the split {node} allowed is {allowed}.")
+            allowed = (
+                f"one of {names}" if len(used) > 1 else f"none of {names}, the only one"
+            )
+            raise ValueError(
+                f"feature={feature!r}: of the split {node} allowed is {allowed}."
+            )
         mean = self.model.training_rows_.means[k, j]
         threshold, weights[j] = float(self.tree.thresholds[k] - weights[j] * mean), 0.0
-        return self._with_split(f"drop_term({node}, {feature!r})", k, weights, threshold)
+        return self._with_split(
+            f"drop_term({node}, {feature!r})", k, weights, threshold
+        )
 
     def swap(self, node: int) -> Any:
         """Return a model that predicts the same, in which the sides of a split change places."""
@@ -99,7 +121,9 @@ class Editor:
         weights[k] = 0.0 - weights[k]
         # A row on the hyperplane was on the left, and has to be on the right.
         thresholds[k] = np.nextafter(-thresholds[k], -np.inf) + 0.0
-        swapped = tree.replaced(weights=weights, thresholds=thresholds, subtree_size=size)
+        swapped = tree.replaced(
+            weights=weights, thresholds=thresholds, subtree_size=size
+        )
         return self._refilled(f"swap({node})", swapped, kept)
 
     def relabel(self, leaf: int, value: Any) -> Any:
@@ -107,7 +131,10 @@ class Editor:
 
         Probabilities and the records of rows stay. Later edits keep what leaves predict by hand.
         """
-        k, edit = self._node("relabel", leaf, is_leaf=True), f"relabel({leaf}, {value!r})"
+        k, edit = (
+            self._node("relabel", leaf, is_leaf=True),
+            f"relabel({leaf}, {value!r})",
+        )
         objective, n_outputs = self.model.objective_, self.tree.values.shape[1]
         if isinstance(self.tree.models, ClassModels):
             raise ValueError(f"{edit}: allowed are leaves without logistic models.")
@@ -117,12 +144,16 @@ class Editor:
         if value is not None and is_classifier(self.model):
             classes = self.model.classes_.tolist()
             if value not in classes:
-                raise ValueError(f"value={value!r}: allowed are None and the classes {classes}.")
+                raise ValueError(
+                    f"value={value!r}: allowed are None and the classes {classes}."
+                )
             code = classes.index(value)
         elif value is not None:
             numbers = np.atleast_1d(np.array(value, dtype=object))
             if numbers.shape != (n_outputs,):
-                raise ValueError(f"value={value!r}: allowed are None and numbers, {n_outputs}.")
+                raise ValueError(
+                    f"value={value!r}: allowed are None and numbers, {n_outputs}."
+                )
             code = np.array([_number("value", one) for one in numbers])
         kept = np.arange(len(self.tree))
         if self._finisher is None and is_classifier(self.model) and value is not None:
@@ -134,16 +165,24 @@ class Editor:
     def _node(self, edit: str, node: Any, is_leaf: bool = False) -> int:
         """Return a node that is a split, or a leaf."""
         allowed = np.flatnonzero(self.tree.is_leaf == is_leaf).tolist()
-        if isinstance(node, bool) or not isinstance(node, Integral) or node not in allowed:
+        if (
+            isinstance(node, bool)
+            or not isinstance(node, Integral)
+            or node not in allowed
+        ):
             name, kinds = ("leaf", "leaves") if is_leaf else ("node", "splits")
             shown = ", ".join(map(str, allowed)) or "there are none"
-            raise ValueError(f"{edit}: {name}={node!r}; allowed are {kinds} of tree_: {shown}.")
+            raise ValueError(
+                f"{edit}: {name}={node!r}; allowed are {kinds} of tree_: {shown}."
+            )
         return int(node)
 
     def _feature(self, parameter: str, feature: Any) -> int:
         return min(columns_asked([feature], self.model.feature_names_, parameter))
 
-    def _with_split(self, edit: str, k: int, normal: np.ndarray, threshold: float) -> Any:
+    def _with_split(
+        self, edit: str, k: int, normal: np.ndarray, threshold: float
+    ) -> Any:
         """Return a model with another hyperplane at a node."""
         weights, thresholds = self.tree.weights.copy(), self.tree.thresholds.copy()
         weights[k], thresholds[k] = normal, threshold
@@ -155,20 +194,31 @@ class Editor:
     ) -> Any:
         """Return a model of some splits, whose leaves are those that a fit makes."""
         if self._finisher is None:
-            raise ValueError(f"{edit} needs rows: call model.edit(X, y) with the training rows.")
+            raise ValueError(
+                f"{edit} needs rows: call model.edit(X, y) with the training rows."
+            )
         filled = refill(edit, self.model, self._finisher, tree)
         return self._model(edit, filled, kept, relabelled)
 
-    def _model(self, edit: str, tree: ObliqueTree, kept: np.ndarray, relabelled: Any) -> Any:
+    def _model(
+        self, edit: str, tree: ObliqueTree, kept: np.ndarray, relabelled: Any
+    ) -> Any:
         """Return a copy of the model with another tree, and what the edit cost."""
         model, old, finisher, known = self.model, self.tree, self._finisher, {}
         before, after = model._by_hand, dict(relabelled or {})
         after |= {
-            k: before[at] for k, at in enumerate(kept.tolist()) if at in before.keys() - after
+            k: before[at]
+            for k, at in enumerate(kept.tolist())
+            if at in before.keys() - after
         }
-        after = {k: one for k, one in after.items() if one is not None and tree.is_leaf[k]}
+        after = {
+            k: one for k, one in after.items() if one is not None and tree.is_leaf[k]
+        }
         tree = _relabelled(tree, after)
-        cost: dict[str, Any] = {"complexity_before": old.complexity, "complexity": tree.complexity}
+        cost: dict[str, Any] = {
+            "complexity_before": old.complexity,
+            "complexity": tree.complexity,
+        }
         edited = FrontTree.of(tree, np.nan, "edited")
         if finisher is not None:
             rows, known = finisher.rows, model._known_of(tree, finisher.problem.dataset)
@@ -178,9 +228,14 @@ class Editor:
                 if not by_hand:
                     quality = scores_on(rows, one)[0]
                 elif rows.objective is not None and one.models is None:
-                    quality = np.nan  # it reads what the rows say, not what was set by hand
+                    quality = (
+                        np.nan
+                    )  # it reads what the rows say, not what was set by hand
                 edited = FrontTree.of(one, quality, "edited")
-                cost |= {f"score{name}": score, f"objective{name}": float(fitness(edited)[0])}
+                cost |= {
+                    f"score{name}": score,
+                    f"objective{name}": float(fitness(edited)[0]),
+                }
             cost["n_moved"], cost["n_changed"] = _differences(rows, old, tree, kept)
         made, front = copy(model), model.pareto_front_.choosing(tree)
         made.__dict__.update(known, tree_=edited, pareto_front_=front, _by_hand=after)
@@ -190,7 +245,11 @@ class Editor:
 
 def _number(name: str, value: Any) -> float:
     """Return a finite number."""
-    if isinstance(value, bool) or not isinstance(value, Real) or not np.isfinite(float(value)):
+    if (
+        isinstance(value, bool)
+        or not isinstance(value, Real)
+        or not np.isfinite(float(value))
+    ):
         raise ValueError(f"{name}={value!r}: allowed are finite numbers.")
     return float(value)
 
@@ -202,9 +261,13 @@ def finisher_of(model: Any, X: Any, y: Any, sample_weight: Any) -> Finisher:
     vars(twin)["_fit_encoder"] = lambda table, _: encode_in_order(model.columns_, table)
     dataset = twin._make_dataset(X, y, sample_weight, evolution_of(model).scaling)
     for name in ("classes_", "n_outputs_"):
-        had, has = (np.atleast_1d(getattr(one, name, 0)).tolist() for one in (model, twin))
+        had, has = (
+            np.atleast_1d(getattr(one, name, 0)).tolist() for one in (model, twin)
+        )
         if had != has:
-            raise ValueError(f"y has {name}={has}: allowed are rows with those of the fit, {had}.")
+            raise ValueError(
+                f"y has {name}={has}: allowed are rows with those of the fit, {had}."
+            )
     dataset = with_objective(dataset, model, model)
     problem = Problem(dataset, model, make_constraints(model, dataset))
     penalties = Penalties(model.size_penalty_, model.term_penalty_)
@@ -244,7 +307,9 @@ def _relabelled(tree: ObliqueTree, values: Mapping[int, Any]) -> ObliqueTree:
             one.coefficients[leaves] = 0.0
             for array in (one.intercepts, one.lowest, one.highest):
                 array[leaves] = given[:, j]
-        models = OutputModels(tuple(each)) if isinstance(models, OutputModels) else each[0]
+        models = (
+            OutputModels(tuple(each)) if isinstance(models, OutputModels) else each[0]
+        )
     return tree.replaced(values=numbers, models=models)
 
 
@@ -263,10 +328,17 @@ def _differences(
 def refit(model: Any, X: Any, y: Any, sample_weight: Any, hold: Any) -> Any:
     """Return a model of a search that goes on from the tree of another one."""
     finisher, start = Editor(model, X, y, sample_weight)._finisher, model.tree_
-    for held in [one for one in finisher.constraints if isinstance(one, Held)] if finisher else ():
+    for held in (
+        [one for one in finisher.constraints if isinstance(one, Held)]
+        if finisher
+        else ()
+    ):
         hold = held.places_in(start) if hold is None else hold
     bare = start.replaced(models=None)
-    penalties = {"size_penalty": model.size_penalty_, "term_penalty": model.term_penalty_}
+    penalties = {
+        "size_penalty": model.size_penalty_,
+        "term_penalty": model.term_penalty_,
+    }
     evolution = replace(evolution_of(model), start=bare, hold=hold)
     found = clone(model).set_params(evolution=evolution, **penalties)
     if isinstance(start.models, ClassModels) and model.leaves == "auto":
@@ -274,6 +346,8 @@ def refit(model: Any, X: Any, y: Any, sample_weight: Any, hold: Any) -> Any:
     found.fit(X, y, sample_weight)
     editor, nodes = Editor(found, X, y, sample_weight), np.arange(len(start))
     kept = editor._refilled("refit", start, nodes)
-    best = kept if kept.edit_cost_.objective > kept.edit_cost_.objective_before else found
+    best = (
+        kept if kept.edit_cost_.objective > kept.edit_cost_.objective_before else found
+    )
     best.edit_cost_ = None
     return best

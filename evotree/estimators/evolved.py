@@ -161,9 +161,13 @@ class EvolvedTree(base.TreeEstimator, SearchConfig):
 
     pareto_front_: FittedFront
     _known_of_front: list[dict[str, Any]]
-    _of_presets: ClassVar[Mapping[str, Any]] = {}  # which each preset has besides its own
+    _of_presets: ClassVar[
+        Mapping[str, Any]
+    ] = {}  # which each preset has besides its own
     edit_cost_: pd.Series | None = None
-    _by_hand: Mapping[int, Any] = MappingProxyType({})  # what leaves were made to predict
+    _by_hand: Mapping[int, Any] = MappingProxyType(
+        {}
+    )  # what leaves were made to predict
 
     @classmethod
     def from_preset(cls, name: str, **parameters: Any) -> Self:
@@ -184,17 +188,26 @@ class EvolvedTree(base.TreeEstimator, SearchConfig):
         """
         estimator = cls(**parameters)
         check_parameters(estimator)
-        n_features, is_regressor = dataset.X.shape[1], isinstance(estimator, RegressorMixin)
+        n_features, is_regressor = (
+            dataset.X.shape[1],
+            isinstance(estimator, RegressorMixin),
+        )
         if run.best.n_features != n_features or is_regressor == (dataset.n_classes > 0):
             kinds = "classes", "targets"
             has = f"over {run.best.n_features} features, for {kinds[dataset.n_classes == 0]}"
             takes = f"over {n_features} features, for {kinds[is_regressor]}"
-            raise ValueError(f"run has trees {has}: {cls.__name__} takes those {takes}.")
-        means = map(float, np.average(dataset.raw, axis=0, weights=dataset.sample_weight))
+            raise ValueError(
+                f"run has trees {has}: {cls.__name__} takes those {takes}."
+            )
+        means = map(
+            float, np.average(dataset.raw, axis=0, weights=dataset.sample_weight)
+        )
         names = dataset.feature_names
         estimator.columns_ = tuple(map(NumericColumn, names, means))
         estimator.feature_names_, estimator.n_features_in_ = names, n_features
-        if [name for name, _ in dataset.columns] == list(names):  # the rows were a table
+        if [name for name, _ in dataset.columns] == list(
+            names
+        ):  # the rows were a table
             estimator.feature_names_in_ = np.array(names, dtype=object)
         if dataset.n_classes:
             estimator.classes_ = dataset.classes
@@ -207,7 +220,9 @@ class EvolvedTree(base.TreeEstimator, SearchConfig):
         estimator._keep(finish(problem, run, dataset, choice, has_own_fitness=True))
         return estimator
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None, sensitive: Any = None) -> Self:
+    def fit(
+        self, X: Any, y: Any, sample_weight: Any = None, sensitive: Any = None
+    ) -> Self:
         """Evolve a tree.
 
         Ctrl-C raises KeyboardInterrupt once the present generation is over; the estimator is then
@@ -245,12 +260,20 @@ class EvolvedTree(base.TreeEstimator, SearchConfig):
                 result = fit_collections(self, X, y, sample_weight, sensitive, begin)
             else:
                 last = getattr(self, "_last", None) if self.warm_start else None
-                result = self._search(X, y, sample_weight, sensitive, begin, continues=last)
+                result = self._search(
+                    X, y, sample_weight, sensitive, begin, continues=last
+                )
                 self._keep(result)
         return self._ended(result)  # if it raises, the fit is whole all the same
 
     def _search(
-        self, X: Any, y: Any, sample_weight: Any, sensitive: Any, begin: float, **of_run: Any
+        self,
+        X: Any,
+        y: Any,
+        sample_weight: Any,
+        sensitive: Any,
+        begin: float,
+        **of_run: Any,
     ) -> Result:
         """Evolve a tree for rows in memory."""
         extras = {} if sensitive is None else {"sensitive": sensitive}
@@ -284,7 +307,9 @@ class EvolvedTree(base.TreeEstimator, SearchConfig):
         run, problem = result.run, result.problem
         self._last = continuation(result) if self.warm_start else None
         _, penalties, self._logistic = result.choice
-        self.regularization_ = problem.evolution.regularization.set_params(noise=problem.noise)
+        self.regularization_ = problem.evolution.regularization.set_params(
+            noise=problem.noise
+        )
         self.size_penalty_, self.term_penalty_ = penalties
         self.edit_cost_, self._by_hand = None, {}
         self.cv_results_ = result.cv_results
@@ -299,7 +324,9 @@ class EvolvedTree(base.TreeEstimator, SearchConfig):
         dataset, end = problem.dataset, problem.end_of_all
         own = self._known_of(self.tree_, dataset, end=end)
         self._known_of_front = [
-            own if tree == self.tree_ else self._known_of(tree, dataset, brief=True, end=end)
+            own
+            if tree == self.tree_
+            else self._known_of(tree, dataset, brief=True, end=end)
             for tree in self.pareto_front_
         ]
         self.__dict__.update(own)
@@ -324,7 +351,10 @@ class EvolvedTree(base.TreeEstimator, SearchConfig):
         """
         check_is_fitted(self)
         held_out = None if X is None else self._held_out(X, y)
-        penalties = {"size_penalty": self.size_penalty_, "term_penalty": self.term_penalty_}
+        penalties = {
+            "size_penalty": self.size_penalty_,
+            "term_penalty": self.term_penalty_,
+        }
         chosen: Any = select(self.pareto_front_, rule, held_out=held_out, **penalties)
         if chosen != self.tree_:
             if getattr(self, "_scores", None) is not None:
@@ -346,7 +376,9 @@ class EvolvedTree(base.TreeEstimator, SearchConfig):
 
         return Editor(self, X, y, sample_weight)
 
-    def refit(self, X: Any, y: Any, sample_weight: Any = None, *, hold: Any = None) -> Self:
+    def refit(
+        self, X: Any, y: Any, sample_weight: Any = None, *, hold: Any = None
+    ) -> Self:
         """Return a model of a search that goes on from the tree, on rows that are as for `fit`.
 
         After the penalties of this model for nodes and terms its tree is worth no less on them than
@@ -373,7 +405,11 @@ class EvolvedTree(base.TreeEstimator, SearchConfig):
         front, n, at = self.pareto_front_, len(self.pareto_front_), tree
         if isinstance(tree, ObliqueTree) and tree in front:
             at = front.index(tree)
-        if isinstance(at, bool) or not isinstance(at, int | np.integer) or not -n <= at < n:
+        if (
+            isinstance(at, bool)
+            or not isinstance(at, int | np.integer)
+            or not -n <= at < n
+        ):
             shown = type(tree).__name__ if isinstance(tree, ObliqueTree) else repr(tree)
             allowed = f"None, positions in pareto_front_, 0 to {n - 1}, and its members"
             raise ValueError(f"tree={shown}: allowed are {allowed}.")
@@ -396,7 +432,9 @@ class EvolvedTree(base.TreeEstimator, SearchConfig):
         if not deep:
             return values
         is_told = isinstance(self.evolution, Evolution)  # else `fit` says so
-        groups = {name: values[name] for name in GROUPS if name != "evolution" or is_told}
+        groups = {
+            name: values[name] for name in GROUPS if name != "evolution" or is_told
+        }
         if self.evolution is None:
             groups["evolution"] = Evolution()
         return with_nested(groups) | values
@@ -483,7 +521,9 @@ class EvoTreeClassifier(base.TreeClassifier, EvolvedTree):
         unknown = np.setdiff1d(y, self.classes_)
         if unknown.size:
             allowed = self.classes_.tolist()
-            raise ValueError(f"y has the label {unknown.tolist()[0]!r}: allowed are {allowed}.")
+            raise ValueError(
+                f"y has the label {unknown.tolist()[0]!r}: allowed are {allowed}."
+            )
         costs, spent = self._costs(self.tree_)
         true = np.searchsorted(self.classes_, y)
         paid = costs[true, self.tree_.labels[leaves]] + spent[leaves]
@@ -491,11 +531,21 @@ class EvoTreeClassifier(base.TreeClassifier, EvolvedTree):
 
     def _costs(self, tree: ObliqueTree) -> tuple[np.ndarray, np.ndarray]:
         """Return what errors cost, and what the features on the way to each node do."""
-        given = self.objective_ if isinstance(self.objective_, ExpectedCost) else ExpectedCost()
-        spent = np.zeros(len(tree)) if given.features is None else given.features.of_paths(tree)
+        given = (
+            self.objective_
+            if isinstance(self.objective_, ExpectedCost)
+            else ExpectedCost()
+        )
+        spent = (
+            np.zeros(len(tree))
+            if given.features is None
+            else given.features.of_paths(tree)
+        )
         return np.array(check_costs(given.costs, self.classes_)), spent
 
-    def _known_of(self, tree: ObliqueTree, dataset: Dataset, **how: Any) -> dict[str, Any]:
+    def _known_of(
+        self, tree: ObliqueTree, dataset: Dataset, **how: Any
+    ) -> dict[str, Any]:
         """Return the fitted attributes that go with a tree; soft sides keep `monotonic_cst`."""
         known = super()._known_of(tree, dataset, **how)
         constraint = None if self.objective_ is None else self.objective_.constraint
@@ -514,7 +564,9 @@ class EvoTreeClassifier(base.TreeClassifier, EvolvedTree):
         """
         return base.TreeClassifier.predict(self._with(tree), X)
 
-    def predict_proba(self, X: Any, tree: int | ObliqueTree | None = None) -> np.ndarray:
+    def predict_proba(
+        self, X: Any, tree: int | ObliqueTree | None = None
+    ) -> np.ndarray:
         """Return the probabilities of the classes, in the order of `classes_`, a column for each.
 
         With ``probability="soft"`` they depend on the distances of a row to the hyperplanes, with

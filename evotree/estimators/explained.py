@@ -32,7 +32,9 @@ class ExplainedTree(RowEncoder):
     training_rows_: TrainingRows
     _output_scale: np.ndarray | None = None
 
-    def _known_of(self, tree: ObliqueTree, dataset: Dataset, **how: Any) -> dict[str, Any]:
+    def _known_of(
+        self, tree: ObliqueTree, dataset: Dataset, **how: Any
+    ) -> dict[str, Any]:
         """Return the fitted attributes that go with a tree; `how` is for `fit_soft_sides`."""
         return {"training_rows_": summarize(tree, dataset.raw, dataset.sample_weight)}
 
@@ -55,7 +57,9 @@ class ExplainedTree(RowEncoder):
         """
         check_is_fitted(self)
         of_features = importances(self.tree_, kind, self._output_scale)
-        return np.bincount(column_of_feature(self.columns_), of_features, self.n_features_in_)
+        return np.bincount(
+            column_of_feature(self.columns_), of_features, self.n_features_in_
+        )
 
     def _of_output(self, output: int | str | None) -> ObliqueTree:
         """Return the tree that predicts one of several outputs alone."""
@@ -68,7 +72,9 @@ class ExplainedTree(RowEncoder):
             return self.tree_.of_output(names.index(output))
         if isinstance(output, Integral) and 0 <= int(output) < len(names):
             return self.tree_.of_output(int(output))
-        allowed = f"{', '.join(map(repr, names))}, and positions from 0 to {len(names) - 1}"
+        allowed = (
+            f"{', '.join(map(repr, names))}, and positions from 0 to {len(names) - 1}"
+        )
         raise ValueError(f"output={output!r}: allowed are {allowed}.")
 
     def explain(self, X: Any, output: int | str | None = None) -> Explanation:
@@ -87,7 +93,12 @@ class ExplainedTree(RowEncoder):
         return explain(tree, self.training_rows_, rows, self.feature_names_, classes)
 
     def shap_values(
-        self, X: Any, background: Any, *, n_permutations: int = 100, random_state: Any = None
+        self,
+        X: Any,
+        background: Any,
+        *,
+        n_permutations: int = 100,
+        random_state: Any = None,
     ) -> ShapValues:
         """Return what each column adds to the prediction of each row, against a background.
 
@@ -112,7 +123,9 @@ class ExplainedTree(RowEncoder):
         rows, compared = self.encode(X), self.encode(background)
         used = np.array(used_features([named_tree(self)]), dtype=np.intp)
         how = {"n_permutations": n_permutations, "random_state": random_state}
-        return shap_values(self._predict_encoded, rows, compared, self.columns_, used, **how)
+        return shap_values(
+            self._predict_encoded, rows, compared, self.columns_, used, **how
+        )
 
     def counterfactuals(
         self,
@@ -174,12 +187,18 @@ class ExplainedTree(RowEncoder):
         from evotree.inspection.nearest import NORMS
 
         if norm not in NORMS:
-            raise ValueError(f"norm={norm!r}: allowed are {', '.join(map(repr, NORMS))}.")
+            raise ValueError(
+                f"norm={norm!r}: allowed are {', '.join(map(repr, NORMS))}."
+            )
         if not isinstance(n_points, Integral) or n_points < 1:
-            raise ValueError(f"n_points={n_points!r}: allowed are integers of at least 1.")
+            raise ValueError(
+                f"n_points={n_points!r}: allowed are integers of at least 1."
+            )
         row = _one_row(x)
         point = self.encode(row)[0].astype(np.float64)
-        limits = search.Limits.of(self.columns_, costs, bounds, integers, fixed, plausible)
+        limits = search.Limits.of(
+            self.columns_, costs, bounds, integers, fixed, plausible
+        )
         tree = self._of_output(output)
         if is_classifier(self):
             goals = search.goals_of_class(tree, point, self.classes_, target)
@@ -194,17 +213,26 @@ class ExplainedTree(RowEncoder):
         found = search.nearest_points(space_of(limits), goals, norm, n_points)
         if not found:
             why = search.explain_failure(space_of, limits, goals, self.columns_)
-            raise ValueError(f"target={target!r}: no point within the constraints; {why}")
+            raise ValueError(
+                f"target={target!r}: no point within the constraints; {why}"
+            )
         return [self._decoded(row, point, *one) for one in found]
 
     def _decoded(
-        self, row: Any, before: np.ndarray, distance: float, leaf: int, point: np.ndarray
+        self,
+        row: Any,
+        before: np.ndarray,
+        distance: float,
+        leaf: int,
+        point: np.ndarray,
     ) -> Counterfactual:
         """Return a point as a row of a table, with the cells that changed."""
         from evotree.inspection.counterfactuals import Counterfactual, cell
 
         is_frame = isinstance(row, pd.DataFrame)
-        changed = pd.DataFrame(row).copy() if is_frame else pd.DataFrame(np.asarray(row))
+        changed = (
+            pd.DataFrame(row).copy() if is_frame else pd.DataFrame(np.asarray(row))
+        )
         changes, at = {}, 0
         for j, column in enumerate(self.columns_):
             features = slice(at, at + len(column.asked))
@@ -213,7 +241,11 @@ class ExplainedTree(RowEncoder):
                 continue
             # Of a level that no training row had, the features know nothing.
             is_number = isinstance(column, NumericColumn)
-            first = cell(column, before[features]) if is_number else text_of(changed.iloc[0, j])
+            first = (
+                cell(column, before[features])
+                if is_number
+                else text_of(changed.iloc[0, j])
+            )
             cells = first, cell(column, point[features])
             changes[column.name] = cells
             label = changed.columns[j]

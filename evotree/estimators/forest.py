@@ -18,17 +18,35 @@ from sklearn.utils.validation import check_is_fitted
 from evotree._sklearn import HasMethods, Interval, StrOptions, check_sample_weight
 from evotree.configuration import N_JOBS, check_parameters, documented
 from evotree.dataset import Dataset
-from evotree.engine.forests import Grower, Member, grow_forest, positions_of, rows_of_choice
+from evotree.engine.forests import (
+    Grower,
+    Member,
+    grow_forest,
+    positions_of,
+    rows_of_choice,
+)
 from evotree.engine.parallel import run_tasks
 from evotree.engine.toolbox import feature_bound
-from evotree.estimators.base import CLASS_WEIGHT, SHARED, ClassReader, TargetReader, TreeEstimator
+from evotree.estimators.base import (
+    CLASS_WEIGHT,
+    SHARED,
+    ClassReader,
+    TargetReader,
+    TreeEstimator,
+)
 from evotree.estimators.rows import RowEncoder
 from evotree.estimators.tao import TAOClassifier, TAORegressor
 from evotree.objectives import LEAVES, LinearLeaves
 from evotree.rng import seed_from
 from evotree.tree import ObliqueTree, mean_of_trees
 
-_OF_ROWS = ("columns_", "feature_names_", "n_features_in_", "feature_names_in_", "classes_")
+_OF_ROWS = (
+    "columns_",
+    "feature_names_",
+    "n_features_in_",
+    "feature_names_in_",
+    "classes_",
+)
 _MEANS_SHARE = 0.5  # of the trees, where some have lines
 _SHARE = Interval(Real, 0.0, 1.0, closed="right")
 _COUNT = Interval(Integral, 1, None, closed="left")
@@ -138,17 +156,19 @@ class ObliqueForest(RowEncoder):
         """Make the trees, and predict out of bag."""
         dataset = self._make_dataset(X, y, sample_weight, "standard")
         if dataset.outputs is not None:
-            raise ValueError(f"y has {dataset.n_outputs} outputs: a forest predicts one.")
+            raise ValueError(
+                f"y has {dataset.n_outputs} outputs: a forest predicts one."
+            )
         dataset = dataset.evolved_for(self._objective(dataset))
         seed = seed_from(self.random_state)
         given = self.max_features
         n_columns = None if given is None else _amount(given, len(self.columns_))
-        n_drawn = _amount(self.max_samples, dataset.n_samples)
+        n_drawn = _amount(self.max_samples, dataset.n_rows)
         width = feature_bound(self.max_split_terms, dataset.X.shape[1])
         known = self.max_depth, self._means_share
         grower = Grower(self.bootstrap, n_drawn, n_columns, width, *known)
         if self.oob_score and not self.bootstrap:
-            self._check_out_of_bag(n_drawn < dataset.n_samples)
+            self._check_out_of_bag(n_drawn < dataset.n_rows)
         run = partial(self._run, dataset)
         members = grow_forest(grower, dataset, self.n_estimators, seed, run)
         self.estimators_ = [self._member(one.tree, dataset) for one in members]
@@ -168,17 +188,25 @@ class ObliqueForest(RowEncoder):
             else:
                 self.oob_prediction_, score = found[:, 0], r2_score
             predicted = self._predicted(found)[known]
-            self.oob_score_ = float(score(y[known], predicted, sample_weight=weight[known]))
+            self.oob_score_ = float(
+                score(y[known], predicted, sample_weight=weight[known])
+            )
 
     def _check_out_of_bag(self, are_some: bool) -> None:
         """Refuse a score out of bag where no bag lacks a row."""
         if not are_some:
             given = f"max_samples={self.max_samples} and bootstrap={self.bootstrap}"
-            allowed = "fewer max_samples, bootstrap=True, more rows, and oob_score=False"
+            allowed = (
+                "fewer max_samples, bootstrap=True, more rows, and oob_score=False"
+            )
             lacks = "no tree lacks a row of those given"
-            raise ValueError(f"oob_score=True with {given}: {lacks}. Allowed are {allowed}.")
+            raise ValueError(
+                f"oob_score=True with {given}: {lacks}. Allowed are {allowed}."
+            )
 
-    def _run(self, dataset: Dataset, grower: Grower, streams: Sequence[np.ndarray]) -> list[Member]:
+    def _run(
+        self, dataset: Dataset, grower: Grower, streams: Sequence[np.ndarray]
+    ) -> list[Member]:
         """Return the trees of streams, made side by side."""
         if self.executor is None:
             side_by_side = Parallel(n_jobs=self.n_jobs, prefer="threads")
@@ -222,7 +250,9 @@ class ObliqueForest(RowEncoder):
 
     def _predicted(self, votes: np.ndarray) -> np.ndarray:
         """Return the class, or the target, of each row of votes."""
-        return self.classes_[votes.argmax(axis=1)] if is_classifier(self) else votes[:, 0]
+        return (
+            self.classes_[votes.argmax(axis=1)] if is_classifier(self) else votes[:, 0]
+        )
 
 
 @documented(PARAMETERS=_PARAMETERS, ATTRIBUTES=_ATTRIBUTES, **SHARED)
@@ -334,4 +364,6 @@ def _amount(given: float | None, n: int) -> int:
     """Return how many of n things a number, a share or None stands for, at least 1."""
     if given is None:
         return n
-    return min(n, int(given)) if isinstance(given, Integral) else max(1, round(given * n))
+    return (
+        min(n, int(given)) if isinstance(given, Integral) else max(1, round(given * n))
+    )

@@ -28,7 +28,11 @@ from evotree.operators.splitters.axis import C45
 from evotree.operators.splitters.base import Splitter
 from evotree.operators.splitters.registry import SPLITTERS, as_splitter
 from evotree.rng import make_streams, seed_from
-from evotree.tables.columns import NumericColumn, column_of_feature, indicator_of_feature
+from evotree.tables.columns import (
+    NumericColumn,
+    column_of_feature,
+    indicator_of_feature,
+)
 
 _TEXTS = {
     **base.SHARED,
@@ -68,14 +72,22 @@ class GreedyTree(base.LocalTree):
     splitter: Annotated[str | Splitter, StrOptions(set(SPLITTERS)), callable] = "oc1"
     _: KW_ONLY
     criterion: Annotated[str, str] = ""
-    max_depth: Annotated[int | None, Interval(Integral, 0, None, closed="left"), None] = None
+    max_depth: Annotated[
+        int | None, Interval(Integral, 0, None, closed="left"), None
+    ] = None
     min_samples_split: Annotated[int, Interval(Integral, 2, None, closed="left")] = 2
     min_samples_leaf: Annotated[int, Interval(Integral, 1, None, closed="left")] = 1
-    min_weight_fraction_leaf: Annotated[float, Interval(Real, 0.0, 0.5, closed="both")] = 0.0
-    min_impurity_decrease: Annotated[float, Interval(Real, 0.0, None, closed="left")] = 0.0
+    min_weight_fraction_leaf: Annotated[
+        float, Interval(Real, 0.0, 0.5, closed="both")
+    ] = 0.0
+    min_impurity_decrease: Annotated[
+        float, Interval(Real, 0.0, None, closed="left")
+    ] = 0.0
     ccp_alpha: Annotated[float, Interval(Real, 0.0, None, closed="left")] = 0.0
     pruning: Annotated[str | None, StrOptions(set(induction.PRUNINGS)), None] = None
-    validation_fraction: Annotated[float, Interval(Real, 0.0, 1.0, closed="neither")] = 0.1
+    validation_fraction: Annotated[
+        float, Interval(Real, 0.0, 1.0, closed="neither")
+    ] = 0.1
     n_folds: Annotated[int, Interval(Integral, 2, None, closed="left")] = 10
     standard_errors: Annotated[float, Interval(Real, 0.0, None, closed="left")] = 0.0
     scaling: Annotated[str, StrOptions(set(SCALINGS))] = "standard"
@@ -97,7 +109,10 @@ class GreedyTree(base.LocalTree):
         """Grow a tree, prune it and keep it."""
         names = "pruning", "validation_fraction", "n_folds", "standard_errors"
         rules |= {name: getattr(self, name) for name in names}
-        rules |= {"ccp_alpha": self.ccp_alpha / _unit(dataset) ** 2, "risk": self._risk()}
+        rules |= {
+            "ccp_alpha": self.ccp_alpha / _unit(dataset) ** 2,
+            "risk": self._risk(),
+        }
         grow_tree = partial(self._grow, stream=stream)
         individual = induction.induce(dataset, grow_tree, **rules, stream=stream)
         tree = individual.to_tree()
@@ -105,7 +120,9 @@ class GreedyTree(base.LocalTree):
             tree.values = induction.leaf_medians(individual, dataset)
         self._keep_tree(tree, dataset)
 
-    def cost_complexity_pruning_path(self, X: Any, y: Any, sample_weight: Any = None) -> Bunch:
+    def cost_complexity_pruning_path(
+        self, X: Any, y: Any, sample_weight: Any = None
+    ) -> Bunch:
         """Return the sequence of minimal cost-complexity pruning of the tree grown on some rows.
 
         A ``Bunch`` of ``ccp_alphas`` and ``impurities``, as scikit-learn's trees return them; rows,
@@ -123,14 +140,23 @@ class GreedyTree(base.LocalTree):
 
     def _grow(self, dataset: Dataset, stream: np.ndarray) -> Individual:
         limits = self._limits(dataset)
-        return grow(dataset, as_splitter(self.splitter), self.criterion, **limits, stream=stream)
+        return grow(
+            dataset, as_splitter(self.splitter), self.criterion, **limits, stream=stream
+        )
 
     def _limits(self, dataset: Dataset) -> dict[str, Any]:
         """Return what says where nodes are leaves, as `grow` takes it."""
-        names = "max_depth", "min_samples_split", "min_samples_leaf", "min_weight_fraction_leaf"
+        names = (
+            "max_depth",
+            "min_samples_split",
+            "min_samples_leaf",
+            "min_weight_fraction_leaf",
+        )
         power = 1 if self.criterion == "absolute_error" else 2
         least = self.min_impurity_decrease / _unit(dataset) ** power
-        return {name: getattr(self, name) for name in names} | {"min_impurity_decrease": least}
+        return {name: getattr(self, name) for name in names} | {
+            "min_impurity_decrease": least
+        }
 
     def _risk(self) -> str | None:
         """Return the criterion that `ccp_alpha` is weighed against, or None for squared error."""
@@ -194,17 +220,26 @@ default=None
     """
 
     criterion: Annotated[str, StrOptions(set(CLASSIFICATION))] = "gini"
-    pruning: Annotated[Any, StrOptions({*induction.PRUNINGS, induction.PESSIMISTIC}), None] = None
+    pruning: Annotated[
+        Any, StrOptions({*induction.PRUNINGS, induction.PESSIMISTIC}), None
+    ] = None
     confidence: Annotated[float, Interval(Real, 0.0, 1.0, closed="right")] = 0.25
     class_weight: Annotated[Any, *base.CLASS_WEIGHT] = None
     probability: Annotated[str, StrOptions(set(base.PROBABILITIES))] = "leaf"
 
     def _induce(self, dataset: Dataset, stream: np.ndarray, **rules: Any) -> None:
         """Grow a tree, prune it and keep it; C4.5 shares rows with missing values."""
-        splitter, rules = as_splitter(self.splitter), {**rules, "confidence": self.confidence}
-        self.shares_rows_ = isinstance(splitter, C45) and self.pruning == induction.PESSIMISTIC
+        splitter, rules = (
+            as_splitter(self.splitter),
+            {**rules, "confidence": self.confidence},
+        )
+        self.shares_rows_ = (
+            isinstance(splitter, C45) and self.pruning == induction.PESSIMISTIC
+        )
         if isinstance(splitter, C45) and self.shares_rows_:
-            splitter = induction.with_indicators(splitter, indicator_of_feature(self.columns_))
+            splitter = induction.with_indicators(
+                splitter, indicator_of_feature(self.columns_)
+            )
             rules |= self._limits(dataset)
             tree = induction.induce_c45(dataset, splitter, **rules, stream=stream)
             self._keep_raw_tree(tree, dataset)
@@ -298,7 +333,9 @@ class ObliqueTreeRegressor(base.TreeRegressor, GreedyTree):
     """
 
     criterion: Annotated[str, StrOptions(set(REGRESSION))] = "squared_error"
-    leaves: Annotated[Any, StrOptions({"constant", "linear"}), LinearLeaves] = "constant"
+    leaves: Annotated[Any, StrOptions({"constant", "linear"}), LinearLeaves] = (
+        "constant"
+    )
 
     def _objective(self, dataset: Dataset) -> Objective | None:
         """Return what leaves are fitted for: lines, where they are asked for."""
@@ -307,5 +344,7 @@ class ObliqueTreeRegressor(base.TreeRegressor, GreedyTree):
             raise ValueError(f"leaves={self.leaves!r}: {given} needs 'constant'.")
         if self.criterion != "squared_error" and dataset.outputs is not None:
             n_outputs = dataset.n_outputs
-            raise ValueError(f"{given}: y has {n_outputs} outputs; squared_error is allowed.")
+            raise ValueError(
+                f"{given}: y has {n_outputs} outputs; squared_error is allowed."
+            )
         return super()._objective(dataset)

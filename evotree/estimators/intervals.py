@@ -37,7 +37,9 @@ def leaf_deviations(tree: ObliqueTree, dataset: Dataset) -> np.ndarray:
     """
     if dataset.outputs is not None:
         outputs = range(dataset.n_outputs)
-        each = [leaf_deviations(tree.of_output(j), dataset.of_output(j)) for j in outputs]
+        each = [
+            leaf_deviations(tree.of_output(j), dataset.of_output(j)) for j in outputs
+        ]
         return np.column_stack(each)
     leaves, weight = tree.apply(dataset.raw), dataset.sample_weight
     targets = dataset.target_mean + dataset.target_scale * dataset.y
@@ -65,7 +67,9 @@ def conformal_width(scores: np.ndarray, coverage: float) -> Any:
     if not 0.0 < coverage < 1.0:
         raise ValueError(f"coverage={coverage!r}: allowed are numbers between 0 and 1.")
     n = len(scores)
-    k = math.ceil((n + 1) * coverage * (1.0 - 1e-12))  # 10 * 0.9 is 9, whatever it rounds to
+    k = math.ceil(
+        (n + 1) * coverage * (1.0 - 1e-12)
+    )  # 10 * 0.9 is 9, whatever it rounds to
     if k > n:
         most = f"{n} rows of calibration allow {n / (n + 1):.6g} at most"
         raise ValueError(f"coverage={coverage!r}: {most}.")

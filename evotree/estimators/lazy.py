@@ -11,7 +11,13 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-_NEEDED = {"classes_", "columns_", "feature_names_", "feature_names_in_", "n_features_in_"}
+_NEEDED = {
+    "classes_",
+    "columns_",
+    "feature_names_",
+    "feature_names_in_",
+    "n_features_in_",
+}
 _NEEDED |= {"probabilities_", "shares_rows_", "tree_"}
 
 
@@ -31,7 +37,9 @@ def lazy_on_collections(empty: Callable[[Any], np.ndarray]) -> Callable[[Any], A
                 return method(self, X, **options)
             for name, value in options.items():
                 if value:
-                    raise ValueError(f"{name}={value!r}: for collections of Dask allowed is False.")
+                    raise ValueError(
+                        f"{name}={value!r}: for collections of Dask allowed is False."
+                    )
             return _lazily(X, method.__name__, _without_records(self), empty(self))
 
         return on_rows

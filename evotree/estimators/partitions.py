@@ -56,23 +56,43 @@ class Reader:
     is_regression: bool
     least: float  # target
 
-    def __call__(self, X: Any, y: Any, weight: Any) -> tuple[pd.DataFrame, Any, Any, np.ndarray]:
+    def __call__(
+        self, X: Any, y: Any, weight: Any
+    ) -> tuple[pd.DataFrame, Any, Any, np.ndarray]:
         """Return the checked rows that have a weight, targets, weights, and which rows they are."""
-        table = X if isinstance(X, pd.DataFrame) else pd.DataFrame(X, copy=False).add_prefix("x")
+        table = (
+            X
+            if isinstance(X, pd.DataFrame)
+            else pd.DataFrame(X, copy=False).add_prefix("x")
+        )
         if list(table.columns) != self.columns:
-            raise ValueError(f"X has the columns {list(table.columns)}, not {self.columns}.")
+            raise ValueError(
+                f"X has the columns {list(table.columns)}, not {self.columns}."
+            )
         y = np.asarray(y, dtype=np.float64 if self.is_regression else None)
         y = y.astype(object) if y.dtype.kind in "UT" else y
-        weight = np.ones(len(table)) if weight is None else np.asarray(weight, dtype=np.float64)
+        weight = (
+            np.ones(len(table))
+            if weight is None
+            else np.asarray(weight, dtype=np.float64)
+        )
         for name, values in (("y", y), ("sample_weight", weight)):
             if values.shape != (len(table),):
-                raise ValueError(f"{name} has shape {values.shape}, X {len(table)} rows.")
+                raise ValueError(
+                    f"{name} has shape {values.shape}, X {len(table)} rows."
+                )
         if not np.isfinite(weight).all() or weight.min(initial=0.0) < 0.0:
-            raise ValueError("sample_weight has values that are negative, NaN or infinite.")
+            raise ValueError(
+                "sample_weight has values that are negative, NaN or infinite."
+            )
         if not np.isfinite(y).all() if y.dtype.kind in "fc" else pd.isna(y).any():
-            raise ValueError("y has values that are missing or infinite: drop these rows first.")
+            raise ValueError(
+                "y has values that are missing or infinite: drop these rows first."
+            )
         if self.is_regression and y.min(initial=np.inf) < self.least:
-            raise ValueError(f"y has the target {y.min():g}: for objective='poisson' 0 is least.")
+            raise ValueError(
+                f"y has the target {y.min():g}: for objective='poisson' 0 is least."
+            )
         there = np.flatnonzero(weight > 0.0)
         return table.iloc[there], y[there], weight[there], there
 
@@ -84,7 +104,9 @@ def tally_rows(reader: Reader, number: int, *part: Any) -> tuple[int, pd.DataFra
         if len(table):
             refuse_text(table, reader.categorical)
             numbers = table.loc[:, ~reader.categorical]
-            encode_in_order([NumericColumn(str(name), 0.0) for name in numbers], numbers)
+            encode_in_order(
+                [NumericColumn(str(name), 0.0) for name in numbers], numbers
+            )
     except (TypeError, ValueError) as error:
         raise ValueError(f"partition {number}: {error}") from error
     targets = y if reader.is_regression else np.zeros(len(y))
@@ -94,7 +116,9 @@ def tally_rows(reader: Reader, number: int, *part: Any) -> tuple[int, pd.DataFra
     return len(part[0]), pd.DataFrame(sums, index=range(len(y))).groupby(group).sum()
 
 
-def draw_rows(reader: Reader, limits: pd.Series, seed: int, first: int, *part: Any) -> Any:
+def draw_rows(
+    reader: Reader, limits: pd.Series, seed: int, first: int, *part: Any
+) -> Any:
     """Return the rows whose random number is below the limit of their class."""
     table, y, weight, at = reader(*part)
     keys = row_keys(seed, first, len(part[0]))[at]
@@ -105,11 +129,20 @@ def draw_rows(reader: Reader, limits: pd.Series, seed: int, first: int, *part: A
 
 
 def count_leaves(
-    reader: Reader, columns: Any, classes: Any, unit: Any, trees: Sequence[ObliqueTree], *part: Any
+    reader: Reader,
+    columns: Any,
+    classes: Any,
+    unit: Any,
+    trees: Sequence[ObliqueTree],
+    *part: Any,
 ) -> tuple[np.ndarray, ...]:
     """Return sums of weights, targets and squares, numbers of rows, of leaves; feature ranges."""
     table, y, weight, _ = reader(*part)
-    rows = encode_in_order(columns, table) if len(y) else np.empty((0, trees[0].n_features))
+    rows = (
+        encode_in_order(columns, table)
+        if len(y)
+        else np.empty((0, trees[0].n_features))
+    )
     codes, summed = np.zeros(len(y), dtype=np.int64), [weight]
     if reader.is_regression:
         targets = (y - unit[0]) / unit[1]
@@ -119,7 +152,10 @@ def count_leaves(
     summed.append(np.ones(len(y)))
     width, sums = max(1, len(classes)), []
     for tree in trees:
-        cells, n_cells = tree.apply(rows).astype(np.int64) * width + codes, len(tree) * width
+        cells, n_cells = (
+            tree.apply(rows).astype(np.int64) * width + codes,
+            len(tree) * width,
+        )
         tables = [np.bincount(cells, one, n_cells).reshape(-1, width) for one in summed]
         sums.append(np.hstack(tables))
     ends = rows.min(axis=0, initial=np.inf), rows.max(axis=0, initial=-np.inf)
@@ -169,7 +205,12 @@ class AllRows:
                 if few.any() and len(tree) > 1:
                     kept = nodes_without(tree, few)
                     sizes = sizes_of_kept(kept, tree.subtree_size)
-                    arrays = tree.weights[kept], tree.thresholds[kept], sizes, tree.values[kept]
+                    arrays = (
+                        tree.weights[kept],
+                        tree.thresholds[kept],
+                        sizes,
+                        tree.values[kept],
+                    )
                     pending[number] = ObliqueTree(*arrays, tree.spread)
                 else:
                     factors = self.factors / self.sample.weight_unit
@@ -194,7 +235,9 @@ class AllRows:
                 table[k] = table[tree.left(k)] + table[tree.right(k)]
         return tables, *ends
 
-    def _finish(self, tree: ObliqueTree, counts: Any, n_rows: Any, ends: Any) -> Counted:
+    def _finish(
+        self, tree: ObliqueTree, counts: Any, n_rows: Any, ends: Any
+    ) -> Counted:
         """Return a tree with the values and the scores that all rows say."""
         weights = counts.sum(axis=1) if self.sample.n_classes else counts[:, 0].copy()
         values = counts / weights[:, np.newaxis]
@@ -211,7 +254,9 @@ class AllRows:
                 k += int(tree.subtree_size[k]) if size == 1 else 1
             counts = counts[kept]
         routed = CountedTree(finished.weights, finished.subtree_size, counts)
-        return Counted(finished, counts, scores_of(routed, self.sample, self.objective), ends)
+        return Counted(
+            finished, counts, scores_of(routed, self.sample, self.objective), ends
+        )
 
     def refit(self, result: Result) -> tuple[Result, list[Counted]]:
         """Return what a search on the sample found, by all rows; also the front as counted."""
@@ -262,12 +307,20 @@ def fit_collections(
     seed = seed_from(estimator.random_state) if known is None else known
     parts = _parts_of(X, y, sample_weight)
     is_array = hasattr(X, "chunks")
-    meta = pd.DataFrame(np.empty((0, X.shape[1]))).add_prefix("x") if is_array else X._meta
+    meta = (
+        pd.DataFrame(np.empty((0, X.shape[1]))).add_prefix("x") if is_array else X._meta
+    )
     if meta.shape[1] == 0 or not meta.columns.is_unique:
-        raise ValueError(f"X has the columns {list(meta.columns)}: allowed are distinct ones.")
-    is_poisson = estimator.objective == "poisson" or isinstance(estimator.objective, PoissonLoss)
+        raise ValueError(
+            f"X has the columns {list(meta.columns)}: allowed are distinct ones."
+        )
+    is_poisson = estimator.objective == "poisson" or isinstance(
+        estimator.objective, PoissonLoss
+    )
     mask, least = categorical_mask(meta, estimator.categorical_features), -np.inf
-    reader = Reader(list(meta.columns), mask, is_regressor(estimator), 0.0 if is_poisson else least)
+    reader = Reader(
+        list(meta.columns), mask, is_regressor(estimator), 0.0 if is_poisson else least
+    )
     classes, (table, *targets) = _draw_sample(reader, estimator, parts, seed, progress)
     inner, least = _on_sample(estimator, classes, mask)
     given = table.to_numpy() if is_array else table
@@ -279,19 +332,29 @@ def fit_collections(
         total, entropy = classes.loc[0, ["total", "entropy"]]
         mean, scale = total / classes["weight"][0], dataset.target_scale
         if is_poisson:
-            objective = PoissonSums(-mean / scale, (entropy - math.log(scale) * total) / scale)
+            objective = PoissonSums(
+                -mean / scale, (entropy - math.log(scale) * total) / scale
+            )
     elif inner.class_weight is not None:
-        factors = np.array([inner.class_weight.get(k, 1.0) for k in dataset.classes.tolist()])
+        factors = np.array(
+            [inner.class_weight.get(k, 1.0) for k in dataset.classes.tolist()]
+        )
     unit = mean, dataset.target_scale
-    count = delayed(partial(count_leaves, reader, inner.columns_, dataset.classes, unit))
+    count = delayed(
+        partial(count_leaves, reader, inner.columns_, dataset.classes, unit)
+    )
     rows = AllRows(parts, count, dataset, objective, mean, factors, least)
     with progress.phase("counting all rows"):
         result, front = rows.refit(result)
         inner._keep(result)
-    of_front = [rows.known_of(*pair) for pair in zip(inner._known_of_front, front, strict=True)]
+    of_front = [
+        rows.known_of(*pair) for pair in zip(inner._known_of_front, front, strict=True)
+    ]
     inner.__dict__.update(of_front[inner.pareto_front_.index(inner.tree_)])
     parameters = estimator.get_params(deep=False)
-    fitted = {name: value for name, value in vars(inner).items() if name not in parameters}
+    fitted = {
+        name: value for name, value in vars(inner).items() if name not in parameters
+    }
     estimator.__dict__.update(fitted, _known_of_front=of_front)
     return result
 
@@ -300,7 +363,9 @@ def _refuse(estimator: Any, sensitive: Any) -> None:
     """Refuse what does not follow from the sums of leaves."""
     objective, leaves = estimator.objective, estimator.leaves
     own = OwnObjective(objective) if callable(objective) else objective
-    of_rows = objective in ("absolute_error", "quantile") or isinstance(objective, Quantile)
+    of_rows = objective in ("absolute_error", "quantile") or isinstance(
+        objective, Quantile
+    )
     of_rows = of_rows or (isinstance(own, Objective) and own.needs_rows)
     follows = "what follows from the class weights, or sums, of leaves"
     for name, value, is_refused, allowed in (
@@ -309,7 +374,9 @@ def _refuse(estimator: Any, sensitive: Any) -> None:
         ("objective", objective, of_rows, follows),
     ):
         if is_refused:
-            raise ValueError(f"{name}={value!r}: for collections of Dask allowed is {allowed}.")
+            raise ValueError(
+                f"{name}={value!r}: for collections of Dask allowed is {allowed}."
+            )
 
 
 def _parts_of(X: Any, y: Any, sample_weight: Any) -> list[tuple[Any, ...]]:
@@ -323,9 +390,15 @@ def _parts_of(X: Any, y: Any, sample_weight: Any) -> list[tuple[Any, ...]]:
         if not is_collection(given) or getattr(given, "ndim", 0) != n_dimensions:
             allowed = f"allowed is one of Dask of {n_dimensions} dimensions"
             kind = type(given).__name__
-            raise ValueError(f"{name} is a {kind}: where X is a collection of Dask, {allowed}.")
+            raise ValueError(
+                f"{name} is a {kind}: where X is a collection of Dask, {allowed}."
+            )
         if hasattr(given, "chunks"):
-            if hasattr(X, "chunks") and n_dimensions == 1 and given.shape == X.shape[:1]:
+            if (
+                hasattr(X, "chunks")
+                and n_dimensions == 1
+                and given.shape == X.shape[:1]
+            ):
                 given = given.rechunk((X.chunks[0],))
             given = given.rechunk({1: -1}) if n_dimensions == 2 else given
             blocks.append(given.to_delayed().ravel().tolist())
@@ -333,7 +406,9 @@ def _parts_of(X: Any, y: Any, sample_weight: Any) -> list[tuple[Any, ...]]:
             # Optimized, the files of a narrow column may be read by fewer partitions than others.
             blocks.append(given.to_delayed(optimize_graph=False))
         if len(blocks[-1]) != len(blocks[0]):
-            allowed = f"allowed are as many as X has, {len(blocks[0])}, of the same rows."
+            allowed = (
+                f"allowed are as many as X has, {len(blocks[0])}, of the same rows."
+            )
             raise ValueError(f"{name} has {len(blocks[-1])} partitions: {allowed}")
     return list(zip(*blocks, strict=True))
 
@@ -362,21 +437,34 @@ def _draw_sample(
     takes = np.minimum(classes["n"], np.ceil(classes["n"] * (n_wanted / n_rows)))
     # So many rows are below these limits as are wanted, but for a chance of less than 1e-8.
     limits = np.minimum(1.0, (takes + 8.0 * np.sqrt(takes) + 32.0) / classes["n"])
-    draw, firsts = delayed(partial(draw_rows, reader, limits, seed)), np.cumsum([0, *sizes])
+    draw, firsts = (
+        delayed(partial(draw_rows, reader, limits, seed)),
+        np.cumsum([0, *sizes]),
+    )
     with progress.phase("drawing the sample"):
-        drawn = compute(*[draw(first, *one) for first, one in zip(firsts, parts, strict=False)])
+        drawn = compute(
+            *[draw(first, *one) for first, one in zip(firsts, parts, strict=False)]
+        )
     # One without rows may have columns of other types.
     frames, *arrays = zip(*(one for one in drawn if len(one[0])), strict=True)
     y, weight, keys = map(np.concatenate, arrays)
     group = np.zeros(len(y), dtype=np.int64) if reader.is_regression else y
-    kept = pd.Series(keys).groupby(group).rank("first").to_numpy() <= takes.reindex(group)
+    kept = pd.Series(keys).groupby(group).rank("first").to_numpy() <= takes.reindex(
+        group
+    )
     table = pd.concat(frames, ignore_index=True)[kept.to_numpy()].reset_index(drop=True)
     return classes, (table, y[kept], weight[kept])
 
 
-def _on_sample(estimator: Any, classes: pd.DataFrame, categorical: Any) -> tuple[Any, float]:
+def _on_sample(
+    estimator: Any, classes: pd.DataFrame, categorical: Any
+) -> tuple[Any, float]:
     """Return what is fitted to the sample, and the least number of all rows in a leaf."""
-    inner, n_rows, least = copy(estimator), classes["n"].sum(), estimator.min_samples_leaf
+    inner, n_rows, least = (
+        copy(estimator),
+        classes["n"].sum(),
+        estimator.min_samples_leaf,
+    )
     least = int(least) if isinstance(least, Integral) else math.ceil(least * n_rows)
     if least > 1:
         inner.min_samples_leaf = min(0.5, least / n_rows)
@@ -387,5 +475,7 @@ def _on_sample(estimator: Any, classes: pd.DataFrame, categorical: Any) -> tuple
         weights = classes["weight"]
         inner.class_weight = (weights.sum() / (len(weights) * weights)).to_dict()
     elif given and not min(given.values()) > 0.0:
-        raise ValueError(f"class_weight={given!r}: for collections of Dask 0 is not allowed.")
+        raise ValueError(
+            f"class_weight={given!r}: for collections of Dask 0 is not allowed."
+        )
     return inner, max(1, least)

@@ -30,20 +30,40 @@ _CEDT = CrossEntropy(max_samples=None, max_rows=None, refine_threshold=False)
 GREEDY_PRESETS: Mapping[str, Mapping[str, Any]] = MappingProxyType(
     {
         "APDT": {"splitter": Axis(), "criterion": "entropy", "scaling": "minmax"},
-        "C4.5": {"splitter": C45(), "criterion": "gain_ratio", "pruning": "pessimistic"},
+        "C4.5": {
+            "splitter": C45(),
+            "criterion": "gain_ratio",
+            "pruning": "pessimistic",
+        },
         "CART-LC": {"splitter": CartLC(start="axis"), **_OC1},
         "CART-LCr": {"splitter": CartLC(start="random"), **_OC1},
         "CEDT": {"splitter": _CEDT, **_OC1, "criterion": "gini"},
-        "CO2": {"splitter": CO2(start="axis"), "criterion": "entropy", "scaling": "minmax"},
-        "CO2r": {"splitter": CO2(start="random"), "criterion": "entropy", "scaling": "minmax"},
+        "CO2": {
+            "splitter": CO2(start="axis"),
+            "criterion": "entropy",
+            "scaling": "minmax",
+        },
+        "CO2r": {
+            "splitter": CO2(start="random"),
+            "criterion": "entropy",
+            "scaling": "minmax",
+        },
         "DT": {"splitter": Axis(), **_OC1, "criterion": "gini"},
-        "LMDT": {"splitter": LinearMachine(), "criterion": "entropy", "pruning": "reduced_error"},
+        "LMDT": {
+            "splitter": LinearMachine(),
+            "criterion": "entropy",
+            "pruning": "reduced_error",
+        },
         "OC1": {"splitter": OC1(), **_OC1},
         "OC1-AP": {"splitter": Axis(), **_OC1},
         "OC1r": {"splitter": OC1(random_start=True), **_OC1},
         "SADT": {"splitter": Annealing(), **_OC1, "criterion": "sum_minority"},
         # The features are scaled once.
-        "WODT": {"splitter": WODT(rescale=False), "criterion": "entropy", "scaling": "minmax"},
+        "WODT": {
+            "splitter": WODT(rescale=False),
+            "criterion": "entropy",
+            "scaling": "minmax",
+        },
     }
 )
 """Parameters of `evotree.ObliqueTreeClassifier.from_preset`."""

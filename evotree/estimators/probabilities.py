@@ -21,7 +21,11 @@ STARTS = (1.5, 6.0, 24.0, 96.0)
 
 _MAX_ROWS, _MAX_ITERATIONS = 50_000, 50
 # These cost a tenth of a fit for all trees of its front together.
-_BRIEF_ROWS, _BRIEF_CELLS, _BRIEF_ITERATIONS = 500, 30_000, 10  # cells are rows times leaves
+_BRIEF_ROWS, _BRIEF_CELLS, _BRIEF_ITERATIONS = (
+    500,
+    30_000,
+    10,
+)  # cells are rows times leaves
 _BLOCK = 2048  # rows whose probabilities are held at once
 
 
@@ -59,20 +63,32 @@ class _Likelihood:
     in median distances, and the logits of the leaves' shares.
     """
 
-    def __init__(self, tree: ObliqueTree, dataset: Dataset, max_rows: int = _MAX_ROWS) -> None:
-        rows = slice(None, None, -(-len(dataset.y) // max_rows))
-        X, self.weight = np.ascontiguousarray(dataset.raw[rows]), dataset.sample_weight[rows]
+    def __init__(
+        self, tree: ObliqueTree, dataset: Dataset, max_rows: int = _MAX_ROWS
+    ) -> None:
+        rows = slice(None, None, -(-dataset.n_distinct // max_rows))
+        X, self.weight = (
+            np.ascontiguousarray(dataset.raw[rows]),
+            dataset.sample_weight[rows],
+        )
         # Classes without rows have no probability anywhere.
         self.classes, self.codes = np.unique(dataset.y[rows], return_inverse=True)
         self.tree, self.n_classes = tree, len(self.classes)
-        self.inner, self.leaves = np.flatnonzero(~tree.is_leaf), np.flatnonzero(tree.is_leaf)
+        self.inner, self.leaves = (
+            np.flatnonzero(~tree.is_leaf),
+            np.flatnonzero(tree.is_leaf),
+        )
         self.right = [tree.right(k) for k in self.inner.tolist()]
-        self.strength = np.count_nonzero(tree.weights[self.inner], axis=1).astype(np.float64)
+        self.strength = np.count_nonzero(tree.weights[self.inner], axis=1).astype(
+            np.float64
+        )
         reached = tree.apply(X)
         self.distances = distances(tree, X)
         self.scale = self._typical_distances(reached)
         self.distances /= self.scale[:, None]
-        self.one_hot = (self.codes[:, None] == np.arange(self.n_classes)).astype(np.float64)
+        self.one_hot = (self.codes[:, None] == np.arange(self.n_classes)).astype(
+            np.float64
+        )
         weighted = self.weight[:, None] * self.one_hot
         self.counts = np.zeros((len(tree), self.n_classes))
         np.add.at(self.counts, reached, weighted)
@@ -84,7 +100,10 @@ class _Likelihood:
         scale = np.ones(len(self.inner))
         for split, k in enumerate(self.inner):
             is_below = (reached >= k) & (reached < k + self.tree.subtree_size[k])
-            away, weight = np.abs(self.distances[split, is_below]), self.weight[is_below]
+            away, weight = (
+                np.abs(self.distances[split, is_below]),
+                self.weight[is_below],
+            )
             if away.any():
                 order = np.argsort(away, kind="stable")
                 before = np.cumsum(weight[order])
@@ -98,7 +117,9 @@ class _Likelihood:
         shares = self.counts[self.leaves] + self.prior
         logits = np.log(shares / shares.sum(axis=1, keepdims=True)).ravel()
         starts = [
-            np.concatenate([np.full(n_splits, np.log(slope)), np.zeros(n_splits), logits])
+            np.concatenate(
+                [np.full(n_splits, np.log(slope)), np.zeros(n_splits), logits]
+            )
             for slope in STARTS
         ]
 
@@ -108,7 +129,9 @@ class _Likelihood:
 
         return min(starts, key=value)
 
-    def _parts(self, parameters: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    def _parts(
+        self, parameters: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         n_splits = len(self.inner)
         logits = parameters[2 * n_splits :].reshape(-1, self.n_classes)
         return parameters[:n_splits], parameters[n_splits : 2 * n_splits], logits
@@ -121,7 +144,9 @@ class _Likelihood:
         value = 0.5 * (self.strength @ excess**2 + places @ places)
         value -= (log_softmax(logits, axis=1) @ self.prior).sum()
         of_slopes, of_places = self.strength * excess, places.copy()
-        expected = np.tile(self.prior, (len(self.leaves), 1))  # class weights of the leaves
+        expected = np.tile(
+            self.prior, (len(self.leaves), 1)
+        )  # class weights of the leaves
         for first in range(0, len(self.codes), _BLOCK):
             rows = slice(first, first + _BLOCK)
             log_odds = slopes[:, None] * (self.distances[:, rows] - places[:, None])
@@ -141,7 +166,9 @@ class _Likelihood:
         of_logits = expected.sum(axis=1, keepdims=True) * shares - expected
         return value, np.concatenate([of_slopes, of_places, of_logits.ravel()])
 
-    def _join(self, reached: np.ndarray, shares: np.ndarray, codes: np.ndarray) -> np.ndarray:
+    def _join(
+        self, reached: np.ndarray, shares: np.ndarray, codes: np.ndarray
+    ) -> np.ndarray:
         """Multiply the probabilities of nodes by those of classes there; return the root's."""
         for leaf, k in enumerate(self.leaves.tolist()):
             reached[k] *= shares[leaf, codes]

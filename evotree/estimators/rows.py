@@ -46,7 +46,9 @@ class RowEncoder(BaseEstimator, Constrained):
     """An estimator whose rows may have missing values and categories."""
 
     _: KW_ONLY
-    categorical_features: Annotated[Any, "array-like", StrOptions({FROM_DTYPE}), None] = FROM_DTYPE
+    categorical_features: Annotated[
+        Any, "array-like", StrOptions({FROM_DTYPE}), None
+    ] = FROM_DTYPE
 
     @contextmanager
     def _unchanged_on_failure(self) -> Iterator[None]:
@@ -75,13 +77,17 @@ class RowEncoder(BaseEstimator, Constrained):
         """
         check_is_fitted(self)
         columns = self.columns_
-        is_categorical = np.array([isinstance(one, CategoricalColumn) for one in columns])
+        is_categorical = np.array(
+            [isinstance(one, CategoricalColumn) for one in columns]
+        )
         if is_categorical.any() or _is_frame(X):
             table = _as_table(X)
             validate_data(self, X, skip_check_array=True, reset=False)
         else:
             dtype = [np.float64, np.float32]
-            numbers: np.ndarray = _as_numbers(self, X, dtype=dtype, order="C", reset=False)
+            numbers: np.ndarray = _as_numbers(
+                self, X, dtype=dtype, order="C", reset=False
+            )
             has_indicators = len(self.feature_names_) > len(columns)
             with np.errstate(over="ignore", invalid="ignore"):
                 has_nan = np.isnan(numbers.sum())  # all others are finite
@@ -108,7 +114,9 @@ class RowEncoder(BaseEstimator, Constrained):
             if is_empty and isinstance(column, NumericColumn) and not column.indicator
         ]
         if filled:
-            shown = ", ".join([*filled[:_SHOWN], *(["..."] if len(filled) > _SHOWN else [])])
+            shown = ", ".join(
+                [*filled[:_SHOWN], *(["..."] if len(filled) > _SHOWN else [])]
+            )
             warnings.warn(
                 "X has missing values in columns that had none in fit; the median of the training "
                 f"rows stands for them: {shown}.",
@@ -141,7 +149,9 @@ class RowEncoder(BaseEstimator, Constrained):
             numbers, y = _as_numbers(self, X, y=y, dtype=np.float64, **checks)
             table = pd.DataFrame(numbers, copy=False)
         unnamed = [f"x{j}" for j in range(table.shape[1])]
-        return table.set_axis(list(getattr(self, "feature_names_in_", unnamed)), axis=1), y
+        return table.set_axis(
+            list(getattr(self, "feature_names_in_", unnamed)), axis=1
+        ), y
 
     def _fit_encoder(self, table: pd.DataFrame, weight: np.ndarray) -> np.ndarray:
         """Learn how columns become features, and return those of the training rows."""
@@ -178,7 +188,9 @@ def _level_of_user() -> int:
 def _is_frame(X: Any) -> bool:
     """Return whether rows are a frame of pandas or polars; nobody has one who did not import it."""
     polars = sys.modules.get("polars")
-    return isinstance(X, pd.DataFrame) or (polars is not None and isinstance(X, polars.DataFrame))
+    return isinstance(X, pd.DataFrame) or (
+        polars is not None and isinstance(X, polars.DataFrame)
+    )
 
 
 def _as_table(X: Any) -> pd.DataFrame:
@@ -187,18 +199,26 @@ def _as_table(X: Any) -> pd.DataFrame:
         _refuse_complex(X)
         # The array of a list of numbers and texts would hold texts only.
         kept = None if isinstance(X, np.ndarray) else object
-        return pd.DataFrame(check_array(X, dtype=kept, ensure_all_finite=False), copy=False)
+        return pd.DataFrame(
+            check_array(X, dtype=kept, ensure_all_finite=False), copy=False
+        )
     if 0 in X.shape:
-        raise ValueError(f"X has shape {X.shape}: allowed are 2 dimensions, both at least 1.")
+        raise ValueError(
+            f"X has shape {X.shape}: allowed are 2 dimensions, both at least 1."
+        )
     if isinstance(X, pd.DataFrame):
         if not X.columns.is_unique:
             name = X.columns[X.columns.duplicated()][0]
-            raise ValueError(f"X has the column {name!r} more than once: rename or drop one.")
+            raise ValueError(
+                f"X has the column {name!r} more than once: rename or drop one."
+            )
         return X
     columns = {}
     for name, dtype in X.schema.items():
         is_category = type(dtype).__name__ in ("Categorical", "Enum")
-        columns[name] = pd.Series(X[name].to_numpy(), dtype="category" if is_category else None)
+        columns[name] = pd.Series(
+            X[name].to_numpy(), dtype="category" if is_category else None
+        )
     return pd.DataFrame(columns)
 
 
@@ -219,7 +239,9 @@ def _as_numbers(estimator: RowEncoder, X: Any, **checks: Any) -> Any:
 def _refuse_complex(X: Any) -> None:
     """Raise for an array or list of complex numbers, in words that scikit-learn asks for."""
     if np.asarray(X).dtype.kind == "c":
-        raise ValueError("Complex data not supported: X has such numbers, allowed are real ones.")
+        raise ValueError(
+            "Complex data not supported: X has such numbers, allowed are real ones."
+        )
 
 
 def categorical_mask(table: pd.DataFrame, given: Any) -> np.ndarray:
@@ -228,18 +250,28 @@ def categorical_mask(table: pd.DataFrame, given: Any) -> np.ndarray:
     if given is None:
         return np.zeros(n_features, dtype=bool)
     if isinstance(given, str):
-        return np.array([isinstance(dtype, pd.CategoricalDtype) for dtype in table.dtypes])
+        return np.array(
+            [isinstance(dtype, pd.CategoricalDtype) for dtype in table.dtypes]
+        )
     chosen = np.asarray(given)
     kind = chosen.dtype.kind
     if kind == "b" and chosen.shape == (n_features,):
         return chosen
     allowed: Any = range(n_features) if kind in "iu" else table.columns.tolist()
-    if chosen.ndim != 1 or kind == "b" or any(one not in allowed for one in chosen.tolist()):
-        known = f"a mask of {n_features} truth values, positions from 0 to {n_features - 1}"
+    if (
+        chosen.ndim != 1
+        or kind == "b"
+        or any(one not in allowed for one in chosen.tolist())
+    ):
+        known = (
+            f"a mask of {n_features} truth values, positions from 0 to {n_features - 1}"
+        )
         allowed = f"None, {FROM_DTYPE!r}, {known}, and the names of columns"
         raise ValueError(f"categorical_features={given!r}: allowed are {allowed}.")
     wanted = set(chosen.tolist())
-    return np.array([one in wanted for one in (range(n_features) if kind in "iu" else allowed)])
+    return np.array(
+        [one in wanted for one in (range(n_features) if kind in "iu" else allowed)]
+    )
 
 
 def refuse_text(table: pd.DataFrame, is_categorical: np.ndarray) -> None:

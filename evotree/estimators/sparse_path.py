@@ -76,10 +76,14 @@ def tao_path(
     """
     costs = sorted((float(C) for C in Cs), reverse=True)
     if not costs or not all(0.0 < C < np.inf for C in costs):
-        raise ValueError(f"Cs={Cs!r}: allowed are finite numbers above 0, at least one.")
+        raise ValueError(
+            f"Cs={Cs!r}: allowed are finite numbers above 0, at least one."
+        )
     if (X_test is None) != (y_test is None):
         raise ValueError("X_test and y_test: allowed are both or neither.")
-    model = clone(TAOClassifier() if estimator is None else estimator).set_params(C=costs[0])
+    model = clone(TAOClassifier() if estimator is None else estimator).set_params(
+        C=costs[0]
+    )
     check_parameters(model)
     dataset = model._make_dataset(X, y, sample_weight, model.scaling)
     dataset = dataset.evolved_for(model._objective(dataset))

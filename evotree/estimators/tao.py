@@ -32,7 +32,9 @@ from evotree.tree import ObliqueTree
 
 RANDOM = "random"
 _TREES = (ObliqueTree, base.TreeEstimator, BaseDecisionTree, FrozenEstimator)
-_NEGLIGIBLE = 1e-8  # share of the weight, or of the squared error, that no node is worth
+_NEGLIGIBLE = (
+    1e-8  # share of the weight, or of the squared error, that no node is worth
+)
 
 
 _TEXTS = {
@@ -70,7 +72,9 @@ class AlternatingTree(base.LocalTree):
     init: Annotated[Any, StrOptions({RANDOM, *SPLITTERS}), callable, *_TREES] = "axis"
     _: KW_ONLY
     depth: Annotated[int, Interval(Integral, 0, None, closed="left")] = 8
-    node: Annotated[str | Splitter, StrOptions({"oblique", "axis"}), callable] = "oblique"
+    node: Annotated[str | Splitter, StrOptions({"oblique", "axis"}), callable] = (
+        "oblique"
+    )
     loss: Annotated[str, StrOptions(set(LOSSES))] = "logistic"
     penalty: Annotated[str, StrOptions(set(PENALTIES))] = "l1"
     C: Annotated[float, Interval(Real, 0.0, None, closed="neither")] = 10.0
@@ -92,11 +96,15 @@ class AlternatingTree(base.LocalTree):
         stream = make_streams(seed_from(self.random_state), 0, 1)[0]
         size = {"max_depth": self.depth}
         if isinstance(self.init, str) and self.init == RANDOM:
-            return init_complete(dataset, stream, min_rows=self.min_samples_split, **size)
+            return init_complete(
+                dataset, stream, min_rows=self.min_samples_split, **size
+            )
         if isinstance(self.init, str) or callable(self.init):
             size |= {"min_samples_split": self.min_samples_split}
             criterion = "entropy" if dataset.n_classes else "squared_error"
-            individual = grow(dataset, as_splitter(self.init), criterion, **size, stream=stream)
+            individual = grow(
+                dataset, as_splitter(self.init), criterion, **size, stream=stream
+            )
             prune(individual, dataset, 0.0)
         else:
             self._check_given_tree(dataset.X.shape[1])
@@ -110,20 +118,34 @@ class AlternatingTree(base.LocalTree):
         if not isinstance(self.init, ObliqueTree):
             kept = "sklearn.frozen.FrozenEstimator keeps what it wraps fitted."
             copies = "The copies that cross-validation makes are not"
-            check_is_fitted(self.init, msg=f"init: this %(name)s is not fitted. {copies}; {kept}")
+            check_is_fitted(
+                self.init, msg=f"init: this %(name)s is not fitted. {copies}; {kept}"
+            )
             if not hasattr(self.init, "tree_"):
-                raise ValueError(f"init={self.init!r}: allowed are estimators that have one tree.")
+                raise ValueError(
+                    f"init={self.init!r}: allowed are estimators that have one tree."
+                )
         n_given = raw_tree(self.init)[0].shape[1]
         if n_given != n_features:
             given = f"a tree over {n_given} features"
-            raise ValueError(f"init={self.init!r}: {given}; the rows have {n_features}.")
+            raise ValueError(
+                f"init={self.init!r}: {given}; the rows have {n_features}."
+            )
 
-    def _optimize(self, individual: Individual, dataset: Dataset, monotone: bool = True) -> int:
+    def _optimize(
+        self, individual: Individual, dataset: Dataset, monotone: bool = True
+    ) -> int:
         """Optimize a tree in place and return the number of sweeps."""
         oblique = Linear(self.loss, self.penalty, self.C, fallback=True)
         known: dict[str, Any] = {"oblique": oblique, "axis": Axis()}
-        splitter = known[self.node] if isinstance(self.node, str) else as_splitter(self.node)
-        rules: dict[str, Any] = {"max_sweeps": self.max_iter, "tol": self.tol, "monotone": monotone}
+        splitter = (
+            known[self.node] if isinstance(self.node, str) else as_splitter(self.node)
+        )
+        rules: dict[str, Any] = {
+            "max_sweeps": self.max_iter,
+            "tol": self.tol,
+            "monotone": monotone,
+        }
         n_iter = 0
         with thread_map(self.n_jobs, dataset.X.shape) as mapper:
             for done in tao_sweeps(individual, dataset, splitter, **rules, map=mapper):
@@ -238,4 +260,6 @@ class TAORegressor(base.TreeRegressor, AlternatingTree):
 
     depth: Annotated[int, Interval(Integral, 0, None, closed="left")] = 4
     C: Annotated[float, Interval(Real, 0.0, None, closed="neither")] = 1.0
-    leaves: Annotated[Any, StrOptions({"constant", "linear"}), LinearLeaves] = "constant"
+    leaves: Annotated[Any, StrOptions({"constant", "linear"}), LinearLeaves] = (
+        "constant"
+    )

@@ -22,12 +22,17 @@ def estimators_of(task: str) -> list[Any]:
     evolved, greedy, tao = (getattr(estimators, f"{name}{kind}") for name in names)
     short: dict[str, Any] = {"max_generations": 3, "random_state": 0}
     presets = [estimators.ObliqueTreeClassifier.from_preset(name) for name in PRESETS]
-    plain, nsga2 = Regularization(C=1.0, penalty="l1", noise=0.0), Variation(algorithm="nsga2")
+    plain, nsga2 = (
+        Regularization(C=1.0, penalty="l1", noise=0.0),
+        Variation(algorithm="nsga2"),
+    )
     refiners = [*SPLITTERS, "tao"]
     return [
         evolved(random_state=0),
         evolved(evolution=Evolution(variation=nsga2, regularization=plain), **short),
-        evolved(evolution=Evolution(refinement=refiners, regularization=plain), **short),
+        evolved(
+            evolution=Evolution(refinement=refiners, regularization=plain), **short
+        ),
         *(greedy(splitter, random_state=0) for splitter in SPLITTERS),
         *(greedy("axis", pruning=pruning, random_state=0) for pruning in PRUNINGS),
         tao(random_state=0),
@@ -64,4 +69,6 @@ def warmup(background: bool = False) -> None:
         return
     for task, process in zip(TASKS, processes, strict=True):
         if process.wait() != 0:
-            raise OSError(f"the process that compiles for {task} ended with {process.returncode}")
+            raise OSError(
+                f"the process that compiles for {task} ended with {process.returncode}"
+            )

@@ -30,7 +30,9 @@ from scipy import stats
 PairedTest = Literal["paired", "corrected"]
 TEST_NAMES = {"paired": "paired t-tests", "corrected": "corrected resampled t-tests"}
 LEVEL = 0.05
-MARKDOWN_ESCAPES = str.maketrans({character: f"\\{character}" for character in "\\`*_|<"})
+MARKDOWN_ESCAPES = str.maketrans(
+    {character: f"\\{character}" for character in "\\`*_|<"}
+)
 LATEX_ESCAPES = str.maketrans(
     {character: f"\\{character}" for character in "&%$#_{}"}
     | {"\\": r"\textbackslash ", "~": r"\textasciitilde ", "^": r"\textasciicircum "}
@@ -43,14 +45,18 @@ def markdown_table(rows: pd.DataFrame, n_left: int = 1) -> str:
     """Return a table of texts in Markdown; so many columns are aligned to the left."""
     rules = ["---" if k < n_left else "---:" for k in range(rows.shape[1])]
     lines = [f"| {' | '.join(rows.columns)} |", f"|{'|'.join(rules)}|"]
-    lines += [f"| {' | '.join(cells)} |" for cells in rows.itertuples(index=False, name=None)]
+    lines += [
+        f"| {' | '.join(cells)} |" for cells in rows.itertuples(index=False, name=None)
+    ]
     return "\n".join(lines)
 
 
 def latex_table(rows: pd.DataFrame, n_left: int = 1, n_upper: int | None = None) -> str:
     """Return a table of texts in LaTeX, for booktabs; a line stands below so many rows."""
     columns = "l" * n_left + "r" * (rows.shape[1] - n_left)
-    head, *lines = [" & ".join(cells) + r" \\" for cells in (rows.columns, *rows.to_numpy())]
+    head, *lines = [
+        " & ".join(cells) + r" \\" for cells in (rows.columns, *rows.to_numpy())
+    ]
     if n_upper is not None:
         lines.insert(n_upper, r"\midrule")
     lines = [rf"\begin{{tabular}}{{{columns}}}", r"\toprule", head, r"\midrule", *lines]
@@ -67,19 +73,34 @@ def done_runs(runs: pd.DataFrame, *columns: str) -> pd.DataFrame:
     """Return the runs that are done, with numbers in each of some columns; warn of the others."""
     if not isinstance(runs, pd.DataFrame):
         raise TypeError(f"runs is a {type(runs).__name__}: allowed is a DataFrame.")
-    if missing := [name for name in ("dataset", "method", *columns) if name not in runs]:
-        raise ValueError(f"runs has no column {missing[0]!r}; it has {', '.join(map(str, runs))}.")
-    key, is_done = ["dataset", "method", "fold", "seed"], runs.get("status", "done") == "done"
-    runs = pd.DataFrame({name: runs.get(name, 0) for name in [*key, *columns]}, runs.index)
+    if missing := [
+        name for name in ("dataset", "method", *columns) if name not in runs
+    ]:
+        raise ValueError(
+            f"runs has no column {missing[0]!r}; it has {', '.join(map(str, runs))}."
+        )
+    key, is_done = (
+        ["dataset", "method", "fold", "seed"],
+        runs.get("status", "done") == "done",
+    )
+    runs = pd.DataFrame(
+        {name: runs.get(name, 0) for name in [*key, *columns]}, runs.index
+    )
     is_used = runs.notna().all(axis=1) & is_done
     if n := int((~is_used).sum()):
         why = f"not done, or without {' or '.join(columns)}"
         message = f"{n} of {len(runs)} runs are left out: {why}."
-        warnings.warn(message, UserWarning, stacklevel=3)  # the line that called our caller
+        warnings.warn(
+            message, UserWarning, stacklevel=3
+        )  # the line that called our caller
     runs = runs[is_used].reset_index(drop=True)
-    runs = runs.astype({"dataset": str, "method": str} | dict.fromkeys(columns, np.float64))
+    runs = runs.astype(
+        {"dataset": str, "method": str} | dict.fromkeys(columns, np.float64)
+    )
     if runs.empty or not np.isfinite(runs[list(columns)]).all(axis=None):
-        raise ValueError(f"runs has no row that is done, or infinite {' or '.join(columns)}.")
+        raise ValueError(
+            f"runs has no row that is done, or infinite {' or '.join(columns)}."
+        )
     if (twice := runs.duplicated(key)).any():
         fit = ", ".join(f"{name} {runs.loc[twice.idxmax(), name]}" for name in key)
         raise ValueError(f"runs has more than one row of the same fit: {fit}.")
@@ -98,14 +119,18 @@ def complete_datasets(runs: pd.DataFrame) -> tuple[list[str], list[str]]:
 def mean_scores(runs: pd.DataFrame, column: str) -> pd.DataFrame:
     """Return means over folds and seeds, (n_datasets, n_methods); NaN where there are no runs."""
     means = runs.groupby(["dataset", "method"])[column].mean().unstack()
-    return means.reindex(index=runs["dataset"].unique(), columns=runs["method"].unique())
+    return means.reindex(
+        index=runs["dataset"].unique(), columns=runs["method"].unique()
+    )
 
 
 def rank_methods(means: pd.DataFrame, larger_is_better: bool) -> pd.DataFrame:
     """Return the rank of each method on each data set; 1 is best, ties share their mean rank."""
     # Means of equal scores may differ in their last bits; rounded, they tie.
     scale = means.abs().max(axis=1).replace(0.0, 1.0)
-    return means.div(scale, axis=0).round(12).rank(axis=1, ascending=not larger_is_better)
+    return (
+        means.div(scale, axis=0).round(12).rank(axis=1, ascending=not larger_is_better)
+    )
 
 
 class FriedmanTest(NamedTuple):
@@ -122,7 +147,9 @@ class FriedmanTest(NamedTuple):
     left_out: list[str]
 
 
-def friedman(runs: pd.DataFrame, metric: str, larger_is_better: bool = True) -> FriedmanTest:
+def friedman(
+    runs: pd.DataFrame, metric: str, larger_is_better: bool = True
+) -> FriedmanTest:
     """Compare three methods or more by Friedman's test, then pair by pair (Demšar 2006)."""
     runs = done_runs(runs, metric)
     (datasets, left_out), k = complete_datasets(runs), runs["method"].nunique()
@@ -133,13 +160,17 @@ def friedman(runs: pd.DataFrame, metric: str, larger_is_better: bool = True) -> 
     ranks = rank_methods(mean_scores(runs, metric).loc[datasets], larger_is_better)
     statistic, p_value = 0.0, 1.0
     if ranks.nunique(axis=1).gt(1).any():  # the test cannot divide by ties everywhere
-        statistic, p_value = map(float, stats.friedmanchisquare(*(ranks[m] for m in ranks)))
+        statistic, p_value = map(
+            float, stats.friedmanchisquare(*(ranks[m] for m in ranks))
+        )
     means = ranks.mean()
     first, second = np.triu_indices(k, 1)
     error = math.sqrt(k * (k + 1) / (6.0 * len(datasets)))
     z = (means.to_numpy()[first] - means.to_numpy()[second]) / error
     adjusted = np.ones((k, k))
-    adjusted[first, second] = adjusted[second, first] = adjust_by_holm(2.0 * stats.norm.sf(abs(z)))
+    adjusted[first, second] = adjusted[second, first] = adjust_by_holm(
+        2.0 * stats.norm.sf(abs(z))
+    )
     pairs = pd.DataFrame(adjusted, means.index, means.index)
     return FriedmanTest(means, statistic, p_value, pairs, datasets, left_out)
 
@@ -154,14 +185,18 @@ class PairedTTest(NamedTuple):
     p_value: float
 
 
-def paired_t_test(first: ArrayLike, second: ArrayLike, test_ratio: float = 0.0) -> PairedTTest:
+def paired_t_test(
+    first: ArrayLike, second: ArrayLike, test_ratio: float = 0.0
+) -> PairedTTest:
     """Compare paired scores by a t-test, corrected by the test rows to a training row."""
     first, second = np.asarray(first, np.float64), np.asarray(second, np.float64)
     n, difference = len(first), float((first - second).mean())
     if n < 2:
         return PairedTTest(n, difference, math.nan, math.nan, math.nan)
     scale = max(np.abs(first).max(), np.abs(second).max()) or 1.0
-    scaled = ((first - second) / scale).round(12)  # differences in the last bits are none
+    scaled = ((first - second) / scale).round(
+        12
+    )  # differences in the last bits are none
     if np.ptp(scaled) == 0.0:
         if scaled[0] == 0.0:
             return PairedTTest(n, 0.0, 0.0, 0.0, 1.0)
@@ -219,7 +254,9 @@ def paired_t_tests(
         else ``tie``, and nothing for one pair, which has no test.
     """
     if test not in TEST_NAMES or not 0.0 < level < 1.0:
-        raise ValueError(f"test={test!r}, level={level!r}: allowed are {list(TEST_NAMES)}, (0, 1).")
+        raise ValueError(
+            f"test={test!r}, level={level!r}: allowed are {list(TEST_NAMES)}, (0, 1)."
+        )
     results = []
     for dataset, group in runs.groupby("dataset", sort=False):
         scores = group.pivot(index=["fold", "seed"], columns="method", values=metric)
@@ -228,7 +265,9 @@ def paired_t_tests(
             pairs, ratio = scores.reindex(columns=[reference, method]).dropna(), 0.0
             if test == "corrected" and len(pairs) > 1:
                 if test_ratio is None and n_folds < 2:
-                    raise ValueError(f"test_ratio=None: {dataset} has runs on one fold alone.")
+                    raise ValueError(
+                        f"test_ratio=None: {dataset} has runs on one fold alone."
+                    )
                 ratio = test_ratio or 1.0 / (n_folds - 1)
             if len(pairs):
                 result = paired_t_test(pairs[reference], pairs[method], ratio)
@@ -236,7 +275,9 @@ def paired_t_tests(
     tests = pd.DataFrame(results, columns=["method", "dataset", *PairedTTest._fields])
     tests["adjusted"] = tests.groupby("method")["p_value"].transform(adjust_by_holm)
     is_better = (tests["difference"] > 0.0) == larger_is_better
-    verdicts = np.where(tests["adjusted"] < level, np.where(is_better, "win", "loss"), "tie")
+    verdicts = np.where(
+        tests["adjusted"] < level, np.where(is_better, "win", "loss"), "tie"
+    )
     tests["verdict"] = np.where(tests["adjusted"].isna(), "", verdicts)
     places = pd.Index(runs["method"].unique()).get_indexer(tests["method"])
     return tests.iloc[np.argsort(places, kind="stable")].reset_index(drop=True)
@@ -263,42 +304,63 @@ class MeanTable(NamedTuple):
     def counts(self) -> pd.Series:
         """Wins, ties and losses of the reference against each other method, as ``3/1/2``."""
         verdicts = self.verdicts.drop(columns=self.reference or list(self.verdicts))
-        wins, ties, losses = (verdicts.eq(k).sum().astype(str) for k in ("win", "tie", "loss"))
+        wins, ties, losses = (
+            verdicts.eq(k).sum().astype(str) for k in ("win", "tie", "loss")
+        )
         return wins + "/" + ties + "/" + losses
 
     def to_markdown(self, decimals: int = 2, bold: bool = True) -> str:
         """Return the table in Markdown, with a note on marks and last rows."""
         cells = self._cells(decimals, "**" if bold else "", MARKDOWN_ESCAPES)
-        return f"{markdown_table(cells)}\n\n{self._note().translate(MARKDOWN_ESCAPES)}\n"
+        return (
+            f"{markdown_table(cells)}\n\n{self._note().translate(MARKDOWN_ESCAPES)}\n"
+        )
 
     def to_latex(self, decimals: int = 2) -> str:
         """Return the table in LaTeX, for the package booktabs, with a note as a comment above."""
-        cells = self._cells(decimals, "**", LATEX_ESCAPES).replace(_LATEX_SIGNS, regex=True)
+        cells = self._cells(decimals, "**", LATEX_ESCAPES).replace(
+            _LATEX_SIGNS, regex=True
+        )
         return f"% {self._note()}\n{latex_table(cells, 1, len(self.means))}"
 
     def to_csv(self) -> str:
         """Return means, deviations and verdicts with all digits as CSV."""
-        table = pd.concat({"mean": self.means, "std": self.stds, "verdict": self.verdicts}, axis=1)
+        table = pd.concat(
+            {"mean": self.means, "std": self.stds, "verdict": self.verdicts}, axis=1
+        )
         table.columns = pd.Index([f"{method} {part}" for part, method in table.columns])
         return table.rename_axis("dataset").to_csv()
 
-    def _cells(self, decimals: int, bold: str, escapes: Mapping[int, str]) -> pd.DataFrame:
+    def _cells(
+        self, decimals: int, bold: str, escapes: Mapping[int, str]
+    ) -> pd.DataFrame:
         """Return the cells as texts: a row a data set, then the means, the ranks, the counts."""
 
         def texts(values: pd.Series, larger_is_better: bool) -> pd.Series:
             cells = values.map(f"{{:.{decimals}f}}".format)
             best = f"{values.max() if larger_is_better else values.min():.{decimals}f}"
-            return cells.where(cells != best, bold + cells + bold).where(values.notna(), "–")
+            return cells.where(cells != best, bold + cells + bold).where(
+                values.notna(), "–"
+            )
 
         marks, rows = {"win": " •", "loss": " ◦"}, {}
         for name, means in self.means.iterrows():
-            stds = ["" if math.isnan(s) else f" ± {s:.{decimals}f}" for s in self.stds.loc[name]]
+            stds = [
+                "" if math.isnan(s) else f" ± {s:.{decimals}f}"
+                for s in self.stds.loc[name]
+            ]
             cells = texts(means, self.larger_is_better) + stds
-            rows[str(name)] = cells + [marks.get(v, "") for v in self.verdicts.loc[name]]
-        rows["mean"] = texts(self.means.loc[self.datasets].mean(), self.larger_is_better)
+            rows[str(name)] = cells + [
+                marks.get(v, "") for v in self.verdicts.loc[name]
+            ]
+        rows["mean"] = texts(
+            self.means.loc[self.datasets].mean(), self.larger_is_better
+        )
         rows["mean rank"] = texts(self.mean_ranks, larger_is_better=False)
         if not self.counts.empty:
-            rows["win/tie/loss"] = self.counts.reindex(self.means.columns, fill_value="–")
+            rows["win/tie/loss"] = self.counts.reindex(
+                self.means.columns, fill_value="–"
+            )
         names = {name: str(name).translate(escapes) for name in (*rows, *self.means)}
         table = pd.DataFrame(rows).T.rename(index=names, columns=names)
         return table.rename_axis("data set").reset_index()
@@ -327,8 +389,13 @@ def mean_table(
     runs = done_runs(runs, metric)
     means = mean_scores(runs, metric)
     datasets, left_out = complete_datasets(runs)
-    stds = runs.groupby(["dataset", "method"])[metric].std().unstack().reindex_like(means)
-    tests, verdicts = pd.DataFrame(), pd.DataFrame("", means.index, means.columns, dtype=object)
+    stds = (
+        runs.groupby(["dataset", "method"])[metric].std().unstack().reindex_like(means)
+    )
+    tests, verdicts = (
+        pd.DataFrame(),
+        pd.DataFrame("", means.index, means.columns, dtype=object),
+    )
     if reference not in (None, *means):
         raise ValueError(f"reference={reference!r}: allowed are {', '.join(means)}.")
     if reference is not None:

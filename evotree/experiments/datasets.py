@@ -24,7 +24,13 @@ from evotree.tables.readers import ENDINGS, TARGET, read_table
 # Numbers of leading rows that form the training part, for data sets with an official split.
 OFFICIAL_TRAIN_ROWS = MappingProxyType(
     {"satimage": 4435, "dna": 2000, "usps": 7291, "pendigits": 7494, "letter": 15000}
-    | {"shuttle": 43500, "mnist": 60000, "ijcnn1": 49990, "cod-rna": 59535, "optdigits": 3823}
+    | {
+        "shuttle": 43500,
+        "mnist": 60000,
+        "ijcnn1": 49990,
+        "cod-rna": 59535,
+        "optdigits": 3823,
+    }
 )
 BUNDLED = ("iris", "digits", "breast_cancer", "wine", "diabetes")  # with scikit-learn
 _BUNDLED, _OPENML = "sklearn:", "openml:"
@@ -65,7 +71,9 @@ def load(name: str, data_home: str | os.PathLike[str] | None = None) -> LoadedDa
         bundled = name.removeprefix(_BUNDLED)
         if bundled not in BUNDLED:
             there_are = f"there are {', '.join(BUNDLED)}"
-            raise ValueError(f"scikit-learn has no bundled data set {bundled!r}; {there_are}")
+            raise ValueError(
+                f"scikit-learn has no bundled data set {bundled!r}; {there_are}"
+            )
         X, y = getattr(datasets, f"load_{bundled}")(return_X_y=True, as_frame=True)
         y, source = y.to_numpy(), f"scikit-learn's load_{bundled}"
     elif name.startswith(_OPENML):
@@ -89,7 +97,9 @@ def load(name: str, data_home: str | os.PathLike[str] | None = None) -> LoadedDa
     if X.shape[1] == 0:
         raise ValueError(f"{place}: there must be at least one feature")
     if n_missing := int(pd.isna(y).sum()):
-        raise ValueError(f"{place}: the target is missing in {n_missing} of {len(y)} rows")
+        raise ValueError(
+            f"{place}: the target is missing in {n_missing} of {len(y)} rows"
+        )
     n_train = OFFICIAL_TRAIN_ROWS.get(name)
     if n_train is not None and n_train >= len(y):
         part = f"{n_train} are the official training part"
@@ -105,7 +115,11 @@ def _fetch_from_openml(
     try:
         wanted = {"name": stem, "version": int(version) if at else "active"}
         # The faster parser fails where the values of a nominal attribute are numbers.
-        told: dict[str, Any] = {"data_home": data_home, "parser": "liac-arff", "as_frame": True}
+        told: dict[str, Any] = {
+            "data_home": data_home,
+            "parser": "liac-arff",
+            "as_frame": True,
+        }
         told |= {"data_id": int(name)} if name.isdigit() else wanted
         bunch = datasets.fetch_openml(**told)
         (_,) = bunch.target_names
@@ -114,13 +128,19 @@ def _fetch_from_openml(
         raise ValueError(f"{what}, cannot be loaded: {str(error)[:200]}") from error
     details = bunch.details
     source = f"OpenML's {details['name']}, version {details['version']}, number {details['id']}"
-    return bunch.data.apply(_plain_column), _plain_column(bunch.target).to_numpy(), source
+    return (
+        bunch.data.apply(_plain_column),
+        _plain_column(bunch.target).to_numpy(),
+        source,
+    )
 
 
 def _plain_column(column: pd.Series) -> pd.Series:
     """Return a column of pandas' own types as numbers, or as strings and NaN."""
     if is_numeric_dtype(column) and not is_bool_dtype(column):
-        return column if isinstance(column.dtype, np.dtype) else column.astype(np.float64)
+        return (
+            column if isinstance(column.dtype, np.dtype) else column.astype(np.float64)
+        )
     text = column.astype(object).map(str, na_action="ignore").astype(object)
     return text.where(text.notna(), np.nan)
 
@@ -128,13 +148,17 @@ def _plain_column(column: pd.Series) -> pd.Series:
 def _find(name: str, data_home: str | os.PathLike[str] | None) -> Path:
     """Return the file of a data set."""
     if not name or Path(name).name != name:
-        raise ValueError(f"name={name!r} must be a plain name without a folder or an ending")
+        raise ValueError(
+            f"name={name!r} must be a plain name without a folder or an ending"
+        )
     if data_home is None:
         of = f"the data set {name!r}, which is not {_BUNDLED}..."
         raise ValueError(f"data_home must be the folder of {of}")
     folder = Path(data_home)
     if not folder.is_dir():
-        raise FileNotFoundError(f"data_home={str(folder)!r} is not a folder: {name!r} is not there")
+        raise FileNotFoundError(
+            f"data_home={str(folder)!r} is not a folder: {name!r} is not there"
+        )
     wanted = [name + ending for ending in ENDINGS]
     for file_name in wanted:
         if (folder / file_name).is_file():
@@ -147,4 +171,6 @@ def _find(name: str, data_home: str | os.PathLike[str] | None) -> Path:
     hint = f"did you mean {' or '.join(near)}? " if near else ""
     looked_for = f"looked for {', '.join(wanted)}; {hint}"
     there_are = f"there are {', '.join(present) or 'no data sets'}"
-    raise FileNotFoundError(f"data set {name!r} is not in {str(folder)!r}: {looked_for}{there_are}")
+    raise FileNotFoundError(
+        f"data set {name!r} is not in {str(folder)!r}: {looked_for}{there_are}"
+    )

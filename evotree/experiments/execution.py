@@ -46,7 +46,10 @@ class PeakMemory:
 
     def megabytes(self) -> float:
         """Return the peak in units of 2**20 bytes; not a number where nothing tells it."""
-        return float((_line_of("/proc/self/status", "VmHWM:") or "nan").split()[0]) / 1024.0
+        return (
+            float((_line_of("/proc/self/status", "VmHWM:") or "nan").split()[0])
+            / 1024.0
+        )
 
 
 def machine() -> str:
@@ -85,7 +88,9 @@ def warm_up(method: BaseEstimator) -> None:
     key = checksum(describe(seed_method(method, 0)))
     if key in _warm:
         return
-    if hasattr(method, "cv") and hasattr(method, "estimator"):  # a search tries no other code
+    if hasattr(method, "cv") and hasattr(
+        method, "estimator"
+    ):  # a search tries no other code
         method = method.estimator
     for X, y in (make_problem("chessboard4", 100, 0), load_iris(return_X_y=True)):
         seed_method(method, 0, max_generations=20).fit(X, y)
@@ -96,7 +101,9 @@ def do_fit(
     experiment: Experiment, data_home: Path | None, task: Task
 ) -> tuple[dict[str, Any], pd.DataFrame | None]:
     """Do one fit; return scores, sizes, measures, seconds and memory, and the learning curve."""
-    method = experiment.protocol.method_for(experiment.methods[task.method], task, data_home)
+    method = experiment.protocol.method_for(
+        experiment.methods[task.method], task, data_home
+    )
     method = seed_method(method, experiment.protocol.random_state(task))
     parts = experiment.protocol.take_parts(task, data_home, is_classifier(method))
     with _logged_warnings(task):
@@ -110,14 +117,20 @@ def do_fit(
         begin = time.perf_counter()
         for metric in experiment.metrics:
             rows = parts[:2] if metric.startswith("train_") else parts[2:]
-            row[metric] = float(get_scorer(metric.removeprefix("train_"))(method, *rows))
+            row[metric] = float(
+                get_scorer(metric.removeprefix("train_"))(method, *rows)
+            )
         for name, scorer in experiment.scorers.items():
             row[name] = float(scorer(method, *parts[2:]))
         row["score_seconds"] = time.perf_counter() - begin
     row |= {name: measure(method) for name, measure in experiment.measures.items()}
-    scores = [f"{name} {row[name]:.4f}" for name in (*experiment.metrics, *experiment.scorers)]
+    scores = [
+        f"{name} {row[name]:.4f}" for name in (*experiment.metrics, *experiment.scorers)
+    ]
     log.info("%s: done in %.2f s, %s", task, seconds, ", ".join(scores))
-    return row | tree_sizes(method), experiment.curve(method) if experiment.curve else None
+    return row | tree_sizes(method), experiment.curve(
+        method
+    ) if experiment.curve else None
 
 
 @contextmanager
@@ -128,7 +141,9 @@ def _logged_warnings(task: Task) -> Iterator[None]:
         try:
             yield
         finally:
-            for text in dict.fromkeys(f"{w.category.__name__}: {w.message}" for w in caught):
+            for text in dict.fromkeys(
+                f"{w.category.__name__}: {w.message}" for w in caught
+            ):
                 log.warning("%s: %s", task, text)
 
 
@@ -186,10 +201,15 @@ def run_experiment(
     if missing:  # else no fit runs on this machine
         where = f"{machine()}; {jobs} {'process' if jobs == 1 else 'processes'}, one thread a fit"
         if executor is not None:
-            where = f"{type(executor).__name__}, started on {machine()}; one thread a fit"
+            where = (
+                f"{type(executor).__name__}, started on {machine()}; one thread a fit"
+            )
         definition["machines"] = [where]
         store = Store(out, experiment.columns(), definition)
-    notes = {"versions": json.dumps(_versions(experiment.methods.values())), "revision": revision()}
+    notes = {
+        "versions": json.dumps(_versions(experiment.methods.values())),
+        "revision": revision(),
+    }
     settings = {name: checksum(text) for name, text in definition["methods"].items()}
     begun = takewhile(lambda _: time.monotonic() < end, missing)
     bar = tqdm(total=len(missing), unit="fit", desc=experiment.name, disable=None)
@@ -213,8 +233,14 @@ def run_experiment(
 
 def _versions(methods: Iterable[BaseEstimator]) -> dict[str, str]:
     """Return the versions of Python, of our packages and of those that methods come from."""
-    parts = [part for method in methods for part in (method, *method.get_params().values())]
-    modules = {type(part).__module__.split(".")[0] for part in parts if hasattr(part, "get_params")}
+    parts = [
+        part for method in methods for part in (method, *method.get_params().values())
+    ]
+    modules = {
+        type(part).__module__.split(".")[0]
+        for part in parts
+        if hasattr(part, "get_params")
+    }
     homes = packages_distributions()
     others = sorted({package for name in modules for package in homes.get(name, ())})
     versions = {"python": platform.python_version()}
@@ -231,6 +257,8 @@ def revision() -> str:
     git = ["git", "--no-optional-locks", "-c", "core.fsmonitor=false"]
     command = [*git, "describe", "--always", "--abbrev=12", "--exclude=*", "--dirty=+"]
     try:
-        return subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip()
+        return subprocess.run(
+            command, capture_output=True, text=True, check=True
+        ).stdout.strip()
     except (OSError, subprocess.CalledProcessError):
         return ""

@@ -77,8 +77,15 @@ def _sizes_of(model: Any) -> dict[str, int]:
         inner = [node for node in model if not node.is_leaf()]
         # Of the machines of all pairs of classes a node keeps the one of its column.
         columns = [max(node.get_partition_column(), 0) for node in inner]
-        weights = [node.get_classifier().coef_[k] for node, k in zip(inner, columns, strict=True)]
-        return {"nodes": nodes, "leaves": leaves, "terms": sum(map(np.count_nonzero, weights))}
+        weights = [
+            node.get_classifier().coef_[k]
+            for node, k in zip(inner, columns, strict=True)
+        ]
+        return {
+            "nodes": nodes,
+            "leaves": leaves,
+            "terms": sum(map(np.count_nonzero, weights)),
+        }
     members = np.ravel(np.asarray(getattr(model, "estimators_", []), dtype=object))
     trees = getattr(model, "trees_", [getattr(m, "tree_", None) for m in members])
     trees = [model.tree_] if hasattr(model, "tree_") else list(trees)
@@ -86,11 +93,22 @@ def _sizes_of(model: Any) -> dict[str, int]:
     names["complexity"] = "complexity"
     if not all(isinstance(tree, ObliqueTree) for tree in trees):
         names = {"leaves": "n_leaves", "nodes": "node_count"}
-    if not trees or not all(hasattr(tree, name) for tree in trees for name in names.values()):
+    if not trees or not all(
+        hasattr(tree, name) for tree in trees for name in names.values()
+    ):
         return {}
-    sizes = {key: int(sum(getattr(t, name) for t in trees)) for key, name in names.items()}
-    depths = [tree.depth if isinstance(tree, ObliqueTree) else tree.max_depth for tree in trees]
-    return {"terms": sizes["nodes"] - sizes["leaves"], **sizes, "depth": int(max(depths))}
+    sizes = {
+        key: int(sum(getattr(t, name) for t in trees)) for key, name in names.items()
+    }
+    depths = [
+        tree.depth if isinstance(tree, ObliqueTree) else tree.max_depth
+        for tree in trees
+    ]
+    return {
+        "terms": sizes["nodes"] - sizes["leaves"],
+        **sizes,
+        "depth": int(max(depths)),
+    }
 
 
 @dataclass(frozen=True)
@@ -141,43 +159,81 @@ class Experiment:
     warm_up: bool = False
 
     def __post_init__(self) -> None:
-        for what, kind in (("datasets", str), ("methods", str), ("seeds", int), ("metrics", str)):
+        for what, kind in (
+            ("datasets", str),
+            ("methods", str),
+            ("seeds", int),
+            ("metrics", str),
+        ):
             value = getattr(self, what)
-            is_list = isinstance(value, Sequence | Mapping) and not isinstance(value, str)
+            is_list = isinstance(value, Sequence | Mapping) and not isinstance(
+                value, str
+            )
             if not is_list or not (value or (what == "metrics" and self.scorers)):
-                raise ValueError(f"{what}={short(value)}: at least one is needed, in a list.")
-            wrong = [item for item in value if not isinstance(item, kind) or isinstance(item, bool)]
+                raise ValueError(
+                    f"{what}={short(value)}: at least one is needed, in a list."
+                )
+            wrong = [
+                item
+                for item in value
+                if not isinstance(item, kind) or isinstance(item, bool)
+            ]
             if wrong or len(set(value)) < len(value):
                 names = "integers" if kind is int else "strings"
-                raise ValueError(f"{what}={short(list(value))}: allowed are {names}, each once.")
-        allowed = [*get_scorer_names(), *(f"train_{name}" for name in get_scorer_names())]
+                raise ValueError(
+                    f"{what}={short(list(value))}: allowed are {names}, each once."
+                )
+        allowed = [
+            *get_scorer_names(),
+            *(f"train_{name}" for name in get_scorer_names()),
+        ]
         for what, is_wrong, message in (
-            ("name", not isinstance(self.name, str) or not self.name, "a text that is not empty"),
-            ("seeds", not 0 <= min(self.seeds) <= max(self.seeds) < 2**32, "0 to 2**32 - 1"),
+            (
+                "name",
+                not isinstance(self.name, str) or not self.name,
+                "a text that is not empty",
+            ),
+            (
+                "seeds",
+                not 0 <= min(self.seeds) <= max(self.seeds) < 2**32,
+                "0 to 2**32 - 1",
+            ),
             ("metrics", not set(self.metrics) <= set(allowed), ", ".join(allowed)),
         ):
             if is_wrong:
-                raise ValueError(f"{what}={short(getattr(self, what))}: allowed are {message}.")
+                raise ValueError(
+                    f"{what}={short(getattr(self, what))}: allowed are {message}."
+                )
         for task in self.plan or ():
             if task.dataset not in self.datasets or task.method not in self.methods:
-                raise ValueError(f"plan has {task}: it has no such data set or no such method.")
+                raise ValueError(
+                    f"plan has {task}: it has no such data set or no such method."
+                )
         for name, method in self.methods.items():
-            is_known = hasattr(method, "get_params") and hasattr(method, "__sklearn_tags__")
+            is_known = hasattr(method, "get_params") and hasattr(
+                method, "__sklearn_tags__"
+            )
             if not is_known or not (is_classifier(method) or is_regressor(method)):
                 kinds = "classifiers and regressors of scikit-learn's interface"
-                raise ValueError(f"methods[{short(name)}]={short(method)}: allowed are {kinds}.")
+                raise ValueError(
+                    f"methods[{short(name)}]={short(method)}: allowed are {kinds}."
+                )
             try:
                 pickle.dumps(method)
             except Exception as error:
                 what = f"methods[{name!r}]={method!r}"
-                raise ValueError(f"{what} cannot be sent to a worker: {error}") from error
+                raise ValueError(
+                    f"{what} cannot be sent to a worker: {error}"
+                ) from error
 
     def tasks(self) -> list[Task]:
         """Return the fits: seed by seed, so that an experiment that is stopped is balanced."""
         if self.plan is not None:
             return list(self.plan)
         runs = product(self.seeds, self.protocol.folds(), self.datasets, self.methods)
-        return [Task(dataset, method, fold, seed) for seed, fold, dataset, method in runs]
+        return [
+            Task(dataset, method, fold, seed) for seed, fold, dataset, method in runs
+        ]
 
     def definition(self) -> dict[str, Any]:
         """Return what tells this experiment from others, for `Store`."""
@@ -187,12 +243,17 @@ class Experiment:
             # Lists may grow: what is only shown is not compared.
             "shown": [
                 f"Protocol: {self.protocol}.",
-                *(f"{name}: `{as_code(method)}`" for name, method in self.methods.items()),
+                *(
+                    f"{name}: `{as_code(method)}`"
+                    for name, method in self.methods.items()
+                ),
             ],
             "metrics": dict.fromkeys(self.metrics, True),
             "datasets": list(self.datasets),
             "seeds": list(self.seeds),
-            "methods": {name: describe(method) for name, method in self.methods.items()},
+            "methods": {
+                name: describe(method) for name, method in self.methods.items()
+            },
         }
 
     def columns(self) -> tuple[str, ...]:
@@ -209,14 +270,18 @@ def describe(method: BaseEstimator) -> dict[str, str]:
     for name, value in sorted(method.get_params().items()):
         # The text of a distribution is its address alone; addresses differ between processes.
         is_frozen = "_frozen object at 0x" in repr(value)
-        parameters[name] = as_code(value) if is_frozen else _ADDRESS.sub("", repr(value))
+        parameters[name] = (
+            as_code(value) if is_frozen else _ADDRESS.sub("", repr(value))
+        )
     return {"estimator": f"{kind.__module__}.{kind.__qualname__}", **parameters}
 
 
 def as_code(value: Any) -> str:
     """Return a value as code on one line, whole; an estimator with what is not its default."""
     if isinstance(value, dict):
-        return f"{{{', '.join(f'{as_code(k)}: {as_code(v)}' for k, v in value.items())}}}"
+        return (
+            f"{{{', '.join(f'{as_code(k)}: {as_code(v)}' for k, v in value.items())}}}"
+        )
     if type(value) is list:
         return f"[{', '.join(map(as_code, value))}]"
     if type(value) is tuple:
@@ -226,9 +291,15 @@ def as_code(value: Any) -> str:
         return f"{value.dist.name}({', '.join([*map(as_code, value.args), *named])})"
     if isinstance(value, BaseEstimator):
         defaults = inspect.signature(type(value)).parameters
-        texts = {name: as_code(item) for name, item in value.get_params(deep=False).items()}
-        usual = {name: as_code(parameter.default) for name, parameter in defaults.items()}
-        changed = [f"{name}={text}" for name, text in texts.items() if text != usual.get(name)]
+        texts = {
+            name: as_code(item) for name, item in value.get_params(deep=False).items()
+        }
+        usual = {
+            name: as_code(parameter.default) for name, parameter in defaults.items()
+        }
+        changed = [
+            f"{name}={text}" for name, text in texts.items() if text != usual.get(name)
+        ]
         return f"{type(value).__name__}({', '.join(changed)})"
     return _ADDRESS.sub("", " ".join(repr(value).split()))
 
@@ -249,10 +320,17 @@ def read_experiment(path: Path) -> Experiment:
     _check_keys(content, known, {"name", "datasets", "methods"}, str(path))
     protocol, methods = content.get("protocol", {}), content["methods"]
     _check_keys(protocol, {"n_folds", "official"}, set(), f"{path}: [protocol]")
-    _check_keys(methods, {*methods} if isinstance(methods, dict) else set(), set(), "[methods]")
+    _check_keys(
+        methods, {*methods} if isinstance(methods, dict) else set(), set(), "[methods]"
+    )
     try:
-        made = {name: make_method(table, f"methods.{name}") for name, table in methods.items()}
-        return Experiment(**content | {"protocol": Protocol(**protocol), "methods": made})
+        made = {
+            name: make_method(table, f"methods.{name}")
+            for name, table in methods.items()
+        }
+        return Experiment(
+            **content | {"protocol": Protocol(**protocol), "methods": made}
+        )
     except (ValueError, RecursionError) as error:
         raise ValueError(f"{path}: {error}") from error
 
@@ -262,14 +340,20 @@ def _check_keys(table: Any, known: set[str], needed: set[str], where: str) -> No
     if not isinstance(table, dict):
         raise ValueError(f"{where} is {short(table)}: a table is needed.")
     for name in sorted(table.keys() - known):
-        raise ValueError(f"{where} has {short(name)}: allowed are {', '.join(sorted(known))}.")
+        raise ValueError(
+            f"{where} has {short(name)}: allowed are {', '.join(sorted(known))}."
+        )
     for name in sorted(needed - table.keys()):
         raise ValueError(f"{where} has no {name!r}, which is needed.")
 
 
 def short(value: Any) -> str:
     """Return a value as messages show it, whatever its length."""
-    return reprlib.repr(value) if isinstance(value, int | list | dict) else repr(value)[:200]
+    return (
+        reprlib.repr(value)
+        if isinstance(value, int | list | dict)
+        else repr(value)[:200]
+    )
 
 
 def make_method(table: Any, path: str) -> BaseEstimator:
@@ -279,20 +363,30 @@ def make_method(table: Any, path: str) -> BaseEstimator:
         needed = "an 'estimator', a 'preset' or 'steps', one of them"
         raise ValueError(f"[{path}] needs {needed}; it is {short(table)}.")
     given = {name: value for name, value in table.items() if name not in KINDS[:2]}
-    parameters = {name: _parameter(name, v, f"{path}.{name}") for name, v in given.items()}
+    parameters = {
+        name: _parameter(name, v, f"{path}.{name}") for name, v in given.items()
+    }
     try:
         if "preset" in table:
             name, known = table["preset"], (*EVOLUTION_PRESETS, *GREEDY_PRESETS)
             if name not in known:
-                raise ValueError(f"preset={short(name)}: allowed are {', '.join(known)}.")
+                raise ValueError(
+                    f"preset={short(name)}: allowed are {', '.join(known)}."
+                )
             is_evolved = name in EVOLUTION_PRESETS
             home: Any = EvoTreeClassifier if is_evolved else ObliqueTreeClassifier
             method = home.from_preset(name, **parameters)
         else:
-            kind = _estimator_class(table["estimator"]) if "estimator" in table else Pipeline
+            kind = (
+                _estimator_class(table["estimator"])
+                if "estimator" in table
+                else Pipeline
+            )
             method = _construct(kind, parameters)
         _check_parameters(method)
-        if isinstance(method, model_selection.GridSearchCV | model_selection.RandomizedSearchCV):
+        if isinstance(
+            method, model_selection.GridSearchCV | model_selection.RandomizedSearchCV
+        ):
             _check_space(method)
     # A class of another package may raise anything.
     except Exception as error:
@@ -304,24 +398,36 @@ def _is_estimator(value: Any) -> bool:
     """Tell tables of estimators from others, such as a grid of the parameter ``estimator``."""
     if not isinstance(value, dict):
         return False
-    return "steps" in value or any(isinstance(value.get(k), str) for k in ("estimator", "preset"))
+    return "steps" in value or any(
+        isinstance(value.get(k), str) for k in ("estimator", "preset")
+    )
 
 
 def _parameter(name: str, value: Any, path: str) -> Any:
     """Return a parameter of a table: a list of tables names its estimators."""
     if name == "of":
         return make_method(value, path)
-    if name != "steps" and not (isinstance(value, list) and any(map(_is_estimator, value))):
+    if name != "steps" and not (
+        isinstance(value, list) and any(map(_is_estimator, value))
+    ):
         return _value(value, path)
-    if not value or not isinstance(value, list) or not all(isinstance(t, dict) for t in value):
+    if (
+        not value
+        or not isinstance(value, list)
+        or not all(isinstance(t, dict) for t in value)
+    ):
         raise ValueError(f"[{path}] is {short(value)}: a list of tables is needed.")
     pairs: list[tuple[str, BaseEstimator]] = []
     for i, table in enumerate(value):
-        method = make_method({k: v for k, v in table.items() if k != "name"}, f"{path}[{i}]")
+        method = make_method(
+            {k: v for k, v in table.items() if k != "name"}, f"{path}[{i}]"
+        )
         step = table.get("name", type(method).__name__.lower())
         if not isinstance(step, str) or not step or "__" in step or step in dict(pairs):
             allowed = "strings that are not empty, without two underscores, each once"
-            raise ValueError(f"[{path}[{i}]]: name={short(step)}: allowed are {allowed}.")
+            raise ValueError(
+                f"[{path}[{i}]]: name={short(step)}: allowed are {allowed}."
+            )
         pairs.append((step, method))
     return pairs
 
@@ -338,7 +444,9 @@ def _value(value: Any, path: str) -> Any:
         return {name: _value(item, f"{path}.{name}") for name, item in value.items()}
     family = getattr(stats, str(value["distribution"]), None)
     if not isinstance(family, stats.rv_continuous | stats.rv_discrete):
-        raise ValueError(f"[{path}]: scipy.stats has no {short(value['distribution'])}.")
+        raise ValueError(
+            f"[{path}]: scipy.stats has no {short(value['distribution'])}."
+        )
     try:
         distribution = family(**{k: v for k, v in value.items() if k != "distribution"})
         distribution.rvs(random_state=0)
@@ -354,9 +462,13 @@ def _construct(kind: type, parameters: dict[str, Any]) -> BaseEstimator:
     if "of" in parameters and "estimator" in known:
         parameters = {"estimator": parameters.pop("of")} | parameters
     kinds = (inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY)
-    needed = [name for name, p in known.items() if p.default is p.empty and p.kind in kinds]
+    needed = [
+        name for name, p in known.items() if p.default is p.empty and p.kind in kinds
+    ]
     if missing := [name for name in needed if name not in parameters]:
-        raise ValueError(f"{kind.__name__} needs {', '.join(missing)}; 'of' is its estimator.")
+        raise ValueError(
+            f"{kind.__name__} needs {', '.join(missing)}; 'of' is its estimator."
+        )
     method: BaseEstimator = kind(**{name: parameters.pop(name) for name in needed})
     return method.set_params(**parameters)
 
@@ -369,7 +481,9 @@ def _check_parameters(method: Any) -> None:
         method._validate_params()
 
 
-def _check_space(search: model_selection.GridSearchCV | model_selection.RandomizedSearchCV) -> None:
+def _check_space(
+    search: model_selection.GridSearchCV | model_selection.RandomizedSearchCV,
+) -> None:
     """Check the first settings of a search, names and values."""
     if isinstance(search, model_selection.GridSearchCV):
         settings = iter(model_selection.ParameterGrid(search.param_grid))
@@ -395,5 +509,7 @@ def _estimator_class(address: Any) -> type:
     kind = getattr(importlib.import_module(home), name)
     interface = ("fit", "get_params", "set_params", "__sklearn_tags__")
     if not isinstance(kind, type) or not all(hasattr(kind, part) for part in interface):
-        raise ValueError(f"estimator={short(address)}: it is not a scikit-learn estimator class.")
+        raise ValueError(
+            f"estimator={short(address)}: it is not a scikit-learn estimator class."
+        )
     return kind

@@ -15,7 +15,12 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import LogLocator, MaxNLocator, NullFormatter
 
-from evotree.experiments.comparison import FriedmanTest, complete_datasets, done_runs, mean_scores
+from evotree.experiments.comparison import (
+    FriedmanTest,
+    complete_datasets,
+    done_runs,
+    mean_scores,
+)
 from evotree.plotting import plot_learning_curves, style
 from evotree.plotting.style import INK, PALETTE, axes_or_new, draw_grid, legend_below
 
@@ -32,7 +37,8 @@ def plot_critical_differences(
     n, n_left = len(ranks), (len(ranks) + 1) // 2
     # From each method as far as no two differ; what another bar covers is no bar of its own.
     ends = [
-        max(j for j in range(i, n) if not differs[i : j + 1, i : j + 1].any()) for i in range(n)
+        max(j for j in range(i, n) if not differs[i : j + 1, i : j + 1].any())
+        for i in range(n)
     ]
     bars = [(i, j) for i, j in enumerate(ends) if j > i and (i == 0 or j > ends[i - 1])]
     ax = axes_or_new(ax, (7.0, 1.3 + 0.3 * n_left))
@@ -48,7 +54,9 @@ def plot_critical_differences(
         ax.text(end, height, text, ha=side, va="center", parse_math=False)
     for k, (i, j) in enumerate(bars):
         height = -0.4 - 0.4 * k
-        ax.plot([ranks.iloc[i], ranks.iloc[j]], [height, height], color=PALETTE[0], lw=3.0)
+        ax.plot(
+            [ranks.iloc[i], ranks.iloc[j]], [height, height], color=PALETTE[0], lw=3.0
+        )
     ax.plot(ranks, np.zeros(n), "o", color=INK, ms=4)
     ax.set(xlim=(low - margin, high + margin), ylim=(-top - n_left, 0.0))
     ax.spines[["left", "right", "bottom"]].set_visible(False)
@@ -61,14 +69,20 @@ def plot_critical_differences(
 
 
 def plot_accuracy_against_size(
-    runs: pd.DataFrame, size: str = "leaves", *, metric: str = "accuracy", ax: Axes | None = None
+    runs: pd.DataFrame,
+    size: str = "leaves",
+    *,
+    metric: str = "accuracy",
+    ax: Axes | None = None,
 ) -> Axes:
     """Draw each method at its mean size and its mean score, over the data sets that all have."""
     runs = done_runs(runs, size, metric)
     _check_positive(runs, size)
     datasets, left_out = complete_datasets(runs)
     if not datasets:
-        raise ValueError(f"runs has no data set with {size} and {metric} of all methods.")
+        raise ValueError(
+            f"runs has no data set with {size} and {metric} of all methods."
+        )
     x, y = (mean_scores(runs, column).loc[datasets].mean() for column in (size, metric))
     ax = axes_or_new(ax, (6.5, 4.5))
     use_log_scale(ax, x)
@@ -83,7 +97,9 @@ def plot_accuracy_against_size(
     return ax
 
 
-def plot_times(runs: pd.DataFrame, seconds: str = "seconds", *, ax: Axes | None = None) -> Axes:
+def plot_times(
+    runs: pd.DataFrame, seconds: str = "seconds", *, ax: Axes | None = None
+) -> Axes:
     """Draw the mean time of a fit for each data set and method, the fastest data set at the top."""
     runs = done_runs(runs, seconds)
     _check_positive(runs, seconds)
@@ -91,7 +107,15 @@ def plot_times(runs: pd.DataFrame, seconds: str = "seconds", *, ax: Axes | None 
     times = times.loc[times.median(axis=1).sort_values(kind="stable").index]
     ax = axes_or_new(ax, (6.5, 1.6 + 0.24 * len(times)))
     rows = np.arange(len(times))
-    ax.hlines(rows, times.min(axis=1), times.max(axis=1), color=INK, lw=0.6, alpha=0.4, zorder=1)
+    ax.hlines(
+        rows,
+        times.min(axis=1),
+        times.max(axis=1),
+        color=INK,
+        lw=0.6,
+        alpha=0.4,
+        zorder=1,
+    )
     for i, method in enumerate(times):
         ax.plot(times[method], rows, ms=6, label=method, **style.point_style(i))
     use_log_scale(ax, pd.Series(times.to_numpy().ravel()))
@@ -105,7 +129,9 @@ def plot_times(runs: pd.DataFrame, seconds: str = "seconds", *, ax: Axes | None 
 
 def _check_positive(runs: pd.DataFrame, column: str) -> None:
     if (smallest := runs[column].min()) <= 0.0:
-        raise ValueError(f"runs has {smallest:g} as {column}: allowed are positive numbers.")
+        raise ValueError(
+            f"runs has {smallest:g} as {column}: allowed are positive numbers."
+        )
 
 
 def use_log_scale(ax: Axes, values: pd.Series) -> None:
@@ -119,19 +145,31 @@ def use_log_scale(ax: Axes, values: pd.Series) -> None:
 
 
 def plot_curves_of_datasets(
-    curves: Mapping[tuple[Any, ...], pd.DataFrame], datasets: Sequence[str], methods: Sequence[str]
+    curves: Mapping[tuple[Any, ...], pd.DataFrame],
+    datasets: Sequence[str],
+    methods: Sequence[str],
 ) -> Figure | None:
     """Draw medians and quartiles of curves, a row a data set; return None where there are none."""
-    groups: dict[str, dict[str, list[pd.DataFrame]]] = {dataset: {} for dataset in datasets}
+    groups: dict[str, dict[str, list[pd.DataFrame]]] = {
+        dataset: {} for dataset in datasets
+    }
     for (dataset, method, *_), curve in curves.items():
         is_drawn = dataset in groups and method in methods and len(curve)
-        if is_drawn and {"gen", *(f"{chapter}_best" for chapter in _PANELS)} <= set(curve):
+        if is_drawn and {"gen", *(f"{chapter}_best" for chapter in _PANELS)} <= set(
+            curve
+        ):
             groups[dataset].setdefault(method, []).append(curve)
     groups = {dataset: histories for dataset, histories in groups.items() if histories}
     if not groups:
         return None
-    options: dict[str, Any] = {"layout": "constrained", "sharex": "row", "squeeze": False}
-    figure, axes = plt.subplots(len(groups), 2, figsize=(7.5, 2.2 * len(groups) + 0.8), **options)
+    options: dict[str, Any] = {
+        "layout": "constrained",
+        "sharex": "row",
+        "squeeze": False,
+    }
+    figure, axes = plt.subplots(
+        len(groups), 2, figsize=(7.5, 2.2 * len(groups) + 0.8), **options
+    )
     lines: dict[str, Any] = {}
     for row, (dataset, histories) in zip(axes, groups.items(), strict=True):
         for ax, (chapter, least) in zip(row, _PANELS.items(), strict=True):
@@ -139,17 +177,23 @@ def plot_curves_of_datasets(
                 if method not in histories:
                     ax.plot([], [])  # keeps the colours of those that follow
                     continue
-                plot_learning_curves({method: histories[method]}, chapter=chapter, ax=ax)
+                plot_learning_curves(
+                    {method: histories[method]}, chapter=chapter, ax=ax
+                )
                 lines[method] = ax.get_lines()[-1]
                 ax.get_legend().remove()
             ax.set(xlabel="generation", ylabel=f"{chapter}, best tree")
             ax.yaxis.set_major_locator(MaxNLocator(5, integer=chapter == "complexity"))
             low, high = ax.get_ylim()
-            if high - low < least:  # the steps of a flat curve are no more than they are
+            if (
+                high - low < least
+            ):  # the steps of a flat curve are no more than they are
                 ax.set_ylim(0.5 * (low + high - least), 0.5 * (low + high + least))
         row[0].set_title(dataset, loc="left", fontsize="medium", parse_math=False)
     shown = [name for name in methods if name in lines]
     handles = [lines[name] for name in shown]
-    legend = figure.legend(handles, shown, loc="outside lower center", ncols=4, frameon=False)
+    legend = figure.legend(
+        handles, shown, loc="outside lower center", ncols=4, frameon=False
+    )
     style.take_as_written(legend)
     return figure

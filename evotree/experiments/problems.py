@@ -55,7 +55,11 @@ class Problem:
 
 def reference_size(tree: ReferenceTree) -> int:
     """Count all nodes of a reference tree."""
-    return 1 + reference_size(tree[3]) + reference_size(tree[4]) if isinstance(tree, tuple) else 1
+    return (
+        1 + reference_size(tree[3]) + reference_size(tree[4])
+        if isinstance(tree, tuple)
+        else 1
+    )
 
 
 def reference_predict(tree: ReferenceTree, X: NDArray[np.float64]) -> NDArray[np.int64]:
@@ -67,7 +71,9 @@ def reference_predict(tree: ReferenceTree, X: NDArray[np.float64]) -> NDArray[np
     return np.where(goes_left, reference_predict(left, X), reference_predict(right, X))
 
 
-def _bands(weights: Sequence[float], thresholds: Sequence[float], leaves: Sequence[Any]) -> Any:
+def _bands(
+    weights: Sequence[float], thresholds: Sequence[float], leaves: Sequence[Any]
+) -> Any:
     """Build a balanced tree over the bands between parallel hyperplanes."""
     if not thresholds:
         return leaves[0]
@@ -111,7 +117,9 @@ def _checker() -> ReferenceTree:
     """Build the tree that finds the column of the turned board first and then the row."""
     along, across, quarters = (_COS, _SIN), (-_SIN, _COS), (-0.25, 0.0, 0.25)
     rows = [q + 0.5 * sum(across) for q in quarters]
-    columns = [_bands(across, rows, [(4 * i + j) % 8 for j in range(4)]) for i in range(4)]
+    columns = [
+        _bands(across, rows, [(4 * i + j) % 8 for j in range(4)]) for i in range(4)
+    ]
     return _bands(along, [q + 0.5 * sum(along) for q in quarters], columns)
 
 
@@ -128,23 +136,54 @@ _PROBLEMS: tuple[Problem, ...] = (
     # CART has 0.949 (C4.5 published: 0.933).
     Problem("chessboard2", f"{_TURNED}, two classes", _HALVES, _board(0, 1, 1, 0)),
     # CART has 0.946 (C4.5 published: 0.946).
-    Problem("chessboard4", f"{_TURNED}, each field its own class", (0.25,) * 4, _board(0, 1, 2, 3)),
+    Problem(
+        "chessboard4",
+        f"{_TURNED}, each field its own class",
+        (0.25,) * 4,
+        _board(0, 1, 2, 3),
+    ),
     # The stripes repeat along either axis with period 1, the side of the square: no axis-parallel
     # split has any gain in expectation, and C4.5 stays at a single leaf (published: 0.5, 1 node).
-    Problem("zebra1", "four stripes at 45 degrees that no univariate split sees", _HALVES, _FOUR),
+    Problem(
+        "zebra1",
+        "four stripes at 45 degrees that no univariate split sees",
+        _HALVES,
+        _FOUR,
+    ),
     # CART has 0.959 (C4.5 published: 0.969).
-    Problem("zebra2", "three stripes at 45 degrees, alternating two classes", _NINTHS, _stripes(3)),
+    Problem(
+        "zebra2",
+        "three stripes at 45 degrees, alternating two classes",
+        _NINTHS,
+        _stripes(3),
+    ),
     # At 45 degrees the stripes would hide from axis-parallel splits as in zebra1; the published
     # C4.5 finds them (0.916). At 10 degrees CART has 0.918.
-    Problem("zebra3", "eight stripes 10 degrees off the vertical, two classes", _HALVES, _EIGHT),
+    Problem(
+        "zebra3",
+        "eight stripes 10 degrees off the vertical, two classes",
+        _HALVES,
+        _EIGHT,
+    ),
     # A convex region outside that touches an edge can be separated by the line of that edge alone:
     # each of five edges needs a leaf. The published trees are smaller (GEA-ODT 5.4 nodes, 0.958):
     # the roof alone, 5 nodes, has 0.975 here, and each other edge adds about 0.008, less than two
     # nodes cost at alpha = 0.005. CART has 0.978 with 43 nodes (C4.5 published: 0.98 with 39).
-    Problem("house", "rectangle with a gable roof, in or out", (0.183088, 0.816912), _HOUSE),
+    Problem(
+        "house", "rectangle with a gable roof, in or out", (0.183088, 0.816912), _HOUSE
+    ),
     # OC1 uses the same problem with 2,000 rows. CART has 0.728 (C4.5 published: 0.762).
-    Problem("LS10", "two linearly separable classes in ten dimensions", _HALVES, _PLANE, 10),
-    Problem("POL", "four oblique lines, five bands of two classes", (0.52, 0.48), _FIVE, 2, 2000),
+    Problem(
+        "LS10", "two linearly separable classes in ten dimensions", _HALVES, _PLANE, 10
+    ),
+    Problem(
+        "POL",
+        "four oblique lines, five bands of two classes",
+        (0.52, 0.48),
+        _FIVE,
+        2,
+        2000,
+    ),
     # Between the two fields of a class lies a field of another, which every convex region around
     # both would meet. The sampling region turns with the board, so that all fields are whole.
     Problem("RCB", _CHECKER, _EIGHTHS, _BOARD, 2, 2000, is_turned=True),
@@ -154,7 +193,9 @@ PROBLEMS = MappingProxyType({problem.name: problem for problem in _PROBLEMS})
 
 
 def make_problem(
-    name: str, n_samples: int | None = None, random_state: int | np.random.Generator | None = None
+    name: str,
+    n_samples: int | None = None,
+    random_state: int | np.random.Generator | None = None,
 ) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
     """Draw features X and classes y, 0, ..., n_classes - 1, of a synthetic problem without noise.
 
@@ -175,7 +216,9 @@ def make_problem(
     """
     if name not in PROBLEMS:
         allowed = ", ".join(PROBLEMS)
-        raise ValueError(f"name={name!r} is not a synthetic problem; allowed: {allowed}")
+        raise ValueError(
+            f"name={name!r} is not a synthetic problem; allowed: {allowed}"
+        )
     problem = PROBLEMS[name]
     n_samples = problem.default_samples if n_samples is None else n_samples
     numbers: dict[str, tuple[Any, int]] = {"n_samples": (n_samples, 1)}
@@ -183,7 +226,9 @@ def make_problem(
         numbers["random_state"] = (random_state, 0)
     for parameter, (value, least) in numbers.items():
         if not isinstance(value, Integral) or isinstance(value, bool) or value < least:
-            raise ValueError(f"{parameter}={value!r} must be a whole number of at least {least}")
+            raise ValueError(
+                f"{parameter}={value!r} must be a whole number of at least {least}"
+            )
     rng = np.random.default_rng(random_state)
     X = rng.random((int(n_samples), problem.n_features))
     if problem.is_turned:

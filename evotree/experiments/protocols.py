@@ -60,9 +60,13 @@ class Protocol:
     def __post_init__(self) -> None:
         n = self.n_folds
         if not isinstance(n, int) or isinstance(n, bool) or not 2 <= n <= MAX_FOLDS:
-            raise ValueError(f"n_folds={str(n)[:50]}: allowed are integers of 2 to {MAX_FOLDS:,}.")
+            raise ValueError(
+                f"n_folds={str(n)[:50]}: allowed are integers of 2 to {MAX_FOLDS:,}."
+            )
         if not isinstance(self.official, bool):
-            raise ValueError(f"official={str(self.official)[:50]}: allowed are true and false.")
+            raise ValueError(
+                f"official={str(self.official)[:50]}: allowed are true and false."
+            )
 
     def __str__(self) -> str:
         if self.official:
@@ -83,18 +87,26 @@ class Protocol:
         if self.official and data.n_train is None:
             raise ValueError(f"datasets has {dataset!r}, which has no official split.")
         facts = {"rows": len(data.y), "columns": data.X.shape[1]}
-        return facts if data.y.dtype.kind == "f" else facts | {"classes": len(np.unique(data.y))}
+        return (
+            facts
+            if data.y.dtype.kind == "f"
+            else facts | {"classes": len(np.unique(data.y))}
+        )
 
     def source(self, dataset: str, data_home: Path | None) -> str:
         """Return where a data set comes from, in words."""
         return self.load(dataset, data_home).source
 
-    def take_parts(self, task: Task, data_home: Path | None, stratified: bool = True) -> Parts:
+    def take_parts(
+        self, task: Task, data_home: Path | None, stratified: bool = True
+    ) -> Parts:
         """Return the rows to fit on and to score on."""
         data = self.load(task.dataset, data_home)
         if task.fold == OFFICIAL:
             if data.n_train is None:
-                raise ValueError(f"fold={OFFICIAL}: {data.name!r} has no official split.")
+                raise ValueError(
+                    f"fold={OFFICIAL}: {data.name!r} has no official split."
+                )
             rows = tuple(np.split(np.arange(len(data.y)), [data.n_train]))
         elif stratified:
             rows = stratified_folds(data.y, self.n_folds, task.seed)[task.fold]
@@ -131,7 +143,11 @@ def stratified_folds(
         return list(folds.split(np.zeros(len(y)), y))
 
 
-def take_rows(X: pd.DataFrame, y: np.ndarray, train: np.ndarray, test: np.ndarray) -> Parts:
+def take_rows(
+    X: pd.DataFrame, y: np.ndarray, train: np.ndarray, test: np.ndarray
+) -> Parts:
     """Split a data set; medians and levels of its features are those of the training rows."""
     columns = fit_columns(X.iloc[train])
-    return Parts(encode(columns, X.iloc[train]), y[train], encode(columns, X.iloc[test]), y[test])
+    return Parts(
+        encode(columns, X.iloc[train]), y[train], encode(columns, X.iloc[test]), y[test]
+    )

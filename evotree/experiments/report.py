@@ -26,7 +26,12 @@ _COLUMNS = {
 _LEAST_FOR_RANKS = 3  # methods, and data sets, below which tests of ranks say nothing
 _ERROR_LENGTH = 160
 # What is told of a data set, and how the columns of its table are called.
-_FACTS = {"source": "source", "rows": "rows", "columns": "features", "classes": "classes"}
+_FACTS = {
+    "source": "source",
+    "rows": "rows",
+    "columns": "features",
+    "classes": "classes",
+}
 _CAPTIONS = {
     "critical_differences": "Mean ranks over the data sets; a bar joins methods that Friedman's "
     "test, with Holm's for the pairs, does not tell apart.",
@@ -55,11 +60,15 @@ def write_report(
         Format of the pictures; Markdown shows the first kind and links to the other.
     """
     if picture_format not in PICTURE_FORMATS:
-        raise ValueError(f"picture_format={picture_format!r}: allowed are {PICTURE_FORMATS}.")
+        raise ValueError(
+            f"picture_format={picture_format!r}: allowed are {PICTURE_FORMATS}."
+        )
     definition, everything = read_definition(folder), read_runs(folder)
     for column, known in (("method", "methods"), ("dataset", "datasets")):
         places = pd.Index([*dict.fromkeys([*definition[known], *everything[column]])])
-        everything = everything.sort_values(column, key=places.get_indexer, kind="stable")
+        everything = everything.sort_values(
+            column, key=places.get_indexer, kind="stable"
+        )
     runs = everything[everything["status"] == DONE]
     if runs.empty:
         raise ValueError(f"{folder} holds no fit that is done.")
@@ -88,7 +97,10 @@ def write_report(
     sections.append("## Pictures")
     for name, ax in _draw(runs, next(iter(definition["metrics"])), folder):
         paths.append(save_picture(ax, folder / f"{name}.{picture_format}"))
-        sections += [_CAPTIONS[name], f"{shown}[{name.replace('_', ' ')}]({paths[-1].name})"]
+        sections += [
+            _CAPTIONS[name],
+            f"{shown}[{name.replace('_', ' ')}]({paths[-1].name})",
+        ]
     report = folder / "report.md"
     report.write_text("\n\n".join(map(str.strip, sections)) + "\n", encoding="utf-8")
     return [report, *paths]
@@ -96,7 +108,9 @@ def write_report(
 
 def what_was_run(runs: pd.DataFrame, definition: Mapping[str, Any]) -> list[str]:
     """Return protocol, seeds, methods, versions, machine, dates, and a table of the data sets."""
-    versions = [json.loads(text).items() for text in sorted(set(runs["versions"].dropna()))]
+    versions = [
+        json.loads(text).items() for text in sorted(set(runs["versions"].dropna()))
+    ]
     revisions = sorted(set(runs["revision"].dropna()) - {""})
     dates = sorted(runs["finished"].dropna().str[:10])
     n_fits = runs.groupby(["method", "dataset"]).size().max()
@@ -107,12 +121,21 @@ def what_was_run(runs: pd.DataFrame, definition: Mapping[str, Any]) -> list[str]
         "the random state of a method.",
         "Features are encoded by the training rows of each fit: a missing number is the median, "
         "and a second feature tells it; each level of a category is a feature of 0 and 1.",
-        *(f"Versions: {', '.join(f'{name} {v}' for name, v in items)}." for items in versions),
+        *(
+            f"Versions: {', '.join(f'{name} {v}' for name, v in items)}."
+            for items in versions
+        ),
         *([f"Revision of the source: {', '.join(revisions)}."] if revisions else []),
         *(f"Machine: {text}." for text in definition.get("machines", [])),
-        *([f"Run {' to '.join(dict.fromkeys([dates[0], dates[-1]]))}."] if dates else []),
+        *(
+            [f"Run {' to '.join(dict.fromkeys([dates[0], dates[-1]]))}."]
+            if dates
+            else []
+        ),
     ]
-    facts = pd.DataFrame.from_dict(definition.get("data", {}), orient="index").convert_dtypes()
+    facts = pd.DataFrame.from_dict(
+        definition.get("data", {}), orient="index"
+    ).convert_dtypes()
     facts["source"] = pd.Series(definition.get("sources", {}), dtype=object)
     facts = facts.reindex(columns=[name for name in _FACTS if name in facts])
     cells = facts.astype(object).where(facts.notna(), "–").rename(columns=_FACTS)
@@ -121,7 +144,9 @@ def what_was_run(runs: pd.DataFrame, definition: Mapping[str, Any]) -> list[str]
     return ["## What was run", text, comparison.markdown_table(cells, 2)]
 
 
-def _escaped(cells: pd.DataFrame, escapes: Any = comparison.MARKDOWN_ESCAPES) -> pd.DataFrame:
+def _escaped(
+    cells: pd.DataFrame, escapes: Any = comparison.MARKDOWN_ESCAPES
+) -> pd.DataFrame:
     """Return texts that have no meaning in a language."""
     return cells.astype(str).apply(lambda column: column.str.translate(escapes))
 
@@ -131,11 +156,19 @@ def what_is_left_out(runs: pd.DataFrame, definition: Mapping[str, Any]) -> list[
     parts = ["## What is left out"]
     others = runs[runs["status"] != DONE]
     if not others.empty:
-        lines = others["error"].fillna("").str.strip().str.rpartition("\n")[2].str[:_ERROR_LENGTH]
+        lines = (
+            others["error"]
+            .fillna("")
+            .str.strip()
+            .str.rpartition("\n")[2]
+            .str[:_ERROR_LENGTH]
+        )
         # Errors of one class often differ by a number in their texts alone: the first is shown.
         others = others.assign(reason=lines, kind=lines.str.partition(":")[0])
         others.loc[others["status"] == "timeout", "kind"] = ""
-        groups = others.groupby(["method", "dataset", "status", "kind"], sort=False)["reason"]
+        groups = others.groupby(["method", "dataset", "status", "kind"], sort=False)[
+            "reason"
+        ]
         cells = groups.agg(["size", "first"]).reset_index().drop(columns="kind")
         names = ["method", "data set", "ended", "fits", "error, the first of its kind"]
         cells.columns = pd.Index(names)
@@ -149,28 +182,58 @@ def what_is_left_out(runs: pd.DataFrame, definition: Mapping[str, Any]) -> list[
     missing = [
         f"{method}: {planned - n:,} of {planned:,} on {dataset}"
         for method in definition["methods"]
-        for dataset in dict.fromkeys([*definition.get("datasets", []), *runs["dataset"]])
+        for dataset in dict.fromkeys(
+            [*definition.get("datasets", []), *runs["dataset"]]
+        )
         if (n := counts.get((method, dataset), 0)) < planned
     ]
     if missing:
-        parts.append(f"Not run: {'; '.join(missing)}.".translate(comparison.MARKDOWN_ESCAPES))
-    return parts if len(parts) > 1 else [*parts, f"Nothing: all {len(runs):,} fits are done."]
+        parts.append(
+            f"Not run: {'; '.join(missing)}.".translate(comparison.MARKDOWN_ESCAPES)
+        )
+    return (
+        parts
+        if len(parts) > 1
+        else [*parts, f"Nothing: all {len(runs):,} fits are done."]
+    )
 
 
 def _about_metric(
     runs: pd.DataFrame, metric: str, reference: str | None, ratio: float | None
 ) -> tuple[dict[str, str], list[str]]:
     """Return files of tables by name, and a section of the report."""
-    how: dict[str, Any] = {"test": "corrected" if ratio else "paired", "test_ratio": ratio}
+    how: dict[str, Any] = {
+        "test": "corrected" if ratio else "paired",
+        "test_ratio": ratio,
+    }
     table = comparison.mean_table(runs, metric, reference=reference, **how)
-    files = {f"{metric}.csv": table.to_csv(), f"{metric}.tex": table.to_latex(_DECIMALS)}
+    files = {
+        f"{metric}.csv": table.to_csv(),
+        f"{metric}.tex": table.to_latex(_DECIMALS),
+    }
     section = [f"## {metric}", table.to_markdown(_DECIMALS)]
     if reference is None:
-        section.append("No tests of pairs: `--reference METHOD` names the one to compare with.")
+        section.append(
+            "No tests of pairs: `--reference METHOD` names the one to compare with."
+        )
     elif not table.tests.empty:
         # A row for each other method and data set.
-        verdicts = {"win": "better", "loss": "worse", "tie": "not significant", "": "one pair"}
-        names = ("method", "data set", "n", "difference", "standard error", "t", "p", "p, Holm")
+        verdicts = {
+            "win": "better",
+            "loss": "worse",
+            "tie": "not significant",
+            "": "one pair",
+        }
+        names = (
+            "method",
+            "data set",
+            "n",
+            "difference",
+            "standard error",
+            "t",
+            "p",
+            "p, Holm",
+        )
         cells = table.tests.assign(verdict=table.tests["verdict"].map(verdicts))
         cells = cells.set_axis([*names, "result"], axis=1)
         cells = cells.map(lambda v: f"{v:.3g}" if isinstance(v, float) else str(v))
@@ -181,13 +244,17 @@ def _about_metric(
         title = f"### {reference} against each method, on each data set"
         section.append(title.translate(comparison.MARKDOWN_ESCAPES))
         section.append(comparison.markdown_table(_escaped(cells), 2))
-        formula = "the plain paired t-test, of the seeds alone: the rows are always the same"
+        formula = (
+            "the plain paired t-test, of the seeds alone: the rows are always the same"
+        )
         if ratio:
             formula = (
                 f"standard error √((1/n + {ratio:.3g}) s²), with {ratio:.3g} test rows to a "
                 "training row, since training sets overlap (Nadeau and Bengio 2003)"
             )
-        counts = ", ".join(f"{count} against {name}" for name, count in table.counts.items())
+        counts = ", ".join(
+            f"{count} against {name}" for name, count in table.counts.items()
+        )
         note = (
             f"Differences: {reference} less the method, over n pairs of fold and seed, with the "
             f"variance s²; {formula}; p-values two-sided, adjusted by Holm over the data sets of a "
@@ -233,7 +300,11 @@ def _draw(runs: pd.DataFrame, metric: str, folder: Path) -> Iterator[tuple[str, 
     """Yield names and axes of what there is to see."""
     if test := _test_ranks(runs, metric):
         yield "critical_differences", pictures.plot_critical_differences(test)
-    for name, size in (("size", "leaves"), ("terms", "terms"), ("complexity", "complexity")):
+    for name, size in (
+        ("size", "leaves"),
+        ("terms", "terms"),
+        ("complexity", "complexity"),
+    ):
         # A tree of one leaf has no terms, and no place on a logarithmic axis.
         sized = runs[runs[size] > 0]
         if sized["method"].nunique() > 1 and comparison.complete_datasets(sized)[0]:

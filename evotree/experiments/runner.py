@@ -57,12 +57,18 @@ def deadline(seconds: float | None) -> Iterator[None]:
     if seconds is None:
         yield
         return
-    lock, over, thread = threading.Lock(), threading.Event(), ctypes.c_ulong(threading.get_ident())
+    lock, over, thread = (
+        threading.Lock(),
+        threading.Event(),
+        ctypes.c_ulong(threading.get_ident()),
+    )
 
     def strike() -> None:
         with lock:
             if not over.is_set():
-                ctypes.pythonapi.PyThreadState_SetAsyncExc(thread, ctypes.py_object(TimeIsUp))
+                ctypes.pythonapi.PyThreadState_SetAsyncExc(
+                    thread, ctypes.py_object(TimeIsUp)
+                )
 
     timer = threading.Timer(seconds, strike)
     timer.daemon = True
@@ -78,7 +84,9 @@ def deadline(seconds: float | None) -> Iterator[None]:
         time.sleep(0.0)
 
 
-def attempt(run: Callable[[Any], Any], task: Any, time_limit: float | None = None) -> Outcome:
+def attempt(
+    run: Callable[[Any], Any], task: Any, time_limit: float | None = None
+) -> Outcome:
     """Do one task, with one thread of linear algebra; whatever it raises, it has failed."""
     begin = time.perf_counter()
     use_one_thread()
@@ -112,11 +120,16 @@ def run_tasks(
     # alone. Processes of our own are killed when the generator is closed; an executor stays open.
     if jobs < 1:
         raise ValueError(f"jobs={jobs!r}: allowed are integers of at least 1.")
-    given = {"initargs": (log_file, _LOGGER.getEffectiveLevel()), "initializer": _begin_worker}
+    given = {
+        "initargs": (log_file, _LOGGER.getEffectiveLevel()),
+        "initializer": _begin_worker,
+    }
     context = mp_context or multiprocessing.get_context()
     make_pool = partial(ProcessPoolExecutor, mp_context=context, **given)
     # Two tasks for each worker are handed over, so that none waits.
-    width = 2 * (jobs if executor is None else getattr(executor, "_max_workers", None) or 64)
+    width = 2 * (
+        jobs if executor is None else getattr(executor, "_max_workers", None) or 64
+    )
     fresh, running = iter(tasks), dict[Future[Outcome], Any]()
     pool = executor or make_pool(jobs)
     try:
@@ -143,7 +156,9 @@ def run_tasks(
                     yield future.result()
                 else:  # or what cannot be sent
                     died = "the process that ran it died, twice"
-                    yield Outcome(task, CRASHED, error=died if _is_lost(error) else repr(error))
+                    yield Outcome(
+                        task, CRASHED, error=died if _is_lost(error) else repr(error)
+                    )
     finally:
         if executor is None:
             _close(pool, kill=bool(running))
@@ -165,7 +180,9 @@ def _submit(pool: Executor, *call: Any) -> Future[Outcome]:
 
 def _close(pool: Executor, kill: bool) -> None:
     """Shut processes down, at once if asked to."""
-    for process in list((getattr(pool, "_processes", None) or {}).values()) if kill else ():
+    for process in (
+        list((getattr(pool, "_processes", None) or {}).values()) if kill else ()
+    ):
         with suppress(ProcessLookupError):
             process.kill()
     pool.shutdown(wait=True, cancel_futures=True)
@@ -184,7 +201,9 @@ def _begin_worker(log_file: Path | None, level: int) -> None:
 
     threading.Thread(target=watch, daemon=True).start()
     # A forked process has the handler of its parent.
-    if log_file and not any(isinstance(h.formatter, _OneLine) for h in _LOGGER.handlers):
+    if log_file and not any(
+        isinstance(h.formatter, _OneLine) for h in _LOGGER.handlers
+    ):
         _LOGGER.addHandler(_handler(log_file))
         _LOGGER.setLevel(level)
 

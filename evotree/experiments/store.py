@@ -23,7 +23,16 @@ log = logging.getLogger(__name__)
 KEY = ("dataset", "method", "fold", "seed")
 """Columns that tell fits apart."""
 FILE = "results.jsonl"
-_TEXT = ("dataset", "method", "status", "error", "settings", "versions", "revision", "finished")
+_TEXT = (
+    "dataset",
+    "method",
+    "status",
+    "error",
+    "settings",
+    "versions",
+    "revision",
+    "finished",
+)
 
 Key = tuple[Any, ...]
 Definition = dict[str, Any]
@@ -36,7 +45,9 @@ class Store:
     hold it: what the folder holds must be the same, but lists and the methods by name may grow.
     """
 
-    def __init__(self, folder: Path, columns: Sequence[str], definition: Mapping[str, Any]) -> None:
+    def __init__(
+        self, folder: Path, columns: Sequence[str], definition: Mapping[str, Any]
+    ) -> None:
         self.path = folder / FILE
         self.columns = tuple(columns)
         folder.mkdir(parents=True, exist_ok=True)
@@ -57,12 +68,18 @@ class Store:
         for name, value in entry.items():  # half characters have no encoding
             if isinstance(value, str):
                 entry[name] = value.encode("utf-8", "backslashreplace").decode("utf-8")
-        self._append(entry | ({} if curve is None else {"curve": curve.to_dict("list")}))
+        self._append(
+            entry | ({} if curve is None else {"curve": curve.to_dict("list")})
+        )
 
     def done(self, statuses: Sequence[str] | None = None) -> set[Key]:
         """Return the keys of the fits that have a row, of some statuses or of any."""
         rows = _read(self.path.parent)[1]
-        return {key for key, row in rows.items() if statuses is None or row["status"] in statuses}
+        return {
+            key
+            for key, row in rows.items()
+            if statuses is None or row["status"] in statuses
+        }
 
     def runs(self) -> pd.DataFrame:
         """Return all rows, in the order of their keys."""
@@ -76,7 +93,9 @@ class Store:
                 file.seek(-1, os.SEEK_END)
                 line = line if file.read() == b"\n" else b"\n" + line
             if file.write(line) < len(line):
-                raise OSError(f"{self.path}: a row cannot be written whole: the disk is full.")
+                raise OSError(
+                    f"{self.path}: a row cannot be written whole: the disk is full."
+                )
 
 
 def _read(folder: Path) -> tuple[Definition, dict[Key, dict[str, Any]]]:
@@ -118,7 +137,9 @@ def read_definition(folder: Path) -> Definition:
     definition, _ = _read(folder)
     for name, kind in (("name", str), ("metrics", dict), ("methods", dict)):
         if not isinstance(definition.get(name), kind):
-            raise ValueError(f"{folder / FILE}: its experiment has no {name}, or a wrong one.")
+            raise ValueError(
+                f"{folder / FILE}: its experiment has no {name}, or a wrong one."
+            )
     return definition
 
 
@@ -128,7 +149,9 @@ def read_curves(folder: Path) -> dict[Key, pd.DataFrame]:
     try:
         return {key: pd.DataFrame(row["curve"]) for key, row in rows if "curve" in row}
     except (TypeError, ValueError) as error:
-        raise ValueError(f"{folder / FILE}: a learning curve is no table: {error}") from error
+        raise ValueError(
+            f"{folder / FILE}: a learning curve is no table: {error}"
+        ) from error
 
 
 def check_runs(runs: pd.DataFrame, path: Path) -> pd.DataFrame:
@@ -139,14 +162,24 @@ def check_runs(runs: pd.DataFrame, path: Path) -> pd.DataFrame:
     needed = [name for name in (*KEY, "status") if name in runs]
     for name in runs:
         if name in _TEXT:
-            is_sound = runs[name].map(lambda cell: isinstance(cell, str) or pd.isna(cell)).all()
+            is_sound = (
+                runs[name]
+                .map(lambda cell: isinstance(cell, str) or pd.isna(cell))
+                .all()
+            )
         else:
             is_sound = is_numeric_dtype(runs[name]) or runs[name].isna().all()
-            is_sound = is_sound and (name not in KEY or (runs[name].dropna() % 1 == 0).all())
+            is_sound = is_sound and (
+                name not in KEY or (runs[name].dropna() % 1 == 0).all()
+            )
         if not is_sound or (name in needed and runs[name].isna().any()):
             raise ValueError(f"{path}: a row has no {name}, or a wrong one.")
     if "complexity" not in runs and {"leaves", "terms"} <= set(runs):
-        runs.insert(runs.columns.get_loc("terms") + 1, "complexity", runs["leaves"] + runs["terms"])
+        runs.insert(
+            runs.columns.get_loc("terms") + 1,
+            "complexity",
+            runs["leaves"] + runs["terms"],
+        )
     kinds = dict.fromkeys(("fold", "seed"), np.int64) | dict.fromkeys(_TEXT, object)
     return runs.astype({name: kinds.get(name, float) for name in runs})
 
@@ -158,7 +191,9 @@ def checksum(description: Mapping[str, str]) -> str:
     return f"{zlib.crc32(json.dumps(told, sort_keys=True).encode()):08x}"
 
 
-def differences(known: Mapping[str, Any], definition: Mapping[str, Any], at: str = "") -> list[str]:
+def differences(
+    known: Mapping[str, Any], definition: Mapping[str, Any], at: str = ""
+) -> list[str]:
     """Return what of both definitions keeps them from being the same experiment, in words."""
     changes = []
     for name in sorted(known.keys() & definition.keys()):
@@ -166,7 +201,9 @@ def differences(known: Mapping[str, Any], definition: Mapping[str, Any], at: str
         if isinstance(before, Mapping) and isinstance(now, Mapping):
             changes += differences(before, now, f"{at}{name}.")
         elif before != now and not isinstance(before, list):
-            changes.append(f"{at}{name} was {str(before)[:300]} and is {str(now)[:300]}")
+            changes.append(
+                f"{at}{name} was {str(before)[:300]} and is {str(now)[:300]}"
+            )
     return changes
 
 

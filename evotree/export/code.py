@@ -14,12 +14,20 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from evotree.description.named import ONE_WAY, NamedTree, is_forest, named_trees, used_features
+from evotree.description.named import (
+    ONE_WAY,
+    NamedTree,
+    is_forest,
+    named_trees,
+    used_features,
+)
 from evotree.description.words import LEAST_WIDTH, LINE_WIDTH, clauses, fold, summed
 from evotree.soft_sides import LEAD, SoftSides
 from evotree.tables.columns import Column, NumericColumn
 
-_C_ADVICE = "// Compile with -ffp-contract=off, so that every product and every sum is rounded."
+_C_ADVICE = (
+    "// Compile with -ffp-contract=off, so that every product and every sum is rounded."
+)
 # Of C11; those with an underscore and a capital letter are no names either.
 _C_KEYWORD = re.compile(
     "auto|break|case|char|const|continue|default|do|double|else|enum|extern|float|for|goto|if|"
@@ -165,7 +173,12 @@ def export_c(
 
 
 def _export(
-    tree: Any, name: str, features: Any, classes: Any, probability: bool, language: _Language
+    tree: Any,
+    name: str,
+    features: Any,
+    classes: Any,
+    probability: bool,
+    language: _Language,
 ) -> str:
     """Return the code of a tree or of the vote of a forest."""
     members = named_trees(tree, features, classes)
@@ -174,7 +187,9 @@ def _export(
     elif members[0].scores is not None:
         parts = _by_scores(members[0], members[0].scores, name, probability, language)
     else:
-        parts = (_probabilities if probability else _function)(members[0], name, language)
+        parts = (_probabilities if probability else _function)(
+            members[0], name, language
+        )
     return language.between.join(parts)
 
 
@@ -220,12 +235,18 @@ def _function(
         body[:0] = [f"y = [0.0] * {len(named.targets)}"] if named.targets else []
     else:
         body[:0] = [] if used_features([named]) else ["(void)x;"]
-        body[:0] = ["double s;"] if any(line.lstrip().startswith("s = ") for line in body) else []
+        body[:0] = (
+            ["double s;"]
+            if any(line.lstrip().startswith("s = ") for line in body)
+            else []
+        )
     notes = _notes([named], language) if noted else []
     return [*parts, _written(language, kind, name, notes, body)]
 
 
-def _body(named: NamedTree, language: _Language, outputs: Sequence[str] | None) -> Iterator[str]:
+def _body(
+    named: NamedTree, language: _Language, outputs: Sequence[str] | None
+) -> Iterator[str]:
     """Yield the splits and returns of a tree: of `outputs` by node, or else of its numbers."""
     open_splits = 0
     for k, level, left_first in clauses(named.tree):
@@ -235,7 +256,9 @@ def _body(named: NamedTree, language: _Language, outputs: Sequence[str] | None) 
         room = max(LINE_WIDTH - len(indent) - 14, LEAST_WIDTH)
         if named.is_split(k):
             bound = f" <= {float(named.tree.thresholds[k])!r}"
-            first, *sums = _sums(summed(named.terms(k), _product) or ["0.0"], room - len(bound))
+            first, *sums = _sums(
+                summed(named.terms(k), _product) or ["0.0"], room - len(bound)
+            )
             split = language.when if left_first else language.unless
             statements = [first, *sums] if sums else []
             yield from (f"{indent}s = {line}{language.end}" for line in statements)
@@ -255,7 +278,9 @@ def _leaf(named: NamedTree, k: int, language: _Language, room: int) -> Iterator[
         if model.terms:
             sums = _sums(summed(output.terms(k), _product, [value]), room)
             yield from (f"s = {line}" for line in sums)
-            value = language.bounded.format(low=repr(model.lowest), high=repr(model.highest))
+            value = language.bounded.format(
+                low=repr(model.lowest), high=repr(model.highest)
+            )
         yield f"y[{j}] = {value}" if named.targets else f"return {value}"
     if named.targets:
         yield language.several
@@ -291,14 +316,20 @@ def _encoding(column: Column) -> list[str]:
     name = repr(column.name)
     if isinstance(column, NumericColumn):
         notes = [f"{name}, or {column.fill!r} where that is missing"]
-        return [*notes, f"1 where {name} is missing; else 0"] if column.indicator else notes
+        return (
+            [*notes, f"1 where {name} is missing; else 0"]
+            if column.indicator
+            else notes
+        )
     levels = ("missing" if level is None else repr(level) for level in column.levels)
     return [f"1 where {name} is {level}; else 0" for level in levels]
 
 
 def _c_labels(named: NamedTree, name: str) -> str:
     """Return the array of class labels, ``<name>_classes``."""
-    labels = [f"    {_c_string(str(label), at)}," for at, label in enumerate(named.labels)]
+    labels = [
+        f"    {_c_string(str(label), at)}," for at, label in enumerate(named.labels)
+    ]
     head = f"const char *const {name}_classes[{len(labels)}] = {{"
     return "\n".join([head, *labels, "};\n"])
 
@@ -310,11 +341,17 @@ def _c_string(text: str, at: int) -> str:
     try:
         data = text.encode("utf-8")
     except UnicodeEncodeError:
-        raise ValueError(f"class_names[{at}] is {text!r}: it cannot be written in UTF-8.") from None
+        raise ValueError(
+            f"class_names[{at}] is {text!r}: it cannot be written in UTF-8."
+        ) from None
     # A question mark might begin a trigraph.
     escaped = (f"\\{chr(byte)}" if byte in b'"\\?' else chr(byte) for byte in data)
     pairs = zip(data, escaped, strict=True)
-    return '"' + "".join(c if 32 <= byte <= 126 else f"\\{byte:03o}" for byte, c in pairs) + '"'
+    return (
+        '"'
+        + "".join(c if 32 <= byte <= 126 else f"\\{byte:03o}" for byte, c in pairs)
+        + '"'
+    )
 
 
 # ---- probabilities -------------------------------------------------------------------------------
@@ -333,11 +370,15 @@ def _probabilities(named: NamedTree, name: str, language: _Language) -> list[str
     parts = [language.exp, *_function(named, label, language, winners)]
     if not (tree.labels == highest)[tree.is_leaf].all():
         label = f"{name}_highest"
-        other = _function(named, label, language, [str(c) for c in highest], noted=False)
+        other = _function(
+            named, label, language, [str(c) for c in highest], noted=False
+        )
         parts.append(language.local + other[0])
     notes = _notes([named], language) if language is _PYTHON else []
     notes.append("n[k] is the probability of reaching node k, p[c] that of class c.")
-    reaching = [f"{line}{language.end}" for line in _reaching(named, sides, language.right)]
+    reaching = [
+        f"{line}{language.end}" for line in _reaching(named, sides, language.right)
+    ]
     if language is _PYTHON:
         shares = [f"    ({k}, {sides.shares[k].tolist()!r})," for k in leaves]
         body = [f"n = [0.0] * {len(tree)}", *reaching, "leaves = (", *shares, ")"]
@@ -354,40 +395,69 @@ return [share / total for share in p]""".splitlines()
         numbers = ", ".join(map(str, leaves))
         body = [f"static const int leaves[{len(leaves)}] = {{{numbers}}};"]
         body += _c_table(sides.shares[leaves].tolist(), n_classes)
-        body += [f"double n[{len(tree)}], s, total = 0.0;", f"int c, i, label = {label}(x);"]
+        body += [
+            f"double n[{len(tree)}], s, total = 0.0;",
+            f"int c, i, label = {label}(x);",
+        ]
         mixed = _loop("i", len(leaves), "p[c] += n[leaves[i]] * shares[i][c];")
-        body += [*reaching, *_loop("c", n_classes, "p[c] = 0.0;", *mixed), "s = p[label];"]
-        raised = f"if (c != label && p[c] + {LEAD!r} > s) {{", f"    s = p[c] + {LEAD!r};", "}"
+        body += [
+            *reaching,
+            *_loop("c", n_classes, "p[c] = 0.0;", *mixed),
+            "s = p[label];",
+        ]
+        raised = (
+            f"if (c != label && p[c] + {LEAD!r} > s) {{",
+            f"    s = p[c] + {LEAD!r};",
+            "}",
+        )
         body += [*_loop("c", n_classes, *raised), "p[label] = s;"]
-        body += _loop("c", n_classes, "total += p[c];") + _loop("c", n_classes, "p[c] /= total;")
+        body += _loop("c", n_classes, "total += p[c];") + _loop(
+            "c", n_classes, "p[c] /= total;"
+        )
     return [*parts, _written(language, "void p", name, notes, body)]
 
 
 def _by_scores(
-    named: NamedTree, scores: NamedTree, name: str, probability: bool, language: _Language
+    named: NamedTree,
+    scores: NamedTree,
+    name: str,
+    probability: bool,
+    language: _Language,
 ) -> list[str]:
     """Return the functions of the scores of classes, and of the class or the probabilities."""
     n_classes, of_scores = len(named.labels), f"{name}_scores"
-    parts = [*([language.exp] if probability else []), *_function(scores, of_scores, language)]
+    parts = [
+        *([language.exp] if probability else []),
+        *_function(scores, of_scores, language),
+    ]
     if language is _PYTHON:
-        body = [f"y = {of_scores}(x)" if scores.targets else f"y = [0.0, {of_scores}(x)]"]
+        body = [
+            f"y = {of_scores}(x)" if scores.targets else f"y = [0.0, {of_scores}(x)]"
+        ]
         if probability:
             body += ["p = [exp(score - max(y)) for score in y]", "total = sum(p)"]
             body.append("return [share / total for share in p]")
         else:
             body.append(f"return {tuple(named.labels)!r}[y.index(max(y))]")
     else:
-        body = [f"double y[{n_classes}] = {{0.0}}{', total = 0.0' if probability else ''};"]
+        body = [
+            f"double y[{n_classes}] = {{0.0}}{', total = 0.0' if probability else ''};"
+        ]
         body += ["int c, best = 0;", f"{of_scores}(x, y);"]
         body[-1] = body[-1] if scores.targets else f"y[1] = {of_scores}(x);"
         body += _loop("c", n_classes, "best = y[c] > y[best] ? c : best;", first=1)
         if probability:
-            body += _loop("c", n_classes, "p[c] = exp(y[c] - y[best]);", "total += p[c];")
+            body += _loop(
+                "c", n_classes, "p[c] = exp(y[c] - y[best]);", "total += p[c];"
+            )
             body += _loop("c", n_classes, "p[c] /= total;")
         else:
             body.append("return best;")
             parts.append(_c_labels(named, name))
-    return [*parts, _written(language, "void p" if probability else "int", name, [], body)]
+    return [
+        *parts,
+        _written(language, "void p" if probability else "int", name, [], body),
+    ]
 
 
 def _reaching(named: NamedTree, sides: SoftSides, right: str) -> Iterator[str]:
@@ -423,8 +493,12 @@ def _vote(
     names, parts = [f"{name}_tree_{at}" for at in range(n_trees)], list[str]()
     for member, of_tree in zip(members, names, strict=True):
         rows = None
-        if labels:  # a tree returns the row of its leaf in the class shares of all leaves
-            rows = [str(row) for row in np.cumsum(member.tree.is_leaf) - 1 + len(shares)]
+        if (
+            labels
+        ):  # a tree returns the row of its leaf in the class shares of all leaves
+            rows = [
+                str(row) for row in np.cumsum(member.tree.is_leaf) - 1 + len(shares)
+            ]
             shares += member.tree.values[member.tree.is_leaf].tolist()
         (code,) = _function(member, of_tree, language, rows, noted=False)
         parts.append(language.local + code)
@@ -435,7 +509,10 @@ def _vote(
             body += ["shares = (", *(f"    {tuple(row)!r}," for row in shares), ")"]
             said = "p" if probability else f"{tuple(labels)!r}[p.index(max(p))]"
             body += [f"p = [0.0] * {n_classes}", "for tree in trees:"]
-            body += ["    for c, share in enumerate(shares[tree(x)]):", "        p[c] += share"]
+            body += [
+                "    for c, share in enumerate(shares[tree(x)]):",
+                "        p[c] += share",
+            ]
             body += [f"p = [share / {n_trees}.0 for share in p]", f"return {said}"]
         else:
             body += ["total = 0.0", "for tree in trees:", "    total += tree(x)"]
@@ -453,11 +530,17 @@ def _vote(
             best = [] if probability else ["best = p[c] > p[best] ? c : best;"]
             body += _loop("c", n_classes, "p[c] = 0.0;")
             added = _loop("c", n_classes, "p[c] += row[c];")
-            body += _loop("t", n_trees, "const double *row = shares[trees[t](x)];", *added)
+            body += _loop(
+                "t", n_trees, "const double *row = shares[trees[t](x)];", *added
+            )
             body += _loop("c", n_classes, f"p[c] /= {n_trees}.0;", *best)
             body += [] if probability else ["return best;"]
         else:
-            body += ["double s = 0.0;", "int t;", *_loop("t", n_trees, "s += trees[t](x);")]
+            body += [
+                "double s = 0.0;",
+                "int t;",
+                *_loop("t", n_trees, "s += trees[t](x);"),
+            ]
             body.append(f"return s / {n_trees}.0;")
         parts.insert(0, _C_ADVICE)
     return [*parts, _written(language, kind, name, _notes(members, language), body)]

@@ -48,10 +48,20 @@ def tree_to_dict(tree: ObliqueTree) -> dict[str, Any]:
     elif tree.models is not None:
         models = _lists(tree.models._asdict())
     version = 1 if models is None else 2
-    known = ("subtree_size", "thresholds", "weights", "values", *_OPTIONAL, "row_counts")
+    known = (
+        "subtree_size",
+        "thresholds",
+        "weights",
+        "values",
+        *_OPTIONAL,
+        "row_counts",
+    )
     return {
         "version": version if tree.output_names is None else TREE_VERSION,
-        **_lists({name: getattr(tree, name) for name in known} | {"labels": tree.given_labels}),
+        **_lists(
+            {name: getattr(tree, name) for name in known}
+            | {"labels": tree.given_labels}
+        ),
         **({"models": models} if models else {}),
         **({"output_names": list(tree.output_names)} if tree.output_names else {}),
     }
@@ -66,19 +76,27 @@ def tree_from_dict(data: Any) -> ObliqueTree:
     _check_object(data, "the tree", ())
     version = data.get("version")
     if type(version) is not int or version < 1:
-        raise ValueError(f"the tree's version is {_kind(version)}, not a whole number above 0.")
+        raise ValueError(
+            f"the tree's version is {_kind(version)}, not a whole number above 0."
+        )
     if version > TREE_VERSION:
-        raise ValueError(f"the tree has version {version}, of a newer evotree than {TREE_VERSION}.")
+        raise ValueError(
+            f"the tree has version {version}, of a newer evotree than {TREE_VERSION}."
+        )
     _check_object(data, "the tree", ("subtree_size", "thresholds", "weights", "values"))
     sizes = data["subtree_size"]
     if not isinstance(sizes, list) or not 1 <= len(sizes) <= MAX_NODES:
         raise ValueError(f"subtree_size is not a list of 1 to {MAX_NODES} numbers.")
     if not all(type(size) is int and 1 <= size <= len(sizes) for size in sizes):
-        raise ValueError(f"subtree_size has entries that are not whole numbers in 1..{len(sizes)}.")
+        raise ValueError(
+            f"subtree_size has entries that are not whole numbers in 1..{len(sizes)}."
+        )
     # Earlier versions called weights the number of rows.
     known = {"weighted_n_node_samples": data.get("n_node_samples"), **data}
     optional = [name for name in (*_OPTIONAL, *_WHOLE) if known.get(name) is not None]
-    arrays = {name: _array(known[name], name) for name in ("weights", "thresholds", "values")}
+    arrays = {
+        name: _array(known[name], name) for name in ("weights", "thresholds", "values")
+    }
     arrays |= {name: _array(known[name], name) for name in optional}
     for name in set(_WHOLE).intersection(optional):
         if not (arrays[name] == np.floor(arrays[name])).all():
@@ -91,7 +109,9 @@ def tree_from_dict(data: Any) -> ObliqueTree:
         raise ValueError("output_names is not a list of strings.")
     models: Any = data.get("models")
     each = models if isinstance(models, list) else [] if models is None else [models]
-    read = tuple(LeafModels(**_arrays(one, "models", LeafModels._fields)) for one in each)
+    read = tuple(
+        LeafModels(**_arrays(one, "models", LeafModels._fields)) for one in each
+    )
     if isinstance(models, list):
         models = (ClassModels if names is None else OutputModels)(read)
     elif models is not None:
@@ -157,7 +177,9 @@ def _vector(values: Any, name: str) -> np.ndarray:
         raise ValueError(f"{name} is {_kind(values)}, not a list of numbers.")
     for value in values:
         if type(value) is not float and type(value) is not int:
-            raise ValueError(f"{name} has an entry that is {_kind(value)}, not a number.")
+            raise ValueError(
+                f"{name} has an entry that is {_kind(value)}, not a number."
+            )
     try:
         return np.array(values, dtype=np.float64)
     except OverflowError:
@@ -168,11 +190,17 @@ def _array(rows: Any, name: str) -> np.ndarray:
     """Return numbers as an array; by its name in equally long lists, with at least one column."""
     if name not in _MATRICES:
         return _vector(rows, name)
-    if not isinstance(rows, list) or not rows or not all(isinstance(row, list) for row in rows):
+    if (
+        not isinstance(rows, list)
+        or not rows
+        or not all(isinstance(row, list) for row in rows)
+    ):
         raise ValueError(f"{name} is not a list of lists of numbers.")
     lengths = {len(row) for row in rows}
     if len(lengths) > 1 or lengths == {0}:
-        raise ValueError(f"{name} has rows of lengths {sorted(lengths)[:5]}: all must be alike.")
+        raise ValueError(
+            f"{name} has rows of lengths {sorted(lengths)[:5]}: all must be alike."
+        )
     if len(rows) * len(rows[0]) > MAX_NUMBERS:
         raise ValueError(f"{name} has more than {MAX_NUMBERS} numbers.")
     return np.stack([_vector(row, name) for row in rows])

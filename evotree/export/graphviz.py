@@ -49,7 +49,11 @@ def export_graphviz(
     named = named_tree(tree, feature_names, class_names, output_names)
     words = Wording(named, decimals, max_terms, _escaped, " ")
     missing = "\\n".join(map(_escaped, missing_lines(named)))
-    below = f', labelloc=b, fontname="Helvetica", fontsize=10, label="{missing}"' if missing else ""
+    below = (
+        f', labelloc=b, fontname="Helvetica", fontsize=10, label="{missing}"'
+        if missing
+        else ""
+    )
     lines = [
         "digraph tree {",
         f"    graph [ordering=out{below}]",
@@ -60,11 +64,19 @@ def export_graphviz(
     ]
     for k in range(len(named.tree)):
         rows = named.rows(k)
-        body = words.split_lines(named.split(k)) if named.is_split(k) else words.leaf_lines(k)
+        body = (
+            words.split_lines(named.split(k))
+            if named.is_split(k)
+            else words.leaf_lines(k)
+        )
         label = "\\n".join([f"[{k}] {rows}" if rows else f"[{k}]", *body])
         color = "#f5f5f5" if named.is_split(k) else "#ffffff"
-        if named.classes is not None and not named.is_split(k):  # pale, of a hue of the class
-            color = f"{(0.6 + named.winners[k] / len(named.classes)) % 1.0:.3f} 0.200 1.000"
+        if named.classes is not None and not named.is_split(
+            k
+        ):  # pale, of a hue of the class
+            color = (
+                f"{(0.6 + named.winners[k] / len(named.classes)) % 1.0:.3f} 0.200 1.000"
+            )
         lines.append(f'    {k} [label="{label}", fillcolor="{color}"]')
         if named.is_split(k):
             lines.append(f'    {k} -> {named.tree.left(k)} [label=" yes "]')

@@ -88,13 +88,17 @@ def to_onnx(model: Any, target_opset: int | None = None) -> Any:
         allowed = ", ".join(kind.__name__ for kind in _estimators())
         raise ValueError(f"model={model!r}: allowed is a fitted one of {allowed}.")
     if target_opset is not None and target_opset < 13:
-        raise ValueError(f"target_opset={target_opset!r}: allowed are versions from 13.")
+        raise ValueError(
+            f"target_opset={target_opset!r}: allowed are versions from 13."
+        )
     register_onnx()
     types = import_module("skl2onnx.common.data_types")
     is_classifier = hasattr(model, "predict_proba")
     made = skl2onnx.to_onnx(
         model,
-        initial_types=[("X", types.DoubleTensorType([None, _trees_of(model)[0].n_features]))],
+        initial_types=[
+            ("X", types.DoubleTensorType([None, _trees_of(model)[0].n_features]))
+        ],
         options={id(model): {"zipmap": False}} if is_classifier else None,
         target_opset=target_opset,
     )
@@ -109,7 +113,8 @@ def _skl2onnx() -> Any:
         return import_module("skl2onnx")
     except ModuleNotFoundError as error:
         raise ModuleNotFoundError(
-            f"ONNX models need {error.name}: pip install 'evotree[onnx]'", name=error.name
+            f"ONNX models need {error.name}: pip install 'evotree[onnx]'",
+            name=error.name,
         ) from error
 
 
@@ -117,7 +122,9 @@ def _estimators() -> tuple[type, ...]:
     """Return the estimators of trees; importing them takes a while."""
     from evotree import estimators
 
-    pairs = product(("EvoTree", "ObliqueTree", "TAO", "ObliqueForest"), ("Classifier", "Regressor"))
+    pairs = product(
+        ("EvoTree", "ObliqueTree", "TAO", "ObliqueForest"), ("Classifier", "Regressor")
+    )
     return tuple(getattr(estimators, kind + task) for kind, task in pairs)
 
 
@@ -133,9 +140,14 @@ def _convert_classifier(scope: Any, operator: Any, container: Any) -> None:
     """Write the nodes of a classifier: labels, picked by leaf or by vote, and probabilities."""
     model, graph = operator.raw_operator, _Graph(scope, container)
     rows, tree = operator.inputs[0].full_name, _trees_of(model)[0]
-    classes = import_module("skl2onnx.common.utils_classifier").get_label_classes(scope, model)
+    classes = import_module("skl2onnx.common.utils_classifier").get_label_classes(
+        scope, model
+    )
     labels: Any = np.asarray(classes).tolist()
-    is_whole = [isinstance(label, numbers.Real) and float(label).is_integer() for label in labels]
+    is_whole = [
+        isinstance(label, numbers.Real) and float(label).is_integer()
+        for label in labels
+    ]
     if all(isinstance(label, str) for label in labels):
         labels = np.array([label.encode("utf-8") for label in labels], dtype=object)
     elif all(is_whole):
@@ -158,7 +170,9 @@ def _convert_classifier(scope: Any, operator: Any, container: Any) -> None:
         if tree.models is None and sides is None:
             shares = _predicted(paths, at)
         elif sides is not None:
-            is_label = np.eye(tree.values.shape[1])[tree.values.argmax(axis=1)[tree.is_leaf]]
+            is_label = np.eye(tree.values.shape[1])[
+                tree.values.argmax(axis=1)[tree.is_leaf]
+            ]
             shares = paths.mix(sides, graph.node("Gather", [is_label, at], axis=0))
     graph.node("Gather", [labels, at], operator.outputs[0].full_name, axis=0)
     graph.put_out(shares, operator, 1)
@@ -170,7 +184,9 @@ def _mean(graph: _Graph, rows: str, trees: Sequence[ObliqueTree]) -> str:
     total, *others = [_predicted(paths, paths.reached()) for paths in all_paths]
     for other in others:
         total = graph.node("Add", [total, other])
-    return graph.node("Div", [total, np.array([float(len(trees))])]) if others else total
+    return (
+        graph.node("Div", [total, np.array([float(len(trees))])]) if others else total
+    )
 
 
 def _shape_regressor(operator: Any) -> None:
@@ -196,9 +212,13 @@ def _predicted(paths: _Paths, leaf: str) -> str:
     models = tree.models.take(tree.is_leaf)
     each = models.each if isinstance(models, OutputModels) else (models,)
     outputs = []
-    for one in each:  # a running sum adds in the order of the features, as `LeafModels.predict`
+    for one in (
+        each
+    ):  # a running sum adds in the order of the features, as `LeafModels.predict`
         used = np.flatnonzero(one.coefficients.any(axis=0))
-        columns = (array[:, np.newaxis] for array in (one.intercepts, one.lowest, one.highest))
+        columns = (
+            array[:, np.newaxis] for array in (one.intercepts, one.lowest, one.highest)
+        )
         arrays = one.coefficients[:, used], *columns
         of_leaf = [graph.node("Gather", [array, leaf], axis=0) for array in arrays]
         coefficients, intercepts, lowest, highest = of_leaf
@@ -221,13 +241,17 @@ class _Paths:
             )
         self.graph, self.tree = graph, tree
         # A tree of one leaf has one split too, which no path asks for.
-        self.nodes = np.flatnonzero(~tree.is_leaf) if tree.n_leaves > 1 else np.array([0])
+        self.nodes = (
+            np.flatnonzero(~tree.is_leaf) if tree.n_leaves > 1 else np.array([0])
+        )
         self.matrix = np.zeros((len(self.nodes), tree.n_leaves), dtype=np.float32)
         leaves_before = np.concatenate([[0], np.cumsum(tree.is_leaf)])
         for row, k in enumerate(self.nodes if tree.n_leaves > 1 else ()):
             right = tree.right(int(k))
             self.matrix[row, leaves_before[k] : leaves_before[right]] = 1.0
-            self.matrix[row, leaves_before[right] : leaves_before[k + tree.subtree_size[k]]] = -1.0
+            self.matrix[
+                row, leaves_before[right] : leaves_before[k + tree.subtree_size[k]]
+            ] = -1.0
         self.rows = graph.node("Cast", [rows], to=graph.types.DOUBLE)
         self.sums = graph.node("MatMul", [self.rows, tree.weights[self.nodes].T])
         self.thresholds = tree.thresholds[self.nodes]
@@ -259,7 +283,9 @@ class _Paths:
         mixed = graph.node("MatMul", [reach, sides.shares[self.tree.is_leaf]])
         # The label is raised above the other classes.
         of_label = graph.sum_rows(graph.node("Mul", [mixed, is_label]))
-        others = graph.node("Sub", [mixed, is_label])  # less 1, the label is none of them
+        others = graph.node(
+            "Sub", [mixed, is_label]
+        )  # less 1, the label is none of them
         largest = graph.node("ArgMax", [others], axis=1, keepdims=1)
         most = graph.node("GatherElements", [others, largest], axis=1)
         least = graph.node("Add", [most, np.array([LEAD])])
@@ -276,7 +302,11 @@ class _Graph:
         self.types = import_module("onnx").TensorProto
 
     def node(
-        self, kind: str, inputs: Sequence[Any], output: str | None = None, **options: Any
+        self,
+        kind: str,
+        inputs: Sequence[Any],
+        output: str | None = None,
+        **options: Any,
     ) -> str:
         """Add an operator over results, by their names, and arrays; return its result's name."""
         known = {"f": self.types.FLOAT, "d": self.types.DOUBLE, "O": self.types.STRING}
@@ -286,7 +316,9 @@ class _Graph:
             if isinstance(one, np.ndarray):
                 name = self.scope.get_unique_variable_name("constant")
                 of_type = known.get(one.dtype.char, self.types.INT64)
-                self.container.add_initializer(name, of_type, list(one.shape), one.ravel().tolist())
+                self.container.add_initializer(
+                    name, of_type, list(one.shape), one.ravel().tolist()
+                )
             names.append(name)
         operator = self.scope.get_unique_operator_name(kind)
         output = output or self.scope.get_unique_variable_name(kind.lower())

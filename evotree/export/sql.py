@@ -11,7 +11,13 @@ from typing import Any
 
 import numpy as np
 
-from evotree.description.named import ONE_WAY, NamedTree, is_forest, named_trees, used_features
+from evotree.description.named import (
+    ONE_WAY,
+    NamedTree,
+    is_forest,
+    named_trees,
+    used_features,
+)
 from evotree.description.words import LINE_WIDTH, clauses, fold, summed
 from evotree.tables.columns import Column, NumericColumn
 
@@ -83,7 +89,10 @@ def export_sql(
     elif named.scores is not None:
         cases = [_cases(output, operands) for output in named.scores.each]
         cases = cases if named.scores.targets else ["0.0e0", *cases]
-        names, labels = [f"s{c}" for c in range(len(cases))], list(map(_literal, named.labels))
+        names, labels = (
+            [f"s{c}" for c in range(len(cases))],
+            list(map(_literal, named.labels)),
+        )
         head = f"WITH scores ({', '.join(names)}) AS (VALUES ("
         lines = [head, ",\n".join(cases), "))", *_largest(names, labels, "scores")]
     if lines:  # a subquery
@@ -95,7 +104,9 @@ def export_sql(
     columns = []
     for output, name in zip(named.each, named.targets, strict=True):
         operands, needed = _operands([output], table)
-        columns.append(f"{_cases(output, operands, needed=needed)} AS {_quoted(name, NAME)}")
+        columns.append(
+            f"{_cases(output, operands, needed=needed)} AS {_quoted(name, NAME)}"
+        )
     return ",\n".join(columns) + "\n"
 
 
@@ -116,7 +127,10 @@ def _vote(trees: Sequence[NamedTree], operands: Sequence[str]) -> list[str]:
     """Return the lines of the mean of trees, or of the class of the largest share in the leaves."""
     if trees[0].classes is None:
         cases = ",\n".join(f"({_cases(one, operands)})" for one in trees)
-        head, last = "WITH trees (prediction) AS (VALUES", "SELECT AVG(prediction) FROM trees"
+        head, last = (
+            "WITH trees (prediction) AS (VALUES",
+            "SELECT AVG(prediction) FROM trees",
+        )
         return [head, cases, ")", last]
     labels = [_literal(label) for label in trees[0].labels]
     sums = [f"p{c}" for c in range(len(labels))]
@@ -125,7 +139,9 @@ def _vote(trees: Sequence[NamedTree], operands: Sequence[str]) -> list[str]:
         for at, one in enumerate(trees)
         for k in np.flatnonzero(one.tree.is_leaf).tolist()
     )
-    leaves = ",\n".join(f"({at}, {_cases(one, operands, str)})" for at, one in enumerate(trees))
+    leaves = ",\n".join(
+        f"({at}, {_cases(one, operands, str)})" for at, one in enumerate(trees)
+    )
     vote = f"""WITH shares (tree, leaf, {", ".join(sums)}) AS (VALUES
 {shares}
 ),
@@ -150,19 +166,25 @@ def _largest(sums: Sequence[str], labels: Sequence[str], table: str) -> list[str
     return ["SELECT CASE", *branches, f"    ELSE {labels[-1]}", f"END FROM {table}"]
 
 
-def _operands(trees: Sequence[NamedTree], table: str | None) -> tuple[list[str], list[str]]:
+def _operands(
+    trees: Sequence[NamedTree], table: str | None
+) -> tuple[list[str], list[str]]:
     """Return an expression for each feature, and the condition that one that is read is NULL."""
     names, columns = list(trees[0].features), trees[0].columns
     if columns is not None:
         names = [column.name for column in columns]
     if len(set(names)) < len(names):
         twice = next(name for name in names if names.count(name) > 1)
-        raise ValueError(f"feature_names has {twice!r} twice: columns have names of their own.")
+        raise ValueError(
+            f"feature_names has {twice!r} twice: columns have names of their own."
+        )
     place = "" if table is None else f"{_quoted(table, NAME)}."
     operands = [place + _quoted(name, NAME) for name in names]
     if columns is not None:
         pairs = zip(columns, operands, strict=True)
-        return [operand for column, name in pairs for operand in _encoded(column, name)], []
+        return [
+            operand for column, name in pairs for operand in _encoded(column, name)
+        ], []
     used = enumerate(used_features(trees))
     return operands, [f"{'OR ' if at else ''}{operands[j]} IS NULL" for at, j in used]
 
@@ -213,8 +235,13 @@ def _predicted(named: NamedTree, k: int, operands: Sequence[str]) -> str:
     pieces = summed(named.terms(k), _product(operands), [_number(model.intercept)])
     *others, last = pieces
     branches = [["ELSE", *pieces]]
-    for relation, bound in ((">", _number(model.highest)), ("<", _number(model.lowest))):
-        branches.insert(0, ["WHEN", *others, f"{last} {relation} {bound}", f"THEN {bound}"])
+    for relation, bound in (
+        (">", _number(model.highest)),
+        ("<", _number(model.lowest)),
+    ):
+        branches.insert(
+            0, ["WHEN", *others, f"{last} {relation} {bound}", f"THEN {bound}"]
+        )
     lines = [f"\n{16 * ' '}".join(fold(branch, LINE_WIDTH - 16)) for branch in branches]
     return f"\n{12 * ' '}".join(["CASE", *lines]) + "\n        END"
 

@@ -33,15 +33,21 @@ class Objective:
     # What a loss declares.
     names: ClassVar[tuple[str, ...]] = ()  # by which users ask for it
     is_of_classes = True  # or of targets
-    goes_with: ClassVar[frozenset[str]] = frozenset()  # some of `LINES`, `OUTPUTS` and `ORDER`
+    goes_with: ClassVar[frozenset[str]] = (
+        frozenset()
+    )  # some of `LINES`, `OUTPUTS` and `ORDER`
     is_sum = True  # the quality is 1 less the risks of the leaves; or these are an approximation
     takes_noise = True  # copies of the rows with noise may smooth the fitness
-    needs_rows: bool = False  # the quality is no function of the sums of the leaves (``counts``)
+    needs_rows: bool = (
+        False  # the quality is no function of the sums of the leaves (``counts``)
+    )
 
     # What an objective may have.
     features: FeatureCosts | None = None  # what features cost
     output_names: tuple[str, ...] | None = None  # of several outputs
-    constraint: Any = None  # what trees have to keep for the predictions to be the objective's
+    constraint: Any = (
+        None  # what trees have to keep for the predictions to be the objective's
+    )
 
     @classmethod
     def named(cls, name: str, dataset: Dataset, asked: Any = None) -> Self:
@@ -62,7 +68,7 @@ class Objective:
         """Return the objective whose predictions keep a constraint; for dataclasses with one."""
         return replace(self, constraint=constraint)  # type: ignore[type-var]
 
-    def priced(self, term_penalty: float) -> Self:
+    def penalized(self, term_penalty: float) -> Self:
         """Return the objective where terms of leaves have a penalty."""
         return self
 
@@ -85,7 +91,9 @@ class Objective:
         """Return what refinement asks: a loss table, or what each node predicts."""
         raise NotImplementedError
 
-    def held_out_table(self, tree: Leafed, mass: np.ndarray, reference: Leafed) -> np.ndarray:
+    def held_out_table(
+        self, tree: Leafed, mass: np.ndarray, reference: Leafed
+    ) -> np.ndarray:
         """Return the table by which rows held out are compared, also where a split were a leaf."""
         return self.table(tree)
 
@@ -93,7 +101,9 @@ class Objective:
         """Return what each node takes from the quality if it is a leaf, of shape (n_nodes,)."""
         raise NotImplementedError
 
-    def cuts(self, tree: Leafed, node_price: float, split_price: np.ndarray) -> np.ndarray | None:
+    def cuts(
+        self, tree: Leafed, node_price: float, split_price: np.ndarray
+    ) -> np.ndarray | None:
         """Return the subtrees that do not pay for what they cost; None where the risks tell."""
         return None
 
@@ -123,7 +133,9 @@ class ClassLoss(Objective):
 
     def quality(self, tree: Leafed) -> float:
         """Return 1 less the mean loss of the rows."""
-        return float(quality_of_losses(tree.counts, tree.subtree_size, self.table(tree)))
+        return float(
+            quality_of_losses(tree.counts, tree.subtree_size, self.table(tree))
+        )
 
     def risk(self, tree: Leafed) -> np.ndarray:
         """Return what each node takes from the quality if it is a leaf, of shape (n_nodes,)."""
@@ -176,5 +188,10 @@ def routed_rows(tree: ObliqueTree, X: np.ndarray) -> SimpleNamespace:
     start = np.searchsorted(leaves[order], np.arange(len(tree))).astype(np.int32)
     last = np.arange(len(tree)) + tree.subtree_size
     end = np.searchsorted(leaves[order], last).astype(np.int32)
-    parts = {"order": order, "start": start, "end": end, "subtree_size": tree.subtree_size}
+    parts = {
+        "order": order,
+        "start": start,
+        "end": end,
+        "subtree_size": tree.subtree_size,
+    }
     return SimpleNamespace(weights=tree.weights, **parts)

@@ -42,7 +42,9 @@ def path_prices(weights, subtree_size, is_part, prices):
 class FeatureCosts:
     """Prices of the columns that features come from, and of groups of columns."""
 
-    is_part: np.ndarray  # of shape (n_features, n_items): which columns and groups a feature needs
+    is_part: (
+        np.ndarray
+    )  # of shape (n_features, n_items): which columns and groups a feature needs
     prices: np.ndarray  # of shape (n_items,), at least 0
 
     @classmethod
@@ -55,13 +57,19 @@ class FeatureCosts:
         else:
             prices = np.asarray(feature_costs, dtype=object)
             if prices.shape != (len(names),):
-                allowed = f"{len(names)} numbers, one for each column of X, and mappings"
-                raise ValueError(f"features has shape {prices.shape}: allowed are {allowed}.")
+                allowed = (
+                    f"{len(names)} numbers, one for each column of X, and mappings"
+                )
+                raise ValueError(
+                    f"features has shape {prices.shape}: allowed are {allowed}."
+                )
             given = list(enumerate(prices.tolist()))
         items, costs = [], []
         for key, cost in given:
             if not isinstance(cost, Real) or not math.isfinite(cost) or cost < 0.0:
-                raise ValueError(f"features[{key!r}]={cost!r}: allowed are finite numbers from 0.")
+                raise ValueError(
+                    f"features[{key!r}]={cost!r}: allowed are finite numbers from 0."
+                )
             members = key if isinstance(key, tuple) else (key,)
             item = columns_asked(members, names, "features")
             if not item or item in items:
@@ -69,7 +77,9 @@ class FeatureCosts:
                 raise ValueError(f"features names {key!r}: allowed are {allowed}.")
             items.append(item)
             costs.append(float(cost))
-        is_part = np.array([[c in item for item in items] for c in column_of], dtype=bool)
+        is_part = np.array(
+            [[c in item for item in items] for c in column_of], dtype=bool
+        )
         return cls(is_part.reshape(len(column_of), len(items)), np.array(costs))
 
     @property
@@ -87,7 +97,9 @@ def check_costs(cost_matrix: Any, classes: np.ndarray) -> tuple[tuple[float, ...
     n = len(classes)
     shown = cost_matrix.tolist() if isinstance(cost_matrix, np.ndarray) else cost_matrix
     try:
-        costs = np.asarray(1.0 - np.eye(n) if cost_matrix is None else cost_matrix, np.float64)
+        costs = np.asarray(
+            1.0 - np.eye(n) if cost_matrix is None else cost_matrix, np.float64
+        )
     except (TypeError, ValueError):
         costs = np.empty(0)
     if costs.shape != (n, n):

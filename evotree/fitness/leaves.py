@@ -151,9 +151,16 @@ def score_labels(counts, subtree_size, measure, positive):
         for k in range(counts.shape[0]):
             labels[k] = counts[k].argmax()
     label_in_turn(counts, subtree_size, measure, positive, labels)
-    confusion, costs = np.zeros((n_classes, n_classes)), np.zeros((n_classes, n_classes))
+    confusion, costs = (
+        np.zeros((n_classes, n_classes)),
+        np.zeros((n_classes, n_classes)),
+    )
     fill_confusion(counts, subtree_size, labels, confusion)
-    score, weight, largest = score_confusion(confusion, measure, positive), counts[0].sum(), 0.0
+    score, weight, largest = (
+        score_confusion(confusion, measure, positive),
+        counts[0].sum(),
+        0.0,
+    )
     for a in range(n_classes):
         for b in range(n_classes):
             if a != b:
@@ -190,7 +197,9 @@ def rank_losses(counts, mass, subtree_size):
             continue
         n_ranked += 1
         share, positive = counts[:, c] / counts.sum(axis=1), mass[:, c].copy()
-        above, below = beyond(share, positive, weight - positive, subtree_size, positives)
+        above, below = beyond(
+            share, positive, weight - positive, subtree_size, positives
+        )
         for k in range(n):
             if subtree_size[k] == 1:
                 area += (1.0 - above[k] / negatives) * positive[k] / positives
@@ -254,12 +263,18 @@ def rank_risk(counts, subtree_size, leaf_risk):
                 continue
             end = k + subtree_size[k]
             inside = pairs_lost(
-                share[k:end], positive[k:end], negative[k:end], subtree_size[k:end], positive[k]
+                share[k:end],
+                positive[k:end],
+                negative[k:end],
+                subtree_size[k:end],
+                positive[k],
             )
             more = of_all[k] - inside[0] + 0.5 * positive[k] * negative[k]
             for i in range(k, end):
                 if subtree_size[i] == 1:
-                    more -= of_all[i] - 0.5 * inside[i - k]  # pairs inside are of two leaves
+                    more -= (
+                        of_all[i] - 0.5 * inside[i - k]
+                    )  # pairs inside are of two leaves
             lost[k] += more / n_pairs
     for k in range(n - 1, -1, -1):
         if subtree_size[k] > 1:
@@ -316,11 +331,15 @@ def leaf_quantiles(order, start, end, y, sample_weight, level):
 
 
 @kernel
-def node_target_losses(order, start, end, y, sample_weight, predictions, loss, level, origin):
+def node_target_losses(
+    order, start, end, y, sample_weight, predictions, loss, level, origin
+):
     """Return the loss of the rows of each node by what it predicts, of shape (n_nodes,)."""
     losses = np.zeros(start.shape[0])
     for k in range(start.shape[0]):
         for t in range(start[k], end[k]):
             i = order[t]
-            losses[k] += sample_weight[i] * target_loss(y[i], predictions[k], loss, level, origin)
+            losses[k] += sample_weight[i] * target_loss(
+                y[i], predictions[k], loss, level, origin
+            )
     return losses

@@ -37,7 +37,12 @@ def start_sweep(node, s, t, scratch):
     """Find where the rows change sides, and put them on the sides where alpha is minus infinity."""
     clear_sides(scratch)
     y, sample_weight, n_classes = node.y, node.sample_weight, node.n_classes
-    events, rows, left, right = scratch.events, scratch.rows, scratch.left, scratch.right
+    events, rows, left, right = (
+        scratch.events,
+        scratch.rows,
+        scratch.left,
+        scratch.right,
+    )
     n_events = n_left = 0
     for i in range(s.shape[0]):
         event = -s[i] / t[i] if t[i] != 0.0 else np.inf

@@ -76,7 +76,9 @@ def sum_products(X, y, sample_weight, features, rows, grid, sums):
         low, high = min(low, y[i]), max(high, y[i])
         for a in range(m + 2):
             weighted = sample_weight[i] * z[a]
-            for b in range(m + 2):  # vector instructions do all of it sooner than the half
+            for b in range(
+                m + 2
+            ):  # vector instructions do all of it sooner than the half
                 sums[a, b] += (weighted * z[b] + grid[a, b]) - grid[a, b]
     for a in range(m + 2):
         for b in range(a):
@@ -148,7 +150,9 @@ def fit_model(sums, prior, shrinkage, n_rows, term_cost, most_terms, signs, fit)
     """Fit the linear model of one leaf."""
     m = sums.shape[0] - 2
     weight = sums[0, 0]
-    A = np.empty((m + 1, m + 1))  # centred products of the features, and of the target, last
+    A = np.empty(
+        (m + 1, m + 1)
+    )  # centred products of the features, and of the target, last
     for a in range(m + 1):
         for b in range(m + 1):
             A[a, b] = sums[a + 1, b + 1] - sums[0, a + 1] * sums[0, b + 1] / weight
@@ -238,7 +242,9 @@ class LinearLeafObjective(TargetLoss):
 
     shrinkage: float = 10.0  # how many rows the line of all rows counts as in each leaf
     term_penalty: float = 0.0
-    used: tuple[int, ...] | None = None  # features; by default those most correlated with y
+    used: tuple[int, ...] | None = (
+        None  # features; by default those most correlated with y
+    )
     max_terms: int = 10  # of a leaf
     n_sharing: int = 1  # number of outputs that have such leaves, and share the memory
     constraint: Any = None
@@ -254,7 +260,9 @@ class LinearLeafObjective(TargetLoss):
         n, d = dataset.X.shape
         used = self.used
         if used is None:
-            products = np.abs((dataset.sample_weight * dataset.y) @ dataset.X) / dataset.spread
+            products = (
+                np.abs((dataset.sample_weight * dataset.y) @ dataset.X) / dataset.spread
+            )
             order = np.argsort(-products, kind="stable")[: min(d, _MOST_FEATURES)]
             used = tuple(np.sort(order).tolist())
         columns = np.column_stack([np.ones(n), dataset.X[:, list(used)], dataset.y])
@@ -266,9 +274,11 @@ class LinearLeafObjective(TargetLoss):
         whole = bound._sum_rows(np.arange(n, dtype=np.int32))
         mean = whole.sums[0, 1:] / whole.sums[0, 0]
         prior = whole.sums[1:, 1:] / whole.sums[0, 0] - np.outer(mean, mean)
-        return replace(bound, whole=whole, prior=prior, unit=float(whole.sums[-1, -1]) or 1.0)
+        return replace(
+            bound, whole=whole, prior=prior, unit=float(whole.sums[-1, -1]) or 1.0
+        )
 
-    def priced(self, term_penalty: float) -> Self:
+    def penalized(self, term_penalty: float) -> Self:
         """Return the objective where terms of leaves have another penalty."""
         same = term_penalty == self.term_penalty
         return self if same else replace(self, term_penalty=term_penalty)
@@ -340,10 +350,14 @@ class LinearLeafObjective(TargetLoss):
                     elif known[j] is None:
                         left, right = known[j + 1], known[j + 1 + size[j + 1]]
                         low, high = zip(left.bounds, right.bounds, strict=True)
-                        known[j] = _Known(left.sums + right.sums, (min(low), max(high)), {})
+                        known[j] = _Known(
+                            left.sums + right.sums, (min(low), max(high)), {}
+                        )
             for child, other in (children, children[::-1]):
                 if known[child] is None:
-                    targets = self.rows.y[rows_of(child)]  # none, where rounding moved rows
+                    targets = self.rows.y[
+                        rows_of(child)
+                    ]  # none, where rounding moved rows
                     bounds = targets.min(initial=np.inf), targets.max(initial=-np.inf)
                     known[child] = _Known(known[k].sums - known[other].sums, bounds, {})
 
@@ -375,7 +389,16 @@ class LinearLeafObjective(TargetLoss):
         """Return the line of some sums, which so many leaves have, but for its bounds."""
         fit = np.empty(len(sums) - 2 + N_FIXED)
         price = n_leaves * self.term_penalty * self.unit
-        fit_model(sums, self.prior, self.shrinkage, n_rows, price, self.max_terms, self._signs, fit)
+        fit_model(
+            sums,
+            self.prior,
+            self.shrinkage,
+            n_rows,
+            price,
+            self.max_terms,
+            self._signs,
+            fit,
+        )
         return fit
 
     def sharing(self, tree: Any) -> np.ndarray | None:
@@ -401,7 +424,9 @@ class LinearLeafObjective(TargetLoss):
             leaves = root + np.flatnonzero(size[part] == 1)
             sums = np.array([known[k].sums for k in leaves.tolist()])
             weight, means = sums[:, 0, 0], sums[:, 0, :] / sums[:, 0, :1]
-            within = (sums - np.einsum("l,li,lj->lij", weight, means, means)).sum(axis=0)
+            within = (sums - np.einsum("l,li,lj->lij", weight, means, means)).sum(
+                axis=0
+            )
             within[0, 0] = weight.sum()
             n_rows = round(float(within[0, 0]), 9)
             if n_rows < LEAST_ROWS:
@@ -409,7 +434,9 @@ class LinearLeafObjective(TargetLoss):
                 intercepts = np.full(size[root], shared[INTERCEPT])
             else:
                 shared = self._fit_sums(within, n_rows - len(leaves) + 1.0, len(leaves))
-                lows, highs = zip(*(known[k].bounds for k in leaves.tolist()), strict=True)
+                lows, highs = zip(
+                    *(known[k].bounds for k in leaves.tolist()), strict=True
+                )
                 shared[LOWEST], shared[HIGHEST] = min(lows), max(highs)
                 rests, weights = np.zeros((2, size[root]))
                 rests[leaves - root] = means[:, -1] - means[:, 1:-1] @ shared[N_FIXED:]
@@ -449,7 +476,9 @@ class LinearLeafObjective(TargetLoss):
         coefficients[:, self._columns] = fits[:, N_FIXED:]
         low, high = fits[:, LOWEST], fits[:, HIGHEST]
         margin = _WIDENED * (high - low)
-        return LeafModels(fits[:, INTERCEPT].copy(), coefficients, low - margin, high + margin)
+        return LeafModels(
+            fits[:, INTERCEPT].copy(), coefficients, low - margin, high + margin
+        )
 
     def table(self, tree: Any) -> np.ndarray:
         """Return the models of the leaves: intercepts, bounds and coefficients."""
@@ -469,7 +498,9 @@ class LinearLeafObjective(TargetLoss):
 
         def fill(tree: ObliqueTree) -> ObliqueTree:
             tree = dataset.refill(tree)
-            return tree.with_models(bound.raw_models(routed_rows(tree, dataset.raw), tree))
+            return tree.with_models(
+                bound.raw_models(routed_rows(tree, dataset.raw), tree)
+            )
 
         if self.constraint is None:
             return fill(tree)
@@ -485,7 +516,9 @@ class LinearLeafObjective(TargetLoss):
         else:  # the same where coefficients are equal
             at_mean = (coefficients * dataset.mean).sum(axis=1)
         constants = models.intercepts, models.lowest, models.highest
-        intercepts, low, high = (dataset.target_mean + scale * array for array in constants)
+        intercepts, low, high = (
+            dataset.target_mean + scale * array for array in constants
+        )
         intercepts = intercepts - at_mean
         for array in (intercepts, low, high):
             array[~tree.is_leaf] = tree.values[~tree.is_leaf, 0]

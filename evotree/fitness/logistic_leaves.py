@@ -35,7 +35,9 @@ HALVINGS = 4
 _FREE = 1e-4  # penalty of the intercept of the root
 _MAX_ITERATIONS = 100
 _MAX_CELLS = 500e6  # rows times coefficients times iterations, of many of them
-_NEWTON_CELLS = 2e6  # rows times squared coefficients, up to which Newton's method is quicker
+_NEWTON_CELLS = (
+    2e6  # rows times squared coefficients, up to which Newton's method is quicker
+)
 
 
 class Strength(NamedTuple):
@@ -79,7 +81,10 @@ def fit_logistic(
         shares /= total
         excess = shares - is_class
         gradient = (excess * weight[:, np.newaxis]).T @ rows + penalty * away
-        value = weight @ (np.log(total[:, 0]) - of_rows[own]) + 0.5 * (penalty * away**2).sum()
+        value = (
+            weight @ (np.log(total[:, 0]) - of_rows[own])
+            + 0.5 * (penalty * away**2).sum()
+        )
         return value, gradient[is_free]
 
     classes, columns = np.nonzero(is_free)
@@ -88,8 +93,14 @@ def fit_logistic(
         each = rows[:, columns]
         shared = each * shares[:, classes]
         weighted = shared * weight[:, np.newaxis]
-        is_same = classes[:, np.newaxis] == classes  # not before: of many classes it is large
-        return weighted.T @ each * is_same - weighted.T @ shared + np.diag(penalty[columns])
+        is_same = (
+            classes[:, np.newaxis] == classes
+        )  # not before: of many classes it is large
+        return (
+            weighted.T @ each * is_same
+            - weighted.T @ shared
+            + np.diag(penalty[columns])
+        )
 
     n_free = len(classes)
     if n_rows * n_free**2 <= _NEWTON_CELLS:
@@ -159,7 +170,12 @@ def logistic_path(
 
 
 def scores_of_nodes(
-    dataset: Dataset, leaves: np.ndarray, sizes: np.ndarray, root: np.ndarray, C: float, end: float
+    dataset: Dataset,
+    leaves: np.ndarray,
+    sizes: np.ndarray,
+    root: np.ndarray,
+    C: float,
+    end: float,
 ) -> np.ndarray:
     """Return the scores of all nodes, each drawn to its parent's, of terms that the root has."""
     is_free = root != 0.0
@@ -170,12 +186,18 @@ def scores_of_nodes(
     for k in np.flatnonzero(sizes > 1).tolist():
         for child in (k + 1, k + 1 + int(sizes[k + 1])):
             inside = (leaves >= child) & (leaves < child + sizes[child])
-            scores[child] = fit_logistic(dataset, inside, C, scores[k], is_free, scores[k], end)
+            scores[child] = fit_logistic(
+                dataset, inside, C, scores[k], is_free, scores[k], end
+            )
     return scores
 
 
 def with_logistic_leaves(
-    tree: ObliqueTree, dataset: Dataset, strength: Strength, used: Any = None, end: float = math.inf
+    tree: ObliqueTree,
+    dataset: Dataset,
+    strength: Strength,
+    used: Any = None,
+    end: float = math.inf,
 ) -> ObliqueTree:
     """Return a finished tree, over raw features, with logistic models in its leaves."""
     *_, root = logistic_path(dataset, strength.C, None, strength.halvings, used, end)
@@ -188,7 +210,9 @@ def _raw_models(
     tree: ObliqueTree, dataset: Dataset, leaves: np.ndarray, scores: np.ndarray
 ) -> ClassModels:
     """Return scores over standardized features as models over raw ones, within those of rows."""
-    coefficients = np.where(tree.is_leaf[:, np.newaxis, np.newaxis], scores[..., :-1], 0.0)
+    coefficients = np.where(
+        tree.is_leaf[:, np.newaxis, np.newaxis], scores[..., :-1], 0.0
+    )
     coefficients /= dataset.scale
     intercepts = scores[..., -1] - coefficients @ dataset.mean
     each, largest = [], np.full(len(tree), np.finfo(np.float64).max)

@@ -16,7 +16,15 @@ from typing import Any, ClassVar, NamedTuple, Self
 import numpy as np
 
 from evotree.dataset import Dataset
-from evotree.fitness.base import LINES, ORDER, OUTPUTS, ClassLoss, Leafed, TargetLoss, routed_rows
+from evotree.fitness.base import (
+    LINES,
+    ORDER,
+    OUTPUTS,
+    ClassLoss,
+    Leafed,
+    TargetLoss,
+    routed_rows,
+)
 from evotree.fitness.costs import FeatureCosts, check_costs
 from evotree.fitness.leaves import (
     F1,
@@ -96,9 +104,15 @@ class ExpectedCost(ClassLoss):
             return self._in_order(tree, 0.0, np.zeros(len(tree.counts)))[0]
         return cheapest_labels(tree.counts, self.cost_matrix(tree.counts[0])[0])
 
-    def cuts(self, tree: Leafed, node_price: float, split_price: np.ndarray) -> np.ndarray | None:
+    def cuts(
+        self, tree: Leafed, node_price: float, split_price: np.ndarray
+    ) -> np.ndarray | None:
         """Return the subtrees that do not pay for what they cost, with labels in order."""
-        return None if self.constraint is None else self._in_order(tree, node_price, split_price)[1]
+        return (
+            None
+            if self.constraint is None
+            else self._in_order(tree, node_price, split_price)[1]
+        )
 
     def _in_order(
         self, tree: Leafed, node_price: float, split_price: np.ndarray
@@ -107,7 +121,9 @@ class ExpectedCost(ClassLoss):
         costs, unit = self.cost_matrix(tree.counts[0])
         risk = tree.counts @ costs
         if self.features is not None:
-            risk += (self.features.of_paths(tree) * tree.counts.sum(axis=1))[:, np.newaxis]
+            risk += (self.features.of_paths(tree) * tree.counts.sum(axis=1))[
+                :, np.newaxis
+            ]
         risk /= unit * tree.counts[0].sum()
         orders = self.constraint.orders(tree)
         return labels_in_order(orders, tree.subtree_size, risk, node_price, split_price)
@@ -152,7 +168,9 @@ class ConfusionScore(ClassLoss):
         """Return the objective of a name; F1 is that of the second of two classes."""
         n = dataset.n_classes
         if name == "f1" and n > 2:
-            raise ValueError(f"objective='f1': y has {n} classes; 'f1_macro' is the mean of them.")
+            raise ValueError(
+                f"objective='f1': y has {n} classes; 'f1_macro' is the mean of them."
+            )
         return cls(MCC if name == "mcc" else F1, min(1, n - 1) if name == "f1" else -1)
 
     def _score(self, tree: Leafed) -> tuple[np.ndarray, np.ndarray, float]:
@@ -167,7 +185,9 @@ class ConfusionScore(ClassLoss):
         labels, costs, _ = self._score(tree)
         return costs.T[labels]
 
-    def held_out_table(self, tree: Leafed, mass: np.ndarray, reference: Leafed) -> np.ndarray:
+    def held_out_table(
+        self, tree: Leafed, mass: np.ndarray, reference: Leafed
+    ) -> np.ndarray:
         """Return the table of a tree, where errors cost what they cost in another one."""
         return self._score(reference)[1].T[self.labels(tree)]
 
@@ -189,7 +209,9 @@ class RankingScore(ClassLoss):
         """Return the loss table, of shape (n_nodes, n_classes)."""
         return self.held_out_table(tree, tree.counts, tree)
 
-    def held_out_table(self, tree: Leafed, mass: np.ndarray, reference: Leafed) -> np.ndarray:
+    def held_out_table(
+        self, tree: Leafed, mass: np.ndarray, reference: Leafed
+    ) -> np.ndarray:
         """Return the loss table of rows held out, ranked among themselves."""
         return rank_losses(tree.counts, mass, tree.subtree_size)[0]
 
@@ -240,7 +262,9 @@ class Leaves(NamedTuple):
     y: np.ndarray  # class codes, positions in `classes`; or targets, in their own units
     sample_weight: np.ndarray
     classes: np.ndarray  # labels
-    extras: Mapping[str, np.ndarray]  # columns that are not features, such as ``"sensitive"``
+    extras: Mapping[
+        str, np.ndarray
+    ]  # columns that are not features, such as ``"sensitive"``
 
 
 @dataclass(frozen=True)
@@ -270,7 +294,10 @@ class OwnObjective(ClassLoss):
     @cached_property
     def _parameters(self) -> list[str]:
         """The names of the parameters by position that have no default."""
-        places = inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD
+        places = (
+            inspect.Parameter.POSITIONAL_ONLY,
+            inspect.Parameter.POSITIONAL_OR_KEYWORD,
+        )
         parameters = inspect.signature(self.function).parameters.values()
         return [p.name for p in parameters if p.kind in places and p.default is p.empty]
 
@@ -291,7 +318,9 @@ class OwnObjective(ClassLoss):
             arguments.append(self._leaves(tree, is_leaf))
         returned = self.function(*arguments)
         scores = returned if isinstance(returned, tuple) else (returned,)
-        if not scores or not all(isinstance(s, Real) and math.isfinite(s) for s in scores):
+        if not scores or not all(
+            isinstance(s, Real) and math.isfinite(s) for s in scores
+        ):
             returned = f"{returned!r}: allowed are a finite number, and tuples of these"
             raise ValueError(f"objective={self._name} returned {returned}.")
         return tuple(map(float, scores))
@@ -368,9 +397,11 @@ class _LossOfRows(TargetLoss):
 
     def whole_loss(self, dataset: Dataset) -> float:
         """Return the loss of the rows where all have one prediction, the best."""
-        rows, ends = (np.arange(n, dtype=np.int32) for n in (len(dataset.y), 1))
+        rows, ends = (np.arange(n, dtype=np.int32) for n in (dataset.n_distinct, 1))
         root = SimpleNamespace(order=rows, start=ends, end=ends + np.int32(len(rows)))
-        root.counts = np.array([[1.0, 0.0]])  # the mean of the targets of a data set is 0
+        root.counts = np.array(
+            [[1.0, 0.0]]
+        )  # the mean of the targets of a data set is 0
         return float(self._losses(root, dataset)[0])
 
     def table(self, tree: Any) -> np.ndarray:
@@ -425,7 +456,9 @@ class PoissonLoss(_LossOfRows):
         raw = dataset.target_mean + dataset.target_scale * dataset.y
         if raw.min() < -1e-9 * max(1.0, abs(raw).max()) or not raw.any():
             targets = f"y has targets from {raw.min():g} to {raw.max():g}"
-            raise ValueError(f"objective='poisson': {targets}; allowed are 0 and above, not all 0.")
+            raise ValueError(
+                f"objective='poisson': {targets}; allowed are 0 and above, not all 0."
+            )
         return cls()
 
     def predictions(self, tree: Any, dataset: Dataset) -> np.ndarray:
@@ -463,4 +496,6 @@ class PoissonSums(TargetLoss):
     def quality(self, tree: Leafed) -> float:
         """Return the share of the root's loss that is saved; 1 where all targets are equal."""
         losses, whole = self._losses(tree)
-        return 1.0 - (float(losses[tree.subtree_size == 1].sum()) + self.entropy) / whole
+        return (
+            1.0 - (float(losses[tree.subtree_size == 1].sum()) + self.entropy) / whole
+        )

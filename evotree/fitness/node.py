@@ -29,7 +29,9 @@ class Node(NamedTuple):
     min_rows: int  # that each side of a split has at least
 
     @classmethod
-    def of(cls, X: np.ndarray, y: np.ndarray, sample_weight: np.ndarray, *limits: int) -> "Node":
+    def of(
+        cls, X: np.ndarray, y: np.ndarray, sample_weight: np.ndarray, *limits: int
+    ) -> "Node":
         """Return a node of read-only views of the rows, which is what kernels are compiled for."""
         return cls(read_only(X), read_only(y), read_only(sample_weight), *limits)
 
@@ -37,13 +39,21 @@ class Node(NamedTuple):
 class SplitScratch(NamedTuple):
     """Room for scoring splits of one node, and what is the same for all of them."""
 
-    left: np.ndarray  # class weights of the sides; sums of w, w y and w y**2 for regression
+    left: (
+        np.ndarray
+    )  # class weights of the sides; sums of w, w y and w y**2 for regression
     right: np.ndarray
     rank: np.ndarray  # numbers of the classes, for the sum of variances
-    table: np.ndarray  # k log2 k of whole numbers up to the node's weight; empty for other weights
-    by_target: np.ndarray  # positions of the rows by rising target, for the absolute error
+    table: (
+        np.ndarray
+    )  # k log2 k of whole numbers up to the node's weight; empty for other weights
+    by_target: (
+        np.ndarray
+    )  # positions of the rows by rising target, for the absolute error
     target_rank: np.ndarray  # the inverse of `by_target`
-    tree: np.ndarray  # (2, 2, n + 1): sums of w and w y by target for each side, as Fenwick trees
+    tree: (
+        np.ndarray
+    )  # (2, 2, n + 1): sums of w and w y by target for each side, as Fenwick trees
     events: np.ndarray  # where on the line each row changes sides
     rows: np.ndarray  # the rows that change sides at all
     order: np.ndarray  # the order in which they do
@@ -176,7 +186,11 @@ def fill_sides(node, s, scratch):
         add(right if s[i] > 0.0 else left, y[i], sample_weight[i], n_classes)
     if node.criterion == ABSOLUTE_ERROR:
         for i in range(s.shape[0]):
-            side, rank, w = np.int64(s[i] > 0.0), scratch.target_rank[i], sample_weight[i]
+            side, rank, w = (
+                np.int64(s[i] > 0.0),
+                scratch.target_rank[i],
+                sample_weight[i],
+            )
             tree_add(scratch.tree[side, 0], rank, w)
             tree_add(scratch.tree[side, 1], rank, w * y[i])
     return n_left

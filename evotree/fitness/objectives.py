@@ -22,7 +22,12 @@ from evotree.objectives import Cost, LinearLeaves, Quantile
 __all__ = ["CLASS_OBJECTIVES", "LOSSES", "TARGET_OBJECTIVES", "Leaves", "Objective"]
 __all__ += ["as_objective", "compose"]
 
-_KINDS: tuple[type[Objective], ...] = (ExpectedCost, ConfusionScore, ProbabilityScore, RankingScore)
+_KINDS: tuple[type[Objective], ...] = (
+    ExpectedCost,
+    ConfusionScore,
+    ProbabilityScore,
+    RankingScore,
+)
 _KINDS += SquaredLoss, QuantileLoss, PoissonLoss
 
 LOSSES = {name: loss for loss in _KINDS for name in loss.names}
@@ -31,7 +36,9 @@ LOSSES = {name: loss for loss in _KINDS for name in loss.names}
 CLASS_OBJECTIVES = tuple(name for name, loss in LOSSES.items() if loss.is_of_classes)
 """Names of the objectives of classifiers."""
 
-TARGET_OBJECTIVES = tuple(name for name, loss in LOSSES.items() if not loss.is_of_classes)
+TARGET_OBJECTIVES = tuple(
+    name for name, loss in LOSSES.items() if not loss.is_of_classes
+)
 """Names of the objectives of regressors."""
 
 _PLAIN = ("accuracy", "squared_error")  # the search has kernels of its own for these
@@ -62,7 +69,9 @@ def as_objective(objective: Any, dataset: Dataset) -> Objective | None:
     if callable(name) and dataset.n_classes:
         return OwnObjective(name)
     if name not in allowed:
-        callables = "and callables" if dataset.n_classes else "callables are for classes"
+        callables = (
+            "and callables" if dataset.n_classes else "callables are for classes"
+        )
         names = ", ".join(map(repr, allowed))
         raise ValueError(f"objective={name!r}: allowed are {names}; {callables}.")
     return None if name in _PLAIN else LOSSES[name].named(name, dataset, objective)
@@ -99,7 +108,9 @@ def compose(
             given = f"objective={objective!r} does not go with {what}"
             raise ValueError(f"{given}: allowed are {shown}.")
     if asked[OUTPUTS] and asked[ORDER]:
-        raise ValueError(f"monotonic_cst: y has {dataset.n_outputs} outputs; allowed is None.")
+        raise ValueError(
+            f"monotonic_cst: y has {dataset.n_outputs} outputs; allowed is None."
+        )
     loss = as_objective(objective, dataset)
     if isinstance(loss, MeansOfOutputs):
         return loss

@@ -50,9 +50,16 @@ def labels_in_order(orders, subtree_size, risk, node_price, split_price):
             left = k + 1
             right = left + subtree_size[left]
             low, high = low_and_high(orders[k], left, right)
-            any_high, any_low = cost[low, 0] + cost[high, 2], cost[low, 2] + cost[high, 1]
+            any_high, any_low = (
+                cost[low, 0] + cost[high, 2],
+                cost[low, 2] + cost[high, 1],
+            )
             lower_is_0[k] = any_high <= any_low
-            kept[k] = cost[low, 2] + cost[high, 2] if orders[k] == 0 else min(any_high, any_low)
+            kept[k] = (
+                cost[low, 2] + cost[high, 2]
+                if orders[k] == 0
+                else min(any_high, any_low)
+            )
             kept[k] += node_price + split_price[k]
         cost[k, 2] = min(kept[k], cost[k, 0], cost[k, 1])
     labels = np.empty(n, dtype=np.int64)

@@ -53,7 +53,11 @@ class FitnessThreeScores(base.Fitness):
     __hash__ = base.Fitness.__hash__
 
 
-FITNESS_OF_SCORES = {1: FitnessQualityComplexity, 2: FitnessTwoScores, 3: FitnessThreeScores}
+FITNESS_OF_SCORES = {
+    1: FitnessQualityComplexity,
+    2: FitnessTwoScores,
+    3: FitnessThreeScores,
+}
 """Kinds of fitness for NSGA-II, by the number of scores."""
 
 
@@ -71,7 +75,11 @@ def linear_scaling(fitness: np.ndarray, pressure: float) -> np.ndarray:
     """Scale fitness linearly, so that the best is expected to have `pressure` offspring."""
     # ``f' = a f + b`` with ``mean(f') = 1`` and ``max(f') = pressure``; where that would make the
     # worst negative, ``min(f') = 0`` instead (Goldberg 1989, chapter 3). Fitness may be negative.
-    mean, best, worst = (fitness / len(fitness)).cumsum()[-1], fitness.max(), fitness.min()
+    mean, best, worst = (
+        (fitness / len(fitness)).cumsum()[-1],
+        fitness.max(),
+        fitness.min(),
+    )
     if best - worst <= 1e-15 * max(abs(best), abs(worst)):
         return np.ones(len(fitness))
     slope = (pressure - 1.0) / (best - mean)

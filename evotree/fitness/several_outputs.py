@@ -59,7 +59,9 @@ class MeansOfOutputs(TargetLoss):
 
     def whole_loss(self, dataset: Dataset) -> float:
         """Return the squared error of the means."""
-        return float(dataset.sample_weight @ np.square(dataset.targets).sum(axis=1)) or 1.0
+        return (
+            float(dataset.sample_weight @ np.square(dataset.targets).sum(axis=1)) or 1.0
+        )
 
     def residuals(self, rows: np.ndarray) -> np.ndarray:
         """Return the leading component of the outputs of some rows."""
@@ -98,7 +100,9 @@ class LinesOfOutputs(MeansOfOutputs):
     takes_noise = False
 
     lines: LinearLeafObjective = LinearLeafObjective()  # how they are fitted
-    each: tuple[LinearLeafObjective, ...] = ()  # those of each output, bound to its rows
+    each: tuple[
+        LinearLeafObjective, ...
+    ] = ()  # those of each output, bound to its rows
 
     @property
     def term_penalty(self) -> float:  # type: ignore[override]
@@ -109,16 +113,16 @@ class LinesOfOutputs(MeansOfOutputs):
         """Return the objective on the rows of a data set."""
         n = dataset.n_outputs
         # The penalty is a share of the squared error of all outputs, lines take one of their own.
-        lines = replace(self.lines.priced(n * self.lines.term_penalty), n_sharing=n)
+        lines = replace(self.lines.penalized(n * self.lines.term_penalty), n_sharing=n)
         each = tuple(lines.bind(dataset.of_output(j)) for j in range(n))
         return replace(self, rows=dataset, each=each)
 
-    def priced(self, term_penalty: float) -> Self:
+    def penalized(self, term_penalty: float) -> Self:
         """Return the objective where terms of leaves have another penalty."""
-        lines = self.lines.priced(term_penalty)
+        lines = self.lines.penalized(term_penalty)
         if lines is self.lines:
             return self
-        each = tuple(one.priced(len(self.each) * term_penalty) for one in self.each)
+        each = tuple(one.penalized(len(self.each) * term_penalty) for one in self.each)
         return replace(self, lines=lines, each=each)
 
     def forget(self) -> None:
@@ -150,13 +154,19 @@ class LinesOfOutputs(MeansOfOutputs):
 
     def held_out_table(self, tree: Any, mass: np.ndarray, reference: Any) -> np.ndarray:
         """Return the models of all nodes, each as if it were a leaf."""
-        return np.hstack([one.held_out_table(tree, mass, reference) for one in self.each])
+        return np.hstack(
+            [one.held_out_table(tree, mass, reference) for one in self.each]
+        )
 
     def finish(self, tree: ObliqueTree, dataset: Dataset) -> ObliqueTree:
         """Return a fitted tree, over raw features, with the models of its leaves."""
         tree = dataset.refill(tree)
         bound = self if self.rows is dataset else self.bind(dataset)
         routed = routed_rows(tree, dataset.raw)
-        means = (tree.predicting(tree.values[:, j : j + 1]) for j in range(len(bound.each)))
+        means = (
+            tree.predicting(tree.values[:, j : j + 1]) for j in range(len(bound.each))
+        )
         pairs = zip(bound.each, means, strict=True)
-        return tree.with_models(OutputModels(tuple(o.raw_models(routed, m) for o, m in pairs)))
+        return tree.with_models(
+            OutputModels(tuple(o.raw_models(routed, m) for o, m in pairs))
+        )

@@ -51,7 +51,9 @@ def compare_rows(model: Any, row_a: Any, row_b: Any) -> RowComparison:
     order = terms.difference.abs().sort_values(ascending=False, kind="stable").index
     rows = pd.concat([one.rows[["leaf", "prediction"]].head(1) for one in found])
     totals = [one["total"].iloc[0] if len(one) else np.nan for one in here]
-    return RowComparison(node, terms.loc[order], rows.set_axis(["a", "b"]).assign(total=totals))
+    return RowComparison(
+        node, terms.loc[order], rows.set_axis(["a", "b"]).assign(total=totals)
+    )
 
 
 def _as_table(row: Any) -> Any:
@@ -102,21 +104,34 @@ def compare_models(a: Any, b: Any, X: Any, y: Any) -> ModelComparison:
     truth, models = np.asarray(y), {"a": a, "b": b}
     found = [np.asarray(model.predict(X)) for model in models.values()]
     if is_classifier(a) != is_classifier(b):
-        raise ValueError("b: allowed are models of classes, as a is, or both of targets.")
+        raise ValueError(
+            "b: allowed are models of classes, as a is, or both of targets."
+        )
     for one in found:
         if one.shape != truth.shape:
-            raise ValueError(f"y has shape {truth.shape}: allowed is {one.shape}, as predictions.")
+            raise ValueError(
+                f"y has shape {truth.shape}: allowed is {one.shape}, as predictions."
+            )
     if truth.ndim != 1:
         raise ValueError(f"y has shape {truth.shape}: allowed is one target.")
-    losses = [one != truth if is_classifier(a) else np.abs(one - truth) for one in found]
+    losses = [
+        one != truth if is_classifier(a) else np.abs(one - truth) for one in found
+    ]
     better = [int((losses[i] < losses[1 - i]).sum()) for i in (0, 1)]
     p_value = stats.binomtest(better[0], sum(better)).pvalue if sum(better) else 1.0
     names = "n_leaves", "n_terms", "complexity"
     table = pd.DataFrame(
-        [{name: getattr(model.tree_, name) for name in names} for model in models.values()],
+        [
+            {name: getattr(model.tree_, name) for name in names}
+            for model in models.values()
+        ],
         index=list(models),
     )
     table.insert(0, "score", [model.score(X, y) for model in models.values()])
-    reached = (pd.Series(one.apply(X), name=f"leaf of {name}") for name, one in models.items())
+    reached = (
+        pd.Series(one.apply(X), name=f"leaf of {name}") for name, one in models.items()
+    )
     differs = float(np.mean(found[0] != found[1]))
-    return ModelComparison(table.assign(better=better), differs, p_value, pd.crosstab(*reached))
+    return ModelComparison(
+        table.assign(better=better), differs, p_value, pd.crosstab(*reached)
+    )

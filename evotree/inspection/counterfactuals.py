@@ -21,7 +21,13 @@ from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 
-from evotree.inspection.nearest import Steps, fewest, least_length, length_of, shortest_l1
+from evotree.inspection.nearest import (
+    Steps,
+    fewest,
+    least_length,
+    length_of,
+    shortest_l1,
+)
 from evotree.inspection.training_rows import TrainingRows, uncorrelated_spreads
 from evotree.tables.columns import (
     CategoricalColumn,
@@ -43,7 +49,9 @@ class Counterfactual:
     """A point that a tree predicts as was asked for."""
 
     row: Any  # as ``predict`` takes it, a DataFrame or an array of shape (1, n_columns)
-    changes: dict[str, tuple[Any, Any]]  # cells before and after, by the columns that change
+    changes: dict[
+        str, tuple[Any, Any]
+    ]  # cells before and after, by the columns that change
     distance: float
     leaf: int  # that it reaches
     point: np.ndarray  # in the features of the tree
@@ -58,7 +66,9 @@ class Goal(NamedTuple):
     label: int | None = None  # the class, by position, whose score is to be the largest
 
 
-LeafPoint: TypeAlias = tuple[float, int, np.ndarray]  # a distance, its leaf, and the point there
+LeafPoint: TypeAlias = tuple[
+    float, int, np.ndarray
+]  # a distance, its leaf, and the point there
 
 
 @dataclass(frozen=True, eq=False)
@@ -85,17 +95,27 @@ class Limits:
         """Return the limits that users give."""
         n = len(columns)
         lower, upper = np.full(n, -np.inf), np.full(n, np.inf)
-        factors, whole, stays = np.ones(n), np.zeros(n, dtype=bool), np.zeros(n, dtype=bool)
+        factors, whole, stays = (
+            np.ones(n),
+            np.zeros(n, dtype=bool),
+            np.zeros(n, dtype=bool),
+        )
         if costs is not None and not isinstance(costs, Mapping):
             if np.shape(costs) != (n,):
-                allowed = f"allowed are ({n},), one number for each column, and mappings"
+                allowed = (
+                    f"allowed are ({n},), one number for each column, and mappings"
+                )
                 raise ValueError(f"costs has the shape {np.shape(costs)}: {allowed}.")
             costs = dict(enumerate(costs))
         if not isinstance(bounds, Mapping | None):
-            raise ValueError(f"bounds={bounds!r}: allowed are mappings of columns to pairs.")
+            raise ValueError(
+                f"bounds={bounds!r}: allowed are mappings of columns to pairs."
+            )
         for key, cost in (costs or {}).items():
             if not isinstance(cost, Real) or not 0.0 < float(cost) < math.inf:
-                raise ValueError(f"costs[{key!r}]={cost!r}: allowed are finite numbers above 0.")
+                raise ValueError(
+                    f"costs[{key!r}]={cost!r}: allowed are finite numbers above 0."
+                )
             factors[_position("costs", key, columns)] = cost
         for key, pair in (bounds or {}).items():
             c = _position("bounds", key, columns, of_numbers=True)
@@ -124,8 +144,12 @@ class Limits:
             ("fixed", {"fixed": False}),
         ):
             for c, name in enumerate(names):
-                if any(getattr(self, field)[c] != value for field, value in free.items()):
-                    fields: dict[str, Any] = {field: getattr(self, field).copy() for field in free}
+                if any(
+                    getattr(self, field)[c] != value for field, value in free.items()
+                ):
+                    fields: dict[str, Any] = {
+                        field: getattr(self, field).copy() for field in free
+                    }
                     for field, value in free.items():
                         fields[field][c] = value
                     yield f"{parameter} {name!r}", replace(self, **fields)
@@ -136,11 +160,15 @@ def _listed(parameter: str, names: Any) -> Iterable[Any]:
     if names is None or isinstance(names, str | Integral):
         return () if names is None else (names,)
     if not isinstance(names, Iterable):
-        raise ValueError(f"{parameter}={names!r}: allowed are names and positions of columns.")
+        raise ValueError(
+            f"{parameter}={names!r}: allowed are names and positions of columns."
+        )
     return names
 
 
-def _position(parameter: str, key: Any, columns: Sequence[Column], of_numbers: bool = False) -> int:
+def _position(
+    parameter: str, key: Any, columns: Sequence[Column], of_numbers: bool = False
+) -> int:
     """Return the position of a column that users give by its name or position."""
     (c,) = columns_asked([key], [column.name for column in columns], parameter)
     if of_numbers and isinstance(columns[c], CategoricalColumn):
@@ -175,14 +203,18 @@ class Space:
             self.lower = np.maximum(self.lower, np.minimum(training.lowest, x))
             self.upper = np.minimum(self.upper, np.maximum(training.highest, x))
         self.groups: list[tuple[np.ndarray, bool]] = []
-        for c, column in enumerate(columns):  # none becomes missing, and levels exclude another
+        for c, column in enumerate(
+            columns
+        ):  # none becomes missing, and levels exclude another
             features = np.flatnonzero(of == c)
             if isinstance(column, NumericColumn):
                 is_missing = np.arange(len(features)) > 0
             else:
                 self.is_whole[features] = True
                 self.lower[features], self.upper[features] = 0.0, 1.0
-                is_missing = np.array([level is None for level in column.levels], dtype=bool)
+                is_missing = np.array(
+                    [level is None for level in column.levels], dtype=bool
+                )
                 known = features[~is_missing]
                 if len(known) > 1:
                     # Of three levels and more each makes a feature: a row has one of them.
@@ -195,7 +227,9 @@ class Space:
         self.unit = np.where(self.is_whole, 1.0, self.spread)
         self.prices = limits.costs[of] * self.unit / self.spread
 
-    def steps(self, leaf: int, goal: Goal, margin: float) -> tuple[np.ndarray, Steps] | None:
+    def steps(
+        self, leaf: int, goal: Goal, margin: float
+    ) -> tuple[np.ndarray, Steps] | None:
         """Return the features that matter to a leaf, and the steps in them that lead there."""
         rows, limits = [], []
         for normal, limit, norm, is_closed, width in self._half_spaces(leaf, goal):
@@ -224,8 +258,13 @@ class Space:
         lower, upper = ((end - self.x) / self.unit for end in (self.lower, self.upper))
         ends = lower[features], upper[features]
         of_parts = self.prices[features], self.is_whole[features]
-        columns = np.searchsorted(matters, self.column_of[features]), self.limits.costs[matters]
-        return features, Steps(A[:, features], np.array(limits), *ends, *of_parts, *columns)
+        columns = (
+            np.searchsorted(matters, self.column_of[features]),
+            self.limits.costs[matters],
+        )
+        return features, Steps(
+            A[:, features], np.array(limits), *ends, *of_parts, *columns
+        )
 
     def _half_spaces(
         self, leaf: int, goal: Goal
@@ -240,7 +279,13 @@ class Space:
             if leaf < right:
                 yield tree.weights[k], tree.thresholds[k], self.norms[k], True, np.inf
             else:
-                yield -tree.weights[k], -tree.thresholds[k], self.norms[k], False, np.inf
+                yield (
+                    -tree.weights[k],
+                    -tree.thresholds[k],
+                    self.norms[k],
+                    False,
+                    np.inf,
+                )
             k = right if leaf >= right else k + 1
         models = tree.models
         if models is None:
@@ -295,13 +340,19 @@ def _nearest_of_leaf(
             return None
         features, steps = program
         if norm == "count" and not np.isfinite([steps.lower, steps.upper]).all():
-            names = {space.columns[c].name for c in np.unique(space.column_of[features])}
+            names = {
+                space.columns[c].name for c in np.unique(space.column_of[features])
+            }
             allowed = f"plausible=True, and bounds for the columns {sorted(names)}"
-            raise ValueError(f"norm='count' needs finite bounds: allowed are {allowed}.")
+            raise ValueError(
+                f"norm='count' needs finite bounds: allowed are {allowed}."
+            )
         step = fewest(steps, below) if norm == "count" else shortest_l1(steps)
         if step is None:
             break
-        is_moved = np.abs(step * space.unit[features]) >= _NOTHING * space.spread[features]
+        is_moved = (
+            np.abs(step * space.unit[features]) >= _NOTHING * space.spread[features]
+        )
         step = np.where(is_moved, step, 0.0)
         point = space.x.astype(np.float64)
         ends = space.lower[features], space.upper[features]
@@ -327,7 +378,10 @@ def _keeps(tree: ObliqueTree, point: np.ndarray, leaf: int, goal: Goal) -> bool:
         return False
     if goal.label is not None:
         return int(tree.predict_label(row)[0]) == goal.label
-    return tree.models is None or goal.low <= float(tree.predict_value(row)[0, 0]) <= goal.high
+    return (
+        tree.models is None
+        or goal.low <= float(tree.predict_value(row)[0, 0]) <= goal.high
+    )
 
 
 def explain_failure(
@@ -338,7 +392,9 @@ def explain_failure(
 ) -> str:
     """Return which single constraints forbid all points that are asked for."""
     each = limits.relaxed([column.name for column in columns])
-    if enough := [name for name, other in each if nearest_points(space_of(other), goals, "l1")]:
+    if enough := [
+        name for name, other in each if nearest_points(space_of(other), goals, "l1")
+    ]:
         return f"there would be some without {', or without '.join(enough)}."
     return "no single constraint forbids them: several do together, or missing cells that stay so."
 
@@ -361,7 +417,9 @@ def goals_of_class(
     is_wanted = places != own if target is None else classes == target
     if tree.models is not None:
         leaves = np.flatnonzero(tree.is_leaf)
-        return [Goal(leaves, label=label) for label in np.flatnonzero(is_wanted).tolist()]
+        return [
+            Goal(leaves, label=label) for label in np.flatnonzero(is_wanted).tolist()
+        ]
     leaves = np.flatnonzero(tree.is_leaf & is_wanted[tree.labels])
     if not leaves.size:
         raise ValueError(f"target={target!r}: no leaf of the tree predicts it.")
@@ -375,7 +433,9 @@ def goals_of_interval(tree: ObliqueTree, target: Any) -> list[Goal]:
     except (TypeError, ValueError):
         low, high = np.inf, -np.inf
     if not low <= high:
-        raise ValueError(f"target={target!r}: allowed is an interval (low, high), low <= high.")
+        raise ValueError(
+            f"target={target!r}: allowed is an interval (low, high), low <= high."
+        )
     least, most = tree.values[:, 0], tree.values[:, 0]
     if tree.models is not None:
         least, most = tree.models.lowest, tree.models.highest

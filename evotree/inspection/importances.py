@@ -42,7 +42,9 @@ def importances(
         units = np.ones(len(tree.output_names))
         if scale is not None and kind == "impurity":
             units = scale
-        each = [_amounts(tree.of_output(j), kind) / unit**2 for j, unit in enumerate(units)]
+        each = [
+            _amounts(tree.of_output(j), kind) / unit**2 for j, unit in enumerate(units)
+        ]
         amounts = np.sum(each, axis=0)
     total = amounts.sum()
     return amounts / total if total > 0.0 else np.zeros(tree.n_features)
@@ -59,14 +61,18 @@ def _amounts(tree: ObliqueTree, kind: str) -> np.ndarray:
         left, right = inner + 1, inner + 1 + tree.subtree_size[inner + 1]
         both = samples[left] + samples[right]
         pairs = samples[left] * samples[right] / np.where(both > 0.0, both, 1.0)
-        amounts[inner] = pairs * np.square(tree.values[left] - tree.values[right]).sum(axis=1)
+        amounts[inner] = pairs * np.square(tree.values[left] - tree.values[right]).sum(
+            axis=1
+        )
     of_features: np.ndarray = amounts @ _shares(np.abs(tree.weights) * spread)
     if tree.models is not None:
         explained = np.abs(tree.models.coefficients) * spread
         if isinstance(tree.models, ClassModels):
             explained *= _SHARE_OF_SCORE
         is_influence = kind == "influence"
-        of_features += samples @ (_shares(explained) if is_influence else np.square(explained))
+        of_features += samples @ (
+            _shares(explained) if is_influence else np.square(explained)
+        )
     return of_features
 
 

@@ -10,7 +10,11 @@ from scipy.optimize import Bounds, LinearConstraint, milp
 _WHOLE = 1e-6  # what is nearer to a whole number is one
 _SLACK = 1e-9  # of sums
 _MAX_ROUNDS = 200  # of programs
-_LIMITS = {"mip_rel_gap": 0.0, "node_limit": 10_000, "time_limit": 60.0}  # of one program
+_LIMITS = {
+    "mip_rel_gap": 0.0,
+    "node_limit": 10_000,
+    "time_limit": 60.0,
+}  # of one program
 _SOLVED = (0, 2)  # what milp calls an optimum, and the proof that there is none
 _TOO_LONG = (
     "the nearest point takes too many programs to be found: fix columns (fixed), narrow bounds, "
@@ -29,7 +33,9 @@ class Steps:
     prices: np.ndarray  # what a part of length 1 costs, above 0
     is_whole: np.ndarray
     column: np.ndarray  # the group that each part belongs to: 0, 1, ...
-    column_prices: np.ndarray  # what it costs that some part of a group is not 0, above 0
+    column_prices: (
+        np.ndarray
+    )  # what it costs that some part of a group is not 0, above 0
 
 
 def shortest_l1(steps: Steps) -> np.ndarray | None:
@@ -48,7 +54,10 @@ def fewest(steps: Steps, below: float = np.inf) -> np.ndarray | None:
     program = _Program(steps, np.ones(n_columns), are_whole=True)
     # A part is 0 where its column is not changed.
     program.add(
-        np.hstack([np.eye(len(prices)), -program.high[: len(prices), np.newaxis] * is_of]), 0
+        np.hstack(
+            [np.eye(len(prices)), -program.high[: len(prices), np.newaxis] * is_of]
+        ),
+        0,
     )
     cost = np.append(0.0 * prices, steps.column_prices)
     slack = 1e-4 * float(steps.column_prices.min(initial=np.inf))
@@ -56,12 +65,16 @@ def fewest(steps: Steps, below: float = np.inf) -> np.ndarray | None:
         cheapest = program.solve(cost, cost, below)
         if cheapest is None or (least := float(cost @ np.round(cheapest))) >= below:
             return None
-        nearest = program.solve(np.append(prices, np.zeros(n_columns)), cost, least + slack)
+        nearest = program.solve(
+            np.append(prices, np.zeros(n_columns)), cost, least + slack
+        )
         solution = cheapest if nearest is None else nearest
         is_changed = np.round(solution[len(prices) :]).astype(bool)
         # Parts of other columns are 0 to within a tolerance: now to the last digit.
         is_free = is_changed[steps.column]
-        lower, upper = (np.where(is_free, end, 0.0) for end in (steps.lower, steps.upper))
+        lower, upper = (
+            np.where(is_free, end, 0.0) for end in (steps.lower, steps.upper)
+        )
         step = shortest_l1(replace(steps, lower=lower, upper=upper))
         if step is not None:
             return step
@@ -91,7 +104,10 @@ def least_length(steps: Steps, norm: str) -> float:
         return 0.0
     A, needed = steps.A[broken], -steps.b[broken]
     if norm == "count":
-        return max(_cheapest_columns(steps, row, gain) for row, gain in zip(A, needed, strict=True))
+        return max(
+            _cheapest_columns(steps, row, gain)
+            for row, gain in zip(A, needed, strict=True)
+        )
     return float((needed / (np.abs(A) / steps.prices).max(axis=1)).max())
 
 
@@ -118,9 +134,13 @@ class _Program:
         self, steps: Steps, high: np.ndarray | tuple = (), are_whole: bool = False
     ) -> None:
         down = np.maximum(-steps.upper, 0.0), np.maximum(-steps.lower, 0.0)
-        self.low = np.concatenate([np.maximum(steps.lower, 0.0), down[0], np.zeros(len(high))])
+        self.low = np.concatenate(
+            [np.maximum(steps.lower, 0.0), down[0], np.zeros(len(high))]
+        )
         self.high = np.concatenate([np.maximum(steps.upper, 0.0), down[1], high])
-        self.whole = np.append(np.tile(steps.is_whole, 2), np.full(len(high), are_whole))
+        self.whole = np.append(
+            np.tile(steps.is_whole, 2), np.full(len(high), are_whole)
+        )
         # HiGHS misses optima where bounds of whole variables are not whole.
         self.low = np.where(self.whole, np.ceil(self.low - _WHOLE), self.low)
         self.high = np.where(self.whole, np.floor(self.high + _WHOLE), self.high)
@@ -150,9 +170,14 @@ class _Program:
         limited = {
             "integrality": self.whole[is_free],
             "bounds": Bounds(self.low[is_free], self.high[is_free]),
-            "constraints": LinearConstraint(A[:, is_free], -np.inf, limits) if len(b) else (),
+            "constraints": LinearConstraint(A[:, is_free], -np.inf, limits)
+            if len(b)
+            else (),
         }
-        for presolve in (True, False):  # which fails on some programs with narrow margins
+        for presolve in (
+            True,
+            False,
+        ):  # which fails on some programs with narrow margins
             options = _LIMITS | {"presolve": presolve}
             result = milp(cost[is_free], options=options, **limited)
             if result.status == 1:

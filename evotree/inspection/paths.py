@@ -52,13 +52,20 @@ def explain(
 ) -> Explanation:
     """Explain the path of each row."""
     names = np.array(feature_names, dtype=object)
-    leaves, spread = tree.apply(X), np.ones(tree.n_features) if tree.spread is None else tree.spread
+    leaves, spread = (
+        tree.apply(X),
+        np.ones(tree.n_features) if tree.spread is None else tree.spread,
+    )
     labels = leaves if classes is None else tree.predict_label(X)
     depths, distances = node_depths(tree.subtree_size), np.full(len(X), np.inf)
     parts = {name: [np.empty(0, dtype)] for name, dtype in _COLUMNS.items()}
     for k, side, rows, models in _sides(tree, leaves, labels):
         if side != "leaf":
-            weights, constant, scale = tree.weights[k], -tree.thresholds[k], training.spreads[k]
+            weights, constant, scale = (
+                tree.weights[k],
+                -tree.thresholds[k],
+                training.spreads[k],
+            )
         elif models is not None:
             weights, constant, scale = models.coefficients[k], models.intercepts[k], 1.0
         else:
@@ -67,7 +74,9 @@ def explain(
         if not rows.size or not features.size:
             continue
         # The most influential first.
-        features = features[np.argsort(-np.abs(weights * spread)[features], kind="stable")]
+        features = features[
+            np.argsort(-np.abs(weights * spread)[features], kind="stable")
+        ]
         weights = weights[features]
         mean, values = training.means[k, features], X[np.ix_(rows, features)]
         contributions = weights * (values - mean) / scale
@@ -75,8 +84,16 @@ def explain(
         total = centre + contributions.sum(axis=1)
         if side != "leaf":
             distances[rows] = np.minimum(distances[rows], np.abs(total))
-        n, of_node = len(rows), (depths[k], k, side, np.tile(names[features], len(rows)))
-        added = np.tile(weights, n), contributions.ravel(), centre, np.repeat(total, len(features))
+        n, of_node = (
+            len(rows),
+            (depths[k], k, side, np.tile(names[features], len(rows))),
+        )
+        added = (
+            np.tile(weights, n),
+            contributions.ravel(),
+            centre,
+            np.repeat(total, len(features)),
+        )
         columns = (np.repeat(rows, len(features)), *of_node, values.ravel(), *added)
         for name, column in zip(_COLUMNS, columns, strict=True):
             column = np.asarray(column, dtype=_COLUMNS[name])

@@ -55,7 +55,9 @@ def shap_values(
     in use all subsets are enumerated; else orders of the columns are sampled.
     """
     if not isinstance(n_permutations, Integral) or n_permutations < 2:
-        raise ValueError(f"n_permutations={n_permutations!r}: allowed are integers of at least 2.")
+        raise ValueError(
+            f"n_permutations={n_permutations!r}: allowed are integers of at least 2."
+        )
     column_of = np.array(column_of_feature(columns))
     players = np.unique(column_of[used])
     features = [np.flatnonzero(column_of == player) for player in players]
@@ -65,7 +67,10 @@ def shap_values(
     if n <= MAX_EXACT:
         codes = np.arange(1 << n)
         masks = (codes[:, np.newaxis] >> np.arange(n)) & 1 == 1
-        share, size = 1.0 / (np.array([comb(n - 1, s) for s in range(n)]) * n), masks.sum(axis=1)
+        share, size = (
+            1.0 / (np.array([comb(n - 1, s) for s in range(n)]) * n),
+            masks.sum(axis=1),
+        )
     else:
         random = np.random.default_rng(seed_from(random_state))
         orders = [random.permutation(n) for _ in range(n_permutations)]
@@ -105,7 +110,9 @@ def _worths(
         block = masks[first : first + n_together]
         rows = np.repeat(background[np.newaxis], len(block), axis=0)
         for player, of_player in enumerate(features):
-            rows[np.ix_(block[:, player], np.arange(n_background), of_player)] = x[of_player]
+            rows[np.ix_(block[:, player], np.arange(n_background), of_player)] = x[
+                of_player
+            ]
         predicted = predict(rows.reshape(-1, n_features))
         means.append(predicted.reshape(len(block), n_background, -1).mean(axis=1))
     return np.concatenate(means)

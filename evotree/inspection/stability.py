@@ -39,7 +39,12 @@ class Stability(NamedTuple):
 
 
 def stability(
-    model: Any, X: Any, y: Any, n: int = 20, random_state: Any = None, coverage: float = 0.95
+    model: Any,
+    X: Any,
+    y: Any,
+    n: int = 20,
+    random_state: Any = None,
+    coverage: float = 0.95,
 ) -> Stability:
     """Fit `n` clones of a model to random four fifths of the rows, and compare them.
 
@@ -87,24 +92,39 @@ def stability(
     draw = StratifiedShuffleSplit if is_of_classes else ShuffleSplit
     table = X if hasattr(X, "iloc") else np.asarray(X)
     rows, fits, scores, errors, ratio = getattr(table, "iloc", table), [], [], [], 1.0
-    for train, test in draw(n, test_size=_HELD_OUT, random_state=random_state).split(table, y):
+    for train, test in draw(n, test_size=_HELD_OUT, random_state=random_state).split(
+        table, y
+    ):
         fits.append(clone(model).fit(rows[train], targets[train]))
         scores.append(fits[-1].score(rows[test], targets[test]))
         predicted = fits[-1].predict(rows[test])
-        away = (predicted != targets[test]) if is_of_classes else (predicted - targets[test]) ** 2
+        away = (
+            (predicted != targets[test])
+            if is_of_classes
+            else (predicted - targets[test]) ** 2
+        )
         errors.append(np.var(away.reshape(len(test), -1).mean(axis=1)))
         ratio = len(test) / len(train)
-    found, pairs = np.array([fit.predict(table) for fit in fits]), [*combinations(range(n), 2)]
+    found, pairs = (
+        np.array([fit.predict(table) for fit in fits]),
+        [*combinations(range(n), 2)],
+    )
     if is_of_classes:
         disagreement = np.mean([found[a] != found[b] for a, b in pairs], axis=0)
         agreement, unit = 1.0 - disagreement.mean(), 1.0
     else:
         unit = targets.var(axis=0).mean() or 1.0
-        disagreement = found.reshape(n, len(table), -1).std(axis=0).mean(axis=1) / np.sqrt(unit)
-        with np.errstate(invalid="ignore", divide="ignore"):  # of equal predictions it is NaN
+        disagreement = found.reshape(n, len(table), -1).std(axis=0).mean(
+            axis=1
+        ) / np.sqrt(unit)
+        with np.errstate(
+            invalid="ignore", divide="ignore"
+        ):  # of equal predictions it is NaN
             agreement = np.corrcoef(found.reshape(n, -1))[np.triu_indices(n, 1)].mean()
     used, roots = [_columns(fit) for fit in fits], pd.DataFrame(map(_root, fits))
-    counts = pd.Series([name for names in used for name in names], dtype=object).value_counts()
+    counts = pd.Series(
+        [name for names in used for name in names], dtype=object
+    ).value_counts()
     normals = roots.dropna(how="all").fillna(0.0).to_numpy()
     cosines = np.abs(normals @ normals.T)[np.triu_indices(len(normals), 1)]
     variance = np.var(scores, ddof=1) * (1.0 / n + ratio)

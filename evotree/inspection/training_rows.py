@@ -45,7 +45,9 @@ class TrainingRows:
         return self
 
 
-def summarize(tree: ObliqueTree, X: np.ndarray, sample_weight: np.ndarray) -> TrainingRows:
+def summarize(
+    tree: ObliqueTree, X: np.ndarray, sample_weight: np.ndarray
+) -> TrainingRows:
     """Return the summary of the training rows of a tree."""
     leaves = tree.apply(X)
     reached = (sample_weight, (leaves, np.arange(len(X))))
@@ -63,7 +65,9 @@ def summarize(tree: ObliqueTree, X: np.ndarray, sample_weight: np.ndarray) -> Tr
     begin, end = inner[:, np.newaxis], (inner + tree.subtree_size[inner])[:, np.newaxis]
     squares = np.zeros(len(tree))
     with np.errstate(over="ignore", invalid="ignore"):
-        centres = (tree.weights[inner] * means[inner]).sum(axis=1) - tree.thresholds[inner]
+        centres = (tree.weights[inner] * means[inner]).sum(axis=1) - tree.thresholds[
+            inner
+        ]
         for first in range(0, len(X), _BLOCK):
             block = slice(first, first + _BLOCK)
             is_passed = (leaves[block] >= begin) & (leaves[block] < end)

@@ -6,7 +6,11 @@ saved; what was given is only read. What cannot be drawn is a TypeError or a Val
 the parameter, and leaves no figure.
 """
 
-from evotree.plotting.curves import plot_learning_curve, plot_learning_curves, plot_lineage
+from evotree.plotting.curves import (
+    plot_learning_curve,
+    plot_learning_curves,
+    plot_lineage,
+)
 from evotree.plotting.evolution import plot_evolution
 from evotree.plotting.explanation import plot_explanation, plot_importances
 from evotree.plotting.pareto import plot_pareto
@@ -15,6 +19,16 @@ from evotree.plotting.stability import plot_stability
 from evotree.plotting.style import class_colors
 from evotree.plotting.trees import plot_tree
 
-__all__ = ["class_colors", "plot_decision_regions", "plot_evolution", "plot_explanation"]
-__all__ += ["plot_importances", "plot_learning_curve", "plot_learning_curves", "plot_lineage"]
+__all__ = [
+    "class_colors",
+    "plot_decision_regions",
+    "plot_evolution",
+    "plot_explanation",
+]
+__all__ += [
+    "plot_importances",
+    "plot_learning_curve",
+    "plot_learning_curves",
+    "plot_lineage",
+]
 __all__ += ["plot_pareto", "plot_stability", "plot_tree"]

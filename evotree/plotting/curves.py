@@ -16,7 +16,11 @@ from evotree.plotting.style import PALETTE, axes_or_new, draw_grid, legend_below
 
 Position: TypeAlias = Literal["gen", "seconds", "evaluations"]
 
-POSITION_LABELS = {"gen": "generation", "seconds": "seconds", "evaluations": "evaluations"}
+POSITION_LABELS = {
+    "gen": "generation",
+    "seconds": "seconds",
+    "evaluations": "evaluations",
+}
 LINE_STYLES = ("-", "--", "-.", ":")
 COUNTS = ("size", "terms", "complexity")
 """Chapters that count something."""
@@ -67,7 +71,9 @@ def plot_learning_curve(
     if others and counts:
         panels[_panel_below(ax)] = counts
     prefix = f"{label}: " if label else ""
-    n_drawn = sum(line.get_linestyle() == "-" for panel in panels for line in panel.get_lines())
+    n_drawn = sum(
+        line.get_linestyle() == "-" for panel in panels for line in panel.get_lines()
+    )
     colors = islice(cycle(PALETTE), n_drawn, None)
     for panel, shown in panels.items():
         for curve, color in zip(shown, colors, strict=False):
@@ -136,21 +142,36 @@ def plot_learning_curves(
     """
     low, high = quantiles
     if not 0.0 <= low <= high <= 1.0:
-        raise ValueError(f"quantiles={quantiles!r}: allowed are two ascending shares in [0, 1].")
+        raise ValueError(
+            f"quantiles={quantiles!r}: allowed are two ascending shares in [0, 1]."
+        )
     if not isinstance(histories, Mapping):
         kind = type(histories).__name__
-        raise TypeError(f"histories is a {kind}: allowed is a mapping from names to runs.")
+        raise TypeError(
+            f"histories is a {kind}: allowed is a mapping from names to runs."
+        )
     if not histories:
         raise ValueError("histories is empty: give at least one group of runs.")
     column = f"{chapter}_{field}"
-    groups = {name: _aligned(name, group, x, column) for name, group in histories.items()}
+    groups = {
+        name: _aligned(name, group, x, column) for name, group in histories.items()
+    }
 
     ax = axes_or_new(ax, (7.0, 4.5))
-    for i, (name, (positions, values)) in enumerate(groups.items(), len(ax.get_lines())):
+    for i, (name, (positions, values)) in enumerate(
+        groups.items(), len(ax.get_lines())
+    ):
         color = PALETTE[i % len(PALETTE)]
         dashes = LINE_STYLES[i // len(PALETTE) % len(LINE_STYLES)]
         label = f"{name} (n = {len(values)})"
-        ax.plot(positions, np.median(values, axis=0), dashes, color=color, lw=1.8, label=label)
+        ax.plot(
+            positions,
+            np.median(values, axis=0),
+            dashes,
+            color=color,
+            lw=1.8,
+            label=label,
+        )
         lower, upper = np.quantile(values, (low, high), axis=0)
         ax.fill_between(positions, lower, upper, color=color, alpha=0.2, lw=0)
     band = f"median, {100 * low:g} to {100 * high:g} % band"
@@ -175,7 +196,10 @@ def plot_lineage(history: Any, *, x: Position = "gen", ax: Axes | None = None) -
     # What survives lies at the bottom, where areas are easiest to read.
     columns.sort(key=lambda name: -records[name].iloc[-1])
     ax = axes_or_new(ax, (7.0, 4.0))
-    look: dict[str, Any] = {"colors": list(islice(cycle(PALETTE), len(columns))), "lw": 0.0}
+    look: dict[str, Any] = {
+        "colors": list(islice(cycle(PALETTE), len(columns))),
+        "lw": 0.0,
+    }
     labels = [name.removeprefix(f"{ORIGIN}_") for name in columns]
     ax.stackplot(positions, records[columns].T, labels=labels, alpha=0.75, **look)
     ax.set(xlabel=POSITION_LABELS[x], ylabel="share of the population", ylim=(0.0, 1.0))
@@ -187,14 +211,18 @@ def plot_lineage(history: Any, *, x: Position = "gen", ax: Axes | None = None) -
 def cumulated(records: pd.DataFrame) -> dict[str, pd.DataFrame]:
     """Return what each kind of refinement has done up to every generation, from nothing."""
     prefix = f"{REFINEMENT}_"
-    fields = records.filter(regex=f"^{prefix}.*_({'|'.join(FIELDS)})$").rename(columns=str)
+    fields = records.filter(regex=f"^{prefix}.*_({'|'.join(FIELDS)})$").rename(
+        columns=str
+    )
     names = {name.removeprefix(prefix).rpartition("_")[0]: None for name in fields}
     if not names:
         held = ", ".join(map(str, records))
         raise ValueError(f"history has no chapter {REFINEMENT!r}; it has {held}.")
     sums = fields.fillna(0.0).cumsum()
     totals = {
-        name: pd.DataFrame({f: np.append(0.0, sums[f"{prefix}{name}_{f}"]) for f in FIELDS})
+        name: pd.DataFrame(
+            {f: np.append(0.0, sums[f"{prefix}{name}_{f}"]) for f in FIELDS}
+        )
         for name in names
     }
     return dict(sorted(totals.items(), key=lambda item: -item[1]["gain"].iloc[-1]))
@@ -223,16 +251,22 @@ def _column(records: pd.DataFrame, column: str, given: str) -> np.ndarray:
 def positions_of(records: pd.DataFrame, x: str) -> np.ndarray:
     """Return where on the axis the records of a run stand."""
     if x not in POSITION_LABELS:
-        raise ValueError(f"x={x!r}: allowed are {', '.join(map(repr, POSITION_LABELS))}.")
+        raise ValueError(
+            f"x={x!r}: allowed are {', '.join(map(repr, POSITION_LABELS))}."
+        )
     column = _column(records, "nevals" if x == "evaluations" else x, f"x={x!r}")
     return np.cumsum(column) if x == "evaluations" else column
 
 
-def _aligned(name: str, group: Any, x: str, column: str) -> tuple[np.ndarray, np.ndarray]:
+def _aligned(
+    name: str, group: Any, x: str, column: str
+) -> tuple[np.ndarray, np.ndarray]:
     """Return the positions of all records of a group, and each run's value there."""
     where = f"histories[{name!r}]"
     if not isinstance(group, Sequence) or hasattr(group, "chapters"):
-        raise TypeError(f"{where} is a {type(group).__name__}: allowed is a sequence of runs.")
+        raise TypeError(
+            f"{where} is a {type(group).__name__}: allowed is a sequence of runs."
+        )
     if not group:
         raise ValueError(f"{where} is empty: give at least one run.")
     tables = [records_of(history, f"{where}[{i}]") for i, history in enumerate(group)]
@@ -241,7 +275,9 @@ def _aligned(name: str, group: Any, x: str, column: str) -> tuple[np.ndarray, np
     grid = np.unique(np.concatenate(positions))
     grid = grid[grid >= max(position[0] for position in positions)]
     runs = zip(positions, values, strict=True)
-    return grid, np.stack([value[np.searchsorted(at, grid, "right") - 1] for at, value in runs])
+    return grid, np.stack(
+        [value[np.searchsorted(at, grid, "right") - 1] for at, value in runs]
+    )
 
 
 def set_grid(ax: Axes, x: str) -> None:

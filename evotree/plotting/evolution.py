@@ -69,19 +69,33 @@ def plot_evolution(
         how = "fit it with callbacks=[evotree.keep_best_trees]"
         raise ValueError(f"classifier has kept no trees of its generations: {how}.")
     if not hasattr(classifier, "classes_"):
-        raise TypeError(f"classifier is a {type(classifier).__name__}: regions are of classes.")
+        raise TypeError(
+            f"classifier is a {type(classifier).__name__}: regions are of classes."
+        )
     if tree.n_features < 2:
-        raise ValueError(f"classifier has n_features={tree.n_features}: allowed are 2 or more.")
+        raise ValueError(
+            f"classifier has n_features={tree.n_features}: allowed are 2 or more."
+        )
     if max_frames < 2:
-        raise ValueError(f"max_frames={max_frames!r}: allowed are whole numbers from 2.")
+        raise ValueError(
+            f"max_frames={max_frames!r}: allowed are whole numbers from 2."
+        )
     points, codes, labels = check_points(classifier, tree, X, y)
     known = getattr(classifier, "feature_names_", None)
-    features = names_or_known("feature_names", feature_names, known, tree.n_features, prefix="x")
+    features = names_or_known(
+        "feature_names", feature_names, known, tree.n_features, prefix="x"
+    )
     classes = names_or_known("class_names", class_names, labels, len(labels))
     records = records_of(classifier, "classifier")
     shown = np.sort(np.argsort(-importances(tree, "influence"), kind="stable")[:2])
-    others, middle = np.setdiff1d(np.arange(tree.n_features), shown), np.median(points, axis=0)
-    names: dict[str, Any] = {"feature_names": [features[j] for j in shown], "class_names": classes}
+    others, middle = (
+        np.setdiff1d(np.arange(tree.n_features), shown),
+        np.median(points, axis=0),
+    )
+    names: dict[str, Any] = {
+        "feature_names": [features[j] for j in shown],
+        "class_names": classes,
+    }
 
     figure = plt.figure(figsize=(10.0, 4.4), layout="constrained")
     left, right = figure.subplots(1, 2, width_ratios=(5, 6))
@@ -91,10 +105,16 @@ def plot_evolution(
         left.clear()
         # What the tree is where the other features have their medians.
         thresholds = best.thresholds - best.weights[:, others] @ middle[others]
-        of_slice = ObliqueTree(best.weights[:, shown], thresholds, best.subtree_size, best.values)
-        plot_decision_regions(of_slice, points[:, shown], codes, ax=left, **names, resolution=150)
+        of_slice = ObliqueTree(
+            best.weights[:, shown], thresholds, best.subtree_size, best.values
+        )
+        plot_decision_regions(
+            of_slice, points[:, shown], codes, ax=left, **names, resolution=150
+        )
         accuracy = float(np.mean(best.labels[best.apply(points)] == codes))
-        left.set_title(f"generation {gen}: {best.n_leaves} leaves, accuracy {accuracy:.3f}")
+        left.set_title(
+            f"generation {gen}: {best.n_leaves} leaves, accuracy {accuracy:.3f}"
+        )
         for panel in panels:  # hides what its curves show of later generations
             begin = panel.get_xlim()[0]
             place = panel.get_xaxis_transform()
@@ -105,12 +125,20 @@ def plot_evolution(
 
     end = int(positions_of(records, "gen")[-1])
     before = [gen for gen in trees if gen < end]
-    chosen = np.linspace(0, len(before) - 1, min(len(before), max_frames - 1)).round().astype(int)
+    chosen = (
+        np.linspace(0, len(before) - 1, min(len(before), max_frames - 1))
+        .round()
+        .astype(int)
+    )
     frames = [*(before[k] for k in chosen), end]
     panels: list[Axes] = []
     draw(frames[-1])  # the layout of all
     plot_learning_curve(records, curves=curves, ax=right)
     panels += [ax for ax in figure.axes if ax is not left]
     figure.draw_without_rendering()
-    figure.set_layout_engine("none")  # it is the same for all, and takes longer than a picture
-    return FuncAnimation(figure, draw, frames=[*frames, *frames[-1:] * _HELD], interval=250)
+    figure.set_layout_engine(
+        "none"
+    )  # it is the same for all, and takes longer than a picture
+    return FuncAnimation(
+        figure, draw, frames=[*frames, *frames[-1:] * _HELD], interval=250
+    )

@@ -11,7 +11,10 @@ from evotree.inspection.paths import Explanation
 from evotree.plotting import style
 from evotree.plotting.style import INK, PALETTE, TERM_COLORS, axes_or_new, write_beside
 
-BAR, LINE_HEIGHT = 0.7, 0.24  # thickness of a bar, in lines; height of a line, in inches
+BAR, LINE_HEIGHT = (
+    0.7,
+    0.24,
+)  # thickness of a bar, in lines; height of a line, in inches
 WIDTH = 7.0
 GREY = "#888888"
 
@@ -46,7 +49,11 @@ def plot_explanation(
     if not isinstance(explanation, Explanation):
         explanation, row = _explained(explanation, row), 0
     n_rows = len(explanation.rows)
-    if isinstance(row, bool) or not isinstance(row, int | np.integer) or row not in range(n_rows):
+    if (
+        isinstance(row, bool)
+        or not isinstance(row, int | np.integer)
+        or row not in range(n_rows)
+    ):
         raise ValueError(f"row={row!r}: allowed are positions from 0 to {n_rows - 1}.")
     steps = _steps(explanation, int(row), max_terms)
     n_lines = sum(1 + len(bars) for _, bars in steps)
@@ -57,7 +64,10 @@ def plot_explanation(
         is_leaf = at == len(steps)
         if place:
             ax.axhline(place - 0.5, color="#DDDDDD", linewidth=0.8, zorder=1)
-        look: dict[str, Any] = {"xycoords": ("axes fraction", "data"), "fontweight": "bold"}
+        look: dict[str, Any] = {
+            "xycoords": ("axes fraction", "data"),
+            "fontweight": "bold",
+        }
         look["bbox"] = {"facecolor": "white", "edgecolor": "none", "pad": 1.0}
         look |= {"color": INK, "parse_math": False, "zorder": 5}
         write_beside(ax, heading, (0.0, place), xytext=(4.0, 0.0), **look)
@@ -79,7 +89,10 @@ def plot_explanation(
         below.xaxis.set_label_position("bottom")
         below.set_xlabel("what the linear model of the leaf gives", fontsize="small")
     if len(steps) > 1:
-        ax.set_xlabel("distance to the hyperplane, in spreads (left < 0 < right)", fontsize="small")
+        ax.set_xlabel(
+            "distance to the hyperplane, in spreads (left < 0 < right)",
+            fontsize="small",
+        )
     else:
         ax.set_xticks([])
     if len(steps) > 1 or below is not ax:
@@ -92,7 +105,11 @@ def plot_explanation(
 
 
 def plot_importances(
-    estimator: Any, *, kind: str = "impurity", max_columns: int = 20, ax: Axes | None = None
+    estimator: Any,
+    *,
+    kind: str = "impurity",
+    max_columns: int = 20,
+    ax: Axes | None = None,
 ) -> Axes:
     """Draw the shares that the columns have in what a tree does, the largest first.
 
@@ -110,7 +127,9 @@ def plot_importances(
     check_whole("max_columns", max_columns, 1)
     if not hasattr(estimator, "importances"):
         kind = type(estimator).__name__
-        raise TypeError(f"estimator is a {kind}: allowed are fitted estimators with importances.")
+        raise TypeError(
+            f"estimator is a {kind}: allowed are fitted estimators with importances."
+        )
     shares = estimator.importances(kind)
     order = np.argsort(-shares, kind="stable")
     order = order[: max(1, min(max_columns, np.count_nonzero(shares)))]
@@ -133,17 +152,23 @@ def _explained(estimator: Any, row: Any) -> Explanation:
     """Return the explanation of one row that an estimator gives."""
     if not hasattr(estimator, "explain"):
         allowed = "what explain returns, and fitted estimators"
-        raise TypeError(f"explanation is a {type(estimator).__name__}: allowed are {allowed}.")
+        raise TypeError(
+            f"explanation is a {type(estimator).__name__}: allowed are {allowed}."
+        )
     if isinstance(row, pd.Series):
         row = row.to_frame().T
     rows = row if hasattr(row, "columns") else np.atleast_2d(np.asarray(row))
     if np.ndim(row) == 0 or rows.shape[0] != 1:
-        raise ValueError(f"row has shape {np.shape(row)}: allowed is one row of the estimator's.")
+        raise ValueError(
+            f"row has shape {np.shape(row)}: allowed is one row of the estimator's."
+        )
     explained: Explanation = estimator.explain(rows)
     return explained
 
 
-def _steps(explanation: Explanation, row: int, max_terms: int) -> list[tuple[str, list[Bar]]]:
+def _steps(
+    explanation: Explanation, row: int, max_terms: int
+) -> list[tuple[str, list[Bar]]]:
     """Return headings and bars of the nodes of the path of a row, the leaf last."""
     terms = explanation.terms[explanation.terms.row == row]
     of_row = explanation.rows.iloc[row]
@@ -154,7 +179,9 @@ def _steps(explanation: Explanation, row: int, max_terms: int) -> list[tuple[str
         steps.append((f"[{first.node}]  {off}", _bars(part, max_terms)))
     model, predicted = terms[terms.side == "leaf"], of_row.prediction
     is_number = isinstance(predicted, float | np.floating)
-    heading = f"[{of_row.leaf}]  predicts {_plain(predicted) if is_number else predicted}"
+    heading = (
+        f"[{of_row.leaf}]  predicts {_plain(predicted) if is_number else predicted}"
+    )
     if is_number and len(model) and not np.isclose(model.total.iloc[0], predicted):
         heading += f", its bound; the line gives {_plain(model.total.iloc[0])}"
     return [*steps, (heading, _bars(model, max_terms) if len(model) else [])]
@@ -164,7 +191,11 @@ def _bars(part: pd.DataFrame, max_terms: int) -> list[Bar]:
     """Return the bars of a node, the one of all terms that are not shown last."""
     sums = part.centre.iloc[0] + np.append(0.0, part.contribution.cumsum())
     bars = [
-        (f"{style.short_name(term.feature)} = {_plain(term.value)}", sums[k], sums[k + 1])
+        (
+            f"{style.short_name(term.feature)} = {_plain(term.value)}",
+            sums[k],
+            sums[k + 1],
+        )
         for k, term in enumerate(part[:max_terms].itertuples())
     ]
     if len(part) > max_terms:

@@ -9,7 +9,14 @@ from matplotlib.ticker import MaxNLocator
 from evotree.dataset import Dataset
 from evotree.engine.pareto import FittedFront, ParetoFront, held_out_quality, select
 from evotree.individual import RegressionIndividual
-from evotree.plotting.style import INK, PALETTE, axes_or_new, draw_grid, legend_below, tint
+from evotree.plotting.style import (
+    INK,
+    PALETTE,
+    axes_or_new,
+    draw_grid,
+    legend_below,
+    tint,
+)
 from evotree.tree import ObliqueTree
 
 
@@ -49,7 +56,9 @@ def plot_pareto(
     if len(front) == 0:
         raise ValueError("front_or_estimator has a front without members.")
     complexity = np.array([member.complexity for member in front])
-    curves = [("training", np.array([member.quality for member in front]), PALETTE[0], "o")]
+    curves = [
+        ("training", np.array([member.quality for member in front]), PALETTE[0], "o")
+    ]
     chosen, name = _chosen(front, front_or_estimator, selected, held_out)
 
     ax = axes_or_new(ax, (6.5, 4.2))
@@ -61,20 +70,33 @@ def plot_pareto(
         ax.plot(complexity, values, ds="steps-post", label=label, **style)
     if held_out is not None:
         best = int(quality.argmax())
-        low, high, light = quality[best] - standard_error[best], quality[best], tint(PALETTE[3])
+        low, high, light = (
+            quality[best] - standard_error[best],
+            quality[best],
+            tint(PALETTE[3]),
+        )
         label = "one standard error of the best"
         ax.axhspan(low, high, color=light, alpha=0.5, lw=0, zorder=0, label=label)
     if chosen is not None:
         tree = front[chosen]
         counts = (tree.n_leaves, "leaf", "leaves"), (tree.n_terms, "term", "terms")
-        label = f"{name}: " + ", ".join(f"{n} {one if n == 1 else many}" for n, one, many in counts)
+        label = f"{name}: " + ", ".join(
+            f"{n} {one if n == 1 else many}" for n, one, many in counts
+        )
         points = [values[chosen] for _, values, _, _ in curves]
         x = [complexity[chosen]] * len(points)
         ax.scatter(x, points, s=110, fc="none", ec=INK, lw=1.4, zorder=4, label=label)
-    is_regression = getattr(front, "is_regression", isinstance(front[0], RegressionIndividual))
-    ax.set(xlabel="complexity (leaves and terms)", ylabel="R²" if is_regression else "accuracy")
+    is_regression = getattr(
+        front, "is_regression", isinstance(front[0], RegressionIndividual)
+    )
+    ax.set(
+        xlabel="complexity (leaves and terms)",
+        ylabel="R²" if is_regression else "accuracy",
+    )
     ax.xaxis.set_major_locator(MaxNLocator(integer=True))
-    _leave_out_the_stump(ax, int(complexity[0]), np.array([values for _, values, *_ in curves]))
+    _leave_out_the_stump(
+        ax, int(complexity[0]), np.array([values for _, values, *_ in curves])
+    )
     draw_grid(ax)
     legend_below(ax, n_columns=2)
     return ax
@@ -92,11 +114,16 @@ def _leave_out_the_stump(ax: Axes, complexity: int, curves: np.ndarray) -> None:
     text = "← " + ", ".join(f"{value:.3g}" for value in curves[:, 0])
     at = complexity, others.min() - 0.2 * span
     # Turned upright, the arrow points down.
-    ax.text(*at, text, rotation=90, ha="center", va="bottom", fontsize="small", color=INK)
+    ax.text(
+        *at, text, rotation=90, ha="center", va="bottom", fontsize="small", color=INK
+    )
 
 
 def _chosen(
-    front: ParetoFront | FittedFront, source: Any, selected: Any, held_out: Dataset | None
+    front: ParetoFront | FittedFront,
+    source: Any,
+    selected: Any,
+    held_out: Dataset | None,
 ) -> tuple[int | None, str]:
     """Return the position of the member to be marked, None without one, and what to call it."""
     tree = getattr(source, "tree_", None) if selected is None else selected
@@ -106,7 +133,9 @@ def _chosen(
     if tree is None:
         return None, name
     if not isinstance(tree, ObliqueTree):
-        raise TypeError(f"selected is a {type(tree).__name__}: allowed are a rule and a tree.")
+        raise TypeError(
+            f"selected is a {type(tree).__name__}: allowed are a rule and a tree."
+        )
     complexities = [member.complexity for member in front]
     if tree.complexity in complexities:
         return complexities.index(tree.complexity), name

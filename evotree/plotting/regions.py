@@ -12,7 +12,13 @@ from matplotlib.collections import LineCollection
 
 from evotree.description.named import tree_of
 from evotree.plotting import style
-from evotree.plotting.style import INK, axes_or_new, class_colors, legend_below, names_or_known
+from evotree.plotting.style import (
+    INK,
+    axes_or_new,
+    class_colors,
+    legend_below,
+    names_or_known,
+)
 from evotree.tree import ObliqueTree, node_depths
 
 MARKERS = "os^DvPX*"
@@ -59,7 +65,9 @@ def plot_decision_regions(
             f"the tree has n_features={tree.n_features}: regions are drawn for 2 only."
         )
     if resolution < 2:
-        raise ValueError(f"resolution={resolution!r}: allowed are whole numbers from 2.")
+        raise ValueError(
+            f"resolution={resolution!r}: allowed are whole numbers from 2."
+        )
     points, codes, labels = check_points(tree_or_classifier, tree, X, y)
     known = getattr(tree_or_classifier, "feature_names_", getattr(X, "columns", None))
     features = names_or_known("feature_names", feature_names, known, 2, prefix="x")
@@ -69,7 +77,9 @@ def plot_decision_regions(
     low, high = points.min(axis=0), points.max(axis=0)
     margin = np.where(high > low, 0.04 * (high - low), 0.5)
     low, high = low - margin, high + margin
-    centres = (np.arange(resolution)[:, np.newaxis] + 0.5) / resolution * (high - low) + low
+    centres = (np.arange(resolution)[:, np.newaxis] + 0.5) / resolution * (
+        high - low
+    ) + low
     grid = np.stack(np.meshgrid(*centres.T), axis=-1).reshape(-1, 2)
     majority = tree.predict_label(grid).reshape(resolution, resolution)
     tints = np.array([style.tint(color) for color in colors])
@@ -79,13 +89,20 @@ def plot_decision_regions(
     ax.imshow(tints[majority], extent=extent, origin="lower", aspect="auto", zorder=0)
     area = float(np.clip(20000.0 / len(points), 14.0, 36.0))
     for code, name in enumerate(classes):
-        look: dict[str, Any] = {"marker": MARKERS[code % len(MARKERS)], "color": colors[code]}
+        look: dict[str, Any] = {
+            "marker": MARKERS[code % len(MARKERS)],
+            "color": colors[code],
+        }
         look |= {"s": area, "edgecolors": INK, "linewidths": 0.35, "zorder": 2}
         ax.scatter(*points[codes == code].T, label=name, **look)
     if hyperplanes:
         segments = _segments(tree, low, high)
-        widths = np.maximum(2.6 - 0.5 * node_depths(tree.subtree_size)[list(segments)], 0.8)
-        lines = LineCollection(list(segments.values()), colors=INK, linewidths=widths, zorder=3)
+        widths = np.maximum(
+            2.6 - 0.5 * node_depths(tree.subtree_size)[list(segments)], 0.8
+        )
+        lines = LineCollection(
+            list(segments.values()), colors=INK, linewidths=widths, zorder=3
+        )
         ax.add_collection(lines, autolim=False)
     ax.set(xlim=extent[:2], ylim=extent[2:], xlabel=features[0], ylabel=features[1])
     legend_below(ax, n_columns=min(8, len(classes)))
@@ -99,22 +116,30 @@ def check_points(
     encode = getattr(source, "encode", np.asarray)
     points, given = np.asarray(encode(X), dtype=np.float64), np.asarray(y)
     if points.ndim != 2 or points.shape[1] != tree.n_features or points.shape[0] == 0:
-        raise ValueError(f"X has shape {points.shape}: allowed is (n_samples, {tree.n_features}).")
+        raise ValueError(
+            f"X has shape {points.shape}: allowed is (n_samples, {tree.n_features})."
+        )
     if not np.isfinite(points).all():
         raise ValueError("X has values that are NaN or infinite.")
     if given.shape != points.shape[:1]:
-        raise ValueError(f"y has shape {given.shape}: one label for each of {len(points)} rows.")
+        raise ValueError(
+            f"y has shape {given.shape}: one label for each of {len(points)} rows."
+        )
     n_classes = tree.values.shape[1]
     seen = np.unique(given)
     default = seen if len(seen) == n_classes else np.arange(n_classes)
     labels = np.asarray(getattr(source, "classes_", default))
     unknown = seen[~np.isin(seen, labels)]
     if unknown.size:
-        raise ValueError(f"y has labels {unknown.tolist()}: allowed are {labels.tolist()}.")
+        raise ValueError(
+            f"y has labels {unknown.tolist()}: allowed are {labels.tolist()}."
+        )
     return points, np.searchsorted(labels, given), labels
 
 
-def _segments(tree: ObliqueTree, low: np.ndarray, high: np.ndarray) -> dict[int, np.ndarray]:
+def _segments(
+    tree: ObliqueTree, low: np.ndarray, high: np.ndarray
+) -> dict[int, np.ndarray]:
     """Return the part of each hyperplane that lies in the region of its node, within a box."""
     box = np.vstack((np.eye(2), -np.eye(2)))
     regions, segments = {0: (box, np.concatenate((high, -low)))}, {}

@@ -10,7 +10,9 @@ from evotree.plotting.explanation import BAR, LINE_HEIGHT, WIDTH
 from evotree.plotting.style import PALETTE, axes_or_new, short_name
 
 
-def plot_stability(stability: Any, *, max_columns: int = 20, ax: Axes | None = None) -> Axes:
+def plot_stability(
+    stability: Any, *, max_columns: int = 20, ax: Axes | None = None
+) -> Axes:
     """Draw the share of refits that use each column, as `evotree.inspection.stability` found it.
 
     Parameters
@@ -25,15 +27,22 @@ def plot_stability(stability: Any, *, max_columns: int = 20, ax: Axes | None = N
     check_whole("max_columns", max_columns, 1)
     if not hasattr(stability, "disagreement"):
         kind = type(stability).__name__
-        raise TypeError(f"stability is a {kind}: allowed is what inspection.stability returns.")
+        raise TypeError(
+            f"stability is a {kind}: allowed is what inspection.stability returns."
+        )
     shares, found = stability.columns.head(max_columns), stability.summary
     ax = axes_or_new(ax, (WIDTH, LINE_HEIGHT * max(1, len(shares)) + 1.2))
     places = np.arange(len(shares))
     ax.barh(places, shares.to_numpy(dtype=np.float64), height=BAR, color=PALETTE[0])
     ax.set_yticks(places, [short_name(name) for name in shares.index], parse_math=False)
     ax.set(
-        xlim=(0.0, 1.0), ylim=(len(shares) - 0.4, -0.6), xlabel="share of the refits that use it"
+        xlim=(0.0, 1.0),
+        ylim=(len(shares) - 0.4, -0.6),
+        xlabel="share of the refits that use it",
     )
     told = f"agreement {found.agreement:.3f}, |cosine| of roots {found.root:.2f}"
-    ax.set_title(f"{told}, score {found.score:.3f} [{found.lower:.3f}, {found.upper:.3f}]", size=9)
+    ax.set_title(
+        f"{told}, score {found.score:.3f} [{found.lower:.3f}, {found.upper:.3f}]",
+        size=9,
+    )
     return ax

@@ -33,7 +33,10 @@ def class_colors(n_classes: int) -> list[str]:
     """
     if n_classes <= len(PALETTE):
         return list(PALETTE[:n_classes])
-    return [to_hex(color) for color in colormaps["viridis"](np.linspace(0.0, 1.0, n_classes))]
+    return [
+        to_hex(color)
+        for color in colormaps["viridis"](np.linspace(0.0, 1.0, n_classes))
+    ]
 
 
 def tint(color: str) -> np.ndarray:
@@ -44,7 +47,9 @@ def tint(color: str) -> np.ndarray:
 def check_axes(ax: Axes | None) -> None:
     """Raise a TypeError if `ax` is neither an Axes nor None."""
     if ax is not None and not isinstance(ax, Axes):
-        raise TypeError(f"ax is a {type(ax).__name__}: allowed are a matplotlib Axes and None.")
+        raise TypeError(
+            f"ax is a {type(ax).__name__}: allowed are a matplotlib Axes and None."
+        )
 
 
 def axes_or_new(ax: Axes | None, figsize: tuple[float, float]) -> Axes:
@@ -70,11 +75,17 @@ def save_picture(ax: Axes, path: Path, dpi: int = 150) -> Path:
 
 def legend_below(ax: Axes, n_columns: int, others: Sequence[Axes] = ()) -> Legend:
     """Put the legend of some axes below the label of the x axis, where it hides nothing."""
-    handles = [handle for side in (ax, *others) for handle in side.get_legend_handles_labels()[0]]
+    handles = [
+        handle
+        for side in (ax, *others)
+        for handle in side.get_legend_handles_labels()[0]
+    ]
     below_label = ScaledTranslation(0.0, -32.0 / 72.0, ax.figure.dpi_scale_trans)
     place: dict[str, Any] = {"loc": "upper center", "bbox_to_anchor": (0.5, 0.0)}
     place["bbox_transform"] = ax.transAxes + below_label
-    return ax.legend(handles=handles, ncols=n_columns, frameon=False, fontsize="small", **place)
+    return ax.legend(
+        handles=handles, ncols=n_columns, frameon=False, fontsize="small", **place
+    )
 
 
 def take_as_written(legend: Legend) -> None:
@@ -85,7 +96,11 @@ def take_as_written(legend: Legend) -> None:
 
 def write_beside(ax: Axes, text: str, xy: tuple[float, float], **look: Any) -> None:
     """Write a small text, which takes names as they are, some points off a place."""
-    plain: dict[str, Any] = {"textcoords": "offset points", "va": "center", "fontsize": "small"}
+    plain: dict[str, Any] = {
+        "textcoords": "offset points",
+        "va": "center",
+        "fontsize": "small",
+    }
     ax.annotate(text, xy, **plain, **look)
 
 
@@ -95,9 +110,13 @@ def label_lines(*panels: Axes) -> None:
     for ax in panels:
         for text in [text for text in ax.texts if text.get_gid() == LINE_LABEL]:
             text.remove()
-    panels[0].figure.figure.draw_without_rendering()  # the layout settles how high the axes are
+    panels[
+        0
+    ].figure.figure.draw_without_rendering()  # the layout settles how high the axes are
     for ax in panels:
-        shown = [line for line in ax.get_lines() if not str(line.get_label()).startswith("_")]
+        shown = [
+            line for line in ax.get_lines() if not str(line.get_label()).startswith("_")
+        ]
         lasts = np.array([float(np.asarray(line.get_ydata())[-1]) for line in shown])
         order = np.argsort(lasts, kind="stable")
         lines, ends = [shown[k] for k in order], lasts[order]
@@ -109,8 +128,15 @@ def label_lines(*panels: Axes) -> None:
         upwards = np.maximum.accumulate(points - steps) + steps
         shifts = np.minimum(upwards, height + steps - steps[-1]) - points
         for line, end, shift in zip(lines, ends, shifts, strict=True):
-            at: dict[str, Any] = {"xytext": (5.0, shift), "xycoords": ("axes fraction", "data")}
-            look = {"color": line.get_color(), "annotation_clip": False, "gid": LINE_LABEL}
+            at: dict[str, Any] = {
+                "xytext": (5.0, shift),
+                "xycoords": ("axes fraction", "data"),
+            }
+            look = {
+                "color": line.get_color(),
+                "annotation_clip": False,
+                "gid": LINE_LABEL,
+            }
             write_beside(ax, str(line.get_label()), (1.0, end), **at, **look)
 
 
@@ -120,7 +146,11 @@ def names_or_known(
     """Return the names that were given, else those known if they fit, else numbered ones."""
     if given is None:
         fits = known is not None and len(known) == n
-        return [str(name) for name in known] if fits else [f"{prefix}{j}" for j in range(n)]
+        return (
+            [str(name) for name in known]
+            if fits
+            else [f"{prefix}{j}" for j in range(n)]
+        )
     if isinstance(given, str) or len(given) != n:
         raise ValueError(f"{parameter}={given!r}: allowed is a sequence of {n} names.")
     return [str(name) for name in given]
@@ -129,11 +159,19 @@ def names_or_known(
 def short_name(name: str) -> str:
     """Return a name without the middle of a long one, on one line."""
     name = " ".join(name.split())
-    return name if len(name) <= NAME_LENGTH else f"{name[: NAME_LENGTH - 9]}…{name[-8:]}"
+    return (
+        name if len(name) <= NAME_LENGTH else f"{name[: NAME_LENGTH - 9]}…{name[-8:]}"
+    )
 
 
 def point_style(i: int) -> dict[str, Any]:
     """Return the look of the i-th method's points; the 64 first ones differ."""
     n = len(PALETTE)
     marker = MARKERS[(i + i // n) % len(MARKERS)]
-    return {"color": PALETTE[i % n], "marker": marker, "ls": "none", "mec": INK, "mew": 0.4}
+    return {
+        "color": PALETTE[i % n],
+        "marker": marker,
+        "ls": "none",
+        "mec": INK,
+        "mew": 0.4,
+    }

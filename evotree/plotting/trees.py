@@ -97,17 +97,25 @@ def plot_tree(
     named = named_tree(tree_or_classifier, *names, parameter="tree_or_classifier")
     tree, is_value = named.tree, named.classes is None
     if (n := tree.n_leaves) > MAX_LEAVES:
-        raise ValueError(f"the tree has {n} leaves: a picture shows up to {MAX_LEAVES}.")
+        raise ValueError(
+            f"the tree has {n} leaves: a picture shows up to {MAX_LEAVES}."
+        )
     image = _image_size(image_shape, tree.n_features)
-    notes = [" ".join(filter(None, (f"[{k}]", named.rows(k)))) for k in range(tree.n_nodes)]
+    notes = [
+        " ".join(filter(None, (f"[{k}]", named.rows(k)))) for k in range(tree.n_nodes)
+    ]
     words = Wording(named, decimals, max_terms, style.short_name, " ", is_printed=True)
     texts = [_text(words, k, image is not None) for k in range(tree.n_nodes)]
     has_models = is_value and not named.targets
-    terms = [named.model(k).terms[:max_terms] if has_models else () for k in range(len(tree))]
+    terms = [
+        named.model(k).terms[:max_terms] if has_models else () for k in range(len(tree))
+    ]
     n_bars = np.array([len(some) for some in terms]) if is_value else tree.is_leaf
     boxes = _layout(tree, notes, texts, image, BAR_HEIGHT * n_bars)
     left, right, _ = _ends(boxes)
-    missing = "\n".join(missing_lines(named, width=int((right - left) / (0.55 * NOTE * FONT))))
+    missing = "\n".join(
+        missing_lines(named, width=int((right - left) / (0.55 * NOTE * FONT)))
+    )
     below = LINE_HEIGHT * (missing.count("\n") + 2) if missing else 0.0
     ax, font = _prepared(ax, boxes, below, FONT if tree.n_leaves <= 8 else 0.8 * FONT)
     colors = class_colors(tree.values.shape[1])
@@ -147,16 +155,24 @@ def plot_tree(
     return ax
 
 
-def _draw_box(ax: Axes, box: Box, note: str, text: str, font: float, edge: str, face: Any) -> None:
+def _draw_box(
+    ax: Axes, box: Box, note: str, text: str, font: float, edge: str, face: Any
+) -> None:
     """Draw a box, with a note at its top left and a text at its bottom, above a bar's place."""
     left, bottom = box.centre - box.width / 2, box.top - box.height
     form = "round,pad=0,rounding_size=4"
     size = box.width, box.height
-    ax.add_patch(FancyBboxPatch((left, bottom), *size, form, fc=face, ec=edge, lw=1.0, zorder=2))
+    ax.add_patch(
+        FancyBboxPatch((left, bottom), *size, form, fc=face, ec=edge, lw=1.0, zorder=2)
+    )
     look: dict[str, Any] = {"va": "center", "parse_math": False, "zorder": 4}
     note_middle = box.top - PADDING / 2 - NOTE * LINE_HEIGHT / 2
-    ax.text(left + PADDING, note_middle, note, fontsize=NOTE * font, color="#666666", **look)
-    text_middle = bottom + box.below + PADDING / 2 + LINE_HEIGHT * (text.count("\n") + 1) / 2
+    ax.text(
+        left + PADDING, note_middle, note, fontsize=NOTE * font, color="#666666", **look
+    )
+    text_middle = (
+        bottom + box.below + PADDING / 2 + LINE_HEIGHT * (text.count("\n") + 1) / 2
+    )
     look |= {"ha": "center", "fontsize": font, "linespacing": 1.25, "color": INK}
     ax.text(box.centre, text_middle, text, **look)
 
@@ -167,11 +183,17 @@ def _value_colors(tree: ObliqueTree) -> list[str]:
         return [INK] * len(tree)
     values = tree.values[:, 0]
     low, high = values[tree.is_leaf].min(), values[tree.is_leaf].max()
-    shares = np.clip((values - low) / (high - low), 0.0, 1.0) if high > low else values * 0.0 + 1.0
+    shares = (
+        np.clip((values - low) / (high - low), 0.0, 1.0)
+        if high > low
+        else values * 0.0 + 1.0
+    )
     return [to_hex(tuple(color)) for color in VALUE_COLORS(shares)]
 
 
-def _image_size(image_shape: tuple[int, int] | None, n_features: int) -> tuple[float, float] | None:
+def _image_size(
+    image_shape: tuple[int, int] | None, n_features: int
+) -> tuple[float, float] | None:
     """Return the width and height of images in points, None where there are none."""
     if image_shape is None:
         return None
@@ -183,10 +205,15 @@ def _image_size(image_shape: tuple[int, int] | None, n_features: int) -> tuple[f
     return side * shape[1], side * shape[0]
 
 
-def _draw_image(ax: Axes, box: Box, influence: np.ndarray, size: tuple[float, float]) -> None:
+def _draw_image(
+    ax: Axes, box: Box, influence: np.ndarray, size: tuple[float, float]
+) -> None:
     """Draw signed influence as an image below the note of a box."""
     largest = np.abs(influence).max() or 1.0
-    left, top = box.centre - size[0] / 2, box.top - PADDING / 2 - NOTE * LINE_HEIGHT - 2.0
+    left, top = (
+        box.centre - size[0] / 2,
+        box.top - PADDING / 2 - NOTE * LINE_HEIGHT - 2.0,
+    )
     # Unlike imshow, this leaves the limits and the aspect of the axes alone.
     extent = (left, left + size[0], top - size[1], top)
     picture = AxesImage(ax, cmap=IMAGE_COLORS, extent=extent, origin="upper", zorder=3)
@@ -223,7 +250,9 @@ def _layout(
     # Leaves are evenly spaced in their order, parents are centred over their children. Boxes of one
     # depth share their top, and the internal ones their height, so that edges cross no box.
     width, height = np.array([_text_size(text) for text in texts]).T
-    width = np.maximum(width, [NOTE * _text_size(note)[0] for note in notes]) + 2 * PADDING
+    width = (
+        np.maximum(width, [NOTE * _text_size(note)[0] for note in notes]) + 2 * PADDING
+    )
     height += NOTE * LINE_HEIGHT + PADDING
     below = np.where(bars > 0.0, bars + 2.0, 0.0)
     width[below > 0.0] = np.maximum(width[below > 0.0], BAR_WIDTH + 2 * PADDING)
@@ -245,13 +274,17 @@ def _layout(
         height[inner] = height[inner].max(initial=0.0)
         top[row] = row_top
         row_top -= height[row].max() + ROW_GAP
-    return [Box(*box) for box in zip(unit * centre, top, width, height, below, strict=True)]
+    return [
+        Box(*box) for box in zip(unit * centre, top, width, height, below, strict=True)
+    ]
 
 
 def _text_size(text: str) -> tuple[float, float]:
     font, lines = FontProperties(size=FONT), text.split("\n")
     size = text_to_path.get_text_width_height_descent
-    return max(size(line, font, ismath=False)[0] for line in lines), LINE_HEIGHT * len(lines)
+    return max(size(line, font, ismath=False)[0] for line in lines), LINE_HEIGHT * len(
+        lines
+    )
 
 
 def _ends(boxes: Sequence[Box]) -> tuple[float, float, float]:
@@ -280,6 +313,8 @@ def _prepared(
     scale = min(scale, points[0] / width, points[1] / height)
     x, y = (left + right) / 2, (PADDING + bottom) / 2
     half = points / scale / 2
-    ax.set(xlim=(x - half[0], x + half[0]), ylim=(y - half[1], y + half[1]), aspect="equal")
+    ax.set(
+        xlim=(x - half[0], x + half[0]), ylim=(y - half[1], y + half[1]), aspect="equal"
+    )
     ax.set_axis_off()
     return ax, scale * FONT

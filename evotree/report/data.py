@@ -19,17 +19,29 @@ from evotree.description.text import export_rules, numbered
 from evotree.engine.history import ORIGIN, to_frame
 from evotree.export.data import soft_sides_to_dict
 from evotree.inspection.importances import importances
-from evotree.inspection.training_rows import TrainingRows, summarize, uncorrelated_spreads
+from evotree.inspection.training_rows import (
+    TrainingRows,
+    summarize,
+    uncorrelated_spreads,
+)
 from evotree.plotting.curves import cumulated
 from evotree.plotting.style import class_colors
 from evotree.report.measures import measures, vote_measures
 from evotree.tables import columns as table_columns
-from evotree.tables.columns import CategoricalColumn, Column, NumericColumn, numbers_of, text_of
+from evotree.tables.columns import (
+    CategoricalColumn,
+    Column,
+    NumericColumn,
+    numbers_of,
+    text_of,
+)
 from evotree.tree import ObliqueTree
 
 MAX_ROWS = 1000  # of the page
 MAX_CELLS = 40_000  # of these rows, if that leaves 20 of them
-MAX_TREES_LENGTH = 600_000  # characters of the trees of the front; of more, every second one goes
+MAX_TREES_LENGTH = (
+    600_000  # characters of the trees of the front; of more, every second one goes
+)
 MAX_OPTIONS = 100  # values of a column of categories that are no levels
 MAX_NAME = 80  # characters of a name
 MAX_RULES = 200_000  # characters of the rules as text
@@ -105,9 +117,15 @@ def _facts(estimator: Any) -> dict[str, str]:
         found["generations"] = str(estimator.n_generations_)
         found["stopped by"] = str(estimator.stop_reason_).replace("_", " ")
         seconds = estimator.seconds_.items()
-        found["seconds"] = ", ".join(f"{name} {took:.3g}" for name, took in seconds if took >= 0.05)
+        found["seconds"] = ", ".join(
+            f"{name} {took:.3g}" for name, took in seconds if took >= 0.05
+        )
     if (cost := getattr(estimator, "edit_cost_", None)) is not None:
-        score = f"score {cost.score_before:.4f} to {cost.score:.4f}, " if "score" in cost else ""
+        score = (
+            f"score {cost.score_before:.4f} to {cost.score:.4f}, "
+            if "score" in cost
+            else ""
+        )
         edit = f"{score}complexity {cost.complexity_before} to {cost.complexity}"
         found[f"last edit, {cost.name}"] = edit
     return found
@@ -121,15 +139,25 @@ def collect(subject: Subject, cells: pd.DataFrame | None, y: Any) -> dict[str, A
     rows = None if cells is None else table_columns.encode_in_order(columns, cells)
     truth = None if y is None else _codes_or_numbers(y, subject.named.classes, rows)
     training = _training(subject, rows)
-    if subject.members:  # features are counted among all until it is known which are used
-        known = [replace(member, training=_training(member, rows)) for member in subject.members]
-        trees, own = [_tree(one.named.tree, one, rows, truth, own=True) for one in known], 0
+    if (
+        subject.members
+    ):  # features are counted among all until it is known which are used
+        known = [
+            replace(member, training=_training(member, rows))
+            for member in subject.members
+        ]
+        trees, own = (
+            [_tree(one.named.tree, one, rows, truth, own=True) for one in known],
+            0,
+        )
     else:
         trees, own = _trees(replace(subject, training=training), rows, truth)
     # Features of all columns that some tree uses are kept, and counted among these.
     column_of = np.array(table_columns.column_of_feature(columns))
     nodes = [node for tree in trees for node in tree["nodes"]]
-    parts = [part for node in nodes for part in (node, *node.get("z", ())) if "f" in part]
+    parts = [
+        part for node in nodes for part in (node, *node.get("z", ())) if "f" in part
+    ]
     used_columns = sorted({int(column_of[j]) for part in parts for j in part["f"]})
     kept = np.flatnonzero(np.isin(column_of, used_columns))
     place = {j: at for at, j in enumerate(kept.tolist())}
@@ -137,7 +165,9 @@ def collect(subject: Subject, cells: pd.DataFrame | None, y: Any) -> dict[str, A
         part["f"] = [place[j] for j in part["f"]]
     for tree in trees:
         tree["importances"] = [[place[j], share] for j, share in tree["importances"]]
-    classes = None if named.classes is None else [text_of(label) for label in named.classes]
+    classes = (
+        None if named.classes is None else [text_of(label) for label in named.classes]
+    )
     labels = {"labels": named.tree.values.argmax(axis=1).tolist()}
     return {
         "version": __version__,
@@ -155,7 +185,9 @@ def collect(subject: Subject, cells: pd.DataFrame | None, y: Any) -> dict[str, A
         "trees": trees,
         "own": own,
         "forest": _forest(subject, kept, rows, truth) if subject.members else None,
-        "sides": None if named.sides is None else soft_sides_to_dict(named.sides) | labels,
+        "sides": None
+        if named.sides is None
+        else soft_sides_to_dict(named.sides) | labels,
         "rows": _sample(columns, used_columns, cells, truth),
         "history": None if subject.history is None else _history(subject.history),
         "facts": {short(name): short(fact) for name, fact in subject.facts.items()},
@@ -172,20 +204,30 @@ def short(name: Any) -> str:
 
 def _with_short_names(named: NamedTree) -> NamedTree:
     """Return a tree whose features, columns and classes have names of a readable length."""
-    classes = None if named.classes is None else tuple(short(text_of(c)) for c in named.classes)
-    columns: list[Column] = [replace(one, name=short(one.name)) for one in named.columns or ()]
+    classes = (
+        None
+        if named.classes is None
+        else tuple(short(text_of(c)) for c in named.classes)
+    )
+    columns: list[Column] = [
+        replace(one, name=short(one.name)) for one in named.columns or ()
+    ]
     for at, column in enumerate(columns):
         if isinstance(column, CategoricalColumn):
             columns[at] = replace(column, levels=tuple(map(short, column.levels)))
     features = tuple(map(short, named.features))
-    return replace(named, features=features, classes=classes, columns=tuple(columns) or None)
+    return replace(
+        named, features=features, classes=classes, columns=tuple(columns) or None
+    )
 
 
 def _codes_or_numbers(y: Any, classes: Any, rows: Rows) -> np.ndarray:
     """Return targets as floats, or as positions of their classes, which are compared as written."""
     values, n = np.asarray(y), 0 if rows is None else len(rows)
     if rows is None or values.shape != (n,):
-        raise ValueError(f"y has shape {values.shape}: allowed is ({n},), one for each row of X.")
+        raise ValueError(
+            f"y has shape {values.shape}: allowed is ({n},), one for each row of X."
+        )
     if classes is None:
         numbers = numbers_of(pd.Series(values)).to_numpy()
         if not np.isfinite(numbers).all():
@@ -213,10 +255,15 @@ def _training(subject: Subject, rows: Rows) -> TrainingRows:
     return TrainingRows(nothing, spreads, -anything, anything)
 
 
-def _trees(subject: Subject, rows: Rows, truth: Rows) -> tuple[list[dict[str, Any]], int]:
+def _trees(
+    subject: Subject, rows: Rows, truth: Rows
+) -> tuple[list[dict[str, Any]], int]:
     """Return the trees to choose from, every n-th as room allows, and where the model's own is."""
     trees, own = subject.trees
-    made = [_tree(tree, subject, rows, truth, own=at == own) for at, tree in enumerate(trees)]
+    made = [
+        _tree(tree, subject, rows, truth, own=at == own)
+        for at, tree in enumerate(trees)
+    ]
     lengths = np.array([len(json.dumps(tree)) for tree in made])
     shown, step = np.arange(len(made)), 1
     while lengths[shown].sum() > MAX_TREES_LENGTH and len(shown) > 1:
@@ -253,7 +300,9 @@ def _tree(
     }
 
 
-def _forest(subject: Subject, kept: np.ndarray, rows: Rows, truth: Rows) -> dict[str, Any]:
+def _forest(
+    subject: Subject, kept: np.ndarray, rows: Rows, truth: Rows
+) -> dict[str, Any]:
     """Return what there is to say of a forest as a whole."""
     trees = [one.named.tree for one in subject.members]
     is_classes = subject.named.classes is not None
@@ -270,11 +319,15 @@ def _forest(subject: Subject, kept: np.ndarray, rows: Rows, truth: Rows) -> dict
 
 def _most_important(shares: np.ndarray) -> list[list[Any]]:
     """Return the most important features with their shares."""
-    most = [j for j in np.argsort(-shares, kind="stable")[:20].tolist() if shares[j] > 0.0]
+    most = [
+        j for j in np.argsort(-shares, kind="stable")[:20].tolist() if shares[j] > 0.0
+    ]
     return [[j, _rounded(shares[j], 4)] for j in most]
 
 
-def _node(named: NamedTree, k: int, training: TrainingRows, own: bool) -> dict[str, Any]:
+def _node(
+    named: NamedTree, k: int, training: TrainingRows, own: bool
+) -> dict[str, Any]:
     """Return a node: rows, values, label, and terms, the most influential first.
 
     Where rows have weights, values are weighted shares of classes, and there are those of rows too.
@@ -289,7 +342,10 @@ def _node(named: NamedTree, k: int, training: TrainingRows, own: bool) -> dict[s
     if named.is_weighted and model is None:
         node["r"] = _rounded(named.row_shares[k], digits)
     if named.scores is not None and not named.is_split(k):
-        each = [replace(named, tree=tree.of_output(c), classes=None) for c in range(len(values))]
+        each = [
+            replace(named, tree=tree.of_output(c), classes=None)
+            for c in range(len(values))
+        ]
         return node | {"z": [_sum(one, k, training, own) for one in each]}
     has_terms = named.is_split(k) or (model is not None and model.terms)
     return node | _sum(named, k, training, own) if has_terms else node
@@ -298,7 +354,10 @@ def _node(named: NamedTree, k: int, training: TrainingRows, own: bool) -> dict[s
 def _sum(named: NamedTree, k: int, training: TrainingRows, own: bool) -> dict[str, Any]:
     """Return the terms, the most influential first, and ends of a split or a leaf's model."""
     terms = named.by_influence(k)
-    found: dict[str, Any] = {"f": [j for _, j in terms], "w": [weight for weight, _ in terms]}
+    found: dict[str, Any] = {
+        "f": [j for _, j in terms],
+        "w": [weight for weight, _ in terms],
+    }
     if own:
         # The means at the nodes of other trees are those of all rows.
         found["c"] = _rounded(training.means[k, found["f"]])
@@ -322,14 +381,23 @@ def _columns(
             one |= {"fill": column.fill, "indicator": column.indicator}
         else:
             options = _options(column, None if cells is None else cells.iloc[:, at])
-            texts = [table_columns.MISSING if text is None else short(text) for text in options]
+            texts = [
+                table_columns.MISSING if text is None else short(text)
+                for text in options
+            ]
             missing = column.levels.index(None) if None in column.levels else None
-            one |= {"options": texts, "n_levels": len(column.levels), "missing": missing}
+            one |= {
+                "options": texts,
+                "n_levels": len(column.levels),
+                "missing": missing,
+            }
         found.append(one)
     return found
 
 
-def _options(column: CategoricalColumn, cells: pd.Series | None) -> list[table_columns.Level]:
+def _options(
+    column: CategoricalColumn, cells: pd.Series | None
+) -> list[table_columns.Level]:
     """Return the levels of a column, and other values that its cells have, the most frequent."""
     if cells is None:
         return list(column.levels)
@@ -340,7 +408,10 @@ def _options(column: CategoricalColumn, cells: pd.Series | None) -> list[table_c
 
 
 def _sample(
-    columns: Sequence[Column], used: Sequence[int], cells: pd.DataFrame | None, truth: Any
+    columns: Sequence[Column],
+    used: Sequence[int],
+    cells: pd.DataFrame | None,
+    truth: Any,
 ) -> dict[str, Any] | None:
     """Return some rows, drawn at random where there are many, by columns."""
     if cells is None:
@@ -348,12 +419,16 @@ def _sample(
     most = min(MAX_ROWS, max(20, MAX_CELLS // max(len(used), 1)))
     drawn = np.arange(len(cells))
     if len(cells) > most:
-        drawn = np.sort(np.random.default_rng(0).choice(len(cells), most, replace=False))
+        drawn = np.sort(
+            np.random.default_rng(0).choice(len(cells), most, replace=False)
+        )
     found = []
     for at in used:
         column, some = columns[at], cells.iloc[drawn, at]
         if isinstance(column, NumericColumn):
-            found.append(numbers_of(some).astype(object).where(some.notna(), None).tolist())
+            found.append(
+                numbers_of(some).astype(object).where(some.notna(), None).tolist()
+            )
             continue
         place = {text: p for p, text in enumerate(_options(column, cells.iloc[:, at]))}
         codes, known = pd.factorize(some)
@@ -377,9 +452,15 @@ def _history(records: pd.DataFrame) -> dict[str, Any]:
         for name, table in cumulated(records).items():
             refiners[name] = {field: _rounded(table[field], 4) for field in table}
     return {
-        "gen": _rounded(records["gen"]) if "gen" in records else list(range(len(records))),
-        "curves": {name: _rounded(records[name], 5) for name in names if name in records},
-        "origins": {name.removeprefix(prefix): _rounded(records[name], 4) for name in origins},
+        "gen": _rounded(records["gen"])
+        if "gen" in records
+        else list(range(len(records))),
+        "curves": {
+            name: _rounded(records[name], 5) for name in names if name in records
+        },
+        "origins": {
+            name.removeprefix(prefix): _rounded(records[name], 4) for name in origins
+        },
         "refiners": refiners,
     }
 
@@ -387,7 +468,9 @@ def _history(records: pd.DataFrame) -> dict[str, Any]:
 def _rules(members: Sequence[Subject]) -> str:
     """Return the rules of the model's own tree, or of all of a forest, cut where they are long."""
     # The page counts trees from 0, as `estimators_` does.
-    rules = numbered([export_rules(_with_short_names(one.named)) for one in members], first=0)
+    rules = numbered(
+        [export_rules(_with_short_names(one.named)) for one in members], first=0
+    )
     if len(rules) <= MAX_RULES:
         return rules
     return f"{rules[:MAX_RULES]}\n... (the first {MAX_RULES:,} characters of {len(rules):,})"
@@ -398,8 +481,10 @@ def _notes(subject: Subject, rows: Rows, truth: Rows, n_shown: int) -> list[str]
     n_trees, is_tree = len(subject.trees[0]), not subject.members
     begin = "zero" if rows is None else "the means of the rows given"
     notes = {
-        "No rows were given: there is no table of rows, and nothing is measured.": rows is None,
-        "No targets were given: nothing is measured.": rows is not None and truth is None,
+        "No rows were given: there is no table of rows, and nothing is measured.": rows
+        is None,
+        "No targets were given: nothing is measured.": rows is not None
+        and truth is None,
         "The tree that is drawn, with its figures, is one of the forest, which you choose; the "
         "table of rows has what the forest predicts.": not is_tree,
         "The model has no Pareto front: there is one tree to look at.": (
@@ -408,7 +493,8 @@ def _notes(subject: Subject, rows: Rows, truth: Rows, n_shown: int) -> list[str]
         f"{n_shown} of the {n_trees} trees of the front are shown, evenly spaced.": (
             is_tree and subject.front and n_shown < n_trees
         ),
-        "The model keeps no record of an evolution.": is_tree and subject.history is None,
+        "The model keeps no record of an evolution.": is_tree
+        and subject.history is None,
         "The model keeps no summary of its training rows: contributions are measured from "
         f"{begin}.": subject.training is None,
     }
@@ -420,7 +506,10 @@ def _rounded(values: Any, digits: int = 7) -> Any:
     if values is None:
         return None
     if np.ndim(values):
-        return [_rounded(value, digits) for value in np.asarray(values, dtype=np.float64).tolist()]
+        return [
+            _rounded(value, digits)
+            for value in np.asarray(values, dtype=np.float64).tolist()
+        ]
     value = float(f"{float(values):.{digits}g}")
     is_whole = value.is_integer() and abs(value) < 1e15
     return int(value) if is_whole else value if np.isfinite(value) else None

@@ -10,13 +10,23 @@ from evotree.tree import ObliqueTree, mean_of_trees, node_weights
 
 N_BINS = 10  # of the calibration curve
 MAX_CONFUSED = 12  # classes whose confusion matrix is shown
-BANDS = (1.0, 0.9, 0.75, 0.5, 0.0)  # least shares of votes for the class, of each group of rows
+BANDS = (
+    1.0,
+    0.9,
+    0.75,
+    0.5,
+    0.0,
+)  # least shares of votes for the class, of each group of rows
 
 Figures: TypeAlias = dict[str, float | None]
 
 
 def measures(
-    tree: ObliqueTree, rows: np.ndarray, y: np.ndarray, sides: SoftSides | None, is_classes: bool
+    tree: ObliqueTree,
+    rows: np.ndarray,
+    y: np.ndarray,
+    sides: SoftSides | None,
+    is_classes: bool,
 ) -> dict[str, Any]:
     """Return how well a tree predicts some rows."""
     leaves, measured = tree.apply(rows), dict[str, Any]()
@@ -33,7 +43,8 @@ def measures(
             counts = np.bincount(y * n_classes + labels, minlength=n_classes**2)
             measured["confusion"] = counts.reshape(n_classes, n_classes).tolist()
     reached, lost = (
-        node_weights(leaves, weights, tree.subtree_size) for weights in (np.ones(len(y)), losses)
+        node_weights(leaves, weights, tree.subtree_size)
+        for weights in (np.ones(len(y)), losses)
     )
     measured["figures"] = [[name, ours[name], others[name]] for name in ours]
     measured["reached"] = reached.astype(int).tolist()
@@ -42,7 +53,10 @@ def measures(
 
 
 def vote_measures(
-    trees: Sequence[ObliqueTree], rows: np.ndarray, y: np.ndarray | None, is_classes: bool
+    trees: Sequence[ObliqueTree],
+    rows: np.ndarray,
+    y: np.ndarray | None,
+    is_classes: bool,
 ) -> dict[str, Any]:
     """Return how far the trees of a forest agree, and how well their vote predicts."""
     vote = mean_of_trees(trees, rows)
@@ -94,20 +108,27 @@ def _figures(y: np.ndarray, values: np.ndarray, labels: np.ndarray | None) -> Fi
     own = np.clip(values[np.arange(len(y)), y], 1e-15, 1.0)
     return {
         "accuracy": float(is_right.mean()),
-        "balanced accuracy": float(np.mean([is_right[y == c].mean() for c in np.unique(y)])),
+        "balanced accuracy": float(
+            np.mean([is_right[y == c].mean() for c in np.unique(y)])
+        ),
         "log loss": float(-np.log(own).mean()),
         "Brier score": float(np.mean((values**2).sum(axis=1) - 2.0 * own + 1.0)),
     }
 
 
-def calibration(y: np.ndarray, labels: np.ndarray, shares: np.ndarray) -> list[list[float]]:
+def calibration(
+    y: np.ndarray, labels: np.ndarray, shares: np.ndarray
+) -> list[list[float]]:
     """Return how often what is given a probability is so."""
     given, is_so = shares[np.arange(len(y)), labels], labels == y
     if shares.shape[1] == 2:
         given, is_so = shares[:, 1], y == 1
     bins = np.minimum((given * N_BINS).astype(int), N_BINS - 1)
-    counts, *sums = (np.bincount(bins, w, minlength=N_BINS) for w in (None, given, is_so))
+    counts, *sums = (
+        np.bincount(bins, w, minlength=N_BINS) for w in (None, given, is_so)
+    )
     given_mean, so_mean = (total / np.maximum(counts, 1) for total in sums)
     return [
-        [float(given_mean[b]), float(so_mean[b]), int(counts[b])] for b in np.flatnonzero(counts)
+        [float(given_mean[b]), float(so_mean[b]), int(counts[b])]
+        for b in np.flatnonzero(counts)
     ]

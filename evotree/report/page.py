@@ -29,7 +29,9 @@ class Report:
         folder = files("evotree.report") / "templates"
         paths = {"style": "report.css", "model": "model.js", "script": "report.js"}
         paths |= {"d3": "d3/d3.min.js", "licence": "d3/LICENSE"}
-        parts = {name: (folder / path).read_text("utf-8") for name, path in paths.items()}
+        parts = {
+            name: (folder / path).read_text("utf-8") for name, path in paths.items()
+        }
         page = Template((folder / "report.html").read_text("utf-8"))
         data = json.dumps(self.data, separators=(",", ":"), allow_nan=False)
         for sign, code in _UNSAFE.items():
@@ -56,7 +58,9 @@ class Report:
         )
 
 
-def report(model: Any, X: Any = None, y: Any = None, *, stability: Any = None) -> Report:
+def report(
+    model: Any, X: Any = None, y: Any = None, *, stability: Any = None
+) -> Report:
     """Return a page about a model, one file of HTML that needs no network.
 
     It draws the tree and those of the Pareto front, follows single rows through them, and shows
@@ -84,6 +88,10 @@ def report(model: Any, X: Any = None, y: Any = None, *, stability: Any = None) -
         n_outputs = len(subject.named.targets)
         raise ValueError(f"report: the tree has {n_outputs} outputs; a page shows one.")
     if stability is not None:
-        told = ", ".join(f"{name} {value:.2f}" for name, value in stability.summary.items())
-        subject = replace(subject, facts={**subject.facts, stability.summary.name: told})
+        told = ", ".join(
+            f"{name} {value:.2f}" for name, value in stability.summary.items()
+        )
+        subject = replace(
+            subject, facts={**subject.facts, stability.summary.name: told}
+        )
     return Report(collect(subject, None if X is None else model._cells(X), y))

@@ -18,7 +18,9 @@ import numpy as np
 import pandas as pd
 from pandas.api.types import is_numeric_dtype
 
-Level: TypeAlias = str | None  # of a column of categories as it is written; None where missing
+Level: TypeAlias = (
+    str | None
+)  # of a column of categories as it is written; None where missing
 MISSING = "missing"  # how the level of missing cells is shown
 _SHOWN, _SHOWN_NAMES = 100, 8  # characters of a cell, and names of columns, in messages
 
@@ -29,7 +31,9 @@ class NumericColumn:
 
     name: str
     fill: float  # stands for a missing number
-    indicator: bool = False  # whether a second feature is 1 in the rows whose cell is missing
+    indicator: bool = (
+        False  # whether a second feature is 1 in the rows whose cell is missing
+    )
 
     @property
     def asked(self) -> tuple[str | None, ...]:
@@ -46,7 +50,9 @@ class CategoricalColumn:
 
     name: str
     levels: tuple[Level, ...]  # that are features, None for missing cells
-    other: str | None = None  # the most frequent one of one or two, which makes no feature
+    other: str | None = (
+        None  # the most frequent one of one or two, which makes no feature
+    )
 
     @property
     def asked(self) -> tuple[str, ...]:
@@ -89,7 +95,10 @@ def feature_names(columns: Sequence[Column]) -> tuple[str, ...]:
     asked = [(column.name, level) for column in columns for level in column.asked]
     # Of several that are the same, those made of a column's name have it in quotation marks.
     names, marked = (
-        [written(name) if level is None else f"{written(name)} is {level}" for name, level in asked]
+        [
+            written(name) if level is None else f"{written(name)} is {level}"
+            for name, level in asked
+        ]
         for written in (str, repr)
     )
     counts = Counter(names)
@@ -109,7 +118,9 @@ def answers_of(columns: Sequence[Column]) -> dict[int, tuple[str, str]]:
     levels = [level for column in columns for level in column.asked]
     return {
         at: (name, f"{name.removesuffix(f' is {level}')} is not {level}")
-        for at, (name, level) in enumerate(zip(feature_names(columns), levels, strict=True))
+        for at, (name, level) in enumerate(
+            zip(feature_names(columns), levels, strict=True)
+        )
         if level is not None
     }
 
@@ -127,7 +138,9 @@ def columns_asked(asked: Any, names: Sequence[str], parameter: str) -> set[int]:
         else:
             allowed = f"positions from 0 to {len(names) - 1}, and names of columns"
             shown = ", ".join(map(repr, names[:_SHOWN_NAMES]))
-            raise ValueError(f"{parameter} names {one!r}: allowed are {allowed}: {shown}.")
+            raise ValueError(
+                f"{parameter} names {one!r}: allowed are {allowed}: {shown}."
+            )
     return chosen
 
 
@@ -149,13 +162,20 @@ def columns_from(columns: Any, missing: str | None = None) -> tuple[Column, ...]
         name = column.get("name") if isinstance(column, dict) else None
         if not isinstance(name, str):
             raise ValueError(f"columns[{at}] is not an object with a name")
-        fill, indicator, levels, other = map(column.get, ("fill", "indicator", "levels", "other"))
-        if type(fill) in (int, float) and math.isfinite(fill) and isinstance(indicator, bool):
+        fill, indicator, levels, other = map(
+            column.get, ("fill", "indicator", "levels", "other")
+        )
+        if (
+            type(fill) in (int, float)
+            and math.isfinite(fill)
+            and isinstance(indicator, bool)
+        ):
             made.append(NumericColumn(name, float(fill), indicator))
         elif (
             isinstance(levels, list)
             and all(isinstance(level, str | None) for level in [*levels, other])
-            and len({*levels, other}) == len(levels) + (other is not None or None not in levels)
+            and len({*levels, other})
+            == len(levels) + (other is not None or None not in levels)
         ):
             shown = [None if level == missing else level for level in levels]
             made.append(CategoricalColumn(name, tuple(shown), other))
@@ -193,7 +213,9 @@ def fit_columns(
            [3., 0., 0.]])
     """
     if not isinstance(frame, pd.DataFrame):
-        raise ValueError(f"frame is a {type(frame).__name__}: allowed is a pandas DataFrame.")
+        raise ValueError(
+            f"frame is a {type(frame).__name__}: allowed is a pandas DataFrame."
+        )
     if sample_weight is not None and not sample_weight.all():
         there = sample_weight > 0.0
         frame, sample_weight = frame[there], sample_weight[there]
@@ -201,7 +223,9 @@ def fit_columns(
         categorical = [not is_numeric_dtype(dtype) for dtype in frame.dtypes]
     is_category = np.asarray(categorical, dtype=bool)
     # A part of a table copies its cells.
-    numbers = iter(_numbers(frame.loc[:, ~is_category] if is_category.any() else frame).T)
+    numbers = iter(
+        _numbers(frame.loc[:, ~is_category] if is_category.any() else frame).T
+    )
     columns: list[Column] = []
     for j, name in enumerate(map(str, frame.columns)):
         if is_category[j]:
@@ -213,13 +237,17 @@ def fit_columns(
         is_known = ~np.isnan(cells)
         weight = None if sample_weight is None else sample_weight[is_known]
         fill = _median(cells[is_known], weight) if is_known.any() else 0.0
-        columns.append(NumericColumn(name, fill, bool(is_known.any() and not is_known.all())))
+        columns.append(
+            NumericColumn(name, fill, bool(is_known.any() and not is_known.all()))
+        )
     names = feature_names(columns)
     if not names:
         raise ValueError("no column of the table makes a feature: each has one level.")
     name, count = Counter(names).most_common(1)[0]
     if count > 1:
-        raise ValueError(f"the columns make {count} features of the name {name!r}: rename some.")
+        raise ValueError(
+            f"the columns make {count} features of the name {name!r}: rename some."
+        )
     return tuple(columns)
 
 
@@ -270,7 +298,9 @@ def encode(columns: Sequence[Column], frame: pd.DataFrame) -> np.ndarray:
     present = set(frame.columns)
     names = [column.name for column in columns]
     if absent := [name for name in names if name not in present]:
-        shown = ", ".join(map(repr, absent[:10])) + (", ..." if len(absent) > 10 else "")
+        shown = ", ".join(map(repr, absent[:10])) + (
+            ", ..." if len(absent) > 10 else ""
+        )
         lacking = f"{len(absent)} of the {len(names)} columns that the model needs"
         raise ValueError(f"the data lack {lacking}: {shown}.")
     repeated = set(frame.columns[frame.columns.duplicated()])
@@ -283,7 +313,9 @@ def encode_in_order(columns: Sequence[Column], frame: pd.DataFrame) -> np.ndarra
     """Return the features that columns make of a table of just these, in their order."""
     parts: list[np.ndarray] = []
     at = 0
-    for is_number, group in groupby(columns, lambda column: isinstance(column, NumericColumn)):
+    for is_number, group in groupby(
+        columns, lambda column: isinstance(column, NumericColumn)
+    ):
         run: list[Any] = list(group)
         cells, at = frame.iloc[:, at : at + len(run)], at + len(run)
         if is_number:
@@ -292,13 +324,17 @@ def encode_in_order(columns: Sequence[Column], frame: pd.DataFrame) -> np.ndarra
             if missing.any():
                 numbers = np.where(missing, [column.fill for column in run], numbers)
             if known := [j for j, column in enumerate(run) if column.indicator]:
-                numbers = np.insert(numbers, np.add(known, 1), missing[:, known], axis=1)
+                numbers = np.insert(
+                    numbers, np.add(known, 1), missing[:, known], axis=1
+                )
             parts.append(numbers)
             continue
         for j, column in enumerate(run):
             places, levels = _levels(cells.iloc[:, j])
             is_level = [[level == shown for shown in column.levels] for level in levels]
-            parts.append(np.reshape(is_level, (len(levels), len(column.levels)))[places])
+            parts.append(
+                np.reshape(is_level, (len(levels), len(column.levels)))[places]
+            )
     features = parts[0] if len(parts) == 1 else np.hstack(parts)
     return np.ascontiguousarray(features, dtype=np.float64)
 
@@ -313,7 +349,9 @@ def _numbers(block: pd.DataFrame) -> np.ndarray:
         absent = {} if is_plain else {"na_value": np.nan}
         numbers = block.to_numpy(dtype=np.float64, **absent)
     except (ValueError, TypeError, OverflowError):
-        numbers = np.column_stack([numbers_of(block.iloc[:, j]) for j in range(block.shape[1])])
+        numbers = np.column_stack(
+            [numbers_of(block.iloc[:, j]) for j in range(block.shape[1])]
+        )
     bad = ~np.isfinite(numbers)
     if bad.any():
         bad &= block.notna().to_numpy()

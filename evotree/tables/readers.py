@@ -103,21 +103,38 @@ def _read_csv(path: Path, na_values: Sequence[str]) -> pd.DataFrame:
         raise ValueError("it is empty; a header row and data rows are needed")
     repeated = sorted(repr(name) for name, count in Counter(names).items() if count > 1)
     if repeated:
-        raise ValueError(f"column names must be distinct; repeated: {', '.join(repeated[:10])}")
+        raise ValueError(
+            f"column names must be distinct; repeated: {', '.join(repeated[:10])}"
+        )
     if len(names) == 1 and any(separator in names[0] for separator in ";\t|"):
         raise ValueError(f"it must be separated by commas; its header is {names[0]!r}")
 
     def parse(**options: Any) -> pd.DataFrame:
-        options |= {"names": names, "header": 0, "encoding": "utf-8-sig", "index_col": False}
+        options |= {
+            "names": names,
+            "header": 0,
+            "encoding": "utf-8-sig",
+            "index_col": False,
+        }
         # Types are inferred from whole columns; the first column is never taken for row names.
-        options |= {"keep_default_na": False, "na_values": list(na_values), "low_memory": False}
+        options |= {
+            "keep_default_na": False,
+            "na_values": list(na_values),
+            "low_memory": False,
+        }
         return pd.read_csv(path, **options)
 
     try:
         frame = parse()
         # Strings such as "true" are labels like any other; pandas would respell them.
-        dtypes = {name: dtype for name, dtype in frame.dtypes.items() if dtype.kind in "bO"}
-        mixed = [name for name, dtype in dtypes.items() if not isinstance(dtype, pd.StringDtype)]
+        dtypes = {
+            name: dtype for name, dtype in frame.dtypes.items() if dtype.kind in "bO"
+        }
+        mixed = [
+            name
+            for name, dtype in dtypes.items()
+            if not isinstance(dtype, pd.StringDtype)
+        ]
         text = parse(usecols=mixed, dtype=str) if mixed else frame
         for name in dtypes:
             frame[name] = (text if name in mixed else frame)[name].astype(object)
@@ -137,7 +154,9 @@ def _read_npz(path: Path) -> pd.DataFrame:
     if data.dtype.kind not in "biuf" or target.dtype.kind not in "biufU":
         names = f"'data' must hold numbers and '{TARGET}' numbers or text"
         raise ValueError(f"{names}, but the types are {data.dtype} and {target.dtype}")
-    return _numbered(data, target.astype(object) if target.dtype.kind == "U" else target)
+    return _numbered(
+        data, target.astype(object) if target.dtype.kind == "U" else target
+    )
 
 
 def _read_arff(path: Path) -> pd.DataFrame:
@@ -159,7 +178,9 @@ def _read_arff(path: Path) -> pd.DataFrame:
 def _read_libsvm(path: Path) -> pd.DataFrame:
     data, target = load_svmlight_file(str(path))
     if data.shape[1] > _MAX_FEATURES:
-        raise ValueError(f"it has {data.shape[1]} features; at most {_MAX_FEATURES} are read")
+        raise ValueError(
+            f"it has {data.shape[1]} features; at most {_MAX_FEATURES} are read"
+        )
     return _numbered(data.toarray(), target)
 
 

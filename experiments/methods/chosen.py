@@ -32,7 +32,9 @@ VERSIONS: Mapping[str, str] = {
 """The versions of the packages, those of the extra ``peers`` of the installation."""
 
 TUNING_FOLDS = 5
-MAX_ALPHAS = 30  # penalties for a leaf, of those on the path of a tree, among which folds choose
+MAX_ALPHAS = (
+    30  # penalties for a leaf, of those on the path of a tree, among which folds choose
+)
 TUNING_ROWS = 4_000  # so many training rows of targets at most judge draws of settings
 N_DRAWS = 30  # random draws of settings among which a tuned method chooses
 N_TREES, N_TRIAL_TREES = 500, 100
@@ -129,16 +131,24 @@ def search_pruning(
     max_alphas: int = MAX_ALPHAS,
 ) -> GridSearchCV:
     """Return the search for the penalty for a leaf, on the path of a tree, that folds choose."""
-    path = np.unique(np.maximum(tree.cost_complexity_pruning_path(X, y).ccp_alphas, 0.0))
+    path = np.unique(
+        np.maximum(tree.cost_complexity_pruning_path(X, y).ccp_alphas, 0.0)
+    )
     shares = np.linspace(0.0, 1.0, min(len(path), max_alphas))
     # The search keeps the first of equal penalties: the smallest tree.
     alphas = np.quantile(path, shares, method="nearest")[::-1]
     folds = folds_of(y, TUNING_FOLDS, random_state)
-    return GridSearchCV(tree, {"ccp_alpha": alphas}, cv=folds, scoring=scoring).fit(X, y)
+    return GridSearchCV(tree, {"ccp_alpha": alphas}, cv=folds, scoring=scoring).fit(
+        X, y
+    )
 
 
 def pruned_cart(
-    X: np.ndarray, y: np.ndarray, random_state: int, scoring: Any = None, **settings: Any
+    X: np.ndarray,
+    y: np.ndarray,
+    random_state: int,
+    scoring: Any = None,
+    **settings: Any,
 ) -> Any:
     """Return CART, pruned by the cost-complexity that folds find best, of equal ones most."""
     kind = DecisionTreeRegressor if y.dtype.kind == "f" else DecisionTreeClassifier
@@ -159,7 +169,9 @@ def tuned_forest(X: np.ndarray, y: np.ndarray, random_state: int, kind: Any) -> 
     rows = judging_rows(y, random_state)
 
     def score(settings: Mapping[str, Any]) -> float:
-        trial = kind(N_TRIAL_TREES, oob_score=True, random_state=random_state, **settings)
+        trial = kind(
+            N_TRIAL_TREES, oob_score=True, random_state=random_state, **settings
+        )
         return float(trial.fit(X[rows], y[rows]).oob_score_)
 
     draws = ParameterSampler(FOREST_SPACE, N_DRAWS, random_state=random_state)
@@ -182,7 +194,9 @@ def tuned_xgboost(X: np.ndarray, y: np.ndarray, random_state: int) -> Any:
     folds = folds_of(y[rows], BOOSTING_FOLDS, random_state)
     draws = ParameterSampler(BOOSTING_SPACE, N_DRAWS, random_state=random_state)
     tried = [partial(xgboost, **draw) for draw in draws]
-    chosen = GridSearchCV(model, {"find": tried}, cv=folds, refit=False).fit(X[rows], y[rows])
+    chosen = GridSearchCV(model, {"find": tried}, cv=folds, refit=False).fit(
+        X[rows], y[rows]
+    )
     return clone(model).set_params(**chosen.best_params_).fit(X, y)
 
 
@@ -194,5 +208,7 @@ def boosting_machine(X: np.ndarray, y: np.ndarray, random_state: int) -> Any:
     """
     package = import_peer("interpret-core", "interpret.glassbox")
     pairs = {"interactions": 0} if y.max() > 1 else {}
-    model = package.ExplainableBoostingClassifier(**pairs, random_state=random_state, n_jobs=1)
+    model = package.ExplainableBoostingClassifier(
+        **pairs, random_state=random_state, n_jobs=1
+    )
     return model.fit(X, y)

@@ -17,7 +17,9 @@ rows = np.load(sys.argv[1])
 tree = LinearTreeRegressor(Ridge()).fit(rows["X"], rows["y"])
 leaves = [
     {
-        "conditions": [[int(j), side == "R", float(at)] for j, side, at in leaf.threshold],
+        "conditions": [
+            [int(j), side == "R", float(at)] for j, side, at in leaf.threshold
+        ],
         "coef": np.ravel(leaf.model.coef_).tolist(),
         "intercept": float(leaf.model.intercept_),
     }

@@ -30,7 +30,18 @@ RIDGE, CUBIST, LINEAR_TREE = "Ridge", "Cubist", "linear-tree"
 CART_DEPTH = "CART by depth"
 TREES = (EVOTREE, CONSTANT, TAO, TAO_LINEAR, CEDT, CART, LINEAR_TREE)
 """The methods whose model is one tree."""
-SYSTEMS = (*(*TREES, RIDGE, CUBIST, FOREST, "HistGB", "XGBoost", "Tuned XGBoost", "Tuned forest"),)
+SYSTEMS = (
+    *(
+        *TREES,
+        RIDGE,
+        CUBIST,
+        FOREST,
+        "HistGB",
+        "XGBoost",
+        "Tuned XGBoost",
+        "Tuned forest",
+    ),
+)
 ALPHAS = tuple(float(alpha) for alpha in np.logspace(-3.0, 3.0, 13))
 """Penalties of the ridge regression."""
 MAX_DEPTHS = tuple(range(1, 13))
@@ -43,7 +54,11 @@ def cart_by_depth(X: np.ndarray, y: np.ndarray, random_state: int) -> Any:
     """Return CART of the depth that the last third of the rows finds best, fitted on all rows."""
     tree = DecisionTreeRegressor(random_state=random_state)
     parts = np.split(np.arange(len(X)), [len(X) - len(X) // 3])
-    return GridSearchCV(tree, {"max_depth": MAX_DEPTHS}, cv=[parts]).fit(X, y).best_estimator_
+    return (
+        GridSearchCV(tree, {"max_depth": MAX_DEPTHS}, cv=[parts])
+        .fit(X, y)
+        .best_estimator_
+    )
 
 
 def tuned_ridge(X: np.ndarray, y: np.ndarray, random_state: int) -> Any:
@@ -104,7 +119,9 @@ class LinearTree(RegressorMixin, BaseEstimator):
             reached = np.ones(len(rows), dtype=bool)
             for j, is_above, at in leaf["conditions"]:
                 reached &= (rows[:, j] > at) == is_above
-            predicted[reached] = rows[reached] @ np.array(leaf["coef"]) + leaf["intercept"]
+            predicted[reached] = (
+                rows[reached] @ np.array(leaf["coef"]) + leaf["intercept"]
+            )
         return predicted
 
 
@@ -132,6 +149,10 @@ def make_systems() -> dict[str, RegressorMixin]:
         "HistGB": standardized(HistGradientBoostingRegressor()),
         "XGBoost": ChosenRegressor(chosen.xgboost),
         "Tuned XGBoost": ChosenRegressor(chosen.tuned_xgboost),
-        "Tuned forest": ChosenRegressor(partial(chosen.tuned_forest, kind=RandomForestRegressor)),
+        "Tuned forest": ChosenRegressor(
+            partial(chosen.tuned_forest, kind=RandomForestRegressor)
+        ),
     }
-    return {name: systems[name] for name in SYSTEMS} | {CART_DEPTH: ChosenRegressor(cart_by_depth)}
+    return {name: systems[name] for name in SYSTEMS} | {
+        CART_DEPTH: ChosenRegressor(cart_by_depth)
+    }

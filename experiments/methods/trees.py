@@ -30,7 +30,9 @@ from evotree.tree import ObliqueTree, node_weights
 from experiments.methods.chosen import import_peer
 
 BUDGETS = (5, 10, 20, 40, 80)
-MAX_LARGE = 30  # so many prunings of more than twice the largest budget are tried of a tree
+MAX_LARGE = (
+    30  # so many prunings of more than twice the largest budget are tried of a tree
+)
 
 DEPTHS = (1, 2, 4, 8)  # depths of the initial trees of TAO, a path each
 PATH_COSTS = tuple(float(f"{C:.2g}") for C in np.logspace(1.0, -3.0, 17))
@@ -48,7 +50,9 @@ def tree_within(model: Any, budget: float = math.inf) -> ObliqueTree:
         return model.trees_[model.best_within(budget)]
 
     fitness = PenalizedAccuracy(model.size_penalty_, model.term_penalty_)
-    return max((tree for tree in model.pareto_front_ if tree.complexity <= budget), key=fitness)
+    return max(
+        (tree for tree in model.pareto_front_ if tree.complexity <= budget), key=fitness
+    )
 
 
 def fitness_of_best(model: Any) -> float | None:
@@ -69,7 +73,9 @@ def predicted_codes(tree: ObliqueTree, X: np.ndarray) -> np.ndarray:
     return tree.values.argmax(axis=1)[tree.apply(X)]
 
 
-def flatten(root: Any, read: Callable[[Any], Split | None], n_features: int) -> ObliqueTree:
+def flatten(
+    root: Any, read: Callable[[Any], Split | None], n_features: int
+) -> ObliqueTree:
     """Return a linked tree as arrays."""
     weights: list[np.ndarray] = []
     thresholds: list[float] = []
@@ -77,7 +83,9 @@ def flatten(root: Any, read: Callable[[Any], Split | None], n_features: int) -> 
 
     def visit(node: Any) -> None:
         at, found = len(size), read(node)
-        w, threshold, *children = (np.zeros(n_features), 0.0) if found is None else found
+        w, threshold, *children = (
+            (np.zeros(n_features), 0.0) if found is None else found
+        )
         weights.append(w)
         thresholds.append(threshold)
         size.append(1)
@@ -87,17 +95,26 @@ def flatten(root: Any, read: Callable[[Any], Split | None], n_features: int) -> 
 
     visit(root)
     sizes = np.array(size, dtype=np.int32)
-    return ObliqueTree(np.array(weights), np.array(thresholds), sizes, np.zeros((len(size), 1)))
+    return ObliqueTree(
+        np.array(weights), np.array(thresholds), sizes, np.zeros((len(size), 1))
+    )
 
 
-def with_counts(tree: ObliqueTree, X: np.ndarray, codes: np.ndarray, n_classes: int) -> ObliqueTree:
+def with_counts(
+    tree: ObliqueTree, X: np.ndarray, codes: np.ndarray, n_classes: int
+) -> ObliqueTree:
     """Return a tree whose nodes know the training rows that reach them."""
     leaves = tree.apply(X)
-    of_class = (node_weights(leaves, codes == code, tree.subtree_size) for code in range(n_classes))
+    of_class = (
+        node_weights(leaves, codes == code, tree.subtree_size)
+        for code in range(n_classes)
+    )
     counts = np.column_stack([np.asarray(one, dtype=np.float64) for one in of_class])
     total = counts.sum(axis=1)
     shares = counts / np.maximum(total, 1.0)[:, None]
-    return ObliqueTree(tree.weights, tree.thresholds, tree.subtree_size, shares, None, total)
+    return ObliqueTree(
+        tree.weights, tree.thresholds, tree.subtree_size, shares, None, total
+    )
 
 
 class CrossValidatedTrees(ClassifierMixin, BaseEstimator):
@@ -123,13 +140,21 @@ class CrossValidatedTrees(ClassifierMixin, BaseEstimator):
         self.classes_, codes = np.unique(y, return_inverse=True)
         n_classes = len(self.classes_)
         grown = self.counted(X, codes, n_classes)
-        settings = [(at, alpha) for at, tree in enumerate(grown) for alpha in self.penalties(tree)]
+        settings = [
+            (at, alpha)
+            for at, tree in enumerate(grown)
+            for alpha in self.penalties(tree)
+        ]
         trees = list(prunings(grown, settings))
         n_right = np.zeros(len(settings), dtype=np.int64)
         for train, test in stratified_folds(y, self.n_folds, self.random_state):
-            of_fold = prunings(self.counted(X[train], codes[train], n_classes), settings)
+            of_fold = prunings(
+                self.counted(X[train], codes[train], n_classes), settings
+            )
             for at, tree in enumerate(of_fold):
-                n_right[at] += np.count_nonzero(predicted_codes(tree, X[test]) == codes[test])
+                n_right[at] += np.count_nonzero(
+                    predicted_codes(tree, X[test]) == codes[test]
+                )
         sizes = np.array([tree.complexity for tree in trees])
         order = np.argsort(sizes, kind="stable")
         self.trees_ = [trees[at] for at in order]
@@ -139,7 +164,11 @@ class CrossValidatedTrees(ClassifierMixin, BaseEstimator):
 
     def best_within(self, budget: float) -> int:
         """Return the position of the best tree within a budget, the least complex of equals."""
-        return int(np.argmax(self.n_right_[: np.searchsorted(self.complexities_, budget, "right")]))
+        return int(
+            np.argmax(
+                self.n_right_[: np.searchsorted(self.complexities_, budget, "right")]
+            )
+        )
 
     def predict(self, X: np.ndarray) -> np.ndarray:
         """Predict the classes of rows."""
@@ -149,7 +178,9 @@ class CrossValidatedTrees(ClassifierMixin, BaseEstimator):
         """Predict the shares of the classes among the training rows of each row's leaf."""
         return self.tree_.values[self.tree_.apply(X)]
 
-    def counted(self, X: np.ndarray, codes: np.ndarray, n_classes: int) -> list[ObliqueTree]:
+    def counted(
+        self, X: np.ndarray, codes: np.ndarray, n_classes: int
+    ) -> list[ObliqueTree]:
         """Grow trees with counts; a single leaf where there is but one class."""
         # A class of few rows may be missing in a fold.
         present, dense = np.unique(codes, return_inverse=True)
@@ -181,7 +212,9 @@ def collapse_penalties(tree: ObliqueTree) -> np.ndarray:
     return weakest_links(node_risk(counts, counts.shape[1], "gini"), tree.subtree_size)
 
 
-def prunings(trees: list[ObliqueTree], settings: list[tuple[int, float]]) -> Iterator[ObliqueTree]:
+def prunings(
+    trees: list[ObliqueTree], settings: list[tuple[int, float]]
+) -> Iterator[ObliqueTree]:
     """Yield the pruning of each setting."""
     penalties = [collapse_penalties(tree) for tree in trees]
     for at, alpha in settings:
@@ -193,11 +226,17 @@ def grow_cart(X: np.ndarray, codes: np.ndarray, random_state: int) -> list[Obliq
     """Grow scikit-learn's tree until its leaves are pure."""
     cart = DecisionTreeClassifier(random_state=random_state).fit(X, codes)
     weights, thresholds, subtree_size = raw_tree(cart)
-    return [ObliqueTree(weights, thresholds, subtree_size, np.zeros((len(thresholds), 1)))]
+    return [
+        ObliqueTree(weights, thresholds, subtree_size, np.zeros((len(thresholds), 1)))
+    ]
 
 
 def grow_tao(
-    X: np.ndarray, codes: np.ndarray, random_state: int, depths: Any = DEPTHS, Cs: Any = PATH_COSTS
+    X: np.ndarray,
+    codes: np.ndarray,
+    random_state: int,
+    depths: Any = DEPTHS,
+    Cs: Any = PATH_COSTS,
 ) -> list[ObliqueTree]:
     """Optimize trees of some depths alternately with an L1 penalty, along paths of falling C."""
     models = (TAOClassifier(depth=depth, random_state=random_state) for depth in depths)
@@ -235,7 +274,9 @@ def grow_stree(
     return [flatten(model.fit(rows, codes).tree_, read, X.shape[1]) for model in models]
 
 
-def grow_pairs(X: np.ndarray, codes: np.ndarray, random_state: int) -> list[ObliqueTree]:
+def grow_pairs(
+    X: np.ndarray, codes: np.ndarray, random_state: int
+) -> list[ObliqueTree]:
     """Grow the tree of the package obliquetree, with splits on two features.
 
     The package's trees differ a little from fit to fit, whatever its seed.

@@ -39,18 +39,37 @@ CHOICE_FIGURES = {name: FIGURES[name] for name in ("accuracy", "AUC", "log loss"
 SIMPLE = (DENSE, TAO, CART, LOGISTIC)
 """The rivals that a fit should not be below."""
 _QUICK = (
-    *(*suites.TINY, "wdbc", "breast-w", "pima", "vehicle", "segment", "digits", "page-blocks"),
+    *(
+        *suites.TINY,
+        "wdbc",
+        "breast-w",
+        "pima",
+        "vehicle",
+        "segment",
+        "digits",
+        "page-blocks",
+    ),
     *("waveform21", "satimage", "dna", "pendigits", "letter"),
 )
 SHAPED = (
-    *(*suites.TINY, "breast-w", "blood-transfusion", "pima", "hepatitis", "breast-cancer", "spect"),
+    *(
+        *suites.TINY,
+        "breast-w",
+        "blood-transfusion",
+        "pima",
+        "hepatitis",
+        "breast-cancer",
+        "spect",
+    ),
     *("fertility", "planning", "echocardiogram", "monks-1", "monks-3", "titanic"),
 )
 """The data sets of boosting machines, which take minutes on more columns."""
 DATASETS: Mapping[str, Sequence[str]] = {
     **dict.fromkeys((EVOTREE, *SIMPLE, FOREST), suites.GROUPS["in all"]),
     DENSE: [
-        name for name in suites.GROUPS["in all"] if name not in (*suites.MANY_ROWS, *suites.WIDE)
+        name
+        for name in suites.GROUPS["in all"]
+        if name not in (*suites.MANY_ROWS, *suites.WIDE)
     ],
     **dict.fromkeys(("OC1", "WODT", "STree"), (*_QUICK, "usps")),
     LINEAR_LEAVES: list(dict.fromkeys((*suites.TINY, *suites.SMALL, *SHAPED))),
@@ -70,7 +89,9 @@ EXPERIMENT = define(
     plan=[
         Task(dataset, method, fold, 0)
         for method in EVERY
-        for dataset, fold in product(DATASETS.get(method, suites.BENCHMARK), range(suites.N_FOLDS))
+        for dataset, fold in product(
+            DATASETS.get(method, suites.BENCHMARK), range(suites.N_FOLDS)
+        )
     ],
 )
 
@@ -87,7 +108,9 @@ def beside_rivals(runs: pd.DataFrame) -> dict[str, str]:
         duels = {name: means[name] for name in ("accuracy", "AUC", "log loss")}
         made = tables.comparison(means, CHOICE_FIGURES, EVOTREE, duels)
         parts.append(f"## {made['n_compared']} data sets {title}\n\n{made['table']}")
-    means = 100.0 * tables.fold_means(runs, "accuracy", suites.GROUPS["in all"], methods[:5])
+    means = 100.0 * tables.fold_means(
+        runs, "accuracy", suites.GROUPS["in all"], methods[:5]
+    )
     simple, rows = means[tables.named(SIMPLE, means)], []
     lacking = means[EVOTREE] - simple.max(axis=1)
     fits = 100.0 * runs.set_index(["dataset", "method", "fold"])["accuracy"]
@@ -97,7 +120,11 @@ def beside_rivals(runs: pd.DataFrame) -> dict[str, str]:
         rows.append({"data set": name, "best": rival, "difference": text})
     others = means.drop(list(suites.BENCHMARK), errors="ignore")
     cells = tables.cells_table(others, ".1f", bold=methods)
-    return {"groups": "\n\n".join(parts), "below": tables.table(rows, 2), "choice_cells": cells}
+    return {
+        "groups": "\n\n".join(parts),
+        "below": tables.table(rows, 2),
+        "choice_cells": cells,
+    }
 
 
 def report(results: Results) -> dict[str, Any]:
@@ -110,7 +137,9 @@ def report(results: Results) -> dict[str, Any]:
     duels[f"accuracy on the {len(suites.NEVER_CHOSEN_ON)} others"] = others
     trees, picture = both.filter(TREES), results.out / "benchmark_sizes.png"
     fits = results.runs.set_index(["dataset", "method"])["accuracy"]
-    ranks, sentence = tables.ranks_of(both, EVOTREE, results.out / "benchmark_ranks.png")
+    ranks, sentence = tables.ranks_of(
+        both, EVOTREE, results.out / "benchmark_ranks.png"
+    )
     return {
         **tables.comparison(means, FIGURES, EVOTREE, duels, ranks),
         **beside_rivals(results.runs),

@@ -12,7 +12,12 @@ import numpy as np
 import pandas as pd
 
 from evotree.estimators import ObliqueTreeClassifier
-from evotree.experiments.comparison import FriedmanTest, complete_datasets, friedman, mean_and_std
+from evotree.experiments.comparison import (
+    FriedmanTest,
+    complete_datasets,
+    friedman,
+    mean_and_std,
+)
 from evotree.experiments.problems import make_problem
 from evotree.experiments.protocols import Task
 from evotree.fitness.criteria import Criterion
@@ -27,19 +32,44 @@ from experiments.tables import NOT_RUN, groups_of, named, table
 
 SYSTEMS = ("CEDT", "OC1", "DT")
 N_FOLDS = 10
-_PRUNED = {"pruning": "cost_complexity", "validation_fraction": 0.1, "standard_errors": 0.0}
+_PRUNED = {
+    "pruning": "cost_complexity",
+    "validation_fraction": 0.1,
+    "standard_errors": 0.0,
+}
 VARIANTS: Mapping[str, Mapping[str, Any]] = {
     "unpruned": {"criterion": "gini", "pruning": None},
     "pruned": {"criterion": "gini", **_PRUNED},
 }
 """Parameters that differ from the presets."""
 DATASETS = (
-    *("iris", "hepatitis", "wine", "glass", "heart", "bupa", "balance-scale", "fourclass"),
-    *("breast-w", "wdbc", "sonar", "ionosphere", "pima", "vehicle", "credit-g", "segment"),
+    *(
+        "iris",
+        "hepatitis",
+        "wine",
+        "glass",
+        "heart",
+        "bupa",
+        "balance-scale",
+        "fourclass",
+    ),
+    *(
+        "breast-w",
+        "wdbc",
+        "sonar",
+        "ionosphere",
+        "pima",
+        "vehicle",
+        "credit-g",
+        "segment",
+    ),
     *("page-blocks", "waveform21"),
 )
 """The cheap data sets come first."""
-METRICS = {"accuracy": True, "leaves": False}  # what is ranked, and whether more of it is better
+METRICS = {
+    "accuracy": True,
+    "leaves": False,
+}  # what is ranked, and whether more of it is better
 SIGNIFICANT = 0.05
 
 
@@ -53,7 +83,9 @@ EXPERIMENT = define(
     DATASETS,
     METHODS,
     StudyProtocol(N_FOLDS),
-    plan=[Task(d, m, fold, 0) for d, fold, m in product(DATASETS, range(N_FOLDS), METHODS)],
+    plan=[
+        Task(d, m, fold, 0) for d, fold, m in product(DATASETS, range(N_FOLDS), METHODS)
+    ],
 )
 
 
@@ -107,7 +139,9 @@ def report(results: Results) -> dict[str, Any]:
         for system in SYSTEMS:
             row[f"{system}, published"] = f"{theirs[system]:g}"
             row[f"{system}, ours"] = f"{ours[system]:.2f}"
-        ranks.append(row | {"Friedman's χ²": f"{test.statistic:.2f}", "p": f"{test.p_value:.2g}"})
+        ranks.append(
+            row | {"Friedman's χ²": f"{test.statistic:.2f}", "p": f"{test.p_value:.2g}"}
+        )
         for pair in combinations(SYSTEMS, 2):
             p = test.adjusted.loc[pair]
             verdict = f" ({min(pair, key=ours.get)})" if p < SIGNIFICANT else ""
@@ -121,13 +155,23 @@ def report(results: Results) -> dict[str, Any]:
         for dataset in complete:
             cells = {system: groups[dataset, system] for system in SYSTEMS}
             row = {"data set": dataset}
-            row |= {f"{s} %": mean_and_std(100.0 * fits.accuracy, 1) for s, fits in cells.items()}
-            row |= {f"{s} leaves": mean_and_std(fits.leaves, 1) for s, fits in cells.items()}
+            row |= {
+                f"{s} %": mean_and_std(100.0 * fits.accuracy, 1)
+                for s, fits in cells.items()
+            }
+            row |= {
+                f"{s} leaves": mean_and_std(fits.leaves, 1) for s, fits in cells.items()
+            }
             rows.append(row | {"folds": str(len(cells[SYSTEMS[0]]))})
         scores[variant] = table(rows)
     draw_sampling(results.out / "cedt_figure4.png")
     return {
-        **{"n_sets": len(complete), "n_same": n_same, "n_tests": len(tests), "scores": scores},
+        **{
+            "n_sets": len(complete),
+            "n_same": n_same,
+            "n_tests": len(tests),
+            "scores": scores,
+        },
         **{"ranks": table(ranks, 2), "pairs": table(pairs, 2)},
     }
 

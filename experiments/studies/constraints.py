@@ -19,7 +19,10 @@ from typing import Any
 import numpy as np
 import pandas as pd
 from sklearn.base import BaseEstimator, ClassifierMixin
-from sklearn.ensemble import HistGradientBoostingClassifier, HistGradientBoostingRegressor
+from sklearn.ensemble import (
+    HistGradientBoostingClassifier,
+    HistGradientBoostingRegressor,
+)
 
 from evotree.estimators import EvoTreeClassifier, EvoTreeRegressor
 from evotree.experiments.datasets import LoadedData
@@ -31,18 +34,30 @@ from experiments.methods.chosen import folds_of, pruned_cart
 from experiments.study import Results, Study, StudyProtocol, define, score
 from experiments.tables import cells_table, named, table
 
-SIGNS: Mapping[str, Mapping[str, int]] = tomllib.loads((DATA / "signs.toml").read_text("utf-8"))
+SIGNS: Mapping[str, Mapping[str, int]] = tomllib.loads(
+    (DATA / "signs.toml").read_text("utf-8")
+)
 """What is known of columns, by data set."""
 BOUNDED = ("heart", "breast-w", "wine", "wdbc", "autompg", "housing")
 """The data sets of trees within bounds."""
-BOUNDS = [{"max_leaf_nodes": 4}, {"max_leaf_nodes": 8}, {"max_depth": 2}, {"max_depth": 3}]
+BOUNDS = [
+    {"max_leaf_nodes": 4},
+    {"max_leaf_nodes": 8},
+    {"max_depth": 2},
+    {"max_depth": 3},
+]
 """The bounds that CART has too."""
 TERM_BOUNDS = [{"max_terms": 10}, {"max_terms": 20}]
 N_FOLDS, BOUND_FOLDS = 5, 3
 N_PAIRS = 100_000
 TOLERANCE = 1e-9
 """By which probabilities may fall where they should not: sums of rounded numbers are no proof."""
-FREE, EVOTREE, CART, BOOSTING = "EvoTree", "EvoTree monotonic", "CART monotonic", "HGB monotonic"
+FREE, EVOTREE, CART, BOOSTING = (
+    "EvoTree",
+    "EvoTree monotonic",
+    "CART monotonic",
+    "HGB monotonic",
+)
 MONOTONIC = (FREE, EVOTREE, CART, BOOSTING)
 WAYS = {
     "broken by leaves": "violations",
@@ -63,7 +78,9 @@ class NamedProtocol(StudyProtocol):
             return data
         return replace(data, y=np.unique(data.y, return_inverse=True)[1])
 
-    def take_parts(self, task: Task, data_home: Path | None, stratified: bool = True) -> Parts:
+    def take_parts(
+        self, task: Task, data_home: Path | None, stratified: bool = True
+    ) -> Parts:
         """Return the rows of a fold, stratified where there are classes, as encoded tables."""
         data = self.load(task.dataset, data_home)
         train, test = folds_of(data.y, self.n_folds, task.seed)[task.fold]
@@ -100,8 +117,12 @@ class Constrained(ClassifierMixin, BaseEstimator):
     def fit(self, X: pd.DataFrame, y: np.ndarray) -> Constrained:
         """Fit the estimator; CART is pruned."""
         parted = [str(name).partition("/") for name in X.columns]
-        self.signs_ = np.array([SIGNS.get(of, {}).get(column, 0) for of, _, column in parted])
-        settings: dict[str, Any] = dict(self.bounds or {}, random_state=self.random_state)
+        self.signs_ = np.array(
+            [SIGNS.get(of, {}).get(column, 0) for of, _, column in parted]
+        )
+        settings: dict[str, Any] = dict(
+            self.bounds or {}, random_state=self.random_state
+        )
         if self.is_monotonic:
             settings["monotonic_cst"] = self.signs_
         if self.kind == "CART":
@@ -120,7 +141,9 @@ class Constrained(ClassifierMixin, BaseEstimator):
         return float(self.best_estimator_.score(np.asarray(X), y, sample_weight))
 
 
-def raised_pairs(X: np.ndarray, signs: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+def raised_pairs(
+    X: np.ndarray, signs: np.ndarray
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Draw pairs of rows that differ in one column of known sign; return them and the signs.
 
     The first is a mixture of two rows of `X`, column by column; in the second one column is raised
@@ -135,7 +158,9 @@ def raised_pairs(X: np.ndarray, signs: np.ndarray) -> tuple[np.ndarray, np.ndarr
     return rows, raised, signs[column]
 
 
-def share_broken(model: Constrained, X: pd.DataFrame, y: np.ndarray, predict: str) -> float:
+def share_broken(
+    model: Constrained, X: pd.DataFrame, y: np.ndarray, predict: str
+) -> float:
     """Return the share of pairs whose predictions are in the wrong order; NaN where none can be."""
     method = getattr(model.best_estimator_, predict, None)
     if method is None or not model.signs_.any():
@@ -160,7 +185,10 @@ def title(bound: Mapping[str, int]) -> str:
 METHODS = {
     FREE: Constrained("EvoTree"),
     **{name: Constrained(name.split()[0], is_monotonic=True) for name in MONOTONIC[1:]},
-    **{f"EvoTree {title(b)}": Constrained("EvoTree", False, b) for b in BOUNDS + TERM_BOUNDS},
+    **{
+        f"EvoTree {title(b)}": Constrained("EvoTree", False, b)
+        for b in BOUNDS + TERM_BOUNDS
+    },
     **{f"CART {title(b)}": Constrained("CART", False, b) for b in BOUNDS},
 }
 WITHIN = [name for name in METHODS if name not in MONOTONIC]
@@ -202,7 +230,11 @@ def complete(runs: pd.DataFrame, methods: Any, datasets: Any) -> pd.DataFrame:
 
 def means_of(runs: pd.DataFrame) -> pd.DataFrame:
     """Return mean scores and sizes, a row a data set."""
-    return runs.groupby(["dataset", "method"])[["score", "leaves", "terms"]].mean().unstack()
+    return (
+        runs.groupby(["dataset", "method"])[["score", "leaves", "terms"]]
+        .mean()
+        .unstack()
+    )
 
 
 def n_above_zero(values: pd.Series) -> str:
@@ -244,12 +276,17 @@ def bounds_row(runs: pd.DataFrame, bound: str) -> dict[str, str]:
 def report(results: Results) -> dict[str, Any]:
     """Return the tables."""
     runs = complete(results.runs, MONOTONIC, SIGNS)
-    means, scores = means_of(runs), runs.groupby(["dataset", "method"])["score"].mean().unstack()
+    means, scores = (
+        means_of(runs),
+        runs.groupby(["dataset", "method"])["score"].mean().unstack(),
+    )
     scores = scores.loc[named(SIGNS, scores.index), named(MONOTONIC, scores)]
     kept = []
     for name in named(MONOTONIC, runs["method"]):
         fits = runs[runs["method"] == name]
-        row = {"method": name} | {way: n_above_zero(fits[of]) for way, of in WAYS.items()}
+        row = {"method": name} | {
+            way: n_above_zero(fits[of]) for way, of in WAYS.items()
+        }
         kept.append(row | {"mean score": f"{scores[name].mean():.3f}"})
         if name != EVOTREE:
             kept[-1] |= summary_row(means, name)

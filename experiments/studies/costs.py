@@ -35,15 +35,24 @@ from evotree.operators.initialization.seeding import raw_tree
 from evotree.tables.columns import column_of_feature, encode, feature_names, fit_columns
 from evotree.tree import ObliqueTree
 from experiments.agreement import DATA
-from experiments.methods.chosen import ChosenClassifier, Find, import_peer, search_pruning
+from experiments.methods.chosen import (
+    ChosenClassifier,
+    Find,
+    import_peer,
+    search_pruning,
+)
 from experiments.methods.trees import flatten
 from experiments.study import Results, Study, StudyProtocol, define
 from experiments.tables import named, table
 
-TESTS = tomllib.loads((DATA / "test_costs.toml").read_text("utf-8"))  # what tests cost, by data set
+TESTS = tomllib.loads(
+    (DATA / "test_costs.toml").read_text("utf-8")
+)  # what tests cost, by data set
 N_FOLDS = 5
 MAX_ALPHAS = 20
-MAX_THRESHOLDS = 9  # thresholds of a feature, at its quantiles, among which STreeD chooses
+MAX_THRESHOLDS = (
+    9  # thresholds of a feature, at its quantiles, among which STreeD chooses
+)
 DEPTH = 3
 EVOTREE, ACCURATE = "EvoTree", "EvoTree for accuracy"
 CART, CHEAP, STREED = "CART", "CART of cheap features", "STreeD"
@@ -69,11 +78,14 @@ class CostProblem(NamedTuple):
         told = TESTS[self.dataset] if self.has_tests else {"tests": {}, "groups": []}
         shared = {name: price for members, price in told["groups"] for name in members}
         priced: dict[Hashable, float] = {
-            name: round(price - shared.get(name, 0.0), 2) for name, price in told["tests"].items()
+            name: round(price - shared.get(name, 0.0), 2)
+            for name, price in told["tests"].items()
         }
         return priced | {tuple(members): price for members, price in told["groups"]}
 
-    def load(self, data_home: Path | None) -> tuple[LoadedData, dict[tuple[int, ...], float]]:
+    def load(
+        self, data_home: Path | None
+    ) -> tuple[LoadedData, dict[tuple[int, ...], float]]:
         """Return the data set, as numbers, and what its features cost by their positions.
 
         Missing numbers are medians of all rows, and the levels of categories those of all rows.
@@ -87,13 +99,17 @@ class CostProblem(NamedTuple):
             rows = rows.drop(columns=told["target"])
         columns = fit_columns(rows)
         X = pd.DataFrame(encode(columns, rows), columns=list(feature_names(columns)))
-        costs = FeatureCosts.of(self.tests, list(rows.columns), column_of_feature(columns))
+        costs = FeatureCosts.of(
+            self.tests, list(rows.columns), column_of_feature(columns)
+        )
         members = [tuple(np.flatnonzero(item).tolist()) for item in costs.is_part.T]
         return replace(data, X=X, y=y), dict(zip(members, costs.prices, strict=True))
 
 
 PROBLEMS: Mapping[str, CostProblem] = {
-    f"{name}-{cost:g}": CostProblem(name, (cost,) * (3 if name == "thyroid" else 2), True)
+    f"{name}-{cost:g}": CostProblem(
+        name, (cost,) * (3 if name == "thyroid" else 2), True
+    )
     for cost in (100.0, 400.0)
     for name in TESTS
 } | {
@@ -117,13 +133,18 @@ class CostProtocol(StudyProtocol):
     def method_for(self, method: Any, task: Task, data_home: Path | None) -> Any:
         """Return a method that knows the costs."""
         problem = PROBLEMS[task.dataset]
-        costs = {"cost_matrix": problem.matrix, "feature_costs": problem.load(data_home)[1]}
+        costs = {
+            "cost_matrix": problem.matrix,
+            "feature_costs": problem.load(data_home)[1],
+        }
         return clone(method).set_params(**costs)
 
 
 def feature_costs_of(costs: Any, n_features: int) -> FeatureCosts:
     """Return what features cost, given by their positions."""
-    return FeatureCosts.of(costs or {}, list(map(str, range(n_features))), range(n_features))
+    return FeatureCosts.of(
+        costs or {}, list(map(str, range(n_features))), range(n_features)
+    )
 
 
 def features_paid(model: Any, X: np.ndarray, costs: Any) -> np.ndarray:
@@ -132,7 +153,9 @@ def features_paid(model: Any, X: np.ndarray, costs: Any) -> np.ndarray:
     if not isinstance(model.tree_, ObliqueTree):
         X = X.astype(np.float32)  # as scikit-learn's trees read rows
     weights, thresholds, subtree_size = raw_tree(model)
-    tree = ObliqueTree(weights, thresholds, subtree_size, np.zeros((len(thresholds), 1)))
+    tree = ObliqueTree(
+        weights, thresholds, subtree_size, np.zeros((len(thresholds), 1))
+    )
     spent = feature_costs_of(costs, X.shape[1]).of_paths(tree)
     return spent[tree.apply(X.astype(np.float64))]
 
@@ -156,7 +179,9 @@ class CostMethod(ChosenClassifier):
         self.best_estimator_ = self.find(X, y, self)
 
 
-def evolved(X: np.ndarray, codes: np.ndarray, method: CostMethod, knows_costs: bool) -> Any:
+def evolved(
+    X: np.ndarray, codes: np.ndarray, method: CostMethod, knows_costs: bool
+) -> Any:
     """Return a tree evolved for errors and features that cost, or for the accuracy."""
     model = EvoTreeClassifier(leaves="constant", random_state=method.random_state)
     costs = method.feature_costs or None
@@ -165,14 +190,18 @@ def evolved(X: np.ndarray, codes: np.ndarray, method: CostMethod, knows_costs: b
     return model.fit(X, codes)
 
 
-def cost_cart(X: np.ndarray, codes: np.ndarray, method: CostMethod, is_cheap: bool) -> Any:
+def cost_cart(
+    X: np.ndarray, codes: np.ndarray, method: CostMethod, is_cheap: bool
+) -> Any:
     """Return CART whose rows weigh what an error on them costs, pruned by the costs of folds.
 
     A cheap one has the features up to a price, which folds choose too.
     """
     costs, seed = method.cost_matrix, method.random_state
 
-    def saved(tree: DecisionTreeClassifier, rows: np.ndarray, true: np.ndarray) -> float:
+    def saved(
+        tree: DecisionTreeClassifier, rows: np.ndarray, true: np.ndarray
+    ) -> float:
         errors = costs[true, tree.predict(rows)]
         return -float((errors + features_paid(tree, rows, method.feature_costs)).mean())
 
@@ -183,7 +212,9 @@ def cost_cart(X: np.ndarray, codes: np.ndarray, method: CostMethod, is_cheap: bo
     prices = of_features.is_part @ of_features.prices
     # A feature that is 0 in all rows parts none.
     searches = [
-        search_pruning(tree, np.where(prices <= price, X, 0.0), codes, seed, saved, MAX_ALPHAS)
+        search_pruning(
+            tree, np.where(prices <= price, X, 0.0), codes, seed, saved, MAX_ALPHAS
+        )
         for price in (np.unique(prices) if is_cheap else [np.inf])
     ]
     return max(searches, key=lambda search: float(search.best_score_)).best_estimator_
@@ -196,8 +227,12 @@ def optimal_tree(X: np.ndarray, codes: np.ndarray, method: CostMethod) -> Any:
     choose how many splits there are.
     """
     streed = import_peer("pystreed")
-    tests = [(j, threshold) for j, column in enumerate(X.T) for threshold in cuts(column)]
-    rows = np.column_stack([X[:, j] > threshold for j, threshold in tests]).astype(np.int32)
+    tests = [
+        (j, threshold) for j, column in enumerate(X.T) for threshold in cuts(column)
+    ]
+    rows = np.column_stack([X[:, j] > threshold for j, threshold in tests]).astype(
+        np.int32
+    )
     matrix, n_features = method.cost_matrix, X.shape[1]
     prices = specifiers(feature_costs_of(method.feature_costs, n_features), tests)
     solver = streed.STreeDCostSensitiveClassifier(
@@ -233,7 +268,9 @@ def specifiers(costs: FeatureCosts, tests: list[tuple[int, float]]) -> list[Any]
     n_members = costs.is_part.sum(axis=0)
     ranges, at = [], 0
     # Features that need the same, as a number and whether it is missing, are paid for together.
-    for _, run in groupby(tests, lambda test: costs.is_part[test[0]].tobytes() or test[0]):
+    for _, run in groupby(
+        tests, lambda test: costs.is_part[test[0]].tobytes() or test[0]
+    ):
         features = [j for j, _ in run]
         items = np.flatnonzero(costs.is_part[features[0]])
         price = float(costs.prices[items].sum())
@@ -273,7 +310,9 @@ def feature_cost(model: CostMethod, X: np.ndarray, y: np.ndarray) -> float:
 
 def error_cost(model: CostMethod, X: np.ndarray, y: np.ndarray) -> float:
     """Return the mean cost of the errors of a method."""
-    true, predicted = (np.searchsorted(model.classes_, labels) for labels in (y, model.predict(X)))
+    true, predicted = (
+        np.searchsorted(model.classes_, labels) for labels in (y, model.predict(X))
+    )
     return float(model.cost_matrix[true, predicted].mean())
 
 
@@ -299,7 +338,8 @@ def summary_row(means: pd.DataFrame, anchor: str) -> dict[str, str]:
     both = means[["cost", "complexity"]].unstack("method").reindex(list(PROBLEMS))
     both = both[both["cost"][[EVOTREE, anchor]].notna().all(axis=1)]
     cheap, small = (
-        both[name][EVOTREE] <= both[name][anchor] + 1e-9 for name in ("cost", "complexity")
+        both[name][EVOTREE] <= both[name][anchor] + 1e-9
+        for name in ("cost", "complexity")
     )
     problems, reached = [PROBLEMS[str(name)] for name in both.index], cheap & small
     tested = np.array([problem.has_tests for problem in problems], dtype=bool)
@@ -326,13 +366,17 @@ def problem_row(means: pd.DataFrame, problem: str) -> dict[str, str]:
 
 def report(results: Results) -> dict[str, Any]:
     """Return the tables."""
-    runs = results.runs.assign(cost=results.runs["error_cost"] + results.runs["feature_cost"])
+    runs = results.runs.assign(
+        cost=results.runs["error_cost"] + results.runs["feature_cost"]
+    )
     means = runs.groupby(["dataset", "method"])[["cost", "complexity"]].mean()
     has_run = means.index.get_level_values
     rivals = named(ANCHORS, has_run("method")) if EVOTREE in has_run("method") else []
     return {
         "summary": table(summary_row(means, anchor) for anchor in rivals),
-        "problems": table(problem_row(means, name) for name in named(PROBLEMS, has_run("dataset"))),
+        "problems": table(
+            problem_row(means, name) for name in named(PROBLEMS, has_run("dataset"))
+        ),
     }
 
 

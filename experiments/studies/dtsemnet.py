@@ -31,7 +31,9 @@ SYSTEMS[EVOTREE].set_params(leaves="constant")
 DTSEMNET = "DTSemNet"
 PUBLISHED = (DTSEMNET, "DGT", "TAO", "CART")
 HALVES = {
-    **dict.fromkeys(("sonar", "climate-crashes", "balance-scale", "blood-transfusion", "car"), 10),
+    **dict.fromkeys(
+        ("sonar", "climate-crashes", "balance-scale", "blood-transfusion", "car"), 10
+    ),
     **dict.fromkeys(("optdigits", "avila", "dry-bean"), 5),
 }
 """The data sets that are drawn again for each fit: half of the rows train, a quarter tests."""
@@ -50,9 +52,13 @@ class DTSemNetProtocol(StudyProtocol):
         data = super().load(dataset, data_home)
         if dataset != "optdigits":
             return data
-        return replace(data, X=data.X[: data.n_train], y=data.y[: data.n_train], n_train=None)
+        return replace(
+            data, X=data.X[: data.n_train], y=data.y[: data.n_train], n_train=None
+        )
 
-    def take_parts(self, task: Task, data_home: Path | None, stratified: bool = True) -> Parts:
+    def take_parts(
+        self, task: Task, data_home: Path | None, stratified: bool = True
+    ) -> Parts:
         """Return the rows of a fit."""
         if task.dataset in OFFICIALS:
             return super().take_parts(task, data_home, stratified)
@@ -90,15 +96,24 @@ def published_table() -> pd.DataFrame:
     return percent.assign(leaves=2.0 ** figures["depth"][DTSEMNET])
 
 
-def summary_row(runs: pd.DataFrame, method: str, theirs: pd.DataFrame) -> dict[str, str]:
+def summary_row(
+    runs: pd.DataFrame, method: str, theirs: pd.DataFrame
+) -> dict[str, str]:
     """Return how a method of ours stands to DTSemNet."""
-    means = runs[runs["method"] == method].groupby("dataset")[["accuracy", "leaves"]].mean()
+    means = (
+        runs[runs["method"] == method].groupby("dataset")[["accuracy", "leaves"]].mean()
+    )
     theirs = theirs.loc[means.index]
     # The published accuracies are decimal: an equal one is not less by its last bits.
     gain = (100.0 * means["accuracy"] - theirs[DTSEMNET]).round(9)
-    row = {"method": method, "at or above": f"{int((gain >= 0.0).sum())} of {len(gain)}"}
+    row = {
+        "method": method,
+        "at or above": f"{int((gain >= 0.0).sum())} of {len(gain)}",
+    }
     row["mean difference"] = f"{gain.mean():+.2f}"
-    row["leaves, ratio"] = f"{np.exp(np.log(means['leaves'] / theirs['leaves']).mean()):.2f}"
+    row["leaves, ratio"] = (
+        f"{np.exp(np.log(means['leaves'] / theirs['leaves']).mean()):.2f}"
+    )
     return row
 
 
@@ -114,7 +129,9 @@ def report(results: Results) -> dict[str, Any]:
         fits = [groups.get((dataset, method), runs[:0]) for method in METHODS]
         for method, some in zip(METHODS, fits, strict=True):
             has_run = len(some) > 0
-            row[f"{method}, ours"] = mean_and_std(100.0 * some["accuracy"], 1) if has_run else ""
+            row[f"{method}, ours"] = (
+                mean_and_std(100.0 * some["accuracy"], 1) if has_run else ""
+            )
             row[f"{method}, leaves"] = shown(some["leaves"].mean(), ",.1f", "")
         rows.append(row | {"fits": " / ".join(str(len(some)) for some in fits)})
     methods = named(METHODS, runs["method"])

@@ -10,9 +10,17 @@ from pathlib import Path
 from typing import Any
 
 import pandas as pd
-from sklearn.ensemble import BaggingClassifier, ExtraTreesClassifier, ExtraTreesRegressor
+from sklearn.ensemble import (
+    BaggingClassifier,
+    ExtraTreesClassifier,
+    ExtraTreesRegressor,
+)
 
-from evotree.estimators import ObliqueForestClassifier, ObliqueForestRegressor, TAOClassifier
+from evotree.estimators import (
+    ObliqueForestClassifier,
+    ObliqueForestRegressor,
+    TAOClassifier,
+)
 from evotree.experiments.datasets import LoadedData
 from evotree.experiments.protocols import OFFICIAL, Task
 from experiments.methods import chosen
@@ -31,14 +39,31 @@ OTHERS = {
 """Other ensembles that are fitted here."""
 N_BAGGED = 30
 TUNED_ON = (
-    *("heart", "glass", "bupa", "vehicle", "pima", "balance-scale", "ionosphere", "sonar"),
+    *(
+        "heart",
+        "glass",
+        "bupa",
+        "vehicle",
+        "pima",
+        "balance-scale",
+        "ionosphere",
+        "sonar",
+    ),
     *("bodyfat", "autompg", "concrete", "housing", "avila"),
 )
 """The data sets on which the defaults of the forests were chosen."""
 BOOSTED = ("HistGB", "XGBoost")
 RIVALS = {
     "benchmark": ("EvoTree", "CART", "TAO", "Logistic", "Forest", *BOOSTED),
-    "regression": ("EvoTree", "CART", "Ridge", "Cubist", "Forest", *BOOSTED, "Tuned XGBoost"),
+    "regression": (
+        "EvoTree",
+        "CART",
+        "Ridge",
+        "Cubist",
+        "Forest",
+        *BOOSTED,
+        "Tuned XGBoost",
+    ),
 }
 """Methods of the other studies that are shown."""
 SHOWN = (CLASSES, *OTHERS[CLASSES], "EvoTree", "Forest", "XGBoost")
@@ -63,7 +88,10 @@ class ForestsProtocol(ClassesProtocol):
 
 _LONG = ("waveform21", "avila", "pendigits", "dry-bean", "letter", "usps")
 METHODS: Mapping[str, tuple[Any, Sequence[str]]] = {
-    CLASSES: (ObliqueForestClassifier(), [name for name in BENCHMARK if name != "usps"]),
+    CLASSES: (
+        ObliqueForestClassifier(),
+        [name for name in BENCHMARK if name != "usps"],
+    ),
     "Extra trees": (ExtraTreesClassifier(chosen.N_TREES), THIRTY[:-2]),
     "TAO bag": (BaggingClassifier(TAOClassifier(), N_BAGGED), (*TINY, *SMALL, *MIDDLE)),
     "Tuned XGBoost": (
@@ -100,7 +128,11 @@ def with_rivals(runs: pd.DataFrame, study: str, metric: str, out: Path) -> pd.Da
 
 
 def section(
-    runs: pd.DataFrame, ours: str, study: str, datasets: tuple[str, ...], figures: Figures
+    runs: pd.DataFrame,
+    ours: str,
+    study: str,
+    datasets: tuple[str, ...],
+    figures: Figures,
 ) -> dict[str, Any]:
     """Return the tables of one kind of forest."""
     means = figures_of(runs, figures, datasets, (ours, *OTHERS[ours], *RIVALS[study]))
@@ -110,7 +142,9 @@ def section(
     shown = scores[named(SHOWN, scores)]
     untuned = scores[~scores.index.isin(TUNED_ON)]
     duels = {first: scores, f"{first} on data sets of no choice": untuned}
-    return comparison(means, figures, ours, duels) | {"cells": cells_table(shown, ",.1f")}
+    return comparison(means, figures, ours, duels) | {
+        "cells": cells_table(shown, ",.1f")
+    }
 
 
 def report(results: Results) -> dict[str, Any]:

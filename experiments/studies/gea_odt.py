@@ -59,14 +59,20 @@ def make_plan() -> list[Task]:
     """Return the fits: those of the tables, of the systems beside it, of the figures."""
     runs, folds = range(N_RUNS), range(N_FOLDS)
     drawn = [Task(name, GEA, OFFICIAL, run) for name, run in product(PROBLEMS, runs)]
-    tasks = drawn + [Task(d, GEA, fold, run) for run, d, fold in product(runs, DATASETS, folds)]
+    tasks = drawn + [
+        Task(d, GEA, fold, run) for run, d, fold in product(runs, DATASETS, folds)
+    ]
     for system in GREEDY:
         tasks += [task._replace(method=system) for task in drawn]
-        tasks += [Task(name, system, fold, 0) for name, fold in product(DATASETS, folds)]
+        tasks += [
+            Task(name, system, fold, 0) for name, fold in product(DATASETS, folds)
+        ]
     cells = product(CURVE_PROBLEMS, DIPOLAR, range(2 * N_RUNS))
     tasks += [Task(name, method, OFFICIAL, run) for name, method, run in cells]
     methods = map(with_penalty, SIZE_PENALTIES)
-    tasks += [Task("chessboard2", m, OFFICIAL, run) for m, run in product(methods, runs)]
+    tasks += [
+        Task("chessboard2", m, OFFICIAL, run) for m, run in product(methods, runs)
+    ]
     return list(dict.fromkeys(tasks))
 
 
@@ -79,7 +85,9 @@ def thinned_curve(model: Any) -> pd.DataFrame | None:
     """Return the learning curve of a run of figure 4, which goes on to the end."""
     if not hasattr(model, "evolution") or model.evolution.patience is not None:
         return None
-    curve = to_frame(model.history_)[["gen", "fitness_best", "quality_best", "size_best"]]
+    curve = to_frame(model.history_)[
+        ["gen", "fitness_best", "quality_best", "size_best"]
+    ]
     return curve[curve["gen"] % CURVE_STEP == 0]
 
 
@@ -88,7 +96,9 @@ LONG_RUN = {"max_generations": 1000, "evolution__patience": None}
 METHODS = {GEA: PRESET()}
 METHODS |= {name: ObliqueTreeClassifier.from_preset(name) for name in GREEDY}
 for _name, _share in DIPOLAR.items():
-    METHODS[_name] = PRESET(**LONG_RUN).set_params(evolution__variation__dipolar_probability=_share)
+    METHODS[_name] = PRESET(**LONG_RUN).set_params(
+        evolution__variation__dipolar_probability=_share
+    )
 METHODS |= {with_penalty(alpha): PRESET(size_penalty=alpha) for alpha in SIZE_PENALTIES}
 EXPERIMENT = define(
     "gea_odt",
@@ -105,14 +115,18 @@ def measured(runs: pd.DataFrame) -> pd.DataFrame:
     """Return the means of our runs, named as the published figures are."""
     runs = runs[runs["method"].isin([GEA, *GREEDY])]
     return pd.concat(
-        name_as_published(runs[runs["dataset"].isin(names)], {"accuracy": number, "nodes": number})
+        name_as_published(
+            runs[runs["dataset"].isin(names)], {"accuracy": number, "nodes": number}
+        )
         for number, names in TABLES.items()
     )
 
 
 def compare(runs: pd.DataFrame, number: str, system: str) -> tuple[str, pd.DataFrame]:
     """Return a column of a table of the paper beside ours, and by how much we differ."""
-    published = load_published("gea_odt").query("table == @number and system == @system")
+    published = load_published("gea_odt").query(
+        "table == @number and system == @system"
+    )
     published = published.pivot(index="dataset", columns="metric", values="mean")
     rows, gains = [], {}
     for (name, _), fits in groups_of(runs, TABLES[number], [system]).items():
@@ -134,7 +148,9 @@ def compare_ours(runs: pd.DataFrame, number: str) -> str:
     gains["accuracy"] *= 100.0
     is_good = gains["accuracy"] >= 0.0
     if number == "1":
-        title = "Within one point of the published quality or above it, at no larger size"
+        title = (
+            "Within one point of the published quality or above it, at no larger size"
+        )
         is_good = (gains["accuracy"] >= -1.0) & (gains["nodes"] <= 1e-9)
     others = ", ".join(
         f"{name} ({row['accuracy']:+.1f} points, {row['nodes']:+.1f} nodes)"
@@ -147,7 +163,9 @@ def compare_ours(runs: pd.DataFrame, number: str) -> str:
 def figure4(results: Results) -> str:
     """Draw the best fitness by generation, with and without dipoles; return where it leads to."""
     fits = groups_of(results.runs, CURVE_PROBLEMS, DIPOLAR)
-    names = [name for name in CURVE_PROBLEMS if any(key[0] == name for key in results.curves)]
+    names = [
+        name for name in CURVE_PROBLEMS if any(key[0] == name for key in results.curves)
+    ]
     if not fits or not names:
         return NOT_RUN
     _, axes = plt.subplots(1, len(names), figsize=(5.5 * len(names), 4), squeeze=False)
@@ -184,7 +202,9 @@ def figure5(results: Results) -> str:
     ax.set_title("chessboard2")
     save_picture(ax, results.out / "gea_odt_figure5.png")
     nodes = fits.groupby("size_penalty")["nodes"].mean()
-    return ", ".join(f"{alpha:g}" for alpha, n in nodes.items() if np.isclose(n, OPTIMAL_SIZE))
+    return ", ".join(
+        f"{alpha:g}" for alpha, n in nodes.items() if np.isclose(n, OPTIMAL_SIZE)
+    )
 
 
 def report(results: Results) -> dict[str, Any]:
@@ -192,7 +212,9 @@ def report(results: Results) -> dict[str, Any]:
     told = {"dipolar": figure4(results), "optimal": figure5(results)}
     for number in TABLES:
         told[f"table{number}"] = compare_ours(results.runs, number)
-        beside = [f"### {name}\n\n{compare(results.runs, number, name)[0]}" for name in GREEDY]
+        beside = [
+            f"### {name}\n\n{compare(results.runs, number, name)[0]}" for name in GREEDY
+        ]
         told[f"beside{number}"] = "\n\n".join(beside)
     return told
 

@@ -28,7 +28,17 @@ DATASETS = (
     "iris", "wine", "wdbc", "breast-w", "bupa", "glass", "heart", "hepatitis", "ionosphere",
     "page-blocks", "pima", "satimage", "segment", "sonar", "thyroid", "vehicle", "waveform21",
 )  # fmt: skip
-WITH_HOLES = ("iris", "wine", "wdbc", "bupa", "glass", "heart", "ionosphere", "pima", "vehicle")
+WITH_HOLES = (
+    "iris",
+    "wine",
+    "wdbc",
+    "bupa",
+    "glass",
+    "heart",
+    "ionosphere",
+    "pima",
+    "vehicle",
+)
 SHARE_OF_HOLES = 0.2
 N_FOLDS_HELD_OUT = 3  # every third row is one to predict
 
@@ -51,10 +61,21 @@ def write_arff(path: Path, X: np.ndarray, codes: np.ndarray, n_classes: int) -> 
 
 def run_j48(weka: Path, train: Path, test: Path) -> tuple[str, np.ndarray]:
     """Return the tree that J48 prints, and the classes that it predicts of the test rows."""
-    command = ["java", "-cp", str(weka), "weka.classifiers.trees.J48", "-C", "0.25", "-M", "2"]
+    command = [
+        "java",
+        "-cp",
+        str(weka),
+        "weka.classifiers.trees.J48",
+        "-C",
+        "0.25",
+        "-M",
+        "2",
+    ]
     command += ["-t", str(train), "-T", str(test)]
     printed, predictions = (
-        subprocess.run([*command, *more], capture_output=True, text=True, check=True).stdout
+        subprocess.run(
+            [*command, *more], capture_output=True, text=True, check=True
+        ).stdout
         for more in ((), ("-p", "0"))
     )
     return printed, np.array(_PREDICTION.findall(predictions), dtype=int)
@@ -71,7 +92,9 @@ def parse(output: str) -> Node:
         for _ in range(2):
             match = lines.pop(0)
             if len(match[1]) != 4 * depth:
-                raise ValueError(f"the tree has {match[0]!r} where depth {depth} belongs.")
+                raise ValueError(
+                    f"the tree has {match[0]!r} where depth {depth} belongs."
+                )
             sides.append((int(match[5]),) if match[5] else take(depth + 1))
         return int(match[2]), float(match[4]), *sides
 
@@ -83,7 +106,9 @@ def as_nested(tree: ObliqueTree, column_of: list[int], k: int = 0) -> Node:
     if tree.subtree_size[k] == 1:
         return (int(tree.labels[k]),)
     feature = int(np.flatnonzero(tree.weights[k])[0])
-    sides = (as_nested(tree, column_of, child) for child in (tree.left(k), tree.right(k)))
+    sides = (
+        as_nested(tree, column_of, child) for child in (tree.left(k), tree.right(k))
+    )
     return column_of[feature], float(tree.thresholds[k]), *sides
 
 
@@ -97,9 +122,15 @@ def differences(one: Node, other: Node) -> list[str]:
     if one == other:
         return []
     has_leaf = len(one) == 1 or len(other) == 1
-    if has_leaf or one[0] != other[0] or abs(one[1] - other[1]) > 1e-6 + 1e-9 * abs(one[1]):
+    if (
+        has_leaf
+        or one[0] != other[0]
+        or abs(one[1] - other[1]) > 1e-6 + 1e-9 * abs(one[1])
+    ):
         leaf, test = "class {}", "x{} <= {:.6g}"
-        return [" / ".join((leaf, test)[len(n) > 1].format(*n[:2]) for n in (one, other))]
+        return [
+            " / ".join((leaf, test)[len(n) > 1].format(*n[:2]) for n in (one, other))
+        ]
     return differences(one[2], other[2]) + differences(one[3], other[3])
 
 
@@ -107,7 +138,9 @@ def differences(one: Node, other: Node) -> list[str]:
 def numbers_of_weka() -> Iterator[None]:
     """Prune by Weka's numbers in place of Quinlan's."""
     kept = pessimistic.normal_deviation, pessimistic._ALL_WRONG
-    pessimistic.normal_deviation = lambda confidence: NormalDist().inv_cdf(1.0 - confidence)
+    pessimistic.normal_deviation = lambda confidence: NormalDist().inv_cdf(
+        1.0 - confidence
+    )
     pessimistic._ALL_WRONG = 1.0
     try:
         yield
@@ -115,7 +148,9 @@ def numbers_of_weka() -> Iterator[None]:
         pessimistic.normal_deviation, pessimistic._ALL_WRONG = kept
 
 
-def compare(dataset: str, weka: Path, data_home: Path, holes: float = 0.0) -> dict[str, str]:
+def compare(
+    dataset: str, weka: Path, data_home: Path, holes: float = 0.0
+) -> dict[str, str]:
     """Return a row of the report: the trees of a data set, theirs beside ours."""
     data = load(dataset, data_home)
     X = data.X.select_dtypes("number").to_numpy(dtype=np.float64)
@@ -133,7 +168,11 @@ def compare(dataset: str, weka: Path, data_home: Path, holes: float = 0.0) -> di
 
     def fit() -> tuple[Node, np.ndarray]:
         model.fit(X[~held_out], codes[~held_out])
-        column_of = [at for at, (_, n) in enumerate(model._columns_of_features()) for _ in range(n)]
+        column_of = [
+            at
+            for at, (_, n) in enumerate(model._columns_of_features())
+            for _ in range(n)
+        ]
         return as_nested(model.tree_, column_of), model.predict(X[held_out])
 
     quinlan, by_quinlan = fit()
@@ -162,7 +201,9 @@ def compare(dataset: str, weka: Path, data_home: Path, holes: float = 0.0) -> di
 
 def report(whole: list[dict[str, str]], holes: list[dict[str, str]]) -> str:
     """Return the report."""
-    counts = [row["predicted otherwise"].replace(",", "").split(" of ") for row in holes]
+    counts = [
+        row["predicted otherwise"].replace(",", "").split(" of ") for row in holes
+    ]
     columns = ("accuracy, J48", "ours, J48's numbers", "ours, one way")
     told = {
         "same": sum(row["where they differ"] == "nowhere" for row in whole),
@@ -179,8 +220,12 @@ def report(whole: list[dict[str, str]], holes: list[dict[str, str]]) -> str:
 def main() -> None:
     """Compare the trees and write the report."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--weka", type=Path, required=True, help="weka.jar, version 3.6 or later")
-    parser.add_argument("--data-home", type=Path, required=True, help="folder of the data sets")
+    parser.add_argument(
+        "--weka", type=Path, required=True, help="weka.jar, version 3.6 or later"
+    )
+    parser.add_argument(
+        "--data-home", type=Path, required=True, help="folder of the data sets"
+    )
     parser.add_argument("--out", type=Path, default=Path(), help="folder of the report")
     options = parser.parse_args()
     given = options.weka, options.data_home

@@ -33,7 +33,11 @@ SCORES: Mapping[str, str] = {
     "brier": "neg_brier_score",
 }
 """Names of scikit-learn's scorers, by objectives."""
-OF_LABELS = ("balanced_accuracy", "f1", "mcc")  # the objectives that a threshold matters to
+OF_LABELS = (
+    "balanced_accuracy",
+    "f1",
+    "mcc",
+)  # the objectives that a threshold matters to
 DATASETS = (
     *("page-blocks", "thyroid", "cardiotocography-10", "car", "wall-following", "sick"),
     *("balance-scale", "climate-crashes", "satimage", "optdigits"),
@@ -55,7 +59,9 @@ class RarestProtocol(StudyProtocol):
         return replace(data, y=(data.y == labels[counts.argmin()]).astype(np.int64))
 
 
-def threshold_forest(X: np.ndarray, codes: np.ndarray, random_state: int, scoring: str) -> Any:
+def threshold_forest(
+    X: np.ndarray, codes: np.ndarray, random_state: int, scoring: str
+) -> Any:
     """Return a random forest whose threshold is the one that folds score best."""
     forest = RandomForestClassifier(N_TREES, random_state=random_state)
     folds = folds_of(codes, N_FOLDS, random_state)
@@ -64,7 +70,9 @@ def threshold_forest(X: np.ndarray, codes: np.ndarray, random_state: int, scorin
 
 def make_methods() -> dict[str, ClassifierMixin]:
     """Return the methods by name: what they are, and what they are made for."""
-    methods: dict[str, ClassifierMixin] = {EVOTREE: EvoTreeClassifier(leaves="constant")}
+    methods: dict[str, ClassifierMixin] = {
+        EVOTREE: EvoTreeClassifier(leaves="constant")
+    }
     for objective, scoring in SCORES.items():
         methods[f"{EVOTREE} {objective}"] = EvoTreeClassifier(objective=objective)
         balanced = partial(pruned_cart, scoring=scoring, class_weight="balanced")
@@ -101,16 +109,25 @@ def scores_of(runs: pd.DataFrame, objective: str) -> pd.DataFrame:
     names, is_loss = rivals(objective), objective == "log_loss"
     column = objective if is_loss else SCORES[objective]
     means = runs.groupby(["dataset", "method"])[column].mean().unstack()
-    scores = means.reindex(columns=list(names.values())).set_axis(list(names), axis=1).dropna()
+    scores = (
+        means.reindex(columns=list(names.values()))
+        .set_axis(list(names), axis=1)
+        .dropna()
+    )
     scores = scores.reindex([name for name in DATASETS if name in scores.index])
     return -scores if is_loss else scores
 
 
 def summary_row(scores: pd.DataFrame, objective: str) -> dict[str, str]:
     """Return on how many data sets a tree evolved for a score is the best tree."""
-    ours, trees = scores["evolved for it"], scores[["evolved for accuracy", "CART, balanced"]]
+    ours, trees = (
+        scores["evolved for it"],
+        scores[["evolved for accuracy", "CART, balanced"]],
+    )
     row = {"objective": objective}
-    row["best single tree"] = f"{int((ours >= trees.max(axis=1) - 1e-12).sum())} of {len(ours)}"
+    row["best single tree"] = (
+        f"{int((ours >= trees.max(axis=1) - 1e-12).sum())} of {len(ours)}"
+    )
     for name in scores.columns[1:]:
         row[f"at or above {name}"] = f"{int((ours >= scores[name] - 1e-12).sum())}"
     return row | {f"mean: {name}": f"{scores[name].mean():.4f}" for name in scores}
@@ -119,7 +136,11 @@ def summary_row(scores: pd.DataFrame, objective: str) -> dict[str, str]:
 def report(results: Results) -> dict[str, Any]:
     """Return the table of the objectives."""
     scores = {objective: scores_of(results.runs, objective) for objective in SCORES}
-    return {"summary": table(summary_row(of, name) for name, of in scores.items() if len(of))}
+    return {
+        "summary": table(
+            summary_row(of, name) for name, of in scores.items() if len(of)
+        )
+    }
 
 
 STUDY = Study(EXPERIMENT, report)

@@ -39,7 +39,9 @@ def program_figures() -> pd.DataFrame:
     """Return what the C program reached: a row a data set and system, a column a metric."""
     published = load_published("oc1_program")
     order = published[["dataset", "system"]].drop_duplicates()
-    figures = published.pivot(index=["dataset", "system"], columns="metric", values="mean")
+    figures = published.pivot(
+        index=["dataset", "system"], columns="metric", values="mean"
+    )
     return figures.loc[list(order.itertuples(index=False, name=None))]
 
 
@@ -47,7 +49,9 @@ PRESET = ObliqueTreeClassifier.from_preset
 TASKS = [
     *(
         Task(dataset, system, fold, run)
-        for run, dataset, system, fold in product(range(N_RUNS), TABLE1, SYSTEMS, range(N_FOLDS))
+        for run, dataset, system, fold in product(
+            range(N_RUNS), TABLE1, SYSTEMS, range(N_FOLDS)
+        )
     ),
     *(
         Task(dataset, search, OFFICIAL, run)
@@ -77,9 +81,15 @@ def measured(runs: pd.DataFrame) -> pd.DataFrame:
     return name_as_published(of_paper, {"accuracy": "table1", "leaves": "table1"})
 
 
-def program_row(cell: tuple[str, str], fits: pd.DataFrame, program: pd.Series) -> dict[str, str]:
+def program_row(
+    cell: tuple[str, str], fits: pd.DataFrame, program: pd.Series
+) -> dict[str, str]:
     """Return ours beside what the C program reached on the same folds."""
-    row = {"data set": cell[0], "system": cell[1], **beside(fits, program, FIGURES, "C")}
+    row = {
+        "data set": cell[0],
+        "system": cell[1],
+        **beside(fits, program, FIGURES, "C"),
+    }
     return row | {"folds": str(len(fits))}
 
 
@@ -90,9 +100,13 @@ def program_summary(
     for system in SYSTEMS[:2]:
         cells = [cell for cell in groups if cell[1] == system]
         if cells:
-            means = pd.DataFrame([groups[cell][["accuracy", "leaves"]].mean() for cell in cells])
+            means = pd.DataFrame(
+                [groups[cell][["accuracy", "leaves"]].mean() for cell in cells]
+            )
             program = figures.loc[cells]
-            gains = 100.0 * (means["accuracy"].to_numpy() - program["accuracy"].to_numpy())
+            gains = 100.0 * (
+                means["accuracy"].to_numpy() - program["accuracy"].to_numpy()
+            )
             ratios = means["leaves"].to_numpy() / program["leaves"].to_numpy()
             # The program's figures have one decimal.
             yield {
@@ -111,7 +125,9 @@ def report(results: Results) -> dict[str, Any]:
     )
     table1 = [
         {"data set": cell[0], "system": cell[1]}
-        | beside(fits.groupby("seed").mean(numeric_only=True), published.loc[cell], FIGURES)
+        | beside(
+            fits.groupby("seed").mean(numeric_only=True), published.loc[cell], FIGURES
+        )
         | {"fits": str(len(fits))}
         for cell, fits in groups_of(runs, TABLE1, SYSTEMS).items()
     ]
@@ -129,9 +145,15 @@ def report(results: Results) -> dict[str, Any]:
     figures = program_figures()
     groups = groups_of(runs[runs["seed"] == 0], figures.index.unique(0), SYSTEMS)
     groups = {cell: fits for cell, fits in groups.items() if cell in figures.index}
-    program = [program_row(cell, fits, figures.loc[cell]) for cell, fits in groups.items()]
+    program = [
+        program_row(cell, fits, figures.loc[cell]) for cell, fits in groups.items()
+    ]
     return {
-        **{"table1": table(table1, 2), "moves": table(moves, 2), "program": table(program, 2)},
+        **{
+            "table1": table(table1, 2),
+            "moves": table(moves, 2),
+            "program": table(program, 2),
+        },
         "program_summary": table(program_summary(groups, figures)),
     }
 

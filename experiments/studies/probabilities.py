@@ -16,8 +16,19 @@ from sklearn.calibration import CalibratedClassifierCV
 
 from evotree.estimators import EvoTreeClassifier
 from evotree.experiments.protocols import Task
-from experiments.methods.chosen import TUNING_FOLDS, ChosenClassifier, folds_of, pruned_cart
-from experiments.methods.classifiers import CART, EVOTREE, FOREST, LOGISTIC, make_systems
+from experiments.methods.chosen import (
+    TUNING_FOLDS,
+    ChosenClassifier,
+    folds_of,
+    pruned_cart,
+)
+from experiments.methods.classifiers import (
+    CART,
+    EVOTREE,
+    FOREST,
+    LOGISTIC,
+    make_systems,
+)
 from experiments.probabilities import auc, brier, calibration_error, clipped_log_loss
 from experiments.study import Results, Study, StudyProtocol, define
 from experiments.suites import N_FOLDS, SMALL, TINY
@@ -25,11 +36,23 @@ from experiments.tables import cells_table, figures_of, table
 
 TUNED_ON = ("wdbc", "pima", "heart", "iris", "wine", "vehicle", "glass", "sonar")
 """The data sets on which the form of soft sides and their constants were chosen."""
-DATASETS = (*TINY, *SMALL, "hepatitis", "thyroid", "sick", "segment", "credit-g", "satimage")
+DATASETS = (
+    *TINY,
+    *SMALL,
+    "hepatitis",
+    "thyroid",
+    "sick",
+    "segment",
+    "credit-g",
+    "satimage",
+)
 CONFIRMED_ON = tuple(name for name in DATASETS if name not in TUNED_ON)
 ISOTONIC = f"{CART}, isotonic"
 METHODS = (EVOTREE, ISOTONIC, LOGISTIC, FOREST)
-SHARES, MOST_PROBABLE = f"{EVOTREE}, shares of leaves", f"{EVOTREE}, most probable class"
+SHARES, MOST_PROBABLE = (
+    f"{EVOTREE}, shares of leaves",
+    f"{EVOTREE}, most probable class",
+)
 SHOWN = (EVOTREE, MOST_PROBABLE, SHARES, ISOTONIC, LOGISTIC, FOREST)
 
 Score = Callable[[Any, np.ndarray, np.ndarray], float]
@@ -59,7 +82,9 @@ def of_shares(score: Score, model: Any, X: np.ndarray, y: np.ndarray) -> float:
     """Return the score of the shares of leaves of a tree that has soft sides."""
     if not isinstance(model, EvoTreeClassifier):
         return float("nan")
-    plain = SimpleNamespace(classes_=model.classes_, predict_proba=model.tree_.predict_value)
+    plain = SimpleNamespace(
+        classes_=model.classes_, predict_proba=model.tree_.predict_value
+    )
     return score(plain, X, y)
 
 
@@ -78,7 +103,10 @@ def accuracy(model: Any, X: np.ndarray, y: np.ndarray) -> float:
 
 SYSTEMS = {
     **make_systems(),
-    **{EVOTREE: EvoTreeClassifier(leaves="constant"), ISOTONIC: ChosenClassifier(isotonic_cart)},
+    **{
+        EVOTREE: EvoTreeClassifier(leaves="constant"),
+        ISOTONIC: ChosenClassifier(isotonic_cart),
+    },
 }
 OF_OTHERS = {
     f"{prefix}_{name}": partial(of_it, score)
@@ -93,7 +121,9 @@ EXPERIMENT = define(
     StudyProtocol(N_FOLDS),
     metrics=("accuracy",),
     scorers={**SCORES, **OF_OTHERS},
-    plan=[Task(d, m, fold, 0) for d, m, fold in product(DATASETS, METHODS, range(N_FOLDS))],
+    plan=[
+        Task(d, m, fold, 0) for d, m, fold in product(DATASETS, METHODS, range(N_FOLDS))
+    ],
 )
 
 
@@ -102,17 +132,24 @@ def with_variants(runs: pd.DataFrame) -> pd.DataFrame:
     parts = [runs]
     of_trees = runs[runs["method"] == EVOTREE]
     for method, prefix in ((SHARES, "shares_"), (MOST_PROBABLE, "mixed_")):
-        columns = {name: of_trees.get(f"{prefix}{name}") for name, _, _ in FIGURES.values()}
+        columns = {
+            name: of_trees.get(f"{prefix}{name}") for name, _, _ in FIGURES.values()
+        }
         parts.append(of_trees.assign(method=method, **columns))
     return pd.concat(parts, ignore_index=True)
 
 
 def summary_table(runs: pd.DataFrame, datasets: tuple[str, ...]) -> str:
     """Return means over data sets that all methods have."""
-    means = {k: m.dropna() for k, m in figures_of(runs, FIGURES, datasets, SHOWN).items()}
+    means = {
+        k: m.dropna() for k, m in figures_of(runs, FIGURES, datasets, SHOWN).items()
+    }
     rows = [
         {"method": str(method)}
-        | {title: f"{means[title][method].mean():.{FIGURES[title][-1]}f}" for title in FIGURES}
+        | {
+            title: f"{means[title][method].mean():.{FIGURES[title][-1]}f}"
+            for title in FIGURES
+        }
         for method in means["accuracy"]
     ]
     return f"Means over {len(means['accuracy'])} data sets:\n\n{table(rows)}"
@@ -121,7 +158,9 @@ def summary_table(runs: pd.DataFrame, datasets: tuple[str, ...]) -> str:
 def report(results: Results) -> dict[str, Any]:
     """Return the tables."""
     runs = with_variants(results.runs)
-    losses = figures_of(runs, {"log loss": FIGURES["log loss"]}, DATASETS, SHOWN)["log loss"]
+    losses = figures_of(runs, {"log loss": FIGURES["log loss"]}, DATASETS, SHOWN)[
+        "log loss"
+    ]
     return {
         "tuned_on": summary_table(runs, TUNED_ON),
         "confirmed_on": summary_table(runs, CONFIRMED_ON),

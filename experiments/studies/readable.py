@@ -19,7 +19,12 @@ from evotree.plotting import plot_tree
 from evotree.plotting.style import save_picture
 from evotree.tables.columns import encode, feature_names, fit_columns
 from experiments.methods import trees
-from experiments.methods.trees import BUDGETS, fitness_of_best, predict_within, tree_within
+from experiments.methods.trees import (
+    BUDGETS,
+    fitness_of_best,
+    predict_within,
+    tree_within,
+)
 from experiments.pictures import plot_accuracy_at_budgets
 from experiments.rows import read_rows
 from experiments.study import ClassesProtocol, Results, Study, define
@@ -37,11 +42,15 @@ TOO_LONG = {
     EVOTREE: ("nursery", "avila", "pendigits", "dry-bean", "letter", "usps"),
 }
 """The data sets on which methods were not run."""
-AREA_BUDGETS = tuple(round(float(b), 1) for b in np.geomspace(BUDGETS[0], BUDGETS[-1], 9))
+AREA_BUDGETS = tuple(
+    round(float(b), 1) for b in np.geomspace(BUDGETS[0], BUDGETS[-1], 9)
+)
 """The mean of the accuracies at these budgets is the area under a method's front."""
 PRINTED = ("heart",)
 """The data sets whose trees are shown."""
-ACCURACIES = {str(budget): f"accuracy_{budget}" for budget in BUDGETS} | {"best": "accuracy"}
+ACCURACIES = {str(budget): f"accuracy_{budget}" for budget in BUDGETS} | {
+    "best": "accuracy"
+}
 """Columns of the accuracies at each budget and of the best, by title."""
 
 
@@ -61,7 +70,9 @@ def accuracy_within(model: Any, X: np.ndarray, y: np.ndarray, budget: float) -> 
 
 def area(model: Any, X: np.ndarray, y: np.ndarray) -> float:
     """Return the mean accuracy at `AREA_BUDGETS`, which are even on a logarithmic scale."""
-    return float(np.mean([accuracy_within(model, X, y, budget) for budget in AREA_BUDGETS]))
+    return float(
+        np.mean([accuracy_within(model, X, y, budget) for budget in AREA_BUDGETS])
+    )
 
 
 SHARES = EvoTreeClassifier(leaves="constant")
@@ -73,7 +84,10 @@ EXPERIMENT = define(
     ClassesProtocol(N_FOLDS),
     scorers={
         "area": area,
-        **{f"accuracy_{budget}": partial(accuracy_within, budget=budget) for budget in BUDGETS},
+        **{
+            f"accuracy_{budget}": partial(accuracy_within, budget=budget)
+            for budget in BUDGETS
+        },
     },
     measures={
         "fitness": fitness_of_best,
@@ -103,7 +117,9 @@ def budgets_table(runs: pd.DataFrame) -> str:
     rows = []
     for method, n_sets in means["best"].notna().sum().items():
         row = {"method": str(method), "data sets": str(n_sets)}
-        row |= {title: f"{values[method].mean():,.2f}" for title, values in means.items()}
+        row |= {
+            title: f"{values[method].mean():,.2f}" for title, values in means.items()
+        }
         rows.append(row)
     return table(rows)
 
@@ -112,10 +128,13 @@ def draw_fronts(runs: pd.DataFrame, path: Path) -> int:
     """Draw mean accuracies against mean complexities; return of how many data sets."""
     common = means_of(runs, "complexity").dropna().index
     sizes = {
-        title: column.replace("accuracy", "complexity") for title, column in ACCURACIES.items()
+        title: column.replace("accuracy", "complexity")
+        for title, column in ACCURACIES.items()
     }
     x, y = (
-        pd.DataFrame({t: means_of(runs, column).loc[common].mean() for t, column in of.items()})
+        pd.DataFrame(
+            {t: means_of(runs, column).loc[common].mean() for t, column in of.items()}
+        )
         for of in (sizes, ACCURACIES)
     )
     if len(common):
@@ -129,7 +148,10 @@ def draw_trees(data_home: Path, out: Path) -> None:
     if EVOTREE not in set(read_rows(STUDY.rows_file(out))["method"]):
         return
     for dataset in PRINTED:
-        text_file, picture = out / f"readable_{dataset}.txt", out / f"readable_{dataset}.png"
+        text_file, picture = (
+            out / f"readable_{dataset}.txt",
+            out / f"readable_{dataset}.png",
+        )
         if text_file.exists() and picture.exists():
             continue
         data = ClassesProtocol(N_FOLDS).load(dataset, data_home)
@@ -146,7 +168,9 @@ def draw_trees(data_home: Path, out: Path) -> None:
             f"{tree.n_terms} terms"
             for name, tree in ((EVOTREE, model.tree_), (CART, cart.tree_))
         ]
-        text_file.write_text("\n".join([*facts, "", export_text(model)]), encoding="utf-8")
+        text_file.write_text(
+            "\n".join([*facts, "", export_text(model)]), encoding="utf-8"
+        )
         save_picture(plot_tree(model), picture)
 
 

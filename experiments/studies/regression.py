@@ -28,7 +28,15 @@ from experiments.tables import cells_table, shown
 PUBLISHED = ("RADDT-Linear", "RADDT", "ORT-LS", "CART", "Random forest", "XGBoost")
 """The methods of the paper whose figures stand beside ours; it has the ensembles tuned."""
 RADDT_SETS = (
-    *("space-ga", "abalone-r", "puma8NH", "kin8nm", "cpu-small", "cpu-act", "delta-elevators"),
+    *(
+        "space-ga",
+        "abalone-r",
+        "puma8NH",
+        "kin8nm",
+        "cpu-small",
+        "cpu-act",
+        "delta-elevators",
+    ),
     *("ailerons", "elevators", "fried"),
 )
 """Those of the paper's 17 data sets that are at hand."""
@@ -54,7 +62,9 @@ DATASETS: Mapping[str, Sequence[str]] = {
 class RegressionProtocol(StudyProtocol):
     """Folds, or the draws of RADDT's protocol."""
 
-    def take_parts(self, task: Task, data_home: Path | None, stratified: bool = True) -> Parts:
+    def take_parts(
+        self, task: Task, data_home: Path | None, stratified: bool = True
+    ) -> Parts:
         """Return the rows of a fit; of RADDT's the last third of the training rows validates."""
         if task.fold != OFFICIAL:
             return super().take_parts(task, data_home, stratified)
@@ -95,17 +105,27 @@ def raddt_table(drawn: pd.DataFrame) -> str:
     if drawn.empty:
         return tables.NOT_RUN
     published = load_published("regression").set_index("metric")
-    theirs = 100.0 * published.loc["r2"].pivot(index="dataset", columns="system", values="mean")
-    n_leaves = dict(published.loc["leaves"].set_index("system")["mean"].add_suffix(", published"))
+    theirs = 100.0 * published.loc["r2"].pivot(
+        index="dataset", columns="system", values="mean"
+    )
+    n_leaves = dict(
+        published.loc["leaves"].set_index("system")["mean"].add_suffix(", published")
+    )
     ours, sizes = (
         tables.fold_means(drawn, column, RADDT_SETS, RADDT_METHODS, n_folds=1)
         for column in ("r2", "leaves")
     )
     both = ours.dropna().index
     n_leaves |= dict(sizes.loc[both].mean(skipna=False))
-    beside = theirs.loc[both, list(PUBLISHED)].add_suffix(", published").join(100.0 * ours)
+    beside = (
+        theirs.loc[both, list(PUBLISHED)].add_suffix(", published").join(100.0 * ours)
+    )
     rows = [
-        {"method": name, R2: shown(mean), "leaves": shown(n_leaves.get(name, np.nan), ",.1f")}
+        {
+            "method": name,
+            R2: shown(mean),
+            "leaves": shown(n_leaves.get(name, np.nan), ",.1f"),
+        }
         for name, mean in beside.mean().items()
     ]
     return f"Means over {len(both)} data sets:\n\n{tables.table(rows)}"

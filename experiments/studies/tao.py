@@ -19,9 +19,14 @@ from evotree.estimators.tao import TAOClassifier
 from evotree.experiments.comparison import mean_and_std
 from evotree.experiments.experiment import innermost
 from evotree.experiments.protocols import OFFICIAL, Parts, Task, load_cached, take_rows
-from evotree.operators.initialization.resampling import blur
+from evotree.operators.initialization.resampling import jitter
 from evotree.operators.pruning.held_out import critical_alphas
-from evotree.operators.pruning.penalized import kept_nodes, node_risk, prune_marked, weakest_links
+from evotree.operators.pruning.penalized import (
+    kept_nodes,
+    node_risk,
+    prune_marked,
+    weakest_links,
+)
 from evotree.operators.splitters.linear import Linear
 from evotree.plotting import plot_tree
 from evotree.plotting.style import save_picture
@@ -72,12 +77,16 @@ def start_tree(X: np.ndarray, y: np.ndarray, seed: int, recipe: Recipe) -> Any:
 def fit_recipe(X: np.ndarray, y: np.ndarray, seed: int, recipe: Recipe) -> Any:
     """Make the tree of a recipe."""
     model = TAOClassifier(
-        recipe.init, depth=recipe.depth, loss=recipe.loss, scaling=recipe.scaling, random_state=seed
+        recipe.init,
+        depth=recipe.depth,
+        loss=recipe.loss,
+        scaling=recipe.scaling,
+        random_state=seed,
     )
     dataset = model._make_dataset(X, y, None, recipe.scaling)
     if recipe.copies:
         stream = make_streams(seed, 0, 1)[0]
-        dataset = blur(dataset, recipe.noise, recipe.copies, stream)
+        dataset = jitter(dataset, recipe.noise, recipe.copies, stream)
     individual = model._first(dataset)
 
     def optimize(penalty: str, C: float, max_iter: int, monotone: bool = False) -> None:
@@ -161,13 +170,17 @@ FIGURES = {
 class TaoProtocol(StudyProtocol):
     """Official parts; of letter a stratified draw, another one for each seed."""
 
-    def take_parts(self, task: Task, data_home: Path | None, stratified: bool = True) -> Parts:
+    def take_parts(
+        self, task: Task, data_home: Path | None, stratified: bool = True
+    ) -> Parts:
         """Return the rows of a fit."""
         if task.dataset != "letter":
             return super().take_parts(task, data_home, stratified)
         data = self.load(task.dataset, data_home)
         rows, seed = np.arange(len(data.y)), task.seed
-        parts = train_test_split(rows, train_size=LETTER_TRAIN, stratify=data.y, random_state=seed)
+        parts = train_test_split(
+            rows, train_size=LETTER_TRAIN, stratify=data.y, random_state=seed
+        )
         return take_rows(data.X, data.y, *parts)
 
 
@@ -220,14 +233,22 @@ def draw_pictures(data_home: Path, out: Path) -> None:
         return
     data = load_cached("mnist", data_home)
     X, y, *_ = take_rows(data.X, data.y, np.arange(PICTURE_ROWS), np.arange(1))
-    save_picture(plot_tree(fit_recipe(X, y, 0, SMALL_TREE), image_shape=IMAGE_SHAPE), file)
+    save_picture(
+        plot_tree(fit_recipe(X, y, 0, SMALL_TREE), image_shape=IMAGE_SHAPE), file
+    )
 
 
 def measured(runs: pd.DataFrame) -> pd.DataFrame:
     """Return the means of our runs, named as the published figures are."""
     means = trees_of(runs).groupby(["dataset", "tree"]).mean(numeric_only=True)
     rows = [
-        (row.table, row.dataset, row.system, row.metric, means.loc[(row.dataset, tree), row.metric])
+        (
+            row.table,
+            row.dataset,
+            row.system,
+            row.metric,
+            means.loc[(row.dataset, tree), row.metric],
+        )
         for row in load_published("tao").itertuples()
         for tree in BESIDE.get((row.table, row.system), ())
         if (row.dataset, tree) in means.index
@@ -237,13 +258,20 @@ def measured(runs: pd.DataFrame) -> pd.DataFrame:
 
 def report(results: Results) -> dict[str, Any]:
     """Return the table, and how many trees reach the published error, at which size."""
-    published = load_published("tao").groupby(["dataset", "system", "metric"])["mean"].first()
+    published = (
+        load_published("tao").groupby(["dataset", "system", "metric"])["mean"].first()
+    )
     groups = dict(iter(trees_of(results.runs).groupby(["dataset", "tree"])))
     rows, reached = [], []
     for dataset, tree in [key for key in RECIPES if key in groups]:
         fits, theirs = groups[dataset, tree], dict(published[dataset, PUBLISHED[tree]])
         C = "" if tree == START else str(RECIPES[dataset, tree].Cs[-1])
-        row = {"data set": dataset, "tree": tree, "C": C, **beside(fits, theirs, FIGURES)}
+        row = {
+            "data set": dataset,
+            "tree": tree,
+            "C": C,
+            **beside(fits, theirs, FIGURES),
+        }
         row["leaves"] = mean_and_std(fits["leaves"], 0)
         row["fits"] = str(len(fits))
         del row["difference"]
@@ -251,9 +279,15 @@ def report(results: Results) -> dict[str, Any]:
         if tree != START:
             # The published errors have four digits; splits are not published of all.
             is_right = fits["test_error"].mean() <= theirs["test_error"] + 1e-9
-            reached.append(is_right and fits["splits"].mean() <= theirs.get("splits", np.inf))
+            reached.append(
+                is_right and fits["splits"].mean() <= theirs.get("splits", np.inf)
+            )
     return {
-        **{"n_reached": sum(reached), "n_trees": len(reached), "results": table(rows, 2)},
+        **{
+            "n_reached": sum(reached),
+            "n_trees": len(reached),
+            "results": table(rows, 2),
+        },
         "most_leaves": SMALL_TREE.leaves[-1],
     }
 

@@ -20,8 +20,17 @@ from experiments.suites import TINY
 from experiments.tables import paired, table
 
 N_FOLDS, DEFAULT = 3, "default"
-DATASETS = (*TINY, *suites.SMALL, "segment")  # on which the default is compared with its variants
-FIGURES = ["accuracy", "train_accuracy", "complexity", "seconds"]  # columns that are compared
+DATASETS = (
+    *TINY,
+    *suites.SMALL,
+    "segment",
+)  # on which the default is compared with its variants
+FIGURES = [
+    "accuracy",
+    "train_accuracy",
+    "complexity",
+    "seconds",
+]  # columns that are compared
 VARIANTS: Mapping[str, Mapping[str, Any]] = {
     DEFAULT: {},
     "without refinement": {"evolution__refinement": None},
@@ -32,22 +41,30 @@ VARIANTS: Mapping[str, Mapping[str, Any]] = {
     "no penalty for terms": {"term_penalty": 0.0},
     "no rounding": {"precision": None},
     "no noise": {"evolution__regularization__noise": 0.0},
-    "fixed penalties": {"size_penalty": 0.002, "term_penalty": 0.0005},  # `penalties_to_try`
+    "fixed penalties": {
+        "size_penalty": 0.002,
+        "term_penalty": 0.0005,
+    },  # `penalties_to_try`
 }
 """The overrides of every variant, the default's first."""
 SHARES: dict[str, Any] = {"leaves": "constant"}  # which all variants have
 
 
-def with_held_root(X: np.ndarray, y: np.ndarray, random_state: int) -> EvoTreeClassifier:
+def with_held_root(
+    X: np.ndarray, y: np.ndarray, random_state: int
+) -> EvoTreeClassifier:
     """Return the default whose trees all have the first split of pruned CART."""
     cart = pruned_cart(X, y, random_state)
     held = {"start": cart, "hold": [0]} if cart.get_n_leaves() > 1 else {}
-    model = EvoTreeClassifier(**SHARES, evolution=Evolution(**held), random_state=random_state)
+    model = EvoTreeClassifier(
+        **SHARES, evolution=Evolution(**held), random_state=random_state
+    )
     return model.fit(X, y)
 
 
 METHODS: dict[str, Any] = {
-    name: EvoTreeClassifier().set_params(**{**SHARES, **made}) for name, made in VARIANTS.items()
+    name: EvoTreeClassifier().set_params(**{**SHARES, **made})
+    for name, made in VARIANTS.items()
 }
 METHODS["root of CART held"] = ChosenClassifier(with_held_root)
 EXPERIMENT = define("variants", DATASETS, METHODS, ClassesProtocol(N_FOLDS))
@@ -56,7 +73,11 @@ EXPERIMENT = define("variants", DATASETS, METHODS, ClassesProtocol(N_FOLDS))
 def whole_fits(runs: pd.DataFrame) -> pd.DataFrame:
     """Return the fits of the variants that have all folds of a data set, by variant, set, fold."""
     n_folds = runs.groupby(["method", "dataset"])["fold"].transform("size")
-    return runs[n_folds == N_FOLDS].set_index(["method", "dataset", "fold"]).sort_index()[FIGURES]
+    return (
+        runs[n_folds == N_FOLDS]
+        .set_index(["method", "dataset", "fold"])
+        .sort_index()[FIGURES]
+    )
 
 
 def differences(fits: pd.DataFrame, variant: str) -> pd.DataFrame:

@@ -46,11 +46,19 @@ class Plan(NamedTuple):
 _TEN_TIMES, _FIVE_SEEDS = (50,) * 8, (5, 1, 5, 5, 5, 5, 1, 5)
 # The cheap data sets come first.
 PLAN = {
-    **{name: Plan(name, False, _TEN_TIMES) for name in ("iris", "wine", "glass", "heart")},
+    **{
+        name: Plan(name, False, _TEN_TIMES)
+        for name in ("iris", "wine", "glass", "heart")
+    },
     "breast": Plan("breast-w", False, _TEN_TIMES),
     "diabetes": Plan("pima", False, _TEN_TIMES),
-    **{name: Plan(name, False, _TEN_TIMES) for name in ("vehicle", "fourclass", "segment")},
-    **{name: Plan(name, True, _FIVE_SEEDS) for name in ("dna", "satimage", "pendigits")},
+    **{
+        name: Plan(name, False, _TEN_TIMES)
+        for name in ("vehicle", "fourclass", "segment")
+    },
+    **{
+        name: Plan(name, True, _FIVE_SEEDS) for name in ("dna", "satimage", "pendigits")
+    },
     **{name: Plan(name, True, _FIVE_SEEDS) for name in ("shuttle", "letter")},
     "usps": Plan("usps", True, (5, 1, 0, 3, 3, 3, 1, 2)),
     "cod-rna": Plan("cod-rna", True, (3, 1, 3, 3, 3, 3, 1, 3)),
@@ -96,18 +104,26 @@ def make_plan() -> list[Task]:
     for dataset in DEPTH_DATASETS:
         folds = (OFFICIAL,) if PLAN[dataset].is_official else range(N_FOLDS)
         cells = product(folds, DEPTH_SYSTEMS, DEPTHS)
-        tasks += [Task(dataset, limited(system, depth), fold, 0) for fold, system, depth in cells]
+        tasks += [
+            Task(dataset, limited(system, depth), fold, 0)
+            for fold, system, depth in cells
+        ]
     return tasks
 
 
 PRESET = partial(
-    ObliqueTreeClassifier.from_preset, pruning=None, min_samples_split=2, scaling="minmax"
+    ObliqueTreeClassifier.from_preset,
+    pruning=None,
+    min_samples_split=2,
+    scaling="minmax",
 )
 EXPERIMENT = define(
     "wodt",
     PLAN,
     {system: PRESET(system) for system in SYSTEMS}
-    | {limited(s, d): PRESET(s, max_depth=d) for s, d in product(DEPTH_SYSTEMS, DEPTHS)},
+    | {
+        limited(s, d): PRESET(s, max_depth=d) for s, d in product(DEPTH_SYSTEMS, DEPTHS)
+    },
     WodtProtocol(N_FOLDS, files={name: plan.file for name, plan in PLAN.items()}),
     plan=make_plan(),
 )
@@ -115,10 +131,14 @@ EXPERIMENT = define(
 
 def measured(runs: pd.DataFrame) -> pd.DataFrame:
     """Return the means of our runs, named as the published figures are."""
-    return name_as_published(runs[runs["method"].isin(SYSTEMS)], {"accuracy": "2", "leaves": "3"})
+    return name_as_published(
+        runs[runs["method"].isin(SYSTEMS)], {"accuracy": "2", "leaves": "3"}
+    )
 
 
-def cell_row(cell: tuple[str, str], fits: pd.DataFrame, theirs: pd.Series) -> dict[str, str]:
+def cell_row(
+    cell: tuple[str, str], fits: pd.DataFrame, theirs: pd.Series
+) -> dict[str, str]:
     """Return a row of the table of a system."""
     row = {"data set": cell[0], **beside(fits, theirs, FIGURES)}
     row["accuracy, published"] += f" ± {100.0 * theirs['std']:.2f}"
@@ -142,10 +162,16 @@ def left_out(runs: pd.DataFrame, published: Iterable[tuple[str, str]]) -> str:
 
 def draw_depths(runs: pd.DataFrame, path: Path) -> str:
     """Draw what was run of figures 2 and 3; return the picture."""
-    cells = {limited(system, depth): (system, depth) for system in SYSTEMS for depth in DEPTHS}
+    cells = {
+        limited(system, depth): (system, depth)
+        for system in SYSTEMS
+        for depth in DEPTHS
+    }
     shallow = runs[runs["method"].isin(cells)]
     pairs = [cells[name] for name in shallow["method"]]
-    shallow = shallow.assign(method=[s for s, _ in pairs], max_depth=[d for _, d in pairs])
+    shallow = shallow.assign(
+        method=[s for s, _ in pairs], max_depth=[d for _, d in pairs]
+    )
     names = named(DEPTH_DATASETS, shallow["dataset"])
     if not names:
         return NOT_RUN
@@ -165,8 +191,12 @@ def report(results: Results) -> dict[str, Any]:
     published = published["mean"].assign(std=published["std", "accuracy"])
     groups = groups_of(grown, PLAN, SYSTEMS)
     cells = {cell: fits for cell, fits in groups.items() if cell in published.index}
-    rows = {cell: cell_row(cell, fits, published.loc[cell]) for cell, fits in cells.items()}
-    ours = pd.DataFrame({k: fits[["accuracy", "leaves"]].mean() for k, fits in cells.items()}).T
+    rows = {
+        cell: cell_row(cell, fits, published.loc[cell]) for cell, fits in cells.items()
+    }
+    ours = pd.DataFrame(
+        {k: fits[["accuracy", "leaves"]].mean() for k, fits in cells.items()}
+    ).T
     theirs = published.loc[list(cells)]
     is_below = ours["accuracy"] < theirs["accuracy"] - TOLERATED_STDS * theirs["std"]
     below = [
@@ -179,8 +209,12 @@ def report(results: Results) -> dict[str, Any]:
         }
         for cell in is_below.index[is_below]
     ]
-    smaller = (ours["leaves"] <= theirs["leaves"])[[system == "WODT" for _, system in cells]]
-    systems = {name: [row for c, row in rows.items() if c[1] == name] for name in SYSTEMS}
+    smaller = (ours["leaves"] <= theirs["leaves"])[
+        [system == "WODT" for _, system in cells]
+    ]
+    systems = {
+        name: [row for c, row in rows.items() if c[1] == name] for name in SYSTEMS
+    }
     return {
         "official": [name for name, plan in PLAN.items() if plan.is_official],
         **{
@@ -188,8 +222,14 @@ def report(results: Results) -> dict[str, Any]:
             "n_agree": int((~is_below).sum()),
             "share": 100.0 * (~is_below).mean(),
         },
-        **{"n_smaller": smaller.sum(), "n_wodt": len(smaller), "below": table(below, 5)},
-        "systems": "\n\n".join(f"### {k}\n\n{table(of)}" for k, of in systems.items() if of),
+        **{
+            "n_smaller": smaller.sum(),
+            "n_wodt": len(smaller),
+            "below": table(below, 5),
+        },
+        "systems": "\n\n".join(
+            f"### {k}\n\n{table(of)}" for k, of in systems.items() if of
+        ),
         "left_out": left_out(grown, published.index),
         "depths": draw_depths(results.runs, results.out / "wodt_figure2.png"),
     }

@@ -22,7 +22,9 @@ def allowed_columns(interaction_cst, n_columns):
     if interaction_cst is None:
         return lambda used: True
     if isinstance(interaction_cst, str):
-        return lambda used: len(used) <= {"no_interactions": 1, "pairwise": 2}[interaction_cst]
+        return lambda used: (
+            len(used) <= {"no_interactions": 1, "pairwise": 2}[interaction_cst]
+        )
     rest = set(range(n_columns)).difference(*interaction_cst)
     return lambda used: any(used <= set(one) for one in [*interaction_cst, rest])
 
@@ -43,7 +45,9 @@ def assert_kept(model, X, weight=None):
         assert tree.n_leaves <= (wanted["max_leaf_nodes"] or math.inf)
         if wanted["max_terms"] is not None:
             assert tree.n_terms <= wanted["max_terms"]
-        if (widest := feature_bound(wanted["max_split_terms"], rows.shape[1])) is not None:
+        if (
+            widest := feature_bound(wanted["max_split_terms"], rows.shape[1])
+        ) is not None:
             assert np.count_nonzero(tree.weights, axis=1).max() <= widest
         counts = np.bincount(tree.apply(rows), minlength=len(tree))[tree.is_leaf]
         assert len(tree) == 1 or counts.min() >= least
@@ -81,10 +85,14 @@ def test_every_tree_keeps_the_bounds(
     rng = np.random.default_rng(seed)
     rows = rng.integers(len(X), size=150)  # some of them several times
     X, y, weight = X[rows], y[rows], rng.choice([0.0, 0.5, 1.0, 7.0], 150)
-    model = brief(kind, regularization__noise=noise, precision=precision, islands=islands)
+    model = brief(
+        kind, regularization__noise=noise, precision=precision, islands=islands
+    )
     model.set_params(random_state=seed, evolution__max_samples=max_samples, **bounds)
     model.set_params(
-        size_penalty=0.0, term_penalty=0.0, evolution__variation=Variation(algorithm=algorithm)
+        size_penalty=0.0,
+        term_penalty=0.0,
+        evolution__variation=Variation(algorithm=algorithm),
     )
     assert_kept(model.fit(X, y, sample_weight=weight), X, weight)
 
@@ -94,16 +102,25 @@ def test_every_operator_and_given_trees_keep_them():
     names = ["tao", "sparse", "axis", "oc1", "linear", "dipole"]
     cart = DecisionTreeClassifier(random_state=0).fit(X, y)
     init = ["widths", "tao", "cart_lc", "wodt", cart, brief().fit(X, y).tree_]
-    model = brief(init=init, refinement=Refinement(names, probability=0.5), population_size=24)
+    model = brief(
+        init=init, refinement=Refinement(names, probability=0.5), population_size=24
+    )
     model.set_params(max_depth=3, max_leaf_nodes=5, max_terms=12, min_samples_leaf=15)
-    assert_kept(model.set_params(interaction_cst=[range(10), range(10, 30)]).fit(X, y), X)
+    assert_kept(
+        model.set_params(interaction_cst=[range(10), range(10, 30)]).fit(X, y), X
+    )
 
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_bounds_that_do_not_bind_change_nothing(kind):
     X, y = KINDS[kind](return_X_y=True)
     free = brief(kind).fit(X, y)
-    wide = {"max_depth": 99, "max_leaf_nodes": 10**6, "min_samples_leaf": 1, "max_terms": 10**6}
+    wide = {
+        "max_depth": 99,
+        "max_leaf_nodes": 10**6,
+        "min_samples_leaf": 1,
+        "max_terms": 10**6,
+    }
     bound = brief(kind, **wide, interaction_cst=[list(range(X.shape[1]))]).fit(X, y)
     assert bound.tree_ == free.tree_ and bound.hall_of_fame_ == free.hall_of_fame_
     assert list(bound.pareto_front_) == list(free.pareto_front_)
@@ -113,7 +130,9 @@ def test_columns_of_categories_and_missing_numbers_go_with_all_their_features():
     X, y = load_iris(return_X_y=True, as_frame=True)
     X.columns = ["a", "b", "c", "d"]
     X["a"] = X["a"].mask(X["a"] > 6.5)
-    X["kind"] = pd.Categorical(np.where(X["b"] < 2.8, "u", np.where(X["b"] < 3.2, "v", "w")))
+    X["kind"] = pd.Categorical(
+        np.where(X["b"] < 2.8, "u", np.where(X["b"] < 3.2, "v", "w"))
+    )
     for interaction_cst in ("no_interactions", "pairwise"):
         assert_kept(brief(interaction_cst=interaction_cst).fit(X, y), X)
     named = brief(interaction_cst=[{"a", "kind"}, {"c", 3}]).fit(X, y)

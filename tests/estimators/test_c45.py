@@ -10,7 +10,14 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from evotree import ObliqueTreeClassifier
 from evotree.description.named import ONE_WAY
-from evotree.export import export_c, export_python, export_rules, export_sql, export_text, to_onnx
+from evotree.export import (
+    export_c,
+    export_python,
+    export_rules,
+    export_sql,
+    export_text,
+    to_onnx,
+)
 from evotree.operators.pruning.pessimistic import added_errors, normal_deviation
 from evotree.operators.splitters.axis import C45
 from evotree.operators.splitters.linear_machine import LinearMachine
@@ -66,7 +73,9 @@ def test_the_tree_of_the_twin(seed, n, n_classes, grid, missing, confidence):
     shares = [naive.shares_of(expected, row) for row in rows.tolist()]
     np.testing.assert_allclose(model.predict_proba(rows), shares, atol=1e-9)
     best = np.max(shares, axis=1)
-    assert best == pytest.approx([shares[i][c] for i, c in enumerate(model.predict(rows))])
+    assert best == pytest.approx(
+        [shares[i][c] for i, c in enumerate(model.predict(rows))]
+    )
 
 
 def test_errors_to_expect_of_the_book():
@@ -100,11 +109,15 @@ def test_rows_that_miss_a_value_go_where_more_rows_are():
 def test_complete_rows_are_predicted_by_the_tree(probability):
     X, y = load_breast_cancer(return_X_y=True)
     holes = np.where(np.random.default_rng(0).random(X.shape) < 0.1, np.nan, X)
-    model = ObliqueTreeClassifier.from_preset("C4.5", probability=probability).fit(holes, y)
+    model = ObliqueTreeClassifier.from_preset("C4.5", probability=probability).fit(
+        holes, y
+    )
     np.testing.assert_array_equal(model.predict(X), model.tree_.labels[model.apply(X)])
     of_tree = model._predict_encoded(model.encode(X))
     np.testing.assert_array_equal(model.predict_proba(X), of_tree)
-    assert (model.predict_proba(holes) != model._predict_encoded(model.encode(holes))).any()
+    assert (
+        model.predict_proba(holes) != model._predict_encoded(model.encode(holes))
+    ).any()
 
 
 def test_categories_are_not_shared():
@@ -114,10 +127,14 @@ def test_categories_are_not_shared():
     table = table.astype({"kind": "category"})
     y = ((table["kind"] == "a") & (table["size"] > 0.4)).to_numpy()
     model = ObliqueTreeClassifier.from_preset("C4.5").fit(table, y)
-    asked = pd.DataFrame({"kind": ["a", None], "size": [None, 0.9]}).astype(table.dtypes)
+    asked = pd.DataFrame({"kind": ["a", None], "size": [None, 0.9]}).astype(
+        table.dtypes
+    )
     on_kind, on_both = model.predict_proba(asked)
     assert on_kind[1] == pytest.approx(y[table["kind"] == "a"].mean())
-    np.testing.assert_array_equal(on_both, model.tree_.predict_value(model.encode(asked))[1])
+    np.testing.assert_array_equal(
+        on_both, model.tree_.predict_value(model.encode(asked))[1]
+    )
 
 
 def test_exports_say_that_rows_go_one_way():
@@ -132,7 +149,10 @@ def test_exports_say_that_rows_go_one_way():
     exec(export_python(sharing), predict)
     rows = sharing.encode(X)
     told = [predict["predict"](row) for row in rows.tolist()]
-    assert told == sharing.classes_[sharing.tree_.labels[sharing.tree_.apply(rows)]].tolist()
+    assert (
+        told
+        == sharing.classes_[sharing.tree_.labels[sharing.tree_.apply(rows)]].tolist()
+    )
     pytest.importorskip("skl2onnx")
     assert to_onnx(sharing).doc_string == ONE_WAY and to_onnx(other).doc_string == ""
 
@@ -143,8 +163,12 @@ def test_pessimistic_pruning_is_for_any_splitter_of_classes():
     oblique = ObliqueTreeClassifier(LinearMachine(), random_state=0)
     full = oblique.fit(X, y).get_n_leaves()
     assert 1 < oblique.set_params(pruning="pessimistic").fit(X, y).get_n_leaves() < full
-    less = ObliqueTreeClassifier("axis", pruning="pessimistic", confidence=0.9).fit(X, y)
-    more = ObliqueTreeClassifier("axis", pruning="pessimistic", confidence=0.01).fit(X, y)
+    less = ObliqueTreeClassifier("axis", pruning="pessimistic", confidence=0.9).fit(
+        X, y
+    )
+    more = ObliqueTreeClassifier("axis", pruning="pessimistic", confidence=0.01).fit(
+        X, y
+    )
     assert more.get_n_leaves() < less.get_n_leaves()
 
 

@@ -14,7 +14,10 @@ def test_callbacks_see_the_logbook_and_stop_the_run(model):
     seen = []
 
     def watch(run):
-        assert len(run.logbook) == run.generation + 1 and run.logbook[-1]["gen"] == run.generation
+        assert (
+            len(run.logbook) == run.generation + 1
+            and run.logbook[-1]["gen"] == run.generation
+        )
         assert run.best.fitness.values == run.population[0].fitness.values
         best = run.logbook.chapters["quality"].select("best")
         assert best[-1] == run.best.quality
@@ -42,9 +45,17 @@ def test_best_trees_are_kept_where_they_change(model):
     kept = clone(model).set_params(callbacks=[keep_best_trees, runs.append]).fit(X, y)
     assert_same(bare, kept, X)
     history, trees = kept.history_, runs[-1].best_trees
-    best = dict(zip(history.select("gen"), history.chapters["fitness"].select("best"), strict=True))
+    best = dict(
+        zip(
+            history.select("gen"),
+            history.chapters["fitness"].select("best"),
+            strict=True,
+        )
+    )
     assert min(trees) == 0 and [*kept.best_trees_] == [*trees] == sorted(trees)
     assert all(a != b for a, b in pairwise(trees.values()))
     for gen, value in best.items():
-        assert trees[max(one for one in trees if one <= gen)].fitness.wvalues[0] == value
+        assert (
+            trees[max(one for one in trees if one <= gen)].fitness.wvalues[0] == value
+        )
     assert [*trees.values()][-1] == runs[-1].best

@@ -31,7 +31,9 @@ X, Y = load_wine(return_X_y=True)
 
 
 def quick(kind=EvoTreeClassifier, **changed):
-    return brief(kind, **({"max_generations": 8, "patience": None, "random_state": 3} | changed))
+    return brief(
+        kind, **({"max_generations": 8, "patience": None, "random_state": 3} | changed)
+    )
 
 
 def resumed(path):
@@ -42,14 +44,19 @@ def resumed(path):
 @pytest.mark.parametrize("islands", [None, Islands(3, every=3)], ids=["one", "three"])
 @pytest.mark.parametrize("kind", [EvoTreeClassifier, EvoTreeRegressor])
 def test_a_fit_goes_on_from_its_checkpoint(tmp_path, kind, islands):
-    path, kept = tmp_path / "fit.npz", {"islands": islands, "callbacks": [keep_best_trees]}
+    path, kept = (
+        tmp_path / "fit.npz",
+        {"islands": islands, "callbacks": [keep_best_trees]},
+    )
     whole = quick(kind, **kept).fit(X, Y)
     part = quick(kind, **kept, max_generations=6, checkpoint=path).fit(X, Y)
     assert part.n_generations_ == 6 and part.best_trees_
     changed = {**kept, "checkpoint": resumed(path)}
     rest = quick(kind, **changed, random_state=99, n_jobs=2).fit(X, Y)
     assert_same_fit(whole, rest)
-    with pytest.raises(ValueError, match="max_generations=7: the run in .* has bred 8 generations"):
+    with pytest.raises(
+        ValueError, match="max_generations=7: the run in .* has bred 8 generations"
+    ):
         quick(kind, **changed, max_generations=7).fit(X, Y)
 
 
@@ -64,7 +71,9 @@ def test_a_warm_start_goes_on(islands):
     with pytest.warns(RuntimeWarning, match="warm_start=True: the rows changed"):
         begun = warm.set_params(max_generations=5).fit(*iris)
     assert_same_fit(quick(**kept, max_generations=5).fit(*iris), begun)
-    with pytest.warns(RuntimeWarning, match="warm_start=True: the parameters variation changed"):
+    with pytest.warns(
+        RuntimeWarning, match="warm_start=True: the parameters variation changed"
+    ):
         begun.set_params(evolution__variation__mutation_probability=0.3).fit(*iris)
 
 
@@ -93,7 +102,9 @@ def test_other_parameters_and_rows_are_refused(tmp_path):
         ("max_samples", {"max_samples": 60}),
         ("regularization", {"regularization__noise": 0.2}),
     ):
-        with pytest.raises(ValueError, match=f"{name}=.*: the run in .*fit.npz has {name}="):
+        with pytest.raises(
+            ValueError, match=f"{name}=.*: the run in .*fit.npz has {name}="
+        ):
             quick(**changed, checkpoint=resumed(path)).fit(X, Y)
     with pytest.raises(ValueError, match="other rows"):
         quick(checkpoint=resumed(path)).fit(X[:-1], Y[:-1])
@@ -143,7 +154,9 @@ def test_what_differs_inside_of_a_parameter_is_seen():
     assert base == compared(quick(objective=Cost(features=costs.copy())))
     assert base != compared(quick(objective=Cost(features=other)))
     assert base != compared(quick(objective=Cost(features=pd.Series(costs))))
-    scaled = [compared(quick(objective=partial(scaled_weight, factor=k))) for k in (1, 1, 2)]
+    scaled = [
+        compared(quick(objective=partial(scaled_weight, factor=k))) for k in (1, 1, 2)
+    ]
     assert scaled[0] == scaled[1] != scaled[2]
     objectives = [lambda counts: 1.0, lambda counts: 0.0]
     first, second = (compared(quick(objective=one)) for one in objectives)
@@ -164,7 +177,9 @@ def test_functions_without_a_name_of_their_own_are_refused(tmp_path, resume):
     checkpoint = Checkpoint(tmp_path / "fit.npz", resume=resume)
     for name, value in (("objective", lambda counts: 0.0), ("refinement", {own: 1.0})):
         model = quick(checkpoint=checkpoint, **{name: value})
-        with pytest.raises(ValueError, match=f"{name} has .*: a checkpoint cannot recognize"):
+        with pytest.raises(
+            ValueError, match=f"{name} has .*: a checkpoint cannot recognize"
+        ):
             model.fit(X, Y)
     assert not checkpoint.path.exists()
 
@@ -204,8 +219,14 @@ def test_a_run_that_is_killed_again_and_again_goes_on(tmp_path, n_to_kill):
             seen = []
             for line in process.stdout:
                 seen.append(line.strip())
-                if seen[-1] != "done" and int(seen[-1]) >= stop_at and n_kills < n_to_kill:
-                    for _ in range(rng.randrange(10**5)):  # another moment of the generation
+                if (
+                    seen[-1] != "done"
+                    and int(seen[-1]) >= stop_at
+                    and n_kills < n_to_kill
+                ):
+                    for _ in range(
+                        rng.randrange(10**5)
+                    ):  # another moment of the generation
                         pass
                     os.kill(process.pid, signal.SIGKILL)
                     n_kills += 1
@@ -217,7 +238,9 @@ def test_a_run_that_is_killed_again_and_again_goes_on(tmp_path, n_to_kill):
             break
         last = int(seen[-1])
         assert n_starts <= n_to_kill + 1
-    assert n_kills == n_to_kill and [one.name for one in tmp_path.glob("*.npz")] == ["fit.npz"]
+    assert n_kills == n_to_kill and [one.name for one in tmp_path.glob("*.npz")] == [
+        "fit.npz"
+    ]
     whole = polishing(max_generations=generations).fit(X, Y)
     on = clone(whole).set_params(checkpoint=resumed(path)).fit(X, Y)
     assert on.n_generations_ == generations

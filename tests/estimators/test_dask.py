@@ -38,7 +38,9 @@ def synchronous():
 
 def fit(n_rows=700, kind=EvoTreeClassifier, X=X, y=Y, sample_weight=None, **changed):
     """Fit on partitions of so many rows."""
-    weight = None if sample_weight is None else da.from_array(sample_weight, chunks=n_rows)
+    weight = (
+        None if sample_weight is None else da.from_array(sample_weight, chunks=n_rows)
+    )
     estimator = quick(kind, **(ON_SHARDS | changed))
     return estimator.fit(
         da.from_array(X, chunks=(n_rows, -1)), da.from_array(y, chunks=n_rows), weight
@@ -81,12 +83,19 @@ def frames():
 def table_of_all_kinds(n_rows=1200, seed=0):
     """Rows with numbers, missing ones, categories, one called "missing", and missing ones."""
     rng = np.random.default_rng(seed)
-    size, colour = rng.normal(size=n_rows), rng.choice(["missing", "green", "red"], n_rows)
+    size, colour = (
+        rng.normal(size=n_rows),
+        rng.choice(["missing", "green", "red"], n_rows),
+    )
     y = np.where((size > 0.3) | (colour == "red"), "yes", "no")
     size[rng.random(n_rows) < 0.1] = np.nan
     colour = pd.Series(colour).where(rng.random(n_rows) > 0.1)
     table = pd.DataFrame(
-        {"size": size, "colour": colour.astype("category"), "n": rng.integers(9, size=n_rows)}
+        {
+            "size": size,
+            "colour": colour.astype("category"),
+            "n": rng.integers(9, size=n_rows),
+        }
     )
     return table, pd.Series(y, name="bought")
 
@@ -116,7 +125,9 @@ def test_partitions_do_not_matter(changed):
         if tree.scores:
             leaves = tree.values[tree.is_leaf] * tree.n_node_samples[tree.is_leaf, None]
             assert tree.scores == pytest.approx((*two_scores(leaves), tree.complexity))
-    assert {"summarizing rows", "drawing the sample", "counting all rows"} <= set(found.seconds_)
+    assert {"summarizing rows", "drawing the sample", "counting all rows"} <= set(
+        found.seconds_
+    )
 
 
 def test_workers_do_not_matter():
@@ -140,7 +151,9 @@ def test_workers_do_not_matter():
 RARE = np.flatnonzero((Y[0] == Y) | (np.arange(len(X)) % 4 == 0))
 COSTS = Cost([[0.0, 1.0], [2.0, 0.1]], [0.01, 0.02])
 TARGETS = X[:, 0] ** 2 + np.sin(9.0 * X[:, 1])
-COUNTS = np.random.default_rng(0).poisson(np.where(X[:, 0] > 0.4, 5.0, 1.0)).astype(float)
+COUNTS = (
+    np.random.default_rng(0).poisson(np.where(X[:, 0] > 0.4, 5.0, 1.0)).astype(float)
+)
 
 
 def fit_rare(**changed):
@@ -170,7 +183,10 @@ MONOTONIC = {"monotonic_cst": [1, 0], "size_penalty": 0.001}
 )
 def test_what_is_fitted_is_what_all_rows_in_memory_say(targets, changed):
     if targets is None:
-        found, rows = fit_rare(**changed), Dataset.from_arrays(X[RARE], Y[RARE], WEIGHT[RARE])
+        found, rows = (
+            fit_rare(**changed),
+            Dataset.from_arrays(X[RARE], Y[RARE], WEIGHT[RARE]),
+        )
     else:
         found = fit(700, EvoTreeRegressor, y=targets, **changed)
         rows = Dataset.from_arrays(X, targets, task="regression")
@@ -180,7 +196,9 @@ def test_what_is_fitted_is_what_all_rows_in_memory_say(targets, changed):
     penalties = found.size_penalty_, found.term_penalty_
     assert max(front, key=PenalizedAccuracy(*penalties)) == found.tree_
     for tree in [*front, *found.hall_of_fame_]:
-        assert not changed.get("monotonic_cst") or not found.objective_.constraint.violations(tree)
+        assert not changed.get(
+            "monotonic_cst"
+        ) or not found.objective_.constraint.violations(tree)
         told = rows.refill(tree)
         if rows.bound_objective is not None:
             told = rows.bound_objective.finish(told, rows)
@@ -188,7 +206,9 @@ def test_what_is_fitted_is_what_all_rows_in_memory_say(targets, changed):
         if targets is None:
             np.testing.assert_array_equal(told.labels, tree.labels)
         scaled = rows.from_raw(tree)
-        one = make_individual(rows, scaled.weights, scaled.thresholds, scaled.subtree_size)
+        one = make_individual(
+            rows, scaled.weights, scaled.thresholds, scaled.subtree_size
+        )
         if hasattr(tree, "quality"):
             assert tree.quality == pytest.approx(one.quality, abs=1e-9)
     qualities = [tree.quality for tree in front]
@@ -210,7 +230,10 @@ def test_leaves_have_rows_enough_over_all_rows(least):
     for tree in [*found.pareto_front_, *found.hall_of_fame_]:
         leaves = tree.apply(X[RARE])
         if len(tree) > 1:
-            assert np.bincount(leaves[there], minlength=len(tree))[tree.is_leaf].min() >= wanted
+            assert (
+                np.bincount(leaves[there], minlength=len(tree))[tree.is_leaf].min()
+                >= wanted
+            )
         n_rows = np.bincount(leaves[there], minlength=len(tree))[tree.is_leaf]
         np.testing.assert_array_equal(tree.n_node_samples[tree.is_leaf], n_rows)
 
@@ -224,7 +247,11 @@ def fair(counts, leaves):
     ("model", "sensitive", "named"),
     [
         (EvoTreeClassifier(objective=fair), None, "objective=.*fair"),
-        (EvoTreeRegressor(objective="absolute_error"), None, "objective='absolute_error'"),
+        (
+            EvoTreeRegressor(objective="absolute_error"),
+            None,
+            "objective='absolute_error'",
+        ),
         (EvoTreeRegressor(Quantile(0.5)), None, "objective=Quantile"),
         (EvoTreeRegressor(objective=QuantileLoss()), None, "objective=QuantileLoss"),
         (EvoTreeRegressor(leaves="linear"), None, "leaves='linear'"),
@@ -234,7 +261,9 @@ def fair(counts, leaves):
 )
 def test_what_needs_rows_is_refused_before_any_work(model, sensitive, named):
     never = da.from_delayed(dask.delayed(pytest.fail)("computed"), (9, 2), dtype=float)
-    with pytest.raises(ValueError, match=f"^{named}.*: for collections of Dask allowed"):
+    with pytest.raises(
+        ValueError, match=f"^{named}.*: for collections of Dask allowed"
+    ):
         model.fit(never, never[:, 0], sensitive=sensitive)
 
 
@@ -280,7 +309,9 @@ def test_lazy_predictions_are_those_in_memory():
             assert later.chunks[0] == rows.chunks[0]
             np.testing.assert_array_equal(later.compute(), now)
     member = simple.pareto_front_[0]
-    np.testing.assert_array_equal(simple.predict(rows, member).compute(), simple.predict(X, member))
+    np.testing.assert_array_equal(
+        simple.predict(rows, member).compute(), simple.predict(X, member)
+    )
     with pytest.raises(ValueError, match="return_std=True"):
         quick(EvoTreeRegressor).fit(X, X[:, 0]).predict(rows, return_std=True)
 
@@ -301,7 +332,9 @@ def test_empty_partitions_and_classes_of_one_partition():
         parted(*[y[cut] for cut in cuts[1:]], y[:0]),
     )
     assert list(model.classes_) == ["no", "perhaps", "yes"]
-    assert model.tree_.values[0] == pytest.approx([(y == label).mean() for label in model.classes_])
+    assert model.tree_.values[0] == pytest.approx(
+        [(y == label).mean() for label in model.classes_]
+    )
     later = model.predict(parted(table[:10], table[:0]))
     assert len(later.compute()) == 10
 
@@ -309,9 +342,15 @@ def test_empty_partitions_and_classes_of_one_partition():
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        (lambda t: t.drop(columns="n"), r"partition 1: X has the columns \['size', 'colour'\]"),
+        (
+            lambda t: t.drop(columns="n"),
+            r"partition 1: X has the columns \['size', 'colour'\]",
+        ),
         (lambda t: t[["n", "size", "colour"]], "partition 1: X has the columns"),
-        (lambda t: t.assign(size="big"), "partition 1: X has 'big' in the column 'size'"),
+        (
+            lambda t: t.assign(size="big"),
+            "partition 1: X has 'big' in the column 'size'",
+        ),
         (lambda t: t.assign(n=np.inf), "partition 1: column 'n': inf"),
         (lambda t: t[:7], "partition 1: y has shape"),
     ],
@@ -331,11 +370,20 @@ def test_targets_and_weights_that_do_not_fit_are_refused():
         quick().fit(rows, da.from_array(Y, chunks=700)[:500])
     counts = {"kind": EvoTreeRegressor, "objective": "poisson"}
     for changed, message in (
-        ({"sample_weight": np.where(at == 1999, -1.0, 1.0)}, "partition 2: sample_weight has val"),
+        (
+            {"sample_weight": np.where(at == 1999, -1.0, 1.0)},
+            "partition 2: sample_weight has val",
+        ),
         ({"sample_weight": np.zeros(len(X))}, "no rows with weight"),
-        ({"y": np.where(at == 800, np.nan, Y)}, "partition 1: y has values that are missing"),
+        (
+            {"y": np.where(at == 800, np.nan, Y)},
+            "partition 1: y has values that are missing",
+        ),
         ({"y": X[:, 0]}, "Unknown label type"),
-        ({"y": np.where(at == 1500, -1.0, COUNTS), **counts}, "partition 2: y has the target -1"),
+        (
+            {"y": np.where(at == 1500, -1.0, COUNTS), **counts},
+            "partition 2: y has the target -1",
+        ),
         ({"class_weight": {Y[0]: 0.0}}, "class_weight="),
     ):
         with pytest.raises(ValueError, match=message):
@@ -354,7 +402,8 @@ def fails_at(generation):
 
 
 @pytest.mark.parametrize(
-    "changed", [{"kind": EvoTreeRegressor, "y": X[:, 0]}, {"islands": Islands(2, every=1)}]
+    "changed",
+    [{"kind": EvoTreeRegressor, "y": X[:, 0]}, {"islands": Islands(2, every=1)}],
 )
 def test_a_fit_goes_on_from_its_checkpoint(tmp_path, changed):
     path = tmp_path / "fit.npz"

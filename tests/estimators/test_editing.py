@@ -15,7 +15,14 @@ from evotree.engine.pareto import FrontTree
 from evotree.estimators.editing import finisher_of
 from tests.quick_models import brief, outputs
 
-ARRAYS = "weights", "thresholds", "subtree_size", "values", "spread", "weighted_n_node_samples"
+ARRAYS = (
+    "weights",
+    "thresholds",
+    "subtree_size",
+    "values",
+    "spread",
+    "weighted_n_node_samples",
+)
 ARRAYS += "given_labels", "row_counts"
 
 
@@ -34,14 +41,29 @@ LINES = load_diabetes(return_X_y=True, as_frame=True)
 OUTPUTS = LINES[0], np.column_stack([LINES[1], LINES[0]["bmi"] * 3.0 - LINES[0]["bp"]])
 LOW = {"size_penalty": 0.002, "term_penalty": 0.0002}
 CASES = {
-    "classes": (EvoTreeClassifier, {"leaves": "constant"}, load_wine(return_X_y=True), None),
-    "digits": (EvoTreeClassifier, {"precision": 2, "objective": "f1_macro"}, mixed(), None),
+    "classes": (
+        EvoTreeClassifier,
+        {"leaves": "constant"},
+        load_wine(return_X_y=True),
+        None,
+    ),
+    "digits": (
+        EvoTreeClassifier,
+        {"precision": 2, "objective": "f1_macro"},
+        mixed(),
+        None,
+    ),
     "weights": (EvoTreeClassifier, {"class_weight": "balanced"}, mixed(), WEIGHTS),
     "logistic": (EvoTreeClassifier, {"leaves": "linear"}, mixed(), None),
     "signs": (EvoTreeClassifier, {"monotonic_cst": {"age": 1}, **LOW}, mixed(), None),
     "means": (EvoTreeRegressor, {"leaves": "constant"}, LINES, None),
     "median": (EvoTreeRegressor, {"objective": "absolute_error", **LOW}, LINES, None),
-    "lines": (EvoTreeRegressor, {"leaves": LinearLeaves(["bmi", "bp"]), **LOW}, LINES, None),
+    "lines": (
+        EvoTreeRegressor,
+        {"leaves": LinearLeaves(["bmi", "bp"]), **LOW},
+        LINES,
+        None,
+    ),
     "outputs": (EvoTreeRegressor, LOW, OUTPUTS, None),
 }
 MODELS = {}
@@ -54,7 +76,9 @@ def model_of(name):
         model = MODELS[name] = brief(kind, **parameters).fit(X, y, weight)
         if model.tree_.n_leaves == 1:  # one logistic leaf
             at = [tree.n_leaves > 1 for tree in model.pareto_front_].index(True)
-            model.__dict__.update(model._known_of_front[at], tree_=model.pareto_front_[at])
+            model.__dict__.update(
+                model._known_of_front[at], tree_=model.pareto_front_[at]
+            )
     return MODELS[name], (X, y, weight)
 
 
@@ -101,11 +125,19 @@ def test_an_edit_and_its_undo_give_the_same_arrays(name, data):
     k, leaf = data.draw(st.sampled_from(splits_of(model))), len(tree) - 1
     at, part = float(tree.thresholds[k]), data.draw(st.floats(-0.5, 0.5))
     printed, _ = shown(model, k)
-    weights = {int(j): float(tree.weights[k, j]) for j in np.flatnonzero(tree.weights[k])}
-    value = model.classes_[0].item() if is_classifier(model) else [1.0] * tree.values.shape[1]
+    weights = {
+        int(j): float(tree.weights[k, j]) for j in np.flatnonzero(tree.weights[k])
+    }
+    value = (
+        model.classes_[0].item()
+        if is_classifier(model)
+        else [1.0] * tree.values.shape[1]
+    )
     middle = float(np.median(model.encode(X)[:, 0]))
     edits = {
-        "threshold": lambda editor: editor.set_threshold(k, printed + part * abs(printed)),
+        "threshold": lambda editor: editor.set_threshold(
+            k, printed + part * abs(printed)
+        ),
         "weights": lambda editor: editor.set_weights(k, {0: 1.0}, threshold=middle),
         "term": lambda editor: editor.drop_term(k, min(weights)),
         "swap": lambda editor: editor.swap(k),
@@ -117,7 +149,9 @@ def test_an_edit_and_its_undo_give_the_same_arrays(name, data):
         edited = edits[kind](model.edit(X, *known))
     except ValueError:
         assume(False)
-    assume(len(edited.tree_) == len(tree))  # leaves with an order that are alike are joined
+    assume(
+        len(edited.tree_) == len(tree)
+    )  # leaves with an order that are alike are joined
     back = undo.get(kind, lambda editor: editor.set_weights(k, weights, threshold=at))
     assert_same(model, back(edited.edit(X, *known)), X)
     np.testing.assert_array_equal(before, outputs(model, X))
@@ -129,10 +163,18 @@ def test_leaves_are_those_of_a_fit_with_the_same_splits(name):
     model, (X, *known) = model_of(name)
     (k, *_), (kind, parameters, *_) = splits_of(model), CASES[name]
     away = model.encode(X) @ model.tree_.weights[k] - model.tree_.thresholds[k]
-    further = float(model.tree_.thresholds[k] + np.abs(away).min() + 0.02 * np.ptp(away))
+    further = float(
+        model.tree_.thresholds[k] + np.abs(away).min() + 0.02 * np.ptp(away)
+    )
     edited = model.edit(X, *known).set_threshold(k, further / shown(model, k)[1])
-    fit = {"start": edited, "hold": splits_of(edited), "max_leaf_nodes": edited.get_n_leaves()}
-    assert_same(brief(kind, **parameters | fit, max_generations=1).fit(X, *known), edited, X)
+    fit = {
+        "start": edited,
+        "hold": splits_of(edited),
+        "max_leaf_nodes": edited.get_n_leaves(),
+    }
+    assert_same(
+        brief(kind, **parameters | fit, max_generations=1).fit(X, *known), edited, X
+    )
 
 
 @pytest.mark.parametrize("name", ["classes", "weights", "means"])
@@ -181,10 +223,17 @@ def test_refit_is_never_below_its_start(name, noise):
     rows = finisher_of(model, X, *known).rows
     fitness = PenalizedAccuracy(model.size_penalty_, model.term_penalty_)
     for k in splits_of(model):
-        edited = model.edit(X, *known).swap(k).set_params(evolution__regularization__noise=noise)
-        found = edited.set_params(max_generations=1, evolution__population_size=2).refit(X, *known)
+        edited = (
+            model.edit(X, *known)
+            .swap(k)
+            .set_params(evolution__regularization__noise=noise)
+        )
+        found = edited.set_params(
+            max_generations=1, evolution__population_size=2
+        ).refit(X, *known)
         ends = (
-            FrontTree.of(one, scores_on(rows, one)[0], "") for one in (edited.tree_, found.tree_)
+            FrontTree.of(one, scores_on(rows, one)[0], "")
+            for one in (edited.tree_, found.tree_)
         )
         before, after = map(fitness, ends)
         assert after >= before and found.edit_cost_ is None
@@ -193,7 +242,9 @@ def test_refit_is_never_below_its_start(name, noise):
 
 def test_refit_holds_what_it_is_told_to():
     model, (X, *known) = model_of("weights")
-    edited = model.edit(X, *known).set_weights(0, {"age": 1.0, "size": 2.0}, threshold=60.0)
+    edited = model.edit(X, *known).set_weights(
+        0, {"age": 1.0, "size": 2.0}, threshold=60.0
+    )
     found = edited.refit(X, *known, hold=[0]).refit(X, *known)
     assert (found.tree_.weights[0] == edited.tree_.weights[0]).all()
     assert found.evolution.hold == [0] and found.tree_.thresholds[0] == 60.0
@@ -212,17 +263,27 @@ WRONG = {
     r"value=nan: allowed are finite": lambda e: e.set_threshold(0, np.nan),
     r"value='3': allowed are finite": lambda e: e.set_threshold(0, "3"),
     r"no row reaches the nodes \[.*both sides": lambda e: e.set_threshold(0, 1e9),
-    r"weights names 'weight': allowed": lambda e: e.set_weights(0, {"weight": 1}, threshold=1),
+    r"weights names 'weight': allowed": lambda e: e.set_weights(
+        0, {"weight": 1}, threshold=1
+    ),
     r"weights names 77": lambda e: e.set_weights(0, {77: 1.0}, threshold=1.0),
     r"weights\['age'\]=inf": lambda e: e.set_weights(0, {"age": np.inf}, threshold=1.0),
-    r"weights=3.0: allowed are mappings": lambda e: e.set_weights(0, 3.0, threshold=1.0),
-    r"weights=\{'age': 0\}: at least one": lambda e: e.set_weights(0, {"age": 0}, threshold=1.0),
+    r"weights=3.0: allowed are mappings": lambda e: e.set_weights(
+        0, 3.0, threshold=1.0
+    ),
+    r"weights=\{'age': 0\}: at least one": lambda e: e.set_weights(
+        0, {"age": 0}, threshold=1.0
+    ),
     r"feature names 'nothing'": lambda e: e.drop_term(0, "nothing"),
-    r"threshold=None: allowed are finite": lambda e: e.set_weights(0, {"age": 1}, threshold=None),
+    r"threshold=None: allowed are finite": lambda e: e.set_weights(
+        0, {"age": 1}, threshold=None
+    ),
     r"prune\(0\) needs rows: call model.edit": lambda e: e.model.edit().prune(0),
     r"relabel.* needs rows": lambda e: e.model.edit().relabel(len(e.tree) - 1, None),
     r"X=None, and y was given": lambda e: e.model.edit(None, [1]),
-    r"y has classes_=\['no'\]: .*\['no', 'yes'\]": lambda e: e.model.edit(mixed()[0], ["no"] * 200),
+    r"y has classes_=\['no'\]: .*\['no', 'yes'\]": lambda e: e.model.edit(
+        mixed()[0], ["no"] * 200
+    ),
 }
 
 
@@ -239,7 +300,9 @@ def test_edits_that_break_what_was_asked_for_are_refused():
     X, y = mixed()
     bound = brief(EvoTreeClassifier, max_split_terms=1, min_samples_leaf=20).fit(X, y)
     k = splits_of(bound)[-1]  # with leaves below
-    third = float(np.sort((bound.encode(X) @ bound.tree_.weights[k])[bound.apply(X) > k])[2])
+    third = float(
+        np.sort((bound.encode(X) @ bound.tree_.weights[k])[bound.apply(X) > k])[2]
+    )
     with pytest.raises(ValueError, match="max_split_terms allows 1"):
         bound.edit(X, y).set_weights(0, {"age": 1, "size": 2}, threshold=56.0)
     with pytest.raises(ValueError, match="min_samples_leaf"):

@@ -5,7 +5,12 @@ import re
 import numpy as np
 import pytest
 from sklearn.base import clone
-from sklearn.datasets import load_breast_cancer, load_iris, load_wine, make_classification
+from sklearn.datasets import (
+    load_breast_cancer,
+    load_iris,
+    load_wine,
+    make_classification,
+)
 from sklearn.model_selection import train_test_split
 from sklearn.tree import DecisionTreeClassifier
 
@@ -31,7 +36,9 @@ def arrays_in(value, seen=None):
     if isinstance(value, list | tuple | set | frozenset):
         parts += value
     parts += vars(value).values() if hasattr(value, "__dict__") else []
-    names = [name for kind in type(value).__mro__ for name in vars(kind).get("__slots__", ())]
+    names = [
+        name for kind in type(value).__mro__ for name in vars(kind).get("__slots__", ())
+    ]
     parts += [getattr(value, name) for name in names if hasattr(value, name)]
     return [array for part in parts for array in arrays_in(part, seen)]
 
@@ -42,13 +49,19 @@ def test_predictions_follow_from_the_tree():
     leaves, tree = model.apply(X), model.tree_
     np.testing.assert_array_equal(leaves, tree.apply(X))
     narrow = X.astype(np.float32)
-    np.testing.assert_array_equal(model.apply(narrow), model.apply(narrow.astype(np.float64)))
+    np.testing.assert_array_equal(
+        model.apply(narrow), model.apply(narrow.astype(np.float64))
+    )
     proba = model.predict_proba(X)
     for leaf in np.unique(leaves):
         share = np.bincount(y[leaves == leaf], minlength=3) / (leaves == leaf).sum()
         assert tree.is_leaf[leaf]
-        np.testing.assert_allclose(proba[leaves == leaf], np.tile(share, (sum(leaves == leaf), 1)))
-    np.testing.assert_array_equal(model.predict(X), model.classes_[proba.argmax(axis=1)])
+        np.testing.assert_allclose(
+            proba[leaves == leaf], np.tile(share, (sum(leaves == leaf), 1))
+        )
+    np.testing.assert_array_equal(
+        model.predict(X), model.classes_[proba.argmax(axis=1)]
+    )
     np.testing.assert_allclose(np.exp(model.predict_log_proba(X)), proba)
     path = model.decision_path(X)
     assert path.shape == (150, tree.n_nodes) and set(path.data) == {1}
@@ -62,17 +75,21 @@ def test_predictions_follow_from_the_tree():
     assert model.n_generations_ == 4 and model.stop_reason_ == "max_generations"
     phases = {"compiling", "choosing hyperparameters", "making first trees", "evolving"}
     assert set(model.seconds_) == phases and min(model.seconds_.values()) >= 0.0
-    assert to_frame(model.history_)["quality_best"].iloc[-1] == pytest.approx(model.score(X, y))
+    assert to_frame(model.history_)["quality_best"].iloc[-1] == pytest.approx(
+        model.score(X, y)
+    )
 
 
 @pytest.mark.parametrize("kind", [EvoTreeClassifier, EvoTreeRegressor])
 def test_threads_do_not_change_the_tree(kind, monkeypatch):
-    """Also where trees are refined, rows are blurred, and the penalty is chosen."""
+    """Also where trees are refined, rows are jittered, and the penalty is chosen."""
     monkeypatch.setattr(parallel, "_LEAST_NUMBERS", 0)
     X, y = make_classification(300, 6, n_informative=4, n_classes=3, random_state=0)
     y = y if kind is EvoTreeClassifier else X[:, 0] * X[:, 1] + 0.1 * y
     one, two = (
-        brief(kind, n_jobs=n, size_penalty="auto", refinement__probability=0.3).fit(X, y)
+        brief(kind, n_jobs=n, size_penalty="auto", refinement__probability=0.3).fit(
+            X, y
+        )
         for n in (1, 2)
     )
     tried = one.history_.chapters["refinement"].select("sparse_tried")
@@ -89,7 +106,9 @@ def test_order_of_rows_and_units_do_not_matter():
     units = 2.0 ** np.arange(-6, 7)  # exact in binary
     other = brief().fit(X * units, y)
     np.testing.assert_array_equal(other.predict(X * units), model.predict(X))
-    plain, scaled = (brief(EvoTreeRegressor, leaves="constant").fit(X, u * y) for u in (1.0, 4.0))
+    plain, scaled = (
+        brief(EvoTreeRegressor, leaves="constant").fit(X, u * y) for u in (1.0, 4.0)
+    )
     assert scaled.tree_ == plain.tree_
     np.testing.assert_array_equal(scaled.predict(X), 4.0 * plain.predict(X))
 
@@ -122,13 +141,17 @@ def test_default_trees_have_few_terms_and_digits():
 
 
 @every_evolved
-@pytest.mark.parametrize("changed", [{}, {"islands": 2, "variation__algorithm": "nsga2"}])
+@pytest.mark.parametrize(
+    "changed", [{}, {"islands": 2, "variation__algorithm": "nsga2"}]
+)
 def test_no_rows_stay(model, changed):
     """Of no array has any axis the number of rows, or of the rows that the fitness was on."""
     X, y = rows_for(model)
     X, y = X[:149], y[:149]  # a prime number
     seen = []
-    watched = clone(model).set_params(callbacks=[lambda run: seen.append(run.best.order.size)])
+    watched = clone(model).set_params(
+        callbacks=[lambda run: seen.append(run.best.order.size)]
+    )
     fitted = watched.set_params(**nested(changed)).fit(X, y).set_params(callbacks=None)
     arrays = arrays_in(fitted)
     assert len(arrays) > 20 and seen

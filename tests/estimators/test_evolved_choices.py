@@ -32,7 +32,9 @@ STILL = FIXED.set_params(noise=0.0)  # the fitness is measured on the rows alone
 @pytest.fixture(scope="module")
 def cancer():
     """Rows to fit and rows to hold out."""
-    return train_test_split(*load_breast_cancer(return_X_y=True), test_size=0.4, random_state=0)
+    return train_test_split(
+        *load_breast_cancer(return_X_y=True), test_size=0.4, random_state=0
+    )
 
 
 # ---- the front -----------------------------------------------------------------------------------
@@ -63,15 +65,27 @@ FRONTS = {
     "default": (SEARCHED, accuracy_score),
     "noise": ({"regularization__noise": 0.4}, accuracy_score),
     "rounded": ({"precision": 1}, accuracy_score),
-    "monotonic": ({"monotonic_cst": [1, 0, -1, 0, 0, 0], "precision": 2}, accuracy_score),
+    "monotonic": (
+        {"monotonic_cst": [1, 0, -1, 0, 0, 0], "precision": 2},
+        accuracy_score,
+    ),
     "nsga2": ({"variation__algorithm": "nsga2"}, accuracy_score),
-    "balanced": ({"objective": "balanced_accuracy", "precision": 1}, balanced_accuracy_score),
+    "balanced": (
+        {"objective": "balanced_accuracy", "precision": 1},
+        balanced_accuracy_score,
+    ),
     "f1": ({"objective": "f1"}, f1_score),
-    "scores": ({"objective": hits_and_misses, "variation__algorithm": "nsga2"}, accuracy_score),
+    "scores": (
+        {"objective": hits_and_misses, "variation__algorithm": "nsga2"},
+        accuracy_score,
+    ),
     "shares": ({"objective": "log_loss"}, saved_log_loss),
     "lines": ({"size_penalty": "auto", "precision": 1}, r2_score),
     "means": ({"leaves": "constant", "precision": 1, "size_penalty": 0.001}, r2_score),
-    "median": ({"objective": "absolute_error", "precision": 1}, d2_absolute_error_score),
+    "median": (
+        {"objective": "absolute_error", "precision": 1},
+        d2_absolute_error_score,
+    ),
 }
 
 
@@ -82,13 +96,19 @@ def test_the_front_says_what_its_trees_are_worth(name, is_weighted):
     is_regressor = name in ("lines", "means", "median")
     model = brief(EvoTreeRegressor if is_regressor else EvoTreeClassifier, **changed)
     X, y = TARGETS if is_regressor else CLASSES
-    weight = np.random.default_rng(0).choice([1.0, 2.0], len(y)) if is_weighted else np.ones(len(y))
+    weight = (
+        np.random.default_rng(0).choice([1.0, 2.0], len(y))
+        if is_weighted
+        else np.ones(len(y))
+    )
     front = model.fit(X, y, weight).pareto_front_
     for i, member in enumerate(front):
         predict = model.apply if name == "shares" else model.predict
         expected = metric(y, predict(X, tree=i), sample_weight=weight)
         # Weights are rounded a little, which shares of leaves do not forget.
-        assert member.quality == pytest.approx(expected, abs=1e-7 if name == "shares" else 1e-9)
+        assert member.quality == pytest.approx(
+            expected, abs=1e-7 if name == "shares" else 1e-9
+        )
         if name == "scores":
             values = hits_and_misses(member.counted().counts[member.is_leaf])
             assert member.scores == pytest.approx((*values, member.complexity))
@@ -102,15 +122,21 @@ def weak_signal(n_rows=600):
     """Return rows of two classes, of which a split hardly tells anything."""
     rng = np.random.default_rng(0)
     X = rng.normal(size=(n_rows, 10))
-    return X, rng.random(n_rows) < 1.0 / (1.0 + np.exp(-1.3 - 0.35 * X[:, 0] - 0.3 * X[:, 1]))
+    return X, rng.random(n_rows) < 1.0 / (
+        1.0 + np.exp(-1.3 - 0.35 * X[:, 0] - 0.3 * X[:, 1])
+    )
 
 
 @pytest.mark.parametrize("islands", [None, 2], ids=["one", "two"])
-@pytest.mark.parametrize("changed", [SEARCHED, {"size_penalty": 0.01}], ids=["auto", "given"])
+@pytest.mark.parametrize(
+    "changed", [SEARCHED, {"size_penalty": 0.01}], ids=["auto", "given"]
+)
 def test_where_no_split_pays_the_front_has_larger_trees(changed, islands):
     X, y = weak_signal()
     model = brief(**changed, islands=islands)
-    with pytest.warns(UserWarning, match="no split pays at size_penalty=0.0.*smaller size_penalty"):
+    with pytest.warns(
+        UserWarning, match="no split pays at size_penalty=0.0.*smaller size_penalty"
+    ):
         model.fit(X, y)
     assert model.tree_.n_nodes == 1 and model.pareto_front_.chosen == 0
     assert len(model.pareto_front_) >= 5 and model.pareto_front_[-1].n_leaves >= 5
@@ -125,13 +151,23 @@ def test_trees_are_selected_by_size_and_by_rows_held_out(cancer):
     score = model.score(held_out, names[1])
     for member in model.pareto_front_:
         for rule in ("size", "leaves", "terms", "complexity"):
-            size = {"size": member.n_nodes, "leaves": member.n_leaves, "terms": member.n_terms}
+            size = {
+                "size": member.n_nodes,
+                "leaves": member.n_leaves,
+                "terms": member.n_terms,
+            }
             size["complexity"] = member.complexity
             chosen = model.select_tree(f"{rule}<={size[rule]}").tree_
-            own = {"size": chosen.n_nodes, "leaves": chosen.n_leaves, "terms": chosen.n_terms}
+            own = {
+                "size": chosen.n_nodes,
+                "leaves": chosen.n_leaves,
+                "terms": chosen.n_terms,
+            }
             assert own.get(rule, chosen.complexity) <= size[rule]
             front = model.pareto_front_
-            assert front[front.chosen] is chosen and f"-> {front.chosen:>2} " in repr(front)
+            assert front[front.chosen] is chosen and f"-> {front.chosen:>2} " in repr(
+                front
+            )
             assert model.score(held_out, names[1]) <= score + 1e-12
     smaller = model.select_tree("1se", held_out, names[1]).tree_
     assert smaller.complexity <= best.complexity
@@ -162,12 +198,21 @@ def test_every_tree_of_the_front_predicts(kind):
         expected = model.classes_[values.argmax(axis=1)] if is_classes else values[:, 0]
         for tree in (at, np.int64(at), at - n, member, deepcopy(member)):
             np.testing.assert_array_equal(model.predict(X, tree), expected)
-    assert model.tree_ is before and (model.predict(X) == model.predict(X, tree=None)).all()
+    assert (
+        model.tree_ is before
+        and (model.predict(X) == model.predict(X, tree=None)).all()
+    )
     stranger = deepcopy(front[-1])
     stranger.weights = stranger.weights * 2.0
     for wrong in (n, -n - 1, 0.0, True, "best", stranger):
-        for method in (model.predict, model.apply, getattr(model, "predict_proba", model.predict)):
-            with pytest.raises(ValueError, match=f"tree=.*0 to {n - 1}, and its members"):
+        for method in (
+            model.predict,
+            model.apply,
+            getattr(model, "predict_proba", model.predict),
+        ):
+            with pytest.raises(
+                ValueError, match=f"tree=.*0 to {n - 1}, and its members"
+            ):
                 method(X, tree=wrong)
     with pytest.raises(NotFittedError):
         brief(kind).predict(X, tree=0)
@@ -182,13 +227,15 @@ def test_the_fitness_is_measured_on_more_rows_than_the_leaves():
     n_rows = {}
     for name, regularization in (
         ("plain", STILL),
-        ("blurred", FIXED),
+        ("jittered", FIXED),
     ):
         seen = []
         callbacks = [lambda run, seen=seen: seen.append(len(run.best.order))]
-        brief(regularization=regularization, max_generations=1, callbacks=callbacks).fit(X, y)
+        brief(
+            regularization=regularization, max_generations=1, callbacks=callbacks
+        ).fit(X, y)
         n_rows[name] = seen[0]
-    assert n_rows["plain"] == n and n_rows["blurred"] > 2 * n
+    assert n_rows["plain"] == n and n_rows["jittered"] > 2 * n
     model = brief(regularization__noise=0.5, max_generations=10).fit(X, y)
     assert model.history_.chapters["quality"][-1]["best"] < model.score(X, y)
     leaves = model.apply(X)

@@ -10,9 +10,19 @@ from sklearn.base import clone, is_classifier
 from sklearn.datasets import load_iris
 
 from evotree import ObliqueForestClassifier, ObliqueForestRegressor
-from tests.quick_models import CLASSIFIERS, REGRESSORS, brief, interrupts_raise, name_of, rows_for
+from tests.quick_models import (
+    CLASSIFIERS,
+    REGRESSORS,
+    brief,
+    interrupts_raise,
+    name_of,
+    rows_for,
+)
 
-FORESTS = [ObliqueForestClassifier(3, random_state=0), ObliqueForestRegressor(3, random_state=0)]
+FORESTS = [
+    ObliqueForestClassifier(3, random_state=0),
+    ObliqueForestRegressor(3, random_state=0),
+]
 KINDS = CLASSIFIERS + REGRESSORS + FORESTS
 
 
@@ -47,7 +57,9 @@ def test_a_fit_that_fails_leaves_the_estimator_as_it_was(model, broken):
     with pytest.raises((KeyboardInterrupt, ValueError)):
         fitted.set_params(**broken).fit(other, labels)
     after = fitted_state(fitted)
-    assert after.keys() == before.keys() and all(after[name] is before[name] for name in after)
+    assert after.keys() == before.keys() and all(
+        after[name] is before[name] for name in after
+    )
     np.testing.assert_array_equal(fitted.predict(X), said)
     bare = clone(model).set_params(**broken)
     with pytest.raises((KeyboardInterrupt, ValueError)):

@@ -22,7 +22,14 @@ from evotree import (
 from evotree.cli.main import main
 from evotree.dataset import Dataset
 from evotree.engine.forests import draw_features, positions_of, rows_of_choice
-from evotree.export import export_c, export_python, export_rules, export_sql, export_text, to_onnx
+from evotree.export import (
+    export_c,
+    export_python,
+    export_rules,
+    export_sql,
+    export_text,
+    to_onnx,
+)
 from evotree.model_file import Model, load_model, load_tree_model, save_model
 from tests.quick_models import checked
 from tests.reference.naive import leaf_of
@@ -30,7 +37,9 @@ from tests.reference.naive import leaf_of
 FORESTS = [
     ObliqueForestClassifier(6, random_state=0),
     ObliqueForestRegressor(4, random_state=0),
-    ObliqueForestRegressor(4, leaves="constant", bootstrap=True, max_samples=None, random_state=0),
+    ObliqueForestRegressor(
+        4, leaves="constant", bootstrap=True, max_samples=None, random_state=0
+    ),
 ]
 every = pytest.mark.parametrize("forest", FORESTS, ids=["classes", "lines", "means"])
 
@@ -38,7 +47,9 @@ every = pytest.mark.parametrize("forest", FORESTS, ids=["classes", "lines", "mea
 def rows_for(forest, n=150):
     """Return rows and targets for a forest."""
     if is_classifier(forest):
-        X, codes = make_classification(n, 5, n_informative=4, n_redundant=0, random_state=1)
+        X, codes = make_classification(
+            n, 5, n_informative=4, n_redundant=0, random_state=1
+        )
         return X, np.array(["no", "yes"])[codes]
     return make_friedman1(n, 6, noise=0.5, random_state=1)
 
@@ -98,7 +109,9 @@ def test_each_tree_is_an_estimator_of_its_own(forest):
     said = np.mean([told_by(one, X) for one in fitted], axis=0)
     np.testing.assert_allclose(told_by(fitted, X), said, atol=1e-12)
     importances = np.mean([one.feature_importances_ for one in fitted], axis=0)
-    np.testing.assert_allclose(fitted.feature_importances_, importances / importances.sum())
+    np.testing.assert_allclose(
+        fitted.feature_importances_, importances / importances.sum()
+    )
     assert set(fitted[0].explain(X[:2]).terms["row"]) <= {0, 1}
     assert "x" in export_text(fitted[0])
 
@@ -108,7 +121,9 @@ def test_each_tree_is_an_estimator_of_its_own(forest):
 
 def test_rows_are_predicted_out_of_bag_by_trees_that_know_nothing_of_them():
     X, y = rows_for(FORESTS[0], 60)
-    bagged = ObliqueForestClassifier(12, max_samples=0.6, oob_score=True, random_state=2)
+    bagged = ObliqueForestClassifier(
+        12, max_samples=0.6, oob_score=True, random_state=2
+    )
     forest = clone(bagged).fit(X, y)
     shares = forest.oob_decision_function_
     known = ~np.isnan(shares[:, 0])
@@ -130,7 +145,9 @@ def test_rows_are_predicted_out_of_bag_by_trees_that_know_nothing_of_them():
 @pytest.mark.parametrize("bootstrap", [False, True])
 def test_weights_count_in_bags(bootstrap):
     y = np.arange(400) % 2
-    forest = ObliqueForestClassifier(5, bootstrap=bootstrap, oob_score=True, random_state=0)
+    forest = ObliqueForestClassifier(
+        5, bootstrap=bootstrap, oob_score=True, random_state=0
+    )
     weight = np.where(y, 9.0, 1.0)
     forest.fit(np.zeros((400, 1)), y, weight)
     assert forest.predict_proba([[0.0]])[0, 1] == pytest.approx(0.9, abs=0.03)
@@ -142,10 +159,14 @@ def test_weights_count_in_bags(bootstrap):
     np.testing.assert_allclose(found, forest.predict_proba(X[:10]))
 
 
-@pytest.mark.parametrize("bags", [{"max_samples": None}, {"max_samples": 1.0}, {"max_samples": 80}])
+@pytest.mark.parametrize(
+    "bags", [{"max_samples": None}, {"max_samples": 1.0}, {"max_samples": 80}]
+)
 def test_a_score_out_of_bag_needs_bags_that_lack_rows(bags):
     X, y = rows_for(FORESTS[0], 80)
-    with pytest.raises(ValueError, match=r"oob_score=True with max_samples=.*no tree lacks a row"):
+    with pytest.raises(
+        ValueError, match=r"oob_score=True with max_samples=.*no tree lacks a row"
+    ):
         ObliqueForestClassifier(3, oob_score=True, **bags).fit(X, y)
     with pytest.raises(ValueError, match="no tree lacks a row"):
         ObliqueForestClassifier(3, oob_score=True, bootstrap=True).fit(X[:1], y[:1])
@@ -159,7 +180,9 @@ def assert_equal_forests(one, other):
     for tree, same in zip(one.trees_, other.trees_, strict=True):
         np.testing.assert_array_equal(tree.subtree_size, same.subtree_size)
         np.testing.assert_allclose(tree.weights, same.weights, rtol=1e-6, atol=1e-9)
-        np.testing.assert_allclose(tree.thresholds, same.thresholds, rtol=1e-6, atol=1e-9)
+        np.testing.assert_allclose(
+            tree.thresholds, same.thresholds, rtol=1e-6, atol=1e-9
+        )
         np.testing.assert_allclose(tree.values, same.values, rtol=1e-6, atol=1e-9)
     assert one.oob_score_ == pytest.approx(other.oob_score_, rel=1e-6)
 
@@ -171,7 +194,9 @@ def test_threads_and_processes_make_the_same_forest():
     spawn = multiprocessing.get_context("spawn")
     for executor in (ThreadPoolExecutor(3), ProcessPoolExecutor(1, spawn)):
         with executor:
-            assert_equal_forests(alone, clone(forest).set_params(executor=executor).fit(X, y))
+            assert_equal_forests(
+                alone, clone(forest).set_params(executor=executor).fit(X, y)
+            )
     known = ~np.isnan(alone.oob_prediction_)
     expected = r2_score(y[known], alone.oob_prediction_[known])
     assert alone.oob_score_ == pytest.approx(expected) and expected < alone.score(X, y)
@@ -194,7 +219,9 @@ def test_an_executor_is_shared_by_clones_and_not_pickled():
 def test_the_features_of_a_column_are_drawn_together():
     rng = np.random.default_rng(0)
     columns = (("a", 1), ("b", 3), ("c", 2))
-    dataset = Dataset.from_arrays(rng.normal(size=(9, 6)), np.arange(9) % 2, columns=columns)
+    dataset = Dataset.from_arrays(
+        rng.normal(size=(9, 6)), np.arange(9) % 2, columns=columns
+    )
     drawn = {tuple(draw_features(dataset, 2, rng).tolist()) for _ in range(60)}
     assert drawn == {(0, 1, 2, 3), (0, 4, 5), (1, 2, 3, 4, 5)}
 
@@ -212,7 +239,9 @@ def test_limits_are_kept(forest):
     if forest is FORESTS[1]:
         assert 0 < sum(tree.models is not None for tree in fitted.trees_) < 8
         lines = clone(forest).set_params(leaves=LinearLeaves([3])).fit(X, y)
-        used = [tree.models.coefficients.any(axis=0).nonzero()[0] for tree in lines.trees_]
+        used = [
+            tree.models.coefficients.any(axis=0).nonzero()[0] for tree in lines.trees_
+        ]
         assert set(np.concatenate(used)) == {3}
 
 
@@ -239,14 +268,18 @@ def test_a_table_with_gaps_and_categories_in_one_file(tmp_path):
     assert forest.score(frame, y) > 0.8
     save_model(tmp_path / "forest.json", Model.of(forest, "grade"))
     model = load_model(tmp_path / "forest.json")
-    np.testing.assert_array_equal(model.predict_proba(frame), forest.predict_proba(frame))
+    np.testing.assert_array_equal(
+        model.predict_proba(frame), forest.predict_proba(frame)
+    )
     np.testing.assert_array_equal(model.predict(frame), forest.predict(frame))
     assert model.trees == tuple(forest.trees_) and model.labels == ["bad", "good"]
     assert model.rules().count("tree ") == 5 and "5 trees" in model.summary()
     new = frame.assign(colour=frame["colour"].astype(object))
     new.loc[::7, "colour"], new.loc[::5, "weight"] = "violet", np.nan
     assert voted_by_sqlite(forest, new, "things") == forest.predict(new).tolist()
-    with pytest.raises(ValueError, match="forest.json holds a forest of 5 trees: allowed is one"):
+    with pytest.raises(
+        ValueError, match="forest.json holds a forest of 5 trees: allowed is one"
+    ):
         load_tree_model(tmp_path / "forest.json")
 
 
@@ -255,7 +288,9 @@ def voted_by_sqlite(forest, frame, name, **names):
     with closing(sqlite3.connect(":memory:")) as base:
         frame.to_sql(name, base, index=False)
         expression = export_sql(forest, name, **names)
-        found = base.execute(f'SELECT {expression} FROM "{name}" ORDER BY rowid').fetchall()
+        found = base.execute(
+            f'SELECT {expression} FROM "{name}" ORDER BY rowid'
+        ).fetchall()
     return [value for (value,) in found]
 
 
@@ -280,11 +315,15 @@ def test_what_is_not_exported_is_refused_by_name():
     X, y = load_iris(return_X_y=True)
     forest = ObliqueForestClassifier(2, random_state=0).fit(X, y)
     for export in (export_rules, export_text):
-        with pytest.raises(ValueError, match="a ObliqueForestClassifier: a forest is exported by"):
+        with pytest.raises(
+            ValueError, match="a ObliqueForestClassifier: a forest is exported by"
+        ):
             export(forest)
     with pytest.raises(ValueError, match="name='class'"):
         export_python(forest, "class")
-    with pytest.raises(ValueError, match="probability=True: allowed for a forest of classes"):
+    with pytest.raises(
+        ValueError, match="probability=True: allowed for a forest of classes"
+    ):
         export_c(fit_of(FORESTS[1])[0], probability=True)
     pytest.importorskip("skl2onnx")
     with pytest.raises(

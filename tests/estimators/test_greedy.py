@@ -34,7 +34,9 @@ def test_every_splitter_grows_an_accurate_classifier(splitter):
     model = ObliqueTreeClassifier(splitter, random_state=0)
     assert model.fit(X[::2], y[::2]).score(X[::2], y[::2]) == 1.0
     model.set_params(max_depth=4, pruning="cost_complexity")
-    assert cross_val_score(model, X, y, cv=3).mean() > (0.6 if splitter == "dipole" else 0.8)
+    assert cross_val_score(model, X, y, cv=3).mean() > (
+        0.6 if splitter == "dipole" else 0.8
+    )
 
 
 @pytest.mark.parametrize("splitter", sorted(set(SPLITTERS) - set(FOR_CLASSES_ONLY)))
@@ -57,7 +59,9 @@ def test_ccp_alpha_and_path_are_those_of_scikit_learn(criterion):
         b = clone(theirs).set_params(ccp_alpha=alpha).fit(X, y, weight)
         assert abs(a.get_n_leaves() - b.get_n_leaves()) <= 1
         assert a.score(X, y) == pytest.approx(b.score(X, y), abs=0.01)
-    a, b = (model.cost_complexity_pruning_path(X, y, weight) for model in (ours, theirs))
+    a, b = (
+        model.cost_complexity_pruning_path(X, y, weight) for model in (ours, theirs)
+    )
     np.testing.assert_allclose(a.ccp_alphas[-3:], b.ccp_alphas[-3:])
     np.testing.assert_allclose(a.impurities[-3:], b.impurities[-3:])
 
@@ -67,7 +71,9 @@ def test_regression_trees_are_those_of_scikit_learn(criterion):
     X, y = load_diabetes(return_X_y=True)
     X = X + np.random.default_rng(0).normal(0.0, 1e-5, X.shape)  # no two rows tie
     for depth in (1, 3):
-        ours = ObliqueTreeRegressor("axis", criterion=criterion, max_depth=depth).fit(X, y)
+        ours = ObliqueTreeRegressor("axis", criterion=criterion, max_depth=depth).fit(
+            X, y
+        )
         theirs = DecisionTreeRegressor(criterion=criterion, max_depth=depth).fit(X, y)
         loss = np.abs if criterion == "absolute_error" else np.square
         assert loss(y - ours.predict(X)).mean() == pytest.approx(
@@ -78,7 +84,9 @@ def test_regression_trees_are_those_of_scikit_learn(criterion):
 def test_criteria_and_weights_count():
     X, y = load_iris(return_X_y=True)
     for criterion in CLASSIFICATION:
-        model = ObliqueTreeClassifier("axis", criterion=criterion, max_depth=3).fit(X, y)
+        model = ObliqueTreeClassifier("axis", criterion=criterion, max_depth=3).fit(
+            X, y
+        )
         assert model.score(X, y) > 0.9, criterion
     weight = np.where(y == 2, 3.0, 1.0)
     by_rows = ObliqueTreeClassifier("axis", max_depth=1).fit(X, y, weight)
@@ -94,7 +102,9 @@ def test_presets(name):
     for parameter, value in GREEDY_PRESETS[name].items():
         assert getattr(model, parameter) == value
     assert clone(model).fit(X, y).score(X, y) > 0.8
-    assert ObliqueTreeClassifier.from_preset(name, max_depth=1).fit(X, y).get_depth() <= 1
+    assert (
+        ObliqueTreeClassifier.from_preset(name, max_depth=1).fit(X, y).get_depth() <= 1
+    )
     with pytest.raises(ValueError, match=rf"'ID3'.*'{name}'"):
         ObliqueTreeClassifier.from_preset("ID3")
 
@@ -104,18 +114,27 @@ def test_order_of_rows_does_not_matter():
     order = np.random.default_rng(0).permutation(len(y))
     for splitter in SPLITTERS:
         model = ObliqueTreeClassifier(splitter, max_depth=2, random_state=0)
-        assert model.fit(X, y).tree_ == clone(model).fit(X[order], y[order]).tree_, splitter
+        assert model.fit(X, y).tree_ == clone(model).fit(X[order], y[order]).tree_, (
+            splitter
+        )
 
 
 def test_regression_prunes_in_the_units_of_the_targets():
     X, y = load_diabetes(return_X_y=True)
     X = X + np.random.default_rng(0).normal(0.0, 1e-5, X.shape)  # no two rows tie
-    ours, theirs = ObliqueTreeRegressor("axis", max_depth=4), DecisionTreeRegressor(max_depth=4)
+    ours, theirs = (
+        ObliqueTreeRegressor("axis", max_depth=4),
+        DecisionTreeRegressor(max_depth=4),
+    )
     a, b = (model.cost_complexity_pruning_path(X, y) for model in (ours, theirs))
     np.testing.assert_allclose(a.ccp_alphas, b.ccp_alphas, rtol=1e-6, atol=1e-6)
     np.testing.assert_allclose(a.impurities, b.impurities, rtol=1e-6)
     for parameters in ({"ccp_alpha": 40.0}, {"min_impurity_decrease": 60.0}):
         for model in (ours, theirs):
-            model.set_params(**{"ccp_alpha": 0.0, "min_impurity_decrease": 0.0} | parameters)
-        np.testing.assert_allclose(ours.fit(X, y).predict(X), theirs.fit(X, y).predict(X))
+            model.set_params(
+                **{"ccp_alpha": 0.0, "min_impurity_decrease": 0.0} | parameters
+            )
+        np.testing.assert_allclose(
+            ours.fit(X, y).predict(X), theirs.fit(X, y).predict(X)
+        )
         assert ours.get_n_leaves() < 16

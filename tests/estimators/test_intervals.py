@@ -74,7 +74,9 @@ def test_other_trees_of_the_front_have_deviations_too():
         np.testing.assert_array_equal(predicted, fitted.predict(X, tree))
         np.testing.assert_allclose(std, leaf_deviations(tree, dataset)[tree.apply(X)])
     fitted.select_tree("complexity<=99").calibrate(X, y).select_tree("complexity<=99")
-    assert np.isfinite(fitted.predict_interval(X)).all()  # the same tree is calibrated still
+    assert np.isfinite(
+        fitted.predict_interval(X)
+    ).all()  # the same tree is calibrated still
     with pytest.warns(UserWarning, match=r"call calibrate\(X, y\) again"):
         fitted.select_tree("leaves<=2")
     assert fitted.residual_std_.shape == (len(fitted.tree_),)
@@ -90,11 +92,14 @@ def test_a_further_score_is_below_the_width_with_the_probability(n, coverage, se
     """Of n + 1 exchangeable scores each is as likely the last: count those that are covered."""
     scores = np.random.default_rng(seed).exponential(size=n + 1)
     if coverage > n / (n + 1) + 1e-9:
-        with pytest.raises(ValueError, match=f"coverage=.*: {n} rows of calibration allow 0"):
+        with pytest.raises(
+            ValueError, match=f"coverage=.*: {n} rows of calibration allow 0"
+        ):
             conformal_width(np.sort(scores[1:]), coverage)
         return
     covered = [
-        scores[i] <= conformal_width(np.sort(np.delete(scores, i)), coverage) for i in range(n + 1)
+        scores[i] <= conformal_width(np.sort(np.delete(scores, i)), coverage)
+        for i in range(n + 1)
     ]
     assert coverage - 1e-9 <= np.mean(covered) <= coverage + 1.0 / (n + 1) + 1e-9
 
@@ -102,7 +107,9 @@ def test_a_further_score_is_below_the_width_with_the_probability(n, coverage, se
 # ---- coverage ------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(("coverage", "uneven"), [(0.5, True), (0.9, False), (0.9, True)])
+@pytest.mark.parametrize(
+    ("coverage", "uneven"), [(0.5, True), (0.9, False), (0.9, True)]
+)
 @pytest.mark.parametrize("model", KINDS[4:7], ids=name_of)
 def test_intervals_cover_as_often_as_they_claim(model, coverage, uneven):
     """The share that one calibration covers has a beta distribution (Vovk 2012)."""
@@ -117,7 +124,11 @@ def test_intervals_cover_as_often_as_they_claim(model, coverage, uneven):
         lower, upper = fitted.predict_interval(X[2 * n :], coverage)
         hits.append((lower <= y[2 * n :]) & (y[2 * n :] <= upper))
     found = np.mean(hits)
-    assert coverage - 4.0 * deviation <= found <= coverage + 1.0 / (n + 1) + 4.0 * deviation
+    assert (
+        coverage - 4.0 * deviation
+        <= found
+        <= coverage + 1.0 / (n + 1) + 4.0 * deviation
+    )
 
 
 # ---- calls ---------------------------------------------------------------------------------------
@@ -133,7 +144,9 @@ def test_calibration_is_asked_for_and_kept(model):
         fitted.predict_interval(X)
     assert fitted.calibrate(*noisy(50, 1)) is fitted
     told = fitted.predict_interval(X)
-    np.testing.assert_array_equal(told, pickle.loads(pickle.dumps(fitted)).predict_interval(X))
+    np.testing.assert_array_equal(
+        told, pickle.loads(pickle.dumps(fitted)).predict_interval(X)
+    )
     middle = fitted.predict(X)
     assert (told[0] < middle).all() and (middle < told[1]).all()
     with pytest.raises(NotFittedError, match="not calibrated"):
@@ -148,9 +161,17 @@ def test_bad_calls_are_named():
             fitted.calibrate(wrong, y)
     fitted.calibrate(X[:19], y[:19])
     for coverage in (0.0, 1.0, -1.0, float("nan")):
-        with pytest.raises(ValueError, match="coverage=.*: allowed are numbers between 0 and 1"):
+        with pytest.raises(
+            ValueError, match="coverage=.*: allowed are numbers between 0 and 1"
+        ):
             fitted.predict_interval(X, coverage)
-    with pytest.raises(ValueError, match=r"coverage=0.99: 19 rows of calibration allow 0.95 at mo"):
+    with pytest.raises(
+        ValueError, match=r"coverage=0.99: 19 rows of calibration allow 0.95 at mo"
+    ):
         fitted.predict_interval(X, 0.99)
-    for n, coverage, k in ((9, 0.9, 9), (99, 0.9, 90), (19, 0.95, 19)):  # are not rounded up
+    for n, coverage, k in (
+        (9, 0.9, 9),
+        (99, 0.9, 90),
+        (19, 0.95, 19),
+    ):  # are not rounded up
         assert conformal_width(np.arange(1.0, n + 1), coverage) == k

@@ -28,13 +28,17 @@ def pieces(n=300, seed=0, noise=0.0):
     """Return rows whose targets are of one line on one side of a plane, and of another beyond."""
     rng = np.random.default_rng(seed)
     X = rng.uniform(-1.0, 1.0, (n, 4))
-    y = np.where(X[:, 0] > 0.2, 2.0 + 2.0 * X[:, 1], 3.0 * X[:, 2]) + noise * rng.normal(size=n)
+    y = np.where(
+        X[:, 0] > 0.2, 2.0 + 2.0 * X[:, 1], 3.0 * X[:, 2]
+    ) + noise * rng.normal(size=n)
     return X, y
 
 
 def quick(**changed):
     """Return an evolved regressor with lines, which fits in a moment."""
-    return evolved(EvoTreeRegressor, **BRIEF | {"leaves": "linear", "max_generations": 8} | changed)
+    return evolved(
+        EvoTreeRegressor, **BRIEF | {"leaves": "linear", "max_generations": 8} | changed
+    )
 
 
 def halves():
@@ -55,21 +59,28 @@ def test_scikit_learn_checks(estimator, check):
 @every_linear
 def test_functions_that_are_linear_in_parts_are_found(model):
     fitted = clone(model).fit(*pieces())
-    assert fitted.tree_.models is not None and fitted.tree_.values.shape == (len(fitted.tree_), 1)
+    assert fitted.tree_.models is not None and fitted.tree_.values.shape == (
+        len(fitted.tree_),
+        1,
+    )
     constant = clone(model).set_params(leaves="constant").fit(*pieces())
     X, y = pieces(seed=1)
     assert fitted.score(X, y) > 0.98 > constant.score(X, y) + 0.05
     assert fitted.get_n_leaves() < 6
 
 
-@pytest.mark.parametrize("pruning", ["cost_complexity", "cross_validation", "reduced_error"])
+@pytest.mark.parametrize(
+    "pruning", ["cost_complexity", "cross_validation", "reduced_error"]
+)
 def test_pruned_trees_keep_the_splits_that_lines_need(pruning):
     X, y = pieces(400, noise=0.5)
     model = ObliqueTreeRegressor("axis", leaves="linear", pruning=pruning, n_folds=4)
     model.set_params(validation_fraction=0.3, random_state=0).fit(X, y)
     X, y = pieces(2000, seed=1, noise=0.5)
     assert 1 < model.get_n_leaves() < 10 and model.score(X, y) > 0.88
-    if pruning == "reduced_error":  # it keeps what chance makes better on the rows held out
+    if (
+        pruning == "reduced_error"
+    ):  # it keeps what chance makes better on the rows held out
         return
     flat = np.random.default_rng(0).normal(size=2000)
     assert model.fit(X, X @ np.ones(4) + 0.2 * flat).get_n_leaves() == 1
@@ -109,8 +120,14 @@ def test_lines_use_the_features_that_they_may(model):
         assert fitted.tree_.weights.any()
     y = y + 9.0 * (frame["colour"] == "red")
     fitted = clone(model).set_params(leaves=LinearLeaves(["colour"])).fit(frame, y)
-    found = np.array(fitted.feature_names_)[fitted.tree_.models.coefficients.any(axis=0)]
-    assert {"colour is red"} <= set(found) <= {f"colour is {c}" for c in ("red", "green", "blue")}
+    found = np.array(fitted.feature_names_)[
+        fitted.tree_.models.coefficients.any(axis=0)
+    ]
+    assert (
+        {"colour is red"}
+        <= set(found)
+        <= {f"colour is {c}" for c in ("red", "green", "blue")}
+    )
 
 
 # ---- what is refused, and what is chosen ---------------------------------------------------------
@@ -125,7 +142,10 @@ def test_lines_use_the_features_that_they_may(model):
             "leaves='linear': criterion='absolute_error' needs 'con",
         ),
         *(
-            (clone(LINEAR[1]).set_params(leaves=LinearLeaves(wrong)), "features names .*: allowed")
+            (
+                clone(LINEAR[1]).set_params(leaves=LinearLeaves(wrong)),
+                "features names .*: allowed",
+            )
             for wrong in ("size", ["x1", 4], [-1], [0.5], [True])
         ),
     ],
@@ -141,7 +161,9 @@ def test_auto_is_lines_which_may_be_constant():
     changed["regularization"] = Regularization()
     auto = quick(**changed).fit(*pieces(noise=0.3))
     assert auto.tree_.models is not None
-    assert_same_fit(auto, clone(auto).set_params(leaves="linear").fit(*pieces(noise=0.3)))
+    assert_same_fit(
+        auto, clone(auto).set_params(leaves="linear").fit(*pieces(noise=0.3))
+    )
     X, y = pieces()
     assert quick(leaves="auto", objective="poisson").fit(X, abs(y)).tree_.models is None
     rng = np.random.default_rng(0)

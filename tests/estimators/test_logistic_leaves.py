@@ -29,7 +29,11 @@ def weak_columns(n_rows=240, n_columns=30, n_classes=2, seed=0):
     """Return rows whose classes depend on a sum to which all columns add a little."""
     random = np.random.default_rng(seed)
     X = random.normal(size=(n_rows, n_columns))
-    scores = X @ random.normal(1.0, 0.2, size=(n_columns, n_classes)) * [1.0, -1.0, 0.0][:n_classes]
+    scores = (
+        X
+        @ random.normal(1.0, 0.2, size=(n_columns, n_classes))
+        * [1.0, -1.0, 0.0][:n_classes]
+    )
     return X, scores.argmax(axis=1)
 
 
@@ -73,7 +77,9 @@ def test_where_all_columns_say_a_little_one_logistic_leaf_is_chosen(fitted):
     assert model.tree_ in model.pareto_front_
     assert sparse.tree_.models is None
     known = LogisticRegression().fit(X, y)
-    ours, theirs = (log_loss(labels, each.predict_proba(rows)) for each in (model, known))
+    ours, theirs = (
+        log_loss(labels, each.predict_proba(rows)) for each in (model, known)
+    )
     assert ours < theirs
 
 
@@ -110,7 +116,10 @@ def test_a_weight_of_two_is_a_row_given_twice(fitted):
     _, X, y = fitted
     weight = np.where(np.arange(len(y)) % 3, 1.0, 2.0)
     twice = np.repeat(np.arange(len(y)), weight.astype(int))
-    first, second = Dataset.from_arrays(X, y, weight), Dataset.from_arrays(X[twice], y[twice])
+    first, second = (
+        Dataset.from_arrays(X, y, weight),
+        Dataset.from_arrays(X[twice], y[twice]),
+    )
     one, other = (next(logistic_path(rows, 0.3)) for rows in (first, second))
     np.testing.assert_allclose(one, other, atol=2e-3)
 
@@ -130,9 +139,13 @@ def test_contributions_add_up_to_the_score_that_decides(fitted):
     model, X, _ = fitted
     terms = model.explain(X[:20]).terms
     sums = terms.groupby("row").contribution.sum() + terms.groupby("row").centre.first()
-    labels = model.predict(X[:20]) if len(model.classes_) > 2 else np.ones(20, dtype=int)
+    labels = (
+        model.predict(X[:20]) if len(model.classes_) > 2 else np.ones(20, dtype=int)
+    )
     leaf = np.zeros(20, dtype=np.int32)
-    of_classes = np.column_stack([each.predict(X[:20], leaf) for each in model.tree_.models.each])
+    of_classes = np.column_stack(
+        [each.predict(X[:20], leaf) for each in model.tree_.models.each]
+    )
     # The largest scores are those of training rows before they were rounded.
     np.testing.assert_allclose(sums, of_classes[np.arange(20), labels], rtol=1e-3)
 

@@ -12,14 +12,22 @@ from tests.quick_models import FIXED, assert_same_fit
 
 X, Y = make_problem("chessboard2", n_samples=900, random_state=0)
 STILL = FIXED.set_params(noise=0.0)
-ON_SAMPLES = {"max_samples": 50, "regularization": STILL, "refinement": None, "init": None}
+ON_SAMPLES = {
+    "max_samples": 50,
+    "regularization": STILL,
+    "refinement": None,
+    "init": None,
+}
 SIZES = [50, 131, 343, 900]
 
 
 def sizes_seen(kind=EvoTreeClassifier, **changed):
     """Fit; return the estimator and how many rows each generation was measured on."""
     seen = []
-    callbacks = [lambda run: seen.append(run.best.order.size), *changed.pop("callbacks", ())]
+    callbacks = [
+        lambda run: seen.append(run.best.order.size),
+        *changed.pop("callbacks", ()),
+    ]
     fit = quick(kind, **(ON_SAMPLES | changed), callbacks=callbacks)
     return fit.fit(X, Y), seen
 
@@ -49,15 +57,23 @@ def test_a_run_goes_on_from_any_moment_with_any_workers(tmp_path, n_islands):
     changed = ON_SAMPLES | {"islands": Islands(n_islands, every=2), "refinement": "tao"}
     changed["max_generations"] = 12
     written = {"checkpoint": Checkpoint(path, every=1)}
-    quick(**changed, **written, callbacks=[lambda run: True]).fit(X, Y)  # there is a file
+    quick(**changed, **written, callbacks=[lambda run: True]).fit(
+        X, Y
+    )  # there is a file
     whole = quick(**changed, **written, callbacks=[keep]).fit(X, Y)
     assert len(kept) >= 6
     with ThreadPoolExecutor(2) as executor:
         for at in kept[1::3]:
-            how = {"islands__executor": executor, "n_jobs": 2, "checkpoint": resumed(at)}
+            how = {
+                "islands__executor": executor,
+                "n_jobs": 2,
+                "checkpoint": resumed(at),
+            }
             assert_same_fit(whole, quick(**changed, **how).fit(X, Y))
     warm = quick(**changed, warm_start=True).fit(X, Y)
-    further = quick(**changed | {"max_generations": 14}, checkpoint=resumed(path)).fit(X, Y)
+    further = quick(**changed | {"max_generations": 14}, checkpoint=resumed(path)).fit(
+        X, Y
+    )
     assert_same_fit(warm.set_params(max_generations=14).fit(X, Y), further)
 
 
@@ -70,7 +86,9 @@ def test_however_a_run_ends_its_trees_are_those_of_all_rows():
             raise OSError("full")
 
     fit, seen = sizes_seen(callbacks=[stops])
-    assert fit.stop_reason_ == "callback" and fit.n_generations_ == 2 and set(seen) == {50}
+    assert (
+        fit.stop_reason_ == "callback" and fit.n_generations_ == 2 and set(seen) == {50}
+    )
     broken = quick(**ON_SAMPLES, callbacks=[fails])
     with pytest.raises(OSError, match="full"):
         broken.fit(X, Y)

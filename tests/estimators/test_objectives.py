@@ -54,12 +54,16 @@ def rare():
 SCORES = {
     "f1": lambda model, X, y: metrics.f1_score(y, model.predict(X)),
     "mcc": lambda model, X, y: metrics.matthews_corrcoef(y, model.predict(X)),
-    "roc_auc": lambda model, X, y: metrics.roc_auc_score(y, model.predict_proba(X)[:, 1]),
+    "roc_auc": lambda model, X, y: metrics.roc_auc_score(
+        y, model.predict_proba(X)[:, 1]
+    ),
 }
 
 
 @pytest.mark.parametrize("name", SCORES)
-def test_trees_for_a_score_have_it_as_their_quality_and_beat_one_for_accuracy(rare, name):
+def test_trees_for_a_score_have_it_as_their_quality_and_beat_one_for_accuracy(
+    rare, name
+):
     X, y = rare
     model = quick(objective=name, probability="leaf").fit(X, y)
     for tree in model.pareto_front_:
@@ -114,9 +118,15 @@ def accuracy_and_parity(counts, leaves):
 def test_a_callable_sees_a_column_that_is_no_feature(rare):
     X, y = rare
     sensitive = (X[:, 0] > 0.0).astype(int)
-    fair, plain = quick(objective=accuracy_and_parity), quick(objective=accuracy).fit(X, y)
+    fair, plain = (
+        quick(objective=accuracy_and_parity),
+        quick(objective=accuracy).fit(X, y),
+    )
     predicted = [one.predict(X) for one in (fair.fit(X, y, sensitive=sensitive), plain)]
-    gaps = [abs(np.subtract(*(one[sensitive == k].mean() for k in (0, 1)))) for one in predicted]
+    gaps = [
+        abs(np.subtract(*(one[sensitive == k].mean() for k in (0, 1))))
+        for one in predicted
+    ]
     assert gaps[0] < gaps[1]
     with pytest.raises(ValueError, match=r"extras\['sensitive'\] has shape"):
         fair.fit(X, y, sensitive=[1, 2])
@@ -139,7 +149,9 @@ def test_several_numbers_are_for_nsga2(rare):
     sensitive = (X[:, 0] > 0.0).astype(int)
 
     def two(counts, leaves):
-        return float(accuracy(counts)), accuracy_and_parity(counts, leaves) - accuracy(counts)
+        return float(accuracy(counts)), accuracy_and_parity(counts, leaves) - accuracy(
+            counts
+        )
 
     nsga2 = quick(objective=two, variation=Variation(algorithm="nsga2"))
     front = nsga2.fit(X, y, sensitive=sensitive).pareto_front_
@@ -159,11 +171,17 @@ def test_a_run_of_the_toolbox_becomes_an_estimator():
     dataset = dataset.evolved_for(as_objective("f1_macro", dataset))
     toolbox = make_toolbox(dataset, size_penalty=0.002, random_state=0)
     run = evolve(toolbox.population(n=12), toolbox, max_generations=5)
-    model = EvoTreeClassifier.from_run(run, dataset, size_penalty=0.002, term_penalty=0.0)
+    model = EvoTreeClassifier.from_run(
+        run, dataset, size_penalty=0.002, term_penalty=0.0
+    )
     predicted = model.predict(X)
-    assert metrics.f1_score(y, predicted, average="macro") == pytest.approx(run.best.quality)
+    assert metrics.f1_score(y, predicted, average="macro") == pytest.approx(
+        run.best.quality
+    )
     assert model.predict_proba(X).shape == (len(y), 3)
-    assert model.n_generations_ == 5 and model.feature_names_in_.tolist() == list(X.columns)
+    assert model.n_generations_ == 5 and model.feature_names_in_.tolist() == list(
+        X.columns
+    )
     with pytest.raises(ValueError, match="feature names should match"):
         model.predict(X[X.columns[::-1]])
     assert "class:" in export_text(model)
@@ -176,7 +194,9 @@ def test_monotonic_predictions_of_tables_with_gaps(rare):
     """Missing numbers, categories, weights, few digits, and a tree that is chosen later."""
     rng = np.random.default_rng(1)
     X, y = rare
-    table = pd.DataFrame(np.where(rng.random(X.shape) < 0.1, np.nan, X), columns=list("abcd"))
+    table = pd.DataFrame(
+        np.where(rng.random(X.shape) < 0.1, np.nan, X), columns=list("abcd")
+    )
     table["kind"] = pd.Categorical(rng.choice(["x", "y", "z"], len(y)))
     model = quick(
         monotonic_cst={"a": 1, "b": 1, "d": -1},
@@ -186,14 +206,20 @@ def test_monotonic_predictions_of_tables_with_gaps(rare):
         term_penalty=0.0,
     ).fit(table, y, sample_weight=rng.exponential(size=len(y)))
     signs = np.array(model.objective_.constraint.signs)
-    free = [name for name, sign in zip(model.feature_names_, signs, strict=True) if not sign]
-    assert free == [name for name in model.feature_names_ if name not in ("a", "b", "d")]
+    free = [
+        name for name, sign in zip(model.feature_names_, signs, strict=True) if not sign
+    ]
+    assert free == [
+        name for name in model.feature_names_ if name not in ("a", "b", "d")
+    ]
     rows = table.sample(3000, replace=True, random_state=0)
     raised = rows.assign(a=rows["a"] + rng.exponential(size=3000), d=rows["d"] - 1.0)
     for chosen in (model, copy(model).select_tree("leaves<=4", table, y)):
         for tree in chosen.pareto_front_:
             assert model.objective_.constraint.violations(tree) == []
-            assert (chosen.predict(raised, tree=tree) >= chosen.predict(rows, tree=tree)).all()
+            assert (
+                chosen.predict(raised, tree=tree) >= chosen.predict(rows, tree=tree)
+            ).all()
         assert chosen.probabilities_ is not None and chosen.tree_.n_leaves >= 2
         rise = chosen.predict_proba(raised) - chosen.predict_proba(rows)
         assert rise[:, 1].min() > -1e-12 and rise[:, 1].max() > 0.1
@@ -205,7 +231,9 @@ def test_monotonic_targets_are_the_best_in_order():
     X = rng.normal(size=(300, 2))
     y = 3.0 * X[:, 0] + np.abs(X[:, 1])
     fit = {"size_penalty": 1e-4, "term_penalty": 1e-5}
-    model = quick(EvoTreeRegressor, leaves="constant", monotonic_cst=[1, 0], **fit).fit(X, y)
+    model = quick(EvoTreeRegressor, leaves="constant", monotonic_cst=[1, 0], **fit).fit(
+        X, y
+    )
     assert model.tree_.n_leaves > 5
     for at, quality in enumerate(model.pareto_front_.to_frame()["quality"]):
         assert metrics.r2_score(y, model.predict(X, tree=at)) == pytest.approx(quality)
@@ -213,7 +241,9 @@ def test_monotonic_targets_are_the_best_in_order():
         X[:, :1].repeat(2, axis=1), y
     )
     assert against.predict(X).std() < 0.5 * y.std()
-    constant = quick(EvoTreeRegressor, monotonic_cst=[1, 0], **fit).fit(X, np.full(300, 2.5))
+    constant = quick(EvoTreeRegressor, monotonic_cst=[1, 0], **fit).fit(
+        X, np.full(300, 2.5)
+    )
     assert constant.tree_.n_leaves == 1 and constant.predict(X[:1]) == 2.5
     single = quick(monotonic_cst=[1, 0], **fit).fit(X, np.full(300, "a"))
     assert set(single.predict(X)) == {"a"}
@@ -228,15 +258,27 @@ def test_monotonic_targets_are_the_best_in_order():
         ({"objective": Cost(features=[1.0])}, "features has shape"),
         ({"objective": Cost(features={"x9": 1.0})}, "features names 'x9'"),
         ({"monotonic_cst": [1]}, "monotonic_cst"),
-        ({"monotonic_cst": [1, 0, 0, 0], "objective": "f1"}, "'f1' does not go with monotonic_cst"),
+        (
+            {"monotonic_cst": [1, 0, 0, 0], "objective": "f1"},
+            "'f1' does not go with monotonic_cst",
+        ),
         (
             {"monotonic_cst": [1, 0, 0, 0], "objective": Cost([[3, 1], [0, 7]])},
             "matrix=.*monotonic",
         ),
         ({"objective": lambda counts: np.nan}, "returned nan"),
-        ({"objective": metrics.f1_score}, r"objective=f1_score takes .*\(counts\).*'f1_macro'"),
-        ({"objective": metrics.make_scorer(metrics.f1_score)}, r"make_scorer.*\(counts, leaves\)"),
-        ({"objective": lambda y_true, y_pred: 1.0}, r"takes \(y_true, y_pred\): allowed are"),
+        (
+            {"objective": metrics.f1_score},
+            r"objective=f1_score takes .*\(counts\).*'f1_macro'",
+        ),
+        (
+            {"objective": metrics.make_scorer(metrics.f1_score)},
+            r"make_scorer.*\(counts, leaves\)",
+        ),
+        (
+            {"objective": lambda y_true, y_pred: 1.0},
+            r"takes \(y_true, y_pred\): allowed are",
+        ),
     ],
 )
 def test_wrong_parameters_are_named(rare, parameters, named):

@@ -27,7 +27,9 @@ def swap(first, second, dataset):
 
 
 def fitted(operators, **kwargs):
-    evolution = Evolution(population_size=16, init=None, refinement=None, operators=operators)
+    evolution = Evolution(
+        population_size=16, init=None, refinement=None, operators=operators
+    )
     given = {"leaves": "constant", "max_generations": 10, "random_state": 0, **kwargs}
     return EvoTreeClassifier(evolution=evolution, **given).fit(X, y)
 
@@ -67,7 +69,9 @@ def test_what_an_own_operator_returns_is_checked(returned, limits):
     def wrong(individual, dataset):
         return returned
 
-    with pytest.raises(TypeError, match=r"mutate \(wrong\) returned .*allowed is a tuple of 1"):
+    with pytest.raises(
+        TypeError, match=r"mutate \(wrong\) returned .*allowed is a tuple of 1"
+    ):
         fitted({"mutate": wrong}, **limits)
     with pytest.raises(TypeError, match="select returned .*allowed is a list of 15"):
         fitted({"select": lambda population, k: population}, **limits)
@@ -75,5 +79,7 @@ def test_what_an_own_operator_returns_is_checked(returned, limits):
 
 @pytest.mark.parametrize("operators", [{"evaluate": shift}, {"mutate": "shift"}])
 def test_other_roles_are_refused(operators):
-    with pytest.raises(ValueError, match="operators=.*allowed are callables for mate, mutate"):
+    with pytest.raises(
+        ValueError, match="operators=.*allowed are callables for mate, mutate"
+    ):
         Evolution(operators=operators)

@@ -38,7 +38,9 @@ from tests.quick_models import brief, every_evolved
 
 KINDS = [EvoTreeClassifier, EvoTreeRegressor]
 GROUPS = [
-    Evolution(32, patience=None, init={"tao": 0.1}, variation=Variation(0.3), islands=3),
+    Evolution(
+        32, patience=None, init={"tao": 0.1}, variation=Variation(0.3), islands=3
+    ),
     Variation(0.3, selection_pressure=3.0, algorithm="nsga2"),
     Regularization((0.3, 3.0), "l1", noise=0.0),
     Islands(4, every=3),
@@ -87,7 +89,9 @@ def test_attributes_that_are_documented_are_there(kind):
     )
     names = re.findall(r"^(\w+_) : ", section[0], re.MULTILINE)
     assert len(names) >= 10
-    properties = {name for name, _ in inspect.getmembers(kind, lambda one: type(one) is property)}
+    properties = {
+        name for name, _ in inspect.getmembers(kind, lambda one: type(one) is property)
+    }
     fitted = vars(model).keys() | properties
     assert sorted(names) == sorted(n for n in fitted if n.endswith("_") and n[0] != "_")
 
@@ -106,9 +110,14 @@ def test_groups_are_values(group):
     name = next(iter(parameters))
     with pytest.raises(FrozenInstanceError):
         setattr(group, name, parameters[name])
-    with pytest.raises(ValueError, match=f"{kind.__name__} has no parameter 'size_'.*{name}"):
+    with pytest.raises(
+        ValueError, match=f"{kind.__name__} has no parameter 'size_'.*{name}"
+    ):
         group.set_params(size_=3)
-    assert repr(eval(repr(group), NAMES)) == repr(group) and repr(kind()) == f"{kind.__name__}()"
+    assert (
+        repr(eval(repr(group), NAMES)) == repr(group)
+        and repr(kind()) == f"{kind.__name__}()"
+    )
     if "Logistic" not in repr(group):
         copies = copy.deepcopy(group), pickle.loads(pickle.dumps(group))
         for twin in (eval(repr(group), NAMES), *copies):
@@ -116,36 +125,67 @@ def test_groups_are_values(group):
 
 
 WRONG = [
-    (Evolution, {"population_size": 1, "patience": 0, "max_samples": 1.5, "islands": 2.5}),
-    (Evolution, {"scaling": "none", "max_samples": 0, "variation": Islands(), "refinement": 3}),
+    (
+        Evolution,
+        {"population_size": 1, "patience": 0, "max_samples": 1.5, "islands": 2.5},
+    ),
+    (
+        Evolution,
+        {"scaling": "none", "max_samples": 0, "variation": Islands(), "refinement": 3},
+    ),
     (Variation, {"mutation_probability": 1.5, "crossover_probability": -1}),
     (Variation, {"mutation_probability": np.nan, "selection_pressure": 1.0}),
     (Regularization, {"C": 0.0, "noise": np.inf, "penalty": "l0"}),
-    *((Regularization, {"C": wrong}) for wrong in (np.inf, (1.0,), (2.0, 1.0), (1.0, np.inf))),
+    *(
+        (Regularization, {"C": wrong})
+        for wrong in (np.inf, (1.0,), (2.0, 1.0), (1.0, np.inf))
+    ),
     (Islands, {"n": 0, "every": 0, "size": -1}),
     (Checkpoint, {"every": 0}),
     (Refinement, {"probability": 1.5, "C": 0.0}),
     (Quantile, {"level": 1.0}),
-    (EvoTreeClassifier, {"size_penalty": np.nan, "term_penalty": -1e-9, "max_generations": 1.5}),
+    (
+        EvoTreeClassifier,
+        {"size_penalty": np.nan, "term_penalty": -1e-9, "max_generations": 1.5},
+    ),
     (EvoTreeClassifier, {"time_limit": 0.0, "n_jobs": 0, "max_split_terms": 1.5}),
-    (EvoTreeClassifier, {"class_weight": "heavy", "probability": "hard", "max_depth": 2.0}),
+    (
+        EvoTreeClassifier,
+        {"class_weight": "heavy", "probability": "hard", "max_depth": 2.0},
+    ),
     (EvoTreeClassifier, {"max_depth": 0, "max_leaf_nodes": 1, "max_terms": -1}),
     *((EvoTreeClassifier, {"min_samples_leaf": wrong}) for wrong in (0, 0.6, None)),
-    (ObliqueTreeClassifier, {"criterion": "squared_error", "pruning": "optimistic", "n_folds": 1}),
-    (ObliqueTreeClassifier, {"max_depth": -1, "min_samples_split": 1, "validation_fraction": 1.0}),
+    (
+        ObliqueTreeClassifier,
+        {"criterion": "squared_error", "pruning": "optimistic", "n_folds": 1},
+    ),
+    (
+        ObliqueTreeClassifier,
+        {"max_depth": -1, "min_samples_split": 1, "validation_fraction": 1.0},
+    ),
     *((ObliqueTreeClassifier, {"confidence": wrong}) for wrong in (0.0, 1.5)),
     (ObliqueTreeRegressor, {"pruning": "pessimistic", "leaves": "auto"}),
     (TAORegressor, {"leaves": "auto"}),
-    (TAOClassifier, {"init": "forest", "node": "linear", "loss": "hinge", "penalty": "l0"}),
+    (
+        TAOClassifier,
+        {"init": "forest", "node": "linear", "loss": "hinge", "penalty": "l0"},
+    ),
     (TAOClassifier, {"C": 0.0, "max_iter": 0, "depth": -1, "scaling": "robust"}),
     (ObliqueForestClassifier, {"n_estimators": 0, "n_jobs": 0.5, "max_samples": 1.5}),
     (ObliqueForestClassifier, {"max_features": 0, "executor": 3}),
 ]
-CHECKED = [*KINDS, *CONFIGURATIONS, ObliqueTreeClassifier, ObliqueTreeRegressor, TAOClassifier]
+CHECKED = [
+    *KINDS,
+    *CONFIGURATIONS,
+    ObliqueTreeClassifier,
+    ObliqueTreeRegressor,
+    TAOClassifier,
+]
 CHECKED += [TAORegressor, ObliqueForestClassifier, ObliqueForestRegressor]
 # `init` and `start` also take what only the search can tell.
 STRANGE = [
-    (k, dict.fromkeys(constraints_of(k).keys() - {"init", "start"}, Ellipsis)) for k in CHECKED
+    (k, dict.fromkeys(constraints_of(k).keys() - {"init", "start"}, Ellipsis))
+    for k in CHECKED
 ]
 
 
@@ -153,7 +193,9 @@ STRANGE = [
 def test_values_that_are_not_allowed_are_named(kind, values):
     """By the name of the class, of the parameter and of the value."""
     for name, value in values.items():
-        with pytest.raises(ValueError, match=f"'{name}' parameter of {kind.__name__}") as raised:
+        with pytest.raises(
+            ValueError, match=f"'{name}' parameter of {kind.__name__}"
+        ) as raised:
             check_parameters(kind(**{name: value}))
         assert repr(value) in str(raised.value) or str(value) in str(raised.value)
 
@@ -171,7 +213,10 @@ def test_parameters_of_groups_are_reached_by_name(kind):
         "checkpoint__path": "run.npz",  # of None
     }
     expected = Evolution(
-        20, variation=Variation(0.3), refinement=Refinement("sparse", 0.4), islands=Islands(every=5)
+        20,
+        variation=Variation(0.3),
+        refinement=Refinement("sparse", 0.4),
+        islands=Islands(every=5),
     )
     model = kind()
     assert MUTATION in model.get_params()
@@ -179,7 +224,9 @@ def test_parameters_of_groups_are_reached_by_name(kind):
     assert {name: other.get_params()[name] for name in nested} == nested
     assert (other.evolution, other.checkpoint) == (expected, Checkpoint("run.npz"))
     assert model.evolution is None and model.get_params() == kind().get_params()
-    other.set_params(evolution__islands=2, evolution__islands__every=7, checkpoint="a.npz")
+    other.set_params(
+        evolution__islands=2, evolution__islands__every=7, checkpoint="a.npz"
+    )
     assert other.evolution.islands == Islands(2, every=7)
     assert other.set_params(checkpoint__every=3).checkpoint == Checkpoint("a.npz", 3)
     other.set_params(evolution__refinement=None, evolution__refinement__probability=0.5)
@@ -191,7 +238,10 @@ def test_parameters_of_groups_are_reached_by_name(kind):
 @pytest.mark.parametrize(
     ("name", "message"),
     [
-        ("evolution__variation__mutation", "Variation has no parameter 'mutation': .*mutation_pro"),
+        (
+            "evolution__variation__mutation",
+            "Variation has no parameter 'mutation': .*mutation_pro",
+        ),
         ("evolution__mutation", "Evolution has no parameter 'mutation'"),
         ("evolution__patience__n", "Evolution has no group of parameters 'patience'"),
         ("size__penalty", "EvoTreeClassifier has no group of parameters 'size'"),
@@ -205,12 +255,19 @@ def test_parameters_that_are_none_are_named(name, message):
 
 @every_evolved
 def test_the_text_of_an_estimator_can_be_pasted(model):
-    wild = clone(model).set_params(evolution=GROUPS[0], checkpoint=Checkpoint("run.npz"))
+    wild = clone(model).set_params(
+        evolution=GROUPS[0], checkpoint=Checkpoint("run.npz")
+    )
     for one in (model, wild):
         again = eval(repr(one), NAMES)
         assert again.get_params() == one.get_params() and type(again) is type(one)
-        assert type(model)().set_params(**one.get_params()).get_params() == one.get_params()
-    preset = type(model).from_preset("gea_odt", size_penalty=0.1, evolution__patience=None)
+        assert (
+            type(model)().set_params(**one.get_params()).get_params()
+            == one.get_params()
+        )
+    preset = type(model).from_preset(
+        "gea_odt", size_penalty=0.1, evolution__patience=None
+    )
     assert preset.size_penalty == 0.1
     known = EVOLUTION_PRESETS["gea_odt"]
     assert preset.evolution == known["evolution"].set_params(patience=None)
@@ -236,5 +293,7 @@ def test_bad_parameters_are_named(name, values):
         with pytest.raises(ValueError, match=name):
             model.fit(np.eye(4), [0, 1, 0, 1])
         assert not hasattr(model, "tree_")
-    with pytest.raises(ValueError, match="'n_jobs' parameter of EvoTreeRegressor .* Got 0"):
+    with pytest.raises(
+        ValueError, match="'n_jobs' parameter of EvoTreeRegressor .* Got 0"
+    ):
         brief(EvoTreeRegressor, n_jobs=0).fit(np.eye(4), [0, 1, 0, 1])

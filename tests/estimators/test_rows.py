@@ -11,7 +11,13 @@ from sklearn.base import clone, is_classifier
 
 from evotree import ObliqueTreeClassifier
 from evotree.tables.columns import encode
-from tests.quick_models import assert_same, assert_same_fit, every, every_evolved, outputs
+from tests.quick_models import (
+    assert_same,
+    assert_same_fit,
+    every,
+    every_evolved,
+    outputs,
+)
 
 NAMES = (
     *("size", "size is missing", "count"),
@@ -49,10 +55,16 @@ def fitted_to_mixed(model):
 
 
 def as_polars(frame):
-    columns = {name: frame[name].astype(object).where(frame[name].notna(), None) for name in frame}
+    columns = {
+        name: frame[name].astype(object).where(frame[name].notna(), None)
+        for name in frame
+    }
     kinds = {"colour": pl.Categorical, "sex": pl.Enum(["f", "m"])}
     return pl.DataFrame(
-        {name: pl.Series([*cells], dtype=kinds.get(name)) for name, cells in columns.items()}
+        {
+            name: pl.Series([*cells], dtype=kinds.get(name))
+            for name, cells in columns.items()
+        }
     )
 
 
@@ -97,8 +109,12 @@ def test_missing_values_that_are_new_are_filled(model):
     fitted, X, y = fitted_to_mixed(model)
     later = X.copy()
     later["extra"], later["count"], later["sex"] = np.nan, pd.NA, None
-    filled = later.assign(extra=X["extra"].median(), count=int(X["count"].median()), sex="f")
-    with pytest.warns(UserWarning) as told:  # not of 'size', which lacks some in the fit
+    filled = later.assign(
+        extra=X["extra"].median(), count=int(X["count"].median()), sex="f"
+    )
+    with pytest.warns(
+        UserWarning
+    ) as told:  # not of 'size', which lacks some in the fit
         found = outputs(fitted, later)
     (message,) = [str(one.message) for one in told]
     assert re.search(
@@ -139,10 +155,15 @@ def test_columns_without_any_value(model):
 def test_what_cannot_be_encoded_is_named(model):
     X, y = mixed_for(model)
     cell = "X has 'red' in the column 'colour': allowed are numbers. A column of categories has "
-    for rows in (X.assign(colour="red"), as_polars(X.assign(colour="red")).cast({"colour": str})):
+    for rows in (
+        X.assign(colour="red"),
+        as_polars(X.assign(colour="red")).cast({"colour": str}),
+    ):
         with pytest.raises(ValueError, match=cell):
             clone(model).fit(rows, y)
-    with pytest.raises(ValueError, match=r"in the column 'colour': .* named by categorical_f"):
+    with pytest.raises(
+        ValueError, match=r"in the column 'colour': .* named by categorical_f"
+    ):
         clone(model).set_params(categorical_features=None).fit(X, y)
     with pytest.raises(ValueError, match="X has 'red' in the column 'x1'"):
         clone(model).fit([[1.0, "red"]] * len(y), y)
@@ -150,7 +171,10 @@ def test_what_cannot_be_encoded_is_named(model):
     for extra, named in (
         (day, "X has 2020-01-01 00:00:00 in the column 'extra': .* numbers of da"),
         (day.date(), "X has 2020-01-01 in the column 'extra': .* numbers of dates"),
-        (1.0 + 2.0j, r"X has \(1\+2j\) in the column 'extra': allowed are real numbers\.$"),
+        (
+            1.0 + 2.0j,
+            r"X has \(1\+2j\) in the column 'extra': allowed are real numbers\.$",
+        ),
     ):
         with pytest.raises(ValueError, match=named):
             clone(model).fit(X.assign(extra=extra), y)
@@ -159,14 +183,19 @@ def test_what_cannot_be_encoded_is_named(model):
             clone(model).fit(rows, y)
     with pytest.raises(ValueError, match="X has the column 'sex' more than once"):
         clone(model).fit(X.rename(columns={"colour": "sex"}), y)
-    with pytest.raises(ValueError, match=r"'extra': inf in data row 3 is not a finite number"):
+    with pytest.raises(
+        ValueError, match=r"'extra': inf in data row 3 is not a finite number"
+    ):
         clone(model).fit(X.assign(extra=[0.0, 1.0] + [np.inf] * (len(y) - 2)), y)
     with pytest.raises(ValueError, match="infinity"):
         clone(model).fit(np.full((len(y), 1), np.inf), y)
     with pytest.raises(ValueError, match=r"no column .* makes a feature"):
         clone(model).fit(X[["sex"]].assign(sex=pd.Categorical(["m"] * len(y))), y)
     fitted = clone(model).fit(X, y)
-    for rows in (X.assign(extra="much"), X.assign(extra=["0.5", "much"] + ["1"] * (len(y) - 2))):
+    for rows in (
+        X.assign(extra="much"),
+        X.assign(extra=["0.5", "much"] + ["1"] * (len(y) - 2)),
+    ):
         with pytest.raises(ValueError, match="X has 'much' in the column 'extra'"):
             fitted.predict(rows)
     with pytest.raises(ValueError, match="'size': -inf in data row 1"):
@@ -177,7 +206,9 @@ def test_what_cannot_be_encoded_is_named(model):
         fitted.predict(X.iloc[:0])
 
 
-@pytest.mark.parametrize("given", [[5], [-1], ["size", "weight"], [True], [[0]], [0.5], "dtype", 3])
+@pytest.mark.parametrize(
+    "given", [[5], [-1], ["size", "weight"], [True], [[0]], [0.5], "dtype", 3]
+)
 def test_wrong_categorical_features_are_named(given):
     X, y = mixed()
     with pytest.raises(ValueError, match="categorical_features"):
@@ -203,7 +234,11 @@ def test_the_front_reads_encoded_rows(model):
 @every_evolved
 def test_searches_on_mixed_rows_continue(model, tmp_path):
     X, y = mixed_for(model)
-    whole = clone(model).set_params(evolution__max_samples=0.5, evolution__patience=None).fit(X, y)
+    whole = (
+        clone(model)
+        .set_params(evolution__max_samples=0.5, evolution__patience=None)
+        .fit(X, y)
+    )
     path = tmp_path / "run.npz"
     cut = clone(whole).set_params(checkpoint=path, max_generations=4).fit(X, y)
     # The rows are the same, whichever way their categories are declared.

@@ -22,7 +22,9 @@ from tests.quick_models import outputs
 def cells(n_rows, seed):
     """Rows of three discrete columns, 16 cells in all, whose classes are drawn by the cell."""
     rng = np.random.default_rng(seed)
-    X = np.column_stack([rng.integers(0, 4, n_rows), rng.integers(0, 2, (n_rows, 2)).T[0]])
+    X = np.column_stack(
+        [rng.integers(0, 4, n_rows), rng.integers(0, 2, (n_rows, 2)).T[0]]
+    )
     X = np.column_stack([X, rng.integers(0, 2, n_rows)]).astype(float)
     share = np.where(X[:, 2] == 1.0, 0.8, 0.2)
     share = np.where((X[:, 0] == 3.0) & (X[:, 1] == 0.0), 1.0 - share, share)
@@ -33,7 +35,9 @@ def test_equal_rows_are_not_taken_for_one():
     X, y = cells(1500, 0)
     assert len(np.unique(np.column_stack([X, y]), axis=0)) == 32
     for train, test in StratifiedKFold(3, shuffle=True, random_state=0).split(X, y):
-        fitted = EvoTreeClassifier(max_generations=10, random_state=0).fit(X[train], y[train])
+        fitted = EvoTreeClassifier(max_generations=10, random_state=0).fit(
+            X[train], y[train]
+        )
         cart = DecisionTreeClassifier().fit(X[train], y[train])
         assert fitted.score(X[test], y[test]) >= cart.score(X[test], y[test]) - 0.02
 
@@ -45,7 +49,8 @@ def test_a_move_of_a_millionth_changes_less_than_the_noise_of_folds():
     for train, test in StratifiedKFold(2, shuffle=True, random_state=0).split(X, y):
         model = EvoTreeClassifier(max_generations=10, random_state=0)
         scores = [
-            model.fit(rows[train], y[train]).score(rows[test], y[test]) for rows in (X, moved)
+            model.fit(rows[train], y[train]).score(rows[test], y[test])
+            for rows in (X, moved)
         ]
         error = np.sqrt(scores[0] * (1.0 - scores[0]) / len(test))
         assert abs(scores[0] - scores[1]) <= 2.0 * error
@@ -53,7 +58,12 @@ def test_a_move_of_a_millionth_changes_less_than_the_noise_of_folds():
 
 @pytest.mark.parametrize(
     "kind",
-    [EvoTreeClassifier, ObliqueForestClassifier, EvoTreeRegressor, ObliqueForestRegressor],
+    [
+        EvoTreeClassifier,
+        ObliqueForestClassifier,
+        EvoTreeRegressor,
+        ObliqueForestRegressor,
+    ],
     ids=lambda kind: kind.__name__,
 )
 def test_a_factor_of_all_weights_changes_nothing(kind):
@@ -74,12 +84,16 @@ def test_rows_given_k_times_are_rows_of_weight_k(name):
     times = np.random.default_rng(0).integers(1, 4, len(y))
     model = ObliqueTreeClassifier.from_preset(name, pruning=None, random_state=0)
     one = model.fit(X, y, times).predict(X)
-    np.testing.assert_array_equal(one, model.fit(X.repeat(times, 0), y.repeat(times)).predict(X))
+    np.testing.assert_array_equal(
+        one, model.fit(X.repeat(times, 0), y.repeat(times)).predict(X)
+    )
 
 
 def test_bags_of_equal_rows_leave_some_of_them_out():
     X, y = cells(1500, 3)
-    forest = ObliqueForestClassifier(10, oob_score=True, random_state=0).fit(X[:1000], y[:1000])
+    forest = ObliqueForestClassifier(10, oob_score=True, random_state=0).fit(
+        X[:1000], y[:1000]
+    )
     right = forest.predict(X[1000:]) == y[1000:]
     error = np.sqrt(right.var() * (1 / 500 + 1 / 500))
     assert abs(forest.oob_score_ - right.mean()) <= 3.0 * error

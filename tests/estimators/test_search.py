@@ -83,7 +83,9 @@ def test_a_search_is_told_an_objective_and_a_constraint():
 
 @pytest.mark.parametrize("algorithm", ["penalized", "nsga2"])
 @pytest.mark.parametrize("init", ["tao", {"oc1": 1.0}])
-def test_a_limit_that_is_over_at_once_leaves_a_quick_tree_and_a_warning(init, algorithm):
+def test_a_limit_that_is_over_at_once_leaves_a_quick_tree_and_a_warning(
+    init, algorithm
+):
     X, y = load_wine(return_X_y=True)
     model = brief(time_limit=1e-9, init=init, variation__algorithm=algorithm)
     with pytest.warns(RuntimeWarning, match="time_limit ended before any of the first"):

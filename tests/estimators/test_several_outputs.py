@@ -86,9 +86,13 @@ def test_weights_are_repetitions_and_leaves_hold_means(model):
 def test_the_order_of_outputs_and_their_units_do_not_matter(model):
     X, Y = corners()
     if isinstance(model, EvoTreeRegressor):
-        model = clone(model).set_params(precision=None)  # numbers are rounded in their units
+        model = clone(model).set_params(
+            precision=None
+        )  # numbers are rounded in their units
     fitted, turned = clone(model).fit(X, Y), clone(model).fit(X, 1e3 * Y[:, ::-1] - 5.0)
-    np.testing.assert_allclose(turned.predict(X)[:, ::-1], 1e3 * fitted.predict(X) - 5.0)
+    np.testing.assert_allclose(
+        turned.predict(X)[:, ::-1], 1e3 * fitted.predict(X) - 5.0
+    )
 
 
 # ---- what the search can do ----------------------------------------------------------------------
@@ -128,7 +132,9 @@ def test_deviations_and_intervals_are_those_of_each_output(model):
     covered = ((low <= targets) & (targets <= high)).mean(axis=0)
     assert low.shape == (2000, 2) and (abs(covered - 0.8) < 0.1).all()
     copied = pickle.loads(pickle.dumps(fitted))
-    np.testing.assert_array_equal(copied.predict_interval(new, coverage=0.8), (low, high))
+    np.testing.assert_array_equal(
+        copied.predict_interval(new, coverage=0.8), (low, high)
+    )
     assert copied.tree_.output_names == ("y0", "y1")
     with pytest.raises(ValueError, match="y has 1 outputs"):
         fitted.calibrate(X, Y[:, 0])
@@ -164,7 +170,10 @@ def test_outputs_are_explained_one_by_one():
     ("model", "named"),
     [
         (quick(objective="quantile"), "'quantile' does not go with several"),
-        (ObliqueTreeRegressor("axis", criterion="absolute_error"), "criterion='absolute_error'"),
+        (
+            ObliqueTreeRegressor("axis", criterion="absolute_error"),
+            "criterion='absolute_error'",
+        ),
     ],
     ids=["quantile", "criterion"],
 )

@@ -49,13 +49,20 @@ def test_frames_have_names(model, library):
     assert fitted.tree_ == plain.tree_
     np.testing.assert_array_equal(outputs(fitted, frame), outputs(plain, X))
     targets = pd.Series(y) if library == "pandas" else pl.Series(y)
-    assert clone(model).fit(frame, targets, sample_weight=targets * 0 + 1).tree_ == plain.tree_
-    with pytest.raises(ValueError, match="must be in the same order as they were in fit"):
+    assert (
+        clone(model).fit(frame, targets, sample_weight=targets * 0 + 1).tree_
+        == plain.tree_
+    )
+    with pytest.raises(
+        ValueError, match="must be in the same order as they were in fit"
+    ):
         fitted.predict(frame[columns[::-1]])
     frame.columns = ["other", *columns[1:]]
     with pytest.raises(ValueError, match=r"unseen at fit time:\n- other"):
         fitted.predict(frame)
-    with pytest.raises(ValueError, match=f"X has 2 features, but {name_of(model)} is expecting"):
+    with pytest.raises(
+        ValueError, match=f"X has 2 features, but {name_of(model)} is expecting"
+    ):
         plain.predict(X[:, :2])
     with pytest.warns(UserWarning, match="X does not have valid feature names"):
         fitted.predict(X)
@@ -78,7 +85,9 @@ def test_labels_are_the_users(model, contain):
     assert fitted.classes_.tolist() == ["other", "setosa", "virginica"]
     assert fitted.score(X, contain(labels)) > 0.9
     assert set(fitted.predict(X).tolist()) <= set(labels)
-    weighted = clone(model).set_params(class_weight={"setosa": 1, "other": 9, "virginica": 1})
+    weighted = clone(model).set_params(
+        class_weight={"setosa": 1, "other": 9, "virginica": 1}
+    )
     found = weighted.fit(X, contain(labels)).predict(X).tolist().count("other")
     assert found >= fitted.predict(X).tolist().count("other")
 
@@ -89,7 +98,9 @@ def test_labels_are_the_users(model, contain):
 @every
 def test_layout_and_type_of_arrays_change_nothing(model):
     X, y = rows_for(model)
-    X = np.round(16.0 * (X - X.mean(axis=0)) / X.std(axis=0))  # exact in single precision
+    X = np.round(
+        16.0 * (X - X.mean(axis=0)) / X.std(axis=0)
+    )  # exact in single precision
     expected = clone(model).fit(X, y)
     read_only, targets = X.copy(), y.copy()
     read_only.flags.writeable = targets.flags.writeable = False
@@ -116,15 +127,21 @@ def test_little_data(model):
         np.testing.assert_allclose(constant.predict(X), y.mean())
     for column in range(2):
         alone = clone(model).fit(X[:, [column]], y)
-        assert np.isin(alone.predict(X[:, [column]]), y).all() or not is_classifier(model)
+        assert np.isin(alone.predict(X[:, [column]]), y).all() or not is_classifier(
+            model
+        )
     one_class = clone(model).fit(X, np.full(len(y), 7))
     assert one_class.get_n_leaves() == 1 and (one_class.predict(X) == 7).all()
     for rows in (sparse.csr_array(X), sparse.coo_array(X)):
-        with pytest.raises(TypeError, match="Sparse data was passed for X, but dense data is req"):
+        with pytest.raises(
+            TypeError, match="Sparse data was passed for X, but dense data is req"
+        ):
             clone(model).fit(rows, y)
     for n in (1, 2, 3):
         few = clone(model).fit(X[:n], y[:n])
-        assert few.predict(X).min() >= y[:n].min() and few.predict(X).max() <= y[:n].max()
+        assert (
+            few.predict(X).min() >= y[:n].min() and few.predict(X).max() <= y[:n].max()
+        )
     if not model.__sklearn_tags__().target_tags.multi_output:
         with pytest.raises(ValueError, match="1d array"):
             clone(model).fit(X, np.column_stack([y, y]))
@@ -172,7 +189,9 @@ def test_class_weights(model):
     weighted = balanced.fit(X, y, (y != 1).astype(float))
     assert weighted.classes_.tolist() == [0, 1, 2]
     dropped = clone(balanced).fit(X[y != 1], y[y != 1])
-    np.testing.assert_array_equal(weighted.predict_proba(X)[:, [0, 2]], dropped.predict_proba(X))
+    np.testing.assert_array_equal(
+        weighted.predict_proba(X)[:, [0, 2]], dropped.predict_proba(X)
+    )
     assert not weighted.predict_proba(X)[:, 1].any()
     for wrong, message in (
         ({0: -1.0}, "class_weight={0: -1.0}: allowed are finite weights, at least 0"),
@@ -204,7 +223,12 @@ def test_weights_are_routed(model):
         search.fit(X, y, sample_weight=weight)
         assert_same(search.best_estimator_[-1], weighted, Z)
         scores = cross_validate(
-            clone(pipeline), X, y, params={"sample_weight": weight}, cv=3, return_indices=True
+            clone(pipeline),
+            X,
+            y,
+            params={"sample_weight": weight},
+            cv=3,
+            return_indices=True,
         )
         train, test = (scores["indices"][part][0] for part in ("train", "test"))
         by_hand = clone(pipeline).fit(X[train], y[train], sample_weight=weight[train])

@@ -57,20 +57,28 @@ def test_scikit_learn_checks(estimator, check):
 
 
 # What is chosen, is chosen among all candidates.
-AUTO = BRIEF | {"size_penalty": "auto", "regularization": Regularization(), "max_generations": 2}
+AUTO = BRIEF | {
+    "size_penalty": "auto",
+    "regularization": Regularization(),
+    "max_generations": 2,
+}
 
 
 @pytest.mark.slow
 @checked(
     [
-        EvoTreeClassifier.from_preset("gea_odt", max_generations=100, evolution__patience=20),
+        EvoTreeClassifier.from_preset(
+            "gea_odt", max_generations=100, evolution__patience=20
+        ),
         evolved(EvoTreeClassifier, **AUTO),
         evolved(EvoTreeRegressor, **AUTO),
         brief(variation__algorithm="nsga2", max_generations=10),
         brief(max_samples=0.3, max_generations=12),
         brief(islands=2, max_generations=12),
         brief(EvoTreeRegressor, max_samples=10, max_generations=20),
-        ObliqueTreeClassifier("axis", class_weight="balanced", min_weight_fraction_leaf=0.01),
+        ObliqueTreeClassifier(
+            "axis", class_weight="balanced", min_weight_fraction_leaf=0.01
+        ),
         ObliqueTreeClassifier("dipole", pruning="cross_validation"),
         ObliqueTreeRegressor("axis", pruning="cross_validation"),
         TAOClassifier(depth=3, loss="svm", class_weight="balanced"),
@@ -90,7 +98,9 @@ def test_pickles_are_the_same_models(model, tmp_path):
     fitted, X, y = fitted_to_rows(model)
     joblib.dump(fitted, tmp_path / "model.joblib")
     copies = [pickle.loads(pickle.dumps(fitted, protocol)) for protocol in (2, 5)]
-    copies += [joblib.load(tmp_path / "model.joblib", mmap_mode=mode) for mode in (None, "r")]
+    copies += [
+        joblib.load(tmp_path / "model.joblib", mmap_mode=mode) for mode in (None, "r")
+    ]
     unfitted = clone(fitted)
     assert not hasattr(unfitted, "tree_") and repr(unfitted) == repr(model)
     copies.append(unfitted.fit(X, y))
@@ -120,7 +130,12 @@ def test_a_fit_that_breaks_off_leaves_no_model(model):
     X, y = rows_for(model)
     model = clone(model)
     model.n_features_in_ = X.shape[1]  # set before the tree is
-    calls = [model.predict, model.apply, model.decision_path, FrozenEstimator(model).predict]
+    calls = [
+        model.predict,
+        model.apply,
+        model.decision_path,
+        FrozenEstimator(model).predict,
+    ]
     calls += [lambda X: model.get_depth(), lambda X: model.get_n_leaves()]
     for call in calls:
         with pytest.raises(NotFittedError):
@@ -140,5 +155,7 @@ def test_fitted_trees_stay_fitted_in_copies_where_frozen():
             assert cross_val_score(model, X, y, cv=3, error_score="raise").mean() > 0.9
         with pytest.raises(NotFittedError, match="init: .*FrozenEstimator"):
             clone(TAOClassifier(start)).fit(X, y)
-    with pytest.raises(ValueError, match="init=Frozen.*allowed are estimators that have one tree"):
+    with pytest.raises(
+        ValueError, match="init=Frozen.*allowed are estimators that have one tree"
+    ):
         TAOClassifier(FrozenEstimator(DummyClassifier().fit(X, y))).fit(X, y)

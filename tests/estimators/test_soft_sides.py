@@ -34,20 +34,31 @@ def test_probabilities_are_those_of_the_naive_twin(tree, seed):
     ).validate(tree)
     X = rng.normal(scale=30.0, size=(20, tree.n_features))
     found = sides.predict(tree, X)
-    np.testing.assert_allclose(found, [naive.predict(tree, sides, x) for x in X], atol=1e-9)
-    np.testing.assert_allclose(sides.mix(tree, X), [naive.mix(tree, sides, x) for x in X])
+    np.testing.assert_allclose(
+        found, [naive.predict(tree, sides, x) for x in X], atol=1e-9
+    )
+    np.testing.assert_allclose(
+        sides.mix(tree, X), [naive.mix(tree, sides, x) for x in X]
+    )
     assert (found >= 0.0).all() and (found <= 1.0).all()
-    np.testing.assert_array_equal(found.argmax(axis=1), tree.predict_value(X).argmax(axis=1))
+    np.testing.assert_array_equal(
+        found.argmax(axis=1), tree.predict_value(X).argmax(axis=1)
+    )
 
 
 @every_soft
 def test_soft_probabilities_leave_the_tree_and_its_labels_alone(model):
     X, y = load_wine(return_X_y=True)
-    soft, leaf = clone(model).fit(X, y), clone(model).set_params(probability="leaf").fit(X, y)
+    soft, leaf = (
+        clone(model).fit(X, y),
+        clone(model).set_params(probability="leaf").fit(X, y),
+    )
     assert soft.tree_ == leaf.tree_
     np.testing.assert_array_equal(soft.predict(X), leaf.predict(X))
     assert leaf.probabilities_ is None
-    np.testing.assert_array_equal(leaf.predict_proba(X), leaf.tree_.values[leaf.apply(X)])
+    np.testing.assert_array_equal(
+        leaf.predict_proba(X), leaf.tree_.values[leaf.apply(X)]
+    )
     found = soft.predict_proba(X)
     np.testing.assert_allclose(found.sum(axis=1), 1.0, rtol=1e-12)
     np.testing.assert_array_equal(soft.classes_[found.argmax(axis=1)], soft.predict(X))
@@ -101,10 +112,14 @@ def test_every_tree_of_the_front_brings_what_was_fitted_to_the_training_rows():
 def test_the_most_probable_class_is_predicted_unless_labels_serve_the_objective(
     objective, agrees, probability
 ):
-    X, y = make_classification(1000, 6, n_informative=4, weights=[0.85], flip_y=0.1, random_state=0)
+    X, y = make_classification(
+        1000, 6, n_informative=4, weights=[0.85], flip_y=0.1, random_state=0
+    )
     if objective == "cost":
         objective = Cost([[0.0, 1.0], [6.0, 0.0]])
-    model = brief(objective=objective, probability=probability, size_penalty=0.003).fit(X, y)
+    model = brief(objective=objective, probability=probability, size_penalty=0.003).fit(
+        X, y
+    )
     found, tree = model.predict_proba(X), model.tree_
     most_frequent = tree.values.argmax(axis=1)[tree.apply(X)]
     np.testing.assert_array_equal(found.argmax(axis=1), most_frequent)
@@ -114,7 +129,9 @@ def test_the_most_probable_class_is_predicted_unless_labels_serve_the_objective(
 
 
 @pytest.mark.parametrize("slope", [0.0, 1.0, 1e308])
-def test_rows_and_weights_beyond_all_bounds_have_probabilities_without_a_word_of_numpy(slope):
+def test_rows_and_weights_beyond_all_bounds_have_probabilities_without_a_word_of_numpy(
+    slope,
+):
     X, y = load_iris(return_X_y=True)
     model = ObliqueTreeClassifier("axis", max_depth=2, probability="soft").fit(X, y)
     tree, rows = model.tree_, Dataset.from_arrays(X, y)
@@ -122,11 +139,17 @@ def test_rows_and_weights_beyond_all_bounds_have_probabilities_without_a_word_of
     sides = SoftSides(slope * inner, 1e308 * inner, tree.values).validate(tree)
     weight = np.random.default_rng(0).permutation(np.logspace(-80, 80, len(y)))
     with np.errstate(all="raise", under="ignore"):
-        found = sides.predict(tree, np.array([[1e308, -1e308, 1e308, -1e308], np.zeros(4)]))
+        found = sides.predict(
+            tree, np.array([[1e308, -1e308, 1e308, -1e308], np.zeros(4)])
+        )
         assert np.isfinite(found).all()
         assert np.isfinite(clone(model).fit(X, y, weight).predict_proba(X)).all()
     for unit in (1e-90, 1e90):
         other = clone(model).fit(unit * X, y).predict_proba(unit * X)
         np.testing.assert_allclose(other, model.predict_proba(X), atol=1e-4)
     hasty, fitted = (fit_soft_sides(tree, rows, end=end) for end in (-np.inf, np.inf))
-    assert log_loss(y, fitted.predict(tree, X)) < log_loss(y, hasty.predict(tree, X)) < np.inf
+    assert (
+        log_loss(y, fitted.predict(tree, X))
+        < log_loss(y, hasty.predict(tree, X))
+        < np.inf
+    )

@@ -58,7 +58,11 @@ def watched(model, X, y):
             "precision": st.sampled_from(("auto", None, 1)),
             "max_samples": st.sampled_from((None, 0.3)),
             "variation": st.sampled_from(
-                [Variation(), Variation(algorithm="nsga2"), Variation(sparse_dipoles=False)]
+                [
+                    Variation(),
+                    Variation(algorithm="nsga2"),
+                    Variation(sparse_dipoles=False),
+                ]
             ),
             "regularization__noise": st.sampled_from((0.0, 0.1)),
             "max_split_terms": st.sampled_from((None, 1, 2)),
@@ -125,6 +129,10 @@ def test_greedy_and_alternating_trees_keep_to_them(model):
 
 @pytest.mark.parametrize("wrong", [["a"], [10], [-1], [True], [1.5], []], ids=repr)
 def test_other_columns_are_refused(wrong):
-    named = " names .*: allowed are positions from 0" if wrong else "=.*at least one column"
+    named = (
+        " names .*: allowed are positions from 0" if wrong else "=.*at least one column"
+    )
     with pytest.raises(ValueError, match="split_features" + named):
-        brief(leaves=LinearLeaves(split_features=wrong)).fit(*load_diabetes(return_X_y=True))
+        brief(leaves=LinearLeaves(split_features=wrong)).fit(
+            *load_diabetes(return_X_y=True)
+        )

@@ -11,12 +11,19 @@ from evotree.operators.splitters.oc1 import OC1
 from tests.quick_models import checked
 
 
-@checked([TAOClassifier("random", penalty="l2", depth=4), TAOClassifier(node="axis", depth=4)])
+@checked(
+    [
+        TAOClassifier("random", penalty="l2", depth=4),
+        TAOClassifier(node="axis", depth=4),
+    ]
+)
 def test_scikit_learn_checks(estimator, check):
     check(estimator)
 
 
-@pytest.mark.parametrize("init", ["axis", "linear", "dipole", "random", OC1(n_restarts=2)])
+@pytest.mark.parametrize(
+    "init", ["axis", "linear", "dipole", "random", OC1(n_restarts=2)]
+)
 def test_every_start_becomes_an_accurate_classifier(init):
     X, y = load_wine(return_X_y=True)
     model = TAOClassifier(init, depth=3, random_state=0).fit(X, y)
@@ -32,7 +39,9 @@ def test_regressors_improve_on_their_start(node, init):
     model = TAORegressor(init, depth=3, node=node, random_state=0).fit(X, y)
     greedy = DecisionTreeRegressor(max_depth=3).fit(X, y)
     if init == "axis" or node == "oblique":
-        assert model.score(X, y) >= greedy.score(X, y) + (0.005 if node != "axis" else -1e-9)
+        assert model.score(X, y) >= greedy.score(X, y) + (
+            0.005 if node != "axis" else -1e-9
+        )
     np.testing.assert_allclose(model.predict(X).mean(), y.mean())
 
 
@@ -64,7 +73,11 @@ def test_order_and_weights_of_rows_are_respected():
 @pytest.fixture(scope="module")
 def digits_path():
     X, y = load_digits(return_X_y=True)
-    return X, y, tao_path(X[:900], y[:900], Cs=(0.01, 1.0, 0.1), X_test=X[900:], y_test=y[900:])
+    return (
+        X,
+        y,
+        tao_path(X[:900], y[:900], Cs=(0.01, 1.0, 0.1), X_test=X[900:], y_test=y[900:]),
+    )
 
 
 def test_path_gets_sparser_and_smaller(digits_path):
@@ -89,7 +102,11 @@ def test_figures_of_the_path_are_counted_row_by_row(digits_path):
             k, paid, tests = 0, 0, 0
             while tree.subtree_size[k] > 1:
                 paid, tests = paid + np.count_nonzero(tree.weights[k]), tests + 1
-                k = tree.left(k) if tree.weights[k] @ x <= tree.thresholds[k] else tree.right(k)
+                k = (
+                    tree.left(k)
+                    if tree.weights[k] @ x <= tree.thresholds[k]
+                    else tree.right(k)
+                )
             cost.append(paid)
             length.append(tests)
         assert record["cost"] == pytest.approx(np.mean(cost), rel=1e-3)

@@ -51,11 +51,15 @@ def test_an_experiment_is_run_resumed_and_reported(file, tmp_path, capsys):
     out = tmp_path / "out"
     assert run("run", file, "--out", out, "--n-jobs", 2, "--reference", "EvoTree") == 0
     printed = capsys.readouterr()
-    assert printed.out.startswith("18 done\n") and printed.err == ""  # no bar: it is no terminal
+    assert (
+        printed.out.startswith("18 done\n") and printed.err == ""
+    )  # no bar: it is no terminal
     files = {line.removeprefix("wrote ") for line in printed.out.splitlines()[1:]}
     against = [f"accuracy_against_{name}" for name in ("size", "terms", "complexity")]
     pictures = ("critical_differences", *against, "times", "learning_curves")
-    tables = [f"accuracy{name}.{kind}" for name in ("", "_tests") for kind in ("csv", "tex")]
+    tables = [
+        f"accuracy{name}.{kind}" for name in ("", "_tests") for kind in ("csv", "tex")
+    ]
     names = ("report.md", *tables, *(f"{name}.png" for name in pictures))
     assert files == {str(out / name) for name in names}
     assert all((out / name).stat().st_size > 100 for name in names)
@@ -82,7 +86,9 @@ def test_an_experiment_is_run_resumed_and_reported(file, tmp_path, capsys):
     assert "**" not in text.split("## peak memory (MiB)")[1]
     table, runs = pd.read_csv(out / "accuracy.csv", index_col=0), read_runs(out)
     means = runs.groupby(["dataset", "method"])["accuracy"].mean()
-    assert table.loc["sklearn:wine", "CART mean"] == pytest.approx(means["sklearn:wine", "CART"])
+    assert table.loc["sklearn:wine", "CART mean"] == pytest.approx(
+        means["sklearn:wine", "CART"]
+    )
     log = (out / LOG_FILE).read_text()
     assert log.count(": done in ") == 18
 
@@ -92,7 +98,9 @@ def test_an_experiment_is_run_resumed_and_reported(file, tmp_path, capsys):
     (out / "report.md").unlink()
     assert run("report", out, "--pictures", "pdf") == 0
     assert "](times.pdf)" in (out / "report.md").read_text()
-    assert all((out / f"{name}.pdf").read_bytes().startswith(b"%PDF") for name in pictures)
+    assert all(
+        (out / f"{name}.pdf").read_bytes().startswith(b"%PDF") for name in pictures
+    )
 
 
 def test_two_methods_are_compared_by_signed_ranks(file, tmp_path):
@@ -111,11 +119,16 @@ def test_fits_that_fail_are_told(file, tmp_path, capsys):
     file.write_text(text + f"[methods.machine]\n{fails}")
     assert run("run", file, "--out", tmp_path / "out") == 0
     printed = capsys.readouterr().out
-    assert printed.startswith("12 done, 6 failed\nfirst failed: sklearn:breast_cancer, machine: ")
+    assert printed.startswith(
+        "12 done, 6 failed\nfirst failed: sklearn:breast_cancer, machine: "
+    )
     assert "Precomputed matrix" in printed.splitlines()[1]
     report = (tmp_path / "out" / "report.md").read_text()
     assert "6 of 18 fits are in no table:" in report
-    assert "| machine | sklearn:iris | failed | 2 | ValueError: Precomputed matrix" in report
+    assert (
+        "| machine | sklearn:iris | failed | 2 | ValueError: Precomputed matrix"
+        in report
+    )
     file.write_text(TOML.replace('"small"', '"other"'))
     assert run("run", file, "--out", tmp_path / "out") == 2
     assert "another experiment" in capsys.readouterr().err
@@ -126,7 +139,10 @@ def test_fits_that_fail_are_told(file, tmp_path, capsys):
     [
         (("run", "none.toml", "--out", "out"), "none.toml"),
         (("run", "FILE", "--out", "out", "--n-jobs", "0"), "--n-jobs"),
-        (("run", "FILE", "--out", "out", "--reference", "none"), "CART, stump, EvoTree"),
+        (
+            ("run", "FILE", "--out", "out", "--reference", "none"),
+            "CART, stump, EvoTree",
+        ),
         (("run", "FILE", "--out", "out", "--retry", "done"), "--retry"),
         (("run", "FILE"), "--out"),
         (("report", "nowhere"), "holds no results"),
@@ -135,7 +151,9 @@ def test_fits_that_fail_are_told(file, tmp_path, capsys):
         ((), "COMMAND"),
     ],
 )
-def test_mistakes_end_with_one_line(file, tmp_path, capsys, monkeypatch, arguments, message):
+def test_mistakes_end_with_one_line(
+    file, tmp_path, capsys, monkeypatch, arguments, message
+):
     monkeypatch.chdir(tmp_path)
     assert run(*(file if one == "FILE" else one for one in arguments)) == 2
     error = capsys.readouterr().err
@@ -148,7 +166,10 @@ def test_an_interrupt_says_that_the_rows_are_kept(file, tmp_path, capsys, monkey
 
     monkeypatch.setattr(execution, "run_experiment", interrupted)
     assert run("run", file, "--out", tmp_path / "out") == 130
-    assert f"interrupted, what was done is kept in {tmp_path / 'out'}" in capsys.readouterr().err
+    assert (
+        f"interrupted, what was done is kept in {tmp_path / 'out'}"
+        in capsys.readouterr().err
+    )
 
 
 def test_what_was_not_run_is_told():
@@ -156,7 +177,11 @@ def test_what_was_not_run_is_told():
     key = list(itertools.product(datasets, methods, range(3), (4, 7)))
     runs = pd.DataFrame(key, columns=["dataset", "method", "fold", "seed"])
     some = runs.assign(status="done", error="").drop(index=range(14, 18))
-    planned = {"methods": dict.fromkeys(methods, {}), "datasets": datasets, "seeds": [4, 7]}
+    planned = {
+        "methods": dict.fromkeys(methods, {}),
+        "datasets": datasets,
+        "seeds": [4, 7],
+    }
     planned["protocol"] = {"n_folds": 3, "official": False}
     assert "Not run: A: 4 of 6 on wine." in "\n".join(what_is_left_out(some, planned))
 
@@ -165,9 +190,16 @@ def test_an_official_split_has_the_plain_test(tmp_path):
     """Of the seeds alone: no training sets overlap."""
     data = pd.DataFrame({"x": range(2100), "target": [0, 1] * 1050})
     data.to_csv(tmp_path / "dna.csv", index=False)
-    methods = {str(k): DecisionTreeClassifier(max_depth=k, splitter="random") for k in (1, 2)}
-    made = Experiment("official", ["dna"], methods, Protocol(official=True), seeds=[0, 1, 2])
+    methods = {
+        str(k): DecisionTreeClassifier(max_depth=k, splitter="random") for k in (1, 2)
+    }
+    made = Experiment(
+        "official", ["dna"], methods, Protocol(official=True), seeds=[0, 1, 2]
+    )
     run_experiment(made, tmp_path / "out", tmp_path)
     write_report(tmp_path / "out", "1")
     text = (tmp_path / "out" / "report.md").read_text()
-    assert "the official split of each data set" in text and "(paired t-tests, Holm" in text
+    assert (
+        "the official split of each data set" in text
+        and "(paired t-tests, Holm" in text
+    )

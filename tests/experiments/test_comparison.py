@@ -35,7 +35,9 @@ def runs():
     """Three methods on four data sets, five folds and two seeds."""
     rng = np.random.default_rng(3)
     shifts = {"A": 0.8, "B": 0.83, "C": 0.7}
-    scores = {name: shift + 0.03 * rng.normal(size=(4, 10)) for name, shift in shifts.items()}
+    scores = {
+        name: shift + 0.03 * rng.normal(size=(4, 10)) for name, shift in shifts.items()
+    }
     return runs_of(scores, 5)
 
 
@@ -67,7 +69,10 @@ def naive_holm(p_values):
 def test_a_paired_test_is_its_formula(first, seed, ratio, scale):
     first = scale * np.array(first, dtype=float)
     second = first + scale * np.random.default_rng(seed).normal(size=len(first))
-    result, turned = paired_t_test(first, second, ratio), paired_t_test(second, first, ratio)
+    result, turned = (
+        paired_t_test(first, second, ratio),
+        paired_t_test(second, first, ratio),
+    )
     expected = naive_test(first, second, ratio)
     given = (result.difference, result.statistic, result.p_value)
     assert result.n_pairs == len(first) and given == pytest.approx(expected, rel=1e-6)
@@ -78,7 +83,9 @@ def test_a_paired_test_is_its_formula(first, seed, ratio, scale):
 def test_equal_differences_and_single_pairs():
     first = pd.Series([0.1 + 0.2, 0.5, 0.7])
     last_bits = paired_t_test(first, pd.Series([0.3, 0.5, 0.7]), 0.5)
-    assert last_bits == (3, 0.0, 0.0, 0.0, 1.0) == paired_t_test(0.0 * first, 0.0 * first)
+    assert (
+        last_bits == (3, 0.0, 0.0, 0.0, 1.0) == paired_t_test(0.0 * first, 0.0 * first)
+    )
     assert paired_t_test(first + 0.1, first, 0.5)[2:] == (0.0, math.inf, 0.0)
     assert paired_t_test(first - 0.1, first, 0.5)[2:] == (0.0, -math.inf, 0.0)
     tests = paired_t_tests(runs_of({"A": [[0.75]], "B": [[0.5]]}), "accuracy", "A")
@@ -110,7 +117,9 @@ def test_each_method_is_a_family_over_the_data_sets(larger_is_better):
     assert list(tests.method) == ["z"] * 5 + ["a"] * 5  # in the order of the runs
     for method, group in tests.groupby("method"):
         pairs = zip(reference, scores[method], strict=True)
-        np.testing.assert_allclose(group.p_value, [naive_test(*pair, 1 / 9)[2] for pair in pairs])
+        np.testing.assert_allclose(
+            group.p_value, [naive_test(*pair, 1 / 9)[2] for pair in pairs]
+        )
         adjusted = naive_holm(group.p_value.to_numpy())
         np.testing.assert_allclose(group.adjusted, adjusted)
         better = np.where((group.difference > 0.0) == larger_is_better, "win", "loss")
@@ -124,15 +133,22 @@ def test_the_correction_needs_folds_or_a_ratio(runs):
         paired_t_tests(of_one_fold, "accuracy", "A")
     assert len(paired_t_tests(of_one_fold, "accuracy", "A", test_ratio=0.5)) == 8
     default = paired_t_tests(runs, "accuracy", "A")
-    pd.testing.assert_frame_equal(default, paired_t_tests(runs, "accuracy", "A", test_ratio=0.25))
+    pd.testing.assert_frame_equal(
+        default, paired_t_tests(runs, "accuracy", "A", test_ratio=0.25)
+    )
 
 
 @pytest.mark.parametrize("larger_is_better", [True, False])
 def test_ranks_and_tests_by_hand(larger_is_better):
     scores = np.random.default_rng(0).random((12, 3)) + [0.3, 0.0, 0.1]
-    scores[0], scores[1] = [0.3, 0.1 + 0.2, 0.9], 0.5  # a tie but for the last bits, and of all
+    scores[0], scores[1] = (
+        [0.3, 0.1 + 0.2, 0.9],
+        0.5,
+    )  # a tie but for the last bits, and of all
     test = friedman(
-        runs_of(dict(zip("ABC", scores.T[:, :, None], strict=True))), "accuracy", larger_is_better
+        runs_of(dict(zip("ABC", scores.T[:, :, None], strict=True))),
+        "accuracy",
+        larger_is_better,
     )
     rounded = scores.round(9)
     ranks = stats.rankdata(-rounded if larger_is_better else rounded, axis=1)
@@ -153,11 +169,18 @@ def test_incomplete_data_sets_are_named_and_left_out(runs):
     ]
     whole = runs[runs.dataset.isin(["d0", "d2"])]
     test, table = friedman(lacking, "accuracy"), mean_table(lacking, "accuracy")
-    assert test.datasets == ["d0", "d2"] and test.left_out == table.left_out == ["d1", "d3"]
+    assert test.datasets == ["d0", "d2"] and test.left_out == table.left_out == [
+        "d1",
+        "d3",
+    ]
     pd.testing.assert_frame_equal(test.adjusted, friedman(whole, "accuracy").adjusted)
-    pd.testing.assert_series_equal(table.mean_ranks, mean_table(whole, "accuracy").mean_ranks)
+    pd.testing.assert_series_equal(
+        table.mean_ranks, mean_table(whole, "accuracy").mean_ranks
+    )
     assert "Last rows: over 2 of 4 data sets, without d1, d3." in table.to_markdown()
-    with pytest.raises(ValueError, match="3 methods and 1 data sets .* incomplete are d1, d3"):
+    with pytest.raises(
+        ValueError, match="3 methods and 1 data sets .* incomplete are d1, d3"
+    ):
         friedman(lacking[lacking.dataset != "d2"], "accuracy")
     with pytest.raises(ValueError, match="runs has 2 methods"):
         friedman(runs[runs.method != "C"], "accuracy")
@@ -177,10 +200,21 @@ def test_runs_that_are_not_done_are_left_out_with_a_warning(runs):
 @pytest.mark.parametrize(
     ("message", "change"),
     [
-        ("no column 'accuracy'; it has dataset", lambda runs: runs.drop(columns="accuracy")),
+        (
+            "no column 'accuracy'; it has dataset",
+            lambda runs: runs.drop(columns="accuracy"),
+        ),
         ("more than one row .* dataset d0", lambda runs: runs.drop(columns="seed")),
-        ("infinite accuracy", lambda runs: runs.replace({"accuracy": runs.accuracy[3]}, np.inf)),
-        ("high", lambda runs: runs.astype({"accuracy": object}).replace(runs.accuracy[3], "high")),
+        (
+            "infinite accuracy",
+            lambda runs: runs.replace({"accuracy": runs.accuracy[3]}, np.inf),
+        ),
+        (
+            "high",
+            lambda runs: runs.astype({"accuracy": object}).replace(
+                runs.accuracy[3], "high"
+            ),
+        ),
         ("no row that is done", lambda runs: runs.head(0)),
     ],
 )
@@ -200,21 +234,33 @@ def test_means_and_verdicts_are_those_of_the_tests(runs):
     assert table.counts["C"] == "4/0/0" and table.verdicts["A"].eq("").all()
     smaller = mean_table(runs, "accuracy", False, reference="A")
     assert smaller.counts["C"] == "0/0/4"
-    np.testing.assert_allclose(smaller.mean_ranks, 4.0 - table.mean_ranks[smaller.mean_ranks.index])
+    np.testing.assert_allclose(
+        smaller.mean_ranks, 4.0 - table.mean_ranks[smaller.mean_ranks.index]
+    )
     with pytest.raises(ValueError, match="reference='Z': allowed are A, B, C"):
         mean_table(runs, "accuracy", reference="Z")
     with pytest.raises(ValueError, match="test='sign'"):
         mean_table(runs, "accuracy", reference="A", test="sign")
 
 
-VALUES = {"my_tree": (0.9, 0.8, 0.85), "50%&*": (0.4, 0.32, 0.33), "C": (0.96, 0.87, 0.9)}
-ROWS = [("iris|x", m, fold, v) for m, values in VALUES.items() for fold, v in enumerate(values)]
+VALUES = {
+    "my_tree": (0.9, 0.8, 0.85),
+    "50%&*": (0.4, 0.32, 0.33),
+    "C": (0.96, 0.87, 0.9),
+}
+ROWS = [
+    ("iris|x", m, fold, v)
+    for m, values in VALUES.items()
+    for fold, v in enumerate(values)
+]
 ROWS += [("wine", "my_tree", 0, 0.5), ("wine", "C", 0, 0.25)]
 EXACT = pd.DataFrame(ROWS, columns=["dataset", "method", "fold", "accuracy"])
 
 
 def test_markdown():
-    text = mean_table(EXACT, "accuracy", reference="my_tree", test="paired").to_markdown(3)
+    text = mean_table(
+        EXACT, "accuracy", reference="my_tree", test="paired"
+    ).to_markdown(3)
     assert text.splitlines() == [
         r"| data set | my\_tree | 50%&\* | C |",
         "|---|---:|---:|---:|",
@@ -256,7 +302,11 @@ def test_latex():
 def test_csv_holds_all_digits(runs):
     table = mean_table(runs, "accuracy", reference="A")
     back = pd.read_csv(io.StringIO(table.to_csv()), index_col="dataset")
-    for part, cells in (("mean", table.means), ("std", table.stds), ("verdict", table.verdicts)):
+    for part, cells in (
+        ("mean", table.means),
+        ("std", table.stds),
+        ("verdict", table.verdicts),
+    ):
         for name in "ABC":
             expected = cells[name].replace("", np.nan).tolist()
             np.testing.assert_array_equal(back[f"{name} {part}"], expected)

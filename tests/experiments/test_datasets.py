@@ -25,7 +25,9 @@ def test_load_csv(tmp_path, ending):
     # only the empty cell is missing, so "NA" is a category
     assert data.X.dtypes.to_dict() == {"a": np.float64, "colour": object, "b": object}
     assert data.X["b"].tolist() == ["0.5", "1.5", "NA"]
-    assert data.X["colour"].tolist()[:2] == ["red", "blue"] and pd.isna(data.X["colour"][2])
+    assert data.X["colour"].tolist()[:2] == ["red", "blue"] and pd.isna(
+        data.X["colour"][2]
+    )
     assert isinstance(data.y, np.ndarray) and data.y.tolist() == ["yes", "no", "yes"]
 
 
@@ -42,7 +44,11 @@ def test_a_missing_data_set_says_what_was_looked_for_and_what_is_there(tmp_path)
     for file_name in ("Segment.svm.gz", "vehicle.csv", "notes.md"):
         (tmp_path / file_name).write_text("")
     for name, home, message in (
-        ("SEGMNT", tmp_path, r"SEGMNT\.arff.*did you mean Segment\?.*are Segment.svm.gz, vehicle"),
+        (
+            "SEGMNT",
+            tmp_path,
+            r"SEGMNT\.arff.*did you mean Segment\?.*are Segment.svm.gz, vehicle",
+        ),
         ("wine", tmp_path, "did you mean sklearn:wine"),
         ("rice", tmp_path / "nowhere", "not a folder"),
         ("vehicle", None, "data_home must be the folder of the data set 'vehicle'"),
@@ -68,18 +74,28 @@ def test_wrong_names_and_contents_are_refused(tmp_path, name, content, message):
 
 @pytest.mark.parametrize(
     ("names", "target"),
-    [("a b c", "c"), ("Class b c", "Class"), ("class b target", "target"), ("class target c", "")],
+    [
+        ("a b c", "c"),
+        ("Class b c", "Class"),
+        ("class b target", "target"),
+        ("class target c", ""),
+    ],
 )
 def test_the_target_of_an_arff_file(tmp_path, names, target):
     header = "".join(f"@attribute {name} numeric\n" for name in names.split())
     (tmp_path / "toy.arff").write_text(f"@relation r\n{header}@data\n0.5,1.5,2.5\n")
     if not target:
-        with pytest.raises(ValueError, match=r"toy\.arff: the target may be any of class, target;"):
+        with pytest.raises(
+            ValueError, match=r"toy\.arff: the target may be any of class, target;"
+        ):
             load("toy", tmp_path)
         return
     data = load("toy", tmp_path)
     expected = dict(zip(names.split(), [0.5, 1.5, 2.5], strict=True))
-    assert data.y.tolist() == [expected.pop(target)] and data.X.iloc[0].to_dict() == expected
+    assert (
+        data.y.tolist() == [expected.pop(target)]
+        and data.X.iloc[0].to_dict() == expected
+    )
 
 
 def test_load_bundled_sets():
@@ -116,7 +132,9 @@ def bunch(*targets):
         "number": pd.Series([4, None, 5], dtype="Int64"),
         "class": pd.Series(["1", "2", "3"], dtype="category"),
     }
-    X = pd.DataFrame({name: column for name, column in columns.items() if name not in targets})
+    X = pd.DataFrame(
+        {name: column for name, column in columns.items() if name not in targets}
+    )
     y = columns[targets[0]] if len(targets) == 1 else None
     details = {"name": "toy", "version": "2", "id": "7"}
     return Bunch(data=X, target=y, target_names=list(targets), details=details)
@@ -136,7 +154,9 @@ def test_load_from_openml(tmp_path, openml, name, wanted):
     assert wanted.items() <= asked[0].items() and asked[0]["data_home"] == tmp_path
     # values of nominal attributes are strings, digits too
     assert data.X.dtypes.tolist() == [object, np.float64]
-    assert data.X["digit"].tolist()[:2] == ["0", "1"] and isinstance(data.X["digit"][2], float)
+    assert data.X["digit"].tolist()[:2] == ["0", "1"] and isinstance(
+        data.X["digit"][2], float
+    )
     np.testing.assert_array_equal(data.X["number"], [4.0, np.nan, 5.0])
     assert data.y.tolist() == ["1", "2", "3"] and data.y.dtype == object
     assert data.source == "OpenML's toy, version 2, number 7"
@@ -144,5 +164,7 @@ def test_load_from_openml(tmp_path, openml, name, wanted):
 
 def test_a_version_of_openml_is_a_number(tmp_path, openml):
     openml(bunch("class"))
-    with pytest.raises(ValueError, match=r"'toy@new' of OpenML, NAME, NAME@VERSION or a number"):
+    with pytest.raises(
+        ValueError, match=r"'toy@new' of OpenML, NAME, NAME@VERSION or a number"
+    ):
         load("openml:toy@new", tmp_path)

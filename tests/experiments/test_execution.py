@@ -61,7 +61,11 @@ class Odd(ClassifierMixin, BaseEstimator):
 @pytest.fixture(scope="module")
 def home(tmp_path_factory):
     folder = tmp_path_factory.mktemp("data")
-    for name, load in (("iris", load_iris), ("wine", load_wine), ("diabetes", load_diabetes)):
+    for name, load in (
+        ("iris", load_iris),
+        ("wine", load_wine),
+        ("diabetes", load_diabetes),
+    ):
         X, y = load(return_X_y=True)
         frame = pd.DataFrame(X).add_prefix("x").assign(target=y)
         frame.to_csv(folder / f"{name}.csv", index=False)
@@ -70,7 +74,9 @@ def home(tmp_path_factory):
 
 def experiment(**changed):
     plain = Regularization(C=1.0, noise=0.0)
-    quick = evolved(EvoTreeClassifier, max_generations=5, regularization=plain, size_penalty=0.01)
+    quick = evolved(
+        EvoTreeClassifier, max_generations=5, regularization=plain, size_penalty=0.01
+    )
     methods = {"CART": TREE, "EvoTree": quick}
     given = {"name": "try", "datasets": ["iris", "wine"], "methods": methods}
     return Experiment(**given | {"protocol": Protocol(2)} | changed)
@@ -84,11 +90,18 @@ def test_rows_are_the_same_for_any_workers(home, tmp_path):
         threads = run_experiment(made, tmp_path / "threads", home, executor=executor)
     assert len(one) == 8 and (one["status"] == "done").all()
     for other in (two, threads):
-        pd.testing.assert_frame_equal(one.drop(columns=TIMES), other.drop(columns=TIMES))
+        pd.testing.assert_frame_equal(
+            one.drop(columns=TIMES), other.drop(columns=TIMES)
+        )
     first, second = (read_curves(tmp_path / out) for out in ("one", "two"))
-    assert first.keys() == second.keys() == {key for key in second if key[1] == "EvoTree"}
+    assert (
+        first.keys() == second.keys() == {key for key in second if key[1] == "EvoTree"}
+    )
     for key, curve in first.items():
-        assert curve["fitness_best"].equals(second[key]["fitness_best"]) and len(curve) == 6
+        assert (
+            curve["fitness_best"].equals(second[key]["fitness_best"])
+            and len(curve) == 6
+        )
     assert (one["leaves"] >= 1).all() and (one["nodes"] == 2 * one["leaves"] - 1).all()
     assert (one["seconds"] > 0).all() and (one["peak_memory_mb"] > 20).all()
     assert one["versions"].str.contains("scikit-learn").all()
@@ -107,7 +120,9 @@ def test_rows_are_the_same_on_a_cluster(home, tmp_path):
         distributed.LocalCluster(host="127.0.0.1", **options) as cluster,
         distributed.Client(cluster) as client,
     ):
-        there = run_experiment(made, tmp_path / "there", home, executor=client.get_executor())
+        there = run_experiment(
+            made, tmp_path / "there", home, executor=client.get_executor()
+        )
     pd.testing.assert_frame_equal(here.drop(columns=TIMES), there.drop(columns=TIMES))
 
 
@@ -128,14 +143,20 @@ def test_sources_and_machines_are_kept(home, tmp_path):
 
 def test_scores_are_those_of_scikit_learn(home, tmp_path):
     metrics = ["accuracy", "f1_macro", "train_accuracy"]
-    made = experiment(methods={"CART": TREE}, datasets=["wine"], metrics=metrics, seeds=[3])
+    made = experiment(
+        methods={"CART": TREE}, datasets=["wine"], metrics=metrics, seeds=[3]
+    )
     runs = run_experiment(made, tmp_path, home)
     X, y = load_wine(return_X_y=True)
     folds = stratified_folds(y, 2, 3)
     for fold, (train, test) in enumerate(folds):
-        tree = seed_method(TREE, Protocol(2).random_state(Task("wine", "CART", fold, 3)))
+        tree = seed_method(
+            TREE, Protocol(2).random_state(Task("wine", "CART", fold, 3))
+        )
         for metric in metrics[:2]:
-            (expected,) = cross_val_score(tree, X, y, cv=[(train, test)], scoring=metric)
+            (expected,) = cross_val_score(
+                tree, X, y, cv=[(train, test)], scoring=metric
+            )
             assert runs[metric][fold] == pytest.approx(expected, abs=1e-12)
         known = X[train], y[train]
         assert runs["train_accuracy"][fold] == tree.fit(*known).score(*known)
@@ -148,7 +169,9 @@ def test_scores_are_those_of_scikit_learn(home, tmp_path):
 def test_what_goes_wrong_is_recorded_and_the_rest_goes_on(home, tmp_path):
     methods = {what: Odd(what) for what in ("fit", "fail", "sleep", "die")}
     made = experiment(methods=methods, datasets=["iris"])
-    runs = run_experiment(made, tmp_path, home, jobs=2, time_limit=1.0).set_index("method")
+    runs = run_experiment(made, tmp_path, home, jobs=2, time_limit=1.0).set_index(
+        "method"
+    )
     expected = {"fit": "done", "fail": "failed", "sleep": "timeout", "die": "crashed"}
     assert runs["status"].groupby(level=0).unique().str.join("").to_dict() == expected
     assert runs.loc["fail", "error"].str.contains("RuntimeError: no such luck").all()
@@ -162,23 +185,32 @@ def test_mistakes_are_found_before_any_work(home, tmp_path):
     with pytest.raises(FileNotFoundError, match="none"):
         run_experiment(experiment(datasets=["iris", "none"]), tmp_path, home)
     with pytest.raises(ValueError, match="'iris', which has no official split"):
-        run_experiment(experiment(protocol=Protocol(official=True)), tmp_path / "b", home)
+        run_experiment(
+            experiment(protocol=Protocol(official=True)), tmp_path / "b", home
+        )
     known = {"datasets": ["iris"], "methods": {"CART": TREE}}
     run_experiment(experiment(**known), tmp_path / "c", home)
     other = experiment(**known, protocol=Protocol(3))
-    with pytest.raises(ValueError, match="another experiment: protocol.n_folds was 2 and is 3"):
+    with pytest.raises(
+        ValueError, match="another experiment: protocol.n_folds was 2 and is 3"
+    ):
         run_experiment(other, tmp_path / "c", home)
     assert not (tmp_path / FILE).exists()
 
 
 def test_what_is_kept_of_a_fit_may_be_chosen(home, tmp_path):
     plan = [Task("iris", "EvoTree", 1, 5), Task("wine", "CART", 0, 0)]
-    more = {"measures": {"twice": twice_the_leaves}, "scorers": {"rows": number_of_rows}}
+    more = {
+        "measures": {"twice": twice_the_leaves},
+        "scorers": {"rows": number_of_rows},
+    }
     made = experiment(plan=plan, curve=last_row, **more)
     assert run_experiment(made, tmp_path, home, max_seconds=0.0).empty
     runs = run_experiment(made, tmp_path, home)
     assert runs["rows"].tolist() == [75, 89]  # those not fitted
-    assert set(runs[["dataset", "method", "fold", "seed"]].itertuples(index=False)) == set(plan)
+    assert set(
+        runs[["dataset", "method", "fold", "seed"]].itertuples(index=False)
+    ) == set(plan)
     assert (runs["twice"] == 2 * runs["leaves"]).all()
     (curve,) = read_curves(tmp_path).values()
     assert len(curve) == 1 and curve["gen"].tolist() == [5]

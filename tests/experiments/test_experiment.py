@@ -46,7 +46,9 @@ def experiment(**changed):
 
 def test_tasks_are_all_combinations_and_balanced():
     methods = {"x": TREE, "y": TREE}
-    made = experiment(datasets=["a", "b"], methods=methods, seeds=[3, 1], protocol=Protocol(4))
+    made = experiment(
+        datasets=["a", "b"], methods=methods, seeds=[3, 1], protocol=Protocol(4)
+    )
     tasks = made.tasks()
     assert len(tasks) == len(set(tasks)) == 2 * 2 * 2 * 4
     assert tasks[0] == Task("a", "x", 0, 3)
@@ -69,9 +71,15 @@ def test_tasks_are_all_combinations_and_balanced():
         ({"metrics": []}, r"metrics=\[\]: at least one"),
         ({"metrics": ["accurac"]}, "metrics=.'accurac'.: allowed are accuracy"),
         ({"methods": {}}, "methods={}"),
-        ({"methods": {"scale": StandardScaler()}}, "allowed are classifiers and regressors"),
+        (
+            {"methods": {"scale": StandardScaler()}},
+            "allowed are classifiers and regressors",
+        ),
         ({"plan": [Task("moon", "CART", 0, 0)]}, "plan has moon, CART, fold 0, seed 0"),
-        ({"methods": {"a": EvoTreeClassifier(callbacks=[lambda run: None])}}, "cannot be sent"),
+        (
+            {"methods": {"a": EvoTreeClassifier(callbacks=[lambda run: None])}},
+            "cannot be sent",
+        ),
     ],
 )
 def test_bad_definitions_are_named(changed, message):
@@ -91,16 +99,22 @@ def test_definitions_tell_experiments_apart():
     ):
         assert experiment(**changed).definition() != same.definition()
     space = {"logisticregression__C": loguniform(0.01, 10.0)}
-    search = RandomizedSearchCV(make_pipeline(StandardScaler(), LogisticRegression()), space, cv=3)
+    search = RandomizedSearchCV(
+        make_pipeline(StandardScaler(), LogisticRegression()), space, cv=3
+    )
     space = {"logisticregression__C": loguniform(1, 2)}
-    assert describe(search) != describe(clone(search).set_params(param_distributions=space))
+    assert describe(search) != describe(
+        clone(search).set_params(param_distributions=space)
+    )
     assert as_code(search) == (
         "RandomizedSearchCV(cv=3, estimator=Pipeline(steps=[('standardscaler', StandardScaler()), "
         "('logisticregression', LogisticRegression())]), "
         "param_distributions={'logisticregression__C': loguniform(0.01, 10.0)})"
     )
     # Functions are told by their names, not by where they lie, which no second start would know.
-    method = make_pipeline(FunctionTransformer(np.log1p), FunctionTransformer(double), TREE)
+    method = make_pipeline(
+        FunctionTransformer(np.log1p), FunctionTransformer(double), TREE
+    )
     for text in (str(describe(method)), as_code(method), str(describe(search))):
         assert "0x" not in text
 
@@ -141,7 +155,9 @@ def test_a_file_says_the_same_as_python(tmp_path):
         "GEA-ODT": EvoTreeClassifier.from_preset("gea_odt", size_penalty=0.01),
     }
     metrics = ["accuracy", "train_accuracy"]
-    expected = Experiment("small", ["iris", "wine"], methods, Protocol(3), [0, 1], metrics)
+    expected = Experiment(
+        "small", ["iris", "wine"], methods, Protocol(3), [0, 1], metrics
+    )
     assert read(tmp_path, TOML).definition() == expected.definition()
     assert read(tmp_path, TOML).tasks() == expected.tasks()
 
@@ -156,9 +172,21 @@ def test_a_file_says_the_same_as_python(tmp_path):
         ("n_folds = 3", "folds = 3", r"\[protocol\] has 'folds'"),
         ('"accuracy"', '"precise"', "metrics=.'precise'"),
         ("max_depth = 3", "depth = 3", r"\[methods.CART\]: Invalid parameter 'depth'"),
-        ("max_depth = 3", "max_depth = -1", r"\[methods.CART\]: .*'max_depth' .*Got -1"),
-        ('"WODT"\n', '"WODTT"\n', r"\[methods.WODT\]: preset='WODTT': allowed are gea_odt"),
-        ("tree.Decision", "tree.Indecision", r"\[methods.CART\]: .*IndecisionTreeClassifier"),
+        (
+            "max_depth = 3",
+            "max_depth = -1",
+            r"\[methods.CART\]: .*'max_depth' .*Got -1",
+        ),
+        (
+            '"WODT"\n',
+            '"WODTT"\n',
+            r"\[methods.WODT\]: preset='WODTT': allowed are gea_odt",
+        ),
+        (
+            "tree.Decision",
+            "tree.Indecision",
+            r"\[methods.CART\]: .*IndecisionTreeClassifier",
+        ),
         ("sklearn.tree", "sklearn.trees", r"\[methods.CART\]: No module named"),
         ("sklearn.tree.DecisionTreeClassifier", "CART", "allowed are import paths"),
         ("estimator =", "kind =", "needs an 'estimator', a 'preset' or 'steps'"),
@@ -233,7 +261,12 @@ MEMBERS = [("svc", SVC()), ("tree", clone(WODT).set_params(max_depth=2))]
 @pytest.mark.parametrize(
     ("text", "expected"),
     [
-        (SEARCH, GridSearchCV(pipeline("standardscaler", "svm", C=2.0), {"svm__C": [1.0, 10.0]})),
+        (
+            SEARCH,
+            GridSearchCV(
+                pipeline("standardscaler", "svm", C=2.0), {"svm__C": [1.0, 10.0]}
+            ),
+        ),
         (RANDOM, BaggingClassifier(DRAWS, n_estimators=3)),
         (GRIDS, GridSearchCV(pipeline(), GRID)),
         (VOTES, VotingClassifier(MEMBERS, weights=[1, 2])),
@@ -241,7 +274,9 @@ MEMBERS = [("svc", SVC()), ("tree", clone(WODT).set_params(max_depth=2))]
 )
 def test_tables_nest(text, expected):
     method = make_method(tomllib.loads(text), "methods.m")
-    assert describe(method) == describe(expected) and as_code(method) == as_code(expected)
+    assert describe(method) == describe(expected) and as_code(method) == as_code(
+        expected
+    )
 
 
 @pytest.mark.parametrize(
@@ -249,14 +284,29 @@ def test_tables_nest(text, expected):
     [
         (SEARCH, "svm__C =", "svm__c =", "'c'"),
         (SEARCH, "[1.0, 10.0]", "3.0", r"'svm__C' .*3\.0"),
-        (SEARCH, "[1.0, 10.0]", "[1.0, -1.0]", r"'C' parameter of SVC must be .* Got -1.0"),
-        (SEARCH, "C = 2.0", "c = 2.0", r"\[methods.m.of.steps\[1\]\]: Invalid parameter 'c'"),
+        (
+            SEARCH,
+            "[1.0, 10.0]",
+            "[1.0, -1.0]",
+            r"'C' parameter of SVC must be .* Got -1.0",
+        ),
+        (
+            SEARCH,
+            "C = 2.0",
+            "c = 2.0",
+            r"\[methods.m.of.steps\[1\]\]: Invalid parameter 'c'",
+        ),
         (SEARCH, "svm.SVC", "svm.SVX", r"\[methods.m.of.steps\[1\]\]: .*SVX"),
         (SEARCH, '"svm"', '"a__b"', "name='a__b': allowed are strings"),
         (SEARCH, '"svm"', '"standardscaler"', "name='standardscaler': .* each once"),
         (SEARCH, "steps =", "stages =", r"\[methods.m\.of\] needs an 'estimator'"),
         (SEARCH, "[of]", "[off]", "GridSearchCV needs estimator"),
-        (SEARCH, 'GridSearchCV"', 'GridSearchCV"\ncv = 1', "'cv' parameter of GridSearchCV"),
+        (
+            SEARCH,
+            'GridSearchCV"',
+            'GridSearchCV"\ncv = 1',
+            "'cv' parameter of GridSearchCV",
+        ),
         (VOTES, '{estimator = "sklearn.svm.SVC"}', "3", "a list of tables is needed"),
         (RANDOM, '"randint"', '"describe"', "scipy.stats has no 'describe'"),
         (RANDOM, "high = 5", "high = 0", "its parameters are low, high, loc, scale"),
@@ -275,15 +325,27 @@ def test_sizes_of_trees_and_forests():
     cart = DecisionTreeClassifier(random_state=0).fit(X, y)
     leaves = cart.get_n_leaves()
     sizes = {"leaves": leaves, "nodes": 2 * leaves - 1, "terms": leaves - 1}
-    assert tree_sizes(cart) == sizes | {"complexity": 2 * leaves - 1, "depth": cart.get_depth()}
+    assert tree_sizes(cart) == sizes | {
+        "complexity": 2 * leaves - 1,
+        "depth": cart.get_depth(),
+    }
     forest = RandomForestClassifier(4, random_state=0).fit(X, y)
-    leaves, sizes = sum(t.get_n_leaves() for t in forest.estimators_), tree_sizes(forest)
-    assert (sizes["leaves"], sizes["nodes"], sizes["terms"]) == (leaves, 2 * leaves - 4, leaves - 4)
+    leaves, sizes = (
+        sum(t.get_n_leaves() for t in forest.estimators_),
+        tree_sizes(forest),
+    )
+    assert (sizes["leaves"], sizes["nodes"], sizes["terms"]) == (
+        leaves,
+        2 * leaves - 4,
+        leaves - 4,
+    )
     oblique = ObliqueTreeClassifier("linear", max_depth=2).fit(X, y)
     sizes = tree_sizes(oblique)
     assert sizes["nodes"] == 2 * sizes["leaves"] - 1 == len(oblique.tree_)
     assert sizes["terms"] == 4 * (sizes["leaves"] - 1)
-    bag = BaggingClassifier(ObliqueTreeClassifier("axis", max_depth=2), 3, random_state=0).fit(X, y)
+    bag = BaggingClassifier(
+        ObliqueTreeClassifier("axis", max_depth=2), 3, random_state=0
+    ).fit(X, y)
     members = [tree_sizes(tree) for tree in bag.estimators_]
     assert all(tree["terms"] == tree["leaves"] - 1 for tree in members)
     assert tree_sizes(bag)["leaves"] == sum(tree["leaves"] for tree in members)

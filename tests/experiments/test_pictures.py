@@ -12,10 +12,17 @@ from evotree.plotting.style import PALETTE, save_picture
 @pytest.fixture
 def runs():
     rng = np.random.default_rng(0)
-    rows = [(f"d{i}", m, fold) for i in range(6) for m in ("A", "B_1", "C$x$") for fold in (0, 1)]
+    rows = [
+        (f"d{i}", m, fold)
+        for i in range(6)
+        for m in ("A", "B_1", "C$x$")
+        for fold in (0, 1)
+    ]
     runs = pd.DataFrame(rows, columns=["dataset", "method", "fold"])
     size = 10.0 ** rng.uniform(0.0, 3.0, len(runs))
-    return runs.assign(accuracy=rng.random(len(runs)), leaves=size, seconds=size / 100.0)
+    return runs.assign(
+        accuracy=rng.random(len(runs)), leaves=size, seconds=size / 100.0
+    )
 
 
 def test_bars_join_what_does_not_differ(tmp_path):
@@ -31,7 +38,11 @@ def test_bars_join_what_does_not_differ(tmp_path):
 
     ax, joined = bars()
     assert joined == [[1.0, 1.5]]
-    assert [text.get_text().strip() for text in ax.texts] == ["A (1.00)", "B$ (1.50)", "(3.50) C"]
+    assert [text.get_text().strip() for text in ax.texts] == [
+        "A (1.00)",
+        "B$ (1.50)",
+        "(3.50) C",
+    ]
     assert bars(level=0.03)[1] == [[1.0, 1.5], [1.5, 3.5]]
     assert bars(level=0.001)[1] == [[1.0, 3.5]]
     assert save_picture(ax, tmp_path / "ranks.png").stat().st_size > 1000
@@ -47,15 +58,21 @@ def test_points_are_means_over_complete_data_sets(runs):
         np.testing.assert_allclose(point, kept.loc[method])
     assert ax.get_xscale() == "log" and "mean of 5 of 6 data sets" in ax.get_xlabel()
     ax.figure.draw_without_rendering()
-    with pytest.raises(ValueError, match="no data set with leaves and accuracy of all methods"):
-        pictures.plot_accuracy_against_size(runs[(runs.method == "A") ^ (runs.dataset < "d3")])
+    with pytest.raises(
+        ValueError, match="no data set with leaves and accuracy of all methods"
+    ):
+        pictures.plot_accuracy_against_size(
+            runs[(runs.method == "A") ^ (runs.dataset < "d3")]
+        )
 
 
 def test_times_are_means_and_the_fastest_data_set_is_first(runs):
     ax = pictures.plot_times(runs)
     names = [text.get_text() for text in ax.get_yticklabels()]
     means = runs.groupby(["dataset", "method"]).seconds.mean().unstack()
-    assert names == list(means.median(axis=1).sort_values().index) and ax.yaxis_inverted()
+    assert (
+        names == list(means.median(axis=1).sort_values().index) and ax.yaxis_inverted()
+    )
     for line in ax.get_lines():
         np.testing.assert_allclose(line.get_xdata(), means.loc[names, line.get_label()])
 
@@ -74,7 +91,9 @@ def test_each_data_set_has_its_curves_and_a_method_its_colour():
         for fold in range(5)
     }
     curves["c", "x", 0, 0] = pd.DataFrame({"gen": [0], "loss": [1.0]})
-    figure = pictures.plot_curves_of_datasets(curves, ["a", "c", "b"], ["none", "x", "y$"])
+    figure = pictures.plot_curves_of_datasets(
+        curves, ["a", "c", "b"], ["none", "x", "y$"]
+    )
     assert [ax.get_title(loc="left") for ax in figure.axes] == ["a", "", "b", ""]
     for ax, chapter in zip(figure.axes[2:], ("quality", "complexity"), strict=True):
         # A run that ended early keeps its last value.

@@ -5,7 +5,13 @@ import pytest
 
 from evotree.experiments.problems import PROBLEMS, make_problem, reference_size
 
-OPTIMAL_NODES = {"chessboard2": 7, "chessboard4": 7, "zebra1": 7, "zebra2": 5, "zebra3": 15}
+OPTIMAL_NODES = {
+    "chessboard2": 7,
+    "chessboard4": 7,
+    "zebra1": 7,
+    "zebra2": 5,
+    "zebra3": 15,
+}
 OPTIMAL_NODES |= {"house": 11, "LS10": 3, "POL": 9, "RCB": 31}
 
 

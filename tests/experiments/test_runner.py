@@ -41,7 +41,10 @@ def act(task):
 
 
 def outcomes_of(tasks, *arguments, **options):
-    outcomes = {outcome.task: outcome for outcome in run_tasks(act, tasks, *arguments, **options)}
+    outcomes = {
+        outcome.task: outcome
+        for outcome in run_tasks(act, tasks, *arguments, **options)
+    }
     assert set(outcomes) == set(tasks)
     return outcomes
 
@@ -52,7 +55,11 @@ def test_every_task_has_an_outcome(jobs):
     outcomes = outcomes_of(tasks, jobs)
     assert all(outcomes["give", k].result[:2] == ("give", k) for k in range(20))
     failed = outcomes.pop(("fail", 3))
-    assert failed.status == "failed" and "KeyError: 3" in failed.error and "in act" in failed.error
+    assert (
+        failed.status == "failed"
+        and "KeyError: 3" in failed.error
+        and "in act" in failed.error
+    )
     pids = {outcome.result[2] for outcome in outcomes.values()}
     assert os.getpid() not in pids and len(pids) <= jobs
 
@@ -80,10 +87,18 @@ def test_a_result_that_cannot_be_sent_costs_its_own_task_alone(tmp_path):
 
 
 @pytest.mark.parametrize(
-    "method", ["fork", *(pytest.param(m, marks=pytest.mark.slow) for m in ("spawn", "forkserver"))]
+    "method",
+    [
+        "fork",
+        *(pytest.param(m, marks=pytest.mark.slow) for m in ("spawn", "forkserver")),
+    ],
 )
 def test_a_task_that_kills_its_process_takes_no_other_with_it(method):
-    tasks = [*(("give", k) for k in range(6)), ("die", 0), *(("give", -k) for k in range(1, 6))]
+    tasks = [
+        *(("give", k) for k in range(6)),
+        ("die", 0),
+        *(("give", -k) for k in range(1, 6)),
+    ]
     outcomes = outcomes_of(tasks, 2, mp_context=multiprocessing.get_context(method))
     assert outcomes.pop(("die", 0)).status == "crashed"
     assert {outcome.status for outcome in outcomes.values()} == {"done"}
@@ -109,16 +124,23 @@ def test_a_deadline_leaves_the_interpreter_as_it_was():
         "print(cProfile.Profile().runcall(sum, [i * i for i in range(9)]))\n"
         "print(cProfile.Profile().runcall(lambda n: sum(i for i in range(n)), 9))"
     )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60)
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, timeout=60
+    )
     assert done.stdout.split() == ["204", "36"], done.stderr
 
 
 def test_workers_end_with_a_parent_that_is_killed(tmp_path):
     path = tmp_path / "pids"
-    parent = multiprocessing.get_context("spawn").Process(target=_endless, args=(str(path),))
+    parent = multiprocessing.get_context("spawn").Process(
+        target=_endless, args=(str(path),)
+    )
     parent.start()
     end = time.monotonic() + 60.0
-    while not (path.exists() and path.read_text().endswith("\n")) and time.monotonic() < end:
+    while (
+        not (path.exists() and path.read_text().endswith("\n"))
+        and time.monotonic() < end
+    ):
         time.sleep(0.05)
     pids = [int(pid) for pid in path.read_text().split()]
     parent.kill()
@@ -167,7 +189,9 @@ def chatter(worker):
     LOG.debug("too low")
 
 
-@pytest.mark.parametrize("method", ["fork", pytest.param("spawn", marks=pytest.mark.slow)])
+@pytest.mark.parametrize(
+    "method", ["fork", pytest.param("spawn", marks=pytest.mark.slow)]
+)
 def test_workers_lose_no_record_and_mix_none(method, tmp_path):
     logger, path = logging.getLogger("evotree"), tmp_path / "a.log"
     before = logger.level, logger.handlers[:]
@@ -179,7 +203,9 @@ def test_workers_lose_no_record_and_mix_none(method, tmp_path):
     messages = [text for level, _, text in lines_of(path) if re.match("w. line", text)]
     assert all(text.endswith(".") for text in messages)
     counts = Counter(tuple(text.split()[:3:2]) for text in messages)
-    assert counts == Counter((f"w{worker}", str(k)) for worker in range(3) for k in range(100))
+    assert counts == Counter(
+        (f"w{worker}", str(k)) for worker in range(3) for k in range(100)
+    )
 
 
 def test_a_record_is_one_line(tmp_path):
@@ -196,4 +222,6 @@ def test_a_record_is_one_line(tmp_path):
         raise KeyError
     first, second, third = (text for *_, text in lines_of(path))
     assert first == r"one\ntwo\nthree\nfour" and third == "appended"
-    assert re.fullmatch(r"failed\\nTraceback.*\\nZeroDivisionError: division by zero", second)
+    assert re.fullmatch(
+        r"failed\\nTraceback.*\\nZeroDivisionError: division by zero", second
+    )

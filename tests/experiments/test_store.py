@@ -31,7 +31,13 @@ DEFINITION = {
 
 
 def row(fold=0, **others):
-    return {"dataset": "iris", "method": "CART", "fold": fold, "seed": 0, "status": "done"} | others
+    return {
+        "dataset": "iris",
+        "method": "CART",
+        "fold": fold,
+        "seed": 0,
+        "status": "done",
+    } | others
 
 
 def test_rows_come_back_as_they_were(tmp_path):
@@ -44,14 +50,18 @@ def test_rows_come_back_as_they_were(tmp_path):
     assert runs["accuracy"][1] == 0.1 + 0.2 and np.isnan(runs["accuracy"][0])
     assert runs["error"][1] == "an 'odd'\n\"text\" ü \\udcff"
     assert store.done() == {("iris", "CART", 0, 0), ("iris", "CART", 1, 0)}
-    assert store.done(["failed"]) == {("iris", "CART", 0, 0)} and store.done([]) == set()
+    assert (
+        store.done(["failed"]) == {("iris", "CART", 0, 0)} and store.done([]) == set()
+    )
     store.add(row(0, accuracy=0.5))  # done again
     assert len(store.runs()) == 2 and store.done(["failed"]) == set()
 
 
 def test_curves_come_back(tmp_path):
     store = Store(tmp_path, COLUMNS, DEFINITION)
-    curve = pd.DataFrame({"gen": np.arange(50), "fitness": np.sqrt(np.arange(50)), "share": np.nan})
+    curve = pd.DataFrame(
+        {"gen": np.arange(50), "fitness": np.sqrt(np.arange(50)), "share": np.nan}
+    )
     store.add(row(0), curve)
     store.add(row(1))
     ((key, kept),) = read_curves(tmp_path).items()
@@ -72,7 +82,10 @@ def test_a_folder_holds_one_experiment(tmp_path, changed, what):
         Store(tmp_path, COLUMNS, DEFINITION | changed)
     with pytest.raises(ValueError, match="columns was"):
         Store(tmp_path, (*COLUMNS, "more"), DEFINITION)
-    assert read_definition(tmp_path).items() >= DEFINITION.items() and len(read_runs(tmp_path)) == 1
+    assert (
+        read_definition(tmp_path).items() >= DEFINITION.items()
+        and len(read_runs(tmp_path)) == 1
+    )
 
 
 definitions = st.fixed_dictionaries(
@@ -87,7 +100,8 @@ definitions = st.fixed_dictionaries(
 @given(definitions, definitions)
 def test_an_experiment_may_grow_but_not_change(first, second):
     same = first["name"] == second["name"] and all(
-        second["methods"].get(name, method) == method for name, method in first["methods"].items()
+        second["methods"].get(name, method) == method
+        for name, method in first["methods"].items()
     )
     assert (differences(first, second) == []) == same
     both = merged(first, second)
@@ -107,7 +121,11 @@ def test_files_of_others_are_refused(tmp_path):
 
 @pytest.mark.parametrize(
     ("change", "message"),
-    [({"fold": 0.5}, "no fold"), ({"accuracy": "high"}, "no accuracy"), ({"error": 3}, "no error")],
+    [
+        ({"fold": 0.5}, "no fold"),
+        ({"accuracy": "high"}, "no accuracy"),
+        ({"error": 3}, "no error"),
+    ],
 )
 def test_rows_of_other_kinds_are_refused(tmp_path, change, message):
     Store(tmp_path, COLUMNS, DEFINITION)

@@ -38,13 +38,17 @@ def problem(seed, n=120, d=4, noise=0.3, unit=1.0):
     """Return rows with weights whose targets are linear in parts."""
     rng = np.random.default_rng(seed)
     X = rng.normal(size=(n, d))
-    y = np.where(X[:, 0] > 0.0, 2.0 * X[:, 1], 1.0 - X[:, 2]) + noise * rng.normal(size=n)
+    y = np.where(X[:, 0] > 0.0, 2.0 * X[:, 1], 1.0 - X[:, 2]) + noise * rng.normal(
+        size=n
+    )
     weight = unit * rng.choice([0.4, 1.0, 3.0], n)
     return Dataset.from_arrays(X, y, weight, task="regression")
 
 
 def grown(dataset, seed=0, **limits):
-    return grow(dataset, Axis(), "squared_error", stream=make_streams(seed, 0, 1)[0], **limits)
+    return grow(
+        dataset, Axis(), "squared_error", stream=make_streams(seed, 0, 1)[0], **limits
+    )
 
 
 @st.composite
@@ -59,7 +63,10 @@ def trees_of_lines(draw):
     seed = draw(seeds)
     dataset = problem(seed, draw(st.integers(20, 150))).evolved_for(objective)
     streams = make_streams(seed, 0, 2)
-    return dataset, [grown(dataset, seed, max_depth=3), *(init_dipolar(dataset, 0.0, streams[0]),)]
+    return dataset, [
+        grown(dataset, seed, max_depth=3),
+        *(init_dipolar(dataset, 0.0, streams[0]),),
+    ]
 
 
 @given(seeds, st.integers(1, 80), st.integers(0, 5), st.sampled_from((1e-8, 1.0, 1e8)))
@@ -73,7 +80,9 @@ def test_sums_of_products_are_exact_on_their_grid(seed, n, m, unit):
 
     def summed(rows):
         sums = np.empty((m + 2, m + 2))
-        return *sum_products(X, y, weight, features, rows.astype(np.int32), grid, sums), sums
+        return *sum_products(
+            X, y, weight, features, rows.astype(np.int32), grid, sums
+        ), sums
 
     rows = rng.permutation(n)
     low, high, sums = summed(rows)
@@ -82,20 +91,35 @@ def test_sums_of_products_are_exact_on_their_grid(seed, n, m, unit):
     wanted = naive.products(X[:, features], y, weight)
     np.testing.assert_allclose(sums / scale, wanted / scale, atol=1e-12)
     cut = rng.integers(0, n + 1)
-    np.testing.assert_array_equal(sums, summed(rows[:cut])[2] + summed(np.sort(rows[cut:]))[2])
+    np.testing.assert_array_equal(
+        sums, summed(rows[:cut])[2] + summed(np.sort(rows[cut:]))[2]
+    )
 
 
 @given(
-    seeds, st.integers(12, 100), st.integers(1, 6), st.sampled_from((0.0, 3.0, 10.0)), st.booleans()
+    seeds,
+    st.integers(12, 100),
+    st.integers(1, 6),
+    st.sampled_from((0.0, 3.0, 10.0)),
+    st.booleans(),
 )
-def test_fits_are_those_of_least_squares_on_the_chosen_features(seed, n, m, shrinkage, is_free):
+def test_fits_are_those_of_least_squares_on_the_chosen_features(
+    seed, n, m, shrinkage, is_free
+):
     rng = np.random.default_rng(seed)
     X = rng.normal(size=(n, m)) @ (np.eye(m) + 0.5 * rng.normal(size=(m, m)))
     y = X @ (rng.normal(size=m) * (rng.random(m) < 0.6)) + rng.normal(size=n) + 2.0
     weight = rng.choice([0.5, 1.0, 2.0], n)
     A, price = rng.normal(size=(m + 1, 3 * m + 3)), rng.choice([0.0, 5.0])
     signs = np.zeros(m, dtype=np.int64) if is_free else rng.integers(-1, 2, m)
-    limits = A @ A.T / (3 * m + 3), shrinkage, float(n), price, int(rng.integers(7)), signs
+    limits = (
+        A @ A.T / (3 * m + 3),
+        shrinkage,
+        float(n),
+        price,
+        int(rng.integers(7)),
+        signs,
+    )
     fit, sums = np.zeros(N_FIXED + m), naive.products(X, y, weight)
     fit_model(sums, *limits, fit)
     intercept, coefficients, error = naive.fit(X, y, weight, *limits)
@@ -112,8 +136,12 @@ def test_rows_are_predicted_by_the_model_of_their_leaf(drawn):
     dataset, individuals = drawn
     for one in individuals:
         table, leaves = leaf_table(one, 0), one.apply(dataset.X)
-        expected = [naive.predict(table[k], x) for k, x in zip(leaves, dataset.X, strict=True)]
-        np.testing.assert_array_equal(row_losses(one, dataset), (dataset.y - expected) ** 2)
+        expected = [
+            naive.predict(table[k], x) for k, x in zip(leaves, dataset.X, strict=True)
+        ]
+        np.testing.assert_array_equal(
+            row_losses(one, dataset), (dataset.y - expected) ** 2
+        )
         told = one.objective.models(one).predict(dataset.X, leaves)
         np.testing.assert_allclose(told, expected, atol=1e-9)
 
@@ -128,7 +156,9 @@ def test_the_objective_is_what_the_rows_say(drawn):
         errors, risks, terms, table = 0.0, [], 0, objective.table(one)
         for k in range(len(one)):
             rows = one.order[one.start[k] : one.end[k]]
-            low, high, error, *line = naive.fit_of_rows(objective, dataset, np.sort(rows))
+            low, high, error, *line = naive.fit_of_rows(
+                objective, dataset, np.sort(rows)
+            )
             n_terms = np.count_nonzero(line[1])
             risks.append(error / whole + objective.term_penalty * n_terms)
             if one.subtree_size[k] > 1:
@@ -163,7 +193,9 @@ def test_what_was_asked_before_does_not_matter(drawn):
             expected = {name: getattr(fresh, name)(tree) for name in names}
             for objective in (one.objective, forgetful, copied, fresh):
                 for name in names[::-1]:
-                    np.testing.assert_array_equal(getattr(objective, name)(tree), expected[name])
+                    np.testing.assert_array_equal(
+                        getattr(objective, name)(tree), expected[name]
+                    )
 
 
 @pytest.mark.parametrize("threshold", [-1e9, 1e9])
@@ -175,7 +207,9 @@ def test_a_node_that_no_row_reaches_loses_nothing(threshold):
     ):  # the sums of all rows are known when the leaf that has them comes
         weights, thresholds = np.zeros((len(size), 4)), np.zeros(len(size))
         weights[: len(size) // 2, 0], thresholds[0] = 1.0, threshold
-        tree = ObliqueTree(weights, thresholds, np.array(size, np.int32), np.zeros((len(size), 1)))
+        tree = ObliqueTree(
+            weights, thresholds, np.array(size, np.int32), np.zeros((len(size), 1))
+        )
         errors = dataset.bound_objective.errors(routed_rows(tree, dataset.raw))
     assert (errors > 0.0).tolist() == [False, threshold > 0.0, threshold < 0.0]
 
@@ -208,9 +242,13 @@ def test_held_out_rows_lose_by_the_lines_of_all_nodes(drawn):
     """Those of splits as if they were leaves; finished trees have lines in their leaves alone."""
     dataset, individuals = drawn
     for one in individuals:
-        rows = np.sort(one.order[: one.end[0] // 2 + 1])  # of which there are residuals, too
+        rows = np.sort(
+            one.order[: one.end[0] // 2 + 1]
+        )  # of which there are residuals, too
         *_, intercept, coefficients = naive.fit_of_rows(one.objective, dataset, rows)
-        line = intercept + dataset.X[np.ix_(rows, list(one.objective.used))] @ coefficients
+        line = (
+            intercept + dataset.X[np.ix_(rows, list(one.objective.used))] @ coefficients
+        )
         left = one.objective.residuals(rows.astype(np.int32))
         np.testing.assert_allclose(left, dataset.y[rows] - line, atol=1e-7)
         fits, losses = one.objective.models(one, splits=True).table, np.zeros(len(one))
@@ -224,7 +262,8 @@ def test_held_out_rows_lose_by_the_lines_of_all_nodes(drawn):
         empty = dataset.take(np.zeros(len(dataset.y), dtype=bool))
         assert not node_losses(one, empty)[0].any()
         np.testing.assert_allclose(
-            node_losses(tree, units)[0][one.is_leaf], node_losses(one, dataset)[0][one.is_leaf]
+            node_losses(tree, units)[0][one.is_leaf],
+            node_losses(one, dataset)[0][one.is_leaf],
         )
 
 
@@ -232,8 +271,14 @@ def test_models_that_are_not_sound_are_refused():
     sound = LeafModels(np.zeros(3), np.zeros((3, 2)), np.zeros(3), np.ones(3))
     sound.validate(3, 2)
     for changed, message in (
-        ({"intercepts": np.zeros(2)}, r"intercepts has shape \(2,\): allowed is \(3,\)"),
-        ({"coefficients": np.zeros((3, 3))}, r"coefficients has shape .* allowed is \(3, 2\)"),
+        (
+            {"intercepts": np.zeros(2)},
+            r"intercepts has shape \(2,\): allowed is \(3,\)",
+        ),
+        (
+            {"coefficients": np.zeros((3, 3))},
+            r"coefficients has shape .* allowed is \(3, 2\)",
+        ),
         ({"highest": np.full(3, np.inf)}, "highest has values that are not finite"),
         ({"lowest": np.full(3, 2.0)}, "lowest has values above those of highest"),
     ):

@@ -55,7 +55,9 @@ def populations_for(name):
     if LOSSES[name].is_of_classes:
         most = 2 if name == "f1" else 9
         return populations().filter(lambda drawn: 1 < drawn[0].n_classes <= most)
-    return populations(task="regression").filter(lambda drawn: drawn[0].target_mean > 0.0)
+    return populations(task="regression").filter(
+        lambda drawn: drawn[0].target_mean > 0.0
+    )
 
 
 def raw_targets(dataset):
@@ -102,8 +104,13 @@ def pinball(dataset, y, predicted):
 
 
 def poisson(dataset, y, predicted):
-    y, predicted = np.maximum(y, 0.0), np.maximum(predicted, 1e-9 * dataset.target_scale)
-    return metrics.mean_poisson_deviance(y, predicted, sample_weight=dataset.sample_weight)
+    y, predicted = (
+        np.maximum(y, 0.0),
+        np.maximum(predicted, 1e-9 * dataset.target_scale),
+    )
+    return metrics.mean_poisson_deviance(
+        y, predicted, sample_weight=dataset.sample_weight
+    )
 
 
 def squares(dataset, y, predicted):
@@ -198,7 +205,9 @@ def test_the_area_is_that_of_the_shares_of_the_leaves(data):
     for one in individuals:
         shares = one.values[naive.leaf_of_rows(one)]
         areas = [
-            metrics.roc_auc_score(dataset.y == c, shares[:, c], sample_weight=dataset.sample_weight)
+            metrics.roc_auc_score(
+                dataset.y == c, shares[:, c], sample_weight=dataset.sample_weight
+            )
             for c in range(dataset.n_classes)
         ]
         assert one.quality == pytest.approx(np.mean(areas))
@@ -212,7 +221,9 @@ def assert_worth_the_same(individuals, dataset):
     """Check that trees are worth as much on other rows, but for those that rounding moves."""
     for one in individuals:
         again = make_individual(dataset, *one.nodes()[:3])
-        if again.counts.shape == one.counts.shape and np.allclose(again.counts, one.counts):
+        if again.counts.shape == one.counts.shape and np.allclose(
+            again.counts, one.counts
+        ):
             assert again.quality == pytest.approx(one.quality, abs=1e-6)
             risks = again.objective.risk(again), one.objective.risk(one)
             np.testing.assert_allclose(*risks, atol=1e-6)
@@ -224,11 +235,17 @@ def assert_worth_the_same(individuals, dataset):
 def test_a_row_is_two_of_half_its_weight_in_any_unit(name, data, seed, unit):
     dataset, individuals = evolved(name, data.draw(populations_for(name)), seed)
     twice = np.repeat(np.arange(len(dataset.y)), 2)
-    assert_worth_the_same(individuals, dataset.take(twice, dataset.sample_weight[twice] / 2.0))
-    rows = np.array(dataset.raw), dataset.y if dataset.n_classes else raw_targets(dataset)
+    assert_worth_the_same(
+        individuals, dataset.take(twice, dataset.sample_weight[twice] / 2.0)
+    )
+    rows = (
+        np.array(dataset.raw),
+        dataset.y if dataset.n_classes else raw_targets(dataset),
+    )
     task = "classification" if dataset.n_classes else "regression"
     one, other = (
-        Dataset.from_arrays(*rows, scale * dataset.sample_weight, task=task) for scale in (1, unit)
+        Dataset.from_arrays(*rows, scale * dataset.sample_weight, task=task)
+        for scale in (1, unit)
     )
     assert other.total_weight == pytest.approx(one.total_weight)
     if one.n_classes == dataset.n_classes:
@@ -239,7 +256,9 @@ def test_a_row_is_two_of_half_its_weight_in_any_unit(name, data, seed, unit):
 @each_loss
 @quickly
 @given(st.data(), seeds, st.tuples(st.floats(0.0, 0.1), st.floats(0.0, 0.05)))
-def test_cuts_take_their_risk_and_pruning_keeps_the_fittest(name, data, seed, penalties):
+def test_cuts_take_their_risk_and_pruning_keeps_the_fittest(
+    name, data, seed, penalties
+):
     dataset, individuals = evolved(name, data.draw(populations_for(name)), seed)
     fitness, is_sum = PenalizedAccuracy(*penalties), LOSSES[name].is_sum
     for one in individuals:
@@ -269,14 +288,19 @@ def test_rows_lose_what_the_quality_lacks(name, data, seed):
         units = Dataset.in_raw_units(np.array(dataset.raw), raw_targets(dataset), None)
     for one in individuals:
         table = leaf_table(one, dataset.n_classes)
-        assert table.shape == (len(one), dataset.n_classes or 1) and np.isfinite(table).all()
+        assert (
+            table.shape == (len(one), dataset.n_classes or 1)
+            and np.isfinite(table).all()
+        )
         losses = row_losses(one, dataset, one)
         assert losses.shape == dataset.y.shape and losses.min() >= -1e-12
         if LOSSES[name].is_sum:
             lost = dataset.sample_weight @ losses / (loss_unit(dataset) or 1.0)
             assert one.quality == pytest.approx(1.0 - lost, abs=1e-6)
         held_out = units.evolved_for(dataset.objective)
-        assert np.isfinite(node_losses(dataset.to_raw(one.to_tree()), held_out)[0]).all()
+        assert np.isfinite(
+            node_losses(dataset.to_raw(one.to_tree()), held_out)[0]
+        ).all()
 
 
 @each_loss
@@ -291,7 +315,9 @@ def test_finished_trees_predict_as_the_search_does(name, data, seed):
         finished = dataset.bound_objective.finish(raw, dataset).validate()
         if dataset.n_classes == 0:
             expected = predictions(dataset, one)
-            np.testing.assert_allclose(finished.values[:, 0], expected, rtol=1e-6, atol=1e-9)
+            np.testing.assert_allclose(
+                finished.values[:, 0], expected, rtol=1e-6, atol=1e-9
+            )
         elif name == "accuracy":  # where shares tie, rounding decides
             nodes = np.arange(len(finished))
             best = finished.values.max(axis=1)
@@ -325,7 +351,9 @@ def test_what_does_not_go_together_is_named(name, part):
         objective = compose(name, dataset, **options)
         assert objective.constraint is options.get("constraint")
         return
-    with pytest.raises(ValueError, match=rf"objective='{name}' does not go with {part}: allowed"):
+    with pytest.raises(
+        ValueError, match=rf"objective='{name}' does not go with {part}: allowed"
+    ):
         compose(name, dataset, **options)
     with pytest.raises(ValueError, match="monotonic_cst: y has 2 outputs"):
         compose(None, SEVERAL, constraint=MonotonicConstraint((1,)))
@@ -370,7 +398,12 @@ def test_no_labels_have_a_higher_f1(drawn):
 def test_scores_of_a_single_class_are_those_of_scikit_learn():
     one_class = Dataset.from_arrays(np.arange(3.0)[:, None], ["a", "a", "a"])
     leaf = np.zeros((1, 1)), np.zeros(1), np.ones(1, dtype=np.int32)
-    for name, expected in (("f1_macro", 1.0), ("mcc", 0.0), ("roc_auc", 1.0), ("cost", 1.0)):
+    for name, expected in (
+        ("f1_macro", 1.0),
+        ("mcc", 0.0),
+        ("roc_auc", 1.0),
+        ("cost", 1.0),
+    ):
         dataset = one_class.evolved_for(as_objective(name, one_class))
         assert make_individual(dataset, *leaf).quality == expected
     assert ConfusionScore(F1).labels(make_individual(one_class, *leaf)).tolist() == [0]
@@ -389,7 +422,8 @@ def test_items_are_paid_once_on_a_path(drawn, seed):
     for individual in individuals:
         tree = with_random_zeros(individual, dataset, seed)
         expected = [
-            naive.path_price(tree, k, costs.is_part, costs.prices) for k in range(len(tree))
+            naive.path_price(tree, k, costs.is_part, costs.prices)
+            for k in range(len(tree))
         ]
         assert costs.of_paths(tree) == pytest.approx(expected)
 
@@ -407,8 +441,12 @@ def test_items_are_paid_once_on_a_path(drawn, seed):
         ({(): 1.0}, "at least one"),
     ],
 )
-def test_features_cost_what_their_columns_and_groups_do_and_wrong_costs_are_named(prices, named):
-    costs = FeatureCosts.of({"a": 2.0, ("a", "b"): 0.5, 2: 1.0}, ["a", "b", "c"], [0, 0, 1, 2])
+def test_features_cost_what_their_columns_and_groups_do_and_wrong_costs_are_named(
+    prices, named
+):
+    costs = FeatureCosts.of(
+        {"a": 2.0, ("a", "b"): 0.5, 2: 1.0}, ["a", "b", "c"], [0, 0, 1, 2]
+    )
     assert costs.is_part.tolist() == [[1, 1, 0], [1, 1, 0], [0, 1, 0], [0, 0, 1]]
     assert costs.prices.tolist() == [2.0, 0.5, 1.0]
     with pytest.raises(ValueError, match=named):
@@ -423,7 +461,9 @@ def test_what_a_callable_returns_is_checked(returned):
     def strange(counts):
         return returned
 
-    leaf = SimpleNamespace(counts=np.ones((1, 2)), subtree_size=np.ones(1, dtype=np.int32))
+    leaf = SimpleNamespace(
+        counts=np.ones((1, 2)), subtree_size=np.ones(1, dtype=np.int32)
+    )
     with pytest.raises(ValueError, match="objective=strange returned"):
         OwnObjective(strange).quality(leaf)
 

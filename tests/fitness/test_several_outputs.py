@@ -21,8 +21,12 @@ from tests.strategies import seeds
 def random_tree(dataset, rng, n_splits=4):
     """Return an individual with random splits."""
     size = np.array(random_sizes(rng, n_splits), dtype=np.int32)
-    weights = rng.normal(size=(len(size), dataset.X.shape[1])) * (size > 1)[:, np.newaxis]
-    return make_individual(dataset, weights, 0.3 * rng.normal(size=len(size)) * (size > 1), size)
+    weights = (
+        rng.normal(size=(len(size), dataset.X.shape[1])) * (size > 1)[:, np.newaxis]
+    )
+    return make_individual(
+        dataset, weights, 0.3 * rng.normal(size=len(size)) * (size > 1), size
+    )
 
 
 @st.composite
@@ -36,7 +40,9 @@ def cases(draw, kinds=(False, True)):
     weight = rng.integers(1, 4, n).astype(float)
     dataset = Dataset.from_arrays(X, Y, weight, task="regression")
     lines = draw(st.sampled_from(kinds))
-    objective = LinesOfOutputs(lines=LinearLeafObjective()) if lines else MeansOfOutputs()
+    objective = (
+        LinesOfOutputs(lines=LinearLeafObjective()) if lines else MeansOfOutputs()
+    )
     dataset = dataset.evolved_for(objective)
     return dataset, random_tree(dataset, rng)
 
@@ -93,7 +99,9 @@ def test_lines_are_those_of_each_output_alone(case):
     alone = [make_individual(one, *tree.nodes()[:3]) for one in each]
     assert tree.quality == pytest.approx(np.mean([one.quality for one in alone]))
     table = leaf_table(tree, 0)
-    np.testing.assert_array_equal(table, np.hstack([leaf_table(one, 0) for one in alone]))
+    np.testing.assert_array_equal(
+        table, np.hstack([leaf_table(one, 0) for one in alone])
+    )
     assert tree.n_terms - alone[0].n_terms == sum(
         one.objective.n_leaf_terms(one) for one in alone[1:]
     )
@@ -111,4 +119,6 @@ def test_losses_of_rows_and_nodes_are_their_squared_errors(case):
     ]
     np.testing.assert_allclose(found, wanted, atol=1e-12)
     at_nodes, _ = node_losses(tree, dataset)
-    np.testing.assert_allclose(at_nodes[tree.is_leaf].sum(), dataset.sample_weight @ found)
+    np.testing.assert_allclose(
+        at_nodes[tree.is_leaf].sum(), dataset.sample_weight @ found
+    )

@@ -22,18 +22,28 @@ def check(values):
     assert order.dtype == np.int32
     np.testing.assert_array_equal(np.sort(order), np.arange(len(values)))
     np.testing.assert_array_equal(values[order], np.sort(values))
-    if not (np.signbit(values) & (values == 0.0)).any():  # -0.0 equals 0.0 and may come first
+    if not (
+        np.signbit(values) & (values == 0.0)
+    ).any():  # -0.0 equals 0.0 and may come first
         np.testing.assert_array_equal(order, np.argsort(values, kind="stable"))
     assert values.tobytes() == before.tobytes()
 
 
-@given(arrays(np.float64, lengths, elements=st.floats(allow_nan=False, allow_infinity=False)))
+@given(
+    arrays(
+        np.float64, lengths, elements=st.floats(allow_nan=False, allow_infinity=False)
+    )
+)
 def test_any_finite_numbers(values):
     check(values)
 
 
-@given(lengths, seeds, st.integers(1, 40), st.sampled_from((1.0, -1.0, 1e-300, 2.0**900)))
-def test_ties_extremes_and_numbers_that_differ_in_their_last_bits(n, seed, n_values, base):
+@given(
+    lengths, seeds, st.integers(1, 40), st.sampled_from((1.0, -1.0, 1e-300, 2.0**900))
+)
+def test_ties_extremes_and_numbers_that_differ_in_their_last_bits(
+    n, seed, n_values, base
+):
     """The leading bits, by which positions are sorted first, are the same for all of the last."""
     rng = np.random.default_rng(seed)
     check(rng.integers(-n_values, n_values, n))

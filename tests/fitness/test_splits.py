@@ -46,7 +46,9 @@ def sides(draw):
     """Draw the class weights of two sides: zeros, ties, fractions, an empty or a pure side."""
     rng, n_classes = np.random.default_rng(draw(seeds)), draw(st.integers(1, 6))
     counts = rng.integers(0, 6, (2, n_classes)).astype(float)
-    unit = draw(st.sampled_from((np.ones, rng.random, lambda s: 10.0 ** rng.integers(-2, 3, s))))
+    unit = draw(
+        st.sampled_from((np.ones, rng.random, lambda s: 10.0 ** rng.integers(-2, 3, s)))
+    )
     counts *= unit((2, n_classes))
     first = draw(st.sampled_from((n_classes, 0, 1)))  # an empty side, or a pure one
     counts[draw(st.integers(0, 1)), first:] = 0.0
@@ -57,11 +59,15 @@ def sides(draw):
 
 @of_classes
 @given(sides())
-def test_scores_are_those_of_the_definition_and_the_undivided_node_bounds_them(name, drawn):
+def test_scores_are_those_of_the_definition_and_the_undivided_node_bounds_them(
+    name, drawn
+):
     left, right = drawn
     whole = left + right
     found, bound = score(name, left, right), undivided(name, whole)
-    assert found == pytest.approx(naive.class_score(name, left, right), rel=1e-9, abs=1e-9)
+    assert found == pytest.approx(
+        naive.class_score(name, left, right), rel=1e-9, abs=1e-9
+    )
     assert found <= bound + 1e-9
     # Sides of the node's shares are no better than the node, nor is an empty side.
     if name != "max_minority":
@@ -88,7 +94,11 @@ def make_node(rng, name, X, n_classes=2, kind="one", min_rows=1, y=None):
         "any": rng.random(n) + 1e-3,
     }[kind]
     if y is None:
-        y = rng.integers(0, n_classes, n) if name in CLASSIFICATION else rng.normal(size=n)
+        y = (
+            rng.integers(0, n_classes, n)
+            if name in CLASSIFICATION
+            else rng.normal(size=n)
+        )
     if name in CLASSIFICATION:
         y = np.asarray(y, dtype=np.int32)
     else:
@@ -135,7 +145,11 @@ def longer_lines(draw, name, changes=(1.0, 0.0, 1e-320)):
     if draw(st.booleans()):
         t = np.full(n, -1.0)
     t[: n // 4] *= draw(st.sampled_from(changes))
-    return node, s * 10.0 ** draw(st.integers(-8, 8)), t * 10.0 ** draw(st.integers(-8, 8))
+    return (
+        node,
+        s * 10.0 ** draw(st.integers(-8, 8)),
+        t * 10.0 ** draw(st.integers(-8, 8)),
+    )
 
 
 @each_criterion
@@ -178,7 +192,9 @@ def test_scores_of_hyperplanes_and_the_best_threshold(name, data, seed, share):
 @each_criterion
 def test_of_equal_splits_the_first_is_taken(name):
     """Rows of alternate classes: the lower of two mirror images, exactly equal scores."""
-    node = make_node(np.random.default_rng(0), name, np.arange(4.0)[:, None], y=[0, 1, 1, 0])
+    node = make_node(
+        np.random.default_rng(0), name, np.arange(4.0)[:, None], y=[0, 1, 1, 0]
+    )
     found, threshold = choose_threshold(node, np.ones(1))
     scores = [score_hyperplane(node, np.ones(1), cut) for cut in (0.5, 1.5, 2.5)]
     assert scores[0] == scores[2] and found == pytest.approx(min(scores))
@@ -188,7 +204,9 @@ def test_of_equal_splits_the_first_is_taken(name):
 @each_criterion
 @pytest.mark.parametrize("n", (1, 2, 100))
 def test_rows_that_do_not_move_or_coincide_are_not_parted(name, n):
-    node = make_node(np.random.default_rng(0), name, np.full((n, 1), 3.0), y=np.arange(n) % 2)
+    node = make_node(
+        np.random.default_rng(0), name, np.full((n, 1), 3.0), y=np.arange(n) % 2
+    )
     assert choose_threshold(node, np.ones(1)) == NOTHING
     last = (np.arange(n) == n - 1) * 1.0
     few = node._replace(min_rows=n // 2 + 1)

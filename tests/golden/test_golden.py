@@ -68,14 +68,26 @@ RUNS = {
         load_iris,
     ),
     "evolution": (evolved(EvoTreeClassifier, **FIXED), load_wine),
-    "evolution regression": (evolved(EvoTreeRegressor, leaves="constant", **FIXED), load_diabetes),
+    "evolution regression": (
+        evolved(EvoTreeRegressor, leaves="constant", **FIXED),
+        load_diabetes,
+    ),
     "nsga2": (evolved(EvoTreeClassifier, variation=NSGA2, **FIXED), load_iris),
-    "islands": (evolved(EvoTreeClassifier, islands=Islands(2, every=4), **FIXED), load_iris),
+    "islands": (
+        evolved(EvoTreeClassifier, islands=Islands(2, every=4), **FIXED),
+        load_iris,
+    ),
     # What a user gets who sets nothing.
     "default": (EvoTreeClassifier(random_state=0), load_wine),  # a logistic leaf
     "shares": (EvoTreeClassifier(leaves="constant", random_state=0), load_wine),
-    "shares, discrete": (EvoTreeClassifier(leaves="constant", random_state=0), discrete),
-    "shares, weighted": (EvoTreeClassifier(leaves="constant", random_state=0), weighted),
+    "shares, discrete": (
+        EvoTreeClassifier(leaves="constant", random_state=0),
+        discrete,
+    ),
+    "shares, weighted": (
+        EvoTreeClassifier(leaves="constant", random_state=0),
+        weighted,
+    ),
     "logistic leaves": (EvoTreeClassifier(leaves="linear", random_state=0), load_wine),
     "default regression": (EvoTreeRegressor(random_state=0), load_diabetes),
     "forest": (ObliqueForestClassifier(random_state=0), load_wine),
@@ -115,4 +127,6 @@ def test_the_tree_is_the_one_that_was_written(name):
 
 if __name__ == "__main__":
     trees = {name: grow(name) for name in RUNS}
-    FILE.write_text(json.dumps({"place": place(), "trees": trees}) + "\n", encoding="utf-8")
+    FILE.write_text(
+        json.dumps({"place": place(), "trees": trees}) + "\n", encoding="utf-8"
+    )

@@ -35,10 +35,14 @@ def random_tree(random, n_features, depth=3, lines=False):
     arrays = np.array(weights), np.array(thresholds), np.array(sizes, dtype=np.int32)
     tree = ObliqueTree(*arrays, values, spread=random.uniform(0.5, 2.0, n_features))
     if lines:
-        coefficients = random.integers(-2, 3, (n, n_features)) * tree.is_leaf[:, None] * 1.0
+        coefficients = (
+            random.integers(-2, 3, (n, n_features)) * tree.is_leaf[:, None] * 1.0
+        )
         low = random.integers(-4, 4, n) * 1.0
         high = low + random.integers(1, 9, n)
-        tree = tree.with_models(LeafModels(random.normal(size=n), coefficients, low, high))
+        tree = tree.with_models(
+            LeafModels(random.normal(size=n), coefficients, low, high)
+        )
     return tree.validate()
 
 
@@ -46,12 +50,16 @@ def estimator_of(tree, X, columns=None):
     """Return an estimator as if it had been fitted to encoded rows."""
     is_classifier = tree.values.shape[1] > 1
     model = ObliqueTreeClassifier() if is_classifier else ObliqueTreeRegressor()
-    model.columns_ = columns or tuple(NumericColumn(f"x{j}", 0.0) for j in range(X.shape[1]))
+    model.columns_ = columns or tuple(
+        NumericColumn(f"x{j}", 0.0) for j in range(X.shape[1])
+    )
     model.feature_names_ = feature_names(model.columns_)
     model.n_features_in_ = len(model.columns_)
     if is_classifier:
         model.classes_ = CLASSES
-    tree.weighted_n_node_samples = node_weights(tree.apply(X), np.ones(len(X)), tree.subtree_size)
+    tree.weighted_n_node_samples = node_weights(
+        tree.apply(X), np.ones(len(X)), tree.subtree_size
+    )
     model.tree_ = tree
     model.training_rows_ = summarize(tree, X, np.ones(len(X)))
     return model

@@ -25,7 +25,9 @@ def test_rows_part_at_the_last_node_that_both_pass():
             by_hand = (X.iloc[b] - X.iloc[a]) * tree.weights[node]
             by_hand /= MODEL.training_rows_.spreads[node]
             np.testing.assert_allclose(terms.difference, by_hand[terms.index])
-            assert terms.difference.sum() == pytest.approx(rows.total["b"] - rows.total["a"])
+            assert terms.difference.sum() == pytest.approx(
+                rows.total["b"] - rows.total["a"]
+            )
 
 
 def test_models_are_compared_by_the_rows_that_each_alone_predicts_right():
@@ -36,14 +38,21 @@ def test_models_are_compared_by_the_rows_that_each_alone_predicts_right():
     assert models.better.tolist() == alone
     assert p_value == pytest.approx(stats.binomtest(alone[0], sum(alone)).pvalue)
     assert disagreement == np.mean(MODEL.predict(X) != stump.predict(X))
-    assert models.complexity.tolist() == [MODEL.tree_.complexity, stump.tree_.complexity]
-    assert leaves.to_numpy().sum() == len(X) and compare_models(stump, stump, X, Y).p_value == 1.0
+    assert models.complexity.tolist() == [
+        MODEL.tree_.complexity,
+        stump.tree_.complexity,
+    ]
+    assert (
+        leaves.to_numpy().sum() == len(X)
+        and compare_models(stump, stump, X, Y).p_value == 1.0
+    )
 
 
 def test_rows_of_one_leaf_and_models_of_targets_are_compared_by_lines():
     rows, targets = load_diabetes(return_X_y=True)
     a, b = (
-        brief(EvoTreeRegressor, leaves=one).fit(rows, targets) for one in ("linear", "constant")
+        brief(EvoTreeRegressor, leaves=one).fit(rows, targets)
+        for one in ("linear", "constant")
     )
     leaf = a.apply(rows)[0]
     first, second = np.flatnonzero(a.apply(rows) == leaf)[:2]

@@ -41,7 +41,9 @@ def found_or_none(model, x, target, **limits):
         return None
 
 
-@pytest.mark.filterwarnings("ignore:leaf .* is left out")  # one without a whole point inside
+@pytest.mark.filterwarnings(
+    "ignore:leaf .* is left out"
+)  # one without a whole point inside
 @settings(max_examples=40, deadline=None)
 @given(st.integers(0, 10**6), st.sampled_from(NORMS), st.booleans())
 def test_whole_points_are_the_nearest_of_all(seed, norm, lines):
@@ -75,7 +77,9 @@ def test_no_point_of_a_dense_grid_is_nearer(seed, lines, norm):
     random = np.random.default_rng(seed)
     points = grid(np.linspace(0, 4, 101), np.linspace(0, 4, 101))
     tree = random_tree(random, 2, lines=lines)
-    tree.thresholds[~tree.is_leaf] += 0.123  # else some leaves are mere lines between two others
+    tree.thresholds[~tree.is_leaf] += (
+        0.123  # else some leaves are mere lines between two others
+    )
     model = estimator_of(tree, points)
     predicted = model.predict(points)
     targets = [(-1.0, 0.5), (1.5, np.inf)] if lines else CLASSES
@@ -90,7 +94,9 @@ def test_no_point_of_a_dense_grid_is_nearer(seed, lines, norm):
                 continue
             assert low <= model.predict(one.row)[0] <= high
             assert model.apply(one.row)[0] == one.leaf
-            own = lengths(one.point[None], x, tree.spread, [1, 1], np.arange(2), norm)[0]
+            own = lengths(one.point[None], x, tree.spread, [1, 1], np.arange(2), norm)[
+                0
+            ]
             np.testing.assert_allclose(one.distance, own)
             assert one.distance <= away[wanted].min(initial=np.inf) + 1e-4
 
@@ -111,7 +117,9 @@ def test_categories_stay_valid_and_missing_cells_missing(seed, norm):
     predicted = model.predict(table)
     for at in random.integers(0, len(table), 4):
         x = table.iloc[[at]]
-        away = lengths(encoded, encoded[at], model.tree_.spread, np.ones(4), column_of, norm)
+        away = lengths(
+            encoded, encoded[at], model.tree_.spread, np.ones(4), column_of, norm
+        )
         missing = table.age.isna() == table.age.isna()[at]
         for target in CLASSES:
             wanted = (predicted == target) & missing
@@ -193,10 +201,25 @@ def stump(points, weights, threshold):
     ("weight", "threshold", "limits", "message"),
     [
         (1.0, 2.0, {"fixed": ["x0", "x1"]}, "some without fixed 'x0'"),
-        (1.0, 2.0, {"bounds": {"x0": (0, 1.5), "x1": (0, 9)}}, "some without bounds of 'x0'"),
-        (1.0, 2.0, {"bounds": {"x0": (0, 1.5)}, "fixed": ["x0"]}, "several do together"),
+        (
+            1.0,
+            2.0,
+            {"bounds": {"x0": (0, 1.5), "x1": (0, 9)}},
+            "some without bounds of 'x0'",
+        ),
+        (
+            1.0,
+            2.0,
+            {"bounds": {"x0": (0, 1.5)}, "fixed": ["x0"]},
+            "several do together",
+        ),
         (1.0, 9.0, {}, "some without plausible=True"),
-        (2.0, 4.5, {"bounds": {"x0": (0, 2.5)}, "integers": "x0"}, "or without integers 'x0'"),
+        (
+            2.0,
+            4.5,
+            {"bounds": {"x0": (0, 2.5)}, "integers": "x0"},
+            "or without integers 'x0'",
+        ),
         (1.0, 2.0, {"target": "c"}, "no leaf of the tree predicts it"),
     ],
 )
@@ -206,7 +229,9 @@ def test_the_message_says_what_forbids_a_point(weight, threshold, limits, messag
     with pytest.raises(ValueError, match=message):
         model.counterfactuals(x, **{"target": "b"} | limits)
     if "plausible" in message:
-        assert model.predict(model.counterfactuals(x, "b", plausible=False)[0].row) == "b"
+        assert (
+            model.predict(model.counterfactuals(x, "b", plausible=False)[0].row) == "b"
+        )
 
 
 @pytest.mark.parametrize(

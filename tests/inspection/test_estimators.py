@@ -21,7 +21,12 @@ def mixed_rows(seed=0):
             "kind": pd.Categorical(random.choice(["p", "q", "r"], 240)),
         }
     )
-    score = table.age / 20 + table["size"] + 2.0 * (table.kind == "q") + random.normal(0, 0.2, 240)
+    score = (
+        table.age / 20
+        + table["size"]
+        + 2.0 * (table.kind == "q")
+        + random.normal(0, 0.2, 240)
+    )
     table.loc[::7, "age"] = np.nan
     return table, score.to_numpy()
 
@@ -52,7 +57,9 @@ def test_every_estimator_explains_and_finds_counterfactuals(model):
 
 def test_tables_with_categories_and_missing_values():
     table, score = mixed_rows()
-    y = np.array(["low", "middle", "high"])[np.digitize(score, np.quantile(score, [0.3, 0.7]))]
+    y = np.array(["low", "middle", "high"])[
+        np.digitize(score, np.quantile(score, [0.3, 0.7]))
+    ]
     model = TAOClassifier(depth=3, random_state=0).fit(table, y)
     assert model.feature_importances_.shape == (3,)
     kept = SelectFromModel(clone(model), max_features=1).fit(table, y)

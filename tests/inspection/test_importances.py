@@ -25,7 +25,9 @@ def test_amounts_are_the_decreases_of_impurity_over_the_rows(seed, n_outputs):
         y = np.eye(3)[random.integers(0, len(CLASSES), len(X))]
     tree = random_tree(random, 3)
     passed = tree.decision_path(X).toarray().astype(bool)
-    tree.values = np.array([y[one].mean(axis=0) if one.any() else 0.0 * y[0] for one in passed.T])
+    tree.values = np.array(
+        [y[one].mean(axis=0) if one.any() else 0.0 * y[0] for one in passed.T]
+    )
     tree.weighted_n_node_samples = passed.sum(axis=0).astype(float)
     expected, shared = np.zeros((2, 3))
     for k in np.flatnonzero(~tree.is_leaf):
@@ -46,11 +48,16 @@ def test_lines_of_leaves_count_by_what_they_explain():
     tree.models.coefficients[0] = [1.0, -1.0, 0.0]
     tree.weighted_n_node_samples = np.array([2000.0])
     np.testing.assert_allclose(importances(tree), [0.2, 0.8, 0.0], atol=0.01)
-    np.testing.assert_allclose(importances(tree, "influence"), [1 / 3, 2 / 3, 0.0], atol=0.01)
+    np.testing.assert_allclose(
+        importances(tree, "influence"), [1 / 3, 2 / 3, 0.0], atol=0.01
+    )
 
 
 def test_features_of_a_column_count_together():
-    columns = NumericColumn("size", 0.0, True), CategoricalColumn("kind", ("p", "q", "r"))
+    columns = (
+        NumericColumn("size", 0.0, True),
+        CategoricalColumn("kind", ("p", "q", "r")),
+    )
     tree = random_tree(np.random.default_rng(1), 5)
     model = estimator_of(tree, grid(range(5), *[range(2)] * 4).astype(float), columns)
     of_features = importances(tree)
@@ -64,5 +71,7 @@ def test_bad_input_is_refused():
         EvoTreeClassifier().importances()
     assert not hasattr(ObliqueTreeClassifier(), "feature_importances_")
     model = estimator_of(random_tree(np.random.default_rng(0), 2), np.zeros((3, 2)))
-    with pytest.raises(ValueError, match="kind='gain': allowed are 'impurity', 'influence'"):
+    with pytest.raises(
+        ValueError, match="kind='gain': allowed are 'impurity', 'influence'"
+    ):
         model.importances("gain")

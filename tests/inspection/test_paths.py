@@ -24,7 +24,11 @@ def test_contributions_add_up_to_the_distances_and_the_lines(explained):
     for (row, node), step in terms.groupby(["row", "node"]):
         first = step.iloc[0]
         np.testing.assert_allclose(first.centre + step.contribution.sum(), first.total)
-        weights = tree.weights[node] if node != leaves[row] else tree.models.coefficients[node]
+        weights = (
+            tree.weights[node]
+            if node != leaves[row]
+            else tree.models.coefficients[node]
+        )
         assert len(step) == np.count_nonzero(weights)
         there = X[passed[:, node]] if passed[:, node].any() else None
         if node == leaves[row]:

@@ -18,7 +18,9 @@ def test_a_clear_split_is_found_again_and_noise_is_not():
     rng = np.random.default_rng(0)
     X = pd.DataFrame(rng.normal(size=(200, 4)), columns=list("abcd"))
     clear = stability(AXIS, X, np.where(X.b > 0.0, "yes", "no"), n=6, random_state=0)
-    assert clear.columns.to_dict() == {"b": 1.0} and clear.summary.root == pytest.approx(1.0)
+    assert clear.columns.to_dict() == {
+        "b": 1.0
+    } and clear.summary.root == pytest.approx(1.0)
     assert clear.summary.agreement > 0.97 and clear.summary["columns"] == 1.0
     noise = stability(AXIS, X, rng.permutation(np.arange(200) % 2), n=6, random_state=0)
     assert (noise.summary[:3] < clear.summary[:3]).all()
@@ -48,7 +50,9 @@ def test_the_interval_holds_about_as_often_as_it_says():
         X = rng.normal(size=(n, 2))
         return X, (X[:, 0] + rng.normal(size=n) > 0.0).astype(int)
 
-    intervals = [stability(AXIS, *draw(60), n=10, random_state=0).summary for _ in range(40)]
+    intervals = [
+        stability(AXIS, *draw(60), n=10, random_state=0).summary for _ in range(40)
+    ]
     truth = np.mean([AXIS.fit(*draw(48)).score(*draw(4000)) for _ in range(40)])
     n_held = sum(one.lower <= truth <= one.upper for one in intervals)
     assert stats.binom.cdf(n_held, 40, 0.9) > 0.001
@@ -56,12 +60,19 @@ def test_the_interval_holds_about_as_often_as_it_says():
 
 def test_targets_and_evolved_trees_and_the_picture():
     X, y = make_friedman1(90, 6, random_state=0)
-    found = stability(ObliqueTreeRegressor("axis", max_depth=2), X, y, n=3, random_state=0)
+    found = stability(
+        ObliqueTreeRegressor("axis", max_depth=2), X, y, n=3, random_state=0
+    )
     assert 0.0 < found.summary.agreement <= 1.0 and found.disagreement.shape == (90,)
-    evolved = stability(brief(EvoTreeClassifier), *load_iris(return_X_y=True), n=2, random_state=0)
+    evolved = stability(
+        brief(EvoTreeClassifier), *load_iris(return_X_y=True), n=2, random_state=0
+    )
     ax = plot_stability(evolved, max_columns=2)
     assert len(ax.patches) == 2 and f"{evolved.summary.score:.3f}" in ax.get_title()
-    for wrong, message in (({"n": 1}, "n=1: allowed"), ({"coverage": 1.0}, "coverage=1.0: a")):
+    for wrong, message in (
+        ({"n": 1}, "n=1: allowed"),
+        ({"coverage": 1.0}, "coverage=1.0: a"),
+    ):
         with pytest.raises(ValueError, match=message):
             stability(AXIS, X, y, **wrong)
     with pytest.raises(TypeError, match="stability is a dict"):

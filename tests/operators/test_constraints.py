@@ -41,10 +41,14 @@ limits = st.builds(
 
 @st.composite
 def interactions(draw, n_features):
-    column_of = np.sort(draw(st.lists(st.integers(0, 4), min_size=n_features, max_size=n_features)))
+    column_of = np.sort(
+        draw(st.lists(st.integers(0, 4), min_size=n_features, max_size=n_features))
+    )
     if draw(st.booleans()):
         return Interactions(column_of, max_columns=draw(st.integers(1, 2)))
-    groups = np.array(draw(st.lists(st.lists(st.booleans(), min_size=5, max_size=5), max_size=3)))
+    groups = np.array(
+        draw(st.lists(st.lists(st.booleans(), min_size=5, max_size=5), max_size=3))
+    )
     rest = ~groups.any(axis=0) if groups.size else np.ones(5, dtype=bool)
     return Interactions(column_of, np.vstack([*groups, rest]) if rest.any() else groups)
 
@@ -108,9 +112,16 @@ def test_small_leaves_are_taken_out_by_the_number_of_rows(drawn, share):
 
 def test_features_of_a_column_go_together():
     X, y = load_iris(return_X_y=True)
-    dataset = Dataset.from_arrays(X, y, columns=(("a", 1), ("none", 0), ("b", 2), ("c", 1)))
+    dataset = Dataset.from_arrays(
+        X, y, columns=(("a", 1), ("none", 0), ("b", 2), ("c", 1))
+    )
     assert dataset.column_of.tolist() == [0, 2, 2, 3]
-    for words, width in (("no_interactions", 2), ("pairwise", 3), ([{"a", "b"}], 3), ([{0, 3}], 2)):
+    for words, width in (
+        ("no_interactions", 2),
+        ("pairwise", 3),
+        ([{"a", "b"}], 3),
+        ([{0, 3}], 2),
+    ):
         assert as_interactions(words, dataset).max_width == width
     assert as_interactions([{"a", "b", 3}], dataset) is None  # any may share a split
     assert as_interactions([{0, 1, 2, 3}, [1]], dataset) is None
@@ -153,7 +164,9 @@ def test_every_operator_and_every_seed_keeps_the_bound(drawn, seed, is_seed):
 @given(datasets(), bounds, st.integers(0, 4), seeds)
 def test_trees_of_paths_keep_the_bound(dataset, bound, number, seed):
     stream = stream_of(seed)
-    trees = init_path(dataset, 0.001, number, stream, term_penalty=0.001, max_features=bound)
+    trees = init_path(
+        dataset, 0.001, number, stream, term_penalty=0.001, max_features=bound
+    )
     assert trees
     for tree in trees:
         assert_sound(tree, dataset)

@@ -50,7 +50,9 @@ def test_samples_are_unit_vectors_around_the_mean_direction(p, kappa):
     assert abs(cosine.mean() - length) < 4.0 * error
     # What is orthogonal to the mean direction has no direction of its own.
     rest = drawn - cosine[:, None] * mu
-    assert np.linalg.norm(rest.mean(axis=0)) < 4.0 * max(rest.std() * math.sqrt(p / 2000), 1e-12)
+    assert np.linalg.norm(rest.mean(axis=0)) < 4.0 * max(
+        rest.std() * math.sqrt(p / 2000), 1e-12
+    )
 
 
 @pytest.mark.parametrize(("p", "kappa"), [(2, 3.0), (3, 1.0), (5, 20.0), (-12, 4.0)])
@@ -69,7 +71,9 @@ def test_cosines_are_distributed_as_those_of_scipy(p, kappa):
 @pytest.mark.parametrize("kappa", [1e-3, 0.7, 10.0, 90.0, 900.0, 2e4])
 def test_concentration_inverts_the_mean_resultant_length(p, kappa):
     # Where the ratio underflows, for p = 785 and small kappa, Banerjee's value is as exact.
-    assert concentration(naive.bessel_ratio(kappa, p), p) == pytest.approx(kappa, rel=2e-5)
+    assert concentration(naive.bessel_ratio(kappa, p), p) == pytest.approx(
+        kappa, rel=2e-5
+    )
 
 
 QUICK = {"n_samples": 25, "max_iter": 8}
@@ -105,7 +109,9 @@ def nodes(draw, criteria=CLASSIFICATION + REGRESSION, max_rows=30, max_features=
 def test_scores_of_directions_are_those_of_the_definition(node, seed):
     rng = np.random.default_rng(seed)
     rows, order = sort_rows(node)
-    Z = np.vstack([rng.standard_normal((node.X.shape[1], node.X.shape[0])), np.ones(len(node.y))])
+    Z = np.vstack(
+        [rng.standard_normal((node.X.shape[1], node.X.shape[0])), np.ones(len(node.y))]
+    )
     directions = rng.standard_normal((7, Z.shape[0]))
     scores = score_directions(Z, rows, directions)
     name = Criterion(node.criterion).name.lower()
@@ -144,16 +150,24 @@ def test_reduction_keeps_independent_columns_in_the_order_of_the_ranking(seed, n
     ranking = rng.permutation(d)
     kept = independent_columns(np.vstack([columns, np.ones(n)]), ranking)
     with_ones = np.vstack([np.ones(n), columns])
-    assert np.linalg.matrix_rank(np.vstack([np.ones(n), columns[kept]])) == kept.shape[0] + 1
+    assert (
+        np.linalg.matrix_rank(np.vstack([np.ones(n), columns[kept]]))
+        == kept.shape[0] + 1
+    )
     assert np.linalg.matrix_rank(with_ones) == kept.shape[0] + 1
     assert kept.tolist() == naive.independent_columns(columns, ranking)
 
 
 @given(nodes(max_features=4), seeds, st.sampled_from((2, 9, None)), st.integers(1, 3))
-def test_a_trace_tells_of_the_search_that_finds_the_split(node, seed, max_rows, patience):
+def test_a_trace_tells_of_the_search_that_finds_the_split(
+    node, seed, max_rows, patience
+):
     options = {"max_rows": max_rows, "patience": patience, **QUICK}
     splitter = CrossEntropy(refine_threshold=False, **options)
-    split, trace = splitter(node, stream_of(seed)), splitter.trace(node, stream_of(seed))
+    split, trace = (
+        splitter(node, stream_of(seed)),
+        splitter.trace(node, stream_of(seed)),
+    )
     frame = normalize(splitter._draw_part(node, stream_of(seed)), "robust")[2]
     if frame.features.shape[0] < 2:
         assert trace == []
@@ -169,7 +183,9 @@ def test_a_trace_tells_of_the_search_that_finds_the_split(node, seed, max_rows, 
         assert len(elite) >= 3 or others.min(initial=np.inf) == np.inf
     # It ends where the level has not fallen for as many iterations as there is patience for.
     levels = [step.scores[step.is_elite].max(initial=-np.inf) for step in trace]
-    falls = [i for i in range(len(levels)) if levels[i] < min(levels[:i], default=np.inf)]
+    falls = [
+        i for i in range(len(levels)) if levels[i] < min(levels[:i], default=np.inf)
+    ]
     if all(step.is_elite.sum() >= 3 for step in trace) and trace[-1].scores.min() > 0.0:
         assert len(trace) == min(falls[-1] + 1 + patience, splitter.max_iter)
     # The split is the best candidate of an iteration, to the last bit.

@@ -35,7 +35,9 @@ def test_dipole_test_divides_a_mixed_dipole(dataset, seed):
 
 
 @given(datasets(), st.integers(1, 6), seeds)
-def test_a_dipole_of_few_features_is_that_of_all_without_the_others(dataset, max_width, seed):
+def test_a_dipole_of_few_features_is_that_of_all_without_the_others(
+    dataset, max_width, seed
+):
     assume(len(np.unique(dataset.y)) > 1)
     n, d = dataset.X.shape
     order = np.arange(n, dtype=np.int32)
@@ -50,14 +52,18 @@ def test_a_dipole_of_few_features_is_that_of_all_without_the_others(dataset, max
 
 
 @given(datasets(), seeds, st.booleans(), st.booleans())
-def test_changes_move_one_weight_and_sparse_ones_keep_those_of_0(dataset, seed, dipolar, sparse):
+def test_changes_move_one_weight_and_sparse_ones_keep_those_of_0(
+    dataset, seed, dipolar, sparse
+):
     rng = np.random.default_rng(seed)
     n, d = dataset.X.shape
     w = rng.standard_normal(d) * (rng.uniform(size=d) < 0.5)
     changed, stream = w.copy(), stream_of(seed)
     if dipolar:
         order = np.arange(n, dtype=np.int32)
-        is_done = dipolar_change(dataset.X, dataset.y, order, 0, n, stream, changed, 0.1, sparse)
+        is_done = dipolar_change(
+            dataset.X, dataset.y, order, 0, n, stream, changed, 0.1, sparse
+        )
         assert is_done or (changed == w).all()
     else:
         gaussian_change(stream, changed, 0.1, dataset.spread, sparse)

@@ -41,24 +41,36 @@ def problem(seed, n=150, d=3):
 def test_axis_grows_the_trees_of_scikit_learn(limits, criterion):
     rng, X, slope, weight = problem(0, n=90)
     if criterion in REGRESSION:
-        kind, task, y = DecisionTreeRegressor, "regression", slope + rng.normal(size=len(slope))
+        kind, task, y = (
+            DecisionTreeRegressor,
+            "regression",
+            slope + rng.normal(size=len(slope)),
+        )
     else:
         kind, task = DecisionTreeClassifier, "classification"
         y = slope + (rng.random(len(slope)) < 0.15) * rng.integers(0, 3, len(slope))
     dataset = Dataset.from_arrays(X, y, weight, task=task)
     limits = dict(limits)
     model = kind(criterion=criterion, random_state=0, **limits).fit(X, y, weight)
-    if "min_impurity_decrease" in limits and criterion in REGRESSION:  # of targets in their units
+    if (
+        "min_impurity_decrease" in limits and criterion in REGRESSION
+    ):  # of targets in their units
         unit = dataset.target_scale
-        limits["min_impurity_decrease"] /= unit**2 if criterion == "squared_error" else unit
+        limits["min_impurity_decrease"] /= (
+            unit**2 if criterion == "squared_error" else unit
+        )
     individual = grow(dataset, Axis(), criterion, **limits, stream=stream_of())
     assert individual.n_leaves == model.get_n_leaves()
     assert individual.depth == model.get_depth()
     # Predictions are means; the leaves of absolute error predict medians there.
     leaves, theirs = individual.apply(dataset.X), model.apply(dataset.raw)
-    assert len(np.unique(np.column_stack([leaves, theirs]), axis=0)) == individual.n_leaves
+    assert (
+        len(np.unique(np.column_stack([leaves, theirs]), axis=0)) == individual.n_leaves
+    )
     if criterion == "squared_error":
-        found = dataset.target_mean + dataset.target_scale * individual.values[leaves, 0]
+        found = (
+            dataset.target_mean + dataset.target_scale * individual.values[leaves, 0]
+        )
         np.testing.assert_allclose(found, model.predict(dataset.raw), atol=1e-9)
     elif criterion not in REGRESSION:
         shares = individual.predict_value(dataset.X)
@@ -72,15 +84,21 @@ def test_limits_hold(dataset, max_depth, min_samples_split, min_samples_leaf):
         min_samples_leaf=min_samples_leaf, stream=stream_of()
     )  # fmt: skip
     parts = zip(individual.start, individual.end, strict=True)
-    n_rows = np.array([dataset.multiplicity[individual.order[i:j]].sum() for i, j in parts])
+    n_rows = np.array(
+        [dataset.multiplicity[individual.order[i:j]].sum() for i, j in parts]
+    )
     assert individual.depth <= max_depth
     assert (n_rows[~individual.is_leaf] >= min_samples_split).all()
-    assert len(individual) == 1 or (n_rows[individual.is_leaf] >= min_samples_leaf).all()
+    assert (
+        len(individual) == 1 or (n_rows[individual.is_leaf] >= min_samples_leaf).all()
+    )
 
 
 @pytest.mark.parametrize("threshold", (-9.0, 9.0, -1.3, None))
 @pytest.mark.parametrize("is_split_first", (False, True))
-def test_no_split_or_one_that_leaves_too_few_rows_makes_a_leaf(threshold, is_split_first):
+def test_no_split_or_one_that_leaves_too_few_rows_makes_a_leaf(
+    threshold, is_split_first
+):
     """The splitter does not keep to ``min_rows``; the rows stand as before, in order."""
     dataset = Dataset.from_arrays(np.arange(12.0)[:, None], np.arange(12) % 2)
 
@@ -91,7 +109,9 @@ def test_no_split_or_one_that_leaves_too_few_rows_makes_a_leaf(threshold, is_spl
 
     tree = grow(dataset, stubborn, min_samples_leaf=3, stream=stream_of())
     assert len(tree) == (3 if is_split_first else 1)
-    assert not tree.weights[tree.is_leaf].any() and not tree.thresholds[tree.is_leaf].any()
+    assert (
+        not tree.weights[tree.is_leaf].any() and not tree.thresholds[tree.is_leaf].any()
+    )
     np.testing.assert_array_equal(tree.order, np.arange(12))
 
 
@@ -113,7 +133,8 @@ def test_nodes_hold_their_rows_and_come_in_prefix_order():
     offered = [
         k
         for k in range(len(individual))
-        if individual.end[k] - individual.start[k] >= 4 and (individual.counts[k] > 0).sum() > 1
+        if individual.end[k] - individual.start[k] >= 4
+        and (individual.counts[k] > 0).sum() > 1
     ]
     assert len(seen) == len(offered)
     for node, k in zip(seen, offered, strict=True):
@@ -143,4 +164,6 @@ def test_sides_have_the_least_share_of_the_weight(fraction):
     dataset = Dataset.from_arrays(X, slope ^ (rng.random(len(slope)) < 0.2), weight)
     tree = grow(dataset, Axis(), min_weight_fraction_leaf=fraction, stream=stream_of())
     assert len(tree) > 1
-    assert tree.counts[tree.is_leaf].sum(axis=1).min() >= fraction * dataset.total_weight
+    assert (
+        tree.counts[tree.is_leaf].sum(axis=1).min() >= fraction * dataset.total_weight
+    )

@@ -45,7 +45,9 @@ def assert_holds(tree, start, nodes):
     while pending:
         h, k = pending.pop()
         if h in nodes:
-            assert tree.subtree_size[k] > 1 and tree.thresholds[k] == start.thresholds[h]
+            assert (
+                tree.subtree_size[k] > 1 and tree.thresholds[k] == start.thresholds[h]
+            )
             assert tree.weights[k].tobytes() == start.weights[h].tobytes()
             pending += [(start.left(h), tree.left(k)), (start.right(h), tree.right(k))]
 
@@ -61,9 +63,13 @@ def test_held_splits_survive_every_operator(drawn, seed, data):
     held = Held.of(start, [k for k in inner if k <= last], dataset)
     constraints, top = [held], held.scaled
     if data.draw(st.integers(0, 3)):
-        constraints.append(Limits(max_leaves=top.n_leaves + data.draw(st.integers(0, 1))))
+        constraints.append(
+            Limits(max_leaves=top.n_leaves + data.draw(st.integers(0, 1)))
+        )
     parents = [repair(tree, dataset, constraints) for tree in others]
-    name = data.draw(st.sampled_from(operators_for(dataset, [*OPERATORS, *ONE_BY_ONE, "widths"])))
+    name = data.draw(
+        st.sampled_from(operators_for(dataset, [*OPERATORS, *ONE_BY_ONE, "widths"]))
+    )
     if name == "widths":
         children = init_path(dataset, 0.01, 0, stream_of(seed))
     elif name in ONE_BY_ONE and data.draw(st.booleans()) or name not in OPERATORS:
@@ -76,7 +82,9 @@ def test_held_splits_survive_every_operator(drawn, seed, data):
         assert keeps_all(tree, dataset, constraints)
         assert_sound(tree, dataset)
         assert_holds(tree, top, np.flatnonzero(~top.is_leaf).tolist())
-    few = dataset.take(np.arange(len(dataset.y)) % 3 == 0)  # which some splits may not part
+    few = dataset.take(
+        np.arange(len(dataset.y)) % 3 == 0
+    )  # which some splits may not part
     for tree in (top, others[0]):
         assert held.keeps(repair(make_individual(few, *tree.splits), few, [held]), few)
     assert held.keeps(make_individual(few, *top.splits), few)
@@ -98,12 +106,16 @@ RUNS = {
 SLOW = {"long": pytest.mark.slow}
 
 
-@pytest.mark.parametrize("name", [pytest.param(one, marks=SLOW.get(one, ())) for one in RUNS])
+@pytest.mark.parametrize(
+    "name", [pytest.param(one, marks=SLOW.get(one, ())) for one in RUNS]
+)
 def test_held_splits_are_in_all_trees_of_a_run_bit_for_bit(name):
     roots = set()
 
     def watch(run):
-        roots.update((tree.weights[0].tobytes(), tree.thresholds[0]) for tree in run.population)
+        roots.update(
+            (tree.weights[0].tobytes(), tree.thresholds[0]) for tree in run.population
+        )
 
     model = brief(EvoTreeClassifier, population_size=16, start=RULES, hold=[0, 2])
     model.set_params(**RUNS[name], callbacks=[watch]).fit(X, Y)
@@ -116,7 +128,9 @@ def test_held_splits_are_in_all_trees_of_a_run_bit_for_bit(name):
 
 
 def test_a_start_alone_is_the_first_individual_and_is_not_pruned(iris):
-    start = ObliqueTree(np.zeros((3, 4)), np.zeros(3), np.array([3, 1, 1], dtype=np.int32), None)
+    start = ObliqueTree(
+        np.zeros((3, 4)), np.zeros(3), np.array([3, 1, 1], dtype=np.int32), None
+    )
     start.weights[0, 0], start.thresholds[0] = 1.0, 4.35
     toolbox = make_toolbox(iris, size_penalty=10.0, start=start, random_state=0)
     first = toolbox.population(n=4)[0]
@@ -127,7 +141,11 @@ def test_columns_of_a_node_are_fitted_once_and_stay():
     for hold, used in (({0: ["alcohol"]}, [0]), ({0: [0, "ash"]}, [0, 2])):
         for tree in brief(EvoTreeClassifier, hold=hold).fit(X, Y).pareto_front_:
             assert np.flatnonzero(tree.weights[0]).tolist() == used
-    rules = brief(EvoTreeRegressor, start=RULES, hold={0: None, 2: ["hue"]}).fit(X, Y * 1.0).tree_
+    rules = (
+        brief(EvoTreeRegressor, start=RULES, hold={0: None, 2: ["hue"]})
+        .fit(X, Y * 1.0)
+        .tree_
+    )
     assert rules.thresholds[0] == 13.0 and rules.models is not None
     assert np.flatnonzero(rules.weights[rules.right(0)]).tolist() == [10]
 
@@ -136,11 +154,17 @@ def test_columns_of_a_node_are_fitted_once_and_stay():
 @given(any_populations)
 def test_rules_read_back_are_the_tree(drawn):
     dataset, individuals = drawn
-    names = ["a + b", "2 * c", "d <= 1", "is not e", "f is 'x'", "-g"][: dataset.X.shape[1]]
+    names = ["a + b", "2 * c", "d <= 1", "is not e", "f is 'x'", "-g"][
+        : dataset.X.shape[1]
+    ]
     for weights, thresholds, size in (one.splits for one in individuals):
-        largest = np.abs(weights).max(axis=1, keepdims=True)  # so that a weight is 1 or -1
+        largest = np.abs(weights).max(
+            axis=1, keepdims=True
+        )  # so that a weight is 1 or -1
         weights = np.round(weights / np.where(largest > 0.0, largest, 1.0), 3) + 0.0
-        tree = ObliqueTree(weights, np.round(thresholds, 3) + 0.0, size, np.ones((len(size), 1)))
+        tree = ObliqueTree(
+            weights, np.round(thresholds, 3) + 0.0, size, np.ones((len(size), 1))
+        )
         text = export_text(tree, names)
         back = ObliqueTree(*splits_of_text(text, names), tree.values)
         assert export_text(back, names) == text and back == tree
@@ -168,8 +192,16 @@ WRONG = {
     "without start": {"hold": [0]},
     "hold.0. names 'weight'": {"start": RULES, "hold": {0: ["weight"]}},
     "all its rows on one side": {"start": RULES.replace("13", "99"), "hold": [0]},
-    "min_samples_leaf forbids": {"start": RULES, "hold": [0, 2], "min_samples_leaf": 80},
-    "interaction_cst forbids": {"start": TREE, "hold": [0, 2], "interaction_cst": [{0, 6}]},
+    "min_samples_leaf forbids": {
+        "start": RULES,
+        "hold": [0, 2],
+        "min_samples_leaf": 80,
+    },
+    "interaction_cst forbids": {
+        "start": TREE,
+        "hold": [0, 2],
+        "interaction_cst": [{0, 6}],
+    },
     "max_split_terms forbids": {"start": TREE, "hold": [0, 2], "max_split_terms": 1},
     "where leaves are logistic": {"start": RULES, "hold": [0], "leaves": "linear"},
     "has the split 'salt <= 13': .* 'ash'": {"start": RULES.replace("alcohol", "salt")},
@@ -189,12 +221,22 @@ def test_what_cannot_start_or_stay_is_refused(message):
 
 
 def test_a_start_of_other_columns_or_classes_is_refused():
-    model, other = (brief(EvoTreeClassifier).fit(rows, Y) for rows in (X, X.iloc[:, :5]))
+    model, other = (
+        brief(EvoTreeClassifier).fit(rows, Y) for rows in (X, X.iloc[:, :5])
+    )
     for start, y, message in (
-        (model, np.array(["a", "b", "c"])[Y], r"the classes \[0, 1, 2\]: allowed are \['a', 'b'"),
+        (
+            model,
+            np.array(["a", "b", "c"])[Y],
+            r"the classes \[0, 1, 2\]: allowed are \['a', 'b'",
+        ),
         (other, Y, "start has the features .*: allowed are"),
         (other.tree_, Y, "start has the number of features 5: allowed are 13"),
-        (TREE.replaced(values=np.zeros((5, 1))), Y, "number of values in a leaf 1: allowed are 3"),
+        (
+            TREE.replaced(values=np.zeros((5, 1))),
+            Y,
+            "number of values in a leaf 1: allowed are 3",
+        ),
     ):
         with pytest.raises(ValueError, match=message):
             brief(EvoTreeClassifier, start=start).fit(X, y)

@@ -13,7 +13,12 @@ from evotree.fitness.criteria import Criterion
 from evotree.fitness.node import score_hyperplane
 from evotree.operators.splitters.axis import Axis
 from evotree.operators.splitters.linear import Linear
-from evotree.operators.splitters.linear_fit import LOSSES, PENALTIES, fit_linear, start_at
+from evotree.operators.splitters.linear_fit import (
+    LOSSES,
+    PENALTIES,
+    fit_linear,
+    start_at,
+)
 from tests.reference import smooth
 from tests.reference.linear import loss_of_margins, objective, violation
 from tests.strategies import seeds, stream_of
@@ -59,12 +64,16 @@ def test_fits_never_end_above_their_start(case, model, max_iter, seed):
     assert n_iter <= max_iter
 
 
-@given(smooth.hostile_nodes(), st.sampled_from(MODELS), st.sampled_from((1e-6, 1.0, 1e6)))
+@given(
+    smooth.hostile_nodes(), st.sampled_from(MODELS), st.sampled_from((1e-6, 1.0, 1e6))
+)
 def test_hostile_rows_are_fitted(node, model, C):
     signs = np.where(node.y > 0, 1.0, -1.0)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        theta, value, _ = fit(node.X, signs, C * node.sample_weight, *model, tol=1e-4, max_iter=100)
+        theta, value, _ = fit(
+            node.X, signs, C * node.sample_weight, *model, tol=1e-4, max_iter=100
+        )
         again = start_at(node.X, 1e150 * theta[:-1], 0.0)
         tiny = start_at(node.X, 1e-200 * theta[:-1], 0.0)
     assert np.isfinite(theta).all() and np.isfinite(value)
@@ -101,7 +110,9 @@ def test_split_is_the_best_of_the_classifiers(groups):
     candidates = []
     for a in range(3):
         for b in range(a) if groups == "one_vs_one" else (a,):
-            rows = (y == a) | (y == b) if groups == "one_vs_one" else np.full(len(y), True)
+            rows = (
+                (y == a) | (y == b) if groups == "one_vs_one" else np.full(len(y), True)
+            )
             signs = np.where(y[rows] == a, 1.0, -1.0)
             theta = minimum(X[rows], signs, np.ones(len(signs)), "svm", "l2")
             score = score_hyperplane(node, theta[:-1].copy(), -theta[-1])
@@ -127,7 +138,9 @@ def test_refit_goes_on_from_a_hyperplane(model):
 
 def test_targets_are_parted_at_their_mean():
     X, y = smooth.separable(0)
-    node = smooth.make_node(X, np.where(y == 1, 5.0, -2.0), criterion=Criterion.SQUARED_ERROR)
+    node = smooth.make_node(
+        X, np.where(y == 1, 5.0, -2.0), criterion=Criterion.SQUARED_ERROR
+    )
     assert Linear(C=1e3)(node, stream_of()).score == pytest.approx(0.0, abs=1e-9)
 
 
@@ -136,4 +149,7 @@ def test_nodes_that_no_classifier_parts():
     X = np.array([[1.0, 0.0], [-1.0, 0.0], [0.0, 1.0], [0.0, -1.0]] * 3)
     node = smooth.make_node(X, np.array([0, 0, 1, 1] * 3))
     assert Linear(fallback=False)(node, stream_of()) is None
-    assert Linear(fallback=True)(node, stream_of()).score == Axis()(node, stream_of()).score
+    assert (
+        Linear(fallback=True)(node, stream_of()).score
+        == Axis()(node, stream_of()).score
+    )

@@ -16,9 +16,17 @@ from evotree.dataset import Dataset
 from evotree.fitness.linear_leaves import LinearLeafObjective
 from evotree.fitness.losses import ExpectedCost
 from evotree.fitness.objectives import compose
-from evotree.fitness.orders import CONFLICT, isotonic_values, labels_in_order, node_orders
+from evotree.fitness.orders import (
+    CONFLICT,
+    isotonic_values,
+    labels_in_order,
+    node_orders,
+)
 from evotree.leaf_models import LeafModels
-from evotree.operators.constraints.monotonic import MonotonicConstraint, check_monotonic_cst
+from evotree.operators.constraints.monotonic import (
+    MonotonicConstraint,
+    check_monotonic_cst,
+)
 from evotree.operators.constraints.proof import is_monotonic, violations
 from evotree.operators.initialization.dipolar import init_dipolar
 from evotree.operators.pruning.penalized import prune
@@ -52,7 +60,10 @@ def random_tree(rng, n_leaves, n_outputs=1, whole=False):
     numbers = rng.standard_normal((n, d + 1))
     if whole:
         numbers = rng.integers(-2, 3, (n, d + 1)).astype(float)
-    weights, thresholds = numbers[:, :d] * (rng.random((n, d)) < 0.5), numbers[:, d].copy()
+    weights, thresholds = (
+        numbers[:, :d] * (rng.random((n, d)) < 0.5),
+        numbers[:, d].copy(),
+    )
     weights[size == 1], thresholds[size == 1] = 0.0, 0.0
     share = rng.integers(0, 9, n) / 8.0
     values = share[:, None] if n_outputs == 1 else np.column_stack([1.0 - share, share])
@@ -118,7 +129,9 @@ def test_what_a_sample_breaks_is_found_and_witnesses_are_real(kind, seed, n_leav
         at = zip(tree.apply(rows[broken]), tree.apply(raised[broken]), strict=True)
         assert {(int(a), int(b), feature) for a, b in at} <= pairs
     for one in found:
-        assert one.row is not None or kind != "numbers"  # generic trees leave nothing undecided
+        assert (
+            one.row is not None or kind != "numbers"
+        )  # generic trees leave nothing undecided
         if one.row is not None:
             rows = np.array([one.row, one.raised_row])
             assert tree.apply(rows).tolist() == [one.leaf, one.raised_leaf]
@@ -132,13 +145,38 @@ def test_what_a_sample_breaks_is_found_and_witnesses_are_real(kind, seed, n_leav
     [
         ([[1.0, 2.0], [1.0, 2.0]], [0.0, 0.0], (-9.0, 9.0), True),
         ([[1.0, 2.0], [1.0, 2.0]], [0.5, 0.0], (-9.0, 9.0), False),
-        ([[2.0, 2.0], [1.0, 2.0]], [0.0, 1.0], (-9.0, 9.0), True),  # they meet at the split
+        (
+            [[2.0, 2.0], [1.0, 2.0]],
+            [0.0, 1.0],
+            (-9.0, 9.0),
+            True,
+        ),  # they meet at the split
         ([[2.0, 2.0], [1.0, 2.0]], [0.0, 0.9], (-9.0, 9.0), False),
-        ([[1.0, 2.0], [1.0, 1.0]], [0.0, 2.0], (-9.0, 9.0), False),  # they cross far away
+        (
+            [[1.0, 2.0], [1.0, 1.0]],
+            [0.0, 2.0],
+            (-9.0, 9.0),
+            False,
+        ),  # they cross far away
         ([[1.0, 2.0], [1.0, 1.0]], [0.0, 5.0], (-9.0, 9.0), True),  # where both are cut
-        ([[1.0, 2.0], [1.0, 1.0]], [0.0, 5.0], ([0.0, -9.0, 1.0], [0.0, 1.0, 9.0]), True),
-        ([[1.0, 2.0], [-1.0, 2.0]], [0.0, 5.0], (-9.0, 9.0), False),  # the slope is wrong
-        ([[-1.0, 0.0], [-1.0, 0.0]], [0.0, 0.0], ([0.0, 3.0, 4.0], [0.0, 3.0, 4.0]), True),
+        (
+            [[1.0, 2.0], [1.0, 1.0]],
+            [0.0, 5.0],
+            ([0.0, -9.0, 1.0], [0.0, 1.0, 9.0]),
+            True,
+        ),
+        (
+            [[1.0, 2.0], [-1.0, 2.0]],
+            [0.0, 5.0],
+            (-9.0, 9.0),
+            False,
+        ),  # the slope is wrong
+        (
+            [[-1.0, 0.0], [-1.0, 0.0]],
+            [0.0, 0.0],
+            ([0.0, 3.0, 4.0], [0.0, 3.0, 4.0]),
+            True,
+        ),
     ],
 )
 def test_lines_of_a_split_that_has_an_order(slopes, intercepts, bounds, is_kept):
@@ -146,7 +184,9 @@ def test_lines_of_a_split_that_has_an_order(slopes, intercepts, bounds, is_kept)
     weights[0, 0] = 1.0
     low, high = (np.broadcast_to(bound, 3).astype(float) for bound in bounds)
     line = np.array([0.0, *intercepts]), np.array([[0.0, 0.0], *slopes])
-    bare = ObliqueTree(weights, np.array([1.0, 0, 0]), SIZE, np.zeros((3, 1)), np.ones(2))
+    bare = ObliqueTree(
+        weights, np.array([1.0, 0, 0]), SIZE, np.zeros((3, 1)), np.ones(2)
+    )
     tree = bare.with_models(LeafModels(*line, low, high))
     assert is_monotonic(tree, np.array([1, 0])) == is_kept
     assert all(one.row is not None for one in violations(tree, np.array([1, 0])))
@@ -171,7 +211,10 @@ def test_no_sample_breaks_a_finished_tree(n_outputs):
             rows, raised = raised_rows(rng, 3000, feature)
             n_broken += falls(tree, rows, raised, feature).size
             if n_outputs == 2:
-                labels = [finished.values.argmax(axis=1)[finished.apply(x)] for x in (rows, raised)]
+                labels = [
+                    finished.values.argmax(axis=1)[finished.apply(x)]
+                    for x in (rows, raised)
+                ]
                 assert ((labels[1] - labels[0]) * SIGNS[feature] >= 0).all()
     assert n_broken > 0
 
@@ -189,7 +232,12 @@ def small_problems(draw):
     signs = np.array(draw(st.sampled_from(([1, 0], [-1, 0], [1, 1], [1, -1]))))
     pulls = [naive.order_of(row, signs) for row in weights]
     orders = node_orders(weights, signs)
-    codes = {frozenset(): 0, frozenset({1}): 1, frozenset({-1}): -1, frozenset({1, -1}): CONFLICT}
+    codes = {
+        frozenset(): 0,
+        frozenset({1}): 1,
+        frozenset({-1}): -1,
+        frozenset({1, -1}): CONFLICT,
+    }
     assert orders.tolist() == [codes[frozenset(one)] for one in pulls]
     return rng, size, pulls, orders
 
@@ -222,7 +270,10 @@ def test_labels_cost_least(drawn, node_price):
 @given(small_problems())
 def test_values_are_the_isotonic_regression(drawn):
     rng, size, pulls, orders = drawn
-    means, weight = rng.integers(0, 5, len(size)).astype(float), rng.integers(1, 4, len(size)) * 1.0
+    means, weight = (
+        rng.integers(0, 5, len(size)).astype(float),
+        rng.integers(1, 4, len(size)) * 1.0,
+    )
     values = isotonic_values(orders, size, means, weight)
     for leaf, value in naive.isotonic(size, pulls, means, weight).items():
         assert values[leaf] == pytest.approx(value, abs=1e-12)
@@ -230,7 +281,9 @@ def test_values_are_the_isotonic_regression(drawn):
     assert all(values[low] <= values[high] for low, high in pairs)
     for k in range(len(size)):
         below = naive.leaves_below(size, k)
-        assert values[k] == pytest.approx(np.average(values[below], weights=weight[below]))
+        assert values[k] == pytest.approx(
+            np.average(values[below], weights=weight[below])
+        )
         assert values[below].min() <= values[k] <= values[below].max()
 
 
@@ -305,15 +358,21 @@ def test_predictions_agree_with_quality_and_with_each_other(population):
     weight = dataset.sample_weight / dataset.total_weight
     for individual in individuals:
         individual = repaired(individual, dataset)
-        shown = ObliqueTree(*individual.nodes()[:3], CONSTRAINT.values(individual)[:, None])
+        shown = ObliqueTree(
+            *individual.nodes()[:3], CONSTRAINT.values(individual)[:, None]
+        )
         assert is_monotonic(shown, SIGNS)
         reached = individual.apply(dataset.X)
         values, quality = CONSTRAINT.values(individual), individual.quality
         if isinstance(dataset.objective, LinearLeafObjective):
             continue
         if dataset.n_classes:
-            assert quality == pytest.approx(weight @ (individual.labels[reached] == dataset.y))
-            assert quality == pytest.approx(weight @ ((values[reached] > 0.5) == dataset.y))
+            assert quality == pytest.approx(
+                weight @ (individual.labels[reached] == dataset.y)
+            )
+            assert quality == pytest.approx(
+                weight @ ((values[reached] > 0.5) == dataset.y)
+            )
         else:
             error = weight @ (dataset.y - values[reached]) ** 2
             assert quality == pytest.approx(1.0 - error / (weight @ dataset.y**2))
@@ -330,7 +389,9 @@ def test_what_operators_make_can_be_mended_pruned_and_finished(population, name)
         mended = repaired(child, dataset)
         assert_sound(mended, dataset)
         prune(mended, dataset, 0.001)
-        finished = dataset.bound_objective.finish(dataset.to_raw(mended.to_tree()), dataset)
+        finished = dataset.bound_objective.finish(
+            dataset.to_raw(mended.to_tree()), dataset
+        )
         assert CONSTRAINT.violations(finished) == []
 
 
@@ -359,19 +420,27 @@ def test_leaves_share_lines_and_intercepts_are_isotonic(seed):
             rows = [np.sort(one.order[one.start[k] : one.end[k]]) for k in leaves]
             line = models.coefficients[leaves[0]]
             assert (models.coefficients[leaves] == line).all()
-            assert np.ptp(models.lowest[leaves]) == np.ptp(models.highest[leaves]) == 0.0
+            assert (
+                np.ptp(models.lowest[leaves]) == np.ptp(models.highest[leaves]) == 0.0
+            )
             rest = [dataset.y[r] - dataset.X[r] @ line for r in rows]
             weights = [dataset.sample_weight[r] for r in rows]
-            if sum(map(len, rows)) >= 40 and 1 < len(leaves) < 6:  # the twin tries all orders
+            if (
+                sum(map(len, rows)) >= 40 and 1 < len(leaves) < 6
+            ):  # the twin tries all orders
                 means, mass = np.zeros(size[root]), np.ones(size[root])
-                means[leaves - root] = list(map(np.average, rest, [None] * len(rest), weights))
+                means[leaves - root] = list(
+                    map(np.average, rest, [None] * len(rest), weights)
+                )
                 mass[leaves - root] = list(map(np.sum, weights))
                 codes = {0: set(), 1: {1}, -1: {-1}, CONFLICT: {1, -1}}
                 part = slice(root, root + size[root])
                 pulls = [codes[int(order)] for order in orders[part]]
                 isotonic = naive.isotonic(size[part], pulls, means, mass)
                 expected = [isotonic[k] for k in leaves - root]
-                np.testing.assert_allclose(models.intercepts[leaves], expected, atol=1e-8)
+                np.testing.assert_allclose(
+                    models.intercepts[leaves], expected, atol=1e-8
+                )
             for k, left, weight in zip(leaves, rest, weights, strict=True):
                 errors += weight @ (left - models.intercepts[k]) ** 2
         whole = dataset.sample_weight @ dataset.y**2
@@ -389,14 +458,18 @@ def test_no_sample_breaks_a_finished_tree_of_lines(seed, precision):
         assert_kept(round_models(tree, dataset.raw, *options).validate(), rng)
 
 
-@pytest.mark.parametrize(("algorithm", "precision"), [("penalized", "auto"), ("nsga2", 2)])
+@pytest.mark.parametrize(
+    ("algorithm", "precision"), [("penalized", "auto"), ("nsga2", 2)]
+)
 def test_all_trees_of_a_search_keep_the_constraint(algorithm, precision):
     rng = np.random.default_rng(1)
     X = pd.DataFrame(rng.normal(size=(240, 4)), columns=["up", "down", "free", "bent"])
     y = X["up"] - X["down"] + np.abs(X["bent"]) + 2.0 * (X["up"] > 0.2) + X["free"]
     changed = {"precision": precision, "variation": Variation(algorithm=algorithm)}
     signs = {"up": 1, "down": -1, "bent": 1}
-    model = evolved(EvoTreeRegressor, **BRIEF, **changed, leaves="linear", monotonic_cst=signs)
+    model = evolved(
+        EvoTreeRegressor, **BRIEF, **changed, leaves="linear", monotonic_cst=signs
+    )
     fitted = clone(model).fit(X, y)
     assert fitted.tree_.models is not None and fitted.score(X, y) > 0.7
     for tree in [fitted.tree_, *fitted.pareto_front_, *fitted.hall_of_fame_]:
@@ -408,8 +481,14 @@ def test_all_trees_of_a_search_keep_the_constraint(algorithm, precision):
 
 # ---- what users ask for --------------------------------------------------------------------------
 
-COLUMNS = (NumericColumn("a", 0.0, True), CategoricalColumn("b", ("x", "y")), NumericColumn("c", 0))
-ESTIMATOR = SimpleNamespace(n_features_in_=3, feature_names_in_=np.array(["a", "b", "c"]))
+COLUMNS = (
+    NumericColumn("a", 0.0, True),
+    CategoricalColumn("b", ("x", "y")),
+    NumericColumn("c", 0),
+)
+ESTIMATOR = SimpleNamespace(
+    n_features_in_=3, feature_names_in_=np.array(["a", "b", "c"])
+)
 
 
 @pytest.mark.parametrize(

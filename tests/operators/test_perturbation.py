@@ -10,7 +10,13 @@ from evotree.fitness.line_search import choose_threshold
 from evotree.fitness.node import Node, score_hyperplane
 from evotree.operators.splitters.axis import Axis
 from evotree.operators.splitters.cart_lc import search_cart_lc
-from evotree.operators.splitters.oc1 import OC1, ORDERS, columns_of, lowest_score, search_oc1
+from evotree.operators.splitters.oc1 import (
+    OC1,
+    ORDERS,
+    columns_of,
+    lowest_score,
+    search_oc1,
+)
 from tests.reference.perturbation import (
     allowed_score,
     axis_search,
@@ -104,7 +110,9 @@ def test_a_perturbation_takes_the_best_value_of_a_coefficient():
             (m,) = np.flatnonzero(end != start)
             moved.add(m)
             best = perturb_coefficient(node, name, start, m)
-            assert allowed_score(node, name, X @ end <= 0) == pytest.approx(best, abs=1e-9)
+            assert allowed_score(node, name, X @ end <= 0) == pytest.approx(
+                best, abs=1e-9
+            )
             assert best < goal
     assert moved == {0, 1, 2, 3}
 
@@ -127,13 +135,19 @@ def test_a_cycle_of_cart_lc(name):
     """From a random hyperplane, rows of random weights: no two splits are equally good."""
     rng = np.random.default_rng(7)
     for _ in range(2):
-        node = oblique_node(rng, name, 24, 3)._replace(sample_weight=rng.random(24) + 0.1)
+        node = oblique_node(rng, name, 24, 3)._replace(
+            sample_weight=rng.random(24) + 0.1
+        )
         mean = np.average(node.X, axis=0, weights=node.sample_weight)
-        scale = np.sqrt(np.average((node.X - mean) ** 2, axis=0, weights=node.sample_weight))
+        scale = np.sqrt(
+            np.average((node.X - mean) ** 2, axis=0, weights=node.sample_weight)
+        )
         weights = rng.normal(size=3)
         threshold = np.median(node.X @ weights)
         standard = node._replace(X=(node.X - mean) / scale)
-        b, c = cart_lc_cycle(standard, name, weights * scale, threshold - weights @ mean)
+        b, c = cart_lc_cycle(
+            standard, name, weights * scale, threshold - weights @ mean
+        )
         search_cart_lc(node, 1, 0.0, 0.0, weights, threshold, stream_of())
         assert weights * scale == pytest.approx(b, abs=1e-9)
         goes_left = standard.X @ b <= c

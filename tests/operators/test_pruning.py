@@ -45,13 +45,21 @@ from tests.strategies import (
 def risky_trees(draw, max_internal=6):
     """Draw a small tree and the risks of its nodes; whole numbers tie often."""
     rng = np.random.default_rng(draw(seeds))
-    size = np.array(naive.random_sizes(rng, draw(st.integers(0, max_internal))), dtype=np.int32)
+    size = np.array(
+        naive.random_sizes(rng, draw(st.integers(0, max_internal))), dtype=np.int32
+    )
     kind = draw(st.sampled_from(("whole", "split off", "any")))
-    risk = rng.integers(0, 8, len(size)).astype(float) if kind != "any" else rng.random(len(size))
+    risk = (
+        rng.integers(0, 8, len(size)).astype(float)
+        if kind != "any"
+        else rng.random(len(size))
+    )
     if kind == "split off":  # as on training rows, where a split raises no risk
         for k in reversed(range(len(size))):
             if size[k] > 1:
-                risk[k] = sum(risk[list(naive.children_of(size, k))]) + rng.integers(0, 3)
+                risk[k] = sum(risk[list(naive.children_of(size, k))]) + rng.integers(
+                    0, 3
+                )
     return risk, size
 
 
@@ -73,11 +81,15 @@ def test_path_cuts_the_weakest_link_again_and_again(drawn, power, seed):
 
 def widths_of(size, seed):
     """Draw prices of splits, whole numbers as those of terms are."""
-    return np.where(size > 1, np.random.default_rng(seed).integers(1, 9, len(size)), 0.0)
+    return np.where(
+        size > 1, np.random.default_rng(seed).integers(1, 9, len(size)), 0.0
+    )
 
 
 @given(risky_trees(), seeds, st.booleans(), st.floats(0, 8))
-def test_every_tree_of_the_sequence_is_the_smallest_cheapest(drawn, seed, is_priced, any_alpha):
+def test_every_tree_of_the_sequence_is_the_smallest_cheapest(
+    drawn, seed, is_priced, any_alpha
+):
     risk, size = drawn
     price = widths_of(size, seed) if is_priced else None
     collapse_at = weakest_links(risk, size, price)
@@ -90,7 +102,12 @@ def test_every_tree_of_the_sequence_is_the_smallest_cheapest(drawn, seed, is_pri
         assert naive.leaves_after(size, collapse_at <= alpha + 1e-12) == best
 
 
-@given(risky_trees(), seeds, st.sampled_from((0.0, 0.25, 1.0)), st.sampled_from((0.0, 0.25, 1.0)))
+@given(
+    risky_trees(),
+    seeds,
+    st.sampled_from((0.0, 0.25, 1.0)),
+    st.sampled_from((0.0, 0.25, 1.0)),
+)
 def test_one_price_gives_the_cheapest_tree(drawn, seed, node_price, term_price):
     risk, size = drawn
     further = term_price * np.maximum(widths_of(size, seed) - 1.0, 0.0)
@@ -106,7 +123,9 @@ def test_splits_that_change_nothing_go_at_no_price():
     size = np.array([5, 3, 1, 1, 1], dtype=np.int32)
     risk = np.array([0.9, 0.3, 0.1, 0.2, 0.1])
     assert weakest_links(risk, size)[1] == 0.0
-    np.testing.assert_allclose(cost_complexity_path(risk, size), [[0.0, 0.5], [0.4, 0.9]])
+    np.testing.assert_allclose(
+        cost_complexity_path(risk, size), [[0.0, 0.5], [0.4, 0.9]]
+    )
 
 
 @pytest.mark.parametrize(
@@ -130,7 +149,9 @@ def test_risk_of_targets():
     y, w = rng.normal(size=20), rng.random(20)
     sides = [np.arange(20), np.arange(7), np.arange(7, 20)]
     counts = np.array([[w[i].sum(), w[i] @ y[i], w[i] @ y[i] ** 2] for i in sides])
-    expected = [w[i] @ (y[i] - np.average(y[i], weights=w[i])) ** 2 / w.sum() for i in sides]
+    expected = [
+        w[i] @ (y[i] - np.average(y[i], weights=w[i])) ** 2 / w.sum() for i in sides
+    ]
     np.testing.assert_allclose(node_risk(counts, 0), expected)
 
 
@@ -143,8 +164,13 @@ def test_marked_subtrees_become_leaves(drawn, seed):
     for array in (tree.weights, tree.thresholds, tree.subtree_size, tree.values):
         array.flags.writeable = False
     pruned = prune_tree(tree, marks).validate()
-    way_ends = [next((k for k in way if marks[k]), way[-1]) for way in naive.reach(tree, dataset.X)]
-    np.testing.assert_array_equal(pruned.predict_value(dataset.X), tree.values[way_ends])
+    way_ends = [
+        next((k for k in way if marks[k]), way[-1])
+        for way in naive.reach(tree, dataset.X)
+    ]
+    np.testing.assert_array_equal(
+        pruned.predict_value(dataset.X), tree.values[way_ends]
+    )
     assert pruned.n_leaves == len(naive.leaves_after(tree.subtree_size, marks))
     assert not np.shares_memory(pruned.values, tree.values)
     child = individual.clone()
@@ -158,8 +184,15 @@ def test_marked_subtrees_become_leaves(drawn, seed):
 
 
 @settings(max_examples=50)
-@given(any_populations, seeds, st.sampled_from((0.0, 0.02)), st.sampled_from((0.001, 0.01, 0.05)))
-def test_a_pruned_tree_is_the_fittest_of_all_prunings(drawn, seed, size_penalty, term_penalty):
+@given(
+    any_populations,
+    seeds,
+    st.sampled_from((0.0, 0.02)),
+    st.sampled_from((0.001, 0.01, 0.05)),
+)
+def test_a_pruned_tree_is_the_fittest_of_all_prunings(
+    drawn, seed, size_penalty, term_penalty
+):
     """By the fitness itself: what a collapsed split gives back is counted on the pruned tree."""
     dataset, (individual, *_) = drawn
     individual = with_random_zeros(individual, dataset, seed)
@@ -169,7 +202,9 @@ def test_a_pruned_tree_is_the_fittest_of_all_prunings(drawn, seed, size_penalty,
     if individual.n_leaves <= 8:
         for leaves in naive.prunings(size):
             other = individual.clone()
-            prune_marked(other, dataset, np.isin(np.arange(len(size)), leaves) & (size > 1))
+            prune_marked(
+                other, dataset, np.isin(np.arange(len(size)), leaves) & (size > 1)
+            )
             assert evaluate(pruned)[0] >= evaluate(other)[0] - 1e-9
     assert prune(pruned.clone(), dataset, size_penalty, term_penalty)[0] == pruned
 
@@ -183,7 +218,11 @@ def held_out_trees(draw):
     splitter = Dipole() if dataset.n_classes > 0 else Axis()
     criterion = "gini" if dataset.n_classes > 0 else "squared_error"
     individual = grow(
-        dataset.take(~part), splitter, criterion, max_depth=4, stream=stream_of(draw(seeds))
+        dataset.take(~part),
+        splitter,
+        criterion,
+        max_depth=4,
+        stream=stream_of(draw(seeds)),
     )
     return individual, dataset.take(part)
 
@@ -196,7 +235,9 @@ def all_datasets(draw):
         return dataset
     rng = np.random.default_rng(draw(seeds))
     targets = rng.integers(0, 5, dataset.X.shape[0]) * 0.7
-    return Dataset.from_arrays(dataset.raw, targets, dataset.sample_weight, task="regression")
+    return Dataset.from_arrays(
+        dataset.raw, targets, dataset.sample_weight, task="regression"
+    )
 
 
 @given(held_out_trees(), st.sampled_from((0.0, 0.5, 1.0, 3.0)))
@@ -209,7 +250,9 @@ def test_held_out_choice_tree_by_tree(drawn, k):
         np.testing.assert_array_equal(marks, collapse_at <= 0.0)
         return
     alphas = critical_alphas(collapse_at, tree.subtree_size)
-    losses = [naive.row_losses(tree, collapse_at <= alpha, held_out) for alpha in alphas]
+    losses = [
+        naive.row_losses(tree, collapse_at <= alpha, held_out) for alpha in alphas
+    ]
     values = np.column_stack(node_losses(tree, held_out))
     sums = sequence_sums(values, collapse_at, tree.subtree_size, alphas)
     weight = held_out.sample_weight
@@ -229,7 +272,10 @@ def test_the_standard_error_is_that_of_a_share():
     assert choose_tree(ties, ties, 100.0, 0.0) == 2
     assert choose_tree(np.zeros(4), np.zeros(4), 9.0, 1.0) == 3
     # Both lose 0.2 in the mean; the error is that of the smaller, 0.13, which 0.4 is beyond.
-    assert choose_tree(np.array([2.0, 2.0, 4.0]), np.array([40.0, 2.0, 16.0]), 10.0, 1.0) == 1
+    assert (
+        choose_tree(np.array([2.0, 2.0, 4.0]), np.array([40.0, 2.0, 16.0]), 10.0, 1.0)
+        == 1
+    )
 
 
 @given(held_out_trees())
@@ -239,8 +285,14 @@ def test_reduced_error(drawn):
     loss, leaves = naive.reduced_error(losses, tree.subtree_size)
     marks = prune_reduced_error(tree, held_out)
     assert naive.leaves_after(tree.subtree_size, marks) == leaves
-    assert naive.row_losses(tree, marks, held_out) @ held_out.sample_weight == pytest.approx(loss)
-    assert loss <= min(losses[leaves].sum() for leaves in naive.prunings(tree.subtree_size)) + 1e-9
+    assert naive.row_losses(
+        tree, marks, held_out
+    ) @ held_out.sample_weight == pytest.approx(loss)
+    assert (
+        loss
+        <= min(losses[leaves].sum() for leaves in naive.prunings(tree.subtree_size))
+        + 1e-9
+    )
 
 
 @pytest.mark.parametrize("task", ("classification", "regression"))
@@ -252,13 +304,19 @@ def test_cross_validation_fold_by_fold(task, k):
         return grow(rows, Axis(), criterion, max_depth=5, stream=stream_of())
 
     def links_of(tree, n_classes):
-        return weakest_links(node_risk(tree.counts, n_classes, criterion), tree.subtree_size)
+        return weakest_links(
+            node_risk(tree.counts, n_classes, criterion), tree.subtree_size
+        )
 
     for seed in range(3):
         rng = np.random.default_rng(seed)
         X = rng.random((50, 2))
         y = X[:, 0] > X[:, 1]
-        y = y ^ (rng.random(50) < 0.2) if task == "classification" else y + rng.normal(size=50)
+        y = (
+            y ^ (rng.random(50) < 0.2)
+            if task == "classification"
+            else y + rng.normal(size=50)
+        )
         dataset = Dataset.from_arrays(X, y, rng.integers(1, 4, 50), task=task)
         main = grow_on(dataset)
         marks = prune_cross_validated(
@@ -274,7 +332,9 @@ def test_cross_validation_fold_by_fold(task, k):
             tree = grow_on(others)
             weights.append(held_out.sample_weight)
             for i, alpha in enumerate(alphas):
-                typical = np.sqrt(alpha * alphas[i + 1]) if i + 1 < len(alphas) else np.inf
+                typical = (
+                    np.sqrt(alpha * alphas[i + 1]) if i + 1 < len(alphas) else np.inf
+                )
                 pruned = links_of(tree, dataset.n_classes) <= typical
                 losses[i].append(naive.row_losses(tree, pruned, held_out))
         losses = [np.concatenate(loss) for loss in losses]

@@ -30,14 +30,22 @@ from evotree.operators.refinement.policy import (
 from evotree.operators.splitters.axis import Axis
 from evotree.operators.splitters.oc1 import OC1
 from evotree.rng import make_streams
-from tests.strategies import any_populations, apply_operator, assert_sound, seeds, stream_of
+from tests.strategies import (
+    any_populations,
+    apply_operator,
+    assert_sound,
+    seeds,
+    stream_of,
+)
 
 
 @pytest.fixture(scope="module")
 def wine_trees():
     """Return a data set and some larger trees on it."""
     dataset = Dataset.from_arrays(*load_wine(return_X_y=True))
-    return dataset, [init_dipolar(dataset, 0.0, stream) for stream in make_streams(3, 0, 6)]
+    return dataset, [
+        init_dipolar(dataset, 0.0, stream) for stream in make_streams(3, 0, 6)
+    ]
 
 
 @pytest.mark.parametrize("name", ["linear", "axis", "oc1"])
@@ -45,8 +53,12 @@ def test_a_resplit_changes_one_test(name, wine_trees):
     dataset, trees = wine_trees
     n_changed = 0
     for seed, tree in enumerate(trees):
-        (after,) = apply_operator(name, tree, tree, dataset, make_streams(seed, 1, 1)[0])
-        tests = {(w.tobytes(), t) for w, t in zip(tree.weights, tree.thresholds, strict=True)}
+        (after,) = apply_operator(
+            name, tree, tree, dataset, make_streams(seed, 1, 1)[0]
+        )
+        tests = {
+            (w.tobytes(), t) for w, t in zip(tree.weights, tree.thresholds, strict=True)
+        }
         new = [
             w
             for w, t in zip(after.weights, after.thresholds, strict=True)
@@ -66,7 +78,9 @@ def test_names_of_refiners_and_their_shares():
     own = Resplit(Axis()), Resplit(OC1(random_start=True)), stay
     refiners = make_refiners(Refinement(dict.fromkeys((*own, "linear"), 3.0), C=2.0))
     assert list(refiners) == ["Resplit", "Resplit2", "stay", "linear"]
-    assert list(refiners.values()) == [(0.25, one) for one in (*own, LinearRefiner("linear", C))]
+    assert list(refiners.values()) == [
+        (0.25, one) for one in (*own, LinearRefiner("linear", C))
+    ]
     whole = Refinement(("tao", "oc1"), probability=0.5)
     assert as_refinement(whole) is whole and whole.shares() == {"tao": 0.5, "oc1": 0.5}
     assert as_refinement(None) is None and as_refinement("oc1") == Refinement("oc1")
@@ -151,10 +165,13 @@ def test_refined_trees_are_pruned(iris, offspring):
 
 
 @pytest.mark.parametrize(
-    "operators", [(), {}, {"tao": 0.0}, {"tao": -1.0, "oc1": 2.0}, {"tao": np.nan}, {"tao": np.inf}]
+    "operators",
+    [(), {}, {"tao": 0.0}, {"tao": -1.0, "oc1": 2.0}, {"tao": np.nan}, {"tao": np.inf}],
 )
 def test_bad_shares_are_named(iris, operators):
-    with pytest.raises(ValueError, match="refinement has the shares .* allowed are numbers"):
+    with pytest.raises(
+        ValueError, match="refinement has the shares .* allowed are numbers"
+    ):
         make_toolbox(iris, refinement=operators)
 
 
@@ -199,7 +216,10 @@ def test_the_chapter_adds_up(iris, algorithm):
     assert tried.sum() > 2 * len(calls) and tried[0] == 0
     assert (tried <= table["nevals"]).all()
     for name in ("counted", "tao"):
-        improved, gain = table[f"refinement_{name}_improved"], table[f"refinement_{name}_gain"]
+        improved, gain = (
+            table[f"refinement_{name}_improved"],
+            table[f"refinement_{name}_gain"],
+        )
         assert (improved <= table[f"refinement_{name}_tried"]).all()
         assert ((gain > 0.0) == (improved > 0)).all()
     assert table["refinement_tao_improved"].sum() > 5

@@ -40,10 +40,15 @@ def rows(draw: st.DrawFn) -> np.ndarray:
     n, d = draw(st.integers(2, 80)), draw(st.integers(1, 6))
     columns = []
     for _ in range(d):
-        column = rng.integers(0, draw(st.sampled_from((1, 2, 5, 1000))), n).astype(float)
+        column = rng.integers(0, draw(st.sampled_from((1, 2, 5, 1000))), n).astype(
+            float
+        )
         if draw(st.booleans()):
             column = rng.normal(size=n)
-        unit, offset = draw(st.sampled_from((1e-7, 1.0, 3e8))), draw(st.sampled_from((0, 1, 1e9)))
+        unit, offset = (
+            draw(st.sampled_from((1e-7, 1.0, 3e8))),
+            draw(st.sampled_from((0, 1, 1e9))),
+        )
         columns.append(unit * column + offset)
     return np.column_stack(columns)
 
@@ -65,7 +70,10 @@ def grown(X: np.ndarray, seed: int, depth: int = 3, known: bool = True) -> Obliq
         if depth == 0 or values.size < 2:
             return 1
         i = rng.integers(values.size - 1)
-        weights[at], thresholds[at] = w, values[i] + rng.random() * (values[i + 1] - values[i])
+        weights[at], thresholds[at] = (
+            w,
+            values[i] + rng.random() * (values[i + 1] - values[i]),
+        )
         is_left = reached @ w <= thresholds[at]
         sizes[at] += grow(reached[is_left], depth - 1)
         sizes[at] += grow(reached[~is_left], depth - 1)
@@ -75,7 +83,9 @@ def grown(X: np.ndarray, seed: int, depth: int = 3, known: bool = True) -> Obliq
     size = np.array(sizes, dtype=np.int32)
     spread = X.std(axis=0) if known else None
     values = rng.dirichlet(np.ones(3), size.size)
-    return ObliqueTree(np.array(weights), np.array(thresholds), size, values, spread).validate()
+    return ObliqueTree(
+        np.array(weights), np.array(thresholds), size, values, spread
+    ).validate()
 
 
 def n_digits(value: float) -> int:
@@ -84,7 +94,10 @@ def n_digits(value: float) -> int:
 
 def printed(tree: ObliqueTree, k: int) -> list[float]:
     """Return the numbers of a split, the threshold first."""
-    return [float(tree.thresholds[k]), *tree.weights[k][tree.weights[k] != 0.0].tolist()]
+    return [
+        float(tree.thresholds[k]),
+        *tree.weights[k][tree.weights[k] != 0.0].tolist(),
+    ]
 
 
 @given(rows(), seeds, st.booleans())
@@ -100,14 +113,18 @@ def test_every_row_stays_in_its_leaf(X: np.ndarray, seed: int, known: bool) -> N
         assert kept or 1.0 in np.abs(rounded.weights[k])
         assert (tree.weights[k][rounded.weights[k] != 0.0] != 0.0).all()
         if not kept:
-            lead = np.lexsort((-np.abs(tree.weights[k]), -np.abs(tree.weights[k]) * rounded.spread))
+            lead = np.lexsort(
+                (-np.abs(tree.weights[k]), -np.abs(tree.weights[k]) * rounded.spread)
+            )
             scaled = tree.weights[k] / np.abs(tree.weights[k][lead[0]])
             change = np.abs(rounded.weights[k] - scaled) * rounded.spread
             assert (change <= 0.0301 * rounded.spread[lead[0]]).all()
 
 
 @given(rows(), seeds)
-def test_rows_stay_in_whatever_order_a_sum_is_added_up(X: np.ndarray, seed: int) -> None:
+def test_rows_stay_in_whatever_order_a_sum_is_added_up(
+    X: np.ndarray, seed: int
+) -> None:
     rounded = round_tree(grown(X, seed), X)
     leaves = rounded.apply(X)
     text, rules = export_text(rounded), export_rules(rounded)
@@ -119,7 +136,9 @@ def test_rows_stay_in_whatever_order_a_sum_is_added_up(X: np.ndarray, seed: int)
         is_left = leaves[reached] < rounded.right(k)
         np.testing.assert_array_equal(sums <= rounded.thresholds[k], is_left)
     if all(
-        n_digits(x) <= 12 for k in np.flatnonzero(~rounded.is_leaf) for x in printed(rounded, k)
+        n_digits(x) <= 12
+        for k in np.flatnonzero(~rounded.is_leaf)
+        for x in printed(rounded, k)
     ):
         for row, leaf in zip(X[:20], leaves[:20], strict=True):
             assert predict_from(text, row, leaf) == str(rounded.values[leaf].argmax())
@@ -133,7 +152,9 @@ def test_a_threshold_keeps_its_place_between_the_rows() -> None:
     assert round_tree(stump([-0.2], -0.4912), X).thresholds[0] == -2.5
     assert round_tree(stump([2.0], 0.1), X - 2.0).thresholds[0] == 0.0
     far = round_tree(stump([2.0], 2e9 + 4.9), X + 1e9)
-    assert 1e9 + 1.9 <= far.thresholds[0] < 1e9 + 3.0 and n_digits(far.thresholds[0]) <= 11
+    assert (
+        1e9 + 1.9 <= far.thresholds[0] < 1e9 + 3.0 and n_digits(far.thresholds[0]) <= 11
+    )
 
 
 def test_what_cannot_be_rounded_stays() -> None:
@@ -149,12 +170,16 @@ def test_what_cannot_be_rounded_stays() -> None:
     neighbours = np.array([[0.1, 0.3], [np.nextafter(0.1, 1.0), 0.3]])
     tree = stump([1.0, 1.0 / 3.0], 0.2)
     leaves = tree.apply(neighbours)
-    np.testing.assert_array_equal(round_tree(tree, neighbours).apply(neighbours), leaves)
+    np.testing.assert_array_equal(
+        round_tree(tree, neighbours).apply(neighbours), leaves
+    )
     assert round_tree(tree, X, None) is tree
 
 
 @given(rows(), seeds, st.integers(1, 17))
-def test_every_rounded_split_parts_its_rows(X: np.ndarray, seed: int, precision: int) -> None:
+def test_every_rounded_split_parts_its_rows(
+    X: np.ndarray, seed: int, precision: int
+) -> None:
     tree = grown(X, seed)
     rounded = round_tree(tree, X, precision).validate()
     reached = rounded.decision_path(X).toarray().sum(axis=0)
@@ -173,15 +198,22 @@ def test_numbers_have_the_digits_that_are_asked_for(precision: int) -> None:
     rounded = round_tree(stump(w.tolist(), float(np.median(X @ w))), X, precision)
     exact = w / np.abs(w[np.abs(rounded.weights[0]) == 1.0])
     assert max(map(n_digits, printed(rounded, 0))) <= precision
-    np.testing.assert_allclose(rounded.weights[0], exact, rtol=1.01 * 10.0 ** (1 - precision))
+    np.testing.assert_allclose(
+        rounded.weights[0], exact, rtol=1.01 * 10.0 ** (1 - precision)
+    )
     if precision >= 3:
-        assert abs(np.mean(X @ rounded.weights[0] <= rounded.thresholds[0]) - 0.5) < 0.02
+        assert (
+            abs(np.mean(X @ rounded.weights[0] <= rounded.thresholds[0]) - 0.5) < 0.02
+        )
 
 
 def test_a_split_gets_more_digits_until_it_parts_the_rows() -> None:
     X = np.array([[1990.0, 0.1], [2010.0, 0.2], [2011.0, 0.4]])
     assert round_tree(stump([1.0, 0.0], 2010.6), X, 1).thresholds[0] == 2000.0
-    assert round_tree(stump([1.0, 0.0], 2010.6), X[1:], 1).thresholds[0] in (2010.0, 2010.6)
+    assert round_tree(stump([1.0, 0.0], 2010.6), X[1:], 1).thresholds[0] in (
+        2010.0,
+        2010.6,
+    )
 
 
 @pytest.mark.parametrize(
@@ -203,8 +235,14 @@ def test_what_cannot_be_rounded_is_named(X: Any, precision: Any, message: str) -
 @pytest.mark.parametrize(
     ("model", "load"),
     [
-        (evolved(EvoTreeClassifier, **QUICK, class_weight="balanced"), load_breast_cancer),
-        (evolved(EvoTreeClassifier, **QUICK, variation=Variation(algorithm="nsga2")), load_iris),
+        (
+            evolved(EvoTreeClassifier, **QUICK, class_weight="balanced"),
+            load_breast_cancer,
+        ),
+        (
+            evolved(EvoTreeClassifier, **QUICK, variation=Variation(algorithm="nsga2")),
+            load_iris,
+        ),
         (evolved(EvoTreeRegressor, **QUICK), load_diabetes),
     ],
     ids=["weighted", "nsga2", "diabetes"],
@@ -240,7 +278,9 @@ def modelled(X: np.ndarray, seed: int, least: int = 2) -> ObliqueTree:
     shape = tree.weights.shape
     coefficients = unit * rng.normal(size=shape) / (X.std(axis=0) + 1e-3)
     coefficients[(rng.random(shape) < 0.3) | ~tree.is_leaf[:, np.newaxis]] = 0.0
-    intercepts = unit * 10.0 * rng.normal(size=len(tree)) - coefficients @ X.mean(axis=0)
+    intercepts = unit * 10.0 * rng.normal(size=len(tree)) - coefficients @ X.mean(
+        axis=0
+    )
     sums = X @ coefficients.T + intercepts
     bounds = np.quantile(sums, (0.1, 0.9), axis=0)
     return tree.with_models(LeafModels(intercepts, coefficients, *bounds)).validate()
@@ -266,7 +306,9 @@ def test_short_models_predict_nearly_the_same(X: np.ndarray, seed: int) -> None:
 
 
 @given(rows(), seeds, st.integers(1, 6))
-def test_models_have_the_digits_that_are_asked_for(X: np.ndarray, seed: int, digits: int) -> None:
+def test_models_have_the_digits_that_are_asked_for(
+    X: np.ndarray, seed: int, digits: int
+) -> None:
     tree = modelled(X, seed)
     rounded = round_models(tree, X, digits).validate()
     assert rounded.weights is tree.weights
@@ -280,11 +322,15 @@ def test_models_have_the_digits_that_are_asked_for(X: np.ndarray, seed: int, dig
         old, new = (models.coefficients[k] for models in (tree.models, rounded.models))
         for one, other in zip(old, new, strict=True):
             assert n_digits(other) <= digits
-            assert abs(other - one) <= 0.5 * 10.0 ** (1 - digits) * abs(one) * (1.0 + 1e-9)
+            assert abs(other - one) <= 0.5 * 10.0 ** (1 - digits) * abs(one) * (
+                1.0 + 1e-9
+            )
         steps = np.concatenate([reached - reached.mean(axis=0), np.diag(tree.spread)])
         moved = np.abs(steps @ (new - old)).max()
         last = 10.0 ** (np.floor(np.log10(before.std())) - digits + 1.0)
-        of_sums = 1e-12 * np.abs(old) @ np.abs(X).max(axis=0) + 1e-14 * np.abs(before).max()
+        of_sums = (
+            1e-12 * np.abs(old) @ np.abs(X).max(axis=0) + 1e-14 * np.abs(before).max()
+        )
         mean = (tree.models.intercepts[k] + reached @ old).mean()
         kept = (rounded.models.intercepts[k] + reached @ new).mean()
         assert abs(kept - mean) <= max(moved, 0.5 * last) * (1.0 + 1e-6) + of_sums
@@ -296,7 +342,12 @@ def test_models_have_the_digits_that_are_asked_for(X: np.ndarray, seed: int, dig
 @pytest.mark.parametrize("precision", ["auto", 3, None])
 def test_fitted_models_are_rounded(precision: Any) -> None:
     X, y = load_diabetes(return_X_y=True, scaled=False)
-    quick = {**QUICK, "regularization": None, "leaves": "linear", "precision": precision}
+    quick = {
+        **QUICK,
+        "regularization": None,
+        "leaves": "linear",
+        "precision": precision,
+    }
     model = evolved(EvoTreeRegressor, **quick).fit(X, y)
     assert model.tree_.models.n_terms > 0
     for tree in [model.tree_, *model.pareto_front_, *model.hall_of_fame_]:

@@ -11,7 +11,13 @@ from sklearn.datasets import load_wine
 from sklearn.ensemble import RandomForestClassifier
 from sklearn.tree import DecisionTreeClassifier, ExtraTreeClassifier
 
-from evotree import EvoTreeClassifier, ObliqueTreeClassifier, evolve, make_toolbox, to_frame
+from evotree import (
+    EvoTreeClassifier,
+    ObliqueTreeClassifier,
+    evolve,
+    make_toolbox,
+    to_frame,
+)
 from evotree.dataset import Dataset
 from evotree.fitness.penalties import PenalizedAccuracy
 from evotree.operators.initialization.growth import grow
@@ -23,9 +29,14 @@ from evotree.operators.initialization.seeding import (
     seeding_shares,
     slot_origins,
 )
-from evotree.operators.initialization.width_paths import prune_weakest_links
+from evotree.operators.initialization.sparsity_paths import prune_weakest_links
 from evotree.operators.pruning.held_out import critical_alphas
-from evotree.operators.pruning.penalized import kept_nodes, node_risk, prune, weakest_links
+from evotree.operators.pruning.penalized import (
+    kept_nodes,
+    node_risk,
+    prune,
+    weakest_links,
+)
 from evotree.operators.splitters.registry import SPLITTERS, as_splitter
 from evotree.tree import ObliqueTree
 from tests.quick_models import brief, evolved
@@ -37,10 +48,15 @@ def wine():
     return Dataset.from_arrays(*load_wine(return_X_y=True))
 
 
-shares = st.dictionaries(st.sampled_from(sorted(SPLITTERS)), st.floats(0.0, 0.3), max_size=3)
+shares = st.dictionaries(
+    st.sampled_from(sorted(SPLITTERS)), st.floats(0.0, 0.3), max_size=3
+)
 
 
-@given(shares | st.sampled_from((None, "axis", ("axis", "tao"), "widths")), st.integers(0, 200))
+@given(
+    shares | st.sampled_from((None, "axis", ("axis", "tao"), "widths")),
+    st.integers(0, 200),
+)
 def test_slots_follow_the_shares(asked, n):
     full = seeding_shares(asked)
     assert sum(full.values()) == pytest.approx(1.0)
@@ -64,21 +80,30 @@ def test_slots_follow_the_shares(asked, n):
         ([DecisionTreeClassifier()], "init holds DecisionTreeClassifier"),
         ([RandomForestClassifier()], "init holds RandomForest"),
         ([ObliqueTreeClassifier("axis").fit(np.eye(3), [0, 1, 1])], "over 3 features"),
-        ([DecisionTreeClassifier().fit(np.eye(13), np.arange(13))] * 3, "3 trees: at most 2"),
+        (
+            [DecisionTreeClassifier().fit(np.eye(13), np.arange(13))] * 3,
+            "3 trees: at most 2",
+        ),
     ],
 )
 def test_bad_shares_and_trees_are_named(wine, seeding, message):
     with pytest.raises(ValueError, match=message):
-        evolved(EvoTreeClassifier, init=seeding, population_size=2).fit(wine.raw, wine.y)
+        evolved(EvoTreeClassifier, init=seeding, population_size=2).fit(
+            wine.raw, wine.y
+        )
 
 
 @given(datasets(), seeds, st.integers(1, 80))
 def test_bootstrap_draws_rows_by_weight(dataset, seed, max_rows):
     sample = bootstrap(dataset, np.random.default_rng(seed), max_rows)
-    assert sample.sample_weight.sum() == min(max_rows, dataset.n_samples)
+    assert sample.sample_weight.sum() == min(max_rows, dataset.n_rows)
     assert (sample.sample_weight == sample.sample_weight.round()).all()
-    known = {(*x, y) for x, y in zip(dataset.X.tolist(), dataset.y.tolist(), strict=True)}
-    assert {(*x, y) for x, y in zip(sample.X.tolist(), sample.y.tolist(), strict=True)} <= known
+    known = {
+        (*x, y) for x, y in zip(dataset.X.tolist(), dataset.y.tolist(), strict=True)
+    }
+    assert {
+        (*x, y) for x, y in zip(sample.X.tolist(), sample.y.tolist(), strict=True)
+    } <= known
 
 
 def as_oblique_tree(model):
@@ -99,7 +124,9 @@ def assert_same_leaves(ours, theirs):
     st.sampled_from((None, 2, 5, 12)),
     st.sampled_from((1.0, 1e-3, 1e5)),
 )
-def test_rows_reach_the_leaves_that_they_reach_in_scikit_learn(seed, kind, max_leaf_nodes, unit):
+def test_rows_reach_the_leaves_that_they_reach_in_scikit_learn(
+    seed, kind, max_leaf_nodes, unit
+):
     """Which rounds rows to single precision before it compares them."""
     rng = np.random.default_rng(seed)
     near = 1.0 + rng.integers(-3, 4, (80, 3)) * 2.0**-26
@@ -108,7 +135,9 @@ def test_rows_reach_the_leaves_that_they_reach_in_scikit_learn(seed, kind, max_l
     model = kind(max_leaf_nodes=max_leaf_nodes, random_state=0).fit(X, y)
     thresholds = model.tree_.threshold[model.tree_.feature >= 0]
     at = rng.integers(0, 3, (200, 3))
-    probes = rng.choice(np.append(thresholds, X[0]), (200, 3)) * (1.0 + (at - 1) * 2.0**-25)
+    probes = rng.choice(np.append(thresholds, X[0]), (200, 3)) * (
+        1.0 + (at - 1) * 2.0**-25
+    )
     for rows in (X, probes, X.astype(np.float32).astype(np.float64)):
         assert_same_leaves(as_oblique_tree(model).apply(rows), model.apply(rows))
     dataset = Dataset.from_arrays(X, np.arange(80))
@@ -183,7 +212,9 @@ def test_a_tree_handed_in_is_where_the_run_begins(wine):
         ).fit(X, y)
         for trees in (None, [start])
     )
-    best = [one.history_.chapters["fitness"].select("best")[-1] for one in (plain, seeded)]
+    best = [
+        one.history_.chapters["fitness"].select("best")[-1] for one in (plain, seeded)
+    ]
     assert best[1] >= fitness and best[1] > best[0]
 
 
@@ -221,7 +252,12 @@ any_datasets = st.sampled_from(("classification", "regression")).flatmap(
 )
 
 
-@given(any_datasets, seeds, st.sampled_from((0.0, 0.001, 0.03, 0.2)), st.sampled_from((0.0, 0.01)))
+@given(
+    any_datasets,
+    seeds,
+    st.sampled_from((0.0, 0.001, 0.03, 0.2)),
+    st.sampled_from((0.0, 0.01)),
+)
 def test_small_cuts_end_where_one_would(dataset, seed, charge, term_charge):
     """A tree of equal fitness at once and in steps, none larger than it has to be."""
     criterion = "entropy" if dataset.n_classes else "squared_error"
@@ -238,8 +274,12 @@ def test_small_cuts_end_where_one_would(dataset, seed, charge, term_charge):
         assert_sound(tree, dataset)
         assert len(tree) < len(before)
         assert evaluate(tree)[0] >= evaluate(before)[0] - 1e-6
-        if len(tree) < 0.75 * len(before) and not term_charge:  # there is nothing in between
-            collapse_at = weakest_links(node_risk(before.counts, dataset.n_classes), size)
+        if (
+            len(tree) < 0.75 * len(before) and not term_charge
+        ):  # there is nothing in between
+            collapse_at = weakest_links(
+                node_risk(before.counts, dataset.n_classes), size
+            )
             alphas = critical_alphas(collapse_at, size)
             sizes = [kept_nodes(size, collapse_at <= alpha)[0].size for alpha in alphas]
             assert not any(len(tree) < n < len(before) for n in sizes)

@@ -33,13 +33,17 @@ from evotree.rng import make_streams
 from tests.reference import naive
 from tests.strategies import any_populations, apply_operator, seeds, stream_of, tasks
 
-fitness_values = st.lists(st.floats(-5, 1).map(lambda v: round(v, 6)), min_size=2, max_size=30)
+fitness_values = st.lists(
+    st.floats(-5, 1).map(lambda v: round(v, 6)), min_size=2, max_size=30
+)
 
 
 @given(fitness_values, st.floats(1.1, 3.0))
 def test_scaling_agrees_with_its_naive_twin(fitness, pressure):
     scaled = linear_scaling(np.array(fitness), pressure)
-    np.testing.assert_allclose(scaled, naive.linear_scaling(fitness, pressure), atol=1e-6)
+    np.testing.assert_allclose(
+        scaled, naive.linear_scaling(fitness, pressure), atol=1e-6
+    )
     assert scaled.min() >= 0.0
     assert scaled.mean() == pytest.approx(1.0, abs=1e-6)
     assert scaled.max() <= pressure + 1e-6
@@ -70,7 +74,9 @@ def test_distinct_tells_the_first_of_each_tree(drawn, seed):
     copies = [a.clone() for a in population]
     for a in copies:
         a.replace([array.copy() for array in a.nodes()])
-    assert distinct([*population, *copies])[len(population) :] == [False] * len(population)
+    assert distinct([*population, *copies])[len(population) :] == [False] * len(
+        population
+    )
     assert distinct([]) == []
 
 
@@ -78,13 +84,19 @@ def test_distinct_tells_the_first_of_each_tree(drawn, seed):
 def test_parents_take_the_places_of_duplicates(drawn, seed):
     dataset, parents, names = drawn
     offspring = [parent.clone() for parent in parents]
-    for i, (name, stream) in enumerate(zip(names, make_streams(seed, 0, len(names)), strict=True)):
-        children = apply_operator(name, offspring[i % len(offspring)], parents[0], dataset, stream)
+    for i, (name, stream) in enumerate(
+        zip(names, make_streams(seed, 0, len(names)), strict=True)
+    ):
+        children = apply_operator(
+            name, offspring[i % len(offspring)], parents[0], dataset, stream
+        )
         offspring[i % len(offspring)] = children[0]
     survivors = replace_duplicates(parents, offspring)
     assert len(survivors) == len(offspring)
     assert len({id(one) for one in survivors}) == len(survivors)
-    assert sum(distinct(survivors)) == min(len(offspring), sum(distinct([*offspring, *parents])))
+    assert sum(distinct(survivors)) == min(
+        len(offspring), sum(distinct([*offspring, *parents]))
+    )
     assert all(child in survivors for child in offspring)
     assert all(one in offspring or one in parents for one in survivors)
 
@@ -93,15 +105,21 @@ def test_a_generation_of_different_trees():
     dataset = Dataset.from_arrays(*load_iris(return_X_y=True))
     for keep_duplicates in (False, True):
         variation = Variation(
-            keep_duplicates=keep_duplicates, survival="generational", term_mutation_probability=0.0
+            keep_duplicates=keep_duplicates,
+            survival="generational",
+            term_mutation_probability=0.0,
         )
         toolbox = make_toolbox(dataset, variation=variation, random_state=0)
         run = evolve(toolbox.population(n=20), toolbox, max_generations=12)
         assert all(distinct(run.population)) is not keep_duplicates
 
 
-@given(any_populations, st.sampled_from((0.0, 0.001, 0.1)), st.sampled_from((0.0, 0.01)))
-def test_trees_of_less_complexity_live_on_beside_the_fittest(drawn, size_penalty, term_penalty):
+@given(
+    any_populations, st.sampled_from((0.0, 0.001, 0.1)), st.sampled_from((0.0, 0.01))
+)
+def test_trees_of_less_complexity_live_on_beside_the_fittest(
+    drawn, size_penalty, term_penalty
+):
     _, individuals = drawn
     evaluate = PenalizedAccuracy(size_penalty, term_penalty)
     for one in individuals:
@@ -124,7 +142,9 @@ def test_trees_of_less_complexity_live_on_beside_the_fittest(drawn, size_penalty
 
 def points(objectives):
     """Return what selection sees of individuals: two objectives each."""
-    return [SimpleNamespace(fitness=FitnessQualityComplexity(pair)) for pair in objectives]
+    return [
+        SimpleNamespace(fitness=FitnessQualityComplexity(pair)) for pair in objectives
+    ]
 
 
 pairs = st.tuples(st.integers(0, 12).map(lambda q: q / 8), st.integers(1, 12))
@@ -139,7 +159,9 @@ def test_fronts_and_room_are_those_of_deap(objectives):
     for number, front in enumerate(fronts):
         tools.emo.assignCrowdingDist(front)
         members = {id(individual) for individual in front}
-        found = [i for i, individual in enumerate(individuals) if id(individual) in members]
+        found = [
+            i for i, individual in enumerate(individuals) if id(individual) in members
+        ]
         assert (standing.front[found] == number).all()
         for i in found:
             distance = individuals[i].fitness.crowding_dist
@@ -150,7 +172,10 @@ def test_fronts_and_room_are_those_of_deap(objectives):
     individuals[0].stream = stream_of(len(fronts))
     drawn = [individuals.index(one) for one in sel_crowded(individuals, 200)]
     if len(individuals) > 20:
-        assert standing.front[drawn].mean() <= standing.front.mean() + 0.35 * standing.front.std()
+        assert (
+            standing.front[drawn].mean()
+            <= standing.front.mean() + 0.35 * standing.front.std()
+        )
 
 
 @given(few_pairs)
@@ -180,9 +205,13 @@ def test_replacement_keeps_the_best_and_no_twins(drawn, seed):
     dataset, parents, names = drawn
     offspring = [parents[0].clone(), parents[1].clone()]
     for name, stream in zip(names, make_streams(seed, 0, len(names)), strict=True):
-        offspring += [a.clone() for a in apply_operator(name, *parents[:2], dataset, stream)]
+        offspring += [
+            a.clone() for a in apply_operator(name, *parents[:2], dataset, stream)
+        ]
     for individual in (*parents, *offspring):
-        individual.fitness = FitnessQualityComplexity(quality_and_complexity(individual))
+        individual.fitness = FitnessQualityComplexity(
+            quality_and_complexity(individual)
+        )
     survivors = replace_nsga2(parents, offspring)
     assert len(survivors) == len(parents)
     everyone = [*parents, *offspring]

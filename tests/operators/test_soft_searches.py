@@ -18,12 +18,18 @@ from tests.strategies import seeds, stream_of
 def stumps(draw):
     """Draw a problem, a hyperplane and leaves."""
     rng = np.random.default_rng(draw(seeds))
-    n, d, n_classes = draw(st.integers(2, 30)), draw(st.integers(1, 5)), draw(st.integers(2, 5))
+    n, d, n_classes = (
+        draw(st.integers(2, 30)),
+        draw(st.integers(1, 5)),
+        draw(st.integers(2, 5)),
+    )
     X, y = rng.standard_normal((n, d)), rng.integers(0, n_classes, n)
     node = smooth.make_node(X, y, rng.uniform(0.1, 3.0, n), n_classes)
     problem = make_problem(node, rescale=True)
     theta = rng.standard_normal(d + 1) * draw(st.sampled_from((0.1, 1.0, 10.0)))
-    leaves = rng.standard_normal((2, problem.totals.size)) * draw(st.sampled_from((0.1, 5.0)))
+    leaves = rng.standard_normal((2, problem.totals.size)) * draw(
+        st.sampled_from((0.1, 5.0))
+    )
     return problem, theta, leaves
 
 
@@ -31,14 +37,18 @@ def bound_of(problem, theta, leaves, batch=None):
     batch = np.arange(len(problem.rows)) if batch is None else batch
     grad, leaf_grad = np.empty_like(theta), np.empty_like(leaves)
     rows = problem.rows, problem.codes, problem.shares
-    value = bound_gradient(*rows, batch.astype(np.int32), theta, leaves, grad, leaf_grad)
+    value = bound_gradient(
+        *rows, batch.astype(np.int32), theta, leaves, grad, leaf_grad
+    )
     return value, grad, leaf_grad
 
 
 @given(stumps(), st.data())
 def test_bound_and_gradient_agree_with_their_naive_twins(case, data):
     problem, theta, leaves = case
-    batch = np.array(data.draw(st.lists(st.integers(0, len(problem.rows) - 1), min_size=1)))
+    batch = np.array(
+        data.draw(st.lists(st.integers(0, len(problem.rows) - 1), min_size=1))
+    )
     value, grad, leaf_grad = bound_of(problem, theta, leaves, batch)
     arrays = (problem.rows[batch], problem.codes[batch], problem.shares[batch])
     assert value == pytest.approx(smooth.upper_bound(theta, leaves, *arrays))
@@ -68,7 +78,9 @@ def test_descent_agrees_with_its_naive_twin(case, seed, batch_size, nu):
         batches.append(order[k * size : (k + 1) * size].copy())
     arrays = (problem.rows, problem.codes, problem.shares)
     # A row of two equal bounds would follow rounding: few steps stay comparable.
-    expected, expected_leaves = smooth.descend_bound(theta, leaves, *arrays, batches, nu, 0.01, 0.9)
+    expected, expected_leaves = smooth.descend_bound(
+        theta, leaves, *arrays, batches, nu, 0.01, 0.9
+    )
     lower_bound(problem, theta, leaves, nu, 0.01, 0.9, batch_size, 2, stream_of(seed))
     np.testing.assert_allclose(theta, expected, atol=1e-6)
     np.testing.assert_allclose(leaves, expected_leaves, atol=1e-6)

@@ -59,13 +59,17 @@ def test_a_split_costs_what_it_says_and_no_more_than_the_best_on_one_feature(
         return
     assert 1 <= width(split) <= (max_features or X.shape[1])
     assert split.score <= on_one * (1 + 1e-9) + 1e-9
-    assert split.score == pytest.approx(cost_of(split, X, goes_right, cost, term_cost), abs=1e-6)
+    assert split.score == pytest.approx(
+        cost_of(split, X, goes_right, cost, term_cost), abs=1e-6
+    )
     least = naive.least_cost(X @ split.weights, goes_right, cost)
     assert cost_of(split, X, goes_right, cost) == pytest.approx(least, abs=1e-6)
 
 
 @given(problems(), st.sampled_from(("same", "fewer")))
-def test_no_feature_comes_that_was_not_there_but_by_the_best_split_on_one(problem, widths):
+def test_no_feature_comes_that_was_not_there_but_by_the_best_split_on_one(
+    problem, widths
+):
     X, goes_right, cost, start = problem
     split = Sparse(widths).refit(make_node(X, goes_right, cost), start, 0.5)
     if split is None or width(split) == 1 or not start.any():

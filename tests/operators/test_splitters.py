@@ -45,13 +45,21 @@ SEARCHES = {
     "co2 random": CO2("random", nus=(10.0,), rates=(0.03,), epochs=1),
     "cross_entropy": CrossEntropy(n_samples=25, max_iter=8),
     "cross_entropy of few rows": CrossEntropy(
-        n_samples=25, max_iter=8, max_rows=4, normalization="standard", refine_threshold=False
+        n_samples=25,
+        max_iter=8,
+        max_rows=4,
+        normalization="standard",
+        refine_threshold=False,
     ),
     "linear": Linear(fallback=True),
-    "linear all": Linear("logistic", "l1", groups="all", threshold="best", fallback=True),
+    "linear all": Linear(
+        "logistic", "l1", groups="all", threshold="best", fallback=True
+    ),
     "oc1": OC1(n_restarts=4),
     "oc1 best": OC1(n_restarts=2, order="best"),
-    "oc1 random": OC1(n_restarts=3, order="random", n_random=9, min_rows_per_feature=0.0),
+    "oc1 random": OC1(
+        n_restarts=3, order="random", n_random=9, min_rows_per_feature=0.0
+    ),
     "oc1 anywhere": OC1(n_restarts=3, random_start=True, min_rows_per_feature=0.0),
     "wodt": WODT(),
     "wodt random": WODT(n_starts=3, start="random", rescale=False, max_iter=5),
@@ -71,7 +79,9 @@ NEVER_WORSE = ("cart_lc", "co2", "oc1", "oc1 anywhere")
 def of(names):
     """Parametrize a test over splitters."""
     every = SEARCHES | OTHERS
-    return pytest.mark.parametrize("splitter", [every[name] for name in names], ids=names)
+    return pytest.mark.parametrize(
+        "splitter", [every[name] for name in names], ids=names
+    )
 
 
 def is_for_classes(splitter):
@@ -84,12 +94,17 @@ def same(split, other):
 
 def test_all_registered_splitters_are_here():
     assert set(SPLITTERS) <= set(SEARCHES | OTHERS)
-    assert repr(SPLITTERS["oc1"]()) == "OC1()" and repr(CO2("random")) == "CO2(start='random')"
+    assert (
+        repr(SPLITTERS["oc1"]()) == "OC1()"
+        and repr(CO2("random")) == "CO2(start='random')"
+    )
 
 
 def test_searches_reach_the_parameters_of_a_splitter():
     model = ObliqueTreeClassifier(OC1()).set_params(splitter__n_restarts=3, max_depth=2)
-    assert model.splitter == OC1(n_restarts=3) and clone(model).splitter == model.splitter
+    assert (
+        model.splitter == OC1(n_restarts=3) and clone(model).splitter == model.splitter
+    )
     assert model.get_params()["splitter__n_restarts"] == 3
     with pytest.raises(ValueError, match="'n_starts'"):
         model.set_params(splitter__n_starts=3)
@@ -99,7 +114,11 @@ def test_searches_reach_the_parameters_of_a_splitter():
 @settings(max_examples=20)
 @given(st.data(), seeds)
 def test_a_split_is_what_it_says_and_comes_again(splitter, data, seed):
-    tasks = ("classification",) if is_for_classes(splitter) else ("classification", "regression")
+    tasks = (
+        ("classification",)
+        if is_for_classes(splitter)
+        else ("classification", "regression")
+    )
     node = data.draw(smooth.hostile_nodes(data.draw(st.sampled_from(tasks))))
     if isinstance(splitter, LinearMachine):  # the grower refuses sides of too few rows
         node = node._replace(min_rows=1)
@@ -131,7 +150,17 @@ def test_one_feature_gives_its_best_test(splitter, name):
         assert split.score == pytest.approx(axis.score, abs=1e-9)
 
 
-@of(("annealing", "cart_lc", "cross_entropy", "oc1", "oc1 best", "wodt", "linear_machine"))
+@of(
+    (
+        "annealing",
+        "cart_lc",
+        "cross_entropy",
+        "oc1",
+        "oc1 best",
+        "wodt",
+        "linear_machine",
+    )
+)
 def test_constant_features_get_no_weight_and_absent_classes_change_nothing(splitter):
     node = smooth.oblique_node(np.random.default_rng(0), "gini", 80, 4)
     X = node.X.copy()
@@ -139,7 +168,9 @@ def test_constant_features_get_no_weight_and_absent_classes_change_nothing(split
     node = node._replace(X=read_only(X))
     split = splitter(node, stream_of(1))
     assert split.weights[1] == 0.0 and np.count_nonzero(split.weights) > 1
-    more = splitter(node._replace(y=read_only(2 * node.y + 1), n_classes=9), stream_of(1))
+    more = splitter(
+        node._replace(y=read_only(2 * node.y + 1), n_classes=9), stream_of(1)
+    )
     np.testing.assert_allclose(more.weights, split.weights, atol=1e-12)
     assert more.threshold == pytest.approx(split.threshold, abs=1e-12)
 
@@ -151,7 +182,11 @@ SHARP = (
         for start in ("groups", "random")
         for rescale in (True, False)
     ),
-    *(Linear(loss, penalty, C=1e3) for loss in ("svm", "logistic") for penalty in ("l1", "l2")),
+    *(
+        Linear(loss, penalty, C=1e3)
+        for loss in ("svm", "logistic")
+        for penalty in ("l1", "l2")
+    ),
     *(OC1(order=order) for order in ("sequential", "best")),
     OC1(random_start=True),
     LinearMachine(),
@@ -169,14 +204,21 @@ def test_separable_classes_are_parted(splitter):
 def test_units_of_features_do_not_matter(splitter):
     X, y = load_iris(return_X_y=True)
     X, unit = X[:, :2], 2.0 ** np.array([-20, 30])
-    first, second = (splitter(smooth.make_node(rows, y), stream_of()) for rows in (X, X * unit))
+    first, second = (
+        splitter(smooth.make_node(rows, y), stream_of()) for rows in (X, X * unit)
+    )
     sides = X @ first.weights <= first.threshold
-    np.testing.assert_array_equal((X * unit) @ second.weights <= second.threshold, sides)
+    np.testing.assert_array_equal(
+        (X * unit) @ second.weights <= second.threshold, sides
+    )
 
 
 @pytest.mark.parametrize(
     ("splitter", "atol"),
-    [(WODT(), 1e-3), *((Linear(groups=groups), 1e-6) for groups in GROUPS)],  # L-BFGS, Newton
+    [
+        (WODT(), 1e-3),
+        *((Linear(groups=groups), 1e-6) for groups in GROUPS),
+    ],  # L-BFGS, Newton
 )
 def test_a_weight_of_two_is_a_row_given_twice_and_order_does_not_matter(splitter, atol):
     X, y = load_iris(return_X_y=True)
@@ -195,21 +237,37 @@ def test_a_weight_of_two_is_a_row_given_twice_and_order_does_not_matter(splitter
 
 @of(FOR_CLASSES)
 def test_targets_are_refused(splitter):
-    node = smooth.make_node(np.eye(3), np.arange(3.0), criterion=Criterion.SQUARED_ERROR)
-    with pytest.raises(ValueError, match="classification.*squared_error|classes, not for targets"):
+    node = smooth.make_node(
+        np.eye(3), np.arange(3.0), criterion=Criterion.SQUARED_ERROR
+    )
+    with pytest.raises(
+        ValueError, match="classification.*squared_error|classes, not for targets"
+    ):
         splitter(node, stream_of())
 
 
 @pytest.mark.parametrize(
     ("kind", "bad"),
     [
-        (Annealing, {"temperature": -1.0, "cooling": 0.0, "max_moves": -1, "patience": 0}),
+        (
+            Annealing,
+            {"temperature": -1.0, "cooling": 0.0, "max_moves": -1, "patience": 0},
+        ),
         (C45, {"min_cases": 0.0}),
         (CartLC, {"start": "here", "max_cycles": -1, "tol": -0.1, "elimination": 1.0}),
         (CO2, {"start": "zero", "momentum": 1.0, "batch_size": 0, "epochs": 0}),
-        (CrossEntropy, {"smoothing": 1.0, "elite_share": 0.0, "patience": 0, "max_iter": 0}),
-        (CrossEntropy, {"n_samples": 0, "max_samples": 2.5, "max_rows": 1, "normalization": "q"}),
-        (Linear, {"loss": "tree", "penalty": "l0", "groups": "both", "threshold": "own"}),
+        (
+            CrossEntropy,
+            {"smoothing": 1.0, "elite_share": 0.0, "patience": 0, "max_iter": 0},
+        ),
+        (
+            CrossEntropy,
+            {"n_samples": 0, "max_samples": 2.5, "max_rows": 1, "normalization": "q"},
+        ),
+        (
+            Linear,
+            {"loss": "tree", "penalty": "l0", "groups": "both", "threshold": "own"},
+        ),
         (Linear, {"C": 0.0, "tol": np.inf, "n_groups": 0, "max_iter": 0}),
         (LinearMachine, {"tolerance": -0.1}),
         (OC1, {"n_restarts": -1, "n_jumps": 1.5, "n_random": 0, "order": "worst"}),

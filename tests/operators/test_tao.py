@@ -13,7 +13,7 @@ from evotree.fitness.criteria import Criterion
 from evotree.fitness.linear_leaves import LinearLeafObjective
 from evotree.operators.initialization.dipolar import RandomHalves, init_complete
 from evotree.operators.initialization.growth import grow
-from evotree.operators.initialization.resampling import blur
+from evotree.operators.initialization.resampling import jitter
 from evotree.operators.pruning.penalized import prune
 from evotree.operators.refinement.tao import solve, tao_sweep, tao_sweeps
 from evotree.operators.splitters.axis import Axis
@@ -46,7 +46,9 @@ def grown(X, y, *, max_depth=6, splitter=None, task="classification", seed=0):
     dataset = Dataset.from_arrays(X, y, task=task)
     criterion = "entropy" if dataset.n_classes else "squared_error"
     state = stream_of(seed)
-    individual = grow(dataset, splitter or Axis(), criterion, max_depth=max_depth, stream=state)
+    individual = grow(
+        dataset, splitter or Axis(), criterion, max_depth=max_depth, stream=state
+    )
     individual.stream = state
     return dataset, individual
 
@@ -83,8 +85,12 @@ def test_care_rows_are_those_that_matter(population):
             rows = rows_of(individual, k)
             losses = table, *loss_of_targets(dataset)
             known = dataset.X, dataset.targets, dataset.sample_weight
-            care, goes_right, cost = care_rows(*known, rows, k, individual.splits, *losses)
-            chosen, wanted, costs = naive.reduced_problem(individual, dataset, rows, k, table)
+            care, goes_right, cost = care_rows(
+                *known, rows, k, individual.splits, *losses
+            )
+            chosen, wanted, costs = naive.reduced_problem(
+                individual, dataset, rows, k, table
+            )
             np.testing.assert_array_equal(care, dataset.X[chosen])
             np.testing.assert_array_equal(goes_right == 1, wanted)
             np.testing.assert_allclose(cost, costs, atol=1e-12)  # differences of losses
@@ -116,7 +122,8 @@ def test_sweeps_never_raise_the_loss(population, splitter, monotone):
         if monotone and individual.objective is None:
             slack = 1e-9 * dataset.total_weight
             assert all(
-                after <= loss + slack for loss, after in zip(losses, losses[1:], strict=False)
+                after <= loss + slack
+                for loss, after in zip(losses, losses[1:], strict=False)
             )
 
 
@@ -127,7 +134,9 @@ def test_the_same_stream_gives_the_same_tree_and_threads_change_nothing(name, ta
     trees = []
     with ThreadPoolExecutor(3) as pool:
         for mapper in (map, pool.map):
-            dataset, individual = grown(X, y, task=task, max_depth=4, splitter=RandomHalves())
+            dataset, individual = grown(
+                X, y, task=task, max_depth=4, splitter=RandomHalves()
+            )
             optimize(individual, dataset, SPLITTERS[name], max_sweeps=3, map=mapper)
             trees.append(individual.to_tree())
     assert trees[0] == trees[1]
@@ -213,7 +222,7 @@ def test_a_part_of_the_rows_stands_for_all(drawn, max_rows, seed):
 def test_copies_with_noise_do_not_add_rows_beyond_a_few(n, n_copies, wanted):
     X = np.random.default_rng(0).normal(size=(n, 2))
     dataset = Dataset.from_arrays(X, X[:, 0] > 0.0, task="classification")
-    dataset = blur(dataset, 0.1, n_copies, stream_of()) if n_copies else dataset
+    dataset = jitter(dataset, 0.1, n_copies, stream_of()) if n_copies else dataset
     split = np.array([[1.0, 0.0], [0.0, 0.0], [0.0, 0.0]]), np.zeros(3)
     stump = make_individual(dataset, *split, np.array([3, 1, 1], dtype=np.int32))
     table = leaf_table(stump, dataset.n_classes)

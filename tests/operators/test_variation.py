@@ -48,7 +48,8 @@ def test_a_child_is_routed_repeatable_and_its_parents_untouched(drawn, seed):
         individual.fitness.values = (1.0,)
     before = [[array.copy() for array in parent.nodes()] for parent in parents]
     children, again = (
-        apply_operator(name, *parents, dataset, make_streams(seed, 1, 1)[0]) for _ in range(2)
+        apply_operator(name, *parents, dataset, make_streams(seed, 1, 1)[0])
+        for _ in range(2)
     )
     assert all(map(operator.eq, children, again))
     for parent, arrays in zip(parents, before, strict=True):
@@ -76,7 +77,8 @@ def wide():
     dataset = Dataset.from_arrays(X, y)
     assert len(X) > 5 * max(splice._LEAST_BLOCK, splice._BLOCK_NUMBERS // X.shape[1])
     return dataset, [
-        init_dipolar(dataset, 0.0, stream, max_depth=2) for stream in make_streams(1, 0, 2)
+        init_dipolar(dataset, 0.0, stream, max_depth=2)
+        for stream in make_streams(1, 0, 2)
     ]
 
 
@@ -91,7 +93,9 @@ def test_rows_in_many_blocks_go_where_they_should(wide, name, seed):
         for k in np.flatnonzero(child.subtree_size == 1):
             leaves[list(naive.rows_of(k, child))] = k
             assert (np.diff(child.order[child.start[k] : child.end[k]]) > 0).all()
-        np.testing.assert_array_equal(leaves, [naive.leaf_of(x, tree) for x in dataset.X])
+        np.testing.assert_array_equal(
+            leaves, [naive.leaf_of(x, tree) for x in dataset.X]
+        )
 
 
 @given(tasks(names=ONE_BY_ONE), seeds)
@@ -113,7 +117,9 @@ def test_leaves_split_unless_pure_or_small(iris):
     for min_rows, size in ((5, 3), (1000, 1)):
         child = root.clone()
         child.stream = stream_of(4)
-        assert len(mut_nodes(child, iris, probability=1.0, min_rows=min_rows)[0]) == size
+        assert (
+            len(mut_nodes(child, iris, probability=1.0, min_rows=min_rows)[0]) == size
+        )
 
 
 def test_mutation_probability_is_each_nodes_own(iris):
@@ -122,7 +128,9 @@ def test_mutation_probability_is_each_nodes_own(iris):
     for stream in make_streams(2, 1, 3000):
         child = parent.clone()
         child.stream = stream
-        unchanged += mut_nodes(child, iris, probability=0.1)[0].weights is parent.weights
+        unchanged += (
+            mut_nodes(child, iris, probability=0.1)[0].weights is parent.weights
+        )
     assert unchanged / 3000 == pytest.approx(0.9 ** len(parent), abs=0.03)
 
 
@@ -139,7 +147,9 @@ def test_exchange_of_subtrees_swaps_slices(iris):
         cx_trees(a, b, iris)
         if cut == 0:
             assert len(a) <= len(first) - first.subtree_size[i] + second.subtree_size[j]
-            assert len(b) <= len(second) - second.subtree_size[j] + first.subtree_size[i]
+            assert (
+                len(b) <= len(second) - second.subtree_size[j] + first.subtree_size[i]
+            )
             if i == j == 0:
                 assert a == second and b == first
         elif len(a) == len(first):
@@ -187,4 +197,6 @@ def test_the_threshold_costs_least(wine, seed):
     node = problem_of(parent, wine, int(k))
     s, goes_right = node.X @ child.weights[k], node.y == 1
     cost = sparse.misrouted(s, goes_right, node.sample_weight, child.thresholds[k])
-    assert cost == pytest.approx(sparse.least_cost(s, goes_right, node.sample_weight), abs=1e-9)
+    assert cost == pytest.approx(
+        sparse.least_cost(s, goes_right, node.sample_weight), abs=1e-9
+    )

@@ -39,7 +39,9 @@ def test_of_feature(rows, j, n_classes):
         if min(sum(left), sum(right)) < least - 1e-6:
             continue
         tried += 1
-        after = (sum(left) * information(left) + sum(right) * information(right)) / n_known
+        after = (
+            sum(left) * information(left) + sum(right) * information(right)
+        ) / n_known
         gain = n_known / total * (whole - after)
         if gain > best[0] + (1e-6 if best[1] else 0.0):
             parts = [p for p in (sum(left), sum(right), total - n_known) if p > 1e-12]
@@ -90,7 +92,13 @@ def grow(rows, everyone, n_classes):
     known = [x[j] for x, *_ in everyone if x[j] is not None]
     threshold = max(value for value in known if value <= middle + 1e-13 * abs(middle))
     left, right = part(rows, j, threshold)
-    node = [counts, j, threshold, grow(left, everyone, n_classes), grow(right, everyone, n_classes)]
+    node = [
+        counts,
+        j,
+        threshold,
+        grow(left, everyone, n_classes),
+        grow(right, everyone, n_classes),
+    ]
     wrong = sum(sum(leaf) - max(leaf) for leaf in leaves(node))
     return [counts] if wrong >= sum(counts) - max(counts) - 1e-3 else node
 
@@ -118,7 +126,9 @@ def added(n, e, confidence):
     if e + 0.5 >= n:
         return 0.67 * (n - e)
     c = deviation(confidence) ** 2
-    share = (e + 0.5 + c / 2 + sqrt(c * ((e + 0.5) * (1 - (e + 0.5) / n) + c / 4))) / (n + c)
+    share = (e + 0.5 + c / 2 + sqrt(c * ((e + 0.5) * (1 - (e + 0.5) / n) + c / 4))) / (
+        n + c
+    )
     return n * share - e
 
 
@@ -134,7 +144,12 @@ def refill(node, rows, n_classes):
     if len(node) == 1:
         return [counts]
     left, right = part(rows, node[1], node[2])
-    return [counts, *node[1:3], refill(node[3], left, n_classes), refill(node[4], right, n_classes)]
+    return [
+        counts,
+        *node[1:3],
+        refill(node[3], left, n_classes),
+        refill(node[4], right, n_classes),
+    ]
 
 
 def prune(node, rows, n_classes, confidence):

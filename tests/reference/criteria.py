@@ -82,7 +82,8 @@ def score(node, name, goes_left):
         spread = variance if name == "squared_error" else median_deviation
         return sum(w[side].sum() / w.sum() * spread(y[side], w[side]) for side in sides)
     left, right = (
-        np.bincount(y[side], w[side], node.n_classes) for side in (goes_left, ~goes_left)
+        np.bincount(y[side], w[side], node.n_classes)
+        for side in (goes_left, ~goes_left)
     )
     return class_score(name, left, right)
 

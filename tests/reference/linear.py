@@ -30,5 +30,7 @@ def violation(theta, X, signs, costs, loss, penalty):
     if penalty == "l2":
         miss = np.abs(of_w + w)
     else:
-        miss = np.where(w != 0.0, np.abs(of_w + np.sign(w)), np.maximum(0.0, np.abs(of_w) - 1.0))
+        miss = np.where(
+            w != 0.0, np.abs(of_w + np.sign(w)), np.maximum(0.0, np.abs(of_w) - 1.0)
+        )
     return max(miss.max(), abs(slope[-1])) / size

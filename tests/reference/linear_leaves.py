@@ -43,7 +43,11 @@ def fit(X, y, weight, prior, shrinkage, n_rows, term_cost, most_terms, signs):
 
     while len(chosen) < min(most_terms, int(n_rows / 5)):
         others = [j for j in range(m) if j not in chosen and j not in barred]
-        losses = {j: loss_of(T, [*chosen, j])[0] for j in others if not is_wrong(j, [*chosen, j])}
+        losses = {
+            j: loss_of(T, [*chosen, j])[0]
+            for j in others
+            if not is_wrong(j, [*chosen, j])
+        }
         if not losses:
             break
         best = min(losses, key=losses.get)
@@ -58,7 +62,9 @@ def fit(X, y, weight, prior, shrinkage, n_rows, term_cost, most_terms, signs):
         if not rises:
             break
         worst = min(rises, key=rises.get)
-        if rises[worst] > max(term_cost, bic * here / max(1.0, n_rows - len(chosen) - 1)):
+        if rises[worst] > max(
+            term_cost, bic * here / max(1.0, n_rows - len(chosen) - 1)
+        ):
             break
         chosen.remove(worst)
         drop_wrong()

@@ -16,7 +16,9 @@ def train(rows, y, weight, order, functions, hot, cold, factor, step, most_passe
         corrected = False
         for i in order:
             x, right = rows[i], y[i]
-            values = np.array([w @ x if np.isfinite(w).all() else -np.inf for w in functions])
+            values = np.array(
+                [w @ x if np.isfinite(w).all() else -np.inf for w in functions]
+            )
             rivals = np.where(np.arange(len(values)) == right, -np.inf, values)
             j = rivals.argmax()
             k = (values[j] - values[right]) / (2 * x @ x)

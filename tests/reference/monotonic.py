@@ -38,11 +38,15 @@ def least_cost(size, pulls, risk, node_price, split_price):
             return [leaf for leaf in leaves if k <= leaf < k + size[k]]
 
         pairs = ordered_pairs(size, pulls, below, splits)
-        price = node_price * (len(leaves) + len(splits)) + sum(split_price[k] for k in splits)
+        price = node_price * (len(leaves) + len(splits)) + sum(
+            split_price[k] for k in splits
+        )
         for labels in product((0, 1), repeat=len(leaves)):
             label = dict(zip(leaves, labels, strict=True))
             if all(label[low] <= label[high] for low, high in pairs):
-                best = min(best, price + sum(risk[leaf, label[leaf]] for leaf in leaves))
+                best = min(
+                    best, price + sum(risk[leaf, label[leaf]] for leaf in leaves)
+                )
     return best
 
 
@@ -50,8 +54,12 @@ def isotonic(size, pulls, means, weight):
     """Return the isotonic regression of the leaves by the max-min formula over upper sets."""
     leaves = leaves_below(size, 0)
     pairs = ordered_pairs(size, pulls)
-    subsets = [set(np.array(leaves)[np.array(take, bool)]) for take in _choices(len(leaves))]
-    upper = [one for one in subsets if all(high in one for low, high in pairs if low in one)]
+    subsets = [
+        set(np.array(leaves)[np.array(take, bool)]) for take in _choices(len(leaves))
+    ]
+    upper = [
+        one for one in subsets if all(high in one for low, high in pairs if low in one)
+    ]
     lower = [set(leaves) - one for one in upper]
 
     def mean(part):

@@ -23,8 +23,16 @@ def rows_of(k, individual):
 def quality(dataset, individual):
     """Return the weighted training accuracy, or the share of variance that leaf means explain."""
     y, w = dataset.y, dataset.sample_weight
-    whole = w.sum() if dataset.n_classes else np.sum(w * (y - np.average(y, weights=w)) ** 2)
-    return 1.0 - loss(individual, dataset) / whole if np.ptp(y) or dataset.n_classes else 1.0
+    whole = (
+        w.sum()
+        if dataset.n_classes
+        else np.sum(w * (y - np.average(y, weights=w)) ** 2)
+    )
+    return (
+        1.0 - loss(individual, dataset) / whole
+        if np.ptp(y) or dataset.n_classes
+        else 1.0
+    )
 
 
 def centred_threshold(projection, classes, threshold):

@@ -11,7 +11,10 @@ from tests.reference.criteria import score
 def midpoints(places):
     """Return the middles between neighbours among the distinct numbers."""
     places = sorted(set(places))
-    return [low + (high - low) / 2 for low, high in zip(places[:-1], places[1:], strict=True)]
+    return [
+        low + (high - low) / 2
+        for low, high in zip(places[:-1], places[1:], strict=True)
+    ]
 
 
 def allowed_score(node, name, goes_left):
@@ -83,7 +86,9 @@ def cart_lc_cycle(node, name, b, c):
         for gamma in (-0.25, 0.0, 0.25):
             places = (v - c) / (node.X[:, m] + gamma)
             for delta in midpoints(places):
-                found = allowed_score(node, name, v - delta * (node.X[:, m] + gamma) <= c)
+                found = allowed_score(
+                    node, name, v - delta * (node.X[:, m] + gamma) <= c
+                )
                 if found < best[0] - 1e-12:
                     best = (found, delta, gamma)
         if best[0] <= current + 1e-12:

@@ -55,7 +55,11 @@ def smallest_cheapest(risk, size, alpha, price=None):
         sum(risk[k] for k in leaves) + alpha * unit
         for leaves, unit in zip(every, units, strict=True)
     ]
-    best = [leaves for leaves, cost in zip(every, costs, strict=True) if cost <= min(costs) + 1e-9]
+    best = [
+        leaves
+        for leaves, cost in zip(every, costs, strict=True)
+        if cost <= min(costs) + 1e-9
+    ]
     return min(best, key=len)
 
 

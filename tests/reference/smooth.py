@@ -7,7 +7,9 @@ from evotree.fitness.criteria import CLASSIFICATION, Criterion
 from evotree.fitness.node import Node, score_hyperplane
 
 
-def make_node(X, y, weight=None, n_classes=None, criterion=Criterion.ENTROPY, min_rows=1):
+def make_node(
+    X, y, weight=None, n_classes=None, criterion=Criterion.ENTROPY, min_rows=1
+):
     """Return a node of arrays as they come."""
     X = np.ascontiguousarray(X, dtype=float)
     y = np.asarray(y)
@@ -33,7 +35,11 @@ def hostile_nodes(draw, task="classification", max_rows=40):
     rng = np.random.default_rng(draw(st.integers(0, 2**32)))
     n, d = draw(st.integers(2, max_rows)), draw(st.integers(1, 8))
     X = rng.integers(0, draw(st.sampled_from((2, 4, 1000))), (n, d)).astype(float)
-    X *= 10.0 ** rng.integers(-8, 9, d) if draw(st.booleans()) else 10.0 ** draw(st.integers(-8, 8))
+    X *= (
+        10.0 ** rng.integers(-8, 9, d)
+        if draw(st.booleans())
+        else 10.0 ** draw(st.integers(-8, 8))
+    )
     if draw(st.booleans()):
         X[:, 0] = draw(st.sampled_from((0.0, 7.0, 1e8)))
     if draw(st.booleans()):
@@ -45,14 +51,20 @@ def hostile_nodes(draw, task="classification", max_rows=40):
         weight = 10.0 ** rng.integers(-4, 5, n)
     if task == "regression":
         y = rng.choice([0.0, 1.0, 1e-3, -5.0, 1e6], n)
-        criterion = draw(st.sampled_from((Criterion.SQUARED_ERROR, Criterion.ABSOLUTE_ERROR)))
+        criterion = draw(
+            st.sampled_from((Criterion.SQUARED_ERROR, Criterion.ABSOLUTE_ERROR))
+        )
         n_classes = 0
     else:
         n_classes = draw(st.integers(2, 5))
         y = rng.integers(0, n_classes, n)
-        criterion = draw(st.sampled_from([c for c in Criterion if c < Criterion.SQUARED_ERROR]))
+        criterion = draw(
+            st.sampled_from([c for c in Criterion if c < Criterion.SQUARED_ERROR])
+        )
     y[0], y[-1] = 0, 1
-    return make_node(X, y, weight, n_classes, criterion, draw(st.sampled_from((1, 1, 2, 5))))
+    return make_node(
+        X, y, weight, n_classes, criterion, draw(st.sampled_from((1, 1, 2, 5)))
+    )
 
 
 def check_split(node, split):
@@ -63,7 +75,9 @@ def check_split(node, split):
     score = score_hyperplane(node, split.weights, split.threshold)
     assert np.isfinite(score)
     # A sweep along a feature loses digits of what is small against its terms.
-    assert abs(split.score - score) <= 1e-6 * (1.0 if node.n_classes else 1.0 + (node.y**2).max())
+    assert abs(split.score - score) <= 1e-6 * (
+        1.0 if node.n_classes else 1.0 + (node.y**2).max()
+    )
 
 
 def separable(seed, n=60, d=4, n_features_off=0):
@@ -103,7 +117,10 @@ def log_loss(leaf, k):
 
 def stump_loss(theta, leaves, rows, codes, shares):
     """Return the mean log loss of a stump."""
-    losses = [log_loss(leaves[int(x @ theta > 0.0)], k) for x, k in zip(rows, codes, strict=True)]
+    losses = [
+        log_loss(leaves[int(x @ theta > 0.0)], k)
+        for x, k in zip(rows, codes, strict=True)
+    ]
     return float(np.average(losses, weights=shares))
 
 
@@ -112,7 +129,9 @@ def upper_bound(theta, leaves, rows, codes, shares):
     bounds = []
     for x, k in zip(rows, codes, strict=True):
         s = float(x @ theta)
-        bounds.append(max(g * s + log_loss(leaves[(g + 1) // 2], k) for g in (-1, 1)) - abs(s))
+        bounds.append(
+            max(g * s + log_loss(leaves[(g + 1) // 2], k) for g in (-1, 1)) - abs(s)
+        )
     return float(np.average(bounds, weights=shares))
 
 
@@ -136,7 +155,9 @@ def descend_bound(theta, leaves, rows, codes, shares, batches, nu, rate, momentu
     theta, leaves = theta.copy(), leaves.copy()
     velocity, leaf_velocity = np.zeros_like(theta), np.zeros_like(leaves)
     for batch in batches:
-        grad, leaf_grad = bound_gradient(theta, leaves, rows[batch], codes[batch], shares[batch])
+        grad, leaf_grad = bound_gradient(
+            theta, leaves, rows[batch], codes[batch], shares[batch]
+        )
         velocity = momentum * velocity - rate * grad
         leaf_velocity = momentum * leaf_velocity - rate * leaf_grad
         theta, leaves = theta + velocity, leaves + leaf_velocity

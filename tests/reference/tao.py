@@ -14,13 +14,18 @@ def predict(tree, X, i, k, predictions):
     if tree.subtree_size[k] == 1:
         return predictions[k]
     goes_left = project(tree.weights[k], X, i) <= tree.thresholds[k]
-    return predict(tree, X, i, tree.left(k) if goes_left else tree.right(k), predictions)
+    return predict(
+        tree, X, i, tree.left(k) if goes_left else tree.right(k), predictions
+    )
 
 
 def squared_error(prediction, outputs, x):
     """Return the squared error of one row; `prediction` is a row of a table of outputs."""
     each = np.split(prediction, len(outputs))
-    return sum((t - linear_leaves.predict(p, x)) ** 2 for t, p in zip(outputs, each, strict=True))
+    return sum(
+        (t - linear_leaves.predict(p, x)) ** 2
+        for t, p in zip(outputs, each, strict=True)
+    )
 
 
 def reduced_problem(tree, dataset, rows, k, table):
@@ -28,11 +33,15 @@ def reduced_problem(tree, dataset, rows, k, table):
     chosen, goes_right, cost = [], [], []
     outputs = dataset.y[:, np.newaxis] if dataset.outputs is None else dataset.outputs
     for i in rows:
-        sides = [predict(tree, dataset.X, i, k, table) for k in (tree.left(k), tree.right(k))]
+        sides = [
+            predict(tree, dataset.X, i, k, table) for k in (tree.left(k), tree.right(k))
+        ]
         if dataset.n_classes:
             left, right = (prediction[dataset.y[i]] for prediction in sides)
         else:
-            left, right = (squared_error(side, outputs[i], dataset.X[i]) for side in sides)
+            left, right = (
+                squared_error(side, outputs[i], dataset.X[i]) for side in sides
+            )
         if left != right:
             chosen.append(i)
             goes_right.append(left > right)
@@ -42,7 +51,9 @@ def reduced_problem(tree, dataset, rows, k, table):
 
 def misrouted(X, goes_right, cost, w, threshold):
     """Return the cost of the rows that a test sends to the wrong side."""
-    is_right = np.array([project(w, X, i) > threshold for i in range(len(X))], dtype=bool)
+    is_right = np.array(
+        [project(w, X, i) > threshold for i in range(len(X))], dtype=bool
+    )
     return float(cost[is_right != goes_right].sum())
 
 

@@ -58,7 +58,9 @@ def random_tree(rows, n_outputs, n_splits, seed=0):
 
     grow(np.arange(len(rows)), n_splits)
     is_class, n = n_outputs > 1, len(sizes)
-    values = rng.dirichlet(np.ones(n_outputs), n) if is_class else rng.normal(size=(n, 1))
+    values = (
+        rng.dirichlet(np.ones(n_outputs), n) if is_class else rng.normal(size=(n, 1))
+    )
     arrays = np.array(weights), np.array(thresholds), np.array(sizes, np.int32)
     tree = ObliqueTree(*arrays, values, rows.std(axis=0))
     counted = tree.apply(rows), np.ones(len(rows)), tree.subtree_size
@@ -73,14 +75,18 @@ def with_lines(tree):
     coefficients[~tree.is_leaf] = 0.0
     coefficients[:, 2:] = 0.0
     bounds = np.full(len(tree), 2.0)
-    return tree.with_models(LeafModels(rng.normal(size=len(tree)), coefficients, -bounds, bounds))
+    return tree.with_models(
+        LeafModels(rng.normal(size=len(tree)), coefficients, -bounds, bounds)
+    )
 
 
 def soft_sides(tree):
     """Return soft sides of a tree."""
     rng = np.random.default_rng(4)
     inner = ~tree.is_leaf
-    shares = rng.dirichlet(np.ones(tree.values.shape[1]), len(tree)) * tree.is_leaf[:, None]
+    shares = (
+        rng.dirichlet(np.ones(tree.values.shape[1]), len(tree)) * tree.is_leaf[:, None]
+    )
     return SoftSides(inner * rng.uniform(0.1, 2.0, len(tree)), inner * 0.1, shares)
 
 
@@ -92,7 +98,9 @@ def make_model(kind, frame=None, labels=("no", "yes", "maybe")):
     if kind in ("classes", "soft"):
         tree = random_tree(rows, len(labels), 9)
         sides = soft_sides(tree) if kind == "soft" else None
-        return Model("answer", np.array(labels, dtype=object), columns, (tree,), {}, sides)
+        return Model(
+            "answer", np.array(labels, dtype=object), columns, (tree,), {}, sides
+        )
     tree = random_tree(rows, 1, 9)
     tree = with_lines(tree) if kind == "lines" else tree
     return Model("answer", None, columns, (tree,))
@@ -121,7 +129,9 @@ def make_subject(model, frame=None):
     rows = encode(model.columns, table() if frame is None else frame)
     n_outputs = model.tree.values.shape[1]
     others = [random_tree(rows, n_outputs, n, seed=n) for n in (0, 1, 3, 20)]
-    front = [FrontTree.of(tree, 0.5 + 0.1 * at, "widths") for at, tree in enumerate(others)]
+    front = [
+        FrontTree.of(tree, 0.5 + 0.1 * at, "widths") for at, tree in enumerate(others)
+    ]
     front.insert(3, FrontTree.of(model.tree, 0.85, "widths"))
     return Subject(model.named[0], model.target, front)
 

@@ -9,14 +9,23 @@ from evotree.cli.report import report_of_model
 from evotree.report import report
 from evotree.report.measures import measures
 from evotree.tables.columns import encode
-from tests.report.models import edited, make_forest, make_model, make_subject, table, truth_of
+from tests.report.models import (
+    edited,
+    make_forest,
+    make_model,
+    make_subject,
+    table,
+    truth_of,
+)
 
 webdriver = pytest.importorskip("selenium.webdriver")
 keys = pytest.importorskip("selenium.webdriver.common.keys")
 CHROMIUM, DRIVER = shutil.which("chromium"), shutil.which("chromedriver")
 pytestmark = [
     pytest.mark.slow,
-    pytest.mark.skipif(not (CHROMIUM and DRIVER), reason="there is no Chromium with its driver"),
+    pytest.mark.skipif(
+        not (CHROMIUM and DRIVER), reason="there is no Chromium with its driver"
+    ),
 ]
 
 
@@ -59,7 +68,9 @@ def test_a_forest_votes_in_the_page(open_page):
     model, frame = make_forest("classes"), table()
     page = report_of_model(model, frame.assign(**{model.target: model.predict(frame)}))
     driver = open_page(page)
-    driver.find_element("css selector", "#members button[aria-label='Show tree 2']").click()
+    driver.find_element(
+        "css selector", "#members button[aria-label='Show tree 2']"
+    ).click()
     assert driver.find_element("id", "tree-title").text == "Tree 2, of 0 to 3"
     driver.execute_script("window.evotreeReport.followRow(5)")
     said = str(model.predict(frame)[5])
@@ -100,7 +111,9 @@ def test_a_typed_row_ends_in_the_leaf_of_apply(open_page):
             if "options" in column:
                 text = "(missing)" if is_missing else cell
                 options = field.find_elements("tag name", "option")
-                next(one for one in options if one.get_attribute("textContent") == text).click()
+                next(
+                    one for one in options if one.get_attribute("textContent") == text
+                ).click()
             else:
                 field.clear()
                 field.send_keys("" if is_missing else repr(float(cell)))
@@ -134,7 +147,12 @@ def test_clicks_and_keys_fold(open_page):
     assert driver.switch_to.active_element == root
     press(driver, "SPACE")
     assert len(nodes(driver)) == n_nodes
-    for key, node in (("ARROW_RIGHT", 1), ("ARROW_DOWN", 2), ("END", n_nodes - 1), ("HOME", 0)):
+    for key, node in (
+        ("ARROW_RIGHT", 1),
+        ("ARROW_DOWN", 2),
+        ("END", n_nodes - 1),
+        ("HOME", 0),
+    ):
         press(driver, key)
         assert selected(driver) == node
     press(driver, "ARROW_LEFT")
@@ -178,7 +196,10 @@ def test_edits_by_keys_do_what_python_does(open_page, kind):
     assert not driver.find_element("id", "bench-prune").is_enabled()
 
     def check(before, after, kept):
-        each = (measures(one, rows, truth, None, kind == "classes") for one in (before, after))
+        each = (
+            measures(one, rows, truth, None, kind == "classes")
+            for one in (before, after)
+        )
         scores = [f"{one['figures'][0][1]:.4g}" for one in each]
         n_moved = (kept[after.apply(rows)] != before.apply(rows)).sum()
         told = f" {scores[0]} before, {scores[1]} after; complexity {before.complexity} before, "
@@ -193,8 +214,13 @@ def test_edits_by_keys_do_what_python_does(open_page, kind):
     edit_split(driver, 8, keys.Keys.SHIFT)  # which was 12
     texts.append(all_texts(driver))
     field = tab_to(driver, "bench-number")
-    wanted, scale = 0.7 * float(field.get_attribute("max")), model.named[0].by_influence(12)[0][0]
-    field.send_keys(keys.Keys.CONTROL, "a", keys.Keys.NULL, repr(wanted), keys.Keys.ENTER)
+    wanted, scale = (
+        0.7 * float(field.get_attribute("max")),
+        model.named[0].by_influence(12)[0][0],
+    )
+    field.send_keys(
+        keys.Keys.CONTROL, "a", keys.Keys.NULL, repr(wanted), keys.Keys.ENTER
+    )
     check(pruned, edited(pruned, 8, wanted * scale), kept)
     texts.append(all_texts(driver))
     tab_to(driver, "bench-copy", keys.Keys.SHIFT)
@@ -203,7 +229,13 @@ def test_edits_by_keys_do_what_python_does(open_page, kind):
     first, second = driver.find_element("id", "bench-code").text.splitlines()[2:]
     call = f"edited = edited.edit(X, y).set_threshold(8, {wanted!r})  # "
     assert first == "edited = model.edit(X, y).prune(4)" and second.startswith(call)
-    for button, at in (("undo", 1), ("undo", 0), ("redo", 1), ("redo", 2), ("reset", 0)):
+    for button, at in (
+        ("undo", 1),
+        ("undo", 0),
+        ("redo", 1),
+        ("redo", 2),
+        ("reset", 0),
+    ):
         driver.execute_script(f"document.getElementById('bench-{button}').focus()")
         press(driver, "ENTER")
         assert all_texts(driver) == texts[at]
@@ -229,13 +261,20 @@ def test_the_slider_draws_another_tree(open_page, kind):
         driver.execute_script("arguments[0].focus()", slider)
         one = page.data["trees"][at]
         assert len(nodes(driver)) == len(one["nodes"])
-        assert f"complexity {one['complexity']}:" in driver.find_element("id", "front-text").text
-        leaf = driver.find_element("css selector", "#trace [data-leaf]").get_attribute("data-leaf")
+        assert (
+            f"complexity {one['complexity']}:"
+            in driver.find_element("id", "front-text").text
+        )
+        leaf = driver.find_element("css selector", "#trace [data-leaf]").get_attribute(
+            "data-leaf"
+        )
         cells = "model.encode(data.rows.cells.map((column) => column[0]))"
         apply = f"return model.apply(data.trees[arguments[0]], {cells})"
         script = f"const {{ data, model }} = evotreeReport; {apply}"
         assert driver.execute_script(script, at) == int(leaf)
-        shown = driver.find_element("css selector", "#measures td").text.replace("−", "-")
+        shown = driver.find_element("css selector", "#measures td").text.replace(
+            "−", "-"
+        )
         assert float(shown) == pytest.approx(one["measures"]["figures"][0][1], rel=1e-3)
     driver.find_element("id", "front-own").click()
     assert int(slider.get_attribute("value")) == page.data["own"]
@@ -258,5 +297,10 @@ def test_all_controls_have_names(open_page):
         "region",
     )
     seen = [one for one in found if one.get("role", {}).get("value") in roles]
-    assert {one["role"]["value"] for one in seen} >= {"button", "slider", "treeitem", "tree"}
+    assert {one["role"]["value"] for one in seen} >= {
+        "button",
+        "slider",
+        "treeitem",
+        "tree",
+    }
     assert [one for one in seen if not one.get("name", {}).get("value")] == []

@@ -23,7 +23,14 @@ from evotree.tables.columns import encode
 from tests.languages import run_page
 from tests.quick_models import brief, every
 from tests.report import models
-from tests.report.models import HOSTILE, make_forest, make_model, make_subject, table, truth_of
+from tests.report.models import (
+    HOSTILE,
+    make_forest,
+    make_model,
+    make_subject,
+    table,
+    truth_of,
+)
 
 KINDS = ("classes", "soft", "numbers", "lines")
 every_kind = pytest.mark.parametrize("kind", KINDS)
@@ -51,7 +58,9 @@ def test_the_page_holds_the_tree(kind):
         weights = np.zeros(tree.n_features)
         weights[[place[j] for j in node.get("f", [])]] = node.get("w", [])
         if tree.subtree_size[k] > 1:
-            assert (weights == tree.weights[k]).all() and node["t"] == tree.thresholds[k]
+            assert (weights == tree.weights[k]).all() and node["t"] == tree.thresholds[
+                k
+            ]
         elif kind == "lines":
             assert (weights == tree.models.coefficients[k]).all()
             assert node["b"] == tree.models.intercepts[k]
@@ -68,7 +77,9 @@ def test_rows_go_where_the_model_sends_them():
     leaves = "data.trees.map((tree) => model.apply(tree, x))"
     steps = "model.explain(model.own, x)"
     answers = run_page(pages, f"({{ x, leaves: {leaves}, steps: {steps} }})")
-    for model, subject, page, found in zip(models, subjects, pages, answers, strict=True):
+    for model, subject, page, found in zip(
+        models, subjects, pages, answers, strict=True
+    ):
         rows = encode(model.columns, frame)
         place = [model.feature_names.index(name) for name in page["features"]]
         assert [one["x"] for one in found] == rows[:, place].tolist()
@@ -84,7 +95,9 @@ def test_rows_go_where_the_model_sends_them():
         }
         keys = zip(terms["row"], terms["node"], terms["feature"], strict=True)
         expected = dict(zip(keys, terms["contribution"], strict=True))
-        assert len(expected) > 300 and told == pytest.approx(expected, rel=1e-4, abs=1e-4)
+        assert len(expected) > 300 and told == pytest.approx(
+            expected, rel=1e-4, abs=1e-4
+        )
 
 
 def test_edited_trees_are_those_of_the_library():
@@ -99,10 +112,15 @@ def test_edited_trees_are_those_of_the_library():
         for k in np.flatnonzero(~tree.is_leaf):
             for at, threshold in enumerate((None, tree.thresholds[k] + 0.25)):
                 twin = models.edited(tree, k, threshold)
-                leaves, predicted, *known = zip(*(row[k][at] for row in found), strict=True)
+                leaves, predicted, *known = zip(
+                    *(row[k][at] for row in found), strict=True
+                )
                 assert list(leaves) == twin.apply(rows).tolist()
                 assert list(predicted) == getattr(twin, predict)(rows).ravel().tolist()
-                assert [one[0] for one in known] == [twin.complexity, twin.subtree_size.tolist()]
+                assert [one[0] for one in known] == [
+                    twin.complexity,
+                    twin.subtree_size.tolist(),
+                ]
 
 
 def own_measures(model, frame, y):
@@ -146,7 +164,9 @@ def test_figures_of_numbers():
     y, predicted = truth_of(model, frame), model.predict(frame)
     kinds = {"R²": "r2_score", "RMSE": "root_mean_squared_error"}
     kinds["mean absolute error"] = "mean_absolute_error"
-    expected = {name: getattr(metrics, kind)(y, predicted) for name, kind in kinds.items()}
+    expected = {
+        name: getattr(metrics, kind)(y, predicted) for name, kind in kinds.items()
+    }
     assert own_measures(model, frame, y)[1] == pytest.approx(expected)
 
 
@@ -182,7 +202,10 @@ def test_a_large_front_is_thinned():
     subject = make_subject(model)
     rows = encode(model.columns, table())
     member = type(subject.front[0])
-    many = [member.of(models.random_tree(rows, 3, 60, seed), 0.9, "widths") for seed in range(90)]
+    many = [
+        member.of(models.random_tree(rows, 3, 60, seed), 0.9, "widths")
+        for seed in range(90)
+    ]
     data = report(replace(subject, front=[*subject.front, *many])).data
     assert len(json.dumps(data["trees"])) < 1.2 * MAX_TREES_LENGTH
     assert data["trees"][data["own"]]["size"] == model.tree.subtree_size.tolist()
@@ -225,12 +248,18 @@ def test_the_report_of_an_estimator(tmp_path):
     accuracy = data["trees"][data["own"]]["measures"]["figures"][0][1]
     assert accuracy == pytest.approx(model.score(X, y))
     frame = page._repr_html_()
-    assert unescape(re.search(r'srcdoc="(.*?)" sandbox', frame, re.DOTALL)[1]) == page.html
+    assert (
+        unescape(re.search(r'srcdoc="(.*?)" sandbox', frame, re.DOTALL)[1]) == page.html
+    )
     assert Subject.of(model).trees[0][data["own"]] == model.tree_
     cut, refits = model.edit(X, y).prune(0), stability(model, X, y, n=2)
     facts = report(cut, stability=refits).data["facts"]
-    assert facts["last edit, prune(0)"].endswith(f"complexity {model.tree_.complexity} to 1")
-    assert facts["2 refits"].startswith(f"agreement {refits.summary.agreement:.2f}, columns ")
+    assert facts["last edit, prune(0)"].endswith(
+        f"complexity {model.tree_.complexity} to 1"
+    )
+    assert facts["2 refits"].startswith(
+        f"agreement {refits.summary.agreement:.2f}, columns "
+    )
 
 
 @every
@@ -245,7 +274,9 @@ def test_every_estimator_has_a_report(model):
 
 def test_the_page_of_a_forest_of_classes(tmp_path):
     X, y = load_iris(return_X_y=True, as_frame=True)
-    forest = ObliqueForestClassifier(7, oob_score=True, random_state=0).fit(X[::2], y[::2])
+    forest = ObliqueForestClassifier(7, oob_score=True, random_state=0).fit(
+        X[::2], y[::2]
+    )
     page = report(forest, X[1::2], y[1::2])
     page.save(tmp_path / "forest.html")
     data = embedded((tmp_path / "forest.html").read_text("utf-8"))
@@ -256,11 +287,17 @@ def test_the_page_of_a_forest_of_classes(tmp_path):
     each = np.array([tree.predict(rows) for tree in forest])
     figures = {name: values for name, *values in vote["figures"]}
     assert figures["accuracy"][0] == forest.score(rows, truth)
-    assert figures["accuracy"][1] == pytest.approx(np.mean([t.score(rows, truth) for t in forest]))
+    assert figures["accuracy"][1] == pytest.approx(
+        np.mean([t.score(rows, truth) for t in forest])
+    )
     assert figures["log loss"][0] == pytest.approx(metrics.log_loss(truth, shares))
     np.testing.assert_allclose(vote["agreement"], (each == predicted).mean(axis=1))
     n_same = (each == predicted).sum(axis=0)
-    assert vote["bands"][0] == [1.0, (n_same == 7).sum(), (predicted == truth)[n_same == 7].sum()]
+    assert vote["bands"][0] == [
+        1.0,
+        (n_same == 7).sum(),
+        (predicted == truth)[n_same == 7].sum(),
+    ]
     assert sum(n for _, n, _ in vote["bands"]) == len(rows)
     assert sum(right for *_, right in vote["bands"]) == (predicted == truth).sum()
     known = {data["features"][j]: share for j, share in found["importances"]}
@@ -268,7 +305,11 @@ def test_the_page_of_a_forest_of_classes(tmp_path):
     assert known == {name: pytest.approx(wanted[name], rel=1e-3) for name in known}
     for one, tree in zip(data["trees"], forest.trees_, strict=True):
         assert one["size"] == tree.subtree_size.tolist()
-    for name, total in (("nodes", "n_nodes"), ("leaves", "n_leaves"), ("terms", "n_terms")):
+    for name, total in (
+        ("nodes", "n_nodes"),
+        ("leaves", "n_leaves"),
+        ("terms", "n_terms"),
+    ):
         assert found[name] == sum(getattr(tree, total) for tree in forest.trees_)
     assert data["facts"]["out of bag"] == f"accuracy {forest.oob_score_:.4f}"
     assert data["rules"].count("tree ") == 7

@@ -23,7 +23,10 @@ from experiments.studies import costs
 
 PACKAGES = {
     "stree": (chosen.ChosenClassifier(classifiers.scaled_stree), "stree"),
-    "interpret-core": (chosen.ChosenClassifier(chosen.boosting_machine), "interpret.glassbox"),
+    "interpret-core": (
+        chosen.ChosenClassifier(chosen.boosting_machine),
+        "interpret.glassbox",
+    ),
     "xgboost": (chosen.ChosenClassifier(chosen.xgboost), "xgboost"),
     "obliquetree": (trees.PAIRS, "obliquetree"),
     "cubist": (chosen.ChosenRegressor(regressors.cubist_rules), "cubist"),
@@ -62,7 +65,8 @@ def test_cart_is_pruned_as_an_exhaustive_search_says(kind, monkeypatch):
     path = np.quantile(path, np.linspace(0, 1, min(len(path), 30)), method="nearest")
     folds = chosen.folds_of(codes, 5, 3)
     scores = [
-        cross_val_score(tree(random_state=3, ccp_alpha=a), X, y, cv=folds).mean() for a in path
+        cross_val_score(tree(random_state=3, ccp_alpha=a), X, y, cv=folds).mean()
+        for a in path
     ]
     best = path[np.flatnonzero(np.isclose(scores, max(scores), rtol=0, atol=1e-15))[-1]]
     model = method(chosen.pruned_cart, 3).fit(X, y)
@@ -74,9 +78,13 @@ def test_cart_is_pruned_as_an_exhaustive_search_says(kind, monkeypatch):
 
 def test_a_linear_tree_predicts_by_the_leaf_that_a_row_reaches(monkeypatch):
     monkeypatch.delenv(regressors.LINEAR_TREE_PYTHON, raising=False)
-    with pytest.raises(ModuleNotFoundError, match="EVOTREE_LINEAR_TREE_PYTHON is not set"):
+    with pytest.raises(
+        ModuleNotFoundError, match="EVOTREE_LINEAR_TREE_PYTHON is not set"
+    ):
         regressors.LinearTree().fit(*bent_rows())
-    X = np.array([[-1.0, 0.0], [1.0, 0.0], [-1.0, 2.0], [1.0, 2.0]])  # standardized: -1 and 1
+    X = np.array(
+        [[-1.0, 0.0], [1.0, 0.0], [-1.0, 2.0], [1.0, 2.0]]
+    )  # standardized: -1 and 1
     leaves = (
         '[{"conditions": [[0, false, 0.0]], "coef": [0, 1], "intercept": 5},'
         ' {"conditions": [[0, true, 0.0], [1, false, 0.5]], "coef": [0, 0], "intercept": 7},'
@@ -84,7 +92,9 @@ def test_a_linear_tree_predicts_by_the_leaf_that_a_row_reaches(monkeypatch):
     )
 
     def run(command, **_):
-        assert Path(command[2]).name == "linear_tree_fit.py" and Path(command[2]).exists()
+        assert (
+            Path(command[2]).name == "linear_tree_fit.py" and Path(command[2]).exists()
+        )
         Path(command[-1]).write_text(leaves, encoding="ascii")
 
     monkeypatch.setenv(regressors.LINEAR_TREE_PYTHON, "python")
@@ -118,7 +128,10 @@ def test_the_packages_themselves(package):
     if package == "cubist":
         X, y = bent_rows()
         sizes = tree_sizes(method.fit(X, y))
-        assert method.score(X, y) > 0.6 and 1 <= sizes["leaves"] <= sizes["complexity"] <= 40
+        assert (
+            method.score(X, y) > 0.6
+            and 1 <= sizes["leaves"] <= sizes["complexity"] <= 40
+        )
         return
     X, y = load_iris(return_X_y=True)
     names = np.array(list("abc"))[y]
@@ -148,7 +161,11 @@ def test_the_tree_of_a_budget_is_that_of_an_exhaustive_search(seed, n_classes):
     X, y = noisy_rows(seed, 90, n_classes=n_classes)
     model = clone(made.CART).set_params(random_state=seed).fit(X, y)
     folds = stratified_folds(y, 5, seed)
-    path = DecisionTreeClassifier(random_state=seed).cost_complexity_pruning_path(X, y).ccp_alphas
+    path = (
+        DecisionTreeClassifier(random_state=seed)
+        .cost_complexity_pruning_path(X, y)
+        .ccp_alphas
+    )
     best = {}
     # Links of one alpha are cut together here, one by one there.
     links = np.unique(path.clip(0.0).round(12))
@@ -173,7 +190,9 @@ def member(quality, n_leaves, root_width):
     weights[0, :root_width] = 1.0
     size = np.ones(2 * n_leaves - 1, dtype=np.int32)
     size[inner] = 2 * n_leaves - 1 - inner
-    tree = made.ObliqueTree(weights, np.zeros(len(size)), size, np.zeros((len(size), 2)))
+    tree = made.ObliqueTree(
+        weights, np.zeros(len(size)), size, np.zeros((len(size), 2))
+    )
     return FrontTree.of(tree.validate(), quality, "made up")
 
 

@@ -30,7 +30,10 @@ def write_numbers(folder, name, n_rows=60, target=None):
 
 def numbers_of(study, dataset, folder, seed=0, fold=OFFICIAL, stratified=True):
     """Return the numbers of the training rows and of the test rows of a fit."""
-    protocol, task = load_study(study).experiment.protocol, Task(dataset, "", fold, seed)
+    protocol, task = (
+        load_study(study).experiment.protocol,
+        Task(dataset, "", fold, seed),
+    )
     parts = protocol.take_parts(task, folder, stratified)
     return parts.X_train[:, 0].astype(int), parts.X_test[:, 0].astype(int)
 
@@ -42,7 +45,9 @@ def test_a_half_trains_and_a_quarter_tests(tmp_path):
         assert not set(train) & set(test)
         assert np.bincount(y[train]).tolist() == [10, 10, 10]
         assert np.bincount(y[test]).tolist() == [5, 5, 5]
-        expected, _ = train_test_split(np.arange(60), test_size=0.5, random_state=seed, stratify=y)
+        expected, _ = train_test_split(
+            np.arange(60), test_size=0.5, random_state=seed, stratify=y
+        )
         np.testing.assert_array_equal(train, expected)
     assert set(drawn[0][0]) != set(drawn[1][0])
 
@@ -71,13 +76,16 @@ def test_raddt_draws_a_quarter_to_test(tmp_path):
     write_numbers(tmp_path, "space-ga", 100, np.random.default_rng(0).normal(size=100))
     tests = []
     for seed in (0, 1):
-        train, test = numbers_of("regression", "space-ga", tmp_path, seed, stratified=False)
+        train, test = numbers_of(
+            "regression", "space-ga", tmp_path, seed, stratified=False
+        )
         assert len(train) == 75 and sorted([*train, *test]) == list(range(100))
         tests.append(set(test))
     assert tests[0] != tests[1]
     given = {"fold": 2, "stratified": False}
     folds = [
-        numbers_of(study, "space-ga", tmp_path, **given) for study in ("regression", "forests")
+        numbers_of(study, "space-ga", tmp_path, **given)
+        for study in ("regression", "forests")
     ]
     np.testing.assert_array_equal(*(test for _, test in folds))
 
@@ -97,18 +105,23 @@ def test_one_fit_gives_the_scores_of_all_its_probabilities():
 
 def test_a_recipe_of_tao_cuts_and_optimizes():
     X, y = (part[:400] for part in load_digits(return_X_y=True))
-    recipe = tao.Recipe((1.0, 0.1), depth=6, leaves=(20, 12), loss="logistic", penalty="l1")
+    recipe = tao.Recipe(
+        (1.0, 0.1), depth=6, leaves=(20, 12), loss="logistic", penalty="l1"
+    )
     model = tao.fit_recipe(X, y, 0, recipe)
     assert model.C == 0.1 and model.penalty == "l1" and model.max_iter == 14
     assert 10 <= model.tree_.n_leaves <= 12 and model.score(X, y) > 0.9
     start = tao.start_tree(X, y, 0, recipe)
     assert start.tree_.depth == 6 and start.tree_.n_leaves > 12
-    assert tao.nonzero_weights_percent(start) == pytest.approx(100 / 64)  # a pixel a split
+    assert tao.nonzero_weights_percent(start) == pytest.approx(
+        100 / 64
+    )  # a pixel a split
 
 
 def test_trees_of_j48_are_read_and_compared():
     printed = (
-        "x0 <= 1.5: c0 (3.0)\nx0 > 1.5\n|   x2 <= -0.25: c1 (2.0/1.0)\n|   x2 > -0.25: c0 (4.0)\n"
+        "x0 <= 1.5: c0 (3.0)\nx0 > 1.5\n"
+        "|   x2 <= -0.25: c1 (2.0/1.0)\n|   x2 > -0.25: c0 (4.0)\n"
     )
     tree = j48.parse(f"J48 pruned tree\n\n{printed}")
     assert tree == (0, 1.5, (0,), (2, -0.25, (1,), (0,))) and j48.n_leaves(tree) == 3

@@ -33,7 +33,9 @@ from experiments.studies.costs import CART
 
 def fixed(predicted, classes):
     """Make a model that predicts given probabilities."""
-    return types.SimpleNamespace(predict_proba=lambda X: predicted, classes_=np.array(classes))
+    return types.SimpleNamespace(
+        predict_proba=lambda X: predicted, classes_=np.array(classes)
+    )
 
 
 def random_shares(n_rows, n_classes, seed=0):
@@ -46,10 +48,14 @@ def test_the_scores_of_many_classes_are_scikit_learns(labels):
     labels = np.sort(labels)
     y = labels[np.random.default_rng(1).choice(4, 80, p=[0.1, 0.2, 0.3, 0.4])]
     model = fixed(shares, labels)
-    expected = roc_auc_score(y, shares, multi_class="ovr", average="weighted", labels=labels)
+    expected = roc_auc_score(
+        y, shares, multi_class="ovr", average="weighted", labels=labels
+    )
     assert auc(model, None, y) == pytest.approx(expected)
     assert (shares > LEAST).all()
-    assert clipped_log_loss(model, None, y) == pytest.approx(log_loss(y, shares, labels=labels))
+    assert clipped_log_loss(model, None, y) == pytest.approx(
+        log_loss(y, shares, labels=labels)
+    )
     expected = brier_score_loss(y, shares, labels=labels, scale_by_half=False)
     assert brier(model, None, y) == pytest.approx(expected)
 
@@ -85,7 +91,9 @@ def test_the_calibration_error_is_that_of_its_definition():
         here = (top >= low) & (top < low + 1.0 / N_BINS)
         if here.any():
             expected += here.mean() * abs(top[here].mean() - is_right[here].mean())
-    assert calibration_error(fixed(shares, range(3)), None, y) == pytest.approx(expected)
+    assert calibration_error(fixed(shares, range(3)), None, y) == pytest.approx(
+        expected
+    )
     certain = fixed(np.eye(3)[y], range(3))
     assert calibration_error(certain, None, y) == 0.0
     assert calibration_error(certain, None, (y + 1) % 3) == 1.0
@@ -95,7 +103,9 @@ def test_the_calibration_error_is_that_of_its_definition():
 def folder(tmp_path):
     """Return a folder with a regression data set of known signs, with gaps."""
     rng = np.random.default_rng(0)
-    table = pd.DataFrame(rng.normal(size=(80, 4)), columns=["cement", "water", "age", "slag"])
+    table = pd.DataFrame(
+        rng.normal(size=(80, 4)), columns=["cement", "water", "age", "slag"]
+    )
     target = table["cement"] - table["water"] + 0.1 * rng.normal(size=80)
     table.loc[:9, "slag"] = np.nan
     table.assign(target=target).to_csv(tmp_path / "concrete.csv", index=False)
@@ -106,7 +116,9 @@ def test_columns_have_the_signs_of_their_data_set(folder):
     task = Task("concrete", constraints.CART, 1, 0)
     parts = constraints.NamedProtocol(n_folds=5).take_parts(task, folder)
     assert len(parts.y_train) == 64 and not parts.X_train.isna().any(axis=None)
-    model = constraints.Constrained("CART", is_monotonic=True).fit(parts.X_train, parts.y_train)
+    model = constraints.Constrained("CART", is_monotonic=True).fit(
+        parts.X_train, parts.y_train
+    )
     signs = dict(zip(parts.X_train.columns, model.signs_, strict=True))
     assert signs["concrete/cement"] == signs["concrete/age"] == 1
     assert signs["concrete/water"] == -1
@@ -140,7 +152,9 @@ def test_a_tree_of_scikit_learn_costs_what_a_walk_adds_up(seed):
     errors = rng.integers(1, 9, (3, 3)) * (1.0 - np.eye(3))
     model = told(CART, errors, prices)
     model.classes_ = np.arange(3)
-    cart = DecisionTreeClassifier(max_depth=4, ccp_alpha=0.002 * seed, random_state=seed)
+    cart = DecisionTreeClassifier(
+        max_depth=4, ccp_alpha=0.002 * seed, random_state=seed
+    )
     model.best_estimator_ = cart.fit(X[:100], y[:100])
     expected = [naive_price(cart.tree_, row, prices) for row in X]
     assert costs.features_paid(model, X, prices) == pytest.approx(expected)
@@ -166,13 +180,18 @@ def test_methods_know_the_costs_of_their_data_set(donors):
     experiment = costs.EXPERIMENT
     task = Task("blood-transfusion-3", CART, 0, 0)
     known = experiment.protocol.method_for(experiment.methods[CART], task, donors)
-    assert known.cost_matrix.tolist() == [[0.0, 1.0], [3.0, 0.0]] and known.feature_costs == {}
+    assert (
+        known.cost_matrix.tolist() == [[0.0, 1.0], [3.0, 0.0]]
+        and known.feature_costs == {}
+    )
     assert experiment.methods[CART].cost_matrix is None
 
 
 def told(name, errors, prices):
     """Return a method that knows costs."""
-    return clone(costs.METHODS[name]).set_params(cost_matrix=errors, feature_costs=prices)
+    return clone(costs.METHODS[name]).set_params(
+        cost_matrix=errors, feature_costs=prices
+    )
 
 
 def test_duels_are_paired_over_the_data_sets_of_both():
@@ -185,7 +204,9 @@ def test_duels_are_paired_over_the_data_sets_of_both():
     d = np.array([2.0, -0.04, -6.0])
     cell = f"{d.mean():+.2f} ± {d.std(ddof=1) / np.sqrt(3):.2f} (1 / 1 / 1)"
     assert row == f"| CART | 3 | {cell} | -6.00 (0 / 0 / 1) | 8 / 8 |"
-    assert "not been run yet" in tables.differences_table({"": scores[["CART"]]}, "EvoTree")
+    assert "not been run yet" in tables.differences_table(
+        {"": scores[["CART"]]}, "EvoTree"
+    )
 
 
 def test_every_variant_can_be_made_and_has_parameters_of_its_own():

@@ -28,7 +28,9 @@ def write_data(folder, name, n_rows=60, n_features=3, n_classes=3):
     """Write a data set of noisy clusters, or of targets where there are no classes."""
     rng = np.random.default_rng(0)
     y = np.arange(n_rows) % max(n_classes, 2)
-    X = pd.DataFrame(y[:, None] + 0.4 * rng.normal(size=(n_rows, n_features))).add_prefix("x")
+    X = pd.DataFrame(
+        y[:, None] + 0.4 * rng.normal(size=(n_rows, n_features))
+    ).add_prefix("x")
     target = y if n_classes else X["x0"] + 0.1 * rng.normal(size=n_rows)
     X.assign(target=target).to_csv(folder / f"{name}.csv", index=False)
 
@@ -43,7 +45,10 @@ def report_nothing(results):
     return {"n": len(results.runs)}
 
 
-METHODS = {"stump": DecisionTreeClassifier(max_depth=1), "CART": DecisionTreeClassifier()}
+METHODS = {
+    "stump": DecisionTreeClassifier(max_depth=1),
+    "CART": DecisionTreeClassifier(),
+}
 
 
 @pytest.fixture
@@ -56,7 +61,9 @@ def quick(tmp_path, monkeypatch):
 
     def make(**methods):
         shown = METHODS | methods
-        made = define("quick", ["toy"], shown, StudyProtocol(3), plan=plan, curve=curve_of_stumps)
+        made = define(
+            "quick", ["toy"], shown, StudyProtocol(3), plan=plan, curve=curve_of_stumps
+        )
         return Study(made, report_nothing)
 
     return make
@@ -74,7 +81,9 @@ def test_a_study_goes_on_from_its_text_alone(tmp_path, quick):
         shutil.copy(file(out), again)
     runs, report = run_study(study, tmp_path, again, jobs=2)
     assert len(runs) == 6 and "\n6 fits in" in report.read_text()
-    first, second = (study.rows_file(folder).read_text().splitlines() for folder in (out, again))
+    first, second = (
+        study.rows_file(folder).read_text().splitlines() for folder in (out, again)
+    )
     assert first[0] == second[0] and set(first[1:]) < set(second[1:])  # the times, too
     assert study.curves_file(out).read_text() == study.curves_file(again).read_text()
     curves = read_curve_rows(study.curves_file(again))
@@ -128,14 +137,24 @@ def test_what_is_done_is_written_as_csv_in_order(tmp_path):
 def test_the_command_line(tmp_path, capsys):
     write_data(tmp_path, "iris")
     out = tmp_path / "out"
-    command = ["wodt", "--data-home", str(tmp_path), "--out", str(out), "--datasets", "iris"]
+    command = [
+        "wodt",
+        "--data-home",
+        str(tmp_path),
+        "--out",
+        str(out),
+        "--datasets",
+        "iris",
+    ]
     assert main([*command, "--methods", "APDT"]) == 0
     told = f"50 done\nwrote {out / 'wodt.md'}\nwrote {out / 'reproductions.md'}\n"
     assert capsys.readouterr().out == told
     assert "50 of 4,430 planned fits" in (out / "wodt.md").read_text(encoding="utf-8")
     assert main(["wodt", "--out", str(out), "--report"]) == 0
     assert main([*command, "--methods", "nothing"]) == 2
-    assert "methods names nothing: those of the study wodt are" in capsys.readouterr().err
+    assert (
+        "methods names nothing: those of the study wodt are" in capsys.readouterr().err
+    )
     command[2] = str(tmp_path / "nowhere")
     assert main([*command, "--methods", "APDT", "WODT"]) == 2
     assert "nowhere" in capsys.readouterr().err
@@ -155,11 +174,15 @@ def test_the_rows_in_git_are_those_of_the_study(name, tmp_path):
     fill(store, made, study.rows_file(RESULTS), study.curves_file(RESULTS))
     assert store.done(["done"]) <= set(tasks)
     write_rows(store, study.rows_file(tmp_path), study.curves_file(tmp_path))
-    given, found = (read_rows(study.rows_file(folder)) for folder in (RESULTS, tmp_path))
+    given, found = (
+        read_rows(study.rows_file(folder)) for folder in (RESULTS, tmp_path)
+    )
     key = ["dataset", "method", "seed", "fold"]
     given = given.sort_values(key, ignore_index=True)[list(found)]
     pd.testing.assert_frame_equal(found, given, check_exact=True, check_dtype=False)
-    curves, kept = (read_curve_rows(study.curves_file(folder)) for folder in (tmp_path, RESULTS))
+    curves, kept = (
+        read_curve_rows(study.curves_file(folder)) for folder in (tmp_path, RESULTS)
+    )
     assert set(curves) == set(kept)
 
 
@@ -207,7 +230,9 @@ def test_a_fit_of_each_study(name, tmp_path, monkeypatch):
         n_classes = {"regression": 0, "constraints": 0, "costs": 2}.get(name, 3)
         write_data(tmp_path, FILES.get(dataset, dataset), 90, 4, n_classes)
     if name == "tao":
-        monkeypatch.setattr("evotree.experiments.datasets.OFFICIAL_TRAIN_ROWS", {dataset: 60})
+        monkeypatch.setattr(
+            "evotree.experiments.datasets.OFFICIAL_TRAIN_ROWS", {dataset: 60}
+        )
     tasks = [task for task in study.experiment.tasks() if task[:2] == (dataset, method)]
     made = study.experiment.methods[method]
     if hasattr(made, "max_generations"):
@@ -215,22 +240,32 @@ def test_a_fit_of_each_study(name, tmp_path, monkeypatch):
     if name == "gea_odt":
         data = replace(data, n_train=80, n_test=50)
     methods = study.experiment.methods | {method: made}
-    some = replace(study.experiment, plan=tasks[:2], methods=methods, protocol=data, warm_up=False)
+    some = replace(
+        study.experiment, plan=tasks[:2], methods=methods, protocol=data, warm_up=False
+    )
     runs, report = run_study(replace(study, experiment=some), tmp_path, out)
     assert runs["status"].eq("done").all() and len(runs) == len(tasks[:2]) > 0
     known = runs[[*some.metrics, *some.scorers]].notna().all(axis=0)
     # Targets have no probabilities, and CART no soft sides.
-    missing = {"constraints": "broken_probabilities", "probabilities": "shares_accuracy"}
+    missing = {
+        "constraints": "broken_probabilities",
+        "probabilities": "shares_accuracy",
+    }
     assert known.all() or missing[name] in known.index[~known]
     text = report.read_text(encoding="utf-8")
-    assert f"{len(runs)} fits in `{name}_runs.csv`" in text and "{" not in text.split("\n\n")[1]
+    assert (
+        f"{len(runs)} fits in `{name}_runs.csv`" in text
+        and "{" not in text.split("\n\n")[1]
+    )
     if name == "gea_odt":
         assert len(read_curve_rows(study.curves_file(out))) == len(runs)
 
 
 def test_rows_and_seeds_of_a_fit_are_those_of_the_rows_in_git(tmp_path):
     """One fit of a study is done again, and gives the same figures."""
-    given = read_rows(RESULTS / "oc1_runs.csv").set_index(["dataset", "method", "fold", "seed"])
+    given = read_rows(RESULTS / "oc1_runs.csv").set_index(
+        ["dataset", "method", "fold", "seed"]
+    )
     plan = [Task("POL", "1 start, 5 jumps", OFFICIAL, 3)]
     made = replace(load_study("oc1").experiment, plan=plan, warm_up=False)
     row = run_experiment(made, tmp_path).iloc[0]

@@ -41,7 +41,9 @@ class Constraint(Protocol):
         ...
 
 
-def keeps_all(individual: Individual, dataset: Dataset, constraints: Sequence[Constraint]) -> bool:
+def keeps_all(
+    individual: Individual, dataset: Dataset, constraints: Sequence[Constraint]
+) -> bool:
     """Return whether a tree keeps all constraints."""
     return all(one.keeps(individual, dataset) for one in constraints)
 
@@ -87,9 +89,14 @@ def narrow(individual: Individual, dataset: Dataset, kept: np.ndarray) -> None:
     The splits are taken from the bottom up, as in a sweep of tree alternating optimization.
     """
     lost = (individual.weights != 0.0) & ~kept
-    weights, thresholds = np.where(kept, individual.weights, 0.0), individual.thresholds.copy()
+    weights, thresholds = (
+        np.where(kept, individual.weights, 0.0),
+        individual.thresholds.copy(),
+    )
     stream, splitter = make_streams(0, 0, 1)[0], Sparse(widths="same")
     nodes = np.flatnonzero(lost.any(axis=1) & weights.any(axis=1))[::-1]
     fit = partial(solve, splitter=splitter, stream=stream)
-    refit_nodes(individual, dataset, nodes, (weights, thresholds), fit, stream, SPARSE_ROWS)
+    refit_nodes(
+        individual, dataset, nodes, (weights, thresholds), fit, stream, SPARSE_ROWS
+    )
     replace_tests(individual, dataset, weights, thresholds)

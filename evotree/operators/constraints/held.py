@@ -38,19 +38,28 @@ class Held:
     @classmethod
     def of(cls, start: ObliqueTree, hold: Any, dataset: Dataset) -> "Held":
         """Return the constraint that holds some splits of a start over raw features."""
-        asked: dict[Any, Any] = dict(hold) if isinstance(hold, Mapping) else dict.fromkeys(hold)
+        asked: dict[Any, Any] = (
+            dict(hold) if isinstance(hold, Mapping) else dict.fromkeys(hold)
+        )
         inner, kept = np.flatnonzero(~start.is_leaf).tolist(), {0}
         above = {child: k for k in inner for child in (start.left(k), start.right(k))}
         for k in asked:
             if isinstance(k, bool) or k not in inner:
-                raise ValueError(f"hold names {k!r}: allowed are the splits of start, {inner}.")
+                raise ValueError(
+                    f"hold names {k!r}: allowed are the splits of start, {inner}."
+                )
             if k and above[k] not in asked:
                 lacks = f"lacks {above[k]}, which is above {k}"
-                raise ValueError(f"hold={hold!r} {lacks}: allowed are splits with all above them.")
+                raise ValueError(
+                    f"hold={hold!r} {lacks}: allowed are splits with all above them."
+                )
             kept |= {start.left(k), start.right(k)}
         nodes = sorted(kept)
         sizes = subtree_sizes([k in asked for k in nodes])
-        weights, thresholds = start.weights[nodes].copy(), start.thresholds[nodes].copy()
+        weights, thresholds = (
+            start.weights[nodes].copy(),
+            start.thresholds[nodes].copy(),
+        )
         weights[sizes == 1], thresholds[sizes == 1] = 0.0, 0.0
         raw = ObliqueTree(weights, thresholds, sizes, np.zeros((len(nodes), 1)))
         for h in np.flatnonzero(sizes > 1).tolist():
@@ -59,7 +68,9 @@ class Held:
         held = cls(raw, raw if _is_raw(dataset) else dataset.from_raw(raw))
         if len(make_individual(dataset, *held.scaled.splits)) < len(raw):
             allowed = "allowed are splits with training rows on both sides"
-            raise ValueError(f"hold={hold!r}: a split has all its rows on one side; {allowed}.")
+            raise ValueError(
+                f"hold={hold!r}: a split has all its rows on one side; {allowed}."
+            )
         return held
 
     def places_in(self, tree: ObliqueTree) -> list[int]:
@@ -69,9 +80,16 @@ class Held:
 
     def restored(self, tree: ObliqueTree) -> ObliqueTree:
         """Return a finished tree, over raw features, whose held splits are those of the start."""
-        weights, thresholds, held = tree.weights.copy(), tree.thresholds.copy(), ~self.raw.is_leaf
+        weights, thresholds, held = (
+            tree.weights.copy(),
+            tree.thresholds.copy(),
+            ~self.raw.is_leaf,
+        )
         places = self.places_in(tree)
-        weights[places], thresholds[places] = self.raw.weights[held], self.raw.thresholds[held]
+        weights[places], thresholds[places] = (
+            self.raw.weights[held],
+            self.raw.thresholds[held],
+        )
         return tree.replaced(weights=weights, thresholds=thresholds)
 
     def keeps(self, individual: Individual, dataset: Dataset) -> bool:
@@ -82,10 +100,14 @@ class Held:
             if held.subtree_size[h] == 1:
                 continue
             test, known = (
-                (one.weights[at], one.thresholds[at]) for one, at in ((tree, k), (held, h))
+                (one.weights[at], one.thresholds[at])
+                for one, at in ((tree, k), (held, h))
             )
             if tree.subtree_size[k] > 1 and all(map(np.array_equal, test, known)):
-                pending += [(held.left(h), tree.left(k)), (held.right(h), tree.right(k))]
+                pending += [
+                    (held.left(h), tree.left(k)),
+                    (held.right(h), tree.right(k)),
+                ]
                 continue
             rows = dataset.X[tree.order[tree.start[k] : tree.end[k]]]
             is_left = rows @ held.weights[h] <= held.thresholds[h]
@@ -97,7 +119,10 @@ class Held:
     def repair(self, individual: Individual, dataset: Dataset) -> None:
         """Put the held splits on top of a tree."""
         whole = dict.fromkeys(np.flatnonzero(self.raw.is_leaf).tolist(), 0)
-        both = (self._below(individual, dataset, at) for at in (self._paths(individual), whole))
+        both = (
+            self._below(individual, dataset, at)
+            for at in (self._paths(individual), whole)
+        )
         individual.become(max(both, key=_FITNESS))
 
     def _paths(self, tree: ObliqueTree) -> dict[int, int]:
@@ -108,7 +133,9 @@ class Held:
                 paths |= {top.left(h): tree.left(k), top.right(h): tree.right(k)}
         return paths
 
-    def _below(self, tree: Individual, dataset: Dataset, places: Mapping[int, int]) -> Individual:
+    def _below(
+        self, tree: Individual, dataset: Dataset, places: Mapping[int, int]
+    ) -> Individual:
         """Return a tree with the held splits on top, and subtrees of another one in places."""
         parts, held, leaf = [], self._on(dataset), int(np.flatnonzero(tree.is_leaf)[0])
         for h in range(len(held)):
@@ -117,7 +144,9 @@ class Held:
             inside = slice(k, k + (1 if one is held else tree.subtree_size[k]))
             parts.append([array[inside] for array in one.splits])
         weights, thresholds, sizes = map(np.concatenate, zip(*parts, strict=True))
-        return make_individual(dataset, weights, thresholds, subtree_sizes((sizes > 1).tolist()))
+        return make_individual(
+            dataset, weights, thresholds, subtree_sizes((sizes > 1).tolist())
+        )
 
     def _on(self, dataset: Dataset) -> ObliqueTree:
         """Return the top in the units of a data set."""
@@ -128,16 +157,24 @@ def _is_raw(dataset: Dataset) -> bool:
     return not dataset.mean.any() and bool((dataset.scale == 1.0).all())
 
 
-def _fitted(tree: ObliqueTree, k: int, columns: Any, dataset: Dataset) -> tuple[np.ndarray, float]:
+def _fitted(
+    tree: ObliqueTree, k: int, columns: Any, dataset: Dataset
+) -> tuple[np.ndarray, float]:
     """Return a split on some columns of the rows that reach a node, in raw units."""
     chosen = columns_asked(columns, dataset.column_names, f"hold[{k}]")
     mask, leaves = np.isin(dataset.column_of, list(chosen)), tree.apply(dataset.raw)
     rows = np.flatnonzero((leaves >= k) & (leaves < k + tree.subtree_size[k]))
-    known = np.where(mask, dataset.X[rows], 0.0), dataset.y[rows], dataset.sample_weight[rows]
+    known = (
+        np.where(mask, dataset.X[rows], 0.0),
+        dataset.y[rows],
+        dataset.sample_weight[rows],
+    )
     criterion = Criterion.ENTROPY if dataset.n_classes else Criterion.SQUARED_ERROR
     node = Node.of(*known, dataset.n_classes, int(criterion), 1)
     split = Linear(fallback=True)(node, make_streams(0, 0, 1)[0])
     if split is None:
-        raise ValueError(f"hold[{k}]={columns!r}: no split on these columns parts the rows there.")
+        raise ValueError(
+            f"hold[{k}]={columns!r}: no split on these columns parts the rows there."
+        )
     weights = np.where(mask, split.weights, 0.0) / dataset.scale
     return weights, float(split.threshold + weights @ dataset.mean)

@@ -25,7 +25,9 @@ class Interactions:
     # fitted again.
 
     column_of: np.ndarray  # the column that each feature was made of, rising
-    groups: np.ndarray | None = None  # masks of the sets of columns that may share a split
+    groups: np.ndarray | None = (
+        None  # masks of the sets of columns that may share a split
+    )
     max_columns: int | None = None  # that share a split
 
     @cached_property
@@ -36,7 +38,9 @@ class Interactions:
     @cached_property
     def _groups(self) -> np.ndarray | None:
         """The sets, of the columns that make features."""
-        return None if self.groups is None else self.groups[:, np.unique(self.column_of)]
+        return (
+            None if self.groups is None else self.groups[:, np.unique(self.column_of)]
+        )
 
     @cached_property
     def _n_features(self) -> np.ndarray:
@@ -56,7 +60,9 @@ class Interactions:
 
     def repair(self, individual: Individual, dataset: Dataset) -> None:
         """Make all splits of a tree keep the bounds."""
-        by_column = np.add.reduceat(influences(individual, dataset), self._first, axis=1)
+        by_column = np.add.reduceat(
+            influences(individual, dataset), self._first, axis=1
+        )
         if self._groups is None:
             order = np.argsort(-by_column, axis=1, kind="stable")
             allowed = np.zeros(by_column.shape, dtype=bool)
@@ -95,9 +101,13 @@ def _masks(interaction_cst: Any, names: Sequence[str]) -> np.ndarray:
     except TypeError:
         sets = [None]
     if isinstance(interaction_cst, str) or None in sets:
-        allowed = "None, 'pairwise', 'no_interactions', and sequences of sets of columns"
+        allowed = (
+            "None, 'pairwise', 'no_interactions', and sequences of sets of columns"
+        )
         raise ValueError(f"interaction_cst={interaction_cst!r}: allowed are {allowed}.")
     columns = np.arange(len(names))
-    masks = [np.isin(columns, list(columns_asked(s, names, "interaction_cst"))) for s in sets]
+    masks = [
+        np.isin(columns, list(columns_asked(s, names, "interaction_cst"))) for s in sets
+    ]
     rest = ~np.any(masks, axis=0) if masks else np.ones(len(names), dtype=bool)
     return np.array([*masks, rest] if rest.any() else masks)

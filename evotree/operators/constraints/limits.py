@@ -8,7 +8,11 @@ import numpy as np
 from evotree.dataset import Dataset
 from evotree.individual import Individual
 from evotree.operators.constraints.base import influences, narrow
-from evotree.operators.pruning.penalized import optimal_pruning, prune_marked, risk_of_leaves
+from evotree.operators.pruning.penalized import (
+    optimal_pruning,
+    prune_marked,
+    risk_of_leaves,
+)
 from evotree.operators.structure.splice import make_individual
 from evotree.tree import ObliqueTree, node_depths, sizes_of_kept
 
@@ -33,7 +37,9 @@ class Limits:
     @property
     def max_width(self) -> int | None:
         """No split has more terms than all of them may have together."""
-        bounds = [most for most in (self.max_terms, self.max_split_terms) if most is not None]
+        bounds = [
+            most for most in (self.max_terms, self.max_split_terms) if most is not None
+        ]
         return max(1, min(bounds)) if bounds else None
 
     def keeps(self, individual: Individual, dataset: Dataset) -> bool:
@@ -61,7 +67,9 @@ class Limits:
             individual.become(make_individual(dataset, *splits, sizes))
         if self.max_depth is not None:
             depths = node_depths(individual.subtree_size)
-            prune_marked(individual, dataset, (depths == self.max_depth) & ~individual.is_leaf)
+            prune_marked(
+                individual, dataset, (depths == self.max_depth) & ~individual.is_leaf
+            )
         if self.max_leaves is not None and individual.n_leaves > self.max_leaves:
             ones = np.ones(len(individual), dtype=np.int64)
             self._prune(individual, dataset, ones, self.max_leaves - 1)
@@ -70,10 +78,18 @@ class Limits:
             self._prune(individual, dataset, widths, self.max_terms)
 
     def _widest(self, individual: Individual) -> int:
-        return int(np.count_nonzero(individual.weights[~individual.is_leaf], axis=1).max(initial=0))
+        return int(
+            np.count_nonzero(individual.weights[~individual.is_leaf], axis=1).max(
+                initial=0
+            )
+        )
 
     def _prune(
-        self, individual: Individual, dataset: Dataset, split_cost: np.ndarray, budget: int
+        self,
+        individual: Individual,
+        dataset: Dataset,
+        split_cost: np.ndarray,
+        budget: int,
     ) -> None:
         risk, _ = risk_of_leaves(individual, dataset.n_classes)
         marks = optimal_pruning(risk, individual.subtree_size, split_cost, budget)
@@ -98,7 +114,9 @@ def nodes_without(tree: ObliqueTree, leaves: np.ndarray) -> np.ndarray:
         left, right = tree.left(parent), tree.right(parent)
         for leaf, other in ((left, right), (right, left)):
             below = leaves[other : other + size[other]]
-            if leaves[leaf] and (not below.any() or (size[other] == 1 and leaf == left)):
+            if leaves[leaf] and (
+                not below.any() or (size[other] == 1 and leaf == left)
+            ):
                 kept[parent] = kept[leaf] = False
                 break
     return kept

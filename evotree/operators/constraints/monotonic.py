@@ -31,13 +31,17 @@ def check_monotonic_cst(
     if monotonic_cst is None:
         return None
     if not isinstance(monotonic_cst, Mapping) and np.ndim(monotonic_cst) != 1:
-        allowed = "None, a number for each column, and a dict of numbers by columns' names"
+        allowed = (
+            "None, a number for each column, and a dict of numbers by columns' names"
+        )
         raise ValueError(f"monotonic_cst={monotonic_cst!r}: allowed are {allowed}.")
     asked = dict(monotonic_cst) if isinstance(monotonic_cst, Mapping) else monotonic_cst
     signs = check_monotonic_signs(estimator, asked)
     for column, sign in zip(columns, signs, strict=True):
         if sign and isinstance(column, CategoricalColumn):
-            raise ValueError(f"monotonic_cst={sign} for {column.name!r}, a column of categories.")
+            raise ValueError(
+                f"monotonic_cst={sign} for {column.name!r}, a column of categories."
+            )
     if n_classes > 2 and signs.any():
         raise ValueError(
             f"monotonic_cst={monotonic_cst!r}: allowed is None, or 0 for every column, where there "
@@ -46,7 +50,9 @@ def check_monotonic_cst(
     if n_classes == 1 or not signs.any():
         return None
     of_features = [
-        int(sign) if at == 0 else 0  # what says that a number is missing comes after the number
+        int(sign)
+        if at == 0
+        else 0  # what says that a number is missing comes after the number
         for column, sign in zip(columns, signs, strict=True)
         for at in range(len(column.asked))
     ]
@@ -63,7 +69,9 @@ class MonotonicConstraint:
     # those in order. So a tree keeps the constraint for all rows, and for all rows of single
     # precision too.
 
-    signs: tuple[int, ...]  # of the features: 1 if predictions may not fall, -1 if not rise, or 0
+    signs: tuple[
+        int, ...
+    ]  # of the features: 1 if predictions may not fall, -1 if not rise, or 0
     n_classes: int = 0
 
     max_width = None
@@ -77,7 +85,10 @@ class MonotonicConstraint:
         """Return the orders that the sides of splits have to keep (`node_orders`)."""
         # Where an individual has a conflict, it is that of the means of its sides, as after repair:
         # so trees within an operator are worth what becomes of them.
-        orders, counts = node_orders(tree.weights, self.array), getattr(tree, "counts", None)
+        orders, counts = (
+            node_orders(tree.weights, self.array),
+            getattr(tree, "counts", None),
+        )
         conflicts = np.flatnonzero(orders == CONFLICT)
         if conflicts.size and counts is not None:
             means, left = _means(tree)[0], conflicts + 1
@@ -106,12 +117,16 @@ class MonotonicConstraint:
         orders = self.orders(individual)
         for k in conflicts.tolist():
             dropped = np.sign(weights[k]) * self.array == -orders[k]
-            mean = dataset.X[individual.order[individual.start[k] : individual.end[k]]].mean(axis=0)
+            mean = dataset.X[
+                individual.order[individual.start[k] : individual.end[k]]
+            ].mean(axis=0)
             thresholds[k] -= weights[k, dropped] @ mean[dropped]
             weights[k, dropped] = 0.0
         stream = np.zeros(1, dtype=np.uint64)  # of many rows, the same ones every time
         below_first, tests = conflicts[::-1], (weights, thresholds)
-        refit_nodes(individual, dataset, below_first, tests, self._refit, stream, SPARSE_ROWS)
+        refit_nodes(
+            individual, dataset, below_first, tests, self._refit, stream, SPARSE_ROWS
+        )
         size = individual.subtree_size
         individual.become(make_individual(dataset, weights, thresholds, size))
 
@@ -141,14 +156,19 @@ class MonotonicConstraint:
 
     def values(self, tree: Any) -> np.ndarray:
         """Return the best values in order: shares of the second class, or targets."""
-        values: np.ndarray = isotonic_values(self.orders(tree), tree.subtree_size, *_means(tree))
+        values: np.ndarray = isotonic_values(
+            self.orders(tree), tree.subtree_size, *_means(tree)
+        )
         return values
 
     def _values_of(self, tree: ObliqueTree, values: np.ndarray) -> np.ndarray:
         """Return the values in order that are nearest to those of a finished tree."""
         weight = tree.weighted_n_node_samples
         found: np.ndarray = isotonic_values(
-            self.orders(tree), tree.subtree_size, np.ascontiguousarray(values[:, -1]), weight
+            self.orders(tree),
+            tree.subtree_size,
+            np.ascontiguousarray(values[:, -1]),
+            weight,
         )
         return found
 
@@ -157,7 +177,9 @@ class MonotonicConstraint:
         # The mean of two functions that rise with a feature, the greater of which has a weight that
         # rises, rises too; so orders of the leaves are enough for soft sides as well.
         found = self._values_of(tree, shares)
-        return np.where(tree.is_leaf[:, np.newaxis], np.column_stack([1.0 - found, found]), 0.0)
+        return np.where(
+            tree.is_leaf[:, np.newaxis], np.column_stack([1.0 - found, found]), 0.0
+        )
 
     # ---- finished trees --------------------------------------------------------------------------
 
@@ -165,7 +187,11 @@ class MonotonicConstraint:
         """Return a tree whose values keep the constraint, which is proved."""
         found = self._values_of(tree, tree.values)
         is_classifier = tree.values.shape[1] == 2
-        values = np.column_stack([1.0 - found, found]) if is_classifier else found[:, np.newaxis]
+        values = (
+            np.column_stack([1.0 - found, found])
+            if is_classifier
+            else found[:, np.newaxis]
+        )
         marks = _of_equal_leaves(tree, found[:, np.newaxis])
         return self._proved(prune_tree(tree.predicting(values), marks))
 
@@ -210,6 +236,8 @@ def _of_equal_leaves(tree: ObliqueTree, predicted: np.ndarray) -> np.ndarray:
     predicted, marks = predicted.copy(), tree.is_leaf.copy()
     for k in np.flatnonzero(~tree.is_leaf)[::-1].tolist():
         left, right = tree.left(k), tree.right(k)
-        marks[k] = marks[left] & marks[right] & (predicted[left] == predicted[right]).all()
+        marks[k] = (
+            marks[left] & marks[right] & (predicted[left] == predicted[right]).all()
+        )
         predicted[k] = predicted[left]
     return marks

@@ -104,7 +104,9 @@ def _suspects(tree: ObliqueTree, signs: np.ndarray) -> Iterator[tuple[int, int, 
     # leaf whose line has the wrong slope is a pair with itself.
     for k in np.flatnonzero(~tree.is_leaf).tolist():
         sides = _leaves(tree, tree.left(k)), _leaves(tree, tree.right(k))
-        for j in np.flatnonzero((tree.weights[k] != 0.0) & (np.asarray(signs) != 0)).tolist():
+        for j in np.flatnonzero(
+            (tree.weights[k] != 0.0) & (np.asarray(signs) != 0)
+        ).tolist():
             before, after = sides if tree.weights[k, j] > 0.0 else sides[::-1]
             if signs[j] > 0:
                 may_fall = ~_in_order(tree, before, after, j, signs[j])
@@ -113,7 +115,9 @@ def _suspects(tree: ObliqueTree, signs: np.ndarray) -> Iterator[tuple[int, int, 
             for a, b in np.argwhere(may_fall).tolist():
                 yield int(before[a]), int(after[b]), j
     if tree.models is not None:
-        for k, j in np.argwhere(tree.models.coefficients * np.asarray(signs) < 0.0).tolist():
+        for k, j in np.argwhere(
+            tree.models.coefficients * np.asarray(signs) < 0.0
+        ).tolist():
             yield k, k, j
 
 
@@ -155,14 +159,22 @@ def _systems(
     low_line, high_line = line(low, sign < 0), line(high, sign > 0)
     nothing, n_rows = np.zeros_like(low_line), len(joining.b)
     # The lower leaf is above t, and the higher one is not.
-    for above, above_bound in ((-low_line, models.intercepts[low]), (nothing, models.lowest[low])):
+    for above, above_bound in (
+        (-low_line, models.intercepts[low]),
+        (nothing, models.lowest[low]),
+    ):
         for under, under_bound in (
             (high_line, models.intercepts[high]),
             (nothing, models.highest[high]),
         ):
             of_rows = np.vstack([joining.A, above, nothing, under, nothing])
             of_t = np.append(np.zeros(n_rows), [1.0, 1.0, -1.0, -1.0])
-            bounds = [above_bound, models.highest[low], -under_bound, -models.lowest[high]]
+            bounds = [
+                above_bound,
+                models.highest[low],
+                -under_bound,
+                -models.lowest[high],
+            ]
             yield _System(
                 np.column_stack([of_rows, of_t]),
                 np.append(joining.b, bounds),
@@ -170,7 +182,9 @@ def _systems(
             )
 
 
-def _joining_rows(tree: ObliqueTree, leaf: int, raised_leaf: int, feature: int) -> _System:
+def _joining_rows(
+    tree: ObliqueTree, leaf: int, raised_leaf: int, feature: int
+) -> _System:
     """Return what holds of (x, step) where x reaches one leaf, and raised by the step the other."""
     A, b, is_strict = [np.zeros(tree.n_features + 1)], [0.0], [True]
     A[0][-1] = -1.0  # the step is above 0
@@ -185,7 +199,9 @@ def _joining_rows(tree: ObliqueTree, leaf: int, raised_leaf: int, feature: int) 
         is_strict.append(not goes_left)
 
     k = 0
-    while tree.subtree_size[k] > 1:  # of a split above both, one inequality implies the other
+    while (
+        tree.subtree_size[k] > 1
+    ):  # of a split above both, one inequality implies the other
         sides = [at < tree.right(k) for at in (leaf, raised_leaf)]
         if sides[0] != sides[1]:
             break
@@ -218,19 +234,29 @@ def _solve(system: _System, units: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     norms = np.linalg.norm(A, axis=1)
     norms[norms == 0.0] = 1.0
     A_room = np.column_stack([A / norms[:, np.newaxis], np.ones(len(A))])
-    price, bounds = np.append(np.zeros(used.size), -1.0), [(None, None)] * used.size + [(None, 1.0)]
+    price, bounds = (
+        np.append(np.zeros(used.size), -1.0),
+        [(None, None)] * used.size + [(None, 1.0)],
+    )
     found = linprog(price, A_room, system.b / norms, bounds=bounds, method="highs-ds")
     z = np.zeros(system.A.shape[1])
     if found.x is None:
         return z, np.arange(len(A))
     z[used] = found.x[:-1] * units[used]
     multipliers = -found.ineqlin.marginals
-    support = np.flatnonzero(multipliers > _NO_MULTIPLIER * multipliers.max(initial=0.0))
+    support = np.flatnonzero(
+        multipliers > _NO_MULTIPLIER * multipliers.max(initial=0.0)
+    )
     return z, support
 
 
 def _witness(
-    tree: ObliqueTree, z: np.ndarray, leaf: int, raised_leaf: int, feature: int, sign: int
+    tree: ObliqueTree,
+    z: np.ndarray,
+    leaf: int,
+    raised_leaf: int,
+    feature: int,
+    sign: int,
 ) -> np.ndarray | None:
     """Return a row and the raised one if the tree itself takes them to the leaves, and falls."""
     x, step = z[: tree.n_features], z[tree.n_features]
@@ -246,7 +272,9 @@ def _is_infeasible(system: _System, support: np.ndarray) -> bool:
     # The inequalities, multiplied by numbers of at least 0 and added, have to say ``0 <= b`` for
     # some b below 0, or ``0 < 0``. The multipliers are found and checked as fractions.
     used = np.flatnonzero(system.A[support].any(axis=0))
-    equations = [[Fraction(value) for value in column] for column in system.A[support][:, used].T]
+    equations = [
+        [Fraction(value) for value in column] for column in system.A[support][:, used].T
+    ]
     multipliers = _only_solution(equations, support.size)
     if multipliers is None or min(multipliers) < 0:
         return False

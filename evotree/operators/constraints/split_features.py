@@ -43,7 +43,9 @@ def with_split_features(dataset: Dataset, split_features: Any) -> Dataset:
         return dataset
     asked = columns_asked(split_features, dataset.column_names, "split_features")
     if not asked:
-        raise ValueError("split_features=[]: allowed are None, and at least one column.")
+        raise ValueError(
+            "split_features=[]: allowed are None, and at least one column."
+        )
     is_split_on = np.isin(dataset.column_of, list(asked))
     is_split_on.flags.writeable = False
     return replace(dataset, is_split_on=is_split_on)

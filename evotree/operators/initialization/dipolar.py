@@ -26,8 +26,11 @@ def init_dipolar(
     max_width: int = 0,
 ) -> Individual:
     """Grow a dipolar tree on a random subsample, for speed and diversity, and prune it."""
-    sample = as_generator(stream).permutation(dataset.n_samples)[:max_rows]
-    splitter, rows = Dipole(scored=False, max_width=max_width), dataset.subsample(sample)
+    sample = as_generator(stream).permutation(len(dataset.distinct_of))[:max_rows]
+    splitter, rows = (
+        Dipole(scored=False, max_width=max_width),
+        dataset.subsample(sample),
+    )
     limits: dict[str, Any] = {"max_depth": max_depth, "min_samples_split": min_rows}
     individual = grow_on_sample(rows, dataset, splitter, stream, **limits)
     return prune(individual, dataset, size_penalty, term_penalty)[0]

@@ -38,7 +38,9 @@ def grow_splits(
     """Grow a tree on all rows of a data set."""
     if min_samples_leaf > 1:
         dataset = dataset.unmerged()  # splitters count the rows of both sides
-    code = int(Criterion[criterion.upper()])  # members of an enumeration cost numba 90 us a call
+    code = int(
+        Criterion[criterion.upper()]
+    )  # members of an enumeration cost numba 90 us a call
     X, y, weight = dataset.split_X, dataset.y, weights_to_grow_by(dataset)
     n, total_weight = X.shape[0], weight.sum()
     times = np.maximum(dataset.multiplicity, 1)
@@ -59,10 +61,14 @@ def grow_splits(
         ):
             continue
         residuals = (
-            None if dataset.bound_objective is None else dataset.bound_objective.residuals(rows)
+            None
+            if dataset.bound_objective is None
+            else dataset.bound_objective.residuals(rows)
         )
         targets = y[rows] if residuals is None else residuals
-        node = Node.of(X[rows], targets, weight[rows], dataset.n_classes, code, min_samples_leaf)
+        node = Node.of(
+            X[rows], targets, weight[rows], dataset.n_classes, code, min_samples_leaf
+        )
         split = splitter(node, stream)
         if split is None:
             continue
@@ -90,7 +96,9 @@ def weights_to_grow_by(dataset: Dataset) -> np.ndarray:
         return dataset.sample_weight
     totals = np.bincount(dataset.y, dataset.sample_weight, minlength=dataset.n_classes)
     weights = dataset.objective.class_weights(totals)
-    altered: np.ndarray = dataset.sample_weight * (1.0 if weights is None else weights[dataset.y])
+    altered: np.ndarray = dataset.sample_weight * (
+        1.0 if weights is None else weights[dataset.y]
+    )
     altered.flags.writeable = False
     return altered
 
@@ -109,6 +117,8 @@ def grow_on_sample(
     if sample is not dataset:
         # It has the rows: without it they are freed at once.
         vars(sample).pop("bound_objective", None)
-    individual = make_individual(dataset, grown.weights, grown.thresholds, grown.subtree_size)
+    individual = make_individual(
+        dataset, grown.weights, grown.thresholds, grown.subtree_size
+    )
     individual.stream = stream
     return individual

@@ -60,15 +60,23 @@ def induce(
             training_risk, _ = risk_of_leaves(individual, dataset.n_classes)
             marks = prune_held_out(individual, training_risk, held_out, standard_errors)
         tree = prune_tree(individual.to_tree(), marks)
-        return make_individual(dataset, tree.weights, tree.thresholds, tree.subtree_size)
+        return make_individual(
+            dataset, tree.weights, tree.thresholds, tree.subtree_size
+        )
     individual = grow_on(dataset)
     if pruning == "cross_validation":
         rule: dict[str, Any] = {"n_folds": n_folds, "standard_errors": standard_errors}
-        marks = prune_cross_validated(individual, dataset, grow_on, stream=stream, **rule)
+        marks = prune_cross_validated(
+            individual, dataset, grow_on, stream=stream, **rule
+        )
         return prune_marked(individual, dataset, marks)[0]
     if pruning == PESSIMISTIC:
-        grown = Splits(individual.weights, individual.thresholds, individual.subtree_size)
-        return make_individual(dataset, *prune_pessimistic(grown, dataset, confidence)[0])
+        grown = Splits(
+            individual.weights, individual.thresholds, individual.subtree_size
+        )
+        return make_individual(
+            dataset, *prune_pessimistic(grown, dataset, confidence)[0]
+        )
     # Means never lose by a split, lines may.
     if ccp_alpha > 0.0 or individual.objective is not None:
         of_leaves, _ = risk_of_leaves(individual, dataset.n_classes, risk)
@@ -93,12 +101,21 @@ _BLOCK = 4096  # rows that are predicted together
 
 
 def induce_c45(
-    dataset: Dataset, splitter: C45, *, confidence: float = 0.25, stream: np.ndarray, **limits: Any
+    dataset: Dataset,
+    splitter: C45,
+    *,
+    confidence: float = 0.25,
+    stream: np.ndarray,
+    **limits: Any,
 ) -> ObliqueTree:
     """Grow a tree as C4.5 does, and prune it."""
     raw = dataset.unscaled()
-    indicators = np.array(splitter.indicators, dtype=np.int64) if splitter.indicators else None
-    grown = grow_splits(raw, splitter, "gain_ratio", indicators=indicators, stream=stream, **limits)
+    indicators = (
+        np.array(splitter.indicators, dtype=np.int64) if splitter.indicators else None
+    )
+    grown = grow_splits(
+        raw, splitter, "gain_ratio", indicators=indicators, stream=stream, **limits
+    )
     at_values = grown._replace(thresholds=values_at_or_below(grown, raw.X, indicators))
     splits, counts = prune_pessimistic(at_values, raw, confidence, indicators)
     if indicators is not None:
@@ -108,12 +125,16 @@ def induce_c45(
     tree = ObliqueTree(*splits, shares, dataset.raw_spread, samples)
     if indicators is None and not dataset.is_weighted:
         return tree
-    return tree.replaced(row_counts=dataset.count_rows(tree.apply(raw.X), tree.subtree_size))
+    return tree.replaced(
+        row_counts=dataset.count_rows(tree.apply(raw.X), tree.subtree_size)
+    )
 
 
 def with_indicators(splitter: C45, indicators: list[int]) -> C45:
     """Return a splitter that knows which features tell that others are missing."""
-    return replace(splitter, indicators=tuple(indicators) if max(indicators) >= 0 else ())
+    return replace(
+        splitter, indicators=tuple(indicators) if max(indicators) >= 0 else ()
+    )
 
 
 def values_at_or_below(
@@ -153,7 +174,9 @@ def sent_with_most(
     return splits._replace(weights=weights)
 
 
-def mean_of_branches(tree: ObliqueTree, X: np.ndarray, is_missing: np.ndarray) -> np.ndarray:
+def mean_of_branches(
+    tree: ObliqueTree, X: np.ndarray, is_missing: np.ndarray
+) -> np.ndarray:
     """Return the class shares of rows that go both ways where a value is missing."""
     # Such a row goes to each branch with the share that the branch has in the training weight of
     # its node; its class shares are the mean of those of the leaves that it reaches, weighted by
@@ -161,7 +184,9 @@ def mean_of_branches(tree: ObliqueTree, X: np.ndarray, is_missing: np.ndarray) -
     means = np.empty((len(X), tree.values.shape[1]))
     is_leaf = tree.is_leaf
     splits = np.flatnonzero(~is_leaf)
-    features = (tree.weights[splits] != 0.0).argmax(axis=1)  # an indicator follows its feature
+    features = (tree.weights[splits] != 0.0).argmax(
+        axis=1
+    )  # an indicator follows its feature
     rights = splits + 1 + tree.subtree_size[splits + 1]
     samples = np.asarray(tree.weighted_n_node_samples)
     shares = samples[rights] / samples[splits]

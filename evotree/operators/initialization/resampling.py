@@ -13,25 +13,36 @@ from evotree.dataset import Dataset, empty_rows
 from evotree.rng import as_generator
 
 
-def blur(dataset: Dataset, noise: float, n_copies: int, stream: np.ndarray) -> Dataset:
+def jitter(
+    dataset: Dataset, noise: float, n_copies: int, stream: np.ndarray
+) -> Dataset:
     """Return a data set with noisy copies of its rows, or with noise in place of copies."""
     # The quality of a tree there is that on the training rows, smoothed: a row near a hyperplane is
     # on its side in some of its copies alone. For models that are smooth themselves training with
     # noise is the ridge penalty (Bishop 1995, "Training with noise is equivalent to Tikhonov
     # regularization", Neural Computation 7).
     rng = as_generator(stream)
-    rows = dataset.unmerged()  # a few copies of what many rows are would be told apart by chance
+    rows = (
+        dataset.unmerged()
+    )  # a few copies of what many rows are would be told apart by chance
     varies = dataset.X.min(axis=0) != dataset.X.max(axis=0)
     drawn = rng.standard_normal((max(1, n_copies), *rows.X.shape))
-    copies = (rows.X + noise * dataset.spread * varies * drawn).reshape(-1, rows.X.shape[1])
+    copies = (rows.X + noise * dataset.spread * varies * drawn).reshape(
+        -1, rows.X.shape[1]
+    )
     if n_copies == 0:
-        return with_rows(rows, copies, rows.y, rows.sample_weight, rows.extras, rows.outputs)
+        return with_rows(
+            rows, copies, rows.y, rows.sample_weight, rows.extras, rows.outputs
+        )
 
     def with_copies(merged: np.ndarray, unmerged: np.ndarray) -> np.ndarray:
         return np.concatenate([merged, *[unmerged] * n_copies])
 
     weight = with_copies(dataset.sample_weight, rows.sample_weight) / (n_copies + 1)
-    extras = {name: with_copies(dataset.extras[name], rows.extras[name]) for name in rows.extras}
+    extras = {
+        name: with_copies(dataset.extras[name], rows.extras[name])
+        for name in rows.extras
+    }
     outputs = None
     if dataset.outputs is not None and rows.outputs is not None:
         outputs = with_copies(dataset.outputs, rows.outputs)
@@ -51,28 +62,47 @@ def with_rows(
     rows = empty_rows(*X.shape)
     rows[:] = X
     n_added = X.shape[0] - dataset.X.shape[0]
-    raw, multiplicity = X * dataset.scale + dataset.mean, np.pad(dataset.multiplicity, (0, n_added))
-    columns: dict[str, Any] = {"raw": raw, "multiplicity": multiplicity, "extras": extras or {}}
-    return replace(dataset, X=rows, y=y, sample_weight=weight, outputs=outputs, **columns)
+    raw, multiplicity = (
+        X * dataset.scale + dataset.mean,
+        np.pad(dataset.multiplicity, (0, n_added)),
+    )
+    columns: dict[str, Any] = {
+        "raw": raw,
+        "multiplicity": multiplicity,
+        "extras": extras or {},
+    }
+    return replace(
+        dataset, X=rows, y=y, sample_weight=weight, outputs=outputs, **columns
+    )
 
 
-def bootstrap_counts(dataset: Dataset, rng: np.random.Generator, n_draws: int) -> np.ndarray:
+def bootstrap_counts(
+    dataset: Dataset, rng: np.random.Generator, n_draws: int
+) -> np.ndarray:
     """Return how often each given row is drawn with replacement, in proportion to the weights."""
-    share = dataset.sample_weight / dataset.total_weight / np.maximum(dataset.multiplicity, 1)
-    times: np.ndarray = rng.multinomial(n_draws, share[dataset.kept_as])
+    share = (
+        dataset.sample_weight
+        / dataset.total_weight
+        / np.maximum(dataset.multiplicity, 1)
+    )
+    times: np.ndarray = rng.multinomial(n_draws, share[dataset.distinct_of])
     return times
 
 
 def bag_of(dataset: Dataset, n_times: np.ndarray) -> Dataset:
     """Return the rows of a bag, each of which weighs as much as it was drawn."""
-    n_rows, kept_as = len(dataset.y), dataset.kept_as
-    weight = np.bincount(kept_as, n_times, n_rows)
+    n_distinct, distinct_of = dataset.n_distinct, dataset.distinct_of
+    weight = np.bincount(distinct_of, n_times, n_distinct)
     rows = np.flatnonzero(weight)
-    n_given = np.bincount(kept_as[n_times > 0], minlength=n_rows)
-    n_given = np.where(dataset.multiplicity > 0, n_given, 0)
-    return replace(dataset.take(rows, weight[rows], n_given[rows]), weight_unit=1.0)
+    multiplicity = np.bincount(distinct_of[n_times > 0], minlength=n_distinct)
+    multiplicity = np.where(dataset.multiplicity > 0, multiplicity, 0)
+    return replace(
+        dataset.take(rows, weight[rows], multiplicity[rows]), weight_unit=1.0
+    )
 
 
 def bootstrap(dataset: Dataset, rng: np.random.Generator, max_rows: int) -> Dataset:
     """Return a bootstrap sample: rows drawn with replacement, in proportion to their weights."""
-    return bag_of(dataset, bootstrap_counts(dataset, rng, min(max_rows, dataset.n_samples)))
+    return bag_of(
+        dataset, bootstrap_counts(dataset, rng, min(max_rows, len(dataset.distinct_of)))
+    )

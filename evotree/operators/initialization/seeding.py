@@ -11,7 +11,12 @@ from evotree.dataset import Dataset
 from evotree.individual import Individual
 from evotree.operators.initialization.growth import grow_on_sample
 from evotree.operators.initialization.resampling import bootstrap
-from evotree.operators.initialization.width_paths import TAO_DEPTH, init_tao, path_trees, width_path
+from evotree.operators.initialization.sparsity_paths import (
+    TAO_DEPTH,
+    init_tao,
+    path_trees,
+    sparsity_path,
+)
 from evotree.operators.pruning.penalized import prune
 from evotree.operators.splitters.base import Splitter
 from evotree.operators.splitters.registry import SPLITTERS, as_splitter, bounded
@@ -37,7 +42,9 @@ PLAIN_SHARE = 0.2  # of the population, for each splitter of seeding's plain for
 PATH_SHARE = 0.8  # of the population, for paths of widths where they are named alone
 
 
-def seeding_shares(seeding: str | Mapping[str, float] | Iterable[str] | None) -> dict[str, float]:
+def seeding_shares(
+    seeding: str | Mapping[str, float] | Iterable[str] | None,
+) -> dict[str, float]:
     """Return which share of a population is grown in which way, by name."""
     if seeding is None:
         return {DIPOLE: 1.0}
@@ -57,7 +64,9 @@ def seeding_shares(seeding: str | Mapping[str, float] | Iterable[str] | None) ->
             raise ValueError(f"init[{name!r}]={share!r}: allowed are shares in [0, 1].")
     total = math.fsum(seeding.values())
     if total > 1.0 + 1e-9:
-        raise ValueError(f"init={dict(seeding)!r}: the shares add up to {total:g}, above 1.")
+        raise ValueError(
+            f"init={dict(seeding)!r}: the shares add up to {total:g}, above 1."
+        )
     return {**seeding, DIPOLE: max(0.0, 1.0 - total) + seeding.get(DIPOLE, 0.0)}
 
 
@@ -66,7 +75,11 @@ def slot_origins(n: int, shares: Mapping[str, float]) -> list[str]:
     exact = {name: n * share for name, share in shares.items()}
     counts = {name: math.floor(amount + 1e-9) for name, amount in exact.items()}
     by_need = sorted(
-        exact, key=lambda name: (counts[name] > 0 or exact[name] <= 0.0, counts[name] - exact[name])
+        exact,
+        key=lambda name: (
+            counts[name] > 0 or exact[name] <= 0.0,
+            counts[name] - exact[name],
+        ),
     )
     for name in by_need[: n - sum(counts.values())]:
         counts[name] += 1
@@ -91,7 +104,7 @@ def init_seed(
         if max_features is not None:
             limits |= {"C": C, "penalty": penalty, "max_features": max_features}
             limits["max_depth"] = max_depth
-            return width_path(dataset, size_penalty, stream, **limits)[0]
+            return sparsity_path(dataset, size_penalty, stream, **limits)[0]
         limits["max_depth"] = min(TAO_DEPTH, depth)
         return init_tao(dataset, size_penalty, stream, C, penalty, **limits)
     limits["max_depth"] = min(MAX_DEPTH, depth)
@@ -117,7 +130,9 @@ def init_greedy(
     sample = bootstrap(dataset, rng, max_rows)
     limits: dict[str, Any] = {"min_samples_split": min_rows, "seconds": seconds}
     limits["max_depth"] = int(rng.integers(least_depth, max_depth + 1))
-    individual = grow_on_sample(sample, dataset, as_splitter(splitter), stream, **limits)
+    individual = grow_on_sample(
+        sample, dataset, as_splitter(splitter), stream, **limits
+    )
     return prune(individual, dataset, size_penalty, term_penalty)[0]
 
 
@@ -156,18 +171,29 @@ def init_from_tree(
     weights, thresholds, subtree_size = raw_tree(tree)
     n_features = dataset.X.shape[1]
     if weights.shape[1] != n_features:
-        raise ValueError(f"init has a tree over {weights.shape[1]} features: X has {n_features}.")
+        raise ValueError(
+            f"init has a tree over {weights.shape[1]} features: X has {n_features}."
+        )
     width = int(np.count_nonzero(weights, axis=1).max())
     if max_features is not None and width > max_features:
-        raise ValueError(f"init splits by {width} terms: max_split_terms allows {max_features}.")
-    raw = ObliqueTree(weights, thresholds, subtree_size, np.zeros((len(subtree_size), 1)))
+        raise ValueError(
+            f"init splits by {width} terms: max_split_terms allows {max_features}."
+        )
+    raw = ObliqueTree(
+        weights, thresholds, subtree_size, np.zeros((len(subtree_size), 1))
+    )
     scaled = dataset.from_raw(raw)
-    individual = make_individual(dataset, scaled.weights, scaled.thresholds, subtree_size)
+    individual = make_individual(
+        dataset, scaled.weights, scaled.thresholds, subtree_size
+    )
     return prune(individual, dataset, size_penalty, term_penalty)[0]
 
 
 def adopt(
-    individual: Individual, dataset: Dataset, size_penalty: float, term_penalty: float = 0.0
+    individual: Individual,
+    dataset: Dataset,
+    size_penalty: float,
+    term_penalty: float = 0.0,
 ) -> Individual:
     """Make one individual of a tree of a path that was followed on other rows in the same units."""
     nodes = individual.weights, individual.thresholds, individual.subtree_size
@@ -176,7 +202,9 @@ def adopt(
     return prune(adopted, dataset, size_penalty, term_penalty)[0]
 
 
-def raw_tree(tree: Any, parameter: str = "init") -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+def raw_tree(
+    tree: Any, parameter: str = "init"
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Return the arrays of a tree that users hand in, in prefix order and checked."""
     found = getattr(tree, "tree_", tree)
     if hasattr(found, "children_left"):
@@ -185,9 +213,13 @@ def raw_tree(tree: Any, parameter: str = "init") -> tuple[np.ndarray, np.ndarray
         allowed = "allowed are trees, and estimators of one tree"
         raise ValueError(f"{parameter} holds {tree!r}: {allowed}.")
     try:
-        return checked_arrays(found.weights, found.thresholds, found.subtree_size, found.values)
+        return checked_arrays(
+            found.weights, found.thresholds, found.subtree_size, found.values
+        )
     except ValueError as error:
-        raise ValueError(f"{parameter} holds a tree that is not sound: {error}") from None
+        raise ValueError(
+            f"{parameter} holds a tree that is not sound: {error}"
+        ) from None
 
 
 def _prefix_arrays(tree: Any) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -218,8 +250,12 @@ def _double_threshold(threshold: np.ndarray) -> np.ndarray:
     # down: to the one whose last bit is 0 (IEEE 754, round to nearest, ties to even).
     with np.errstate(over="ignore", invalid="ignore"):
         below = threshold.astype(np.float32)
-        below = np.where(below > threshold, np.nextafter(below, np.float32(-np.inf)), below)
+        below = np.where(
+            below > threshold, np.nextafter(below, np.float32(-np.inf)), below
+        )
         above = np.nextafter(below, np.float32(np.inf))
         middle = 0.5 * (below.astype(np.float64) + above)
-        middle = np.where(middle.astype(np.float32) > below, np.nextafter(middle, -np.inf), middle)
+        middle = np.where(
+            middle.astype(np.float32) > below, np.nextafter(middle, -np.inf), middle
+        )
     return np.where(np.isfinite(middle), middle, threshold)

@@ -32,7 +32,10 @@ def first_above(cut: np.ndarray, subtree_size: np.ndarray, end: float) -> np.nda
 
 
 def sequence_sums(
-    values: np.ndarray, collapse_at: np.ndarray, subtree_size: np.ndarray, alphas: np.ndarray
+    values: np.ndarray,
+    collapse_at: np.ndarray,
+    subtree_size: np.ndarray,
+    alphas: np.ndarray,
 ) -> np.ndarray:
     """Add up values over the leaves of each tree of a nested sequence, in one pass."""
     first = np.searchsorted(alphas, collapse_at).astype(np.float64)
@@ -68,7 +71,17 @@ def cost_complexity_path(
 
 @kernel
 def add_losses(
-    X, y, sample_weight, weights, thresholds, subtree_size, table, loss, level, origin, losses
+    X,
+    y,
+    sample_weight,
+    weights,
+    thresholds,
+    subtree_size,
+    table,
+    loss,
+    level,
+    origin,
+    losses,
 ):
     """Add the loss of each row, and its square, at every node on its way; see `node_losses`."""
     for i in range(X.shape[0]):
@@ -87,7 +100,11 @@ def add_losses(
 
 def node_losses(tree: ObliqueTree, held_out: Dataset) -> np.ndarray:
     """Return what nodes would lose as leaves on the rows that reach them, and sums of squares."""
-    if held_out.n_classes == 0 and isinstance(tree, Individual) and tree.objective is not None:
+    if (
+        held_out.n_classes == 0
+        and isinstance(tree, Individual)
+        and tree.objective is not None
+    ):
         table = tree.objective.held_out_table(tree, tree.counts, tree)
     elif held_out.n_classes == 0:
         table = tree.values if tree.models is None else tree.models.table
@@ -157,7 +174,7 @@ def prune_cross_validated(
     risk, _ = risk_of_leaves(individual, n_classes, criterion)
     collapse_at = weakest_links(risk, individual.subtree_size)
     alphas = critical_alphas(collapse_at, individual.subtree_size)
-    n_folds = min(n_folds, dataset.n_samples)
+    n_folds = min(n_folds, dataset.n_rows)
     if n_folds < 2 or alphas.shape[0] == 1:
         return collapse_at <= 0.0
     folds = make_folds(dataset, n_folds, stream)

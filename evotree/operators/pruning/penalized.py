@@ -61,7 +61,12 @@ def cheapest(risk, subtree_size, node_price, split_price):
         cost[k] = risk[k] + node_price
         if subtree_size[k] > 1:
             left = k + 1
-            kept = cost[left] + cost[left + subtree_size[left]] + node_price + split_price[k]
+            kept = (
+                cost[left]
+                + cost[left + subtree_size[left]]
+                + node_price
+                + split_price[k]
+            )
             marks[k] = kept >= cost[k]
             cost[k] = min(kept, cost[k])
     return marks
@@ -88,13 +93,17 @@ def risk_of_leaves(
     return risk, 1.0 if n_classes else risk[0] or 1.0
 
 
-def node_risk(counts: np.ndarray, n_classes: int, criterion: str | None = None) -> np.ndarray:
+def node_risk(
+    counts: np.ndarray, n_classes: int, criterion: str | None = None
+) -> np.ndarray:
     """Return the risk R(t) of every node as if it were a leaf, as a share of the whole weight."""
     allowed = CLASSIFICATION if n_classes > 0 else ("squared_error",)
     if criterion is None:
         criterion = "error" if n_classes > 0 else "squared_error"
     if criterion not in allowed:
-        raise ValueError(f"criterion={criterion!r}: allowed are {', '.join(map(repr, allowed))}.")
+        raise ValueError(
+            f"criterion={criterion!r}: allowed are {', '.join(map(repr, allowed))}."
+        )
     weight = counts[0].sum() if n_classes > 0 else counts[0, 0]
     return impurities(Criterion[criterion.upper()], counts) / weight
 
@@ -131,8 +140,15 @@ def weakest_links(
     # a link below is cut, and meets the cost of the node as a leaf once. Bends beyond that point
     # are dropped, each once; heaps that merge hold the others: O(n log n) for any shape of tree.
     risks, sizes, n = risk.tolist(), subtree_size.tolist(), len(risk)
-    alpha, child, heap = [np.inf] * n, [[-1, -1] for _ in risks], [-1] * n  # cut before their node
-    fall, growth = [0.0] * n, [0.0] * n  # of the risk where a link is not yet cut, and of the price
+    alpha, child, heap = (
+        [np.inf] * n,
+        [[-1, -1] for _ in risks],
+        [-1] * n,
+    )  # cut before their node
+    fall, growth = (
+        [0.0] * n,
+        [0.0] * n,
+    )  # of the risk where a link is not yet cut, and of the price
     nothing = _ROUNDING * abs(risks[0])
     for k in range(n - 1, -1, -1):
         if sizes[k] == 1:
@@ -169,7 +185,9 @@ def optimal_pruning(
         left, cost = k + 1, int(split_cost[k])
         if subtree_size[k] == 1 or cost > budget:
             continue
-        sums = _lowest_sums(lowest[left], lowest[left + subtree_size[left]], budget - cost)
+        sums = _lowest_sums(
+            lowest[left], lowest[left + subtree_size[left]], budget - cost
+        )
         lowest[k] = np.minimum(np.append(np.full(cost, np.inf), sums), risk[k])
     marks = np.zeros(len(risk), dtype=bool)
     pending = [(0, budget)]
@@ -195,18 +213,24 @@ def _lowest_sums(first: np.ndarray, second: np.ndarray, budget: int) -> np.ndarr
     sums = np.full(min(budget, len(first) + len(second) - 2) + 1, np.inf)
     for i in range(min(len(first), len(sums))):
         part = second[: len(sums) - i]
-        np.minimum(sums[i : i + len(part)], first[i] + part, out=sums[i : i + len(part)])
+        np.minimum(
+            sums[i : i + len(part)], first[i] + part, out=sums[i : i + len(part)]
+        )
     return np.minimum.accumulate(sums)
 
 
-def kept_nodes(subtree_size: np.ndarray, marks: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def kept_nodes(
+    subtree_size: np.ndarray, marks: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
     """Return the nodes that a pruning keeps, in order, and the sizes of their subtrees after it."""
     cut = np.flatnonzero(marks & (subtree_size > 1))
     n_above = np.zeros(len(marks) + 1, dtype=np.int64)  # cut nodes above each node
     np.add.at(n_above, cut + 1, 1)
     np.add.at(n_above, cut + subtree_size[cut], -1)
     is_kept = np.cumsum(n_above[:-1]) == 0
-    return np.flatnonzero(is_kept).astype(np.int32), sizes_of_kept(is_kept, subtree_size)
+    return np.flatnonzero(is_kept).astype(np.int32), sizes_of_kept(
+        is_kept, subtree_size
+    )
 
 
 def prune_tree(tree: ObliqueTree, marks: np.ndarray) -> ObliqueTree:
@@ -216,9 +240,19 @@ def prune_tree(tree: ObliqueTree, marks: np.ndarray) -> ObliqueTree:
     weights[size == 1] = 0.0
     thresholds[size == 1] = 0.0
     optional = tree.weighted_n_node_samples, tree.given_labels, tree.row_counts
-    samples, labels, rows = (None if array is None else array[kept] for array in optional)
+    samples, labels, rows = (
+        None if array is None else array[kept] for array in optional
+    )
     models = None if tree.models is None else tree.models.take(kept)
-    arrays = tree.values[kept], tree.spread, samples, labels, models, tree.output_names, rows
+    arrays = (
+        tree.values[kept],
+        tree.spread,
+        samples,
+        labels,
+        models,
+        tree.output_names,
+        rows,
+    )
     return ObliqueTree(weights, thresholds, size, *arrays)
 
 
@@ -237,7 +271,9 @@ def collapse(rows, nodes, marks):
     return finish(out, copy_nodes(source, copied, n, out, m))
 
 
-def prune_marked(individual: Individual, dataset: Dataset, marks: np.ndarray) -> tuple[Individual]:
+def prune_marked(
+    individual: Individual, dataset: Dataset, marks: np.ndarray
+) -> tuple[Individual]:
     """Collapse the marked subtrees of an individual."""
     if marks.any():
         individual.replace(collapse(dataset.rows, individual.nodes(), marks))
@@ -245,7 +281,10 @@ def prune_marked(individual: Individual, dataset: Dataset, marks: np.ndarray) ->
 
 
 def prune(
-    individual: Individual, dataset: Dataset, size_penalty: float, term_penalty: float = 0.0
+    individual: Individual,
+    dataset: Dataset,
+    size_penalty: float,
+    term_penalty: float = 0.0,
 ) -> tuple[Individual]:
     """Make a tree the fittest of its prunings, by `evotree.fitness.penalties.PenalizedAccuracy`."""
     counts, subtree_size = individual.counts, individual.subtree_size
@@ -262,8 +301,15 @@ def prune(
             individual.become(pruned)
         return (individual,)
     whole = dataset.total_weight if dataset.n_classes > 0 else counts[0, 2]
-    price, prices = size_penalty * whole, split_prices(individual, 0.0, term_penalty * whole)
+    price, prices = (
+        size_penalty * whole,
+        split_prices(individual, 0.0, term_penalty * whole),
+    )
     # The weight of all leaves together is that of the root: minus the weight that is classified
     # correctly serves as well as the one that is not, and for whole numbers both are exact.
-    risk = -counts.max(axis=1) if dataset.n_classes else impurities(_SQUARED_ERROR, counts)
-    return prune_marked(individual, dataset, cheapest(risk, subtree_size, price, prices))
+    risk = (
+        -counts.max(axis=1) if dataset.n_classes else impurities(_SQUARED_ERROR, counts)
+    )
+    return prune_marked(
+        individual, dataset, cheapest(risk, subtree_size, price, prices)
+    )

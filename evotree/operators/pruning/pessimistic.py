@@ -48,7 +48,10 @@ def added_errors(n: float, wrong: float, confidence: float) -> float:
 
 
 def prune_pessimistic(
-    splits: Splits, dataset: Dataset, confidence: float = 0.25, indicators: np.ndarray | None = None
+    splits: Splits,
+    dataset: Dataset,
+    confidence: float = 0.25,
+    indicators: np.ndarray | None = None,
 ) -> tuple[Splits, np.ndarray]:
     """Prune a tree by the errors to expect, subtrees being raised."""
     branches = _Branches(splits, dataset, indicators)
@@ -60,12 +63,15 @@ def prune_pessimistic(
 class _Branches:
     """A tree whose nodes know their rows, and each of which can take the place of its parent."""
 
-    def __init__(self, splits: Splits, dataset: Dataset, indicators: np.ndarray | None) -> None:
+    def __init__(
+        self, splits: Splits, dataset: Dataset, indicators: np.ndarray | None
+    ) -> None:
         size = splits.subtree_size
         self.splits, self.X, self.y = splits, dataset.X, dataset.y
         self.indicators = indicators
         self.children: list[tuple[int, int] | None] = [
-            (k + 1, k + 1 + int(size[k + 1])) if size[k] > 1 else None for k in range(len(size))
+            (k + 1, k + 1 + int(size[k + 1])) if size[k] > 1 else None
+            for k in range(len(size))
         ]
         self.split_at = list(range(len(size)))
         self.counts = np.zeros((len(size), dataset.n_classes))
@@ -90,8 +96,12 @@ class _Branches:
             yield k, rows, weight
             if (children := self.children[k]) is not None:
                 normal, threshold, _ = (part[self.split_at[k]] for part in self.splits)
-                sides = share_rows(self.X, rows, weight, normal, threshold, self.indicators)
-                pending += [(child, *side) for child, side in zip(children, sides, strict=True)]
+                sides = share_rows(
+                    self.X, rows, weight, normal, threshold, self.indicators
+                )
+                pending += [
+                    (child, *side) for child, side in zip(children, sides, strict=True)
+                ]
 
     def count(self, rows: np.ndarray, weight: np.ndarray) -> np.ndarray:
         """Return the class weights of rows."""
@@ -134,7 +144,10 @@ class _Branches:
             if leaf <= min(raised, both) + _TOLERATED:
                 self.children[k] = None
             elif raised <= both + _TOLERATED:
-                self.children[k], self.split_at[k] = self.children[largest], self.split_at[largest]
+                self.children[k], self.split_at[k] = (
+                    self.children[largest],
+                    self.split_at[largest],
+                )
                 self.place(k, *self.rows[k])
                 pending += self.below(k)
             else:
@@ -145,7 +158,10 @@ class _Branches:
         nodes = self.below(0)
         is_split = [self.children[k] is not None for k in nodes]
         origins = [self.split_at[k] for k in nodes]
-        weights, thresholds = self.splits.weights[origins], self.splits.thresholds[origins]
+        weights, thresholds = (
+            self.splits.weights[origins],
+            self.splits.thresholds[origins],
+        )
         leaves = ~np.array(is_split)
         weights[leaves], thresholds[leaves] = 0.0, 0.0
         return Splits(weights, thresholds, subtree_sizes(is_split)), self.counts[nodes]

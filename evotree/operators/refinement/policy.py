@@ -29,7 +29,12 @@ from evotree.operators.splitters.linear import Linear
 from evotree.operators.splitters.linear_fit import LOSSES, PENALTIES
 from evotree.operators.splitters.registry import SPLITTERS, as_splitter, bounded
 from evotree.operators.splitters.sparse import Sparse
-from evotree.operators.structure.reduced import SPARSE_ROWS, loss_unit, refit_nodes, replace_tests
+from evotree.operators.structure.reduced import (
+    SPARSE_ROWS,
+    loss_unit,
+    refit_nodes,
+    replace_tests,
+)
 from evotree.rng import below, uniform
 
 # A fit that stops early goes on where it stopped when the node is refined again.
@@ -47,7 +52,9 @@ Refiner = Callable[["Individual", "Dataset"], tuple["Individual"]]
 
 def draw_linear(C: tuple[float, float], penalty: str, stream: Any) -> Linear:
     """Return a linear classifier of a loss and a C that are drawn, the C log-uniformly."""
-    return Linear(penalty=penalty, max_iter=_NEWTON_STEPS, tol=_TOLERANCE, **_draw(C, stream))
+    return Linear(
+        penalty=penalty, max_iter=_NEWTON_STEPS, tol=_TOLERANCE, **_draw(C, stream)
+    )
 
 
 def draw_sparse(C: tuple[float, float], stream: Any, **parameters: Any) -> Sparse:
@@ -57,7 +64,10 @@ def draw_sparse(C: tuple[float, float], stream: Any, **parameters: Any) -> Spars
 
 def _draw(C: tuple[float, float], stream: Any) -> dict[str, Any]:
     low, high = C
-    return {"C": low * (high / low) ** uniform(stream), "loss": LOSSES[below(stream, len(LOSSES))]}
+    return {
+        "C": low * (high / low) ** uniform(stream),
+        "loss": LOSSES[below(stream, len(LOSSES))],
+    }
 
 
 @dataclass(frozen=True)
@@ -82,7 +92,9 @@ class LinearRefiner:
         if self.kind == "linear":
             is_dense = self.max_features is None
             dense = draw_linear(self.C, self.penalty, stream) if is_dense else None
-            return Resplit(dense or draw_sparse(self.C, stream, **bound))(individual, dataset)
+            return Resplit(dense or draw_sparse(self.C, stream, **bound))(
+                individual, dataset
+            )
         if self.kind == "tao" and self.max_features is None:
             splitter = draw_linear(self.C, self.penalty, stream)
             return tao_sweep(individual, dataset, splitter, max_rows=NODE_ROWS)
@@ -90,7 +102,9 @@ class LinearRefiner:
         bound["term_cost"] = self.term_penalty * loss_unit(dataset)
         limits: dict[str, Any] = {"max_rows": SPARSE_ROWS, "max_nodes": _SWEPT}
         limits["term_penalty"] = self.term_penalty
-        return tao_sweep(individual, dataset, draw_sparse(self.C, stream, **bound), **limits)
+        return tao_sweep(
+            individual, dataset, draw_sparse(self.C, stream, **bound), **limits
+        )
 
 
 @dataclass(frozen=True)
@@ -127,7 +141,9 @@ def make_refiner(
     """Return the refiner of a name."""
     if not isinstance(name, str):
         if not callable(name):
-            raise ValueError(f"refinement names {name!r}: allowed are names and callables.")
+            raise ValueError(
+                f"refinement names {name!r}: allowed are names and callables."
+            )
         return name
     if name in ("tao", "sparse", "linear"):
         return LinearRefiner(name, C, penalty, term_penalty, max_features)
@@ -171,13 +187,17 @@ class Refinement(Configuration):
 
     def shares(self) -> dict[str | Refiner, float]:
         """Return the share of each operator in the refinements; they add up to 1."""
-        operators = (self.operators,) if isinstance(self.operators, str) else self.operators
+        operators = (
+            (self.operators,) if isinstance(self.operators, str) else self.operators
+        )
         if not isinstance(operators, Mapping):
             operators = dict.fromkeys(operators, 1.0)
         total = math.fsum(operators.values())
         if not 0.0 < total < math.inf or min(operators.values()) < 0.0:
             shares = dict(operators)
-            raise ValueError(f"refinement has the shares {shares!r}: allowed are numbers above 0.")
+            raise ValueError(
+                f"refinement has the shares {shares!r}: allowed are numbers above 0."
+            )
         return {name: share / total for name, share in operators.items()}
 
 

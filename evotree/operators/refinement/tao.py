@@ -38,7 +38,11 @@ def price(node: Node, test: Test, term_cost: float) -> float:
 
 
 def solve(
-    node: Node, present: Test, splitter: Splitter, stream: np.ndarray, term_cost: float = 0.0
+    node: Node,
+    present: Test,
+    splitter: Splitter,
+    stream: np.ndarray,
+    term_cost: float = 0.0,
 ) -> Test | None:
     """Return a test of a reduced problem: the splitter's, its inverse, or one that parts none."""
     nowhere = np.zeros(node.X.shape[1])
@@ -111,7 +115,9 @@ def tao_sweep(
         swept = individual.clone()
         replace_tests(swept, dataset, weights, thresholds)
         # A row on a hyperplane may fall to the other side than its projection above had it.
-        if not (monotone and worth(swept, term_penalty) < worth(individual, term_penalty)):
+        if not (
+            monotone and worth(swept, term_penalty) < worth(individual, term_penalty)
+        ):
             individual.become(swept)
     return (individual,)
 

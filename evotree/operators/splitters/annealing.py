@@ -27,7 +27,13 @@ from evotree.fitness.node import (
 from evotree.operators.splitters.axis import Axis
 from evotree.operators.splitters.base import Split
 from evotree.operators.splitters.cart_lc import standardize
-from evotree.operators.splitters.oc1 import SAME, centred_split, columns_of, combine, lowest_score
+from evotree.operators.splitters.oc1 import (
+    SAME,
+    centred_split,
+    columns_of,
+    combine,
+    lowest_score,
+)
 from evotree.rng import below, uniform
 
 _ABSOLUTE_ERROR = int(Criterion.ABSOLUTE_ERROR)
@@ -57,7 +63,17 @@ def change_sides(node, s, t, scratch):
 
 @kernel
 def search_annealing(
-    node, Z, usable, scale, floor, temperature, cooling, max_moves, patience, stream, weights
+    node,
+    Z,
+    usable,
+    scale,
+    floor,
+    temperature,
+    cooling,
+    max_moves,
+    patience,
+    stream,
+    weights,
 ):
     """Anneal a hyperplane of a node."""
     n, d = node.X.shape
@@ -68,7 +84,11 @@ def search_annealing(
     combine(Z, a, usable, d + 1)
     s, t = Z[d + 1], Z[d + 2]
     n_left = fill_sides(node, s, scratch)
-    current = score_sides(node, scratch) if min(n_left, n - n_left) >= node.min_rows else np.inf
+    current = (
+        score_sides(node, scratch)
+        if min(n_left, n - n_left) >= node.min_rows
+        else np.inf
+    )
     best, temperature, idle = np.inf, temperature * unit, 0
     for k in range(max_moves + 1):
         if current < best - SAME * unit:

@@ -12,7 +12,12 @@ from evotree._sklearn import Interval
 from evotree.configuration import Configuration
 from evotree.fitness.criteria import Criterion, weight_of, xlog2x
 from evotree.fitness.line_search import apart, line_search
-from evotree.fitness.node import Node, make_split_scratch, score_hyperplane, score_undivided
+from evotree.fitness.node import (
+    Node,
+    make_split_scratch,
+    score_hyperplane,
+    score_undivided,
+)
 from evotree.fitness.sorting import make_sort_scratch, sort_order
 from evotree.operators.splitters.base import Split, needs_classes
 
@@ -50,10 +55,14 @@ def search_gain_ratio(node: Node, scores: np.ndarray, cuts: np.ndarray) -> None:
 
 def axis_split(node: Node, feature: int, threshold: float) -> Split:
     """Return the test of one feature, with the score that `score_hyperplane` has of it."""
-    column = node._replace(X=read_only(np.ascontiguousarray(node.X[:, feature : feature + 1])))
+    column = node._replace(
+        X=read_only(np.ascontiguousarray(node.X[:, feature : feature + 1]))
+    )
     weights = np.zeros(node.X.shape[1])
     weights[feature] = 1.0
-    return Split(weights, float(threshold), score_hyperplane(column, np.ones(1), threshold))
+    return Split(
+        weights, float(threshold), score_hyperplane(column, np.ones(1), threshold)
+    )
 
 
 @dataclass(frozen=True)
@@ -71,7 +80,11 @@ class Axis:
         is_ratio = node.criterion == Criterion.GAIN_RATIO
         (search_gain_ratio if is_ratio else search_features)(node, scores, cuts)
         feature = int(np.argmin(scores))
-        return axis_split(node, feature, cuts[feature]) if scores[feature] < np.inf else None
+        return (
+            axis_split(node, feature, cuts[feature])
+            if scores[feature] < np.inf
+            else None
+        )
 
 
 # The program's constants.

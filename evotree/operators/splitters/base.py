@@ -20,7 +20,9 @@ class Split(NamedTuple):
     weights: np.ndarray
     threshold: float
     score: float  # by the criterion of the node, the lower the better
-    below: "Splitter | None" = None  # of both sides when a tree is grown; None for the present one
+    below: "Splitter | None" = (
+        None  # of both sides when a tree is grown; None for the present one
+    )
 
 
 class Splitter(Protocol):
@@ -57,7 +59,9 @@ _LEAST_SCALE = 1e-150  # its square is a number still
 class Problem(NamedTuple):
     """The rows of a node in units of their own."""
 
-    rows: np.ndarray  # (n, d + 1): less the mean, over the scale, 0 where that is; 1 in the last
+    rows: (
+        np.ndarray
+    )  # (n, d + 1): less the mean, over the scale, 0 where that is; 1 in the last
     codes: np.ndarray  # (n,) int32: classes, numbered among those present
     shares: np.ndarray  # (n,): weights, with sum 1
     totals: np.ndarray  # (n_present,): weights of the classes
@@ -90,14 +94,19 @@ def make_problem(node: Node, rescale: bool) -> Problem:
         # A share of the range bounds the scaled values where nearly all weight is at one place.
         scale = np.maximum(scale, 1e-6 * (high - low))
         is_constant = (low == high) | (scale < _LEAST_SCALE)
-        mean, scale = np.where(is_constant, low, mean), np.where(is_constant, 0.0, scale)
+        mean, scale = (
+            np.where(is_constant, low, mean),
+            np.where(is_constant, 0.0, scale),
+        )
     factor = np.divide(1.0, scale, out=np.zeros(d), where=scale > 0.0)
     rows = np.ones((n, d + 1))
     rows[:, :d] = (X - mean) * factor
     return Problem(rows, codes, shares, totals, mean, scale)
 
 
-def node_hyperplane(problem: Problem, theta: np.ndarray) -> tuple[np.ndarray, float] | None:
+def node_hyperplane(
+    problem: Problem, theta: np.ndarray
+) -> tuple[np.ndarray, float] | None:
     """Return a hyperplane of a problem in the units of its node; None where numbers are too far."""
     mean, scale = problem.mean, problem.scale
     weights = np.divide(theta[:-1], scale, out=np.zeros(len(scale)), where=scale > 0.0)
@@ -108,7 +117,9 @@ def node_hyperplane(problem: Problem, theta: np.ndarray) -> tuple[np.ndarray, fl
     length = math.sqrt(np.cumsum(weights * weights)[-1])
     weights /= length
     # Added up one after the other, as everywhere: sums of other orders are rounded otherwise.
-    threshold = np.cumsum(np.append(-theta[-1] / (largest * length), weights * mean))[-1]
+    threshold = np.cumsum(np.append(-theta[-1] / (largest * length), weights * mean))[
+        -1
+    ]
     return (weights, float(threshold)) if np.isfinite(threshold) else None
 
 

@@ -15,7 +15,12 @@ from evotree._jit import inner_kernel, kernel
 from evotree._sklearn import Interval, StrOptions
 from evotree.configuration import Configuration
 from evotree.fitness.line_search import line_search
-from evotree.fitness.node import Node, make_split_scratch, score_distances, undivided_score
+from evotree.fitness.node import (
+    Node,
+    make_split_scratch,
+    score_distances,
+    undivided_score,
+)
 from evotree.operators.splitters.axis import Axis
 from evotree.operators.splitters.base import Split
 from evotree.operators.splitters.oc1 import (
@@ -109,7 +114,18 @@ def eliminate(node, Z, usable, b, limit, scratch):
 
 @kernel
 def search_columns(
-    node, Z, usable, mean, scale, floor, max_cycles, tol, elimination, weights, threshold, stream
+    node,
+    Z,
+    usable,
+    mean,
+    scale,
+    floor,
+    max_cycles,
+    tol,
+    elimination,
+    weights,
+    threshold,
+    stream,
 ):
     """Search for the linear combination of a node; see `search_cart_lc`."""
     d = node.X.shape[1]
@@ -136,7 +152,9 @@ def search_columns(
         combine(Z, b, usable, d + 1)  # again, so that rounding does not add up
         for u in range(usable.shape[0]):
             if current > floor + same:
-                current = improve(node, Z, usable, b, r, usable[u], current, same, scratch)
+                current = improve(
+                    node, Z, usable, b, r, usable[u], current, same, scratch
+                )
         if not before - current > tol * unit:
             break
     limit = undivided - (1.0 - elimination) * (undivided - current)

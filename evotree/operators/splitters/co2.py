@@ -133,7 +133,14 @@ def lower_bound(problem, theta, leaves, nu, rate, momentum, batch_size, epochs, 
             shuffle(stream, order)
         batch = order[first : min(first + size, n)]
         bound_gradient(
-            problem.rows, problem.codes, problem.shares, batch, theta, leaves, grad, leaf_grad
+            problem.rows,
+            problem.codes,
+            problem.shares,
+            batch,
+            theta,
+            leaves,
+            grad,
+            leaf_grad,
         )
         move(theta, velocity, grad, momentum, rate)
         for g in range(2):
@@ -214,7 +221,10 @@ class CO2(Configuration):
                 start[j] = normal(stream)
         first = start_leaves(problem, start)
         for nu, rate in product(map(float, self.nus), map(float, self.rates)):
-            theta, leaves = start * math.sqrt(nu) / math.sqrt(inner(start, start)), first.copy()
+            theta, leaves = (
+                start * math.sqrt(nu) / math.sqrt(inner(start, start)),
+                first.copy(),
+            )
             descent = float(self.momentum), self.batch_size, self.epochs
             lower_bound(problem, theta, leaves, nu, rate, *descent, stream)
             best = better_split(best, node, node_hyperplane(problem, theta))

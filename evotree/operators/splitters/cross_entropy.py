@@ -137,9 +137,13 @@ NORMALIZATIONS = ("robust", "minmax", "standard")
 
 _ABSOLUTE_ERROR = int(Criterion.ABSOLUTE_ERROR)
 
-_ROUNDING = 1e-12  # a column whose range is this small beside its values counts as constant
+_ROUNDING = (
+    1e-12  # a column whose range is this small beside its values counts as constant
+)
 _TIES = 1e-9  # an interquartile range this small beside the deviation tells of ties, not of scale
-_DEPENDENT = 1e-9  # what projections leave of a dependent column, beside its largest entry
+_DEPENDENT = (
+    1e-9  # what projections leave of a dependent column, beside its largest entry
+)
 _TILE = 1 << 15  # numbers of a tile of projections, which stays in the cache
 _BLOCK = 1 << 20  # numbers of a block of projections made by the BLAS
 # Multiplications up to which projections are made here. Handed to the threads of a BLAS, a small
@@ -152,7 +156,9 @@ class SortedRows(NamedTuple):
 
     start: np.ndarray  # (n_classes + 1,): where the rows of each class begin
     y: np.ndarray  # (n,): targets; (0,) for classes
-    moments: np.ndarray  # (1, n): weights w of the rows; for targets (3, n): w, w y and w y**2
+    moments: (
+        np.ndarray
+    )  # (1, n): weights w of the rows; for targets (3, n): w, w y and w y**2
     total: np.ndarray  # class weights, or the sums of the moments
     rank: np.ndarray  # from `evotree.fitness.criteria.class_ranks`
     criterion: int
@@ -167,23 +173,34 @@ class Frame(NamedTuple):
     scale: np.ndarray
 
 
-def column_frame(X: np.ndarray, weight: np.ndarray, kind: str) -> tuple[np.ndarray, np.ndarray]:
+def column_frame(
+    X: np.ndarray, weight: np.ndarray, kind: str
+) -> tuple[np.ndarray, np.ndarray]:
     """Return the locations and the scales of columns; a constant column has scale 0."""
     low, high, total = X.min(axis=0), X.max(axis=0), weight.sum()
     location, width = weight @ X / total, high - low
     deviation = np.sqrt(weight @ (X - location) ** 2 / total)
     deviation = np.where(deviation > 0.0, deviation, width)
     scale = deviation if kind == "standard" else width
-    if kind == "robust":  # the lowest values with at least their share of the weight below them
+    if (
+        kind == "robust"
+    ):  # the lowest values with at least their share of the weight below them
         order = np.argsort(X, axis=0, kind="stable")
-        passed, values = np.cumsum(weight[order], axis=0), np.take_along_axis(X, order, axis=0)
+        passed, values = (
+            np.cumsum(weight[order], axis=0),
+            np.take_along_axis(X, order, axis=0),
+        )
         passed[-1] = np.inf
         first, location, third = (
-            np.take_along_axis(values, (passed >= share * total).argmax(axis=0)[None], axis=0)[0]
+            np.take_along_axis(
+                values, (passed >= share * total).argmax(axis=0)[None], axis=0
+            )[0]
             for share in (0.25, 0.5, 0.75)
         )
         scale = np.where(third - first <= _TIES * deviation, deviation, third - first)
-    is_constant = width <= np.maximum(1e-100, _ROUNDING * np.maximum(abs(low), abs(high)))
+    is_constant = width <= np.maximum(
+        1e-100, _ROUNDING * np.maximum(abs(low), abs(high))
+    )
     return location, np.where(is_constant, 0.0, scale)
 
 
@@ -213,7 +230,9 @@ def sort_rows(node: Node) -> tuple[SortedRows, np.ndarray]:
         moments = np.stack([w, w * y, w * y * y])
         total = moments.sum(axis=1)
     rank = class_ranks(total)
-    return SortedRows(start, y, moments, total, rank, node.criterion, node.min_rows), order
+    return SortedRows(
+        start, y, moments, total, rank, node.criterion, node.min_rows
+    ), order
 
 
 @dot_kernel
@@ -255,7 +274,9 @@ def absolute_score(s, y, moments, left, right):
     score = 0.0
     for side in range(2):
         under = median[side] * passed[side] - below_it[side]
-        over = product[side] - below_it[side] - median[side] * (total[side] - passed[side])
+        over = (
+            product[side] - below_it[side] - median[side] * (total[side] - passed[side])
+        )
         score += max(0.0, under + over)
     return score / (total[0] + total[1])
 
@@ -263,7 +284,13 @@ def absolute_score(s, y, moments, left, right):
 @kernel
 def score_projections(projections, rows, scores):
     """Score candidates: the rows with a projection of at most 0 go left."""
-    start, y, moments, total, rank = rows.start, rows.y, rows.moments, rows.total, rows.rank
+    start, y, moments, total, rank = (
+        rows.start,
+        rows.y,
+        rows.moments,
+        rows.total,
+        rows.rank,
+    )
     criterion, min_rows, n = rows.criterion, rows.min_rows, projections.shape[1]
     left, right = np.empty(total.shape[0]), np.empty(total.shape[0])
     for k in range(projections.shape[0]):
@@ -326,7 +353,9 @@ def score_few(Z, rows, directions, projections, scores):
         score_projections(tile, rows, scores[lo:hi])
 
 
-def score_directions(Z: np.ndarray, rows: SortedRows, directions: np.ndarray) -> np.ndarray:
+def score_directions(
+    Z: np.ndarray, rows: SortedRows, directions: np.ndarray
+) -> np.ndarray:
     """Return the scores of directions: the rows with ``direction @ Z <= 0`` go left."""
     # Many products are made by the BLAS in single precision, in twice the speed: a row may then go
     # to the other side whose projection is within a millionth of its terms.
@@ -364,11 +393,19 @@ def draw_rows(stream, n, n_drawn):
 class SamplingStep(NamedTuple):
     """One iteration of the search: what was drawn, from which distribution, and what was kept."""
 
-    mu: np.ndarray  # (p,): mean direction that was drawn around; all 0 while there is none
+    mu: (
+        np.ndarray
+    )  # (p,): mean direction that was drawn around; all 0 while there is none
     kappa: float  # concentration; 0 is the uniform distribution
-    directions: np.ndarray  # (n_samples, p), of length 1: normalized weights, and the intercept
-    scores: np.ndarray  # (n_samples,); infinity where a candidate does not part the rows
-    is_elite: np.ndarray  # (n_samples,) bool: those to which the next distribution is fitted
+    directions: (
+        np.ndarray
+    )  # (n_samples, p), of length 1: normalized weights, and the intercept
+    scores: (
+        np.ndarray
+    )  # (n_samples,); infinity where a candidate does not part the rows
+    is_elite: (
+        np.ndarray
+    )  # (n_samples,) bool: those to which the next distribution is fitted
 
 
 @dataclass(frozen=True, repr=False)
@@ -411,10 +448,16 @@ class CrossEntropy(Configuration):
     smoothing: Annotated[float, Interval(Real, 0.0, 1.0, closed="left")] = 0.2
     elite_share: Annotated[float, Interval(Real, 0.0, 1.0, closed="right")] = 0.1
     patience: Annotated[int, Interval(Integral, 1, None, closed="left")] = 3
-    n_samples: Annotated[int | None, Interval(Integral, 1, None, closed="left"), None] = None
-    max_samples: Annotated[int | None, Interval(Integral, 1, None, closed="left"), None] = 500
+    n_samples: Annotated[
+        int | None, Interval(Integral, 1, None, closed="left"), None
+    ] = None
+    max_samples: Annotated[
+        int | None, Interval(Integral, 1, None, closed="left"), None
+    ] = 500
     normalization: Annotated[str, StrOptions(set(NORMALIZATIONS))] = "robust"
-    max_rows: Annotated[int | None, Interval(Integral, 2, None, closed="left"), None] = 2000
+    max_rows: Annotated[
+        int | None, Interval(Integral, 2, None, closed="left"), None
+    ] = 2000
     max_iter: Annotated[int, Interval(Integral, 1, None, closed="left")] = 1000
     refine_threshold: Annotated[bool, "boolean"] = True
 
@@ -493,7 +536,9 @@ class CrossEntropy(Configuration):
             if is_elite.any():
                 mu, kappa = self._update(mu, kappa, directions[is_elite])
 
-    def _update(self, mu: np.ndarray, kappa: float, elite: np.ndarray) -> tuple[np.ndarray, float]:
+    def _update(
+        self, mu: np.ndarray, kappa: float, elite: np.ndarray
+    ) -> tuple[np.ndarray, float]:
         """Return the smoothed parameters; a mean direction of zeros is none yet."""
         mu_elite, kappa_elite = fit_directions(elite)
         mu = self.smoothing * mu + (1.0 - self.smoothing) * mu_elite
@@ -502,7 +547,9 @@ class CrossEntropy(Configuration):
         return mu / (length or 1.0), kappa if length > 0.0 else 0.0
 
 
-def denormalize(direction: np.ndarray, frame: Frame, n_features: int) -> tuple[np.ndarray, float]:
+def denormalize(
+    direction: np.ndarray, frame: Frame, n_features: int
+) -> tuple[np.ndarray, float]:
     """Return the hyperplane of a direction, with a normal vector of length 1."""
     searched = direction[:-1] / frame.scale
     length = float(np.linalg.norm(searched))

@@ -20,7 +20,12 @@ from evotree.configuration import Configuration
 from evotree.fitness.node import Node
 from evotree.operators.splitters.axis import Axis
 from evotree.operators.splitters.base import Split, best_split_along, better_split
-from evotree.operators.splitters.linear_fit import LOSSES, PENALTIES, fit_linear, start_at
+from evotree.operators.splitters.linear_fit import (
+    LOSSES,
+    PENALTIES,
+    fit_linear,
+    start_at,
+)
 from evotree.rng import as_generator
 
 GROUPS = ("one_vs_one", "one_vs_rest", "random", "all")
@@ -75,7 +80,9 @@ class Linear(Configuration):
 
     def __call__(self, node: Node, stream: np.ndarray) -> Split | None:
         """Find the split (see `Splitter`)."""
-        if node.X.shape[1] > 1:  # a test of the one feature is as good as any classifier
+        if (
+            node.X.shape[1] > 1
+        ):  # a test of the one feature is as good as any classifier
             best = self._search(node, stream)
             if best is not None or not self.fallback:
                 return best
@@ -91,7 +98,11 @@ class Linear(Configuration):
         return Split(theta[:-1].copy(), -float(theta[-1]), np.nan)
 
     def _fit(
-        self, X: np.ndarray, signs: np.ndarray, sample_weight: np.ndarray, theta: np.ndarray
+        self,
+        X: np.ndarray,
+        signs: np.ndarray,
+        sample_weight: np.ndarray,
+        theta: np.ndarray,
     ) -> None:
         """Fit a classifier of two groups of rows; `theta` holds the start, then the result."""
         # Kernels hand it rows that can be written; it is compiled for these alone.
@@ -115,12 +126,16 @@ class Linear(Configuration):
             if not 0.0 < length < np.inf:
                 continue
             weights, threshold = theta[:-1] / length, -float(theta[-1] / length)
-            moved = best_split_along(node, weights) if self.threshold == "best" else None
+            moved = (
+                best_split_along(node, weights) if self.threshold == "best" else None
+            )
             threshold = threshold if moved is None else moved.threshold
             best = better_split(best, node, (weights, threshold))
         return best
 
-    def _sides(self, codes: np.ndarray, n_classes: int, stream: np.ndarray) -> Iterator[np.ndarray]:
+    def _sides(
+        self, codes: np.ndarray, n_classes: int, stream: np.ndarray
+    ) -> Iterator[np.ndarray]:
         """Yield the sides of the classes, 1, -1 or 0 for none, of each two groups to tell apart."""
         # One by one: all of them at once would take memory that grows with the cube of the classes.
         present = np.flatnonzero(np.bincount(codes, minlength=n_classes))

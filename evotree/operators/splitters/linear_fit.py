@@ -33,7 +33,9 @@ _ENOUGH = 0.01  # of the square of the first residual
 _SWEEPS = 50
 _HALVINGS = 100  # far from all margins of 0 a model promises far too much
 _RIDGE = 1e-12  # keeps the quadratic models strictly convex
-_FACTORED = 24  # most features with which a factorization is quicker than conjugate gradients
+_FACTORED = (
+    24  # most features with which a factorization is quicker than conjugate gradients
+)
 _SINGULAR = 1e-10  # of a diagonal entry: a smaller pivot is rounding
 _LEAST_SIZE, _USUAL_SIZE, _GREATEST_SIZE = 0.2, 2.0, 30.0  # of decision functions
 
@@ -130,7 +132,11 @@ def curvature_matrix(X, curvatures):
     """Return the lower half of the matrix of the quadratic model; the constant comes last."""
     # Four rows at a time, so that each entry is read and written once for them.
     (m, d), n = X.shape, 0
-    matrix, rows, scaled = np.zeros((d + 1, d + 1)), np.zeros((4, d + 1)), np.zeros((4, d + 1))
+    matrix, rows, scaled = (
+        np.zeros((d + 1, d + 1)),
+        np.zeros((4, d + 1)),
+        np.zeros((4, d + 1)),
+    )
     for i in range(m):
         if curvatures[i] > 0.0:
             rows[n, d] = 1.0
@@ -281,7 +287,9 @@ def coordinate_descent(columns, theta, curvatures, grad, direction, changes):
             if second[j] < 0.0:
                 mean[j] = weighted_inner(curvatures, columns[j], columns[d]) / total
                 raw = weighted_inner(curvatures, columns[j], columns[j])
-                second[j] = _RIDGE * (1.0 + raw) + max(0.0, raw - mean[j] * mean[j] * total)
+                second[j] = _RIDGE * (1.0 + raw) + max(
+                    0.0, raw - mean[j] * mean[j] * total
+                )
             slope = grad[j] + weighted_inner(curvatures, columns[j], changes)
             z = soft_step(slope, second[j], here, 1.0)
             if z != 0.0:
@@ -298,7 +306,9 @@ def coordinate_descent(columns, theta, curvatures, grad, direction, changes):
 
 
 @inner_kernel
-def step_length(loss, penalty, theta, direction, margins, changes, costs, powers, value, promise):
+def step_length(
+    loss, penalty, theta, direction, margins, changes, costs, powers, value, promise
+):
     """Return the first step of 1, 1/2, 1/4, ... that keeps its promise, and the value after it."""
     step = 1.0
     new_value = np.inf
@@ -317,7 +327,12 @@ def newton_fit(X, signs, costs, loss, columns, max_iter, tol, theta):
     # Numba leaves out what None rules out: only those who ask for L1 compile it.
     m, d = X.shape
     penalty = _L2 if columns is None else _L1
-    margins, slopes, curvatures, changes = np.empty(m), np.empty(m), np.empty(m), np.zeros(m)
+    margins, slopes, curvatures, changes = (
+        np.empty(m),
+        np.empty(m),
+        np.empty(m),
+        np.zeros(m),
+    )
     grad, direction, powers = np.empty(d + 1), np.zeros(d + 1), np.empty(m)
     for i in range(m):
         margins[i] = signs[i] * affine(theta, X, i)
@@ -344,7 +359,16 @@ def newton_fit(X, signs, costs, loss, columns, max_iter, tol, theta):
         if not promise < -tol * value:
             return value, n_iter
         step, new_value = step_length(
-            loss, penalty, theta, direction, margins, changes, costs, powers, value, promise
+            loss,
+            penalty,
+            theta,
+            direction,
+            margins,
+            changes,
+            costs,
+            powers,
+            value,
+            promise,
         )
         if not new_value < value:
             return value, n_iter
@@ -362,7 +386,9 @@ def fit_linear(
     """Fit to rows, signs and costs over a start; return the objective and the number of steps."""
     loss, penalty, *limits = model
     columns = signed_columns(*rows[:2]) if penalty == "l1" else None
-    end: tuple[float, int] = newton_fit(*rows, LOSSES.index(loss), columns, *limits, theta)
+    end: tuple[float, int] = newton_fit(
+        *rows, LOSSES.index(loss), columns, *limits, theta
+    )
     return end
 
 

@@ -44,7 +44,9 @@ def move(function, row, step):
 
 
 @kernel
-def train_machine(rows, y, sample_weight, order, functions, hot, cold, factor, step, most_passes):
+def train_machine(
+    rows, y, sample_weight, order, functions, hot, cold, factor, step, most_passes
+):
     """Train a linear machine by thermal corrections (Brodley and Utgoff 1995)."""
     # A row of class i that the machine takes for class j, at the distance
     # k = (w_j - w_i) . x / (2 x . x) from being right, moves both by c = beta**2 / (beta + k) of
@@ -85,7 +87,9 @@ class Machine(NamedTuple):
     """A linear machine over the features of a node: one function for each class."""
 
     weights: np.ndarray  # (n_classes, d): normal vectors
-    intercepts: np.ndarray  # (n_classes,): minus infinity for a class that no row of the node has
+    intercepts: (
+        np.ndarray
+    )  # (n_classes,): minus infinity for a class that no row of the node has
 
     def values(self, X: np.ndarray) -> np.ndarray:
         """Return the value of each function for each row."""
@@ -134,14 +138,19 @@ class Comparisons:
         best, chosen = np.inf, (0, 0)
         for first, second in combinations(winners.tolist(), 2):
             left = values[:, first] <= values[:, second]
-            entropy = sum(_entropy(codes[side], node.sample_weight[side]) for side in (left, ~left))
+            entropy = sum(
+                _entropy(codes[side], node.sample_weight[side])
+                for side in (left, ~left)
+            )
             if entropy < best - 1e-9:
                 best, chosen = entropy, (first, second)
         first, second = chosen
         normal = weights[first] - weights[second]
         threshold = float(intercepts[second] - intercepts[first])
         below = self if winners.size > 2 else self.trainer
-        return Split(normal, threshold, score_hyperplane(node, normal, threshold), below)
+        return Split(
+            normal, threshold, score_hyperplane(node, normal, threshold), below
+        )
 
 
 def _entropy(codes: np.ndarray, weight: np.ndarray) -> float:

@@ -50,7 +50,9 @@ def columns_of(node: Node) -> tuple[Node, np.ndarray, np.ndarray]:
         node = node._replace(y=read_only(node.y - mean))
     else:
         present, codes = np.unique(node.y, return_inverse=True)
-        node = node._replace(y=read_only(codes.astype(np.int32)), n_classes=len(present))
+        node = node._replace(
+            y=read_only(codes.astype(np.int32)), n_classes=len(present)
+        )
     Z = np.ones((d + 3, n))  # two rows for distances
     Z[:d] = node.X.T
     return node, Z, np.append(np.flatnonzero((node.X[0] != node.X).any(axis=0)), d)
@@ -85,7 +87,9 @@ def combine(Z, r, usable, out):
 @inner_kernel
 def move(Z, a, usable, m, alpha, r):
     """Move a hyperplane by alpha along line m, and its distances with it."""
-    d = a.shape[0] - 1  # line m changes coefficient m, the last one all by multiples of r
+    d = (
+        a.shape[0] - 1
+    )  # line m changes coefficient m, the last one all by multiples of r
     if m <= d:
         a[m] += alpha
     else:
@@ -104,7 +108,9 @@ def move(Z, a, usable, m, alpha, r):
 
 
 @inner_kernel
-def descend(node, Z, usable, a, r, current, floor, same, moves, stagnation_step, stream, scratch):
+def descend(
+    node, Z, usable, a, r, current, floor, same, moves, stagnation_step, stream, scratch
+):
     """Go downhill from a hyperplane to a local minimum that no jump leaves; return its score."""
     # Perturbations (section 3.1), each coefficient's along the line of its values, until none is
     # accepted; then jumps along random lines (section 3.2), until one lowers the score and the
@@ -157,7 +163,17 @@ def descend(node, Z, usable, a, r, current, floor, same, moves, stagnation_step,
 
 @kernel
 def search_oc1(
-    node, Z, usable, floor, n_restarts, moves, stagnation_step, start, goal, stream, best
+    node,
+    Z,
+    usable,
+    floor,
+    n_restarts,
+    moves,
+    stagnation_step,
+    start,
+    goal,
+    stream,
+    best,
 ):
     """Search for an oblique split of a node that is better than one known."""
     d = node.X.shape[1]
@@ -180,7 +196,18 @@ def search_oc1(
             current = score_distances(node, Z[d + 1], scratch)
         low = floor + same
         current = descend(
-            node, Z, usable, a, r, current, low, same, moves, stagnation_step, stream, scratch
+            node,
+            Z,
+            usable,
+            a,
+            r,
+            current,
+            low,
+            same,
+            moves,
+            stagnation_step,
+            stream,
+            scratch,
         )
         if current < goal - same:
             combine(Z, a, usable, d + 1)
@@ -240,7 +267,9 @@ class OC1(Configuration):
     stagnation_step: Annotated[float, Interval(Real, 0.0, 1.0, closed="right")] = 0.1
     random_start: Annotated[bool, "boolean"] = False
     bias: Annotated[float, Interval(Real, 1.0, None, closed="left")] = 1.0
-    min_rows_per_feature: Annotated[float, Interval(Real, 0.0, None, closed="left")] = 2.0
+    min_rows_per_feature: Annotated[float, Interval(Real, 0.0, None, closed="left")] = (
+        2.0
+    )
 
     def __call__(self, node: Node, stream: np.ndarray) -> Split | None:
         """Find the split (see `evotree.operators.splitters.base.Splitter`)."""

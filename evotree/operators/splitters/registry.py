@@ -41,7 +41,9 @@ def as_splitter(splitter: str | Splitter) -> Splitter:
             raise ValueError(f"splitter={splitter!r}: allowed are {sorted(SPLITTERS)}.")
         return SPLITTERS[splitter]()
     if not callable(splitter) or isinstance(splitter, type):
-        raise ValueError(f"splitter={splitter!r}: allowed are {sorted(SPLITTERS)} and callables.")
+        raise ValueError(
+            f"splitter={splitter!r}: allowed are {sorted(SPLITTERS)} and callables."
+        )
     return splitter
 
 

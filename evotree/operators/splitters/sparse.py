@@ -23,7 +23,12 @@ from evotree.fitness.line_search import apart, between
 from evotree.fitness.node import Node
 from evotree.fitness.sorting import SortScratch, make_sort_scratch, sort_order
 from evotree.operators.splitters.base import Split
-from evotree.operators.splitters.linear_fit import LOSSES, loss_derivatives, newton_fit, start_at
+from evotree.operators.splitters.linear_fit import (
+    LOSSES,
+    loss_derivatives,
+    newton_fit,
+    start_at,
+)
 
 WIDTHS = ("same", "fewer", "any")
 """Names of the ways to choose how many features a split has."""
@@ -46,14 +51,18 @@ class Problem(NamedTuple):
     order: np.ndarray  # (n,) int32: room for sorting, as `sort`
     sort: SortScratch
     X: np.ndarray  # (n, d)
-    goes_right: np.ndarray  # (n,) int32: 1 for rows that belong to the right, 0 for the others
+    goes_right: (
+        np.ndarray
+    )  # (n,) int32: 1 for rows that belong to the right, 0 for the others
     cost: np.ndarray  # (n,): of each row on the wrong side
     signs: np.ndarray  # (n,): 1 or -1, for `newton_fit`
     costs: np.ndarray  # (n,): C times the cost, for `newton_fit`
     loss: int  # position in `LOSSES`
     max_iter: int  # most Newton steps of a fit
     tol: float
-    term_cost: float  # penalty for each term after a split's first, in the unit of the costs
+    term_cost: (
+        float  # penalty for each term after a split's first, in the unit of the costs
+    )
 
 
 @inner_kernel
@@ -171,7 +180,14 @@ def try_support(problem, support, theta, best, split):
             part[i, j] = problem.X[i, support[j]]
     own[width] = theta[d]
     newton_fit(
-        part, problem.signs, problem.costs, problem.loss, None, problem.max_iter, problem.tol, own
+        part,
+        problem.signs,
+        problem.costs,
+        problem.loss,
+        None,
+        problem.max_iter,
+        problem.tol,
+        own,
     )
     theta[:] = 0.0
     for j in range(width):
@@ -266,7 +282,12 @@ def most_promising(problem, theta, support):
     # A feature of the support may have the weight 0: where costs are tiny, a fit changes nothing.
     # Slopes are those of features of standard deviation 1 and mean 0. `s` holds the projections.
     n, d = problem.X.shape
-    margins, powers, slopes, curvatures = np.empty(n), np.empty(n), np.empty(n), np.empty(n)
+    margins, powers, slopes, curvatures = (
+        np.empty(n),
+        np.empty(n),
+        np.empty(n),
+        np.empty(n),
+    )
     for i in range(n):
         margins[i] = problem.signs[i] * (problem.s[i] + theta[d])
         powers[i] = math.exp(-abs(margins[i]))
@@ -335,7 +356,9 @@ def sparse_split(given, theta, support, min_width, max_width, axis, swaps):
         best = cost_now if width <= max_width else best
         if width <= min_width:
             break
-        support = strongest(support, theta, problem.spread, max(min_width, next_width(width)))
+        support = strongest(
+            support, theta, problem.spread, max(min_width, next_width(width))
+        )
     if axis:
         best = try_axis(problem, best, split)
     if swaps and best < np.inf:
@@ -365,7 +388,10 @@ def cheapest_split(
 def fit_on(node: Node, theta: np.ndarray, support: np.ndarray, C: float) -> bool:
     """Fit the logistic split on some features at its cheapest threshold; say whether it is one."""
     model = "logistic", C, 10, 1e-2
-    return cheapest_split(node, theta, support, model, (support.size, support.size)) < np.inf
+    return (
+        cheapest_split(node, theta, support, model, (support.size, support.size))
+        < np.inf
+    )
 
 
 @kernel
@@ -408,17 +434,25 @@ class Sparse(Configuration):
     # weakest of them, three tenths or, of few, one; or those of all widths, from all features down
     # to one, and what swaps of single terms make of the best.
     widths: Annotated[str, StrOptions(set(WIDTHS))] = "any"
-    max_features: Annotated[int | None, Interval(Integral, 1, None, closed="left"), None] = None
-    term_cost: float = 0.0  # penalty for each term after a split's first, in the rows' costs
+    max_features: Annotated[
+        int | None, Interval(Integral, 1, None, closed="left"), None
+    ] = None
+    term_cost: float = (
+        0.0  # penalty for each term after a split's first, in the rows' costs
+    )
     loss: Annotated[str, StrOptions(set(LOSSES))] = "logistic"
     C: float = 1.0  # cost of the loss of a row of cost 1
     max_iter: int = 20  # most Newton steps of a fit
-    tol: float = 1e-3  # a fit ends when a step promises to lower its objective by a lesser share
+    tol: float = (
+        1e-3  # a fit ends when a step promises to lower its objective by a lesser share
+    )
 
     def __call__(self, node: Node, stream: np.ndarray) -> Split | None:
         """Find the split of a node of two classes (see `Splitter`); draws nothing."""
         if node.n_classes != 2:
-            raise ValueError(f"the node has {node.n_classes} classes: a sparse split parts two.")
+            raise ValueError(
+                f"the node has {node.n_classes} classes: a sparse split parts two."
+            )
         return self.refit(node, np.zeros(node.X.shape[1]), 0.0)
 
     def refit(self, node: Node, weights: np.ndarray, threshold: float) -> Split | None:
@@ -438,13 +472,19 @@ class Sparse(Configuration):
         if self.widths == "any" or support.size == 0:
             support = np.arange(d)
         max_width = d if self.max_features is None else min(self.max_features, d)
-        width = {"same": support.size, "fewer": max(1, next_width(support.size)), "any": 1}
+        width = {
+            "same": support.size,
+            "fewer": max(1, next_width(support.size)),
+            "any": 1,
+        }
         min_width = min(width[self.widths], max_width)
         theta = start_at(node.X, weights, threshold)
         widths = min_width, min_width if self.widths == "fewer" else max_width
         model = self.loss, float(self.C), self.max_iter, self.tol
         is_free = True, self.widths == "any"
-        score = cheapest_split(node, theta, support, model, widths, self.term_cost, is_free)
+        score = cheapest_split(
+            node, theta, support, model, widths, self.term_cost, is_free
+        )
         if score == np.inf:
             return None
         return Split(theta[:-1].copy(), -float(theta[-1]), score)

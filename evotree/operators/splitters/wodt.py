@@ -96,7 +96,9 @@ def weighted_entropy(problem, theta, grad, sums, sides):
     return value
 
 
-def minimize_entropy(problem: Problem, theta: np.ndarray, max_iter: int, tol: float) -> np.ndarray:
+def minimize_entropy(
+    problem: Problem, theta: np.ndarray, max_iter: int, tol: float
+) -> np.ndarray:
     """Minimize the weighted entropy by L-BFGS (Liu and Nocedal 1989)."""
     p, n_present = theta.shape[0], problem.totals.shape[0]
     grad, sums, sides = np.empty(p), np.empty((n_present, p)), np.empty((2, n_present))
@@ -190,7 +192,9 @@ class WODT(Configuration):
             if self.start == "groups" and (trial == 0 or problem.totals.size > 2):
                 theta = start_from_groups(problem, stream)
             else:
-                theta = np.array([2.0 * uniform(stream) - 1.0 for _ in range(node.X.shape[1] + 1)])
+                theta = np.array(
+                    [2.0 * uniform(stream) - 1.0 for _ in range(node.X.shape[1] + 1)]
+                )
             theta = minimize_entropy(problem, theta, self.max_iter, self.tol)
             hyperplane = node_hyperplane(problem, theta)
             best = better_split(best, node, hyperplane)

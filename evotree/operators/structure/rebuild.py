@@ -14,7 +14,11 @@ def checked_arrays(
     weights: Any, thresholds: Any, subtree_size: Any, values: Any = None
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Return the arrays of a tree in the types that kernels take, which check nothing."""
-    arrays = {"weights": weights, "thresholds": thresholds, "subtree_size": subtree_size}
+    arrays = {
+        "weights": weights,
+        "thresholds": thresholds,
+        "subtree_size": subtree_size,
+    }
     arrays["values"] = np.zeros((len(subtree_size), 1)) if values is None else values
     for name, array in arrays.items():
         try:
@@ -23,14 +27,20 @@ def checked_arrays(
             raise ValueError(f"{name} holds something that is not a number.") from None
     size = arrays["subtree_size"]
     if not (np.abs(size) < 2**31).all() or (size != size.round()).any():
-        raise ValueError(f"subtree_size has {size.tolist()}: allowed are integers below 2**31.")
+        raise ValueError(
+            f"subtree_size has {size.tolist()}: allowed are integers below 2**31."
+        )
     arrays["subtree_size"] = size.astype(np.int32)
     tree = ObliqueTree(**arrays).validate()
     return tree.weights, tree.thresholds, tree.subtree_size
 
 
 def with_tree(
-    individual: Individual, dataset: Dataset, weights: Any, thresholds: Any, subtree_size: Any
+    individual: Individual,
+    dataset: Dataset,
+    weights: Any,
+    thresholds: Any,
+    subtree_size: Any,
 ) -> Individual:
     """Return an individual of another tree: what an operator in plain Python makes of one.
 
@@ -69,12 +79,18 @@ def with_tree(
     arrays = checked_arrays(weights, thresholds, subtree_size)
     n_features = dataset.X.shape[1]
     if arrays[0].shape[1] != n_features:
-        raise ValueError(f"weights has {arrays[0].shape[1]} features, the data set {n_features}.")
+        raise ValueError(
+            f"weights has {arrays[0].shape[1]} features, the data set {n_features}."
+        )
     return in_place_of(individual, make_individual(dataset, *arrays))
 
 
 def in_place_of(individual: Individual, other: Individual) -> Individual:
     """Give another individual the stream, the origin and the kind of fitness of one; return it."""
     kind: Any = type(individual.fitness)
-    other.stream, other.origin, other.fitness = individual.stream, individual.origin, kind()
+    other.stream, other.origin, other.fitness = (
+        individual.stream,
+        individual.origin,
+        kind(),
+    )
     return other

@@ -135,11 +135,15 @@ def leaf_table(individual: Individual, n_classes: int) -> np.ndarray:
 def loss_of_targets(dataset: Dataset) -> tuple[int, float, float]:
     """Return the loss of the targets, its level and origin, as `target_loss` takes them."""
     objective = dataset.bound_objective
-    rule: tuple[int, float, float] = (SQUARED, 0.5, 0.0) if objective is None else objective.rule
+    rule: tuple[int, float, float] = (
+        (SQUARED, 0.5, 0.0) if objective is None else objective.rule
+    )
     return rule
 
 
-def class_masses(leaves: np.ndarray, dataset: Dataset, subtree_size: np.ndarray) -> np.ndarray:
+def class_masses(
+    leaves: np.ndarray, dataset: Dataset, subtree_size: np.ndarray
+) -> np.ndarray:
     """Return the class weights of the rows that reach each node, of shape (n_nodes, n_classes)."""
     columns = [
         node_weights(leaves, dataset.sample_weight * (dataset.y == c), subtree_size)
@@ -157,11 +161,15 @@ def row_losses(
         table = leaf_table(individual, held_out.n_classes)
     else:
         mass = class_masses(leaves, held_out, individual.subtree_size)
-        table = individual.objective.held_out_table(individual, mass, reference or individual)
+        table = individual.objective.held_out_table(
+            individual, mass, reference or individual
+        )
     if held_out.n_classes:
         losses: np.ndarray = table[leaves, held_out.y]
         return losses
-    return losses_at(table, leaves, held_out.X, held_out.targets, *loss_of_targets(held_out))
+    return losses_at(
+        table, leaves, held_out.X, held_out.targets, *loss_of_targets(held_out)
+    )
 
 
 def reduced_problem(
@@ -176,8 +184,10 @@ def reduced_problem(
 ) -> Node | None:
     """Return the reduced problem of an internal node: its care rows, of the classes 0 and 1."""
     rows, step = individual.order[individual.start[k] : individual.end[k]], 1.0
-    if max_rows is not None:  # copies with noise tell no more than the rows that they are of
-        max_rows = min(max_rows, max(_FEW_ROWS, dataset.n_given))
+    if (
+        max_rows is not None
+    ):  # copies with noise tell no more than the rows that they are of
+        max_rows = min(max_rows, max(_FEW_ROWS, dataset.n_rows))
     if max_rows is not None and rows.size > max_rows:
         step = rows.size / max_rows  # rows for which each of the drawn ones stands
         rows = rows[((np.arange(max_rows) + uniform(stream)) * step).astype(np.int64)]
@@ -204,7 +214,11 @@ def refit_nodes(
     table, is_changed = leaf_table(individual, dataset.n_classes), False
     for k in nodes.tolist():
         node = reduced_problem(individual, dataset, k, *tests, table, stream, max_rows)
-        test = None if node is None else fit(node, (weights[k].copy(), float(thresholds[k])))
+        test = (
+            None
+            if node is None
+            else fit(node, (weights[k].copy(), float(thresholds[k])))
+        )
         if test is not None:
             weights[k], thresholds[k] = test
             is_changed = True
@@ -221,7 +235,10 @@ def loss_unit(dataset: Dataset) -> float:
 
 
 def replace_tests(
-    individual: Individual, dataset: Dataset, weights: np.ndarray, thresholds: np.ndarray
+    individual: Individual,
+    dataset: Dataset,
+    weights: np.ndarray,
+    thresholds: np.ndarray,
 ) -> None:
     """Give an individual other tests, and drop the parts that no row reaches."""
     tree = dataset.allowed(weights), thresholds, individual.subtree_size

@@ -7,7 +7,14 @@ rounded by what that changes in the predictions of the leaf's rows.
 """
 
 from collections.abc import Iterator
-from decimal import ROUND_CEILING, ROUND_DOWN, ROUND_FLOOR, ROUND_HALF_EVEN, Context, Decimal
+from decimal import (
+    ROUND_CEILING,
+    ROUND_DOWN,
+    ROUND_FLOOR,
+    ROUND_HALF_EVEN,
+    Context,
+    Decimal,
+)
 from functools import cached_property
 from hashlib import blake2b
 from numbers import Integral
@@ -28,16 +35,24 @@ MOST_DIGITS = 17
 # Without this bound, splits of few rows lose terms that other rows need: half a point of accuracy
 # on small data sets.
 _MOST_CHANGE = 0.03  # of the influence of a term, a share of that of the strongest
-_KEPT_ROOM = 0.5  # share of the room between the sides that rounding the weights must leave
+_KEPT_ROOM = (
+    0.5  # share of the room between the sides that rounding the weights must leave
+)
 _THRESHOLD_ROOM = 0.25  # how far the threshold may move, in units of that room
-_MODEL_CHANGE = 0.001  # of a prediction, a share of the standard deviation of predictions
-_LARGEST = 1e100  # unit of predictions that are rounded, and the inverse of the smallest
+_MODEL_CHANGE = (
+    0.001  # of a prediction, a share of the standard deviation of predictions
+)
+_LARGEST = (
+    1e100  # unit of predictions that are rounded, and the inverse of the smallest
+)
 _EPSILON = float(np.finfo(np.float64).eps)
 _N_NEAREST = 1024  # rows on each side that are looked at first
 _BLOCK = 1024  # rows that are projected together
 
 
-def round_tree(tree: ObliqueTree, X: Any, precision: int | str | None = AUTO) -> ObliqueTree:
+def round_tree(
+    tree: ObliqueTree, X: Any, precision: int | str | None = AUTO
+) -> ObliqueTree:
     """Return a tree whose splits, and linear models of leaves, have numbers of few digits.
 
     The strongest term of a split, that of the largest absolute weight times the spread of its
@@ -103,8 +118,12 @@ def round_models(
         return tree
     if isinstance(tree.models, OutputModels):
         trees = [tree.of_output(j) for j in range(tree.values.shape[1])]
-        trees = [round_models(of_output, X, precision, sample_weight) for of_output in trees]
-        return tree.with_models(type(tree.models)(tuple(rounded.models for rounded in trees)))
+        trees = [
+            round_models(of_output, X, precision, sample_weight) for of_output in trees
+        ]
+        return tree.with_models(
+            type(tree.models)(tuple(rounded.models for rounded in trees))
+        )
     weight = np.ones(len(X)) if sample_weight is None else sample_weight
     leaves = tree.apply(X)
     with np.errstate(over="ignore", invalid="ignore"):
@@ -118,7 +137,10 @@ def round_models(
         spread = X.std(axis=0) if tree.spread is None else tree.spread
         sharing = np.arange(len(tree)) if sharing is None else sharing
         for line in np.unique(sharing[leaves]).tolist():
-            rows, equals = sharing[leaves] == line, np.flatnonzero(tree.is_leaf & (sharing == line))
+            rows, equals = (
+                sharing[leaves] == line,
+                np.flatnonzero(tree.is_leaf & (sharing == line)),
+            )
             _round_line(models, equals, X[rows], weight[rows], spread, unit, precision)
     return tree.with_models(models)
 
@@ -127,7 +149,10 @@ class Rounder:
     """Rounds the splits of trees over the same rows; parts that several share are rounded once."""
 
     def __init__(
-        self, X: Any, precision: int | str = AUTO, sample_weight: np.ndarray | None = None
+        self,
+        X: Any,
+        precision: int | str = AUTO,
+        sample_weight: np.ndarray | None = None,
     ) -> None:
         check_precision(precision)
         self.precision = precision
@@ -140,7 +165,9 @@ class Rounder:
     @cached_property
     def _largest(self) -> np.ndarray:
         """The magnitudes of the features."""
-        return np.maximum(self.X.max(axis=0, initial=0.0), -self.X.min(axis=0, initial=0.0))
+        return np.maximum(
+            self.X.max(axis=0, initial=0.0), -self.X.min(axis=0, initial=0.0)
+        )
 
     @cached_property
     def _spread(self) -> np.ndarray:
@@ -153,7 +180,9 @@ class Rounder:
         """Return a tree whose splits are written in numbers of few digits (`round_tree`)."""
         X, precision = self.X, self.precision
         if X.ndim != 2 or X.shape[1] != tree.n_features:
-            raise ValueError(f"X has shape {X.shape}: the tree has {tree.n_features} features.")
+            raise ValueError(
+                f"X has shape {X.shape}: the tree has {tree.n_features} features."
+            )
         spread = self._spread if tree.spread is None else tree.spread
         weights, thresholds = tree.weights.copy(), tree.thresholds.copy()
         leaves = tree.apply(X)
@@ -169,13 +198,21 @@ class Rounder:
                     split = _shortened(split, X, rows, self.weight, int(precision))
             if split is not None:
                 weights[k, :] = 0.0
-                weights[k, split.features], thresholds[k] = split.weights, split.threshold
+                weights[k, split.features], thresholds[k] = (
+                    split.weights,
+                    split.threshold,
+                )
             if not isinstance(precision, str):
                 is_left = _goes_left(X, rows, weights[k], float(thresholds[k]))
-            reached[tree.left(k)], reached[tree.right(k)] = rows[is_left], rows[~is_left]
+            reached[tree.left(k)], reached[tree.right(k)] = (
+                rows[is_left],
+                rows[~is_left],
+            )
         return tree.replaced(weights=weights, thresholds=thresholds, spread=spread)
 
-    def _shortest(self, split: "_Split", left: np.ndarray, right: np.ndarray) -> "_Split | None":
+    def _shortest(
+        self, split: "_Split", left: np.ndarray, right: np.ndarray
+    ) -> "_Split | None":
         """Return the short form of a split that parts these rows, found now or before."""
         key = blake2b(digest_size=16)
         for part in (split.features, split.weights, split.spread, left, right):
@@ -228,7 +265,9 @@ def _decimal(value: float, digits: int, rounding: str = ROUND_HALF_EVEN) -> floa
     """Return a number of so many significant digits near another one; 0 of 0 digits."""
     if digits == 0:
         return 0.0
-    return float(Context(prec=digits, rounding=rounding).create_decimal_from_float(value))
+    return float(
+        Context(prec=digits, rounding=rounding).create_decimal_from_float(value)
+    )
 
 
 def _rounded(split: _Split, digits: int) -> np.ndarray:
@@ -286,7 +325,9 @@ def _goes_left(
 # ---- as few digits as possible -------------------------------------------------------------------
 
 
-def _shortest(split: _Split, X: np.ndarray, left: np.ndarray, right: np.ndarray) -> _Split | None:
+def _shortest(
+    split: _Split, X: np.ndarray, left: np.ndarray, right: np.ndarray
+) -> _Split | None:
     """Return a split of few digits that leaves the rows on their sides; None if there is none."""
     # Few rows decide: those nearest to the hyperplane. Others join them where a rounded hyperplane
     # comes too near to these.
@@ -305,7 +346,9 @@ def _shortest(split: _Split, X: np.ndarray, left: np.ndarray, right: np.ndarray)
         near = np.union1d(near[0], left[first]), np.union1d(near[1], right[second])
         if near[0].size + near[1].size == known:  # rows that only roundings tell apart
             return None
-        weights = _fewest_digits(split, needed, *(X[rows][:, split.features] for rows in near))
+        weights = _fewest_digits(
+            split, needed, *(X[rows][:, split.features] for rows in near)
+        )
         if weights is None:
             return None
         sides = [project(X, rows, split.features, weights) for rows in (left, right)]
@@ -386,7 +429,10 @@ def _threshold(low: float, high: float, target: float) -> float | None:
     if low <= 0.0 < high:
         return 0.0
     for digits in range(1, MOST_DIGITS + 1):
-        around = (_decimal(target, digits, rounding) for rounding in (ROUND_FLOOR, ROUND_CEILING))
+        around = (
+            _decimal(target, digits, rounding)
+            for rounding in (ROUND_FLOOR, ROUND_CEILING)
+        )
         inside = [value for value in around if low <= value < high]
         if inside:
             return min(inside, key=lambda value: abs(value - target))
@@ -420,7 +466,9 @@ def _round_line(
         allowed = 0.5 * _MODEL_CHANGE * unit
         after = _fewest_coefficient_digits(before, steps, allowed)
     else:
-        after = np.array([_decimal(number, int(precision)) for number in before.tolist()])
+        after = np.array(
+            [_decimal(number, int(precision)) for number in before.tolist()]
+        )
         moved = float(np.abs(steps @ (after - before)).max())
         last = Decimal(unit).adjusted() - int(precision) + 1
         allowed = max(moved, 0.5 * 10.0**last)
@@ -433,7 +481,9 @@ def _round_line(
         models.highest[k] = _at_place(float(models.highest[k]), place, ROUND_CEILING)
 
 
-def _fewest_coefficient_digits(before: np.ndarray, steps: np.ndarray, allowed: float) -> np.ndarray:
+def _fewest_coefficient_digits(
+    before: np.ndarray, steps: np.ndarray, allowed: float
+) -> np.ndarray:
     """Return coefficients of few digits that move no row, by its steps, further than is allowed."""
     after, moved = before.copy(), np.zeros(len(steps))
     order = np.argsort(np.abs(before) * np.abs(steps).max(axis=0), kind="stable")

@@ -35,7 +35,9 @@ def part_rows(X, order, lo, hi, w, threshold):
     """Reorder ``order[lo:hi]`` by a hyperplane, as every partition does; return the middle."""
     projection = np.empty(hi - lo)
     project_rows(w.reshape(1, w.shape[0]), 0, X, order, lo, hi, projection)
-    return split_rows(order, lo, hi, projection, threshold, np.empty(hi - lo, dtype=np.int32))
+    return split_rows(
+        order, lo, hi, projection, threshold, np.empty(hi - lo, dtype=np.int32)
+    )
 
 
 def share_rows(
@@ -60,10 +62,14 @@ def share_rows(
         return (left, weight), (right, weight)
     on_left, on_right = weight[left].sum(), weight[right].sum()
     share = on_left / (on_left + on_right) if len(known) else 0.5
-    return _joined(left, missing, weight, share), _joined(right, missing, weight, 1.0 - share)
+    return _joined(left, missing, weight, share), _joined(
+        right, missing, weight, 1.0 - share
+    )
 
 
-def _joined(known: np.ndarray, missing: np.ndarray, weight: np.ndarray, share: float) -> Side:
+def _joined(
+    known: np.ndarray, missing: np.ndarray, weight: np.ndarray, share: float
+) -> Side:
     """Return a side with a share of the weight of the rows that both sides have."""
     if share <= 0.0:
         return known, weight

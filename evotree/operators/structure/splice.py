@@ -148,7 +148,9 @@ def emit_split(rows, out, m, lo, hi, scratch, centre):
         out.thresholds[m] = centre_margin(
             scratch.projection, out.order, lo, hi, rows.y, out.thresholds[m]
         )
-    mid = split_rows(out.order, lo, hi, scratch.projection, out.thresholds[m], scratch.right)
+    mid = split_rows(
+        out.order, lo, hi, scratch.projection, out.thresholds[m], scratch.right
+    )
     if lo < mid < hi:
         mark_split(out, m, lo, hi)
     return mid
@@ -167,7 +169,9 @@ def route_rows(rows, source, k, order, lo, hi, scratch, base, n_rows):
         while source.subtree_size[k] > 1:
             right = k + 1 + source.subtree_size[k + 1]
             project_rows(source.weights, k, rows.X, order, lo, hi, scratch.projection)
-            mid = split_rows(order, lo, hi, scratch.projection, source.thresholds[k], scratch.right)
+            mid = split_rows(
+                order, lo, hi, scratch.projection, source.thresholds[k], scratch.right
+            )
             k += 1
             if mid == lo:
                 k = right
@@ -244,9 +248,17 @@ def emit_below(rows, source, k, out, m, lo, hi, scratch, centre):
         project_rows(out.weights, m, rows.X, out.order, first, last, scratch.projection)
         if centre:
             update_nearest(
-                scratch.projection, out.order, first, last, threshold, nearest, nearest_rows
+                scratch.projection,
+                out.order,
+                first,
+                last,
+                threshold,
+                nearest,
+                nearest_rows,
             )
-        mid = split_rows(out.order, first, last, scratch.projection, threshold, scratch.right)
+        mid = split_rows(
+            out.order, first, last, scratch.projection, threshold, scratch.right
+        )
         route_rows(rows, source, left, out.order, first, mid, scratch, k, n_rows[b])
         route_rows(rows, source, right, out.order, mid, last, scratch, k, n_rows[b])
     out.thresholds[m] = middle_of_margin(nearest, nearest_rows, rows.y, threshold)
@@ -285,7 +297,9 @@ def finish(out, m):
             for c in range(out.counts.shape[1]):
                 out.counts[k, c] = out.counts[left, c] + out.counts[right, c]
     return (
-        out.weights[:m].copy(),  # or the room for all of the features of lost nodes would stay
+        out.weights[
+            :m
+        ].copy(),  # or the room for all of the features of lost nodes would stay
         out.thresholds[:m],
         size[:m],
         out.order,
@@ -310,7 +324,10 @@ def partition_tree(rows, weights, thresholds, subtree_size, n_statistics):
 
 
 def make_individual(
-    dataset: Dataset, weights: np.ndarray, thresholds: np.ndarray, subtree_size: np.ndarray
+    dataset: Dataset,
+    weights: np.ndarray,
+    thresholds: np.ndarray,
+    subtree_size: np.ndarray,
 ) -> Individual:
     """Make an individual of a tree over standardized features; compute its partition."""
     kind = Individual if dataset.n_classes else RegressionIndividual

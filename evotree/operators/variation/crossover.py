@@ -60,7 +60,9 @@ def graft(
     after = a + size[a]
     lo, hi = np.int64(target.start[a]), np.int64(target.end[a])
     capacity = n_nodes if cut > 0 else n_nodes - size[a] + source.subtree_size[b]
-    out = make_nodes(capacity, rows.X.shape[1], target.counts.shape[1], target.order.copy())
+    out = make_nodes(
+        capacity, rows.X.shape[1], target.counts.shape[1], target.order.copy()
+    )
     scratch = make_scratch(hi - lo)
     m = copy_nodes(target, 0, a, out, 0)
     sort_rows(out.order, lo, hi)
@@ -83,7 +85,9 @@ def cx_trees(
     # One node is drawn uniformly in each. With equal probability their tests are crossed at one
     # point of the vector (w, threshold), if both are internal, or their subtrees change places.
     sizes = first.subtree_size, second.subtree_size
-    a, b, cut = draw_exchange(first.stream, *sizes, dataset.X.shape[1], test_probability)
+    a, b, cut = draw_exchange(
+        first.stream, *sizes, dataset.X.shape[1], test_probability
+    )
     # A tree whose root is exchanged descends from the other parent.
     first.origin, second.origin = (
         second.origin if cut == 0 and a == 0 else first.origin,

@@ -11,7 +11,11 @@ from evotree.fitness.node import Node
 from evotree.fitness.partition import is_uniform, sort_rows
 from evotree.individual import Individual
 from evotree.operators.pruning.penalized import prune
-from evotree.operators.splitters.dipole import dipolar_change, dipole_test, gaussian_change
+from evotree.operators.splitters.dipole import (
+    dipolar_change,
+    dipole_test,
+    gaussian_change,
+)
 from evotree.operators.splitters.linear_fit import start_at
 from evotree.operators.splitters.sparse import fit_on
 from evotree.operators.structure.reduced import (
@@ -38,7 +42,9 @@ from evotree.rng import as_generator, failures, uniform
 
 
 @part_kernel
-def emit_dipole_split(rows, times, out, m, lo, hi, scratch, stream, min_rows, max_width):
+def emit_dipole_split(
+    rows, times, out, m, lo, hi, scratch, stream, min_rows, max_width
+):
     """Write a leaf, or a dipole test with two leaves where it makes sense; return the next one."""
     after = emit_leaf(rows, out, m, lo, hi)
     n_rows = 0
@@ -60,7 +66,15 @@ def emit_dipole_split(rows, times, out, m, lo, hi, scratch, stream, min_rows, ma
 def change_test(rows, spread, out, m, lo, hi, stream, dipolar_probability, is_sparse):
     """Change the test that stands at position `m`, by the dipolar operator or standard mutation."""
     if uniform(stream) < dipolar_probability and dipolar_change(
-        rows.X, rows.y, out.order, lo, hi, stream, out.weights[m], out.thresholds[m], is_sparse
+        rows.X,
+        rows.y,
+        out.order,
+        lo,
+        hi,
+        stream,
+        out.weights[m],
+        out.thresholds[m],
+        is_sparse,
     ):
         return
     out.thresholds[m] = gaussian_change(
@@ -101,7 +115,15 @@ def emit_mutated(
             copy_test(source, k, out, m)
             if changes:
                 change_test(
-                    rows, spread, out, m, lo, hi, stream, dipolar_probability, max_width > 0
+                    rows,
+                    spread,
+                    out,
+                    m,
+                    lo,
+                    hi,
+                    stream,
+                    dipolar_probability,
+                    max_width > 0,
                 )
             if next_change[k + 1] >= after:
                 m = emit_below(rows, source, k, out, m, lo, hi, scratch, changes)
@@ -141,7 +163,9 @@ def mutate_nodes(
         if k < n_nodes:
             capacity += 2
             k += 1 + failures(stream, probability)
-    out = make_nodes(capacity, rows.X.shape[1], source.counts.shape[1], source.order.copy())
+    out = make_nodes(
+        capacity, rows.X.shape[1], source.counts.shape[1], source.order.copy()
+    )
     scratch = make_scratch(rows.X.shape[0])
     m = copied = 0
     for k in range(first, n_nodes):
@@ -152,7 +176,19 @@ def mutate_nodes(
         if source.subtree_size[k] > 1:
             sort_rows(out.order, lo, hi)
         m = emit_mutated(
-            rows, times, spread, source, k, next_change, out, m, lo, hi, scratch, stream, rules
+            rows,
+            times,
+            spread,
+            source,
+            k,
+            next_change,
+            out,
+            m,
+            lo,
+            hi,
+            scratch,
+            stream,
+            rules,
         )
         copied = k + source.subtree_size[k]
     m = copy_nodes(source, copied, n_nodes, out, m)
@@ -201,7 +237,11 @@ def strengths(node: Node) -> np.ndarray:
 
 
 def changed_support(
-    support: np.ndarray, node: Node, weights: np.ndarray, bound: int, rng: np.random.Generator
+    support: np.ndarray,
+    node: Node,
+    weights: np.ndarray,
+    bound: int,
+    rng: np.random.Generator,
 ) -> np.ndarray:
     """Return the features of a split after one leaves, one comes, both, or half of them leave."""
     # A feature that comes is drawn evenly half of the times, or in proportion to its strength; of
@@ -245,7 +285,9 @@ def mut_terms(
     k = int(internal[rng.integers(internal.size)])
     weights, thresholds = individual.weights.copy(), individual.thresholds.copy()
     table = leaf_table(individual, dataset.n_classes)
-    node = reduced_problem(individual, dataset, k, weights, thresholds, table, stream, SPARSE_ROWS)
+    node = reduced_problem(
+        individual, dataset, k, weights, thresholds, table, stream, SPARSE_ROWS
+    )
     if node is None or (node.y == node.y[0]).all():
         return (individual,)
     d = weights.shape[1]

@@ -95,7 +95,9 @@ def replace_best(
     for pressure, share in _PARSIMONY:
 
         def fitness(tree: Individual, pressure: float = pressure) -> tuple[float, ...]:
-            penalty = size_penalty * len(tree) + term_penalty * (tree.n_terms - len(tree) // 2)
+            penalty = size_penalty * len(tree) + term_penalty * (
+                tree.n_terms - len(tree) // 2
+            )
             first, *others = tree.fitness.wvalues
             return first - (pressure - 1.0) * penalty, *others
 
@@ -112,8 +114,12 @@ def replace_best(
 class Standing(NamedTuple):
     """Where each of n individuals stands in non-dominated sorting."""
 
-    front: np.ndarray  # (n,) int64: 0 for the non-dominated; one more for each equal one before
-    crowding: np.ndarray  # (n,): crowding distance within the front, infinite at its ends
+    front: (
+        np.ndarray
+    )  # (n,) int64: 0 for the non-dominated; one more for each equal one before
+    crowding: (
+        np.ndarray
+    )  # (n,): crowding distance within the front, infinite at its ends
 
 
 def standing_of(individuals: Sequence[Individual]) -> Standing:
@@ -124,7 +130,9 @@ def standing_of(individuals: Sequence[Individual]) -> Standing:
         places.setdefault(individual.fitness.wvalues, []).append(i)
     n_objectives = min(map(len, places))
     if n_objectives < 2:
-        raise ValueError("NSGA-II takes two objectives: evaluate with quality_and_complexity.")
+        raise ValueError(
+            "NSGA-II takes two objectives: evaluate with quality_and_complexity."
+        )
     standing = Standing(np.empty(n, dtype=np.int64), np.empty(n))
     points = [individuals[same[0]] for same in places.values()]
     for number, front in enumerate(tools.sortLogNondominated(points, len(points))):

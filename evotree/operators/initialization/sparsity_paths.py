@@ -37,13 +37,20 @@ _KEPT = 0.75  # of the leaves, when a tree is cut
 _SWEEPS = 2  # between cuts
 _GROWN_C = 0.05  # of the classifiers that grow a tree
 _PAIRED_CLASSES = 20  # most classes whose pairs are told apart in a tree that is grown
-_MOST_RESTS = 12  # classes that are each told from the others; there are fewer random halves
+_MOST_RESTS = (
+    12  # classes that are each told from the others; there are fewer random halves
+)
 _WORTHLESS = 0.1  # of the penalty for a node
-_NEXT_TO_NOTHING = 1e-6  # of the penalty for a term, for a split where nodes cost nothing
+_NEXT_TO_NOTHING = (
+    1e-6  # of the penalty for a term, for a split where nodes cost nothing
+)
 
 
 def prune_weakest_links(
-    individual: Individual, dataset: Dataset, size_penalty: float, term_penalty: float = 0.0
+    individual: Individual,
+    dataset: Dataset,
+    size_penalty: float,
+    term_penalty: float = 0.0,
 ) -> bool:
     """Prune weakest links that do not pay for their nodes and terms, but not many at once."""
     risk, unit = risk_of_leaves(individual, dataset.n_classes)
@@ -55,7 +62,9 @@ def prune_weakest_links(
     n_leaves = sequence_sums(ones, collapse_at, individual.subtree_size, alphas)[:, 0]
     chosen = -1.0
     for alpha, n_nodes in zip(alphas, 2.0 * n_leaves - 1.0, strict=True):
-        if alpha > first * unit or (chosen >= 0.0 and n_nodes < _KEPT * len(individual)):
+        if alpha > first * unit or (
+            chosen >= 0.0 and n_nodes < _KEPT * len(individual)
+        ):
             break
         if n_nodes < len(individual):
             chosen = alpha
@@ -86,7 +95,9 @@ def init_tao(
     splitter = Axis() if rng.uniform() < 0.5 else Linear(C=_GROWN_C, groups=groups)
     sample = bootstrap(dataset, rng, max_rows)
     limits: dict[str, Any] = {"max_depth": max_depth, "min_samples_split": min_rows}
-    individual = grow_on_sample(sample, dataset, splitter, stream, seconds=seconds, **limits)
+    individual = grow_on_sample(
+        sample, dataset, splitter, stream, seconds=seconds, **limits
+    )
     classifier = draw_linear(C, penalty, stream)
     penalties = size_penalty, term_penalty
     # Trees of targets grow as far as rows allow; nearly all of their leaves are worth nothing.
@@ -119,7 +130,7 @@ def keep_strongest_terms(individual: Individual, dataset: Dataset) -> None:
     replace_tests(individual, dataset, weights, individual.thresholds)
 
 
-def width_path(
+def sparsity_path(
     dataset: Dataset,
     size_penalty: float,
     stream: np.ndarray,
@@ -148,7 +159,9 @@ def width_path(
         n_terms = individual.n_terms
         tao_sweep(individual, dataset, fewer, monotone=False, **limits)
         tao_sweep(individual, dataset, same, **limits)
-        while time.perf_counter() < end and prune_weakest_links(individual, dataset, size_penalty):
+        while time.perf_counter() < end and prune_weakest_links(
+            individual, dataset, size_penalty
+        ):
             tao_sweep(individual, dataset, same, **limits)
         is_too_wide = widest(individual) > bound and time.perf_counter() >= end
         # A sweep leaves a node as it is where both sides predict the same for all of its rows.
@@ -184,12 +197,18 @@ def path_trees(
         limits["seconds"] = end - time.perf_counter()
         if number == _AXIS_PATH:
             return axis_trees(rows, stream, **limits)
-        path: dict[str, Any] = {"C": C, "max_features": max_features, "penalty": penalty}
-        if number == _LINEAR_PATH and (max_features is None or max_features >= rows.X.shape[1]):
+        path: dict[str, Any] = {
+            "C": C,
+            "max_features": max_features,
+            "penalty": penalty,
+        }
+        if number == _LINEAR_PATH and (
+            max_features is None or max_features >= rows.X.shape[1]
+        ):
             return linear_trees(rows, stream, C, **limits)
         factor = _FACTORS[number // 2 % 2]
         path["term_penalty"] = factor * term_penalty
-        return width_path(rows, factor * size_penalty, stream, **limits, **path)
+        return sparsity_path(rows, factor * size_penalty, stream, **limits, **path)
 
     trees = follow(dataset)
     # Where features cost, the path is followed over all of them, and again over those up to a
@@ -224,7 +243,10 @@ def axis_trees(
     criteria = ("gini", "entropy") if dataset.n_classes else ("squared_error",)
     limits: dict[str, Any] = {"min_samples_leaf": min_rows, "max_depth": max_depth}
     limits["seconds"] = None if seconds is None else seconds / len(criteria)
-    return [grow(dataset, Axis(), criterion, stream=stream, **limits) for criterion in criteria]
+    return [
+        grow(dataset, Axis(), criterion, stream=stream, **limits)
+        for criterion in criteria
+    ]
 
 
 def linear_trees(
@@ -239,13 +261,18 @@ def linear_trees(
     # For two classes the first split is the logistic regression itself. Where rows are few, such a
     # tree is often better on other rows than any that fits the training rows more closely.
     criterion = "gini" if dataset.n_classes else "squared_error"
-    n_rows = dataset.n_samples
+    n_rows = len(dataset.distinct_of)
     n_read = min(n_rows, SPARSE_ROWS)
     sample = dataset.subsample(np.arange(n_read) * n_rows // n_read)
     min_samples_split = max(min_rows, n_read // (8 * max(2, dataset.n_classes)))
     groups = "one_vs_rest" if dataset.n_classes <= _MOST_RESTS else "random"
-    splitters = [Linear(loss="logistic", C=cost, groups=groups) for cost in dict.fromkeys(C)]
-    limits: dict[str, Any] = {"min_samples_split": min_samples_split, "max_depth": max_depth}
+    splitters = [
+        Linear(loss="logistic", C=cost, groups=groups) for cost in dict.fromkeys(C)
+    ]
+    limits: dict[str, Any] = {
+        "min_samples_split": min_samples_split,
+        "max_depth": max_depth,
+    }
     limits["seconds"] = None if seconds is None else seconds / len(splitters)
     return [
         grow_on_sample(sample, dataset, splitter, stream, criterion, **limits)

@@ -11,12 +11,12 @@ from evotree.fitness.objectives import as_objective
 from evotree.fitness.penalties import PenalizedAccuracy
 from evotree.objectives import Cost
 from evotree.operators.initialization.seeding import adopt
-from evotree.operators.initialization.width_paths import (
+from evotree.operators.initialization.sparsity_paths import (
     axis_trees,
     linear_trees,
     path_trees,
+    sparsity_path,
     widest,
-    width_path,
 )
 from evotree.operators.pruning.penalized import prune
 from evotree.operators.splitters.linear import Linear
@@ -33,7 +33,7 @@ def dataset(request):
 
 
 def test_a_path_goes_from_the_dense_tree_down_to_one_feature(dataset):
-    path = width_path(dataset, 0.002, stream_of(), term_penalty=0.001)
+    path = sparsity_path(dataset, 0.002, stream_of(), term_penalty=0.001)
     widths = [widest(tree) for tree in path]
     assert widths[0] == dataset.X.shape[1] and widths[-1] <= 1
     assert widths == sorted(widths, reverse=True)
@@ -42,7 +42,7 @@ def test_a_path_goes_from_the_dense_tree_down_to_one_feature(dataset):
 
 
 def test_a_path_that_has_no_time_returns_one_tree(dataset):
-    path = width_path(dataset, 0.002, stream_of(), max_features=2, seconds=0.0)
+    path = sparsity_path(dataset, 0.002, stream_of(), max_features=2, seconds=0.0)
     assert len(path) == 1 and widest(path[0]) <= 2
 
 
@@ -56,27 +56,39 @@ def test_axis_trees_look_at_one_feature_and_fit_well(dataset):
 def test_linear_trees_begin_with_logistic_regressions():
     rng = np.random.default_rng(0)
     X = rng.normal(size=(300, 4)) * (1.0, 2.0, 5.0, 0.1)
-    rows = Dataset.from_arrays(X, X @ (1.0, -1.0, 0.2, 3.0) + rng.normal(size=300) > 0.5)
+    rows = Dataset.from_arrays(
+        X, X @ (1.0, -1.0, 0.2, 3.0) + rng.normal(size=300) > 0.5
+    )
     costs = 0.01, 3.0
     trees = linear_trees(rows, stream_of(), costs)
     for tree, cost in zip(trees, costs, strict=True):
         assert_sound(tree, rows)
-        logistic = LogisticRegression(C=cost, tol=1e-8, max_iter=1000).fit(rows.X, 1 - rows.y)
+        logistic = LogisticRegression(C=cost, tol=1e-8, max_iter=1000).fit(
+            rows.X, 1 - rows.y
+        )
         expected = np.append(logistic.coef_[0], -logistic.intercept_)
         found = np.append(tree.weights[0], tree.thresholds[0])
         length = np.linalg.norm(expected[:-1]) / np.linalg.norm(found[:-1])
-        np.testing.assert_allclose(length * found, expected, atol=1e-2 * abs(expected).max())
+        np.testing.assert_allclose(
+            length * found, expected, atol=1e-2 * abs(expected).max()
+        )
     assert path_trees(rows, 0.0, 2, stream_of(), C=costs) == trees
 
 
 def test_fits_of_linear_trees_do_not_grow_with_the_square_of_many_classes(monkeypatch):
     def fits_a_split(n_classes):
-        y, fitted, rng = np.repeat(np.arange(n_classes), 6), [], np.random.default_rng(0)
+        y, fitted, rng = (
+            np.repeat(np.arange(n_classes), 6),
+            [],
+            np.random.default_rng(0),
+        )
         X = 3.0 * rng.normal(size=(n_classes, 8))[y] + rng.normal(size=(len(y), 8))
         rows = Dataset.from_arrays(X, y)
         fit = Linear._fit
         with monkeypatch.context() as patch:
-            patch.setattr(Linear, "_fit", lambda *args: fitted.append(None) or fit(*args))
+            patch.setattr(
+                Linear, "_fit", lambda *args: fitted.append(None) or fit(*args)
+            )
             (tree,) = linear_trees(rows, stream_of(), (1.0,))
         return len(fitted) / (tree.n_leaves - 1)
 
@@ -112,11 +124,16 @@ def test_the_best_of_paths_are_the_fittest_and_those_that_nothing_dominates(data
     assert len(found) == n and all(distinct(found))
     ranked = [tree for tree, new in zip(trees, distinct(trees), strict=True) if new]
     ranked.sort(key=worth, reverse=True)
-    assert [worth(one) for one in found[: n // 2]] == [worth(one) for one in ranked[: n // 2]]
+    assert [worth(one) for one in found[: n // 2]] == [
+        worth(one) for one in ranked[: n // 2]
+    ]
 
     def is_dominated(tree):
         others = [one for one in ranked if one != tree]
-        return any(a.quality >= tree.quality and a.complexity <= tree.complexity for a in others)
+        return any(
+            a.quality >= tree.quality and a.complexity <= tree.complexity
+            for a in others
+        )
 
     if any(is_dominated(tree) for tree in found[n // 2 :]):
         assert all(is_dominated(tree) for tree in ranked if tree not in found)
