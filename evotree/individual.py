@@ -110,7 +110,15 @@ class Individual(ObliqueTree):
 
     __slots__ = ("order", "start", "end", "counts", "_quality", "_n_terms", *_STATE)
 
+    __hash__ = None
+
     _plain_quality = staticmethod(leaf_accuracy)
+
+    def __eq__(self, other: object) -> bool:
+        """Individuals are equal when their splits are: what they predict follows from the rows."""
+        if not isinstance(other, ObliqueTree):
+            return NotImplemented
+        return self.has_splits_of(other)
 
     def __init__(self, nodes: Iterable[np.ndarray]) -> None:
         self.fitness: base.Fitness = FitnessMax()

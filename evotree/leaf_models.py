@@ -1,4 +1,9 @@
-"""Linear models in the leaves of a tree: what they predict, and within which range."""
+"""Linear models in the leaves of a tree: what they predict, and within which range.
+
+All kinds are read in one way: `each` has one `LeafModels` for each number that a leaf predicts,
+`with_each` makes the same kind of others, and `of_classes` says whether these numbers are the
+scores of classes.
+"""
 
 from __future__ import annotations
 
@@ -7,6 +12,9 @@ from typing import NamedTuple
 
 import numpy as np
 from scipy.special import softmax
+
+LARGEST_SCORE = 1e300
+"""The bound of scores, which are not bounded otherwise: differences of two are finite."""
 
 
 def check_arrays(
@@ -34,6 +42,21 @@ class LeafModels(NamedTuple):
     highest: np.ndarray  # (n_nodes,)
 
     @property
+    def of_classes(self) -> bool:
+        """Whether the numbers are scores of classes."""
+        return False
+
+    @property
+    def each(self) -> tuple[LeafModels, ...]:
+        """The models of each number that a leaf predicts."""
+        return (self,)
+
+    def with_each(self, each: Sequence[LeafModels]) -> LeafModels:
+        """Return models of the same kind."""
+        (models,) = each
+        return models
+
+    @property
     def n_terms(self) -> int:
         """Number of coefficients other than 0."""
         return int(np.count_nonzero(self.coefficients))
@@ -50,9 +73,10 @@ class LeafModels(NamedTuple):
         return LeafModels(*(array[nodes] for array in self))
 
     def predict(self, X: np.ndarray, leaves: np.ndarray) -> np.ndarray:
-        """Return what rows are predicted.
+        """Return what rows are predicted, of shape (n_samples,).
 
         Terms are added one after the other, in the order of the features, as exported code does.
+        Sums that overflow to both sides are the upper bound, as such rows go right at a split.
         """
         predicted = np.asarray(self.intercepts[leaves], dtype=np.float64)
         order = np.argsort(leaves, kind="stable")
@@ -63,10 +87,9 @@ class LeafModels(NamedTuple):
             for k, rows in zip(reached, np.split(order, first)[1:], strict=True):
                 for j in np.flatnonzero(self.coefficients[k]):
                     predicted[rows] += self.coefficients[k, j] * X[rows, j]
-        clipped: np.ndarray = np.clip(
-            predicted, self.lowest[leaves], self.highest[leaves]
-        )
-        return clipped
+        highest = self.highest[leaves]
+        clipped = np.clip(predicted, self.lowest[leaves], highest)
+        return np.where(np.isnan(predicted), highest, clipped)
 
     def validate(self, n_nodes: int, n_features: int) -> None:
         """Check shapes and numbers."""
@@ -81,6 +104,15 @@ class OutputModels(NamedTuple):
     """Linear models of the leaves for several outputs, as `LeafModels` of each."""
 
     each: tuple[LeafModels, ...]
+
+    @property
+    def of_classes(self) -> bool:
+        """Whether the numbers are scores of classes."""
+        return False
+
+    def with_each(self, each: Sequence[LeafModels]) -> OutputModels:
+        """Return models of the same kind."""
+        return type(self)(tuple(each))
 
     @property
     def n_terms(self) -> int:
@@ -102,7 +134,7 @@ class OutputModels(NamedTuple):
 
     def take(self, nodes: np.ndarray) -> OutputModels:
         """Return the models of some nodes, by positions or a mask."""
-        return OutputModels(tuple(models.take(nodes) for models in self.each))
+        return self.with_each([models.take(nodes) for models in self.each])
 
     def predict(self, X: np.ndarray, leaves: np.ndarray) -> np.ndarray:
         """Return what rows are predicted, of shape (n_samples, n_outputs)."""
@@ -117,17 +149,23 @@ class OutputModels(NamedTuple):
 class ClassModels(OutputModels):
     """Logistic models of the leaves for classes: `each` is the score of a class.
 
-    The probabilities of the classes are the softmax of their scores. Of two classes the first has
-    the score 0, and the score of the second is its log-odds.
+    The class of the largest score is predicted, of equals the first; the probabilities of the
+    classes are the softmax of their scores, which are bounded by `LARGEST_SCORE` alone. Of two
+    classes the first has the score 0, and the score of the second is its log-odds.
     """
 
     __slots__ = ()
 
-    def take(self, nodes: np.ndarray) -> ClassModels:
-        """Return the models of some nodes, by positions or a mask."""
-        return ClassModels(super().take(nodes).each)
+    @property
+    def of_classes(self) -> bool:
+        """Whether the numbers are scores of classes."""
+        return True
+
+    def scores(self, X: np.ndarray, leaves: np.ndarray) -> np.ndarray:
+        """Return the scores of the classes, of shape (n_samples, n_classes)."""
+        return super().predict(X, leaves)
 
     def predict(self, X: np.ndarray, leaves: np.ndarray) -> np.ndarray:
         """Return the probabilities of the classes, of shape (n_samples, n_classes)."""
-        probabilities: np.ndarray = softmax(super().predict(X, leaves), axis=1)
+        probabilities: np.ndarray = softmax(self.scores(X, leaves), axis=1)
         return probabilities

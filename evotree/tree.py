@@ -179,14 +179,13 @@ class ObliqueTree:
         return self.subtree_size.shape[0]
 
     def __eq__(self, other: object) -> bool:
-        """Trees are equal when their hyperplanes are, bit for bit, and stand in equal places.
-
-        What their leaves predict is not compared.
-        """
+        """Trees are equal when their splits and what their leaves predict are, bit for bit."""
         if not isinstance(other, ObliqueTree):
             return NotImplemented
-        if (self.models is None) != (other.models is None):
-            return False
+        return self.has_splits_of(other) and self._predicts_as(other)
+
+    def has_splits_of(self, other: "ObliqueTree") -> bool:
+        """Return whether hyperplanes are those of another tree, and stand in equal places."""
         if self.weights is other.weights and self.thresholds is other.thresholds:
             return True
         # Bytes, thresholds first: a hall of fame compares many trees, nearly all of them different.
@@ -196,6 +195,17 @@ class ObliqueTree:
             and self.weights.tobytes() == other.weights.tobytes()
         )
 
+    def _predicts_as(self, other: "ObliqueTree") -> bool:
+        """Return whether leaves predict what those of a tree of equal splits do."""
+        mine, theirs = self.models, other.models
+        if type(mine) is not type(theirs):
+            return False
+        if not np.array_equal(self.values, other.values):
+            return False
+        if mine is not None:
+            return np.array_equal(mine.table, theirs.table)
+        return np.array_equal(self.labels, other.labels)
+
     def __repr__(self) -> str:
         return (
             f"{type(self).__name__}(n_nodes={self.n_nodes}, n_leaves={self.n_leaves}, "
@@ -204,9 +214,8 @@ class ObliqueTree:
 
     def __str__(self) -> str:
         """Return the rules of a small tree, with features by position: a tree knows no names."""
-        from evotree.description.text import (
-            export_text,  # needs pandas, which a tree does not
-        )
+        # Not above: it needs pandas, which a tree does not.
+        from evotree.description.text import export_text
 
         if self.n_leaves > _PRINTED_LEAVES:
             return repr(self)
@@ -256,11 +265,25 @@ class ObliqueTree:
 
     @property
     def labels(self) -> np.ndarray:
-        """Position of the class that each node predicts, of shape (n_nodes,)."""
-        if self.given_labels is not None:
-            return self.given_labels
-        labels: np.ndarray = self.values.argmax(axis=1)
-        return labels
+        """Position of the class that each node predicts, of shape (n_nodes,).
+
+        A ValueError where leaves have models: their class depends on the row (`predict_label`).
+        """
+        if self.models is not None:
+            raise ValueError(
+                "labels: the leaves of this tree have models, so that rows of one leaf differ; "
+                "predict_label(X) says what each row is predicted."
+            )
+        return self.majority if self.given_labels is None else self.given_labels
+
+    @property
+    def majority(self) -> np.ndarray:
+        """Position of the most frequent class of the rows of each node, of shape (n_nodes,).
+
+        By the weights of the training rows, whatever the node predicts.
+        """
+        most_frequent: np.ndarray = self.values.argmax(axis=1)
+        return most_frequent
 
     @property
     def n_node_samples(self) -> np.ndarray | None:
@@ -389,6 +412,20 @@ class ObliqueTree:
             most_probable: np.ndarray = self.predict_value(X).argmax(axis=1)
             return most_probable
         return self.labels[self.apply(X)]
+
+    def label_losses(
+        self, X: np.ndarray, y: np.ndarray, costs: np.ndarray | None = None
+    ) -> np.ndarray:
+        """Return what each row loses by its predicted class, of shape (n_samples,).
+
+        `y` has the positions of the true classes; ``costs[a, b]`` is what it costs to predict class
+        b for a row of class a, by default 1 for each error.
+        """
+        labels = self.predict_label(X)
+        if costs is None:
+            return (labels != y).astype(np.float64)
+        losses: np.ndarray = costs[y, labels]
+        return losses
 
     def validate(self) -> "ObliqueTree":
         """Check that the arrays form one tree, and return it; an error names what is wrong."""
