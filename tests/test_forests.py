@@ -8,7 +8,7 @@ from sklearn.tree import DecisionTreeClassifier
 
 from evotree import ObliqueForestClassifier
 from evotree.dataset import Dataset
-from evotree.engine.forests import (
+from evotree.operators.initialization.forest import (
     N_PILOTS,
     Grower,
     Member,

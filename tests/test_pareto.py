@@ -12,16 +12,16 @@ from sklearn.datasets import load_breast_cancer, load_diabetes
 from sklearn.metrics import r2_score
 
 from evotree import Dataset, evolve, make_toolbox
-from evotree.engine.pareto import (
+from evotree.engine.pareto import ParetoFront
+from evotree.fitness.penalties import FitnessQualityComplexity, PenalizedAccuracy
+from evotree.individual import FitnessMax
+from evotree.inspection.front import (
     MAX_MEMBERS,
     FittedFront,
     FrontTree,
-    ParetoFront,
     held_out_quality,
     select,
 )
-from evotree.fitness.penalties import FitnessQualityComplexity, PenalizedAccuracy
-from evotree.individual import FitnessMax
 from evotree.operators.pruning.penalized import prune_marked
 from evotree.rng import make_streams
 from tests.reference import pruning as naive

@@ -18,8 +18,10 @@ from evotree import (
     Variation,
     search_scores,
 )
-from evotree.engine.scored import DEFAULT, Breeder, Scorer, as_actions
+from evotree.engine.scored import DEFAULT, Scorer
+from evotree.fitness.actions import as_actions
 from evotree.operators.constraints.limits import Limits
+from evotree.operators.initialization.answers import Breeder
 from evotree.operators.structure.splice import make_individual
 from evotree.rng import make_streams
 from evotree.tree import ObliqueTree

@@ -12,7 +12,7 @@ from numba import config
 from numba.core.event import Event, EventStatus, broadcast
 
 import evotree
-from evotree.engine import warmup
+from evotree.estimators import compiling as warmup
 from evotree.estimators import warmup as ahead
 
 # Lists what numba compiles: function, types without the width of integers and without whether
@@ -80,7 +80,9 @@ def python(code, **environment):
 @pytest.mark.slow
 @pytest.mark.parametrize("task", FIT)
 def test_a_first_fit_compiles_little_and_nothing_twice(task, tmp_path):
-    beside = COMPILING + f"from evotree.engine.warmup import main\nmain({task!r})"
+    beside = (
+        COMPILING + f"from evotree.estimators.compiling import main\nmain({task!r})"
+    )
     compiled = []
     for code in (beside, COMPILING + FIT[task]):
         compiled.append(json.loads(python(code, NUMBA_CACHE_DIR=str(tmp_path)).stdout))

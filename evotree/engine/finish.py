@@ -18,18 +18,12 @@ import numpy as np
 
 from evotree.engine.logistic import MOST_LEAVES, Rival, logistic_rivals
 from evotree.engine.parallel import thread_map
-from evotree.engine.pareto import (
-    FittedFront,
-    FrontTree,
-    ParetoFront,
-    own_scores,
-    undominated,
-    with_larger,
-)
+from evotree.engine.pareto import ParetoFront
 from evotree.fitness.base import routed_rows
 from evotree.fitness.logistic_leaves import Strength, with_logistic_leaves
 from evotree.fitness.penalties import FITNESS_OF_SCORES, PenalizedAccuracy
 from evotree.individual import Individual, explained_variance, leaf_accuracy
+from evotree.inspection.front import FittedFront, FrontTree, own_scores, undominated
 from evotree.operators.constraints.base import Constraint, keeps_all, repair
 from evotree.operators.constraints.held import Held
 from evotree.operators.pruning.penalized import prune
@@ -101,6 +95,17 @@ def finish(
         FittedFront(members, is_regression=problem.dataset.n_classes == 0),
         hall_of_fame,
         dict(zip(run.best_trees, best_trees, strict=False)),
+    )
+
+
+def with_larger(
+    front: Sequence[Any], larger: Iterable[Any], fitness: Callable[[Any], tuple[float]]
+) -> list[Any]:
+    """Return a front with larger trees than its fittest one, which stays the fittest."""
+    best = max(front, key=fitness)
+    further = (tree for tree in larger if tree.complexity > best.complexity)
+    return undominated(
+        [*front, *(tree for tree in further if fitness(tree) < fitness(best))]
     )
 
 

@@ -1,27 +1,29 @@
 """The Pareto front of quality against complexity: the best trees that one run meets.
 
-The complexity of a tree is the number of its leaves and terms. The rules of `select` pick one tree
-of the front. Where the fitness has several objectives of the user's own, the front holds the trees
-that are not dominated in these.
+The complexity of a tree is the number of its leaves and terms. Where the fitness has several
+objectives of the user's own, the front holds the trees that are not dominated in these.
 """
 
 import math
-import re
 import time
 from bisect import bisect_left, bisect_right
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable
 from copy import deepcopy
 from operator import attrgetter
-from typing import Any, Self
 
-import numpy as np
 import pandas as pd
 from deap import tools
 
 from evotree.dataset import Dataset
-from evotree.fitness.penalties import FitnessQualityComplexity, PenalizedAccuracy
+from evotree.fitness.penalties import FitnessQualityComplexity
 from evotree.individual import Individual
-from evotree.operators.pruning.held_out import choose_tree, critical_alphas, node_losses
+from evotree.inspection.front import (
+    MAX_MEMBERS,
+    front_table,
+    has_own_objectives,
+    least_gain,
+)
+from evotree.operators.pruning.held_out import critical_alphas
 from evotree.operators.pruning.penalized import (
     kept_nodes,
     prune_marked,
@@ -29,26 +31,7 @@ from evotree.operators.pruning.penalized import (
     split_prices,
     weakest_links,
 )
-from evotree.tree import ObliqueTree
 
-HELD_OUT_RULES = ("validation", "1se")
-"""Names of the rules that look at held-out rows."""
-
-_MEASURES = {"complexity": "complexity", "terms": "n_terms", "leaves": "n_leaves"}
-BOUNDS = {**_MEASURES, "size": "n_nodes"}
-"""What rules may bound, and the attribute of a tree that is meant."""
-
-_COLUMNS = {**_MEASURES, "nodes": "n_nodes"} | {
-    k: k for k in ("depth", "quality", "origin")
-}
-
-MAX_MEMBERS = 100
-"""Most members of a front; each keeps a partition of the rows while a run lasts."""
-
-_ALLOWED = (
-    "'validation', '1se', 'fitness', 'complexity<=k' (leaves and terms), 'terms<=k', 'leaves<=k' "
-    "and 'size<=k' (nodes), such as 'terms<=12'"
-)
 _ROUNDING = 1e-12  # of a quality
 _BOUNDED = attrgetter("complexity"), attrgetter("quality")
 
@@ -85,7 +68,7 @@ class ParetoFront(tools.ParetoFront):
     def update(self, population: Iterable[Individual]) -> None:
         """Let in the individuals that are better than all members of at most their complexity."""
         population = list(population)
-        if any(_has_own_objectives(individual) for individual in population):
+        if any(has_own_objectives(individual) for individual in population):
             super().update(population)
             return
         for individual in population:
@@ -99,7 +82,7 @@ class ParetoFront(tools.ParetoFront):
 
     def insert(self, item: Individual) -> None:
         """Put a clone of an individual in its place, and drop the members that it dominates."""
-        if _has_own_objectives(item):
+        if has_own_objectives(item):
             super().insert(item)
             return
         member = deepcopy(item)  # users' own kinds need not have Individual's method
@@ -111,7 +94,7 @@ class ParetoFront(tools.ParetoFront):
         last = bisect_right(self._qualities, member.quality, lo=first)
         self.items[first:last] = [member]
         if len(self.items) > MAX_MEMBERS:
-            del self.items[_least_gain(self.items)]
+            del self.items[least_gain(self.items)]
         self._index()
 
     def restore(self, members: Iterable[Individual]) -> None:
@@ -127,7 +110,7 @@ class ParetoFront(tools.ParetoFront):
     def add_prunings(self, dataset: Dataset, end: float = math.inf) -> None:
         """Let the prunings of all members compete, down to a single leaf (Breiman et al. 1984)."""
         for member in list(self.items):
-            if _has_own_objectives(member) or time.perf_counter() >= end:
+            if has_own_objectives(member) or time.perf_counter() >= end:
                 continue
             size, (risk, whole) = (
                 member.subtree_size,
@@ -153,233 +136,3 @@ class ParetoFront(tools.ParetoFront):
     def to_frame(self, held_out: Dataset | None = None) -> pd.DataFrame:
         """Return the front as a table; see `front_table`."""
         return front_table(self.items, held_out)
-
-
-def _has_own_objectives(individual: Any) -> bool:
-    """Return whether a fitness has several objectives other than quality and complexity."""
-    fitness = individual.fitness
-    return len(fitness.weights) > 1 and not isinstance(
-        fitness, FitnessQualityComplexity
-    )
-
-
-def own_scores(member: Any) -> tuple[float, ...]:
-    """Return the values of a member's several objectives other than quality and complexity."""
-    if isinstance(member, FrontTree):
-        return member.scores
-    return tuple(member.fitness.values) if _has_own_objectives(member) else ()
-
-
-class FrontTree(ObliqueTree):
-    """A member of the front of a fitted estimator: a tree over raw features."""
-
-    quality: float  # of the finished tree on the training rows
-    origin: str  # what made the first individual that it descends from
-    scores: tuple[
-        float, ...
-    ]  # what a callable objective returned, where that is several numbers
-
-    @classmethod
-    def of(
-        cls, tree: ObliqueTree, quality: float, origin: str, scores: Any = ()
-    ) -> Self:
-        """Return a tree as a member of a front; the arrays are shared."""
-        member = cls.__new__(cls)
-        member.__setstate__((ObliqueTree.__getstate__(tree), quality, origin, scores))
-        return member
-
-    def __deepcopy__(self, memo: dict[int, Any]) -> Self:
-        return self.of(self, self.quality, self.origin, self.scores)
-
-    def __getstate__(self) -> Any:
-        return super().__getstate__(), self.quality, self.origin, self.scores
-
-    def __setstate__(self, state: Any) -> None:
-        tree, self.quality, self.origin, self.scores = state
-        super().__setstate__(tree)
-
-
-def undominated(candidates: Iterable[Any], most: int = MAX_MEMBERS) -> list[Any]:
-    """Return trees that no other one dominates, by rising complexity, and at most so many."""
-    ordered = sorted(candidates, key=lambda tree: (tree.complexity, -tree.quality))
-    front: list[Any] = []
-    for tree in ordered:
-        scores = own_scores(tree)
-        if scores:
-            rivals = [own_scores(other) for other in ordered if other is not tree]
-            if not any(_dominates(other, scores) for other in rivals):
-                front.append(tree)
-        elif not front or tree.quality > front[-1].quality:
-            front.append(tree)
-    while len(front) > most:
-        del front[_least_gain(front)]
-    return front
-
-
-def _least_gain(front: Sequence[Any]) -> int:
-    """Return which member, but for the first and last, adds least quality for its complexity."""
-    gains = np.diff([tree.quality for tree in front])
-    return 1 + int((gains / np.diff([tree.complexity for tree in front]))[:-1].argmin())
-
-
-def with_larger(
-    front: Sequence[Any], larger: Iterable[Any], fitness: Callable[[Any], tuple[float]]
-) -> list[Any]:
-    """Return a front with larger trees than its fittest one, which stays the fittest."""
-    best = max(front, key=fitness)
-    further = (tree for tree in larger if tree.complexity > best.complexity)
-    return undominated(
-        [*front, *(tree for tree in further if fitness(tree) < fitness(best))]
-    )
-
-
-def _dominates(scores: Sequence[float], others: Sequence[float]) -> bool:
-    """Return whether scores, and the complexity after them, are as good, and one is better."""
-    signs = np.append(np.ones(len(scores) - 1), -1.0)
-    gains = signs * np.subtract(scores, others)
-    return bool((gains >= 0.0).all() and gains.any())
-
-
-class FittedFront(Sequence[FrontTree]):
-    """The front of a fitted estimator; printed, it has an arrow at the estimator's tree."""
-
-    def __init__(
-        self,
-        members: Iterable[FrontTree],
-        is_regression: bool,
-        chosen: int | None = None,
-    ) -> None:
-        self.items = list(members)
-        self.is_regression = is_regression
-        self.chosen = chosen
-
-    def __len__(self) -> int:
-        return len(self.items)
-
-    def __getitem__(self, index: Any) -> Any:
-        return self.items[index]
-
-    def __repr__(self) -> str:
-        return self._shown().to_string(float_format="{:.4f}".format)
-
-    def _repr_html_(self) -> str:
-        """Return what a notebook shows."""
-        return self._shown().to_html(float_format="{:.4f}".format)
-
-    def _shown(self) -> pd.DataFrame:
-        """Return the table that is printed."""
-        table = self.to_frame()[["quality", "complexity", "terms", "leaves", "depth"]]
-        arrows = ("->" if i == self.chosen else "  " for i in range(len(self)))
-        table.index = pd.Index([f"{arrow} {i:>2}" for i, arrow in enumerate(arrows)])
-        return table
-
-    def choosing(self, tree: ObliqueTree) -> Self:
-        """Return the same front with the arrow at a tree; at none if that is no member."""
-        chosen = self.index(tree) if tree in self else None
-        return type(self)(self.items, self.is_regression, chosen)
-
-    def to_frame(self, held_out: Dataset | None = None) -> pd.DataFrame:
-        """Return the front as a table; see `front_table`."""
-        return front_table(self.items, held_out)
-
-
-def front_table(
-    members: Sequence[Any], held_out: Dataset | None = None
-) -> pd.DataFrame:
-    """Return the members of a front as a table."""
-    columns = {
-        name: map(attrgetter(attribute), members)
-        for name, attribute in _COLUMNS.items()
-    }
-    table = pd.DataFrame({name: list(values) for name, values in columns.items()})
-    if held_out is not None:
-        quality, standard_error = held_out_quality(members, held_out)
-        at = table.columns.get_loc("origin")
-        table.insert(at, "held_out_quality", quality)
-        table.insert(at + 1, "held_out_se", standard_error)
-    for at, values in enumerate(zip(*map(own_scores, members), strict=True)):
-        table[f"objective_{at}"] = values
-    return table
-
-
-def held_out_losses(
-    front: Sequence[Any], held_out: Dataset
-) -> tuple[np.ndarray, np.ndarray]:
-    """Return what the members of a front lose on held-out rows."""
-    if held_out.X.shape[0] == 0:
-        raise ValueError("held_out has no rows: at least one is needed.")
-    sums = np.zeros((2, len(front)))
-    for i, member in enumerate(front):
-        sums[:, i] = [
-            losses[member.is_leaf].sum() for losses in node_losses(member, held_out)
-        ]
-    return sums[0], sums[1]
-
-
-def held_out_quality(
-    front: Sequence[Any], held_out: Dataset
-) -> tuple[np.ndarray, np.ndarray]:
-    """Return the accuracy of the members of a front on held-out rows, or R² for targets."""
-    losses, square_losses = held_out_losses(front, held_out)
-    weight = whole = held_out.total_weight
-    variance = np.maximum(0.0, square_losses / weight - (losses / weight) ** 2)
-    if held_out.n_classes == 0:
-        targets = held_out.targets.reshape(held_out.n_distinct, -1)
-        mean = np.average(targets, axis=0, weights=held_out.sample_weight)
-        whole = float(held_out.sample_weight @ ((targets - mean) ** 2).sum(axis=1))
-    if whole == 0.0:  # equal targets
-        return np.where(losses == 0.0, 1.0, 0.0), np.zeros(len(front))
-    return 1.0 - losses / whole, np.sqrt(variance * weight) / whole
-
-
-def check_rule(rule: str) -> tuple[str, int]:
-    """Split the name of a rule of `select` into its kind and its bound."""
-    if rule in (*HELD_OUT_RULES, "fitness"):
-        return rule, 0
-    pattern = rf"\s*({'|'.join(BOUNDS)})\s*<=\s*(\d+)\s*"
-    match = re.fullmatch(pattern, rule) if isinstance(rule, str) else None
-    if match is None or int(match[2]) < (match[1] != "terms"):
-        raise ValueError(
-            f"rule={rule!r}: allowed are {_ALLOWED}, k being at least 1, of terms 0."
-        )
-    return match[1], int(match[2])
-
-
-def select(
-    front: Any,
-    rule: str,
-    *,
-    held_out: Dataset | None = None,
-    size_penalty: float | None = None,
-    term_penalty: float = 0.0,
-) -> Any:
-    """Choose a member of a front."""
-    kind, bound = check_rule(rule)
-    if len(front) == 0:
-        raise ValueError("front has no members: update it with a population first.")
-    if kind == "fitness":
-        if size_penalty is None:
-            raise ValueError(
-                f"size_penalty=None: rule={rule!r} needs a number of at least 0."
-            )
-        return max(front, key=PenalizedAccuracy(size_penalty, term_penalty))
-    if kind in BOUNDS:
-        measure = attrgetter(BOUNDS[kind])
-        fitting = [member for member in front if measure(member) <= bound]
-        if not fitting:
-            least = f"the least {kind} of a member of the front is {min(map(measure, front))}"
-            raise ValueError(
-                f"rule={rule!r}: {least}; add_prunings makes smaller ones."
-            )
-        return min(fitting, key=lambda member: (-member.quality, member.complexity))
-    if held_out is None:
-        raise ValueError(
-            f"held_out=None: rule={rule!r} needs a Dataset of held-out rows."
-        )
-    losses, square_losses = held_out_losses(front, held_out)
-    standard_errors = 1.0 if kind == "1se" else 0.0
-    # The rule of pruning takes the trees from the most complex to the simplest.
-    chosen = choose_tree(
-        losses[::-1], square_losses[::-1], held_out.total_weight, standard_errors
-    )
-    return front[len(front) - 1 - chosen]

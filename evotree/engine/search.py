@@ -41,7 +41,6 @@ from evotree.engine.parallel import island_executor, thread_map
 from evotree.engine.prepare import Problem, prepare
 from evotree.engine.progress import Progress
 from evotree.engine.sampling import GrowingSample, move
-from evotree.engine.warmup import compiling_beside
 from evotree.individual import Individual
 from evotree.operators.constraints.base import repair
 from evotree.operators.initialization.seeding import TAO, WIDTHS
@@ -110,8 +109,7 @@ def search(
     continuing.check_checkpoint(config)  # before anything that takes long
     problem = prepare(dataset, config, begin)
     progress = Progress(config.verbose) if progress is None else progress
-    task = "classification" if problem.dataset.n_classes else "regression"
-    with compiling_beside(task), interrupt_as_flag() as interrupted:
+    with interrupt_as_flag() as interrupted:
         found, seeds, state = Found(), Seeds(), State()
         before = earlier(problem, continues)
         if before is not None:

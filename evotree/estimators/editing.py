@@ -17,10 +17,10 @@ from evotree.description.named import named_tree
 from evotree.engine.choice import Choice, Penalties
 from evotree.engine.config import evolution_of
 from evotree.engine.finish import Finisher, score_on, scores_on
-from evotree.engine.pareto import FrontTree
 from evotree.engine.prepare import PARAMETERS, Problem, make_constraints, with_objective
 from evotree.engine.toolbox import feature_bound
 from evotree.fitness.penalties import PenalizedAccuracy
+from evotree.inspection.front import FrontTree
 from evotree.leaf_models import ClassModels, LeafModels, OutputModels
 from evotree.operators.constraints.held import Held
 from evotree.operators.pruning.penalized import kept_nodes, prune_tree

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Self, TypeVar
 
 import numpy as np
 import pandas as pd
-from sklearn.base import RegressorMixin
+from sklearn.base import RegressorMixin, is_classifier
 from sklearn.utils import check_X_y
 from sklearn.utils.validation import check_is_fitted
 
@@ -23,15 +23,16 @@ from evotree.engine.config import GROUPS, Evolution, SearchConfig, evolution_of,
 from evotree.engine.continuing import continuation
 from evotree.engine.evolution import Run
 from evotree.engine.finish import Result, finish
-from evotree.engine.pareto import FittedFront, select
 from evotree.engine.prepare import Problem, make_constraints, with_objective
 from evotree.engine.search import search
 from evotree.estimators import base
+from evotree.estimators.compiling import compiling_beside
 from evotree.estimators.lazy import is_collection
 from evotree.estimators.partitions import fit_collections
 from evotree.estimators.presets import EVOLUTION_PRESETS
 from evotree.fitness.costs import check_costs
 from evotree.fitness.losses import ExpectedCost
+from evotree.inspection.front import FittedFront, select
 from evotree.rng import seed_from
 from evotree.tables.columns import NumericColumn
 from evotree.tree import ObliqueTree
@@ -255,7 +256,8 @@ class EvolvedTree(base.TreeEstimator, SearchConfig):
         begin = time.perf_counter()
         check_parameters(self)
         # Threads of BLAS would wait for each other, and the last digits would depend on how many.
-        with self._unchanged_on_failure(), one_blas_thread():
+        task = "classification" if is_classifier(self) else "regression"
+        with self._unchanged_on_failure(), one_blas_thread(), compiling_beside(task):
             if is_collection(X):
                 result = fit_collections(self, X, y, sample_weight, sensitive, begin)
             else:

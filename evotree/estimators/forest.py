@@ -18,13 +18,6 @@ from sklearn.utils.validation import check_is_fitted
 from evotree._sklearn import HasMethods, Interval, StrOptions, check_sample_weight
 from evotree.configuration import N_JOBS, check_parameters, documented
 from evotree.dataset import Dataset
-from evotree.engine.forests import (
-    Grower,
-    Member,
-    grow_forest,
-    positions_of,
-    rows_of_choice,
-)
 from evotree.engine.parallel import run_tasks
 from evotree.engine.toolbox import feature_bound
 from evotree.estimators.base import (
@@ -37,6 +30,13 @@ from evotree.estimators.base import (
 from evotree.estimators.rows import RowEncoder
 from evotree.estimators.tao import TAOClassifier, TAORegressor
 from evotree.objectives import LEAVES, LinearLeaves
+from evotree.operators.initialization.forest import (
+    Grower,
+    Member,
+    grow_forest,
+    positions_of,
+    rows_of_choice,
+)
 from evotree.rng import seed_from
 from evotree.tree import ObliqueTree, mean_of_trees
 

@@ -24,7 +24,6 @@ from evotree.dataset import Dataset, class_codes
 from evotree.engine.config import evolution_of
 from evotree.engine.continuing import seed_to_continue
 from evotree.engine.finish import Result, scores_of
-from evotree.engine.pareto import FittedFront, FrontTree, undominated
 from evotree.engine.progress import Progress
 from evotree.estimators.intervals import deviations
 from evotree.estimators.lazy import is_collection
@@ -32,6 +31,7 @@ from evotree.estimators.rows import categorical_mask, refuse_text
 from evotree.fitness.losses import OwnObjective, PoissonLoss, PoissonSums
 from evotree.fitness.objectives import Objective
 from evotree.fitness.penalties import PenalizedAccuracy
+from evotree.inspection.front import FittedFront, FrontTree, undominated
 from evotree.objectives import Quantile
 from evotree.operators.constraints.limits import nodes_without
 from evotree.rng import row_keys, seed_from

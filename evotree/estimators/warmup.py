@@ -7,7 +7,7 @@ import numpy as np
 
 from evotree import estimators
 from evotree.engine.config import Evolution, Regularization, Variation
-from evotree.engine.warmup import start_python
+from evotree.estimators.compiling import start_python
 from evotree.operators.initialization.induction import PRUNINGS
 from evotree.operators.splitters.registry import SPLITTERS
 

@@ -7,8 +7,9 @@ from matplotlib.axes import Axes
 from matplotlib.ticker import MaxNLocator
 
 from evotree.dataset import Dataset
-from evotree.engine.pareto import FittedFront, ParetoFront, held_out_quality, select
+from evotree.engine.pareto import ParetoFront
 from evotree.individual import RegressionIndividual
+from evotree.inspection.front import FittedFront, held_out_quality, select
 from evotree.plotting.style import (
     INK,
     PALETTE,
@@ -40,9 +41,9 @@ def plot_pareto(
     held_out : Dataset, optional
         Rows that the trees were not made on, in the same units.
     selected : str or ObliqueTree, optional
-        The tree to be marked: a rule of `evotree.engine.pareto.select` that looks at the rows held
-        out or at a bound, or a tree, of whose complexity the member is marked; by default the
-        ``tree_`` of an estimator.
+        The tree to be marked: a rule of `evotree.inspection.front.select` that looks at the rows
+        held out or at a bound, or a tree, of whose complexity the member is marked; by default
+        the ``tree_`` of an estimator.
     ax : matplotlib Axes, optional
         Where to draw; new ones by default.
     """

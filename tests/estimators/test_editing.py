@@ -11,8 +11,8 @@ from sklearn.datasets import load_diabetes, load_wine
 from evotree import EvoTreeClassifier, EvoTreeRegressor, LinearLeaves, PenalizedAccuracy
 from evotree.description.named import named_tree
 from evotree.engine.finish import scores_on
-from evotree.engine.pareto import FrontTree
 from evotree.estimators.editing import finisher_of
+from evotree.inspection.front import FrontTree
 from tests.quick_models import brief, outputs
 
 ARRAYS = (

@@ -21,7 +21,6 @@ from evotree import (
 )
 from evotree.cli.main import main
 from evotree.dataset import Dataset
-from evotree.engine.forests import draw_features, positions_of, rows_of_choice
 from evotree.export import (
     export_c,
     export_python,
@@ -31,6 +30,11 @@ from evotree.export import (
     to_onnx,
 )
 from evotree.model_file import Model, load_model, load_tree_model, save_model
+from evotree.operators.initialization.forest import (
+    draw_features,
+    positions_of,
+    rows_of_choice,
+)
 from tests.quick_models import checked
 from tests.reference.naive import leaf_of
 

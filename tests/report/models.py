@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pandas as pd
 
-from evotree.engine.pareto import FrontTree
+from evotree.inspection.front import FrontTree
 from evotree.leaf_models import LeafModels
 from evotree.model_file import Model
 from evotree.operators.pruning.penalized import prune_tree

@@ -14,9 +14,9 @@ from sklearn.datasets import load_iris
 from sklearn.model_selection import cross_val_predict, cross_val_score
 from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 
-from evotree.engine.pareto import FrontTree
 from evotree.experiments.experiment import tree_sizes
 from evotree.experiments.protocols import stratified_folds
+from evotree.inspection.front import FrontTree
 from experiments.methods import chosen, classifiers, regressors, trees
 from experiments.methods import trees as made
 from experiments.studies import costs

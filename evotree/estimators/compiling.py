@@ -117,7 +117,7 @@ class _Starter(Listener):
         if not self._is_first.acquire(blocking=False) or not may_help():
             return
         nowhere = dict.fromkeys(("stdin", "stdout", "stderr"), subprocess.DEVNULL)
-        code = f"from evotree.engine.warmup import main; main({self.task!r})"
+        code = f"from evotree.estimators.compiling import main; main({self.task!r})"
         with suppress(OSError):
             self.process = start_python(code, **nowhere)
 
