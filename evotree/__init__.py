@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from evotree.engine.evolution import Run, evolve, keep_best_trees
     from evotree.engine.history import make_statistics, to_frame
     from evotree.engine.pareto import ParetoFront
-    from evotree.engine.scored import ScoredProblem, ScoredResult, search_scores
+    from evotree.engine.scores import ScoredProblem, ScoredResult, search_scores
     from evotree.engine.search import search
     from evotree.engine.toolbox import make_toolbox
     from evotree.estimators import (
@@ -52,7 +52,7 @@ _NAMES = {
     "engine.evolution": "Run evolve keep_best_trees",
     "engine.history": "make_statistics to_frame",
     "engine.pareto": "ParetoFront",
-    "engine.scored": "ScoredProblem ScoredResult search_scores",
+    "engine.scores": "ScoredProblem ScoredResult search_scores",
     "engine.search": "search",
     "engine.toolbox": "make_toolbox",
     "estimators": "EvoTreeClassifier EvoTreeRegressor ObliqueForestClassifier "

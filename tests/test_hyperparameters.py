@@ -1,5 +1,7 @@
 """Hyperparameters by cross-validation: folds, the comparison of losses, and what is chosen."""
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -15,7 +17,8 @@ from evotree.engine.choice import (
     SIZE_MULTIPLES,
     TERM_MULTIPLES,
     Penalties,
-    best_prunings,
+    Trial,
+    choose_candidate,
     cross_validate,
     first_unbeaten,
     found_by,
@@ -23,7 +26,13 @@ from evotree.engine.choice import (
     row_losses,
 )
 from evotree.engine.config import SearchConfig
+from evotree.engine.finish import with_less_fit
+from evotree.engine.first_trees import best_prunings
+from evotree.engine.problem import Ends
+from evotree.fitness.logistic_leaves import CandidateLosses, LogisticLeaves
 from evotree.folds import make_folds
+from evotree.individual import FitnessMax
+from evotree.inspection.front import undominated
 from evotree.operators.initialization.growth import grow
 from evotree.operators.splitters.axis import Axis
 from evotree.rng import make_streams
@@ -231,3 +240,113 @@ def test_trials_are_kept_as_arrays():
     (chosen,) = np.flatnonzero(model.cv_results_["chosen"])
     assert model.cv_results_["size_penalty"][chosen] == model.size_penalty_
     assert brief().fit(*rows).cv_results_ == {}
+
+
+# ---- models of leaves ----------------------------------------------------------------------------
+
+
+def judged_models(seed, n_rows=60, n_trees=3):
+    """Return models of leaves with losses that are drawn, each better than chance or not."""
+    rng = np.random.default_rng(seed)
+    models = LogisticLeaves(in_all_leaves=True)
+    candidates = models.candidates(n_trees)
+    n = len(candidates)
+    level = rng.uniform(0.05, 0.6, n)
+    errors = (rng.random((n, n_rows)) < level[:, None]).astype(np.float64)
+    losses = CandidateLosses(
+        errors,
+        rng.random((n, n_rows)),
+        rng.integers(1, 40, n),
+        rng.random(n) < 0.2,
+    )
+    return models, candidates, losses
+
+
+def is_beaten(losses, others, standard_errors):
+    """Return whether some other candidate loses clearly less, row by row."""
+    differences = losses - others
+    error = differences.std(axis=1) / np.sqrt(differences.shape[1])
+    return (differences.mean(axis=1) > standard_errors * error + 1e-12).any()
+
+
+@given(seeds, st.sampled_from([0.5, 1.0, 2.0]))
+def test_the_models_that_are_chosen_are_not_worse_than_the_simplest_good_ones(
+    seed, standard_errors
+):
+    _, candidates, losses = judged_models(seed)
+    weights = np.ones(losses.errors.shape[1])
+    best = choose_candidate(candidates, losses, weights, standard_errors)
+    order = np.argsort(losses.complexity, kind="stable")
+    simplest = next(
+        i
+        for at, i in enumerate(order)
+        if not is_beaten(
+            losses.errors[i], losses.errors[order[at + 1 :]], standard_errors
+        )
+    )
+    assert not is_beaten(
+        losses.errors[best], losses.errors[[simplest]], standard_errors
+    )
+    alike = [
+        i
+        for i, one in enumerate(candidates)
+        if (one.strength.halvings, one.at)
+        == (candidates[simplest].strength.halvings, candidates[simplest].at)
+        and not is_beaten(losses.errors[i], losses.errors[[simplest]], standard_errors)
+    ]
+    assert best in alike
+    assert losses.log_losses[best].sum() == min(losses.log_losses[alike].sum(axis=1))
+
+
+@given(seeds)
+def test_trees_whose_leaves_have_models_set_the_penalties(seed):
+    models, candidates, losses = judged_models(seed)
+    n_rows = losses.errors.shape[1]
+    trial = Trial(
+        fold=0,
+        trees=[[SimpleNamespace()] for _ in SIZE_PENALTIES[:3]],
+        losses=np.random.default_rng(seed).random((3, n_rows)),
+        complexity=np.array([1.0, 2.0, 3.0]),
+        weights=np.ones(n_rows),
+        of_models=losses,
+    )
+    found = found_by([trial], SIZE_PENALTIES[:3], models=models)
+    (chosen,) = np.flatnonzero(found.cv_results["chosen"])
+    candidate = candidates[chosen - 3]
+    if candidate.at is not None:
+        assert found.penalties == SIZE_PENALTIES[candidate.at]
+        assert found.trees == trial.trees[candidate.at]
+    assert found.leaves.at == candidate.at
+    assert found.leaves.keeps_shares == losses.is_too_large[chosen - 3]
+    if not found.leaves.keeps_shares:
+        assert found.leaves == candidate
+
+
+@given(st.lists(st.tuples(st.integers(1, 30), st.integers(0, 40)), min_size=2), seeds)
+def test_trees_for_the_front_alone_take_no_place_of_the_fittest(members, seed):
+    trees = [
+        SimpleNamespace(complexity=size, quality=quality / 40.0, fitness=FitnessMax())
+        for size, quality in members
+    ]
+    n = 1 + seed % (len(trees) - 1)
+
+    def fitness(tree):
+        return (tree.quality - 0.01 * tree.complexity,)
+
+    front = undominated(trees[:n])
+    best = max(front, key=fitness)
+    wider = with_less_fit(front, trees[n:], fitness)
+    assert max(wider, key=fitness) is best
+    assert [tree for tree in wider if tree.complexity <= best.complexity] == [
+        tree for tree in front if tree.complexity <= best.complexity
+    ]
+
+
+@given(st.floats(1e-3, 1e6), st.floats(0.0, 1e6))
+def test_a_limit_leaves_time_to_finish_trees_and_to_tell_how_sure_they_are(
+    limit, begin
+):
+    ends = Ends.of(limit, begin)
+    assert begin < ends.evolution < ends.trees < ends.all
+    assert ends.all == pytest.approx(begin + limit)
+    assert ends.all - ends.evolution >= 0.2 * limit

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from evotree import SearchConfig
-from evotree.engine.scored import DEFAULT
+from evotree.engine.scores import DEFAULT
 from evotree.export import export_c
 from evotree.policy import Environment, actor, as_point, evolve
 from evotree.tree import ObliqueTree

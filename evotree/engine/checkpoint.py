@@ -9,7 +9,7 @@ import io
 import json
 import math
 import zipfile
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
@@ -27,7 +27,7 @@ from evotree.individual import FitnessMax, Individual, Outcome, set_fitness
 from evotree.operators.structure.rebuild import checked_arrays
 from evotree.operators.structure.splice import make_individual
 
-FORMAT, VERSION = "evotree checkpoint", 7
+FORMAT, VERSION = "evotree checkpoint", 8
 
 ARRAYS = {"weights": np.float64, "thresholds": np.float64, "subtree_size": np.int32}
 """The arrays of trees, and their types."""
@@ -87,9 +87,26 @@ class TreeArrays:
         } | starts
 
 
-_GROUPS = ("population", "hall_of_fame", "pareto_front", "larger")
-_TIMES = ("generation", "seconds", "compile_seconds", "last_improvement")
-_PLAIN = ("best_fitness", "origins", *_TIMES)
+_GROUPS = ("population", "hall_of_fame", "pareto_front", "front_only")
+"""Attributes of a run that are individuals."""
+
+
+def _number(value: Any) -> float:
+    """Return a finite number."""
+    if not isinstance(value, int | float) or not math.isfinite(value):
+        raise ValueError(f"{value!r} in the place of a number")
+    return float(value)
+
+
+_PLAIN: Mapping[str, Callable[[Any], Any]] = {
+    "best_fitness": lambda values: tuple(map(_number, values)),
+    "origins": lambda names: [str(name) for name in names],
+    "generation": int,
+    "seconds": _number,
+    "compile_seconds": _number,
+    "last_improvement": int,
+}
+"""Attributes of a run that are plain data, and how each is read."""
 
 
 def describe_run(run: Run, arrays: TreeArrays) -> dict[str, Any]:
@@ -264,30 +281,20 @@ class RunLoader:
             one.fitness for one in reversed(run.hall_of_fame.items)
         ]
         run.pareto_front.restore(made["pareto_front"])
-        best_trees = zip(
-            map(int, data["best_trees"]), made["best_trees_of"], strict=True
+        run.best_trees = dict(
+            zip(map(int, data["best_trees"]), made["best_trees_of"], strict=True)
         )
-        run.best_trees, run.larger = dict(best_trees), made["larger"]
+        run.front_only = made["front_only"]
         run.logbook = _logbook(data["logbook"], data["chapters"], of_island)
-        run.generation, run.seconds = int(data["generation"]), _number(data["seconds"])
-        run.compile_seconds = _number(data["compile_seconds"])
-        run.best_fitness = tuple(_number(value) for value in data["best_fitness"])
+        for name, read in _PLAIN.items():
+            setattr(run, name, read(data[name]))
         if len(run.best_fitness) != len(run.best.fitness.wvalues):
             raise ValueError(f"best_fitness={run.best_fitness!r}")
-        run.last_improvement = int(data["last_improvement"])
-        run.origins = [str(name) for name in data["origins"]]
         if not 0 <= run.last_improvement <= run.generation == len(run.logbook) - 1:
             raise ValueError(
                 f"generation {run.generation} of {len(run.logbook)} records"
             )
         return run
-
-
-def _number(value: Any) -> float:
-    """Return a finite number."""
-    if not isinstance(value, int | float) or not math.isfinite(value):
-        raise ValueError(f"{value!r} in the place of a number")
-    return float(value)
 
 
 def _logbook(

@@ -53,7 +53,7 @@ class Run:
     best_trees : dict of int to Individual
         Every tree that became the best of its generation, by the generation; kept by the callback
         `keep_best_trees`, else empty.
-    larger : list of Individual
+    front_only : list of Individual
         Trees that pay at smaller penalties; they do not breed, but widen the front in the end.
     stop_reason : str
         ``"max_generations"``, ``"patience"``, ``"time_limit"``, ``"callback"``,
@@ -71,7 +71,7 @@ class Run:
     last_improvement: int = 0
     origins: list[str] = field(default_factory=list)
     best_trees: dict[int, Individual] = field(default_factory=dict)
-    larger: list[Individual] = field(default_factory=list)
+    front_only: list[Individual] = field(default_factory=list)
     stop_reason: str = ""
 
     @property

@@ -9,25 +9,29 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterable, Sequence
 from copy import deepcopy
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from itertools import takewhile
 from numbers import Integral
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from evotree.engine.logistic import MOST_LEAVES, Rival, logistic_rivals
 from evotree.engine.parallel import thread_map
 from evotree.engine.pareto import ParetoFront
 from evotree.fitness.base import routed_rows
-from evotree.fitness.logistic_leaves import Strength, with_logistic_leaves
+from evotree.fitness.logistic_leaves import LogisticLeaves, is_too_large
 from evotree.fitness.penalties import FITNESS_OF_SCORES, PenalizedAccuracy
 from evotree.individual import Individual, explained_variance, leaf_accuracy
-from evotree.inspection.front import FittedFront, FrontTree, own_scores, undominated
+from evotree.inspection.front import (
+    FittedFront,
+    FrontTree,
+    own_scores,
+    undominated,
+)
 from evotree.operators.constraints.base import Constraint, keeps_all, repair
 from evotree.operators.constraints.held import Held
 from evotree.operators.pruning.penalized import prune
-from evotree.operators.structure.rebuild import in_place_of
+from evotree.operators.structure.rebuild import in_place_of, on_rows
 from evotree.operators.structure.rounding import Rounder, round_models
 from evotree.operators.structure.splice import make_individual
 from evotree.tree import ObliqueTree, node_weights
@@ -36,10 +40,12 @@ if TYPE_CHECKING:
     from evotree.dataset import Dataset
     from evotree.engine.choice import Choice
     from evotree.engine.evolution import Run
-    from evotree.engine.prepare import Problem
+    from evotree.engine.problem import Problem
+    from evotree.fitness.logistic_leaves import Candidate, Strength
 
 LOGISTIC = "logistic"  # the origin of a tree of one logistic leaf
-_MOST_LARGER = 16  # trees that are larger than the best: each is finished on all rows
+_MOST_FRONT_ONLY = 16  # trees for the front alone: each is finished on all rows
+_REPAIRS = 100  # rounds in which a rounded tree is repaired; each has taken out a split
 
 
 @dataclass
@@ -73,15 +79,18 @@ def finish(
     has_own_fitness: bool = False,
 ) -> Result:
     """Return the finished trees of a run; a fitness of the user's own says which is the best."""
-    finisher, fitness = Finisher(problem, choice), PenalizedAccuracy(*choice.penalties)
+    finisher = Finisher(problem, choice)
+    fitness = PenalizedAccuracy(*choice.penalties)
     front = sorted(pruned_front(problem, run, rows), key=fitness, reverse=True)
-    own = finisher.members([run.best, *front])
-    larger = finisher.members(larger_trees(problem, run, rows))
-    members = with_larger(undominated(own), larger, fitness)
+    evolved = finisher.members([run.best, *front])
+    larger = finisher.members(front_only_trees(problem, run, rows))
+    members = with_less_fit(undominated(evolved), larger, fitness)
     # Where terms are free, the front, which counts them, may lack the fittest tree.
-    is_plain = problem.evolution.variation.algorithm != "nsga2"
-    is_first = has_own_fitness or (is_plain and choice.penalties.term == 0.0)
-    best = own[0] if is_first else max(members, key=fitness)
+    is_penalized = problem.evolution.variation.algorithm != "nsga2"
+    if has_own_fitness or (is_penalized and choice.penalties.term == 0.0):
+        best = evolved[0]
+    else:
+        best = max(members, key=fitness)
     if choice.leaves is not None:
         best, members = finisher.with_logistic(choice.leaves, best, members)
     hall_of_fame = finisher.in_time(finisher.tree, run.hall_of_fame)
@@ -91,129 +100,139 @@ def finish(
         problem,
         rows,
         choice,
-        best,
-        FittedFront(members, is_regression=problem.dataset.n_classes == 0),
-        hall_of_fame,
-        dict(zip(run.best_trees, best_trees, strict=False)),
+        tree=best,
+        front=FittedFront(members, is_regression=problem.dataset.n_classes == 0),
+        hall_of_fame=hall_of_fame,
+        best_trees=dict(zip(run.best_trees, best_trees, strict=False)),
     )
 
 
-def with_larger(
-    front: Sequence[Any], larger: Iterable[Any], fitness: Callable[[Any], tuple[float]]
+def with_less_fit(
+    front: Sequence[Any],
+    larger: Iterable[Any],
+    fitness: Callable[[Any], tuple[float]],
 ) -> list[Any]:
     """Return a front with larger trees than its fittest one, which stays the fittest."""
     best = max(front, key=fitness)
-    further = (tree for tree in larger if tree.complexity > best.complexity)
-    return undominated(
-        [*front, *(tree for tree in further if fitness(tree) < fitness(best))]
-    )
+    further = [
+        tree
+        for tree in larger
+        if tree.complexity > best.complexity and fitness(tree) < fitness(best)
+    ]
+    return undominated([*front, *further])
 
 
 def pruned_front(problem: Problem, run: Run, rows: Dataset) -> ParetoFront:
     """Return a copy of the front with prunings of its members, which keep all constraints."""
     front = deepcopy(run.pareto_front)
-    now = time.perf_counter()
-    front.add_prunings(
-        rows, now + 0.5 * (problem.end_of_trees - now)
-    )  # then all finish
-    dataset, constraints = problem.dataset, problem.constraints
-
-    def is_kept(individual: Individual) -> bool:
-        return keeps_all(
-            make_individual(dataset, *individual.splits), dataset, constraints
-        )
-
-    kept = [is_kept(member) for member in front] if constraints else [True]
-    if not all(kept):
-        members = list(zip(front, kept, strict=True))
-        front.clear()
-        front.update(member for member, is_whole in members if is_whole)
-        for member, is_whole in members:
-            if not is_whole:
-                whole = repair(
-                    make_individual(dataset, *member.splits), dataset, constraints
-                )
-                front.update(
-                    [in_place_of(member, make_individual(rows, *whole.splits))]
-                )
+    front.add_prunings(rows, problem.half_of_trees())  # then all members are finished
+    dataset = problem.dataset
+    constraints = problem.constraints
+    if not constraints:
+        return front
+    members = list(front)
+    routed = [make_individual(dataset, *member.splits) for member in members]
+    is_kept = [keeps_all(one, dataset, constraints) for one in routed]
+    if all(is_kept):
+        return front
+    front.clear()
+    front.update(member for member, kept in zip(members, is_kept, strict=True) if kept)
+    for member, one, kept in zip(members, routed, is_kept, strict=True):
+        if not kept:
+            whole = repair(one, dataset, constraints)
+            front.update([in_place_of(member, make_individual(rows, *whole.splits))])
     return front
 
 
-def larger_trees(problem: Problem, run: Run, rows: Dataset) -> list[Individual]:
-    """Return trees of smaller penalties, and prunings, that are larger than the best."""
+def front_only_trees(problem: Problem, run: Run, rows: Dataset) -> list[Individual]:
+    """Return the trees for the front alone, and prunings, that are larger than the best."""
     front = ParetoFront()
     if not own_scores(run.best):
-        for tree in run.larger:
-            front.update([in_place_of(tree, make_individual(rows, *tree.splits))])
-        front.add_prunings(rows, problem.end_of_trees)
+        front.update(on_rows(tree, rows) for tree in run.front_only)
+        front.add_prunings(rows, problem.ends.trees)
     larger = (tree for tree in front if tree.complexity > run.best.complexity)
-    return undominated(larger, most=_MOST_LARGER)
+    return undominated(larger, most=_MOST_FRONT_ONLY)
 
 
 class Finisher:
-    """Finishes individuals, each once, as long as there is time."""
+    """Finishes individuals, each once, as long as there is time.
+
+    A finished tree is over raw features and rounded; it keeps all constraints, and its leaves
+    predict by the training rows alone.
+    """
 
     def __init__(self, problem: Problem, choice: Choice) -> None:
-        self.problem, self.constraints = problem, problem.constraints
+        self.problem = problem
+        self.constraints = problem.constraints
+        self.precision = problem.config.precision
         self.rows = problem.dataset.penalized(choice.penalties.term)
-        precision, rows = problem.config.precision, problem.dataset
-        self.round: Callable[[ObliqueTree], ObliqueTree] = (
-            (lambda tree: tree)
-            if precision is None
-            else Rounder(rows.raw, precision, rows.sample_weight)
-        )
+        self._rounder: Rounder | None = None
+        if self.precision is not None:
+            self._rounder = Rounder(
+                self.rows.raw, self.precision, self.rows.sample_weight
+            )
         # Keys are ids of arrays, which are kept so that no others get these.
-        self._known: dict[
+        self._finished: dict[
             tuple[int, ...], tuple[tuple[np.ndarray, ...], ObliqueTree]
         ] = {}
 
     def tree(self, individual: Individual) -> ObliqueTree:
-        """Return a tree over raw features, rounded, that predicts by the training rows alone."""
+        """Return the finished tree of an individual."""
         splits = individual.splits
         key = tuple(map(id, splits))
-        if key not in self._known:
-            self._known[key] = splits, self._finish(splits)
-        return self._known[key][1]
+        if key not in self._finished:
+            self._finished[key] = splits, self._finish(splits)
+        return self._finished[key][1]
 
     def _finish(self, splits: tuple[np.ndarray, ...]) -> ObliqueTree:
-        rows, precision = self.rows, self.problem.config.precision
+        rows = self.rows
         individual = repair(make_individual(rows, *splits), rows, self.constraints)
         prune(individual, rows, 0.0)
         repair(
             individual, rows, self.constraints
         )  # pruning knows nothing of what is held
-        tree = self.round(rows.to_raw(individual.to_tree()))
-        for held in (one for one in self.constraints if isinstance(one, Held)):
-            tree = held.restored(tree)
-        if isinstance(precision, Integral):
+        tree = rows.to_raw(individual.to_tree())
+        if self._rounder is not None:
+            tree = self._rounder(tree)
+        for constraint in self.constraints:
+            if isinstance(constraint, Held):
+                tree = constraint.restored(tree)
+        if isinstance(self.precision, Integral):
             tree = rows.refill(tree)
         return self._with_leaves(keep_for_rows(tree, rows, self.constraints))
 
     def _with_leaves(self, tree: ObliqueTree) -> ObliqueTree:
-        """Return a tree over raw features with what its leaves predict."""
-        rows = self.rows
-        if rows.bound_objective is None:
+        """Return a tree over raw features with what its leaves predict by the objective."""
+        objective = self.rows.bound_objective
+        if objective is None:
             return tree
-        tree = rows.bound_objective.finish(tree, rows)
-        sharing = rows.bound_objective.sharing(tree)
-        return round_models(
-            tree, rows.raw, self.problem.config.precision, rows.sample_weight, sharing
-        )
+        tree = objective.finish(tree, self.rows)
+        return self._rounded(tree, objective.sharing(tree))
 
-    def refilled(self, tree: ObliqueTree, leaves: Rival | None = None) -> ObliqueTree:
-        """Return the same splits, all of which rows reach, with the leaves that a fit makes."""
+    def _rounded(
+        self, tree: ObliqueTree, sharing: np.ndarray | None = None
+    ) -> ObliqueTree:
+        """Return a tree whose models of leaves, if it has any, have few digits."""
+        rows = self.rows
+        return round_models(tree, rows.raw, self.precision, rows.sample_weight, sharing)
+
+    def refilled(
+        self, tree: ObliqueTree, leaves: Candidate | None = None
+    ) -> ObliqueTree:
+        """Return the same splits, all of which rows reach, with the leaves that a fit makes.
+
+        With logistic models where `leaves` says which.
+        """
         rows = self.rows
         scaled = make_individual(rows, *rows.from_raw(tree).splits).to_tree()
-        weights, thresholds, _ = tree.splits
-        filled = rows.to_raw(scaled).replaced(weights=weights, thresholds=thresholds)
-        if isinstance(
-            self.problem.config.precision, Integral
-        ):  # as rows are counted in a fit
+        filled = rows.to_raw(scaled).replaced(
+            weights=tree.weights, thresholds=tree.thresholds
+        )
+        if isinstance(self.precision, Integral):  # as rows are counted in a fit
             filled = rows.refill(filled)
         if leaves is None:
             return self._with_leaves(filled)
-        halvings = leaves.strength.halvings if len(tree) == 1 else 0
-        return self._logistic(filled, leaves.strength._replace(halvings=halvings))
+        return self._logistic(filled, _strength_for(filled, leaves))
 
     def broken(self, tree: ObliqueTree) -> list[Constraint]:
         """Return the constraints that a tree over raw features breaks."""
@@ -223,50 +242,59 @@ class Finisher:
 
     def member(self, individual: Individual) -> FrontTree:
         """Return a finished tree with what it is worth on the training rows."""
-        tree, scores = self.tree(individual), own_scores(individual)
+        tree = self.tree(individual)
+        scores = own_scores(individual)
         measured = scores_on(self.problem.dataset, tree)
         if type(individual.fitness) in FITNESS_OF_SCORES.values() and scores:
             scores = (*measured, float(tree.complexity))
         return FrontTree.of(tree, measured[0], individual.origin, scores)
 
     def with_logistic(
-        self, leaves: Rival, best: FrontTree, members: Sequence[FrontTree]
+        self, leaves: Candidate, best: FrontTree, members: Sequence[FrontTree]
     ) -> tuple[FrontTree, list[FrontTree]]:
-        """Return the best tree with logistic leaves, and the members of its front."""
-        rivals, made = logistic_rivals(self.problem), dict[int, FrontTree]()
-        assert rivals is not None
+        """Return the best tree where leaves have models, and the members of its front.
 
-        def logistic(tree: ObliqueTree, strength: Strength, origin: str) -> FrontTree:
-            whole = self._logistic(tree, strength)
-            return FrontTree.of(whole, scores_on(self.rows, whole)[0], origin)
+        Trees that are too large for models keep the leaves that they have, and compete.
+        """
+        models = self.problem.leaf_models
+        assert models is not None
+        one_leaf = self._with_models(_one_leaf(self.rows), leaves.strength, LOGISTIC)
+        others = list(members)
+        chosen = one_leaf
+        if models.in_all_leaves:
+            made = {}
+            for tree in members:
+                keeps_shares = tree is best and leaves.keeps_shares
+                if keeps_shares or is_too_large(tree, self.rows):
+                    made[id(tree)] = tree
+                elif tree.n_leaves > 1:
+                    made[id(tree)] = self._with_models(
+                        tree, _strength_for(tree, leaves), tree.origin
+                    )
+            others = list(made.values())
+            if leaves.at is not None:
+                chosen = made.get(id(best), one_leaf)
+        front = undominated([one_leaf, *others])
+        rest = [tree for tree in front if tree.complexity != chosen.complexity]
+        return chosen, sorted([chosen, *rest], key=lambda tree: tree.complexity)
 
-        one_leaf = logistic(_one_leaf(self.rows), leaves.strength, LOGISTIC)
-        if rivals.with_splits:
-            plain = leaves.strength._replace(halvings=0)  # as such trees were judged
-            few = [tree for tree in members if 1 < tree.n_leaves <= MOST_LEAVES]
-            made, members = (
-                {id(tree): logistic(tree, plain, tree.origin) for tree in few},
-                [],
-            )
-        chosen = one_leaf if leaves.at is None else made.get(id(best), one_leaf)
-        front = undominated([*made.values(), one_leaf, *members])
-        others = [tree for tree in front if tree.complexity != chosen.complexity]
-        return chosen, sorted([chosen, *others], key=lambda tree: tree.complexity)
+    def _with_models(
+        self, tree: ObliqueTree, strength: Strength, origin: str
+    ) -> FrontTree:
+        """Return a member of the front with logistic models in its leaves."""
+        whole = self._logistic(tree, strength)
+        return FrontTree.of(whole, scores_on(self.rows, whole)[0], origin)
 
     def _logistic(self, tree: ObliqueTree, strength: Strength) -> ObliqueTree:
         """Return a tree over raw features with logistic models in its leaves."""
-        rows, rivals = self.rows, logistic_rivals(self.problem)
-        used = None if rivals is None else rivals.used
-        whole = with_logistic_leaves(
-            tree, rows, strength, used, self.problem.end_of_trees
-        )
-        return round_models(
-            whole, rows.raw, self.problem.config.precision, rows.sample_weight
-        )
+        models = self.problem.leaf_models or LogisticLeaves()
+        whole = models.fill(tree, self.rows, strength, self.problem.ends.trees)
+        return self._rounded(whole)
 
     def members(self, individuals: Sequence[Individual]) -> list[FrontTree]:
         """Return finished trees, on several threads."""
-        with thread_map(self.problem.config.n_jobs, self.rows.X.shape) as mapper:
+        n_jobs = self.problem.config.n_jobs
+        with thread_map(n_jobs, self.rows.X.shape) as mapper:
             return self.in_time(self.member, individuals, mapper)
 
     def in_time(
@@ -278,7 +306,7 @@ class Finisher:
         """Return what is made of the first individual, and of others until the time is over."""
 
         def make_in_time(individual: Any) -> Any:
-            is_over = time.perf_counter() >= self.problem.end_of_trees
+            is_over = time.perf_counter() >= self.problem.ends.trees
             return None if is_over else make(individual)
 
         made = [make(individual) for individual in individuals[:1]]
@@ -288,41 +316,56 @@ class Finisher:
         return made
 
 
+def _strength_for(tree: ObliqueTree, leaves: Candidate) -> Strength:
+    """Return how models of a tree are regularized: with splits they have all terms, as judged."""
+    if len(tree) == 1:
+        return leaves.strength
+    return leaves.strength._replace(halvings=0)
+
+
 def _one_leaf(rows: Dataset) -> ObliqueTree:
     """Return a tree of one leaf over raw features."""
-    arrays = np.zeros((1, rows.X.shape[1])), np.zeros(1), np.ones(1, dtype=np.int32)
-    spread = rows.spread * rows.scale
-    return rows.refill(ObliqueTree(*arrays, np.zeros((1, rows.n_classes)), spread))
+    return rows.refill(
+        ObliqueTree(
+            weights=np.zeros((1, rows.X.shape[1])),
+            thresholds=np.zeros(1),
+            subtree_size=np.ones(1, dtype=np.int32),
+            values=np.zeros((1, rows.n_classes)),
+            spread=rows.spread * rows.scale,
+        )
+    )
 
 
 def score_on(rows: Dataset, tree: ObliqueTree) -> float:
     """Return the accuracy of what a finished tree predicts on some rows, or R²."""
     weight = rows.sample_weight
     if rows.n_classes:
-        is_right = tree.predict_label(rows.raw) == rows.y
-        return float(np.average(is_right, weights=weight))
+        errors = tree.label_losses(rows.raw, rows.y)
+        return float(np.average(errors == 0.0, weights=weight))
     predicted = (tree.predict_value(rows.raw) - rows.target_mean) / rows.target_scale
     targets = rows.targets.reshape(predicted.shape)
-    error, whole = (
-        float((weight @ part**2).sum()) for part in (targets - predicted, targets)
-    )
+    error = float((weight @ (targets - predicted) ** 2).sum())
+    whole = float((weight @ targets**2).sum())
     return 1.0 - error / (whole or 1.0)
 
 
 def scores_on(rows: Dataset, tree: ObliqueTree) -> tuple[float, ...]:
     """Return the quality of a finished tree on some rows, or the user's own scores."""
-    leaves, weight = tree.apply(rows.raw), rows.sample_weight
     if (
         tree.models is not None
     ):  # rounded models are no longer those that the objective fits
         return (score_on(rows, tree),)
+    leaves = tree.apply(rows.raw)
     if rows.n_classes:
-        parts = [rows.y == label for label in range(rows.n_classes)]
+        statistics = [rows.y == label for label in range(rows.n_classes)]
     else:
-        parts = [rows.y**power for power in range(3)]
-    routed, size = routed_rows(tree, rows.raw), tree.subtree_size
+        statistics = [rows.y**power for power in range(3)]
+    routed = routed_rows(tree, rows.raw)
     routed.counts = np.column_stack(
-        [node_weights(leaves, weight * part, size) for part in parts]
+        [
+            node_weights(leaves, rows.sample_weight * one, tree.subtree_size)
+            for one in statistics
+        ]
     )
     return scores_of(routed, rows, rows.bound_objective)
 
@@ -341,37 +384,32 @@ def keep_for_rows(
     """Return a tree that keeps all constraints on the rows as its rounded numbers route them."""
     if not constraints:
         return tree
-    rows = replace(
-        dataset,
-        X=dataset.raw,
-        mean=np.zeros_like(dataset.mean),
-        scale=np.ones_like(dataset.scale),
-        spread=dataset.spread * dataset.scale,
-    )
-    while not keeps_all(individual := _as_routed(tree, rows), rows, constraints):
-        weights, thresholds, size, *_ = repair(individual, rows, constraints).nodes()
-        values = np.zeros((len(size), tree.values.shape[1]))
-        tree = dataset.refill(
-            ObliqueTree(weights, thresholds, size, values, tree.spread)
-        )
+    rows = dataset.unscaled()
+    # Rounding may have taken rows to other leaves, and a repair may do so again: each takes out
+    # a split, or terms of one, so that the rounds end.
+    for _ in range(_REPAIRS):
+        individual = _as_routed(tree, rows)
+        if keeps_all(individual, rows, constraints):
+            break
+        repaired = repair(individual, rows, constraints)
+        blank = np.zeros((len(repaired), tree.values.shape[1]))
+        tree = dataset.refill(ObliqueTree(*repaired.splits, blank, tree.spread))
     return tree
 
 
 def _as_routed(tree: ObliqueTree, dataset: Dataset) -> Individual:
     """Return a tree as an individual whose rows are where those go that predict."""
-    individual = make_individual(
-        dataset, tree.weights, tree.thresholds, tree.subtree_size
-    )
+    individual = make_individual(dataset, *tree.splits)
     leaves = tree.apply(dataset.X)
     if len(individual) < len(tree):
         return individual
-    n_rows = node_weights(leaves, np.ones(len(leaves)), tree.subtree_size).astype(
-        np.int32
-    )
+    ones = np.ones(len(leaves))
+    n_rows = node_weights(leaves, ones, tree.subtree_size).astype(np.int32)
     order = np.argsort(leaves, kind="stable").astype(np.int32)
     start = np.searchsorted(leaves[order], np.arange(len(tree))).astype(np.int32)
-    arrays = *individual.nodes()[:3], order, start, start + n_rows, individual.counts
-    routed = type(individual)(arrays)
+    routed = type(individual)(
+        (*individual.splits, order, start, start + n_rows, individual.counts)
+    )
     if individual.objective is not None:
         routed.evolve_for(individual.objective)
     return routed

@@ -91,6 +91,8 @@ def run_epoch(epoch: Epoch) -> Run:
     with deaf_to_interrupts(epoch.home):
         run, left = epoch.run, epoch.seconds
         end = math.inf if left is None else time.perf_counter() + left
+        if hasattr(epoch.toolbox, "score"):  # clocks of two processes need not agree
+            epoch.toolbox.score.end = end
         if run is None:
             first = epoch.toolbox.population(n=epoch.population_size, seconds=left)
             run = start(first, epoch.toolbox, stats)
@@ -184,7 +186,7 @@ def join(
     logbooks = [island.logbook for island in islands]
     sizes = [len(island.population) for island in islands]
     first = islands[0]
-    joint.larger = first.larger
+    joint.front_only = first.front_only
     if before is not None:
         joint.logbook, joint.n_joint = before.logbook, before.n_joint
         first.best_trees = before.best_trees

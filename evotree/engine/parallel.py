@@ -2,7 +2,6 @@
 
 import math
 import sys
-import warnings
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import BrokenExecutor, Executor, Future, ThreadPoolExecutor
 from contextlib import contextmanager
@@ -43,31 +42,27 @@ def island_executor(
 def run_tasks(
     function: Callable[[Any], Any], tasks: Sequence[Any], executor: Executor, what: str
 ) -> list[Any]:
-    """Return what a function returns for each task, by an executor."""
-    futures = [_submit(executor, function, task) for task in tasks]
-    found, n_lost = [], 0
+    """Return what a function returns for each task, by an executor.
+
+    A worker that dies is an error. Its task is not done again here: what has killed a worker would
+    kill this process as well, with all that it holds.
+    """
+    futures: list[Future[Any]] = []
     try:
-        for task, future in zip(tasks, futures, strict=True):
-            try:
-                found.append(future.result())
-            except Exception as error:
-                if not _is_lost_worker(error):
-                    raise
-                n_lost += 1
-                found.append(function(task))
+        futures += [executor.submit(function, task) for task in tasks]
+        return [future.result() for future in futures]
+    except Exception as error:
+        if not _is_lost_worker(error):
+            raise
+        raise RuntimeError(
+            f"a worker of the executor died over {what}: it has crashed, or the memory was short. "
+            "In one process (n_jobs=1, executor=None) the crash shows where it happens."
+        ) from error
     finally:
         for future in futures:
             # What is done has a name on Dask, which a later fit to the same rows asks for again.
             if not future.done():
                 future.cancel()
-    if n_lost:
-        lost = (
-            f"the executor has lost {n_lost} of {len(tasks)} {what}, as a worker died"
-        )
-        warnings.warn(
-            f"{lost}: they were done in this process.", RuntimeWarning, stacklevel=4
-        )
-    return found
 
 
 def n_at_once(executor: Executor, n_tasks: int) -> int:
@@ -78,17 +73,6 @@ def n_at_once(executor: Executor, n_tasks: int) -> int:
     else:
         n_workers = getattr(executor, "_max_workers", n_tasks)
     return min(n_tasks, max(1, n_workers))
-
-
-def _submit(
-    executor: Executor, function: Callable[[Any], Any], task: Any
-) -> Future[Any]:
-    try:
-        return executor.submit(function, task)
-    except BrokenExecutor as error:
-        future: Future[Any] = Future()
-        future.set_exception(error)
-        return future
 
 
 def _is_lost_worker(error: Exception) -> bool:

@@ -7,7 +7,7 @@ the last ones see everything (Provost, Jensen and Oates 1999, "Efficient progres
 
 import math
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from functools import partial
 
 import numpy as np
@@ -98,43 +98,42 @@ def move(
     run: Run, dataset: Dataset, toolbox: base.Toolbox, end: float = math.inf
 ) -> None:
     """Let a run go on with other rows, on which its trees are routed and evaluated again."""
-    members, front = [*run.population, *run.hall_of_fame], list(run.pareto_front)
-    different = {
-        id(one.weights): one for one in (run.best, *run.hall_of_fame, *front, *members)
-    }
+    everyone = [run.best, *run.hall_of_fame, *run.pareto_front, *run.population]
+    different = {id(one.weights): one for one in everyone}  # clones share their arrays
     best, *others = different.values()
-    remake = partial(_remake, dataset, getattr(toolbox, "repair", None))
-    in_time = toolbox.map(partial(remake, end), others)
-    remade = [remake(math.inf, best), *in_time]
+    route = partial(_routed, dataset, getattr(toolbox, "repair", None))
+    routed = [route(math.inf, best), *toolbox.map(partial(route, end), others)]
     # Samples of the same number of rows may differ: what tells them apart is where rows go.
-    if all(map(_same_partition, different.values(), remade)):
+    if all(map(_same_partition, different.values(), routed)):
         return
     by_weights = {
-        key: one for key, one in zip(different, remade, strict=True) if one is not None
+        key: one for key, one in zip(different, routed, strict=True) if one is not None
     }
-    population, hall, front = (
-        [
+
+    def moved(members: Iterable[Individual]) -> list[Individual]:
+        """Return the members that there was time for."""
+        return [
             in_place_of(one, by_weights[id(one.weights)].clone())
-            for one in some
+            for one in members
             if id(one.weights) in by_weights
         ]
-        for some in (run.population, run.hall_of_fame, front)
-    )
+
     n = len(run.population)
+    population = moved(run.population)
     population += [population[0].clone() for _ in range(n - len(population))]
-    members = [*population, *hall]
-    evaluate_invalid(members, toolbox)
-    run.population = best_first(members[:n])
+    hall = moved(run.hall_of_fame)
+    front = moved(run.pareto_front)
+    evaluate_invalid([*population, *hall], toolbox)
+    run.population = best_first(population)
     run.hall_of_fame.clear()
-    run.hall_of_fame.update(
-        members[: n - 1 : -1]
-    )  # of equals DEAP puts the last that comes first
+    run.hall_of_fame.update(hall[::-1])  # of equals DEAP puts the last that comes first
     run.pareto_front.clear()
     run.pareto_front.update(front)
-    run.best_fitness, run.last_improvement = run.best.fitness.wvalues, run.generation
+    run.best_fitness = run.best.fitness.wvalues
+    run.last_improvement = run.generation
 
 
-def _remake(
+def _routed(
     dataset: Dataset,
     repair: Callable[[Individual], Individual] | None,
     end: float,
@@ -143,12 +142,12 @@ def _remake(
     """Return a tree with its partition of other rows, as it is worth there; None out of time."""
     if time.perf_counter() >= end:
         return None
-    remade = make_individual(dataset, *individual.splits)
+    routed = make_individual(dataset, *individual.splits)
     if repair is not None:
-        remade = repair(remade)
+        routed = repair(routed)
     if math.isfinite(end):
-        _ = remade.quality  # which may take long, too; it is kept
-    return remade
+        _ = routed.quality  # which may take long, too; it is kept
+    return routed
 
 
 def _same_partition(one: Individual, other: Individual | None) -> bool:

@@ -1,12 +1,14 @@
-"""The engine's one door: a data set and a configuration in, a result out.
+"""The engine's one door: a problem and a configuration in, a result out.
 
 Hyperparameters are chosen by cross-validation, first trees are made, and the population evolves, on
 samples that grow where rows are many. A search can continue from a checkpoint or an earlier result.
+The worth of a tree follows from rows, or is what a callable says (`evotree.engine.scores`): these
+are two kinds of one `Search`, which say how populations are made and how a run ends.
 """
 
 import math
 import time
-from collections.abc import Generator, Iterator, Sequence
+from collections.abc import Generator, Mapping
 from dataclasses import replace
 from typing import Any, NamedTuple
 
@@ -20,13 +22,10 @@ from evotree.engine.choice import (
     Choice,
     Found,
     found_by,
-    own_streams,
     penalties_to_try,
-    problem_toolbox,
     trials_of,
-    with_noise,
 )
-from evotree.engine.config import MIN_ROWS, SearchConfig, checkpoint_of
+from evotree.engine.config import SearchConfig, checkpoint_of
 from evotree.engine.evolution import (
     CallbackError,
     Run,
@@ -35,18 +34,20 @@ from evotree.engine.evolution import (
     watch,
 )
 from evotree.engine.finish import Result, finish
+from evotree.engine.first_trees import (
+    Seeds,
+    first_population,
+    front_only_trees,
+    own_streams,
+    problem_toolbox,
+    with_noise,
+)
 from evotree.engine.islands import epochs, island_seeds, islands_of
-from evotree.engine.logistic import logistic_rivals
 from evotree.engine.parallel import island_executor, thread_map
-from evotree.engine.prepare import Problem, prepare
+from evotree.engine.problem import Problem, prepare
 from evotree.engine.progress import Progress
 from evotree.engine.sampling import GrowingSample, move
-from evotree.individual import Individual
-from evotree.operators.constraints.base import repair
-from evotree.operators.initialization.seeding import TAO, WIDTHS
-from evotree.operators.initialization.sparsity_paths import axis_trees
-from evotree.operators.pruning.penalized import prune
-from evotree.operators.structure.splice import make_individual
+from evotree.operators.initialization.seeding import WIDTHS
 from evotree.rng import seed_from
 
 _SAMPLE_ENDS = {
@@ -54,9 +55,9 @@ _SAMPLE_ENDS = {
     "patience",
     "time_limit",
 }  # a larger sample may follow
-_HURRY = 4  # times less patience where one logistic leaf is returned
-_LARGER = 0.1  # of the penalties, at which trees have to pay for a place in the front
-_LARGER_SHARE = 0.05  # of the time that is left, for these trees
+_FRONT_PATIENCE = (
+    4  # times less of it where one logistic leaf is returned: the rest is the front
+)
 
 
 class State(NamedTuple):
@@ -66,13 +67,14 @@ class State(NamedTuple):
     islands: list[Run] | None = None
 
 
-class Seeds(NamedTuple):
-    """What a first population has besides the trees that it makes itself."""
+class Evolved(NamedTuple):
+    """What an evolution ends with."""
 
-    found: Sequence[
-        Individual
-    ] = ()  # by the choice of hyperparameters; they take places of paths
-    larger: Sequence[Individual] = ()  # trees of smaller penalties; they do not breed
+    run: Run
+    rows: Dataset  # that the fitness was measured on
+    failure: BaseException | None = (
+        None  # what a callback raised, or the last write of the run
+    )
 
 
 def search(
@@ -93,7 +95,7 @@ def search(
     dataset : Dataset
         Training rows.
     config : SearchConfig, optional
-        What the search is told.
+        The parameters of the search.
     continues : Continuation, optional
         An earlier run. The search continues it where rows and parameters are the same, and starts
         afresh otherwise.
@@ -106,257 +108,331 @@ def search(
     """
     config = SearchConfig() if config is None else config
     check_parameters(config)
-    continuing.check_checkpoint(config)  # before anything that takes long
     problem = prepare(dataset, config, begin)
-    progress = Progress(config.verbose) if progress is None else progress
-    with interrupt_as_flag() as interrupted:
-        found, seeds, state = Found(), Seeds(), State()
-        before = earlier(problem, continues)
-        if before is not None:
-            choice, state = before
-        else:
-            seed = seed_from(config.random_state) if seed is None else seed
-            choice, found = choose(problem, seed, progress)
-        with progress.phase("evolving", total=config.max_generations, unit="gen"):
-            sample = samples(problem, choice.seed)
-            rows = fitness_rows(problem, sample[state.stage], choice)
-            if state.islands is None and not interrupted():
-                seeds = first_trees(problem, rows, choice, found)
-            run, rows, failure = evolve(
-                problem, choice, seeds, state, sample, rows, progress
-            )
-        if interrupted():
-            run.stop_reason = "interrupt"
-    result = finish(problem, run, rows, choice)
-    return replace(
-        result,
-        cv_results=dict(found.cv_results),
-        seconds=progress.seconds,
-        failure=failure,
-    )
+    return RowSearch(problem, progress).result(continues=continues, seed=seed)
 
 
-# ---- what a run begins with ----------------------------------------------------------------------
+class Search:
+    """One search: its choice, its evolution and its end, in this order."""
 
+    problem: Problem
+    choice: Choice
+    progress: Progress
 
-def earlier(
-    problem: Problem, continues: continuing.Continuation | None
-) -> tuple[Choice, State] | None:
-    """Return the run to continue, by a checkpoint or an earlier search, if any."""
-    config = problem.config
-    checkpoint = checkpoint_of(config)
-    if checkpoint is not None and checkpoint.resume:
-        path = checkpoint.path
-        choice, stage = continuing.read_choice(read_settings(path), config, path)
-        sample = samples(problem, choice.seed)
-        stage = min(stage, len(sample) - 1)  # of other rows, which are refused
-        runs = load_checkpoint(path, fitness_rows(problem, sample[stage], choice))
-        if (most := config.max_generations) < (
-            bred := max(run.generation for run in runs)
-        ):
-            had = f"the run in {path} has bred {bred} generations"
-            raise ValueError(
-                f"max_generations={most}: {had}; allowed are as many, or more."
-            )
-        return choice, State(stage, runs)
-    if continues is None:
-        return None
-    rows = fitness_rows(problem, problem.dataset, continues.choice)
-    if (continues.parameters, continues.data) == (
-        continuing.compared(config),
-        rows.fingerprint,
-    ):
-        last = len(samples(problem, continues.choice.seed)) - 1
-        return continues.choice, State(last, continues.islands)
-    continuing.warn_of_a_fresh_start(continues, config)
-    return None
-
-
-def samples(problem: Problem, seed: int) -> GrowingSample:
-    """Return the rows that evolution sees one sample after the other."""
-    return GrowingSample(
-        problem.dataset, problem.evolution.max_samples, own_streams(seed)[2]
-    )
-
-
-def fitness_rows(problem: Problem, dataset: Dataset, choice: Choice) -> Dataset:
-    """Return the rows that the fitness is measured on."""
-    rows = with_noise(problem, dataset, own_streams(choice.seed)[1])
-    return rows.penalized(choice.penalties.term)
-
-
-def choose(problem: Problem, seed: int, progress: Progress) -> tuple[Choice, Found]:
-    """Choose penalties, and what leaves hold, by trials on the first sample; Ctrl-C ends them."""
-    rows, seconds = samples(problem, seed)[0], problem.seconds_left(0.5)
-    trials = []
-    with progress.phase("choosing hyperparameters"), interrupt_as_flag() as interrupted:
-        for trial in trials_of(problem, rows, seed, seconds):
-            trials.append(trial)
-            progress.step()
-            if interrupted():
-                trials = []
-                break
-    penalties = penalties_to_try(problem.config, rows.total_weight)
-    found = found_by(trials, penalties, models=logistic_rivals(problem))
-    return Choice(seed, found.penalties, found.leaves), found
-
-
-def first_trees(problem: Problem, rows: Dataset, choice: Choice, found: Found) -> Seeds:
-    """Return what the choice has found, and trees that pay at a tenth of the penalties."""
-    own = found.trees if WIDTHS in problem.shares else []
-    if not problem.has_seeds:
-        return Seeds(own)
-    config, stream = problem.config, own_streams(choice.seed)[3]
-    size, term = (_LARGER * penalty for penalty in choice.penalties)
-    rows, seconds = rows.penalized(term), problem.seconds_left(_LARGER_SHARE)
-    trees = axis_trees(rows, stream, MIN_ROWS, seconds, config.max_depth)
-    trees += [make_individual(rows, *tree.splits) for tree in found.larger]
-    repaired = (repair(tree, rows, problem.constraints) for tree in trees)
-    larger = [prune(tree, rows, size, term)[0] for tree in repaired]
-    for tree in larger:
-        tree.origin = WIDTHS if WIDTHS in problem.shares else TAO
-    return Seeds(own, larger)
-
-
-# ---- the evolution -------------------------------------------------------------------------------
-
-
-def evolve(
-    problem: Problem,
-    choice: Choice,
-    seeds: Seeds,
-    state: State,
-    sample: GrowingSample,
-    rows: Dataset,
-    progress: Progress,
-) -> tuple[Run, Dataset, BaseException | None]:
-    """Evolve on samples that grow, each for fewer generations and the same share of the time.
-
-    Returns the run on all rows, the rows that the fitness is measured on, and what a callback
-    raised.
-    """
-    config, last, failure = problem.config, len(sample) - 1, None
-    (stage, islands), begins, moves = state, state.islands is None, False
-    patience = problem.evolution.patience
-    if patience is not None and choice.leaves is not None and choice.leaves.at is None:
-        patience = -(-patience // _HURRY)  # all that evolves is the front
-
-    def keep_larger(run: Run) -> None:
-        if begins:
-            run.larger = islands_of(run)[0].larger = list(seeds.larger)
-
-    while True:
-        writer = checkpoint_writer(problem, choice, rows, stage)
-        callbacks = (keep_larger, progress.show, writer, *(config.callbacks or ()))
-        now = time.perf_counter()
-        limits: dict[str, Any] = {
-            "max_generations": sample.generations(stage, config.max_generations),
-            "end": now + (problem.end - now) / (last - stage + 1),
-        }
-        states = generations_on(
-            problem, rows, choice, seeds, islands, moves, progress, **limits
+    def __init__(self, problem: Problem, progress: Progress | None = None) -> None:
+        self.problem = problem
+        self.progress = (
+            Progress(problem.config.verbose) if progress is None else progress
         )
+        self.found = Found()
+
+    # ---- what differs between rows and scores ----------------------------------------------------
+
+    @property
+    def parameters(self) -> Mapping[str, str]:
+        """What must be the same when a search continues, as text."""
+        return continuing.compared(self.problem.config)
+
+    def choose(self, seed: int) -> tuple[Choice, Found]:
+        """Return what the run evolves by, and what was found on the way."""
+        raise NotImplementedError
+
+    def rows_of(self, dataset: Dataset) -> Dataset:
+        """Return the rows that the fitness is measured on."""
+        return dataset
+
+    def seeds(self, rows: Dataset) -> Seeds:
+        """Return what the first population has besides the trees that it makes itself."""
+        return Seeds()
+
+    def toolbox(
+        self, rows: Dataset, seed: int, seeds: Seeds, *, begins: bool
+    ) -> base.Toolbox:
+        """Return the toolbox of a population; only one that begins needs first trees."""
+        raise NotImplementedError
+
+    # ---- the steps -------------------------------------------------------------------------------
+
+    def evolved(
+        self,
+        continues: continuing.Continuation | None = None,
+        seed: int | None = None,
+    ) -> Evolved:
+        """Choose, or take up what was chosen, and evolve to the end of some limit."""
+        problem = self.problem
+        continuing.check_checkpoint(problem.config, self.parameters)
+        with interrupt_as_flag() as interrupted:
+            before = self._earlier(continues)
+            if before is None:
+                seed = seed_from(problem.config.random_state) if seed is None else seed
+                self.choice, self.found = self.choose(seed)
+                state = State()
+            else:
+                self.choice, state = before
+            evolving = self.progress.phase(
+                "evolving", total=problem.config.max_generations, unit="gen"
+            )
+            with evolving:
+                evolved = self._evolve(state, begins=not interrupted())
+            if interrupted():
+                evolved.run.stop_reason = "interrupt"
+        return evolved
+
+    def _samples(self, seed: int) -> GrowingSample:
+        """Return the rows that evolution sees one sample after the other."""
+        dataset = self.problem.dataset
+        return GrowingSample(
+            dataset, self.problem.evolution.max_samples, own_streams(seed)[2]
+        )
+
+    def _earlier(
+        self, continues: continuing.Continuation | None
+    ) -> tuple[Choice, State] | None:
+        """Return the run to continue, by a checkpoint or an earlier search, if any."""
+        config = self.problem.config
+        checkpoint = checkpoint_of(config)
+        if checkpoint is not None and checkpoint.resume:
+            path = checkpoint.path
+            self.choice, stage = continuing.read_choice(
+                read_settings(path), self.parameters, path
+            )
+            samples = self._samples(self.choice.seed)
+            stage = min(stage, len(samples) - 1)  # of other rows, which are refused
+            runs = load_checkpoint(path, self.rows_of(samples[stage]))
+            bred = max(run.generation for run in runs)
+            if config.max_generations < bred:
+                raise ValueError(
+                    f"max_generations={config.max_generations}: the run in {path} has bred {bred} "
+                    "generations; allowed are as many, or more."
+                )
+            return self.choice, State(stage, runs)
+        if continues is None:
+            return None
+        self.choice = continues.choice
+        rows = self.rows_of(self.problem.dataset)
+        if (continues.parameters, continues.data) == (
+            self.parameters,
+            rows.fingerprint,
+        ):
+            last = len(self._samples(self.choice.seed)) - 1
+            return self.choice, State(last, continues.islands)
+        continuing.warn_of_a_fresh_start(continues, config)
+        return None
+
+    def _evolve(self, state: State, *, begins: bool) -> Evolved:
+        """Evolve on samples that grow, each for fewer generations and the same share of the time.
+
+        `begins` says whether a first population may have seeds: after Ctrl-C there is no time.
+        """
+        problem = self.problem
+        config = problem.config
+        samples = self._samples(self.choice.seed)
+        stage, islands = state
+        last = len(samples) - 1
+        rows = self.rows_of(samples[stage])
+        is_first = islands is None
+        seeds = self.seeds(rows) if is_first and begins else Seeds()
+        moves = False
+        while True:
+            writer = self._writer(rows, stage)
+            now = time.perf_counter()
+            end = now + (problem.ends.evolution - now) / (last - stage + 1)
+            most = samples.generations(stage, config.max_generations)
+            run, failure = self._watched(
+                self._generations(rows, islands, seeds, most, end, moves=moves),
+                writer,
+                seeds if is_first else None,
+                is_new=islands is None,
+                max_generations=most,
+                end=end,
+            )
+            islands = islands_of(run)
+            if stage == last or failure or run.stop_reason not in _SAMPLE_ENDS:
+                break
+            stage = stage + 1 if time.perf_counter() < problem.ends.evolution else last
+            rows = self.rows_of(samples[stage])
+            moves = True
+        if writer is not None:
+            try:
+                writer.write(run)
+            except OSError as error:
+                failure = failure or error
+        if stage < last:  # the run ends on all rows, whatever it has ended for
+            reason = run.stop_reason
+            rows = self.rows_of(samples[last])
+            run = next(self._generations(rows, islands, seeds, 0, math.inf, moves=True))
+            run.stop_reason = reason
+        return Evolved(run, rows, failure)
+
+    def _watched(
+        self,
+        states: Generator[Run],
+        writer: CheckpointWriter | None,
+        seeds: Seeds | None,
+        *,
+        is_new: bool,
+        max_generations: int,
+        end: float,
+    ) -> tuple[Run, BaseException | None]:
+        """Let a run go on until something ends it; return it, and what a callback raised.
+
+        What raises elsewhere, such as a simulator that dies, loses no run that has a file.
+        """
+        config = self.problem.config
+        latest: list[Run] = []
+
+        def keep(run: Run) -> None:
+            latest[:] = [run]
+            if seeds is not None:
+                run.front_only = islands_of(run)[0].front_only = list(seeds.front_only)
+
+        callbacks = [keep, self.progress.show, writer, *(config.callbacks or ())]
         try:
             run = watch(
                 states,
                 [callback for callback in callbacks if callback is not None],
-                is_new=islands is None,
-                patience=patience,
-                **limits,
+                is_new=is_new,
+                max_generations=max_generations,
+                patience=self._patience,
+                end=end,
             )
         except CallbackError as error:
-            run, failure = error.run, error.__cause__
-        islands = islands_of(run)
-        if stage == last or failure or run.stop_reason not in _SAMPLE_ENDS:
-            break
-        stage = stage + 1 if time.perf_counter() < problem.end else last
-        rows, moves = fitness_rows(problem, sample[stage], choice), True
-    if writer is not None:
-        try:
-            writer.write(run)
-        except OSError as error:
-            failure = failure or error
-    if stage < last:
-        reason, rows = run.stop_reason, fitness_rows(problem, sample[last], choice)
-        run = next(
-            generations_on(problem, rows, choice, seeds, islands, True, progress)
-        )
-        run.stop_reason = reason
-    return run, rows, failure
+            return error.run, error.__cause__
+        except Exception:
+            if writer is not None and latest:
+                writer.write(latest[0])
+            raise
+        return run, None
 
+    @property
+    def _patience(self) -> int | None:
+        """Generations without a better tree, after which a run stops."""
+        patience = self.problem.evolution.patience
+        leaves = self.choice.leaves
+        if patience is not None and leaves is not None and leaves.at is None:
+            return -(-patience // _FRONT_PATIENCE)
+        return patience
 
-def checkpoint_writer(
-    problem: Problem, choice: Choice, rows: Dataset, stage: int
-) -> CheckpointWriter | None:
-    """Return what writes the run to a file, if anything does."""
-    checkpoint = checkpoint_of(problem.config)
-    if checkpoint is None:
-        return None
-    settings = continuing.describe(problem.config, choice, stage)
-    return CheckpointWriter(checkpoint.path, rows, settings, checkpoint.every)
+    def _writer(self, rows: Dataset, stage: int) -> CheckpointWriter | None:
+        """Return what writes the run to a file, if anything does."""
+        checkpoint = checkpoint_of(self.problem.config)
+        if checkpoint is None:
+            return None
+        settings = continuing.describe(self.parameters, self.choice, stage)
+        return CheckpointWriter(checkpoint.path, rows, settings, checkpoint.every)
 
+    def _generations(
+        self,
+        rows: Dataset,
+        islands: list[Run] | None,
+        seeds: Seeds,
+        max_generations: int,
+        end: float,
+        *,
+        moves: bool,
+    ) -> Generator[Run]:
+        """Yield a run after each generation, or islands after each epoch, on these rows.
 
-def generations_on(
-    problem: Problem,
-    rows: Dataset,
-    choice: Choice,
-    seeds: Seeds,
-    islands: list[Run] | None,
-    moves: bool,
-    progress: Progress,
-    max_generations: int = 0,
-    end: float = math.inf,
-) -> Generator[Run]:
-    """Yield a run after each generation, or islands after each epoch, on these rows."""
-    config, begins = problem.config, islands is None
-    own = problem.evolution.islands
-    toolboxes = [
-        problem_toolbox(problem, rows, choice, seed, seeds.found, begins)
-        for seed in island_seeds(choice.seed, own.n)
-    ]
-    if moves:
-        now = time.perf_counter()
-        end_of_moves = now + 0.5 * (
-            problem.end_of_trees - now
-        )  # then trees are finished
-    if own.n > 1:
-        if moves:
-            for run, toolbox in zip(islands or (), toolboxes, strict=True):
-                move(run, rows, toolbox, end_of_moves)
-        with island_executor(own.executor, config.n_jobs) as executor:
-            known = problem.evolution, executor, islands, max_generations, end
-            yield from epochs(toolboxes, *known)
-        return
-    (toolbox,) = toolboxes
-    with thread_map(config.n_jobs, rows.X.shape) as toolbox.map:
-        population: Any
-        if islands is None:
-            population = first_population(problem, toolbox, end, progress)
-        else:
-            (population,) = islands
+        `moves` says whether islands come from other rows.
+        """
+        problem = self.problem
+        evolution = problem.evolution
+        n_islands = evolution.islands.n
+        toolboxes = [
+            self.toolbox(rows, seed, seeds, begins=islands is None)
+            for seed in island_seeds(self.choice.seed, n_islands)
+        ]
+        end_of_moves = problem.half_of_trees()  # then trees are finished
+        if n_islands > 1:
             if moves:
-                move(population, rows, toolbox, end_of_moves)
-        probability = problem.evolution.variation.crossover_probability
-        yield from generations(population, toolbox, probability, end=end)
+                for run, toolbox in zip(islands or (), toolboxes, strict=True):
+                    move(run, rows, toolbox, end_of_moves)
+            with self.executor_of_islands() as executor:
+                yield from epochs(
+                    toolboxes, evolution, executor, islands, max_generations, end
+                )
+            return
+        (toolbox,) = toolboxes
+        with thread_map(problem.config.n_jobs, rows.X.shape) as toolbox.map:
+            population: Any
+            if islands is None:
+                population = first_population(
+                    toolbox, evolution.population_size, end, self.progress
+                )
+            else:
+                (population,) = islands
+                if moves:
+                    move(population, rows, toolbox, end_of_moves)
+            probability = evolution.variation.crossover_probability
+            yield from generations(population, toolbox, probability, end=end)
+
+    def executor_of_islands(self) -> Any:
+        """Return a context of what islands evolve on: the user's executor, threads, or None."""
+        islands = self.problem.evolution.islands
+        return island_executor(islands.executor, self.problem.config.n_jobs)
 
 
-def first_population(
-    problem: Problem, toolbox: base.Toolbox, end: float, progress: Progress
-) -> list[Individual]:
-    """Return the first population, whose trees are shown as they come."""
-    n, mapper = problem.evolution.population_size, toolbox.map
-    seconds = None if end == math.inf else end - time.perf_counter()
+class RowSearch(Search):
+    """A search by rows, whose penalties, and models of leaves, are chosen by trials."""
 
-    def shown(*arguments: Any) -> Iterator[Any]:
-        for result in mapper(*arguments):
-            progress.step()
-            yield result
-
-    phase = progress.phase("making first trees", total=n, unit="tree")
-    with phase, interrupt_as_flag() as interrupted:
-        toolbox.map = shown
-        first: list[Individual] = toolbox.population(
-            n=n, seconds=seconds, hurry=interrupted
+    def result(
+        self,
+        continues: continuing.Continuation | None = None,
+        seed: int | None = None,
+    ) -> Result:
+        """Search, and return what was found."""
+        run, rows, failure = self.evolved(continues, seed)
+        return replace(
+            finish(self.problem, run, rows, self.choice),
+            cv_results=dict(self.found.cv_results),
+            seconds=self.progress.seconds,
+            failure=failure,
         )
-    toolbox.map = mapper
-    return first
+
+    def choose(self, seed: int) -> tuple[Choice, Found]:
+        """Choose by trials on the first sample; Ctrl-C ends them."""
+        problem = self.problem
+        rows = self._samples(seed)[0]
+        seconds = problem.seconds_left(0.5)
+        trials = []
+        phase = self.progress.phase("choosing hyperparameters")
+        with phase, interrupt_as_flag() as interrupted:
+            for trial in trials_of(problem, rows, seed, seconds):
+                trials.append(trial)
+                self.progress.step()
+                if interrupted():
+                    trials = []
+                    break
+        penalties = penalties_to_try(problem.config, rows.total_weight)
+        found = found_by(trials, penalties, models=problem.leaf_models)
+        return Choice(seed, found.penalties, found.leaves), found
+
+    def rows_of(self, dataset: Dataset) -> Dataset:
+        """Return the rows with noisy copies, if there is noise, and the penalty of terms."""
+        rows = with_noise(self.problem, dataset, own_streams(self.choice.seed)[1])
+        return rows.penalized(self.choice.penalties.term)
+
+    def seeds(self, rows: Dataset) -> Seeds:
+        """Return what the choice has found, and trees for the front alone."""
+        problem = self.problem
+        front_only = front_only_trees(
+            problem,
+            rows,
+            self.choice.penalties,
+            own_streams(self.choice.seed)[3],
+            self.found.front_only,
+        )
+        return Seeds(self.found.trees if WIDTHS in problem.shares else (), front_only)
+
+    def toolbox(
+        self, rows: Dataset, seed: int, seeds: Seeds, *, begins: bool
+    ) -> base.Toolbox:
+        """Return the toolbox of a population; only one that begins needs first trees."""
+        return problem_toolbox(
+            self.problem,
+            rows,
+            self.choice.penalties,
+            seed,
+            found=seeds.chosen,
+            begins=begins,
+        )

@@ -2,11 +2,9 @@
 
 import math
 import time
-import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from numbers import Integral, Real
-from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -25,6 +23,8 @@ from evotree.individual import Individual
 from evotree.operators.constraints.base import Constraint, repair, repaired
 from evotree.operators.initialization import seeding
 from evotree.operators.initialization.dipolar import init_dipolar
+from evotree.operators.initialization.population import init_population, split_init
+from evotree.operators.pruning.penalized import prune
 from evotree.operators.refinement.policy import (
     Refinement,
     as_refinement,
@@ -38,133 +38,6 @@ from evotree.operators.variation.crossover import cx_trees
 from evotree.operators.variation.mutation import mut_either, mut_nodes, mut_terms
 from evotree.rng import make_streams, seed_from
 from evotree.tree import ObliqueTree
-
-_WORTH = PenalizedAccuracy()
-_SEEDS_OF_A_PATH = 8  # places in the population that one path is followed for
-_PATHS_BESIDE = 4  # the trees that the choice of hyperparameters found
-
-
-def split_init(init: Any) -> tuple[dict[str, float], list[Any]]:
-    """Return what a first population is made of."""
-    if init is None or isinstance(init, str | Mapping):
-        return seeding.seeding_shares(init), []
-    if isinstance(init, ObliqueTree) or hasattr(init, "tree_"):
-        return seeding.seeding_shares(None), [init]
-    if not isinstance(init, Iterable):
-        allowed = (
-            "names, a dict of names to shares, trees, fitted estimators of trees, lists"
-        )
-        raise ValueError(f"init={init!r}: allowed are {allowed} of these.")
-    names = [name for name in init if isinstance(name, str)]
-    trees = [tree for tree in init if not isinstance(tree, str)]
-    return seeding.seeding_shares(names or None), trees
-
-
-def best_of_paths(
-    trees: Sequence[Individual], n: int, worth: Callable[[Individual], tuple[float]]
-) -> list[Individual]:
-    """Return trees of paths of widths: half the fittest, half such as no other one dominates."""
-    trees = selection.separate_duplicates(trees)[0]
-    trees.sort(key=worth, reverse=True)
-
-    def is_dominated(tree: Individual) -> bool:
-        others = [other for other in trees if other is not tree]
-        simpler = (other for other in others if other.complexity <= tree.complexity)
-        return any(other.quality >= tree.quality for other in simpler)
-
-    fittest, others = trees[: n // 2], sorted(trees[n // 2 :], key=is_dominated)
-    return [*fittest, *others[: n - len(fittest)]]
-
-
-def init_population(
-    toolbox: base.Toolbox,
-    n: int,
-    shares: Mapping[str, float] = MappingProxyType({seeding.DIPOLE: 1.0}),
-    initial: Sequence[Individual] = (),
-    found: Sequence[Individual] = (),
-    fitness: type[base.Fitness] | None = None,
-    worth: Callable[[Individual], tuple[float]] = _WORTH,
-    seconds: float | None = None,
-    hurry: Callable[[], bool] = bool,
-) -> list[Individual]:
-    """Make `n` individuals, each from a stream of its own."""
-    if len(initial) > n:
-        raise ValueError(
-            f"init holds {len(initial)} trees: at most {n}, the population."
-        )
-    begin = time.perf_counter()
-    end, end_of_random = (
-        math.inf if seconds is None else begin + share * seconds
-        for share in (0.5, 0.75)
-    )
-    random_trees: list[Individual] = []
-
-    def is_late() -> bool:
-        return hurry() or time.perf_counter() >= end
-
-    def limit() -> dict[str, float]:
-        return {} if seconds is None else {"seconds": end - time.perf_counter()}
-
-    def make(origin: str, stream: np.ndarray) -> Individual:
-        if origin == seeding.DIPOLE or is_late():
-            if random_trees and time.perf_counter() >= end_of_random:
-                individual = random_trees[0].clone()
-                individual.stream = stream
-                return individual
-            individual = toolbox.individual(stream)
-            individual.origin = seeding.DIPOLE
-            if seconds is not None and not random_trees:
-                worth(individual)  # so that its clones know it, too
-                random_trees.append(individual)
-            return individual
-        individual = toolbox.seed(splitter=origin, stream=stream, **limit())
-        individual.origin = origin
-        return individual
-
-    def follow(number: int, stream: np.ndarray) -> list[Individual]:
-        return (
-            [] if is_late() else toolbox.path(number=number, stream=stream, **limit())
-        )
-
-    members = [individual.clone() for individual in initial]
-    for member in members:
-        member.origin = seeding.INITIAL
-    origins = seeding.slot_origins(n - len(members), shares)
-    streams = toolbox.streams(0, n)[len(members) :]
-    slots = [at for at, origin in enumerate(origins) if origin == seeding.WIDTHS]
-    n_paths = min(len(slots), 2 + -(-len(slots) // _SEEDS_OF_A_PATH))
-    n_paths = min(n_paths, _PATHS_BESIDE) if found else n_paths
-    paths = list(
-        toolbox.map(follow, range(n_paths), [streams[at] for at in slots[:n_paths]])
-    )
-    of_widths = [*found, *(tree for path in paths for tree in path)]
-    best = best_of_paths(of_widths, len(slots), worth)
-    kinds = list(origins)
-    for at in slots[len(best) :]:
-        kinds[at] = seeding.DIPOLE
-    late = slots[len(best) :] if is_late() else []  # else the paths are short
-    left = [at for at, kind in enumerate(kinds) if kind != seeding.WIDTHS]
-    others = toolbox.map(make, [kinds[at] for at in left], [streams[at] for at in left])
-    ready = dict(zip(slots, best, strict=False)) | dict(zip(left, others, strict=True))
-    made = [ready[at] for at in range(len(origins))]
-    late += [at for at in left if made[at].origin != kinds[at]]
-    if late:
-        made[late[-1]] = toolbox.quick(streams[late[-1]])
-        if (
-            len(late) == n - len(members) - origins.count(seeding.DIPOLE)
-            and not hurry()
-        ):
-            warnings.warn(
-                f"time_limit ended before any of the first trees of init={sorted(shares)} was "
-                "ready: the tree is the best of random ones and of a quick greedy one.",
-                RuntimeWarning,
-                stacklevel=2,
-            )
-    members += made
-    if fitness is not None:
-        for member in members:
-            member.fitness = fitness()
-    return members
 
 
 def feature_bound(
@@ -255,76 +128,144 @@ def make_toolbox(
     variation = Variation() if variation is None else variation
     refinement = as_refinement(refinement)
     linear = refinement or Refinement()
-    n_features, C = dataset.X.shape[1], linear.bounds()
+    n_features = dataset.X.shape[1]
     max_features = feature_bound(max_split_terms, n_features, constraints)
-    penalties = {"size_penalty": size_penalty, "term_penalty": term_penalty}
-    bounds: dict[str, Any] = {
+    penalties: dict[str, Any] = {
+        "size_penalty": size_penalty,
         "term_penalty": term_penalty,
-        "max_features": max_features,
     }
-    split: dict[str, Any] = {"min_rows": min_samples_split}
-    split["max_width"] = dipole_width(max_features, variation, n_features)
-    seeds = {"C": C, "penalty": linear.penalty, "max_depth": max_depth, **bounds}
-    rows, least = (dataset, size_penalty), {"min_rows": min_samples_split}
     toolbox = base.Toolbox()
     toolbox.register("streams", make_streams, seed_from(random_state))
-    toolbox.register(
-        "individual", init_dipolar, *rows, term_penalty=term_penalty, **split
-    )
-    toolbox.register("seed", seeding.init_seed, *rows, **least, **seeds)
-    toolbox.register("path", seeding.init_path, *rows, **least, **seeds)
-    toolbox.register(
-        "quick", seeding.init_quick, *rows, **least, term_penalty=term_penalty
-    )
-    shares, trees = split_init(init)
-    given = {**bounds, "max_features": feature_bound(max_split_terms, n_features)}
-    initial = [seeding.init_from_tree(*rows, tree, **given) for tree in trees]
-    if start is not None:
-        initial.insert(0, make_individual(dataset, *dataset.from_raw(start).splits))
-    adopted: list[Individual] = []
-    for individual in found:
-        if not adopted or time.perf_counter() < end:
-            tree = seeding.adopt(individual, dataset, size_penalty, term_penalty)
-            adopted.append(repair(tree, dataset, constraints))
-    members: dict[str, Any] = {"shares": shares, "initial": initial, "found": adopted}
-    members["fitness"] = kind_of_fitness(dataset, variation)
-    members["worth"] = PenalizedAccuracy(size_penalty, term_penalty)
-    toolbox.register("population", init_population, toolbox, **members)
     toolbox.register("clone", Individual.clone)
-    by_split = {"test_probability": variation.split_crossover_probability}
+    toolbox.register("map", map)
+    dipoles: dict[str, Any] = {
+        "min_rows": min_samples_split,
+        "max_width": dipole_width(max_features, variation, n_features),
+    }
+    # Called as ``individual(stream)`` and ``quick(stream)``: what comes before goes by position.
     toolbox.register(
-        "mate", cx_trees, dataset=dataset, max_features=max_features, **by_split
+        "individual",
+        init_dipolar,
+        dataset,
+        size_penalty,
+        term_penalty=term_penalty,
+        **dipoles,
     )
-    split |= {"probability": variation.mutation_probability}
-    split |= {"dipolar_probability": variation.dipolar_probability}
-    nodes = partial(mut_nodes, dataset=dataset, **split)
+    toolbox.register(
+        "quick",
+        seeding.init_quick,
+        dataset,
+        size_penalty,
+        term_penalty=term_penalty,
+        min_rows=min_samples_split,
+    )
+    for role, init_function in (
+        ("seed", seeding.init_seed),
+        ("path", seeding.init_path),
+    ):
+        toolbox.register(
+            role,
+            init_function,
+            dataset,
+            **penalties,
+            min_rows=min_samples_split,
+            C=linear.bounds(),
+            penalty=linear.penalty,
+            max_depth=max_depth,
+            max_features=max_features,
+        )
+    nodes = partial(
+        mut_nodes,
+        dataset=dataset,
+        probability=variation.mutation_probability,
+        dipolar_probability=variation.dipolar_probability,
+        **dipoles,
+    )
     terms = partial(
-        mut_terms, dataset=dataset, size_penalty=size_penalty, C=C, **bounds
+        mut_terms,
+        dataset=dataset,
+        **penalties,
+        C=linear.bounds(),
+        max_features=max_features,
     )
-    share = variation.term_mutation_probability
-    toolbox.register("mutate", mut_either, first=nodes, second=terms, probability=share)
+    toolbox.register(
+        "mutate",
+        mut_either,
+        first=nodes,
+        second=terms,
+        probability=variation.term_mutation_probability,
+    )
+    toolbox.register(
+        "mate",
+        cx_trees,
+        dataset=dataset,
+        max_features=max_features,
+        test_probability=variation.split_crossover_probability,
+    )
     register_survival(toolbox, dataset, variation, penalties)
     for role, operator in (operators or {}).items():
         if role != "select":
             operator = partial(operator, dataset=dataset)
             operator = partial(checked, role=role, operator=operator)
         toolbox.register(role, operator)
-    toolbox.register("map", map)
     if refinement is not None:
         toolbox.register("choose", choose_for_refinement, refinement=refinement)
-        refiners = make_refiners(refinement, **bounds)
-        known = {
-            "toolbox": toolbox,
-            "dataset": dataset,
-            "refiners": refiners,
+        toolbox.register(
+            "refine",
+            refine,
+            toolbox=toolbox,
+            dataset=dataset,
+            refiners=make_refiners(
+                refinement, term_penalty=term_penalty, max_features=max_features
+            ),
             **penalties,
-        }
-        toolbox.register("refine", refine, **known)
+        )
+    shares, trees = split_init(init)
+    initial = [
+        seeding.init_from_tree(
+            dataset,
+            tree=tree,
+            **penalties,
+            max_features=feature_bound(max_split_terms, n_features),
+        )
+        for tree in trees
+    ]
+    if start is not None:
+        initial.insert(0, make_individual(dataset, *dataset.from_raw(start).splits))
     if constraints:
         register_constraints(toolbox, dataset, constraints)
         for individual in initial:
             toolbox.repair(individual)
+    toolbox.register(
+        "population",
+        init_population,
+        toolbox,
+        shares=shares,
+        initial=initial,
+        found=_found_on_rows(found, dataset, penalties, constraints, end),
+        fitness=kind_of_fitness(dataset, variation),
+        worth=PenalizedAccuracy(**penalties),
+    )
     return toolbox
+
+
+def _found_on_rows(
+    found: Sequence[Individual],
+    dataset: Dataset,
+    penalties: Mapping[str, float],
+    constraints: Sequence[Constraint],
+    end: float,
+) -> list[Individual]:
+    """Return trees of paths on other rows, routed and pruned; after `end` only the first."""
+    trees: list[Individual] = []
+    for individual in found:
+        if trees and time.perf_counter() >= end:
+            break
+        tree = make_individual(dataset, *individual.splits)
+        tree.origin = seeding.WIDTHS
+        prune(tree, dataset, **penalties)
+        trees.append(repair(tree, dataset, constraints))
+    return trees
 
 
 def kind_of_fitness(
@@ -335,8 +276,13 @@ def kind_of_fitness(
         return None
     if dataset.bound_objective is None:
         return FITNESS_OF_SCORES[1]
-    leaf = np.zeros((1, dataset.X.shape[1])), np.zeros(1), np.ones(1, dtype=np.int32)
-    n_scores = len(dataset.bound_objective.scores(make_individual(dataset, *leaf)))
+    leaf = make_individual(
+        dataset,
+        np.zeros((1, dataset.X.shape[1])),
+        np.zeros(1),
+        np.ones(1, dtype=np.int32),
+    )
+    n_scores = len(dataset.bound_objective.scores(leaf))
     if n_scores not in FITNESS_OF_SCORES:
         raise ValueError(
             f"objective returned {n_scores} numbers: allowed are up to {max(FITNESS_OF_SCORES)}."

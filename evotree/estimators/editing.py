@@ -14,10 +14,10 @@ from sklearn.base import clone, is_classifier
 from sklearn.utils.validation import check_is_fitted
 
 from evotree.description.named import named_tree
-from evotree.engine.choice import Choice, Penalties
+from evotree.engine.choice import Choice
 from evotree.engine.config import evolution_of
 from evotree.engine.finish import Finisher, score_on, scores_on
-from evotree.engine.prepare import PARAMETERS, Problem, make_constraints, with_objective
+from evotree.engine.problem import PARAMETERS, Penalties, prepare
 from evotree.engine.toolbox import feature_bound
 from evotree.fitness.penalties import PenalizedAccuracy
 from evotree.inspection.front import FrontTree
@@ -268,8 +268,7 @@ def finisher_of(model: Any, X: Any, y: Any, sample_weight: Any) -> Finisher:
             raise ValueError(
                 f"y has {name}={has}: allowed are rows with those of the fit, {had}."
             )
-    dataset = with_objective(dataset, model, model)
-    problem = Problem(dataset, model, make_constraints(model, dataset))
+    problem = prepare(dataset, model, encoder=model)
     penalties = Penalties(model.size_penalty_, model.term_penalty_)
     return Finisher(problem, Choice(0, penalties))
 

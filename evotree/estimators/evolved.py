@@ -18,13 +18,14 @@ from evotree._blas import one_blas_thread
 from evotree._sklearn import StrOptions
 from evotree.configuration import check_parameters, documented, with_nested
 from evotree.dataset import Dataset
-from evotree.engine.choice import Choice, Penalties
+from evotree.engine.choice import Choice
 from evotree.engine.config import GROUPS, Evolution, SearchConfig, evolution_of, is_auto
-from evotree.engine.continuing import continuation
+from evotree.engine.continuing import Continuation, continuation
 from evotree.engine.evolution import Run
 from evotree.engine.finish import Result, finish
-from evotree.engine.prepare import Problem, make_constraints, with_objective
-from evotree.engine.search import search
+from evotree.engine.problem import Penalties, Problem, make_constraints, prepare
+from evotree.engine.progress import Progress
+from evotree.engine.search import RowSearch
 from evotree.estimators import base
 from evotree.estimators.compiling import compiling_beside
 from evotree.estimators.lazy import is_collection
@@ -275,14 +276,16 @@ class EvolvedTree(base.TreeEstimator, SearchConfig):
         sample_weight: Any,
         sensitive: Any,
         begin: float,
-        **of_run: Any,
+        continues: Continuation | None = None,
+        seed: int | None = None,
+        progress: Progress | None = None,
     ) -> Result:
         """Evolve a tree for rows in memory."""
         extras = {} if sensitive is None else {"sensitive": sensitive}
         scaling = evolution_of(self).scaling
         dataset = self._make_dataset(X, y, sample_weight, scaling, extras)
-        dataset = with_objective(dataset, self, self)
-        return search(dataset, self, begin=begin, **of_run)
+        problem = prepare(dataset, self, begin, encoder=self)
+        return RowSearch(problem, progress).result(continues, seed)
 
     def _ended(self, result: Result) -> Self:
         """Return the estimator, or raise what ended the search before its time; called by `fit`."""
@@ -323,7 +326,7 @@ class EvolvedTree(base.TreeEstimator, SearchConfig):
         self.tree_ = result.tree
         self.objective_ = problem.dataset.objective
         self.pareto_front_ = result.front.choosing(self.tree_)
-        dataset, end = problem.dataset, problem.end_of_all
+        dataset, end = problem.dataset, problem.ends.all
         own = self._known_of(self.tree_, dataset, end=end)
         self._known_of_front = [
             own

@@ -1,4 +1,8 @@
-"""Logistic models in the leaves of classification trees.
+"""Logistic models in the leaves of classification trees: the linear leaves of classes.
+
+Trees evolve with leaves of class shares, since a model takes too long to fit for each offspring.
+`LogisticLeaves` says which models finished trees may have instead, what rows held out lose by each
+of these candidates, and fits those of the one that is chosen.
 
 The model of the root is a multinomial logistic regression with an L2 penalty. That of any other
 node is shrunk towards that of its parent, so that leaves of few rows change little of it. Models
@@ -14,16 +18,21 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING, Any, NamedTuple
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
 import numpy as np
 from scipy.optimize import minimize
+from scipy.special import softmax
 
 from evotree.leaf_models import ClassModels, LeafModels
+from evotree.objectives import LinearLeaves
+from evotree.tables.columns import columns_asked
 
 if TYPE_CHECKING:
     from evotree.dataset import Dataset
+    from evotree.individual import Individual
     from evotree.tree import ObliqueTree
 
 COSTS = (0.003, 0.03, 0.3, 3.0)
@@ -32,7 +41,11 @@ COSTS = (0.003, 0.03, 0.3, 3.0)
 HALVINGS = 4
 """How often the terms of a model are halved at most."""
 
+_FEW_LEAVES, _MANY_LEAVES = 8, 64  # of which any tree, and no tree, may have models
+_MOST_COEFFICIENTS = 10_000  # of the models of a tree between these
+
 _FREE = 1e-4  # penalty of the intercept of the root
+_LEAST_SHARE = 1e-9  # of a class, in the log loss of rows held out
 _MAX_ITERATIONS = 100
 _MAX_CELLS = 500e6  # rows times coefficients times iterations, of many of them
 _NEWTON_CELLS = (
@@ -45,6 +58,159 @@ class Strength(NamedTuple):
 
     C: float  # cost of a row's loss
     halvings: int = 0  # of the terms of the root
+
+
+class Candidate(NamedTuple):
+    """Logistic leaves that are tried."""
+
+    strength: Strength
+    at: int | None = None  # the penalties of the tree that has them; None for one leaf
+    keeps_shares: bool = (
+        False  # the tree was too large for models; smaller ones have these
+    )
+
+
+class CandidateLosses(NamedTuple):
+    """What rows held out lose by each candidate."""
+
+    errors: np.ndarray  # of shape (n_candidates, n_rows), 0 or 1
+    log_losses: np.ndarray  # of the same shape
+    complexity: np.ndarray  # of shape (n_candidates,)
+    is_too_large: (
+        np.ndarray
+    )  # of the same shape: the tree was judged with its class shares
+
+    @classmethod
+    def joined(cls, folds: Sequence[CandidateLosses]) -> CandidateLosses:
+        """Return the losses of the rows of several folds, and the sums of complexities."""
+        errors, log_losses, complexity, is_too_large = zip(*folds, strict=True)
+        return cls(
+            np.hstack(errors),
+            np.hstack(log_losses),
+            np.sum(complexity, axis=0),
+            np.any(is_too_large, axis=0),
+        )
+
+    def take(self, candidates: np.ndarray) -> CandidateLosses:
+        """Return the losses of some candidates, by positions."""
+        return CandidateLosses(*(array[candidates] for array in self))
+
+
+@dataclass(frozen=True, eq=False)
+class LogisticLeaves:
+    """Which logistic models are tried: one leaf of any strength, and the leaves of first trees."""
+
+    in_all_leaves: bool = False  # trees that are not too large have no other leaves
+    used: np.ndarray | None = None  # mask of the features that models may use
+
+    @classmethod
+    def asked(cls, leaves: str | LinearLeaves, dataset: Dataset) -> Self:
+        """Return the models of all leaves, as users ask for them."""
+        features = leaves.features if isinstance(leaves, LinearLeaves) else None
+        if features is None:
+            return cls(in_all_leaves=True)
+        columns = columns_asked(features, dataset.column_names, "features")
+        return cls(True, np.isin(dataset.column_of, list(columns)))
+
+    def candidates(self, n_trees: int) -> list[Candidate]:
+        """Return what is tried, where the penalties have so many trees."""
+        found = [
+            Candidate(Strength(C, halvings))
+            for C in COSTS
+            for halvings in range(HALVINGS + 1)
+        ]
+        if self.in_all_leaves:
+            found += [
+                Candidate(Strength(C), at) for at in range(n_trees) for C in COSTS
+            ]
+        return found
+
+    def losses(
+        self, rows: Dataset, held_out: Dataset, trees: Sequence[Individual], end: float
+    ) -> CandidateLosses:
+        """Return what rows held out lose by each candidate; out of time fits end after a step."""
+        losses: list[tuple[np.ndarray, np.ndarray, int, bool]] = []
+        roots: dict[float, np.ndarray] = {}
+        start = None
+        for C in COSTS:
+            path = list(logistic_path(rows, C, start, used=self.used, end=end))
+            roots[C] = start = path[0]
+            for scores in path:
+                of_rows = held_out.X @ scores[:, :-1].T + scores[:, -1]
+                complexity = 1 + int(np.count_nonzero(scores[:, :-1]))
+                losses.append(
+                    (*_losses_of_scores(of_rows, held_out.y), complexity, False)
+                )
+        judged: dict[tuple[int, float], Any] = {}
+        for tree in trees if self.in_all_leaves else ():
+            for C in COSTS:
+                key = (id(tree), C)
+                if key not in judged:
+                    judged[key] = _losses_of_tree(
+                        tree, rows, held_out, roots[C], C, end
+                    )
+                losses.append(judged[key])
+        return CandidateLosses(*map(np.array, zip(*losses, strict=True)))
+
+    def fill(
+        self, tree: ObliqueTree, dataset: Dataset, strength: Strength, end: float
+    ) -> ObliqueTree:
+        """Return a finished tree, over raw features, with models in its leaves."""
+        *_, root = logistic_path(
+            dataset, strength.C, halvings=strength.halvings, used=self.used, end=end
+        )
+        leaves = tree.apply(dataset.raw)
+        scores = scores_of_nodes(
+            dataset, leaves, tree.subtree_size, root, strength.C, end
+        )
+        return tree.with_models(_raw_models(tree, dataset, leaves, scores))
+
+
+def _losses_of_scores(
+    scores: np.ndarray, y: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return which rows scores get wrong, and their log losses."""
+    own = softmax(scores, axis=1)[np.arange(len(y)), y]
+    return (scores.argmax(axis=1) != y).astype(np.float64), -np.log(_LEAST_SHARE + own)
+
+
+def _losses_of_tree(
+    tree: Individual,
+    rows: Dataset,
+    held_out: Dataset,
+    root: np.ndarray,
+    C: float,
+    end: float,
+) -> tuple[np.ndarray, np.ndarray, int, bool]:
+    """Return what rows held out lose by a tree with logistic leaves, as `CandidateLosses` has it.
+
+    A tree that is too large for models is judged with the class shares that it keeps; one of one
+    leaf loses every row, since one leaf has candidates of its own.
+    """
+    y = held_out.y
+    leaves = tree.apply(held_out.X)
+    if tree.n_leaves == 1:
+        lost = np.ones(len(y))
+        return lost, np.log(rows.n_classes) * lost, tree.complexity, False
+    if is_too_large(tree, rows):
+        own = tree.values[leaves, y]
+        errors = (tree.labels[leaves] != y).astype(np.float64)
+        return errors, -np.log(_LEAST_SHARE + own), tree.complexity, True
+    scores = scores_of_nodes(rows, tree.apply(rows.X), tree.subtree_size, root, C, end)
+    of_rows = np.empty((len(y), rows.n_classes))
+    for k in np.unique(leaves):
+        inside = leaves == k
+        of_rows[inside] = held_out.X[inside] @ scores[k, :, :-1].T + scores[k, :, -1]
+    n_terms = int(np.count_nonzero(root[:, :-1]))
+    complexity = tree.complexity + tree.n_leaves * n_terms
+    return *_losses_of_scores(of_rows, y), complexity, False
+
+
+def is_too_large(tree: ObliqueTree, dataset: Dataset) -> bool:
+    """Return whether a tree keeps class shares: models of so many leaves take too long to fit."""
+    of_a_leaf = dataset.n_classes * (dataset.X.shape[1] + 1)
+    most = min(_MANY_LEAVES, _MOST_COEFFICIENTS // of_a_leaf)
+    return tree.n_leaves > max(_FEW_LEAVES, most)
 
 
 def fit_logistic(
@@ -129,15 +295,25 @@ def _newton(
     here = start
     value, gradient = loss(here)
     for _ in range(_MAX_ITERATIONS):
-        step = np.linalg.solve(curvature(), gradient)
+        try:
+            step = np.linalg.solve(curvature(), gradient)
+        except np.linalg.LinAlgError:  # units so apart that penalties vanish in the sum
+            step = np.linalg.lstsq(curvature(), gradient)[0]
         gain = gradient @ step
-        if gain <= 1e-9 * abs(value) or time.perf_counter() >= end:
+        least_gain = 1e-9 * abs(value)
+        # Comparisons are such that NaN, where sums overflow, ends the steps and is not taken.
+        if not gain > least_gain or time.perf_counter() >= end:
             break
         after, slope = loss(here - step)
-        while after > value - 0.1 * gain and gain > 1e-9 * abs(value):
-            step, gain = 0.5 * step, 0.5 * gain
+        while not after <= value - 0.1 * gain and gain > least_gain:
+            step = 0.5 * step
+            gain = 0.5 * gain
             after, slope = loss(here - step)
-        here, value, gradient = here - step, after, slope
+        if not after <= value:
+            break
+        here = here - step
+        value = after
+        gradient = slope
     return here
 
 
@@ -190,20 +366,6 @@ def scores_of_nodes(
                 dataset, inside, C, scores[k], is_free, scores[k], end
             )
     return scores
-
-
-def with_logistic_leaves(
-    tree: ObliqueTree,
-    dataset: Dataset,
-    strength: Strength,
-    used: Any = None,
-    end: float = math.inf,
-) -> ObliqueTree:
-    """Return a finished tree, over raw features, with logistic models in its leaves."""
-    *_, root = logistic_path(dataset, strength.C, None, strength.halvings, used, end)
-    leaves = tree.apply(dataset.raw)
-    scores = scores_of_nodes(dataset, leaves, tree.subtree_size, root, strength.C, end)
-    return tree.with_models(_raw_models(tree, dataset, leaves, scores))
 
 
 def _raw_models(

@@ -46,7 +46,7 @@ from evotree.tree import ObliqueTree
 
 @dataclass(frozen=True)
 class ExpectedCost(ClassLoss):
-    """Labels whose errors cost the least: accuracy, balanced accuracy, and given costs."""
+    """Labels whose errors cost the least: balanced accuracy, given costs, and accuracy."""
 
     # All errors count alike; those on a class count by one over its weight; or ``costs[a][b]`` is
     # what it costs to predict class b where class a is true. Costs are counted in those of the mean
@@ -54,7 +54,7 @@ class ExpectedCost(ClassLoss):
     # 0 where every row is an error. With a constraint the labels are the cheapest of those in
     # order.
 
-    names = ("accuracy", "balanced_accuracy", "cost")
+    names: ClassVar[tuple[str, ...]] = ("balanced_accuracy", "cost")
     goes_with = frozenset({ORDER})
 
     kind: str = "accuracy"
@@ -151,6 +151,14 @@ class ExpectedCost(ClassLoss):
         finished: ObliqueTree = self.constraint.finish(tree)
         # Of shares in order, the labels of the least cost are in order too.
         return finished.labelled((finished.counted().counts @ costs).argmin(axis=1))
+
+
+@dataclass(frozen=True)
+class Accuracy(ExpectedCost):
+    """Labels with the fewest errors, for which leaves may have logistic models, too."""
+
+    names = ("accuracy",)
+    goes_with = frozenset({LINES, ORDER})
 
 
 @dataclass(frozen=True)

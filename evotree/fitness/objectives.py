@@ -5,7 +5,9 @@ from typing import Any
 from evotree.dataset import Dataset
 from evotree.fitness.base import LINES, ORDER, OUTPUTS, Objective
 from evotree.fitness.linear_leaves import LinearLeafObjective, lines_asked
+from evotree.fitness.logistic_leaves import LogisticLeaves
 from evotree.fitness.losses import (
+    Accuracy,
     ConfusionScore,
     ExpectedCost,
     Leaves,
@@ -19,16 +21,27 @@ from evotree.fitness.losses import (
 from evotree.fitness.several_outputs import LinesOfOutputs, MeansOfOutputs
 from evotree.objectives import Cost, LinearLeaves, Quantile
 
-__all__ = ["CLASS_OBJECTIVES", "LOSSES", "TARGET_OBJECTIVES", "Leaves", "Objective"]
-__all__ += ["as_objective", "compose"]
+__all__ = [
+    "CLASS_OBJECTIVES",
+    "LOSSES",
+    "TARGET_OBJECTIVES",
+    "Leaves",
+    "Objective",
+    "as_objective",
+    "class_models",
+    "compose",
+]
 
 _KINDS: tuple[type[Objective], ...] = (
+    Accuracy,
     ExpectedCost,
     ConfusionScore,
     ProbabilityScore,
     RankingScore,
+    SquaredLoss,
+    QuantileLoss,
+    PoissonLoss,
 )
-_KINDS += SquaredLoss, QuantileLoss, PoissonLoss
 
 LOSSES = {name: loss for loss in _KINDS for name in loss.names}
 """The loss of each name; what is here is tested by the properties that all losses have."""
@@ -88,37 +101,63 @@ def compose(
     """Return the objective of a loss at some kind of leaves, for all outputs, under a constraint.
 
     `objective` is a name, a callable, a `Cost`, a `Quantile`, an objective, or None for that of the
-    task. What does not go together is refused here, and nowhere else.
+    task. What does not go together is refused here, and nowhere else. Linear leaves of classes are
+    `class_models`: trees evolve for the loss with constant leaves.
     """
     names = CLASS_OBJECTIVES if dataset.n_classes else TARGET_OBJECTIVES
     objective = objective or _PLAIN[not dataset.n_classes]
     name: Any = _NAMES.get(type(objective), objective)
     is_known = isinstance(name, str) and name in names
     kind: Any = LOSSES[name] if is_known else type(as_objective(objective, dataset))
-    asked = {
+    parts = {
         LINES: leaves not in ("auto", "constant"),
         OUTPUTS: dataset.outputs is not None,
         ORDER: constraint is not None,
     }
-    for part, is_asked in asked.items():
-        if is_asked and part not in kind.goes_with:
+    for part, is_there in parts.items():
+        if is_there and part not in kind.goes_with:
             allowed = [repr(one) for one in names if part in LOSSES[one].goes_with]
-            what = f"leaves={leaves!r}" if part == LINES else part
-            shown = ", ".join(allowed) or "none"
-            given = f"objective={objective!r} does not go with {what}"
-            raise ValueError(f"{given}: allowed are {shown}.")
-    if asked[OUTPUTS] and asked[ORDER]:
+            raise ValueError(
+                f"objective={objective!r} does not go with "
+                f"{f'leaves={leaves!r}' if part == LINES else part}: allowed are "
+                f"{', '.join(allowed) or 'none'}."
+            )
+    if parts[OUTPUTS] and parts[ORDER]:
         raise ValueError(
             f"monotonic_cst: y has {dataset.n_outputs} outputs; allowed is None."
         )
+    if dataset.n_classes and parts[LINES]:
+        for bound, value in {
+            "monotonic_cst": constraint,
+            "max_terms": max_terms,
+        }.items():
+            if value is not None:
+                raise ValueError(
+                    f"{bound} does not go with leaves={leaves!r} of classes: allowed is None."
+                )
     loss = as_objective(objective, dataset)
     if isinstance(loss, MeansOfOutputs):
         return loss
     lines = loss if isinstance(loss, LinearLeafObjective) else None
-    if lines is None and leaves != "constant" and LINES in kind.goes_with:
+    has_lines = leaves != "constant" and LINES in kind.goes_with
+    if lines is None and has_lines and not dataset.n_classes:
         loss = lines = lines_asked(leaves, dataset, max_terms)
-    if asked[OUTPUTS]:
+    if parts[OUTPUTS]:
         return MeansOfOutputs() if lines is None else LinesOfOutputs(lines=lines)
     if constraint is None:
         return loss
     return (kind() if loss is None else loss).constrained(constraint)
+
+
+def class_models(
+    leaves: str | LinearLeaves, dataset: Dataset, *, is_free: bool
+) -> LogisticLeaves | None:
+    """Return the models that the leaves of classes may hold; None where they hold shares alone.
+
+    With ``"auto"`` one leaf is tried where trees are free: nothing else is asked of them.
+    """
+    if not dataset.n_classes or leaves == "constant":
+        return None
+    if leaves == "auto":
+        return LogisticLeaves() if is_free and dataset.objective is None else None
+    return LogisticLeaves.asked(leaves, dataset)

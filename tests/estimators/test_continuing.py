@@ -6,6 +6,7 @@ import shutil
 import signal
 import subprocess
 import sys
+import warnings
 from functools import partial
 
 import numpy as np
@@ -163,6 +164,53 @@ def test_what_differs_inside_of_a_parameter_is_seen():
     assert first != second and first == compared(quick(objective=objectives[0]))
     plain, same = ({"tao": one(0.3), "prune": 0.7} for one in (float, np.float64))
     assert compared(quick(refinement=plain)) == compared(quick(refinement=same))
+
+
+class Weighted:
+    """A score of leaves with a state of its own."""
+
+    def __init__(self, weight):
+        self.weight = weight
+
+    def __call__(self, counts):
+        return counts.max(axis=1).sum() / counts.sum() - self.weight * len(counts)
+
+    def of(self, counts):
+        return self(counts)
+
+
+def test_objects_are_told_apart_by_what_they_hold(tmp_path):
+    for kind in (Weighted, lambda weight: Weighted(weight).of):
+        first, same, other = (
+            compared(quick(objective=kind(weight))) for weight in (0.0, 0.0, 0.2)
+        )
+        assert first == same != other
+    nested = [compared(quick(objective=Weighted(Weighted(k)))) for k in (0, 0, 1)]
+    assert nested[0] == nested[1] != nested[2]
+    path = tmp_path / "fit.npz"
+    quick(objective=Weighted(0.0), max_generations=2, checkpoint=path).fit(X, Y)
+    with pytest.raises(ValueError, match="objective=.*: the run in .* has objective="):
+        quick(objective=Weighted(0.2), checkpoint=resumed(path)).fit(X, Y)
+    quick(objective=Weighted(0.0), checkpoint=resumed(path)).fit(X, Y)
+
+
+def test_functions_of_one_name_are_told_apart_by_what_they_do():
+    """As where a notebook defines a function again."""
+    versions = []
+    for body in ("counts.max()", "counts.max() + 0.0", "counts.max()"):
+        scope = {"__name__": "notebook"}
+        exec(f"def score(counts):\n    return {body}", scope)
+        versions.append(compared(quick(objective=scope["score"])))
+    assert versions[0] == versions[2] != versions[1]
+
+
+def test_what_changes_no_tree_may_change():
+    warm = quick(warm_start=True, max_generations=3).fit(X, Y)
+    before = warm.tree_
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        warm.set_params(probability="leaf", max_generations=3).fit(X, Y)
+    assert warm.tree_ == before and warm.probabilities_ is None
 
 
 def scaled_weight(counts, factor):

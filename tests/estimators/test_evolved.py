@@ -17,7 +17,7 @@ from sklearn.tree import DecisionTreeClassifier
 from evotree import EvoTreeClassifier, EvoTreeRegressor, to_frame
 from evotree.engine import parallel
 from evotree.engine.choice import TERM_MULTIPLES
-from evotree.engine.prepare import NOISE
+from evotree.engine.problem import NOISE
 from evotree.export import export_text
 from tests.quick_models import FIXED, brief, every_evolved, nested, rows_for
 

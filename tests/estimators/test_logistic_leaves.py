@@ -3,10 +3,14 @@
 import numpy as np
 import pandas as pd
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy.special import softmax
 from sklearn.base import clone
 from sklearn.datasets import load_breast_cancer, load_iris, load_wine
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import log_loss
+from sklearn.tree import DecisionTreeClassifier
 
 from evotree import (
     Cost,
@@ -17,7 +21,7 @@ from evotree import (
 )
 from evotree.dataset import Dataset
 from evotree.fitness import logistic_leaves
-from evotree.fitness.logistic_leaves import logistic_path
+from evotree.fitness.logistic_leaves import fit_logistic, is_too_large, logistic_path
 from evotree.leaf_models import ClassModels
 from tests.quick_models import BRIEF, evolved
 
@@ -209,3 +213,65 @@ def test_where_terms_are_bounded_leaves_stay_constant(bound):
 def test_what_linear_leaves_of_classes_do_not_go_with_is_refused(wrong, name):
     with pytest.raises(ValueError, match=name):
         quick(leaves="linear", **wrong).fit(*weak_columns())
+
+
+def boxes(n_rows, seed):
+    """Return rows of twelve boxes, each of which has a linear border of its own."""
+    X = np.random.default_rng(seed).uniform(size=(n_rows, 4))
+    cell = (np.floor(4 * X[:, 0]) + 4 * np.floor(3 * X[:, 1])).astype(int)
+    borders = np.random.default_rng(7).normal(size=(12, 2))
+    return X, ((X[:, 2:] - 0.5) * borders[cell]).sum(axis=1) > 0
+
+
+def test_models_of_leaves_are_no_reason_for_few_leaves():
+    """Trees that are too large for models keep their class shares, and compete."""
+    X, y = boxes(1500, 0)
+    others, labels = boxes(4000, 1)
+    greedy = DecisionTreeClassifier(random_state=0).fit(X, y)
+    model = quick(leaves="linear").fit(X, y)
+    assert model.tree_.n_leaves > 8
+    assert model.score(others, labels) > greedy.score(others, labels)
+    kinds = {type(tree.models) for tree in model.pareto_front_}
+    assert ClassModels in kinds
+    for tree in model.pareto_front_:
+        is_small = not is_too_large(tree, Dataset.from_arrays(X, y))
+        assert (tree.models is not None) == is_small or tree is model.tree_
+
+
+def test_a_bound_on_leaves_is_the_only_one_for_small_trees():
+    X, y = boxes(1500, 0)
+    model = quick(leaves="linear", max_leaf_nodes=12).fit(X, y)
+    assert all(tree.n_leaves <= 12 for tree in model.pareto_front_)
+    assert all(isinstance(tree.models, ClassModels) for tree in model.pareto_front_)
+    assert max(tree.n_leaves for tree in model.pareto_front_) > 8
+
+
+@given(st.integers(0, 2**32), st.sampled_from([0.1, 10.0, 1000.0]))
+def test_a_fit_is_the_same_from_wherever_it_starts(seed, C):
+    """The penalized loss is convex: far from its least value full steps would go astray."""
+    rng = np.random.default_rng(seed)
+    dataset = Dataset.from_arrays(*weak_columns(n_rows=60, n_columns=3, seed=seed % 97))
+    is_free = np.ones((2, 4), dtype=bool)
+    is_free[0] = False
+    starts = [np.zeros((2, 4)), np.where(is_free, rng.normal(0.0, 30.0, (2, 4)), 0.0)]
+    ends = [fit_logistic(dataset, slice(None), C, one, is_free) for one in starts]
+    shares = [softmax(dataset.X @ s[:, :-1].T + s[:, -1], axis=1) for s in ends]
+    np.testing.assert_allclose(shares[0], shares[1], atol=0.01)
+
+
+@pytest.mark.parametrize("units", [[1e99, 1e-98], [1e-98, 1.0], [1.0, 1e90]])
+def test_units_that_are_far_apart_end_in_numbers(units):
+    X, y = weak_columns(n_columns=2)
+    model = quick(evolution__scaling="common", leaves="linear")
+    model.fit(X * units, y)
+    assert np.isfinite(model.predict_proba(X * units)).all()
+
+
+def test_beside_one_logistic_leaf_evolution_has_less_patience():
+    X, y = weak_columns()
+    model = quick(max_generations=60, evolution__patience=8)
+    run = []
+    model.set_params(callbacks=[run.append]).fit(X, y)
+    assert isinstance(model.tree_.models, ClassModels)
+    assert model.stop_reason_ == "patience"
+    assert model.n_generations_ - run[-1].last_improvement == 2

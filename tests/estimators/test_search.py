@@ -15,10 +15,10 @@ from evotree import (
     SearchConfig,
     search,
 )
-from evotree.engine import choice
+from evotree.engine import first_trees
 from evotree.engine.choice import penalties_to_try
 from evotree.engine.continuing import continuation
-from evotree.engine.prepare import NOISE
+from evotree.engine.problem import NOISE
 from evotree.operators.initialization import seeding
 from tests.quick_models import (
     BRIEF,
@@ -128,8 +128,8 @@ def interrupted(model):
 
 
 def test_an_interrupt_while_choosing_takes_the_first_penalties(monkeypatch):
-    pressing, calls = press_at(2, choice.path_trees)
-    monkeypatch.setattr(choice, "path_trees", pressing)
+    pressing, calls = press_at(2, first_trees.path_trees)
+    monkeypatch.setattr(first_trees, "path_trees", pressing)
     kept = interrupted(evolved(EvoTreeClassifier, **BRIEF | AUTO))
     assert kept.n_generations_ == 0 and len(calls) <= 5  # those of one fold
     config = evolved(SearchConfig, **AUTO)

@@ -6,10 +6,11 @@ from sklearn.datasets import load_diabetes, load_wine
 from sklearn.linear_model import LogisticRegression
 
 from evotree.dataset import Dataset
-from evotree.engine.toolbox import best_of_paths, make_toolbox
+from evotree.engine.toolbox import make_toolbox
 from evotree.fitness.objectives import as_objective
 from evotree.fitness.penalties import PenalizedAccuracy
 from evotree.objectives import Cost
+from evotree.operators.initialization.population import best_of_paths
 from evotree.operators.initialization.seeding import adopt
 from evotree.operators.initialization.sparsity_paths import (
     axis_trees,

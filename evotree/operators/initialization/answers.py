@@ -40,7 +40,7 @@ class Breeder:
         grown.origin = DIPOLE
         return self.whole(grown, None, rng)
 
-    def adopt(self, model: Any) -> Individual:
+    def individual_of(self, model: Any) -> Individual:
         """Make an individual of a finished tree."""
         raw_tree(model)  # checks what comes from outside
         tree, n_features = getattr(model, "tree_", model), self.dataset.X.shape[1]

@@ -189,19 +189,6 @@ def init_from_tree(
     return prune(individual, dataset, size_penalty, term_penalty)[0]
 
 
-def adopt(
-    individual: Individual,
-    dataset: Dataset,
-    size_penalty: float,
-    term_penalty: float = 0.0,
-) -> Individual:
-    """Make one individual of a tree of a path that was followed on other rows in the same units."""
-    nodes = individual.weights, individual.thresholds, individual.subtree_size
-    adopted = make_individual(dataset, *nodes)
-    adopted.origin = WIDTHS
-    return prune(adopted, dataset, size_penalty, term_penalty)[0]
-
-
 def raw_tree(
     tree: Any, parameter: str = "init"
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:

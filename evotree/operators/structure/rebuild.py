@@ -94,3 +94,8 @@ def in_place_of(individual: Individual, other: Individual) -> Individual:
         kind(),
     )
     return other
+
+
+def on_rows(individual: Individual, dataset: Dataset) -> Individual:
+    """Return an individual of the same tree with other rows, which are routed through it."""
+    return in_place_of(individual, make_individual(dataset, *individual.splits))

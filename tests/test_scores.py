@@ -1,8 +1,12 @@
 """Searches by scores: trees whose worth a callable alone knows."""
 
+import os
+import signal
+import time
 from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 import pytest
@@ -18,13 +22,14 @@ from evotree import (
     Variation,
     search_scores,
 )
-from evotree.engine.scored import DEFAULT, Scorer
+from evotree.engine.scores import DEFAULT, Scorer
 from evotree.fitness.actions import as_actions
 from evotree.operators.constraints.limits import Limits
 from evotree.operators.initialization.answers import Breeder
 from evotree.operators.structure.splice import make_individual
 from evotree.rng import make_streams
 from evotree.tree import ObliqueTree
+from tests.quick_models import interrupts_raise
 
 BOX = [-1.0, -1.0], [1.0, 1.0]
 
@@ -103,7 +108,9 @@ def test_a_checkpoint_goes_on_to_the_same_end(found, tmp_path):
     )
     resumed = replace(BRIEF, checkpoint=Checkpoint(path, resume=True))
     assert search_scores(NOISY, resumed).tree == found.tree
-    with pytest.raises(ValueError, match="is of a search with other parameters"):
+    with pytest.raises(
+        ValueError, match="max_terms=3: the run in .* has max_terms=None"
+    ):
         search_scores(NOISY, replace(resumed, max_terms=3))
 
 
@@ -256,3 +263,127 @@ def test_what_needs_labels_is_refused():
         ValueError, match="init holds 25 trees: at most 24, the population"
     ):
         search_scores(NOISY, replace(BRIEF, evolution=replace(SMALL, init=[two] * 25)))
+
+
+# ---- going on, limits, and workers that die ------------------------------------------------------
+
+
+def disagreement(tree, seed):
+    return 1.0 - agreement(tree, seed)
+
+
+class Margin:
+    """A score with a state of its own, and one whose state cannot be seen."""
+
+    def __init__(self, margin):
+        self.margin = margin
+
+    def __call__(self, tree, seed):
+        X = points_of(seed)
+        return float((tree.predict_label(X) == (X.sum(axis=1) > self.margin)).mean())
+
+
+class Hidden(Margin):
+    __slots__ = ("other",)
+
+
+def going_on(path, **changed):
+    return replace(BRIEF, max_generations=3, checkpoint=Checkpoint(path, **changed))
+
+
+@pytest.mark.parametrize(
+    ("name", "other"),
+    [
+        ("score", {"score": disagreement}),
+        ("score", {"score": Margin(0.0)}),
+        ("actions", {"actions": ["yes", "no"]}),
+        ("n_episodes", {"n_episodes": 4}),
+        ("racing", {"racing": False}),
+        ("other rows", {"box": ([-2.0, -1.0], [1.0, 1.0])}),
+    ],
+)
+def test_a_search_goes_on_with_the_same_problem_only(tmp_path, name, other):
+    path = tmp_path / "run.npz"
+    search_scores(NOISY, going_on(path))
+    with pytest.raises(ValueError, match=name):
+        search_scores(replace(NOISY, **other), going_on(path, resume=True))
+
+
+def test_scores_are_told_apart_by_their_state(tmp_path):
+    path = tmp_path / "run.npz"
+    first = search_scores(replace(NOISY, score=Margin(0.2)), going_on(path))
+    again = replace(going_on(path, resume=True), max_generations=3)
+    assert search_scores(replace(NOISY, score=Margin(0.2)), again).tree == first.tree
+    with pytest.raises(ValueError, match="score=.*Margin.*: the run in .* has score="):
+        search_scores(replace(NOISY, score=Margin(0.1)), again)
+    for unknown in (Hidden(0.2), lambda tree, seed: 0.0, Hidden(0.2).__call__):
+        with pytest.raises(ValueError, match="score has .*cannot recognize"):
+            search_scores(replace(NOISY, score=unknown), going_on(tmp_path / "new.npz"))
+
+
+@pytest.mark.parametrize("ends", ["by itself", "by Ctrl-C"])
+def test_the_last_generation_is_in_the_file(found, tmp_path, ends):
+    path = tmp_path / "run.npz"
+
+    def press(run):
+        if ends == "by Ctrl-C" and run.generation == 6:
+            signal.raise_signal(signal.SIGINT)
+
+    first = 6 if ends == "by itself" else 25
+    config = replace(BRIEF, max_generations=first, callbacks=[press])
+    with interrupts_raise():
+        part = search_scores(
+            NOISY, replace(config, checkpoint=Checkpoint(path, every=10))
+        )
+    assert part.run.generation == 6
+    resumed = replace(BRIEF, checkpoint=Checkpoint(path, resume=True))
+    assert search_scores(NOISY, resumed).tree == found.tree
+
+
+@pytest.mark.parametrize("islands", [1, 2])
+@pytest.mark.parametrize("limit", [1.0, 40.0, 300.0])
+def test_a_limit_holds_for_the_first_trees_and_the_last(monkeypatch, limit, islands):
+    """A score takes a second here, and all else nothing."""
+    now = [0.0]
+
+    def slow(tree, seed):
+        now[0] += 1.0
+        return agreement(tree, seed)
+
+    monkeypatch.setattr(time, "perf_counter", lambda: now[0])
+    evolution = replace(SMALL, islands=Islands(islands, every=2))
+    config = replace(
+        BRIEF, time_limit=limit, evolution=evolution, max_generations=10**6
+    )
+    result = search_scores(replace(NOISY, score=slow), config)
+    assert now[0] <= limit + islands
+    assert result.run.stop_reason == "time_limit"
+    assert np.isfinite(result.tree.quality) and result.tree in result.front
+    if limit == 300.0:
+        assert now[0] > 0.9 * limit
+        assert result.tree.quality > 0.6
+
+
+def agreement_unless(path, tree, seed):
+    """A simulator that crashes once a file is there."""
+    if path.exists():
+        os._exit(9)
+    return agreement(tree, seed)
+
+
+def test_a_worker_that_dies_is_an_error_and_loses_no_generation(found, tmp_path):
+    crash, path = tmp_path / "crash", tmp_path / "run.npz"
+    problem = replace(NOISY, score=partial(agreement_unless, crash))
+
+    def arrange(run):
+        if run.generation == 4:
+            crash.touch()
+
+    config = replace(BRIEF, n_jobs=2, callbacks=[arrange])
+    with pytest.raises(RuntimeError, match="a worker of the executor died over scores"):
+        search_scores(problem, replace(config, checkpoint=Checkpoint(path, every=100)))
+    crash.unlink()
+    whole = search_scores(
+        problem, replace(BRIEF, checkpoint=Checkpoint(path, resume=True))
+    )
+    assert whole.tree == found.tree

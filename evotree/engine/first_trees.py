@@ -1,0 +1,288 @@
+"""How populations are made: their rows, their toolbox, and first trees of many penalties."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+from deap import base
+
+from evotree.engine.config import MIN_ROWS
+from evotree.engine.evolution import evolve, interrupt_as_flag
+from evotree.engine.problem import LEAST_ROWS, Penalties, Problem
+from evotree.engine.toolbox import feature_bound, make_toolbox
+from evotree.fitness.penalties import PenalizedAccuracy
+from evotree.operators.constraints.base import repair
+from evotree.operators.initialization.resampling import jitter
+from evotree.operators.initialization.seeding import TAO, WIDTHS, init_seed
+from evotree.operators.initialization.sparsity_paths import axis_trees, path_trees
+from evotree.operators.pruning.penalized import prune
+from evotree.operators.refinement.policy import Refinement
+from evotree.operators.structure.splice import make_individual
+from evotree.operators.variation.selection import distinct
+from evotree.rng import make_streams
+
+if TYPE_CHECKING:
+    from evotree.dataset import Dataset
+    from evotree.engine.progress import Progress
+    from evotree.individual import Individual
+
+_KEPT_TREES = 5  # of each fold, that join the first population
+_SEEDS_EACH = 2  # optimized trees for each of the penalties that are tried
+_PATHS = 4  # of falling widths, axis-parallel and linear trees among them
+_GENERATIONS_SHARE = 3  # a candidate evolves for a third of the generations
+_COPIES = 4  # of each row, at most
+_FRONT_ONLY_PENALTIES = 0.1  # of the penalties, at which such trees have to pay
+_FRONT_ONLY_SECONDS = 0.05  # of the time that is left, for these trees
+_OWN_STREAMS = 2**62  # the number of a generation that no run reaches
+
+
+class Seeds(NamedTuple):
+    """What a first population has besides the trees that it makes itself."""
+
+    chosen: Sequence[
+        Individual
+    ] = ()  # of the choice of hyperparameters; they take places of paths
+    front_only: Sequence[
+        Individual
+    ] = ()  # trees of smaller penalties; they do not breed
+
+
+def own_streams(seed: int) -> list[np.ndarray]:
+    """Return the streams of a run for folds, noise, samples and trees for the front only."""
+    return list(make_streams(seed, _OWN_STREAMS, 4))
+
+
+def with_noise(problem: Problem, rows: Dataset, stream: np.ndarray) -> Dataset:
+    """Return the rows that the fitness is measured on: with noisy copies, if there is noise."""
+    if problem.noise == 0.0:
+        return rows
+    n_copies = min(_COPIES, round(LEAST_ROWS / rows.n_rows))
+    return jitter(rows, problem.noise, n_copies, stream)
+
+
+def problem_toolbox(
+    problem: Problem,
+    rows: Dataset,
+    penalties: Penalties,
+    seed: int,
+    found: Sequence[Individual] = (),
+    *,
+    begins: bool = True,
+) -> base.Toolbox:
+    """Return the toolbox of a population; only one that begins needs the first trees."""
+    config = problem.config
+    evolution = problem.evolution
+    refinement = evolution.refinement
+    if refinement is not None:
+        refinement = replace(
+            refinement,
+            C=evolution.regularization.C,
+            penalty=evolution.regularization.penalty,
+        )
+    return make_toolbox(
+        rows,
+        size_penalty=penalties.size,
+        term_penalty=penalties.term,
+        max_split_terms=config.max_split_terms,
+        init=evolution.init if begins else None,
+        found=found if begins else (),
+        refinement=refinement,
+        variation=evolution.variation,
+        operators=evolution.operators,
+        constraints=problem.constraints,
+        max_depth=config.max_depth,
+        random_state=seed,
+        end=problem.ends.evolution,
+        start=problem.start if begins else None,
+    )
+
+
+def first_population(
+    toolbox: base.Toolbox, n: int, end: float, progress: Progress
+) -> list[Individual]:
+    """Return the first population, whose trees are shown as they come."""
+    mapper = toolbox.map
+    seconds = None if end == math.inf else end - time.perf_counter()
+
+    def shown(*arguments: Any) -> Iterator[Any]:
+        for result in mapper(*arguments):
+            progress.step()
+            yield result
+
+    phase = progress.phase("making first trees", total=n, unit="tree")
+    with phase, interrupt_as_flag() as interrupted:
+        toolbox.map = shown
+        first: list[Individual] = toolbox.population(
+            n=n, seconds=seconds, is_interrupted=interrupted
+        )
+    toolbox.map = mapper
+    return first
+
+
+# ---- trees of many penalties ---------------------------------------------------------------------
+
+
+def trees_of(
+    problem: Problem,
+    rows: Dataset,
+    penalties: Sequence[Penalties],
+    seed: int,
+    seconds: float | None = None,
+    map: Callable[..., Iterable[Any]] = map,
+) -> list[list[Individual]]:
+    """Return the best trees at each of some penalties."""
+    end = math.inf if seconds is None else time.perf_counter() + seconds
+    rows = with_noise(problem, rows, own_streams(seed)[1])
+    left = None if seconds is None else end - time.perf_counter()
+    if problem.has_seeds:
+        trees = seeds_of_all_sizes(problem, rows, penalties, seed, left, map)
+    else:
+        trees = evolve_briefly(problem, rows, penalties[-1], seed, left)
+    best: dict[Penalties, list[Individual]] = {}
+    last: list[Individual] = []
+    for pair in penalties:
+        if pair not in best:
+            if not last or time.perf_counter() < end:
+                last = best_prunings(trees, rows, *pair, _KEPT_TREES)
+            # Out of time, penalties have equal trees: the first are chosen.
+            best[pair] = last
+    return [best[pair] for pair in penalties]
+
+
+def seeds_of_all_sizes(
+    problem: Problem,
+    rows: Dataset,
+    penalties: Sequence[Penalties],
+    seed: int,
+    seconds: float | None,
+    map: Callable[..., Iterable[Any]] = map,
+) -> list[Individual]:
+    """Return first trees, of all penalties."""
+    config = problem.config
+    constraints = problem.constraints
+    regularization = problem.evolution.regularization
+    end = math.inf if seconds is None else time.perf_counter() + seconds
+    middle = penalties[len(penalties) // 2]
+    rows = rows.penalized(middle.term)
+    of_hyperplanes: dict[str, Any] = {
+        "C": Refinement(C=regularization.C).bounds(),
+        "penalty": regularization.penalty,
+        "min_rows": MIN_ROWS,
+        "max_depth": config.max_depth,
+        "max_features": feature_bound(
+            config.max_split_terms, rows.X.shape[1], constraints
+        ),
+    }
+    follows_paths = WIDTHS in problem.shares
+    kinds: Sequence[Any] = range(_PATHS)
+    if not follows_paths:
+        kinds = [pair for pair in penalties for _ in range(_SEEDS_EACH)]
+    streams = make_streams(seed, 0, len(kinds))
+
+    def make(kind: Any, stream: np.ndarray) -> list[Individual]:
+        left = None if seconds is None else end - time.perf_counter()
+        if left is not None and left <= 0.0 and stream is not streams[0]:
+            return []
+        if not follows_paths:
+            return [
+                init_seed(rows, kind.size, TAO, stream, seconds=left, **of_hyperplanes)
+            ]
+        return path_trees(
+            rows,
+            middle.size,
+            kind,
+            stream,
+            term_penalty=middle.term,
+            seconds=left,
+            **of_hyperplanes,
+        )
+
+    trees = [tree for several in map(make, kinds, streams) for tree in several]
+    return [repair(tree, rows, constraints) for tree in trees]
+
+
+def evolve_briefly(
+    problem: Problem,
+    rows: Dataset,
+    penalties: Penalties,
+    seed: int,
+    seconds: float | None,
+) -> list[Individual]:
+    """Return the trees of a short evolution."""
+    evolution = problem.evolution
+    rows = rows.penalized(penalties.term)
+    toolbox = problem_toolbox(problem, rows, penalties, seed)
+    first = toolbox.population(n=evolution.population_size, seconds=seconds)
+    return evolve(
+        first,
+        toolbox,
+        crossover_probability=evolution.variation.crossover_probability,
+        patience=evolution.patience,
+        max_generations=-(-problem.config.max_generations // _GENERATIONS_SHARE),
+        time_limit=seconds,
+        keep_on_interrupt=True,
+    ).population
+
+
+def front_only_trees(
+    problem: Problem,
+    rows: Dataset,
+    penalties: Penalties,
+    stream: np.ndarray,
+    candidates: Sequence[Individual],
+) -> list[Individual]:
+    """Return trees that pay at a tenth of the penalties: candidates, and axis-parallel ones.
+
+    They widen the front, but do not breed.
+    """
+    if not problem.has_seeds:
+        return []
+    size, term = (_FRONT_ONLY_PENALTIES * penalty for penalty in penalties)
+    rows = rows.penalized(term)
+    trees = axis_trees(
+        rows,
+        stream,
+        MIN_ROWS,
+        problem.seconds_left(_FRONT_ONLY_SECONDS),
+        problem.config.max_depth,
+    )
+    trees += [make_individual(rows, *tree.splits) for tree in candidates]
+    repaired = (repair(tree, rows, problem.constraints) for tree in trees)
+    pruned = [prune(tree, rows, size, term)[0] for tree in repaired]
+    for tree in pruned:
+        tree.origin = WIDTHS if WIDTHS in problem.shares else TAO
+    return pruned
+
+
+def best_prunings(
+    individuals: Iterable[Individual],
+    dataset: Dataset,
+    size_penalty: float,
+    term_penalty: float = 0.0,
+    n_best: int = 3,
+) -> list[Individual]:
+    """Return the fittest trees at penalties that they were not made for, each pruned by these."""
+    pruned = [
+        prune(_penalized(tree, term_penalty), dataset, size_penalty, term_penalty)[0]
+        for tree in individuals
+    ]
+    different = [
+        tree
+        for tree, is_first in zip(pruned, distinct(pruned), strict=True)
+        if is_first
+    ]
+    different.sort(key=PenalizedAccuracy(size_penalty, term_penalty), reverse=True)
+    return different[:n_best]
+
+
+def _penalized(individual: Individual, term_penalty: float) -> Individual:
+    """Return a clone in which terms of leaves have a penalty."""
+    penalized = individual.clone()
+    if penalized.objective is not None:
+        penalized.evolve_for(penalized.objective.penalized(term_penalty))
+    return penalized

@@ -1,0 +1,317 @@
+"""What is fixed before a search begins: the rows and their objective, constraints and limits."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from numbers import Integral
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, Any, NamedTuple, Self
+
+import numpy as np
+
+from evotree.description.reading import splits_of_text
+from evotree.engine.config import Evolution, evolution_of, is_auto
+from evotree.engine.toolbox import feature_bound
+from evotree.fitness.objectives import class_models, compose
+from evotree.objectives import LinearLeaves
+from evotree.operators.constraints.base import Constraint
+from evotree.operators.constraints.held import Held
+from evotree.operators.constraints.interactions import as_interactions
+from evotree.operators.constraints.limits import Limits
+from evotree.operators.constraints.monotonic import (
+    MonotonicConstraint,
+    check_monotonic_cst,
+)
+from evotree.operators.constraints.split_features import (
+    SplitFeatures,
+    with_split_features,
+)
+from evotree.operators.initialization.population import split_init
+from evotree.operators.initialization.seeding import TAO, WIDTHS, raw_tree
+from evotree.operators.structure.splice import make_individual
+from evotree.tables.columns import NumericColumn
+from evotree.tree import ObliqueTree
+
+if TYPE_CHECKING:
+    from evotree.dataset import Dataset
+    from evotree.engine.config import SearchConfig
+    from evotree.fitness.logistic_leaves import LogisticLeaves
+
+
+PARAMETERS = {
+    "Interactions": "interaction_cst",
+    "MonotonicConstraint": "monotonic_cst",
+    "SplitFeatures": "split_features of leaves",
+    "Held": "evolution__hold",
+    "Limits": "max_depth, max_leaf_nodes, max_terms or min_samples_leaf",
+}
+"""What users say for each kind of constraint."""
+
+NOISE, LEAST_ROWS = 0.1, 3000
+"""The noise of ``"auto"``, and the number of rows from which on there is none."""
+
+_SEARCH_SHARE = 0.75  # of the time limit; then trees are finished, and until
+_TREES_SHARE = (
+    0.95  # of it no more of them; the rest is for what tells how sure the best one is
+)
+
+
+class Penalties(NamedTuple):
+    """What the fitness takes off for the complexity of a tree."""
+
+    size: float  # penalty for a node
+    term: float  # penalty for each term after a split's first
+
+
+class Ends(NamedTuple):
+    """When the parts of a search end, by `time.perf_counter`."""
+
+    evolution: float = math.inf
+    trees: float = math.inf  # no more of them are finished then
+    all: float = math.inf
+
+    @classmethod
+    def of(cls, time_limit: float | None, begin: float | None) -> Self:
+        """Return the ends of a search whose clock started at `begin`, by default now."""
+        if time_limit is None:
+            return cls()
+        begin = time.perf_counter() if begin is None else begin
+        shares = (_SEARCH_SHARE, _TREES_SHARE, 1.0)
+        return cls(*(begin + share * time_limit for share in shares))
+
+
+@dataclass(frozen=True)
+class Problem:
+    """What a search is about: rows, what trees of them keep, and when it ends.
+
+    It never changes. The objective, the constraints and the models of leaves are made once, when
+    it is made.
+    """
+
+    dataset: Dataset  # training rows, with their objective
+    config: SearchConfig
+    constraints: list[Constraint]  # what all trees keep
+    ends: Ends = Ends()
+    leaf_models: LogisticLeaves | None = None  # that leaves of classes may hold
+
+    @property
+    def evolution(self) -> Evolution:
+        """How the population evolves."""
+        return evolution_of(self.config)
+
+    @cached_property
+    def shares(self) -> dict[str, float]:
+        """The kinds of first trees, and their shares of the first population."""
+        return split_init(self.evolution.init)[0]
+
+    @cached_property
+    def start(self) -> ObliqueTree | None:
+        """The first individual, over raw features."""
+        return start_of(self.config, self.dataset)
+
+    @cached_property
+    def noise(self) -> float:
+        """The noise of copies of the rows: as given, or where rows are few."""
+        noise = self.evolution.regularization.noise
+        if not is_auto(noise):
+            return float(noise)
+        rows = self.dataset
+        takes_noise = rows.objective is None or rows.objective.takes_noise
+        return NOISE if takes_noise and rows.n_rows < LEAST_ROWS else 0.0
+
+    @property
+    def has_seeds(self) -> bool:
+        """Whether some first trees are optimized."""
+        return has_seeds(self.shares)
+
+    def seconds_left(self, share: float = 1.0) -> float | None:
+        """Return a share of the seconds that evolution has; None where there is no limit."""
+        if self.ends.evolution == math.inf:
+            return None
+        return share * (self.ends.evolution - time.perf_counter())
+
+    def half_of_trees(self) -> float:
+        """Return when half of the time has passed in which trees are finished."""
+        now = time.perf_counter()
+        return now + 0.5 * (self.ends.trees - now)
+
+
+def has_seeds(shares: Mapping[str, float]) -> bool:
+    """Return whether some first trees of such shares are optimized."""
+    return not shares.keys().isdisjoint((TAO, WIDTHS))
+
+
+def prepare(
+    dataset: Dataset,
+    config: SearchConfig,
+    begin: float | None = None,
+    encoder: Any = None,
+) -> Problem:
+    """Return what a search is about; the clock of its limits started at `begin`.
+
+    `encoder` is the estimator that has read the rows, which knows their columns.
+    """
+    dataset = _with_objective(dataset, config, encoder)
+    evolution = evolution_of(config)
+    is_free = (
+        is_auto(config.term_penalty)
+        and config.max_terms is None
+        and config.max_split_terms is None
+        and config.interaction_cst is None
+        and config.monotonic_cst is None
+        and evolution.hold is None
+        and evolution.variation.algorithm != "nsga2"
+        and has_seeds(split_init(evolution.init)[0])
+    )
+    models = class_models(config.leaves, dataset, is_free=is_free)
+    if models is not None and models.in_all_leaves:
+        _refuse_bounds_of_splits(config)
+    return Problem(
+        dataset,
+        config,
+        make_constraints(config, dataset),
+        ends=Ends.of(config.time_limit, begin),
+        leaf_models=models,
+    )
+
+
+def _with_objective(dataset: Dataset, config: SearchConfig, encoder: Any) -> Dataset:
+    """Return a data set with what its trees are evolved for, and the columns of their splits.
+
+    An objective that it has already stays.
+    """
+    if isinstance(config.leaves, LinearLeaves):
+        dataset = with_split_features(dataset, config.leaves.split_features)
+    if dataset.objective is not None:
+        return dataset
+    objective = compose(
+        config.objective,
+        dataset,
+        leaves=config.leaves,
+        max_terms=config.max_terms,
+        constraint=_monotonic_constraint(config.monotonic_cst, dataset, encoder),
+    )
+    return dataset if objective is None else dataset.evolved_for(objective)
+
+
+def _refuse_bounds_of_splits(config: SearchConfig) -> None:
+    """Refuse what holds for splits alone where all leaves have models, which use all features."""
+    if evolution_of(config).hold is not None:
+        raise ValueError(
+            "hold: allowed is None where leaves are logistic; one leaf may be best."
+        )
+    if config.interaction_cst is not None:
+        raise ValueError(
+            f"interaction_cst={config.interaction_cst!r} does not go with "
+            f"leaves={config.leaves!r} of classes: allowed is None."
+        )
+
+
+def start_of(config: SearchConfig, dataset: Dataset) -> ObliqueTree | None:
+    """Return the splits of a start over raw features, or None."""
+    start = evolution_of(config).start
+    if start is None:
+        return None
+    names = dataset.feature_names
+    if isinstance(start, str):
+        splits = splits_of_text(start, names, "start")
+    else:
+        splits = raw_tree(start, "start")
+    blank = np.zeros((len(splits[0]), dataset.n_classes or dataset.n_outputs))
+    values = getattr(getattr(start, "tree_", start), "values", blank)
+    for what, of_start, of_rows in (
+        ("features", getattr(start, "feature_names_", names), names),
+        ("classes", getattr(start, "classes_", dataset.classes), dataset.classes),
+        ("number of features", splits[0].shape[1], len(names)),
+        ("number of values in a leaf", values.shape[1], blank.shape[1]),
+    ):
+        has = np.asarray(of_start).tolist()
+        allowed = np.asarray(of_rows).tolist()
+        if has != allowed:
+            raise ValueError(
+                f"start has the {what} {has}: allowed are {allowed}, as X and y have."
+            )
+    return ObliqueTree(*splits, blank)
+
+
+def _held(
+    config: SearchConfig, dataset: Dataset, others: list[Constraint]
+) -> list[Constraint]:
+    """Return the constraint that splits of the start stay, if any do."""
+    hold = evolution_of(config).hold
+    start = start_of(config, dataset)
+    if hold is None:
+        return []
+    n_features = dataset.X.shape[1]
+    if start is None:
+        if not isinstance(hold, Mapping) or list(hold) != [0] or hold[0] is None:
+            raise ValueError(
+                f"hold={hold!r} without start: allowed are columns of the node 0."
+            )
+        start = ObliqueTree(
+            weights=np.zeros((3, n_features)),
+            thresholds=np.zeros(3),
+            subtree_size=np.array([3, 1, 1], dtype=np.int32),
+            values=np.zeros((3, 1)),
+        )
+    held = Held.of(start, hold, dataset)
+    top = make_individual(dataset, *held.scaled.splits)
+    broken = [
+        PARAMETERS[type(one).__name__] for one in others if not one.keeps(top, dataset)
+    ]
+    bound = feature_bound(config.max_split_terms, n_features) or np.inf
+    if np.count_nonzero(held.raw.weights, axis=1).max() > bound:
+        broken.append("max_split_terms")
+    if broken:
+        raise ValueError(
+            f"hold={hold!r}: {broken[0]} forbids these splits; allowed are others."
+        )
+    return [held]
+
+
+def _monotonic_constraint(
+    monotonic_cst: Any, dataset: Dataset, encoder: Any
+) -> MonotonicConstraint | None:
+    """Return the constraint on the features that trees read."""
+    if encoder is not None:
+        return check_monotonic_cst(
+            monotonic_cst, encoder, encoder.columns_, dataset.n_classes
+        )
+    names = np.array(dataset.feature_names, dtype=object)
+    features = SimpleNamespace(n_features_in_=len(names), feature_names_in_=names)
+    columns = [NumericColumn(name, 0.0) for name in dataset.feature_names]
+    return check_monotonic_cst(monotonic_cst, features, columns, dataset.n_classes)
+
+
+def make_constraints(config: SearchConfig, dataset: Dataset) -> list[Constraint]:
+    """Return what all trees of a search keep, what is held first."""
+    least_rows = config.min_samples_leaf
+    if not isinstance(least_rows, Integral):
+        least_rows = math.ceil(least_rows * dataset.n_rows)  # as in scikit-learn
+    max_width = None
+    if evolution_of(config).operators:  # those of this package keep it by themselves
+        max_width = feature_bound(config.max_split_terms, dataset.X.shape[1])
+    limits = Limits(
+        max_depth=config.max_depth,
+        max_leaves=config.max_leaf_nodes,
+        max_terms=config.max_terms,
+        min_leaf_share=0.0
+        if least_rows <= 1
+        else min(1.0, least_rows / dataset.n_rows),
+        max_split_terms=max_width,
+    )
+    constraints: list[Constraint] = []
+    if dataset.is_split_on is not None:
+        constraints.append(SplitFeatures(dataset.is_split_on))
+    interactions = as_interactions(config.interaction_cst, dataset)
+    if interactions is not None:
+        constraints.append(interactions)
+    if dataset.objective is not None and dataset.objective.constraint is not None:
+        constraints.append(dataset.objective.constraint)
+    if limits != Limits():
+        constraints.append(limits)
+    return [*_held(config, dataset, constraints), *constraints]

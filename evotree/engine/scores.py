@@ -1,0 +1,626 @@
+"""Search by scores: trees whose worth is known to a callable alone, such as a simulator.
+
+Rows are points that trees are asked about; they have no labels, and say no more than where splits
+may part them. A leaf holds what it answers. All trees of a generation meet the same episodes, those
+that would win more of them: successive halving (Jamieson and Talwalkar 2016, AISTATS).
+"""
+
+import math
+import os
+import time
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from concurrent.futures import Executor
+from contextlib import nullcontext
+from dataclasses import dataclass, fields, replace
+from functools import partial
+from numbers import Integral, Real
+from typing import Any, NamedTuple
+
+import numpy as np
+from deap import base
+from joblib import effective_n_jobs
+from joblib.externals.loky import get_reusable_executor
+
+from evotree.configuration import check_parameters
+from evotree.dataset import Dataset, as_numbers
+from evotree.engine.choice import Choice, Found
+from evotree.engine.config import Evolution, SearchConfig, Variation, is_auto
+from evotree.engine.continuing import as_text, seed_to_continue
+from evotree.engine.evolution import CallbackError, Run
+from evotree.engine.first_trees import Seeds
+from evotree.engine.islands import deaf_to_interrupts
+from evotree.engine.parallel import run_tasks
+from evotree.engine.problem import Ends, Penalties, Problem, make_constraints
+from evotree.engine.search import Search
+from evotree.engine.toolbox import dipole_width, feature_bound, make_toolbox
+from evotree.fitness.actions import Actions, as_actions
+from evotree.fitness.penalties import FITNESS_OF_SCORES, PenalizedAccuracy
+from evotree.individual import FitnessMax, Individual
+from evotree.inspection.front import FittedFront, FrontTree, own_scores, undominated
+from evotree.operators.initialization.answers import Breeder
+from evotree.operators.initialization.population import split_init
+from evotree.operators.structure.rounding import MOST_DIGITS, Rounder
+from evotree.operators.variation import selection
+from evotree.rng import make_streams, seed_from
+from evotree.tree import ObliqueTree
+
+DEFAULT = Evolution(
+    patience=None, init=None, refinement=None, variation=Variation(0.2, 0.3)
+)
+"""How trees that are scored evolve where nothing else is said."""
+
+_AUTO = Penalties(0.002, 0.0005)  # in units of the range of a generation's scores
+_N_POINTS = 512  # that are drawn in a box
+_DIGITS = 3  # of the numbers of a tree where ``precision="auto"``
+_RESCORED = 0.5  # of the score of a tree that has one, what as many new episodes say
+_FINALISTS, _FINALS = (
+    16,
+    10,
+)  # of the last population; times the episodes that choose among them
+_EPISODES, _LAST = 2**61, 2**62 + 2  # numbers of generations that no run reaches
+_CHECK_SECONDS = 0.1  # of scoring, between two looks at the clock where time is limited
+_UNUSED = (
+    "objective",
+    "monotonic_cst",
+    "interaction_cst",
+    "warm_start",
+)  # by such a search, and
+_OF_LABELS = ("refinement", "regularization", "max_samples", "hold")  # of `Evolution`
+
+
+@dataclass(frozen=True, kw_only=True)
+class ScoredProblem:
+    """What a search by scores is about.
+
+    Parameters
+    ----------
+    score : callable
+        ``score(tree, seed)`` returns a finite number, the greater the better, or for
+        ``Variation(algorithm="nsga2")`` up to three. The tree is an `ObliqueTree` over raw features
+        with its numbers as they are printed; `seed`, an integer in [0, 2**31), is the same for all
+        trees of an episode. An attribute ``cost`` of a number is added to `ScoredResult.cost`.
+    actions : int, sequence of str, or pair of float
+        The number of actions that leaves choose from, at least 2, or their names; or the bounds of
+        the number that they answer.
+    observations : array-like or table of shape (n_points, n_features), optional
+        Points that trees are asked about. Splits stand between them.
+    box : pair of array-like of shape (n_features,), optional
+        Bounds, low and high, between which points are drawn, in place of `observations`.
+    n_episodes : int, at least 1, default=1
+        Number of seeds that a generation's best trees meet. Above 1, trees that live on are scored
+        again in each generation, and their score is a moving average.
+    racing : bool, default=True
+        Whether only the better half meets more than a fourth of them, and a fourth all.
+    """
+
+    score: Callable[[ObliqueTree, int], Any]
+    actions: Any
+    observations: Any = None
+    box: Any = None
+    n_episodes: int = 1
+    racing: bool = True
+
+    def __post_init__(self) -> None:
+        if not callable(self.score):
+            raise ValueError(f"score={self.score!r}: allowed is a callable.")
+        if not isinstance(self.n_episodes, Integral) or self.n_episodes < 1:
+            raise ValueError(
+                f"n_episodes={self.n_episodes!r}: allowed are integers from 1."
+            )
+        if (self.observations is None) == (self.box is None):
+            raise ValueError(
+                "observations and box: one of them is needed, and not both."
+            )
+
+    def dataset(self, config: SearchConfig, seed: int) -> Dataset:
+        """Return the points as rows, whose labels are drawn at random and say nothing."""
+        rng = np.random.default_rng(seed)
+        X = self.observations
+        if self.box is not None:
+            low, high = (np.ravel(as_numbers("box", bound)) for bound in self.box)
+            is_sound = low.shape == high.shape and np.isfinite(high - low).all()
+            if not is_sound or not (low < high).all():
+                raise ValueError(
+                    f"box={self.box!r}: allowed are finite bounds, low below high."
+                )
+            X = rng.uniform(low, high, (_N_POINTS, low.size))
+        if np.ndim(X) == 2 and len(X) < 2:
+            raise ValueError(
+                f"observations has {len(X)} points: allowed are 2 or more."
+            )
+        labels = rng.permutation(np.arange(len(X)) % 2)
+        scaling = (config.evolution or DEFAULT).scaling
+        rows = Dataset.from_arrays(X, labels, scaling=scaling)
+        return rows.evolved_for(as_actions(self.actions, config.leaves))
+
+
+@dataclass
+class ScoredResult:
+    """What a search by scores has found; its trees are over raw features, as they were scored.
+
+    Attributes
+    ----------
+    tree : FrontTree
+        The fittest tree in new episodes.
+    front : FittedFront
+        The undominated ones; their ``quality`` is their mean score in these episodes.
+    run : Run
+        The run, with its logbook, population and hall of fame.
+    n_scores, cost : int, and float
+        How often `ScoredProblem.score` was called in this process, and what that has cost.
+    """
+
+    tree: FrontTree
+    front: FittedFront
+    run: Run
+    n_scores: int
+    cost: float
+
+
+def search_scores(
+    problem: ScoredProblem,
+    config: SearchConfig | None = None,
+    executor: Executor | None = None,
+) -> ScoredResult:
+    """Search for a tree by what a callable says that trees are worth.
+
+    Ctrl-C ends the search with the best tree until then, and `time_limit` with the best of those
+    that there was time to score: three quarters of it are for the evolution, the others for new
+    episodes that choose among the last trees.
+
+    Parameters
+    ----------
+    problem : ScoredProblem
+        Who scores trees, what they see, and what they answer.
+    config : SearchConfig, optional
+        The parameters of the search. Penalties of ``"auto"`` are .002 of a generation's best score
+        less its worst for a node, and .0005 for a term; ``precision="auto"`` is 3 digits, with
+        which trees are scored, too. ``leaves="linear"`` has lines where leaves answer a number.
+        First trees are random ones, and those of ``init`` and ``start``. A search that continues a
+        checkpoint needs the same score, actions, points and episodes.
+    executor : concurrent.futures.Executor, optional
+        Where trees are scored, or islands evolve; by default processes, as many as `n_jobs` says.
+        The result is the same.
+
+    Raises
+    ------
+    evotree.engine.evolution.CallbackError
+        If a callback fails, or a checkpoint cannot be written; it has the run.
+    RuntimeError
+        If a process that scores trees dies. The last generation is in the checkpoint, if any.
+    """
+    config = SearchConfig() if config is None else config
+    check_parameters(config)
+    _refuse_what_needs_labels(config)
+    config = replace(config, evolution=config.evolution or DEFAULT)
+    begin = time.perf_counter()
+    seed = seed_to_continue(config, None)
+    seed = seed_from(config.random_state) if seed is None else seed
+    dataset = problem.dataset(config, seed)
+    rows = Problem(
+        dataset,
+        config,
+        make_constraints(config, dataset),
+        ends=Ends.of(config.time_limit, begin),
+    )
+    return ScoreSearch(problem, rows, executor).result(seed)
+
+
+def _refuse_what_needs_labels(config: SearchConfig) -> None:
+    """Refuse parameters that ask for something of labels."""
+    plain = {one.name: one.default for one in fields(SearchConfig)}
+    evolution = config.evolution or DEFAULT
+    values = {
+        name: value
+        for name in _UNUSED
+        if (value := getattr(config, name)) != plain[name]
+    }
+    for name in _OF_LABELS:
+        value = getattr(evolution, name)
+        if value is not None and value != getattr(Evolution(), name):
+            values[name] = value
+    init = evolution.init
+    for one in init if isinstance(init, list | tuple) else [init]:
+        if isinstance(one, str | dict) and one != Evolution().init:
+            values["init"] = one
+    for name, value in values.items():
+        raise ValueError(
+            f"{name}={value!r}: a search by scores has no labels for it; allowed are its "
+            "default and, of init, trees."
+        )
+
+
+# ---- scores --------------------------------------------------------------------------------------
+
+
+class Scored(NamedTuple):
+    """What a tree got in some episodes."""
+
+    scores: list[tuple[float, ...]]
+    cost: float
+
+
+def score_trees(
+    score: Callable[[ObliqueTree, int], Any],
+    home: int,
+    tasks: Sequence[tuple[ObliqueTree, Sequence[int]]],
+) -> list[Scored]:
+    """Return the scores of trees with some seeds each, and what these cost."""
+    scored = []
+    with deaf_to_interrupts(home):
+        for tree, seeds in tasks:
+            returned = [score(tree, seed) for seed in seeds]
+            cost = math.fsum(getattr(one, "cost", 1.0) for one in returned)
+            scored.append(Scored(list(map(_as_scores, returned)), cost))
+    return scored
+
+
+def _as_scores(value: Any) -> tuple[float, ...]:
+    """Return a score as a tuple of finite numbers."""
+    is_several = isinstance(value, list | tuple | np.ndarray)
+    values = tuple(value) if is_several else (value,)
+    is_sound = 1 <= len(values) <= len(FITNESS_OF_SCORES)
+    if not is_sound or not all(
+        isinstance(one, Real) and math.isfinite(one) for one in values
+    ):
+        raise ValueError(
+            f"score returned {value!r}: allowed is a finite number, or a tuple of up to "
+            f"{len(FITNESS_OF_SCORES)}."
+        )
+    return tuple(map(float, values))
+
+
+class Scorer:
+    """Gives the trees of a generation their fitness; knows what that has cost so far."""
+
+    def __init__(
+        self,
+        problem: ScoredProblem,
+        dataset: Dataset,
+        config: SearchConfig,
+        seed: int,
+    ) -> None:
+        self.problem = problem
+        self.dataset = dataset
+        self.config = config
+        self.seed = seed
+        variation = (config.evolution or DEFAULT).variation
+        self.is_nsga2 = variation.algorithm == "nsga2"
+        self.executor: Executor | None = None
+        self.n_jobs = 1
+        self.home = os.getpid()
+        self.end = (
+            math.inf
+        )  # by `time.perf_counter`: what is not scored then is left out
+        self.n_scores = 0
+        self.cost = 0.0
+        self.range = 0.0
+        self._seconds = 0.0  # that scores have taken
+        digits = _DIGITS if is_auto(config.precision) else config.precision
+        self.shorten = Rounder(dataset.raw, digits or MOST_DIGITS)
+
+    def __getstate__(self) -> dict[str, Any]:
+        return vars(self) | {"executor": None}  # stays at home
+
+    @property
+    def penalties(self) -> Penalties:
+        """Penalties for a node and for a term, in units of the scores."""
+        sizes = (self.config.size_penalty, self.config.term_penalty)
+        return Penalties(
+            *(
+                self.range * auto if is_auto(one) else float(one)
+                for one, auto in zip(sizes, _AUTO, strict=True)
+            )
+        )
+
+    def __call__(
+        self,
+        offspring: Sequence[Individual],
+        parents: Sequence[Individual],
+        generation: int,
+    ) -> int:
+        """Score a generation; return how many times.
+
+        Trees that there is no time for keep the score that they have, or get the lowest.
+        """
+        groups: dict[bytes, list[Individual]] = {}  # equal trees are scored as one
+        for one in (*parents, *offspring):
+            key = b"".join(array.tobytes() for array in one.splits)
+            groups.setdefault(key, []).append(one)
+        scores = {key: self.known(members) for key, members in groups.items()}
+        n_before = self.n_scores
+        n_episodes = self.problem.n_episodes
+        self._see(scores.values())  # what it knew may be of another process
+        entered = [key for key in groups if n_episodes > 1 or scores[key] is None]
+        raced = self.race(
+            [groups[key][0] for key in entered], _EPISODES + generation, n_episodes
+        )
+        for key, of_tree in zip(entered, raced, strict=True):
+            if not len(of_tree):
+                continue
+            mean = of_tree.mean(axis=0)
+            before = scores[key]
+            if before is not None:
+                share = _RESCORED * len(of_tree) / n_episodes
+                mean = before + share * (mean - before)
+            scores[key] = mean
+        scored = [of_tree for of_tree in scores.values() if of_tree is not None]
+        self._see(scored)
+        lowest = np.min(scored, axis=0)
+        for key, members in groups.items():
+            known = scores[key]
+            for one in members:
+                self.measured(one, lowest if known is None else known)
+        return self.n_scores - n_before
+
+    def _see(self, scores: Iterable[Any]) -> None:
+        """Measure the range of scores, as far as there are any."""
+        first = [of_tree[0] for of_tree in scores if of_tree is not None]
+        self.range = max(first) - min(first) if first else 0.0
+
+    def known(self, equals: Sequence[Individual]) -> np.ndarray | None:
+        """Return the scores that one of some equal trees has, if any."""
+        for one in equals:
+            if one.fitness.wvalues:
+                values = one.fitness.values[:-1] if self.is_nsga2 else [one.quality]
+                return np.array(values)
+        return None
+
+    def measured(self, individual: Individual, scores: Any) -> Individual:
+        """Give an individual its scores and its fitness; return it."""
+        individual.measured(float(scores[0]))
+        if self.is_nsga2:
+            individual.fitness = FITNESS_OF_SCORES[len(scores)]()
+            individual.fitness.values = (
+                *map(float, scores),
+                float(individual.complexity),
+            )
+        else:
+            individual.fitness = FitnessMax()
+            individual.fitness.values = PenalizedAccuracy(*self.penalties)(individual)
+        return individual
+
+    def finished(self, individual: Individual) -> ObliqueTree:
+        """Return a tree over raw features as it is scored and printed."""
+        actions: Actions = self.dataset.objective
+        return actions.finished(individual, self.dataset, self.shorten)
+
+    def race(
+        self, trees: Sequence[Individual], number: int, n: int
+    ) -> list[np.ndarray]:
+        """Return the scores of trees in the first of `n` episodes, (n_met, n_scores) of each.
+
+        `number` is that of the generation, or what stands for one: it says which episodes.
+        """
+        streams = make_streams(self.seed, number, n)
+        seeds = [int(stream[0] >> np.uint64(33)) for stream in streams]
+        is_race = self.problem.racing and not self.is_nsga2 and n >= 4
+        finished = list(map(self.finished, trees))
+        scores: list[list[tuple[float, ...]]] = [[] for _ in trees]
+        running = list(range(len(trees)))
+        begin = 0
+        for stop in (n // 4, n // 2, n) if is_race else (n,):
+            met = self._scores_of([finished[i] for i in running], seeds[begin:stop])
+            for i, of_tree in zip(running, met, strict=True):
+                scores[i] += of_tree
+            fitness = {
+                i: self.measured(trees[i].clone(), np.mean(scores[i], axis=0)).fitness
+                for i in running
+                if scores[i]
+            }
+            best = sorted(fitness, key=fitness.__getitem__, reverse=True)
+            running = sorted(best[: -(-len(best) // 2)])
+            begin = stop
+        return list(map(np.array, scores))
+
+    def _scores_of(
+        self, trees: Sequence[ObliqueTree], seeds: Sequence[int]
+    ) -> list[list[tuple[float, ...]]]:
+        """Return the scores of trees with each of some seeds, or those that there is time for."""
+        if self.end == math.inf:
+            return [
+                one.scores for one in self._score([(tree, seeds) for tree in trees])
+            ]
+        scores: list[list[tuple[float, ...]]] = [[] for _ in trees]
+        tasks = [(i, seed) for i in range(len(trees)) for seed in seeds]
+        while tasks and (time.perf_counter() < self.end or not self.n_scores):
+            each = self._seconds / max(self.n_scores, 1)
+            n = self.n_jobs * max(1, int(_CHECK_SECONDS / each) if each else 1)
+            now, tasks = tasks[:n], tasks[n:]
+            scored = self._score([(trees[i], [seed]) for i, seed in now])
+            for (i, _), one in zip(now, scored, strict=True):
+                scores[i] += one.scores
+        return scores
+
+    def _score(
+        self, tasks: Sequence[tuple[ObliqueTree, Sequence[int]]]
+    ) -> list[Scored]:
+        """Score trees, on the executor if there is one."""
+        begin = time.perf_counter()
+        score = partial(score_trees, self.problem.score, self.home)
+        if self.executor is None:
+            scored = score(tasks)
+        else:
+            n = -(-len(tasks) // (4 * self.n_jobs)) or 1
+            chunks = [tasks[at : at + n] for at in range(0, len(tasks), n)]
+            several = run_tasks(score, chunks, self.executor, "scores of trees")
+            scored = [one for chunk in several for one in chunk]
+        self.n_scores += sum(len(seeds) for _, seeds in tasks)
+        self.cost += math.fsum(one.cost for one in scored)
+        self._seconds += (time.perf_counter() - begin) * self.n_jobs
+        return scored
+
+    def replace(self, parents: Any, offspring: Any) -> list[Individual]:
+        """Let the best of parents and offspring live on."""
+        return selection.replace_best(parents, offspring, *self.penalties)
+
+    def finalists(self, run: Run, *, is_raced: bool = True) -> list[FrontTree]:
+        """Return trees that may be the best of a run, this one first, by what new episodes say.
+
+        Without a race, or time for it, by the scores that they have.
+        """
+        last = sorted(run.population, key=lambda one: one.fitness, reverse=True)
+        candidates = [*last[:_FINALISTS], *run.hall_of_fame, *run.pareto_front]
+        trees = selection.separate_duplicates(candidates)[0]
+        scores: list[Any] = [self.known([tree]) for tree in trees]
+        self._see(scores)
+        n_episodes = self.problem.n_episodes
+        if n_episodes > 1 and is_raced and time.perf_counter() < self.end:
+            raced = self.race(trees, _LAST, _FINALS * n_episodes)
+            met = [
+                (tree, one) for tree, one in zip(trees, raced, strict=True) if len(one)
+            ]
+            trees = [tree for tree, _ in met]
+            scores = [one.mean(axis=0) for _, one in met]
+        ended = [
+            self.measured(tree.clone(), of_tree)
+            for tree, of_tree in zip(trees, scores, strict=True)
+        ]
+        ended.sort(key=lambda one: one.fitness, reverse=True)
+        return [
+            FrontTree.of(
+                self.finished(one),
+                one.quality,
+                one.origin,
+                own_scores(one) if self.is_nsga2 else (),
+            )
+            for one in ended
+        ]
+
+
+# ---- the search ----------------------------------------------------------------------------------
+
+
+class ScoreSearch(Search):
+    """A search whose trees are scored as a generation; it chooses nothing beforehand."""
+
+    def __init__(
+        self,
+        scored: ScoredProblem,
+        problem: Problem,
+        executor: Executor | None,
+    ) -> None:
+        super().__init__(problem)
+        self.scored = scored
+        self.n_jobs = effective_n_jobs(problem.config.n_jobs)
+        if executor is None and self.n_jobs > 1:
+            executor = get_reusable_executor(self.n_jobs)
+        self.executor = executor
+
+    @property
+    def parameters(self) -> Mapping[str, str]:
+        """What must be the same when a search continues, as text; points are compared as rows."""
+        scored = self.scored
+        return {
+            **super().parameters,
+            "score": as_text(scored.score),
+            "actions": as_text(scored.actions),
+            "n_episodes": as_text(scored.n_episodes),
+            "racing": as_text(scored.racing),
+        }
+
+    def choose(self, seed: int) -> tuple[Choice, Found]:
+        """Return a choice of nothing but the seed: penalties are shares of the scores' range."""
+        return Choice(seed, Penalties(0.0, 0.0)), Found()
+
+    def scorer(self, seed: int, end: float) -> Scorer:
+        """Return what scores trees until the time is over."""
+        problem = self.problem
+        scorer = Scorer(self.scored, problem.dataset, problem.config, seed)
+        scorer.end = end
+        return scorer
+
+    def toolbox(
+        self, rows: Dataset, seed: int, seeds: Seeds, *, begins: bool
+    ) -> base.Toolbox:
+        """Return the toolbox of a population, whose ``score`` takes the place of ``evaluate``."""
+        scorer = self.scorer(seed, self.problem.ends.evolution)
+        if self.problem.evolution.islands.n == 1:
+            self.share_executor(scorer)
+            self._scorer = scorer
+        return scored_toolbox(self.problem, scorer)
+
+    def share_executor(self, scorer: Scorer) -> None:
+        """Let a scorer of this process use the executor, on which no islands evolve."""
+        scorer.executor = self.executor
+        scorer.n_jobs = self.n_jobs
+
+    def executor_of_islands(self) -> Any:
+        """Return a context of what islands evolve on: where trees are scored otherwise."""
+        return nullcontext(self.executor)
+
+    def result(self, seed: int) -> ScoredResult:
+        """Search, and return what was found."""
+        run, _, failure = self.evolved(seed=seed)
+        if failure is not None:
+            raise CallbackError(run) from failure
+        scorer: Scorer = getattr(self, "_scorer", None) or self.scorer(seed, math.inf)
+        self.share_executor(scorer)
+        scorer.end = self.problem.ends.trees
+        members = scorer.finalists(run, is_raced=run.stop_reason != "interrupt")
+        is_regression = members[0].values.shape[1] == 1
+        front = FittedFront(undominated(members), is_regression)
+        return ScoredResult(
+            members[0],
+            front.choosing(members[0]),
+            run,
+            n_scores=scorer.n_scores,
+            cost=scorer.cost,
+        )
+
+
+def scored_toolbox(problem: Problem, scorer: Scorer) -> base.Toolbox:
+    """Return the toolbox of a search by scores, whose ``score`` is the scorer."""
+    config = problem.config
+    evolution = problem.evolution
+    dataset = problem.dataset
+    n_features = dataset.X.shape[1]
+    variation = replace(
+        evolution.variation, term_mutation_probability=0.0, algorithm="penalized"
+    )
+    toolbox = make_toolbox(
+        dataset,
+        variation=variation,
+        operators=evolution.operators,
+        max_split_terms=config.max_split_terms,
+        random_state=scorer.seed,
+    )
+    max_width = feature_bound(config.max_split_terms, n_features, problem.constraints)
+    breeder = Breeder(
+        dataset,
+        problem.constraints,
+        dipole_width(max_width, variation, n_features) or n_features,
+    )
+    start = [] if evolution.start is None else [evolution.start]
+    handed_in = [*start, *split_init(evolution.init)[1]]
+    if len(handed_in) > evolution.population_size:
+        raise ValueError(
+            f"init holds {len(handed_in)} trees: at most {evolution.population_size}, the "
+            "population."
+        )
+    toolbox.register("individual", breeder.first)
+    toolbox.register(
+        "population", _population, toolbox, list(map(breeder.individual_of, handed_in))
+    )
+    for role in ("mutate", "mate"):
+        toolbox.register(role, getattr(breeder, role), operator=getattr(toolbox, role))
+    toolbox.score = scorer
+    if scorer.is_nsga2:
+        toolbox.register("select", selection.sel_crowded)
+        toolbox.register("replace", selection.replace_nsga2)
+    elif variation.survival == "best":
+        toolbox.register("replace", scorer.replace)
+    return toolbox
+
+
+def _population(
+    toolbox: base.Toolbox,
+    handed_in: Sequence[Individual],
+    n: int,
+    seconds: float | None = None,
+    is_interrupted: Callable[[], bool] = bool,
+) -> list[Individual]:
+    """Return the first population: trees that were handed in, and random ones."""
+    members = [one.clone() for one in handed_in[:n]]
+    streams = toolbox.streams(0, n)[len(members) :]
+    return members + [toolbox.individual(stream) for stream in streams]
