@@ -48,7 +48,8 @@ def emit_dipole_split(
     """Write a leaf, or a dipole test with two leaves where it makes sense; return the next one."""
     after = emit_leaf(rows, out, m, lo, hi)
     n_rows = 0
-    for i in range(lo, hi):
+    # No row counts less than once: the first `min_rows` are enough.
+    for i in range(lo, min(hi, lo + min_rows)):
         n_rows += max(times[out.order[i]], 1)
     if n_rows < min_rows or is_uniform(rows.y, out.order, lo, hi):
         return after
@@ -210,12 +211,19 @@ def mut_nodes(
     # of changed tests are centred, and parts that no row reaches are dropped.
     first = failures(individual.stream, probability)
     if first < len(individual):
-        X, (_, y, sample_weight) = dataset.split_X, dataset.rows
-        columns = dataset.multiplicity, dataset.spread
-        rules = dipolar_probability, min_rows, max_width
         mutated = mutate_nodes(
-            *(X, y, sample_weight, *columns, *individual.nodes()),
-            *(first, individual.stream, probability, *rules),
+            dataset.split_X,
+            dataset.y,
+            dataset.sample_weight,
+            dataset.multiplicity,
+            dataset.spread,
+            *individual.nodes(),
+            first,
+            individual.stream,
+            probability,
+            dipolar_probability,
+            min_rows,
+            max_width,
         )
         individual.replace(mutated)
     return (individual,)
