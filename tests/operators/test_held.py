@@ -217,6 +217,16 @@ def test_rules_written_by_hand_are_read(rule, weights, threshold):
     assert read[0][0].tolist() == weights and read[1].tolist() == [threshold, 0.0, 0.0]
 
 
+@pytest.mark.parametrize("sign", ["\n", "\t", "\x1b", "\u202e"])
+def test_names_that_are_written_alike_are_refused(sign):
+    escaped = sign.encode("unicode_escape").decode()
+    text = "|--- a <= 1\n|   |--- no\n|--- else\n|   |--- yes"
+    with pytest.raises(ValueError, match="start cannot be read: .* are written alike"):
+        splits_of_text(text, ["a", f"b{sign}", f"b{escaped}"], "start")
+    weights, *_ = splits_of_text(text, ["a", f"b{sign}", f"c{escaped}"])
+    assert weights.shape == (3, 3)
+
+
 WRONG = {
     "hold names 1: allowed are the splits of start": {"start": RULES, "hold": [1]},
     "hold names True": {"start": RULES, "hold": [True]},
