@@ -1,4 +1,9 @@
-"""The decorators behind every compiled function of the package."""
+"""The decorators behind every compiled function of the package.
+
+Some of them change how numba compiles and calls, by names that numba does not promise to keep: all
+of that is in `_tune`. Where these names are other ones, or do something else, kernels are compiled
+as numba does it of its own accord: right, and slower.
+"""
 
 import ctypes
 import gc
@@ -6,22 +11,20 @@ import time
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import cache, partial
 from importlib import import_module
+from threading import RLock, local
 from typing import Any, NamedTuple
 
+import numba
 import numpy as np
 from llvmlite import binding, ir
 from numba import njit, set_num_threads, types
-from numba.core import cgutils
 from numba.core.event import Event, Listener, register
 
-# No C callback is ever made of a kernel; its wrapper would only take time to compile.
-_OPTIONS: dict[str, Any] = {
-    "nogil": True,
-    "error_model": "numpy",
-    "no_cfunc_wrapper": True,
-}
+_OPTIONS: dict[str, Any] = {"nogil": True, "error_model": "numpy"}
 _ANY_ORDER = {"reassoc", "contract"}  # of additions
+_LONG = 300  # bytes of Python's code from which a kernel is called by its address
 
 
 def _plain(argument: Any) -> types.Type:
@@ -63,7 +66,50 @@ def _warn_uncached(reason: str) -> None:
     _is_cached = False
 
 
-_LONG = 300  # bytes of Python's code from which a kernel is called by its address
+class _Shared:
+    """What the first who enters begins and the last who leaves ends, in whatever threads."""
+
+    def __init__(self, begin: Callable[[], object], end: Callable[[], object]) -> None:
+        self._begin = begin
+        self._end = end
+        self._lock = RLock()
+        self._n_inside = 0
+
+    def __enter__(self) -> None:
+        with self._lock:
+            self._n_inside += 1
+            if self._n_inside == 1:
+                self._begin()
+
+    def __exit__(self, *error: object) -> None:
+        with self._lock:
+            self._n_inside -= 1
+            if self._n_inside == 0:
+                self._end()
+
+
+class _Collection:
+    """Python's garbage collection, as it was found when it was stopped."""
+
+    was_on = False
+
+    def stop(self) -> None:
+        """Stop it."""
+        self.was_on = gc.isenabled()
+        gc.disable()
+
+    def go_on(self) -> None:
+        """Start it again if it was on."""
+        if self.was_on:
+            if not gc.get_freeze_count():
+                gc.freeze()
+                gc.unfreeze()  # what was made goes to the oldest generation, unseen
+            gc.enable()
+
+
+_collection = _Collection()
+# The compiler makes millions of objects, of which hardly any are garbage.
+_without_collection = _Shared(_collection.stop, _collection.go_on)
 
 
 class _Linked(NamedTuple):
@@ -80,17 +126,17 @@ class _Linked(NamedTuple):
     @classmethod
     def of(cls, dispatcher: Any, compiled: Any) -> "_Linked":
         """Note where a compiled kernel is."""
-        names = dispatcher.py_func.__module__, dispatcher.py_func.__qualname__
-        signature, library = compiled.signature, compiled.library
-        linked = cls(*names, signature, f"{'.'.join(names)}{signature}")
-        address = (
-            _known[linked.variable][1]
-            if linked.variable in _known
-            else ctypes.c_void_p()
+        module = dispatcher.py_func.__module__
+        function = dispatcher.py_func.__qualname__
+        variable = f"{module}.{function}{compiled.signature}"
+        linked = cls(module, function, compiled.signature, variable)
+        known = _known.get(variable)
+        address = ctypes.c_void_p() if known is None else known.address
+        address.value = compiled.library.get_pointer_to_function(
+            compiled.fndesc.llvm_func_name
         )
-        address.value = library.get_pointer_to_function(compiled.fndesc.llvm_func_name)
-        _known[linked.variable] = linked, address, library
-        binding.add_symbol(linked.variable, ctypes.addressof(address))
+        _known[variable] = _Code(linked, address, compiled.library)
+        binding.add_symbol(variable, ctypes.addressof(address))
         return linked
 
     def __call__(self) -> None:
@@ -101,18 +147,21 @@ class _Linked(NamedTuple):
 
     def definition(self, descriptor: Any) -> Callable[..., Any]:
         """Return how numba makes a call."""
+        from numba.core import cgutils
 
         def call(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
             declared = context.declare_function(ir.Module(), descriptor)
-            variables, types = (
-                builder.module.globals,
-                (descriptor.restype, descriptor.argtypes),
-            )
-            variable = variables.get(self.variable) or ir.GlobalVariable(
-                builder.module, declared.type, self.variable
-            )
+            variable = builder.module.globals.get(self.variable)
+            if variable is None:
+                variable = ir.GlobalVariable(
+                    builder.module, declared.type, self.variable
+                )
             status, value = context.call_conv.call_function(
-                builder, builder.load(variable), *types, arguments
+                builder,
+                builder.load(variable),
+                descriptor.restype,
+                descriptor.argtypes,
+                arguments,
             )
             with cgutils.if_unlikely(builder, status.is_error):
                 context.call_conv.return_status_propagate(builder, status)
@@ -121,69 +170,161 @@ class _Linked(NamedTuple):
         return call
 
 
-_known: dict[
-    str, tuple[_Linked, Any, Any]
-] = {}  # by variable; those and code live as long
+class _Code(NamedTuple):
+    """A linked kernel, the place of its address, and its code: kept as long as the process."""
+
+    linked: _Linked
+    address: ctypes.c_void_p
+    library: Any
 
 
-def _link(dispatcher: Any) -> None:
-    """Let other kernels call a long one by its address, and note which of them it calls so."""
-    add_overload, load = dispatcher.add_overload, dispatcher._cache.load_overload
+_known: dict[str, _Code] = {}  # by the variable
 
-    def load_current(*key: Any) -> Any:
+
+def _tune(
+    dispatcher: Any, writes: bool, is_long: bool, works: Callable[[], bool]
+) -> None:
+    """Change how numba compiles a function, keeps it and calls it, as far as `works` says so.
+
+    A long one is called by its address; calls from other kernels share one specialization; and
+    what cannot be read from the cache is compiled.
+    """
+    compile_, add_overload = dispatcher.compile, dispatcher.add_overload
+    get_call_template = dispatcher.get_call_template
+    load, save = dispatcher._cache.load_overload, dispatcher._cache.save_overload
+
+    def compile_undisturbed(signature: Any) -> Any:
+        with _without_collection:
+            return compile_(signature)
+
+    def load_if_whole(*key: Any) -> Any:
+        # A file may be torn, and what calls a kernel that is not there any more, or has other
+        # arguments or another result, is out of date. Either is compiled again.
         try:
             return load(*key)
-        except (LookupError, AttributeError, ImportError):
-            return (
-                None  # what calls a kernel that is not there any more is compiled again
-            )
+        except Exception:
+            return None
+
+    def save_if_possible(*key: Any) -> None:
+        try:
+            try:
+                save(*key)
+            except (OSError, MemoryError):
+                raise
+            except Exception:  # a torn index, which numba reads before it writes
+                dispatcher._cache.flush()
+                save(*key)
+        except Exception as error:
+            _warn_uncached(str(error))
 
     def add(compiled: Any) -> None:
         add_overload(compiled)
+        if not works():
+            return
         variables = {
             one.name for one in compiled.library._final_module.global_variables
         }
-        before_it = [_known[name][0] for name in sorted(variables & _known.keys())]
-        compiled.reload_init.extend(
-            one for one in before_it if one not in compiled.reload_init
-        )
-        if len(dispatcher.py_func.__code__.co_code) >= _LONG:
+        for name in sorted(variables & _known.keys()):
+            if _known[name].linked not in compiled.reload_init:
+                compiled.reload_init.append(_known[name].linked)
+        if is_long:
             call = _Linked.of(dispatcher, compiled).definition(compiled.fndesc)
             context, entry = compiled.target_context, compiled.entry_point
             context.remove_user_function(entry)
             context.insert_func_defn([(call, entry, compiled.fndesc.argtypes)])
 
-    dispatcher.add_overload, dispatcher._cache.load_overload = add, load_current
-
-
-def _compile(function: Callable[..., Any], writes: bool = True, **options: Any) -> Any:
-    """Compile `function` so that calls from other kernels share one specialization."""
     # Of its own accord numba compiles a function again for each mixture of constants and variables,
     # of narrow and wide integers, and of read-only and writable arrays that it is called with.
 
     def compiled_type(argument: types.Type) -> types.Type:
         return _plain(argument) if writes else _read_only_type(_plain(argument))
 
+    def get_common_call_template(args: Any, kws: Any) -> Any:
+        if works():
+            args = tuple(map(compiled_type, args))
+            kws = {name: compiled_type(kind) for name, kind in kws.items()}
+        return get_call_template(args, kws)
+
+    dispatcher.compile, dispatcher.add_overload = compile_undisturbed, add
+    dispatcher.get_call_template = get_common_call_template
+    dispatcher._cache.load_overload = load_if_whole
+    dispatcher._cache.save_overload = save_if_possible
+
+
+_is_numba_known = True
+
+
+def _give_up(reason: object) -> None:
+    """Say once that kernels are compiled as numba does it of its own accord."""
+    global _is_numba_known
+    if _is_numba_known:
+        warnings.warn(
+            f"numba {numba.__version__} is not as this package knows it ({reason!r}): kernels are "
+            "right, but take longer to compile. Another version of numba helps.",
+            RuntimeWarning,
+            stacklevel=2,
+        )
+    _is_numba_known = False
+
+
+def _cached(function: Callable[..., Any], **options: Any) -> Any:
+    """Compile a function as numba does it, and keep it on disk where that is possible."""
     try:
-        dispatcher = njit(cache=True, **_OPTIONS | options)(function)
+        return njit(cache=True, **_OPTIONS | options)(function)
     except RuntimeError as error:  # no folder for the cache can be written
         _warn_uncached(str(error))
-        dispatcher = njit(**_OPTIONS | options)(function)
-    if not hasattr(dispatcher, "get_call_template"):  # NUMBA_DISABLE_JIT
-        return dispatcher
-    _link(dispatcher)
-    get_call_template = dispatcher.get_call_template
+        return njit(**_OPTIONS | options)(function)
 
-    def get_common_call_template(
-        args: tuple[types.Type, ...], kws: dict[str, types.Type]
-    ) -> Any:
-        return get_call_template(
-            tuple(map(compiled_type, args)),
-            {name: compiled_type(kws[name]) for name in kws},
-        )
 
-    dispatcher.get_call_template = get_common_call_template
-    return dispatcher
+def _compile(
+    function: Callable[..., Any],
+    writes: bool = True,
+    has_wrapper: bool = True,
+    is_long: bool | None = None,
+    works: Callable[[], bool] | None = None,
+    **options: Any,
+) -> Any:
+    """Compile `function`, tuned if numba is as it is known here."""
+    if _is_numba_known:
+        try:
+            dispatcher = _cached(
+                function,
+                # No C callback is ever made of a kernel; its wrapper would only take time.
+                no_cfunc_wrapper=True,
+                no_cpython_wrapper=not has_wrapper,
+                **options,
+            )
+            if dispatcher is not function:  # as it is with NUMBA_DISABLE_JIT
+                if is_long is None:
+                    is_long = len(function.__code__.co_code) >= _LONG
+                _tune(dispatcher, writes, is_long, works or _works)
+            return dispatcher
+        except Exception as error:
+            _give_up(error)
+    return _cached(function, **options)
+
+
+@partial(_compile, is_long=True, works=lambda: True)
+def _called(x: float) -> float:
+    """Be called by its address, as a trial."""
+    return x + 1.0
+
+
+@partial(_compile, works=lambda: True)
+def _calling(x: float) -> float:
+    """Call another kernel by its address, as a trial."""
+    return 2.0 * _called(x)
+
+
+@cache
+def _works() -> bool:
+    """Return whether numba is as `_tune` knows it: two small kernels tell, before any other."""
+    try:
+        if _calling(3.0) != 8.0:
+            raise ArithmeticError("a call by address has another result")
+    except Exception as error:
+        _give_up(error)
+    return _is_numba_known
 
 
 def kernel(function: Callable[..., Any]) -> Any:
@@ -193,13 +334,13 @@ def kernel(function: Callable[..., Any]) -> Any:
 
 def inner_kernel(function: Callable[..., Any]) -> Any:
     """Compile what only compiled functions call, as `kernel` does, in two thirds of the time."""
-    return _compile(function, no_cpython_wrapper=True)
+    return _compile(function, has_wrapper=False)
 
 
 def part_kernel(function: Callable[..., Any]) -> Any:
     """Make a function a part of the one kernel that calls it, compiled together with that."""
     # Of long parts with many arguments numba's handling of the call takes more time than their own.
-    return njit(**_OPTIONS | {"inline": "always"})(function)
+    return njit(**_OPTIONS, inline="always")(function)
 
 
 def dot_kernel(function: Callable[..., Any]) -> Any:
@@ -220,36 +361,38 @@ def use_one_thread() -> None:
 
 
 class _CompilerClock(Listener):
-    """How long numba's compiler has been at work; one thread at a time is let in."""
+    """How long numba's compiler has been at work, or waited for, in any thread."""
 
     def __init__(self) -> None:
         self.listeners: list[Callable[[bool], object]] = []
-        self._depth, self._collects = 0, False
         # Seconds so far, and when the present work began: one object, as other threads read it.
         self._state: tuple[float, float | None] = (0.0, None)
+        # Numba tells of its lock before it has it, so that several threads may be told of at once;
+        # and a function that is compiled may compile the functions that it calls.
+        self._work = _Shared(self._begin, self._end)
+        self._depth = local()
 
     def on_start(self, event: Event) -> None:
-        # A function that is compiled may compile the functions that it calls.
-        if self._depth == 0:
-            self._state = self.seconds(), time.perf_counter()
-            # The compiler makes millions of objects, of which hardly any are garbage.
-            self._collects = gc.isenabled()
-            gc.disable()
-            for listener in self.listeners:
-                listener(True)
-        self._depth += 1
+        self._depth.value = getattr(self._depth, "value", 0) + 1
+        self._work.__enter__()
 
     def on_end(self, event: Event) -> None:
-        self._depth -= 1
-        if self._depth == 0:
-            self._state = self.seconds(), None
-            if self._collects:
-                if not gc.get_freeze_count():
-                    gc.freeze()
-                    gc.unfreeze()  # to the oldest generation, unseen
-                gc.enable()
-            for listener in self.listeners:
-                listener(False)
+        # A thread that was at work when this package was imported ends what has not begun here.
+        if getattr(self._depth, "value", 0) > 0:
+            self._depth.value -= 1
+            self._work.__exit__()
+
+    def _begin(self) -> None:
+        self._state = self.seconds(), time.perf_counter()
+        self._tell(True)
+
+    def _end(self) -> None:
+        self._state = self.seconds(), None
+        self._tell(False)
+
+    def _tell(self, is_at_work: bool) -> None:
+        for listener in list(self.listeners):  # others may come and go meanwhile
+            listener(is_at_work)
 
     def seconds(self) -> float:
         """Return the seconds so far, those of the present work included."""

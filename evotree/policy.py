@@ -1,8 +1,11 @@
 """Policies: trees that act in gymnasium's environments, evolved by the returns of episodes."""
 
+import math
 import threading
-from collections.abc import Callable, Sequence
+from collections import Counter
+from collections.abc import Callable, Hashable, Iterator, Sequence
 from concurrent.futures import Executor
+from contextlib import contextmanager
 from dataclasses import dataclass, field, fields, replace
 from functools import cached_property, partial
 from itertools import product
@@ -12,6 +15,7 @@ import numpy as np
 import pandas as pd
 
 from evotree.description.text import export_text
+from evotree.description.words import check_whole
 from evotree.engine.config import SearchConfig
 from evotree.engine.scores import DEFAULT, ScoredProblem, ScoredResult, search_scores
 from evotree.estimators.evolved import EvoTreeClassifier, EvoTreeRegressor
@@ -20,16 +24,22 @@ from evotree.files import PathLike
 from evotree.rng import seed_from
 from evotree.tree import ObliqueTree
 
-_STICKY, _LEVELS = (
-    0.1,
-    (-1.0, 0.0, 1.0),
-)  # chance of another random action; levels of numbers
-_ROUNDS, _STEPS, _MOST_LEAVES = 3, 1000, 16  # of imitation; of the trees that it makes
-_MOST_FRAMES, _PIXELS, _of_thread = (
-    1000,
-    "rgb_array",
-    threading.local(),
-)  # of films; environments
+_STICKY = 0.1  # chance of another random action in a step
+_LEVELS = (0.0, 0.5, 1.0)  # of several numbers, from low to high
+_MOST_NUMBERS = 4  # of an action
+_MOST_ACTIONS = 256
+_ROUNDS = 3  # of imitation
+_STEPS = 1000  # of each round
+_MOST_LEAVES = 16  # of trees that imitate
+_MOST_FRAMES = 1000  # of a film
+_PIXELS = "rgb_array"
+
+# Environments that are open in this process, by what makes them and by thread; and how many
+# searches and policies use those of a kind: the last closes them. Where an executor has processes
+# of its own, theirs stay open for later searches, as long as those processes live.
+_open: dict[tuple[Any, int], Any] = {}
+_n_users: Counter[Any] = Counter()
+_lock = threading.Lock()
 
 
 class Return(float):
@@ -38,45 +48,104 @@ class Return(float):
 
 @dataclass(frozen=True)
 class Environment:
-    """An environment that each worker makes for itself: its id, or what makes it."""
+    """An environment that each worker makes for itself: its id, or what makes it.
+
+    An episode ends after `max_steps`, as if it were cut off there.
+    """
 
     made_by: Any
     kwargs: dict[str, Any] = field(default_factory=dict)
+    max_steps: int = 10_000
+
+    @property
+    def _kind(self) -> Any:
+        return self.made_by, repr(self.kwargs)
 
     @property
     def here(self) -> Any:
         """The environment of this thread."""
-        known = vars(_of_thread).setdefault("environments", {})
-        key = self.made_by, repr(self.kwargs)
-        if key not in known and callable(self.made_by):
-            known[key] = self.made_by(**self.kwargs)
-        elif key not in known:
-            import gymnasium  # an extra
+        key = self._kind, threading.get_ident()
+        if key not in _open:
+            if callable(self.made_by):
+                _open[key] = self.made_by(**self.kwargs)
+            else:
+                import gymnasium  # an extra
 
-            known[key] = gymnasium.make(self.made_by, **self.kwargs)
-        return known[key]
+                _open[key] = gymnasium.make(self.made_by, **self.kwargs)
+        return _open[key]
+
+    @contextmanager
+    def used(self) -> Iterator[None]:
+        """Close the environments of all threads when the last who uses them leaves."""
+        kind = self._kind
+        with _lock:
+            _n_users[kind] += 1
+        try:
+            yield
+        finally:
+            with _lock:
+                _n_users[kind] -= 1
+                is_last = _n_users[kind] == 0
+                ended = [key for key in list(_open) if is_last and key[0] == kind]
+                environments = [_open.pop(key) for key in ended]
+            for one in environments:
+                if hasattr(one, "close"):
+                    one.close()
+
+    @property
+    def bounds(self) -> tuple[float, float] | None:
+        """Between which a policy answers a number; None where it chooses from `actions`."""
+        space = self.here.action_space
+        is_number = hasattr(space, "low") and np.shape(space.low) == (1,)
+        if not is_number or np.issubdtype(space.dtype, np.integer):
+            return None
+        if not np.isfinite(space.high - space.low).all():
+            raise self._refused()
+        return space.low[0], space.high[0]
 
     @property
     def actions(self) -> list[Any]:
-        """What a policy may do: all actions, or of several numbers low, middle and high ones."""
+        """What a policy may choose from: all actions, or of numbers low, middle and high ones."""
         space = self.here.action_space
-        if hasattr(space, "n"):
-            return [int(getattr(space, "start", 0)) + i for i in range(int(space.n))]
-        low, high = (
-            getattr(space, "low", np.empty(0)),
-            getattr(space, "high", np.empty(0)),
+        shape = tuple(getattr(space, "shape", None) or ())
+        if hasattr(space, "n") and not shape:
+            first = int(getattr(space, "start", 0))
+            actions: list[Any] = [first + i for i in range(int(space.n))]
+        else:
+            if len(shape) != 1 or not 0 < shape[0] <= _MOST_NUMBERS:
+                raise self._refused()
+            levels = self._levels(space)
+            if not 0 < math.prod(map(len, levels)) <= _MOST_ACTIONS:
+                raise self._refused()
+            actions = list(np.array(list(product(*levels)), dtype=space.dtype))
+        if len(actions) < 2:
+            raise self._refused()
+        return actions
+
+    def _levels(self, space: Any) -> list[Any]:
+        """Return the values of each number of an action from which a policy chooses."""
+        if hasattr(space, "n"):  # MultiBinary
+            return [range(2)] * len(np.zeros(space.shape))
+        if hasattr(space, "nvec"):  # MultiDiscrete
+            starts = getattr(space, "start", np.zeros_like(space.nvec))
+            pairs = zip(starts.tolist(), space.nvec.tolist(), strict=True)
+            return [range(start, start + n) for start, n in pairs]
+        low, high = getattr(space, "low", None), getattr(space, "high", None)
+        if low is None or high is None or not np.isfinite(high - low).all():
+            raise self._refused()
+        if np.issubdtype(space.dtype, np.integer):
+            ends = list(zip(low.tolist(), high.tolist(), strict=True))
+            if math.prod(last - first + 1 for first, last in ends) <= _MOST_ACTIONS:
+                return [range(first, last + 1) for first, last in ends]
+            return [sorted({a, (a + b) // 2, b}) for a, b in ends]
+        return list(np.stack([low + level * (high - low) for level in _LEVELS], axis=1))
+
+    def _refused(self) -> ValueError:
+        return ValueError(
+            f"environment has the actions {self.here.action_space}: allowed are Discrete of 2 or "
+            f"more; a bounded Box of up to {_MOST_NUMBERS} numbers; and MultiDiscrete or "
+            f"MultiBinary of up to {_MOST_NUMBERS} numbers and {_MOST_ACTIONS} combinations."
         )
-        if (
-            np.ndim(low) != 1
-            or not 0 < low.size <= 4
-            or not np.isfinite(high - low).all()
-        ):
-            allowed = "Discrete, and a bounded Box of up to 4 numbers"
-            raise ValueError(
-                f"environment has the actions {space}: allowed are {allowed}."
-            )
-        places = np.array(list(product(_LEVELS, repeat=low.size)))
-        return list((low + 0.5 * (1.0 + places) * (high - low)).astype(space.dtype))
 
     def episode(
         self,
@@ -85,12 +154,15 @@ class Environment:
         seen: list[Any] | None = None,
     ) -> Return:
         """Act until an episode is over; append to `seen` what is seen."""
-        environment, seen = self.here, [] if seen is None else seen
+        environment = self.here
         observation, _ = environment.reset(seed=seed)
-        rewards, is_over = [], False
-        while not is_over:
-            seen.append(as_point(observation))
-            observation, reward, ends, stops, _ = environment.step(act(seen[-1]))
+        rewards: list[float] = []
+        is_over = False
+        while not is_over and len(rewards) < self.max_steps:
+            point = as_point(observation)
+            if seen is not None:
+                seen.append(point)
+            observation, reward, ends, stops, _ = environment.step(act(point))
             rewards.append(float(reward))
             is_over = ends or stops
         result: Any = Return(sum(rewards))
@@ -99,12 +171,10 @@ class Environment:
 
     def explore(self, n_points: int, seed: int) -> np.ndarray:
         """Return points that random actions lead to, each of which is kept up for a while."""
-        rng, space, seen = (
-            np.random.default_rng(seed),
-            self.here.action_space,
-            list[Any](),
-        )
+        rng = np.random.default_rng(seed)
+        space = self.here.action_space
         space.seed(seed)
+        seen: list[Any] = []
         last = [space.sample()]
 
         def act(point: list[float]) -> Any:
@@ -120,7 +190,13 @@ class Environment:
 def as_point(observation: Any) -> list[float]:
     """Return an observation, an array, a number or a tuple of these, as numbers."""
     parts = observation if isinstance(observation, tuple) else (observation,)
-    return [float(number) for part in parts for number in np.ravel(part).tolist()]
+    try:
+        return [float(number) for part in parts for number in np.ravel(part).tolist()]
+    except (TypeError, ValueError) as error:
+        raise ValueError(
+            f"environment is seen as {observation!r}: allowed are arrays, numbers and tuples of "
+            "these; gymnasium's FlattenObservation makes an array of other ones."
+        ) from error
 
 
 def actor(
@@ -176,9 +252,10 @@ class Policy:
         seeds = np.random.default_rng(seed_from(random_state)).integers(
             2**31, size=n_episodes
         )
-        return np.array(
-            [self.environment.episode(self._act, seed) for seed in seeds.tolist()]
-        )
+        with self.environment.used():
+            return np.array(
+                [self.environment.episode(self._act, seed) for seed in seeds.tolist()]
+            )
 
     def __str__(self) -> str:
         return export_text(self.tree, self.feature_names, self.action_names).rstrip(
@@ -192,14 +269,15 @@ class Policy:
         seen = replace(
             self.environment, kwargs=self.environment.kwargs | {"render_mode": _PIXELS}
         )
-        frames = list[Any]()
+        frames: list[Any] = []
 
         def act_and_draw(point: list[float]) -> Any:
             if len(frames) < _MOST_FRAMES:
                 frames.append(Image.fromarray(seen.here.render()))
             return self._act(point)
 
-        seen.episode(act_and_draw, seed_from(random_state) % 2**31)
+        with seen.used():
+            seen.episode(act_and_draw, seed_from(random_state) % 2**31)
         frames[0].save(
             path, save_all=True, append_images=frames[1:], loop=0, duration=40
         )  # in ms
@@ -216,6 +294,7 @@ def evolve(
     feature_names: Sequence[str] | None = None,
     action_names: Sequence[str] | None = None,
     executor: Executor | None = None,
+    max_steps: int = 10_000,
     **kwargs: Any,
 ) -> Policy:
     """Evolve a policy for an environment of gymnasium.
@@ -225,7 +304,9 @@ def evolve(
     environment : str or callable
         The id of an environment, or what makes one. It is seen as vectors, numbers or tuples of
         these. Its actions are ``Discrete``; or a ``Box`` of one number, which leaves answer, or of
-        up to 4, of which they choose low, middle and high ones.
+        up to 4, of which they choose low, middle and high ones; or up to 4 whole numbers, a
+        ``MultiDiscrete``, a ``MultiBinary`` or a ``Box`` of such, of which they choose any
+        combination, of up to 256. It is closed in the end.
     config : SearchConfig, optional
         What the search is told, as for `evotree.search_scores`. ``leaves="linear"`` has lines in
         leaves that answer a number.
@@ -241,33 +322,53 @@ def evolve(
         Names; by default ``x0``, ..., and the actions themselves.
     executor : concurrent.futures.Executor, optional
         Where episodes are played; by default processes, as many as `n_jobs` says.
+    max_steps : int, default=10000
+        Most steps of an episode, for environments that do not end by themselves: where they have
+        gone on for so long, it is over, and its return is the sum so far.
     **kwargs
         For the environment.
     """
-    made, config = Environment(environment, kwargs), config or SearchConfig()
-    config = replace(config, random_state=seed_from(config.random_state))
-    space, seed = made.here.action_space, config.random_state % 2**31
-    is_number = getattr(space, "shape", None) == (1,)
-    actions = None if is_number else made.actions
-    points = made.explore(n_points, seed)
-    if teacher is not None:
-        most = min(config.max_leaf_nodes or _MOST_LEAVES, _MOST_LEAVES)
-        trees, points = imitations(made, teacher, actions, points, seed, most)
-        evolution = config.evolution or DEFAULT
-        given = [] if evolution.init is None else evolution.init
-        given = given if isinstance(given, list) else [given]
-        init = [*given, *trees][: evolution.population_size]
-        config = replace(config, evolution=replace(evolution, init=init))
-    names = list(feature_names or (f"x{j}" for j in range(points.shape[1])))
-    problem = ScoredProblem(
-        score=partial(return_of, made, actions),
-        actions=(space.low[0], space.high[0]) if actions is None else len(actions),
-        observations=pd.DataFrame(points, columns=names),
-        n_episodes=n_episodes,
-        racing=racing,
-    )
-    result = search_scores(problem, config, executor)
-    labels = None if actions is None else list(map(str, action_names or actions))
+    check_whole("max_steps", max_steps, 1)
+    if not isinstance(environment, Hashable):
+        raise ValueError(
+            f"environment={environment!r} has no hash: allowed are an id, and a callable with one."
+        )
+    made = Environment(environment, kwargs, max_steps)
+    with made.used():
+        config = config or SearchConfig()
+        config = replace(config, random_state=seed_from(config.random_state))
+        seed = config.random_state % 2**31
+        bounds = made.bounds
+        actions = None if bounds else made.actions
+        points = made.explore(n_points, seed)
+        names = list(feature_names or (f"x{j}" for j in range(points.shape[1])))
+        if len(names) != points.shape[1]:
+            raise ValueError(
+                f"feature_names has {len(names)} names: allowed are {points.shape[1]}, as many as "
+                "the environment has features."
+            )
+        labels = None if actions is None else list(map(str, action_names or actions))
+        if actions is not None and labels is not None and len(labels) != len(actions):
+            raise ValueError(
+                f"action_names has {len(labels)} names: allowed are {len(actions)}, for the "
+                f"actions {actions}."
+            )
+        if teacher is not None:
+            most = min(config.max_leaf_nodes or _MOST_LEAVES, _MOST_LEAVES)
+            trees, points = imitations(made, teacher, actions, points, seed, most)
+            evolution = config.evolution or DEFAULT
+            given = [] if evolution.init is None else evolution.init
+            given = given if isinstance(given, list) else [given]
+            init = [*given, *trees][: evolution.population_size]
+            config = replace(config, evolution=replace(evolution, init=init))
+        problem = ScoredProblem(
+            score=partial(return_of, made, actions),
+            actions=bounds if actions is None else len(actions),
+            observations=pd.DataFrame(points, columns=names),
+            n_episodes=n_episodes,
+            racing=racing,
+        )
+        result = search_scores(problem, config, executor)
     return Policy(result.tree, made, actions, names, labels, result)
 
 
@@ -287,7 +388,9 @@ def imitations(
     most: int,
 ) -> tuple[list[ObliqueTree], np.ndarray]:
     """Return trees of few leaves that do what a teacher does, and points that it leads to, too."""
-    seen, act, trees = list[Any](), teacher, list[ObliqueTree]()
+    seen: list[Any] = []
+    act = teacher
+    trees: list[ObliqueTree] = []
     kind: Any = EvoTreeRegressor if actions is None else EvoTreeClassifier
     for number in range(_ROUNDS):
         while len(seen) < (number + 1) * _STEPS:
@@ -301,7 +404,18 @@ def imitations(
         model.fit(np.array(seen), np.ravel(done))
         trees = list(model.pareto_front_)
         if actions is not None:
-            trees = [tree.labelled(model.classes_[tree.labels]) for tree in trees]
+            trees = [
+                _of_all_actions(tree, model.classes_, len(actions)) for tree in trees
+            ]
         act = actor(trees[-1], actions)
     some = np.random.default_rng(seed).permutation(len(seen))[: len(points)]
     return trees, np.concatenate([points, np.array(seen)[some]])
+
+
+def _of_all_actions(
+    tree: ObliqueTree, classes: np.ndarray, n_actions: int
+) -> ObliqueTree:
+    """Return a tree of the actions that a teacher takes as one of all: it may leave out some."""
+    values = np.zeros((len(tree), n_actions))
+    values[:, classes] = tree.values
+    return tree.predicting(values).labelled(classes[tree.labels])

@@ -2,7 +2,9 @@
 
 import pickle
 import subprocess
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
+from itertools import product
 from types import SimpleNamespace
 
 import numpy as np
@@ -11,12 +13,15 @@ import pytest
 from evotree import SearchConfig
 from evotree.engine.scores import DEFAULT
 from evotree.export import export_c
-from evotree.policy import Environment, actor, as_point, evolve
+from evotree.policy import Environment, actor, as_point, evolve, imitations
 from evotree.tree import ObliqueTree
 
 BRIEF = SearchConfig(
     max_generations=8, random_state=0, evolution=replace(DEFAULT, population_size=16)
 )
+
+
+MADE = []  # all walkers of this process
 
 
 class Track:
@@ -37,6 +42,12 @@ class Track:
             self.action_space = SimpleNamespace(**ends, **vars(sample))
         self.kind, self.start = kind, start
         self.rng = np.random.default_rng(0)
+        self.is_open = True
+        MADE.append(self)
+
+    def close(self):
+        assert self.is_open
+        self.is_open = False
 
     def _seed(self, seed):
         self.rng = np.random.default_rng(seed)
@@ -54,6 +65,7 @@ class Track:
         return (np.array([self.at, 1.0 + self.n_steps]), 7)
 
     def step(self, action):
+        assert self.is_open
         if self.kind == "discrete":
             assert action in (self.start, self.start + 1)
             move = 2.0 * (action - self.start) - 1.0
@@ -123,19 +135,161 @@ def test_the_actor_is_the_tree_and_the_c_code(kind, tmp_path):
     np.testing.assert_allclose(np.array(printed.split(), dtype=float), found, rtol=1e-6)
 
 
-def test_environments_that_cannot_be_acted_in_are_named():
-    def strange():
-        made = Track()
-        made.action_space = SimpleNamespace(
-            low=np.zeros((2, 2)), high=np.ones((2, 2)), shape=(2, 2)
-        )
-        return made
+class Endless(Track):
+    """A walker on a line that is never over."""
 
-    with pytest.raises(
-        ValueError, match="allowed are Discrete, and a bounded Box of up to 4"
-    ):
-        _ = Environment(strange).actions
+    def step(self, action):
+        return *super().step(action)[:3], False, {}
+
+
+@pytest.mark.parametrize("max_steps", [1, 7])
+def test_an_episode_without_an_end_is_cut_off(max_steps):
+    policy = evolve(
+        Endless,
+        replace(BRIEF, max_generations=1),
+        n_points=20,
+        n_episodes=2,
+        max_steps=max_steps,
+    )
+    assert policy.result.cost == max_steps * policy.result.n_scores
+    seen = []
+    done = policy.environment.episode(policy._act, 3, seen)
+    assert done.cost == len(seen) == max_steps and float(done) == -sum(
+        abs(point[0] + (0.5 if policy.act(point) else -0.5)) for point in seen
+    )
+    with pytest.raises(ValueError, match="max_steps=0: allowed is a whole number"):
+        evolve(Endless, BRIEF, max_steps=0)
+
+
+def test_every_environment_that_a_search_makes_is_closed(tmp_path):
+    MADE.clear()
+    with ThreadPoolExecutor(3) as threads:
+        policy = evolve(
+            Track, replace(BRIEF, max_generations=2), n_episodes=4, executor=threads
+        )
+    policy.returns(3, 0)
+    policy.render(tmp_path / "walk.gif", 0)
+    assert len(MADE) > 3 and not any(one.is_open for one in MADE)
+    with pytest.raises(ZeroDivisionError):
+        evolve(Track, BRIEF, teacher=lambda point: 1 // 0)
+    assert not any(one.is_open for one in MADE)
+
+
+def test_environments_of_one_kind_stay_open_until_the_last_who_uses_them_leaves():
+    one, other = Environment(Track), Environment(Track)
+    with one.used():
+        here = one.here
+        with other.used():
+            assert other.here is here
+        assert here.is_open and one.here is here
+    assert not here.is_open
+
+
+def spaces():
+    """Return spaces of gymnasium, and the actions that they have, if they are listed."""
+    from gymnasium.spaces import Box, Discrete, MultiBinary, MultiDiscrete
+
+    whole = {"dtype": np.int64}
+    return [
+        (Discrete(3, start=4), [4, 5, 6]),
+        (MultiDiscrete([3]), [[0], [1], [2]]),
+        (
+            MultiDiscrete([2, 3], start=[1, 0]),
+            [[1, 0], [1, 1], [1, 2], [2, 0], [2, 1], [2, 2]],
+        ),
+        (MultiBinary(2), [[0, 0], [0, 1], [1, 0], [1, 1]]),
+        (Box(0, 2, (1,), **whole), [[0], [1], [2]]),
+        (Box(0, 1, (2,), **whole), [[0, 0], [0, 1], [1, 0], [1, 1]]),
+        (Box(0, 1000, (1,), **whole), [[0], [500], [1000]]),
+        (Box(np.float32(-1), np.float32(3), (2,)), list(product((-1, 1, 3), repeat=2))),
+        (Discrete(1), None),
+        (MultiDiscrete([2] * 5), None),
+        (MultiDiscrete([9, 9, 9]), None),
+        (MultiDiscrete([[2, 2], [2, 2]]), None),
+        (MultiDiscrete([1, 1]), None),
+        (MultiBinary([2, 2]), None),
+        (Box(-np.inf, np.inf, (1,)), None),
+        (Box(-np.inf, np.inf, (2,)), None),
+        (Box(0.0, 1.0, (2, 2)), None),
+        (Box(0.0, 1.0, ()), None),
+    ]  # fmt: skip
+
+
+def acting(space):
+    """Return what makes walkers of another space of actions, all of which are alike to them."""
+
+    class Other(Track):
+        def __init__(self):
+            super().__init__("numbers")
+            self.action_space = space
+
+        def step(self, action):
+            assert space.contains(action)
+            return super().step([0.0])
+
+    return Other
+
+
+def test_actions_are_those_that_the_space_allows_or_it_is_named():
+    pytest.importorskip("gymnasium")
+    for space, expected in spaces():
+        other = acting(space)
+        if expected is None:
+            with pytest.raises(ValueError, match="(?s)has the actions .*: allowed are"):
+                evolve(other, replace(BRIEF, max_generations=0))
+            continue
+        actions = Environment(other).actions
+        assert np.array_equal(actions, expected)
+        assert all(
+            map(
+                space.contains, [np.int64(a) if np.ndim(a) == 0 else a for a in actions]
+            )
+        )
+    policy = evolve(acting(spaces()[1][0]), replace(BRIEF, max_generations=1))
+    assert policy.act((np.array([0.0, 1.0]), 7)) in policy.actions
+
+
+@pytest.mark.parametrize(
+    ("kwargs", "message"),
+    [
+        ({"action_names": ["left"]}, "action_names has 1 names: allowed are 2"),
+        ({"feature_names": ["a", "b"]}, "feature_names has 2 names: allowed are 3"),
+    ],
+)
+def test_names_are_as_many_as_there_are_to_name(kwargs, message):
+    with pytest.raises(ValueError, match=message):
+        evolve(Track, BRIEF, n_points=20, **kwargs)
+
+
+@pytest.mark.parametrize("observation", [{"a": 1}, "ab", ((1, (2, 3)), 4), None])
+def test_what_is_seen_is_numbers_or_it_is_named(observation):
+    with pytest.raises(ValueError, match="is seen as .*: allowed are arrays, numbers"):
+        as_point(observation)
     assert as_point((1, np.array([2.0, 3.0]), np.int64(4))) == [1.0, 2.0, 3.0, 4.0]
+
+
+@pytest.mark.parametrize("used", [(0,), (1,), (0, 2)])
+def test_a_teacher_may_leave_out_actions(used):
+    def teacher(point):
+        return used[int(point[0] < 0.0) * (len(used) - 1)]
+
+    class Three(Track):
+        def __init__(self):
+            super().__init__("numbers")
+            self.action_space = SimpleNamespace(
+                n=3, seed=self._seed, sample=lambda: int(self.rng.integers(3))
+            )
+
+        def step(self, action):
+            return super().step([action - 1.0])
+
+    policy = evolve(Three, replace(BRIEF, max_generations=0), teacher=teacher)
+    environment = Environment(Three)
+    trees, _ = imitations(environment, teacher, [0, 1, 2], np.zeros((9, 3)), 0, 4)
+    points = np.random.default_rng(0).uniform(-3.0, 3.0, (200, 3))
+    taught = np.array([teacher(point) for point in points])
+    assert max(np.mean(tree.predict_label(points) == taught) for tree in trees) > 0.9
+    assert any(one.origin == "initial" for one in policy.result.run.population)
 
 
 def test_cart_pole_is_solved_by_few_leaves():

@@ -115,59 +115,6 @@ print(ObliqueTree(np.zeros((3, 1)), np.zeros(3), size, np.ones((3, 1))).apply(np
     assert "NUMBA_CACHE_DIR" in done.stderr
 
 
-CALLEE = """
-from evotree._jit import kernel
-
-@kernel
-def called(x):
-    total = {value}
-    for k in range(x.shape[0]):
-        if x[k] > 0.0 and k != 3 and abs(x[k]) < 1e9:
-            total += x[k] * (k + 1) - x[k] / (k + 2) + x[0] * x[k] - x[k] * (k + 3) / (k + 4)
-        elif x[k] < -1.0 and k != 5:
-            total -= x[k] * (k + 5) - x[k] / (k + 6) + x[0] * x[k] - x[k] * (k + 7) / (k + 8)
-    return total
-"""
-CALLER = """
-from evotree._jit import kernel
-from callee import called
-
-@kernel
-def short(x):
-    return called(x)
-
-@kernel
-def caller(x):
-    return 2 * short(x)
-"""
-
-
-def test_what_calls_a_long_kernel_from_the_cache_calls_the_one_that_is_there_now(
-    tmp_path,
-):
-    code = f"""
-import sys
-sys.path.insert(0, {str(tmp_path)!r})
-import numpy as np
-from caller import caller
-print(caller(np.zeros(2)), sum(caller.stats.cache_hits.values()))
-"""
-    (tmp_path / "caller.py").write_text(CALLER)
-
-    def run(value):
-        (tmp_path / "callee.py").write_text(CALLEE.format(value=value))
-        done = python(code, NUMBA_CACHE_DIR=str(tmp_path))
-        return done.stdout.strip()
-
-    assert run("1.0") == "2.0 0"
-    assert run("1.0") == "2.0 1"
-    assert run("10.5") == "21.0 1"
-    assert (
-        run("1.0j") == "2j 0"
-    )  # another type comes back, so that the caller is another one
-    assert run("1.0j") == "2j 1"
-
-
 @pytest.fixture
 def started(monkeypatch):
     """Let two processors be free, and record what would be started."""

@@ -33,7 +33,14 @@ def splits_of_text(
             raise ValueError(
                 f"{parameter} has the line {line!r}: allowed is {_ALLOWED}."
             )
-    written = {printable(name): j for j, name in enumerate(feature_names)}
+    written: dict[str, int] = {}
+    for j, name in enumerate(feature_names):
+        if printable(name) in written:
+            raise ValueError(
+                f"{parameter} cannot be read: {feature_names[written[printable(name)]]!r} and "
+                f"{name!r} are written alike; allowed are names that differ as they are printed."
+            )
+        written[printable(name)] = j
     term = "|".join(map(re.escape, sorted(written, key=len, reverse=True)))
     nodes: list[tuple[np.ndarray, float, int]] = []
 

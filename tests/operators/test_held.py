@@ -90,6 +90,38 @@ def test_held_splits_survive_every_operator(drawn, seed, data):
     assert held.keeps(make_individual(few, *top.splits), few)
 
 
+def holds_splits(tree, top, h=0, k=0):
+    """Return whether a tree has all splits of another one on the same paths, bit for bit."""
+    if top.subtree_size[h] == 1:
+        return True
+    return (
+        tree.subtree_size[k] > 1
+        and tree.thresholds[k] == top.thresholds[h]
+        and tree.weights[k].tobytes() == top.weights[h].tobytes()
+        and holds_splits(tree, top, top.left(h), tree.left(k))
+        and holds_splits(tree, top, top.right(h), tree.right(k))
+    )
+
+
+@settings(max_examples=60)
+@given(any_populations, st.data())
+def test_of_the_rows_of_one_side_what_is_held_there_is_kept(drawn, data):
+    dataset, (one, *others) = drawn
+    start = dataset.to_raw(one.to_tree())
+    inner = np.flatnonzero(~start.is_leaf).tolist()
+    assume(inner)
+    held = Held.of(start, inner, dataset)
+    k = data.draw(st.integers(0, len(one) - 1))
+    few = dataset.take(np.sort(one.order[one.start[k] : one.end[k]]))
+    # Splits that part none of the rows are in no tree: only those at the node, and below, remain.
+    top = make_individual(few, *held.scaled.splits)
+    below = others[0].splits
+    leaf = make_individual(few, *(array[-1:] for array in one.splits))
+    for tree in (top, leaf, make_individual(few, *below)):
+        assert held.keeps(tree, few) == holds_splits(tree, top)
+        assert holds_splits(repair(tree, few, [held]), top)
+
+
 RUNS = {
     "rules": {"max_generations": 15},
     "long": {"max_generations": 1000, "evolution__patience": None},
@@ -183,6 +215,16 @@ def test_rules_written_by_hand_are_read(rule, weights, threshold):
     text = f"|--- {rule}\n|   |--- no\n|--- else\n|   |--- yes\nmissing: size = 3"
     read = splits_of_text(text, ["hue is red", "size"])
     assert read[0][0].tolist() == weights and read[1].tolist() == [threshold, 0.0, 0.0]
+
+
+@pytest.mark.parametrize("sign", ["\n", "\t", "\x1b", "\u202e"])
+def test_names_that_are_written_alike_are_refused(sign):
+    escaped = sign.encode("unicode_escape").decode()
+    text = "|--- a <= 1\n|   |--- no\n|--- else\n|   |--- yes"
+    with pytest.raises(ValueError, match="start cannot be read: .* are written alike"):
+        splits_of_text(text, ["a", f"b{sign}", f"b{escaped}"], "start")
+    weights, *_ = splits_of_text(text, ["a", f"b{sign}", f"c{escaped}"])
+    assert weights.shape == (3, 3)
 
 
 WRONG = {

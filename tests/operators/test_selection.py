@@ -19,6 +19,7 @@ from evotree.fitness.penalties import (
     linear_scaling,
     quality_and_complexity,
 )
+from evotree.individual import FitnessMax
 from evotree.operators.variation.selection import (
     distinct,
     replace_best,
@@ -31,7 +32,7 @@ from evotree.operators.variation.selection import (
 )
 from evotree.rng import make_streams
 from tests.reference import naive
-from tests.strategies import any_populations, apply_operator, seeds, stream_of, tasks
+from tests.strategies import apply_operator, seeds, stream_of, tasks
 
 fitness_values = st.lists(
     st.floats(-5, 1).map(lambda v: round(v, 6)), min_size=2, max_size=30
@@ -114,30 +115,76 @@ def test_a_generation_of_different_trees():
         assert all(distinct(run.population)) is not keep_duplicates
 
 
+class Measured:
+    """What survival sees of a tree: all that is different is another tree."""
+
+    def __init__(self, quality, n_splits, n_extra_terms):
+        self.quality, self.n_splits = quality, n_splits
+        self.n_terms = n_splits + n_extra_terms
+        self.thresholds = np.array([quality, n_splits, n_extra_terms])
+        self.fitness = FitnessMax()
+
+    def __len__(self):
+        return 2 * self.n_splits + 1
+
+    def __eq__(self, other):
+        return self.thresholds.tolist() == other.thresholds.tolist()
+
+    def clone(self):
+        copy = Measured(*self.thresholds.tolist())
+        copy.fitness.values = self.fitness.values
+        return copy
+
+
+measured = st.builds(
+    Measured,
+    st.integers(0, 100).map(lambda percent: percent / 100),
+    st.integers(0, 12),
+    st.integers(0, 12),
+)
+
+
 @given(
-    any_populations, st.sampled_from((0.0, 0.001, 0.1)), st.sampled_from((0.0, 0.01))
+    st.lists(measured, min_size=10, max_size=80),
+    st.sampled_from((0.0, 0.001, 0.01)),
+    st.sampled_from((0.0, 0.001, 0.01)),
 )
 def test_trees_of_less_complexity_live_on_beside_the_fittest(
-    drawn, size_penalty, term_penalty
+    trees, size_penalty, term_penalty
 ):
-    _, individuals = drawn
     evaluate = PenalizedAccuracy(size_penalty, term_penalty)
-    for one in individuals:
+    for one in trees:
         one.fitness.values = evaluate(one)
-    half = len(individuals) // 2
-    if half == 0:
+    n = len(trees) // 2
+    everyone = trees[: 2 * n]
+    survivors = replace_best(trees[:n], trees[n : 2 * n], size_penalty, term_penalty)
+    assert len(survivors) == n and len({id(one) for one in survivors}) == n
+    n_different = sum(distinct(everyone))
+    assert sum(distinct(survivors)) == min(n, n_different)
+    if n_different <= n:
         return
-    parents, offspring = individuals[:half], individuals[half : 2 * half]
-    survivors = replace_best(parents, offspring, size_penalty, term_penalty)
-    assert len(survivors) == half
     fitness = [one.fitness for one in survivors]
     assert fitness == sorted(fitness, reverse=True)
-    assert fitness[0] == max(one.fitness for one in individuals[: 2 * half])
-    if half >= 4:  # one place for each multiple of the penalties
-        for factor in (3.0, 10.0, 30.0):
-            dear = PenalizedAccuracy(factor * size_penalty, factor * term_penalty)
-            best = max(dear(one) for one in individuals[: 2 * half])
-            assert max(dear(one) for one in survivors)[0] == pytest.approx(best[0])
+    # Half of the places are the fittest trees'.
+    different = {one.thresholds.tobytes(): one.fitness for one in everyone}
+    fittest = sorted(different.values(), reverse=True)
+    assert fitness[: n // 2] == fittest[: n // 2]
+    # The best at each multiple of the penalties has one of the others.
+    for factor in (3.0, 10.0, 30.0):
+        dear = PenalizedAccuracy(factor * size_penalty, factor * term_penalty)
+        best = max(dear(one) for one in everyone)
+        assert max(dear(one) for one in survivors)[0] == pytest.approx(best[0])
+
+
+@given(st.lists(measured, min_size=10, max_size=40, unique_by=lambda one: one.quality))
+def test_the_first_term_of_a_split_costs_nothing(trees):
+    for one in trees:
+        one.n_terms = one.n_splits
+        one.fitness.values = PenalizedAccuracy(0.0, 0.01)(one)
+    n = len(trees) // 2
+    survivors = replace_best(trees[:-n], trees[-n:], 0.0, 0.01)
+    fittest = sorted(trees, key=lambda one: one.quality, reverse=True)[:n]
+    assert [one.quality for one in survivors] == [one.quality for one in fittest]
 
 
 def points(objectives):

@@ -41,7 +41,8 @@ class Held:
         asked: dict[Any, Any] = (
             dict(hold) if isinstance(hold, Mapping) else dict.fromkeys(hold)
         )
-        inner, kept = np.flatnonzero(~start.is_leaf).tolist(), {0}
+        inner = np.flatnonzero(~start.is_leaf).tolist()
+        kept = {0}
         above = {child: k for k in inner for child in (start.left(k), start.right(k))}
         for k in asked:
             if isinstance(k, bool) or k not in inner:
@@ -49,27 +50,24 @@ class Held:
                     f"hold names {k!r}: allowed are the splits of start, {inner}."
                 )
             if k and above[k] not in asked:
-                lacks = f"lacks {above[k]}, which is above {k}"
                 raise ValueError(
-                    f"hold={hold!r} {lacks}: allowed are splits with all above them."
+                    f"hold={hold!r} lacks {above[k]}, which is above {k}: allowed are splits with "
+                    "all above them."
                 )
             kept |= {start.left(k), start.right(k)}
         nodes = sorted(kept)
         sizes = subtree_sizes([k in asked for k in nodes])
-        weights, thresholds = (
-            start.weights[nodes].copy(),
-            start.thresholds[nodes].copy(),
-        )
-        weights[sizes == 1], thresholds[sizes == 1] = 0.0, 0.0
+        weights = np.where((sizes > 1)[:, None], start.weights[nodes], 0.0)
+        thresholds = np.where(sizes > 1, start.thresholds[nodes], 0.0)
         raw = ObliqueTree(weights, thresholds, sizes, np.zeros((len(nodes), 1)))
         for h in np.flatnonzero(sizes > 1).tolist():
             if asked[nodes[h]] is not None:
                 weights[h], thresholds[h] = _fitted(raw, h, asked[nodes[h]], dataset)
         held = cls(raw, raw if _is_raw(dataset) else dataset.from_raw(raw))
         if len(make_individual(dataset, *held.scaled.splits)) < len(raw):
-            allowed = "allowed are splits with training rows on both sides"
             raise ValueError(
-                f"hold={hold!r}: a split has all its rows on one side; {allowed}."
+                f"hold={hold!r}: a split has all its rows on one side; allowed are splits with "
+                "training rows on both sides."
             )
         return held
 
@@ -80,39 +78,37 @@ class Held:
 
     def restored(self, tree: ObliqueTree) -> ObliqueTree:
         """Return a finished tree, over raw features, whose held splits are those of the start."""
-        weights, thresholds, held = (
-            tree.weights.copy(),
-            tree.thresholds.copy(),
-            ~self.raw.is_leaf,
-        )
+        weights = tree.weights.copy()
+        thresholds = tree.thresholds.copy()
+        held = ~self.raw.is_leaf
         places = self.places_in(tree)
-        weights[places], thresholds[places] = (
-            self.raw.weights[held],
-            self.raw.thresholds[held],
-        )
+        weights[places] = self.raw.weights[held]
+        thresholds[places] = self.raw.thresholds[held]
         return tree.replaced(weights=weights, thresholds=thresholds)
 
     def keeps(self, individual: Individual, dataset: Dataset) -> bool:
         """Return whether a tree has all held splits that part rows of the data set."""
-        held, tree, pending = self._on(dataset), individual, [(0, 0)]
+        held = self._on(dataset)
+        tree = individual
+        pending = [(0, 0)]
         while pending:
             h, k = pending.pop()
             if held.subtree_size[h] == 1:
                 continue
-            test, known = (
-                (one.weights[at], one.thresholds[at])
-                for one, at in ((tree, k), (held, h))
+            is_there = (
+                tree.subtree_size[k] > 1
+                and tree.thresholds[k] == held.thresholds[h]
+                and np.array_equal(tree.weights[k], held.weights[h])
             )
-            if tree.subtree_size[k] > 1 and all(map(np.array_equal, test, known)):
-                pending += [
-                    (held.left(h), tree.left(k)),
-                    (held.right(h), tree.right(k)),
-                ]
+            if is_there:
+                pending.append((held.left(h), tree.left(k)))
+                pending.append((held.right(h), tree.right(k)))
                 continue
             rows = dataset.X[tree.order[tree.start[k] : tree.end[k]]]
             is_left = rows @ held.weights[h] <= held.thresholds[h]
             if is_left.any() and not is_left.all():
                 return False
+            # The split parts no rows here: what is held on their side has to be in its place.
             pending.append((held.left(h) if is_left.all() else held.right(h), k))
         return True
 
@@ -127,7 +123,8 @@ class Held:
 
     def _paths(self, tree: ObliqueTree) -> dict[int, int]:
         """Return the nodes of a tree on the paths of the top's nodes, as far as there are any."""
-        paths, top = {0: 0}, self.raw
+        top = self.raw
+        paths = {0: 0}
         for h in np.flatnonzero(~top.is_leaf).tolist():
             if h in paths and tree.subtree_size[k := paths[h]] > 1:
                 paths |= {top.left(h): tree.left(k), top.right(h): tree.right(k)}
@@ -137,12 +134,17 @@ class Held:
         self, tree: Individual, dataset: Dataset, places: Mapping[int, int]
     ) -> Individual:
         """Return a tree with the held splits on top, and subtrees of another one in places."""
-        parts, held, leaf = [], self._on(dataset), int(np.flatnonzero(tree.is_leaf)[0])
+        held = self._on(dataset)
+        leaf = int(np.flatnonzero(tree.is_leaf)[0])  # where there is nothing to put
+        parts = []
         for h in range(len(held)):
-            one: Any = held if held.subtree_size[h] > 1 else tree
-            k = h if one is held else places.get(h, leaf)
-            inside = slice(k, k + (1 if one is held else tree.subtree_size[k]))
-            parts.append([array[inside] for array in one.splits])
+            if held.subtree_size[h] > 1:
+                parts.append([array[h : h + 1] for array in held.splits])
+            else:
+                k = places.get(h, leaf)
+                parts.append(
+                    [array[k : k + tree.subtree_size[k]] for array in tree.splits]
+                )
         weights, thresholds, sizes = map(np.concatenate, zip(*parts, strict=True))
         return make_individual(
             dataset, weights, thresholds, subtree_sizes((sizes > 1).tolist())
@@ -162,15 +164,18 @@ def _fitted(
 ) -> tuple[np.ndarray, float]:
     """Return a split on some columns of the rows that reach a node, in raw units."""
     chosen = columns_asked(columns, dataset.column_names, f"hold[{k}]")
-    mask, leaves = np.isin(dataset.column_of, list(chosen)), tree.apply(dataset.raw)
+    mask = np.isin(dataset.column_of, list(chosen))
+    leaves = tree.apply(dataset.raw)
     rows = np.flatnonzero((leaves >= k) & (leaves < k + tree.subtree_size[k]))
-    known = (
+    criterion = Criterion.ENTROPY if dataset.n_classes else Criterion.SQUARED_ERROR
+    node = Node.of(
         np.where(mask, dataset.X[rows], 0.0),
         dataset.y[rows],
         dataset.sample_weight[rows],
+        dataset.n_classes,
+        int(criterion),
+        1,
     )
-    criterion = Criterion.ENTROPY if dataset.n_classes else Criterion.SQUARED_ERROR
-    node = Node.of(*known, dataset.n_classes, int(criterion), 1)
     split = Linear(fallback=True)(node, make_streams(0, 0, 1)[0])
     if split is None:
         raise ValueError(

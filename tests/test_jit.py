@@ -1,0 +1,337 @@
+"""How kernels are compiled: beside other threads, from damaged caches, by any numba."""
+
+import gc
+import os
+import subprocess
+import sys
+import threading
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from numba import njit
+from numba.core.event import Event, EventStatus, Listener, install_listener
+
+from evotree import _jit
+
+LOCKED = [Event("numba:compiler_lock", status) for status in EventStatus]
+
+
+def python(code, **environment):
+    """Run code in a new process; return what it writes."""
+    return subprocess.run(
+        [sys.executable, "-c", code],
+        env=os.environ | {"EVOTREE_NO_WARMUP": "1"} | environment,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+
+
+class Turns:
+    """Threads of which one runs at a time, for one line of `_jit.py` in each turn.
+
+    It stands for a lock, too, so that a thread that has to wait gives its turn away.
+    """
+
+    def __init__(self, tasks):
+        self.goes_on = threading.Semaphore(0)
+        self.turn = [threading.Semaphore(0) for _ in tasks]
+        self.here = threading.local()
+        self.owner, self.depth, self.errors = None, 0, []
+        self.threads = [
+            threading.Thread(target=self.run, args=pair, daemon=True)
+            for pair in enumerate(tasks)
+        ]
+
+    def run(self, i, task):
+        self.here.number = i
+        self.turn[i].acquire()
+        sys.settrace(self.trace)
+        try:
+            task()
+        except BaseException as error:
+            self.errors.append(error)
+        finally:
+            sys.settrace(None)
+            self.threads[i] = None
+            self.goes_on.release()
+
+    def trace(self, frame, event, argument):
+        if frame.f_code.co_filename != _jit.__file__:
+            return None
+        if event == "line":
+            self.pause()
+        return self.trace
+
+    def pause(self):
+        self.goes_on.release()
+        self.turn[self.here.number].acquire()
+
+    def play(self, choices):
+        """Let threads have turns in an order, and then in turn until all have ended."""
+        for thread in self.threads:
+            thread.start()
+        k = 0
+        while any(self.threads):
+            waiting = [i for i, thread in enumerate(self.threads) if thread]
+            at = choices[k] if k < len(choices) else k
+            self.turn[waiting[at % len(waiting)]].release()
+            self.goes_on.acquire()
+            k += 1
+        if self.errors:
+            raise self.errors[0]
+
+    def __enter__(self):
+        while self.owner not in (None, self.here.number):
+            self.pause()
+        self.owner, self.depth = self.here.number, self.depth + 1
+
+    def __exit__(self, *error):
+        self.depth -= 1
+        if self.depth == 0:
+            self.owner = None
+
+
+orders = st.lists(st.integers(0, 5), max_size=120)
+
+
+@given(orders, st.integers(2, 3), st.booleans())
+def test_collection_is_as_before_whatever_threads_compile_at_once(order, n, is_on):
+    collection = _jit._Collection()
+    shared = _jit._Shared(collection.stop, collection.go_on)
+
+    def compile_twice():
+        with shared:
+            assert not gc.isenabled()
+            with shared:
+                assert not gc.isenabled()
+            assert not gc.isenabled()
+
+    was_on = gc.isenabled()
+    try:
+        (gc.enable if is_on else gc.disable)()
+        turns = Turns([compile_twice] * n)
+        shared._lock = turns
+        turns.play(order)
+        assert gc.isenabled() is is_on
+    finally:
+        (gc.enable if was_on else gc.disable)()
+
+
+@given(orders, st.integers(2, 3), st.booleans())
+def test_the_clock_of_the_compiler_stands_when_nobody_compiles(order, n, is_late):
+    clock, told = _jit._CompilerClock(), []
+    clock.listeners.append(told.append)
+
+    def compile_twice():
+        clock.notify(LOCKED[0])
+        clock.notify(LOCKED[0])
+        for _ in range(2):
+            assert told[-1]
+            clock.notify(LOCKED[1])
+
+    late = [lambda: clock.notify(LOCKED[1])] * is_late  # it began before the import
+    turns = Turns([compile_twice] * n + late)
+    clock._work._lock = turns
+    turns.play(order)
+    assert told == [True, False] * (len(told) // 2) and told
+    assert clock.seconds() == clock.seconds()
+
+
+def test_collection_goes_on_while_other_packages_compile():
+    seen = {}
+
+    class Compiling(Listener):
+        def on_start(self, event):
+            seen[event.data["dispatcher"]] = gc.isenabled()
+
+        def on_end(self, event):
+            pass
+
+    def add(x):
+        return x + 1
+
+    own, other = _jit.kernel(add), njit(add)
+    was_on = gc.isenabled()
+    gc.enable()
+    try:
+        with install_listener("numba:compile", Compiling()):
+            own.compile("(complex64,)")
+            other.compile("(complex64,)")
+        assert seen.get(own, False) is False and seen[other] is True
+        assert gc.isenabled()
+    finally:
+        (gc.enable if was_on else gc.disable)()
+
+
+CALLEE = """
+from evotree._jit import kernel
+
+@kernel
+def {name}({arguments}):
+    total = {value}
+    for k in range(x.shape[0]):
+        if x[k] > 0.0 and k != 3 and abs(x[k]) < 1e9:
+            total += x[k] * (k + 1) - x[k] / (k + 2) + x[0] * x[k] - x[k] * (k + 3) / (k + 4)
+        elif x[k] < -1.0 and k != 5:
+            total -= x[k] * (k + 5) - x[k] / (k + 6) + x[0] * x[k] - x[k] * (k + 7) / (k + 8)
+    return total
+"""
+CALLER = """
+import callee
+from evotree._jit import kernel
+
+called = getattr(callee, "called", None) or callee.other
+
+@kernel
+def short(x):
+    return called(x)
+
+@kernel
+def caller(x):
+    return 2 * short(x)
+"""
+CALL = """
+import sys
+sys.path.insert(0, {folder!r})
+import numpy as np
+from caller import caller
+print(caller(np.zeros(2)), sum(caller.stats.cache_hits.values()))
+"""
+AS_BEFORE = {"name": "called", "arguments": "x", "value": "1.0"}
+
+
+class Folder:
+    """A folder with a kernel, one that calls it from another file, and numba's cache of both."""
+
+    def __init__(self, path):
+        self.path = path
+        self.cache = path / "cache"
+        self.cache.mkdir()
+        (path / "caller.py").write_text(CALLER)
+
+    def run(self, before="", **changed):
+        """Return what the caller returns, how many were in the cache, and what is warned of."""
+        (self.path / "callee.py").write_text(CALLEE.format(**AS_BEFORE | changed))
+        code = before + CALL.format(folder=str(self.path))
+        done = python(code, NUMBA_CACHE_DIR=str(self.cache))
+        return done.stdout.strip(), done.stderr
+
+
+@pytest.fixture
+def folder(tmp_path):
+    return Folder(tmp_path)
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [
+        {"value": "1.0j"},  # another type comes back, so that the caller is another one
+        {"arguments": "x, y=1.0"},
+        {"name": "other"},
+    ],
+)
+def test_a_kernel_from_the_cache_calls_the_one_that_is_there_now(folder, changed):
+    assert folder.run() == ("2.0 0", "")
+    assert folder.run() == ("2.0 1", "")
+    assert folder.run(value="10.5") == ("21.0 1", "")
+    expected = "2j" if "value" in changed else "2.0"
+    for _ in range(2):
+        shown, warned = folder.run(**changed)
+        assert shown.split()[0] == expected and not warned
+    assert shown == f"{expected} 1"
+
+
+@pytest.mark.parametrize(
+    ("kind", "damaged"),
+    [
+        ("nbi", lambda data: b""),
+        ("nbi", lambda data: bytes(255 - byte for byte in data)),
+        ("nbc", lambda data: data[: len(data) // 2]),
+    ],
+    ids=["no index", "another index", "half the code"],
+)
+def test_damaged_files_of_the_cache_are_written_again(folder, kind, damaged):
+    folder.run()
+    files = list(folder.cache.rglob(f"*.{kind}"))
+    for path in files:
+        path.write_bytes(damaged(path.read_bytes()))
+    assert files and folder.run() == ("2.0 0", "")
+    assert folder.run() == ("2.0 1", "")
+
+
+def test_a_full_disk_is_warned_of_once(folder):
+    pytest.importorskip("resource")
+    full = """
+import resource
+resource.setrlimit(resource.RLIMIT_FSIZE, (64, 64))  # bytes of a file
+"""
+    shown, warned = folder.run(full)
+    assert shown == "2.0 0"
+    assert warned.count("RuntimeWarning") == 1 and "NUMBA_CACHE_DIR" in warned
+
+
+# Names of numba's that are not there when `_jit.py` asks for them; numba's own files find them.
+GONE = """
+import sys
+import numba
+from numba.core import base, callconv, codegen, compiler, dispatcher, funcdesc
+
+def is_asked_by_us():
+    return sys._getframe(2).f_globals.get("__name__") == "evotree._jit"
+
+class Gone:
+    def __init__(self, owner, name):
+        owner = next((kind for kind in owner.__mro__ if name in vars(kind)), owner)
+        self.name, self.found = name, vars(owner).get(name)
+        setattr(owner, name, self)
+
+    def __get__(self, it, kind=None):
+        if is_asked_by_us():
+            raise AttributeError(self.name)
+        return self.found.__get__(it, kind) if self.found else vars(it)[self.name]
+
+    def __set__(self, it, value):
+        vars(it)[self.name] = value
+
+"""
+BROKEN = {
+    "compile": "Gone(dispatcher.Dispatcher, 'compile')",
+    "call_template": "Gone(dispatcher._DispatcherBase, 'get_call_template')",
+    "cache": "Gone(dispatcher.Dispatcher, '_cache')",
+    "module": "Gone(codegen.JITCodeLibrary, '_final_module')",
+    "pointer": "Gone(codegen.JITCodeLibrary, 'get_pointer_to_function')",
+    "define": "Gone(base.BaseContext, 'insert_func_defn')",
+    "call": "Gone(callconv.CPUCallConv, 'call_function')",
+    "reload": "Gone(compiler.CompileResult, 'reload_init')",
+    "option": """
+real = numba.njit
+def njit(*args, **options):
+    if "no_cfunc_wrapper" in options:
+        raise KeyError("Unrecognized options")
+    return real(*args, **options)
+numba.njit = njit
+""",
+}
+
+
+@pytest.mark.parametrize("name", BROKEN)
+def test_another_numba_compiles_slower_and_says_so_once(folder, name):
+    shown, warned = folder.run(GONE + BROKEN[name] + "\n")
+    assert shown == "2.0 0"
+    assert warned.count("RuntimeWarning") == 1 and "is not as this" in warned
+
+
+@pytest.mark.slow
+def test_a_tree_is_the_same_with_another_numba():
+    fit = """
+from sklearn.datasets import load_iris
+from evotree import ObliqueTreeClassifier
+X, y = load_iris(return_X_y=True)
+model = ObliqueTreeClassifier("axis", random_state=0).fit(X, y)
+print(model.tree_.thresholds.tolist(), model.tree_.values.tolist())
+"""
+    broken = python(GONE + BROKEN["define"] + fit)
+    assert broken.stderr.count("is not as this") == 1
+    assert broken.stdout == python(fit).stdout
