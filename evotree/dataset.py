@@ -116,11 +116,11 @@ class Dataset:
 
         Parameters
         ----------
-        X : array-like of shape (n_samples, n_features)
+        X : array-like of shape (n_rows, n_features)
             Raw rows, of magnitudes up to 1e100; a feature that varies does so by 1e-100 or more.
-        y : array-like of shape (n_samples,), or (n_samples, n_outputs) for regression
+        y : array-like of shape (n_rows,), or (n_rows, n_outputs) for regression
             Class labels, or targets with the same bounds.
-        sample_weight : array-like of shape (n_samples,), optional
+        sample_weight : array-like of shape (n_rows,), optional
             Weights, at least 0, with a sum from 1e-100 to 1e100; 1 for every row by default.
         feature_names : tuple of str, optional
             The names of the columns of a table; of other rows ``x0``, ``x1``, ...
@@ -130,7 +130,7 @@ class Dataset:
             between rows are those of the raw data; ``"minmax"`` takes each feature to [-1, 1].
         task : {"classification", "regression"}, default="classification"
             What `y` holds.
-        extras : mapping of str to array-like of shape (n_samples,), optional
+        extras : mapping of str to array-like of shape (n_rows,), optional
             Columns that are not features, for an ``evaluate`` that reads them from the data set.
         columns : tuple of tuple of str and int, optional
             Names of the columns of a table, and how many features each of them makes, in order; by

@@ -142,15 +142,15 @@ def is_kernel(node, names):
 
 def parameters(node, is_method):
     """Return the names of a signature's parameters as numpydoc writes them."""
-    given = node.args
-    names = [argument.arg for argument in given.posonlyargs + given.args]
+    signature = node.args
+    names = [argument.arg for argument in signature.posonlyargs + signature.args]
     if is_method and not has_mark(node, "staticmethod"):
         names = names[1:]
-    if given.vararg:
-        names.append(f"*{given.vararg.arg}")
-    names += [argument.arg for argument in given.kwonlyargs]
-    if given.kwarg:
-        names.append(f"**{given.kwarg.arg}")
+    if signature.vararg:
+        names.append(f"*{signature.vararg.arg}")
+    names += [argument.arg for argument in signature.kwonlyargs]
+    if signature.kwarg:
+        names.append(f"**{signature.kwarg.arg}")
     return names
 
 
@@ -186,12 +186,14 @@ def test_all_but_kernels_is_annotated(path):
     for node, owner in definitions(parse(path).body):
         if isinstance(node, ast.ClassDef) or is_kernel(node, names):
             continue
-        given = node.args
-        arguments = given.posonlyargs + given.args + given.kwonlyargs
+        signature = node.args
+        arguments = signature.posonlyargs + signature.args + signature.kwonlyargs
         arguments = arguments[
             owner is not None and not has_mark(node, "staticmethod") :
         ]
-        arguments += [argument for argument in (given.vararg, given.kwarg) if argument]
+        arguments += [
+            argument for argument in (signature.vararg, signature.kwarg) if argument
+        ]
         bare = [argument.arg for argument in arguments if argument.annotation is None]
         # A constructor's result needs no words where its arguments have some.
         if node.returns is None and not (node.name == "__init__" and arguments):
@@ -280,10 +282,10 @@ def test_no_absolute_paths():
         if path.is_symlink() or not path.is_file():
             continue
         lines = path.read_text(encoding="utf-8", errors="replace").splitlines()
-        found = (
+        hits = (
             (k, line) for k, line in enumerate(lines, start=1) if absolute.search(line)
         )
-        faults += [f"{name}:{k}: {line.strip()[:80]}" for k, line in found]
+        faults += [f"{name}:{k}: {line.strip()[:80]}" for k, line in hits]
     assert not faults, "\n".join(faults)
 
 

@@ -44,7 +44,7 @@ def run_tasks(
     function: Callable[[Any], Any], tasks: Sequence[Any], executor: Executor, what: str
 ) -> list[Any]:
     """Return what a function returns for each task, by an executor."""
-    futures = [_submit(executor, function, task) for task in tasks]
+    futures = [submit(executor, function, task) for task in tasks]
     found, n_lost = [], 0
     try:
         for task, future in zip(tasks, futures, strict=True):
@@ -80,9 +80,10 @@ def n_at_once(executor: Executor, n_tasks: int) -> int:
     return min(n_tasks, max(1, n_workers))
 
 
-def _submit(
+def submit(
     executor: Executor, function: Callable[[Any], Any], task: Any
 ) -> Future[Any]:
+    """Hand a task over; that the executor is broken already is an error of the task."""
     try:
         return executor.submit(function, task)
     except BrokenExecutor as error:

@@ -78,12 +78,6 @@ def latex_table(rows: pd.DataFrame, n_left: int = 1, n_upper: int | None = None)
     )
 
 
-def mean_and_std(values: pd.Series, decimals: int) -> str:
-    """Return ``mean ± standard deviation`` as text; the mean alone where there is one value."""
-    std = f" ± {values.std():.{decimals}f}" if len(values) > 1 else ""
-    return f"{values.mean():.{decimals}f}{std}"
-
-
 def done_runs(runs: pd.DataFrame, *columns: str) -> pd.DataFrame:
     """Return the runs that are done, with numbers in each of some columns; warn of the others."""
     if not isinstance(runs, pd.DataFrame):
@@ -416,8 +410,7 @@ def mean_table(
     stds = (
         runs.groupby(["dataset", "method"])[metric].std().unstack().reindex_like(means)
     )
-    tests = pd.DataFrame()
-    verdicts = pd.DataFrame("", means.index, means.columns, dtype=object)
+    tests = pd.DataFrame(columns=["dataset", "method", "verdict"])
     if reference not in (None, *means):
         raise ValueError(f"reference={reference!r}: allowed are {', '.join(means)}.")
     if reference is not None:
@@ -429,13 +422,12 @@ def mean_table(
             test=test,
             test_ratio=test_ratio,
         )
-        for row in tests.itertuples():
-            verdicts.loc[row.dataset, row.method] = row.verdict
+    verdicts = tests.pivot(index="dataset", columns="method", values="verdict")
     return MeanTable(
         means=means,
         stds=stds,
         tests=tests,
-        verdicts=verdicts,
+        verdicts=verdicts.reindex_like(means).fillna(""),
         mean_ranks=rank_methods(means.loc[datasets], larger_is_better).mean(),
         datasets=datasets,
         left_out=left_out,
