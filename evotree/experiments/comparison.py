@@ -410,7 +410,8 @@ def mean_table(
     stds = (
         runs.groupby(["dataset", "method"])[metric].std().unstack().reindex_like(means)
     )
-    tests = pd.DataFrame(columns=["dataset", "method", "verdict"])
+    tests = pd.DataFrame()
+    verdicts = pd.DataFrame("", means.index, means.columns, dtype=object)
     if reference not in (None, *means):
         raise ValueError(f"reference={reference!r}: allowed are {', '.join(means)}.")
     if reference is not None:
@@ -422,12 +423,13 @@ def mean_table(
             test=test,
             test_ratio=test_ratio,
         )
-    verdicts = tests.pivot(index="dataset", columns="method", values="verdict")
+        for row in tests.itertuples():
+            verdicts.loc[row.dataset, row.method] = row.verdict
     return MeanTable(
         means=means,
         stds=stds,
         tests=tests,
-        verdicts=verdicts.reindex_like(means).fillna(""),
+        verdicts=verdicts,
         mean_ranks=rank_methods(means.loc[datasets], larger_is_better).mean(),
         datasets=datasets,
         left_out=left_out,
