@@ -7,7 +7,7 @@ BIN := $(VENV)/bin
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help demo experiment test test-all check docs bench clean
+.PHONY: help demo experiment test test-all check docs bench size clean
 
 help: ## list these targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-11s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
@@ -39,6 +39,9 @@ docs: $(VENV)/stamp-docs ## build the documentation into docs/_build/html, its e
 
 bench: $(VENV)/stamp-test ## time the kernels and the operators
 	$(BIN)/python -m benchmarks
+
+size: $(VENV)/stamp-base ## count the statements of the code
+	$(BIN)/python -m tests.size
 
 clean: ## remove .venv, caches and built files
 	rm -rf $(VENV) .numba_cache .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis

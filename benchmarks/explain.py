@@ -52,7 +52,7 @@ def run(quick: bool = False) -> Table:
     n_calls, n_slow = (1, 1) if quick else (30, 6)
     classifier, X = classifier_of(N_FEATURES)
     narrow, of_narrow = classifier_of(MAX_EXACT)
-    found = {
+    seconds = {
         "explain": [
             milliseconds(lambda: classifier.explain(X[:1_000]), 1_000)
             for _ in range(1 + n_calls)
@@ -73,14 +73,14 @@ def run(quick: bool = False) -> Table:
         ],
     }
     for norm in NORMS:
-        found[f"counterfactuals, {norm}"] = [
+        seconds[f"counterfactuals, {norm}"] = [
             milliseconds(
                 lambda row=row, norm=norm: classifier.counterfactuals(row, norm=norm)
             )
             for row in X[: 1 + n_calls]
         ]
     rows: list[dict[str, Cell]] = []
-    for name, (_, *times) in found.items():  # the first call imports and compiles
+    for name, (_, *times) in seconds.items():  # the first call imports and compiles
         rows.append(
             {
                 "what": name,

@@ -108,9 +108,9 @@ def measure(m: int, d: int, loss: str, penalty: str, quick: bool) -> dict[str, C
         "ms": 1e3 * rounds.median("ours"),
     }
     for name in ("liblinear", "lbfgs"):
-        known = name in values
-        row[f"{name}, times ours"] = rounds.ratio(name, "ours") if known else None
-        row[f"{name}, objective"] = f"{values[name]:.5f}" if known else None
+        has_run = name in values
+        row[f"{name}, times ours"] = rounds.ratio(name, "ours") if has_run else None
+        row[f"{name}, objective"] = f"{values[name]:.5f}" if has_run else None
     row["warm"] = rounds.ratio("warm", "changed")
     return row
 

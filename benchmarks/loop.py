@@ -139,7 +139,7 @@ def measure(
     plain_toolbox = make_plain_toolbox(dataset, penalty)
     plain_population = plain_copies(population, plain_toolbox)
     W = np.random.default_rng(0).normal(size=(shape.n_nodes // 2, dataset.X.shape[1]))
-    number = max(1, 1_000_000 // dataset.X.shape[0])
+    number = max(1, 1_000_000 // dataset.n_distinct)
     records: dict[str, dict[str, float]] = {"engine": {}, "plain": {}}
 
     def blocks_of(name: str, *setting: Any) -> Callable[[], float]:

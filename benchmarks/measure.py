@@ -103,13 +103,14 @@ class Table:
     def to_markdown(self) -> str:
         """Return the table as text."""
         columns = list(self.rows[0])
-        lines = [f"## {self.name}: {self.title}", ""]
-        lines.append("| " + " | ".join(columns) + " |")
-        lines.append("|" + "---|" * len(columns))
-        for row in self.rows:
-            lines.append(
-                "| " + " | ".join(show(row[column]) for column in columns) + " |"
-            )
+        cells = [[show(row[column]) for column in columns] for row in self.rows]
+        lines = [
+            f"## {self.name}: {self.title}",
+            "",
+            f"| {' | '.join(columns)} |",
+            "|" + "---|" * len(columns),
+            *(f"| {' | '.join(row)} |" for row in cells),
+        ]
         for note in self.notes:
             lines += ["", note]
         return "\n".join(lines) + "\n"

@@ -84,8 +84,8 @@ def in_new_process(*size: int) -> dict[str, float]:
         text=True,
         check=True,
     )
-    found: dict[str, float] = json.loads(done.stdout)
-    return found
+    figures: dict[str, float] = json.loads(done.stdout)
+    return figures
 
 
 def run(quick: bool = False) -> Table:
@@ -93,18 +93,18 @@ def run(quick: bool = False) -> Table:
     rows: list[dict[str, Cell]] = []
     for size in QUICK_SIZES if quick else SIZES:
         n_rows, n_features, population_size, n_threads = size
-        found = in_new_process(*size)
-        most = bound(*size, int(found["front"]))
+        figures = in_new_process(*size)
+        most = bound(*size, int(figures["front"]))
         rows.append(
             {
                 "rows x features": f"{n_rows:,} x {n_features}",
                 "population": population_size,
                 "threads": n_threads,
-                "front": int(found["front"]),
-                "MiB": found["megabytes"],
+                "front": int(figures["front"]),
+                "MiB": figures["megabytes"],
                 "bound": most,
-                "MiB / bound": found["megabytes"] / most,
-                "bytes a row": found["megabytes"] * 2**20 / n_rows,
+                "MiB / bound": figures["megabytes"] / most,
+                "bytes a row": figures["megabytes"] * 2**20 / n_rows,
             }
         )
     return Table("memory", "what a fit takes", rows, NOTES)

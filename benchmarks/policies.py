@@ -52,20 +52,22 @@ def pilot(point: list[float], continuous: bool) -> Any:
 
 
 def evolved(
-    name: str, seed: int, crossover: float = 0.3, **told: Any
+    name: str, seed: int, crossover: float = 0.3, **changes: Any
 ) -> dict[str, Any]:
     """Evolve a tree, and measure it in fresh episodes."""
-    n_generations, known = ENVIRONMENTS[name]
-    told = known | told
-    if told.pop("is_taught", False):
-        told["teacher"] = partial(pilot, continuous=told.get("continuous", False))
+    n_generations, options = ENVIRONMENTS[name]
+    options = options | changes
+    if options.pop("is_taught", False):
+        is_continuous = options.get("continuous", False)
+        options["teacher"] = partial(pilot, continuous=is_continuous)
+    of_search = ("leaves", "max_leaf_nodes")
+    limits = {key: options.pop(key) for key in of_search if key in options}
     variation = replace(DEFAULT.variation, crossover_probability=crossover)
-    limits = {key: told.pop(key) for key in ("leaves", "max_leaf_nodes") if key in told}
     evolution = replace(DEFAULT, variation=variation)
     config = SearchConfig(
         max_generations=n_generations, evolution=evolution, random_state=seed, **limits
     )
-    policy = evolve(name.partition(",")[0], config, **told)
+    policy = evolve(name.partition(",")[0], config, **options)
     tree, returns = policy.tree, policy.returns(EPISODES, 10**6 + seed)
     sizes = {"leaves": tree.n_leaves, "terms": tree.n_terms, "depth": tree.depth}
     spent = {"steps": policy.result.cost, "episodes": policy.result.n_scores}
@@ -80,8 +82,8 @@ def evolved(
 
 def linear(name: str, seed: int, n_scores: int) -> dict[str, Any]:
     """Evolve a linear policy by CMA-ES, with as many episodes as trees had."""
-    told = {"continuous": True} if "continuous" in name else {}
-    made = Environment(name.partition(",")[0], told)
+    options = {"continuous": True} if "continuous" in name else {}
+    made = Environment(name.partition(",")[0], options)
     space, points = made.here.action_space, made.explore(1000, seed)
     mean, scale = points.mean(axis=0), points.std(axis=0) + 1e-9
     n_outputs = int(space.n) if hasattr(space, "n") else space.low.size
@@ -103,11 +105,12 @@ def linear(name: str, seed: int, n_scores: int) -> dict[str, Any]:
         {"seed": seed + 1, "verbose": -9},
     )
     while n_done < n_scores:
-        seeds, asked = rng.integers(2**31, size=8), search.ask()
-        found = [returns(one, seeds) for one in asked]
-        search.tell(asked, [-float(np.mean(one)) for one in found])
-        steps += sum(value.cost for one in found for value in one)
-        n_done += 8 * len(asked)
+        seeds = rng.integers(2**31, size=8)
+        candidates = search.ask()
+        returns_of = [returns(weights, seeds) for weights in candidates]
+        search.tell(candidates, [-float(np.mean(values)) for values in returns_of])
+        steps += sum(value.cost for values in returns_of for value in values)
+        n_done += 8 * len(candidates)
     last = returns(
         search.mean, np.random.default_rng(10**6 + seed).integers(2**31, size=EPISODES)
     )
@@ -135,13 +138,12 @@ def report(file: Path) -> str:
                 method,
                 len(part),
                 f"{part['mean'].mean():.{digits}f} ± {error:.{digits}f}",
+                f"{part['mean'].min():.{digits}f}, {part['mean'].max():.{digits}f}",
+                "" if part.leaves.isna().all() else f"{part.leaves.mean():.1f}",
+                f"{part.terms.mean():.1f}",
+                f"{part.steps.mean() / 1000:,.0f}",
+                f"{part.seconds.mean():.0f}",
             ]
-            cells += [
-                f"{part['mean'].min():.{digits}f}, {part['mean'].max():.{digits}f}"
-            ]
-            cells += ["" if part.leaves.isna().all() else f"{part.leaves.mean():.1f}"]
-            cells += [f"{part.terms.mean():.1f}", f"{part.steps.mean() / 1000:,.0f}"]
-            cells += [f"{part.seconds.mean():.0f}"]
             lines.append(f"| {' | '.join(map(str, cells))} |")
     return "\n".join(lines)
 
@@ -167,14 +169,14 @@ def main() -> None:
                     continue
                 begin = time.process_time()
                 if method == "CMA-ES":
-                    found = linear(
+                    figures = linear(
                         name, seed, int(done[name, "tree", seed]["episodes"])
                     )
                 else:
-                    found = evolved(name, seed, **METHODS[method])
-                found["seconds"] = time.process_time() - begin
+                    figures = evolved(name, seed, **METHODS[method])
+                figures["seconds"] = time.process_time() - begin
                 key = {"environment": name, "method": method, "seed": seed}
-                done[name, method, seed] = key | found
+                done[name, method, seed] = key | figures
                 pd.DataFrame(done.values()).to_csv(file, index=False)
     print(report(file))
 

@@ -169,9 +169,9 @@ def report(rows: pd.DataFrame) -> str:
             len(part),
             f"{part.accuracy.mean():.3f}",
             f"{part.seconds.mean():.2f}",
+            f"{part.seconds.median():.2f}",
+            "" if part.leaves.isna().all() else f"{part.leaves.mean():.1f}",
         ]
-        cells += [f"{part.seconds.median():.2f}"]
-        cells += ["" if part.leaves.isna().all() else f"{part.leaves.mean():.1f}"]
         lines.append(f"| {' | '.join(map(str, cells))} |")
     return "\n".join(
         [*lines, "", f"The data sets that all methods have: {', '.join(common)}."]
@@ -199,19 +199,19 @@ def main() -> None:
             if method not in warm:
                 warm_up(method)
                 warm.add(method)
-            found = measured(method, *first_fold(name, options.data_home))
+            figures = measured(method, *first_fold(name, options.data_home))
         except ModuleNotFoundError as error:
             missing.add(method)
             print(f"{method} is left out: {error}")
         except Exception as error:
             print(f"{method} is left out on {name}: {error!r}")
         else:
-            done[name, method] = {"dataset": name, "method": method} | found
+            done[name, method] = {"dataset": name, "method": method} | figures
             pd.DataFrame(done.values()).to_csv(file, index=False)
-    asked = [
+    rows = [
         done[key] for key in product(options.datasets, options.methods) if key in done
     ]
-    print(report(pd.DataFrame(asked)) if asked else "There are no rows.")
+    print(report(pd.DataFrame(rows)) if rows else "There are no rows.")
 
 
 if __name__ == "__main__":

@@ -78,13 +78,13 @@ class Traffic:
 
         def counted(of: Any, trees: Any) -> Any:
             begin = time.perf_counter()
-            found = sums(of, trees)
+            sums_of_nodes = sums(of, trees)
             self.seconds += time.perf_counter() - begin
             self.passes += 1
             self.trees += len(trees)
             self.sent += len(pickle.dumps([tree.splits for tree in trees], protocol=5))
-            self.back += sum(part.nbytes for pair in found for part in pair)
-            return found
+            self.back += sum(part.nbytes for pair in sums_of_nodes for part in pair)
+            return sums_of_nodes
 
         shards.Shards.sums = counted  # type: ignore[method-assign]
 
@@ -186,8 +186,8 @@ def main() -> None:
     args = parser.parse_args()
     if args.one:
         kind, n_rows, n_workers = args.one
-        found = one_fit(kind, int(n_rows), int(n_workers), args.folder, args.memory)
-        print(json.dumps(found))
+        figures = one_fit(kind, int(n_rows), int(n_workers), args.folder, args.memory)
+        print(json.dumps(figures))
         return
     for kind in args.kinds:
         for n in args.rows:
@@ -195,11 +195,10 @@ def main() -> None:
                 n_bytes = write_parquet(args.folder / str(n), n)
                 print(json.dumps({"bytes": n_bytes}), flush=True)
             for n_workers in args.workers if kind == "parquet" else [0]:
-                told = ["--folder", str(args.folder), "--memory", args.memory]
-                told += ["--one", kind, str(n), str(n_workers)]
-                subprocess.run(
-                    [sys.executable, "-m", "benchmarks.scale", *told], check=True
-                )
+                command = [sys.executable, "-m", "benchmarks.scale"]
+                command += ["--folder", str(args.folder), "--memory", args.memory]
+                command += ["--one", kind, str(n), str(n_workers)]
+                subprocess.run(command, check=True)
 
 
 if __name__ == "__main__":

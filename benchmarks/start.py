@@ -134,13 +134,13 @@ def kernels(n_shown: int = 15) -> list[dict[str, Cell]]:
     for task, code in FITS.items():
         fit = code.replace("print(", "str(")
         with tempfile.TemporaryDirectory() as name:
-            known = in_new_process(
+            compiled = in_new_process(
                 KERNELS.format(fit=fit), Path(name), EVOTREE_NO_WARMUP="1"
             )
-        seconds = {kernel: sum(own) for kernel, own in known.items()}
-        steps = {f"{len(known)} functions": sum(seconds.values())}
+        seconds = {kernel: sum(own) for kernel, own in compiled.items()}
+        steps = {f"{len(compiled)} functions": sum(seconds.values())}
         for kernel in sorted(seconds, key=seconds.__getitem__, reverse=True)[:n_shown]:
-            steps[f"{kernel}, {len(known[kernel])} times"] = seconds[kernel]
+            steps[f"{kernel}, {len(compiled[kernel])} times"] = seconds[kernel]
         rows += [
             {
                 "step": f"compiling {step}, {task}",

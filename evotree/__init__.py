@@ -46,51 +46,62 @@ if TYPE_CHECKING:
 
 __version__ = "0.1.0"
 
-_NAMES = {
-    "dataset": "Dataset",
-    "engine.config": "Checkpoint Evolution Islands Regularization SearchConfig Variation",
-    "engine.evolution": "Run evolve keep_best_trees",
-    "engine.history": "make_statistics to_frame",
-    "engine.pareto": "ParetoFront",
-    "engine.scores": "ScoredProblem ScoredResult search_scores",
-    "engine.search": "search",
-    "engine.toolbox": "make_toolbox",
-    "estimators": "EvoTreeClassifier EvoTreeRegressor ObliqueForestClassifier "
-    "ObliqueForestRegressor ObliqueTreeClassifier ObliqueTreeRegressor TAOClassifier TAOPath "
-    "TAORegressor tao_path",
-    "estimators.warmup": "warmup",
-    "fitness.penalties": "PenalizedAccuracy",
-    "individual": "Individual",
-    "model_file": "load_model save_model",
-    "objectives": "Cost LinearLeaves Quantile",
-    "operators.refinement.policy": "Refinement",
-    "operators.structure.rebuild": "with_tree",
-    "operators.structure.rounding": "round_tree",
-    "tree": "ObliqueTree",
+_NAMES: dict[str, tuple[str, ...]] = {
+    "evotree.dataset": ("Dataset",),
+    "evotree.engine.config": (
+        "Checkpoint",
+        "Evolution",
+        "Islands",
+        "Regularization",
+        "SearchConfig",
+        "Variation",
+    ),
+    "evotree.engine.evolution": ("Run", "evolve", "keep_best_trees"),
+    "evotree.engine.history": ("make_statistics", "to_frame"),
+    "evotree.engine.pareto": ("ParetoFront",),
+    "evotree.engine.scores": ("ScoredProblem", "ScoredResult", "search_scores"),
+    "evotree.engine.search": ("search",),
+    "evotree.engine.toolbox": ("make_toolbox",),
+    "evotree.estimators": (
+        "EvoTreeClassifier",
+        "EvoTreeRegressor",
+        "ObliqueForestClassifier",
+        "ObliqueForestRegressor",
+        "ObliqueTreeClassifier",
+        "ObliqueTreeRegressor",
+        "TAOClassifier",
+        "TAOPath",
+        "TAORegressor",
+        "tao_path",
+    ),
+    "evotree.estimators.warmup": ("warmup",),
+    "evotree.fitness.penalties": ("PenalizedAccuracy",),
+    "evotree.individual": ("Individual",),
+    "evotree.model_file": ("load_model", "save_model"),
+    "evotree.objectives": ("Cost", "LinearLeaves", "Quantile"),
+    "evotree.operators.refinement.policy": ("Refinement",),
+    "evotree.operators.structure.rebuild": ("with_tree",),
+    "evotree.operators.structure.rounding": ("round_tree",),
+    "evotree.tree": ("ObliqueTree",),
 }
-_HOMES = {name: home for home, names in _NAMES.items() for name in names.split()}
+"""The public names of each module: those that type checkers see imported above."""
 
-__all__ = list(_HOMES)
+_MODULE_OF = {name: module for module, names in _NAMES.items() for name in names}
 
-_ROOMS = (
-    "export",
-    "inspection",
-    "operators",
-    "plotting",
-    "policy",
-    "report",
-)  # modules, not names
+__all__ = list(_MODULE_OF)
+
+_MODULES = ("export", "inspection", "operators", "plotting", "policy", "report")
 
 
 def __getattr__(name: str) -> Any:
-    if name in _ROOMS:
+    if name in _MODULES:
         return import_module(f"evotree.{name}")
-    if name not in _HOMES:
+    if name not in _MODULE_OF:
         raise AttributeError(f"module 'evotree' has no attribute {name!r}")
-    value = getattr(import_module(f"evotree.{_HOMES[name]}"), name)
+    value = getattr(import_module(_MODULE_OF[name]), name)
     globals()[name] = value
     return value
 
 
 def __dir__() -> list[str]:
-    return sorted([*__all__, *_ROOMS])
+    return sorted([*__all__, *_MODULES])

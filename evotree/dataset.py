@@ -116,11 +116,11 @@ class Dataset:
 
         Parameters
         ----------
-        X : array-like of shape (n_samples, n_features)
+        X : array-like of shape (n_rows, n_features)
             Raw rows, of magnitudes up to 1e100; a feature that varies does so by 1e-100 or more.
-        y : array-like of shape (n_samples,), or (n_samples, n_outputs) for regression
+        y : array-like of shape (n_rows,), or (n_rows, n_outputs) for regression
             Class labels, or targets with the same bounds.
-        sample_weight : array-like of shape (n_samples,), optional
+        sample_weight : array-like of shape (n_rows,), optional
             Weights, at least 0, with a sum from 1e-100 to 1e100; 1 for every row by default.
         feature_names : tuple of str, optional
             The names of the columns of a table; of other rows ``x0``, ``x1``, ...
@@ -130,7 +130,7 @@ class Dataset:
             between rows are those of the raw data; ``"minmax"`` takes each feature to [-1, 1].
         task : {"classification", "regression"}, default="classification"
             What `y` holds.
-        extras : mapping of str to array-like of shape (n_samples,), optional
+        extras : mapping of str to array-like of shape (n_rows,), optional
             Columns that are not features, for an ``evaluate`` that reads them from the data set.
         columns : tuple of tuple of str and int, optional
             Names of the columns of a table, and how many features each of them makes, in order; by
@@ -146,63 +146,29 @@ class Dataset:
             raise ValueError(
                 f"task={task!r}: allowed are 'classification' and 'regression'."
             )
-        header = getattr(X, "columns", None)
-        X = np.ascontiguousarray(as_numbers("X", X, _ENCODERS))
-        is_regression = task == "regression"
-        classes, codes = (
-            (np.empty(0), _check_targets(y)) if is_regression else class_codes(y)
-        )
-        if X.ndim != 2 or 0 in X.shape:
-            raise ValueError(
-                f"X has shape {X.shape}: allowed are 2 dimensions, both at least 1."
-            )
-        if is_regression and codes.ndim == 2 and codes.shape[1] == 1:
-            codes = codes[:, 0]
-        is_row = codes.ndim == 1 or (is_regression and codes.ndim == 2 and codes.size)
-        if not is_row or len(codes) != len(X):
-            raise ValueError(
-                f"y has shape {codes.shape}: one label for each of {len(X)} rows."
-            )
-        if feature_names is None:
-            named = (
-                [f"x{j}" for j in range(X.shape[1])] if header is None else list(header)
-            )
-            feature_names = tuple(map(str, named))
-            if header is not None and feature_names == tuple(named):
-                columns = columns or tuple((name, 1) for name in feature_names)
-        if (n_names := len(feature_names)) != X.shape[1]:
-            raise ValueError(
-                f"feature_names has {n_names} names: one for each of {X.shape[1]}."
-            )
-        if not np.isfinite(X).all():
-            raise ValueError(
-                "X has values that are NaN or infinite: impute or drop them first."
-            )
-        weight, unit = _in_own_unit(check_weight(sample_weight, len(X)))
-        apart = {str(name): np.array(column) for name, column in (extras or {}).items()}
-        for name, column in apart.items():
-            if (shape := column.shape) != (len(X),):
-                raise ValueError(
-                    f"extras[{name!r}] has shape {shape}: one value for each row."
-                )
-        X, codes, weight, apart, times = _canonical_rows(X, codes, weight, apart)
-        _check_magnitudes(X, lambda j: f"X, in the column {feature_names[j]!r},")
-        mean, deviation = _location_and_scale(X, weight)
-        scale = deviation
-        if scaling == "common":
-            scale = np.full_like(deviation, np.sqrt(np.mean(deviation**2)))
-        elif scaling == "minmax":
-            mean = X.min(axis=0) + 0.5 * (X.max(axis=0) - X.min(axis=0))
-            scale = (X - mean).max(axis=0)
-            scale[scale == 0.0] = 1.0
-        if is_regression:
-            targets = _standard_targets(codes, weight, output_names)
+        table = X
+        X = np.ascontiguousarray(as_numbers("X", table, _ENCODERS))
+        if task == "regression":
+            classes = np.empty(0)
+            codes = _check_targets(y)
+            if codes.ndim == 2 and codes.shape[1] == 1:
+                codes = codes[:, 0]
         else:
-            targets = {"y": codes.astype(np.int32)}
+            classes, codes = class_codes(y)
+        _check_rows(X, codes, max_dimensions=1 if task == "classification" else 2)
+        feature_names, columns = _names_of(table, X.shape[1], feature_names, columns)
+        weight, unit = _in_own_unit(check_weight(sample_weight, len(X)))
+        extras = _check_extras(extras or {}, len(X))
+        X, codes, weight, extras, multiplicity = _canonical_rows(
+            X, codes, weight, extras
+        )
+        _check_magnitudes(X, lambda j: f"X, in the column {feature_names[j]!r},")
+        mean, scale, deviation = _affine_map(X, weight, scaling)
         rows = np.subtract(X, mean, out=empty_rows(*X.shape))
         rows /= scale
-        return cls(
+        dataset = cls(
             X=rows,
+            y=codes.astype(np.int32) if task == "classification" else codes,
             sample_weight=weight,
             classes=classes,
             feature_names=feature_names,
@@ -210,12 +176,14 @@ class Dataset:
             scale=scale,
             spread=deviation / scale,
             raw=X,
-            multiplicity=times,
-            extras=apart,
-            columns=tuple(columns),
+            multiplicity=multiplicity,
+            extras=extras,
+            columns=columns,
             weight_unit=unit,
-            **targets,
         )
+        if task == "classification":
+            return dataset
+        return dataset._with_raw_targets(codes, output_names)
 
     @classmethod
     def in_raw_units(
@@ -225,15 +193,52 @@ class Dataset:
 
         The rows stay as they are, in their order; the classes are sorted, and None for regression.
         """
-        n_features, none = X.shape[1], np.empty(0)
-        zeros, ones = np.zeros(n_features), np.ones(n_features)
-        names = tuple(f"x{j}" for j in range(n_features))
-        labels = none if classes is None else classes
-        empty = cls(X[:0], none, none, labels, names, zeros, ones, ones, X[:0], none)
+        n_features = X.shape[1]
+        empty = cls(
+            X=X[:0],
+            y=np.empty(0),
+            sample_weight=np.empty(0),
+            classes=np.empty(0) if classes is None else classes,
+            feature_names=tuple(f"x{j}" for j in range(n_features)),
+            mean=np.zeros(n_features),
+            scale=np.ones(n_features),
+            spread=np.ones(n_features),
+            raw=X[:0],
+            multiplicity=np.empty(0),
+        )
         if y.ndim == 2:
             scale = _location_and_scale(y, np.ones(len(y)))[1]
             empty = replace(empty, target_mean=np.zeros_like(scale), target_scale=scale)
         return empty.like(X, y)
+
+    def _with_raw_targets(
+        self, targets: np.ndarray, output_names: tuple[str, ...] | None
+    ) -> Self:
+        """Return the rows with targets, of shape (n_distinct,) or (n_distinct, n_outputs)."""
+        columns = targets.reshape(len(targets), -1)
+        if targets.ndim == 1:
+            _check_magnitudes(columns, lambda j: "y")
+        else:
+            _check_magnitudes(columns, lambda j: f"y, in the column {j},")
+        outputs, mean, scale = _standardized(columns, self.sample_weight)
+        if targets.ndim == 1:
+            return replace(
+                self,
+                y=outputs[:, 0],
+                target_mean=float(mean[0]),
+                target_scale=float(scale[0]),
+            )
+        component = leading_component(outputs, self.sample_weight)
+        standard, _, _ = _standardized(component[:, np.newaxis], self.sample_weight)
+        return replace(
+            self,
+            y=standard[:, 0],
+            target_mean=mean,
+            target_scale=scale,
+            outputs=outputs,
+            output_names=output_names
+            or tuple(f"y{j}" for j in range(outputs.shape[1])),
+        )
 
     def __post_init__(self) -> None:
         """Make all arrays read-only; kernels are compiled for such alone."""
@@ -369,20 +374,25 @@ class Dataset:
 
     def count_rows(self, leaves: np.ndarray, subtree_size: np.ndarray) -> np.ndarray:
         """Return how many rows as given reach each node, as `ObliqueTree.row_counts` has them."""
-        n_nodes, k = len(subtree_size), self.n_classes or 1
+        n_nodes = len(subtree_size)
+        k = self.n_classes or 1
         codes = leaves.astype(np.int64) * k + (self.y if self.n_classes else 0)
         counts = np.bincount(codes, self.multiplicity, n_nodes * k).reshape(n_nodes, k)
+        # A node and its descendants stand in a row: theirs is a difference of two sums.
         before = np.vstack([np.zeros(k), counts.cumsum(axis=0)]).astype(np.int64)
-        counts = before[np.arange(n_nodes) + subtree_size] - before[:-1]
-        return counts
+        rows: np.ndarray = before[np.arange(n_nodes) + subtree_size] - before[:-1]
+        return rows
 
-    def subsample(self, given: np.ndarray) -> Self:
-        """Return some of the rows as they were given, by their positions in `distinct_of`."""
-        times = np.bincount(self.distinct_of[given], minlength=self.n_distinct)
+    def subsample(self, positions: np.ndarray) -> Self:
+        """Return some of the `n_rows` rows, by their positions in `distinct_of`."""
+        times = np.bincount(self.distinct_of[positions], minlength=self.n_distinct)
         rows = np.flatnonzero(times)
         share = times[rows] / np.maximum(self.multiplicity[rows], 1)
-        times = np.where(self.multiplicity[rows] > 0, times[rows], 0)
-        return self.take(rows, self.sample_weight[rows] * share, times)
+        return self.take(
+            rows,
+            sample_weight=self.sample_weight[rows] * share,
+            multiplicity=np.where(self.multiplicity[rows] > 0, times[rows], 0),
+        )
 
     def unmerged(self) -> Self:
         """Return the rows as they were given, sorted; equal ones share their weight evenly."""
@@ -390,7 +400,8 @@ class Dataset:
             return self
         rows = self.distinct_of
         weight = (self.sample_weight / np.maximum(self.multiplicity, 1))[rows]
-        return self.take(rows, weight, np.minimum(self.multiplicity, 1)[rows])
+        times = np.minimum(self.multiplicity, 1)[rows]
+        return self.take(rows, sample_weight=weight, multiplicity=times)
 
     def take(
         self,
@@ -399,35 +410,36 @@ class Dataset:
         multiplicity: np.ndarray | None = None,
     ) -> Self:
         """Return some of the rows, by rising positions or a mask, perhaps with other weights."""
-        weight = (
-            self.sample_weight[rows]
-            if sample_weight is None
-            else np.array(sample_weight)
-        )
+        if sample_weight is None:
+            sample_weight = self.sample_weight[rows]
+        if multiplicity is None:
+            multiplicity = self.multiplicity[rows]
         positions = np.flatnonzero(rows) if rows.dtype == np.bool_ else rows
-        times = self.multiplicity[rows] if multiplicity is None else multiplicity
         X = empty_rows(positions.size, self.X.shape[1])
-        np.take(
-            self.X, positions, axis=0, out=X, mode="clip"
-        )  # "raise" would go by a copy
+        # The mode "raise" would go by a copy.
+        np.take(self.X, positions, axis=0, out=X, mode="clip")
         return replace(
             self,
             X=X,
             y=self.y[rows],
-            sample_weight=weight,
+            sample_weight=np.array(sample_weight),
             raw=self.raw[rows],
-            multiplicity=times,
+            multiplicity=multiplicity,
             extras={name: column[rows] for name, column in self.extras.items()},
             outputs=None if self.outputs is None else self.outputs[rows],
         )
 
     def unscaled(self) -> Self:
         """Return the same rows, with their weights, in the units that they were given in."""
-        d = self.X.shape[1]
         rows = empty_rows(*self.raw.shape)
         rows[:] = self.raw
-        spread = self.spread * self.scale
-        return replace(self, X=rows, mean=np.zeros(d), scale=np.ones(d), spread=spread)
+        return replace(
+            self,
+            X=rows,
+            mean=np.zeros_like(self.mean),
+            scale=np.ones_like(self.scale),
+            spread=self.spread * self.scale,
+        )
 
     def evolved_for(self, objective: Any) -> Self:
         """Return the same rows with an objective (`evotree.fitness.objectives.as_objective`)."""
@@ -445,15 +457,15 @@ class Dataset:
         outputs = None
         if self.n_classes:
             if unknown := np.setdiff1d(y, self.classes).tolist():
-                allowed = self.classes.tolist()
                 raise ValueError(
-                    f"y has the label {unknown[0]!r}: allowed are {allowed}."
+                    f"y has the label {unknown[0]!r}: allowed are {self.classes.tolist()}."
                 )
             codes = np.searchsorted(self.classes, y).astype(np.int32)
         else:
             codes = (_check_targets(y) - self.target_mean) / self.target_scale
             if codes.ndim == 2:
-                outputs, codes = codes, leading_component(codes, np.ones(len(codes)))
+                outputs = codes
+                codes = leading_component(outputs, np.ones(len(outputs)))
         return replace(
             self,
             X=np.ascontiguousarray((X - self.mean) / self.scale),
@@ -482,10 +494,21 @@ class Dataset:
         values = tree.values
         if self.n_classes == 0:
             values = self.target_mean + self.target_scale * values
-        samples = node_weights(leaves, self.sample_weight, tree.subtree_size)
-        rows = self.count_rows(leaves, tree.subtree_size) if self.is_weighted else None
-        parts = values, self.raw_spread, samples, None, None, self.output_names, rows
-        return ObliqueTree(weights, thresholds, tree.subtree_size, *parts)
+        counts = (
+            self.count_rows(leaves, tree.subtree_size) if self.is_weighted else None
+        )
+        return ObliqueTree(
+            weights,
+            thresholds,
+            tree.subtree_size,
+            values,
+            spread=self.raw_spread,
+            weighted_n_node_samples=node_weights(
+                leaves, self.sample_weight, tree.subtree_size
+            ),
+            output_names=self.output_names,
+            row_counts=counts,
+        )
 
     @property
     def raw_spread(self) -> np.ndarray:
@@ -524,14 +547,19 @@ class Dataset:
             ]
         )
         kept, sizes = nodes_reached(samples, tree.subtree_size)
-        values = sums[kept] / samples[kept, np.newaxis]
-        rows = (
-            self.count_rows(leaves, tree.subtree_size)[kept]
-            if self.is_weighted
-            else None
+        counts = (
+            self.count_rows(leaves, tree.subtree_size) if self.is_weighted else None
         )
-        parts = values, tree.spread, samples[kept], None, None, self.output_names, rows
-        return ObliqueTree(tree.weights[kept], tree.thresholds[kept], sizes, *parts)
+        return ObliqueTree(
+            tree.weights[kept],
+            tree.thresholds[kept],
+            sizes,
+            sums[kept] / samples[kept, np.newaxis],
+            spread=tree.spread,
+            weighted_n_node_samples=samples[kept],
+            output_names=self.output_names,
+            row_counts=None if counts is None else counts[kept],
+        )
 
 
 def keep_sides(
@@ -595,8 +623,9 @@ def class_codes(y: Any) -> tuple[np.ndarray, np.ndarray]:
         classes, codes = np.unique(labels, return_inverse=True)
     except TypeError as error:
         kinds = sorted({type(label).__name__ for label in labels.ravel().tolist()})
-        message = f"y has labels of the types {', '.join(kinds)}: allowed are numbers, or texts."
-        raise ValueError(message) from error
+        raise ValueError(
+            f"y has labels of the types {', '.join(kinds)}: allowed are numbers, or texts."
+        ) from error
     return classes, codes
 
 
@@ -609,16 +638,63 @@ def _check_targets(y: np.ndarray) -> np.ndarray:
     return targets
 
 
-def check_weight(
-    sample_weight: np.ndarray | None, n_samples: int, name: str = "sample_weight"
-) -> np.ndarray:
-    """Return the weights of rows, and refuse those that data sets cannot have."""
-    if sample_weight is None:
-        return np.ones(n_samples)
-    weight = np.array(sample_weight, dtype=np.float64)
-    if (shape := weight.shape) != (n_samples,):
+def _check_rows(X: np.ndarray, y: np.ndarray, max_dimensions: int) -> None:
+    """Refuse rows that are no table of finite numbers, and others than one label for each."""
+    if X.ndim != 2 or 0 in X.shape:
         raise ValueError(
-            f"{name} has shape {shape}: one weight for each of {n_samples} rows."
+            f"X has shape {X.shape}: allowed are 2 dimensions, both at least 1."
+        )
+    if not 1 <= y.ndim <= max_dimensions or y.size == 0 or len(y) != len(X):
+        raise ValueError(f"y has shape {y.shape}: one label for each of {len(X)} rows.")
+    if not np.isfinite(X).all():
+        raise ValueError(
+            "X has values that are NaN or infinite: impute or drop them first."
+        )
+
+
+def _names_of(
+    table: Any,
+    n_features: int,
+    feature_names: tuple[str, ...] | None,
+    columns: tuple[tuple[str, int], ...],
+) -> tuple[tuple[str, ...], tuple[tuple[str, int], ...]]:
+    """Return the names of the features, and the columns that they were made of.
+
+    A table whose header is of strings names its features, and is where columns come from.
+    """
+    if feature_names is None:
+        header = getattr(table, "columns", [f"x{j}" for j in range(n_features)])
+        feature_names = tuple(map(str, header))
+        if hasattr(table, "columns") and feature_names == tuple(header):
+            columns = columns or tuple((name, 1) for name in feature_names)
+    if len(feature_names) != n_features:
+        raise ValueError(
+            f"feature_names has {len(feature_names)} names: one for each of {n_features}."
+        )
+    return feature_names, tuple(columns)
+
+
+def _check_extras(extras: Mapping[str, Any], n_rows: int) -> dict[str, np.ndarray]:
+    """Return copies of columns that are not features, each of shape (n_rows,)."""
+    arrays = {str(name): np.array(column) for name, column in extras.items()}
+    for name, column in arrays.items():
+        if column.shape != (n_rows,):
+            raise ValueError(
+                f"extras[{name!r}] has shape {column.shape}: one value for each row."
+            )
+    return arrays
+
+
+def check_weight(
+    sample_weight: np.ndarray | None, n_rows: int, name: str = "sample_weight"
+) -> np.ndarray:
+    """Return weights of shape (n_rows,), float64, and refuse those that data sets cannot have."""
+    if sample_weight is None:
+        return np.ones(n_rows)
+    weight = np.array(sample_weight, dtype=np.float64)
+    if weight.shape != (n_rows,):
+        raise ValueError(
+            f"{name} has shape {weight.shape}: one weight for each of {n_rows} rows."
         )
     if not np.isfinite(weight).all() or weight.min(initial=0.0) < 0.0:
         raise ValueError(f"{name} has values that are negative, NaN or infinite.")
@@ -627,9 +703,9 @@ def check_weight(
     with np.errstate(over="ignore"):
         total = weight.sum()
     if not 1.0 / _LARGEST <= total <= _LARGEST:
-        bounds = f"{1.0 / _LARGEST:g} to {_LARGEST:g}"
         raise ValueError(
-            f"{name} has the sum {total:g}: allowed are sums from {bounds}."
+            f"{name} has the sum {total:g}: allowed are sums from {1.0 / _LARGEST:g} to "
+            f"{_LARGEST:g}."
         )
     return weight
 
@@ -640,13 +716,13 @@ def _in_own_unit(weight: np.ndarray) -> tuple[np.ndarray, float]:
     # their ratios are rounded to 30 bits, so that weights that were multiplied by a number are the
     # same to the last bit; the factor to 20 bits, so that sums of whole numbers, times this factor,
     # are exact: classes of equal weight stay equal.
-    least, largest = weight[weight > 0.0].min(), weight.max()
+    least = weight[weight > 0.0].min()
+    largest = weight.max()
     unit = least if largest < 2.0**24 * least else largest
     share = _rounded(weight / unit, 30)
     whole = np.rint(share)
-    if (
-        np.abs(share - whole) <= 2.0**-26 * share
-    ).all():  # weights may be rounded themselves
+    # The weights may be rounded themselves.
+    if (np.abs(share - whole) <= 2.0**-26 * share).all():
         return whole, float(unit)
     part = share / share.max()
     factor = float(_rounded(part.sum() / (part @ part) / share.max(), 20))
@@ -659,23 +735,21 @@ def _rounded(numbers: Any, n_bits: int) -> Any:
     return np.ldexp(np.rint(np.ldexp(mantissa, n_bits)), exponent - n_bits)
 
 
-def _check_magnitudes(columns: np.ndarray, name: Callable[[int], str]) -> None:
+def _check_magnitudes(columns: np.ndarray, name: Callable[[Any], str]) -> None:
     """Refuse columns whose squares overflow, or whose spread vanishes when it is squared."""
-    low, high = columns.min(axis=0), columns.max(axis=0)
-    large = np.maximum(-low, high) > _LARGEST
-    spread = np.where(large, 0.0, high) - np.where(large, 0.0, low)
-    for wrong, allowed in (
-        (large, f"magnitudes up to {_LARGEST:g}"),
-        (
-            (spread > 0.0) & (spread < 1.0 / _LARGEST),
-            f"differences from {1.0 / _LARGEST:g}",
-        ),
-    ):
-        for j in np.flatnonzero(wrong).tolist():
-            held = f"values from {low[j]:g} to {high[j]:g}"
-            raise ValueError(
-                f"{name(j)} has {held}: allowed are {allowed}; use other units."
-            )
+    low = columns.min(axis=0)
+    high = columns.max(axis=0)
+    for j in np.flatnonzero(np.maximum(-low, high) > _LARGEST):
+        raise ValueError(
+            f"{name(j)} has values from {low[j]:g} to {high[j]:g}: allowed are magnitudes up to "
+            f"{_LARGEST:g}; use other units."
+        )
+    spread = high - low
+    for j in np.flatnonzero((spread > 0.0) & (spread < 1.0 / _LARGEST)):
+        raise ValueError(
+            f"{name(j)} has values from {low[j]:g} to {high[j]:g}: allowed are differences from "
+            f"{1.0 / _LARGEST:g}; use other units."
+        )
 
 
 def _canonical_rows(
@@ -683,11 +757,16 @@ def _canonical_rows(
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray, dict[str, np.ndarray], np.ndarray]:
     """Return the distinct rows with weight, sorted, their summed weights, and how many each was."""
     if not weight.all():
-        kept = weight > 0.0
-        X, codes, weight = X[kept], codes[kept], weight[kept]
-        extras = {name: column[kept] for name, column in extras.items()}
-    apart = [np.unique(column, return_inverse=True)[1] for column in extras.values()]
-    order, is_new = _sorted_order([*X.T, *np.atleast_2d(codes.T), *apart])
+        has_weight = weight > 0.0
+        X = X[has_weight]
+        codes = codes[has_weight]
+        weight = weight[has_weight]
+        extras = {name: column[has_weight] for name, column in extras.items()}
+    # Rows that differ in an extra column stay apart.
+    extra_codes = [
+        np.unique(column, return_inverse=True)[1] for column in extras.values()
+    ]
+    order, is_new = _sorted_order([*X.T, *np.atleast_2d(codes.T), *extra_codes])
     if not is_new.all():  # a sum of floats depends on their order
         order = order[np.lexsort((weight[order], np.cumsum(is_new)))]
     first = np.flatnonzero(is_new)
@@ -719,27 +798,6 @@ def _sorted_order(keys: list[np.ndarray]) -> tuple[np.ndarray, np.ndarray]:
     return order, is_new
 
 
-def _standard_targets(
-    targets: np.ndarray, weight: np.ndarray, names: tuple[str, ...] | None
-) -> dict[str, Any]:
-    """Return what a data set holds of targets of one output, or of several, by its attributes."""
-    is_one = targets.ndim == 1
-    columns = targets.reshape(len(targets), -1)
-    _check_magnitudes(columns, lambda j: "y" if is_one else f"y, in the column {j},")
-    outputs, location, spread = _standardized(columns, weight)
-    if is_one:
-        units = {"target_mean": float(location[0]), "target_scale": float(spread[0])}
-        return {"y": outputs[:, 0], **units}
-    target = leading_component(outputs, weight)[:, np.newaxis]
-    return {
-        "y": _standardized(target, weight)[0][:, 0],
-        "target_mean": location,
-        "target_scale": spread,
-        "outputs": outputs,
-        "output_names": names or tuple(f"y{j}" for j in range(targets.shape[1])),
-    }
-
-
 def leading_component(outputs: np.ndarray, sample_weight: np.ndarray) -> np.ndarray:
     """Return the score of each row's outputs on their first principal component.
 
@@ -764,6 +822,21 @@ def _standardized(
     """Return the columns of targets in standard units, their means and standard deviations."""
     location, spread = _location_and_scale(targets, weight)
     return np.ascontiguousarray((targets - location) / spread), location, spread
+
+
+def _affine_map(
+    X: np.ndarray, weight: np.ndarray, scaling: str
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Return what features are centred and divided by, and their standard deviations."""
+    mean, deviation = _location_and_scale(X, weight)
+    if scaling == "standard":
+        return mean, deviation, deviation
+    if scaling == "common":
+        return mean, np.full_like(deviation, np.sqrt(np.mean(deviation**2))), deviation
+    middle = X.min(axis=0) + 0.5 * (X.max(axis=0) - X.min(axis=0))
+    scale = (X - middle).max(axis=0)
+    scale[scale == 0.0] = 1.0
+    return middle, scale, deviation
 
 
 def _location_and_scale(

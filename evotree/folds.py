@@ -7,17 +7,17 @@ from evotree.rng import as_generator
 
 
 def make_folds(dataset: Dataset, n_folds: int, stream: np.ndarray) -> np.ndarray:
-    """Deal the rows, as they were given, out to folds at random."""
+    """Return the fold of each row as given, of shape (n_rows,), dealt out at random."""
     y = dataset.y[dataset.distinct_of]
-    n = len(y)
+    n_rows = len(y)
     rng = as_generator(stream)
-    shuffled = rng.permutation(n)
+    shuffled = rng.permutation(n_rows)
     by_class = shuffled[np.argsort(y[shuffled], kind="stable")]
-    in_turn = np.arange(n) % n_folds
+    in_turn = np.arange(n_rows) % n_folds
     if dataset.n_classes == 0:  # the order of targets leaves nothing to chance
-        rounds = np.tile(np.arange(n_folds), (-(-n // n_folds), 1))
-        in_turn = rng.permuted(rounds, axis=1).ravel()[:n]
-    folds = np.empty(n, dtype=np.int64)
+        rounds = np.tile(np.arange(n_folds), (-(-n_rows // n_folds), 1))
+        in_turn = rng.permuted(rounds, axis=1).ravel()[:n_rows]
+    folds = np.empty(n_rows, dtype=np.int64)
     folds[by_class] = in_turn
     return folds
 
@@ -25,10 +25,10 @@ def make_folds(dataset: Dataset, n_folds: int, stream: np.ndarray) -> np.ndarray
 def hold_out(
     dataset: Dataset, fraction: float, stream: np.ndarray
 ) -> tuple[Dataset, Dataset]:
-    """Return the rows of a data set in two parts, dealt out at random."""
-    n = dataset.n_rows
-    n_held_out = min(n - 1, round(fraction * n))
-    order = as_generator(stream).permutation(n)
+    """Return the rows that are not held out, and a fraction that is, dealt out at random."""
+    n_rows = dataset.n_rows
+    n_held_out = min(n_rows - 1, round(fraction * n_rows))
+    order = as_generator(stream).permutation(n_rows)
     return dataset.subsample(order[n_held_out:]), dataset.subsample(order[:n_held_out])
 
 
@@ -36,7 +36,5 @@ def split_folds(
     dataset: Dataset, folds: np.ndarray, fold: int
 ) -> tuple[Dataset, Dataset]:
     """Return the rows of all folds but one, and the rows of that one."""
-    inside = folds == fold
-    return dataset.subsample(np.flatnonzero(~inside)), dataset.subsample(
-        np.flatnonzero(inside)
-    )
+    others = dataset.subsample(np.flatnonzero(folds != fold))
+    return others, dataset.subsample(np.flatnonzero(folds == fold))

@@ -11,8 +11,8 @@ from experiments.agreement import PAPERS, write_reproductions
 from experiments.study import Study, run_study, write_report
 
 
-def main(given: Sequence[str] | None = None) -> int:
-    """Run a study; return 0, or 2 where what was given is wrong or no fit was done."""
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run a study; return 0, or 2 where an argument is wrong or no fit was done."""
     parser = argparse.ArgumentParser("python -m experiments", description=__doc__)
     parser.add_argument(
         "study", metavar="STUDY", choices=STUDIES, help=", ".join(STUDIES)
@@ -37,9 +37,10 @@ def main(given: Sequence[str] | None = None) -> int:
     parser.add_argument(
         "--report", action="store_true", help="do no fit, report the rows alone"
     )
-    options = vars(parser.parse_args(given))
+    options = vars(parser.parse_args(arguments))
     options["jobs"] = options.pop("n_jobs")
-    study, out = load_study(options.pop("study")), options["out"]
+    study = load_study(options.pop("study"))
+    out = options["out"]
     if options.pop("report"):
         write_page(study, write_report(study, out))
         return 0

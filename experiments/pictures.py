@@ -33,7 +33,8 @@ def plot_sampling(trace: Sequence[SamplingStep]) -> Axes:
     norm = Normalize(*np.quantile(scores[np.isfinite(scores)], [0.0, 1.0]))
     x, y, z = trace[-1].mu
     for column, k in enumerate(steps, 1):
-        step, parts = trace[k], np.isfinite(trace[k].scores)
+        step = trace[k]
+        parts = np.isfinite(trace[k].scores)
         ax: Any = figure.add_subplot(1, len(steps), column, projection="3d")
         look: dict[str, Any] = {"c": step.scores[parts], "norm": norm, "s": 16}
         points = ax.scatter(*step.directions[parts].T, label="candidate", **look)
@@ -76,7 +77,8 @@ def plot_sampling(trace: Sequence[SamplingStep]) -> Axes:
 def plot_size_penalty(runs: pd.DataFrame, optimal_size: int) -> Axes:
     """Draw quality and size of trees against the size penalty: means and standard deviations."""
     groups = runs.groupby("size_penalty")[["accuracy", "nodes"]]
-    means, spreads = groups.mean(), groups.std().fillna(0.0)
+    means = groups.mean()
+    spreads = groups.std().fillna(0.0)
     ax = axes_or_new(None, (7.0, 4.5))
     right = ax.twinx()
     bars: dict[str, Any] = {
@@ -99,7 +101,8 @@ def plot_size_penalty(runs: pd.DataFrame, optimal_size: int) -> Axes:
         side.errorbar(means.index, means[column], yerr=spreads[column], **look)
     label = f"optimal size, {optimal_size} (right)"
     right.axhline(optimal_size, color=INK, linestyle="--", linewidth=1.0, label=label)
-    lowest, highest = (means - spreads).min(), (means + spreads).max()
+    lowest = (means - spreads).min()
+    highest = (means + spreads).max()
     _use_half(right.yaxis, 0.0, max(highest["nodes"], optimal_size), is_upper=False)
     _use_half(ax.yaxis, lowest["accuracy"], highest["accuracy"], is_upper=True)
     ax.set(xscale="log", xlabel="size penalty")
@@ -122,7 +125,8 @@ def plot_accuracy_against_depth(groups: Mapping[str, pd.DataFrame]) -> Axes:
         names = runs["method"].unique()
         for i, name in enumerate(names):
             of_depth = runs[runs["method"] == name].groupby("max_depth")["accuracy"]
-            mean, spread = of_depth.mean(), of_depth.std().fillna(0.0)
+            mean = of_depth.mean()
+            spread = of_depth.std().fillna(0.0)
             style = {key: point_style(i)[key] for key in ("color", "marker")}
             band = {"color": style["color"], "alpha": 0.13, "linewidth": 0.0}
             ax.fill_between(mean.index, mean - spread, mean + spread, **band)
@@ -140,7 +144,8 @@ def plot_accuracy_at_budgets(x: pd.DataFrame, y: pd.DataFrame, xlabel: str) -> A
     ax = axes_or_new(None, (7.0, 4.8))
     for i, method in enumerate(x.index):
         style = point_style(i)
-        xs, ys = x.loc[method].to_numpy(), y.loc[method].to_numpy()
+        xs = x.loc[method].to_numpy()
+        ys = y.loc[method].to_numpy()
         ax.plot(xs[:-1], ys[:-1], ms=5, label=method, **style | {"ls": "-"})
         ax.plot(xs[-2:], ys[-2:], lw=0.9, color=style["color"], ls=":")
         ax.plot(xs[-1], ys[-1], ms=9, **style)

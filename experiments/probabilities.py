@@ -15,7 +15,7 @@ N_BINS = 15  # of equal width, of the calibration error
 
 
 def probabilities(model: Any, X: np.ndarray, classes: np.ndarray) -> np.ndarray:
-    """Return the probabilities of some classes, (n_samples, n_classes); NaN if there are none."""
+    """Return the probabilities of some classes, (n_rows, n_classes); NaN if there are none."""
     if not hasattr(model, "predict_proba"):
         return np.full((len(X), len(classes)), np.nan)
     predicted = np.asarray(model.predict_proba(X))
@@ -60,6 +60,7 @@ def calibration_error(model: Any, X: np.ndarray, y: np.ndarray) -> float:
     predicted = probabilities(model, X, classes)
     if np.isnan(predicted).any():
         return float("nan")
-    confidence, is_right = predicted.max(axis=1), classes[predicted.argmax(axis=1)] == y
+    confidence = predicted.max(axis=1)
+    is_right = classes[predicted.argmax(axis=1)] == y
     bins = np.minimum((N_BINS * confidence).astype(np.int64), N_BINS - 1)
     return float(np.abs(np.bincount(bins, confidence - is_right)).sum() / len(y))

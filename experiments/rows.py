@@ -27,7 +27,14 @@ def read_rows(path: Path, columns: Sequence[str] = KEY) -> pd.DataFrame:
         raise ValueError(
             f"{path} has no column {', '.join(missing)}. Move it away to begin again."
         )
-    return check_runs(rows, path)
+    # Rows that were written when terms had another name, and no complexity, gain both.
+    if "terms" not in rows:
+        rows = rows.rename(columns={"nonzero_weights": "terms"})
+    rows = check_runs(rows, path)
+    if "complexity" not in rows and {"leaves", "terms"} <= set(rows):
+        place = rows.columns.get_loc("terms") + 1
+        rows.insert(place, "complexity", (rows["leaves"] + rows["terms"]).astype(float))
+    return rows
 
 
 def read_curve_rows(path: Path) -> dict[Any, pd.DataFrame]:
@@ -64,10 +71,11 @@ def fill(
                 "%d rows of other settings do not count: %s", is_stale.sum(), names
             )
         rows = rows[~is_stale]
-    known, curves = store.done(), read_curve_rows(curves_file) if curves_file else {}
+    done = store.done()
+    curves = read_curve_rows(curves_file) if curves_file else {}
     for row in rows.astype(object).where(rows.notna(), None).to_dict("records"):
         key = tuple(row[name] for name in KEY)
-        if key not in known:
+        if key not in done:
             store.add({**row, "status": DONE}, curves.get(key))
 
 

@@ -204,12 +204,12 @@ def select_tasks(
     methods: Sequence[str] | None,
 ) -> list[Task]:
     """Return the fits of an experiment, all or those of some data sets and methods."""
-    known = {"datasets": experiment.datasets, "methods": experiment.methods}
+    names_of = {"datasets": experiment.datasets, "methods": experiment.methods}
     for what, names in (("datasets", datasets), ("methods", methods)):
-        if unknown := [name for name in names or () if name not in known[what]]:
+        if unknown := [name for name in names or () if name not in names_of[what]]:
             raise ValueError(
                 f"{what} names {', '.join(unknown)}: those of the study {experiment.name} are "
-                f"{', '.join(known[what])}."
+                f"{', '.join(names_of[what])}."
             )
     return [
         task
@@ -285,12 +285,11 @@ def text_of(study: Study, out: Path, page: str = "") -> str:
 
 def tables_of(study: Study, out: Path) -> dict[str, Any]:
     """Return what a study reports on the CSV files in a folder, and how that was ``written``."""
-    runs, curves = (
-        read_rows(study.rows_file(out)),
-        read_curve_rows(study.curves_file(out)),
-    )
+    runs = read_rows(study.rows_file(out))
+    curves = read_curve_rows(study.curves_file(out))
     done = set(runs[list(KEY)].itertuples(index=False, name=None))
-    planned, name = study.experiment.tasks(), study.name
+    planned = study.experiment.tasks()
+    name = study.name
     n_done = sum(task in done for task in planned)
     of_all = "" if n_done == len(planned) else f" of {len(planned):,} planned"
     written = (

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from evotree.experiments.comparison import LEVEL, friedman, markdown_table, mean_and_std
+from evotree.experiments.comparison import LEVEL, friedman, markdown_table
 from evotree.experiments.pictures import (
     plot_accuracy_against_size,
     plot_critical_differences,
@@ -39,10 +39,16 @@ def shown(value: float, spec: str = ".2f", missing: str = MISSING) -> str:
     return missing if np.isnan(value) else format(value, spec)
 
 
+def mean_and_std(values: pd.Series, decimals: int) -> str:
+    """Return ``mean ± standard deviation`` as text; the mean alone where there is one value."""
+    std = f" ± {values.std():.{decimals}f}" if len(values) > 1 else ""
+    return f"{values.mean():.{decimals}f}{std}"
+
+
 def named(items: Iterable[str], present: Iterable[Any]) -> list[str]:
     """Return the names that are present, in the order of the first."""
-    known = set(present)
-    return [name for name in items if name in known]
+    there = set(present)
+    return [name for name in items if name in there]
 
 
 def beside(
@@ -51,7 +57,8 @@ def beside(
     """Return published figures and ours by title, and the difference of the first one."""
     row = {}
     for title, (column, unit, decimals) in figures.items():
-        value, ours = float(theirs.get(column, np.nan)), fits[column]
+        value = float(theirs.get(column, np.nan))
+        ours = fits[column]
         row[f"{title}, {word}"] = shown(unit * value, f".{decimals}f", "")
         row[f"{title}, ours"] = mean_and_std(unit * ours, decimals)
         if len(row) == 2:
@@ -63,7 +70,8 @@ def groups_of(
     runs: pd.DataFrame, datasets: Iterable[str], methods: Iterable[str]
 ) -> dict[tuple[str, str], pd.DataFrame]:
     """Return the runs of each data set and method that has some, in the order given."""
-    groups, methods = dict(iter(runs.groupby(["dataset", "method"]))), list(methods)
+    groups = dict(iter(runs.groupby(["dataset", "method"])))
+    methods = list(methods)
     cells = [(dataset, method) for dataset in datasets for method in methods]
     return {cell: groups[cell] for cell in cells if cell in groups}
 
@@ -104,7 +112,8 @@ def paired(differences: pd.Series) -> str:
     d = differences.dropna()
     if d.empty:
         return ""
-    wins, losses = int((d >= TIE).sum()), int((d <= -TIE).sum())
+    wins = int((d >= TIE).sum())
+    losses = int((d <= -TIE).sum())
     error = f" ± {d.std() / np.sqrt(len(d)):.2f}" if len(d) > 1 else ""
     return f"{d.mean():+.2f}{error} ({wins} / {len(d) - wins - losses} / {losses})"
 
@@ -123,13 +132,13 @@ def differences_table(
     if ours not in scores:
         return f"{ours} has not been run yet."
     rows = []
-    for rival in scores.columns.drop(ours):
-        both = scores[[ours, rival]].dropna().index
-        row = {"method": str(rival), "data sets": str(len(both))}
+    for method in scores.columns.drop(ours):
+        both = scores[[ours, method]].dropna().index
+        row = {"method": str(method), "data sets": str(len(both))}
         for title, means in tables.items():
-            row[title] = paired(means[ours] - means[rival]) or MISSING
+            row[title] = paired(means[ours] - means[method]) or MISSING
         if sizes is not None:
-            own, other = sizes.loc[both, [ours, rival]].mean()
+            own, other = sizes.loc[both, [ours, method]].mean()
             row["mean complexity, both"] = f"{own:,.0f} / {other:,.0f}"
         rows.append(row)
     return table(rows)

@@ -12,9 +12,19 @@ from pathlib import Path
 
 import pytest
 
+import evotree
+from tests.size import characters_per_line, count_statements
+
 ROOT = Path(__file__).resolve().parent.parent
 PACKAGE = ROOT / "evotree"
 FUNCTION_LINES = 80
+STATEMENTS = {
+    "evotree": 18_000,
+    "evotree/engine": 2_400,
+    "experiments": 2_600,
+    "benchmarks": 1_400,
+}
+CHARACTERS = 48  # of a line that is not blank
 
 Function = ast.FunctionDef | ast.AsyncFunctionDef
 
@@ -132,15 +142,15 @@ def is_kernel(node, names):
 
 def parameters(node, is_method):
     """Return the names of a signature's parameters as numpydoc writes them."""
-    given = node.args
-    names = [argument.arg for argument in given.posonlyargs + given.args]
+    signature = node.args
+    names = [argument.arg for argument in signature.posonlyargs + signature.args]
     if is_method and not has_mark(node, "staticmethod"):
         names = names[1:]
-    if given.vararg:
-        names.append(f"*{given.vararg.arg}")
-    names += [argument.arg for argument in given.kwonlyargs]
-    if given.kwarg:
-        names.append(f"**{given.kwarg.arg}")
+    if signature.vararg:
+        names.append(f"*{signature.vararg.arg}")
+    names += [argument.arg for argument in signature.kwonlyargs]
+    if signature.kwarg:
+        names.append(f"**{signature.kwarg.arg}")
     return names
 
 
@@ -176,12 +186,14 @@ def test_all_but_kernels_is_annotated(path):
     for node, owner in definitions(parse(path).body):
         if isinstance(node, ast.ClassDef) or is_kernel(node, names):
             continue
-        given = node.args
-        arguments = given.posonlyargs + given.args + given.kwonlyargs
+        signature = node.args
+        arguments = signature.posonlyargs + signature.args + signature.kwonlyargs
         arguments = arguments[
             owner is not None and not has_mark(node, "staticmethod") :
         ]
-        arguments += [argument for argument in (given.vararg, given.kwarg) if argument]
+        arguments += [
+            argument for argument in (signature.vararg, signature.kwarg) if argument
+        ]
         bare = [argument.arg for argument in arguments if argument.annotation is None]
         # A constructor's result needs no words where its arguments have some.
         if node.returns is None and not (node.name == "__init__" and arguments):
@@ -218,6 +230,24 @@ def test_functions_are_short(path):
             yield node, f"{node.name} has {lines_without_docstring(node)} lines"
 
 
+@pytest.mark.parametrize("folder", STATEMENTS)
+def test_folders_have_few_statements(folder):
+    """What a folder has grown by has to go somewhere else; `make size` lists what there is."""
+    assert count_statements(ROOT / folder) <= STATEMENTS[folder]
+
+
+def test_lines_of_the_package_are_not_packed():
+    assert characters_per_line(PACKAGE) <= CHARACTERS
+
+
+def test_statements_are_counted_without_docstrings(tmp_path):
+    source = tmp_path / "some.py"
+    source.write_text(
+        '"""A module."""\n\ndef f():\n    """A function."""\n    x = 1; return x\n'
+    )
+    assert count_statements(source) == count_statements(tmp_path) == 3
+
+
 @for_each(PACKAGE_FILES)
 def test_documented_parameters_are_those_of_the_signature(path):
     """A "Parameters" section names the parameters, all of them, in their order."""
@@ -252,11 +282,24 @@ def test_no_absolute_paths():
         if path.is_symlink() or not path.is_file():
             continue
         lines = path.read_text(encoding="utf-8", errors="replace").splitlines()
-        found = (
+        hits = (
             (k, line) for k, line in enumerate(lines, start=1) if absolute.search(line)
         )
-        faults += [f"{name}:{k}: {line.strip()[:80]}" for k, line in found]
+        faults += [f"{name}:{k}: {line.strip()[:80]}" for k, line in hits]
     assert not faults, "\n".join(faults)
+
+
+def test_type_checkers_see_the_names_that_are_imported_on_first_use():
+    blocks = [
+        node for node in parse(PACKAGE / "__init__.py").body if isinstance(node, ast.If)
+    ]
+    seen = {
+        alias.name: line.module
+        for block in blocks
+        for line in block.body
+        for alias in line.names
+    }
+    assert seen == evotree._MODULE_OF
 
 
 def test_rooms_for_users_are_attributes_of_the_package():

@@ -56,9 +56,9 @@ def check(table, n_rows):
 @pytest.mark.parametrize("size", [(200_000, 8, 8, 1), (200_000, 8, 48, 2)])
 def test_a_fit_keeps_its_bound_of_memory(size):
     """What a fit takes is below the bound that the guide states, and not by far."""
-    found = memory.in_new_process(*size)
-    most = memory.bound(*size, int(found["front"]))
-    assert 0.3 * most < found["megabytes"] < most
+    figures = memory.in_new_process(*size)
+    most = memory.bound(*size, int(figures["front"]))
+    assert 0.3 * most < figures["megabytes"] < most
 
 
 def test_command_line_writes_the_tables(tmp_path):

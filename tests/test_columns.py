@@ -76,9 +76,11 @@ def test_numbers_are_filled_as_scikit_learn_fills_them(training, later):
         )
         np.testing.assert_allclose(features[list("abc")], imputer.transform(rows))
         for name in "abc":
-            told = features.get(f"{name} is missing")
-            assert (told is not None) == (0 < frame[name].isna().sum() < len(frame))
-            assert told is None or (told == rows[name].isna()).all()
+            indicator = features.get(f"{name} is missing")
+            assert (indicator is not None) == (
+                0 < frame[name].isna().sum() < len(frame)
+            )
+            assert indicator is None or (indicator == rows[name].isna()).all()
 
 
 @given(rows=cells, order=st.randoms())
@@ -96,10 +98,10 @@ def test_a_weight_is_a_number_of_rows(rows, order):
         expected = str(error)
     for factor in (1.0, 0.5):
         try:
-            found = fit_columns(frame, sample_weight=factor * weight)
+            fitted = fit_columns(frame, sample_weight=factor * weight)
         except ValueError as error:
-            found = str(error)
-        assert found == expected
+            fitted = str(error)
+        assert fitted == expected
 
 
 levels = st.sampled_from(["a", "b", "c", "missing"]) | st.none()
@@ -110,16 +112,16 @@ levels = st.sampled_from(["a", "b", "c", "missing"]) | st.none()
     later=st.lists(levels | st.just("new")),
 )
 def test_levels_are_told_apart_by_as_few_features_as_it_takes(training, later):
-    known = set(training)
+    levels = set(training)
     frame = pd.DataFrame({"a": pd.Series(training, dtype=object), "b": 0.0})
     columns = fit_columns(frame)
     features = encode(columns, frame)[:, :-1]
     # A level has a feature of its own; of two, and of one with missing cells, one makes none.
-    n_features = len(known) - (len(known - {None}) <= 2)
+    n_features = len(levels) - (len(levels - {None}) <= 2)
     assert features.shape[1] == n_features
-    assert len({tuple(row) for row in features}) == len(known)
+    assert len({tuple(row) for row in features}) == len(levels)
     names = feature_names(columns)
-    assert ("a is missing" in names) == (None in known and len(known) > 1)
+    assert ("a is missing" in names) == (None in levels and len(levels) > 1)
     assert ("a is 'missing'" in names) == ("missing" in columns[0].levels)
     rows = {level: tuple(row) for level, row in zip(training, features, strict=True)}
     again = encode(

@@ -59,8 +59,8 @@ def test_the_sum_of_weights_is_the_number_of_rows_that_tell_as_much(weight):
     assert dataset.total_weight == pytest.approx(
         weight.sum() ** 2 / (weight @ weight), rel=1e-5
     )
-    found = dataset.sample_weight * dataset.weight_unit
-    np.testing.assert_allclose(found, weight[weight > 0.0], rtol=1e-9)
+    raw_weight = dataset.sample_weight * dataset.weight_unit
+    np.testing.assert_allclose(raw_weight, weight[weight > 0.0], rtol=1e-9)
     assert dataset.n_rows == (weight > 0.0).sum()
 
 
@@ -84,14 +84,14 @@ def test_a_factor_of_all_weights_changes_nothing(seed, factor):
 @given(datasets(), seeds)
 def test_subsamples_are_of_rows_as_they_were_given(dataset, seed):
     given_rows = dataset.unmerged()
-    assert len(given_rows.y) == dataset.n_rows == dataset.multiplicity.sum()
+    assert given_rows.n_distinct == dataset.n_rows == dataset.multiplicity.sum()
     assert given_rows.total_weight == pytest.approx(dataset.total_weight)
     np.testing.assert_array_equal(given_rows.X, dataset.X[dataset.distinct_of])
     taken = np.random.default_rng(seed).random(dataset.n_rows) < 0.5
     part = dataset.subsample(np.flatnonzero(taken))
     assert part.n_rows == taken.sum()
     expected = np.bincount(
-        dataset.distinct_of, given_rows.sample_weight * taken, len(dataset.y)
+        dataset.distinct_of, given_rows.sample_weight * taken, dataset.n_distinct
     )
     np.testing.assert_allclose(part.sample_weight, expected[expected > 0.0])
     np.testing.assert_array_equal(part.X, dataset.X[expected > 0.0])
@@ -124,11 +124,11 @@ def test_extra_columns_stay_with_their_rows(seed):
     for x, label, name, w in zip(X.tolist(), y, group, weight, strict=True):
         given_rows[*x, label, name] += w
     classes, groups = dataset.classes, dataset.extras["group"]
-    for part in (dataset, dataset.take(np.arange(0, len(dataset.y), 2))):
-        found = zip(
+    for part in (dataset, dataset.take(np.arange(0, dataset.n_distinct, 2))):
+        rows = zip(
             part.raw.tolist(), classes[part.y], part.extras["group"], strict=True
         )
-        kept = [(*x, label, name) for x, label, name in found]
+        kept = [(*x, label, name) for x, label, name in rows]
         assert len(set(kept)) == len(kept)
         weights_of_rows = part.sample_weight * part.weight_unit
         assert [given_rows[row] for row in kept] == pytest.approx(
@@ -182,7 +182,9 @@ def test_targets_are_standardized_and_merged(seed):
 
 @given(datasets(), seeds)
 def test_take_keeps_units_and_classes(dataset, seed):
-    rows = np.flatnonzero(np.random.default_rng(seed).integers(0, 2, len(dataset.y)))
+    rows = np.flatnonzero(
+        np.random.default_rng(seed).integers(0, 2, dataset.n_distinct)
+    )
     part = dataset.take(rows, np.full(len(rows), 2.0))
     np.testing.assert_array_equal(part.X, dataset.X[rows])
     np.testing.assert_array_equal(part.raw, dataset.raw[rows])

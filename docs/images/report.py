@@ -80,8 +80,8 @@ def shoot(driver: Any, name: str, scheme: str, first: str, last: str) -> None:
     end = driver.find_element("id", last).rect
     height = end["y"] + end["height"] + MARGIN - top
     clip = {"x": 0, "y": top, "width": WIDTH, "height": height, "scale": 1}
-    asked = {"captureBeyondViewport": True, "clip": clip}
-    answer = driver.execute_cdp_cmd("Page.captureScreenshot", asked)
+    options = {"captureBeyondViewport": True, "clip": clip}
+    answer = driver.execute_cdp_cmd("Page.captureScreenshot", options)
     picture = Image.open(io.BytesIO(base64.b64decode(answer["data"]))).convert("RGB")
     picture.quantize(256).save(HERE / name, optimize=True)
     print(f"wrote {HERE / name}, {(HERE / name).stat().st_size / 1e3:.0f} kB")

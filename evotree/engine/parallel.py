@@ -47,9 +47,8 @@ def run_tasks(
     A worker that dies is an error. Its task is not done again here: what has killed a worker would
     kill this process as well, with all that it holds.
     """
-    futures: list[Future[Any]] = []
+    futures = [submit(executor, function, task) for task in tasks]
     try:
-        futures += [executor.submit(function, task) for task in tasks]
         return [future.result() for future in futures]
     except Exception as error:
         if not _is_lost_worker(error):
@@ -73,6 +72,18 @@ def n_at_once(executor: Executor, n_tasks: int) -> int:
     else:
         n_workers = getattr(executor, "_max_workers", n_tasks)
     return min(n_tasks, max(1, n_workers))
+
+
+def submit(
+    executor: Executor, function: Callable[[Any], Any], task: Any
+) -> Future[Any]:
+    """Hand a task over; that the executor is broken already is an error of the task."""
+    try:
+        return executor.submit(function, task)
+    except BrokenExecutor as error:
+        future: Future[Any] = Future()
+        future.set_exception(error)
+        return future
 
 
 def _is_lost_worker(error: Exception) -> bool:

@@ -235,7 +235,7 @@ class ExplainedTree(RowEncoder):
         )
         changes, at = {}, 0
         for j, column in enumerate(self.columns_):
-            features = slice(at, at + len(column.asked))
+            features = slice(at, at + len(column.feature_levels))
             at = features.stop
             if (before[features] == point[features]).all():
                 continue

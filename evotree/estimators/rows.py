@@ -174,7 +174,7 @@ class RowEncoder(BaseEstimator, Constrained):
 
     def _columns_of_features(self) -> tuple[tuple[str, int], ...]:
         """Return the names of the columns, and how many features each of them makes."""
-        return tuple((one.name, len(one.asked)) for one in self.columns_)
+        return tuple((one.name, len(one.feature_levels)) for one in self.columns_)
 
 
 def _level_of_user() -> int:

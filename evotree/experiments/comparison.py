@@ -20,7 +20,7 @@ Nadeau C., Bengio Y. (2003). Inference for the generalization error. Machine Lea
 import math
 import warnings
 from collections.abc import Mapping
-from typing import Any, Literal, NamedTuple
+from typing import Literal, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -37,18 +37,23 @@ LATEX_ESCAPES = str.maketrans(
     {character: f"\\{character}" for character in "&%$#_{}"}
     | {"\\": r"\textbackslash ", "~": r"\textasciitilde ", "^": r"\textasciicircum "}
 )
-_LATEX_SIGNS = {r"\*\*(.*?)\*\*": r"\\textbf{\1}", "±": r"$\\pm$", "–": "--"}
-_LATEX_SIGNS |= {"•": r"$\\bullet$", "◦": r"$\\circ$"}
+_LATEX_SIGNS = {
+    r"\*\*(.*?)\*\*": r"\\textbf{\1}",
+    "±": r"$\\pm$",
+    "–": "--",
+    "•": r"$\\bullet$",
+    "◦": r"$\\circ$",
+}
+_RUN = ["dataset", "method", "fold", "seed"]  # columns that tell runs apart
 
 
 def markdown_table(rows: pd.DataFrame, n_left: int = 1) -> str:
     """Return a table of texts in Markdown; so many columns are aligned to the left."""
     rules = ["---" if k < n_left else "---:" for k in range(rows.shape[1])]
-    lines = [f"| {' | '.join(rows.columns)} |", f"|{'|'.join(rules)}|"]
-    lines += [
-        f"| {' | '.join(cells)} |" for cells in rows.itertuples(index=False, name=None)
+    head, *lines = [
+        f"| {' | '.join(cells)} |" for cells in (rows.columns, *rows.to_numpy())
     ]
-    return "\n".join(lines)
+    return "\n".join([head, f"|{'|'.join(rules)}|", *lines])
 
 
 def latex_table(rows: pd.DataFrame, n_left: int = 1, n_upper: int | None = None) -> str:
@@ -59,14 +64,18 @@ def latex_table(rows: pd.DataFrame, n_left: int = 1, n_upper: int | None = None)
     ]
     if n_upper is not None:
         lines.insert(n_upper, r"\midrule")
-    lines = [rf"\begin{{tabular}}{{{columns}}}", r"\toprule", head, r"\midrule", *lines]
-    return "\n".join([*lines, r"\bottomrule", r"\end{tabular}", ""])
-
-
-def mean_and_std(values: pd.Series, decimals: int) -> str:
-    """Return ``mean ± standard deviation`` as text; the mean alone where there is one value."""
-    std = f" ± {values.std():.{decimals}f}" if len(values) > 1 else ""
-    return f"{values.mean():.{decimals}f}{std}"
+    return "\n".join(
+        [
+            rf"\begin{{tabular}}{{{columns}}}",
+            r"\toprule",
+            head,
+            r"\midrule",
+            *lines,
+            r"\bottomrule",
+            r"\end{tabular}",
+            "",
+        ]
+    )
 
 
 def done_runs(runs: pd.DataFrame, *columns: str) -> pd.DataFrame:
@@ -79,20 +88,18 @@ def done_runs(runs: pd.DataFrame, *columns: str) -> pd.DataFrame:
         raise ValueError(
             f"runs has no column {missing[0]!r}; it has {', '.join(map(str, runs))}."
         )
-    key, is_done = (
-        ["dataset", "method", "fold", "seed"],
-        runs.get("status", "done") == "done",
-    )
+    is_done = runs.get("status", "done") == "done"
     runs = pd.DataFrame(
-        {name: runs.get(name, 0) for name in [*key, *columns]}, runs.index
+        {name: runs.get(name, 0) for name in [*_RUN, *columns]}, runs.index
     )
     is_used = runs.notna().all(axis=1) & is_done
-    if n := int((~is_used).sum()):
-        why = f"not done, or without {' or '.join(columns)}"
-        message = f"{n} of {len(runs)} runs are left out: {why}."
+    if not is_used.all():
         warnings.warn(
-            message, UserWarning, stacklevel=3
-        )  # the line that called our caller
+            f"{(~is_used).sum()} of {len(runs)} runs are left out: not done, or without "
+            f"{' or '.join(columns)}.",
+            UserWarning,
+            stacklevel=3,  # the line that called our caller
+        )
     runs = runs[is_used].reset_index(drop=True)
     runs = runs.astype(
         {"dataset": str, "method": str} | dict.fromkeys(columns, np.float64)
@@ -101,9 +108,12 @@ def done_runs(runs: pd.DataFrame, *columns: str) -> pd.DataFrame:
         raise ValueError(
             f"runs has no row that is done, or infinite {' or '.join(columns)}."
         )
-    if (twice := runs.duplicated(key)).any():
-        fit = ", ".join(f"{name} {runs.loc[twice.idxmax(), name]}" for name in key)
-        raise ValueError(f"runs has more than one row of the same fit: {fit}.")
+    if (is_twice := runs.duplicated(_RUN)).any():
+        run = runs.loc[is_twice.idxmax(), _RUN]
+        raise ValueError(
+            "runs has more than one row of the same fit: "
+            f"{', '.join(f'{name} {value}' for name, value in run.items())}."
+        )
     return runs
 
 
@@ -152,27 +162,32 @@ def friedman(
 ) -> FriedmanTest:
     """Compare three methods or more by Friedman's test, then pair by pair (Demšar 2006)."""
     runs = done_runs(runs, metric)
-    (datasets, left_out), k = complete_datasets(runs), runs["method"].nunique()
+    datasets, left_out = complete_datasets(runs)
+    k = runs["method"].nunique()
     if len(datasets) < 2 or k < 3:
-        held = f"{k} methods and {len(datasets)} data sets with all of them on the same folds"
-        incomplete = f"incomplete are {', '.join(left_out) or 'none'}"
-        raise ValueError(f"runs has {held}: three and two are needed; {incomplete}.")
+        raise ValueError(
+            f"runs has {k} methods and {len(datasets)} data sets with all of them on the same "
+            f"folds: three and two are needed; incomplete are {', '.join(left_out) or 'none'}."
+        )
     ranks = rank_methods(mean_scores(runs, metric).loc[datasets], larger_is_better)
     statistic, p_value = 0.0, 1.0
     if ranks.nunique(axis=1).gt(1).any():  # the test cannot divide by ties everywhere
-        statistic, p_value = map(
-            float, stats.friedmanchisquare(*(ranks[m] for m in ranks))
-        )
+        statistic, p_value = stats.friedmanchisquare(*ranks.to_numpy().T)
     means = ranks.mean()
     first, second = np.triu_indices(k, 1)
     error = math.sqrt(k * (k + 1) / (6.0 * len(datasets)))
     z = (means.to_numpy()[first] - means.to_numpy()[second]) / error
     adjusted = np.ones((k, k))
-    adjusted[first, second] = adjusted[second, first] = adjust_by_holm(
-        2.0 * stats.norm.sf(abs(z))
+    adjusted[first, second] = adjust_by_holm(2.0 * stats.norm.sf(abs(z)))
+    adjusted[second, first] = adjusted[first, second]
+    return FriedmanTest(
+        mean_ranks=means,
+        statistic=float(statistic),
+        p_value=float(p_value),
+        adjusted=pd.DataFrame(adjusted, means.index, means.index),
+        datasets=datasets,
+        left_out=left_out,
     )
-    pairs = pd.DataFrame(adjusted, means.index, means.index)
-    return FriedmanTest(means, statistic, p_value, pairs, datasets, left_out)
 
 
 class PairedTTest(NamedTuple):
@@ -189,14 +204,14 @@ def paired_t_test(
     first: ArrayLike, second: ArrayLike, test_ratio: float = 0.0
 ) -> PairedTTest:
     """Compare paired scores by a t-test, corrected by the test rows to a training row."""
-    first, second = np.asarray(first, np.float64), np.asarray(second, np.float64)
-    n, difference = len(first), float((first - second).mean())
+    scores = np.array([first, second], np.float64)
+    differences = scores[0] - scores[1]
+    n = len(differences)
+    difference = float(differences.mean())
     if n < 2:
         return PairedTTest(n, difference, math.nan, math.nan, math.nan)
-    scale = max(np.abs(first).max(), np.abs(second).max()) or 1.0
-    scaled = ((first - second) / scale).round(
-        12
-    )  # differences in the last bits are none
+    scale = np.abs(scores).max() or 1.0
+    scaled = (differences / scale).round(12)  # differences in the last bits are none
     if np.ptp(scaled) == 0.0:
         if scaled[0] == 0.0:
             return PairedTTest(n, 0.0, 0.0, 0.0, 1.0)
@@ -261,8 +276,9 @@ def paired_t_tests(
     for dataset, group in runs.groupby("dataset", sort=False):
         scores = group.pivot(index=["fold", "seed"], columns="method", values=metric)
         n_folds = group["fold"].nunique()
-        for method in [name for name in scores if name != reference]:
-            pairs, ratio = scores.reindex(columns=[reference, method]).dropna(), 0.0
+        for method in scores.columns.drop(reference, errors="ignore"):
+            pairs = scores.reindex(columns=[reference, method]).dropna()
+            ratio = 0.0
             if test == "corrected" and len(pairs) > 1:
                 if test_ratio is None and n_folds < 2:
                     raise ValueError(
@@ -325,11 +341,9 @@ class MeanTable(NamedTuple):
 
     def to_csv(self) -> str:
         """Return means, deviations and verdicts with all digits as CSV."""
-        table = pd.concat(
-            {"mean": self.means, "std": self.stds, "verdict": self.verdicts}, axis=1
-        )
-        table.columns = pd.Index([f"{method} {part}" for part, method in table.columns])
-        return table.rename_axis("dataset").to_csv()
+        parts = {"mean": self.means, "std": self.stds, "verdict": self.verdicts}
+        tables = [table.add_suffix(f" {part}") for part, table in parts.items()]
+        return pd.concat(tables, axis=1).rename_axis("dataset").to_csv()
 
     def _cells(
         self, decimals: int, bold: str, escapes: Mapping[int, str]
@@ -343,16 +357,16 @@ class MeanTable(NamedTuple):
                 values.notna(), "–"
             )
 
-        marks, rows = {"win": " •", "loss": " ◦"}, {}
-        for name, means in self.means.iterrows():
-            stds = [
-                "" if math.isnan(s) else f" ± {s:.{decimals}f}"
-                for s in self.stds.loc[name]
-            ]
-            cells = texts(means, self.larger_is_better) + stds
-            rows[str(name)] = cells + [
-                marks.get(v, "") for v in self.verdicts.loc[name]
-            ]
+        stds = self.stds.map(f" ± {{:.{decimals}f}}".format).where(
+            self.stds.notna(), ""
+        )
+        marks = self.verdicts.replace({"win": " •", "loss": " ◦", "tie": ""})
+        rows = {
+            str(name): texts(means, self.larger_is_better)
+            + stds.loc[name]
+            + marks.loc[name]
+            for name, means in self.means.iterrows()
+        }
         rows["mean"] = texts(
             self.means.loc[self.datasets].mean(), self.larger_is_better
         )
@@ -366,15 +380,18 @@ class MeanTable(NamedTuple):
         return table.rename_axis("data set").reset_index()
 
     def _note(self) -> str:
+        """Return what the marks of the table and its last rows mean."""
         left_out = f", without {', '.join(self.left_out)}" if self.left_out else ""
-        n, n_all = len(self.datasets), len(self.datasets) + len(self.left_out)
-        note = f"Last rows: over {n} of {n_all} data sets{left_out}."
+        n = len(self.datasets)
+        note = f"Last rows: over {n} of {n + len(self.left_out)} data sets{left_out}."
         if self.stds.notna().any(axis=None):
             note = f"±: standard deviation over folds and seeds. {note}"
         if self.reference is None:
             return note
-        how = f"{TEST_NAMES[self.test]}, Holm over data sets, level {LEVEL:g}"
-        return f"•/◦: {self.reference} is significantly better/worse ({how}). {note}"
+        return (
+            f"•/◦: {self.reference} is significantly better/worse ({TEST_NAMES[self.test]}, Holm "
+            f"over data sets, level {LEVEL:g}). {note}"
+        )
 
 
 def mean_table(
@@ -383,7 +400,8 @@ def mean_table(
     larger_is_better: bool = True,
     *,
     reference: str | None = None,
-    **options: Any,
+    test: PairedTest = "corrected",
+    test_ratio: float | None = None,
 ) -> MeanTable:
     """Return means and deviations over folds and seeds, and what `paired_t_tests` say."""
     runs = done_runs(runs, metric)
@@ -392,18 +410,30 @@ def mean_table(
     stds = (
         runs.groupby(["dataset", "method"])[metric].std().unstack().reindex_like(means)
     )
-    tests, verdicts = (
-        pd.DataFrame(),
-        pd.DataFrame("", means.index, means.columns, dtype=object),
-    )
+    tests = pd.DataFrame()
+    verdicts = pd.DataFrame("", means.index, means.columns, dtype=object)
     if reference not in (None, *means):
         raise ValueError(f"reference={reference!r}: allowed are {', '.join(means)}.")
     if reference is not None:
-        options["larger_is_better"] = larger_is_better
-        tests = paired_t_tests(runs, metric, reference, **options)
+        tests = paired_t_tests(
+            runs,
+            metric,
+            reference,
+            larger_is_better=larger_is_better,
+            test=test,
+            test_ratio=test_ratio,
+        )
         for row in tests.itertuples():
             verdicts.loc[row.dataset, row.method] = row.verdict
-    ranks = rank_methods(means.loc[datasets], larger_is_better).mean()
-    tables = (means, stds, tests, verdicts, ranks)
-    test = options.get("test", "corrected")
-    return MeanTable(*tables, datasets, left_out, larger_is_better, reference, test)
+    return MeanTable(
+        means=means,
+        stds=stds,
+        tests=tests,
+        verdicts=verdicts,
+        mean_ranks=rank_methods(means.loc[datasets], larger_is_better).mean(),
+        datasets=datasets,
+        left_out=left_out,
+        larger_is_better=larger_is_better,
+        reference=reference,
+        test=test,
+    )

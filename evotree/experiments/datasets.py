@@ -23,8 +23,12 @@ from evotree.tables.readers import ENDINGS, TARGET, read_table
 
 # Numbers of leading rows that form the training part, for data sets with an official split.
 OFFICIAL_TRAIN_ROWS = MappingProxyType(
-    {"satimage": 4435, "dna": 2000, "usps": 7291, "pendigits": 7494, "letter": 15000}
-    | {
+    {
+        "satimage": 4435,
+        "dna": 2000,
+        "usps": 7291,
+        "pendigits": 7494,
+        "letter": 15000,
         "shuttle": 43500,
         "mnist": 60000,
         "ijcnn1": 49990,
@@ -68,32 +72,13 @@ def load(name: str, data_home: str | os.PathLike[str] | None = None) -> LoadedDa
     """
     place = name
     if name.startswith(_BUNDLED):
-        bundled = name.removeprefix(_BUNDLED)
-        if bundled not in BUNDLED:
-            there_are = f"there are {', '.join(BUNDLED)}"
-            raise ValueError(
-                f"scikit-learn has no bundled data set {bundled!r}; {there_are}"
-            )
-        X, y = getattr(datasets, f"load_{bundled}")(return_X_y=True, as_frame=True)
-        y, source = y.to_numpy(), f"scikit-learn's load_{bundled}"
+        X, y, source = _load_bundled(name.removeprefix(_BUNDLED))
     elif name.startswith(_OPENML):
         X, y, source = _fetch_from_openml(name.removeprefix(_OPENML), data_home)
     else:
         path = _find(name, data_home)
-        source = f"{path.name}, SHA-256 {hashlib.sha256(path.read_bytes()).hexdigest()}"
-        # Only an empty cell is missing: "NA" may well be a category.
-        place, table = str(path), read_table(path, na_values=("",))
-        target = str(table.columns[-1])
-        if path.name.endswith((".arff", ".arff.gz")):
-            named = [column for column in table if column.lower() in ("class", TARGET)]
-            if target not in named and len(named) > 1:
-                any_of = f"the target may be any of {', '.join(named)}"
-                raise ValueError(f"{path}: {any_of}; let it be the last attribute")
-            target = target if target in named or not named else named[0]
-        elif target != TARGET:
-            it_is = f"it is {target[:200]!r}"
-            raise ValueError(f"{path}: the last column must be '{TARGET}', but {it_is}")
-        X, y = table.drop(columns=target), table[target].to_numpy()
+        place = str(path)
+        X, y, source = _read_file(path)
     if X.shape[1] == 0:
         raise ValueError(f"{place}: there must be at least one feature")
     if n_missing := int(pd.isna(y).sum()):
@@ -102,9 +87,43 @@ def load(name: str, data_home: str | os.PathLike[str] | None = None) -> LoadedDa
         )
     n_train = OFFICIAL_TRAIN_ROWS.get(name)
     if n_train is not None and n_train >= len(y):
-        part = f"{n_train} are the official training part"
-        raise ValueError(f"{place}: it has {len(y)} rows, of which {part}")
+        raise ValueError(
+            f"{place}: it has {len(y)} rows, of which {n_train} are the official training part"
+        )
     return LoadedData(name=name, X=X, y=y, n_train=n_train, source=source)
+
+
+def _load_bundled(name: str) -> tuple[pd.DataFrame, NDArray, str]:
+    """Return features, target and source of a data set that comes with scikit-learn."""
+    if name not in BUNDLED:
+        raise ValueError(
+            f"scikit-learn has no bundled data set {name!r}; there are {', '.join(BUNDLED)}"
+        )
+    X, y = getattr(datasets, f"load_{name}")(return_X_y=True, as_frame=True)
+    return X, y.to_numpy(), f"scikit-learn's load_{name}"
+
+
+def _read_file(path: Path) -> tuple[pd.DataFrame, NDArray, str]:
+    """Return features, target and source of a data set in a file."""
+    # Only an empty cell is missing: "NA" may well be a category.
+    table = read_table(path, na_values=("",))
+    target = str(table.columns[-1])
+    if path.name.endswith((".arff", ".arff.gz")):
+        names = [column for column in table if column.lower() in ("class", TARGET)]
+        if target not in names and len(names) > 1:
+            raise ValueError(
+                f"{path}: the target may be any of {', '.join(names)}; let it be the last "
+                "attribute"
+            )
+        if names and target not in names:
+            target = names[0]
+    elif target != TARGET:
+        raise ValueError(
+            f"{path}: the last column must be '{TARGET}', but it is {target[:200]!r}"
+        )
+    checksum = hashlib.sha256(path.read_bytes()).hexdigest()
+    source = f"{path.name}, SHA-256 {checksum}"
+    return table.drop(columns=target), table[target].to_numpy(), source
 
 
 def _fetch_from_openml(
@@ -113,19 +132,20 @@ def _fetch_from_openml(
     """Load a data set of OpenML and its source, from the network or the cache if it is there."""
     stem, at, version = name.partition("@")
     try:
-        wanted = {"name": stem, "version": int(version) if at else "active"}
+        if name.isdigit():
+            address: dict[str, Any] = {"data_id": int(name)}
+        else:
+            address = {"name": stem, "version": int(version) if at else "active"}
         # The faster parser fails where the values of a nominal attribute are numbers.
-        told: dict[str, Any] = {
-            "data_home": data_home,
-            "parser": "liac-arff",
-            "as_frame": True,
-        }
-        told |= {"data_id": int(name)} if name.isdigit() else wanted
-        bunch = datasets.fetch_openml(**told)
+        bunch = datasets.fetch_openml(
+            **address, data_home=data_home, parser="liac-arff", as_frame=True
+        )
         (_,) = bunch.target_names
     except Exception as error:  # the network's, or of the parser
-        what = f"{name!r} of OpenML, NAME, NAME@VERSION or a number, with one target"
-        raise ValueError(f"{what}, cannot be loaded: {str(error)[:200]}") from error
+        raise ValueError(
+            f"{name!r} of OpenML, NAME, NAME@VERSION or a number, with one target, cannot be "
+            f"loaded: {str(error)[:200]}"
+        ) from error
     details = bunch.details
     source = f"OpenML's {details['name']}, version {details['version']}, number {details['id']}"
     return (
@@ -152,25 +172,27 @@ def _find(name: str, data_home: str | os.PathLike[str] | None) -> Path:
             f"name={name!r} must be a plain name without a folder or an ending"
         )
     if data_home is None:
-        of = f"the data set {name!r}, which is not {_BUNDLED}..."
-        raise ValueError(f"data_home must be the folder of {of}")
+        raise ValueError(
+            f"data_home must be the folder of the data set {name!r}, which is not {_BUNDLED}..."
+        )
     folder = Path(data_home)
     if not folder.is_dir():
         raise FileNotFoundError(
             f"data_home={str(folder)!r} is not a folder: {name!r} is not there"
         )
-    wanted = [name + ending for ending in ENDINGS]
-    for file_name in wanted:
+    file_names = [name + ending for ending in ENDINGS]
+    for file_name in file_names:
         if (folder / file_name).is_file():
             return folder / file_name
-    names = sorted(path.name for path in folder.iterdir())
-    present = [file for file in names if file.endswith(ENDINGS)]
+    present = sorted(
+        path.name for path in folder.iterdir() if path.name.endswith(ENDINGS)
+    )
     stems = {file.partition(".")[0].lower(): file.partition(".")[0] for file in present}
-    stems |= {name: _BUNDLED + name} if name in BUNDLED else {}
+    if name in BUNDLED:
+        stems[name] = _BUNDLED + name
     near = [stems[stem] for stem in difflib.get_close_matches(name.lower(), stems)]
     hint = f"did you mean {' or '.join(near)}? " if near else ""
-    looked_for = f"looked for {', '.join(wanted)}; {hint}"
-    there_are = f"there are {', '.join(present) or 'no data sets'}"
     raise FileNotFoundError(
-        f"data set {name!r} is not in {str(folder)!r}: {looked_for}{there_are}"
+        f"data set {name!r} is not in {str(folder)!r}: looked for {', '.join(file_names)}; {hint}"
+        f"there are {', '.join(present) or 'no data sets'}"
     )

@@ -27,8 +27,8 @@ from tqdm import tqdm
 
 from evotree.experiments.experiment import Experiment, describe, tree_sizes
 from evotree.experiments.problems import make_problem
-from evotree.experiments.protocols import Task
-from evotree.experiments.runner import CRASHED, LOG_FILE, log_to_file, run_tasks
+from evotree.experiments.protocols import Parts, Task
+from evotree.experiments.runner import CRASHED, LOG_FILE, log_to_file, outcomes_of
 from evotree.experiments.store import Store, checksum
 
 log = logging.getLogger(__name__)
@@ -46,10 +46,8 @@ class PeakMemory:
 
     def megabytes(self) -> float:
         """Return the peak in units of 2**20 bytes; not a number where nothing tells it."""
-        return (
-            float((_line_of("/proc/self/status", "VmHWM:") or "nan").split()[0])
-            / 1024.0
-        )
+        kilobytes, *_ = (_line_of("/proc/self/status", "VmHWM:") or "nan").split()
+        return float(kilobytes) / 1024.0
 
 
 def machine() -> str:
@@ -69,14 +67,17 @@ def _line_of(path: str, beginning: str) -> str:
     return ""
 
 
-def seed_method(method: BaseEstimator, random_state: int, **most: int) -> BaseEstimator:
-    """Return a clone with all its random states set, and other parameters at most so large."""
-    given, changed = method.get_params(), {}
-    for key in sorted(given):
-        if (name := key.rpartition("__")[2]) == "random_state":
+def seed_method(
+    method: BaseEstimator, random_state: int, max_generations: float = math.inf
+) -> BaseEstimator:
+    """Return a clone with all its random states set, and at most so many generations."""
+    changed: dict[str, Any] = {}
+    for key, value in sorted(method.get_params().items()):
+        name = key.rpartition("__")[2]
+        if name == "random_state":
             changed[key] = random_state
-        elif name in most:
-            changed[key] = min(most[name], given[key])
+        elif name == "max_generations":
+            changed[key] = min(max_generations, value)
     return clone(method).set_params(**changed)
 
 
@@ -88,9 +89,8 @@ def warm_up(method: BaseEstimator) -> None:
     key = checksum(describe(seed_method(method, 0)))
     if key in _warm:
         return
-    if hasattr(method, "cv") and hasattr(
-        method, "estimator"
-    ):  # a search tries no other code
+    # A search tries no other code.
+    if hasattr(method, "cv") and hasattr(method, "estimator"):
         method = method.estimator
     for X, y in (make_problem("chessboard4", 100, 0), load_iris(return_X_y=True)):
         seed_method(method, 0, max_generations=20).fit(X, y)
@@ -115,22 +115,26 @@ def do_fit(
         seconds = time.perf_counter() - begin
         row: dict[str, Any] = {"peak_memory_mb": memory.megabytes(), "seconds": seconds}
         begin = time.perf_counter()
-        for metric in experiment.metrics:
-            rows = parts[:2] if metric.startswith("train_") else parts[2:]
-            row[metric] = float(
-                get_scorer(metric.removeprefix("train_"))(method, *rows)
-            )
+        scores = {
+            metric: _score(method, metric, parts) for metric in experiment.metrics
+        }
         for name, scorer in experiment.scorers.items():
-            row[name] = float(scorer(method, *parts[2:]))
+            scores[name] = float(scorer(method, parts.X_test, parts.y_test))
         row["score_seconds"] = time.perf_counter() - begin
+    row |= scores
     row |= {name: measure(method) for name, measure in experiment.measures.items()}
-    scores = [
-        f"{name} {row[name]:.4f}" for name in (*experiment.metrics, *experiment.scorers)
-    ]
-    log.info("%s: done in %.2f s, %s", task, seconds, ", ".join(scores))
-    return row | tree_sizes(method), experiment.curve(
-        method
-    ) if experiment.curve else None
+    row |= tree_sizes(method)
+    shown = ", ".join(f"{name} {score:.4f}" for name, score in scores.items())
+    log.info("%s: done in %.2f s, %s", task, seconds, shown)
+    return row, experiment.curve(method) if experiment.curve else None
+
+
+def _score(method: BaseEstimator, metric: str, parts: Parts) -> float:
+    """Return a score of a fitted method on the test rows, after ``train_`` on the others."""
+    scorer = get_scorer(metric.removeprefix("train_"))
+    if metric.startswith("train_"):
+        return float(scorer(method, parts.X_train, parts.y_train))
+    return float(scorer(method, parts.X_test, parts.y_test))
 
 
 @contextmanager
@@ -141,9 +145,8 @@ def _logged_warnings(task: Task) -> Iterator[None]:
         try:
             yield
         finally:
-            for text in dict.fromkeys(
-                f"{w.category.__name__}: {w.message}" for w in caught
-            ):
+            texts = [f"{w.category.__name__}: {w.message}" for w in caught]
+            for text in dict.fromkeys(texts):
                 log.warning("%s: %s", task, text)
 
 
@@ -189,7 +192,8 @@ def run_experiment(
         All rows, also the earlier ones. A fit that failed has its traceback in ``error``.
     """
     end = math.inf if max_seconds is None else time.monotonic() + max_seconds
-    planned, protocol = experiment.tasks(), experiment.protocol
+    planned = experiment.tasks()
+    protocol = experiment.protocol
     names = dict.fromkeys(task.dataset for task in planned)
     definition = experiment.definition() | {
         "data": {name: protocol.check(name, data_home) for name in names},
@@ -206,24 +210,32 @@ def run_experiment(
             )
         definition["machines"] = [where]
         store = Store(out, experiment.columns(), definition)
-    notes = {
-        "versions": json.dumps(_versions(experiment.methods.values())),
-        "revision": revision(),
-    }
+    versions = json.dumps(_versions(experiment.methods.values()))
     settings = {name: checksum(text) for name, text in definition["methods"].items()}
     begun = takewhile(lambda _: time.monotonic() < end, missing)
     bar = tqdm(total=len(missing), unit="fit", desc=experiment.name, disable=None)
     with log_to_file(out / LOG_FILE), bar:
         log.info("%s: %d of %d fits to do", experiment.name, len(missing), len(planned))
-        run = partial(do_fit, replace(experiment, plan=()), data_home)
-        how: dict[str, Any] = {"time_limit": time_limit, "log_file": out / LOG_FILE}
-        # What interrupts the loop ends the workers at once.
-        with closing(run_tasks(run, begun, jobs, executor=executor, **how)) as outcomes:
+        outcomes = outcomes_of(
+            partial(do_fit, replace(experiment, plan=()), data_home),
+            begun,
+            jobs,
+            executor=executor,
+            time_limit=time_limit,
+            log_file=out / LOG_FILE,
+        )
+        with closing(outcomes):  # what interrupts the loop ends the workers at once
             for task, status, result, error in outcomes:
                 row, curve = result or ({}, None)
-                row |= task._asdict() | notes | {"status": status, "error": error}
-                finished_at = datetime.now(UTC).isoformat(timespec="seconds")
-                row |= {"settings": settings[task.method], "finished": finished_at}
+                row |= task._asdict()
+                row |= {
+                    "status": status,
+                    "error": error,
+                    "settings": settings[task.method],
+                    "versions": versions,
+                    "revision": revision(),
+                    "finished": datetime.now(UTC).isoformat(timespec="seconds"),
+                }
                 store.add(row, curve)
                 bar.update()
                 if status == CRASHED:
@@ -233,16 +245,16 @@ def run_experiment(
 
 def _versions(methods: Iterable[BaseEstimator]) -> dict[str, str]:
     """Return the versions of Python, of our packages and of those that methods come from."""
-    parts = [
-        part for method in methods for part in (method, *method.get_params().values())
-    ]
     modules = {
-        type(part).__module__.split(".")[0]
-        for part in parts
+        type(part).__module__.partition(".")[0]
+        for method in methods
+        for part in (method, *method.get_params().values())
         if hasattr(part, "get_params")
     }
-    homes = packages_distributions()
-    others = sorted({package for name in modules for package in homes.get(name, ())})
+    packages_of = packages_distributions()
+    others = sorted(
+        {package for name in modules for package in packages_of.get(name, ())}
+    )
     versions = {"python": platform.python_version()}
     for name in (*PACKAGES, *others):
         with suppress(PackageNotFoundError):
@@ -254,11 +266,10 @@ def _versions(methods: Iterable[BaseEstimator]) -> dict[str, str]:
 def revision() -> str:
     """Return the commit of the folder that we are in, with a ``+`` where files differ from it."""
     # Neither the index nor a hook of the folder is touched.
-    git = ["git", "--no-optional-locks", "-c", "core.fsmonitor=false"]
-    command = [*git, "describe", "--always", "--abbrev=12", "--exclude=*", "--dirty=+"]
+    git = "git --no-optional-locks -c core.fsmonitor=false"
+    command = f"{git} describe --always --abbrev=12 --exclude=* --dirty=+".split()
     try:
-        return subprocess.run(
-            command, capture_output=True, text=True, check=True
-        ).stdout.strip()
+        done = subprocess.run(command, capture_output=True, text=True, check=True)
+        return done.stdout.strip()
     except (OSError, subprocess.CalledProcessError):
         return ""

@@ -60,55 +60,56 @@ def innermost(model: Any) -> Any:
 
 
 def tree_sizes(model: Any) -> dict[str, int]:
-    """Return the sizes of a fitted tree, or of all trees of a forest together, if there are any."""
-    sizes = _sizes_of(getattr(model, "regressor_", model))
-    if sizes:  # the complexity may be more than leaves and terms
-        sizes.setdefault("complexity", sizes["leaves"] + sizes["terms"])
-    return sizes
+    """Return the sizes of a fitted tree, or of all trees of a forest together, if there are any.
 
-
-def _sizes_of(model: Any) -> dict[str, int]:
-    """Return what is known of the sizes of a fitted model."""
+    A model that is no tree of ours or of scikit-learn may hold its own as `sizes_`.
+    """
+    model = getattr(model, "regressor_", model)
     if hasattr(model, "sizes_"):
-        return dict(model.sizes_)
+        complexity = model.sizes_["leaves"] + model.sizes_["terms"]
+        return {"complexity": complexity, **model.sizes_}
     model = innermost(model)
-    if hasattr(model, "nodes_leaves"):  # a tree of the package STree
-        nodes, leaves = model.nodes_leaves()
-        inner = [node for node in model if not node.is_leaf()]
-        # Of the machines of all pairs of classes a node keeps the one of its column.
-        columns = [max(node.get_partition_column(), 0) for node in inner]
-        weights = [
-            node.get_classifier().coef_[k]
-            for node, k in zip(inner, columns, strict=True)
-        ]
-        return {
-            "nodes": nodes,
-            "leaves": leaves,
-            "terms": sum(map(np.count_nonzero, weights)),
-        }
     members = np.ravel(np.asarray(getattr(model, "estimators_", []), dtype=object))
     trees = getattr(model, "trees_", [getattr(m, "tree_", None) for m in members])
     trees = [model.tree_] if hasattr(model, "tree_") else list(trees)
-    names = {"leaves": "n_leaves", "nodes": "n_nodes", "terms": "n_terms"}
-    names["complexity"] = "complexity"
-    if not all(isinstance(tree, ObliqueTree) for tree in trees):
-        names = {"leaves": "n_leaves", "nodes": "node_count"}
-    if not trees or not all(
-        hasattr(tree, name) for tree in trees for name in names.values()
+    if not trees:
+        return {}
+    if all(isinstance(tree, ObliqueTree) for tree in trees):
+        return {
+            "leaves": sum(tree.n_leaves for tree in trees),
+            "nodes": sum(tree.n_nodes for tree in trees),
+            "terms": sum(tree.n_terms for tree in trees),
+            "complexity": sum(tree.complexity for tree in trees),
+            "depth": max(tree.depth for tree in trees),
+        }
+    if not all(
+        hasattr(tree, "n_leaves") and hasattr(tree, "node_count") for tree in trees
     ):
         return {}
-    sizes = {
-        key: int(sum(getattr(t, name) for t in trees)) for key, name in names.items()
-    }
-    depths = [
-        tree.depth if isinstance(tree, ObliqueTree) else tree.max_depth
-        for tree in trees
-    ]
+    leaves = sum(int(tree.n_leaves) for tree in trees)
+    nodes = sum(int(tree.node_count) for tree in trees)
     return {
-        "terms": sizes["nodes"] - sizes["leaves"],
-        **sizes,
-        "depth": int(max(depths)),
+        "leaves": leaves,
+        "nodes": nodes,
+        "terms": nodes - leaves,
+        "complexity": nodes,
+        "depth": max(int(tree.max_depth) for tree in trees),
     }
+
+
+def _check_list(name: str, value: Any, kind: type) -> None:
+    """Raise a ValueError for what is not a list, or the keys of a table, of distinct items."""
+    is_list = isinstance(value, Sequence | Mapping) and not isinstance(value, str)
+    if not is_list or not value:
+        raise ValueError(f"{name}={short(value)}: at least one is needed, in a list.")
+    is_wrong = any(
+        not isinstance(item, kind) or isinstance(item, bool) for item in value
+    )
+    if is_wrong or len(set(value)) < len(value):
+        kinds = "integers" if kind is int else "strings"
+        raise ValueError(
+            f"{name}={short(list(value))}: allowed are {kinds}, each once."
+        )
 
 
 @dataclass(frozen=True)
@@ -159,71 +160,42 @@ class Experiment:
     warm_up: bool = False
 
     def __post_init__(self) -> None:
-        for what, kind in (
-            ("datasets", str),
-            ("methods", str),
-            ("seeds", int),
-            ("metrics", str),
-        ):
-            value = getattr(self, what)
-            is_list = isinstance(value, Sequence | Mapping) and not isinstance(
-                value, str
+        _check_list("datasets", self.datasets, str)
+        _check_list("methods", self.methods, str)
+        _check_list("seeds", self.seeds, int)
+        if self.metrics or not self.scorers:
+            _check_list("metrics", self.metrics, str)
+        if not isinstance(self.name, str) or not self.name:
+            raise ValueError(
+                f"name={short(self.name)}: allowed are a text that is not empty."
             )
-            if not is_list or not (value or (what == "metrics" and self.scorers)):
-                raise ValueError(
-                    f"{what}={short(value)}: at least one is needed, in a list."
-                )
-            wrong = [
-                item
-                for item in value
-                if not isinstance(item, kind) or isinstance(item, bool)
-            ]
-            if wrong or len(set(value)) < len(value):
-                names = "integers" if kind is int else "strings"
-                raise ValueError(
-                    f"{what}={short(list(value))}: allowed are {names}, each once."
-                )
-        allowed = [
-            *get_scorer_names(),
-            *(f"train_{name}" for name in get_scorer_names()),
-        ]
-        for what, is_wrong, message in (
-            (
-                "name",
-                not isinstance(self.name, str) or not self.name,
-                "a text that is not empty",
-            ),
-            (
-                "seeds",
-                not 0 <= min(self.seeds) <= max(self.seeds) < 2**32,
-                "0 to 2**32 - 1",
-            ),
-            ("metrics", not set(self.metrics) <= set(allowed), ", ".join(allowed)),
-        ):
-            if is_wrong:
-                raise ValueError(
-                    f"{what}={short(getattr(self, what))}: allowed are {message}."
-                )
+        if not 0 <= min(self.seeds) <= max(self.seeds) < 2**32:
+            raise ValueError(f"seeds={short(self.seeds)}: allowed are 0 to 2**32 - 1.")
+        names = get_scorer_names()
+        names += [f"train_{name}" for name in names]
+        if not set(self.metrics) <= set(names):
+            raise ValueError(
+                f"metrics={short(self.metrics)}: allowed are {', '.join(names)}."
+            )
         for task in self.plan or ():
             if task.dataset not in self.datasets or task.method not in self.methods:
                 raise ValueError(
                     f"plan has {task}: it has no such data set or no such method."
                 )
         for name, method in self.methods.items():
-            is_known = hasattr(method, "get_params") and hasattr(
+            is_estimator = hasattr(method, "get_params") and hasattr(
                 method, "__sklearn_tags__"
             )
-            if not is_known or not (is_classifier(method) or is_regressor(method)):
-                kinds = "classifiers and regressors of scikit-learn's interface"
+            if not is_estimator or not (is_classifier(method) or is_regressor(method)):
                 raise ValueError(
-                    f"methods[{short(name)}]={short(method)}: allowed are {kinds}."
+                    f"methods[{short(name)}]={short(method)}: allowed are classifiers and "
+                    "regressors of scikit-learn's interface."
                 )
             try:
                 pickle.dumps(method)
             except Exception as error:
-                what = f"methods[{name!r}]={method!r}"
                 raise ValueError(
-                    f"{what} cannot be sent to a worker: {error}"
+                    f"methods[{name!r}]={method!r} cannot be sent to a worker: {error}"
                 ) from error
 
     def tasks(self) -> list[Task]:
@@ -258,22 +230,27 @@ class Experiment:
 
     def columns(self) -> tuple[str, ...]:
         """Return the columns of a row."""
-        ours = ("seconds", "score_seconds", "peak_memory_mb")
-        notes = ("error", "settings", "versions", "revision", "finished")
-        scores = (*self.metrics, *self.scorers)
-        return (*KEY, "status", *scores, *SIZES, *self.measures, *ours, *notes)
+        return (
+            *KEY,
+            "status",
+            *self.metrics,
+            *self.scorers,
+            *SIZES,
+            *self.measures,
+            *("seconds", "score_seconds", "peak_memory_mb"),
+            *("error", "settings", "versions", "revision", "finished"),
+        )
 
 
 def describe(method: BaseEstimator) -> dict[str, str]:
     """Return class and parameters of an estimator as texts, by name."""
-    kind, parameters = type(method), {}
+    kind = type(method)
+    texts = {"estimator": f"{kind.__module__}.{kind.__qualname__}"}
     for name, value in sorted(method.get_params().items()):
         # The text of a distribution is its address alone; addresses differ between processes.
         is_frozen = "_frozen object at 0x" in repr(value)
-        parameters[name] = (
-            as_code(value) if is_frozen else _ADDRESS.sub("", repr(value))
-        )
-    return {"estimator": f"{kind.__module__}.{kind.__qualname__}", **parameters}
+        texts[name] = as_code(value) if is_frozen else _ADDRESS.sub("", repr(value))
+    return texts
 
 
 def as_code(value: Any) -> str:
@@ -290,15 +267,14 @@ def as_code(value: Any) -> str:
         named = [f"{name}={as_code(item)}" for name, item in value.kwds.items()]
         return f"{value.dist.name}({', '.join([*map(as_code, value.args), *named])})"
     if isinstance(value, BaseEstimator):
-        defaults = inspect.signature(type(value)).parameters
-        texts = {
-            name: as_code(item) for name, item in value.get_params(deep=False).items()
-        }
-        usual = {
-            name: as_code(parameter.default) for name, parameter in defaults.items()
+        defaults = {
+            name: as_code(parameter.default)
+            for name, parameter in inspect.signature(type(value)).parameters.items()
         }
         changed = [
-            f"{name}={text}" for name, text in texts.items() if text != usual.get(name)
+            f"{name}={as_code(item)}"
+            for name, item in value.get_params(deep=False).items()
+            if as_code(item) != defaults.get(name)
         ]
         return f"{type(value).__name__}({', '.join(changed)})"
     return _ADDRESS.sub("", " ".join(repr(value).split()))
@@ -316,32 +292,37 @@ def read_experiment(path: Path) -> Experiment:
         content = tomllib.loads(path.read_bytes().decode("utf-8"))
     except (ValueError, RecursionError) as error:
         raise ValueError(f"{path} is not a TOML file: {str(error)[:200]}.") from error
-    known = {"name", "datasets", "methods", "protocol", "seeds", "metrics", "warm_up"}
-    _check_keys(content, known, {"name", "datasets", "methods"}, str(path))
-    protocol, methods = content.get("protocol", {}), content["methods"]
-    _check_keys(protocol, {"n_folds", "official"}, set(), f"{path}: [protocol]")
+    needed = {"name", "datasets", "methods"}
+    allowed = needed | {"protocol", "seeds", "metrics", "warm_up"}
+    _check_keys(content, allowed=allowed, needed=needed, where=str(path))
+    protocol = content.get("protocol", {})
     _check_keys(
-        methods, {*methods} if isinstance(methods, dict) else set(), set(), "[methods]"
+        protocol,
+        allowed={"n_folds", "official"},
+        needed=set(),
+        where=f"{path}: [protocol]",
     )
+    methods = content["methods"]
+    if not isinstance(methods, dict):
+        raise ValueError(f"[methods] is {short(methods)}: a table is needed.")
     try:
-        made = {
+        content["protocol"] = Protocol(**protocol)
+        content["methods"] = {
             name: make_method(table, f"methods.{name}")
             for name, table in methods.items()
         }
-        return Experiment(
-            **content | {"protocol": Protocol(**protocol), "methods": made}
-        )
+        return Experiment(**content)
     except (ValueError, RecursionError) as error:
         raise ValueError(f"{path}: {error}") from error
 
 
-def _check_keys(table: Any, known: set[str], needed: set[str], where: str) -> None:
+def _check_keys(table: Any, allowed: set[str], needed: set[str], where: str) -> None:
     """Raise a ValueError for a table that has other keys or lacks some."""
     if not isinstance(table, dict):
         raise ValueError(f"{where} is {short(table)}: a table is needed.")
-    for name in sorted(table.keys() - known):
+    for name in sorted(table.keys() - allowed):
         raise ValueError(
-            f"{where} has {short(name)}: allowed are {', '.join(sorted(known))}."
+            f"{where} has {short(name)}: allowed are {', '.join(sorted(allowed))}."
         )
     for name in sorted(needed - table.keys()):
         raise ValueError(f"{where} has no {name!r}, which is needed.")
@@ -360,29 +341,22 @@ def make_method(table: Any, path: str) -> BaseEstimator:
     """Make an estimator from its table; its parameters are checked as a fit would do it."""
     kinds = [name for name in KINDS if isinstance(table, dict) and name in table]
     if not kinds or ("preset" in kinds and len(kinds) > 1):
-        needed = "an 'estimator', a 'preset' or 'steps', one of them"
-        raise ValueError(f"[{path}] needs {needed}; it is {short(table)}.")
-    given = {name: value for name, value in table.items() if name not in KINDS[:2]}
+        raise ValueError(
+            f"[{path}] needs an 'estimator', a 'preset' or 'steps', one of them; it is "
+            f"{short(table)}."
+        )
     parameters = {
-        name: _parameter(name, v, f"{path}.{name}") for name, v in given.items()
+        name: _parameter(name, value, f"{path}.{name}")
+        for name, value in table.items()
+        if name not in ("estimator", "preset")
     }
     try:
         if "preset" in table:
-            name, known = table["preset"], (*EVOLUTION_PRESETS, *GREEDY_PRESETS)
-            if name not in known:
-                raise ValueError(
-                    f"preset={short(name)}: allowed are {', '.join(known)}."
-                )
-            is_evolved = name in EVOLUTION_PRESETS
-            home: Any = EvoTreeClassifier if is_evolved else ObliqueTreeClassifier
-            method = home.from_preset(name, **parameters)
+            method = _from_preset(table["preset"], parameters)
+        elif "estimator" in table:
+            method = _construct(_estimator_class(table["estimator"]), parameters)
         else:
-            kind = (
-                _estimator_class(table["estimator"])
-                if "estimator" in table
-                else Pipeline
-            )
-            method = _construct(kind, parameters)
+            method = _construct(Pipeline, parameters)
         _check_parameters(method)
         if isinstance(
             method, model_selection.GridSearchCV | model_selection.RandomizedSearchCV
@@ -392,6 +366,16 @@ def make_method(table: Any, path: str) -> BaseEstimator:
     except Exception as error:
         raise ValueError(f"[{path}]: {str(error)[:500]}") from error
     return method
+
+
+def _from_preset(name: Any, parameters: dict[str, Any]) -> BaseEstimator:
+    """Make an estimator of the name of a published algorithm."""
+    names = (*EVOLUTION_PRESETS, *GREEDY_PRESETS)
+    if name not in names:
+        raise ValueError(f"preset={short(name)}: allowed are {', '.join(names)}.")
+    if name in EVOLUTION_PRESETS:
+        return EvoTreeClassifier.from_preset(name, **parameters)
+    return ObliqueTreeClassifier.from_preset(name, **parameters)
 
 
 def _is_estimator(value: Any) -> bool:
@@ -407,15 +391,10 @@ def _parameter(name: str, value: Any, path: str) -> Any:
     """Return a parameter of a table: a list of tables names its estimators."""
     if name == "of":
         return make_method(value, path)
-    if name != "steps" and not (
-        isinstance(value, list) and any(map(_is_estimator, value))
-    ):
+    is_list = isinstance(value, list)
+    if name != "steps" and not (is_list and any(map(_is_estimator, value))):
         return _value(value, path)
-    if (
-        not value
-        or not isinstance(value, list)
-        or not all(isinstance(t, dict) for t in value)
-    ):
+    if not value or not is_list or not all(isinstance(item, dict) for item in value):
         raise ValueError(f"[{path}] is {short(value)}: a list of tables is needed.")
     pairs: list[tuple[str, BaseEstimator]] = []
     for i, table in enumerate(value):
@@ -424,9 +403,9 @@ def _parameter(name: str, value: Any, path: str) -> Any:
         )
         step = table.get("name", type(method).__name__.lower())
         if not isinstance(step, str) or not step or "__" in step or step in dict(pairs):
-            allowed = "strings that are not empty, without two underscores, each once"
             raise ValueError(
-                f"[{path}[{i}]]: name={short(step)}: allowed are {allowed}."
+                f"[{path}[{i}]]: name={short(step)}: allowed are strings that are not empty, "
+                "without two underscores, each once."
             )
         pairs.append((step, method))
     return pairs
@@ -458,12 +437,14 @@ def _value(value: Any, path: str) -> Any:
 
 def _construct(kind: type, parameters: dict[str, Any]) -> BaseEstimator:
     """Make an estimator: what its class needs is given to it, all else is set."""
-    known = inspect.signature(kind).parameters
-    if "of" in parameters and "estimator" in known:
+    signature = inspect.signature(kind).parameters
+    if "of" in parameters and "estimator" in signature:
         parameters = {"estimator": parameters.pop("of")} | parameters
-    kinds = (inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY)
+    variadic = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
     needed = [
-        name for name, p in known.items() if p.default is p.empty and p.kind in kinds
+        name
+        for name, parameter in signature.items()
+        if parameter.default is parameter.empty and parameter.kind not in variadic
     ]
     if missing := [name for name in needed if name not in parameters]:
         raise ValueError(
@@ -488,8 +469,11 @@ def _check_space(
     if isinstance(search, model_selection.GridSearchCV):
         settings = iter(model_selection.ParameterGrid(search.param_grid))
     else:
-        drawn = search.param_distributions, search.n_iter
-        settings = iter(model_selection.ParameterSampler(*drawn, random_state=0))
+        settings = iter(
+            model_selection.ParameterSampler(
+                search.param_distributions, search.n_iter, random_state=0
+            )
+        )
     for setting in islice(settings, MAX_CHECKED):
         method = clone(search.estimator).set_params(**clone(setting, safe=False))
         for part in (method, *method.get_params().values()):
@@ -504,8 +488,10 @@ def _estimator_class(address: Any) -> type:
     is_path = home and all(part.isidentifier() for part in (*parts, name))
     # Some modules do something when they are imported, those that a command starts with above all.
     if not is_path or parts[0] in sys.stdlib_module_names or "__main__" in parts:
-        such = "import paths such as 'sklearn.tree.DecisionTreeClassifier'"
-        raise ValueError(f"estimator={short(address)}: allowed are {such}.")
+        raise ValueError(
+            f"estimator={short(address)}: allowed are import paths such as "
+            "'sklearn.tree.DecisionTreeClassifier'."
+        )
     kind = getattr(importlib.import_module(home), name)
     interface = ("fit", "get_params", "set_params", "__sklearn_tags__")
     if not isinstance(kind, type) or not all(hasattr(kind, part) for part in interface):

@@ -34,7 +34,8 @@ def plot_critical_differences(
     """Draw the mean ranks of methods; a bar joins those that cannot be told apart (Demšar 2006)."""
     ranks = test.mean_ranks.sort_values(kind="stable")
     differs = test.adjusted.loc[ranks.index, ranks.index].to_numpy() < level
-    n, n_left = len(ranks), (len(ranks) + 1) // 2
+    n = len(ranks)
+    n_left = (n + 1) // 2
     # From each method as far as no two differ; what another bar covers is no bar of its own.
     ends = [
         max(j for j in range(i, n) if not differs[i : j + 1, i : j + 1].any())
@@ -42,21 +43,22 @@ def plot_critical_differences(
     ]
     bars = [(i, j) for i, j in enumerate(ends) if j > i and (i == 0 or j > ends[i - 1])]
     ax = axes_or_new(ax, (7.0, 1.3 + 0.3 * n_left))
-    low, high = math.floor(ranks.min()), math.ceil(ranks.max())
-    margin, top = 0.03 * (high - low + 1.0), 0.6 + 0.4 * len(bars)
+    low = math.floor(ranks.min())
+    high = math.ceil(ranks.max())
+    margin = 0.03 * (high - low + 1.0)
+    top = 0.6 + 0.4 * len(bars)
     for i, (name, rank) in enumerate(ranks.items()):
-        is_left = i < n_left
-        height = -top - (i if is_left else n - 1 - i)
-        end = low - margin if is_left else high + margin
+        if i < n_left:
+            end, height = low - margin, -top - i
+            text, side = f"{name} ({rank:.2f}) ", "right"
+        else:
+            end, height = high + margin, -top - (n - 1 - i)
+            text, side = f" ({rank:.2f}) {name}", "left"
         ax.plot([rank, rank, end], [0.0, height, height], color=INK, lw=0.9)
-        text = f"{name} ({rank:.2f}) " if is_left else f" ({rank:.2f}) {name}"
-        side = "right" if is_left else "left"
         ax.text(end, height, text, ha=side, va="center", parse_math=False)
-    for k, (i, j) in enumerate(bars):
+    for k, bar in enumerate(bars):
         height = -0.4 - 0.4 * k
-        ax.plot(
-            [ranks.iloc[i], ranks.iloc[j]], [height, height], color=PALETTE[0], lw=3.0
-        )
+        ax.plot(ranks.iloc[list(bar)], [height, height], color=PALETTE[0], lw=3.0)
     ax.plot(ranks, np.zeros(n), "o", color=INK, ms=4)
     ax.set(xlim=(low - margin, high + margin), ylim=(-top - n_left, 0.0))
     ax.spines[["left", "right", "bottom"]].set_visible(False)
@@ -83,14 +85,18 @@ def plot_accuracy_against_size(
         raise ValueError(
             f"runs has no data set with {size} and {metric} of all methods."
         )
-    x, y = (mean_scores(runs, column).loc[datasets].mean() for column in (size, metric))
+    x = mean_scores(runs, size).loc[datasets].mean()
+    y = mean_scores(runs, metric).loc[datasets].mean()
     ax = axes_or_new(ax, (6.5, 4.5))
     use_log_scale(ax, x)
     for i, method in enumerate(x.index):
         ax.plot(x[method], y[method], ms=7.0, label=method, **style.point_style(i))
     ax.margins(0.12)
-    of = f"mean of {len(datasets)} of {len(datasets) + len(left_out)} data sets"
-    ax.set(xlabel=f"{size} ({of})", ylabel=f"mean {metric}")
+    n_datasets = len(datasets) + len(left_out)
+    ax.set(
+        xlabel=f"{size} (mean of {len(datasets)} of {n_datasets} data sets)",
+        ylabel=f"mean {metric}",
+    )
     draw_grid(ax)
     ax.set_axisbelow(True)
     style.take_as_written(legend_below(ax, min(4, len(x))))
@@ -150,35 +156,36 @@ def plot_curves_of_datasets(
     methods: Sequence[str],
 ) -> Figure | None:
     """Draw medians and quartiles of curves, a row a data set; return None where there are none."""
-    groups: dict[str, dict[str, list[pd.DataFrame]]] = {
-        dataset: {} for dataset in datasets
-    }
-    for (dataset, method, *_), curve in curves.items():
-        is_drawn = dataset in groups and method in methods and len(curve)
-        if is_drawn and {"gen", *(f"{chapter}_best" for chapter in _PANELS)} <= set(
-            curve
-        ):
-            groups[dataset].setdefault(method, []).append(curve)
-    groups = {dataset: histories for dataset, histories in groups.items() if histories}
+    needed = {"gen", *(f"{chapter}_best" for chapter in _PANELS)}
+    groups: dict[str, dict[str, list[pd.DataFrame]]] = {}
+    for dataset in datasets:
+        for method in methods:
+            histories = [
+                curve
+                for key, curve in curves.items()
+                if key[:2] == (dataset, method) and len(curve) and needed <= set(curve)
+            ]
+            if histories:
+                groups.setdefault(dataset, {})[method] = histories
     if not groups:
         return None
-    options: dict[str, Any] = {
-        "layout": "constrained",
-        "sharex": "row",
-        "squeeze": False,
-    }
     figure, axes = plt.subplots(
-        len(groups), 2, figsize=(7.5, 2.2 * len(groups) + 0.8), **options
+        len(groups),
+        2,
+        figsize=(7.5, 2.2 * len(groups) + 0.8),
+        layout="constrained",
+        sharex="row",
+        squeeze=False,
     )
     lines: dict[str, Any] = {}
-    for row, (dataset, histories) in zip(axes, groups.items(), strict=True):
-        for ax, (chapter, least) in zip(row, _PANELS.items(), strict=True):
+    for row, (dataset, histories_of) in zip(axes, groups.items(), strict=True):
+        for ax, (chapter, least_range) in zip(row, _PANELS.items(), strict=True):
             for method in methods:
-                if method not in histories:
+                if method not in histories_of:
                     ax.plot([], [])  # keeps the colours of those that follow
                     continue
                 plot_learning_curves(
-                    {method: histories[method]}, chapter=chapter, ax=ax
+                    {method: histories_of[method]}, chapter=chapter, ax=ax
                 )
                 lines[method] = ax.get_lines()[-1]
                 ax.get_legend().remove()
@@ -186,14 +193,18 @@ def plot_curves_of_datasets(
             ax.yaxis.set_major_locator(MaxNLocator(5, integer=chapter == "complexity"))
             low, high = ax.get_ylim()
             if (
-                high - low < least
+                high - low < least_range
             ):  # the steps of a flat curve are no more than they are
-                ax.set_ylim(0.5 * (low + high - least), 0.5 * (low + high + least))
+                middle = 0.5 * (low + high)
+                ax.set_ylim(middle - 0.5 * least_range, middle + 0.5 * least_range)
         row[0].set_title(dataset, loc="left", fontsize="medium", parse_math=False)
     shown = [name for name in methods if name in lines]
-    handles = [lines[name] for name in shown]
     legend = figure.legend(
-        handles, shown, loc="outside lower center", ncols=4, frameon=False
+        [lines[name] for name in shown],
+        shown,
+        loc="outside lower center",
+        ncols=4,
+        frameon=False,
     )
     style.take_as_written(legend)
     return figure

@@ -29,23 +29,19 @@ ReferenceTree = int | tuple[Any, ...]
 
 
 @dataclass(frozen=True)
-class Problem:
-    """A synthetic classification problem: an optimal oblique tree, and its exact class shares."""
+class SyntheticProblem:
+    """A synthetic classification problem, given by an optimal oblique tree.
 
-    # Rows are uniform in the unit cube; for a problem that is turned, in the turned square.
+    Rows are uniform in the unit cube; for a problem that is turned, in the turned square.
+    """
 
     name: str
     description: str
-    class_shares: tuple[float, ...]
     tree: ReferenceTree
     n_features: int = 2
+    n_classes: int = 2
     default_samples: int = 1000
     is_turned: bool = False
-
-    @property
-    def n_classes(self) -> int:
-        """Number of classes."""
-        return len(self.class_shares)
 
     @property
     def optimal_nodes(self) -> int:
@@ -55,11 +51,9 @@ class Problem:
 
 def reference_size(tree: ReferenceTree) -> int:
     """Count all nodes of a reference tree."""
-    return (
-        1 + reference_size(tree[3]) + reference_size(tree[4])
-        if isinstance(tree, tuple)
-        else 1
-    )
+    if not isinstance(tree, tuple):
+        return 1
+    return 1 + reference_size(tree[3]) + reference_size(tree[4])
 
 
 def reference_predict(tree: ReferenceTree, X: NDArray[np.float64]) -> NDArray[np.int64]:
@@ -115,7 +109,9 @@ _COS, _SIN = math.cos(math.radians(45.0)), math.sin(math.radians(45.0))
 
 def _checker() -> ReferenceTree:
     """Build the tree that finds the column of the turned board first and then the row."""
-    along, across, quarters = (_COS, _SIN), (-_SIN, _COS), (-0.25, 0.0, 0.25)
+    along = (_COS, _SIN)
+    across = (-_SIN, _COS)
+    quarters = (-0.25, 0.0, 0.25)
     rows = [q + 0.5 * sum(across) for q in quarters]
     columns = [
         _bands(across, rows, [(4 * i + j) % 8 for j in range(4)]) for i in range(4)
@@ -123,70 +119,77 @@ def _checker() -> ReferenceTree:
     return _bands(along, [q + 0.5 * sum(along) for q in quarters], columns)
 
 
-_TURNED = "2 x 2 chessboard rotated by 45 degrees"
-_CHECKER = "4 x 4 checkerboard rotated by 45 degrees, eight classes"
-_HALVES, _NINTHS, _EIGHTHS = (0.5, 0.5), (4 / 9, 5 / 9), (0.125,) * 8
 _TEN = math.radians(10.0)
-_EIGHT = _stripes(8, (math.cos(_TEN), math.sin(_TEN)))
-_FOUR, _FIVE, _BOARD = _stripes(4), _stripes(5), _checker()
-_HOUSE = _house(wall=0.012, floor=0.008, eaves=0.7, apex=0.99)
-_PLANE = ("split", (1.0,) * 5 + (-1.0,) * 5, 0.0, 1, 0)
-_PROBLEMS: tuple[Problem, ...] = (
-    # The square is not turned with the board, whose corners would be easy for axis-parallel trees:
-    # CART has 0.949 (C4.5 published: 0.933).
-    Problem("chessboard2", f"{_TURNED}, two classes", _HALVES, _board(0, 1, 1, 0)),
-    # CART has 0.946 (C4.5 published: 0.946).
-    Problem(
-        "chessboard4",
-        f"{_TURNED}, each field its own class",
-        (0.25,) * 4,
-        _board(0, 1, 2, 3),
+_PROBLEMS = (
+    SyntheticProblem(
+        # The square is not turned with the board, whose corners would be easy for axis-parallel
+        # trees: CART has 0.949 (C4.5 published: 0.933).
+        name="chessboard2",
+        description="2 x 2 chessboard rotated by 45 degrees, two classes",
+        tree=_board(0, 1, 1, 0),
     ),
-    # The stripes repeat along either axis with period 1, the side of the square: no axis-parallel
-    # split has any gain in expectation, and C4.5 stays at a single leaf (published: 0.5, 1 node).
-    Problem(
-        "zebra1",
-        "four stripes at 45 degrees that no univariate split sees",
-        _HALVES,
-        _FOUR,
+    SyntheticProblem(
+        # CART has 0.946 (C4.5 published: 0.946).
+        name="chessboard4",
+        description="2 x 2 chessboard rotated by 45 degrees, each field its own class",
+        tree=_board(0, 1, 2, 3),
+        n_classes=4,
     ),
-    # CART has 0.959 (C4.5 published: 0.969).
-    Problem(
-        "zebra2",
-        "three stripes at 45 degrees, alternating two classes",
-        _NINTHS,
-        _stripes(3),
+    SyntheticProblem(
+        # The stripes repeat along either axis with period 1, the side of the square: no
+        # axis-parallel split has any gain in expectation, and C4.5 stays at a single leaf
+        # (published: 0.5, 1 node).
+        name="zebra1",
+        description="four stripes at 45 degrees that no univariate split sees",
+        tree=_stripes(4),
     ),
-    # At 45 degrees the stripes would hide from axis-parallel splits as in zebra1; the published
-    # C4.5 finds them (0.916). At 10 degrees CART has 0.918.
-    Problem(
-        "zebra3",
-        "eight stripes 10 degrees off the vertical, two classes",
-        _HALVES,
-        _EIGHT,
+    SyntheticProblem(
+        # CART has 0.959 (C4.5 published: 0.969).
+        name="zebra2",
+        description="three stripes at 45 degrees, alternating two classes",
+        tree=_stripes(3),
     ),
-    # A convex region outside that touches an edge can be separated by the line of that edge alone:
-    # each of five edges needs a leaf. The published trees are smaller (GEA-ODT 5.4 nodes, 0.958):
-    # the roof alone, 5 nodes, has 0.975 here, and each other edge adds about 0.008, less than two
-    # nodes cost at alpha = 0.005. CART has 0.978 with 43 nodes (C4.5 published: 0.98 with 39).
-    Problem(
-        "house", "rectangle with a gable roof, in or out", (0.183088, 0.816912), _HOUSE
+    SyntheticProblem(
+        # At 45 degrees the stripes would hide from axis-parallel splits as in zebra1; the published
+        # C4.5 finds them (0.916). At 10 degrees CART has 0.918.
+        name="zebra3",
+        description="eight stripes 10 degrees off the vertical, two classes",
+        tree=_stripes(8, weights=(math.cos(_TEN), math.sin(_TEN))),
     ),
-    # OC1 uses the same problem with 2,000 rows. CART has 0.728 (C4.5 published: 0.762).
-    Problem(
-        "LS10", "two linearly separable classes in ten dimensions", _HALVES, _PLANE, 10
+    SyntheticProblem(
+        # A convex region outside that touches an edge can be separated by the line of that edge
+        # alone: each of five edges needs a leaf. The published trees are smaller (GEA-ODT 5.4
+        # nodes, 0.958): the roof alone, 5 nodes, has 0.975 here, and each other edge adds about
+        # 0.008, less than two nodes cost at alpha = 0.005. CART has 0.978 with 43 nodes (C4.5
+        # published: 0.98 with 39).
+        name="house",
+        description="rectangle with a gable roof, in or out",
+        tree=_house(wall=0.012, floor=0.008, eaves=0.7, apex=0.99),
     ),
-    Problem(
-        "POL",
-        "four oblique lines, five bands of two classes",
-        (0.52, 0.48),
-        _FIVE,
-        2,
-        2000,
+    SyntheticProblem(
+        # OC1 uses the same problem with 2,000 rows. CART has 0.728 (C4.5 published: 0.762).
+        name="LS10",
+        description="two linearly separable classes in ten dimensions",
+        tree=("split", (1.0,) * 5 + (-1.0,) * 5, 0.0, 1, 0),
+        n_features=10,
     ),
-    # Between the two fields of a class lies a field of another, which every convex region around
-    # both would meet. The sampling region turns with the board, so that all fields are whole.
-    Problem("RCB", _CHECKER, _EIGHTHS, _BOARD, 2, 2000, is_turned=True),
+    SyntheticProblem(
+        name="POL",
+        description="four oblique lines, five bands of two classes",
+        tree=_stripes(5),
+        default_samples=2000,
+    ),
+    SyntheticProblem(
+        # Between the two fields of a class lies a field of another, which every convex region
+        # around both would meet. The sampling region turns with the board, so that all fields are
+        # whole.
+        name="RCB",
+        description="4 x 4 checkerboard rotated by 45 degrees, eight classes",
+        tree=_checker(),
+        n_classes=8,
+        default_samples=2000,
+        is_turned=True,
+    ),
 )
 
 PROBLEMS = MappingProxyType({problem.name: problem for problem in _PROBLEMS})
@@ -215,23 +218,26 @@ def make_problem(
     ((100, 2), (100,))
     """
     if name not in PROBLEMS:
-        allowed = ", ".join(PROBLEMS)
         raise ValueError(
-            f"name={name!r} is not a synthetic problem; allowed: {allowed}"
+            f"name={name!r} is not a synthetic problem; allowed: {', '.join(PROBLEMS)}"
         )
     problem = PROBLEMS[name]
-    n_samples = problem.default_samples if n_samples is None else n_samples
-    numbers: dict[str, tuple[Any, int]] = {"n_samples": (n_samples, 1)}
+    if n_samples is None:
+        n_samples = problem.default_samples
+    _check_whole("n_samples", n_samples, least=1)
     if not (random_state is None or isinstance(random_state, np.random.Generator)):
-        numbers["random_state"] = (random_state, 0)
-    for parameter, (value, least) in numbers.items():
-        if not isinstance(value, Integral) or isinstance(value, bool) or value < least:
-            raise ValueError(
-                f"{parameter}={value!r} must be a whole number of at least {least}"
-            )
+        _check_whole("random_state", random_state, least=0)
     rng = np.random.default_rng(random_state)
     X = rng.random((int(n_samples), problem.n_features))
     if problem.is_turned:
-        u, v = X[:, 0] - 0.5, X[:, 1] - 0.5
+        u, v = X.T - 0.5
         X = np.column_stack((_COS * u - _SIN * v, _SIN * u + _COS * v)) + 0.5
     return X, reference_predict(problem.tree, X)
+
+
+def _check_whole(parameter: str, value: Any, least: int) -> None:
+    """Raise a ValueError for what is not a whole number, or below the least one."""
+    if not isinstance(value, Integral) or isinstance(value, bool) or value < least:
+        raise ValueError(
+            f"{parameter}={value!r} must be a whole number of at least {least}"
+        )

@@ -87,11 +87,9 @@ class Protocol:
         if self.official and data.n_train is None:
             raise ValueError(f"datasets has {dataset!r}, which has no official split.")
         facts = {"rows": len(data.y), "columns": data.X.shape[1]}
-        return (
-            facts
-            if data.y.dtype.kind == "f"
-            else facts | {"classes": len(np.unique(data.y))}
-        )
+        if data.y.dtype.kind != "f":
+            facts["classes"] = len(np.unique(data.y))
+        return facts
 
     def source(self, dataset: str, data_home: Path | None) -> str:
         """Return where a data set comes from, in words."""
@@ -107,13 +105,13 @@ class Protocol:
                 raise ValueError(
                     f"fold={OFFICIAL}: {data.name!r} has no official split."
                 )
-            rows = tuple(np.split(np.arange(len(data.y)), [data.n_train]))
+            train, test = np.split(np.arange(len(data.y)), [data.n_train])
         elif stratified:
-            rows = stratified_folds(data.y, self.n_folds, task.seed)[task.fold]
+            train, test = stratified_folds(data.y, self.n_folds, task.seed)[task.fold]
         else:
             folds = KFold(self.n_folds, shuffle=True, random_state=task.seed)
-            rows = list(folds.split(data.y))[task.fold]
-        return take_rows(data.X, data.y, *rows)
+            train, test = list(folds.split(data.y))[task.fold]
+        return take_rows(data.X, data.y, train, test)
 
     def method_for(
         self, method: BaseEstimator, task: Task, data_home: Path | None
@@ -149,5 +147,8 @@ def take_rows(
     """Split a data set; medians and levels of its features are those of the training rows."""
     columns = fit_columns(X.iloc[train])
     return Parts(
-        encode(columns, X.iloc[train]), y[train], encode(columns, X.iloc[test]), y[test]
+        X_train=encode(columns, X.iloc[train]),
+        y_train=y[train],
+        X_test=encode(columns, X.iloc[test]),
+        y_test=y[test],
     )

@@ -23,6 +23,19 @@ _COLUMNS = {
     "seconds": ("seconds of a fit", 2),
     "peak_memory_mb": ("peak memory (MiB)", 0),
 }
+# How the table of tests writes verdicts, and its columns: a row a method and data set.
+_RESULTS = {"win": "better", "loss": "worse", "tie": "not significant", "": "one pair"}
+_TEST_COLUMNS = [
+    "method",
+    "data set",
+    "n",
+    "difference",
+    "standard error",
+    "t",
+    "p",
+    "p, Holm",
+    "result",
+]
 _LEAST_FOR_RANKS = 3  # methods, and data sets, below which tests of ranks say nothing
 _ERROR_LENGTH = 160
 # What is told of a data set, and how the columns of its table are called.
@@ -63,9 +76,11 @@ def write_report(
         raise ValueError(
             f"picture_format={picture_format!r}: allowed are {PICTURE_FORMATS}."
         )
-    definition, everything = read_definition(folder), read_runs(folder)
-    for column, known in (("method", "methods"), ("dataset", "datasets")):
-        places = pd.Index([*dict.fromkeys([*definition[known], *everything[column]])])
+    definition = read_definition(folder)
+    everything = read_runs(folder)
+    for column in ("method", "dataset"):  # in the order of the experiment
+        names = dict.fromkeys([*definition[f"{column}s"], *everything[column]])
+        places = pd.Index(list(names))
         everything = everything.sort_values(
             column, key=places.get_indexer, kind="stable"
         )
@@ -77,16 +92,20 @@ def write_report(
     ratio = None if protocol.get("official") else 1.0 / (protocol.get("n_folds", 5) - 1)
     statuses = everything["status"].value_counts()
     counts = ", ".join(f"{count:,} {status}" for status, count in statuses.items())
-    sections = [f"# {definition['name']}", f"{len(everything):,} fits: {counts}."]
-    sections += what_was_run(everything, definition)
-    sections += what_is_left_out(everything, definition)
-    paths = []
+    sections = [
+        f"# {definition['name']}",
+        f"{len(everything):,} fits: {counts}.",
+        *what_was_run(everything, definition),
+        *what_is_left_out(everything, definition),
+    ]
+    files: dict[str, str] = {}
     for metric in definition["metrics"]:
-        files, parts = _about_metric(runs, metric, reference, ratio)
-        for name, text in files.items():
-            (folder / name).write_text(text, encoding="utf-8")
-            paths.append(folder / name)
-        sections += parts
+        files_of_metric, section = _about_metric(runs, metric, reference, ratio)
+        files |= files_of_metric
+        sections += section
+    for name, text in files.items():
+        (folder / name).write_text(text, encoding="utf-8")
+    paths = [folder / name for name in files]
     for column, (title, decimals) in _COLUMNS.items():
         some = runs[runs[column].notna()]
         if not some.empty:
@@ -109,7 +128,7 @@ def write_report(
 def what_was_run(runs: pd.DataFrame, definition: Mapping[str, Any]) -> list[str]:
     """Return protocol, seeds, methods, versions, machine, dates, and a table of the data sets."""
     versions = [
-        json.loads(text).items() for text in sorted(set(runs["versions"].dropna()))
+        json.loads(text).items() for text in sorted(runs["versions"].dropna().unique())
     ]
     revisions = sorted(set(runs["revision"].dropna()) - {""})
     dates = sorted(runs["finished"].dropna().str[:10])
@@ -156,13 +175,8 @@ def what_is_left_out(runs: pd.DataFrame, definition: Mapping[str, Any]) -> list[
     parts = ["## What is left out"]
     others = runs[runs["status"] != DONE]
     if not others.empty:
-        lines = (
-            others["error"]
-            .fillna("")
-            .str.strip()
-            .str.rpartition("\n")[2]
-            .str[:_ERROR_LENGTH]
-        )
+        last_lines = others["error"].fillna("").str.strip().str.rpartition("\n")[2]
+        lines = last_lines.str[:_ERROR_LENGTH]
         # Errors of one class often differ by a number in their texts alone: the first is shown.
         others = others.assign(reason=lines, kind=lines.str.partition(":")[0])
         others.loc[others["status"] == "timeout", "kind"] = ""
@@ -170,11 +184,15 @@ def what_is_left_out(runs: pd.DataFrame, definition: Mapping[str, Any]) -> list[
             "reason"
         ]
         cells = groups.agg(["size", "first"]).reset_index().drop(columns="kind")
-        names = ["method", "data set", "ended", "fits", "error, the first of its kind"]
-        cells.columns = pd.Index(names)
-        table = comparison.markdown_table(_escaped(cells), len(names))
-        parts += [f"{len(others):,} of {len(runs):,} fits are in no table:", table]
-    n_folds, protocol = runs["fold"].nunique(), definition.get("protocol", {})
+        cells.columns = pd.Index(
+            ["method", "data set", "ended", "fits", "error, the first of its kind"]
+        )
+        parts += [
+            f"{len(others):,} of {len(runs):,} fits are in no table:",
+            comparison.markdown_table(_escaped(cells), cells.shape[1]),
+        ]
+    n_folds = runs["fold"].nunique()
+    protocol = definition.get("protocol", {})
     if not protocol.get("official"):
         n_folds = protocol.get("n_folds", n_folds)
     planned = n_folds * max(len(definition.get("seeds", [])), runs["seed"].nunique())
@@ -202,11 +220,13 @@ def _about_metric(
     runs: pd.DataFrame, metric: str, reference: str | None, ratio: float | None
 ) -> tuple[dict[str, str], list[str]]:
     """Return files of tables by name, and a section of the report."""
-    how: dict[str, Any] = {
-        "test": "corrected" if ratio else "paired",
-        "test_ratio": ratio,
-    }
-    table = comparison.mean_table(runs, metric, reference=reference, **how)
+    table = comparison.mean_table(
+        runs,
+        metric,
+        reference=reference,
+        test="corrected" if ratio else "paired",
+        test_ratio=ratio,
+    )
     files = {
         f"{metric}.csv": table.to_csv(),
         f"{metric}.tex": table.to_latex(_DECIMALS),
@@ -217,51 +237,42 @@ def _about_metric(
             "No tests of pairs: `--reference METHOD` names the one to compare with."
         )
     elif not table.tests.empty:
-        # A row for each other method and data set.
-        verdicts = {
-            "win": "better",
-            "loss": "worse",
-            "tie": "not significant",
-            "": "one pair",
-        }
-        names = (
-            "method",
-            "data set",
-            "n",
-            "difference",
-            "standard error",
-            "t",
-            "p",
-            "p, Holm",
+        tests = table.tests.replace({"verdict": _RESULTS}).set_axis(
+            _TEST_COLUMNS, axis=1
         )
-        cells = table.tests.assign(verdict=table.tests["verdict"].map(verdicts))
-        cells = cells.set_axis([*names, "result"], axis=1)
-        cells = cells.map(lambda v: f"{v:.3g}" if isinstance(v, float) else str(v))
+        cells = tests.map(lambda v: f"{v:.3g}" if isinstance(v, float) else str(v))
         cells = cells.replace("nan", "")
         files[f"{metric}_tests.csv"] = table.tests.to_csv(index=False)
-        of_latex = _escaped(cells, comparison.LATEX_ESCAPES)
-        files[f"{metric}_tests.tex"] = comparison.latex_table(of_latex, 2)
+        files[f"{metric}_tests.tex"] = comparison.latex_table(
+            _escaped(cells, comparison.LATEX_ESCAPES), 2
+        )
         title = f"### {reference} against each method, on each data set"
-        section.append(title.translate(comparison.MARKDOWN_ESCAPES))
-        section.append(comparison.markdown_table(_escaped(cells), 2))
-        formula = (
-            "the plain paired t-test, of the seeds alone: the rows are always the same"
-        )
-        if ratio:
-            formula = (
-                f"standard error √((1/n + {ratio:.3g}) s²), with {ratio:.3g} test rows to a "
-                "training row, since training sets overlap (Nadeau and Bengio 2003)"
-            )
-        counts = ", ".join(
-            f"{count} against {name}" for name, count in table.counts.items()
-        )
-        note = (
-            f"Differences: {reference} less the method, over n pairs of fold and seed, with the "
-            f"variance s²; {formula}; p-values two-sided, adjusted by Holm over the data sets of a "
-            f"method; level {comparison.LEVEL:g}. Wins/ties/losses of {reference}: {counts}."
-        )
-        section.append(note.translate(comparison.MARKDOWN_ESCAPES))
+        section += [
+            title.translate(comparison.MARKDOWN_ESCAPES),
+            comparison.markdown_table(_escaped(cells), 2),
+            _note_on_tests(table, ratio).translate(comparison.MARKDOWN_ESCAPES),
+        ]
     return files, [*section, _rank_sentence(runs, metric)]
+
+
+def _note_on_tests(table: comparison.MeanTable, ratio: float | None) -> str:
+    """Return how methods were compared with the reference, and how often it is better."""
+    formula = (
+        "the plain paired t-test, of the seeds alone: the rows are always the same"
+    )
+    if ratio:
+        formula = (
+            f"standard error √((1/n + {ratio:.3g}) s²), with {ratio:.3g} test rows to a training "
+            "row, since training sets overlap (Nadeau and Bengio 2003)"
+        )
+    counts = ", ".join(
+        f"{count} against {name}" for name, count in table.counts.items()
+    )
+    return (
+        f"Differences: {table.reference} less the method, over n pairs of fold and seed, with the "
+        f"variance s²; {formula}; p-values two-sided, adjusted by Holm over the data sets of a "
+        f"method; level {comparison.LEVEL:g}. Wins/ties/losses of {table.reference}: {counts}."
+    )
 
 
 def _test_ranks(runs: pd.DataFrame, metric: str) -> comparison.FriedmanTest | None:
@@ -280,10 +291,11 @@ def _rank_sentence(runs: pd.DataFrame, metric: str) -> str:
         return f"Wilcoxon's signed-rank test over {len(means)} data sets: p = {p_value:.2g}."
     test = _test_ranks(runs, metric)
     if test is None:
-        needed = f"{_LEAST_FOR_RANKS} methods on {_LEAST_FOR_RANKS} data sets"
-        held = f"{len(means.columns)} methods and {len(means)} such data sets"
-        needed = f"Friedman's test needs {needed}, with the same folds of all"
-        return f"No test of ranks: {needed}; there are {held}."
+        return (
+            f"No test of ranks: Friedman's test needs {_LEAST_FOR_RANKS} methods on "
+            f"{_LEAST_FOR_RANKS} data sets, with the same folds of all; there are "
+            f"{len(means.columns)} methods and {len(means)} such data sets."
+        )
     pairs = [
         f"{better} before {worse} (p = {p_value:.2g})"
         for better, worse in combinations(test.mean_ranks.sort_values().index, 2)
@@ -311,6 +323,8 @@ def _draw(runs: pd.DataFrame, metric: str, folder: Path) -> Iterator[tuple[str, 
             ax = pictures.plot_accuracy_against_size(sized, size, metric=metric)
             yield f"accuracy_against_{name}", ax
     yield "times", pictures.plot_times(runs)
-    names = [list(runs[column].unique()) for column in ("dataset", "method")]
-    if curves := pictures.plot_curves_of_datasets(read_curves(folder), *names):
+    curves = pictures.plot_curves_of_datasets(
+        read_curves(folder), runs["dataset"].unique(), runs["method"].unique()
+    )
+    if curves is not None:
         yield "learning_curves", curves.axes[0]

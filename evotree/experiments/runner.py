@@ -26,6 +26,7 @@ from typing import Any, NamedTuple
 from threadpoolctl import threadpool_limits
 
 from evotree._jit import use_one_thread
+from evotree.engine.parallel import submit
 
 log = logging.getLogger(__name__)
 
@@ -57,15 +58,13 @@ def deadline(seconds: float | None) -> Iterator[None]:
     if seconds is None:
         yield
         return
-    lock, over, thread = (
-        threading.Lock(),
-        threading.Event(),
-        ctypes.c_ulong(threading.get_ident()),
-    )
+    lock = threading.Lock()
+    is_over = threading.Event()
+    thread = ctypes.c_ulong(threading.get_ident())
 
     def strike() -> None:
         with lock:
-            if not over.is_set():
+            if not is_over.is_set():
                 ctypes.pythonapi.PyThreadState_SetAsyncExc(
                     thread, ctypes.py_object(TimeIsUp)
                 )
@@ -77,7 +76,7 @@ def deadline(seconds: float | None) -> Iterator[None]:
         yield
     finally:
         with lock:
-            over.set()
+            is_over.set()
         timer.cancel()
         # One that is raised but has not arrived arrives here, and does not hit what follows. To
         # take it back would leave the interpreter waiting for it: profilers would hang.
@@ -105,7 +104,7 @@ def attempt(
         return Outcome(task, FAILED, error=error)
 
 
-def run_tasks(
+def outcomes_of(
     run: Callable[[Any], Any],
     tasks: Iterable[Any],
     jobs: int = 1,
@@ -120,22 +119,24 @@ def run_tasks(
     # alone. Processes of our own are killed when the generator is closed; an executor stays open.
     if jobs < 1:
         raise ValueError(f"jobs={jobs!r}: allowed are integers of at least 1.")
-    given = {
-        "initargs": (log_file, _LOGGER.getEffectiveLevel()),
-        "initializer": _begin_worker,
-    }
-    context = mp_context or multiprocessing.get_context()
-    make_pool = partial(ProcessPoolExecutor, mp_context=context, **given)
-    # Two tasks for each worker are handed over, so that none waits.
-    width = 2 * (
-        jobs if executor is None else getattr(executor, "_max_workers", None) or 64
+    make_pool = partial(
+        ProcessPoolExecutor,
+        mp_context=mp_context or multiprocessing.get_context(),
+        initializer=_begin_worker,
+        initargs=(log_file, _LOGGER.getEffectiveLevel()),
     )
-    fresh, running = iter(tasks), dict[Future[Outcome], Any]()
+    attempt_to_run = partial(attempt, run, time_limit=time_limit)
+    n_workers = jobs
+    if executor is not None:
+        n_workers = getattr(executor, "_max_workers", None) or 64
+    fresh = iter(tasks)
+    running: dict[Future[Outcome], Any] = {}
     pool = executor or make_pool(jobs)
     try:
         while True:
-            for task in islice(fresh, width - len(running)):
-                running[_submit(pool, attempt, run, task, time_limit)] = task
+            # Two tasks for each worker are handed over, so that none waits.
+            for task in islice(fresh, 2 * n_workers - len(running)):
+                running[submit(pool, attempt_to_run, task)] = task
             if not running:
                 return
             finished, _ = wait(running, return_when=FIRST_COMPLETED)
@@ -149,16 +150,17 @@ def run_tasks(
                 task = running.pop(future)
                 if _is_lost(future.exception()):
                     alone = make_pool(1)
-                    future = _submit(alone, attempt, run, task, time_limit)
+                    future = submit(alone, attempt_to_run, task)
                     wait([future])
                     _close(alone, kill=True)
-                if (error := future.exception()) is None:
+                error = future.exception()
+                if error is None:
                     yield future.result()
-                else:  # or what cannot be sent
+                elif _is_lost(error):
                     died = "the process that ran it died, twice"
-                    yield Outcome(
-                        task, CRASHED, error=died if _is_lost(error) else repr(error)
-                    )
+                    yield Outcome(task, CRASHED, error=died)
+                else:  # the result cannot be sent
+                    yield Outcome(task, CRASHED, error=repr(error))
     finally:
         if executor is None:
             _close(pool, kill=bool(running))
@@ -168,23 +170,12 @@ def _is_lost(error: BaseException | None) -> bool:
     return isinstance(error, BrokenExecutor)
 
 
-def _submit(pool: Executor, *call: Any) -> Future[Outcome]:
-    """Hand a call over; a pool that is broken already is an error of the call."""
-    try:
-        return pool.submit(*call)
-    except BrokenExecutor as error:
-        future: Future[Outcome] = Future()
-        future.set_exception(error)
-        return future
-
-
 def _close(pool: Executor, kill: bool) -> None:
     """Shut processes down, at once if asked to."""
-    for process in (
-        list((getattr(pool, "_processes", None) or {}).values()) if kill else ()
-    ):
-        with suppress(ProcessLookupError):
-            process.kill()
+    if kill:
+        for process in list((getattr(pool, "_processes", None) or {}).values()):
+            with suppress(ProcessLookupError):
+                process.kill()
     pool.shutdown(wait=True, cancel_futures=True)
 
 
@@ -224,7 +215,8 @@ def _handler(path: Path) -> logging.Handler:
 @contextmanager
 def log_to_file(path: Path) -> Iterator[None]:
     """Append the package's log records to a file while a block runs, a line a record."""
-    before, handler = _LOGGER.level, _handler(path)
+    level_before = _LOGGER.level
+    handler = _handler(path)
     if not _LOGGER.isEnabledFor(logging.INFO):
         _LOGGER.setLevel(logging.INFO)
     _LOGGER.addHandler(handler)
@@ -232,5 +224,5 @@ def log_to_file(path: Path) -> Iterator[None]:
         yield
     finally:
         _LOGGER.removeHandler(handler)
-        _LOGGER.setLevel(before)
+        _LOGGER.setLevel(level_before)
         handler.close()

@@ -52,15 +52,15 @@ class Store:
         self.columns = tuple(columns)
         folder.mkdir(parents=True, exist_ok=True)
         self.path.touch()
-        given = {**definition, "columns": json.dumps(columns)}
-        known, _ = _read(folder)
-        if changed := differences(known, given):
+        definition = {**definition, "columns": json.dumps(columns)}
+        before, _ = _read(folder)
+        if changed := differences(before, definition):
             raise ValueError(
                 f"{self.path} holds the results of another experiment: {'; '.join(changed)}. "
                 "Choose another folder, or move that file away."
             )
-        if merged(known, given) != known:
-            self._append({"experiment": given})
+        if merged(before, definition) != before:
+            self._append({"experiment": definition})
 
     def add(self, row: Mapping[str, Any], curve: pd.DataFrame | None = None) -> None:
         """Add a row with some of the columns, in the place of an earlier one of the same fit."""
@@ -68,9 +68,9 @@ class Store:
         for name, value in entry.items():  # half characters have no encoding
             if isinstance(value, str):
                 entry[name] = value.encode("utf-8", "backslashreplace").decode("utf-8")
-        self._append(
-            entry | ({} if curve is None else {"curve": curve.to_dict("list")})
-        )
+        if curve is not None:
+            entry["curve"] = curve.to_dict("list")
+        self._append(entry)
 
     def done(self, statuses: Sequence[str] | None = None) -> set[Key]:
         """Return the keys of the fits that have a row, of some statuses or of any."""
@@ -104,7 +104,8 @@ def _read(folder: Path) -> tuple[Definition, dict[Key, dict[str, Any]]]:
     if not path.exists():
         raise FileNotFoundError(f"{path} is not there: {folder} holds no results.")
     definition: Definition = {}
-    rows, n_broken = {}, 0
+    rows: dict[Key, dict[str, Any]] = {}
+    n_broken = 0
     for line in filter(None, path.read_bytes().split(b"\n")):
         try:
             entry = json.loads(line)
@@ -156,9 +157,6 @@ def read_curves(folder: Path) -> dict[Key, pd.DataFrame]:
 
 def check_runs(runs: pd.DataFrame, path: Path) -> pd.DataFrame:
     """Return rows whose cells are of the kinds of their columns; raise a ValueError for others."""
-    # Rows that were written when terms had another name, and no complexity, gain both.
-    if "terms" not in runs:
-        runs = runs.rename(columns={"nonzero_weights": "terms"})
     needed = [name for name in (*KEY, "status") if name in runs]
     for name in runs:
         if name in _TEXT:
@@ -174,44 +172,38 @@ def check_runs(runs: pd.DataFrame, path: Path) -> pd.DataFrame:
             )
         if not is_sound or (name in needed and runs[name].isna().any()):
             raise ValueError(f"{path}: a row has no {name}, or a wrong one.")
-    if "complexity" not in runs and {"leaves", "terms"} <= set(runs):
-        runs.insert(
-            runs.columns.get_loc("terms") + 1,
-            "complexity",
-            runs["leaves"] + runs["terms"],
-        )
-    kinds = dict.fromkeys(("fold", "seed"), np.int64) | dict.fromkeys(_TEXT, object)
+    kinds = {"fold": np.int64, "seed": np.int64, **dict.fromkeys(_TEXT, object)}
     return runs.astype({name: kinds.get(name, float) for name in runs})
 
 
 def checksum(description: Mapping[str, str]) -> str:
     """Return a short text that is equal for equal descriptions of methods."""
     # None is left out: rows of before count when a parameter is added that does nothing by default.
-    told = {name: text for name, text in description.items() if text != "None"}
-    return f"{zlib.crc32(json.dumps(told, sort_keys=True).encode()):08x}"
+    texts = {name: text for name, text in description.items() if text != "None"}
+    return f"{zlib.crc32(json.dumps(texts, sort_keys=True).encode()):08x}"
 
 
 def differences(
-    known: Mapping[str, Any], definition: Mapping[str, Any], at: str = ""
+    earlier: Mapping[str, Any], later: Mapping[str, Any], place: str = ""
 ) -> list[str]:
-    """Return what of both definitions keeps them from being the same experiment, in words."""
+    """Return what of two definitions keeps them from being the same experiment, in words."""
     changes = []
-    for name in sorted(known.keys() & definition.keys()):
-        before, now = known[name], definition[name]
+    for name in sorted(earlier.keys() & later.keys()):
+        before, now = earlier[name], later[name]
         if isinstance(before, Mapping) and isinstance(now, Mapping):
-            changes += differences(before, now, f"{at}{name}.")
+            changes += differences(before, now, f"{place}{name}.")
         elif before != now and not isinstance(before, list):
             changes.append(
-                f"{at}{name} was {str(before)[:300]} and is {str(now)[:300]}"
+                f"{place}{name} was {str(before)[:300]} and is {str(now)[:300]}"
             )
     return changes
 
 
-def merged(known: Mapping[str, Any], definition: Mapping[str, Any]) -> Definition:
+def merged(earlier: Mapping[str, Any], later: Mapping[str, Any]) -> Definition:
     """Return a definition that has the lists' items and the methods of both."""
-    both = {**known, **definition}
-    for name in known.keys() & definition.keys():
-        before, now = known[name], definition[name]
+    both = {**earlier, **later}
+    for name in earlier.keys() & later.keys():
+        before, now = earlier[name], later[name]
         if isinstance(before, list) and isinstance(now, list):
             both[name] = [*before, *(item for item in now if item not in before)]
         elif isinstance(before, Mapping) and isinstance(now, Mapping):

@@ -376,7 +376,7 @@ def _columns(
     for at in used:
         column = columns[at]
         one: dict[str, Any] = {"name": short(column.name), "first": first}
-        first += len(column.asked)
+        first += len(column.feature_levels)
         if isinstance(column, NumericColumn):
             one |= {"fill": column.fill, "indicator": column.indicator}
         else:

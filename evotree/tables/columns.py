@@ -22,7 +22,8 @@ Level: TypeAlias = (
     str | None
 )  # of a column of categories as it is written; None where missing
 MISSING = "missing"  # how the level of missing cells is shown
-_SHOWN, _SHOWN_NAMES = 100, 8  # characters of a cell, and names of columns, in messages
+_SHOWN = 100  # characters of a cell in messages
+_SHOWN_NAMES = 8  # names of columns in messages
 
 
 @dataclass(frozen=True)
@@ -36,7 +37,7 @@ class NumericColumn:
     )
 
     @property
-    def asked(self) -> tuple[str | None, ...]:
+    def feature_levels(self) -> tuple[str | None, ...]:
         """The level that each feature asks for, as names show it; None for the number."""
         return (None, MISSING) if self.indicator else (None,)
 
@@ -55,7 +56,7 @@ class CategoricalColumn:
     )
 
     @property
-    def asked(self) -> tuple[str, ...]:
+    def feature_levels(self) -> tuple[str, ...]:
         """The level that each feature asks for, as names show it."""
         return tuple(map(_shown, self.levels))
 
@@ -92,30 +93,33 @@ def numbers_of(series: pd.Series) -> pd.Series:
 
 def feature_names(columns: Sequence[Column]) -> tuple[str, ...]:
     """Return the names of the features that columns make, in order."""
-    asked = [(column.name, level) for column in columns for level in column.asked]
+    pairs = [
+        (column.name, level) for column in columns for level in column.feature_levels
+    ]
+    plain = [_feature_name(name, level) for name, level in pairs]
+    counts = Counter(plain)
     # Of several that are the same, those made of a column's name have it in quotation marks.
-    names, marked = (
-        [
-            written(name) if level is None else f"{written(name)} is {level}"
-            for name, level in asked
-        ]
-        for written in (str, repr)
-    )
-    counts = Counter(names)
     return tuple(
-        mark if counts[name] > 1 and name != own else name
-        for name, mark, (own, _) in zip(names, marked, asked, strict=True)
+        _feature_name(repr(column), level)
+        if counts[name] > 1 and name != column
+        else name
+        for name, (column, level) in zip(plain, pairs, strict=True)
     )
+
+
+def _feature_name(column: str, level: str | None) -> str:
+    """Return the name of a feature that is a column of numbers, or asks for a level of one."""
+    return column if level is None else f"{column} is {level}"
 
 
 def column_of_feature(columns: Sequence[Column]) -> list[int]:
     """Return the position of the column that makes each feature, in order."""
-    return [at for at, column in enumerate(columns) for _ in column.asked]
+    return [j for j, column in enumerate(columns) for _ in column.feature_levels]
 
 
 def answers_of(columns: Sequence[Column]) -> dict[int, tuple[str, str]]:
     """Return what each feature of 0 and 1 says by being 1, and by being 0, by its position."""
-    levels = [level for column in columns for level in column.asked]
+    levels = [level for column in columns for level in column.feature_levels]
     return {
         at: (name, f"{name.removesuffix(f' is {level}')} is not {level}")
         for at, (name, level) in enumerate(
@@ -125,21 +129,22 @@ def answers_of(columns: Sequence[Column]) -> dict[int, tuple[str, str]]:
     }
 
 
-def columns_asked(asked: Any, names: Sequence[str], parameter: str) -> set[int]:
-    """Return the positions of the columns that users name."""
+def columns_asked(columns: Any, names: Sequence[str], parameter: str) -> set[int]:
+    """Return the positions of the columns that users name, by positions, or by their `names`."""
     chosen = set()
-    for one in [asked] if isinstance(asked, str) else list(asked):
-        is_number = isinstance(one, int | np.integer) and not isinstance(one, bool)
-        at = int(one) if is_number else -1
-        if 0 <= at < len(names):
-            chosen.add(at)
-        elif isinstance(one, str) and one in names:
-            chosen.add(list(names).index(one))
+    listed: list[Any] = [columns] if isinstance(columns, str) else list(columns)
+    for column in listed:
+        is_number = isinstance(column, int | np.integer) and not isinstance(
+            column, bool
+        )
+        if is_number and 0 <= column < len(names):
+            chosen.add(int(column))
+        elif isinstance(column, str) and column in names:
+            chosen.add(list(names).index(column))
         else:
-            allowed = f"positions from 0 to {len(names) - 1}, and names of columns"
-            shown = ", ".join(map(repr, names[:_SHOWN_NAMES]))
             raise ValueError(
-                f"{parameter} names {one!r}: allowed are {allowed}: {shown}."
+                f"{parameter} names {column!r}: allowed are positions from 0 to {len(names) - 1}, "
+                f"and names of columns: {', '.join(map(repr, names[:_SHOWN_NAMES]))}."
             )
     return chosen
 
@@ -148,8 +153,10 @@ def indicator_of_feature(columns: Sequence[Column]) -> list[int]:
     """Return the position of the feature that is 1 where each feature is missing; -1 for none."""
     places: list[int] = []
     for column in columns:
-        has_both = isinstance(column, NumericColumn) and column.indicator
-        places += [len(places) + 1, -1] if has_both else [-1] * len(column.asked)
+        if isinstance(column, NumericColumn) and column.indicator:
+            places += [len(places) + 1, -1]
+        else:
+            places += [-1] * len(column.feature_levels)
     return places
 
 
@@ -158,10 +165,10 @@ def columns_from(columns: Any, missing: str | None = None) -> tuple[Column, ...]
     if not isinstance(columns, list) or not columns:
         raise ValueError("columns is not a list of at least one column")
     made: list[Column] = []
-    for at, column in enumerate(columns):
+    for j, column in enumerate(columns):
         name = column.get("name") if isinstance(column, dict) else None
         if not isinstance(name, str):
-            raise ValueError(f"columns[{at}] is not an object with a name")
+            raise ValueError(f"columns[{j}] is not an object with a name")
         fill, indicator, levels, other = map(
             column.get, ("fill", "indicator", "levels", "other")
         )
@@ -234,11 +241,11 @@ def fit_columns(
             columns.append(_categorical(name, dict(zip(levels, weights, strict=True))))
             continue
         cells = next(numbers)
-        is_known = ~np.isnan(cells)
-        weight = None if sample_weight is None else sample_weight[is_known]
-        fill = _median(cells[is_known], weight) if is_known.any() else 0.0
+        is_number = ~np.isnan(cells)
+        weight = None if sample_weight is None else sample_weight[is_number]
+        fill = _median(cells[is_number], weight) if is_number.any() else 0.0
         columns.append(
-            NumericColumn(name, fill, bool(is_known.any() and not is_known.all()))
+            NumericColumn(name, fill, bool(is_number.any() and not is_number.all()))
         )
     names = feature_names(columns)
     if not names:
@@ -269,23 +276,25 @@ def _median(values: np.ndarray, weight: np.ndarray | None) -> float:
 
 def _categorical(name: str, weights: Mapping[Level, float]) -> CategoricalColumn:
     """Return a column of categories and its levels that are features, the missing cells last."""
-    known = sorted(level for level in weights if level is not None)
-    other = max(known, key=weights.__getitem__) if 0 < len(known) <= 2 else None
-    levels: list[Level] = [level for level in known if level != other]
-    if known and None in weights:
+    texts = sorted(level for level in weights if level is not None)
+    other = max(texts, key=weights.__getitem__) if 0 < len(texts) <= 2 else None
+    levels: list[Level] = [level for level in texts if level != other]
+    if texts and None in weights:
         levels.append(None)
     return CategoricalColumn(name, tuple(levels), other)
 
 
 def _levels(cells: pd.Series) -> tuple[np.ndarray, list[Level]]:
     """Return the place of each cell's level among those there are, and these, as written."""
-    codes, known = pd.factorize(cells)
-    texts = [*map(text_of, known)]
+    codes, values = pd.factorize(cells)
+    texts = [text_of(value) for value in values]
     levels: list[Level] = [*sorted(set(texts))]
-    place = {level: at for at, level in enumerate(levels)}
+    place = {level: k for k, level in enumerate(levels)}
     # The code of missing cells is -1, the place of the last level.
     places = np.array([*(place[text] for text in texts), len(levels)], dtype=np.intp)
-    return places[codes], levels + [None] * bool((codes < 0).any())
+    if (codes < 0).any():
+        levels.append(None)
+    return places[codes], levels
 
 
 def encode(columns: Sequence[Column], frame: pd.DataFrame) -> np.ndarray:
@@ -298,11 +307,10 @@ def encode(columns: Sequence[Column], frame: pd.DataFrame) -> np.ndarray:
     present = set(frame.columns)
     names = [column.name for column in columns]
     if absent := [name for name in names if name not in present]:
-        shown = ", ".join(map(repr, absent[:10])) + (
-            ", ..." if len(absent) > 10 else ""
+        raise ValueError(
+            f"the data lack {len(absent)} of the {len(names)} columns that the model needs: "
+            f"{', '.join(map(repr, absent[:10]))}{', ...' if len(absent) > 10 else ''}."
         )
-        lacking = f"{len(absent)} of the {len(names)} columns that the model needs"
-        raise ValueError(f"the data lack {lacking}: {shown}.")
     repeated = set(frame.columns[frame.columns.duplicated()])
     if twice := next((name for name in names if name in repeated), None):
         raise ValueError(f"the data have the column {twice!r} more than once.")
@@ -317,16 +325,16 @@ def encode_in_order(columns: Sequence[Column], frame: pd.DataFrame) -> np.ndarra
         columns, lambda column: isinstance(column, NumericColumn)
     ):
         run: list[Any] = list(group)
-        cells, at = frame.iloc[:, at : at + len(run)], at + len(run)
+        cells = frame.iloc[:, at : at + len(run)]
+        at += len(run)
         if is_number:
             numbers = _numbers(cells)
             missing = np.isnan(numbers)
             if missing.any():
                 numbers = np.where(missing, [column.fill for column in run], numbers)
-            if known := [j for j, column in enumerate(run) if column.indicator]:
-                numbers = np.insert(
-                    numbers, np.add(known, 1), missing[:, known], axis=1
-                )
+            if indicated := [j for j, column in enumerate(run) if column.indicator]:
+                behind = np.add(indicated, 1)
+                numbers = np.insert(numbers, behind, missing[:, indicated], axis=1)
             parts.append(numbers)
             continue
         for j, column in enumerate(run):

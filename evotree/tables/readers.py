@@ -21,9 +21,9 @@ import zipfile
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from functools import partial
 from itertools import product
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -37,7 +37,8 @@ ENDINGS = (".csv.gz", ".csv", ".npz", ".arff", ".arff.gz", *_LIBSVM)
 # A line of a sparse file may name any feature; more of them would not fit into any memory.
 _MAX_FEATURES = 1_000_000
 # What is compressed may be many times as large; tables that are more are made to fill the memory.
-_MAX_RATIO, _ALWAYS_READ = 100, 2**27  # bytes
+_MAX_RATIO = 100
+_ALWAYS_READ = 2**27  # bytes
 _SHOWN = 200  # characters of an error
 
 
@@ -82,7 +83,8 @@ def reading(path: str | os.PathLike[str]) -> Iterator[None]:
 
 def _check_inflated(path: Path) -> None:
     """Raise for a compressed file that would be far larger than it is."""
-    most, inflated = max(_ALWAYS_READ, _MAX_RATIO * path.stat().st_size), 0
+    most = max(_ALWAYS_READ, _MAX_RATIO * path.stat().st_size)
+    inflated = 0
     if path.suffix == ".npz":
         with zipfile.ZipFile(path) as packed:
             inflated = sum(member.file_size for member in packed.infolist())
@@ -91,8 +93,10 @@ def _check_inflated(path: Path) -> None:
             while inflated <= most and (block := file.read(2**20)):
                 inflated += len(block)
     if inflated > most:
-        limits = f"more than {most} bytes, and more than {_MAX_RATIO} times its size"
-        raise ValueError(f"it is compressed and holds {limits}: unpack it first")
+        raise ValueError(
+            f"it is compressed and holds more than {most} bytes, and more than {_MAX_RATIO} times "
+            "its size: unpack it first"
+        )
 
 
 def _read_csv(path: Path, na_values: Sequence[str]) -> pd.DataFrame:
@@ -101,46 +105,37 @@ def _read_csv(path: Path, na_values: Sequence[str]) -> pd.DataFrame:
         names = next(filter(None, csv.reader(file)), [])
     if not names:
         raise ValueError("it is empty; a header row and data rows are needed")
-    repeated = sorted(repr(name) for name, count in Counter(names).items() if count > 1)
-    if repeated:
+    if repeated := [repr(name) for name, n in Counter(names).items() if n > 1]:
         raise ValueError(
-            f"column names must be distinct; repeated: {', '.join(repeated[:10])}"
+            f"column names must be distinct; repeated: {', '.join(sorted(repeated)[:10])}"
         )
     if len(names) == 1 and any(separator in names[0] for separator in ";\t|"):
         raise ValueError(f"it must be separated by commas; its header is {names[0]!r}")
 
-    def parse(**options: Any) -> pd.DataFrame:
-        options |= {
-            "names": names,
-            "header": 0,
-            "encoding": "utf-8-sig",
-            "index_col": False,
-        }
-        # Types are inferred from whole columns; the first column is never taken for row names.
-        options |= {
-            "keep_default_na": False,
-            "na_values": list(na_values),
-            "low_memory": False,
-        }
-        return pd.read_csv(path, **options)
-
+    # Types are inferred from whole columns; the first column is never taken for row names.
+    parse = partial(
+        pd.read_csv,
+        path,
+        names=names,
+        header=0,
+        encoding="utf-8-sig",
+        index_col=False,
+        keep_default_na=False,
+        na_values=list(na_values),
+        low_memory=False,
+    )
     try:
         frame = parse()
         # Strings such as "true" are labels like any other; pandas would respell them.
-        dtypes = {
-            name: dtype for name, dtype in frame.dtypes.items() if dtype.kind in "bO"
-        }
-        mixed = [
-            name
-            for name, dtype in dtypes.items()
-            if not isinstance(dtype, pd.StringDtype)
-        ]
-        text = parse(usecols=mixed, dtype=str) if mixed else frame
-        for name in dtypes:
-            frame[name] = (text if name in mixed else frame)[name].astype(object)
+        labels = [name for name, dtype in frame.dtypes.items() if dtype.kind in "bO"]
+        text = frame.dtypes[labels].map(lambda dtype: isinstance(dtype, pd.StringDtype))
+        if mixed := list(text.index[~text.astype(bool)]):
+            frame[mixed] = parse(usecols=mixed, dtype=str)
+        frame = frame.astype(dict.fromkeys(labels, object))
     except (pd.errors.ParserError, pd.errors.ParserWarning) as error:
-        what = f"not every row has the {len(names)} columns of the header"
-        raise ValueError(f"{what}: {error}") from error
+        raise ValueError(
+            f"not every row has the {len(names)} columns of the header: {error}"
+        ) from error
     # As parsed, each column is a block of its own, by which whatever follows would be slow.
     return frame.copy()
 
@@ -149,11 +144,15 @@ def _read_npz(path: Path) -> pd.DataFrame:
     with path.open("rb") as file, np.load(file, allow_pickle=False) as arrays:
         data, target = arrays["data"], arrays[TARGET]
     if data.ndim != 2 or target.shape != data.shape[:1]:
-        names = f"'data' must have shape (n_rows, n_features) and '{TARGET}' (n_rows,)"
-        raise ValueError(f"{names}, but the shapes are {data.shape} and {target.shape}")
+        raise ValueError(
+            f"'data' must have shape (n_rows, n_features) and '{TARGET}' (n_rows,), but the shapes "
+            f"are {data.shape} and {target.shape}"
+        )
     if data.dtype.kind not in "biuf" or target.dtype.kind not in "biufU":
-        names = f"'data' must hold numbers and '{TARGET}' numbers or text"
-        raise ValueError(f"{names}, but the types are {data.dtype} and {target.dtype}")
+        raise ValueError(
+            f"'data' must hold numbers and '{TARGET}' numbers or text, but the types are "
+            f"{data.dtype} and {target.dtype}"
+        )
     return _numbered(
         data, target.astype(object) if target.dtype.kind == "U" else target
     )

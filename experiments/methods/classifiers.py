@@ -36,7 +36,21 @@ def tuned_logistic(X: np.ndarray, codes: np.ndarray, random_state: int) -> Any:
 def scaled_stree(X: np.ndarray, codes: np.ndarray, random_state: int) -> Any:
     """Return the tree of the package STree, on features scaled to [-1, 1]."""
     stree = chosen.import_peer("stree").Stree(random_state=random_state)
-    return make_pipeline(MinMaxScaler((-1.0, 1.0)), stree).fit(X, codes)
+    model = make_pipeline(MinMaxScaler((-1.0, 1.0)), stree).fit(X, codes)
+    model.sizes_ = stree_sizes(model[-1])
+    return model
+
+
+def stree_sizes(stree: Any) -> dict[str, int]:
+    """Return the sizes of a tree of the package STree, which has no name for its terms."""
+    n_nodes, n_leaves = stree.nodes_leaves()
+    n_terms = 0
+    for node in stree:
+        if not node.is_leaf():
+            # Of the machines of all pairs of classes a node keeps the one of its column.
+            column = max(node.get_partition_column(), 0)
+            n_terms += int(np.count_nonzero(node.get_classifier().coef_[column]))
+    return {"nodes": n_nodes, "leaves": n_leaves, "terms": n_terms}
 
 
 def make_systems() -> dict[str, ClassifierMixin]:

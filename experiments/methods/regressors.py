@@ -95,7 +95,8 @@ class LinearTree(RegressorMixin, BaseEstimator):
             )
         self.scaler_ = StandardScaler().fit(X)
         with tempfile.TemporaryDirectory() as folder:
-            data, out = Path(folder, "data.npz"), Path(folder, "tree.json")
+            data = Path(folder, "data.npz")
+            out = Path(folder, "tree.json")
             np.savez(data, X=self._rows(X), y=y)
             command = [interpreter, "-I", str(SCRIPT), str(data), str(out)]
             subprocess.run(command, check=True, stdout=subprocess.DEVNULL)

@@ -82,9 +82,10 @@ def flatten(
     size: list[int] = []
 
     def visit(node: Any) -> None:
-        at, found = len(size), read(node)
+        at = len(size)
+        split = read(node)
         w, threshold, *children = (
-            (np.zeros(n_features), 0.0) if found is None else found
+            (np.zeros(n_features), 0.0) if split is None else split
         )
         weights.append(w)
         thresholds.append(threshold)
@@ -158,7 +159,8 @@ class CrossValidatedTrees(ClassifierMixin, BaseEstimator):
         sizes = np.array([tree.complexity for tree in trees])
         order = np.argsort(sizes, kind="stable")
         self.trees_ = [trees[at] for at in order]
-        self.complexities_, self.n_right_ = sizes[order], n_right[order]
+        self.complexities_ = sizes[order]
+        self.n_right_ = n_right[order]
         self.tree_ = tree_within(self)
         return self
 
@@ -265,7 +267,8 @@ def grow_stree(
         if node.is_leaf():
             return None
         # Of the machines of all pairs of classes a node keeps the one of its column.
-        machine, column = node.get_classifier(), max(node.get_partition_column(), 0)
+        machine = node.get_classifier()
+        column = max(node.get_partition_column(), 0)
         w = machine.coef_[column]
         threshold = -machine.intercept_[column] - w @ scaler.min_
         return w * scaler.scale_, threshold, node.get_down(), node.get_up()

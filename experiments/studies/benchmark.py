@@ -37,7 +37,7 @@ CHOICE_FIGURES = {name: FIGURES[name] for name in ("accuracy", "AUC", "log loss"
     "complexity": ("complexity", 1.0, 0)
 }
 SIMPLE = (DENSE, TAO, CART, LOGISTIC)
-"""The rivals that a fit should not be below."""
+"""The methods that a fit should not be below."""
 _QUICK = (
     *(
         *suites.TINY,
@@ -96,11 +96,12 @@ EXPERIMENT = define(
 )
 
 
-def beside_rivals(runs: pd.DataFrame) -> dict[str, str]:
-    """Return the tables of the page on the choice: EvoTree beside its rivals, by groups."""
+def beside_other_methods(runs: pd.DataFrame) -> dict[str, str]:
+    """Return the tables of the page on the choice: EvoTree beside other methods, by groups."""
     if EVOTREE not in set(runs["method"]):
         return dict.fromkeys(("groups", "below", "choice_cells"), tables.NOT_RUN)
-    methods, parts = (EVOTREE, *SIMPLE, LINEAR_LEAVES, FOREST, "EBM"), []
+    methods = (EVOTREE, *SIMPLE, LINEAR_LEAVES, FOREST, "EBM")
+    parts = []
     for title, datasets in {**suites.GROUPS, "on which EBM was run": SHAPED}.items():
         means = tables.figures_of(runs, CHOICE_FIGURES, datasets, methods)
         whole = means["accuracy"].dropna(axis=1, thresh=len(datasets)).columns
@@ -111,13 +112,14 @@ def beside_rivals(runs: pd.DataFrame) -> dict[str, str]:
     means = 100.0 * tables.fold_means(
         runs, "accuracy", suites.GROUPS["in all"], methods[:5]
     )
-    simple, rows = means[tables.named(SIMPLE, means)], []
+    simple = means[tables.named(SIMPLE, means)]
+    rows = []
     lacking = means[EVOTREE] - simple.max(axis=1)
     fits = 100.0 * runs.set_index(["dataset", "method", "fold"])["accuracy"]
-    for name, rival in simple[lacking < -1.0].idxmax(axis=1).items():
-        gain = fits[name, EVOTREE] - fits[name, rival]
+    for name, other in simple[lacking < -1.0].idxmax(axis=1).items():
+        gain = fits[name, EVOTREE] - fits[name, other]
         text = f"{gain.mean():+.1f} ± {gain.std() / suites.N_FOLDS**0.5:.1f}"
-        rows.append({"data set": name, "best": rival, "difference": text})
+        rows.append({"data set": name, "best": other, "difference": text})
     others = means.drop(list(suites.BENCHMARK), errors="ignore")
     cells = tables.cells_table(others, ".1f", bold=methods)
     return {
@@ -135,14 +137,15 @@ def report(results: Results) -> dict[str, Any]:
     others = accuracy[accuracy.index.isin(suites.NEVER_CHOSEN_ON)]
     duels = {title: means[title] for title in ("accuracy", "AUC")}
     duels[f"accuracy on the {len(suites.NEVER_CHOSEN_ON)} others"] = others
-    trees, picture = both.filter(TREES), results.out / "benchmark_sizes.png"
+    trees = both.filter(TREES)
+    picture = results.out / "benchmark_sizes.png"
     fits = results.runs.set_index(["dataset", "method"])["accuracy"]
     ranks, sentence = tables.ranks_of(
         both, EVOTREE, results.out / "benchmark_ranks.png"
     )
     return {
         **tables.comparison(means, FIGURES, EVOTREE, duels, ranks),
-        **beside_rivals(results.runs),
+        **beside_other_methods(results.runs),
         "floor": tables.floor_sentence(accuracy, EVOTREE, (CART, LOGISTIC)),
         "failed": 100.0 * fits.get(suites.FAILED, fits[:0]).mean(),
         "ranks": sentence,

@@ -16,7 +16,6 @@ from evotree.experiments.comparison import (
     FriedmanTest,
     complete_datasets,
     friedman,
-    mean_and_std,
 )
 from evotree.experiments.problems import make_problem
 from evotree.experiments.protocols import Task
@@ -28,7 +27,7 @@ from evotree.rng import make_streams
 from experiments.agreement import KEY, load_published
 from experiments.pictures import plot_sampling
 from experiments.study import Results, Study, StudyProtocol, define
-from experiments.tables import NOT_RUN, groups_of, named, table
+from experiments.tables import NOT_RUN, groups_of, mean_and_std, named, table
 
 SYSTEMS = ("CEDT", "OC1", "DT")
 N_FOLDS = 10
@@ -130,9 +129,12 @@ def report(results: Results) -> dict[str, Any]:
     published = load_published("cedt").pivot(
         index=["table", "metric"], columns="system", values="mean"
     )
-    ranks, pairs, n_same = [], [], 0
+    ranks = []
+    pairs = []
+    n_same = 0
     for (variant, metric), test in tests.items():
-        theirs, ours = published.loc[variant, f"rank by {metric}"], test.mean_ranks
+        theirs = published.loc[variant, f"rank by {metric}"]
+        ours = test.mean_ranks
         n_same += theirs.idxmin() == ours.idxmin()
         trees = {"trees": variant, "ranked by": metric}
         row = dict(trees)
@@ -147,7 +149,8 @@ def report(results: Results) -> dict[str, Any]:
             verdict = f" ({min(pair, key=ours.get)})" if p < SIGNIFICANT else ""
             trees[" / ".join(pair)] = f"{p:.2g}{verdict}"
         pairs.append(trees)
-    scores, complete = dict.fromkeys(VARIANTS, NOT_RUN), []
+    scores = dict.fromkeys(VARIANTS, NOT_RUN)
+    complete = []
     for variant in [name for name in VARIANTS if (name, "accuracy") in tests]:
         complete = named(DATASETS, tests[variant, "accuracy"].datasets)
         groups = groups_of(of_variant(results.runs, variant), complete, SYSTEMS)

@@ -239,8 +239,8 @@ def means_of(runs: pd.DataFrame) -> pd.DataFrame:
 
 def n_above_zero(values: pd.Series) -> str:
     """Return how many of the known values are above 0, as text."""
-    known = values.dropna()
-    return f"{int((known > 0).sum())} of {len(known)}" if len(known) else ""
+    values = values.dropna()
+    return f"{int((values > 0).sum())} of {len(values)}" if len(values) else ""
 
 
 def summary_row(means: pd.DataFrame, other: str) -> dict[str, str]:
@@ -276,10 +276,8 @@ def bounds_row(runs: pd.DataFrame, bound: str) -> dict[str, str]:
 def report(results: Results) -> dict[str, Any]:
     """Return the tables."""
     runs = complete(results.runs, MONOTONIC, SIGNS)
-    means, scores = (
-        means_of(runs),
-        runs.groupby(["dataset", "method"])["score"].mean().unstack(),
-    )
+    means = means_of(runs)
+    scores = runs.groupby(["dataset", "method"])["score"].mean().unstack()
     scores = scores.loc[named(SIGNS, scores.index), named(MONOTONIC, scores)]
     kept = []
     for name in named(MONOTONIC, runs["method"]):

@@ -75,13 +75,16 @@ class CostProblem(NamedTuple):
     @property
     def tests(self) -> dict[Hashable, float]:
         """What features cost, as ``feature_costs``: each without what it shares, and each group."""
-        told = TESTS[self.dataset] if self.has_tests else {"tests": {}, "groups": []}
-        shared = {name: price for members, price in told["groups"] for name in members}
-        priced: dict[Hashable, float] = {
+        if not self.has_tests:
+            return {}
+        tests = TESTS[self.dataset]["tests"]
+        groups = TESTS[self.dataset]["groups"]
+        shared = {name: price for members, price in groups for name in members}
+        own: dict[Hashable, float] = {
             name: round(price - shared.get(name, 0.0), 2)
-            for name, price in told["tests"].items()
+            for name, price in tests.items()
         }
-        return priced | {tuple(members): price for members, price in told["groups"]}
+        return own | {tuple(members): price for members, price in groups}
 
     def load(
         self, data_home: Path | None
@@ -91,12 +94,15 @@ class CostProblem(NamedTuple):
         Missing numbers are medians of all rows, and the levels of categories those of all rows.
         """
         data = load_cached(self.dataset, data_home)
-        rows, y, told = data.X, data.y, TESTS[self.dataset] if self.has_tests else {}
-        if "columns" in told:
-            rows = rows.set_axis(told["columns"], axis=1)
-        if "target" in told:
-            y = (rows[told["target"]].to_numpy() > told["threshold"]).astype(np.int64)
-            rows = rows.drop(columns=told["target"])
+        rows = data.X
+        y = data.y
+        layout = TESTS[self.dataset] if self.has_tests else {}
+        if "columns" in layout:
+            rows = rows.set_axis(layout["columns"], axis=1)
+        if "target" in layout:
+            target = rows[layout["target"]].to_numpy()
+            y = (target > layout["threshold"]).astype(np.int64)
+            rows = rows.drop(columns=layout["target"])
         columns = fit_columns(rows)
         X = pd.DataFrame(encode(columns, rows), columns=list(feature_names(columns)))
         costs = FeatureCosts.of(
@@ -197,7 +203,8 @@ def cost_cart(
 
     A cheap one has the features up to a price, which folds choose too.
     """
-    costs, seed = method.cost_matrix, method.random_state
+    costs = method.cost_matrix
+    seed = method.random_state
 
     def saved(
         tree: DecisionTreeClassifier, rows: np.ndarray, true: np.ndarray
@@ -233,7 +240,8 @@ def optimal_tree(X: np.ndarray, codes: np.ndarray, method: CostMethod) -> Any:
     rows = np.column_stack([X[:, j] > threshold for j, threshold in tests]).astype(
         np.int32
     )
-    matrix, n_features = method.cost_matrix, X.shape[1]
+    matrix = method.cost_matrix
+    n_features = X.shape[1]
     prices = specifiers(feature_costs_of(method.feature_costs, n_features), tests)
     solver = streed.STreeDCostSensitiveClassifier(
         max_depth=DEPTH, hyper_tune=True, random_seed=int(method.random_state) % 2**31
@@ -266,7 +274,8 @@ def specifiers(costs: FeatureCosts, tests: list[tuple[int, float]]) -> list[Any]
     """
     kind = import_peer("pystreed").data.FeatureCostSpecifier
     n_members = costs.is_part.sum(axis=0)
-    ranges, at = [], 0
+    ranges = []
+    at = 0
     # Features that need the same, as a number and whether it is missing, are paid for together.
     for _, run in groupby(
         tests, lambda test: costs.is_part[test[0]].tobytes() or test[0]
@@ -341,7 +350,8 @@ def summary_row(means: pd.DataFrame, anchor: str) -> dict[str, str]:
         both[name][EVOTREE] <= both[name][anchor] + 1e-9
         for name in ("cost", "complexity")
     )
-    problems, reached = [PROBLEMS[str(name)] for name in both.index], cheap & small
+    problems = [PROBLEMS[str(name)] for name in both.index]
+    reached = cheap & small
     tested = np.array([problem.has_tests for problem in problems], dtype=bool)
     sets = reached.groupby([[problem.dataset for problem in problems], tested]).all()
     return {
@@ -355,7 +365,8 @@ def summary_row(means: pd.DataFrame, anchor: str) -> dict[str, str]:
 
 def problem_row(means: pd.DataFrame, problem: str) -> dict[str, str]:
     """Return the mean cost of each method on a problem."""
-    row, of_methods = {"problem": problem}, means.loc[problem]
+    row = {"problem": problem}
+    of_methods = means.loc[problem]
     for method in named(METHODS, of_methods.index):
         cost, complexity = of_methods.loc[method, ["cost", "complexity"]]
         is_least = cost <= of_methods["cost"].min() + 1e-9
@@ -371,9 +382,9 @@ def report(results: Results) -> dict[str, Any]:
     )
     means = runs.groupby(["dataset", "method"])[["cost", "complexity"]].mean()
     has_run = means.index.get_level_values
-    rivals = named(ANCHORS, has_run("method")) if EVOTREE in has_run("method") else []
+    anchors = named(ANCHORS, has_run("method")) if EVOTREE in has_run("method") else []
     return {
-        "summary": table(summary_row(means, anchor) for anchor in rivals),
+        "summary": table(summary_row(means, anchor) for anchor in anchors),
         "problems": table(
             problem_row(means, name) for name in named(PROBLEMS, has_run("dataset"))
         ),

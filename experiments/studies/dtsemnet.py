@@ -17,13 +17,12 @@ import numpy as np
 import pandas as pd
 from sklearn.model_selection import train_test_split
 
-from evotree.experiments.comparison import mean_and_std
 from evotree.experiments.datasets import LoadedData
 from evotree.experiments.protocols import OFFICIAL, Parts, Task, take_rows
 from experiments.agreement import load_published
 from experiments.methods.classifiers import CART, EVOTREE, make_systems
 from experiments.study import Results, Study, StudyProtocol, define
-from experiments.tables import groups_of, named, shown, table
+from experiments.tables import groups_of, mean_and_std, named, shown, table
 
 METHODS = (EVOTREE, "TAO", CART)
 SYSTEMS = make_systems()
@@ -119,8 +118,10 @@ def summary_row(
 
 def report(results: Results) -> dict[str, Any]:
     """Return the tables."""
-    runs, published = results.runs, published_table()
-    groups, rows = groups_of(runs, FITS, METHODS), []
+    runs = results.runs
+    published = published_table()
+    groups = groups_of(runs, FITS, METHODS)
+    rows = []
     for dataset in named(FITS, runs["dataset"]):
         theirs = published.loc[dataset]
         row = {"data set": dataset}

@@ -117,8 +117,10 @@ EXPERIMENT = define(
 )
 
 
-def with_rivals(runs: pd.DataFrame, study: str, metric: str, out: Path) -> pd.DataFrame:
-    """Return the rows of the forests, with those of the rivals in another study's file, if any."""
+def with_other_methods(
+    runs: pd.DataFrame, study: str, metric: str, out: Path
+) -> pd.DataFrame:
+    """Return the rows of the forests, and of the other methods of another study, if any."""
     path = out / f"{study}_runs.csv"
     if not path.exists():
         return runs
@@ -137,8 +139,8 @@ def section(
     """Return the tables of one kind of forest."""
     means = figures_of(runs, figures, datasets, (ours, *OTHERS[ours], *RIVALS[study]))
     first = next(iter(means))
-    known = means[first].get(ours, pd.Series(dtype=float)).dropna().index
-    scores = means[first] = means[first].loc[known]
+    datasets = means[first].get(ours, pd.Series(dtype=float)).dropna().index
+    scores = means[first] = means[first].loc[datasets]
     shown = scores[named(SHOWN, scores)]
     untuned = scores[~scores.index.isin(TUNED_ON)]
     duels = {first: scores, f"{first} on data sets of no choice": untuned}
@@ -149,8 +151,8 @@ def section(
 
 def report(results: Results) -> dict[str, Any]:
     """Return the tables of both kinds of forests."""
-    of_classes = with_rivals(results.runs, "benchmark", "accuracy", results.out)
-    of_targets = with_rivals(results.runs, "regression", "r2", results.out)
+    of_classes = with_other_methods(results.runs, "benchmark", "accuracy", results.out)
+    of_targets = with_other_methods(results.runs, "regression", "r2", results.out)
     figures = {"R²": FIGURES["accuracy"], **SIZES}
     return {
         "classes": section(of_classes, CLASSES, "benchmark", BENCHMARK, FIGURES),

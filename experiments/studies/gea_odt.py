@@ -14,14 +14,13 @@ import pandas as pd
 
 from evotree.engine.history import to_frame
 from evotree.estimators import EvoTreeClassifier, ObliqueTreeClassifier
-from evotree.experiments.comparison import mean_and_std
 from evotree.experiments.protocols import OFFICIAL, Task
 from evotree.plotting import plot_learning_curves
 from evotree.plotting.style import save_picture
 from experiments.agreement import load_published, name_as_published
 from experiments.pictures import plot_size_penalty
 from experiments.study import Results, Study, StudyProtocol, define
-from experiments.tables import NOT_RUN, beside, groups_of, table
+from experiments.tables import NOT_RUN, beside, groups_of, mean_and_std, table
 
 GEA, OC1, C45 = "GEA-ODT", "OC1", "C4.5"
 GREEDY = (OC1, C45)  # the systems beside it, which are presets of ours
@@ -57,7 +56,8 @@ class GeaProtocol(StudyProtocol):
 
 def make_plan() -> list[Task]:
     """Return the fits: those of the tables, of the systems beside it, of the figures."""
-    runs, folds = range(N_RUNS), range(N_FOLDS)
+    runs = range(N_RUNS)
+    folds = range(N_FOLDS)
     drawn = [Task(name, GEA, OFFICIAL, run) for name, run in product(PROBLEMS, runs)]
     tasks = drawn + [
         Task(d, GEA, fold, run) for run, d, fold in product(runs, DATASETS, folds)
@@ -128,7 +128,8 @@ def compare(runs: pd.DataFrame, number: str, system: str) -> tuple[str, pd.DataF
         "table == @number and system == @system"
     )
     published = published.pivot(index="dataset", columns="metric", values="mean")
-    rows, gains = [], {}
+    rows = []
+    gains = {}
     for (name, _), fits in groups_of(runs, TABLES[number], [system]).items():
         means = fits.groupby("seed")[["accuracy", "nodes", "generations"]].mean()
         gains[name] = means[["accuracy", "nodes"]].mean() - published.loc[name]
@@ -209,14 +210,14 @@ def figure5(results: Results) -> str:
 
 def report(results: Results) -> dict[str, Any]:
     """Return the tables, and draw the figures."""
-    told = {"dipolar": figure4(results), "optimal": figure5(results)}
+    tables = {"dipolar": figure4(results), "optimal": figure5(results)}
     for number in TABLES:
-        told[f"table{number}"] = compare_ours(results.runs, number)
+        tables[f"table{number}"] = compare_ours(results.runs, number)
         beside = [
             f"### {name}\n\n{compare(results.runs, number, name)[0]}" for name in GREEDY
         ]
-        told[f"beside{number}"] = "\n\n".join(beside)
-    return told
+        tables[f"beside{number}"] = "\n\n".join(beside)
+    return tables
 
 
 STUDY = Study(EXPERIMENT, report, measured)

@@ -127,7 +127,8 @@ def differences(one: Node, other: Node) -> list[str]:
         or one[0] != other[0]
         or abs(one[1] - other[1]) > 1e-6 + 1e-9 * abs(one[1])
     ):
-        leaf, test = "class {}", "x{} <= {:.6g}"
+        leaf = "class {}"
+        test = "x{} <= {:.6g}"
         return [
             " / ".join((leaf, test)[len(n) > 1].format(*n[:2]) for n in (one, other))
         ]
@@ -159,7 +160,8 @@ def compare(
     held_out = generator.permutation(len(X)) % N_FOLDS_HELD_OUT == 0
     X = np.where(generator.random(X.shape) < holes, np.nan, X)
     with tempfile.TemporaryDirectory() as folder:
-        train, test = Path(folder, "train.arff"), Path(folder, "test.arff")
+        train = Path(folder, "train.arff")
+        test = Path(folder, "test.arff")
         write_arff(train, X[~held_out], codes[~held_out], len(classes))
         write_arff(test, X[held_out], codes[held_out], len(classes))
         output, predicted = run_j48(weka, train, test)
@@ -205,7 +207,7 @@ def report(whole: list[dict[str, str]], holes: list[dict[str, str]]) -> str:
         row["predicted otherwise"].replace(",", "").split(" of ") for row in holes
     ]
     columns = ("accuracy, J48", "ours, J48's numbers", "ours, one way")
-    told = {
+    figures = {
         "same": sum(row["where they differ"] == "nowhere" for row in whole),
         "same_with_holes": sum(row["where they differ"] == "nowhere" for row in holes),
         "n_otherwise": sum(int(n) for n, _ in counts),
@@ -214,7 +216,7 @@ def report(whole: list[dict[str, str]], holes: list[dict[str, str]]) -> str:
         **{"whole": table(whole), "holes": table(holes)},
     }
     text = (TEXTS / "j48.md").read_text(encoding="utf-8")
-    return Text().vformat(text, (), globals() | told)
+    return Text().vformat(text, (), globals() | figures)
 
 
 def main() -> None:
@@ -228,9 +230,11 @@ def main() -> None:
     )
     parser.add_argument("--out", type=Path, default=Path(), help="folder of the report")
     options = parser.parse_args()
-    given = options.weka, options.data_home
-    whole = [compare(name, *given) for name in DATASETS]
-    holes = [compare(name, *given, SHARE_OF_HOLES) for name in WITH_HOLES]
+    whole = [compare(name, options.weka, options.data_home) for name in DATASETS]
+    holes = [
+        compare(name, options.weka, options.data_home, SHARE_OF_HOLES)
+        for name in WITH_HOLES
+    ]
     (options.out / "j48.md").write_text(report(whole, holes), encoding="utf-8")
 
 

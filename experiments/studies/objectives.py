@@ -94,7 +94,7 @@ EXPERIMENT = define(
 )
 
 
-def rivals(objective: str) -> dict[str, str]:
+def other_methods(objective: str) -> dict[str, str]:
     """Return the methods that are compared by an objective, by what they are called there."""
     return {
         "evolved for it": f"{EVOTREE} {objective}",
@@ -106,7 +106,8 @@ def rivals(objective: str) -> dict[str, str]:
 
 def scores_of(runs: pd.DataFrame, objective: str) -> pd.DataFrame:
     """Return the mean scores by data set, greater being better, of those that all methods have."""
-    names, is_loss = rivals(objective), objective == "log_loss"
+    names = other_methods(objective)
+    is_loss = objective == "log_loss"
     column = objective if is_loss else SCORES[objective]
     means = runs.groupby(["dataset", "method"])[column].mean().unstack()
     scores = (
@@ -120,10 +121,8 @@ def scores_of(runs: pd.DataFrame, objective: str) -> pd.DataFrame:
 
 def summary_row(scores: pd.DataFrame, objective: str) -> dict[str, str]:
     """Return on how many data sets a tree evolved for a score is the best tree."""
-    ours, trees = (
-        scores["evolved for it"],
-        scores[["evolved for accuracy", "CART, balanced"]],
-    )
+    ours = scores["evolved for it"]
+    trees = scores[["evolved for accuracy", "CART, balanced"]]
     row = {"objective": objective}
     row["best single tree"] = (
         f"{int((ours >= trees.max(axis=1) - 1e-12).sum())} of {len(ours)}"

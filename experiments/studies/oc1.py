@@ -11,13 +11,12 @@ import numpy as np
 import pandas as pd
 
 from evotree.estimators import ObliqueTreeClassifier
-from evotree.experiments.comparison import mean_and_std
 from evotree.experiments.problems import PROBLEMS
 from evotree.experiments.protocols import OFFICIAL, Task
 from evotree.operators.splitters.oc1 import OC1
 from experiments.agreement import load_published, name_as_published
 from experiments.study import ClassesProtocol, Results, Study, define
-from experiments.tables import beside, groups_of, table
+from experiments.tables import beside, groups_of, mean_and_std, table
 
 SYSTEMS = ("OC1", "CART-LC", "OC1-AP")
 TABLE1 = ("cancer", "iris", "housing", "diabetes")

@@ -148,10 +148,8 @@ def draw_trees(data_home: Path, out: Path) -> None:
     if EVOTREE not in set(read_rows(STUDY.rows_file(out))["method"]):
         return
     for dataset in PRINTED:
-        text_file, picture = (
-            out / f"readable_{dataset}.txt",
-            out / f"readable_{dataset}.png",
-        )
+        text_file = out / f"readable_{dataset}.txt"
+        picture = out / f"readable_{dataset}.png"
         if text_file.exists() and picture.exists():
             continue
         data = ClassesProtocol(N_FOLDS).load(dataset, data_home)
@@ -161,7 +159,8 @@ def draw_trees(data_home: Path, out: Path) -> None:
         model = clone(SHARES).set_params(random_state=0)
         model.fit(X.iloc[train], data.y[train])
         cart = clone(trees.CART).fit(X.iloc[train].to_numpy(), data.y[train])
-        rows, y = X.iloc[test], data.y[test]
+        rows = X.iloc[test]
+        y = data.y[test]
         scores = {EVOTREE: model.score(rows, y), CART: cart.score(rows.to_numpy(), y)}
         facts = [
             f"{name}: {100.0 * scores[name]:.1f} % of the test rows, {tree.n_leaves} leaves, "
@@ -188,7 +187,8 @@ def printed_trees(out: Path) -> str:
 
 def report(results: Results) -> dict[str, Any]:
     """Return the tables, and draw the picture."""
-    runs, out = results.runs, results.out
+    runs = results.runs
+    out = results.out
     accuracies = {title: means_of(runs, column) for title, column in ACCURACIES.items()}
     return {
         "n_common": draw_fronts(runs, out / "readable_fronts.png"),

@@ -133,14 +133,17 @@ def raddt_table(drawn: pd.DataFrame) -> str:
 
 def report(results: Results) -> dict[str, Any]:
     """Return the tables, and draw the pictures."""
-    is_fold, out = results.runs["fold"] != OFFICIAL, results.out
+    is_fold = results.runs["fold"] != OFFICIAL
+    out = results.out
     runs = results.runs[is_fold]
     means = tables.figures_of(runs, FIGURES, TARGETS, SYSTEMS)
-    scores, errors = means[R2], means[RATIO]
+    scores = means[R2]
+    errors = means[RATIO]
     means[RATIO] = errors.div(errors.get(RIDGE, np.nan), axis=0)
     both = tables.compared(scores)
     ranks, sentence = tables.ranks_of(both, EVOTREE, out / "regression_ranks.png")
-    drawn, picture = runs.rename(columns={"r2": R2}), out / "regression_sizes.png"
+    drawn = runs.rename(columns={"r2": R2})
+    picture = out / "regression_sizes.png"
     return {
         **tables.comparison(means, FIGURES, EVOTREE, {R2: scores}, ranks),
         "floor": tables.floor_sentence(scores, EVOTREE, (CART, RIDGE)),

@@ -16,7 +16,6 @@ from sklearn.model_selection import train_test_split
 
 from evotree.estimators import ObliqueTreeClassifier
 from evotree.estimators.tao import TAOClassifier
-from evotree.experiments.comparison import mean_and_std
 from evotree.experiments.experiment import innermost
 from evotree.experiments.protocols import OFFICIAL, Parts, Task, load_cached, take_rows
 from evotree.operators.initialization.resampling import jitter
@@ -35,7 +34,7 @@ from experiments.agreement import KEY, load_published
 from experiments.methods.chosen import ChosenClassifier
 from experiments.rows import read_rows
 from experiments.study import Results, Study, StudyProtocol, define
-from experiments.tables import beside, table
+from experiments.tables import beside, mean_and_std, table
 
 STAGE_SWEEPS, MAX_SWEEPS = 4, 14
 STAGE = ("l2", 0.02)  # penalty and C of the stages
@@ -177,7 +176,8 @@ class TaoProtocol(StudyProtocol):
         if task.dataset != "letter":
             return super().take_parts(task, data_home, stratified)
         data = self.load(task.dataset, data_home)
-        rows, seed = np.arange(len(data.y)), task.seed
+        rows = np.arange(len(data.y))
+        seed = task.seed
         parts = train_test_split(
             rows, train_size=LETTER_TRAIN, stratify=data.y, random_state=seed
         )
@@ -262,9 +262,11 @@ def report(results: Results) -> dict[str, Any]:
         load_published("tao").groupby(["dataset", "system", "metric"])["mean"].first()
     )
     groups = dict(iter(trees_of(results.runs).groupby(["dataset", "tree"])))
-    rows, reached = [], []
+    rows = []
+    reached = []
     for dataset, tree in [key for key in RECIPES if key in groups]:
-        fits, theirs = groups[dataset, tree], dict(published[dataset, PUBLISHED[tree]])
+        fits = groups[dataset, tree]
+        theirs = dict(published[dataset, PUBLISHED[tree]])
         C = "" if tree == START else str(RECIPES[dataset, tree].Cs[-1])
         row = {
             "data set": dataset,

@@ -123,7 +123,8 @@ def default_sentence(fits: pd.DataFrame) -> str:
 
 def report(results: Results) -> dict[str, Any]:
     """Return the table of the variants, and the defaults that they override."""
-    fits, defaults = whole_fits(results.runs), EvoTreeClassifier().get_params()
+    fits = whole_fits(results.runs)
+    defaults = EvoTreeClassifier().get_params()
     overridden = dict.fromkeys(key for changed in VARIANTS.values() for key in changed)
     rows = [variant_row(fits, variant) for variant in METHODS if variant != DEFAULT]
     return {

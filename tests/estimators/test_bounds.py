@@ -35,7 +35,7 @@ def assert_kept(model, X, weight=None):
     rows = model.encode(X if weight is None else X[weight > 0.0])
     least = wanted["min_samples_leaf"]
     least = math.ceil(least * len(rows)) if isinstance(least, float) else least
-    n_made = [len(one.asked) for one in model.columns_]
+    n_made = [len(one.feature_levels) for one in model.columns_]
     column_of = np.repeat(np.arange(len(n_made)), n_made)
     is_allowed = allowed_columns(wanted["interaction_cst"], len(n_made))
     assert model.tree_ in [*model.hall_of_fame_, *model.pareto_front_]

@@ -30,7 +30,7 @@ def nested(model, k=0):
     tree, columns = model.tree_, model.columns_
     if tree.subtree_size[k] == 1:
         return []
-    column_of = [at for at, column in enumerate(columns) for _ in column.asked]
+    column_of = [at for at, column in enumerate(columns) for _ in column.feature_levels]
     feature = np.flatnonzero(tree.weights[k])[0]
     return [column_of[feature], tree.thresholds[k], nested(model, tree.left(k)),
             nested(model, tree.right(k))]  # fmt: skip

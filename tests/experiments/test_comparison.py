@@ -74,8 +74,8 @@ def test_a_paired_test_is_its_formula(first, seed, ratio, scale):
         paired_t_test(second, first, ratio),
     )
     expected = naive_test(first, second, ratio)
-    given = (result.difference, result.statistic, result.p_value)
-    assert result.n_pairs == len(first) and given == pytest.approx(expected, rel=1e-6)
+    figures = (result.difference, result.statistic, result.p_value)
+    assert result.n_pairs == len(first) and figures == pytest.approx(expected, rel=1e-6)
     assert result.difference / result.standard_error == pytest.approx(result.statistic)
     assert turned.p_value == result.p_value and turned.statistic == -result.statistic
 
@@ -97,9 +97,9 @@ def test_equal_differences_and_single_pairs():
 @pytest.mark.parametrize("n", [0, 1, 5])
 def test_holm_is_its_procedure_and_leaves_gaps_out(n):
     p_values = np.random.default_rng(n).random(n) ** 3
-    given = np.insert(p_values, n // 2, math.nan)
+    with_gap = np.insert(p_values, n // 2, math.nan)
     expected = np.insert(naive_holm(p_values), n // 2, math.nan)
-    np.testing.assert_allclose(adjust_by_holm(given), expected)
+    np.testing.assert_allclose(adjust_by_holm(with_gap), expected)
 
 
 @pytest.mark.parametrize("larger_is_better", [True, False])

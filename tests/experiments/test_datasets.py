@@ -111,17 +111,17 @@ def test_load_bundled_sets():
 @pytest.fixture
 def openml(monkeypatch):
     """Stand in for scikit-learn's loader; the list takes what it was asked for."""
-    asked = []
+    calls = []
 
     def serve(answer):
         def fetch(**wanted):
-            asked.append(wanted)
+            calls.append(wanted)
             if isinstance(answer, Exception):
                 raise answer
             return answer
 
         monkeypatch.setattr("sklearn.datasets.fetch_openml", fetch)
-        return asked
+        return calls
 
     return serve
 
@@ -149,9 +149,9 @@ def bunch(*targets):
     ],
 )
 def test_load_from_openml(tmp_path, openml, name, wanted):
-    asked = openml(bunch("class"))
+    calls = openml(bunch("class"))
     data = load(f"openml:{name}", tmp_path)
-    assert wanted.items() <= asked[0].items() and asked[0]["data_home"] == tmp_path
+    assert wanted.items() <= calls[0].items() and calls[0]["data_home"] == tmp_path
     # values of nominal attributes are strings, digits too
     assert data.X.dtypes.tolist() == [object, np.float64]
     assert data.X["digit"].tolist()[:2] == ["0", "1"] and isinstance(

@@ -78,8 +78,8 @@ def experiment(**changed):
         EvoTreeClassifier, max_generations=5, regularization=plain, size_penalty=0.01
     )
     methods = {"CART": TREE, "EvoTree": quick}
-    given = {"name": "try", "datasets": ["iris", "wine"], "methods": methods}
-    return Experiment(**given | {"protocol": Protocol(2)} | changed)
+    arguments = {"name": "try", "datasets": ["iris", "wine"], "methods": methods}
+    return Experiment(**arguments | {"protocol": Protocol(2)} | changed)
 
 
 def test_rows_are_the_same_for_any_workers(home, tmp_path):
@@ -158,8 +158,8 @@ def test_scores_are_those_of_scikit_learn(home, tmp_path):
                 tree, X, y, cv=[(train, test)], scoring=metric
             )
             assert runs[metric][fold] == pytest.approx(expected, abs=1e-12)
-        known = X[train], y[train]
-        assert runs["train_accuracy"][fold] == tree.fit(*known).score(*known)
+        rows = X[train], y[train]
+        assert runs["train_accuracy"][fold] == tree.fit(*rows).score(*rows)
     regressors = {"CART": DecisionTreeRegressor(max_depth=2)}
     made = experiment(methods=regressors, datasets=["diabetes"], metrics=["r2"])
     runs = run_experiment(made, tmp_path / "numbers", home)
@@ -188,9 +188,9 @@ def test_mistakes_are_found_before_any_work(home, tmp_path):
         run_experiment(
             experiment(protocol=Protocol(official=True)), tmp_path / "b", home
         )
-    known = {"datasets": ["iris"], "methods": {"CART": TREE}}
-    run_experiment(experiment(**known), tmp_path / "c", home)
-    other = experiment(**known, protocol=Protocol(3))
+    parts = {"datasets": ["iris"], "methods": {"CART": TREE}}
+    run_experiment(experiment(**parts), tmp_path / "c", home)
+    other = experiment(**parts, protocol=Protocol(3))
     with pytest.raises(
         ValueError, match="another experiment: protocol.n_folds was 2 and is 3"
     ):

@@ -2,7 +2,6 @@
 
 import tomllib
 from pathlib import Path
-from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -40,8 +39,8 @@ def double(X):
 
 
 def experiment(**changed):
-    given = {"name": "try", "datasets": ["iris"], "methods": {"CART": TREE}}
-    return Experiment(**given | changed)
+    arguments = {"name": "try", "datasets": ["iris"], "methods": {"CART": TREE}}
+    return Experiment(**arguments | changed)
 
 
 def test_tasks_are_all_combinations_and_balanced():
@@ -349,29 +348,3 @@ def test_sizes_of_trees_and_forests():
     members = [tree_sizes(tree) for tree in bag.estimators_]
     assert all(tree["terms"] == tree["leaves"] - 1 for tree in members)
     assert tree_sizes(bag)["leaves"] == sum(tree["leaves"] for tree in members)
-
-
-def node(coefficients, column=-1):
-    """Return a node as STree has them; a leaf has no coefficients."""
-    machine = SimpleNamespace(coef_=np.array(coefficients))
-    return SimpleNamespace(
-        is_leaf=lambda: not coefficients,
-        get_classifier=lambda: machine,
-        get_partition_column=lambda: column,
-    )
-
-
-class FakeSTree(DecisionTreeClassifier):
-    """A tree that is looked into as STree is."""
-
-    def nodes_leaves(self):
-        return 5, 3
-
-    def __iter__(self):
-        inner = node([[1.0, 2.0], [0.0, 3.0], [4.0, 5.0]], 1), node([[1.0, 2.0]])
-        return iter([*inner, *[node([])] * 3])
-
-
-def test_a_node_of_stree_counts_the_machine_that_parts_it():
-    sizes = tree_sizes(make_pipeline(MinMaxScaler(), FakeSTree()))
-    assert sizes == {"nodes": 5, "leaves": 3, "terms": 1 + 2, "complexity": 6}

@@ -13,7 +13,7 @@ from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
 
 import pytest
 
-from evotree.experiments.runner import TimeIsUp, deadline, log_to_file, run_tasks
+from evotree.experiments.runner import TimeIsUp, deadline, log_to_file, outcomes_of
 
 LOG = logging.getLogger("evotree.experiments.tests")
 
@@ -40,10 +40,10 @@ def act(task):
     return what, value, os.getpid()
 
 
-def outcomes_of(tasks, *arguments, **options):
+def done(tasks, *arguments, **options):
     outcomes = {
         outcome.task: outcome
-        for outcome in run_tasks(act, tasks, *arguments, **options)
+        for outcome in outcomes_of(act, tasks, *arguments, **options)
     }
     assert set(outcomes) == set(tasks)
     return outcomes
@@ -52,7 +52,7 @@ def outcomes_of(tasks, *arguments, **options):
 @pytest.mark.parametrize("jobs", [1, 3])
 def test_every_task_has_an_outcome(jobs):
     tasks = [("give", k) for k in range(20)] + [("fail", 3)]
-    outcomes = outcomes_of(tasks, jobs)
+    outcomes = done(tasks, jobs)
     assert all(outcomes["give", k].result[:2] == ("give", k) for k in range(20))
     failed = outcomes.pop(("fail", 3))
     assert (
@@ -69,7 +69,7 @@ def test_a_task_that_exits_has_failed_and_the_others_go_on(executor):
     """Whatever executor is handed in stays open."""
     executor = executor and executor(2)
     bad = [("exit", 0), ("exit", "bye"), ("interrupt", 0)]
-    outcomes = outcomes_of([("give", 1), *bad, ("give", 2)], executor=executor)
+    outcomes = done([("give", 1), *bad, ("give", 2)], executor=executor)
     assert {outcomes[task].status for task in bad} == {"failed"}
     assert "SystemExit: bye" in outcomes["exit", "bye"].error
     assert outcomes["give", 1].status == outcomes["give", 2].status == "done"
@@ -81,7 +81,7 @@ def test_a_task_that_exits_has_failed_and_the_others_go_on(executor):
 def test_a_result_that_cannot_be_sent_costs_its_own_task_alone(tmp_path):
     """Also on the second try, after the process has died in the first one."""
     second = ("die once, then lambda", str(tmp_path / "died"))
-    outcomes = outcomes_of([("lambda", 0), second, ("give", 1)])
+    outcomes = done([("lambda", 0), second, ("give", 1)])
     assert outcomes["lambda", 0].status == outcomes[second].status == "crashed"
     assert "pickle" in outcomes[second].error and outcomes["give", 1].status == "done"
 
@@ -99,7 +99,7 @@ def test_a_task_that_kills_its_process_takes_no_other_with_it(method):
         ("die", 0),
         *(("give", -k) for k in range(1, 6)),
     ]
-    outcomes = outcomes_of(tasks, 2, mp_context=multiprocessing.get_context(method))
+    outcomes = done(tasks, 2, mp_context=multiprocessing.get_context(method))
     assert outcomes.pop(("die", 0)).status == "crashed"
     assert {outcome.status for outcome in outcomes.values()} == {"done"}
 
@@ -158,7 +158,7 @@ def _report_pid(path):
 
 
 def _endless(path):
-    list(run_tasks(_report_pid, [path]))
+    list(outcomes_of(_report_pid, [path]))
 
 
 def _lives(pid):
@@ -170,7 +170,7 @@ def _lives(pid):
 
 
 def test_stopping_early_kills_the_workers():
-    outcomes = run_tasks(act, [("give", 1), ("sleep", 600.0), ("sleep", 601.0)], 2)
+    outcomes = outcomes_of(act, [("give", 1), ("sleep", 600.0), ("sleep", 601.0)], 2)
     (_, _, (_, _, pid), _) = next(outcomes)
     outcomes.close()
     assert not _lives(pid)
@@ -197,7 +197,7 @@ def test_workers_lose_no_record_and_mix_none(method, tmp_path):
     before = logger.level, logger.handlers[:]
     context = multiprocessing.get_context(method)
     with log_to_file(path):
-        for _ in run_tasks(chatter, range(3), 3, mp_context=context, log_file=path):
+        for _ in outcomes_of(chatter, range(3), 3, mp_context=context, log_file=path):
             LOG.info("parent")
     assert (logger.level, logger.handlers) == before
     messages = [text for level, _, text in lines_of(path) if re.match("w. line", text)]

@@ -12,6 +12,8 @@ from hypothesis import strategies as st
 from sklearn.base import clone
 from sklearn.datasets import load_iris
 from sklearn.model_selection import cross_val_predict, cross_val_score
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import MinMaxScaler
 from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 
 from evotree.experiments.experiment import tree_sizes
@@ -34,17 +36,17 @@ PACKAGES = {
 }
 
 
-def noisy_classes(n_samples=150, n_features=3, seed=0):
+def noisy_classes(n_rows=150, n_features=3, seed=0):
     rng = np.random.default_rng(seed)
-    X = rng.normal(size=(n_samples, n_features)) * np.geomspace(1.0, 100.0, n_features)
-    return X, np.where(X[:, 0] + 0.8 * rng.normal(size=n_samples) > 0, "yes", "no")
+    X = rng.normal(size=(n_rows, n_features)) * np.geomspace(1.0, 100.0, n_features)
+    return X, np.where(X[:, 0] + 0.8 * rng.normal(size=n_rows) > 0, "yes", "no")
 
 
-def bent_rows(n_samples=150, random_state=0):
+def bent_rows(n_rows=150, random_state=0):
     """Make rows of a bent plane with noise."""
     rng = np.random.default_rng(random_state)
-    X = rng.normal(size=(n_samples, 4)) * [1.0, 10.0, 0.1, 1.0] + [0.0, 5.0, 0.0, 0.0]
-    y = np.abs(X[:, 0]) + 0.1 * X[:, 1] + 0.3 * rng.normal(size=n_samples)
+    X = rng.normal(size=(n_rows, 4)) * [1.0, 10.0, 0.1, 1.0] + [0.0, 5.0, 0.0, 0.0]
+    y = np.abs(X[:, 0]) + 0.1 * X[:, 1] + 0.3 * rng.normal(size=n_rows)
     return X, y
 
 
@@ -103,6 +105,35 @@ def test_a_linear_tree_predicts_by_the_leaf_that_a_row_reaches(monkeypatch):
     np.testing.assert_allclose(model.predict(X), [4, 7, 6, 5])
     sizes = {"leaves": 3, "nodes": 5, "depth": 2, "terms": 2 + 3, "complexity": 8}
     assert tree_sizes(model) == sizes
+
+
+def node(coefficients, column=-1):
+    """Return a node as STree has them; a leaf has no coefficients."""
+    machine = types.SimpleNamespace(coef_=np.array(coefficients))
+    return types.SimpleNamespace(
+        is_leaf=lambda: not coefficients,
+        get_classifier=lambda: machine,
+        get_partition_column=lambda: column,
+    )
+
+
+class FakeSTree:
+    """A tree that is looked into as STree is."""
+
+    def nodes_leaves(self):
+        return 5, 3
+
+    def __iter__(self):
+        inner = node([[1.0, 2.0], [0.0, 3.0], [4.0, 5.0]], 1), node([[1.0, 2.0]])
+        return iter([*inner, *[node([])] * 3])
+
+
+def test_a_node_of_stree_counts_the_machine_that_parts_it():
+    sizes = classifiers.stree_sizes(FakeSTree())
+    assert sizes == {"nodes": 5, "leaves": 3, "terms": 1 + 2}
+    model = make_pipeline(MinMaxScaler())
+    model.sizes_ = sizes
+    assert tree_sizes(model) == sizes | {"complexity": 6}
 
 
 @pytest.mark.parametrize("package", PACKAGES)

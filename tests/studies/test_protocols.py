@@ -82,9 +82,9 @@ def test_raddt_draws_a_quarter_to_test(tmp_path):
         assert len(train) == 75 and sorted([*train, *test]) == list(range(100))
         tests.append(set(test))
     assert tests[0] != tests[1]
-    given = {"fold": 2, "stratified": False}
+    split = {"fold": 2, "stratified": False}
     folds = [
-        numbers_of(study, "space-ga", tmp_path, **given)
+        numbers_of(study, "space-ga", tmp_path, **split)
         for study in ("regression", "forests")
     ]
     np.testing.assert_array_equal(*(test for _, test in folds))

@@ -65,8 +65,8 @@ def test_classes_of_one_side_alone():
     shares = random_shares(40, 3)
     model = fixed(shares, ["a", "b", "c"])
     y = np.array(["a", "b", "z"] * 13 + ["z"])
-    found = probabilities(model, None, np.array(["a", "b", "z"]))
-    np.testing.assert_array_equal(found, np.column_stack([shares[:, :2], np.zeros(40)]))
+    shown = probabilities(model, None, np.array(["a", "b", "z"]))
+    np.testing.assert_array_equal(shown, np.column_stack([shares[:, :2], np.zeros(40)]))
     areas = [roc_auc_score(y == c, shares[:, at]) for at, c in enumerate("ab")]
     assert auc(model, None, y) == pytest.approx((13 * sum(areas) + 14 * 0.5) / 40)
     assert clipped_log_loss(model, None, y[y == "z"]) == pytest.approx(-np.log(LEAST))
@@ -150,7 +150,7 @@ def test_a_tree_of_scikit_learn_costs_what_a_walk_adds_up(seed):
     X, y = rng.normal(size=(150, 5)), rng.integers(0, 3, 150)
     prices = random_prices(rng, 5)
     errors = rng.integers(1, 9, (3, 3)) * (1.0 - np.eye(3))
-    model = told(CART, errors, prices)
+    model = with_prices(CART, errors, prices)
     model.classes_ = np.arange(3)
     cart = DecisionTreeClassifier(
         max_depth=4, ccp_alpha=0.002 * seed, random_state=seed
@@ -179,15 +179,15 @@ def donors(tmp_path):
 def test_methods_know_the_costs_of_their_data_set(donors):
     experiment = costs.EXPERIMENT
     task = Task("blood-transfusion-3", CART, 0, 0)
-    known = experiment.protocol.method_for(experiment.methods[CART], task, donors)
+    method = experiment.protocol.method_for(experiment.methods[CART], task, donors)
     assert (
-        known.cost_matrix.tolist() == [[0.0, 1.0], [3.0, 0.0]]
-        and known.feature_costs == {}
+        method.cost_matrix.tolist() == [[0.0, 1.0], [3.0, 0.0]]
+        and method.feature_costs == {}
     )
     assert experiment.methods[CART].cost_matrix is None
 
 
-def told(name, errors, prices):
+def with_prices(name, errors, prices):
     """Return a method that knows costs."""
     return clone(costs.METHODS[name]).set_params(
         cost_matrix=errors, feature_costs=prices

@@ -147,8 +147,8 @@ def test_the_command_line(tmp_path, capsys):
         "iris",
     ]
     assert main([*command, "--methods", "APDT"]) == 0
-    told = f"50 done\nwrote {out / 'wodt.md'}\nwrote {out / 'reproductions.md'}\n"
-    assert capsys.readouterr().out == told
+    printed = f"50 done\nwrote {out / 'wodt.md'}\nwrote {out / 'reproductions.md'}\n"
+    assert capsys.readouterr().out == printed
     assert "50 of 4,430 planned fits" in (out / "wodt.md").read_text(encoding="utf-8")
     assert main(["wodt", "--out", str(out), "--report"]) == 0
     assert main([*command, "--methods", "nothing"]) == 2
@@ -174,12 +174,12 @@ def test_the_rows_in_git_are_those_of_the_study(name, tmp_path):
     fill(store, made, study.rows_file(RESULTS), study.curves_file(RESULTS))
     assert store.done(["done"]) <= set(tasks)
     write_rows(store, study.rows_file(tmp_path), study.curves_file(tmp_path))
-    given, found = (
+    kept, written = (
         read_rows(study.rows_file(folder)) for folder in (RESULTS, tmp_path)
     )
     key = ["dataset", "method", "seed", "fold"]
-    given = given.sort_values(key, ignore_index=True)[list(found)]
-    pd.testing.assert_frame_equal(found, given, check_exact=True, check_dtype=False)
+    kept = kept.sort_values(key, ignore_index=True)[list(written)]
+    pd.testing.assert_frame_equal(written, kept, check_exact=True, check_dtype=False)
     curves, kept = (
         read_curve_rows(study.curves_file(folder)) for folder in (tmp_path, RESULTS)
     )
@@ -245,13 +245,13 @@ def test_a_fit_of_each_study(name, tmp_path, monkeypatch):
     )
     runs, report = run_study(replace(study, experiment=some), tmp_path, out)
     assert runs["status"].eq("done").all() and len(runs) == len(tasks[:2]) > 0
-    known = runs[[*some.metrics, *some.scorers]].notna().all(axis=0)
+    has_values = runs[[*some.metrics, *some.scorers]].notna().all(axis=0)
     # Targets have no probabilities, and CART no soft sides.
     missing = {
         "constraints": "broken_probabilities",
         "probabilities": "shares_accuracy",
     }
-    assert known.all() or missing[name] in known.index[~known]
+    assert has_values.all() or missing[name] in has_values.index[~has_values]
     text = report.read_text(encoding="utf-8")
     assert (
         f"{len(runs)} fits in `{name}_runs.csv`" in text
@@ -263,11 +263,11 @@ def test_a_fit_of_each_study(name, tmp_path, monkeypatch):
 
 def test_rows_and_seeds_of_a_fit_are_those_of_the_rows_in_git(tmp_path):
     """One fit of a study is done again, and gives the same figures."""
-    given = read_rows(RESULTS / "oc1_runs.csv").set_index(
+    kept = read_rows(RESULTS / "oc1_runs.csv").set_index(
         ["dataset", "method", "fold", "seed"]
     )
     plan = [Task("POL", "1 start, 5 jumps", OFFICIAL, 3)]
     made = replace(load_study("oc1").experiment, plan=plan, warm_up=False)
     row = run_experiment(made, tmp_path).iloc[0]
     for name in ("accuracy", "train_accuracy", "leaves", "depth"):
-        assert row[name] == given.loc[plan[0], name]
+        assert row[name] == kept.loc[plan[0], name]

@@ -54,7 +54,7 @@ def check_monotonic_cst(
         if at == 0
         else 0  # what says that a number is missing comes after the number
         for column, sign in zip(columns, signs, strict=True)
-        for at in range(len(column.asked))
+        for at in range(len(column.feature_levels))
     ]
     return MonotonicConstraint(tuple(of_features), n_classes)
 
