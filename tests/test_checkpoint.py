@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from sklearn.datasets import load_diabetes, load_iris, load_wine
 
 from evotree import Dataset, Variation, evolve, make_toolbox
-from evotree.engine.checkpoint import (
+from evotree.engine.state import (
     CheckpointWriter,
     load_checkpoint,
     read_settings,

@@ -400,15 +400,11 @@ def keep_for_rows(
 def _as_routed(tree: ObliqueTree, dataset: Dataset) -> Individual:
     """Return a tree as an individual whose rows are where those go that predict."""
     individual = make_individual(dataset, *tree.splits)
-    leaves = tree.apply(dataset.X)
     if len(individual) < len(tree):
         return individual
-    ones = np.ones(len(leaves))
-    n_rows = node_weights(leaves, ones, tree.subtree_size).astype(np.int32)
-    order = np.argsort(leaves, kind="stable").astype(np.int32)
-    start = np.searchsorted(leaves[order], np.arange(len(tree))).astype(np.int32)
+    rows = routed_rows(tree, dataset.X)
     routed = type(individual)(
-        (*individual.splits, order, start, start + n_rows, individual.counts)
+        (*individual.splits, rows.order, rows.start, rows.end, individual.counts)
     )
     if individual.objective is not None:
         routed.evolve_for(individual.objective)

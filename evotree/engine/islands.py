@@ -25,8 +25,7 @@ from typing import Any, NamedTuple
 from deap import base, tools
 
 from evotree.engine.config import Evolution
-from evotree.engine.evolution import Run, advance, start
-from evotree.engine.generation import best_first
+from evotree.engine.evolution import Run, advance, best_first, start
 from evotree.engine.history import (
     append_logbook,
     join_logbooks,

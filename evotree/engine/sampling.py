@@ -14,8 +14,7 @@ import numpy as np
 from deap import base
 
 from evotree.dataset import Dataset
-from evotree.engine.evolution import Run
-from evotree.engine.generation import best_first, evaluate_invalid
+from evotree.engine.evolution import Run, best_first, evaluate_invalid
 from evotree.individual import Individual
 from evotree.operators.structure.rebuild import in_place_of
 from evotree.operators.structure.splice import make_individual

@@ -21,17 +21,17 @@ from deap import base
 from joblib import effective_n_jobs
 from joblib.externals.loky import get_reusable_executor
 
-from evotree.configuration import check_parameters
+from evotree.configuration import as_text, check_parameters
 from evotree.dataset import Dataset, as_numbers
 from evotree.engine.choice import Choice, Found
 from evotree.engine.config import Evolution, SearchConfig, Variation, is_auto
-from evotree.engine.continuing import as_text, seed_to_continue
 from evotree.engine.evolution import CallbackError, Run
 from evotree.engine.first_trees import Seeds
 from evotree.engine.islands import deaf_to_interrupts
 from evotree.engine.parallel import run_tasks
 from evotree.engine.problem import Ends, Penalties, Problem, make_constraints
 from evotree.engine.search import Search
+from evotree.engine.state import seed_to_continue
 from evotree.engine.toolbox import dipole_width, feature_bound, make_toolbox
 from evotree.fitness.actions import Actions, as_actions
 from evotree.fitness.penalties import FITNESS_OF_SCORES, PenalizedAccuracy

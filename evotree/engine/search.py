@@ -16,8 +16,6 @@ from deap import base
 
 from evotree.configuration import check_parameters
 from evotree.dataset import Dataset
-from evotree.engine import continuing
-from evotree.engine.checkpoint import CheckpointWriter, load_checkpoint, read_settings
 from evotree.engine.choice import (
     Choice,
     Found,
@@ -47,6 +45,17 @@ from evotree.engine.parallel import island_executor, thread_map
 from evotree.engine.problem import Problem, prepare
 from evotree.engine.progress import Progress
 from evotree.engine.sampling import GrowingSample, move
+from evotree.engine.state import (
+    CheckpointWriter,
+    Continuation,
+    check_checkpoint,
+    compared,
+    describe,
+    load_checkpoint,
+    read_choice,
+    read_settings,
+    warn_of_a_fresh_start,
+)
 from evotree.operators.initialization.seeding import WIDTHS
 from evotree.rng import seed_from
 
@@ -81,7 +90,7 @@ def search(
     dataset: Dataset,
     config: SearchConfig | None = None,
     *,
-    continues: continuing.Continuation | None = None,
+    continues: Continuation | None = None,
     begin: float | None = None,
     seed: int | None = None,
     progress: Progress | None = None,
@@ -131,7 +140,7 @@ class Search:
     @property
     def parameters(self) -> Mapping[str, str]:
         """What must be the same when a search continues, as text."""
-        return continuing.compared(self.problem.config)
+        return compared(self.problem.config)
 
     def choose(self, seed: int) -> tuple[Choice, Found]:
         """Return what the run evolves by, and what was found on the way."""
@@ -155,12 +164,12 @@ class Search:
 
     def evolved(
         self,
-        continues: continuing.Continuation | None = None,
+        continues: Continuation | None = None,
         seed: int | None = None,
     ) -> Evolved:
         """Choose, or take up what was chosen, and evolve to the end of some limit."""
         problem = self.problem
-        continuing.check_checkpoint(problem.config, self.parameters)
+        check_checkpoint(problem.config, self.parameters)
         with interrupt_as_flag() as interrupted:
             before = self._earlier(continues)
             if before is None:
@@ -185,17 +194,13 @@ class Search:
             dataset, self.problem.evolution.max_samples, own_streams(seed)[2]
         )
 
-    def _earlier(
-        self, continues: continuing.Continuation | None
-    ) -> tuple[Choice, State] | None:
+    def _earlier(self, continues: Continuation | None) -> tuple[Choice, State] | None:
         """Return the run to continue, by a checkpoint or an earlier search, if any."""
         config = self.problem.config
         checkpoint = checkpoint_of(config)
         if checkpoint is not None and checkpoint.resume:
             path = checkpoint.path
-            self.choice, stage = continuing.read_choice(
-                read_settings(path), self.parameters, path
-            )
+            self.choice, stage = read_choice(read_settings(path), self.parameters, path)
             samples = self._samples(self.choice.seed)
             stage = min(stage, len(samples) - 1)  # of other rows, which are refused
             runs = load_checkpoint(path, self.rows_of(samples[stage]))
@@ -216,7 +221,7 @@ class Search:
         ):
             last = len(self._samples(self.choice.seed)) - 1
             return self.choice, State(last, continues.islands)
-        continuing.warn_of_a_fresh_start(continues, config)
+        warn_of_a_fresh_start(continues, config)
         return None
 
     def _evolve(self, state: State, *, begins: bool) -> Evolved:
@@ -318,7 +323,7 @@ class Search:
         checkpoint = checkpoint_of(self.problem.config)
         if checkpoint is None:
             return None
-        settings = continuing.describe(self.parameters, self.choice, stage)
+        settings = describe(self.parameters, self.choice, stage)
         return CheckpointWriter(checkpoint.path, rows, settings, checkpoint.every)
 
     def _generations(
@@ -377,7 +382,7 @@ class RowSearch(Search):
 
     def result(
         self,
-        continues: continuing.Continuation | None = None,
+        continues: Continuation | None = None,
         seed: int | None = None,
     ) -> Result:
         """Search, and return what was found."""

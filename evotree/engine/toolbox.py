@@ -12,7 +12,7 @@ from deap import base
 
 from evotree.dataset import Dataset
 from evotree.engine.config import Variation
-from evotree.engine.generation import checked
+from evotree.engine.evolution import checked
 from evotree.fitness.penalties import (
     FITNESS_OF_SCORES,
     PenalizedAccuracy,

@@ -20,12 +20,12 @@ from evotree.configuration import check_parameters, documented, with_nested
 from evotree.dataset import Dataset
 from evotree.engine.choice import Choice
 from evotree.engine.config import GROUPS, Evolution, SearchConfig, evolution_of, is_auto
-from evotree.engine.continuing import Continuation, continuation
 from evotree.engine.evolution import Run
 from evotree.engine.finish import Result, finish
 from evotree.engine.problem import Penalties, Problem, make_constraints, prepare
 from evotree.engine.progress import Progress
 from evotree.engine.search import RowSearch
+from evotree.engine.state import Continuation, continuation
 from evotree.estimators import base
 from evotree.estimators.compiling import compiling_beside
 from evotree.estimators.lazy import is_collection

@@ -22,9 +22,9 @@ from sklearn.utils.multiclass import check_classification_targets
 
 from evotree.dataset import Dataset, class_codes
 from evotree.engine.config import evolution_of
-from evotree.engine.continuing import seed_to_continue
 from evotree.engine.finish import Result, scores_of
 from evotree.engine.progress import Progress
+from evotree.engine.state import seed_to_continue
 from evotree.estimators.intervals import deviations
 from evotree.estimators.lazy import is_collection
 from evotree.estimators.rows import categorical_mask, refuse_text

@@ -25,7 +25,7 @@ from evotree import (
     keep_best_trees,
 )
 from evotree.engine import choice
-from evotree.engine.continuing import compared
+from evotree.engine.state import compared
 from tests.quick_models import assert_same_fit, brief
 
 X, Y = load_wine(return_X_y=True)

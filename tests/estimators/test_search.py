@@ -17,8 +17,8 @@ from evotree import (
 )
 from evotree.engine import first_trees
 from evotree.engine.choice import penalties_to_try
-from evotree.engine.continuing import continuation
 from evotree.engine.problem import NOISE
+from evotree.engine.state import continuation
 from evotree.operators.initialization import seeding
 from tests.quick_models import (
     BRIEF,

@@ -8,20 +8,26 @@ from its file reaches the end that it would have reached without.
 import io
 import json
 import math
+import warnings
 import zipfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
-from typing import Any
+from dataclasses import dataclass, field, replace
+from typing import Any, NamedTuple
 
 import numpy as np
 from deap import base, tools
 
+from evotree.configuration import UNKNOWN, as_text
 from evotree.dataset import Dataset
+from evotree.engine.choice import Choice, Penalties
+from evotree.engine.config import SearchConfig, checkpoint_of, evolution_of
 from evotree.engine.evolution import Run
+from evotree.engine.finish import Result
 from evotree.engine.history import CHAPTERS, ORIGIN, REFINEMENT, make_logbook
 from evotree.engine.islands import islands_of
 from evotree.files import PathLike, check_writable, write_whole
+from evotree.fitness.logistic_leaves import HALVINGS, Candidate, Strength
 from evotree.fitness.penalties import FITNESS_OF_SCORES
 from evotree.individual import FitnessMax, Individual, Outcome, set_fitness
 from evotree.operators.structure.rebuild import checked_arrays
@@ -356,3 +362,153 @@ class CheckpointWriter:
         """Write the run."""
         save_checkpoint(self.path, run, self.dataset, self.settings)
         self._written = run.generation
+
+
+_FREE = {
+    "callbacks",
+    "categorical_features",
+    "checkpoint",
+    "evolution",  # its parameters stand beside the others
+    "init",
+    "max_generations",
+    "n_jobs",
+    "patience",
+    "precision",
+    "probability",
+    "random_state",
+    "time_limit",
+    "verbose",
+    "warm_start",
+}
+"""Parameters that may change when a search continues: limits, and what changes no later tree."""
+
+
+class Continuation(NamedTuple):
+    """What a later search needs to continue a run."""
+
+    choice: Choice  # what the run evolves by
+    parameters: dict[str, str]  # those that must be the same
+    data: str  # checksum of the rows that the fitness is measured on
+    islands: list[Run]  # the run, or its islands
+
+
+def continuation(result: Result) -> Continuation:
+    """Return what a later search needs to continue the run of this one."""
+    return Continuation(
+        result.choice,
+        compared(result.problem.config),
+        result.rows.fingerprint,
+        islands_of(result.run),
+    )
+
+
+def seed_to_continue(
+    config: SearchConfig, continues: Continuation | None
+) -> int | None:
+    """Return the seed of the run that a search is to continue, if any."""
+    checkpoint = checkpoint_of(config)
+    if checkpoint is not None:
+        check_writable(checkpoint.path)
+        if checkpoint.resume:
+            seed = read_settings(checkpoint.path).get("seed")
+            # Whatever else it is, is refused where the choice is read.
+            return seed if isinstance(seed, int) and 0 <= seed < 2**63 else None
+    return None if continues is None else continues.choice.seed
+
+
+def warn_of_a_fresh_start(continues: Continuation, config: SearchConfig) -> None:
+    """Say why a search does not continue an earlier one."""
+    changed = [
+        name
+        for name, value in compared(config).items()
+        if continues.parameters.get(name) != value
+    ]
+    what = f"the parameters {', '.join(changed)}" if changed else "the rows"
+    warnings.warn(
+        f"warm_start=True: {what} changed, so that the search does not continue the earlier "
+        "one, but starts afresh.",
+        RuntimeWarning,
+        stacklevel=7,
+    )
+
+
+# ---- what is compared ----------------------------------------------------------------------------
+
+
+def compared(config: SearchConfig) -> dict[str, str]:
+    """Return the parameters that must be the same when a search continues, as text."""
+    evolution = evolution_of(config)
+    values = config.get_params(deep=False) | evolution.get_params(deep=False)
+    values["islands"] = replace(evolution.islands, executor=None)
+    return {name: as_text(value) for name, value in values.items() if name not in _FREE}
+
+
+# ---- what a file keeps ---------------------------------------------------------------------------
+
+
+def check_checkpoint(config: SearchConfig, parameters: Mapping[str, str]) -> None:
+    """Refuse a file that cannot be written, and parameters that it cannot tell from others."""
+    checkpoint = checkpoint_of(config)
+    if checkpoint is None:
+        return
+    check_writable(checkpoint.path)
+    for name, text in parameters.items():
+        if UNKNOWN in text:
+            raise ValueError(
+                f"{name} has {text.partition(UNKNOWN)[0]}: a checkpoint cannot recognize lambdas, "
+                "functions inside of functions, and objects whose attributes cannot be compared; "
+                "allowed are functions of a module."
+            )
+
+
+def describe(
+    parameters: Mapping[str, str], choice: Choice, stage: int
+) -> dict[str, Any]:
+    """Return what a checkpoint keeps of a search, at one of its samples; plain data."""
+    leaves = choice.leaves
+    return {
+        "parameters": dict(parameters),
+        "seed": choice.seed,
+        "size_penalty": choice.penalties.size,
+        "term_penalty": choice.penalties.term,
+        "leaves": leaves and [*leaves.strength, leaves.at, leaves.keeps_shares],
+        "stage": stage,
+    }
+
+
+def read_choice(
+    settings: Mapping[str, Any], parameters: Mapping[str, str], path: PathLike
+) -> tuple[Choice, int]:
+    """Return the choice of the run of a checkpoint, and the number of its sample."""
+    try:
+        before = {
+            str(name): str(value) for name, value in settings["parameters"].items()
+        }
+        penalties = Penalties(
+            float(settings["size_penalty"]), float(settings["term_penalty"])
+        )
+        leaves = settings.get("leaves")
+        if leaves is not None:
+            C, halvings, at, keeps_shares = leaves
+            strength = Strength(float(C), range(HALVINGS + 1).index(halvings))
+            at = None if at is None else int(at)
+            leaves = Candidate(strength, at, bool(keeps_shares))
+        choice = Choice(range(2**63).index(settings["seed"]), penalties, leaves)
+        stage = range(2**31).index(settings["stage"])
+    except (
+        ArithmeticError,
+        AttributeError,
+        LookupError,
+        TypeError,
+        ValueError,
+    ) as error:
+        raise ValueError(
+            f"{path} was not written by a search: {repr(error)[:200]}."
+        ) from error
+    for name, value in parameters.items():
+        if before.get(name) != value:
+            raise ValueError(
+                f"{name}={value}: the run in {path} has {name}={before.get(name)}; it continues "
+                "with the same parameters only, except for limits."
+            )
+    return choice, stage
