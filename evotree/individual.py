@@ -1,6 +1,7 @@
 """One member of a population: a tree, its partition of the training rows, and its fitness."""
 
 from collections.abc import Iterable
+from operator import is_
 from typing import Any, NamedTuple, Self
 
 import numpy as np
@@ -142,9 +143,7 @@ class Individual(ObliqueTree):
         partition. Where the arrays of the tree alone are new, `evotree.with_tree` routes them.
         """
         nodes = tuple(nodes)
-        if any(
-            new is old for new, old in zip(nodes[3:], self.nodes()[3:], strict=True)
-        ):
+        if any(map(is_, nodes[3:], self.nodes()[3:])):
             raise ValueError(
                 "replace is given the partition of the present tree: make an individual of other "
                 "arrays by evotree.with_tree(individual, dataset, weights, thresholds, "
@@ -170,7 +169,15 @@ class Individual(ObliqueTree):
 
     def nodes(self) -> tuple[np.ndarray, ...]:
         """Return the arrays of the tree and its partition, as `replace` and kernels take them."""
-        return *self.splits, self.order, self.start, self.end, self.counts
+        return (
+            self.weights,
+            self.thresholds,
+            self.subtree_size,
+            self.order,
+            self.start,
+            self.end,
+            self.counts,
+        )
 
     @property
     def values(self) -> np.ndarray:  # type: ignore[override]

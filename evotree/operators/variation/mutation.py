@@ -210,12 +210,19 @@ def mut_nodes(
     # of changed tests are centred, and parts that no row reaches are dropped.
     first = failures(individual.stream, probability)
     if first < len(individual):
-        X, (_, y, sample_weight) = dataset.split_X, dataset.rows
-        columns = dataset.multiplicity, dataset.spread
-        rules = dipolar_probability, min_rows, max_width
         mutated = mutate_nodes(
-            *(X, y, sample_weight, *columns, *individual.nodes()),
-            *(first, individual.stream, probability, *rules),
+            dataset.split_X,
+            dataset.y,
+            dataset.sample_weight,
+            dataset.multiplicity,
+            dataset.spread,
+            *individual.nodes(),
+            first,
+            individual.stream,
+            probability,
+            dipolar_probability,
+            min_rows,
+            max_width,
         )
         individual.replace(mutated)
     return (individual,)
