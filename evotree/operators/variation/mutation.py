@@ -48,7 +48,8 @@ def emit_dipole_split(
     """Write a leaf, or a dipole test with two leaves where it makes sense; return the next one."""
     after = emit_leaf(rows, out, m, lo, hi)
     n_rows = 0
-    for i in range(lo, hi):
+    # No row counts less than once: the first `min_rows` are enough.
+    for i in range(lo, min(hi, lo + min_rows)):
         n_rows += max(times[out.order[i]], 1)
     if n_rows < min_rows or is_uniform(rows.y, out.order, lo, hi):
         return after
