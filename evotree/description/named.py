@@ -18,7 +18,7 @@ import numpy as np
 from sklearn.exceptions import NotFittedError
 
 from evotree.description.words import exact, rows_text, share_text
-from evotree.leaf_models import ClassModels
+from evotree.leaf_models import LARGEST_SCORE
 from evotree.tables.columns import (
     MISSING,
     Column,
@@ -61,6 +61,11 @@ class LinearModel(NamedTuple):
     terms: tuple[tuple[float, int], ...]
     lowest: float
     highest: float
+
+    @property
+    def is_bounded(self) -> bool:
+        """Whether the bounds are real ones; those of scores of classes bound nothing."""
+        return self.lowest > -LARGEST_SCORE or self.highest < LARGEST_SCORE
 
 
 @dataclass(frozen=True, eq=False)
@@ -191,8 +196,24 @@ class NamedTree:
 
     @cached_property
     def winners(self) -> list[int]:
-        """The class of each node, by position."""
-        return self.tree.labels.tolist()
+        """The class that stands for each node where it is shown, by position.
+
+        It is what the node predicts; where leaves have models, so that rows of one leaf differ, the
+        most frequent class of its rows.
+        """
+        tree = self.tree
+        shown = tree.labels if tree.models is None else tree.majority
+        winners: list[int] = shown.tolist()
+        return winners
+
+    def predict_value(self, rows: np.ndarray) -> np.ndarray:
+        """Return the probabilities of the classes of encoded rows, or their numbers, by columns."""
+        predicted: np.ndarray = (
+            self.tree.predict_value(rows)
+            if self.sides is None
+            else self.sides.predict(self.tree, rows)
+        )
+        return predicted
 
     def class_order(self, k: int) -> list[int]:
         """Return the classes of a node as they are shown: its label, then the largest first."""
@@ -308,7 +329,7 @@ def named_tree(
     check_length("feature_names", feature_names, n_features, "features")
     if class_names is not None:
         check_length("class_names", class_names, n_outputs, "classes")
-        if tree.models is not None and not isinstance(tree.models, ClassModels):
+        if tree.models is not None and not tree.models.of_classes:
             raise ValueError(
                 "class_names: allowed is None where leaves have linear models."
             )

@@ -45,7 +45,9 @@ class _Language(NamedTuple):
     when: str  # a split, its opposite, and the end of its branch
     unless: str
     close: str
-    bounded: str  # the sum of a leaf
+    bounded: (
+        str  # the sum of a leaf; one that is NaN, of overflows to both sides, is `high`
+    )
     several: str  # how a function with several outputs ends
     right: str  # the probability of the right side, by its log-odds
     exp: str  # makes exp known
@@ -55,13 +57,13 @@ class _Language(NamedTuple):
 
 _PYTHON = _Language(
     "floats", "# ", "", "if {}:", "if not {}:", "",
-    "{low} if s < {low} else {high} if s > {high} else s", "return y",
+    "{low} if s < {low} else s if s <= {high} else {high}", "return y",
     "1.0 / (1.0 + exp(-s)) if s > -700.0 else 0.0",  # exp overflows above
     "from math import exp\n", "", "\n\n",
 )  # fmt: skip
 _C = _Language(
     "doubles", "// ", ";", "if ({}) {{", "if (!({})) {{", "}",
-    "s < {low} ? {low} : s > {high} ? {high} : s", "return", "1.0 / (1.0 + exp(-s))",
+    "s < {low} ? {low} : s <= {high} ? s : {high}", "return", "1.0 / (1.0 + exp(-s))",
     "#include <math.h>\n", "static ", "\n",
 )  # fmt: skip
 
@@ -365,7 +367,7 @@ def _probabilities(named: NamedTree, name: str, language: _Language) -> list[str
     tree, sides = named.tree, named.sides.validate(named.tree)
     leaves, n_classes = np.flatnonzero(tree.is_leaf).tolist(), tree.values.shape[1]
     # Raised is the class of the highest share: the predicted one, but for another objective.
-    label, highest = f"{name}_class", tree.values.argmax(axis=1)
+    label, highest = f"{name}_class", tree.majority
     winners = None if language is _C else [str(c) for c in named.winners]
     parts = [language.exp, *_function(named, label, language, winners)]
     if not (tree.labels == highest)[tree.is_leaf].all():

@@ -43,10 +43,10 @@ def tree_to_dict(tree: ObliqueTree) -> dict[str, Any]:
             f"the tree has {n_nodes} nodes of up to {width} numbers: allowed are {most}."
         )
     models: Any = None
-    if isinstance(tree.models, OutputModels):
+    if tree.models is not None:
         models = [_lists(one._asdict()) for one in tree.models.each]
-    elif tree.models is not None:
-        models = _lists(tree.models._asdict())
+        if isinstance(tree.models, LeafModels):
+            (models,) = models
     version = 1 if models is None else 2
     known = (
         "subtree_size",

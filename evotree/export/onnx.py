@@ -16,7 +16,6 @@ from typing import Any
 import numpy as np
 
 from evotree.description.named import ONE_WAY, is_forest
-from evotree.leaf_models import OutputModels
 from evotree.soft_sides import LEAD, SoftSides
 from evotree.tree import ObliqueTree
 
@@ -170,9 +169,7 @@ def _convert_classifier(scope: Any, operator: Any, container: Any) -> None:
         if tree.models is None and sides is None:
             shares = _predicted(paths, at)
         elif sides is not None:
-            is_label = np.eye(tree.values.shape[1])[
-                tree.values.argmax(axis=1)[tree.is_leaf]
-            ]
+            is_label = np.eye(tree.values.shape[1])[tree.majority[tree.is_leaf]]
             shares = paths.mix(sides, graph.node("Gather", [is_label, at], axis=0))
     graph.node("Gather", [labels, at], operator.outputs[0].full_name, axis=0)
     graph.put_out(shares, operator, 1)
@@ -210,11 +207,8 @@ def _predicted(paths: _Paths, leaf: str) -> str:
     if tree.models is None:
         return graph.node("Gather", [tree.values[tree.is_leaf], leaf], axis=0)
     models = tree.models.take(tree.is_leaf)
-    each = models.each if isinstance(models, OutputModels) else (models,)
     outputs = []
-    for one in (
-        each
-    ):  # a running sum adds in the order of the features, as `LeafModels.predict`
+    for one in models.each:
         used = np.flatnonzero(one.coefficients.any(axis=0))
         columns = (
             array[:, np.newaxis] for array in (one.intercepts, one.lowest, one.highest)
@@ -225,9 +219,13 @@ def _predicted(paths: _Paths, leaf: str) -> str:
         values = graph.node("Gather", [paths.rows, used], axis=1)
         products = graph.node("Mul", [coefficients, values])
         summands = graph.node("Concat", [intercepts, products], axis=1)
+        # A running sum adds in the order of the features, as `LeafModels.predict` does.
         sums = graph.node("CumSum", [summands, np.array([1])])
         last = graph.node("Gather", [sums, np.array([len(used)])], axis=1)
-        outputs.append(graph.node("Min", [graph.node("Max", [last, lowest]), highest]))
+        # A sum that overflows to both sides is NaN, which is no lower than the upper bound.
+        is_lower = graph.node("LessOrEqual", [last, highest])
+        at_most = graph.node("Where", [is_lower, last, highest])
+        outputs.append(graph.node("Max", [at_most, lowest]))
     return graph.node("Concat", outputs, axis=1)
 
 

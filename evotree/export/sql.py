@@ -234,14 +234,13 @@ def _predicted(named: NamedTree, k: int, operands: Sequence[str]) -> str:
         return _number(model.intercept)
     pieces = summed(named.terms(k), _product(operands), [_number(model.intercept)])
     *others, last = pieces
-    branches = [["ELSE", *pieces]]
-    for relation, bound in (
-        (">", _number(model.highest)),
-        ("<", _number(model.lowest)),
-    ):
-        branches.insert(
-            0, ["WHEN", *others, f"{last} {relation} {bound}", f"THEN {bound}"]
-        )
+    lowest, highest = _number(model.lowest), _number(model.highest)
+    # A sum that overflows to both sides, which SQL takes for NULL, is the upper bound.
+    branches = [
+        ["WHEN", *others, f"{last} < {lowest}", f"THEN {lowest}"],
+        ["WHEN", *others, f"{last} <= {highest}", "THEN", *pieces],
+        ["ELSE", highest],
+    ]
     lines = [f"\n{16 * ' '}".join(fold(branch, LINE_WIDTH - 16)) for branch in branches]
     return f"\n{12 * ' '}".join(["CASE", *lines]) + "\n        END"
 

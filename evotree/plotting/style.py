@@ -156,9 +156,9 @@ def names_or_known(
     return [str(name) for name in given]
 
 
-def short_name(name: str) -> str:
-    """Return a name without the middle of a long one, on one line."""
-    name = " ".join(name.split())
+def short_name(name: Any) -> str:
+    """Return a name, or a class of any type, on one line; a long one without its middle."""
+    name = " ".join(str(name).split())
     return (
         name if len(name) <= NAME_LENGTH else f"{name[: NAME_LENGTH - 9]}…{name[-8:]}"
     )

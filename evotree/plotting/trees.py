@@ -119,7 +119,7 @@ def plot_tree(
     below = LINE_HEIGHT * (missing.count("\n") + 2) if missing else 0.0
     ax, font = _prepared(ax, boxes, below, FONT if tree.n_leaves <= 8 else 0.8 * FONT)
     colors = class_colors(tree.values.shape[1])
-    edges = _value_colors(tree) if is_value else [colors[c] for c in tree.labels]
+    edges = _value_colors(tree) if is_value else [colors[c] for c in named.winners]
     modelled = [k for k, some in enumerate(terms) if some]
     largest = float(np.max([named.influence(k) for k in modelled], initial=0.0)) or 1.0
     room = min((boxes[k].width for k in modelled), default=0.0) / 2 - PADDING
