@@ -20,6 +20,8 @@ from evotree.soft_sides import LEAD, SoftSides
 from evotree.tree import ObliqueTree
 
 MAX_LEAVES = 10_000
+_FARTHEST = 1e300  # distance to a hyperplane
+_SUREST = 1e6  # log-odds of a side; the other side's probability is 0 long before
 
 
 def register_onnx() -> None:
@@ -222,10 +224,7 @@ def _predicted(paths: _Paths, leaf: str) -> str:
         # A running sum adds in the order of the features, as `LeafModels.predict` does.
         sums = graph.node("CumSum", [summands, np.array([1])])
         last = graph.node("Gather", [sums, np.array([len(used)])], axis=1)
-        # A sum that overflows to both sides is NaN, which is no lower than the upper bound.
-        is_lower = graph.node("LessOrEqual", [last, highest])
-        at_most = graph.node("Where", [is_lower, last, highest])
-        outputs.append(graph.node("Max", [at_most, lowest]))
+        outputs.append(graph.clip(last, lowest, highest))
     return graph.node("Concat", outputs, axis=1)
 
 
@@ -266,9 +265,12 @@ class _Paths:
     def mix(self, sides: SoftSides, is_label: str) -> str:
         """Write the nodes of `SoftSides.predict`: products along paths are sums of logarithms."""
         graph = self.graph
+        # Infinity times 0 would be NaN: distances and their log-odds are finite.
         away = graph.node("Sub", [self.sums, self.thresholds])
+        away = graph.clip(away, np.array(-_FARTHEST), np.array(_FARTHEST))
         scaled = graph.node("Mul", [away, sides.slopes[self.nodes]])
         log_odds = graph.node("Add", [scaled, sides.intercepts[self.nodes]])
+        log_odds = graph.clip(log_odds, np.array(-_SUREST), np.array(_SUREST))
         log_reach = []
         for sign, odds in ((1.0, log_odds), (-1.0, graph.node("Neg", [log_odds]))):
             # log(1 + exp(odds)) as max(odds, 0) + log(1 + exp(-|odds|)), where exp is finite.
@@ -322,6 +324,11 @@ class _Graph:
         output = output or self.scope.get_unique_variable_name(kind.lower())
         self.container.add_node(kind, names, output, name=operator, **options)
         return output
+
+    def clip(self, value: str, low: Any, high: Any) -> str:
+        """Add the operators that bound numbers; NaN, of overflows to both sides, is `high`."""
+        is_lower = self.node("LessOrEqual", [value, high])
+        return self.node("Max", [self.node("Where", [is_lower, value, high]), low])
 
     def sum_rows(self, value: str) -> str:
         """Add the sums of rows, as a column, and return the name of the result."""
