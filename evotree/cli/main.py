@@ -97,8 +97,13 @@ def _make_parser(defaults: Mapping[str, Any]) -> argparse.ArgumentParser:
 
 def _add_fits(commands: Any, table: str, defaults: Mapping[str, Any]) -> None:
     """Add the commands that compile and evolve."""
-    about = "compile everything now, so that no fit has to"
-    add_command(commands, "warmup", _warm_up, about, "evotree warmup")
+    add_command(
+        commands,
+        "warmup",
+        _warm_up,
+        "compile everything now, so that no fit has to",
+        "evotree warmup",
+    )
 
     fit = add_command(
         *(commands, "fit", _fit, "evolve a tree for a table and write a model file"),
@@ -111,30 +116,43 @@ def _add_fits(commands: Any, table: str, defaults: Mapping[str, Any]) -> None:
     option("data", metavar="DATA", help=table)
     option("--target", metavar="COLUMN", required=True, help="the column to predict")
     option("--out", metavar="MODEL.json", required=True, help="the model file to write")
-    about = "predict classes or numbers; by default numbers where the target has many (auto)"
     option(
         "--task",
         choices=("auto", "classification", "regression"),
         default="auto",
-        help=about,
+        help="predict classes or numbers; by default numbers where the target has many (auto)",
     )
-    about = "what leaves of regression hold: lines where they can be (auto), lines, or means"
-    option("--leaves", choices=("auto", "linear", "constant"), help=about)
-    about = "share of the rows to hold out and test on, such as 0.2 (none)"
     option(
-        "--test-size", metavar="SHARE", type=arguments.share, default=0.0, help=about
+        "--leaves",
+        choices=("auto", "linear", "constant"),
+        help="what leaves of regression hold: lines where they can be (auto), lines, or means",
+    )
+    option(
+        "--test-size",
+        metavar="SHARE",
+        type=arguments.share,
+        default=0.0,
+        help="share of the rows to hold out and test on, such as 0.2 (none)",
     )
     several: dict[str, Any] = {"nargs": "+", "action": "extend", "default": []}
     option("--drop", metavar="COLUMN", help="leave columns out", **several)
-    about = "weights of rows: 'balanced', for classes of equal weight, or CLASS=NUMBER each (1)"
-    option("--class-weight", metavar="WEIGHT", nargs="+", help=about)
-    about = (
-        "a table of what errors cost: the class, then a column for each predicted class"
+    option(
+        "--class-weight",
+        metavar="WEIGHT",
+        nargs="+",
+        help="weights of rows: 'balanced', for classes of equal weight, or CLASS=NUMBER each (1)",
     )
-    option("--cost-matrix", metavar="FILE", help=about)
+    option(
+        "--cost-matrix",
+        metavar="FILE",
+        help="a table of what errors cost: the class, then a column for each predicted class",
+    )
     option("--plots", metavar="DIR", help="draw learning curve and tree into a folder")
-    about = "write a page about the tree, the others of its front and the run"
-    option("--report", metavar="FILE.html", help=about)
+    option(
+        "--report",
+        metavar="FILE.html",
+        help="write a page about the tree, the others of its front and the run",
+    )
     arguments.add_evolution(fit, defaults)
 
 
@@ -151,26 +169,48 @@ def _add_uses(commands: Any, table: str) -> None:
         command.add_argument("model", metavar="MODEL.json", help="a model file")
         return command.add_argument
 
-    about = "predict the target of a table's rows"
-    option = add("predict", _predict, about, "iris.csv --out predictions.csv")
+    option = add(
+        "predict",
+        _predict,
+        "predict the target of a table's rows",
+        "iris.csv --out predictions.csv",
+    )
     option("data", metavar="DATA", help=f"{table}, with the model's columns")
     option("--out", metavar="FILE.csv", help="(standard output)")
-    about = "write the shares of all classes, a column each"
-    option("--proba", action="store_true", help=about)
+    option(
+        "--proba",
+        action="store_true",
+        help="write the shares of all classes, a column each",
+    )
 
     option = add("show", _show, "print a model's tree as rules", "--plot tree.png")
     option("--plot", metavar="FILE.png", help="draw the tree as well")
 
-    about = "write a model's tree as rules, drawing or code"
-    option = add("export", _export, about, "--to sql --out iris.sql")
-    about = "rules, dot, python or c (over encoded features), or sql (over the table's columns)"
-    option("--to", metavar="FORM", required=True, help=about)
+    option = add(
+        "export",
+        _export,
+        "write a model's tree as rules, drawing or code",
+        "--to sql --out iris.sql",
+    )
+    option(
+        "--to",
+        metavar="FORM",
+        required=True,
+        help="rules, dot, python or c (over encoded features), or sql (over the table's columns)",
+    )
     option("--out", metavar="FILE", help="(standard output)")
 
-    about = "write a page about a model, to look at and to ask"
-    option = add("report", _report, about, "--data iris.csv --out iris.html")
-    about = f"rows to follow and to measure on: {table} (none)"
-    option("--data", metavar="DATA", help=about)
+    option = add(
+        "report",
+        _report,
+        "write a page about a model, to look at and to ask",
+        "--data iris.csv --out iris.html",
+    )
+    option(
+        "--data",
+        metavar="DATA",
+        help=f"rows to follow and to measure on: {table} (none)",
+    )
     option("--out", metavar="FILE.html", required=True, help="the page to write")
 
 
@@ -178,15 +218,21 @@ def _add_experiments(commands: Any) -> None:
     """Add the commands that run what a file defines, and report it."""
     run_small = "evotree experiment run docs/experiments/small.toml --out results"
     report_it = "evotree experiment report results --reference EvoTree"
-    about = "run methods on data sets, and compare them"
     experiment = commands.add_parser(
-        "experiment", help=about, **example(run_small, report_it)
+        "experiment",
+        help="run methods on data sets, and compare them",
+        **example(run_small, report_it),
     )
     parts = experiment.add_subparsers(
         title="commands", metavar="COMMAND", required=True
     )
-    about = "do the fits that a file defines and that are missing"
-    run = add_command(parts, "run", _run_experiment, about, run_small)
+    run = add_command(
+        parts,
+        "run",
+        _run_experiment,
+        "do the fits that a file defines and that are missing",
+        run_small,
+    )
     run.add_argument(
         "file", metavar="FILE.toml", type=Path, help="defines the experiment"
     )
@@ -204,10 +250,19 @@ def _add_experiments(commands: Any) -> None:
         "--time-limit", metavar="S", type=limit, help="seconds that a fit may take"
     )
     retry: dict[str, Any] = {"nargs": "+", "choices": RETRIED, "default": []}
-    about = f"do fits again that ended so: {', '.join(RETRIED)}"
-    run.add_argument("--retry", metavar="STATUS", help=about, **retry)
-    about = "write tables, tests and pictures of the results"
-    report = add_command(parts, "report", _report_experiment, about, report_it)
+    run.add_argument(
+        "--retry",
+        metavar="STATUS",
+        help=f"do fits again that ended so: {', '.join(RETRIED)}",
+        **retry,
+    )
+    report = add_command(
+        parts,
+        "report",
+        _report_experiment,
+        "write tables, tests and pictures of the results",
+        report_it,
+    )
     report.add_argument(
         "out", metavar="RESULTS", type=Path, help="folder of the results"
     )

@@ -128,9 +128,9 @@ def cost_matrix(table: pd.DataFrame, y: np.ndarray) -> np.ndarray:
     rows = [text_of(label) for label in table.iloc[:, 0].tolist()]
     for where, names in ((f"column {first!r}", rows), ("header", predicted)):
         if sorted(names) != sorted(labels):
-            allowed = f"allowed are the classes {', '.join(labels)}, each once"
             raise ValueError(
-                f"--cost-matrix has {', '.join(names)} in its {where}: {allowed}"
+                f"--cost-matrix has {', '.join(names)} in its {where}: allowed are "
+                f"the classes {', '.join(labels)}, each once"
             )
     costs = table.iloc[:, 1:].set_axis(rows).set_axis(predicted, axis=1)
     numbers = costs.apply(numbers_of).loc[labels, labels].to_numpy()

@@ -278,8 +278,10 @@ class NamedTree:
         for at, label in enumerate(labels):
             is_finite = not isinstance(label, float) or math.isfinite(label)
             if not isinstance(label, str | int | float) or not is_finite:
-                allowed = "allowed in code are strings, finite numbers and truth values"
-                raise ValueError(f"class_names[{at}] is {label!r}: {allowed}.")
+                raise ValueError(
+                    f"class_names[{at}] is {label!r}: allowed in code are strings, "
+                    "finite numbers and truth values."
+                )
         # A subclass of strings may write itself in another way.
         return [str(label) if isinstance(label, str) else label for label in labels]
 

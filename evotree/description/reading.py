@@ -96,8 +96,10 @@ def _split(
         or not weights.any()
     ):
         shown = ", ".join(map(repr, list(written)[:20]))
-        allowed = f"sums such as 'a + 2 * b <= 3' of the features {shown}"
-        raise ValueError(f"{parameter} has the split {rule!r}: allowed are {allowed}.")
+        raise ValueError(
+            f"{parameter} has the split {rule!r}: allowed are sums such as 'a + 2 * b "
+            f"<= 3' of the features {shown}."
+        )
     threshold, relation = float(found["bound"]), found["relation"]
     if relation.startswith(">"):
         weights, threshold = 0.0 - weights, 0.0 - threshold

@@ -168,8 +168,10 @@ def export_rules(
     is_leaf = named.tree.is_leaf
     n_conditions = sum(depth for k, depth, _ in walk(named.tree) if is_leaf[k])
     if n_conditions > MAX_CONDITIONS:
-        held = f"{n_conditions} conditions: rules list up to {MAX_CONDITIONS}"
-        raise ValueError(f"the tree's text has {held}; {_ANY_TREE}.")
+        raise ValueError(
+            f"the tree's text has {n_conditions} conditions: rules list up to "
+            f"{MAX_CONDITIONS}; {_ANY_TREE}."
+        )
     return _bounded(_blocks(Wording(named, decimals, max_terms)))
 
 

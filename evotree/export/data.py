@@ -38,9 +38,9 @@ def tree_to_dict(tree: ObliqueTree) -> dict[str, Any]:
     """
     n_nodes, width = tree.n_nodes, max(tree.n_features, tree.values.shape[1])
     if n_nodes > min(MAX_NODES, MAX_NUMBERS // width):
-        most = f"at most {MAX_NODES} nodes, and {MAX_NUMBERS} numbers"
         raise ValueError(
-            f"the tree has {n_nodes} nodes of up to {width} numbers: allowed are {most}."
+            f"the tree has {n_nodes} nodes of up to {width} numbers: allowed are at "
+            f"most {MAX_NODES} nodes, and {MAX_NUMBERS} numbers."
         )
     models: Any = None
     if tree.models is not None:

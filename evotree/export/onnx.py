@@ -154,8 +154,10 @@ def _convert_classifier(scope: Any, operator: Any, container: Any) -> None:
     elif all(is_whole):
         labels = np.array([int(label) for label in labels], dtype=np.int64)
     else:
-        allowed = "allowed in ONNX are strings, whole numbers and truth values"
-        raise ValueError(f"classes_ holds {labels[:10]}: {allowed}.")
+        raise ValueError(
+            f"classes_ holds {labels[:10]}: allowed in ONNX are strings, whole "
+            "numbers and truth values."
+        )
     sides = getattr(model, "probabilities_", None)
     if is_forest(model):
         shares = _mean(graph, rows, model.trees_)

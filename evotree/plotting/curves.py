@@ -234,8 +234,10 @@ def records_of(history: Any, name: str) -> pd.DataFrame:
         history = getattr(history, attribute, history)
     records = to_frame(history) if hasattr(history, "chapters") else history
     if not isinstance(records, pd.DataFrame):
-        allowed = "a logbook, a fitted estimator with history_, a Run, and a table of to_frame"
-        raise TypeError(f"{name} is a {type(history).__name__}: allowed are {allowed}.")
+        raise TypeError(
+            f"{name} is a {type(history).__name__}: allowed are a logbook, a fitted "
+            "estimator with history_, a Run, and a table of to_frame."
+        )
     if records.empty:
         raise ValueError(f"{name} has no records.")
     return records

@@ -151,9 +151,9 @@ def plot_importances(
 def _explained(estimator: Any, row: Any) -> Explanation:
     """Return the explanation of one row that an estimator gives."""
     if not hasattr(estimator, "explain"):
-        allowed = "what explain returns, and fitted estimators"
         raise TypeError(
-            f"explanation is a {type(estimator).__name__}: allowed are {allowed}."
+            f"explanation is a {type(estimator).__name__}: allowed are what explain "
+            "returns, and fitted estimators."
         )
     if isinstance(row, pd.Series):
         row = row.to_frame().T

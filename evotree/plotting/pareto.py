@@ -52,8 +52,10 @@ def plot_pareto(
         front = getattr(front, attribute, front)
     if not isinstance(front, ParetoFront | FittedFront):
         kind = type(front).__name__
-        allowed = "a ParetoFront, a fitted estimator with pareto_front_, and a Run"
-        raise TypeError(f"front_or_estimator is a {kind}: allowed are {allowed}.")
+        raise TypeError(
+            f"front_or_estimator is a {kind}: allowed are a ParetoFront, a fitted "
+            "estimator with pareto_front_, and a Run."
+        )
     if len(front) == 0:
         raise ValueError("front_or_estimator has a front without members.")
     complexity = np.array([member.complexity for member in front])
@@ -143,5 +145,7 @@ def _chosen(
     if selected is None:  # a tree that was pruned or refined after its selection
         return None, name
     held = ", ".join(map(str, complexities))
-    what = f"selected is a tree of complexity {tree.complexity}"
-    raise ValueError(f"{what}: the front has trees of {held}.")
+    raise ValueError(
+        f"selected is a tree of complexity {tree.complexity}: the front has trees of "
+        f"{held}."
+    )

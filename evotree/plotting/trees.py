@@ -199,8 +199,10 @@ def _image_size(
         return None
     shape = tuple(image_shape)
     if len(shape) != 2 or min(shape) < 1 or shape[0] * shape[1] != n_features:
-        allowed = f"a height and a width whose product is {n_features}, the number of features"
-        raise ValueError(f"image_shape={image_shape!r}: allowed are {allowed}.")
+        raise ValueError(
+            f"image_shape={image_shape!r}: allowed are a height and a width whose "
+            f"product is {n_features}, the number of features."
+        )
     side = IMAGE_SIDE / max(shape)
     return side * shape[1], side * shape[0]
 
