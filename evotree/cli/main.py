@@ -106,7 +106,10 @@ def _add_fits(commands: Any, table: str, defaults: Mapping[str, Any]) -> None:
     )
 
     fit = add_command(
-        *(commands, "fit", _fit, "evolve a tree for a table and write a model file"),
+        commands,
+        "fit",
+        _fit,
+        "evolve a tree for a table and write a model file",
         'python -c "from sklearn.datasets import load_iris as iris; '
         "iris(as_frame=True).frame.to_csv('iris.csv', index=False)\"",
         "evotree fit iris.csv --target target --out iris.json --report iris.html",
@@ -134,8 +137,14 @@ def _add_fits(commands: Any, table: str, defaults: Mapping[str, Any]) -> None:
         default=0.0,
         help="share of the rows to hold out and test on, such as 0.2 (none)",
     )
-    several: dict[str, Any] = {"nargs": "+", "action": "extend", "default": []}
-    option("--drop", metavar="COLUMN", help="leave columns out", **several)
+    option(
+        "--drop",
+        metavar="COLUMN",
+        nargs="+",
+        action="extend",
+        default=[],
+        help="leave columns out",
+    )
     option(
         "--class-weight",
         metavar="WEIGHT",
@@ -249,12 +258,13 @@ def _add_experiments(commands: Any) -> None:
     run.add_argument(
         "--time-limit", metavar="S", type=limit, help="seconds that a fit may take"
     )
-    retry: dict[str, Any] = {"nargs": "+", "choices": RETRIED, "default": []}
     run.add_argument(
         "--retry",
         metavar="STATUS",
+        nargs="+",
+        choices=RETRIED,
+        default=[],
         help=f"do fits again that ended so: {', '.join(RETRIED)}",
-        **retry,
     )
     report = add_command(
         parts,
@@ -266,12 +276,16 @@ def _add_experiments(commands: Any) -> None:
     report.add_argument(
         "out", metavar="RESULTS", type=Path, help="folder of the results"
     )
-    pictures: dict[str, Any] = {"choices": ("png", "pdf"), "default": "png"}
     for command in (run, report):
         command.add_argument(
             "--reference", metavar="METHOD", help="compare the others with it"
         )
-        command.add_argument("--pictures", help="their format (png)", **pictures)
+        command.add_argument(
+            "--pictures",
+            choices=("png", "pdf"),
+            default="png",
+            help="their format (png)",
+        )
 
 
 def _fit(args: argparse.Namespace) -> None:
@@ -283,8 +297,9 @@ def _fit(args: argparse.Namespace) -> None:
     X, y, is_regression = _read_rows(args)
     test = None
     if args.test_size:
-        drawn_by = args.test_size, args.random_state, not is_regression
-        X, y, test = table.hold_out(X, y, *drawn_by)
+        X, y, test = table.hold_out(
+            X, y, *args.test_size, args.random_state, not is_regression
+        )
     if constant := table.constant_columns(X):
         _say(f"left out, the same in all rows: {', '.join(map(str, constant))}")
         X = X.drop(columns=constant)
@@ -463,13 +478,15 @@ def _run_experiment(args: argparse.Namespace) -> None:
 
     experiment, out = read_experiment(args.file), args.out
     _check_reference(args.reference, experiment.methods)
-    how = {
-        "jobs": args.n_jobs,
-        "time_limit": args.time_limit,
-        "retry": tuple(args.retry),
-    }
     try:
-        runs = run_experiment(experiment, out, args.data_home, **how)
+        runs = run_experiment(
+            experiment,
+            out,
+            args.data_home,
+            jobs=args.n_jobs,
+            time_limit=args.time_limit,
+            retry=tuple(args.retry),
+        )
     except KeyboardInterrupt:
         raise KeyboardInterrupt(f"what was done is kept in {out}") from None
     counts = runs["status"].value_counts()
@@ -533,10 +550,9 @@ def _draw(
     plotting = _plotting()
     axes = {"learning-curve.png": plotting.plot_learning_curve(estimator)}
     if len(model.feature_names) == 2 and model.labels is not None:
-        regions = plotting.plot_decision_regions(
+        axes["decision-regions.png"] = plotting.plot_decision_regions(
             estimator, X, y, class_names=model.labels
         )
-        axes["decision-regions.png"] = regions
     axes["tree.png"] = plotting.plot_tree(model)
     for name, ax in axes.items():
         print(_drawn(ax, folder / name))

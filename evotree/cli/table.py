@@ -130,8 +130,9 @@ def hold_out(
     n_test, counts = math.ceil(share * len(y)), np.unique(y, return_counts=True)[1]
     is_enough = counts.min() >= 2 and min(n_test, len(y) - n_test) >= counts.size
     strata, state = y if is_classes and is_enough else None, seed % 2**32
-    parts = train_test_split(X, y, test_size=share, random_state=state, stratify=strata)
-    X, X_test, y, y_test = parts
+    X, X_test, y, y_test = train_test_split(
+        X, y, test_size=share, random_state=state, stratify=strata
+    )
     if pd.unique(y).size < 2:
         kind = "class" if is_classes else "number"
         raise ValueError(f"a test share of {share:g} leaves one {kind} to train on")

@@ -71,8 +71,9 @@ def errors(y: np.ndarray, predicted: np.ndarray) -> tuple[float, float]:
 
 def evolved(kind: Any, X: Any, y: Any, parameters: Mapping[str, Any]) -> Any:
     """Fit an estimator; an interrupt ends the evolution."""
-    is_text = [not is_numeric_dtype(dtype) for dtype in X.dtypes]
-    estimator = kind(categorical_features=is_text).set_params(**parameters)
+    estimator = kind(
+        categorical_features=[not is_numeric_dtype(dtype) for dtype in X.dtypes]
+    ).set_params(**parameters)
     try:
         estimator.fit(X, y)
     except KeyboardInterrupt:
@@ -115,9 +116,10 @@ def class_weights(
         try:
             weights[classes[label]] = float(weight)
         except (KeyError, ValueError):
-            allowed = f"CLASS=NUMBER for some of the classes {', '.join(classes)}"
-            message = f"--class-weight {pair}: allowed are 'balanced', or {allowed}"
-            raise ValueError(message) from None
+            raise ValueError(
+                f"--class-weight {pair}: allowed are 'balanced', or CLASS=NUMBER for "
+                f"some of the classes {', '.join(classes)}"
+            ) from None
     return weights
 
 

@@ -271,9 +271,9 @@ class NamedTree:
     @cached_property
     def labels(self) -> list[Label]:
         """The classes as labels that code can hold; none where there are no classes."""
-        given = self.classes or ()
         labels = [
-            label.item() if isinstance(label, np.generic) else label for label in given
+            label.item() if isinstance(label, np.generic) else label
+            for label in (self.classes or ())
         ]
         for at, label in enumerate(labels):
             is_finite = not isinstance(label, float) or math.isfinite(label)
@@ -315,8 +315,9 @@ def named_tree(
     columns = getattr(source, "columns_", None) if feature_names is None else None
     has_costs = getattr(getattr(source, "objective_", None), "kind", None) == "cost"
     if feature_names is None:
-        own = [f"x{j}" for j in range(n_features)]
-        feature_names = getattr(source, "feature_names_", own)
+        feature_names = getattr(
+            source, "feature_names_", [f"x{j}" for j in range(n_features)]
+        )
     if class_names is None:
         class_names = getattr(source, "classes_", None)
     output_names = tree.output_names if output_names is None else output_names

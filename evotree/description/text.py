@@ -289,18 +289,16 @@ class Wording:
 
     def outputs(self, k: int, before_bounds: str = "") -> list[list[str]]:
         """Return the pieces of each of several outputs at leaf `k`, which begin with its name."""
-        pairs = zip(self.named.targets, self.named.each, strict=True)
         return [
             self.model(one.model(k), f"{self.written(name)} = ", before_bounds)
-            for name, one in pairs
+            for name, one in zip(self.named.targets, self.named.each, strict=True)
         ]
 
     def shares(self, k: int, most: int = 6) -> list[list[str]]:
         """Return the class shares of a node, and the weighted one of its class if it differs."""
-        both = self.named.shares(k, most)
         return [
             [f"{self.written(name)}: {share}" for name, share in shares]
-            for shares in both
+            for shares in self.named.shares(k, most)
         ]
 
     def leaf_lines(self, k: int, most: int = 6) -> list[str]:
@@ -366,8 +364,9 @@ def numbered(texts: Sequence[str], first: int = 1) -> str:
     """Return the texts of the trees of a forest, each under its number; of one tree its text."""
     if len(texts) == 1:
         return texts[0]
-    pairs = enumerate(texts, first)
-    return "\n".join(f"tree {at} of {len(texts)}\n{text}" for at, text in pairs)
+    return "\n".join(
+        f"tree {at} of {len(texts)}\n{text}" for at, text in enumerate(texts, first)
+    )
 
 
 def coefficient_table(
@@ -407,9 +406,9 @@ def coefficient_table(
             columns["lowest"] = models.lowest[leaves]
             columns["highest"] = models.highest[leaves]
         used = np.flatnonzero(models.coefficients.any(axis=0))
-        names = [one.features[j] for j in used]
         coefficients = pd.DataFrame(
-            models.coefficients[np.ix_(leaves, used)], columns=names
+            models.coefficients[np.ix_(leaves, used)],
+            columns=[one.features[j] for j in used],
         )
         tables.append(pd.concat([pd.DataFrame(columns), coefficients], axis=1))
     return (

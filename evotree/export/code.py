@@ -267,8 +267,10 @@ def _body(
         elif outputs is not None:
             yield f"{indent}return {outputs[k]}{language.end}"
         else:
-            leaf = _leaf(named, k, language, room)
-            yield from (f"{indent}{line}{language.end}" for line in leaf)
+            yield from (
+                f"{indent}{line}{language.end}"
+                for line in _leaf(named, k, language, room)
+            )
 
 
 def _leaf(named: NamedTree, k: int, language: _Language, room: int) -> Iterator[str]:
@@ -375,8 +377,9 @@ def _probabilities(named: NamedTree, name: str, language: _Language) -> list[str
     # Raised is the most frequent class: the predicted one, but for another objective.
     if not (tree.labels == tree.majority)[tree.is_leaf].all():
         label = f"{name}_highest"
-        codes = [str(c) for c in tree.majority]
-        (function,) = _function(named, label, language, codes, noted=False)
+        (function,) = _function(
+            named, label, language, [str(c) for c in tree.majority], noted=False
+        )
         parts.append(language.local + function)
     reaching = "\n".join(
         f"{line}{language.end}" for line in _reaching(named, sides, language.right)
@@ -568,16 +571,12 @@ def _shares_in_c(
     probability: bool,
 ) -> str:
     """Return the body of a function that adds the shares of leaves, and may return the class."""
-    p, best, compared, returned = (
-        ("", "", "", "")
-        if probability
-        else (
-            f"\ndouble p[{n_classes}];",
-            ", best = 0",
-            "\n    best = p[c] > p[best] ? c : best;",
-            "\nreturn best;",
-        )
-    )
+    p = best = compared = returned = ""
+    if not probability:
+        p = f"\ndouble p[{n_classes}];"
+        best = ", best = 0"
+        compared = "\n    best = p[c] > p[best] ? c : best;"
+        returned = "\nreturn best;"
     return f"""static int (*const trees[{len(names)}])(const double *) = {{
 {_block(f"{name}," for name in names)}
 }};

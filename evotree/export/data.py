@@ -131,8 +131,9 @@ def soft_sides_to_dict(sides: SoftSides) -> dict[str, Any]:
 
 def soft_sides_from_dict(data: Any, tree: ObliqueTree) -> SoftSides:
     """Return the soft sides of a tree that `soft_sides_to_dict` made plain data of, checked."""
-    arrays = _arrays(data, "probabilities", ("slopes", "intercepts", "shares"))
-    return SoftSides(**arrays).validate(tree)
+    return SoftSides(
+        **_arrays(data, "probabilities", ("slopes", "intercepts", "shares"))
+    ).validate(tree)
 
 
 def training_rows_to_dict(rows: TrainingRows) -> dict[str, Any]:

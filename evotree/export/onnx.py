@@ -195,8 +195,10 @@ def _shape_regressor(operator: Any) -> None:
     shapes = import_module("skl2onnx.common.shape_calculator")
     shapes.calculate_linear_regressor_output_shapes(operator)
     n_rows = operator.inputs[0].type.shape[0]
-    n_outputs = _trees_of(operator.raw_operator)[0].values.shape[1]
-    operator.outputs[0].type.shape = [n_rows, n_outputs]
+    operator.outputs[0].type.shape = [
+        n_rows,
+        _trees_of(operator.raw_operator)[0].values.shape[1],
+    ]
 
 
 def _convert_regressor(scope: Any, operator: Any, container: Any) -> None:

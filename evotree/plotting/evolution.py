@@ -83,9 +83,12 @@ def plot_evolution(
             f"max_frames={max_frames!r}: allowed are whole numbers from 2."
         )
     points, codes, labels = check_points(classifier, tree, X, y)
-    known = getattr(classifier, "feature_names_", None)
     features = names_or_known(
-        "feature_names", feature_names, known, tree.n_features, prefix="x"
+        "feature_names",
+        feature_names,
+        getattr(classifier, "feature_names_", None),
+        tree.n_features,
+        prefix="x",
     )
     classes = names_or_known("class_names", class_names, labels, len(labels))
     records = records_of(classifier, "classifier")
@@ -113,8 +116,9 @@ def plot_evolution(
         )
         for panel in panels:  # hides what its curves show of later generations
             begin = panel.get_xlim()[0]
-            place = panel.get_xaxis_transform()
-            seen = Rectangle((begin, 0.0), gen - begin, 1.0, transform=place)
+            seen = Rectangle(
+                (begin, 0.0), gen - begin, 1.0, transform=panel.get_xaxis_transform()
+            )
             for artist in (*panel.get_lines(), *panel.collections):
                 artist.set_clip_path(seen)
         return [left, *panels]

@@ -64,13 +64,18 @@ def plot_explanation(
         is_leaf = at == len(steps)
         if place:
             ax.axhline(place - 0.5, color="#DDDDDD", linewidth=0.8, zorder=1)
-        look: dict[str, Any] = {
-            "xycoords": ("axes fraction", "data"),
-            "fontweight": "bold",
-        }
-        look["bbox"] = {"facecolor": "white", "edgecolor": "none", "pad": 1.0}
-        look |= {"color": INK, "parse_math": False, "zorder": 5}
-        write_beside(ax, heading, (0.0, place), xytext=(4.0, 0.0), **look)
+        write_beside(
+            ax,
+            heading,
+            (0.0, place),
+            xytext=(4.0, 0.0),
+            xycoords=("axes fraction", "data"),
+            fontweight="bold",
+            color=INK,
+            parse_math=False,
+            bbox={"facecolor": "white", "edgecolor": "none", "pad": 1.0},
+            zorder=5,
+        )
         if bars:
             _draw_bars(below if is_leaf else ax, bars, place + 1, with_zero=not is_leaf)
         ticks |= {k: label for k, (label, *_) in enumerate(bars, place + 1)}
@@ -209,8 +214,14 @@ def _draw_bars(ax: Axes, bars: list[Bar], place: int, with_zero: bool) -> None:
     if with_zero:
         ax.vlines(0.0, place - 0.5, end + 0.5, color=INK, linewidth=1.2, zorder=2)
     for at, (_, begin, stop) in enumerate(bars, place):
-        color = TERM_COLORS[stop - begin > 0.0]
-        ax.barh(at, stop - begin, left=begin, height=BAR, color=color, zorder=3)
+        ax.barh(
+            at,
+            stop - begin,
+            left=begin,
+            height=BAR,
+            color=TERM_COLORS[stop - begin > 0.0],
+            zorder=3,
+        )
         if at > place:
             ax.vlines(begin, at - 1, at, color=GREY, linewidth=0.6, zorder=2.5)
     ax.plot(bars[0][1], place, "|", color=GREY, markersize=13.0, mew=2.0, zorder=4)

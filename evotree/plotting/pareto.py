@@ -69,26 +69,41 @@ def plot_pareto(
         quality, standard_error = held_out_quality(front, held_out)
         curves.append(("held out", quality, PALETTE[3], "s"))
     for label, values, color, marker in curves:
-        style: dict[str, Any] = {"color": color, "marker": marker, "ms": 4.5, "lw": 1.6}
-        ax.plot(complexity, values, ds="steps-post", label=label, **style)
+        ax.plot(
+            complexity,
+            values,
+            ds="steps-post",
+            label=label,
+            color=color,
+            marker=marker,
+            ms=4.5,
+            lw=1.6,
+        )
     if held_out is not None:
         best = int(quality.argmax())
-        low, high, light = (
+        ax.axhspan(
             quality[best] - standard_error[best],
             quality[best],
-            tint(PALETTE[3]),
+            color=tint(PALETTE[3]),
+            alpha=0.5,
+            lw=0,
+            zorder=0,
+            label="one standard error of the best",
         )
-        label = "one standard error of the best"
-        ax.axhspan(low, high, color=light, alpha=0.5, lw=0, zorder=0, label=label)
     if chosen is not None:
         tree = front[chosen]
-        counts = (tree.n_leaves, "leaf", "leaves"), (tree.n_terms, "term", "terms")
-        label = f"{name}: " + ", ".join(
-            f"{n} {one if n == 1 else many}" for n, one, many in counts
+        leaves = f"{tree.n_leaves} {'leaf' if tree.n_leaves == 1 else 'leaves'}"
+        terms = f"{tree.n_terms} {'term' if tree.n_terms == 1 else 'terms'}"
+        ax.scatter(
+            [complexity[chosen]] * len(curves),
+            [values[chosen] for _, values, _, _ in curves],
+            s=110,
+            fc="none",
+            ec=INK,
+            lw=1.4,
+            zorder=4,
+            label=f"{name}: {leaves}, {terms}",
         )
-        points = [values[chosen] for _, values, _, _ in curves]
-        x = [complexity[chosen]] * len(points)
-        ax.scatter(x, points, s=110, fc="none", ec=INK, lw=1.4, zorder=4, label=label)
     is_regression = getattr(
         front, "is_regression", isinstance(front[0], RegressionIndividual)
     )
@@ -114,11 +129,16 @@ def _leave_out_the_stump(ax: Axes, complexity: int, curves: np.ndarray) -> None:
     if others.min() - worst <= 3.0 * span:
         return
     ax.set_ylim(others.min() - 0.25 * span, others.max() + 0.1 * span)
-    text = "← " + ", ".join(f"{value:.3g}" for value in curves[:, 0])
-    at = complexity, others.min() - 0.2 * span
-    # Turned upright, the arrow points down.
     ax.text(
-        *at, text, rotation=90, ha="center", va="bottom", fontsize="small", color=INK
+        complexity,
+        others.min() - 0.2 * span,
+        # Turned upright, the arrow points down.
+        "← " + ", ".join(f"{value:.3g}" for value in curves[:, 0]),
+        rotation=90,
+        ha="center",
+        va="bottom",
+        fontsize="small",
+        color=INK,
     )
 
 

@@ -81,10 +81,14 @@ def legend_below(ax: Axes, n_columns: int, others: Sequence[Axes] = ()) -> Legen
         for handle in side.get_legend_handles_labels()[0]
     ]
     below_label = ScaledTranslation(0.0, -32.0 / 72.0, ax.figure.dpi_scale_trans)
-    place: dict[str, Any] = {"loc": "upper center", "bbox_to_anchor": (0.5, 0.0)}
-    place["bbox_transform"] = ax.transAxes + below_label
     return ax.legend(
-        handles=handles, ncols=n_columns, frameon=False, fontsize="small", **place
+        handles=handles,
+        ncols=n_columns,
+        frameon=False,
+        fontsize="small",
+        loc="upper center",
+        bbox_to_anchor=(0.5, 0.0),
+        bbox_transform=ax.transAxes + below_label,
     )
 
 
@@ -96,12 +100,9 @@ def take_as_written(legend: Legend) -> None:
 
 def write_beside(ax: Axes, text: str, xy: tuple[float, float], **look: Any) -> None:
     """Write a small text, which takes names as they are, some points off a place."""
-    plain: dict[str, Any] = {
-        "textcoords": "offset points",
-        "va": "center",
-        "fontsize": "small",
-    }
-    ax.annotate(text, xy, **plain, **look)
+    ax.annotate(
+        text, xy, textcoords="offset points", va="center", fontsize="small", **look
+    )
 
 
 def label_lines(*panels: Axes) -> None:
@@ -110,9 +111,8 @@ def label_lines(*panels: Axes) -> None:
     for ax in panels:
         for text in [text for text in ax.texts if text.get_gid() == LINE_LABEL]:
             text.remove()
-    panels[
-        0
-    ].figure.figure.draw_without_rendering()  # the layout settles how high the axes are
+    # The layout settles how high the axes are.
+    panels[0].figure.figure.draw_without_rendering()
     for ax in panels:
         shown = [
             line for line in ax.get_lines() if not str(line.get_label()).startswith("_")
@@ -128,16 +128,16 @@ def label_lines(*panels: Axes) -> None:
         upwards = np.maximum.accumulate(points - steps) + steps
         shifts = np.minimum(upwards, height + steps - steps[-1]) - points
         for line, end, shift in zip(lines, ends, shifts, strict=True):
-            at: dict[str, Any] = {
-                "xytext": (5.0, shift),
-                "xycoords": ("axes fraction", "data"),
-            }
-            look = {
-                "color": line.get_color(),
-                "annotation_clip": False,
-                "gid": LINE_LABEL,
-            }
-            write_beside(ax, str(line.get_label()), (1.0, end), **at, **look)
+            write_beside(
+                ax,
+                str(line.get_label()),
+                (1.0, end),
+                xytext=(5.0, shift),
+                xycoords=("axes fraction", "data"),
+                color=line.get_color(),
+                annotation_clip=False,
+                gid=LINE_LABEL,
+            )
 
 
 def names_or_known(
@@ -167,10 +167,9 @@ def short_name(name: Any) -> str:
 def point_style(i: int) -> dict[str, Any]:
     """Return the look of the i-th method's points; the 64 first ones differ."""
     n = len(PALETTE)
-    marker = MARKERS[(i + i // n) % len(MARKERS)]
     return {
         "color": PALETTE[i % n],
-        "marker": marker,
+        "marker": MARKERS[(i + i // n) % len(MARKERS)],
         "ls": "none",
         "mec": INK,
         "mew": 0.4,

@@ -93,8 +93,9 @@ def plot_tree(
     """
     check_whole("max_terms", max_terms, 1)
     style.check_axes(ax)
-    names = feature_names, class_names
-    named = named_tree(tree_or_classifier, *names, parameter="tree_or_classifier")
+    named = named_tree(
+        tree_or_classifier, feature_names, class_names, parameter="tree_or_classifier"
+    )
     tree, is_value = named.tree, named.classes is None
     if (n := tree.n_leaves) > MAX_LEAVES:
         raise ValueError(
@@ -150,8 +151,15 @@ def plot_tree(
         _draw_edge(ax, box, boxes[tree.left(k)], "yes", font)
         _draw_edge(ax, box, boxes[tree.right(k)], "no", font)
     if missing:
-        look: dict[str, Any] = {"va": "bottom", "color": INK, "parse_math": False}
-        ax.text(left, _ends(boxes)[2] - below, missing, fontsize=NOTE * font, **look)
+        ax.text(
+            left,
+            _ends(boxes)[2] - below,
+            missing,
+            fontsize=NOTE * font,
+            va="bottom",
+            color=INK,
+            parse_math=False,
+        )
     return ax
 
 
@@ -160,21 +168,40 @@ def _draw_box(
 ) -> None:
     """Draw a box, with a note at its top left and a text at its bottom, above a bar's place."""
     left, bottom = box.centre - box.width / 2, box.top - box.height
-    form = "round,pad=0,rounding_size=4"
-    size = box.width, box.height
     ax.add_patch(
-        FancyBboxPatch((left, bottom), *size, form, fc=face, ec=edge, lw=1.0, zorder=2)
+        FancyBboxPatch(
+            (left, bottom),
+            box.width,
+            box.height,
+            "round,pad=0,rounding_size=4",
+            fc=face,
+            ec=edge,
+            lw=1.0,
+            zorder=2,
+        )
     )
-    look: dict[str, Any] = {"va": "center", "parse_math": False, "zorder": 4}
-    note_middle = box.top - PADDING / 2 - NOTE * LINE_HEIGHT / 2
     ax.text(
-        left + PADDING, note_middle, note, fontsize=NOTE * font, color="#666666", **look
+        left + PADDING,
+        box.top - PADDING / 2 - NOTE * LINE_HEIGHT / 2,
+        note,
+        fontsize=NOTE * font,
+        color="#666666",
+        va="center",
+        parse_math=False,
+        zorder=4,
     )
-    text_middle = (
-        bottom + box.below + PADDING / 2 + LINE_HEIGHT * (text.count("\n") + 1) / 2
+    ax.text(
+        box.centre,
+        bottom + box.below + PADDING / 2 + LINE_HEIGHT * (text.count("\n") + 1) / 2,
+        text,
+        fontsize=font,
+        linespacing=1.25,
+        color=INK,
+        ha="center",
+        va="center",
+        parse_math=False,
+        zorder=4,
     )
-    look |= {"ha": "center", "fontsize": font, "linespacing": 1.25, "color": INK}
-    ax.text(box.centre, text_middle, text, **look)
 
 
 def _value_colors(tree: ObliqueTree) -> list[str]:
@@ -212,26 +239,40 @@ def _draw_image(
 ) -> None:
     """Draw signed influence as an image below the note of a box."""
     largest = np.abs(influence).max() or 1.0
-    left, top = (
-        box.centre - size[0] / 2,
-        box.top - PADDING / 2 - NOTE * LINE_HEIGHT - 2.0,
-    )
+    left = box.centre - size[0] / 2
+    top = box.top - PADDING / 2 - NOTE * LINE_HEIGHT - 2.0
     # Unlike imshow, this leaves the limits and the aspect of the axes alone.
-    extent = (left, left + size[0], top - size[1], top)
-    picture = AxesImage(ax, cmap=IMAGE_COLORS, extent=extent, origin="upper", zorder=3)
+    picture = AxesImage(
+        ax,
+        cmap=IMAGE_COLORS,
+        extent=(left, left + size[0], top - size[1], top),
+        origin="upper",
+        zorder=3,
+    )
     picture.set(data=influence, clim=(-largest, largest), interpolation="nearest")
     ax.add_image(picture)
     picture.set_clip_path(ax.patch)
-    frame: dict[str, Any] = {"fill": False, "ec": "#AAAAAA", "lw": 0.6, "zorder": 3.5}
-    ax.add_patch(Rectangle((left, top - size[1]), *size, **frame))
+    ax.add_patch(
+        Rectangle(
+            (left, top - size[1]), *size, fill=False, ec="#AAAAAA", lw=0.6, zorder=3.5
+        )
+    )
 
 
 def _draw_edge(ax: Axes, parent: Box, child: Box, answer: str, font: float) -> None:
     x, y = (parent.centre, child.centre), (parent.top - parent.height, child.top)
     ax.plot(x, y, color=INK, linewidth=0.9, zorder=1)
-    look: dict[str, Any] = {"ha": "center", "va": "center", "color": INK, "zorder": 3}
-    look["bbox"] = {"facecolor": "white", "edgecolor": "none", "pad": 1.0}
-    ax.text(sum(x) / 2, sum(y) / 2, answer, fontsize=0.9 * font, **look)
+    ax.text(
+        sum(x) / 2,
+        sum(y) / 2,
+        answer,
+        fontsize=0.9 * font,
+        ha="center",
+        va="center",
+        color=INK,
+        bbox={"facecolor": "white", "edgecolor": "none", "pad": 1.0},
+        zorder=3,
+    )
 
 
 def _text(words: Wording, k: int, is_image: bool) -> str:

@@ -126,9 +126,10 @@ def _facts(estimator: Any) -> dict[str, str]:
     if hasattr(estimator, "n_generations_"):
         found["generations"] = str(estimator.n_generations_)
         found["stopped by"] = str(estimator.stop_reason_).replace("_", " ")
-        seconds = estimator.seconds_.items()
         found["seconds"] = ", ".join(
-            f"{name} {took:.3g}" for name, took in seconds if took >= 0.05
+            f"{name} {took:.3g}"
+            for name, took in estimator.seconds_.items()
+            if took >= 0.05
         )
     if (cost := getattr(estimator, "edit_cost_", None)) is not None:
         score = (
@@ -136,8 +137,9 @@ def _facts(estimator: Any) -> dict[str, str]:
             if "score" in cost
             else ""
         )
-        edit = f"{score}complexity {cost.complexity_before} to {cost.complexity}"
-        found[f"last edit, {cost.name}"] = edit
+        found[f"last edit, {cost.name}"] = (
+            f"{score}complexity {cost.complexity_before} to {cost.complexity}"
+        )
     return found
 
 
@@ -152,12 +154,14 @@ def collect(subject: Subject, cells: pd.DataFrame | None, y: Any) -> dict[str, A
     if (
         subject.members
     ):  # features are counted among all until it is known which are used
-        known = [
-            replace(member, training=_training(member, rows))
-            for member in subject.members
-        ]
         trees, own = (
-            [_tree(one.named, one, rows, truth, own=True) for one in known],
+            [
+                _tree(one.named, one, rows, truth, own=True)
+                for one in [
+                    replace(member, training=_training(member, rows))
+                    for member in subject.members
+                ]
+            ],
             0,
         )
     else:
@@ -221,9 +225,11 @@ def _with_short_names(named: NamedTree) -> NamedTree:
     for at, column in enumerate(columns):
         if isinstance(column, CategoricalColumn):
             columns[at] = replace(column, levels=tuple(map(short, column.levels)))
-    features = tuple(map(short, named.features))
     return replace(
-        named, features=features, classes=classes, columns=tuple(columns) or None
+        named,
+        features=tuple(map(short, named.features)),
+        classes=classes,
+        columns=tuple(columns) or None,
     )
 
 
@@ -286,8 +292,11 @@ def _tree(
     training = subject.training
     assert training is not None
     if not own:  # what is known at the nodes of another tree, without the training rows
-        means = np.repeat(training.means[:1], len(tree), axis=0)
-        training = replace(training, means=means, spreads=uncorrelated_spreads(tree))
+        training = replace(
+            training,
+            means=np.repeat(training.means[:1], len(tree), axis=0),
+            spreads=uncorrelated_spreads(tree),
+        )
     member = next((one for one in subject.front if one == tree), None)
     of_rows = None
     if rows is not None and truth is not None:
@@ -390,8 +399,10 @@ def _sum(named: NamedTree, k: int, training: TrainingRows, own: bool) -> dict[st
         # The means at the nodes of other trees are those of all rows.
         found["c"] = _rounded(training.means[k, found["f"]])
     if named.is_split(k):
-        threshold = float(named.tree.thresholds[k])
-        return found | {"t": threshold, "s": _rounded(training.spreads[k])}
+        return found | {
+            "t": float(named.tree.thresholds[k]),
+            "s": _rounded(training.spreads[k]),
+        }
     model = named.model(k)
     found |= {"b": model.intercept, "lo": model.lowest, "hi": model.highest}
     return found | {"bounded": model.is_bounded}
