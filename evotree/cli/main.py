@@ -298,7 +298,7 @@ def _fit(args: argparse.Namespace) -> None:
     test = None
     if args.test_size:
         X, y, test = table.hold_out(
-            X, y, *args.test_size, args.random_state, not is_regression
+            X, y, args.test_size, args.random_state, not is_regression
         )
     if constant := table.constant_columns(X):
         _say(f"left out, the same in all rows: {', '.join(map(str, constant))}")
@@ -476,7 +476,8 @@ def _run_experiment(args: argparse.Namespace) -> None:
     from evotree.experiments.execution import run_experiment
     from evotree.experiments.experiment import read_experiment
 
-    experiment, out = read_experiment(args.file), args.out
+    experiment = read_experiment(args.file)
+    out = args.out
     _check_reference(args.reference, experiment.methods)
     try:
         runs = run_experiment(

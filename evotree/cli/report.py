@@ -30,6 +30,7 @@ def report_of_model(model: Model, frame: pd.DataFrame | None) -> Report:
         truth = frame[model.target]
         known = (truth if model.classes is not None else numbers_of(truth)).notna()
         if known.any():
-            frame, y = frame[known], truth[known].to_numpy()
+            frame = frame[known]
+            y = truth[known].to_numpy()
     encode(model.columns, frame.iloc[:1])  # says which columns are not there
     return report(subject, frame[[column.name for column in model.columns]], y)

@@ -36,7 +36,8 @@ def features_and_target(
                 f"--{option} {name!r}: there is no such column; the columns are {names}"
             )
     frame = frame.dropna(subset=[target])
-    X, y = frame.drop(columns=[target, *drop]), frame[target]
+    X = frame.drop(columns=[target, *drop])
+    y = frame[target]
     if len(X.columns) == 0:
         raise ValueError(
             f"{target!r} is the only column: there is nothing to predict it from"
@@ -127,9 +128,11 @@ def hold_out(
     X: pd.DataFrame, y: np.ndarray, share: float, seed: int, is_classes: bool = True
 ) -> tuple[pd.DataFrame, np.ndarray, tuple[pd.DataFrame, np.ndarray]]:
     """Draw test rows, each class in its share where every class has rows for both parts."""
-    n_test, counts = math.ceil(share * len(y)), np.unique(y, return_counts=True)[1]
+    n_test = math.ceil(share * len(y))
+    counts = np.unique(y, return_counts=True)[1]
     is_enough = counts.min() >= 2 and min(n_test, len(y) - n_test) >= counts.size
-    strata, state = y if is_classes and is_enough else None, seed % 2**32
+    strata = y if is_classes and is_enough else None
+    state = seed % 2**32
     X, X_test, y, y_test = train_test_split(
         X, y, test_size=share, random_state=state, stratify=strata
     )

@@ -104,7 +104,8 @@ class NamedTree:
 
         Of two classes it has one output, the log-odds of the second class.
         """
-        tree, classes = self.tree, self.classes
+        tree = self.tree
+        classes = self.classes
         if tree.models is None or classes is None:
             return None
         if len(classes) == 2:
@@ -144,7 +145,8 @@ class NamedTree:
 
     def split(self, k: int) -> Split:
         """Return the inequality of internal node `k` as all forms for readers show it."""
-        terms, threshold = self.by_influence(k), float(self.tree.thresholds[k])
+        terms = self.by_influence(k)
+        threshold = float(self.tree.thresholds[k])
         if not terms:
             return Split(terms, "<=", threshold)
         first = terms[0][0]
@@ -217,7 +219,8 @@ class NamedTree:
 
     def class_order(self, k: int) -> list[int]:
         """Return the classes of a node as they are shown: its label, then the largest first."""
-        label, values = self.winners[k], self.tree.values[k]
+        label = self.winners[k]
+        values = self.tree.values[k]
         order = [
             int(c)
             for c in np.argsort(-values, kind="stable")
@@ -228,13 +231,15 @@ class NamedTree:
     def shares(self, k: int, most: int = 6) -> tuple[list[Share], list[Share]]:
         """Return the classes of a node and the shares of its rows, in `class_order`, as text."""
         assert self.classes is not None
-        values, order = self.row_shares[k], self.class_order(k)
+        values = self.row_shares[k]
+        order = self.class_order(k)
         n_shown = len(order) if len(order) <= most else most - 1
         shares = [
             (str(self.classes[c]), share_text(float(values[c])))
             for c in order[:n_shown]
         ]
-        label, weighted = shares[0][0], share_text(float(self.tree.values[k, order[0]]))
+        label = shares[0][0]
+        weighted = share_text(float(self.tree.values[k, order[0]]))
         is_other = weighted != shares[0][1]
         if n_shown < len(order):
             shares.append(("others", share_text(float(values[order[n_shown:]].sum()))))
@@ -257,7 +262,8 @@ class NamedTree:
 
     def fills(self) -> list[tuple[str, str]]:
         """Return what stands for missing cells of the columns that the tree uses."""
-        columns, fills = self.columns or (), []
+        columns = self.columns or ()
+        fills = []
         of = column_of_feature(columns)
         for column in (
             columns[at] for at in sorted({of[j] for j in used_features([self]) if of})
@@ -310,7 +316,8 @@ def named_tree(
             "estimators_[0] of the forest."
         )
     tree = tree_of(source, parameter).validate()
-    n_features, n_outputs = tree.n_features, tree.values.shape[1]
+    n_features = tree.n_features
+    n_outputs = tree.values.shape[1]
     # Names that are given are names of encoded features.
     columns = getattr(source, "columns_", None) if feature_names is None else None
     has_costs = getattr(getattr(source, "objective_", None), "kind", None) == "cost"
@@ -370,7 +377,8 @@ def tree_of(
     source: Any, parameter: str = "tree", wrong: type[Exception] = ValueError
 ) -> Any:
     """Return the tree itself, or that of a fitted estimator; `wrong` says that there is none."""
-    tree, kind = getattr(source, "tree_", source), type(source).__name__
+    tree = getattr(source, "tree_", source)
+    kind = type(source).__name__
     if hasattr(tree, "subtree_size"):
         return tree
     if not getattr(source, "__sklearn_is_fitted__", lambda: True)():

@@ -343,9 +343,11 @@ class Wording:
 
     def leaf(self, k: int) -> list[str]:
         """Return what leaf `k` predicts, its rows and its class shares, in pieces of a sentence."""
-        named, rows = self.named, self.named.rows(k)
+        named = self.named
+        rows = self.named.rows(k)
         if named.classes is None:
-            pieces, known = self.predicted(k), [rows]
+            pieces = self.predicted(k)
+            known = [rows]
         else:
             winner = self.written(named.classes[named.winners[k]])
             pieces = [f"class: {winner}"] if named.scores is None else self.scores(k)
@@ -392,7 +394,8 @@ def coefficient_table(
     named = named_tree(tree, feature_names)
     is_bounded = named.scores is None
     named = named.scores or named
-    leaves, tables = np.flatnonzero(named.tree.is_leaf), []
+    leaves = np.flatnonzero(named.tree.is_leaf)
+    tables = []
     for at, one in enumerate(named.each):
         models = one.tree.models
         if models is None:

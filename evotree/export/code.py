@@ -229,7 +229,8 @@ def _function(
     if named.classes is not None and outputs is None:
         outputs = [repr(named.labels[c]) for c in named.winners]
         if language is _C:
-            kind, outputs = "int", [str(c) for c in named.winners]
+            kind = "int"
+            outputs = [str(c) for c in named.winners]
             parts.append(_c_labels(named, name))
     body = list(_body(named, language, outputs))
     if language is _PYTHON:

@@ -36,7 +36,8 @@ def tree_to_dict(tree: ObliqueTree) -> dict[str, Any]:
     float so that it reads back as the same one. A tree that is larger than `tree_from_dict` reads
     is refused.
     """
-    n_nodes, width = tree.n_nodes, max(tree.n_features, tree.values.shape[1])
+    n_nodes = tree.n_nodes
+    width = max(tree.n_features, tree.values.shape[1])
     if n_nodes > min(MAX_NODES, MAX_NUMBERS // width):
         raise ValueError(
             f"the tree has {n_nodes} nodes of up to {width} numbers: allowed are at "

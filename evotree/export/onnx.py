@@ -139,8 +139,10 @@ def _trees_of(model: Any) -> list[ObliqueTree]:
 
 def _convert_classifier(scope: Any, operator: Any, container: Any) -> None:
     """Write the nodes of a classifier: labels, picked by leaf or by vote, and probabilities."""
-    model, graph = operator.raw_operator, _Graph(scope, container)
-    rows, tree = operator.inputs[0].full_name, _trees_of(model)[0]
+    model = operator.raw_operator
+    graph = _Graph(scope, container)
+    rows = operator.inputs[0].full_name
+    tree = _trees_of(model)[0]
     classes = import_module("skl2onnx.common.utils_classifier").get_label_classes(
         scope, model
     )
@@ -203,13 +205,15 @@ def _shape_regressor(operator: Any) -> None:
 
 def _convert_regressor(scope: Any, operator: Any, container: Any) -> None:
     """Write the nodes of a regressor: its numbers, or the mean of those of a forest."""
-    graph, trees = _Graph(scope, container), _trees_of(operator.raw_operator)
+    graph = _Graph(scope, container)
+    trees = _trees_of(operator.raw_operator)
     graph.put_out(_mean(graph, operator.inputs[0].full_name, trees), operator, 0)
 
 
 def _predicted(paths: _Paths, leaf: str) -> str:
     """Write the nodes of `predict_value`: values, or linear models, picked by leaf."""
-    graph, tree = paths.graph, paths.tree
+    graph = paths.graph
+    tree = paths.tree
     if tree.models is None:
         return graph.node("Gather", [tree.values[tree.is_leaf], leaf], axis=0)
     models = tree.models.take(tree.is_leaf)

@@ -114,13 +114,7 @@ def plot_evolution(
         left.set_title(
             f"generation {gen}: {best.n_leaves} leaves, accuracy {accuracy:.3f}"
         )
-        for panel in panels:  # hides what its curves show of later generations
-            begin = panel.get_xlim()[0]
-            seen = Rectangle(
-                (begin, 0.0), gen - begin, 1.0, transform=panel.get_xaxis_transform()
-            )
-            for artist in (*panel.get_lines(), *panel.collections):
-                artist.set_clip_path(seen)
+        _hide_after(panels, gen)
         return [left, *panels]
 
     frames = _frames(list(trees), int(positions_of(records, "gen")[-1]), max_frames)
@@ -134,6 +128,16 @@ def plot_evolution(
     return FuncAnimation(
         figure, draw, frames=[*frames, *frames[-1:] * _HELD], interval=250
     )
+
+
+def _hide_after(panels: Sequence[Axes], gen: int) -> None:
+    """Hide what curves show of later generations."""
+    for panel in panels:
+        begin = panel.get_xlim()[0]
+        place = panel.get_xaxis_transform()
+        seen = Rectangle((begin, 0.0), gen - begin, 1.0, transform=place)
+        for artist in (*panel.get_lines(), *panel.collections):
+            artist.set_clip_path(seen)
 
 
 def slice_of(tree: ObliqueTree, shown: np.ndarray, row: np.ndarray) -> ObliqueTree:

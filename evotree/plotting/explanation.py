@@ -11,10 +11,8 @@ from evotree.inspection.paths import Explanation
 from evotree.plotting import style
 from evotree.plotting.style import INK, PALETTE, TERM_COLORS, axes_or_new, write_beside
 
-BAR, LINE_HEIGHT = (
-    0.7,
-    0.24,
-)  # thickness of a bar, in lines; height of a line, in inches
+BAR = 0.7
+LINE_HEIGHT = 0.24  # thickness of a bar, in lines; height of a line, in inches
 WIDTH = 7.0
 GREY = "#888888"
 
@@ -47,7 +45,8 @@ def plot_explanation(
     """
     check_whole("max_terms", max_terms, 1)
     if not isinstance(explanation, Explanation):
-        explanation, row = _explained(explanation, row), 0
+        explanation = _explained(explanation, row)
+        row = 0
     n_rows = len(explanation.rows)
     if (
         isinstance(row, bool)
@@ -59,7 +58,8 @@ def plot_explanation(
     n_lines = sum(1 + len(bars) for _, bars in steps)
     ax = axes_or_new(ax, (WIDTH, LINE_HEIGHT * n_lines + 1.3))
     below = ax.twiny() if steps[-1][1] else ax
-    place, ticks = 0, dict[int, str]()
+    place = 0
+    ticks: dict[int, str] = {}
     for at, (heading, bars) in enumerate(steps, 1):
         is_leaf = at == len(steps)
         if place:
@@ -182,7 +182,8 @@ def _steps(
         first = part.iloc[0]
         off = f"{first.side}, {_plain(abs(first.total), 2)} from the hyperplane"
         steps.append((f"[{first.node}]  {off}", _bars(part, max_terms)))
-    model, predicted = terms[terms.side == "leaf"], of_row.prediction
+    model = terms[terms.side == "leaf"]
+    predicted = of_row.prediction
     is_number = isinstance(predicted, float | np.floating)
     heading = (
         f"[{of_row.leaf}]  predicts {_plain(predicted) if is_number else predicted}"

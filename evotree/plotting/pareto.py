@@ -124,7 +124,8 @@ def _leave_out_the_stump(ax: Axes, complexity: int, curves: np.ndarray) -> None:
     """Cut the smallest tree off where it is so bad that the others could not be told apart."""
     if curves.shape[1] < 3:
         return
-    worst, others = curves[:, 0].min(), curves[:, 1:]
+    worst = curves[:, 0].min()
+    others = curves[:, 1:]
     span = others.max() - others.min()
     if others.min() - worst <= 3.0 * span:
         return
@@ -152,7 +153,8 @@ def _chosen(
     tree = getattr(source, "tree_", None) if selected is None else selected
     name = "selected"
     if isinstance(tree, str):
-        name, tree = tree, select(front, tree, held_out=held_out)
+        name = tree
+        tree = select(front, tree, held_out=held_out)
     if tree is None:
         return None, name
     if not isinstance(tree, ObliqueTree):

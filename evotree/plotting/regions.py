@@ -125,10 +125,8 @@ def check_points(
     source: Any, tree: ObliqueTree, X: Any, y: Any
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Return the points as a tree reads them, their class codes and the labels of all classes."""
-    points, given = (
-        np.asarray(getattr(source, "encode", np.asarray)(X), dtype=np.float64),
-        np.asarray(y),
-    )
+    points = np.asarray(getattr(source, "encode", np.asarray)(X), dtype=np.float64)
+    given = np.asarray(y)
     if points.ndim != 2 or points.shape[1] != tree.n_features or points.shape[0] == 0:
         raise ValueError(
             f"X has shape {points.shape}: allowed is (n_samples, {tree.n_features})."
@@ -156,7 +154,8 @@ def _segments(
 ) -> dict[int, np.ndarray]:
     """Return the part of each hyperplane that lies in the region of its node, within a box."""
     box = np.vstack((np.eye(2), -np.eye(2)))
-    regions, segments = {0: (box, np.concatenate((high, -low)))}, {}
+    regions = {0: (box, np.concatenate((high, -low)))}
+    segments = {}
     for k in np.flatnonzero(tree.subtree_size > 1).tolist():
         weights, threshold = tree.weights[k], tree.thresholds[k]
         normals, bounds = regions[k]
@@ -168,7 +167,8 @@ def _segments(
         # The points of the line are foot + t along; each half-plane bounds t on one side.
         foot = threshold * weights / (weights @ weights)
         along = np.array([-weights[1], weights[0]]) / np.linalg.norm(weights)
-        speed, room = normals @ along, bounds - normals @ foot
+        speed = normals @ along
+        room = bounds - normals @ foot
         norms = np.linalg.norm(normals, axis=1)
         crosses = np.abs(speed) > EPSILON * norms
         ends = room[crosses] / speed[crosses]

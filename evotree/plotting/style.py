@@ -119,7 +119,8 @@ def label_lines(*panels: Axes) -> None:
         ]
         lasts = np.array([float(np.asarray(line.get_ydata())[-1]) for line in shown])
         order = np.argsort(lasts, kind="stable")
-        lines, ends = [shown[k] for k in order], lasts[order]
+        lines = [shown[k] for k in order]
+        ends = lasts[order]
         low, high = ax.get_ylim()
         height = 72.0 * ax.get_window_extent().height / ax.figure.dpi
         points = height * (ends - low) / (high - low)

@@ -16,16 +16,21 @@ from matplotlib.image import AxesImage
 from matplotlib.patches import FancyBboxPatch, Rectangle
 from matplotlib.textpath import text_to_path
 
-from evotree.description.named import named_tree
+from evotree.description.named import NamedTree, named_tree
 from evotree.description.text import Wording, missing_lines
 from evotree.description.words import check_whole
 from evotree.plotting import style
 from evotree.plotting.style import INK, PALETTE, TERM_COLORS, class_colors
 from evotree.tree import ObliqueTree, node_depths
 
-FONT, LINE_HEIGHT, PADDING, GAP, ROW_GAP = 10.0, 13.0, 9.0, 12.0, 34.0
+FONT = 10.0
+LINE_HEIGHT = 13.0
+PADDING = 9.0
+GAP = 12.0
+ROW_GAP = 34.0
 NOTE = 0.8  # size of the font of a node's number and rows, to that of its text
-BAR_WIDTH, BAR_HEIGHT = 54.0, 6.0  # of the class shares of a leaf, or of a term
+BAR_WIDTH = 54.0
+BAR_HEIGHT = 6.0  # of the class shares of a leaf, or of a term
 MOST_SHARES = 3
 MAX_LEAVES = 1000
 LARGEST_SCALE = 1.2  # of a small tree in large axes
@@ -96,7 +101,8 @@ def plot_tree(
     named = named_tree(
         tree_or_classifier, feature_names, class_names, parameter="tree_or_classifier"
     )
-    tree, is_value = named.tree, named.classes is None
+    tree = named.tree
+    is_value = named.classes is None
     if (n := tree.n_leaves) > MAX_LEAVES:
         raise ValueError(
             f"the tree has {n} leaves: a picture shows up to {MAX_LEAVES}."
@@ -127,22 +133,13 @@ def plot_tree(
     for k, box in enumerate(boxes):
         if tree.subtree_size[k] == 1:
             _draw_box(ax, box, notes[k], texts[k], font, edges[k], style.tint(edges[k]))
-            bottom, bars = box.top - box.height + PADDING / 2, list[tuple[Any, ...]]()
-            if not is_value:  # class shares, side by side
-                values, width = named.row_shares[k], box.width - 2 * PADDING
-                begin, total = box.centre - width / 2, float(values.sum()) or 1.0
-                for c in (c for c in named.class_order(k) if values[c] > 0.0):
-                    piece = width * float(values[c]) / total
-                    bars.append(((begin, bottom), piece, BAR_HEIGHT, colors[c]))
-                    begin += piece
-            for at, (weight, j) in enumerate(terms[k][::-1]):  # one above the other
-                signed = np.copysign(named.influence(k)[j], weight)
-                length = room * float(np.nan_to_num(signed / largest))
-                color = TERM_COLORS[length > 0.0]
-                place = box.centre, bottom + at * BAR_HEIGHT
-                bars.append((place, length, 0.8 * BAR_HEIGHT, color))
-            for *place_and_size, color in bars:
-                ax.add_patch(Rectangle(*place_and_size, fc=color, lw=0, zorder=3))
+            if is_value:
+                influence = named.influence(k)
+                signed = [np.copysign(influence[j], weight) for weight, j in terms[k]]
+                lengths = room * np.nan_to_num(np.array(signed) / largest)
+                _draw_terms(ax, box, lengths.tolist())
+            else:
+                _draw_shares(ax, box, named, k, colors)
             continue
         _draw_box(ax, box, notes[k], texts[k], font, INK, "#F5F5F5")
         if image is not None and image_shape is not None:
@@ -202,6 +199,37 @@ def _draw_box(
         parse_math=False,
         zorder=4,
     )
+
+
+def _draw_shares(
+    ax: Axes, box: Box, named: NamedTree, k: int, colors: Sequence[str]
+) -> None:
+    """Draw the class shares of a leaf side by side at the bottom of its box."""
+    bottom = box.top - box.height + PADDING / 2
+    width = box.width - 2 * PADDING
+    begin = box.centre - width / 2
+    shares = named.row_shares[k]
+    total = float(shares.sum()) or 1.0
+    for c in named.class_order(k):
+        if shares[c] > 0.0:
+            length = width * float(shares[c]) / total
+            ax.add_patch(
+                Rectangle(
+                    (begin, bottom), length, BAR_HEIGHT, fc=colors[c], lw=0, zorder=3
+                )
+            )
+            begin += length
+
+
+def _draw_terms(ax: Axes, box: Box, lengths: Sequence[float]) -> None:
+    """Draw the terms of a leaf's model one below the other, to the left those below 0."""
+    bottom = box.top - box.height + PADDING / 2
+    for at, length in enumerate(reversed(lengths)):
+        color = TERM_COLORS[length > 0.0]
+        place = (box.centre, bottom + at * BAR_HEIGHT)
+        ax.add_patch(
+            Rectangle(place, length, 0.8 * BAR_HEIGHT, fc=color, lw=0, zorder=3)
+        )
 
 
 def _value_colors(tree: ObliqueTree) -> list[str]:
@@ -300,7 +328,8 @@ def _layout(
     below = np.where(bars > 0.0, bars + 2.0, 0.0)
     width[below > 0.0] = np.maximum(width[below > 0.0], BAR_WIDTH + 2 * PADDING)
     height += below
-    depths, leaf = node_depths(tree.subtree_size), tree.is_leaf
+    depths = node_depths(tree.subtree_size)
+    leaf = tree.is_leaf
     if image is not None:
         width[~leaf] = np.maximum(width[~leaf], image[0] + PADDING)
         height[~leaf] += image[1] + 4.0
@@ -308,10 +337,13 @@ def _layout(
     centre[leaf] = np.arange(tree.n_leaves)
     for k in np.flatnonzero(~leaf)[::-1]:
         centre[k] = (centre[tree.left(k)] + centre[tree.right(k)]) / 2
-    unit, row_top = 0.0, 0.0
+    unit = 0.0
+    row_top = 0.0
     for depth in range(tree.depth + 1):
         row = np.flatnonzero(depths == depth)
-        inner, a, b = row[~leaf[row]], row[:-1], row[1:]
+        inner = row[~leaf[row]]
+        a = row[:-1]
+        b = row[1:]
         needed = ((width[a] + width[b]) / 2 + GAP) / (centre[b] - centre[a])
         unit = max(unit, needed.max(initial=0.0))
         height[inner] = height[inner].max(initial=0.0)
@@ -323,7 +355,8 @@ def _layout(
 
 
 def _text_size(text: str) -> tuple[float, float]:
-    font, lines = FontProperties(size=FONT), text.split("\n")
+    font = FontProperties(size=FONT)
+    lines = text.split("\n")
     size = text_to_path.get_text_width_height_descent
     return max(size(line, font, ismath=False)[0] for line in lines), LINE_HEIGHT * len(
         lines

@@ -151,19 +151,14 @@ def collect(subject: Subject, cells: pd.DataFrame | None, y: Any) -> dict[str, A
     rows = None if cells is None else table_columns.encode_in_order(columns, cells)
     truth = None if y is None else _codes_or_numbers(y, subject.named.classes, rows)
     training = _training(subject, rows)
-    if (
-        subject.members
-    ):  # features are counted among all until it is known which are used
-        trees, own = (
-            [
-                _tree(one.named, one, rows, truth, own=True)
-                for one in [
-                    replace(member, training=_training(member, rows))
-                    for member in subject.members
-                ]
-            ],
-            0,
-        )
+    # Features are counted among all until it is known which are used.
+    if subject.members:
+        known = [
+            replace(member, training=_training(member, rows))
+            for member in subject.members
+        ]
+        trees = [_tree(one.named, one, rows, truth, own=True) for one in known]
+        own = 0
     else:
         trees, own = _trees(replace(subject, training=training), rows, truth)
     # Features of all columns that some tree uses are kept, and counted among these.
@@ -235,7 +230,8 @@ def _with_short_names(named: NamedTree) -> NamedTree:
 
 def _codes_or_numbers(y: Any, classes: Any, rows: Rows) -> np.ndarray:
     """Return targets as floats, or as positions of their classes, which are compared as written."""
-    values, n = np.asarray(y), 0 if rows is None else len(rows)
+    values = np.asarray(y)
+    n = 0 if rows is None else len(rows)
     if rows is None or values.shape != (n,):
         raise ValueError(
             f"y has shape {values.shape}: allowed is ({n},), one for each row of X."
@@ -263,7 +259,8 @@ def _training(subject: Subject, rows: Rows) -> TrainingRows:
     if rows is not None:
         return summarize(tree, rows, np.ones(len(rows)))
     anything = np.full(tree.n_features, np.inf)
-    nothing, spreads = np.zeros(tree.weights.shape), uncorrelated_spreads(tree)
+    nothing = np.zeros(tree.weights.shape)
+    spreads = uncorrelated_spreads(tree)
     return TrainingRows(nothing, spreads, -anything, anything)
 
 
@@ -277,7 +274,8 @@ def _trees(
         for at, tree in enumerate(trees)
     ]
     lengths = np.array([len(json.dumps(tree)) for tree in made])
-    shown, step = np.arange(len(made)), 1
+    shown = np.arange(len(made))
+    step = 1
     while lengths[shown].sum() > MAX_TREES_LENGTH and len(shown) > 1:
         step *= 2
         shown = np.arange(own % step, len(made), step)
@@ -412,7 +410,8 @@ def _columns(
     columns: Sequence[Column], used: Sequence[int], cells: pd.DataFrame | None
 ) -> list[dict[str, Any]]:
     """Return how each column is typed, and which features it makes."""
-    found, first = [], 0
+    found = []
+    first = 0
     for at in used:
         column = columns[at]
         one: dict[str, Any] = {"name": short(column.name), "first": first}
@@ -464,7 +463,8 @@ def _sample(
         )
     found = []
     for at in used:
-        column, some = columns[at], cells.iloc[drawn, at]
+        column = columns[at]
+        some = cells.iloc[drawn, at]
         if isinstance(column, NumericColumn):
             found.append(
                 numbers_of(some).astype(object).where(some.notna(), None).tolist()
@@ -486,7 +486,8 @@ def _history(records: pd.DataFrame) -> dict[str, Any]:
     """Return the curves of a run, by their names."""
     curves = ("fitness", "quality", "size", "terms", "complexity")
     names = [f"{curve}_{field}" for curve in curves for field in ("best", "mean")]
-    prefix, refiners = f"{ORIGIN}_", {}
+    prefix = f"{ORIGIN}_"
+    refiners = {}
     origins = [name for name in map(str, records) if name.startswith(prefix)]
     with suppress(ValueError):  # nothing was refined
         for name, table in cumulated(records).items():
@@ -518,7 +519,8 @@ def _rules(members: Sequence[Subject]) -> str:
 
 def _notes(subject: Subject, rows: Rows, truth: Rows, n_shown: int) -> list[str]:
     """Return what the reader has to know of the page: what is left out, and why."""
-    n_trees, is_tree = len(subject.trees[0]), not subject.members
+    n_trees = len(subject.trees[0])
+    is_tree = not subject.members
     begin = "zero" if rows is None else "the means of the rows given"
     notes = {
         "No rows were given: there is no table of rows, and nothing is measured.": rows

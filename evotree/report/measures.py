@@ -41,10 +41,8 @@ def measures(named: NamedTree, rows: np.ndarray, y: np.ndarray) -> dict[str, Any
         if n_classes <= MAX_CONFUSED:
             counts = np.bincount(y * n_classes + labels, minlength=n_classes**2)
             measured["confusion"] = counts.reshape(n_classes, n_classes).tolist()
-    reached, lost = (
-        node_weights(leaves, weights, tree.subtree_size)
-        for weights in (np.ones(len(y)), losses)
-    )
+    reached = node_weights(leaves, np.ones(len(y)), tree.subtree_size)
+    lost = node_weights(leaves, losses, tree.subtree_size)
     measured["figures"] = [[name, ours[name], others[name]] for name in ours]
     measured["reached"] = reached.astype(int).tolist()
     measured["lost"] = [float(f"{loss:.6g}") for loss in lost]
@@ -97,7 +95,8 @@ def _of_one_leaf(y: np.ndarray, value: np.ndarray, label: Any) -> Figures:
 def _figures(y: np.ndarray, values: np.ndarray, labels: np.ndarray | None) -> Figures:
     """Return figures of predicted numbers, or of predicted classes and their probabilities."""
     if labels is None:
-        errors, whole = y - values[:, 0], float(((y - y.mean()) ** 2).sum())
+        errors = y - values[:, 0]
+        whole = float(((y - y.mean()) ** 2).sum())
         return {
             "R²": 1.0 - float((errors**2).sum()) / whole if whole > 0.0 else None,
             "RMSE": float(np.sqrt((errors**2).mean())),

@@ -47,7 +47,8 @@ class Report:
         return Path(path)
 
     def __repr__(self) -> str:
-        n_trees, rows = len(self.data["trees"]), self.data["rows"]
+        n_trees = len(self.data["trees"])
+        rows = self.data["rows"]
         n_rows = 0 if rows is None else rows["total"]
         return f"Report({n_trees} trees, {n_rows} rows); save(path) writes it"
 
