@@ -17,7 +17,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
-from evotree import __version__
+from evotree._version import __version__
 from evotree.cli import arguments
 from evotree.cli.arguments import add_command, evolution_parameters, example, number
 from evotree.files import check_writable

@@ -13,7 +13,7 @@ from typing import Any, Self, TypeAlias
 import numpy as np
 import pandas as pd
 
-from evotree import __version__
+from evotree._version import __version__
 from evotree.description.named import NamedTree, is_forest, named_tree
 from evotree.description.text import export_rules, numbered
 from evotree.engine.history import ORIGIN, to_frame
