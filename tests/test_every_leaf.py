@@ -633,7 +633,7 @@ def pictures():
             yield pytest.param(*one.values, plot, marks=one.marks)
 
 
-@pytest.mark.parametrize(("name", "plot"), pictures())
+@pytest.mark.parametrize(("name", "plot"), [*pictures()])
 def test_pictures_are_drawn(name, plot):
     kind = kind_of(name)
     if kind.y is None and plot not in DRAWS_TREES:
@@ -947,5 +947,5 @@ def test_the_command_that_fits(labels, tmp_path, capsys):
     model = load_model(out)
     assert np.isfinite(model.predict_proba(X)).all()
     if labels is not None:
-        assert set(model.classes.tolist()) == set(LABELS[labels])
+        assert set(model.labels) == set(map(str, LABELS[labels]))
     plt.close("all")
