@@ -44,7 +44,7 @@ if TYPE_CHECKING:
     from evotree.operators.structure.rounding import round_tree
     from evotree.tree import ObliqueTree
 
-__version__ = "0.1.0"
+from evotree._version import __version__
 
 _NAMES: dict[str, tuple[str, ...]] = {
     "evotree.dataset": ("Dataset",),

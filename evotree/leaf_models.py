@@ -167,5 +167,6 @@ class ClassModels(OutputModels):
 
     def predict(self, X: np.ndarray, leaves: np.ndarray) -> np.ndarray:
         """Return the probabilities of the classes, of shape (n_samples, n_classes)."""
-        probabilities: np.ndarray = softmax(self.scores(X, leaves), axis=1)
-        return probabilities
+        probabilities = softmax(self.scores(X, leaves), axis=1)
+        # Far away from the training rows they would be 0, which no finite score means.
+        return np.maximum(probabilities, np.finfo(np.float64).tiny)

@@ -18,15 +18,14 @@ import numpy as np
 import pandas as pd
 from sklearn.utils.validation import check_is_fitted
 
-from evotree import __version__
+from evotree._version import __version__
 from evotree.description.named import NamedTree, is_forest, named_tree
 from evotree.description.text import export_text, numbered
 from evotree.export import data as plain
 from evotree.files import PathLike, write_whole
 from evotree.inspection.paths import Explanation, explain
 from evotree.inspection.training_rows import TrainingRows
-from evotree.leaf_models import ClassModels
-from evotree.soft_sides import SoftSides
+from evotree.soft_sides import SoftSides, class_probabilities
 from evotree.tables.columns import Column, columns_from, encode, feature_names, text_of
 from evotree.tables.readers import reading
 from evotree.tree import ObliqueTree, mean_of_trees
@@ -114,7 +113,7 @@ class Model:
             if self.classes is None:
                 if width != 1:
                     raise ValueError("a model without classes has one value in a node.")
-            elif tree.models is not None and not isinstance(tree.models, ClassModels):
+            elif tree.models is not None and not tree.models.of_classes:
                 raise ValueError(
                     "the tree has linear models in leaves, which predict no classes."
                 )
@@ -156,12 +155,9 @@ class Model:
     def predict_proba(self, frame: pd.DataFrame) -> np.ndarray:
         """Return the probabilities of the classes, or the numbers in a column."""
         rows = encode(self.columns, frame)
-        sides = self.sides
-        return (
-            mean_of_trees(self.trees, rows)
-            if sides is None
-            else sides.predict(self.tree, rows)
-        )
+        if len(self.trees) > 1:
+            return mean_of_trees(self.trees, rows)
+        return class_probabilities(self.tree, self.sides, rows)
 
     def predict(self, frame: pd.DataFrame) -> np.ndarray:
         """Return the class or the number of each row: of one tree that of the leaf it reaches."""

@@ -56,9 +56,7 @@ class SoftSides:
     def predict(self, tree: ObliqueTree, X: np.ndarray) -> np.ndarray:
         """Return the probabilities of the classes."""
         X = tree.check_rows(X)
-        return raise_labels(
-            self.mix(tree, X), tree.values.argmax(axis=1)[tree.apply(X)]
-        )
+        return raise_labels(self.mix(tree, X), tree.majority[tree.apply(X)])
 
     def mix(self, tree: ObliqueTree, X: np.ndarray) -> np.ndarray:
         """Return the probabilities before that of the predicted class is raised."""
@@ -87,6 +85,16 @@ class SoftSides:
                 "shares of leaves are not probabilities: they must add up to 1."
             )
         return self
+
+
+def class_probabilities(
+    tree: ObliqueTree, sides: SoftSides | None, X: np.ndarray
+) -> np.ndarray:
+    """Return the probabilities of the classes, of shape (n_samples, n_classes).
+
+    Without soft sides they are those that the leaves predict.
+    """
+    return tree.predict_value(X) if sides is None else sides.predict(tree, X)
 
 
 def distances(tree: ObliqueTree, X: np.ndarray) -> np.ndarray:

@@ -322,23 +322,16 @@ class ObliqueTree:
 
     def of_output(self, j: int) -> "ObliqueTree":
         """Return the same tree that predicts one of its outputs alone."""
-        models = (
-            self.models.each[j]
-            if isinstance(self.models, OutputModels)
-            else self.models
+        rows = self.row_counts
+        if rows is not None and self.output_names is None:
+            rows = rows.sum(axis=1, keepdims=True)  # each class has rows of its own
+        return self.replaced(
+            values=self.values[:, j : j + 1],
+            labels=None,
+            models=None if self.models is None else self.models.each[j],
+            output_names=None,
+            row_counts=rows,
         )
-        values, rows = self.values[:, j : j + 1], self.row_counts
-        if (
-            rows is not None and self.output_names is None
-        ):  # of classes, each with rows of its own
-            rows = rows.sum(axis=1, keepdims=True)
-        arrays = {
-            "values": values,
-            "labels": None,
-            "models": models,
-            "output_names": None,
-        }
-        return self.replaced(**arrays, row_counts=rows)
 
     def replaced(self, **arrays: Any) -> "ObliqueTree":
         """Return the same tree with some arrays replaced, by the names of the parameters."""
@@ -476,9 +469,7 @@ class ObliqueTree:
                 f"output_names has {len(names)} entries: allowed are {n_outputs}."
             )
         if self.models is not None:
-            n_models = (
-                len(self.models.each) if isinstance(self.models, OutputModels) else 1
-            )
+            n_models = len(self.models.each)
             if n_outputs != n_models:
                 raise ValueError(
                     f"values has {n_outputs} columns for {n_models} models of a leaf."

@@ -243,8 +243,12 @@ def page(cases):
         classes = None if case.classes is None else np.array(case.classes)
         columns = case.estimator.columns_
         model = Model("y", classes, columns, case.trees, sides=case.sides)
+        data = report_of_model(model, None).data
         frame = pd.DataFrame(case.rows, columns=[column.name for column in columns])
-        pages.append(report_of_model(model, frame).data)
+        cells = [frame[column["name"]].tolist() for column in data["columns"]]
+        pages.append(
+            data | {"rows": {"numbers": list(range(len(frame))), "cells": cells}}
+        )
     rows = run_page(
         pages,
         """data.forest ? [null, model.vote(x)]

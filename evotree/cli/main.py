@@ -17,7 +17,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
-from evotree import __version__
+from evotree._version import __version__
 from evotree.cli import arguments
 from evotree.cli.arguments import add_command, evolution_parameters, example, number
 from evotree.files import check_writable
@@ -97,11 +97,19 @@ def _make_parser(defaults: Mapping[str, Any]) -> argparse.ArgumentParser:
 
 def _add_fits(commands: Any, table: str, defaults: Mapping[str, Any]) -> None:
     """Add the commands that compile and evolve."""
-    about = "compile everything now, so that no fit has to"
-    add_command(commands, "warmup", _warm_up, about, "evotree warmup")
+    add_command(
+        commands,
+        "warmup",
+        _warm_up,
+        "compile everything now, so that no fit has to",
+        "evotree warmup",
+    )
 
     fit = add_command(
-        *(commands, "fit", _fit, "evolve a tree for a table and write a model file"),
+        commands,
+        "fit",
+        _fit,
+        "evolve a tree for a table and write a model file",
         'python -c "from sklearn.datasets import load_iris as iris; '
         "iris(as_frame=True).frame.to_csv('iris.csv', index=False)\"",
         "evotree fit iris.csv --target target --out iris.json --report iris.html",
@@ -111,30 +119,49 @@ def _add_fits(commands: Any, table: str, defaults: Mapping[str, Any]) -> None:
     option("data", metavar="DATA", help=table)
     option("--target", metavar="COLUMN", required=True, help="the column to predict")
     option("--out", metavar="MODEL.json", required=True, help="the model file to write")
-    about = "predict classes or numbers; by default numbers where the target has many (auto)"
     option(
         "--task",
         choices=("auto", "classification", "regression"),
         default="auto",
-        help=about,
+        help="predict classes or numbers; by default numbers where the target has many (auto)",
     )
-    about = "what leaves of regression hold: lines where they can be (auto), lines, or means"
-    option("--leaves", choices=("auto", "linear", "constant"), help=about)
-    about = "share of the rows to hold out and test on, such as 0.2 (none)"
     option(
-        "--test-size", metavar="SHARE", type=arguments.share, default=0.0, help=about
+        "--leaves",
+        choices=("auto", "linear", "constant"),
+        help="what leaves of regression hold: lines where they can be (auto), lines, or means",
     )
-    several: dict[str, Any] = {"nargs": "+", "action": "extend", "default": []}
-    option("--drop", metavar="COLUMN", help="leave columns out", **several)
-    about = "weights of rows: 'balanced', for classes of equal weight, or CLASS=NUMBER each (1)"
-    option("--class-weight", metavar="WEIGHT", nargs="+", help=about)
-    about = (
-        "a table of what errors cost: the class, then a column for each predicted class"
+    option(
+        "--test-size",
+        metavar="SHARE",
+        type=arguments.share,
+        default=0.0,
+        help="share of the rows to hold out and test on, such as 0.2 (none)",
     )
-    option("--cost-matrix", metavar="FILE", help=about)
+    option(
+        "--drop",
+        metavar="COLUMN",
+        nargs="+",
+        action="extend",
+        default=[],
+        help="leave columns out",
+    )
+    option(
+        "--class-weight",
+        metavar="WEIGHT",
+        nargs="+",
+        help="weights of rows: 'balanced', for classes of equal weight, or CLASS=NUMBER each (1)",
+    )
+    option(
+        "--cost-matrix",
+        metavar="FILE",
+        help="a table of what errors cost: the class, then a column for each predicted class",
+    )
     option("--plots", metavar="DIR", help="draw learning curve and tree into a folder")
-    about = "write a page about the tree, the others of its front and the run"
-    option("--report", metavar="FILE.html", help=about)
+    option(
+        "--report",
+        metavar="FILE.html",
+        help="write a page about the tree, the others of its front and the run",
+    )
     arguments.add_evolution(fit, defaults)
 
 
@@ -151,26 +178,48 @@ def _add_uses(commands: Any, table: str) -> None:
         command.add_argument("model", metavar="MODEL.json", help="a model file")
         return command.add_argument
 
-    about = "predict the target of a table's rows"
-    option = add("predict", _predict, about, "iris.csv --out predictions.csv")
+    option = add(
+        "predict",
+        _predict,
+        "predict the target of a table's rows",
+        "iris.csv --out predictions.csv",
+    )
     option("data", metavar="DATA", help=f"{table}, with the model's columns")
     option("--out", metavar="FILE.csv", help="(standard output)")
-    about = "write the shares of all classes, a column each"
-    option("--proba", action="store_true", help=about)
+    option(
+        "--proba",
+        action="store_true",
+        help="write the shares of all classes, a column each",
+    )
 
     option = add("show", _show, "print a model's tree as rules", "--plot tree.png")
     option("--plot", metavar="FILE.png", help="draw the tree as well")
 
-    about = "write a model's tree as rules, drawing or code"
-    option = add("export", _export, about, "--to sql --out iris.sql")
-    about = "rules, dot, python or c (over encoded features), or sql (over the table's columns)"
-    option("--to", metavar="FORM", required=True, help=about)
+    option = add(
+        "export",
+        _export,
+        "write a model's tree as rules, drawing or code",
+        "--to sql --out iris.sql",
+    )
+    option(
+        "--to",
+        metavar="FORM",
+        required=True,
+        help="rules, dot, python or c (over encoded features), or sql (over the table's columns)",
+    )
     option("--out", metavar="FILE", help="(standard output)")
 
-    about = "write a page about a model, to look at and to ask"
-    option = add("report", _report, about, "--data iris.csv --out iris.html")
-    about = f"rows to follow and to measure on: {table} (none)"
-    option("--data", metavar="DATA", help=about)
+    option = add(
+        "report",
+        _report,
+        "write a page about a model, to look at and to ask",
+        "--data iris.csv --out iris.html",
+    )
+    option(
+        "--data",
+        metavar="DATA",
+        help=f"rows to follow and to measure on: {table} (none)",
+    )
     option("--out", metavar="FILE.html", required=True, help="the page to write")
 
 
@@ -178,15 +227,21 @@ def _add_experiments(commands: Any) -> None:
     """Add the commands that run what a file defines, and report it."""
     run_small = "evotree experiment run docs/experiments/small.toml --out results"
     report_it = "evotree experiment report results --reference EvoTree"
-    about = "run methods on data sets, and compare them"
     experiment = commands.add_parser(
-        "experiment", help=about, **example(run_small, report_it)
+        "experiment",
+        help="run methods on data sets, and compare them",
+        **example(run_small, report_it),
     )
     parts = experiment.add_subparsers(
         title="commands", metavar="COMMAND", required=True
     )
-    about = "do the fits that a file defines and that are missing"
-    run = add_command(parts, "run", _run_experiment, about, run_small)
+    run = add_command(
+        parts,
+        "run",
+        _run_experiment,
+        "do the fits that a file defines and that are missing",
+        run_small,
+    )
     run.add_argument(
         "file", metavar="FILE.toml", type=Path, help="defines the experiment"
     )
@@ -203,20 +258,34 @@ def _add_experiments(commands: Any) -> None:
     run.add_argument(
         "--time-limit", metavar="S", type=limit, help="seconds that a fit may take"
     )
-    retry: dict[str, Any] = {"nargs": "+", "choices": RETRIED, "default": []}
-    about = f"do fits again that ended so: {', '.join(RETRIED)}"
-    run.add_argument("--retry", metavar="STATUS", help=about, **retry)
-    about = "write tables, tests and pictures of the results"
-    report = add_command(parts, "report", _report_experiment, about, report_it)
+    run.add_argument(
+        "--retry",
+        metavar="STATUS",
+        nargs="+",
+        choices=RETRIED,
+        default=[],
+        help=f"do fits again that ended so: {', '.join(RETRIED)}",
+    )
+    report = add_command(
+        parts,
+        "report",
+        _report_experiment,
+        "write tables, tests and pictures of the results",
+        report_it,
+    )
     report.add_argument(
         "out", metavar="RESULTS", type=Path, help="folder of the results"
     )
-    pictures: dict[str, Any] = {"choices": ("png", "pdf"), "default": "png"}
     for command in (run, report):
         command.add_argument(
             "--reference", metavar="METHOD", help="compare the others with it"
         )
-        command.add_argument("--pictures", help="their format (png)", **pictures)
+        command.add_argument(
+            "--pictures",
+            choices=("png", "pdf"),
+            default="png",
+            help="their format (png)",
+        )
 
 
 def _fit(args: argparse.Namespace) -> None:
@@ -228,8 +297,9 @@ def _fit(args: argparse.Namespace) -> None:
     X, y, is_regression = _read_rows(args)
     test = None
     if args.test_size:
-        drawn_by = args.test_size, args.random_state, not is_regression
-        X, y, test = table.hold_out(X, y, *drawn_by)
+        X, y, test = table.hold_out(
+            X, y, args.test_size, args.random_state, not is_regression
+        )
     if constant := table.constant_columns(X):
         _say(f"left out, the same in all rows: {', '.join(map(str, constant))}")
         X = X.drop(columns=constant)
@@ -406,15 +476,18 @@ def _run_experiment(args: argparse.Namespace) -> None:
     from evotree.experiments.execution import run_experiment
     from evotree.experiments.experiment import read_experiment
 
-    experiment, out = read_experiment(args.file), args.out
+    experiment = read_experiment(args.file)
+    out = args.out
     _check_reference(args.reference, experiment.methods)
-    how = {
-        "jobs": args.n_jobs,
-        "time_limit": args.time_limit,
-        "retry": tuple(args.retry),
-    }
     try:
-        runs = run_experiment(experiment, out, args.data_home, **how)
+        runs = run_experiment(
+            experiment,
+            out,
+            args.data_home,
+            jobs=args.n_jobs,
+            time_limit=args.time_limit,
+            retry=tuple(args.retry),
+        )
     except KeyboardInterrupt:
         raise KeyboardInterrupt(f"what was done is kept in {out}") from None
     counts = runs["status"].value_counts()
@@ -478,10 +551,9 @@ def _draw(
     plotting = _plotting()
     axes = {"learning-curve.png": plotting.plot_learning_curve(estimator)}
     if len(model.feature_names) == 2 and model.labels is not None:
-        regions = plotting.plot_decision_regions(
+        axes["decision-regions.png"] = plotting.plot_decision_regions(
             estimator, X, y, class_names=model.labels
         )
-        axes["decision-regions.png"] = regions
     axes["tree.png"] = plotting.plot_tree(model)
     for name, ax in axes.items():
         print(_drawn(ax, folder / name))

@@ -1,7 +1,6 @@
 """The report of a model file: what ``evotree report`` does between files."""
 
 from dataclasses import replace
-from typing import Any
 
 import pandas as pd
 
@@ -18,8 +17,10 @@ def report_of_model(model: Model, frame: pd.DataFrame | None) -> Report:
     # Names of the user's may have line breaks in them.
     lines = [line.split(maxsplit=1) for line in model.summary().splitlines()]
     facts = {line[0]: line[1] for line in lines if len(line) == 2 and line[0] in FACTS}
-    of_model: dict[str, Any] = {"training": model.training_rows, "facts": facts}
-    members = [Subject(named, model.target, **of_model) for named in model.named]
+    members = [
+        Subject(named, model.target, training=model.training_rows, facts=facts)
+        for named in model.named
+    ]
     subject = replace(members[0], members=members) if len(members) > 1 else members[0]
     if frame is None:
         return report(subject)
@@ -29,6 +30,7 @@ def report_of_model(model: Model, frame: pd.DataFrame | None) -> Report:
         truth = frame[model.target]
         known = (truth if model.classes is not None else numbers_of(truth)).notna()
         if known.any():
-            frame, y = frame[known], truth[known].to_numpy()
+            frame = frame[known]
+            y = truth[known].to_numpy()
     encode(model.columns, frame.iloc[:1])  # says which columns are not there
     return report(subject, frame[[column.name for column in model.columns]], y)

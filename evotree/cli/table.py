@@ -32,10 +32,12 @@ def features_and_target(
         if name not in frame.columns:
             names = ", ".join(map(str, frame.columns))
             names = names if len(names) <= _SHOWN else f"{names[:_SHOWN]}..."
-            there_are = f"there is no such column; the columns are {names}"
-            raise ValueError(f"--{option} {name!r}: {there_are}")
+            raise ValueError(
+                f"--{option} {name!r}: there is no such column; the columns are {names}"
+            )
     frame = frame.dropna(subset=[target])
-    X, y = frame.drop(columns=[target, *drop]), frame[target]
+    X = frame.drop(columns=[target, *drop])
+    y = frame[target]
     if len(X.columns) == 0:
         raise ValueError(
             f"{target!r} is the only column: there is nothing to predict it from"
@@ -55,8 +57,10 @@ def as_numbers(y: np.ndarray, target: str) -> np.ndarray:
     numbers = numbers_of(pd.Series(y)).to_numpy(np.float64)
     bad = np.flatnonzero(~np.isfinite(numbers))
     if bad.size:
-        held = f"{quoted(y[bad[0]])}, which is not a finite number"
-        raise ValueError(f"column {target!r} has {held}: regression predicts numbers")
+        raise ValueError(
+            f"column {target!r} has {quoted(y[bad[0]])}, which is not a finite "
+            "number: regression predicts numbers"
+        )
     if pd.unique(numbers).size < 2:
         held = f"one value only, {y[0]}" if len(y) else "no value"
         raise ValueError(f"column {target!r} has {held}: at least two are needed")
@@ -69,11 +73,9 @@ def as_classes(y: np.ndarray, target: str) -> np.ndarray:
         # Of larger floats none is known to be the number that the file has.
         broken = y[(y != np.trunc(y)) | ~(np.abs(y) <= 2.0**53)]
         if broken.size:
-            allowed = (
-                "classes are words or whole numbers; --task regression predicts numbers"
-            )
             raise ValueError(
-                f"column {target!r} has numbers such as {broken[0]}: {allowed}"
+                f"column {target!r} has numbers such as {broken[0]}: classes are "
+                "words or whole numbers; --task regression predicts numbers"
             )
         # Missing values had made floats of whole numbers.
         y = y.astype(np.int64)
@@ -84,8 +86,10 @@ def as_classes(y: np.ndarray, target: str) -> np.ndarray:
             f"column {target!r} has {held}: at least two classes are needed"
         )
     if n_classes > max(MANY_CATEGORIES, len(y) / 2):
-        held = f"{n_classes} different values in {len(y)} rows"
-        raise ValueError(f"column {target!r} has {held}: these are no classes")
+        raise ValueError(
+            f"column {target!r} has {n_classes} different values in {len(y)} rows: "
+            "these are no classes"
+        )
     return y
 
 
@@ -99,13 +103,17 @@ def check_features(X: pd.DataFrame) -> None:
         if numbers.isna().mean() <= 0.5 and numbers.nunique() > MANY_NUMBERS:
             bad = column[~np.isfinite(numbers)]
             if len(bad):
-                cell = f"{quoted(bad.iloc[0])} in data row {bad.index[0] + 1}"
-                hint = "as the column's others are; a missing value is an empty cell"
-                raise ValueError(f"column {name!r}: {cell} is no finite number, {hint}")
+                raise ValueError(
+                    f"column {name!r}: {quoted(bad.iloc[0])} in data row "
+                    f"{bad.index[0] + 1} is no finite number, as the column's others "
+                    "are; a missing value is an empty cell"
+                )
         elif column.nunique() > max(MANY_CATEGORIES, len(column) / 2):
-            held = f"{column.nunique()} different texts in {len(column)} rows"
-            hint = f"these are no categories; leave it out by --drop {name}"
-            raise ValueError(f"column {name!r} has {held}: {hint}")
+            raise ValueError(
+                f"column {name!r} has {column.nunique()} different texts in "
+                f"{len(column)} rows: these are no categories; leave it out by --drop "
+                f"{name}"
+            )
 
 
 def constant_columns(X: pd.DataFrame) -> list[str]:
@@ -120,11 +128,14 @@ def hold_out(
     X: pd.DataFrame, y: np.ndarray, share: float, seed: int, is_classes: bool = True
 ) -> tuple[pd.DataFrame, np.ndarray, tuple[pd.DataFrame, np.ndarray]]:
     """Draw test rows, each class in its share where every class has rows for both parts."""
-    n_test, counts = math.ceil(share * len(y)), np.unique(y, return_counts=True)[1]
+    n_test = math.ceil(share * len(y))
+    counts = np.unique(y, return_counts=True)[1]
     is_enough = counts.min() >= 2 and min(n_test, len(y) - n_test) >= counts.size
-    strata, state = y if is_classes and is_enough else None, seed % 2**32
-    parts = train_test_split(X, y, test_size=share, random_state=state, stratify=strata)
-    X, X_test, y, y_test = parts
+    strata = y if is_classes and is_enough else None
+    state = seed % 2**32
+    X, X_test, y, y_test = train_test_split(
+        X, y, test_size=share, random_state=state, stratify=strata
+    )
     if pd.unique(y).size < 2:
         kind = "class" if is_classes else "number"
         raise ValueError(f"a test share of {share:g} leaves one {kind} to train on")

@@ -24,7 +24,8 @@ def train(
     estimator = evolved(
         EvoTreeRegressor if is_regression else EvoTreeClassifier, X, y, given
     )
-    model, of_run = Model.of(estimator, target), course(estimator)
+    model = Model.of(estimator, target)
+    of_run = course(estimator)
     if is_regression:
         r2, rmse = errors(y, model.predict(X))
         training = {"rows": len(y), "r2": r2, "rmse": rmse, **of_run}
@@ -40,13 +41,16 @@ def train(
             }
         return replace(model, training=training), estimator
     counts = confusion_counts(model, X, y)
-    of_class, n_rows = counts.sum(axis=1), int(counts.sum())
+    of_class = counts.sum(axis=1)
+    n_rows = int(counts.sum())
     training = {"rows": n_rows, "accuracy": float(np.trace(counts) / n_rows)}
     training |= {"base_rate": float(of_class.max() / n_rows), **of_run}
     if test is not None:
         counts = confusion_counts(model, *test)
         most_frequent = int(of_class.argmax())
-        of_class, right, n_rows = counts.sum(axis=1), np.diag(counts), int(counts.sum())
+        of_class = counts.sum(axis=1)
+        right = np.diag(counts)
+        n_rows = int(counts.sum())
         recall = [
             float(k / n) if n else None
             for k, n in zip(right, of_class[:-1], strict=True)
@@ -71,8 +75,9 @@ def errors(y: np.ndarray, predicted: np.ndarray) -> tuple[float, float]:
 
 def evolved(kind: Any, X: Any, y: Any, parameters: Mapping[str, Any]) -> Any:
     """Fit an estimator; an interrupt ends the evolution."""
-    is_text = [not is_numeric_dtype(dtype) for dtype in X.dtypes]
-    estimator = kind(categorical_features=is_text).set_params(**parameters)
+    estimator = kind(
+        categorical_features=[not is_numeric_dtype(dtype) for dtype in X.dtypes]
+    ).set_params(**parameters)
     try:
         estimator.fit(X, y)
     except KeyboardInterrupt:
@@ -115,9 +120,10 @@ def class_weights(
         try:
             weights[classes[label]] = float(weight)
         except (KeyError, ValueError):
-            allowed = f"CLASS=NUMBER for some of the classes {', '.join(classes)}"
-            message = f"--class-weight {pair}: allowed are 'balanced', or {allowed}"
-            raise ValueError(message) from None
+            raise ValueError(
+                f"--class-weight {pair}: allowed are 'balanced', or CLASS=NUMBER for "
+                f"some of the classes {', '.join(classes)}"
+            ) from None
     return weights
 
 
@@ -128,9 +134,9 @@ def cost_matrix(table: pd.DataFrame, y: np.ndarray) -> np.ndarray:
     rows = [text_of(label) for label in table.iloc[:, 0].tolist()]
     for where, names in ((f"column {first!r}", rows), ("header", predicted)):
         if sorted(names) != sorted(labels):
-            allowed = f"allowed are the classes {', '.join(labels)}, each once"
             raise ValueError(
-                f"--cost-matrix has {', '.join(names)} in its {where}: {allowed}"
+                f"--cost-matrix has {', '.join(names)} in its {where}: allowed are "
+                f"the classes {', '.join(labels)}, each once"
             )
     costs = table.iloc[:, 1:].set_axis(rows).set_axis(predicted, axis=1)
     numbers = costs.apply(numbers_of).loc[labels, labels].to_numpy()
@@ -141,7 +147,8 @@ def cost_matrix(table: pd.DataFrame, y: np.ndarray) -> np.ndarray:
 
 def confusion_counts(model: Model, X: pd.DataFrame, y: Any) -> np.ndarray:
     """Count some rows by their classes and those predicted."""
-    classes, y = pd.Index(model.classes), np.asarray(y)
+    classes = pd.Index(model.classes)
+    y = np.asarray(y)
     counts = np.zeros((len(classes) + 1, len(classes)), dtype=np.int64)
     if len(y):
         # Of a class that is not known the position is -1.

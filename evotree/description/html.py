@@ -11,14 +11,10 @@ from evotree.description.text import Wording, missing_lines
 from evotree.description.words import walk
 
 MAX_DEPTH = 100  # browsers nest elements no deeper than some hundred
-OPEN_LEAVES, OPEN_DEPTH = (
-    32,
-    3,
-)  # of larger trees, branches below some splits are closed at first
-SHOWN_LEAVES, SHOWN_TERMS = (
-    256,
-    10,
-)  # leaves, and terms of a split or line, that notebooks show
+OPEN_LEAVES = 32  # of larger trees, branches below some splits are closed at first
+OPEN_DEPTH = 3  # of these splits
+SHOWN_LEAVES = 256  # that notebooks show
+SHOWN_TERMS = 10  # of a split or line, that notebooks show
 
 _WHOLE = "font-family:sans-serif;font-size:13px;line-height:1.5;overflow-wrap:anywhere"
 _BRANCH = "margin-left:1.3em;border-left:1px solid #ccc;padding-left:0.6em"

@@ -18,7 +18,8 @@ import numpy as np
 from sklearn.exceptions import NotFittedError
 
 from evotree.description.words import exact, rows_text, share_text
-from evotree.leaf_models import ClassModels
+from evotree.leaf_models import LARGEST_SCORE
+from evotree.soft_sides import class_probabilities
 from evotree.tables.columns import (
     MISSING,
     Column,
@@ -62,6 +63,11 @@ class LinearModel(NamedTuple):
     lowest: float
     highest: float
 
+    @property
+    def is_bounded(self) -> bool:
+        """Whether the bounds are real ones; those of scores of classes bound nothing."""
+        return self.lowest > -LARGEST_SCORE or self.highest < LARGEST_SCORE
+
 
 @dataclass(frozen=True, eq=False)
 class NamedTree:
@@ -99,7 +105,8 @@ class NamedTree:
 
         Of two classes it has one output, the log-odds of the second class.
         """
-        tree, classes = self.tree, self.classes
+        tree = self.tree
+        classes = self.classes
         if tree.models is None or classes is None:
             return None
         if len(classes) == 2:
@@ -139,7 +146,8 @@ class NamedTree:
 
     def split(self, k: int) -> Split:
         """Return the inequality of internal node `k` as all forms for readers show it."""
-        terms, threshold = self.by_influence(k), float(self.tree.thresholds[k])
+        terms = self.by_influence(k)
+        threshold = float(self.tree.thresholds[k])
         if not terms:
             return Split(terms, "<=", threshold)
         first = terms[0][0]
@@ -191,12 +199,24 @@ class NamedTree:
 
     @cached_property
     def winners(self) -> list[int]:
-        """The class of each node, by position."""
-        return self.tree.labels.tolist()
+        """The class that stands for each node where it is shown, by position.
+
+        It is what the node predicts; where leaves have models, so that rows of one leaf differ, the
+        most frequent class of its rows.
+        """
+        tree = self.tree
+        shown = tree.labels if tree.models is None else tree.majority
+        winners: list[int] = shown.tolist()
+        return winners
+
+    def predict_value(self, rows: np.ndarray) -> np.ndarray:
+        """Return the probabilities of the classes of encoded rows, or their numbers, by columns."""
+        return class_probabilities(self.tree, self.sides, rows)
 
     def class_order(self, k: int) -> list[int]:
         """Return the classes of a node as they are shown: its label, then the largest first."""
-        label, values = self.winners[k], self.tree.values[k]
+        label = self.winners[k]
+        values = self.tree.values[k]
         order = [
             int(c)
             for c in np.argsort(-values, kind="stable")
@@ -207,13 +227,15 @@ class NamedTree:
     def shares(self, k: int, most: int = 6) -> tuple[list[Share], list[Share]]:
         """Return the classes of a node and the shares of its rows, in `class_order`, as text."""
         assert self.classes is not None
-        values, order = self.row_shares[k], self.class_order(k)
+        values = self.row_shares[k]
+        order = self.class_order(k)
         n_shown = len(order) if len(order) <= most else most - 1
         shares = [
             (str(self.classes[c]), share_text(float(values[c])))
             for c in order[:n_shown]
         ]
-        label, weighted = shares[0][0], share_text(float(self.tree.values[k, order[0]]))
+        label = shares[0][0]
+        weighted = share_text(float(self.tree.values[k, order[0]]))
         is_other = weighted != shares[0][1]
         if n_shown < len(order):
             shares.append(("others", share_text(float(values[order[n_shown:]].sum()))))
@@ -236,7 +258,8 @@ class NamedTree:
 
     def fills(self) -> list[tuple[str, str]]:
         """Return what stands for missing cells of the columns that the tree uses."""
-        columns, fills = self.columns or (), []
+        columns = self.columns or ()
+        fills = []
         of = column_of_feature(columns)
         for column in (
             columns[at] for at in sorted({of[j] for j in used_features([self]) if of})
@@ -250,15 +273,17 @@ class NamedTree:
     @cached_property
     def labels(self) -> list[Label]:
         """The classes as labels that code can hold; none where there are no classes."""
-        given = self.classes or ()
         labels = [
-            label.item() if isinstance(label, np.generic) else label for label in given
+            label.item() if isinstance(label, np.generic) else label
+            for label in (self.classes or ())
         ]
         for at, label in enumerate(labels):
             is_finite = not isinstance(label, float) or math.isfinite(label)
             if not isinstance(label, str | int | float) or not is_finite:
-                allowed = "allowed in code are strings, finite numbers and truth values"
-                raise ValueError(f"class_names[{at}] is {label!r}: {allowed}.")
+                raise ValueError(
+                    f"class_names[{at}] is {label!r}: allowed in code are strings, "
+                    "finite numbers and truth values."
+                )
         # A subclass of strings may write itself in another way.
         return [str(label) if isinstance(label, str) else label for label in labels]
 
@@ -287,13 +312,15 @@ def named_tree(
             "estimators_[0] of the forest."
         )
     tree = tree_of(source, parameter).validate()
-    n_features, n_outputs = tree.n_features, tree.values.shape[1]
+    n_features = tree.n_features
+    n_outputs = tree.values.shape[1]
     # Names that are given are names of encoded features.
     columns = getattr(source, "columns_", None) if feature_names is None else None
     has_costs = getattr(getattr(source, "objective_", None), "kind", None) == "cost"
     if feature_names is None:
-        own = [f"x{j}" for j in range(n_features)]
-        feature_names = getattr(source, "feature_names_", own)
+        feature_names = getattr(
+            source, "feature_names_", [f"x{j}" for j in range(n_features)]
+        )
     if class_names is None:
         class_names = getattr(source, "classes_", None)
     output_names = tree.output_names if output_names is None else output_names
@@ -308,7 +335,7 @@ def named_tree(
     check_length("feature_names", feature_names, n_features, "features")
     if class_names is not None:
         check_length("class_names", class_names, n_outputs, "classes")
-        if tree.models is not None and not isinstance(tree.models, ClassModels):
+        if tree.models is not None and not tree.models.of_classes:
             raise ValueError(
                 "class_names: allowed is None where leaves have linear models."
             )
@@ -346,7 +373,8 @@ def tree_of(
     source: Any, parameter: str = "tree", wrong: type[Exception] = ValueError
 ) -> Any:
     """Return the tree itself, or that of a fitted estimator; `wrong` says that there is none."""
-    tree, kind = getattr(source, "tree_", source), type(source).__name__
+    tree = getattr(source, "tree_", source)
+    kind = type(source).__name__
     if hasattr(tree, "subtree_size"):
         return tree
     if not getattr(source, "__sklearn_is_fitted__", lambda: True)():

@@ -51,7 +51,8 @@ def splits_of_text(
             raise ValueError(
                 f"{parameter} lacks a node {where}: allowed is {_ALLOWED}."
             )
-        number, after = len(nodes), at + 1
+        number = len(nodes)
+        after = at + 1
         nodes.append((np.zeros(len(written)), 0.0, 1))
         if after < len(rules) and rules[after][0] == depth + 1:
             split = _split(rules[at][1], written, term, parameter)
@@ -88,7 +89,8 @@ def _split(
     found = re.fullmatch(
         rf"(?P<sum>.+) (?P<relation><=|>=|<|>) (?P<bound>{_NUMBER})", rule
     )
-    at, total = 0, found["sum"] if found else ""
+    at = 0
+    total = found["sum"] if found else ""
     while found and at < len(total):
         one = re.compile(piece + r"(?= [+-] |$)").match(total, at)
         if one is None or (at and not one["sign"]):
@@ -103,9 +105,12 @@ def _split(
         or not weights.any()
     ):
         shown = ", ".join(map(repr, list(written)[:20]))
-        allowed = f"sums such as 'a + 2 * b <= 3' of the features {shown}"
-        raise ValueError(f"{parameter} has the split {rule!r}: allowed are {allowed}.")
-    threshold, relation = float(found["bound"]), found["relation"]
+        raise ValueError(
+            f"{parameter} has the split {rule!r}: allowed are sums such as 'a + 2 * b "
+            f"<= 3' of the features {shown}."
+        )
+    threshold = float(found["bound"])
+    relation = found["relation"]
     if relation.startswith(">"):
         weights, threshold = 0.0 - weights, 0.0 - threshold
     return weights, threshold if "=" in relation else float(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -167,8 +168,10 @@ def export_rules(
     is_leaf = named.tree.is_leaf
     n_conditions = sum(depth for k, depth, _ in walk(named.tree) if is_leaf[k])
     if n_conditions > MAX_CONDITIONS:
-        held = f"{n_conditions} conditions: rules list up to {MAX_CONDITIONS}"
-        raise ValueError(f"the tree's text has {held}; {_ANY_TREE}.")
+        raise ValueError(
+            f"the tree's text has {n_conditions} conditions: rules list up to "
+            f"{MAX_CONDITIONS}; {_ANY_TREE}."
+        )
     return _bounded(_blocks(Wording(named, decimals, max_terms)))
 
 
@@ -270,28 +273,32 @@ class Wording:
             return [self.written(answer)]
         return [*(self.sum(split.terms) or ["0"]), self.bound(split)]
 
-    def model(self, model: LinearModel, begin: str = "") -> list[str]:
-        """Return the numbers that a leaf predicts in pieces, one for each term."""
+    def model(
+        self, model: LinearModel, begin: str = "", before_bounds: str = ""
+    ) -> list[str]:
+        """Return the numbers that a leaf predicts in pieces, one for each term, then its bounds."""
         if not model.terms:
             return [f"{begin}{self._signs(exact(model.intercept, self.decimals))}"]
-        first, low, high = map(
-            self._number, (model.intercept, model.lowest, model.highest)
-        )
-        return [*self.sum(model.terms, [f"{begin}{first}"]), f"within [{low}, {high}]"]
+        pieces = self.sum(model.terms, [f"{begin}{self._number(model.intercept)}"])
+        if model.is_bounded:
+            pieces[-1] += before_bounds
+            low = self._number(model.lowest)
+            high = self._number(model.highest)
+            pieces.append(f"within [{low}, {high}]")
+        return pieces
 
-    def outputs(self, k: int) -> list[list[str]]:
+    def outputs(self, k: int, before_bounds: str = "") -> list[list[str]]:
         """Return the pieces of each of several outputs at leaf `k`, which begin with its name."""
-        pairs = zip(self.named.targets, self.named.each, strict=True)
         return [
-            self.model(one.model(k), f"{self.written(name)} = ") for name, one in pairs
+            self.model(one.model(k), f"{self.written(name)} = ", before_bounds)
+            for name, one in zip(self.named.targets, self.named.each, strict=True)
         ]
 
     def shares(self, k: int, most: int = 6) -> list[list[str]]:
         """Return the class shares of a node, and the weighted one of its class if it differs."""
-        both = self.named.shares(k, most)
         return [
             [f"{self.written(name)}: {share}" for name, share in shares]
-            for shares in both
+            for shares in self.named.shares(k, most)
         ]
 
     def leaf_lines(self, k: int, most: int = 6) -> list[str]:
@@ -309,19 +316,15 @@ class Wording:
         """Return the numbers that leaf `k` predicts in pieces of one sentence."""
         if not self.named.targets:
             model = self.named.model(k)
-            return _with_comma(
-                self.model(model, "predict " if model.terms else "value: ")
-            )
-        outputs = self.outputs(k)
-        between = (
-            ";" if any(len(pieces) > 1 for pieces in outputs) else ","
-        )  # models have commas
-        first, *others = (
-            f"{piece}{between}" if piece is pieces[-1] else piece
-            for pieces in map(_with_comma, outputs)
-            for piece in pieces
-        )
-        return [f"predict {first}", *others[:-1], others[-1].removesuffix(between)]
+            begin = "predict " if model.terms else "value: "
+            return self.model(model, begin, before_bounds=",")
+        outputs = self.outputs(k, before_bounds=",")
+        # The sum of a model has a comma before its bounds.
+        between = ";" if any(len(pieces) > 1 for pieces in outputs) else ","
+        for pieces in outputs[:-1]:
+            pieces[-1] += between
+        first, *others = itertools.chain.from_iterable(outputs)
+        return [f"predict {first}", *others]
 
     def scores(self, k: int) -> list[str]:
         """Return the scores of classes at leaf `k`, the largest of which predicts, in pieces."""
@@ -336,13 +339,15 @@ class Wording:
             ]
         first, second = map(self.written, self.named.classes)
         begin = f"class: {second} if above 0, else {first}; log-odds of {second} ="
-        return [begin, *_with_comma(words.model(words.named.model(k)))]
+        return [begin, *words.model(words.named.model(k), before_bounds=",")]
 
     def leaf(self, k: int) -> list[str]:
         """Return what leaf `k` predicts, its rows and its class shares, in pieces of a sentence."""
-        named, rows = self.named, self.named.rows(k)
+        named = self.named
+        rows = self.named.rows(k)
         if named.classes is None:
-            pieces, known = self.predicted(k), [rows]
+            pieces = self.predicted(k)
+            known = [rows]
         else:
             winner = self.written(named.classes[named.winners[k]])
             pieces = [f"class: {winner}"] if named.scores is None else self.scores(k)
@@ -357,19 +362,13 @@ class Wording:
         return pieces
 
 
-def _with_comma(pieces: list[str]) -> list[str]:
-    """Set a comma before the bounds of a model, if there are any."""
-    if len(pieces) > 1:
-        pieces[-2] += ","
-    return pieces
-
-
 def numbered(texts: Sequence[str], first: int = 1) -> str:
     """Return the texts of the trees of a forest, each under its number; of one tree its text."""
     if len(texts) == 1:
         return texts[0]
-    pairs = enumerate(texts, first)
-    return "\n".join(f"tree {at} of {len(texts)}\n{text}" for at, text in pairs)
+    return "\n".join(
+        f"tree {at} of {len(texts)}\n{text}" for at, text in enumerate(texts, first)
+    )
 
 
 def coefficient_table(
@@ -388,12 +387,15 @@ def coefficient_table(
         One row for each leaf: ``leaf``, its number as ``apply`` gives it, ``n_node_samples`` where
         that is known, ``intercept``, ``lowest`` and ``highest``, the bounds of its predictions, and
         the coefficient of each feature that some leaf uses, in the order of the features. Of
-        several outputs each has the rows of the leaves, with its name as ``output`` in front.
+        several outputs each has the rows of the leaves, with its name as ``output`` in front. The
+        scores of classes have no bounds.
 
     """
     named = named_tree(tree, feature_names)
-    named = named if named.scores is None else named.scores
-    leaves, tables = np.flatnonzero(named.tree.is_leaf), []
+    is_bounded = named.scores is None
+    named = named.scores or named
+    leaves = np.flatnonzero(named.tree.is_leaf)
+    tables = []
     for at, one in enumerate(named.each):
         models = one.tree.models
         if models is None:
@@ -403,11 +405,13 @@ def coefficient_table(
         if one.tree.n_node_samples is not None:
             columns["n_node_samples"] = one.tree.n_node_samples[leaves]
         columns["intercept"] = models.intercepts[leaves]
-        columns |= {"lowest": models.lowest[leaves], "highest": models.highest[leaves]}
+        if is_bounded:
+            columns["lowest"] = models.lowest[leaves]
+            columns["highest"] = models.highest[leaves]
         used = np.flatnonzero(models.coefficients.any(axis=0))
-        names = [one.features[j] for j in used]
         coefficients = pd.DataFrame(
-            models.coefficients[np.ix_(leaves, used)], columns=names
+            models.coefficients[np.ix_(leaves, used)],
+            columns=[one.features[j] for j in used],
         )
         tables.append(pd.concat([pd.DataFrame(columns), coefficients], axis=1))
     return (

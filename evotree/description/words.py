@@ -89,7 +89,8 @@ def summed(
 
 def walk(tree: Any) -> Iterator[tuple[int, int, bool]]:
     """Yield the nodes in prefix order, with their depths and whether they are right children."""
-    depths, is_right = [0] * len(tree), [False] * len(tree)
+    depths = [0] * len(tree)
+    is_right = [False] * len(tree)
     for k, size in enumerate(tree.subtree_size.tolist()):
         if size > 1:
             right = tree.right(k)

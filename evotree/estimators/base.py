@@ -24,7 +24,7 @@ from evotree.fitness.linear_leaves import term_penalty_of_rows
 from evotree.fitness.objectives import Objective, compose
 from evotree.objectives import LinearLeaves
 from evotree.operators.constraints.split_features import with_split_features
-from evotree.soft_sides import SoftSides
+from evotree.soft_sides import SoftSides, class_probabilities
 from evotree.tree import ObliqueTree
 
 PROBABILITIES = ("soft", "leaf")
@@ -238,9 +238,7 @@ class TreeClassifier(ClassifierMixin, ClassReader, TreeEstimator):
 
     def _predict_encoded(self, rows: np.ndarray) -> np.ndarray:
         """Return the probabilities of encoded rows."""
-        if self.probabilities_ is None:
-            return self.tree_.predict_value(rows)
-        return self.probabilities_.predict(self.tree_, rows)
+        return class_probabilities(self.tree_, self.probabilities_, rows)
 
 
 class TargetReader(RowEncoder):

@@ -21,7 +21,7 @@ from evotree.engine.problem import PARAMETERS, Penalties, prepare
 from evotree.engine.toolbox import feature_bound
 from evotree.fitness.penalties import PenalizedAccuracy
 from evotree.inspection.front import FrontTree
-from evotree.leaf_models import ClassModels, LeafModels, OutputModels
+from evotree.leaf_models import LeafModels
 from evotree.operators.constraints.held import Held
 from evotree.operators.pruning.penalized import kept_nodes, prune_tree
 from evotree.tables.columns import columns_asked, encode_in_order
@@ -39,14 +39,21 @@ class Editor:
     """
 
     def __init__(
-        self, model: Any, X: Any, y: Any = None, sample_weight: Any = None
+        self,
+        model: Any,
+        X: Any,
+        y: Any = None,
+        sample_weight: Any = None,
+        sensitive: Any = None,
     ) -> None:
         check_is_fitted(model)
         if X is None and y is not None:
             raise ValueError("X=None, and y was given: allowed are both, or neither.")
-        self.model, self.tree, self._finisher = model, model.tree_, None
+        self.model = model
+        self.tree = model.tree_
+        self._finisher = None
         if X is not None:
-            self._finisher = finisher_of(model, X, y, sample_weight)
+            self._finisher = finisher_of(model, X, y, sample_weight, sensitive)
 
     def prune(self, node: int) -> Any:
         """Return a model in which a split, with all below it, is a leaf."""
@@ -136,7 +143,7 @@ class Editor:
             f"relabel({leaf}, {value!r})",
         )
         objective, n_outputs = self.model.objective_, self.tree.values.shape[1]
-        if isinstance(self.tree.models, ClassModels):
+        if _has_class_models(self.tree):
             raise ValueError(f"{edit}: allowed are leaves without logistic models.")
         if objective is not None and objective.constraint is not None:
             raise ValueError(f"{edit}: allowed are trees without monotonic_cst.")
@@ -254,12 +261,18 @@ def _number(name: str, value: Any) -> float:
     return float(value)
 
 
-def finisher_of(model: Any, X: Any, y: Any, sample_weight: Any) -> Finisher:
+def finisher_of(
+    model: Any, X: Any, y: Any, sample_weight: Any, sensitive: Any = None
+) -> Finisher:
     """Return what finishes trees for rows, encoded as those that a model was fitted to."""
     model.encode(X)  # refuses other columns
     twin = copy(model)
     vars(twin)["_fit_encoder"] = lambda table, _: encode_in_order(model.columns_, table)
-    dataset = twin._make_dataset(X, y, sample_weight, evolution_of(model).scaling)
+    if model._refit_evolution is not None:
+        twin.evolution = model._refit_evolution
+    extras = {} if sensitive is None else {"sensitive": sensitive}
+    scaling = evolution_of(model).scaling
+    dataset = twin._make_dataset(X, y, sample_weight, scaling, extras)
     for name in ("classes_", "n_outputs_"):
         had, has = (
             np.atleast_1d(getattr(one, name, 0)).tolist() for one in (model, twin)
@@ -268,7 +281,7 @@ def finisher_of(model: Any, X: Any, y: Any, sample_weight: Any) -> Finisher:
             raise ValueError(
                 f"y has {name}={has}: allowed are rows with those of the fit, {had}."
             )
-    problem = prepare(dataset, model, encoder=model)
+    problem = prepare(dataset, twin, encoder=twin)
     penalties = Penalties(model.size_penalty_, model.term_penalty_)
     return Finisher(problem, Choice(0, penalties))
 
@@ -284,32 +297,29 @@ def refill(edit: str, model: Any, finisher: Finisher, tree: ObliqueTree) -> Obli
         raise ValueError(f"{edit}: max_split_terms allows {bound} terms of a split.")
     if broken := [PARAMETERS[type(one).__name__] for one in finisher.broken(tree)]:
         raise ValueError(f"{edit} breaks {broken[0]}: allowed are trees that keep it.")
-    return finisher.refilled(
-        tree, model._logistic if isinstance(tree.models, ClassModels) else None
-    )
+    return finisher.refilled(tree, model._logistic if _has_class_models(tree) else None)
 
 
 def _relabelled(tree: ObliqueTree, values: Mapping[int, Any]) -> ObliqueTree:
     """Return a tree some of whose leaves predict other classes, by position, or numbers."""
     if not values:
         return tree
-    leaves, given = list(values), np.array(list(values.values()))
-    labels, numbers = tree.labels.copy(), tree.values.copy()
+    leaves = list(values)
+    given = np.array(list(values.values()))
     if given.ndim == 1:
+        labels = tree.labels.copy()
         labels[leaves] = given
         return tree if (labels == tree.labels).all() else tree.labelled(labels)
-    numbers[leaves], models = given, tree.models
-    if models is not None:
-        parts = models.each if isinstance(models, OutputModels) else (models,)
-        each = [LeafModels(*(array.copy() for array in one)) for one in parts]
-        for j, one in enumerate(each):
-            one.coefficients[leaves] = 0.0
-            for array in (one.intercepts, one.lowest, one.highest):
-                array[leaves] = given[:, j]
-        models = (
-            OutputModels(tuple(each)) if isinstance(models, OutputModels) else each[0]
-        )
-    return tree.replaced(values=numbers, models=models)
+    numbers = tree.values.copy()
+    numbers[leaves] = given
+    if tree.models is None:
+        return tree.replaced(values=numbers)
+    each = [LeafModels(*map(np.copy, models)) for models in tree.models.each]
+    for j, models in enumerate(each):
+        models.coefficients[leaves] = 0.0
+        for array in (models.intercepts, models.lowest, models.highest):
+            array[leaves] = given[:, j]
+    return tree.replaced(values=numbers, models=tree.models.with_each(each))
 
 
 def _differences(
@@ -324,29 +334,39 @@ def _differences(
     return int(rows.multiplicity @ is_moved), int(rows.multiplicity @ is_other)
 
 
-def refit(model: Any, X: Any, y: Any, sample_weight: Any, hold: Any) -> Any:
+def refit(
+    model: Any, X: Any, y: Any, sample_weight: Any, sensitive: Any, hold: Any
+) -> Any:
     """Return a model of a search that goes on from the tree of another one."""
-    finisher, start = Editor(model, X, y, sample_weight)._finisher, model.tree_
-    for held in (
-        [one for one in finisher.constraints if isinstance(one, Held)]
-        if finisher
-        else ()
-    ):
-        hold = held.places_in(start) if hold is None else hold
-    bare = start.replaced(models=None)
-    penalties = {
-        "size_penalty": model.size_penalty_,
-        "term_penalty": model.term_penalty_,
-    }
-    evolution = replace(evolution_of(model), start=bare, hold=hold)
-    found = clone(model).set_params(evolution=evolution, **penalties)
-    if isinstance(start.models, ClassModels) and model.leaves == "auto":
-        found.leaves = "linear"
-    found.fit(X, y, sample_weight)
-    editor, nodes = Editor(found, X, y, sample_weight), np.arange(len(start))
-    kept = editor._refilled("refit", start, nodes)
-    best = (
-        kept if kept.edit_cost_.objective > kept.edit_cost_.objective_before else found
+    start = model.tree_
+    if hold is None and X is not None:
+        finisher = finisher_of(model, X, y, sample_weight, sensitive)
+        for held in finisher.constraints:
+            if isinstance(held, Held):
+                hold = held.places_in(start)
+    evolution = replace(
+        evolution_of(model), start=start.replaced(models=None), hold=hold
     )
+    found = clone(model).set_params(
+        evolution=evolution,
+        size_penalty=model.size_penalty_,
+        term_penalty=model.term_penalty_,
+    )
+    if _has_class_models(start) and model.leaves == "auto":
+        found.leaves = "linear"
+    found.fit(X, y, sample_weight, sensitive)
+    editor = Editor(found, X, y, sample_weight, sensitive)
+    kept = editor._refilled("refit", start, np.arange(len(start)))
+    cost = kept.edit_cost_
+    best = kept if cost.objective > cost.objective_before else found
     best.edit_cost_ = None
+    # Start, penalties and kind of leaves were those of this search alone.
+    best.set_params(**clone(model).get_params(deep=False))
+    best._refit_evolution = evolution
+    best._last = None  # of other parameters
     return best
+
+
+def _has_class_models(tree: ObliqueTree) -> bool:
+    """Return whether leaves have models of classes, which have no label of their own."""
+    return tree.models is not None and tree.models.of_classes

@@ -36,7 +36,7 @@ from evotree.fitness.losses import ExpectedCost
 from evotree.inspection.front import FittedFront, select
 from evotree.rng import seed_from
 from evotree.tables.columns import NumericColumn
-from evotree.tree import ObliqueTree
+from evotree.tree import ObliqueTree, node_weights
 
 if TYPE_CHECKING:
     from evotree.estimators.editing import Editor
@@ -167,9 +167,10 @@ class EvolvedTree(base.TreeEstimator, SearchConfig):
         Mapping[str, Any]
     ] = {}  # which each preset has besides its own
     edit_cost_: pd.Series | None = None
-    _by_hand: Mapping[int, Any] = MappingProxyType(
-        {}
-    )  # what leaves were made to predict
+    _by_hand: Mapping[int, Any] = MappingProxyType({})  # what leaves predict by hand
+    _refit_evolution: Evolution | None = (
+        None  # which splits `refit` held, if it was called
+    )
 
     @classmethod
     def from_preset(cls, name: str, **parameters: Any) -> Self:
@@ -316,7 +317,9 @@ class EvolvedTree(base.TreeEstimator, SearchConfig):
             noise=problem.noise
         )
         self.size_penalty_, self.term_penalty_ = penalties
-        self.edit_cost_, self._by_hand = None, {}
+        self.edit_cost_ = None
+        self._by_hand = {}
+        self._refit_evolution = None
         self.cv_results_ = result.cv_results
         self.hall_of_fame_, self.best_trees_ = result.hall_of_fame, result.best_trees
         self.history_ = run.logbook
@@ -361,7 +364,7 @@ class EvolvedTree(base.TreeEstimator, SearchConfig):
             "term_penalty": self.term_penalty_,
         }
         chosen: Any = select(self.pareto_front_, rule, held_out=held_out, **penalties)
-        if chosen != self.tree_:
+        if chosen != self.tree_ or self._by_hand:
             if getattr(self, "_scores", None) is not None:
                 what = "select_tree: intervals were calibrated for another tree"
                 advice = "call calibrate(X, y) again before predict_interval."
@@ -371,7 +374,13 @@ class EvolvedTree(base.TreeEstimator, SearchConfig):
         self.pareto_front_ = self.pareto_front_.choosing(chosen)
         return self
 
-    def edit(self, X: Any = None, y: Any = None, sample_weight: Any = None) -> "Editor":
+    def edit(
+        self,
+        X: Any = None,
+        y: Any = None,
+        sample_weight: Any = None,
+        sensitive: Any = None,
+    ) -> "Editor":
         """Return an editor of the tree, each method of which returns a new model.
 
         Leaves and all that goes with them are made again by the rows, which are as for `fit`
@@ -379,20 +388,27 @@ class EvolvedTree(base.TreeEstimator, SearchConfig):
         """
         from evotree.estimators.editing import Editor
 
-        return Editor(self, X, y, sample_weight)
+        return Editor(self, X, y, sample_weight, sensitive)
 
     def refit(
-        self, X: Any, y: Any, sample_weight: Any = None, *, hold: Any = None
+        self,
+        X: Any,
+        y: Any,
+        sample_weight: Any = None,
+        sensitive: Any = None,
+        *,
+        hold: Any = None,
     ) -> Self:
         """Return a model of a search that goes on from the tree, on rows that are as for `fit`.
 
         After the penalties of this model for nodes and terms its tree is worth no less on them than
         the present one. `hold` has splits that stay, as for `Evolution`; None are those that this
-        model held. What leaves were made to predict by hand ends.
+        model held. What leaves were made to predict by hand ends. The parameters of the new model
+        are those of this one.
         """
         from evotree.estimators.editing import refit
 
-        model: Self = refit(self, X, y, sample_weight, hold)
+        model: Self = refit(self, X, y, sample_weight, sensitive, hold)
         return model
 
     def apply(self, X: Any, tree: int | ObliqueTree | None = None) -> np.ndarray:
@@ -405,18 +421,20 @@ class EvolvedTree(base.TreeEstimator, SearchConfig):
     def _with(self, tree: Any) -> Self:
         """Return this estimator, or one that shares all with it but has another tree."""
         check_is_fitted(self)
+        front, n, at = self.pareto_front_, len(self.pareto_front_), tree
         if tree is None:
             return self
-        front, n, at = self.pareto_front_, len(self.pareto_front_), tree
-        if isinstance(tree, ObliqueTree) and tree in front:
-            at = front.index(tree)
+        if isinstance(tree, ObliqueTree):
+            if tree == self.tree_:  # no member of the front, if it was edited
+                return self
+            at = front.index(tree) if tree in front else tree
         if (
             isinstance(at, bool)
             or not isinstance(at, int | np.integer)
             or not -n <= at < n
         ):
             shown = type(tree).__name__ if isinstance(tree, ObliqueTree) else repr(tree)
-            allowed = f"None, positions in pareto_front_, 0 to {n - 1}, and its members"
+            allowed = f"None, tree_, positions in pareto_front_, 0 to {n - 1}, and its members"
             raise ValueError(f"tree={shown}: allowed are {allowed}.")
         other = copy(self)
         other.__dict__.update(self._known_of_front[at], tree_=front[at])
@@ -506,14 +524,20 @@ class EvoTreeClassifier(base.TreeClassifier, EvolvedTree):
     class_weight: Annotated[Any, *base.CLASS_WEIGHT] = None
     probability: Annotated[str, StrOptions(set(base.PROBABILITIES))] = "soft"
 
+    # Mean costs of the labels of the rows of each node, where leaves have models.
+    _label_costs: ClassVar[np.ndarray | None] = None
+
     def expected_costs(self) -> np.ndarray:
         """Return what a row that reaches each node of `tree_` costs, as a leaf, in the mean.
 
         The expected cost of its label, by the shares of the training rows, and the cost of the
-        features on the way.
+        features on the way. Where leaves have models, whose labels differ from row to row, it is
+        the mean cost of what the tree predicts for the training rows that reach a node.
         """
         check_is_fitted(self)
         costs, spent = self._costs(self.tree_)
+        if self._label_costs is not None:
+            return self._label_costs + spent
         return (self.tree_.values * costs.T[self.tree_.labels]).sum(axis=1) + spent
 
     def cost_score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
@@ -522,7 +546,8 @@ class EvoTreeClassifier(base.TreeClassifier, EvolvedTree):
         Of errors and of the features that the tree asks for by the `Cost` that it was evolved for;
         without one, 1 for each error.
         """
-        leaves, y = self.apply(X), np.asarray(y)
+        rows = self.encode(X)
+        y = np.asarray(y)
         unknown = np.setdiff1d(y, self.classes_)
         if unknown.size:
             allowed = self.classes_.tolist()
@@ -531,7 +556,8 @@ class EvoTreeClassifier(base.TreeClassifier, EvolvedTree):
             )
         costs, spent = self._costs(self.tree_)
         true = np.searchsorted(self.classes_, y)
-        paid = costs[true, self.tree_.labels[leaves]] + spent[leaves]
+        paid = self.tree_.label_losses(rows, true, costs)
+        paid += spent[self.tree_.apply(rows)]
         return float(np.average(paid, weights=sample_weight))
 
     def _costs(self, tree: ObliqueTree) -> tuple[np.ndarray, np.ndarray]:
@@ -553,6 +579,16 @@ class EvoTreeClassifier(base.TreeClassifier, EvolvedTree):
     ) -> dict[str, Any]:
         """Return the fitted attributes that go with a tree; soft sides keep `monotonic_cst`."""
         known = super()._known_of(tree, dataset, **how)
+        known["_label_costs"] = None
+        if tree.models is not None:
+            costs, _ = self._costs(tree)
+            losses = tree.label_losses(dataset.raw, dataset.y, costs)
+            leaves = tree.apply(dataset.raw)
+            weight, paid = (
+                node_weights(leaves, dataset.sample_weight * of_rows, tree.subtree_size)
+                for of_rows in (np.ones(len(leaves)), losses)
+            )
+            known["_label_costs"] = paid / np.where(weight > 0.0, weight, 1.0)
         constraint = None if self.objective_ is None else self.objective_.constraint
         sides = known["probabilities_"]
         if sides is not None and constraint is not None:

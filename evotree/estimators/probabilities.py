@@ -26,6 +26,7 @@ _BRIEF_ROWS, _BRIEF_CELLS, _BRIEF_ITERATIONS = (
     30_000,
     10,
 )  # cells are rows times leaves
+_FEW_OF_CLASS = 10  # rows that are kept of each class, if it has as many
 _BLOCK = 2048  # rows whose probabilities are held at once
 
 
@@ -56,6 +57,24 @@ def fit_soft_sides(
         return problem.sides(minimize(problem, problem.start(end), **how).x)
 
 
+def _thinned(dataset: Dataset, max_rows: int) -> tuple[np.ndarray | slice, np.ndarray]:
+    """Return about so many rows, and weights that add up in each class as those of all rows do."""
+    step = -(-dataset.n_distinct // max_rows)
+    if step == 1:
+        return slice(None), dataset.sample_weight
+    is_kept = np.zeros(dataset.n_distinct, dtype=bool)
+    factors = np.ones(dataset.n_classes)
+    for label in np.unique(dataset.y).tolist():
+        inside = np.flatnonzero(dataset.y == label)
+        # Of a rare class rows are kept in spite of the step: it would have no probability.
+        kept = inside[:: max(1, min(step, len(inside) // _FEW_OF_CLASS))]
+        is_kept[kept] = True
+        weight = dataset.sample_weight
+        factors[label] = weight[inside].sum() / weight[kept].sum()
+    rows = np.flatnonzero(is_kept)
+    return rows, dataset.sample_weight[rows] * factors[dataset.y[rows]]
+
+
 class _Likelihood:
     """The penalized likelihood of soft sides, less than 0, and its gradient.
 
@@ -66,18 +85,14 @@ class _Likelihood:
     def __init__(
         self, tree: ObliqueTree, dataset: Dataset, max_rows: int = _MAX_ROWS
     ) -> None:
-        rows = slice(None, None, -(-dataset.n_distinct // max_rows))
-        X, self.weight = (
-            np.ascontiguousarray(dataset.raw[rows]),
-            dataset.sample_weight[rows],
-        )
+        rows, self.weight = _thinned(dataset, max_rows)
+        X = np.ascontiguousarray(dataset.raw[rows])
         # Classes without rows have no probability anywhere.
         self.classes, self.codes = np.unique(dataset.y[rows], return_inverse=True)
-        self.tree, self.n_classes = tree, len(self.classes)
-        self.inner, self.leaves = (
-            np.flatnonzero(~tree.is_leaf),
-            np.flatnonzero(tree.is_leaf),
-        )
+        self.tree = tree
+        self.n_classes = len(self.classes)
+        self.inner = np.flatnonzero(~tree.is_leaf)
+        self.leaves = np.flatnonzero(tree.is_leaf)
         self.right = [tree.right(k) for k in self.inner.tolist()]
         self.strength = np.count_nonzero(tree.weights[self.inner], axis=1).astype(
             np.float64

@@ -228,7 +228,9 @@ def _as_numbers(estimator: RowEncoder, X: Any, **checks: Any) -> Any:
     if isinstance(X, np.ndarray) and X.dtype == object:
         X = np.where(pd.isna(X), np.nan, X)
     try:
-        return validate_data(estimator, X, ensure_all_finite="allow-nan", **checks)
+        # The check adds up the rows, which may overflow to both sides.
+        with np.errstate(over="ignore", invalid="ignore"):
+            return validate_data(estimator, X, ensure_all_finite="allow-nan", **checks)
     except ValueError as error:
         if "could not convert" in str(error):
             cells = pd.DataFrame(np.asarray(X, dtype=object))

@@ -26,18 +26,15 @@ __all__ = [
     "export_graphviz",
     "export_html",
     "export_python",
-]
-__all__ += [
     "export_rules",
     "export_sql",
     "export_text",
     "register_onnx",
     "soft_sides_from_dict",
-]
-__all__ += [
     "soft_sides_to_dict",
     "to_onnx",
     "training_rows_from_dict",
     "training_rows_to_dict",
+    "tree_from_dict",
+    "tree_to_dict",
 ]
-__all__ += ["tree_from_dict", "tree_to_dict"]

@@ -45,7 +45,9 @@ class _Language(NamedTuple):
     when: str  # a split, its opposite, and the end of its branch
     unless: str
     close: str
-    bounded: str  # the sum of a leaf
+    bounded: (
+        str  # the sum of a leaf; one that is NaN, of overflows to both sides, is `high`
+    )
     several: str  # how a function with several outputs ends
     right: str  # the probability of the right side, by its log-odds
     exp: str  # makes exp known
@@ -55,13 +57,13 @@ class _Language(NamedTuple):
 
 _PYTHON = _Language(
     "floats", "# ", "", "if {}:", "if not {}:", "",
-    "{low} if s < {low} else {high} if s > {high} else s", "return y",
+    "{low} if s < {low} else s if s <= {high} else {high}", "return y",
     "1.0 / (1.0 + exp(-s)) if s > -700.0 else 0.0",  # exp overflows above
     "from math import exp\n", "", "\n\n",
 )  # fmt: skip
 _C = _Language(
     "doubles", "// ", ";", "if ({}) {{", "if (!({})) {{", "}",
-    "s < {low} ? {low} : s > {high} ? {high} : s", "return", "1.0 / (1.0 + exp(-s))",
+    "s < {low} ? {low} : s <= {high} ? s : {high}", "return", "1.0 / (1.0 + exp(-s))",
     "#include <math.h>\n", "static ", "\n",
 )  # fmt: skip
 
@@ -206,10 +208,9 @@ def _written(
     return "\n".join([*head, *(f"    {line}" for line in lines), end])
 
 
-def _loop(variable: str, n: int, *lines: str, first: int = 0) -> list[str]:
-    """Return a loop in C."""
-    head = f"for ({variable} = {first}; {variable} < {n}; {variable}++) {{"
-    return [head, *(f"    {line}" for line in lines), "}"]
+def _block(lines: Iterable[str]) -> str:
+    """Return lines as they stand inside of something, indented."""
+    return "\n".join(f"    {line}" for line in lines)
 
 
 # ---- splits and returns --------------------------------------------------------------------------
@@ -228,7 +229,8 @@ def _function(
     if named.classes is not None and outputs is None:
         outputs = [repr(named.labels[c]) for c in named.winners]
         if language is _C:
-            kind, outputs = "int", [str(c) for c in named.winners]
+            kind = "int"
+            outputs = [str(c) for c in named.winners]
             parts.append(_c_labels(named, name))
     body = list(_body(named, language, outputs))
     if language is _PYTHON:
@@ -266,8 +268,10 @@ def _body(
         elif outputs is not None:
             yield f"{indent}return {outputs[k]}{language.end}"
         else:
-            leaf = _leaf(named, k, language, room)
-            yield from (f"{indent}{line}{language.end}" for line in leaf)
+            yield from (
+                f"{indent}{line}{language.end}"
+                for line in _leaf(named, k, language, room)
+            )
 
 
 def _leaf(named: NamedTree, k: int, language: _Language, room: int) -> Iterator[str]:
@@ -360,29 +364,36 @@ def _c_string(text: str, at: int) -> str:
 def _probabilities(named: NamedTree, name: str, language: _Language) -> list[str]:
     """Return a function for probabilities, and the one for classes that it calls."""
     if named.sides is None:
-        fitted = 'a classifier that was fitted with probability="soft"'
-        raise ValueError(f"probability=True: allowed for {fitted}.")
-    tree, sides = named.tree, named.sides.validate(named.tree)
-    leaves, n_classes = np.flatnonzero(tree.is_leaf).tolist(), tree.values.shape[1]
-    # Raised is the class of the highest share: the predicted one, but for another objective.
-    label, highest = f"{name}_class", tree.values.argmax(axis=1)
+        raise ValueError(
+            "probability=True: allowed for a classifier that was fitted with "
+            'probability="soft".'
+        )
+    tree = named.tree
+    sides = named.sides.validate(tree)
+    leaves = np.flatnonzero(tree.is_leaf).tolist()
+    n_classes = tree.values.shape[1]
+    label = f"{name}_class"
     winners = None if language is _C else [str(c) for c in named.winners]
     parts = [language.exp, *_function(named, label, language, winners)]
-    if not (tree.labels == highest)[tree.is_leaf].all():
+    # Raised is the most frequent class: the predicted one, but for another objective.
+    if not (tree.labels == tree.majority)[tree.is_leaf].all():
         label = f"{name}_highest"
-        other = _function(
-            named, label, language, [str(c) for c in highest], noted=False
+        (function,) = _function(
+            named, label, language, [str(c) for c in tree.majority], noted=False
         )
-        parts.append(language.local + other[0])
+        parts.append(language.local + function)
+    reaching = "\n".join(
+        f"{line}{language.end}" for line in _reaching(named, sides, language.right)
+    )
     notes = _notes([named], language) if language is _PYTHON else []
     notes.append("n[k] is the probability of reaching node k, p[c] that of class c.")
-    reaching = [
-        f"{line}{language.end}" for line in _reaching(named, sides, language.right)
-    ]
     if language is _PYTHON:
-        shares = [f"    ({k}, {sides.shares[k].tolist()!r})," for k in leaves]
-        body = [f"n = [0.0] * {len(tree)}", *reaching, "leaves = (", *shares, ")"]
-        body += f"""p = [0.0] * {n_classes}
+        body = f"""n = [0.0] * {len(tree)}
+{reaching}
+leaves = (
+{_block(f"({k}, {sides.shares[k].tolist()!r})," for k in leaves)}
+)
+p = [0.0] * {n_classes}
 for k, shares in leaves:
     for c, share in enumerate(shares):
         p[c] += n[k] * share
@@ -390,31 +401,33 @@ label = {label}(x)
 others = [{LEAD!r} + share for c, share in enumerate(p) if c != label]
 p[label] = max([p[label], *others])
 total = sum(p)
-return [share / total for share in p]""".splitlines()
+return [share / total for share in p]"""
     else:
-        numbers = ", ".join(map(str, leaves))
-        body = [f"static const int leaves[{len(leaves)}] = {{{numbers}}};"]
-        body += _c_table(sides.shares[leaves].tolist(), n_classes)
-        body += [
-            f"double n[{len(tree)}], s, total = 0.0;",
-            f"int c, i, label = {label}(x);",
-        ]
-        mixed = _loop("i", len(leaves), "p[c] += n[leaves[i]] * shares[i][c];")
-        body += [
-            *reaching,
-            *_loop("c", n_classes, "p[c] = 0.0;", *mixed),
-            "s = p[label];",
-        ]
-        raised = (
-            f"if (c != label && p[c] + {LEAD!r} > s) {{",
-            f"    s = p[c] + {LEAD!r};",
-            "}",
-        )
-        body += [*_loop("c", n_classes, *raised), "p[label] = s;"]
-        body += _loop("c", n_classes, "total += p[c];") + _loop(
-            "c", n_classes, "p[c] /= total;"
-        )
-    return [*parts, _written(language, "void p", name, notes, body)]
+        body = f"""static const int leaves[{len(leaves)}] = {{{", ".join(map(str, leaves))}}};
+{_c_table(sides.shares[leaves].tolist(), n_classes)}
+double n[{len(tree)}], s, total = 0.0;
+int c, i, label = {label}(x);
+{reaching}
+for (c = 0; c < {n_classes}; c++) {{
+    p[c] = 0.0;
+    for (i = 0; i < {len(leaves)}; i++) {{
+        p[c] += n[leaves[i]] * shares[i][c];
+    }}
+}}
+s = p[label];
+for (c = 0; c < {n_classes}; c++) {{
+    if (c != label && p[c] + {LEAD!r} > s) {{
+        s = p[c] + {LEAD!r};
+    }}
+}}
+p[label] = s;
+for (c = 0; c < {n_classes}; c++) {{
+    total += p[c];
+}}
+for (c = 0; c < {n_classes}; c++) {{
+    p[c] /= total;
+}}"""
+    return [*parts, _written(language, "void p", name, notes, body.splitlines())]
 
 
 def _by_scores(
@@ -425,39 +438,41 @@ def _by_scores(
     language: _Language,
 ) -> list[str]:
     """Return the functions of the scores of classes, and of the class or the probabilities."""
-    n_classes, of_scores = len(named.labels), f"{name}_scores"
-    parts = [
-        *([language.exp] if probability else []),
-        *_function(scores, of_scores, language),
-    ]
+    n_classes = len(named.labels)
+    found = f"{name}_scores(x)"
+    parts = _function(scores, f"{name}_scores", language)
+    if probability:
+        parts.insert(0, language.exp)
     if language is _PYTHON:
-        body = [
-            f"y = {of_scores}(x)" if scores.targets else f"y = [0.0, {of_scores}(x)]"
-        ]
+        body = f"""y = {found if scores.targets else f"[0.0, {found}]"}
+return {tuple(named.labels)!r}[y.index(max(y))]"""
         if probability:
-            body += ["p = [exp(score - max(y)) for score in y]", "total = sum(p)"]
-            body.append("return [share / total for share in p]")
-        else:
-            body.append(f"return {tuple(named.labels)!r}[y.index(max(y))]")
+            head, _ = body.splitlines()
+            body = f"""{head}
+p = [exp(score - max(y)) for score in y]
+total = sum(p)
+return [share / total for share in p]"""
     else:
-        body = [
-            f"double y[{n_classes}] = {{0.0}}{', total = 0.0' if probability else ''};"
-        ]
-        body += ["int c, best = 0;", f"{of_scores}(x, y);"]
-        body[-1] = body[-1] if scores.targets else f"y[1] = {of_scores}(x);"
-        body += _loop("c", n_classes, "best = y[c] > y[best] ? c : best;", first=1)
+        body = f"""double y[{n_classes}] = {{0.0}}{", total = 0.0" if probability else ""};
+int c, best = 0;
+{f"{name}_scores(x, y)" if scores.targets else f"y[1] = {found}"};
+for (c = 1; c < {n_classes}; c++) {{
+    best = y[c] > y[best] ? c : best;
+}}
+"""
         if probability:
-            body += _loop(
-                "c", n_classes, "p[c] = exp(y[c] - y[best]);", "total += p[c];"
-            )
-            body += _loop("c", n_classes, "p[c] /= total;")
+            body += f"""for (c = 0; c < {n_classes}; c++) {{
+    p[c] = exp(y[c] - y[best]);
+    total += p[c];
+}}
+for (c = 0; c < {n_classes}; c++) {{
+    p[c] /= total;
+}}"""
         else:
-            body.append("return best;")
+            body += "return best;"
             parts.append(_c_labels(named, name))
-    return [
-        *parts,
-        _written(language, "void p" if probability else "int", name, [], body),
-    ]
+    kind = "void p" if probability else "int"
+    return [*parts, _written(language, kind, name, [], body.splitlines())]
 
 
 def _reaching(named: NamedTree, sides: SoftSides, right: str) -> Iterator[str]:
@@ -473,10 +488,10 @@ def _reaching(named: NamedTree, sides: SoftSides, right: str) -> Iterator[str]:
         yield f"n[{k + 1}] = n[{k}] - n[{tree.right(k)}]"
 
 
-def _c_table(rows: Sequence[Sequence[float]], n_classes: int) -> list[str]:
-    """Return the lines of a table of class shares in C."""
-    lines = [f"    {{{', '.join(map(repr, row))}}}," for row in rows]
-    return [f"static const double shares[{len(rows)}][{n_classes}] = {{", *lines, "};"]
+def _c_table(rows: Sequence[Sequence[float]], n_classes: int) -> str:
+    """Return a table of class shares in C."""
+    lines = _block(f"{{{', '.join(map(repr, row))}}}," for row in rows)
+    return f"static const double shares[{len(rows)}][{n_classes}] = {{\n{lines}\n}};"
 
 
 # ---- the vote of a forest ------------------------------------------------------------------------
@@ -486,61 +501,97 @@ def _vote(
     members: Sequence[NamedTree], name: str, probability: bool, language: _Language
 ) -> list[str]:
     """Return the functions of the trees of a forest, and the one of their vote."""
-    labels, n_trees, n_classes = members[0].labels, len(members), len(members[0].labels)
+    labels = members[0].labels
     if probability and not labels:
         raise ValueError("probability=True: allowed for a forest of classes.")
     shares: list[list[float]] = []
-    names, parts = [f"{name}_tree_{at}" for at in range(n_trees)], list[str]()
+    names = [f"{name}_tree_{at}" for at in range(len(members))]
+    parts: list[str] = []
     for member, of_tree in zip(members, names, strict=True):
         rows = None
-        if (
-            labels
-        ):  # a tree returns the row of its leaf in the class shares of all leaves
-            rows = [
-                str(row) for row in np.cumsum(member.tree.is_leaf) - 1 + len(shares)
-            ]
+        if labels:
+            # A tree returns the row of its leaf in the class shares of all leaves.
+            places = np.cumsum(member.tree.is_leaf) - 1 + len(shares)
+            rows = list(map(str, places))
             shares += member.tree.values[member.tree.is_leaf].tolist()
         (code,) = _function(member, of_tree, language, rows, noted=False)
         parts.append(language.local + code)
-    kind = "void p" if probability else "int" if labels else "double"
-    if language is _PYTHON:
-        body = [f"trees = ({', '.join(names)},)"]
-        if labels:
-            body += ["shares = (", *(f"    {tuple(row)!r}," for row in shares), ")"]
-            said = "p" if probability else f"{tuple(labels)!r}[p.index(max(p))]"
-            body += [f"p = [0.0] * {n_classes}", "for tree in trees:"]
-            body += [
-                "    for c, share in enumerate(shares[tree(x)]):",
-                "        p[c] += share",
-            ]
-            body += [f"p = [share / {n_trees}.0 for share in p]", f"return {said}"]
-        else:
-            body += ["total = 0.0", "for tree in trees:", "    total += tree(x)"]
-            body.append(f"return total / {n_trees}.0")
-    else:
-        of_tree = "int" if labels else "double"
-        body = [f"static {of_tree} (*const trees[{n_trees}])(const double *) = {{"]
-        body += [*(f"    {tree}," for tree in names), "};"]
-        if labels:
-            body += _c_table(shares, n_classes)
-            if not probability:
-                parts.append(_c_labels(members[0], name))
-                body.append(f"double p[{n_classes}];")
-            body.append("int c, t;" if probability else "int c, t, best = 0;")
-            best = [] if probability else ["best = p[c] > p[best] ? c : best;"]
-            body += _loop("c", n_classes, "p[c] = 0.0;")
-            added = _loop("c", n_classes, "p[c] += row[c];")
-            body += _loop(
-                "t", n_trees, "const double *row = shares[trees[t](x)];", *added
-            )
-            body += _loop("c", n_classes, f"p[c] /= {n_trees}.0;", *best)
-            body += [] if probability else ["return best;"]
-        else:
-            body += [
-                "double s = 0.0;",
-                "int t;",
-                *_loop("t", n_trees, "s += trees[t](x);"),
-            ]
-            body.append(f"return s / {n_trees}.0;")
+    if language is _C:
         parts.insert(0, _C_ADVICE)
-    return [*parts, _written(language, kind, name, _notes(members, language), body)]
+        if labels and not probability:
+            parts.append(_c_labels(members[0], name))
+    if not labels:
+        kind = "double"
+        body = (_mean_in_c if language is _C else _mean_in_python)(names)
+    elif language is _C:
+        kind = "void p" if probability else "int"
+        body = _shares_in_c(names, shares, len(labels), probability)
+    else:
+        kind = ""
+        said = "p" if probability else f"{tuple(labels)!r}[p.index(max(p))]"
+        body = f"""trees = ({", ".join(names)},)
+shares = (
+{_block(f"{tuple(row)!r}," for row in shares)}
+)
+p = [0.0] * {len(labels)}
+for tree in trees:
+    for c, share in enumerate(shares[tree(x)]):
+        p[c] += share
+p = [share / {len(names)}.0 for share in p]
+return {said}"""
+    notes = _notes(members, language)
+    return [*parts, _written(language, kind, name, notes, body.splitlines())]
+
+
+def _mean_in_python(names: Sequence[str]) -> str:
+    """Return the body of a function that returns the mean of what trees return."""
+    return f"""trees = ({", ".join(names)},)
+total = 0.0
+for tree in trees:
+    total += tree(x)
+return total / {len(names)}.0"""
+
+
+def _mean_in_c(names: Sequence[str]) -> str:
+    """Return the same in C."""
+    return f"""static double (*const trees[{len(names)}])(const double *) = {{
+{_block(f"{name}," for name in names)}
+}};
+double s = 0.0;
+int t;
+for (t = 0; t < {len(names)}; t++) {{
+    s += trees[t](x);
+}}
+return s / {len(names)}.0;"""
+
+
+def _shares_in_c(
+    names: Sequence[str],
+    shares: Sequence[Sequence[float]],
+    n_classes: int,
+    probability: bool,
+) -> str:
+    """Return the body of a function that adds the shares of leaves, and may return the class."""
+    p = best = compared = returned = ""
+    if not probability:
+        p = f"\ndouble p[{n_classes}];"
+        best = ", best = 0"
+        compared = "\n    best = p[c] > p[best] ? c : best;"
+        returned = "\nreturn best;"
+    return f"""static int (*const trees[{len(names)}])(const double *) = {{
+{_block(f"{name}," for name in names)}
+}};
+{_c_table(shares, n_classes)}{p}
+int c, t{best};
+for (c = 0; c < {n_classes}; c++) {{
+    p[c] = 0.0;
+}}
+for (t = 0; t < {len(names)}; t++) {{
+    const double *row = shares[trees[t](x)];
+    for (c = 0; c < {n_classes}; c++) {{
+        p[c] += row[c];
+    }}
+}}
+for (c = 0; c < {n_classes}; c++) {{
+    p[c] /= {len(names)}.0;{compared}
+}}{returned}"""

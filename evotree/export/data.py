@@ -36,17 +36,18 @@ def tree_to_dict(tree: ObliqueTree) -> dict[str, Any]:
     float so that it reads back as the same one. A tree that is larger than `tree_from_dict` reads
     is refused.
     """
-    n_nodes, width = tree.n_nodes, max(tree.n_features, tree.values.shape[1])
+    n_nodes = tree.n_nodes
+    width = max(tree.n_features, tree.values.shape[1])
     if n_nodes > min(MAX_NODES, MAX_NUMBERS // width):
-        most = f"at most {MAX_NODES} nodes, and {MAX_NUMBERS} numbers"
         raise ValueError(
-            f"the tree has {n_nodes} nodes of up to {width} numbers: allowed are {most}."
+            f"the tree has {n_nodes} nodes of up to {width} numbers: allowed are at "
+            f"most {MAX_NODES} nodes, and {MAX_NUMBERS} numbers."
         )
     models: Any = None
-    if isinstance(tree.models, OutputModels):
+    if tree.models is not None:
         models = [_lists(one._asdict()) for one in tree.models.each]
-    elif tree.models is not None:
-        models = _lists(tree.models._asdict())
+        if isinstance(tree.models, LeafModels):
+            (models,) = models
     version = 1 if models is None else 2
     known = (
         "subtree_size",
@@ -131,8 +132,9 @@ def soft_sides_to_dict(sides: SoftSides) -> dict[str, Any]:
 
 def soft_sides_from_dict(data: Any, tree: ObliqueTree) -> SoftSides:
     """Return the soft sides of a tree that `soft_sides_to_dict` made plain data of, checked."""
-    arrays = _arrays(data, "probabilities", ("slopes", "intercepts", "shares"))
-    return SoftSides(**arrays).validate(tree)
+    return SoftSides(
+        **_arrays(data, "probabilities", ("slopes", "intercepts", "shares"))
+    ).validate(tree)
 
 
 def training_rows_to_dict(rows: TrainingRows) -> dict[str, Any]:

@@ -16,11 +16,12 @@ from typing import Any
 import numpy as np
 
 from evotree.description.named import ONE_WAY, is_forest
-from evotree.leaf_models import OutputModels
 from evotree.soft_sides import LEAD, SoftSides
 from evotree.tree import ObliqueTree
 
 MAX_LEAVES = 10_000
+_FARTHEST = 1e300  # distance to a hyperplane
+_SUREST = 1e6  # log-odds of a side; the other side's probability is 0 long before
 
 
 def register_onnx() -> None:
@@ -138,8 +139,10 @@ def _trees_of(model: Any) -> list[ObliqueTree]:
 
 def _convert_classifier(scope: Any, operator: Any, container: Any) -> None:
     """Write the nodes of a classifier: labels, picked by leaf or by vote, and probabilities."""
-    model, graph = operator.raw_operator, _Graph(scope, container)
-    rows, tree = operator.inputs[0].full_name, _trees_of(model)[0]
+    model = operator.raw_operator
+    graph = _Graph(scope, container)
+    rows = operator.inputs[0].full_name
+    tree = _trees_of(model)[0]
     classes = import_module("skl2onnx.common.utils_classifier").get_label_classes(
         scope, model
     )
@@ -153,8 +156,10 @@ def _convert_classifier(scope: Any, operator: Any, container: Any) -> None:
     elif all(is_whole):
         labels = np.array([int(label) for label in labels], dtype=np.int64)
     else:
-        allowed = "allowed in ONNX are strings, whole numbers and truth values"
-        raise ValueError(f"classes_ holds {labels[:10]}: {allowed}.")
+        raise ValueError(
+            f"classes_ holds {labels[:10]}: allowed in ONNX are strings, whole "
+            "numbers and truth values."
+        )
     sides = getattr(model, "probabilities_", None)
     if is_forest(model):
         shares = _mean(graph, rows, model.trees_)
@@ -170,9 +175,7 @@ def _convert_classifier(scope: Any, operator: Any, container: Any) -> None:
         if tree.models is None and sides is None:
             shares = _predicted(paths, at)
         elif sides is not None:
-            is_label = np.eye(tree.values.shape[1])[
-                tree.values.argmax(axis=1)[tree.is_leaf]
-            ]
+            is_label = np.eye(tree.values.shape[1])[tree.majority[tree.is_leaf]]
             shares = paths.mix(sides, graph.node("Gather", [is_label, at], axis=0))
     graph.node("Gather", [labels, at], operator.outputs[0].full_name, axis=0)
     graph.put_out(shares, operator, 1)
@@ -194,27 +197,28 @@ def _shape_regressor(operator: Any) -> None:
     shapes = import_module("skl2onnx.common.shape_calculator")
     shapes.calculate_linear_regressor_output_shapes(operator)
     n_rows = operator.inputs[0].type.shape[0]
-    n_outputs = _trees_of(operator.raw_operator)[0].values.shape[1]
-    operator.outputs[0].type.shape = [n_rows, n_outputs]
+    operator.outputs[0].type.shape = [
+        n_rows,
+        _trees_of(operator.raw_operator)[0].values.shape[1],
+    ]
 
 
 def _convert_regressor(scope: Any, operator: Any, container: Any) -> None:
     """Write the nodes of a regressor: its numbers, or the mean of those of a forest."""
-    graph, trees = _Graph(scope, container), _trees_of(operator.raw_operator)
+    graph = _Graph(scope, container)
+    trees = _trees_of(operator.raw_operator)
     graph.put_out(_mean(graph, operator.inputs[0].full_name, trees), operator, 0)
 
 
 def _predicted(paths: _Paths, leaf: str) -> str:
     """Write the nodes of `predict_value`: values, or linear models, picked by leaf."""
-    graph, tree = paths.graph, paths.tree
+    graph = paths.graph
+    tree = paths.tree
     if tree.models is None:
         return graph.node("Gather", [tree.values[tree.is_leaf], leaf], axis=0)
     models = tree.models.take(tree.is_leaf)
-    each = models.each if isinstance(models, OutputModels) else (models,)
     outputs = []
-    for one in (
-        each
-    ):  # a running sum adds in the order of the features, as `LeafModels.predict`
+    for one in models.each:
         used = np.flatnonzero(one.coefficients.any(axis=0))
         columns = (
             array[:, np.newaxis] for array in (one.intercepts, one.lowest, one.highest)
@@ -225,9 +229,10 @@ def _predicted(paths: _Paths, leaf: str) -> str:
         values = graph.node("Gather", [paths.rows, used], axis=1)
         products = graph.node("Mul", [coefficients, values])
         summands = graph.node("Concat", [intercepts, products], axis=1)
+        # A running sum adds in the order of the features, as `LeafModels.predict` does.
         sums = graph.node("CumSum", [summands, np.array([1])])
         last = graph.node("Gather", [sums, np.array([len(used)])], axis=1)
-        outputs.append(graph.node("Min", [graph.node("Max", [last, lowest]), highest]))
+        outputs.append(graph.clip(last, lowest, highest))
     return graph.node("Concat", outputs, axis=1)
 
 
@@ -268,9 +273,12 @@ class _Paths:
     def mix(self, sides: SoftSides, is_label: str) -> str:
         """Write the nodes of `SoftSides.predict`: products along paths are sums of logarithms."""
         graph = self.graph
+        # Infinity times 0 would be NaN: distances and their log-odds are finite.
         away = graph.node("Sub", [self.sums, self.thresholds])
+        away = graph.clip(away, np.array(-_FARTHEST), np.array(_FARTHEST))
         scaled = graph.node("Mul", [away, sides.slopes[self.nodes]])
         log_odds = graph.node("Add", [scaled, sides.intercepts[self.nodes]])
+        log_odds = graph.clip(log_odds, np.array(-_SUREST), np.array(_SUREST))
         log_reach = []
         for sign, odds in ((1.0, log_odds), (-1.0, graph.node("Neg", [log_odds]))):
             # log(1 + exp(odds)) as max(odds, 0) + log(1 + exp(-|odds|)), where exp is finite.
@@ -324,6 +332,11 @@ class _Graph:
         output = output or self.scope.get_unique_variable_name(kind.lower())
         self.container.add_node(kind, names, output, name=operator, **options)
         return output
+
+    def clip(self, value: str, low: Any, high: Any) -> str:
+        """Add the operators that bound numbers; NaN, of overflows to both sides, is `high`."""
+        is_lower = self.node("LessOrEqual", [value, high])
+        return self.node("Max", [self.node("Where", [is_lower, value, high]), low])
 
     def sum_rows(self, value: str) -> str:
         """Add the sums of rows, as a column, and return the name of the result."""

@@ -83,16 +83,15 @@ def export_sql(
     """
     members = named_trees(tree, feature_names, class_names)
     operands, needed = _operands(members, table)
-    named, lines = members[0], list[str]()
+    named = members[0]
+    lines: list[str] = []
     if len(members) > 1 or is_forest(tree):
         lines = _vote(members, operands)
     elif named.scores is not None:
         cases = [_cases(output, operands) for output in named.scores.each]
         cases = cases if named.scores.targets else ["0.0e0", *cases]
-        names, labels = (
-            [f"s{c}" for c in range(len(cases))],
-            list(map(_literal, named.labels)),
-        )
+        names = [f"s{c}" for c in range(len(cases))]
+        labels = list(map(_literal, named.labels))
         head = f"WITH scores ({', '.join(names)}) AS (VALUES ("
         lines = [head, ",\n".join(cases), "))", *_largest(names, labels, "scores")]
     if lines:  # a subquery
@@ -127,11 +126,12 @@ def _vote(trees: Sequence[NamedTree], operands: Sequence[str]) -> list[str]:
     """Return the lines of the mean of trees, or of the class of the largest share in the leaves."""
     if trees[0].classes is None:
         cases = ",\n".join(f"({_cases(one, operands)})" for one in trees)
-        head, last = (
+        return [
             "WITH trees (prediction) AS (VALUES",
+            cases,
+            ")",
             "SELECT AVG(prediction) FROM trees",
-        )
-        return [head, cases, ")", last]
+        ]
     labels = [_literal(label) for label in trees[0].labels]
     sums = [f"p{c}" for c in range(len(labels))]
     shares = ",\n".join(
@@ -170,7 +170,8 @@ def _operands(
     trees: Sequence[NamedTree], table: str | None
 ) -> tuple[list[str], list[str]]:
     """Return an expression for each feature, and the condition that one that is read is NULL."""
-    names, columns = list(trees[0].features), trees[0].columns
+    names = list(trees[0].features)
+    columns = trees[0].columns
     if columns is not None:
         names = [column.name for column in columns]
     if len(set(names)) < len(names):
@@ -201,7 +202,8 @@ def _cases(
     been taken by a branch above. So it has at most as many splits as the binary logarithm of the
     number of leaves.
     """
-    branches, splits = [_branch([needed], "NULL")] if needed else [], list[list[str]]()
+    branches = [_branch([needed], "NULL")] if needed else []
+    splits: list[list[str]] = []
     for k, level, left_first in clauses(named.tree):
         del splits[level:]
         if named.is_split(k):
@@ -234,14 +236,13 @@ def _predicted(named: NamedTree, k: int, operands: Sequence[str]) -> str:
         return _number(model.intercept)
     pieces = summed(named.terms(k), _product(operands), [_number(model.intercept)])
     *others, last = pieces
-    branches = [["ELSE", *pieces]]
-    for relation, bound in (
-        (">", _number(model.highest)),
-        ("<", _number(model.lowest)),
-    ):
-        branches.insert(
-            0, ["WHEN", *others, f"{last} {relation} {bound}", f"THEN {bound}"]
-        )
+    lowest, highest = _number(model.lowest), _number(model.highest)
+    # A sum that overflows to both sides, which SQL takes for NULL, is the upper bound.
+    branches = [
+        ["WHEN", *others, f"{last} < {lowest}", f"THEN {lowest}"],
+        ["WHEN", *others, f"{last} <= {highest}", "THEN", *pieces],
+        ["ELSE", highest],
+    ]
     lines = [f"\n{16 * ' '}".join(fold(branch, LINE_WIDTH - 16)) for branch in branches]
     return f"\n{12 * ' '}".join(["CASE", *lines]) + "\n        END"
 

@@ -26,7 +26,7 @@ import numpy as np
 from scipy.optimize import minimize
 from scipy.special import softmax
 
-from evotree.leaf_models import ClassModels, LeafModels
+from evotree.leaf_models import LARGEST_SCORE, ClassModels, LeafModels
 from evotree.objectives import LinearLeaves
 from evotree.tables.columns import columns_asked
 
@@ -163,7 +163,7 @@ class LogisticLeaves:
         scores = scores_of_nodes(
             dataset, leaves, tree.subtree_size, root, strength.C, end
         )
-        return tree.with_models(_raw_models(tree, dataset, leaves, scores))
+        return tree.with_models(_raw_models(tree, dataset, scores))
 
 
 def _losses_of_scores(
@@ -368,22 +368,16 @@ def scores_of_nodes(
     return scores
 
 
-def _raw_models(
-    tree: ObliqueTree, dataset: Dataset, leaves: np.ndarray, scores: np.ndarray
-) -> ClassModels:
-    """Return scores over standardized features as models over raw ones, within those of rows."""
+def _raw_models(tree: ObliqueTree, dataset: Dataset, scores: np.ndarray) -> ClassModels:
+    """Return scores over standardized features as models over raw ones."""
     coefficients = np.where(
         tree.is_leaf[:, np.newaxis, np.newaxis], scores[..., :-1], 0.0
     )
     coefficients /= dataset.scale
     intercepts = scores[..., -1] - coefficients @ dataset.mean
-    each, largest = [], np.full(len(tree), np.finfo(np.float64).max)
-    for j in range(dataset.n_classes):
-        models = LeafModels(intercepts[:, j], coefficients[:, j], -largest, largest)
-        of_rows = models.predict(dataset.raw, leaves)
-        lowest, highest = intercepts[:, j].copy(), intercepts[:, j].copy()
-        for k in np.unique(leaves):
-            inside = of_rows[leaves == k]
-            lowest[k], highest[k] = inside.min(), inside.max()
-        each.append(LeafModels(intercepts[:, j], coefficients[:, j], lowest, highest))
+    largest = np.full(len(tree), LARGEST_SCORE)
+    each = [
+        LeafModels(intercepts[:, j], coefficients[:, j], -largest, largest)
+        for j in range(dataset.n_classes)
+    ]
     return ClassModels(tuple(each))

@@ -179,12 +179,19 @@ def held_out_losses(
     """Return what the members of a front lose on held-out rows."""
     if held_out.X.shape[0] == 0:
         raise ValueError("held_out has no rows: at least one is needed.")
-    sums = np.zeros((2, len(front)))
-    for i, member in enumerate(front):
-        sums[:, i] = [
-            losses[member.is_leaf].sum() for losses in node_losses(member, held_out)
-        ]
-    return sums[0], sums[1]
+    sums = np.array([_held_out_sums(member, held_out) for member in front])
+    losses, square_losses = sums.reshape(-1, 2).T
+    return losses, square_losses
+
+
+def _held_out_sums(tree: Any, held_out: Dataset) -> np.ndarray:
+    """Return the sums of the losses of held-out rows, and of their squares, of shape (2,)."""
+    of_labels = held_out.bound_objective is None or tree.models is not None
+    if held_out.n_classes > 0 and of_labels:
+        losses = tree.label_losses(held_out.X, held_out.y)
+        return np.array([losses, losses**2]) @ held_out.sample_weight
+    sums: np.ndarray = node_losses(tree, held_out)[:, tree.is_leaf].sum(axis=1)
+    return sums
 
 
 def held_out_quality(

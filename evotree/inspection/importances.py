@@ -2,7 +2,6 @@
 
 import numpy as np
 
-from evotree.leaf_models import ClassModels
 from evotree.tree import ObliqueTree
 
 _SHARE_OF_SCORE = 0.25  # by which a class share rises with its log-odds, at most
@@ -67,7 +66,7 @@ def _amounts(tree: ObliqueTree, kind: str) -> np.ndarray:
     of_features: np.ndarray = amounts @ _shares(np.abs(tree.weights) * spread)
     if tree.models is not None:
         explained = np.abs(tree.models.coefficients) * spread
-        if isinstance(tree.models, ClassModels):
+        if tree.models.of_classes:
             explained *= _SHARE_OF_SCORE
         is_influence = kind == "influence"
         of_features += samples @ (

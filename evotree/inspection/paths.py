@@ -7,7 +7,7 @@ import numpy as np
 import pandas as pd
 
 from evotree.inspection.training_rows import TrainingRows
-from evotree.leaf_models import ClassModels, LeafModels
+from evotree.leaf_models import LeafModels
 from evotree.tree import ObliqueTree, node_depths
 
 _NUMBERS = "value", "weight", "contribution", "centre", "total"
@@ -79,9 +79,12 @@ def explain(
         ]
         weights = weights[features]
         mean, values = training.means[k, features], X[np.ix_(rows, features)]
-        contributions = weights * (values - mean) / scale
-        centre = float(weights @ mean + constant) / scale
-        total = centre + contributions.sum(axis=1)
+        with np.errstate(over="ignore", invalid="ignore"):
+            contributions = weights * (values - mean) / scale
+            centre = float(weights @ mean + constant) / scale
+            total = centre + contributions.sum(axis=1)
+        # Sums that overflow to both sides: such rows go right, and get the upper bound.
+        total[np.isnan(total)] = np.inf
         if side != "leaf":
             distances[rows] = np.minimum(distances[rows], np.abs(total))
         n, of_node = (
@@ -121,7 +124,7 @@ def _sides(
             for side, child in (("left", tree.left(k)), ("right", tree.right(k))):
                 end = child + tree.subtree_size[child]
                 yield k, side, np.flatnonzero((leaves >= child) & (leaves < end)), None
-        elif not isinstance(tree.models, ClassModels):
+        elif tree.models is None or not tree.models.of_classes:
             yield k, "leaf", np.flatnonzero(inside), tree.models
         elif len(tree.models.each) == 2:
             yield k, "leaf", np.flatnonzero(inside), tree.models.each[1]

@@ -24,11 +24,11 @@ __all__ = [
     "plot_decision_regions",
     "plot_evolution",
     "plot_explanation",
-]
-__all__ += [
     "plot_importances",
     "plot_learning_curve",
     "plot_learning_curves",
     "plot_lineage",
+    "plot_pareto",
+    "plot_stability",
+    "plot_tree",
 ]
-__all__ += ["plot_pareto", "plot_stability", "plot_tree"]

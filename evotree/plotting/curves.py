@@ -77,13 +77,24 @@ def plot_learning_curve(
     colors = islice(cycle(PALETTE), n_drawn, None)
     for panel, shown in panels.items():
         for curve, color in zip(shown, colors, strict=False):
-            name, look = f"{prefix}{curve}", dict[str, Any](color=color, lw=1.0)
-            best = records[f"{curve}_best"]
-            panel.plot(positions, best, color=color, lw=1.8, label=f"{name}, best")
+            name = f"{prefix}{curve}"
+            panel.plot(
+                positions,
+                records[f"{curve}_best"],
+                color=color,
+                lw=1.8,
+                label=f"{name}, best",
+            )
             middle = "median" if f"{curve}_median" in records else "mean"
             if f"{curve}_{middle}" in records:
-                values = records[f"{curve}_{middle}"]
-                panel.plot(positions, values, "--", **look, label=f"{name}, {middle}")
+                panel.plot(
+                    positions,
+                    records[f"{curve}_{middle}"],
+                    "--",
+                    color=color,
+                    lw=1.0,
+                    label=f"{name}, {middle}",
+                )
             if {f"{curve}_q1", f"{curve}_q3"} <= {*records}:
                 low, high = records[f"{curve}_q1"], records[f"{curve}_q3"]
                 panel.fill_between(positions, low, high, color=color, alpha=0.15, lw=0)
@@ -103,8 +114,9 @@ def _panel_below(ax: Axes) -> Axes:
     figure: Any = ax.figure
     if place is None:
         box = ax.get_position()
-        edges = {"left": box.x0, "bottom": box.y0, "right": box.x1, "top": box.y1}
-        place = GridSpec(1, 1, figure, **edges)[0]
+        place = GridSpec(
+            1, 1, figure, left=box.x0, bottom=box.y0, right=box.x1, top=box.y1
+        )[0]
     upper, lower = place.subgridspec(2, 1, height_ratios=(5, 3), hspace=0.08)
     ax.set_subplotspec(upper)
     ax.tick_params(labelbottom=False)
@@ -162,15 +174,13 @@ def plot_learning_curves(
         groups.items(), len(ax.get_lines())
     ):
         color = PALETTE[i % len(PALETTE)]
-        dashes = LINE_STYLES[i // len(PALETTE) % len(LINE_STYLES)]
-        label = f"{name} (n = {len(values)})"
         ax.plot(
             positions,
             np.median(values, axis=0),
-            dashes,
+            LINE_STYLES[i // len(PALETTE) % len(LINE_STYLES)],
             color=color,
             lw=1.8,
-            label=label,
+            label=f"{name} (n = {len(values)})",
         )
         lower, upper = np.quantile(values, (low, high), axis=0)
         ax.fill_between(positions, lower, upper, color=color, alpha=0.2, lw=0)
@@ -196,12 +206,14 @@ def plot_lineage(history: Any, *, x: Position = "gen", ax: Axes | None = None) -
     # What survives lies at the bottom, where areas are easiest to read.
     columns.sort(key=lambda name: -records[name].iloc[-1])
     ax = axes_or_new(ax, (7.0, 4.0))
-    look: dict[str, Any] = {
-        "colors": list(islice(cycle(PALETTE), len(columns))),
-        "lw": 0.0,
-    }
-    labels = [name.removeprefix(f"{ORIGIN}_") for name in columns]
-    ax.stackplot(positions, records[columns].T, labels=labels, alpha=0.75, **look)
+    ax.stackplot(
+        positions,
+        records[columns].T,
+        labels=[name.removeprefix(f"{ORIGIN}_") for name in columns],
+        colors=list(islice(cycle(PALETTE), len(columns))),
+        alpha=0.75,
+        lw=0.0,
+    )
     ax.set(xlabel=POSITION_LABELS[x], ylabel="share of the population", ylim=(0.0, 1.0))
     set_grid(ax, x)
     legend_below(ax, min(5, len(columns)))
@@ -234,8 +246,10 @@ def records_of(history: Any, name: str) -> pd.DataFrame:
         history = getattr(history, attribute, history)
     records = to_frame(history) if hasattr(history, "chapters") else history
     if not isinstance(records, pd.DataFrame):
-        allowed = "a logbook, a fitted estimator with history_, a Run, and a table of to_frame"
-        raise TypeError(f"{name} is a {type(history).__name__}: allowed are {allowed}.")
+        raise TypeError(
+            f"{name} is a {type(history).__name__}: allowed are a logbook, a fitted "
+            "estimator with history_, a Run, and a table of to_frame."
+        )
     if records.empty:
         raise ValueError(f"{name} has no records.")
     return records
@@ -274,9 +288,11 @@ def _aligned(
     values = [_column(table, column, where) for table in tables]
     grid = np.unique(np.concatenate(positions))
     grid = grid[grid >= max(position[0] for position in positions)]
-    runs = zip(positions, values, strict=True)
     return grid, np.stack(
-        [value[np.searchsorted(at, grid, "right") - 1] for at, value in runs]
+        [
+            value[np.searchsorted(at, grid, "right") - 1]
+            for at, value in zip(positions, values, strict=True)
+        ]
     )
 
 

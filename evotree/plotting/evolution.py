@@ -66,8 +66,10 @@ def plot_evolution(
     tree = tree_of(classifier, "tree_or_classifier", TypeError)
     trees = getattr(classifier, "best_trees_", {})
     if not trees:
-        how = "fit it with callbacks=[evotree.keep_best_trees]"
-        raise ValueError(f"classifier has kept no trees of its generations: {how}.")
+        raise ValueError(
+            "classifier has kept no trees of its generations: fit it with "
+            "callbacks=[evotree.keep_best_trees]."
+        )
     if not hasattr(classifier, "classes_"):
         raise TypeError(
             f"classifier is a {type(classifier).__name__}: regions are of classes."
@@ -81,21 +83,17 @@ def plot_evolution(
             f"max_frames={max_frames!r}: allowed are whole numbers from 2."
         )
     points, codes, labels = check_points(classifier, tree, X, y)
-    known = getattr(classifier, "feature_names_", None)
     features = names_or_known(
-        "feature_names", feature_names, known, tree.n_features, prefix="x"
+        "feature_names",
+        feature_names,
+        getattr(classifier, "feature_names_", None),
+        tree.n_features,
+        prefix="x",
     )
     classes = names_or_known("class_names", class_names, labels, len(labels))
     records = records_of(classifier, "classifier")
     shown = np.sort(np.argsort(-importances(tree, "influence"), kind="stable")[:2])
-    others, middle = (
-        np.setdiff1d(np.arange(tree.n_features), shown),
-        np.median(points, axis=0),
-    )
-    names: dict[str, Any] = {
-        "feature_names": [features[j] for j in shown],
-        "class_names": classes,
-    }
+    middle = np.median(points, axis=0)
 
     figure = plt.figure(figsize=(10.0, 4.4), layout="constrained")
     left, right = figure.subplots(1, 2, width_ratios=(5, 6))
@@ -103,42 +101,71 @@ def plot_evolution(
     def draw(gen: int) -> list[Axes]:
         best = trees[max(first for first in trees if first <= gen)]
         left.clear()
-        # What the tree is where the other features have their medians.
-        thresholds = best.thresholds - best.weights[:, others] @ middle[others]
-        of_slice = ObliqueTree(
-            best.weights[:, shown], thresholds, best.subtree_size, best.values
-        )
         plot_decision_regions(
-            of_slice, points[:, shown], codes, ax=left, **names, resolution=150
+            slice_of(best, shown, middle),
+            points[:, shown],
+            codes,
+            ax=left,
+            resolution=150,
+            feature_names=[features[j] for j in shown],
+            class_names=classes,
         )
-        accuracy = float(np.mean(best.labels[best.apply(points)] == codes))
+        accuracy = 1.0 - float(best.label_losses(points, codes).mean())
         left.set_title(
             f"generation {gen}: {best.n_leaves} leaves, accuracy {accuracy:.3f}"
         )
-        for panel in panels:  # hides what its curves show of later generations
-            begin = panel.get_xlim()[0]
-            place = panel.get_xaxis_transform()
-            seen = Rectangle((begin, 0.0), gen - begin, 1.0, transform=place)
-            for artist in (*panel.get_lines(), *panel.collections):
-                artist.set_clip_path(seen)
+        _hide_after(panels, gen)
         return [left, *panels]
 
-    end = int(positions_of(records, "gen")[-1])
-    before = [gen for gen in trees if gen < end]
-    chosen = (
-        np.linspace(0, len(before) - 1, min(len(before), max_frames - 1))
-        .round()
-        .astype(int)
-    )
-    frames = [*(before[k] for k in chosen), end]
+    frames = _frames(list(trees), int(positions_of(records, "gen")[-1]), max_frames)
     panels: list[Axes] = []
     draw(frames[-1])  # the layout of all
     plot_learning_curve(records, curves=curves, ax=right)
     panels += [ax for ax in figure.axes if ax is not left]
     figure.draw_without_rendering()
-    figure.set_layout_engine(
-        "none"
-    )  # it is the same for all, and takes longer than a picture
+    # It is the same for all, and takes longer than a picture.
+    figure.set_layout_engine("none")
     return FuncAnimation(
         figure, draw, frames=[*frames, *frames[-1:] * _HELD], interval=250
     )
+
+
+def _hide_after(panels: Sequence[Axes], gen: int) -> None:
+    """Hide what curves show of later generations."""
+    for panel in panels:
+        begin = panel.get_xlim()[0]
+        place = panel.get_xaxis_transform()
+        seen = Rectangle((begin, 0.0), gen - begin, 1.0, transform=place)
+        for artist in (*panel.get_lines(), *panel.collections):
+            artist.set_clip_path(seen)
+
+
+def slice_of(tree: ObliqueTree, shown: np.ndarray, row: np.ndarray) -> ObliqueTree:
+    """Return what a tree is over some features, where the others have the values of a row."""
+    others = np.setdiff1d(np.arange(tree.n_features), shown)
+    models = tree.models
+    if models is not None:
+        models = models.with_each(
+            [
+                one._replace(
+                    intercepts=one.intercepts
+                    + one.coefficients[:, others] @ row[others],
+                    coefficients=one.coefficients[:, shown],
+                )
+                for one in models.each
+            ]
+        )
+    return tree.replaced(
+        weights=tree.weights[:, shown],
+        thresholds=tree.thresholds - tree.weights[:, others] @ row[others],
+        spread=None if tree.spread is None else tree.spread[shown],
+        models=models,
+    )
+
+
+def _frames(generations: list[int], end: int, max_frames: int) -> list[int]:
+    """Return the generations that have a picture, evenly chosen, the last generation at the end."""
+    before = [gen for gen in generations if gen < end]
+    n_shown = min(len(before), max_frames - 1)
+    chosen = np.linspace(0, len(before) - 1, n_shown).round().astype(int)
+    return [*(before[k] for k in chosen), end]

@@ -11,10 +11,8 @@ from evotree.inspection.paths import Explanation
 from evotree.plotting import style
 from evotree.plotting.style import INK, PALETTE, TERM_COLORS, axes_or_new, write_beside
 
-BAR, LINE_HEIGHT = (
-    0.7,
-    0.24,
-)  # thickness of a bar, in lines; height of a line, in inches
+BAR = 0.7
+LINE_HEIGHT = 0.24  # thickness of a bar, in lines; height of a line, in inches
 WIDTH = 7.0
 GREY = "#888888"
 
@@ -47,7 +45,8 @@ def plot_explanation(
     """
     check_whole("max_terms", max_terms, 1)
     if not isinstance(explanation, Explanation):
-        explanation, row = _explained(explanation, row), 0
+        explanation = _explained(explanation, row)
+        row = 0
     n_rows = len(explanation.rows)
     if (
         isinstance(row, bool)
@@ -59,18 +58,24 @@ def plot_explanation(
     n_lines = sum(1 + len(bars) for _, bars in steps)
     ax = axes_or_new(ax, (WIDTH, LINE_HEIGHT * n_lines + 1.3))
     below = ax.twiny() if steps[-1][1] else ax
-    place, ticks = 0, dict[int, str]()
+    place = 0
+    ticks: dict[int, str] = {}
     for at, (heading, bars) in enumerate(steps, 1):
         is_leaf = at == len(steps)
         if place:
             ax.axhline(place - 0.5, color="#DDDDDD", linewidth=0.8, zorder=1)
-        look: dict[str, Any] = {
-            "xycoords": ("axes fraction", "data"),
-            "fontweight": "bold",
-        }
-        look["bbox"] = {"facecolor": "white", "edgecolor": "none", "pad": 1.0}
-        look |= {"color": INK, "parse_math": False, "zorder": 5}
-        write_beside(ax, heading, (0.0, place), xytext=(4.0, 0.0), **look)
+        write_beside(
+            ax,
+            heading,
+            (0.0, place),
+            xytext=(4.0, 0.0),
+            xycoords=("axes fraction", "data"),
+            fontweight="bold",
+            color=INK,
+            parse_math=False,
+            bbox={"facecolor": "white", "edgecolor": "none", "pad": 1.0},
+            zorder=5,
+        )
         if bars:
             _draw_bars(below if is_leaf else ax, bars, place + 1, with_zero=not is_leaf)
         ticks |= {k: label for k, (label, *_) in enumerate(bars, place + 1)}
@@ -151,9 +156,9 @@ def plot_importances(
 def _explained(estimator: Any, row: Any) -> Explanation:
     """Return the explanation of one row that an estimator gives."""
     if not hasattr(estimator, "explain"):
-        allowed = "what explain returns, and fitted estimators"
         raise TypeError(
-            f"explanation is a {type(estimator).__name__}: allowed are {allowed}."
+            f"explanation is a {type(estimator).__name__}: allowed are what explain "
+            "returns, and fitted estimators."
         )
     if isinstance(row, pd.Series):
         row = row.to_frame().T
@@ -177,7 +182,8 @@ def _steps(
         first = part.iloc[0]
         off = f"{first.side}, {_plain(abs(first.total), 2)} from the hyperplane"
         steps.append((f"[{first.node}]  {off}", _bars(part, max_terms)))
-    model, predicted = terms[terms.side == "leaf"], of_row.prediction
+    model = terms[terms.side == "leaf"]
+    predicted = of_row.prediction
     is_number = isinstance(predicted, float | np.floating)
     heading = (
         f"[{of_row.leaf}]  predicts {_plain(predicted) if is_number else predicted}"
@@ -209,8 +215,14 @@ def _draw_bars(ax: Axes, bars: list[Bar], place: int, with_zero: bool) -> None:
     if with_zero:
         ax.vlines(0.0, place - 0.5, end + 0.5, color=INK, linewidth=1.2, zorder=2)
     for at, (_, begin, stop) in enumerate(bars, place):
-        color = TERM_COLORS[stop - begin > 0.0]
-        ax.barh(at, stop - begin, left=begin, height=BAR, color=color, zorder=3)
+        ax.barh(
+            at,
+            stop - begin,
+            left=begin,
+            height=BAR,
+            color=TERM_COLORS[stop - begin > 0.0],
+            zorder=3,
+        )
         if at > place:
             ax.vlines(begin, at - 1, at, color=GREY, linewidth=0.6, zorder=2.5)
     ax.plot(bars[0][1], place, "|", color=GREY, markersize=13.0, mew=2.0, zorder=4)

@@ -52,8 +52,10 @@ def plot_pareto(
         front = getattr(front, attribute, front)
     if not isinstance(front, ParetoFront | FittedFront):
         kind = type(front).__name__
-        allowed = "a ParetoFront, a fitted estimator with pareto_front_, and a Run"
-        raise TypeError(f"front_or_estimator is a {kind}: allowed are {allowed}.")
+        raise TypeError(
+            f"front_or_estimator is a {kind}: allowed are a ParetoFront, a fitted "
+            "estimator with pareto_front_, and a Run."
+        )
     if len(front) == 0:
         raise ValueError("front_or_estimator has a front without members.")
     complexity = np.array([member.complexity for member in front])
@@ -67,26 +69,41 @@ def plot_pareto(
         quality, standard_error = held_out_quality(front, held_out)
         curves.append(("held out", quality, PALETTE[3], "s"))
     for label, values, color, marker in curves:
-        style: dict[str, Any] = {"color": color, "marker": marker, "ms": 4.5, "lw": 1.6}
-        ax.plot(complexity, values, ds="steps-post", label=label, **style)
+        ax.plot(
+            complexity,
+            values,
+            ds="steps-post",
+            label=label,
+            color=color,
+            marker=marker,
+            ms=4.5,
+            lw=1.6,
+        )
     if held_out is not None:
         best = int(quality.argmax())
-        low, high, light = (
+        ax.axhspan(
             quality[best] - standard_error[best],
             quality[best],
-            tint(PALETTE[3]),
+            color=tint(PALETTE[3]),
+            alpha=0.5,
+            lw=0,
+            zorder=0,
+            label="one standard error of the best",
         )
-        label = "one standard error of the best"
-        ax.axhspan(low, high, color=light, alpha=0.5, lw=0, zorder=0, label=label)
     if chosen is not None:
         tree = front[chosen]
-        counts = (tree.n_leaves, "leaf", "leaves"), (tree.n_terms, "term", "terms")
-        label = f"{name}: " + ", ".join(
-            f"{n} {one if n == 1 else many}" for n, one, many in counts
+        leaves = f"{tree.n_leaves} {'leaf' if tree.n_leaves == 1 else 'leaves'}"
+        terms = f"{tree.n_terms} {'term' if tree.n_terms == 1 else 'terms'}"
+        ax.scatter(
+            [complexity[chosen]] * len(curves),
+            [values[chosen] for _, values, _, _ in curves],
+            s=110,
+            fc="none",
+            ec=INK,
+            lw=1.4,
+            zorder=4,
+            label=f"{name}: {leaves}, {terms}",
         )
-        points = [values[chosen] for _, values, _, _ in curves]
-        x = [complexity[chosen]] * len(points)
-        ax.scatter(x, points, s=110, fc="none", ec=INK, lw=1.4, zorder=4, label=label)
     is_regression = getattr(
         front, "is_regression", isinstance(front[0], RegressionIndividual)
     )
@@ -107,16 +124,22 @@ def _leave_out_the_stump(ax: Axes, complexity: int, curves: np.ndarray) -> None:
     """Cut the smallest tree off where it is so bad that the others could not be told apart."""
     if curves.shape[1] < 3:
         return
-    worst, others = curves[:, 0].min(), curves[:, 1:]
+    worst = curves[:, 0].min()
+    others = curves[:, 1:]
     span = others.max() - others.min()
     if others.min() - worst <= 3.0 * span:
         return
     ax.set_ylim(others.min() - 0.25 * span, others.max() + 0.1 * span)
-    text = "← " + ", ".join(f"{value:.3g}" for value in curves[:, 0])
-    at = complexity, others.min() - 0.2 * span
-    # Turned upright, the arrow points down.
     ax.text(
-        *at, text, rotation=90, ha="center", va="bottom", fontsize="small", color=INK
+        complexity,
+        others.min() - 0.2 * span,
+        # Turned upright, the arrow points down.
+        "← " + ", ".join(f"{value:.3g}" for value in curves[:, 0]),
+        rotation=90,
+        ha="center",
+        va="bottom",
+        fontsize="small",
+        color=INK,
     )
 
 
@@ -130,7 +153,8 @@ def _chosen(
     tree = getattr(source, "tree_", None) if selected is None else selected
     name = "selected"
     if isinstance(tree, str):
-        name, tree = tree, select(front, tree, held_out=held_out)
+        name = tree
+        tree = select(front, tree, held_out=held_out)
     if tree is None:
         return None, name
     if not isinstance(tree, ObliqueTree):
@@ -143,5 +167,7 @@ def _chosen(
     if selected is None:  # a tree that was pruned or refined after its selection
         return None, name
     held = ", ".join(map(str, complexities))
-    what = f"selected is a tree of complexity {tree.complexity}"
-    raise ValueError(f"{what}: the front has trees of {held}.")
+    raise ValueError(
+        f"selected is a tree of complexity {tree.complexity}: the front has trees of "
+        f"{held}."
+    )

@@ -69,8 +69,13 @@ def plot_decision_regions(
             f"resolution={resolution!r}: allowed are whole numbers from 2."
         )
     points, codes, labels = check_points(tree_or_classifier, tree, X, y)
-    known = getattr(tree_or_classifier, "feature_names_", getattr(X, "columns", None))
-    features = names_or_known("feature_names", feature_names, known, 2, prefix="x")
+    features = names_or_known(
+        "feature_names",
+        feature_names,
+        getattr(tree_or_classifier, "feature_names_", getattr(X, "columns", None)),
+        2,
+        prefix="x",
+    )
     classes = names_or_known("class_names", class_names, labels, len(labels))
     colors = class_colors(len(labels))
 
@@ -89,21 +94,28 @@ def plot_decision_regions(
     ax.imshow(tints[majority], extent=extent, origin="lower", aspect="auto", zorder=0)
     area = float(np.clip(20000.0 / len(points), 14.0, 36.0))
     for code, name in enumerate(classes):
-        look: dict[str, Any] = {
-            "marker": MARKERS[code % len(MARKERS)],
-            "color": colors[code],
-        }
-        look |= {"s": area, "edgecolors": INK, "linewidths": 0.35, "zorder": 2}
-        ax.scatter(*points[codes == code].T, label=name, **look)
+        ax.scatter(
+            points[codes == code, 0],
+            points[codes == code, 1],
+            label=name,
+            marker=MARKERS[code % len(MARKERS)],
+            color=colors[code],
+            s=area,
+            edgecolors=INK,
+            linewidths=0.35,
+            zorder=2,
+        )
     if hyperplanes:
         segments = _segments(tree, low, high)
         widths = np.maximum(
             2.6 - 0.5 * node_depths(tree.subtree_size)[list(segments)], 0.8
         )
-        lines = LineCollection(
-            list(segments.values()), colors=INK, linewidths=widths, zorder=3
+        ax.add_collection(
+            LineCollection(
+                list(segments.values()), colors=INK, linewidths=widths, zorder=3
+            ),
+            autolim=False,
         )
-        ax.add_collection(lines, autolim=False)
     ax.set(xlim=extent[:2], ylim=extent[2:], xlabel=features[0], ylabel=features[1])
     legend_below(ax, n_columns=min(8, len(classes)))
     return ax
@@ -113,8 +125,8 @@ def check_points(
     source: Any, tree: ObliqueTree, X: Any, y: Any
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Return the points as a tree reads them, their class codes and the labels of all classes."""
-    encode = getattr(source, "encode", np.asarray)
-    points, given = np.asarray(encode(X), dtype=np.float64), np.asarray(y)
+    points = np.asarray(getattr(source, "encode", np.asarray)(X), dtype=np.float64)
+    given = np.asarray(y)
     if points.ndim != 2 or points.shape[1] != tree.n_features or points.shape[0] == 0:
         raise ValueError(
             f"X has shape {points.shape}: allowed is (n_samples, {tree.n_features})."
@@ -142,7 +154,8 @@ def _segments(
 ) -> dict[int, np.ndarray]:
     """Return the part of each hyperplane that lies in the region of its node, within a box."""
     box = np.vstack((np.eye(2), -np.eye(2)))
-    regions, segments = {0: (box, np.concatenate((high, -low)))}, {}
+    regions = {0: (box, np.concatenate((high, -low)))}
+    segments = {}
     for k in np.flatnonzero(tree.subtree_size > 1).tolist():
         weights, threshold = tree.weights[k], tree.thresholds[k]
         normals, bounds = regions[k]
@@ -154,7 +167,8 @@ def _segments(
         # The points of the line are foot + t along; each half-plane bounds t on one side.
         foot = threshold * weights / (weights @ weights)
         along = np.array([-weights[1], weights[0]]) / np.linalg.norm(weights)
-        speed, room = normals @ along, bounds - normals @ foot
+        speed = normals @ along
+        room = bounds - normals @ foot
         norms = np.linalg.norm(normals, axis=1)
         crosses = np.abs(speed) > EPSILON * norms
         ends = room[crosses] / speed[crosses]

@@ -30,7 +30,8 @@ def plot_stability(
         raise TypeError(
             f"stability is a {kind}: allowed is what inspection.stability returns."
         )
-    shares, found = stability.columns.head(max_columns), stability.summary
+    shares = stability.columns.head(max_columns)
+    found = stability.summary
     ax = axes_or_new(ax, (WIDTH, LINE_HEIGHT * max(1, len(shares)) + 1.2))
     places = np.arange(len(shares))
     ax.barh(places, shares.to_numpy(dtype=np.float64), height=BAR, color=PALETTE[0])

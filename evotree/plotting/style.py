@@ -81,10 +81,14 @@ def legend_below(ax: Axes, n_columns: int, others: Sequence[Axes] = ()) -> Legen
         for handle in side.get_legend_handles_labels()[0]
     ]
     below_label = ScaledTranslation(0.0, -32.0 / 72.0, ax.figure.dpi_scale_trans)
-    place: dict[str, Any] = {"loc": "upper center", "bbox_to_anchor": (0.5, 0.0)}
-    place["bbox_transform"] = ax.transAxes + below_label
     return ax.legend(
-        handles=handles, ncols=n_columns, frameon=False, fontsize="small", **place
+        handles=handles,
+        ncols=n_columns,
+        frameon=False,
+        fontsize="small",
+        loc="upper center",
+        bbox_to_anchor=(0.5, 0.0),
+        bbox_transform=ax.transAxes + below_label,
     )
 
 
@@ -96,12 +100,9 @@ def take_as_written(legend: Legend) -> None:
 
 def write_beside(ax: Axes, text: str, xy: tuple[float, float], **look: Any) -> None:
     """Write a small text, which takes names as they are, some points off a place."""
-    plain: dict[str, Any] = {
-        "textcoords": "offset points",
-        "va": "center",
-        "fontsize": "small",
-    }
-    ax.annotate(text, xy, **plain, **look)
+    ax.annotate(
+        text, xy, textcoords="offset points", va="center", fontsize="small", **look
+    )
 
 
 def label_lines(*panels: Axes) -> None:
@@ -110,16 +111,16 @@ def label_lines(*panels: Axes) -> None:
     for ax in panels:
         for text in [text for text in ax.texts if text.get_gid() == LINE_LABEL]:
             text.remove()
-    panels[
-        0
-    ].figure.figure.draw_without_rendering()  # the layout settles how high the axes are
+    # The layout settles how high the axes are.
+    panels[0].figure.figure.draw_without_rendering()
     for ax in panels:
         shown = [
             line for line in ax.get_lines() if not str(line.get_label()).startswith("_")
         ]
         lasts = np.array([float(np.asarray(line.get_ydata())[-1]) for line in shown])
         order = np.argsort(lasts, kind="stable")
-        lines, ends = [shown[k] for k in order], lasts[order]
+        lines = [shown[k] for k in order]
+        ends = lasts[order]
         low, high = ax.get_ylim()
         height = 72.0 * ax.get_window_extent().height / ax.figure.dpi
         points = height * (ends - low) / (high - low)
@@ -128,16 +129,16 @@ def label_lines(*panels: Axes) -> None:
         upwards = np.maximum.accumulate(points - steps) + steps
         shifts = np.minimum(upwards, height + steps - steps[-1]) - points
         for line, end, shift in zip(lines, ends, shifts, strict=True):
-            at: dict[str, Any] = {
-                "xytext": (5.0, shift),
-                "xycoords": ("axes fraction", "data"),
-            }
-            look = {
-                "color": line.get_color(),
-                "annotation_clip": False,
-                "gid": LINE_LABEL,
-            }
-            write_beside(ax, str(line.get_label()), (1.0, end), **at, **look)
+            write_beside(
+                ax,
+                str(line.get_label()),
+                (1.0, end),
+                xytext=(5.0, shift),
+                xycoords=("axes fraction", "data"),
+                color=line.get_color(),
+                annotation_clip=False,
+                gid=LINE_LABEL,
+            )
 
 
 def names_or_known(
@@ -156,9 +157,9 @@ def names_or_known(
     return [str(name) for name in given]
 
 
-def short_name(name: str) -> str:
-    """Return a name without the middle of a long one, on one line."""
-    name = " ".join(name.split())
+def short_name(name: Any) -> str:
+    """Return a name, or a class of any type, on one line; a long one without its middle."""
+    name = " ".join(str(name).split())
     return (
         name if len(name) <= NAME_LENGTH else f"{name[: NAME_LENGTH - 9]}…{name[-8:]}"
     )
@@ -167,10 +168,9 @@ def short_name(name: str) -> str:
 def point_style(i: int) -> dict[str, Any]:
     """Return the look of the i-th method's points; the 64 first ones differ."""
     n = len(PALETTE)
-    marker = MARKERS[(i + i // n) % len(MARKERS)]
     return {
         "color": PALETTE[i % n],
-        "marker": marker,
+        "marker": MARKERS[(i + i // n) % len(MARKERS)],
         "ls": "none",
         "mec": INK,
         "mew": 0.4,

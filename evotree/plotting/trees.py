@@ -16,16 +16,21 @@ from matplotlib.image import AxesImage
 from matplotlib.patches import FancyBboxPatch, Rectangle
 from matplotlib.textpath import text_to_path
 
-from evotree.description.named import named_tree
+from evotree.description.named import NamedTree, named_tree
 from evotree.description.text import Wording, missing_lines
 from evotree.description.words import check_whole
 from evotree.plotting import style
 from evotree.plotting.style import INK, PALETTE, TERM_COLORS, class_colors
 from evotree.tree import ObliqueTree, node_depths
 
-FONT, LINE_HEIGHT, PADDING, GAP, ROW_GAP = 10.0, 13.0, 9.0, 12.0, 34.0
+FONT = 10.0
+LINE_HEIGHT = 13.0
+PADDING = 9.0
+GAP = 12.0
+ROW_GAP = 34.0
 NOTE = 0.8  # size of the font of a node's number and rows, to that of its text
-BAR_WIDTH, BAR_HEIGHT = 54.0, 6.0  # of the class shares of a leaf, or of a term
+BAR_WIDTH = 54.0
+BAR_HEIGHT = 6.0  # of the class shares of a leaf, or of a term
 MOST_SHARES = 3
 MAX_LEAVES = 1000
 LARGEST_SCALE = 1.2  # of a small tree in large axes
@@ -93,9 +98,11 @@ def plot_tree(
     """
     check_whole("max_terms", max_terms, 1)
     style.check_axes(ax)
-    names = feature_names, class_names
-    named = named_tree(tree_or_classifier, *names, parameter="tree_or_classifier")
-    tree, is_value = named.tree, named.classes is None
+    named = named_tree(
+        tree_or_classifier, feature_names, class_names, parameter="tree_or_classifier"
+    )
+    tree = named.tree
+    is_value = named.classes is None
     if (n := tree.n_leaves) > MAX_LEAVES:
         raise ValueError(
             f"the tree has {n} leaves: a picture shows up to {MAX_LEAVES}."
@@ -119,29 +126,20 @@ def plot_tree(
     below = LINE_HEIGHT * (missing.count("\n") + 2) if missing else 0.0
     ax, font = _prepared(ax, boxes, below, FONT if tree.n_leaves <= 8 else 0.8 * FONT)
     colors = class_colors(tree.values.shape[1])
-    edges = _value_colors(tree) if is_value else [colors[c] for c in tree.labels]
+    edges = _value_colors(tree) if is_value else [colors[c] for c in named.winners]
     modelled = [k for k, some in enumerate(terms) if some]
     largest = float(np.max([named.influence(k) for k in modelled], initial=0.0)) or 1.0
     room = min((boxes[k].width for k in modelled), default=0.0) / 2 - PADDING
     for k, box in enumerate(boxes):
         if tree.subtree_size[k] == 1:
             _draw_box(ax, box, notes[k], texts[k], font, edges[k], style.tint(edges[k]))
-            bottom, bars = box.top - box.height + PADDING / 2, list[tuple[Any, ...]]()
-            if not is_value:  # class shares, side by side
-                values, width = named.row_shares[k], box.width - 2 * PADDING
-                begin, total = box.centre - width / 2, float(values.sum()) or 1.0
-                for c in (c for c in named.class_order(k) if values[c] > 0.0):
-                    piece = width * float(values[c]) / total
-                    bars.append(((begin, bottom), piece, BAR_HEIGHT, colors[c]))
-                    begin += piece
-            for at, (weight, j) in enumerate(terms[k][::-1]):  # one above the other
-                signed = np.copysign(named.influence(k)[j], weight)
-                length = room * float(np.nan_to_num(signed / largest))
-                color = TERM_COLORS[length > 0.0]
-                place = box.centre, bottom + at * BAR_HEIGHT
-                bars.append((place, length, 0.8 * BAR_HEIGHT, color))
-            for *place_and_size, color in bars:
-                ax.add_patch(Rectangle(*place_and_size, fc=color, lw=0, zorder=3))
+            if is_value:
+                influence = named.influence(k)
+                signed = [np.copysign(influence[j], weight) for weight, j in terms[k]]
+                lengths = room * np.nan_to_num(np.array(signed) / largest)
+                _draw_terms(ax, box, lengths.tolist())
+            else:
+                _draw_shares(ax, box, named, k, colors)
             continue
         _draw_box(ax, box, notes[k], texts[k], font, INK, "#F5F5F5")
         if image is not None and image_shape is not None:
@@ -150,8 +148,15 @@ def plot_tree(
         _draw_edge(ax, box, boxes[tree.left(k)], "yes", font)
         _draw_edge(ax, box, boxes[tree.right(k)], "no", font)
     if missing:
-        look: dict[str, Any] = {"va": "bottom", "color": INK, "parse_math": False}
-        ax.text(left, _ends(boxes)[2] - below, missing, fontsize=NOTE * font, **look)
+        ax.text(
+            left,
+            _ends(boxes)[2] - below,
+            missing,
+            fontsize=NOTE * font,
+            va="bottom",
+            color=INK,
+            parse_math=False,
+        )
     return ax
 
 
@@ -160,21 +165,71 @@ def _draw_box(
 ) -> None:
     """Draw a box, with a note at its top left and a text at its bottom, above a bar's place."""
     left, bottom = box.centre - box.width / 2, box.top - box.height
-    form = "round,pad=0,rounding_size=4"
-    size = box.width, box.height
     ax.add_patch(
-        FancyBboxPatch((left, bottom), *size, form, fc=face, ec=edge, lw=1.0, zorder=2)
+        FancyBboxPatch(
+            (left, bottom),
+            box.width,
+            box.height,
+            "round,pad=0,rounding_size=4",
+            fc=face,
+            ec=edge,
+            lw=1.0,
+            zorder=2,
+        )
     )
-    look: dict[str, Any] = {"va": "center", "parse_math": False, "zorder": 4}
-    note_middle = box.top - PADDING / 2 - NOTE * LINE_HEIGHT / 2
     ax.text(
-        left + PADDING, note_middle, note, fontsize=NOTE * font, color="#666666", **look
+        left + PADDING,
+        box.top - PADDING / 2 - NOTE * LINE_HEIGHT / 2,
+        note,
+        fontsize=NOTE * font,
+        color="#666666",
+        va="center",
+        parse_math=False,
+        zorder=4,
     )
-    text_middle = (
-        bottom + box.below + PADDING / 2 + LINE_HEIGHT * (text.count("\n") + 1) / 2
+    ax.text(
+        box.centre,
+        bottom + box.below + PADDING / 2 + LINE_HEIGHT * (text.count("\n") + 1) / 2,
+        text,
+        fontsize=font,
+        linespacing=1.25,
+        color=INK,
+        ha="center",
+        va="center",
+        parse_math=False,
+        zorder=4,
     )
-    look |= {"ha": "center", "fontsize": font, "linespacing": 1.25, "color": INK}
-    ax.text(box.centre, text_middle, text, **look)
+
+
+def _draw_shares(
+    ax: Axes, box: Box, named: NamedTree, k: int, colors: Sequence[str]
+) -> None:
+    """Draw the class shares of a leaf side by side at the bottom of its box."""
+    bottom = box.top - box.height + PADDING / 2
+    width = box.width - 2 * PADDING
+    begin = box.centre - width / 2
+    shares = named.row_shares[k]
+    total = float(shares.sum()) or 1.0
+    for c in named.class_order(k):
+        if shares[c] > 0.0:
+            length = width * float(shares[c]) / total
+            ax.add_patch(
+                Rectangle(
+                    (begin, bottom), length, BAR_HEIGHT, fc=colors[c], lw=0, zorder=3
+                )
+            )
+            begin += length
+
+
+def _draw_terms(ax: Axes, box: Box, lengths: Sequence[float]) -> None:
+    """Draw the terms of a leaf's model one below the other, to the left those below 0."""
+    bottom = box.top - box.height + PADDING / 2
+    for at, length in enumerate(reversed(lengths)):
+        color = TERM_COLORS[length > 0.0]
+        place = (box.centre, bottom + at * BAR_HEIGHT)
+        ax.add_patch(
+            Rectangle(place, length, 0.8 * BAR_HEIGHT, fc=color, lw=0, zorder=3)
+        )
 
 
 def _value_colors(tree: ObliqueTree) -> list[str]:
@@ -199,8 +254,10 @@ def _image_size(
         return None
     shape = tuple(image_shape)
     if len(shape) != 2 or min(shape) < 1 or shape[0] * shape[1] != n_features:
-        allowed = f"a height and a width whose product is {n_features}, the number of features"
-        raise ValueError(f"image_shape={image_shape!r}: allowed are {allowed}.")
+        raise ValueError(
+            f"image_shape={image_shape!r}: allowed are a height and a width whose "
+            f"product is {n_features}, the number of features."
+        )
     side = IMAGE_SIDE / max(shape)
     return side * shape[1], side * shape[0]
 
@@ -210,26 +267,40 @@ def _draw_image(
 ) -> None:
     """Draw signed influence as an image below the note of a box."""
     largest = np.abs(influence).max() or 1.0
-    left, top = (
-        box.centre - size[0] / 2,
-        box.top - PADDING / 2 - NOTE * LINE_HEIGHT - 2.0,
-    )
+    left = box.centre - size[0] / 2
+    top = box.top - PADDING / 2 - NOTE * LINE_HEIGHT - 2.0
     # Unlike imshow, this leaves the limits and the aspect of the axes alone.
-    extent = (left, left + size[0], top - size[1], top)
-    picture = AxesImage(ax, cmap=IMAGE_COLORS, extent=extent, origin="upper", zorder=3)
+    picture = AxesImage(
+        ax,
+        cmap=IMAGE_COLORS,
+        extent=(left, left + size[0], top - size[1], top),
+        origin="upper",
+        zorder=3,
+    )
     picture.set(data=influence, clim=(-largest, largest), interpolation="nearest")
     ax.add_image(picture)
     picture.set_clip_path(ax.patch)
-    frame: dict[str, Any] = {"fill": False, "ec": "#AAAAAA", "lw": 0.6, "zorder": 3.5}
-    ax.add_patch(Rectangle((left, top - size[1]), *size, **frame))
+    ax.add_patch(
+        Rectangle(
+            (left, top - size[1]), *size, fill=False, ec="#AAAAAA", lw=0.6, zorder=3.5
+        )
+    )
 
 
 def _draw_edge(ax: Axes, parent: Box, child: Box, answer: str, font: float) -> None:
     x, y = (parent.centre, child.centre), (parent.top - parent.height, child.top)
     ax.plot(x, y, color=INK, linewidth=0.9, zorder=1)
-    look: dict[str, Any] = {"ha": "center", "va": "center", "color": INK, "zorder": 3}
-    look["bbox"] = {"facecolor": "white", "edgecolor": "none", "pad": 1.0}
-    ax.text(sum(x) / 2, sum(y) / 2, answer, fontsize=0.9 * font, **look)
+    ax.text(
+        sum(x) / 2,
+        sum(y) / 2,
+        answer,
+        fontsize=0.9 * font,
+        ha="center",
+        va="center",
+        color=INK,
+        bbox={"facecolor": "white", "edgecolor": "none", "pad": 1.0},
+        zorder=3,
+    )
 
 
 def _text(words: Wording, k: int, is_image: bool) -> str:
@@ -257,7 +328,8 @@ def _layout(
     below = np.where(bars > 0.0, bars + 2.0, 0.0)
     width[below > 0.0] = np.maximum(width[below > 0.0], BAR_WIDTH + 2 * PADDING)
     height += below
-    depths, leaf = node_depths(tree.subtree_size), tree.is_leaf
+    depths = node_depths(tree.subtree_size)
+    leaf = tree.is_leaf
     if image is not None:
         width[~leaf] = np.maximum(width[~leaf], image[0] + PADDING)
         height[~leaf] += image[1] + 4.0
@@ -265,10 +337,13 @@ def _layout(
     centre[leaf] = np.arange(tree.n_leaves)
     for k in np.flatnonzero(~leaf)[::-1]:
         centre[k] = (centre[tree.left(k)] + centre[tree.right(k)]) / 2
-    unit, row_top = 0.0, 0.0
+    unit = 0.0
+    row_top = 0.0
     for depth in range(tree.depth + 1):
         row = np.flatnonzero(depths == depth)
-        inner, a, b = row[~leaf[row]], row[:-1], row[1:]
+        inner = row[~leaf[row]]
+        a = row[:-1]
+        b = row[1:]
         needed = ((width[a] + width[b]) / 2 + GAP) / (centre[b] - centre[a])
         unit = max(unit, needed.max(initial=0.0))
         height[inner] = height[inner].max(initial=0.0)
@@ -280,7 +355,8 @@ def _layout(
 
 
 def _text_size(text: str) -> tuple[float, float]:
-    font, lines = FontProperties(size=FONT), text.split("\n")
+    font = FontProperties(size=FONT)
+    lines = text.split("\n")
     size = text_to_path.get_text_width_height_descent
     return max(size(line, font, ismath=False)[0] for line in lines), LINE_HEIGHT * len(
         lines

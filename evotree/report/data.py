@@ -13,11 +13,10 @@ from typing import Any, Self, TypeAlias
 import numpy as np
 import pandas as pd
 
-from evotree import __version__
+from evotree._version import __version__
 from evotree.description.named import NamedTree, is_forest, named_tree
 from evotree.description.text import export_rules, numbered
 from evotree.engine.history import ORIGIN, to_frame
-from evotree.export.data import soft_sides_to_dict
 from evotree.inspection.importances import importances
 from evotree.inspection.training_rows import (
     TrainingRows,
@@ -27,6 +26,7 @@ from evotree.inspection.training_rows import (
 from evotree.plotting.curves import cumulated
 from evotree.plotting.style import class_colors
 from evotree.report.measures import measures, vote_measures
+from evotree.soft_sides import SoftSides
 from evotree.tables import columns as table_columns
 from evotree.tables.columns import (
     CategoricalColumn,
@@ -61,6 +61,8 @@ class Subject:
         What is predicted.
     front : sequence of FrontTree
         Other trees to choose from, by rising complexity; may be empty.
+    sides_of_front : sequence of SoftSides or None
+        What their probabilities are of, each's; may be empty where they are of leaves alone.
     history : pandas.DataFrame or None
         The records of the generations, as `evotree.to_frame` makes them.
     training : TrainingRows or None
@@ -74,6 +76,7 @@ class Subject:
     named: NamedTree
     target: str = "the target"
     front: Sequence[Any] = ()
+    sides_of_front: Sequence[SoftSides | None] = ()
     history: pd.DataFrame | None = None
     training: TrainingRows | None = None
     facts: Mapping[str, str] = field(default_factory=dict)
@@ -86,21 +89,28 @@ class Subject:
             members = [cls.of(member, target) for member in model.estimators_]
             return replace(members[0], facts=_facts(model), members=members)
         logbook = getattr(model, "history_", None)
+        known_of_front = getattr(model, "_known_of_front", ())
         return cls(
             named_tree(model),
             target or "the target",
-            list(getattr(model, "pareto_front_", ())),
-            to_frame(logbook) if logbook else None,
-            model.training_rows_,
-            _facts(model),
+            front=list(getattr(model, "pareto_front_", ())),
+            sides_of_front=[known.get("probabilities_") for known in known_of_front],
+            history=to_frame(logbook) if logbook else None,
+            training=model.training_rows_,
+            facts=_facts(model),
         )
 
     @property
-    def trees(self) -> tuple[list[ObliqueTree], int]:
+    def trees(self) -> tuple[list[NamedTree], int]:
         """The trees to choose from, by rising complexity, and the position of the model's own."""
-        own = self.named.tree
-        others = [tree for tree in self.front if tree != own]
-        at = sum(tree.complexity <= own.complexity for tree in others)
+        own = self.named
+        sides = self.sides_of_front or [None] * len(self.front)
+        others = [
+            replace(own, tree=tree, sides=of_tree, costs=None)
+            for tree, of_tree in zip(self.front, sides, strict=True)
+            if tree != own.tree
+        ]
+        at = sum(one.tree.complexity <= own.tree.complexity for one in others)
         return [*others[:at], own, *others[at:]], at
 
 
@@ -116,9 +126,10 @@ def _facts(estimator: Any) -> dict[str, str]:
     if hasattr(estimator, "n_generations_"):
         found["generations"] = str(estimator.n_generations_)
         found["stopped by"] = str(estimator.stop_reason_).replace("_", " ")
-        seconds = estimator.seconds_.items()
         found["seconds"] = ", ".join(
-            f"{name} {took:.3g}" for name, took in seconds if took >= 0.05
+            f"{name} {took:.3g}"
+            for name, took in estimator.seconds_.items()
+            if took >= 0.05
         )
     if (cost := getattr(estimator, "edit_cost_", None)) is not None:
         score = (
@@ -126,8 +137,9 @@ def _facts(estimator: Any) -> dict[str, str]:
             if "score" in cost
             else ""
         )
-        edit = f"{score}complexity {cost.complexity_before} to {cost.complexity}"
-        found[f"last edit, {cost.name}"] = edit
+        found[f"last edit, {cost.name}"] = (
+            f"{score}complexity {cost.complexity_before} to {cost.complexity}"
+        )
     return found
 
 
@@ -139,17 +151,14 @@ def collect(subject: Subject, cells: pd.DataFrame | None, y: Any) -> dict[str, A
     rows = None if cells is None else table_columns.encode_in_order(columns, cells)
     truth = None if y is None else _codes_or_numbers(y, subject.named.classes, rows)
     training = _training(subject, rows)
-    if (
-        subject.members
-    ):  # features are counted among all until it is known which are used
+    # Features are counted among all until it is known which are used.
+    if subject.members:
         known = [
             replace(member, training=_training(member, rows))
             for member in subject.members
         ]
-        trees, own = (
-            [_tree(one.named.tree, one, rows, truth, own=True) for one in known],
-            0,
-        )
+        trees = [_tree(one.named, one, rows, truth, own=True) for one in known]
+        own = 0
     else:
         trees, own = _trees(replace(subject, training=training), rows, truth)
     # Features of all columns that some tree uses are kept, and counted among these.
@@ -168,7 +177,6 @@ def collect(subject: Subject, cells: pd.DataFrame | None, y: Any) -> dict[str, A
     classes = (
         None if named.classes is None else [text_of(label) for label in named.classes]
     )
-    labels = {"labels": named.tree.values.argmax(axis=1).tolist()}
     return {
         "version": __version__,
         "target": short(subject.target),
@@ -185,9 +193,6 @@ def collect(subject: Subject, cells: pd.DataFrame | None, y: Any) -> dict[str, A
         "trees": trees,
         "own": own,
         "forest": _forest(subject, kept, rows, truth) if subject.members else None,
-        "sides": None
-        if named.sides is None
-        else soft_sides_to_dict(named.sides) | labels,
         "rows": _sample(columns, used_columns, cells, truth),
         "history": None if subject.history is None else _history(subject.history),
         "facts": {short(name): short(fact) for name, fact in subject.facts.items()},
@@ -215,15 +220,18 @@ def _with_short_names(named: NamedTree) -> NamedTree:
     for at, column in enumerate(columns):
         if isinstance(column, CategoricalColumn):
             columns[at] = replace(column, levels=tuple(map(short, column.levels)))
-    features = tuple(map(short, named.features))
     return replace(
-        named, features=features, classes=classes, columns=tuple(columns) or None
+        named,
+        features=tuple(map(short, named.features)),
+        classes=classes,
+        columns=tuple(columns) or None,
     )
 
 
 def _codes_or_numbers(y: Any, classes: Any, rows: Rows) -> np.ndarray:
     """Return targets as floats, or as positions of their classes, which are compared as written."""
-    values, n = np.asarray(y), 0 if rows is None else len(rows)
+    values = np.asarray(y)
+    n = 0 if rows is None else len(rows)
     if rows is None or values.shape != (n,):
         raise ValueError(
             f"y has shape {values.shape}: allowed is ({n},), one for each row of X."
@@ -251,7 +259,8 @@ def _training(subject: Subject, rows: Rows) -> TrainingRows:
     if rows is not None:
         return summarize(tree, rows, np.ones(len(rows)))
     anything = np.full(tree.n_features, np.inf)
-    nothing, spreads = np.zeros(tree.weights.shape), uncorrelated_spreads(tree)
+    nothing = np.zeros(tree.weights.shape)
+    spreads = uncorrelated_spreads(tree)
     return TrainingRows(nothing, spreads, -anything, anything)
 
 
@@ -265,7 +274,8 @@ def _trees(
         for at, tree in enumerate(trees)
     ]
     lengths = np.array([len(json.dumps(tree)) for tree in made])
-    shown, step = np.arange(len(made)), 1
+    shown = np.arange(len(made))
+    step = 1
     while lengths[shown].sum() > MAX_TREES_LENGTH and len(shown) > 1:
         step *= 2
         shown = np.arange(own % step, len(made), step)
@@ -273,22 +283,26 @@ def _trees(
 
 
 def _tree(
-    tree: ObliqueTree, subject: Subject, rows: Rows, truth: Rows, own: bool
+    named: NamedTree, subject: Subject, rows: Rows, truth: Rows, own: bool
 ) -> dict[str, Any]:
     """Return one of the trees to choose from, features still counted among all."""
-    named, training = replace(subject.named, tree=tree), subject.training
+    tree: ObliqueTree = named.tree
+    training = subject.training
     assert training is not None
     if not own:  # what is known at the nodes of another tree, without the training rows
-        means = np.repeat(training.means[:1], len(tree), axis=0)
-        training = replace(training, means=means, spreads=uncorrelated_spreads(tree))
+        training = replace(
+            training,
+            means=np.repeat(training.means[:1], len(tree), axis=0),
+            spreads=uncorrelated_spreads(tree),
+        )
     member = next((one for one in subject.front if one == tree), None)
     of_rows = None
     if rows is not None and truth is not None:
-        sides = named.sides if own else None
-        of_rows = measures(tree, rows, truth, sides, named.classes is not None)
+        of_rows = measures(named, rows, truth)
     return {
         "nodes": [_node(named, k, training, own) for k in range(len(tree))],
         "size": tree.subtree_size.tolist(),
+        "soft": named.sides is not None,
         "leaves": tree.n_leaves,
         "terms": tree.n_terms,
         "complexity": tree.complexity,
@@ -331,9 +345,14 @@ def _node(
     """Return a node: rows, values, label, and terms, the most influential first.
 
     Where rows have weights, values are weighted shares of classes, and there are those of rows too.
+    Where sides are soft, a split has its slope and intercept, a leaf the shares that are mixed and
+    the class that is raised, where that is not its label.
     """
-    tree, digits = named.tree, 6 if own else 3
-    samples, values = tree.n_node_samples, _rounded(tree.values[k], digits)
+    tree: ObliqueTree = named.tree
+    samples = tree.n_node_samples
+    # Splits of other trees only show their shares, leaves predict by them.
+    digits = 3 if named.is_split(k) and not own else 6
+    values = _rounded(tree.values[k], digits)
     model = named.model(k) if named.classes is None else None
     if model is not None:
         values = [float(tree.values[k, 0]) if model.terms else model.intercept]
@@ -341,6 +360,8 @@ def _node(
     node: dict[str, Any] = {"n": n_rows, "v": values, "l": named.winners[k]}
     if named.is_weighted and model is None:
         node["r"] = _rounded(named.row_shares[k], digits)
+    if named.sides is not None:
+        node |= _soft(named, k, own)
     if named.scores is not None and not named.is_split(k):
         each = [
             replace(named, tree=tree.of_output(c), classes=None)
@@ -349,6 +370,20 @@ def _node(
         return node | {"z": [_sum(one, k, training, own) for one in each]}
     has_terms = named.is_split(k) or (model is not None and model.terms)
     return node | _sum(named, k, training, own) if has_terms else node
+
+
+def _soft(named: NamedTree, k: int, own: bool) -> dict[str, Any]:
+    """Return what a node of a tree with soft sides has: exact numbers in the model's own tree."""
+    sides: SoftSides = named.sides
+    digits = 17 if own else 7
+    if named.is_split(k):
+        return {
+            "slope": _rounded(sides.slopes[k], digits),
+            "intercept": _rounded(sides.intercepts[k], digits),
+        }
+    found = {"shares": _rounded(sides.shares[k], digits)}
+    most_frequent = int(named.tree.majority[k])
+    return found if most_frequent == named.winners[k] else found | {"m": most_frequent}
 
 
 def _sum(named: NamedTree, k: int, training: TrainingRows, own: bool) -> dict[str, Any]:
@@ -362,17 +397,21 @@ def _sum(named: NamedTree, k: int, training: TrainingRows, own: bool) -> dict[st
         # The means at the nodes of other trees are those of all rows.
         found["c"] = _rounded(training.means[k, found["f"]])
     if named.is_split(k):
-        threshold = float(named.tree.thresholds[k])
-        return found | {"t": threshold, "s": _rounded(training.spreads[k])}
+        return found | {
+            "t": float(named.tree.thresholds[k]),
+            "s": _rounded(training.spreads[k]),
+        }
     model = named.model(k)
-    return found | {"b": model.intercept, "lo": model.lowest, "hi": model.highest}
+    found |= {"b": model.intercept, "lo": model.lowest, "hi": model.highest}
+    return found | {"bounded": model.is_bounded}
 
 
 def _columns(
     columns: Sequence[Column], used: Sequence[int], cells: pd.DataFrame | None
 ) -> list[dict[str, Any]]:
     """Return how each column is typed, and which features it makes."""
-    found, first = [], 0
+    found = []
+    first = 0
     for at in used:
         column = columns[at]
         one: dict[str, Any] = {"name": short(column.name), "first": first}
@@ -424,7 +463,8 @@ def _sample(
         )
     found = []
     for at in used:
-        column, some = columns[at], cells.iloc[drawn, at]
+        column = columns[at]
+        some = cells.iloc[drawn, at]
         if isinstance(column, NumericColumn):
             found.append(
                 numbers_of(some).astype(object).where(some.notna(), None).tolist()
@@ -446,7 +486,8 @@ def _history(records: pd.DataFrame) -> dict[str, Any]:
     """Return the curves of a run, by their names."""
     curves = ("fitness", "quality", "size", "terms", "complexity")
     names = [f"{curve}_{field}" for curve in curves for field in ("best", "mean")]
-    prefix, refiners = f"{ORIGIN}_", {}
+    prefix = f"{ORIGIN}_"
+    refiners = {}
     origins = [name for name in map(str, records) if name.startswith(prefix)]
     with suppress(ValueError):  # nothing was refined
         for name, table in cumulated(records).items():
@@ -478,7 +519,8 @@ def _rules(members: Sequence[Subject]) -> str:
 
 def _notes(subject: Subject, rows: Rows, truth: Rows, n_shown: int) -> list[str]:
     """Return what the reader has to know of the page: what is left out, and why."""
-    n_trees, is_tree = len(subject.trees[0]), not subject.members
+    n_trees = len(subject.trees[0])
+    is_tree = not subject.members
     begin = "zero" if rows is None else "the means of the rows given"
     notes = {
         "No rows were given: there is no table of rows, and nothing is measured.": rows

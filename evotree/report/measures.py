@@ -5,7 +5,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from evotree.soft_sides import SoftSides
+from evotree.description.named import NamedTree
 from evotree.tree import ObliqueTree, mean_of_trees, node_weights
 
 N_BINS = 10  # of the calibration curve
@@ -21,31 +21,28 @@ BANDS = (
 Figures: TypeAlias = dict[str, float | None]
 
 
-def measures(
-    tree: ObliqueTree,
-    rows: np.ndarray,
-    y: np.ndarray,
-    sides: SoftSides | None,
-    is_classes: bool,
-) -> dict[str, Any]:
+def measures(named: NamedTree, rows: np.ndarray, y: np.ndarray) -> dict[str, Any]:
     """Return how well a tree predicts some rows."""
-    leaves, measured = tree.apply(rows), dict[str, Any]()
-    values = tree.predict_value(rows) if sides is None else sides.predict(tree, rows)
-    labels = tree.predict_label(rows) if is_classes else None
-    ours = _figures(y, values, labels)
-    others = _of_one_leaf(y, tree.values[0], tree.labels[0] if is_classes else None)
-    if labels is None:
+    tree = named.tree
+    leaves = tree.apply(rows)
+    values = named.predict_value(rows)
+    measured: dict[str, Any] = {}
+    if named.classes is None:
+        ours = _figures(y, values, None)
+        others = _of_one_leaf(y, tree.values[0], None)
         losses = (y - values[:, 0]) ** 2
     else:
-        losses, n_classes = (labels != y).astype(np.float64), values.shape[1]
+        labels = tree.predict_label(rows)
+        ours = _figures(y, values, labels)
+        others = _of_one_leaf(y, tree.values[0], named.winners[0])
+        losses = tree.label_losses(rows, y)
+        n_classes = len(named.classes)
         measured["calibration"] = calibration(y, labels, values)
         if n_classes <= MAX_CONFUSED:
             counts = np.bincount(y * n_classes + labels, minlength=n_classes**2)
             measured["confusion"] = counts.reshape(n_classes, n_classes).tolist()
-    reached, lost = (
-        node_weights(leaves, weights, tree.subtree_size)
-        for weights in (np.ones(len(y)), losses)
-    )
+    reached = node_weights(leaves, np.ones(len(y)), tree.subtree_size)
+    lost = node_weights(leaves, losses, tree.subtree_size)
     measured["figures"] = [[name, ours[name], others[name]] for name in ours]
     measured["reached"] = reached.astype(int).tolist()
     measured["lost"] = [float(f"{loss:.6g}") for loss in lost]
@@ -98,7 +95,8 @@ def _of_one_leaf(y: np.ndarray, value: np.ndarray, label: Any) -> Figures:
 def _figures(y: np.ndarray, values: np.ndarray, labels: np.ndarray | None) -> Figures:
     """Return figures of predicted numbers, or of predicted classes and their probabilities."""
     if labels is None:
-        errors, whole = y - values[:, 0], float(((y - y.mean()) ** 2).sum())
+        errors = y - values[:, 0]
+        whole = float(((y - y.mean()) ** 2).sum())
         return {
             "R²": 1.0 - float((errors**2).sum()) / whole if whole > 0.0 else None,
             "RMSE": float(np.sqrt((errors**2).mean())),

@@ -36,8 +36,9 @@ class Report:
         data = json.dumps(self.data, separators=(",", ":"), allow_nan=False)
         for sign, code in _UNSAFE.items():
             data = data.replace(sign, code)
-        title = escape(f"Report: {short(self.data['target'])}")
-        return page.substitute(parts, title=title, data=data)
+        return page.substitute(
+            parts, title=escape(f"Report: {short(self.data['target'])}"), data=data
+        )
 
     def save(self, path: PathLike) -> Path:
         """Write the page to a file."""
@@ -46,7 +47,8 @@ class Report:
         return Path(path)
 
     def __repr__(self) -> str:
-        n_trees, rows = len(self.data["trees"]), self.data["rows"]
+        n_trees = len(self.data["trees"])
+        rows = self.data["rows"]
         n_rows = 0 if rows is None else rows["total"]
         return f"Report({n_trees} trees, {n_rows} rows); save(path) writes it"
 
@@ -88,10 +90,13 @@ def report(
         n_outputs = len(subject.named.targets)
         raise ValueError(f"report: the tree has {n_outputs} outputs; a page shows one.")
     if stability is not None:
-        told = ", ".join(
-            f"{name} {value:.2f}" for name, value in stability.summary.items()
-        )
         subject = replace(
-            subject, facts={**subject.facts, stability.summary.name: told}
+            subject,
+            facts={
+                **subject.facts,
+                stability.summary.name: ", ".join(
+                    f"{name} {value:.2f}" for name, value in stability.summary.items()
+                ),
+            },
         )
     return Report(collect(subject, None if X is None else model._cells(X), y))

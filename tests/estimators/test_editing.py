@@ -1,5 +1,7 @@
 """Trees edited by hand: what edits change, what they leave, what they cost, and what is refused."""
 
+from copy import deepcopy
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -80,6 +82,13 @@ def model_of(name):
                 model._known_of_front[at], tree_=model.pareto_front_[at]
             )
     return MODELS[name], (X, y, weight)
+
+
+def accuracy_and_parity(counts, leaves):
+    predicted = counts.argmax(axis=1)[leaves.leaf]
+    group = leaves.extras["sensitive"]
+    rates = [predicted[group == one].mean() for one in (0, 1)]
+    return counts.max(axis=1).sum() / counts.sum() - abs(rates[0] - rates[1])
 
 
 def splits_of(model):
@@ -216,6 +225,46 @@ def test_labels_set_by_hand_stay_through_other_edits():
     assert edited.residual_std_[leaf] > lines.residual_std_[leaf]
 
 
+@pytest.mark.parametrize("name", ["classes", "weights", "means", "lines"])
+def test_a_leaf_relabelled_by_hand_makes_another_tree(name):
+    model, (X, *known) = model_of(name)
+    leaf = int(np.bincount(model.apply(X)).argmax())
+    value = 12.5
+    if is_classifier(model):
+        said = model.predict(X)[model.apply(X) == leaf][0]
+        value = next(one for one in model.classes_ if one != said)
+    edited = model.edit(X, *known).relabel(leaf, value)
+    front = edited.pareto_front_
+    assert edited.tree_ not in front and front.chosen is None
+    assert (edited.predict(X) != model.predict(X)).any()
+    for tree in (edited.tree_, deepcopy(edited.tree_)):
+        np.testing.assert_array_equal(edited.predict(X, tree=tree), edited.predict(X))
+    np.testing.assert_array_equal(edited.predict(X, tree=0), model.predict(X, tree=0))
+    chosen = edited.select_tree("fitness")
+    assert chosen.tree_ in front and chosen.pareto_front_.chosen is not None
+    assert not np.array_equal(
+        chosen.predict(X)[chosen.apply(X) == leaf],
+        np.full(np.count_nonzero(chosen.apply(X) == leaf), value),
+    )
+
+
+def test_edit_and_refit_take_the_column_that_the_objective_asks_for():
+    X, y = mixed()
+    group = (X["age"] > 50.0).to_numpy(dtype=int)
+    model = brief(objective=accuracy_and_parity).fit(X, y, sensitive=group)
+    k = splits_of(model)[-1]
+    same = model.edit(X, y, sensitive=group).set_threshold(k, shown(model, k)[0])
+    assert_same(model, same, X)
+    again = same.refit(X, y, sensitive=group)
+    rows = finisher_of(model, X, y, None, group).rows
+    fitness = PenalizedAccuracy(model.size_penalty_, model.term_penalty_)
+    before, after = (
+        fitness(FrontTree.of(one.tree_, scores_on(rows, one.tree_)[0], ""))
+        for one in (same, again)
+    )
+    assert after >= before
+
+
 @pytest.mark.parametrize("name", ["weights", "lines", "logistic"])
 @pytest.mark.parametrize("noise", [0.0, 3.0])
 def test_refit_is_never_below_its_start(name, noise):
@@ -246,8 +295,9 @@ def test_refit_holds_what_it_is_told_to():
         0, {"age": 1.0, "size": 2.0}, threshold=60.0
     )
     found = edited.refit(X, *known, hold=[0]).refit(X, *known)
+    assert str(found.get_params()) == str(edited.get_params())
     assert (found.tree_.weights[0] == edited.tree_.weights[0]).all()
-    assert found.evolution.hold == [0] and found.tree_.thresholds[0] == 60.0
+    assert found.tree_.thresholds[0] == 60.0
     with pytest.raises(ValueError, match=r"prune\(0\) breaks evolution__hold"):
         found.edit(X, *known).prune(0)
 

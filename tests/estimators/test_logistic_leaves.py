@@ -275,3 +275,54 @@ def test_beside_one_logistic_leaf_evolution_has_less_patience():
     assert isinstance(model.tree_.models, ClassModels)
     assert model.stop_reason_ == "patience"
     assert model.n_generations_ - run[-1].last_improvement == 2
+
+
+@pytest.mark.parametrize("leaves", ["auto", "linear"])
+@pytest.mark.parametrize("load", TABLES.values(), ids=TABLES)
+def test_costs_and_held_out_quality_are_those_of_what_rows_are_predicted(load, leaves):
+    X, y = load(return_X_y=True)
+    is_held_out = np.random.default_rng(0).random(len(y)) < 0.4
+    rows, labels = X[is_held_out], y[is_held_out]
+    model = quick(leaves=leaves).fit(X[~is_held_out], y[~is_held_out])
+    assert any(tree.models is not None for tree in model.pareto_front_)
+    table = model.pareto_front_.to_frame(model._held_out(rows, labels))
+    for i, quality in enumerate(table.held_out_quality):
+        assert quality == pytest.approx(np.mean(model.predict(rows, tree=i) == labels))
+    for rule in ("validation", "fitness"):
+        model.select_tree(rule, rows, labels)
+        cost = np.average(model.predict(rows) != labels, weights=rows[:, 0])
+        assert model.cost_score(rows, labels, rows[:, 0]) == pytest.approx(cost)
+        passed = model.decision_path(X[~is_held_out]).toarray().astype(bool)
+        is_wrong = model.predict(X[~is_held_out]) != y[~is_held_out]
+        for k, cost in enumerate(model.expected_costs()):
+            expected = is_wrong[passed[:, k]].mean()
+            if model.tree_.models is not None or model.tree_.is_leaf[k]:
+                assert cost == pytest.approx(expected)
+
+
+def test_refit_keeps_the_parameters_that_were_asked_for(fitted):
+    model, X, y = fitted
+    again = model.refit(X, y)
+    assert model.tree_.models is not None and again.tree_.models is not None
+    assert str(again.get_params()) == str(model.get_params())
+    first, second = (clone(one).fit(X, y) for one in (model, again))
+    assert first.tree_ == second.tree_
+    k = len(again.tree_) - 1
+    with pytest.raises(ValueError, match="without logistic models"):
+        again.edit(X, y).relabel(k, y[0])
+
+
+def test_a_choice_by_held_out_rows_takes_a_logistic_leaf_that_is_the_best(fitted):
+    model, _, _ = fitted
+    others = weak_columns(2000, n_classes=len(model.classes_))
+    rows, labels = others[0][240:], others[1][240:]
+    scores = [
+        np.mean(model.predict(rows, tree=i) == labels)
+        for i in range(len(model.pareto_front_))
+    ]
+    before = model.tree_
+    assert model.select_tree("validation", rows, labels).score(rows, labels) == max(
+        scores
+    )
+    model.select_tree("fitness")
+    assert before in model.pareto_front_

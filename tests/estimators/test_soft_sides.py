@@ -153,3 +153,30 @@ def test_rows_and_weights_beyond_all_bounds_have_probabilities_without_a_word_of
         < log_loss(y, hasty.predict(tree, X))
         < np.inf
     )
+
+
+def test_no_class_of_the_training_rows_is_impossible_however_rare():
+    random = np.random.default_rng(0)
+    X = random.normal(size=(20_000, 3))
+    y = (X[:, 0] + X[:, 1] > 0.0).astype(int)
+    y[random.choice(len(y), 2, replace=False)] = 2
+    rows = Dataset.from_arrays(X, y)
+    for max_depth in (2, 4, 6):
+        tree = ObliqueTreeClassifier("axis", max_depth=max_depth).fit(X, y).tree_
+        sides = fit_soft_sides(tree, rows, brief=True)
+        assert sides.predict(tree, X).min() > 0.0
+        shares = sides.shares[tree.is_leaf, 2]
+        assert shares.max() < 0.1  # and it stays rare
+    model = brief(max_generations=1, leaves="constant").fit(X, y)
+    for tree in model.pareto_front_:
+        assert model.predict_proba(X, tree=tree).min() > 0.0
+
+
+def test_few_rows_of_many_have_about_the_class_shares_of_all():
+    random = np.random.default_rng(0)
+    X = random.normal(size=(20_000, 2))
+    y = random.choice(3, len(X), p=[0.9, 0.0995, 0.0005])
+    rows = Dataset.from_arrays(X, y)
+    stump = ObliqueTreeClassifier("axis", max_depth=1).fit(X, y).tree_
+    found = fit_soft_sides(stump, rows, brief=True).predict(stump, X).mean(axis=0)
+    np.testing.assert_allclose(found, np.bincount(y) / len(y), rtol=0.2)

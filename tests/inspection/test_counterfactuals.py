@@ -101,6 +101,49 @@ def test_no_point_of_a_dense_grid_is_nearer(seed, lines, norm):
             assert one.distance <= away[wanted].min(initial=np.inf) + 1e-4
 
 
+@pytest.mark.parametrize("plausible", [False, True])
+@pytest.mark.parametrize("n_scores", [2, 3])
+@pytest.mark.parametrize("depth", [0, 2])
+@pytest.mark.parametrize("seed", range(3))
+def test_the_nearest_point_by_scores_is_that_of_a_dense_grid(
+    seed, depth, n_scores, plausible
+):
+    # Beyond the training rows, too: the grid is wider than they are.
+    random = np.random.default_rng(seed)
+    rows = random.uniform(0.0, 2.0, (30, 2))
+    points = grid(np.linspace(-2, 4, 241), np.linspace(-2, 4, 241))
+    tree = random_tree(random, 2, depth=max(depth, 1), n_scores=n_scores)
+    if depth == 0:
+        tree = tree.replaced(weights=np.zeros((1, 2)), thresholds=np.zeros(1))
+        tree = tree.replaced(
+            subtree_size=np.ones(1, dtype=np.int32),
+            values=tree.values[-1:],
+            models=tree.models.take(np.arange(len(tree))[-1:]),
+        )
+    else:
+        tree.thresholds[~tree.is_leaf] += 0.123
+    model = estimator_of(tree, rows)
+    predicted = model.predict(points)
+    allowed = np.ones(len(points), dtype=bool)
+    if plausible:
+        ends = rows.min(axis=0), rows.max(axis=0)
+        allowed = ((points >= ends[0]) & (points <= ends[1])).all(axis=1)
+    for x in rows[:4]:
+        away = lengths(points, x, tree.spread, [1.0, 1.0], np.arange(2), "l1")
+        for target in model.classes_:
+            wanted = (predicted == target) & allowed
+            one = found_or_none(model, x, target, plausible=plausible)
+            if one is None:
+                assert not wanted.any()
+                continue
+            assert model.predict(one.row)[0] == target
+            if plausible:
+                assert (one.point >= ends[0]).all() and (one.point <= ends[1]).all()
+            own = np.abs(one.point - x) @ (1.0 / tree.spread)
+            np.testing.assert_allclose(one.distance, own)
+            assert one.distance <= away[wanted].min(initial=np.inf) + 1e-4
+
+
 def rows_of_table():
     """Return all rows of a small table, without missing cells and with."""
     rows = product(range(4), ["p", "q", "r"], ["f", "m"], [0.0, 1.0, 2.0, np.nan])

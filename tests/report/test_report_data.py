@@ -83,8 +83,10 @@ def test_rows_go_where_the_model_sends_them():
         rows = encode(model.columns, frame)
         place = [model.feature_names.index(name) for name in page["features"]]
         assert [one["x"] for one in found] == rows[:, place].tolist()
-        for at, tree in enumerate(subject.trees[0]):
-            assert [one["leaves"][at] for one in found] == tree.apply(rows).tolist()
+        for at, named in enumerate(subject.trees[0]):
+            assert [one["leaves"][at] for one in found] == named.tree.apply(
+                rows
+            ).tolist()
         training = summarize(model.tree, rows, np.ones(len(rows)))
         terms = explain(model.tree, training, rows, model.feature_names).terms
         told = {
@@ -251,7 +253,7 @@ def test_the_report_of_an_estimator(tmp_path):
     assert (
         unescape(re.search(r'srcdoc="(.*?)" sandbox', frame, re.DOTALL)[1]) == page.html
     )
-    assert Subject.of(model).trees[0][data["own"]] == model.tree_
+    assert Subject.of(model).trees[0][data["own"]].tree == model.tree_
     cut, refits = model.edit(X, y).prune(0), stability(model, X, y, n=2)
     facts = report(cut, stability=refits).data["facts"]
     assert facts["last edit, prune(0)"].endswith(

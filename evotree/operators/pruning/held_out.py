@@ -99,7 +99,10 @@ def add_losses(
 
 
 def node_losses(tree: ObliqueTree, held_out: Dataset) -> np.ndarray:
-    """Return what nodes would lose as leaves on the rows that reach them, and sums of squares."""
+    """Return what nodes would lose as leaves on the rows that reach them, and sums of squares.
+
+    Both are of shape (2, n_nodes). Nodes of class models are judged as if they had none.
+    """
     if (
         held_out.n_classes == 0
         and isinstance(tree, Individual)
@@ -116,8 +119,9 @@ def node_losses(tree: ObliqueTree, held_out: Dataset) -> np.ndarray:
         mass = class_masses(leaves, held_out, tree.subtree_size)
         table = held_out.bound_objective.held_out_table(counted, mass, counted)
     else:
+        labels = tree.labels if tree.models is None else tree.majority
         table = np.ones(tree.values.shape)
-        table[np.arange(len(tree)), tree.values.argmax(axis=1)] = 0.0
+        table[np.arange(len(tree)), labels] = 0.0
     losses = np.zeros((2, len(tree)))
     rows = held_out.X, held_out.targets, held_out.sample_weight
     splits = tree.weights, tree.thresholds, tree.subtree_size

@@ -23,7 +23,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from evotree._jit import kernel
-from evotree.leaf_models import LeafModels, OutputModels
+from evotree.leaf_models import LARGEST_SCORE, LeafModels
 from evotree.tree import ObliqueTree
 
 AUTO = "auto"
@@ -116,14 +116,12 @@ def round_models(
     # it is, and so does a tree whose predictions are all alike.
     if precision is None or tree.models is None:
         return tree
-    if isinstance(tree.models, OutputModels):
-        trees = [tree.of_output(j) for j in range(tree.values.shape[1])]
-        trees = [
-            round_models(of_output, X, precision, sample_weight) for of_output in trees
+    if not isinstance(tree.models, LeafModels):
+        rounded = [
+            round_models(tree.of_output(j), X, precision, sample_weight).models
+            for j in range(tree.values.shape[1])
         ]
-        return tree.with_models(
-            type(tree.models)(tuple(rounded.models for rounded in trees))
-        )
+        return tree.with_models(tree.models.with_each(rounded))
     weight = np.ones(len(X)) if sample_weight is None else sample_weight
     leaves = tree.apply(X)
     with np.errstate(over="ignore", invalid="ignore"):
@@ -477,8 +475,12 @@ def _round_line(
         models.coefficients[k, used] = after
         intercept = float(models.intercepts[k] + moved)
         models.intercepts[k] = _at_place(intercept, place, ROUND_HALF_EVEN)
-        models.lowest[k] = _at_place(float(models.lowest[k]), place, ROUND_FLOOR)
-        models.highest[k] = _at_place(float(models.highest[k]), place, ROUND_CEILING)
+        for bounds, outwards in (
+            (models.lowest, ROUND_FLOOR),
+            (models.highest, ROUND_CEILING),
+        ):
+            if abs(bounds[k]) < LARGEST_SCORE:
+                bounds[k] = _at_place(float(bounds[k]), place, outwards)
 
 
 def _fewest_coefficient_digits(

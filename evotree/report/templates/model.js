@@ -72,7 +72,12 @@ const Model = (data) => {
 
   const apply = (tree, x) => path(tree, x).at(-1);
 
-  const line = (part, x) => Math.min(Math.max(sum(part, x, part.b), part.lo), part.hi);
+  // A sum that overflows to both sides, which is no number, is the upper bound.
+  const line = (part, x) => {
+    const total = sum(part, x, part.b);
+    if (total < part.lo) return part.lo;
+    return total <= part.hi ? total : part.hi;
+  };
 
   // The position of the largest number, the first of equals.
   const largest = (numbers) => numbers.indexOf(Math.max(...numbers));
@@ -86,29 +91,29 @@ const Model = (data) => {
   };
 
   const probabilities = (tree, x) => {
-    const leaf = apply(tree, x);
-    const { z } = tree.nodes[leaf];
+    const leaf = tree.nodes[apply(tree, x)];
+    const { z } = leaf;
     if (z !== undefined) {
       const scores = z.map((part) => line(part, x));
       const odds = scores.map((score) => Math.exp(score - Math.max(...scores)));
       return odds.map((one) => one / odds.reduce((a, b) => a + b, 0));
     }
-    if (tree !== own || data.sides === null) return tree.nodes[leaf].v.slice();
+    if (!tree.soft) return leaf.v.slice();
     const found = data.classes.map(() => 0);
     const reach = new Array(tree.nodes.length).fill(0);
     reach[0] = 1;
     tree.nodes.forEach((node, k) => {
       if (node.isLeaf) {
-        data.sides.shares[k].forEach((share, c) => { found[c] += reach[k] * share; });
+        node.shares.forEach((share, c) => { found[c] += reach[k] * share; });
         return;
       }
       const above = sum(node, x, 0) - node.t;
-      const odds = data.sides.slopes[k] * (Number.isNaN(above) ? Infinity : above);
-      const right = 1 / (1 + Math.exp(-(odds + data.sides.intercepts[k])));
+      const odds = node.slope * (Number.isNaN(above) ? Infinity : above);
+      const right = 1 / (1 + Math.exp(-(odds + node.intercept)));
       reach[node.children[1]] = reach[k] * right;
       reach[node.children[0]] = reach[k] - reach[node.children[1]];
     });
-    const label = data.sides.labels[leaf];
+    const label = leaf.m ?? leaf.l; // the most frequent class, another one than the label's
     const highest = Math.max(...found.filter((_, c) => c !== label), -1);
     found[label] += Math.max(highest + 1e-6 - found[label], 0);
     const whole = found.reduce((a, b) => a + b, 0);
@@ -132,7 +137,7 @@ const Model = (data) => {
     const centre = (part.f.reduce((s, _, i) => s + part.w[i] * part.c[i], 0) + constant) / scale;
     const total = terms.reduce((s, term) => s + term.contribution, centre);
     const goesLeft = !node.isLeaf && nodes[step + 1] === node.children[0];
-    return { node: k, terms, centre, total, goesLeft, lo: part.lo, hi: part.hi, label: at };
+    return { node: k, terms, centre, total, goesLeft, part, label: at };
   });
 
   // The inequality of a split for readers: divided by its most influential weight.
@@ -177,7 +182,7 @@ const Model = (data) => {
     const leaves = (nodes.length + 1) / 2;
     const parts = nodes.flatMap((node) => node.z || [node]);
     const terms = parts.reduce((total, part) => total + (part.f || []).length, 0);
-    return prepare({ ...tree, nodes, size, leaves, terms, complexity: leaves + terms });
+    return prepare({ ...tree, nodes, size, leaves, terms, complexity: leaves + terms, soft: false });
   };
 
   return { isClassifier, own, parse, encode, path, apply, predict, probabilities, vote, explain, inequality, measure, edited };

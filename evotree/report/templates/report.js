@@ -360,9 +360,10 @@
     return make("p", { text: `Of the rows ${tree().isEdited ? "of the page" : "given"}: ${count(reached, "row")}${node.isLeaf ? how : ` pass${reached === 1 ? "es" : ""}`}.` });
   };
 
+  const boundsText = (part) => (part.bounded ? `, within ${number(part.lo)} and ${number(part.hi)}` : "");
   const lineText = (part) => make("p", {
     class: "inequality",
-    text: `${number(part.b)} ${part.f.length === 0 || part.w[0] < 0 ? "" : "+ "}${sumText(part.w, part.f, Infinity)}, within ${number(part.lo)} and ${number(part.hi)}`,
+    text: `${number(part.b)} ${part.f.length === 0 || part.w[0] < 0 ? "" : "+ "}${sumText(part.w, part.f, Infinity)}${boundsText(part)}`,
   });
 
   const drawPanel = () => {
@@ -743,7 +744,7 @@
       : [make("strong", { text: `[${node.id}]: ${step.goesLeft ? "yes" : "no"}, on to [${node.children[step.goesLeft ? 0 : 1]}]` }), make("p", { class: "hint", text: cut(conditionText(node, 6), 300) })];
     if (step.terms.length) {
       const sum = node.isLeaf
-        ? `${number(step.centre)} for the mean row of the leaf, ${number(step.total)} for this one, within ${number(step.lo)} and ${number(step.hi)}${step.label === null ? "" : `, the score of ${classes[step.label]}`}.`
+        ? `${number(step.centre)} for the mean row of the leaf, ${number(step.total)} for this one${boundsText(step.part)}${step.label === null ? "" : `, the score of ${classes[step.label]}`}.`
         : `${number(step.centre, 3)} for the mean row of the node, ${number(step.total, 3)} for this one: ${Math.abs(step.total) < 1e-9 ? "on the hyperplane, to within rounding" : `${number(Math.abs(step.total), 3)} spreads of the projection beyond the hyperplane`}.`;
       parts.push(table(heads, rows, { class: "wide" }), make("p", { class: "hint", text: sum }));
     }
