@@ -20,11 +20,11 @@ from evotree.fitness.criteria import (
 )
 from evotree.fitness.node import (
     add,
+    add_target,
     clear_sides,
     distances,
     make_split_scratch,
     score_sides,
-    tree_add,
 )
 from evotree.fitness.sorting import sort_order
 
@@ -34,22 +34,20 @@ _ROUNDING = 1e-12
 
 @inner_kernel
 def start_sweep(node, s, t, scratch):
-    """Find where the rows change sides, and put them on the sides where alpha is minus infinity."""
+    """Find where the rows change sides, and put them on the sides where alpha is minus infinity.
+
+    Returned are how many change sides at all, and how many are on the left at first.
+    """
     clear_sides(scratch)
     y, sample_weight, n_classes = node.y, node.sample_weight, node.n_classes
-    events, rows, left, right = (
-        scratch.events,
-        scratch.rows,
-        scratch.left,
-        scratch.right,
-    )
+    left, right = scratch.left, scratch.right
     n_events = n_left = 0
     for i in range(s.shape[0]):
         event = -s[i] / t[i] if t[i] != 0.0 else np.inf
         goes_right = s[i] > 0.0
         if abs(event) < np.inf:
-            events[n_events] = event
-            rows[n_events] = i
+            scratch.events[n_events] = event
+            scratch.rows[n_events] = i
             n_events += 1
             goes_right = t[i] < 0.0
         n_left += not goes_right
@@ -58,10 +56,8 @@ def start_sweep(node, s, t, scratch):
         for i in range(s.shape[0]):
             moves = t[i] != 0.0 and abs(s[i] / t[i]) < np.inf
             side = np.int64(t[i] < 0.0 if moves else s[i] > 0.0)
-            rank, w = scratch.target_rank[i], sample_weight[i]
-            tree_add(scratch.tree[side, 0], rank, w)
-            tree_add(scratch.tree[side, 1], rank, w * y[i])
-    sort_order(events, n_events, scratch.order, scratch.sort)
+            add_target(scratch, side, i, sample_weight[i], y[i])
+    sort_order(scratch.events, n_events, scratch.order, scratch.sort)
     return n_events, n_left
 
 
@@ -90,7 +86,7 @@ def cross(e, n_left, t, sample_weight, scratch):
 
 @inner_kernel
 def line_search(node, s, t, scratch):
-    """Return the best split along a line of hyperplanes."""
+    """Return the best score along a line of hyperplanes, and its alpha; infinity where none is."""
     n_events, n_left = start_sweep(node, s, t, scratch)
     if node.criterion == ENTROPY and scratch.table.shape[0] > 0:
         return sweep_entropy(node, t, n_events, n_left, scratch)
@@ -106,10 +102,8 @@ def line_search(node, s, t, scratch):
         add(left, y[i], w, node.n_classes)
         add(right, y[i], -w, node.n_classes)
         if is_absolute:
-            for side in range(2):
-                change = w if side == 0 else -w
-                tree_add(scratch.tree[side, 0], scratch.target_rank[i], change)
-                tree_add(scratch.tree[side, 1], scratch.target_rank[i], change * y[i])
+            add_target(scratch, 0, i, w, y[i])
+            add_target(scratch, 1, i, -w, y[i])
         if apart(here, there) and min(n_left, n - n_left) >= node.min_rows:
             if is_absolute:
                 score = score_sides(node, scratch)

@@ -18,10 +18,10 @@ from evotree.fitness.criteria import Criterion
 from evotree.fitness.node import (
     Node,
     add,
+    add_target,
     fill_sides,
     make_split_scratch,
     score_sides,
-    tree_add,
     undivided_score,
 )
 from evotree.operators.splitters.axis import Axis
@@ -53,11 +53,8 @@ def change_sides(node, s, t, scratch):
             add(right, y[i], -w, n_classes)
             more += sign
             if node.criterion == _ABSOLUTE_ERROR:
-                rank = scratch.target_rank[i]
-                for side in range(2):
-                    change = w if side == 0 else -w
-                    tree_add(scratch.tree[side, 0], rank, change)
-                    tree_add(scratch.tree[side, 1], rank, change * y[i])
+                add_target(scratch, 0, i, w, y[i])
+                add_target(scratch, 1, i, -w, y[i])
     return more
 
 
@@ -75,7 +72,11 @@ def search_annealing(
     stream,
     weights,
 ):
-    """Anneal a hyperplane of a node."""
+    """Anneal a hyperplane of a node, and write its normal vector into ``weights (d,)``.
+
+    ``Z (d + 3, n)`` and `usable` are those of `columns_of`, standardized; ``scale (d,)`` is what
+    the columns were divided by. The search ends when the score is as low as `floor`.
+    """
     n, d = node.X.shape
     scratch, a = make_split_scratch(node), np.zeros(d + 1)
     unit = 1.0 if floor < 0.0 else undivided_score(node, scratch)
@@ -150,8 +151,18 @@ class Annealing(Configuration):
         weights = np.zeros(node.X.shape[1])
         searched, Z, usable = columns_of(node)
         _, scale = standardize(Z, node.sample_weight, usable)
-        limits = float(self.cooling), int(self.max_moves), int(self.patience)
-        space = Z, usable, scale, lowest_score(searched), float(self.temperature)
-        search_annealing(searched, *space, *limits, stream, weights)
+        search_annealing(
+            searched,
+            Z,
+            usable,
+            scale,
+            floor=lowest_score(searched),
+            temperature=float(self.temperature),
+            cooling=float(self.cooling),
+            max_moves=int(self.max_moves),
+            patience=int(self.patience),
+            stream=stream,
+            weights=weights,
+        )
         oblique = centred_split(node, weights)
         return oblique if oblique is not None else Axis()(node, stream)
