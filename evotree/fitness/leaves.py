@@ -79,14 +79,6 @@ def fill_confusion(counts, subtree_size, labels, confusion):
 
 
 @inner_kernel
-def relabel(counts, k, before, after, confusion):
-    """Give leaf `k` another label."""
-    for c in range(counts.shape[1]):
-        confusion[c, before] -= counts[k, c]
-        confusion[c, after] += counts[k, c]
-
-
-@inner_kernel
 def label_by_threshold(counts, subtree_size, measure, positive, labels):
     """Label the leaves of two classes by the threshold of their shares with the highest score."""
     # The best labels for F1 are those of a threshold, half of the score (Lipton, Elkan and
@@ -106,7 +98,10 @@ def label_by_threshold(counts, subtree_size, measure, positive, labels):
     order = np.argsort(shares[:n_leaves])
     best, n_positive = score_confusion(confusion, measure, positive), 0
     for at in range(n_leaves):
-        relabel(counts, leaves[order[at]], 0, 1, confusion)
+        k = leaves[order[at]]
+        for c in range(2):
+            confusion[c, 0] -= counts[k, c]
+            confusion[c, 1] += counts[k, c]
         is_end = at + 1 == n_leaves or shares[order[at + 1]] != shares[order[at]]
         score = score_confusion(confusion, measure, positive)
         if is_end and score > best:
@@ -131,12 +126,18 @@ def label_in_turn(counts, subtree_size, measure, positive, labels):
             for b in range(n_classes):
                 if counts[k, b] == 0.0:
                     continue
-                relabel(counts, k, labels[k], b, confusion)
+                for c in range(n_classes):
+                    confusion[c, labels[k]] -= counts[k, c]
+                    confusion[c, b] += counts[k, c]
                 score = score_confusion(confusion, measure, positive)
-                relabel(counts, k, b, labels[k], confusion)
+                for c in range(n_classes):
+                    confusion[c, b] -= counts[k, c]
+                    confusion[c, labels[k]] += counts[k, c]
                 if score > best:
                     best, present = score, b
-            relabel(counts, k, labels[k], present, confusion)
+            for c in range(n_classes):
+                confusion[c, labels[k]] -= counts[k, c]
+                confusion[c, present] += counts[k, c]
             labels[k] = present
         if best <= before:
             break

@@ -20,11 +20,11 @@ from evotree.fitness.criteria import (
 )
 from evotree.fitness.node import (
     add,
-    add_target,
     clear_sides,
     distances,
     make_split_scratch,
     score_sides,
+    tree_add,
 )
 from evotree.fitness.sorting import sort_order
 
@@ -56,7 +56,9 @@ def start_sweep(node, s, t, scratch):
         for i in range(s.shape[0]):
             moves = t[i] != 0.0 and abs(s[i] / t[i]) < np.inf
             side = np.int64(t[i] < 0.0 if moves else s[i] > 0.0)
-            add_target(scratch, side, i, sample_weight[i], y[i])
+            rank, w = scratch.target_rank[i], sample_weight[i]
+            tree_add(scratch.tree[side, 0], rank, w)
+            tree_add(scratch.tree[side, 1], rank, w * y[i])
     sort_order(scratch.events, n_events, scratch.order, scratch.sort)
     return n_events, n_left
 
@@ -102,8 +104,10 @@ def line_search(node, s, t, scratch):
         add(left, y[i], w, node.n_classes)
         add(right, y[i], -w, node.n_classes)
         if is_absolute:
-            add_target(scratch, 0, i, w, y[i])
-            add_target(scratch, 1, i, -w, y[i])
+            for side in range(2):
+                change = w if side == 0 else -w
+                tree_add(scratch.tree[side, 0], scratch.target_rank[i], change)
+                tree_add(scratch.tree[side, 1], scratch.target_rank[i], change * y[i])
         if apart(here, there) and min(n_left, n - n_left) >= node.min_rows:
             if is_absolute:
                 score = score_sides(node, scratch)

@@ -159,9 +159,8 @@ def fit_model(sums, prior, shrinkage, n_rows, term_cost, max_terms, signs, fit):
     """
     m = sums.shape[0] - 2
     weight = sums[0, 0]
-    A = np.empty(
-        (m + 1, m + 1)
-    )  # centred products of the features, and the target last
+    # Centred products of the features, and the target last.
+    A = np.empty((m + 1, m + 1))
     for a in range(m + 1):
         for b in range(m + 1):
             A[a, b] = sums[a + 1, b + 1] - sums[0, a + 1] * sums[0, b + 1] / weight
@@ -227,9 +226,8 @@ class _Memory:
             256, _REMEMBERED // (8 * n_sharing * (n_features + 2) ** 2)
         )
         self.row_sets: OrderedDict[bytes, _RowSet] = OrderedDict()
-        self.last: tuple[Any, ...] = (
-            None,
-        )  # the arguments of `fits`, and what it returned
+        # The arguments of `fits`, and what it returned.
+        self.last: tuple[Any, ...] = (None,)
 
     def __reduce__(self) -> tuple[Any, ...]:
         return _Memory, self.shape
@@ -255,9 +253,8 @@ class LinearLeafObjective(TargetLoss):
 
     shrinkage: float = 10.0  # how many rows the line of all rows counts as in each leaf
     term_penalty: float = 0.0
-    used: tuple[int, ...] | None = (
-        None  # features; None for those most correlated with y
-    )
+    # Features; None for those most correlated with y.
+    used: tuple[int, ...] | None = None
     max_terms: int = 10  # of a leaf
     n_sharing: int = 1  # number of outputs that have such leaves, and share the memory
     constraint: Any = None

@@ -141,13 +141,6 @@ def tree_add(tree, at, amount):
 
 
 @inner_kernel
-def add_target(scratch, side, i, weight, y):
-    """Put a weight of row `i`, whose target is `y`, on a side for the absolute error."""
-    tree_add(scratch.tree[side, 0], scratch.target_rank[i], weight)
-    tree_add(scratch.tree[side, 1], scratch.target_rank[i], weight * y)
-
-
-@inner_kernel
 def absolute_deviation(sums, targets, by_target, total):
     """Return the weighted sum of absolute deviations of one side from its median."""
     n = sums.shape[1] - 1
@@ -210,7 +203,10 @@ def fill_sides(node, s, scratch):
         add(right if s[i] > 0.0 else left, y[i], sample_weight[i], n_classes)
     if node.criterion == ABSOLUTE_ERROR:
         for i in range(s.shape[0]):
-            add_target(scratch, np.int64(s[i] > 0.0), i, sample_weight[i], y[i])
+            side = np.int64(s[i] > 0.0)
+            rank, w = scratch.target_rank[i], sample_weight[i]
+            tree_add(scratch.tree[side, 0], rank, w)
+            tree_add(scratch.tree[side, 1], rank, w * y[i])
     return n_left
 
 

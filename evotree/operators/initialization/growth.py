@@ -26,9 +26,8 @@ class GrowthLimits:
     min_samples_leaf: int = 1
     min_weight_fraction_leaf: float = 0.0
     min_impurity_decrease: float = 0.0
-    seconds: float | None = (
-        None  # when they are over, all nodes that are left are leaves
-    )
+    # When they are over, all nodes that are left are leaves.
+    seconds: float | None = None
 
 
 _NO_LIMITS = GrowthLimits()

@@ -18,10 +18,10 @@ from evotree.fitness.criteria import Criterion
 from evotree.fitness.node import (
     Node,
     add,
-    add_target,
     fill_sides,
     make_split_scratch,
     score_sides,
+    tree_add,
     undivided_score,
 )
 from evotree.operators.splitters.axis import Axis
@@ -53,8 +53,11 @@ def change_sides(node, s, t, scratch):
             add(right, y[i], -w, n_classes)
             more += sign
             if node.criterion == _ABSOLUTE_ERROR:
-                add_target(scratch, 0, i, w, y[i])
-                add_target(scratch, 1, i, -w, y[i])
+                rank = scratch.target_rank[i]
+                for side in range(2):
+                    change = w if side == 0 else -w
+                    tree_add(scratch.tree[side, 0], rank, change)
+                    tree_add(scratch.tree[side, 1], rank, change * y[i])
     return more
 
 
