@@ -79,7 +79,16 @@ def measure(m: int, d: int, loss: str, penalty: str, quick: bool) -> dict[str, C
 
     def ours(goal: np.ndarray, start: np.ndarray) -> np.ndarray:
         theta = start.copy()
-        fit_linear(X, goal, costs, model=(loss, penalty, MAX_ITER, TOL), theta=theta)
+        fit_linear(
+            X,
+            goal,
+            costs,
+            theta,
+            loss=loss,
+            penalty=penalty,
+            max_iter=MAX_ITER,
+            tol=TOL,
+        )
         return theta
 
     cold = np.zeros(d + 1)

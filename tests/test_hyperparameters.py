@@ -33,7 +33,7 @@ from evotree.fitness.logistic_leaves import CandidateLosses, LogisticLeaves
 from evotree.folds import make_folds
 from evotree.individual import FitnessMax
 from evotree.inspection.front import undominated
-from evotree.operators.initialization.growth import grow
+from evotree.operators.initialization.growth import GrowthLimits, grow
 from evotree.operators.splitters.axis import Axis
 from evotree.rng import make_streams
 from tests.quick_models import brief
@@ -68,7 +68,7 @@ class Search:
         self.calls, self.made = [], []
 
     def __call__(self, rows, size_penalties):
-        tree = grow(rows, Axis(), max_depth=8, stream=stream())
+        tree = grow(rows, Axis(), limits=GrowthLimits(8), stream=stream())
         self.calls.append((rows.X, size_penalties))
         self.made.append(
             [best_prunings([tree], rows, penalty) for penalty in size_penalties]
@@ -160,7 +160,7 @@ def test_penalties_that_are_given_are_kept(size, term, expected):
 def test_the_least_complex_trees_within_a_standard_error_are_chosen():
     """Two penalties whose trees are as good: those with fewer terms win, whatever their order."""
     dataset = chessboard(400, 2)
-    axis = grow(dataset, Axis(), max_depth=8, stream=stream())
+    axis = grow(dataset, Axis(), limits=GrowthLimits(8), stream=stream())
     weights = axis.weights.copy()
     weights[(axis.subtree_size > 1), 0] += 1e-9
     oblique = with_tree(axis, dataset, weights, axis.thresholds, axis.subtree_size)

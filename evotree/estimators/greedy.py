@@ -21,7 +21,7 @@ from evotree.fitness.objectives import Objective
 from evotree.individual import Individual
 from evotree.objectives import LinearLeaves
 from evotree.operators.initialization import induction
-from evotree.operators.initialization.growth import grow
+from evotree.operators.initialization.growth import GrowthLimits, grow
 from evotree.operators.pruning.held_out import cost_complexity_path
 from evotree.operators.pruning.penalized import risk_of_leaves
 from evotree.operators.splitters.axis import C45
@@ -139,24 +139,19 @@ class GreedyTree(base.LocalTree):
         return Bunch(ccp_alphas=alphas * unit, impurities=impurities * unit)
 
     def _grow(self, dataset: Dataset, stream: np.ndarray) -> Individual:
-        limits = self._limits(dataset)
-        return grow(
-            dataset, as_splitter(self.splitter), self.criterion, **limits, stream=stream
-        )
+        splitter, limits = as_splitter(self.splitter), self._limits(dataset)
+        return grow(dataset, splitter, self.criterion, limits, stream=stream)
 
-    def _limits(self, dataset: Dataset) -> dict[str, Any]:
-        """Return what says where nodes are leaves, as `grow` takes it."""
-        names = (
-            "max_depth",
-            "min_samples_split",
-            "min_samples_leaf",
-            "min_weight_fraction_leaf",
-        )
+    def _limits(self, dataset: Dataset) -> GrowthLimits:
+        """Return what says where nodes are leaves, in the units of the data set."""
         power = 1 if self.criterion == "absolute_error" else 2
-        least = self.min_impurity_decrease / _unit(dataset) ** power
-        return {name: getattr(self, name) for name in names} | {
-            "min_impurity_decrease": least
-        }
+        return GrowthLimits(
+            max_depth=self.max_depth,
+            min_samples_split=self.min_samples_split,
+            min_samples_leaf=self.min_samples_leaf,
+            min_weight_fraction_leaf=self.min_weight_fraction_leaf,
+            min_impurity_decrease=self.min_impurity_decrease / _unit(dataset) ** power,
+        )
 
     def _risk(self) -> str | None:
         """Return the criterion that `ccp_alpha` is weighed against, or None for squared error."""
@@ -240,8 +235,13 @@ default=None
             splitter = induction.with_indicators(
                 splitter, indicator_of_feature(self.columns_)
             )
-            rules |= self._limits(dataset)
-            tree = induction.induce_c45(dataset, splitter, **rules, stream=stream)
+            tree = induction.induce_c45(
+                dataset,
+                splitter,
+                confidence=self.confidence,
+                limits=self._limits(dataset),
+                stream=stream,
+            )
             self._keep_raw_tree(tree, dataset)
         else:
             super()._induce(dataset, stream, **rules)

@@ -18,7 +18,7 @@ from evotree.individual import Individual
 from evotree.objectives import LinearLeaves
 from evotree.operators.constraints.split_features import SplitFeatures
 from evotree.operators.initialization.dipolar import init_complete
-from evotree.operators.initialization.growth import grow
+from evotree.operators.initialization.growth import GrowthLimits, grow
 from evotree.operators.initialization.seeding import init_from_tree, raw_tree
 from evotree.operators.pruning.penalized import prune
 from evotree.operators.refinement.tao import tao_sweeps
@@ -94,16 +94,20 @@ class AlternatingTree(base.LocalTree):
     def _first(self, dataset: Dataset) -> Individual:
         """Return the initial tree, without subtrees that predict one class."""
         stream = make_streams(seed_from(self.random_state), 0, 1)[0]
-        size = {"max_depth": self.depth}
         if isinstance(self.init, str) and self.init == RANDOM:
             return init_complete(
-                dataset, stream, min_rows=self.min_samples_split, **size
+                dataset,
+                stream,
+                max_depth=self.depth,
+                min_rows=self.min_samples_split,
             )
         if isinstance(self.init, str) or callable(self.init):
-            size |= {"min_samples_split": self.min_samples_split}
+            limits = GrowthLimits(
+                max_depth=self.depth, min_samples_split=self.min_samples_split
+            )
             criterion = "entropy" if dataset.n_classes else "squared_error"
             individual = grow(
-                dataset, as_splitter(self.init), criterion, **size, stream=stream
+                dataset, as_splitter(self.init), criterion, limits, stream=stream
             )
             prune(individual, dataset, 0.0)
         else:

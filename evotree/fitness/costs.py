@@ -19,7 +19,7 @@ from evotree.tables.columns import columns_asked
 
 @kernel
 def path_prices(weights, subtree_size, is_part, prices):
-    """Return what the features of the splits above each node cost, each item once."""
+    """Return what the features of the splits above each node cost, each item once, (n_nodes,)."""
     n_nodes, n_items = subtree_size.shape[0], prices.shape[0]
     paid = np.zeros((n_nodes, n_items), dtype=np.bool_)
     spent = np.zeros(n_nodes)
@@ -42,30 +42,31 @@ def path_prices(weights, subtree_size, is_part, prices):
 class FeatureCosts:
     """Prices of the columns that features come from, and of groups of columns."""
 
-    is_part: (
-        np.ndarray
-    )  # of shape (n_features, n_items): which columns and groups a feature needs
-    prices: np.ndarray  # of shape (n_items,), at least 0
+    # (n_features, n_items): which items a feature needs; an item is a column, or a group of them.
+    is_part: np.ndarray
+    prices: np.ndarray  # (n_items,), of the items, at least 0
 
     @classmethod
     def of(
         cls, feature_costs: Any, names: Sequence[str], column_of: Sequence[int]
     ) -> "FeatureCosts":
-        """Return the prices that users give."""
-        if isinstance(feature_costs, Mapping):
-            given = list(feature_costs.items())
-        else:
+        """Return the prices of items, from what users say of columns.
+
+        `feature_costs` is a number for each of the columns, whose names are `names`, or a mapping
+        of columns, and tuples of columns that are paid together, to numbers. ``column_of`` is the
+        position of the column that each feature was made of.
+        """
+        if not isinstance(feature_costs, Mapping):
             prices = np.asarray(feature_costs, dtype=object)
             if prices.shape != (len(names),):
-                allowed = (
-                    f"{len(names)} numbers, one for each column of X, and mappings"
-                )
                 raise ValueError(
-                    f"features has shape {prices.shape}: allowed are {allowed}."
+                    f"features has shape {prices.shape}: allowed are {len(names)} numbers, one for "
+                    "each column of X, and mappings."
                 )
-            given = list(enumerate(prices.tolist()))
-        items, costs = [], []
-        for key, cost in given:
+            feature_costs = dict(enumerate(prices.tolist()))
+        items: list[set[int]] = []
+        costs = []
+        for key, cost in feature_costs.items():
             if not isinstance(cost, Real) or not math.isfinite(cost) or cost < 0.0:
                 raise ValueError(
                     f"features[{key!r}]={cost!r}: allowed are finite numbers from 0."
@@ -73,8 +74,10 @@ class FeatureCosts:
             members = key if isinstance(key, tuple) else (key,)
             item = columns_asked(members, names, "features")
             if not item or item in items:
-                allowed = "columns, and groups of at least one column, each once"
-                raise ValueError(f"features names {key!r}: allowed are {allowed}.")
+                raise ValueError(
+                    f"features names {key!r}: allowed are columns, and groups of at least one "
+                    "column, each once."
+                )
             items.append(item)
             costs.append(float(cost))
         is_part = np.array(
@@ -103,8 +106,10 @@ def check_costs(cost_matrix: Any, classes: np.ndarray) -> tuple[tuple[float, ...
     except (TypeError, ValueError):
         costs = np.empty(0)
     if costs.shape != (n, n):
-        allowed = f"{n} rows of {n} numbers, a row for each of {classes.tolist()}"
-        raise ValueError(f"matrix={shown!r}: allowed are {allowed}.")
+        raise ValueError(
+            f"matrix={shown!r}: allowed are {n} rows of {n} numbers, a row for each of "
+            f"{classes.tolist()}."
+        )
     if not np.isfinite(costs).all() or costs.min(initial=0.0) < 0.0:
         raise ValueError(f"matrix={shown!r}: allowed are finite costs of at least 0.")
     if n > 1 and not (costs - np.diag(np.diag(costs))).any():

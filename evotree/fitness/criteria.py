@@ -1,7 +1,7 @@
 """What a split is worth: impurity criteria on the class weights, or the targets, of its two sides.
 
 Every criterion is a *score to be minimized*, normalized by the weight of the node, and its value
-for the undivided node (`node_score`) is an upper bound of a useful split's. With p the class shares
+for the undivided node is an upper bound of a useful split's. With p the class shares
 of a side, the additive criteria are the weighted mean of the sides' impurities:
 
 ====================  ==================================================================
@@ -126,12 +126,6 @@ def split_score(criterion, left, right, rank):
             entropy -= xlog2x(left[c] + right[c])
         return -(entropy - impurity_left - impurity_right) / information
     return (impurity_left + impurity_right) / total
-
-
-@kernel
-def node_score(criterion, counts, rank):
-    """Return the score of an undivided node; a split that helps has a lower one."""
-    return split_score(criterion, counts, np.zeros(counts.shape[0]), rank)
 
 
 @kernel

@@ -28,7 +28,10 @@ _MOST_PASSES = 8
 
 @kernel
 def cheapest_labels(counts, costs):
-    """Return the label of each node that costs the least, the first of equals."""
+    """Return the label of each node that costs the least, the first of equals.
+
+    ``costs[a, b]`` is what it costs to predict class b where class a is true.
+    """
     n_nodes, n_classes = counts.shape
     labels = np.zeros(n_nodes, dtype=np.int64)
     for k in range(n_nodes):
@@ -156,11 +159,8 @@ def score_labels(counts, subtree_size, measure, positive):
         np.zeros((n_classes, n_classes)),
     )
     fill_confusion(counts, subtree_size, labels, confusion)
-    score, weight, largest = (
-        score_confusion(confusion, measure, positive),
-        counts[0].sum(),
-        0.0,
-    )
+    score = score_confusion(confusion, measure, positive)
+    weight, largest = counts[0].sum(), 0.0
     for a in range(n_classes):
         for b in range(n_classes):
             if a != b:
@@ -186,10 +186,15 @@ def score_labels(counts, subtree_size, measure, positive):
 
 @kernel
 def rank_losses(counts, mass, subtree_size):
-    """Return the loss table of the area under the ROC curve, and the area."""
+    """Return the loss table of the area under the ROC curve, and the area.
+
+    Leaves are ranked by their shares of the class weights ``counts (n_nodes, n_classes)``; the
+    rows that are ranked weigh ``mass``, of the same shape.
+    """
     n, n_classes = counts.shape
     losses = np.zeros((n, n_classes))
-    weight, total, n_ranked, area = mass.sum(axis=1), mass[0].sum(), 0, 0.0
+    weight, total = mass.sum(axis=1), mass[0].sum()
+    n_ranked, area = 0, 0.0
     for c in range(1 if n_classes == 2 else 0, n_classes):
         positives = mass[0, c]
         negatives = total - positives
@@ -272,9 +277,8 @@ def rank_risk(counts, subtree_size, leaf_risk):
             more = of_all[k] - inside[0] + 0.5 * positive[k] * negative[k]
             for i in range(k, end):
                 if subtree_size[i] == 1:
-                    more -= (
-                        of_all[i] - 0.5 * inside[i - k]
-                    )  # pairs inside are of two leaves
+                    # Half of the pairs inside: each is of two leaves.
+                    more -= of_all[i] - 0.5 * inside[i - k]
             lost[k] += more / n_pairs
     for k in range(n - 1, -1, -1):
         if subtree_size[k] > 1:
@@ -312,7 +316,7 @@ def target_loss(y, predicted, loss, level, origin):
 @kernel
 def leaf_quantiles(order, start, end, y, sample_weight, level):
     """Return the weighted quantile of the targets of each node, the lower where two would do."""
-    found = np.zeros(start.shape[0])
+    quantiles = np.zeros(start.shape[0])
     for k in range(start.shape[0]):
         rows = order[start[k] : end[k]]
         if rows.shape[0] == 0:
@@ -321,13 +325,14 @@ def leaf_quantiles(order, start, end, y, sample_weight, level):
         total = 0.0
         for i in ranked:
             total += sample_weight[i]
-        below, found[k] = 0.0, y[ranked[-1]]
+        quantiles[k] = y[ranked[-1]]
+        below = 0.0
         for i in ranked:
             below += sample_weight[i]
             if below >= level * total * (1.0 - 1e-12):
-                found[k] = y[i]
+                quantiles[k] = y[i]
                 break
-    return found
+    return quantiles
 
 
 @kernel

@@ -34,22 +34,20 @@ _ROUNDING = 1e-12
 
 @inner_kernel
 def start_sweep(node, s, t, scratch):
-    """Find where the rows change sides, and put them on the sides where alpha is minus infinity."""
+    """Find where the rows change sides, and put them on the sides where alpha is minus infinity.
+
+    Returned are how many change sides at all, and how many are on the left at first.
+    """
     clear_sides(scratch)
     y, sample_weight, n_classes = node.y, node.sample_weight, node.n_classes
-    events, rows, left, right = (
-        scratch.events,
-        scratch.rows,
-        scratch.left,
-        scratch.right,
-    )
+    left, right = scratch.left, scratch.right
     n_events = n_left = 0
     for i in range(s.shape[0]):
         event = -s[i] / t[i] if t[i] != 0.0 else np.inf
         goes_right = s[i] > 0.0
         if abs(event) < np.inf:
-            events[n_events] = event
-            rows[n_events] = i
+            scratch.events[n_events] = event
+            scratch.rows[n_events] = i
             n_events += 1
             goes_right = t[i] < 0.0
         n_left += not goes_right
@@ -61,7 +59,7 @@ def start_sweep(node, s, t, scratch):
             rank, w = scratch.target_rank[i], sample_weight[i]
             tree_add(scratch.tree[side, 0], rank, w)
             tree_add(scratch.tree[side, 1], rank, w * y[i])
-    sort_order(events, n_events, scratch.order, scratch.sort)
+    sort_order(scratch.events, n_events, scratch.order, scratch.sort)
     return n_events, n_left
 
 
@@ -90,7 +88,7 @@ def cross(e, n_left, t, sample_weight, scratch):
 
 @inner_kernel
 def line_search(node, s, t, scratch):
-    """Return the best split along a line of hyperplanes."""
+    """Return the best score along a line of hyperplanes, and its alpha; infinity where none is."""
     n_events, n_left = start_sweep(node, s, t, scratch)
     if node.criterion == ENTROPY and scratch.table.shape[0] > 0:
         return sweep_entropy(node, t, n_events, n_left, scratch)

@@ -44,22 +44,26 @@ _TERM_SHARE = 0.05  # of log(n) / n, a penalty for a term
 @kernel
 def leaf_keys(order, start, end, subtree_size, keys):
     """Return a key of the set of rows of each node, of shape (n_nodes, 2), uint64."""
-    found = np.zeros((subtree_size.shape[0], 2), dtype=np.uint64)
+    sums = np.zeros((subtree_size.shape[0], 2), dtype=np.uint64)
     for k in range(subtree_size.shape[0] - 1, -1, -1):
         if subtree_size[k] == 1:
             for t in range(start[k], end[k]):
-                found[k, 0] += keys[order[t], 0]
-                found[k, 1] += keys[order[t], 1]
+                sums[k, 0] += keys[order[t], 0]
+                sums[k, 1] += keys[order[t], 1]
         else:
             right = k + 1 + subtree_size[k + 1]
             for c in range(2):
-                found[k, c] = found[k + 1, c] + found[right, c]
-    return found
+                sums[k, c] = sums[k + 1, c] + sums[right, c]
+    return sums
 
 
 @kernel
 def sum_products(X, y, sample_weight, features, rows, grid, sums):
-    """Write the weighted sums of products of some rows' ``(1, x, y)`` into `sums`."""
+    """Write the weighted sums of products of some rows' ``(1, x, y)`` into ``sums (m + 2, m + 2)``.
+
+    x are the m `features` of a row, `rows` its position; ``grid (m + 2, m + 2)`` is that of
+    `rounding_grid`. Returned are the least and the greatest target.
+    """
     # Each product is rounded to a multiple of a power of 2, so coarse that sums of them are exact.
     # They do not depend on the order of the rows then, and those of two sets add up to those of
     # both, bit for bit.
@@ -76,9 +80,8 @@ def sum_products(X, y, sample_weight, features, rows, grid, sums):
         low, high = min(low, y[i]), max(high, y[i])
         for a in range(m + 2):
             weighted = sample_weight[i] * z[a]
-            for b in range(
-                m + 2
-            ):  # vector instructions do all of it sooner than the half
+            # Vector instructions do all of it sooner than the half.
+            for b in range(m + 2):
                 sums[a, b] += (weighted * z[b] + grid[a, b]) - grid[a, b]
     for a in range(m + 2):
         for b in range(a):
@@ -146,13 +149,18 @@ def drop_wrong_signs(T, is_in, is_barred, signs):
 
 
 @kernel
-def fit_model(sums, prior, shrinkage, n_rows, term_cost, most_terms, signs, fit):
-    """Fit the linear model of one leaf."""
+def fit_model(sums, prior, shrinkage, n_rows, term_cost, max_terms, signs, fit):
+    """Fit the linear model of one leaf, and write error, intercept and coefficients into `fit`.
+
+    ``sums (m + 2, m + 2)`` are those of `sum_products`, of rows of the weight `n_rows`; the line is
+    pulled towards that of all rows, whose centred products are ``prior (m + 1, m + 1)``, as if
+    these were `shrinkage` rows. A term costs `term_cost`; ``signs (m,)`` are those that the
+    coefficients have to have, 0 for any.
+    """
     m = sums.shape[0] - 2
     weight = sums[0, 0]
-    A = np.empty(
-        (m + 1, m + 1)
-    )  # centred products of the features, and of the target, last
+    # Centred products of the features, and the target last.
+    A = np.empty((m + 1, m + 1))
     for a in range(m + 1):
         for b in range(m + 1):
             A[a, b] = sums[a + 1, b + 1] - sums[0, a + 1] * sums[0, b + 1] / weight
@@ -161,10 +169,10 @@ def fit_model(sums, prior, shrinkage, n_rows, term_cost, most_terms, signs, fit)
     for j in range(m):
         own[j] = max(T[j, j], 1e-300)
     is_in, is_barred = np.zeros(m, dtype=np.bool_), np.zeros(m, dtype=np.bool_)
-    most = min(most_terms, int(n_rows / 5.0))
+    max_terms = min(max_terms, int(n_rows / 5.0))
     bic = np.log(max(n_rows, 2.0))
     n_in = 0
-    while n_in < most:
+    while n_in < max_terms:
         best, gain = -1, 0.0
         for j in range(m):
             if is_in[j] or is_barred[j] or signs[j] * T[j, m] < 0.0:
@@ -199,7 +207,7 @@ def fit_model(sums, prior, shrinkage, n_rows, term_cost, most_terms, signs, fit)
     fit[2] = squared_error(sums, fit)
 
 
-class _Known(NamedTuple):
+class _RowSet(NamedTuple):
     """What is remembered of a set of rows: `sum_products`, bounds of targets, fits by the price."""
 
     sums: np.ndarray
@@ -208,25 +216,28 @@ class _Known(NamedTuple):
 
 
 class _Memory:
-    """What is known of sets of rows, the latest ones."""
+    """What is remembered of sets of rows, of the latest ones."""
 
     def __init__(self, n_rows: int, n_features: int, n_sharing: int = 1) -> None:
         rng = np.random.default_rng(_KEYS_SEED)
         self.keys = rng.integers(0, 2**64, (n_rows, 2), dtype=np.uint64)
         self.shape = n_rows, n_features, n_sharing
-        self.most = max(256, _REMEMBERED // (8 * n_sharing * (n_features + 2) ** 2))
-        self.known: OrderedDict[bytes, _Known] = OrderedDict()
+        self.max_row_sets = max(
+            256, _REMEMBERED // (8 * n_sharing * (n_features + 2) ** 2)
+        )
+        self.row_sets: OrderedDict[bytes, _RowSet] = OrderedDict()
+        # The arguments of `fits`, and what it returned.
         self.last: tuple[Any, ...] = (None,)
 
     def __reduce__(self) -> tuple[Any, ...]:
         return _Memory, self.shape
 
-    def put(self, key: bytes, known: _Known) -> None:
-        """Remember what is known of one more set, and forget what is too much."""
-        self.known[key] = known
+    def put(self, key: bytes, row_set: _RowSet) -> None:
+        """Remember one more set of rows, and forget what is too much."""
+        self.row_sets[key] = row_set
         with suppress(KeyError):  # where another thread was faster
-            while len(self.known) > self.most:
-                self.known.popitem(last=False)
+            while len(self.row_sets) > self.max_row_sets:
+                self.row_sets.popitem(last=False)
 
 
 @dataclass(frozen=True, eq=False)
@@ -242,13 +253,12 @@ class LinearLeafObjective(TargetLoss):
 
     shrinkage: float = 10.0  # how many rows the line of all rows counts as in each leaf
     term_penalty: float = 0.0
-    used: tuple[int, ...] | None = (
-        None  # features; by default those most correlated with y
-    )
+    # Features; None for those most correlated with y.
+    used: tuple[int, ...] | None = None
     max_terms: int = 10  # of a leaf
     n_sharing: int = 1  # number of outputs that have such leaves, and share the memory
     constraint: Any = None
-    rows: Any = None  # what it is bound to, and what is known of that
+    rows: Any = None  # the data set that it is bound to, and what follows from that
     memory: Any = None
     whole: Any = None
     prior: Any = None
@@ -260,15 +270,19 @@ class LinearLeafObjective(TargetLoss):
         n, d = dataset.X.shape
         used = self.used
         if used is None:
-            products = (
-                np.abs((dataset.sample_weight * dataset.y) @ dataset.X) / dataset.spread
-            )
-            order = np.argsort(-products, kind="stable")[: min(d, _MOST_FEATURES)]
+            products = (dataset.sample_weight * dataset.y) @ dataset.X
+            correlation = np.abs(products) / dataset.spread
+            order = np.argsort(-correlation, kind="stable")[: min(d, _MOST_FEATURES)]
             used = tuple(np.sort(order).tolist())
         columns = np.column_stack([np.ones(n), dataset.X[:, list(used)], dataset.y])
         squares = np.einsum("i,ij,ij->j", dataset.sample_weight, columns, columns)
-        memory, grid = _Memory(n, len(used), self.n_sharing), rounding_grid(squares)
-        bound = replace(self, used=used, rows=dataset, memory=memory, grid=grid)
+        bound = replace(
+            self,
+            used=used,
+            rows=dataset,
+            memory=_Memory(n, len(used), self.n_sharing),
+            grid=rounding_grid(squares),
+        )
         if n == 0:  # as where none is held out: there is nothing to fit
             return bound
         whole = bound._sum_rows(np.arange(n, dtype=np.int32))
@@ -280,12 +294,12 @@ class LinearLeafObjective(TargetLoss):
 
     def penalized(self, term_penalty: float) -> Self:
         """Return the objective where terms of leaves have another penalty."""
-        same = term_penalty == self.term_penalty
-        return self if same else replace(self, term_penalty=term_penalty)
+        is_same = term_penalty == self.term_penalty
+        return self if is_same else replace(self, term_penalty=term_penalty)
 
     def forget(self) -> None:
-        """Give the memory of fits free; what is asked for again is fitted again."""
-        self.memory.known.clear()
+        """Give the memory of fits free; what is needed again is fitted again."""
+        self.memory.row_sets.clear()
         self.memory.last = (None,)
 
     @property
@@ -300,101 +314,107 @@ class LinearLeafObjective(TargetLoss):
         return self.constraint.array[self._columns]
 
     def fits(self, tree: Any, *, splits: bool = False) -> np.ndarray:
-        """Return the fits of the leaves of a tree, or of all nodes."""
+        """Return the fits of the leaves of a tree, or of all nodes, (n_nodes, 4 + n_columns)."""
         size, memory = tree.subtree_size, self.memory
-        asked = tree.order, tree.start, size, self.term_penalty, splits
+        arguments = tree.order, tree.start, size, self.term_penalty, splits
         last = memory.last  # read once: another thread may replace it
-        if len(last) > 1 and all(a is b for a, b in zip(asked, last, strict=False)):
+        if len(last) > 1 and all(a is b for a, b in zip(arguments, last, strict=False)):
             return last[-1]
         fits = np.zeros((len(size), N_FIXED + len(self._columns)))
-        known, above = self._known(tree, splits), self.sharing(tree)
-        for k, of_rows in known.items():
+        row_sets, above = self._row_sets(tree, splits), self.sharing(tree)
+        for k, row_set in row_sets.items():
             if above is None or above[k] == k:
-                fits[k] = self._fit_of(of_rows)
+                fits[k] = self._fit_of(row_set)
         if above is not None:
-            self._fit_in_order(tree, above, known, fits)
-        memory.last = (*asked, fits)
+            self._fit_in_order(tree, above, row_sets, fits)
+        memory.last = (*arguments, fits)
         return fits
 
-    def _known(self, tree: Any, splits: bool) -> dict[int, _Known]:
-        """Return what is known of the rows of the leaves of a tree, or of all nodes."""
+    def _row_sets(self, tree: Any, splits: bool) -> dict[int, _RowSet]:
+        """Return the sets of rows of the leaves of a tree, or of all nodes, by the node."""
         size, memory = tree.subtree_size, self.memory
         keys = leaf_keys(tree.order, tree.start, tree.end, size, memory.keys)
-        known = [memory.known.get(key.tobytes()) for key in keys]
-        asked = range(len(size)) if splits else np.flatnonzero(size == 1).tolist()
-        if any(known[k] is None for k in asked):
-            was = list(known)
-            self._find(tree, known)
-            for k, of_rows in enumerate(known):
-                if was[k] is None:
-                    memory.put(keys[k].tobytes(), of_rows)
-        return {k: known[k] for k in asked}
+        row_sets = [memory.row_sets.get(key.tobytes()) for key in keys]
+        nodes = range(len(size)) if splits else np.flatnonzero(size == 1).tolist()
+        if any(row_sets[k] is None for k in nodes):
+            is_new = [row_set is None for row_set in row_sets]
+            self._complete(tree, row_sets)
+            for k in np.flatnonzero(is_new).tolist():
+                memory.put(keys[k].tobytes(), row_sets[k])
+        return {k: row_sets[k] for k in nodes}
 
-    def _find(self, tree: Any, known: list[Any]) -> None:
-        """Write what is not known of the nodes of a tree."""
+    def _complete(self, tree: Any, row_sets: list[Any]) -> None:
+        """Write the sets of rows of the nodes of a tree in the place of those that are None."""
         # Sums are exact: those of a node less those of one child are those of the other one. Only
         # the rows of the smaller child are read.
         size, n_rows = tree.subtree_size, tree.end - tree.start
-        known[0] = self.whole
+        row_sets[0] = self.whole
 
         def rows_of(k: int) -> np.ndarray:
             return tree.order[tree.start[k] : tree.end[k]]
 
         for k in np.flatnonzero(size > 1).tolist():
             children = k + 1, k + 1 + int(size[k + 1])
-            if known[children[0]] is None and known[children[1]] is None:
+            if row_sets[children[0]] is None and row_sets[children[1]] is None:
                 least = min(children, key=n_rows.__getitem__)
                 for j in reversed(range(least, least + int(size[least]))):
-                    if known[j] is None and size[j] == 1:
-                        known[j] = self._sum_rows(rows_of(j))
-                    elif known[j] is None:
-                        left, right = known[j + 1], known[j + 1 + size[j + 1]]
+                    if row_sets[j] is None and size[j] == 1:
+                        row_sets[j] = self._sum_rows(rows_of(j))
+                    elif row_sets[j] is None:
+                        left, right = row_sets[j + 1], row_sets[j + 1 + size[j + 1]]
                         low, high = zip(left.bounds, right.bounds, strict=True)
-                        known[j] = _Known(
+                        row_sets[j] = _RowSet(
                             left.sums + right.sums, (min(low), max(high)), {}
                         )
             for child, other in (children, children[::-1]):
-                if known[child] is None:
-                    targets = self.rows.y[
-                        rows_of(child)
-                    ]  # none, where rounding moved rows
+                if row_sets[child] is None:
+                    sums = row_sets[k].sums - row_sets[other].sums
+                    targets = self.rows.y[rows_of(child)]
+                    # There are none where rounding moved rows.
                     bounds = targets.min(initial=np.inf), targets.max(initial=-np.inf)
-                    known[child] = _Known(known[k].sums - known[other].sums, bounds, {})
+                    row_sets[child] = _RowSet(sums, bounds, {})
 
-    def _sum_rows(self, rows: np.ndarray) -> _Known:
+    def _sum_rows(self, rows: np.ndarray) -> _RowSet:
         """Return the sums of products of some rows."""
-        data, columns = self.rows, np.array(self.used, dtype=np.int64)
-        sums, arrays = np.empty_like(self.grid), (data.X, data.y, data.sample_weight)
-        return _Known(sums, sum_products(*arrays, columns, rows, self.grid, sums), {})
+        sums = np.empty_like(self.grid)
+        bounds = sum_products(
+            self.rows.X,
+            self.rows.y,
+            self.rows.sample_weight,
+            np.array(self.used, dtype=np.int64),
+            rows,
+            self.grid,
+            sums,
+        )
+        return _RowSet(sums, bounds, {})
 
-    def _fit_of(self, known: _Known) -> np.ndarray:
-        """Return the fit of what is known of a leaf, remembered."""
-        fit = known.fits.get(self.term_penalty)
+    def _fit_of(self, row_set: _RowSet) -> np.ndarray:
+        """Return the fit of a leaf with a set of rows, remembered."""
+        fit = row_set.fits.get(self.term_penalty)
         if fit is None:
-            fit = known.fits[self.term_penalty] = self._fit(known)
+            fit = row_set.fits[self.term_penalty] = self._fit(row_set)
         return fit
 
-    def _fit(self, known: _Known) -> np.ndarray:
-        """Return the fit of what is known of a leaf."""
-        whole, n_rows = self.whole, round(float(known.sums[0, 0]), 9)
-        if n_rows < LEAST_ROWS and known is not whole:
-            fit = self._fit_of(whole).copy()
-            fit[ERROR] = squared_error(known.sums, fit)
+    def _fit(self, row_set: _RowSet) -> np.ndarray:
+        """Return the fit of a leaf with a set of rows."""
+        n_rows = round(float(row_set.sums[0, 0]), 9)
+        if n_rows < LEAST_ROWS and row_set is not self.whole:
+            fit = self._fit_of(self.whole).copy()
+            fit[ERROR] = squared_error(row_set.sums, fit)
         else:
-            fit = self._fit_sums(known.sums, n_rows, 1)
-            fit[LOWEST], fit[HIGHEST] = known.bounds
+            fit = self._fit_sums(row_set.sums, n_rows, 1)
+            fit[LOWEST], fit[HIGHEST] = row_set.bounds
         return fit
 
     def _fit_sums(self, sums: np.ndarray, n_rows: float, n_leaves: int) -> np.ndarray:
         """Return the line of some sums, which so many leaves have, but for its bounds."""
         fit = np.empty(len(sums) - 2 + N_FIXED)
-        price = n_leaves * self.term_penalty * self.unit
         fit_model(
             sums,
             self.prior,
             self.shrinkage,
             n_rows,
-            price,
+            n_leaves * self.term_penalty * self.unit,
             self.max_terms,
             self._signs,
             fit,
@@ -413,7 +433,11 @@ class LinearLeafObjective(TargetLoss):
         return above
 
     def _fit_in_order(
-        self, tree: Any, above: np.ndarray, known: dict[int, _Known], fits: np.ndarray
+        self,
+        tree: Any,
+        above: np.ndarray,
+        row_sets: dict[int, _RowSet],
+        fits: np.ndarray,
     ) -> None:
         """Write the fits below each topmost split with an order, which share their coefficients."""
         # These are of least squares within the leaves. The intercepts are an isotonic regression of
@@ -422,11 +446,10 @@ class LinearLeafObjective(TargetLoss):
         for root in np.unique(above[above != np.arange(len(size))]).tolist():
             part = slice(root, root + size[root])
             leaves = root + np.flatnonzero(size[part] == 1)
-            sums = np.array([known[k].sums for k in leaves.tolist()])
+            sums = np.array([row_sets[k].sums for k in leaves.tolist()])
             weight, means = sums[:, 0, 0], sums[:, 0, :] / sums[:, 0, :1]
-            within = (sums - np.einsum("l,li,lj->lij", weight, means, means)).sum(
-                axis=0
-            )
+            between = np.einsum("l,li,lj->lij", weight, means, means)
+            within = (sums - between).sum(axis=0)
             within[0, 0] = weight.sum()
             n_rows = round(float(within[0, 0]), 9)
             if n_rows < LEAST_ROWS:
@@ -434,18 +457,17 @@ class LinearLeafObjective(TargetLoss):
                 intercepts = np.full(size[root], shared[INTERCEPT])
             else:
                 shared = self._fit_sums(within, n_rows - len(leaves) + 1.0, len(leaves))
-                lows, highs = zip(
-                    *(known[k].bounds for k in leaves.tolist()), strict=True
-                )
-                shared[LOWEST], shared[HIGHEST] = min(lows), max(highs)
+                bounds = np.array([row_sets[k].bounds for k in leaves.tolist()])
+                shared[LOWEST] = bounds[:, 0].min()
+                shared[HIGHEST] = bounds[:, 1].max()
                 rests, weights = np.zeros((2, size[root]))
                 rests[leaves - root] = means[:, -1] - means[:, 1:-1] @ shared[N_FIXED:]
                 weights[leaves - root] = weight
                 intercepts = isotonic_values(orders[part], size[part], rests, weights)
-            for k in [k for k in known if part.start < k < part.stop]:
+            for k in [k for k in row_sets if part.start < k < part.stop]:
                 fits[k] = shared
                 fits[k, INTERCEPT] = intercepts[k - root]
-                fits[k, ERROR] = squared_error(known[k].sums, fits[k])
+                fits[k, ERROR] = squared_error(row_sets[k].sums, fits[k])
 
     def whole_loss(self, dataset: Dataset) -> float:
         """Return the squared error of the mean."""
@@ -515,9 +537,9 @@ class LinearLeafObjective(TargetLoss):
             at_mean = coefficients @ dataset.mean
         else:  # the same where coefficients are equal
             at_mean = (coefficients * dataset.mean).sum(axis=1)
-        constants = models.intercepts, models.lowest, models.highest
         intercepts, low, high = (
-            dataset.target_mean + scale * array for array in constants
+            dataset.target_mean + scale * array
+            for array in (models.intercepts, models.lowest, models.highest)
         )
         intercepts = intercepts - at_mean
         for array in (intercepts, low, high):
@@ -534,10 +556,10 @@ def lines_asked(
     leaves: str | LinearLeaves, dataset: Dataset, max_terms: int | None = None
 ) -> LinearLeafObjective:
     """Return the objective of linear leaves, as users ask for them."""
-    used, most = None, LinearLeafObjective.max_terms
+    used, max_leaf_terms = None, LinearLeafObjective.max_terms
     if isinstance(leaves, LinearLeaves) and leaves.features is not None:
         chosen = columns_asked(leaves.features, dataset.column_names, "features")
         used = tuple(np.flatnonzero(np.isin(dataset.column_of, list(chosen))).tolist())
     if max_terms is not None:
-        most = min(most, max_terms // dataset.n_outputs)
-    return LinearLeafObjective(used=used, max_terms=most)
+        max_leaf_terms = min(max_leaf_terms, max_terms // dataset.n_outputs)
+    return LinearLeafObjective(used=used, max_terms=max_leaf_terms)

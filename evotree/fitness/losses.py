@@ -67,11 +67,13 @@ class ExpectedCost(ClassLoss):
         """Return the objective of a name; costs are checked."""
         if name != "cost":
             return cls(name)
-        asked, features = asked if isinstance(asked, Cost) else Cost(), None
-        if asked.features is not None:
-            columns = dataset.column_names, dataset.column_of.tolist()
-            features = FeatureCosts.of(asked.features, *columns)
-        return cls(name, check_costs(asked.matrix, dataset.classes), features)
+        cost = asked if isinstance(asked, Cost) else Cost()
+        features = None
+        if cost.features is not None:
+            features = FeatureCosts.of(
+                cost.features, dataset.column_names, dataset.column_of.tolist()
+            )
+        return cls(name, check_costs(cost.matrix, dataset.classes), features)
 
     def constrained(self, constraint: Any) -> Self:
         """Return the objective whose labels are in order, which needs errors that cost enough."""
@@ -108,11 +110,9 @@ class ExpectedCost(ClassLoss):
         self, tree: Leafed, node_price: float, split_price: np.ndarray
     ) -> np.ndarray | None:
         """Return the subtrees that do not pay for what they cost, with labels in order."""
-        return (
-            None
-            if self.constraint is None
-            else self._in_order(tree, node_price, split_price)[1]
-        )
+        if self.constraint is None:
+            return None
+        return self._in_order(tree, node_price, split_price)[1]
 
     def _in_order(
         self, tree: Leafed, node_price: float, split_price: np.ndarray
@@ -121,9 +121,8 @@ class ExpectedCost(ClassLoss):
         costs, unit = self.cost_matrix(tree.counts[0])
         risk = tree.counts @ costs
         if self.features is not None:
-            risk += (self.features.of_paths(tree) * tree.counts.sum(axis=1))[
-                :, np.newaxis
-            ]
+            spent = self.features.of_paths(tree) * tree.counts.sum(axis=1)
+            risk += spent[:, np.newaxis]
         risk /= unit * tree.counts[0].sum()
         orders = self.constraint.orders(tree)
         return labels_in_order(orders, tree.subtree_size, risk, node_price, split_price)
@@ -182,6 +181,7 @@ class ConfusionScore(ClassLoss):
         return cls(MCC if name == "mcc" else F1, min(1, n - 1) if name == "f1" else -1)
 
     def _score(self, tree: Leafed) -> tuple[np.ndarray, np.ndarray, float]:
+        """Return the labels of the nodes, what errors cost, and the score."""
         return score_labels(tree.counts, tree.subtree_size, self.measure, self.positive)
 
     def labels(self, tree: Leafed) -> np.ndarray:
@@ -270,9 +270,8 @@ class Leaves(NamedTuple):
     y: np.ndarray  # class codes, positions in `classes`; or targets, in their own units
     sample_weight: np.ndarray
     classes: np.ndarray  # labels
-    extras: Mapping[
-        str, np.ndarray
-    ]  # columns that are not features, such as ``"sensitive"``
+    # Columns that are not features, such as ``"sensitive"``.
+    extras: Mapping[str, np.ndarray]
 
 
 @dataclass(frozen=True)
@@ -291,10 +290,10 @@ class OwnObjective(ClassLoss):
 
     def __post_init__(self) -> None:
         """Refuse scores of labels, such as scikit-learn's."""
-        needed = self._parameters
-        if len(needed) > 2 or {"y_true", "y_pred", "y"} & set(needed):
+        names = self._parameters
+        if len(names) > 2 or {"y_true", "y_pred", "y"} & set(names):
             raise ValueError(
-                f"objective={self._name} takes ({', '.join(needed)}): allowed are functions of the "
+                f"objective={self._name} takes ({', '.join(names)}): allowed are functions of the "
                 "class weights of the leaves, (counts) or (counts, leaves), not of labels; and "
                 "names, such as 'f1_macro'."
             )
@@ -302,15 +301,17 @@ class OwnObjective(ClassLoss):
     @cached_property
     def _parameters(self) -> list[str]:
         """The names of the parameters by position that have no default."""
-        places = (
-            inspect.Parameter.POSITIONAL_ONLY,
-            inspect.Parameter.POSITIONAL_OR_KEYWORD,
-        )
-        parameters = inspect.signature(self.function).parameters.values()
-        return [p.name for p in parameters if p.kind in places and p.default is p.empty]
+        return [
+            parameter.name
+            for parameter in inspect.signature(self.function).parameters.values()
+            if parameter.kind
+            in (parameter.POSITIONAL_ONLY, parameter.POSITIONAL_OR_KEYWORD)
+            and parameter.default is parameter.empty
+        ]
 
     @property
     def _name(self) -> str:
+        """What messages call the callable."""
         return str(getattr(self.function, "__name__", repr(self.function)))
 
     @property
@@ -321,19 +322,23 @@ class OwnObjective(ClassLoss):
     def scores(self, tree: Leafed) -> tuple[float, ...]:
         """Return what the callable returns, as a tuple."""
         is_leaf = tree.subtree_size == 1
-        arguments: list[Any] = [tree.counts[is_leaf]]
+        counts = tree.counts[is_leaf]
         if self.needs_rows:
-            arguments.append(self._leaves(tree, is_leaf))
-        returned = self.function(*arguments)
+            returned = self.function(counts, self._leaves(tree, is_leaf))
+        else:
+            returned = self.function(counts)
         scores = returned if isinstance(returned, tuple) else (returned,)
         if not scores or not all(
             isinstance(s, Real) and math.isfinite(s) for s in scores
         ):
-            returned = f"{returned!r}: allowed are a finite number, and tuples of these"
-            raise ValueError(f"objective={self._name} returned {returned}.")
+            raise ValueError(
+                f"objective={self._name} returned {returned!r}: allowed are a finite number, and "
+                "tuples of these."
+            )
         return tuple(map(float, scores))
 
     def _leaves(self, tree: Any, is_leaf: np.ndarray) -> Leaves:
+        """Return what the callable may ask for besides the counts."""
         rows = self.rows
         leaf = np.empty(rows.y.shape[0], dtype=np.int64)
         for place, k in enumerate(np.flatnonzero(is_leaf)):
@@ -400,16 +405,27 @@ class _LossOfRows(TargetLoss):
 
     def _losses(self, tree: Any, dataset: Dataset) -> np.ndarray:
         """Return the loss of the rows of each node if it is a leaf, of shape (n_nodes,)."""
-        rows = tree.order, tree.start, tree.end, dataset.y, dataset.sample_weight
-        return node_target_losses(*rows, self.predictions(tree, dataset), *self.rule)
+        loss, level, origin = self.rule
+        return node_target_losses(
+            tree.order,
+            tree.start,
+            tree.end,
+            dataset.y,
+            dataset.sample_weight,
+            self.predictions(tree, dataset),
+            loss,
+            level,
+            origin,
+        )
 
     def whole_loss(self, dataset: Dataset) -> float:
         """Return the loss of the rows where all have one prediction, the best."""
-        rows, ends = (np.arange(n, dtype=np.int32) for n in (dataset.n_distinct, 1))
-        root = SimpleNamespace(order=rows, start=ends, end=ends + np.int32(len(rows)))
-        root.counts = np.array(
-            [[1.0, 0.0]]
-        )  # the mean of the targets of a data set is 0
+        root = SimpleNamespace(
+            order=np.arange(dataset.n_distinct, dtype=np.int32),
+            start=np.zeros(1, dtype=np.int32),
+            end=np.full(1, dataset.n_distinct, dtype=np.int32),
+            counts=np.array([[1.0, 0.0]]),  # the mean of the targets of a data set is 0
+        )
         return float(self._losses(root, dataset)[0])
 
     def table(self, tree: Any) -> np.ndarray:
@@ -439,13 +455,20 @@ class QuantileLoss(_LossOfRows):
 
     def predictions(self, tree: Any, dataset: Dataset) -> np.ndarray:
         """Return the quantile of the targets of each node, of shape (n_nodes,)."""
-        parts = tree.order, tree.start, tree.end
-        return leaf_quantiles(*parts, dataset.y, dataset.sample_weight, self.level)
+        return leaf_quantiles(
+            tree.order,
+            tree.start,
+            tree.end,
+            dataset.y,
+            dataset.sample_weight,
+            self.level,
+        )
 
     def finish(self, tree: ObliqueTree, dataset: Dataset) -> ObliqueTree:
         """Return a fitted tree that predicts quantiles."""
-        found = self.predictions(routed_rows(tree, dataset.raw), dataset)[:, np.newaxis]
-        return tree.predicting(dataset.target_mean + dataset.target_scale * found)
+        quantiles = self.predictions(routed_rows(tree, dataset.raw), dataset)
+        raw = dataset.target_mean + dataset.target_scale * quantiles
+        return tree.predicting(raw[:, np.newaxis])
 
 
 @dataclass(frozen=True, eq=False)
@@ -463,9 +486,9 @@ class PoissonLoss(_LossOfRows):
         """Return the objective for targets that may be counts."""
         raw = dataset.target_mean + dataset.target_scale * dataset.y
         if raw.min() < -1e-9 * max(1.0, abs(raw).max()) or not raw.any():
-            targets = f"y has targets from {raw.min():g} to {raw.max():g}"
             raise ValueError(
-                f"objective='poisson': {targets}; allowed are 0 and above, not all 0."
+                f"objective='poisson': y has targets from {raw.min():g} to {raw.max():g}; allowed "
+                "are 0 and above, not all 0."
             )
         return cls()
 
@@ -493,6 +516,7 @@ class PoissonSums(TargetLoss):
         return losses / whole
 
     def _losses(self, tree: Leafed) -> tuple[np.ndarray, float]:
+        """Return the losses of the nodes but for the entropy, and that of all rows with it."""
         weight = tree.counts[:, 0]
         total = np.maximum(0.0, tree.counts[:, 1] - self.zero * weight)
         mean = np.maximum(LEAST_MEAN, total / weight)
@@ -504,6 +528,5 @@ class PoissonSums(TargetLoss):
     def quality(self, tree: Leafed) -> float:
         """Return the share of the root's loss that is saved; 1 where all targets are equal."""
         losses, whole = self._losses(tree)
-        return (
-            1.0 - (float(losses[tree.subtree_size == 1].sum()) + self.entropy) / whole
-        )
+        lost = float(losses[tree.subtree_size == 1].sum()) + self.entropy
+        return 1.0 - lost / whole

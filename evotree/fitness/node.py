@@ -30,30 +30,39 @@ class Node(NamedTuple):
 
     @classmethod
     def of(
-        cls, X: np.ndarray, y: np.ndarray, sample_weight: np.ndarray, *limits: int
+        cls,
+        X: np.ndarray,
+        y: np.ndarray,
+        sample_weight: np.ndarray,
+        n_classes: int,
+        criterion: int,
+        min_rows: int,
     ) -> "Node":
         """Return a node of read-only views of the rows, which is what kernels are compiled for."""
-        return cls(read_only(X), read_only(y), read_only(sample_weight), *limits)
+        return cls(
+            read_only(X),
+            read_only(y),
+            read_only(sample_weight),
+            n_classes,
+            criterion,
+            min_rows,
+        )
 
 
 class SplitScratch(NamedTuple):
     """Room for scoring splits of one node, and what is the same for all of them."""
 
-    left: (
-        np.ndarray
-    )  # class weights of the sides; sums of w, w y and w y**2 for regression
+    # Class weights of the sides; sums of w, w y and w y**2 for regression.
+    left: np.ndarray
     right: np.ndarray
     rank: np.ndarray  # numbers of the classes, for the sum of variances
-    table: (
-        np.ndarray
-    )  # k log2 k of whole numbers up to the node's weight; empty for other weights
-    by_target: (
-        np.ndarray
-    )  # positions of the rows by rising target, for the absolute error
-    target_rank: np.ndarray  # the inverse of `by_target`
-    tree: (
-        np.ndarray
-    )  # (2, 2, n + 1): sums of w and w y by target for each side, as Fenwick trees
+    # k log2 k of whole numbers up to the node's weight; empty for other weights.
+    table: np.ndarray
+    # Positions of the rows by rising target, for the absolute error, and the inverse of these.
+    by_target: np.ndarray
+    target_rank: np.ndarray
+    # (2, 2, n + 1): sums of w and w y by target for each side, as Fenwick trees.
+    tree: np.ndarray
     events: np.ndarray  # where on the line each row changes sides
     rows: np.ndarray  # the rows that change sides at all
     order: np.ndarray  # the order in which they do
@@ -107,11 +116,19 @@ def make_split_scratch(node):
         sort_order(targets, n, by_target, sort)
         for i in range(n):
             target_rank[by_target[i]] = i
-    tree = np.empty((2, 2, n + 1 if is_ranked else 0))
-    right, rank, events = np.zeros(left.shape[0]), class_ranks(left), np.empty(n)
-    rows, order = np.empty(n, dtype=np.int32), np.empty(n, dtype=np.int32)
-    ranked = by_target, target_rank, tree
-    return SplitScratch(left, right, rank, table, *ranked, events, rows, order, sort)
+    return SplitScratch(
+        left,
+        np.zeros(left.shape[0]),
+        class_ranks(left),
+        table,
+        by_target,
+        target_rank,
+        np.empty((2, 2, n + 1 if is_ranked else 0)),
+        np.empty(n),
+        np.empty(n, dtype=np.int32),
+        np.empty(n, dtype=np.int32),
+        sort,
+    )
 
 
 @inner_kernel
@@ -186,11 +203,8 @@ def fill_sides(node, s, scratch):
         add(right if s[i] > 0.0 else left, y[i], sample_weight[i], n_classes)
     if node.criterion == ABSOLUTE_ERROR:
         for i in range(s.shape[0]):
-            side, rank, w = (
-                np.int64(s[i] > 0.0),
-                scratch.target_rank[i],
-                sample_weight[i],
-            )
+            side = np.int64(s[i] > 0.0)
+            rank, w = scratch.target_rank[i], sample_weight[i]
             tree_add(scratch.tree[side, 0], rank, w)
             tree_add(scratch.tree[side, 1], rank, w * y[i])
     return n_left

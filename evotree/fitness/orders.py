@@ -36,7 +36,11 @@ def low_and_high(order, left, right):
 
 @kernel
 def labels_in_order(orders, subtree_size, risk, node_price, split_price):
-    """Label leaves 0 and 1, and prune, so that the orders hold at the least cost."""
+    """Label leaves 0 and 1, and prune, so that the orders hold at the least cost.
+
+    ``risk (n_nodes, 2)`` is what a node costs as a leaf of each label. Returned are the labels of
+    the nodes and a mask of the subtrees that become leaves.
+    """
     # Bottom-up, three costs are known of each subtree: that of all labels 0, of all labels 1, and
     # of any labels that keep the orders. The first two are those of a leaf. Two subtrees in order
     # have only labels 0 in the lower one, or only labels 1 in the higher one.
@@ -45,21 +49,18 @@ def labels_in_order(orders, subtree_size, risk, node_price, split_price):
     kept = np.full(n, np.inf)
     lower_is_0 = np.zeros(n, dtype=np.bool_)
     for k in range(n - 1, -1, -1):
-        cost[k, 0], cost[k, 1] = risk[k, 0] + node_price, risk[k, 1] + node_price
+        cost[k, 0] = risk[k, 0] + node_price
+        cost[k, 1] = risk[k, 1] + node_price
         if subtree_size[k] > 1 and orders[k] != 2:
             left = k + 1
             right = left + subtree_size[left]
             low, high = low_and_high(orders[k], left, right)
-            any_high, any_low = (
-                cost[low, 0] + cost[high, 2],
-                cost[low, 2] + cost[high, 1],
-            )
+            any_high = cost[low, 0] + cost[high, 2]
+            any_low = cost[low, 2] + cost[high, 1]
             lower_is_0[k] = any_high <= any_low
-            kept[k] = (
-                cost[low, 2] + cost[high, 2]
-                if orders[k] == 0
-                else min(any_high, any_low)
-            )
+            kept[k] = min(any_high, any_low)
+            if orders[k] == 0:
+                kept[k] = cost[low, 2] + cost[high, 2]
             kept[k] += node_price + split_price[k]
         cost[k, 2] = min(kept[k], cost[k, 0], cost[k, 1])
     labels = np.empty(n, dtype=np.int64)
@@ -128,7 +129,11 @@ def meeting_point(values, weight, subtree_size, low, high):
 
 @kernel
 def isotonic_values(orders, subtree_size, means, weight):
-    """Return the values of leaves that keep the orders at the least squared error."""
+    """Return the values of leaves that keep the orders at the least squared error, (n_nodes,).
+
+    ``means`` and ``weight`` are those of the leaves, of shape (n_nodes,); what they are of splits
+    does not matter. A split has the mean of its leaves.
+    """
     # The leaves of a subtree whose values are bounded have the best values without the bound, cut
     # at it. So two subtrees in order are cut at one point, from the leaves up (isotonic regression
     # in a partial order, as of Robertson, Wright and Dykstra 1988, section 1.4; the orders of a

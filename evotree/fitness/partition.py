@@ -17,9 +17,8 @@ def project_rows(weights, k, X, order, lo, hi, out):
     # Every partition of the training rows is made from these projections alone, by this one
     # compiled function, so that equal hyperplanes split equal rows equally.
     for t in range(hi - lo):
-        i = np.uint64(
-            np.uint32(order[lo + t])
-        )  # an unsigned index needs no wrap-around test
+        # An unsigned index needs no wrap-around test.
+        i = np.uint64(np.uint32(order[lo + t]))
         s = 0.0
         for j in range(X.shape[1]):
             s += weights[k, j] * X[i, j]

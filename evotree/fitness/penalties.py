@@ -14,7 +14,6 @@ class PenalizedAccuracy:
 
     ``fitness = quality - size_penalty * n_nodes``, by default. Any callable with the same signature
     can take its place.
-
     """
 
     size_penalty: float = 0.005  # for one node, the papers' alpha
@@ -75,11 +74,8 @@ def linear_scaling(fitness: np.ndarray, pressure: float) -> np.ndarray:
     """Scale fitness linearly, so that the best is expected to have `pressure` offspring."""
     # ``f' = a f + b`` with ``mean(f') = 1`` and ``max(f') = pressure``; where that would make the
     # worst negative, ``min(f') = 0`` instead (Goldberg 1989, chapter 3). Fitness may be negative.
-    mean, best, worst = (
-        (fitness / len(fitness)).cumsum()[-1],
-        fitness.max(),
-        fitness.min(),
-    )
+    mean = (fitness / len(fitness)).cumsum()[-1]
+    best, worst = fitness.max(), fitness.min()
     if best - worst <= 1e-15 * max(abs(best), abs(worst)):
         return np.ones(len(fitness))
     slope = (pressure - 1.0) / (best - mean)

@@ -26,7 +26,10 @@ from evotree.tree import ObliqueTree
 
 @kernel
 def output_sums(order, start, end, subtree_size, outputs, sample_weight):
-    """Return sums over the rows of each node."""
+    """Return sums over the rows of each node, of shape (n_nodes, n_outputs + 2).
+
+    They are those of w y for each output, of w y**2 over all outputs, and of w.
+    """
     n_outputs = outputs.shape[1]
     sums = np.zeros((subtree_size.shape[0], n_outputs + 2))
     for k in range(subtree_size.shape[0] - 1, -1, -1):
@@ -59,17 +62,23 @@ class MeansOfOutputs(TargetLoss):
 
     def whole_loss(self, dataset: Dataset) -> float:
         """Return the squared error of the means."""
-        return (
-            float(dataset.sample_weight @ np.square(dataset.targets).sum(axis=1)) or 1.0
-        )
+        squares = np.square(dataset.targets).sum(axis=1)
+        return float(dataset.sample_weight @ squares) or 1.0
 
     def residuals(self, rows: np.ndarray) -> np.ndarray:
         """Return the leading component of the outputs of some rows."""
         return leading_component(self.rows.outputs[rows], self.rows.sample_weight[rows])
 
     def _sums(self, tree: Any) -> np.ndarray:
-        partition = tree.order, tree.start, tree.end, tree.subtree_size
-        return output_sums(*partition, self.rows.outputs, self.rows.sample_weight)
+        """Return `output_sums` of the rows that the objective is bound to."""
+        return output_sums(
+            tree.order,
+            tree.start,
+            tree.end,
+            tree.subtree_size,
+            self.rows.outputs,
+            self.rows.sample_weight,
+        )
 
     def errors(self, tree: Any, *, splits: bool = False) -> np.ndarray:
         """Return the squared error of each node as a leaf, a share of the whole, (n_nodes,)."""
@@ -100,9 +109,8 @@ class LinesOfOutputs(MeansOfOutputs):
     takes_noise = False
 
     lines: LinearLeafObjective = LinearLeafObjective()  # how they are fitted
-    each: tuple[
-        LinearLeafObjective, ...
-    ] = ()  # those of each output, bound to its rows
+    # Those of each output, bound to its rows.
+    each: tuple[LinearLeafObjective, ...] = ()
 
     @property
     def term_penalty(self) -> float:  # type: ignore[override]
@@ -122,40 +130,43 @@ class LinesOfOutputs(MeansOfOutputs):
         lines = self.lines.penalized(term_penalty)
         if lines is self.lines:
             return self
-        each = tuple(one.penalized(len(self.each) * term_penalty) for one in self.each)
+        n = len(self.each)
+        each = tuple(bound.penalized(n * term_penalty) for bound in self.each)
         return replace(self, lines=lines, each=each)
 
     def forget(self) -> None:
         """Give the memory of fits free."""
-        for one in self.each:
-            one.forget()
+        for lines in self.each:
+            lines.forget()
 
     def residuals(self, rows: np.ndarray) -> np.ndarray:
         """Return the leading component of what the models of some rows leave of their outputs."""
-        left = np.column_stack([one.residuals(rows) for one in self.each])
+        left = np.column_stack([lines.residuals(rows) for lines in self.each])
         return leading_component(left, self.rows.sample_weight[rows])
 
     def errors(self, tree: Any, *, splits: bool = False) -> np.ndarray:
         """Return the squared errors of leaves, or of all nodes as leaves, a share of the whole."""
-        errors = np.sum([one.errors(tree, splits=splits) for one in self.each], axis=0)
+        errors = np.sum(
+            [lines.errors(tree, splits=splits) for lines in self.each], axis=0
+        )
         return errors / self.whole_loss(self.rows)
 
     def n_leaf_terms(self, tree: Any) -> int:
         """Return the number of coefficients of all leaves and outputs."""
-        return sum(one.n_leaf_terms(tree) for one in self.each)
+        return sum(lines.n_leaf_terms(tree) for lines in self.each)
 
     def n_terms_of_nodes(self, tree: Any) -> np.ndarray:
         """Return the number of coefficients that each node has as a leaf, of shape (n_nodes,)."""
-        return np.sum([one.n_terms_of_nodes(tree) for one in self.each], axis=0)
+        return np.sum([lines.n_terms_of_nodes(tree) for lines in self.each], axis=0)
 
     def table(self, tree: Any) -> np.ndarray:
         """Return the models of the leaves, one output after the other."""
-        return np.hstack([one.table(tree) for one in self.each])
+        return np.hstack([lines.table(tree) for lines in self.each])
 
     def held_out_table(self, tree: Any, mass: np.ndarray, reference: Any) -> np.ndarray:
         """Return the models of all nodes, each as if it were a leaf."""
         return np.hstack(
-            [one.held_out_table(tree, mass, reference) for one in self.each]
+            [lines.held_out_table(tree, mass, reference) for lines in self.each]
         )
 
     def finish(self, tree: ObliqueTree, dataset: Dataset) -> ObliqueTree:
@@ -163,10 +174,8 @@ class LinesOfOutputs(MeansOfOutputs):
         tree = dataset.refill(tree)
         bound = self if self.rows is dataset else self.bind(dataset)
         routed = routed_rows(tree, dataset.raw)
-        means = (
-            tree.predicting(tree.values[:, j : j + 1]) for j in range(len(bound.each))
+        models = (
+            lines.raw_models(routed, tree.predicting(tree.values[:, j : j + 1]))
+            for j, lines in enumerate(bound.each)
         )
-        pairs = zip(bound.each, means, strict=True)
-        return tree.with_models(
-            OutputModels(tuple(o.raw_models(routed, m) for o, m in pairs))
-        )
+        return tree.with_models(OutputModels(tuple(models)))

@@ -20,7 +20,7 @@ from evotree.fitness.linear_leaves import (
 )
 from evotree.leaf_models import LeafModels
 from evotree.operators.initialization.dipolar import init_dipolar
-from evotree.operators.initialization.growth import grow
+from evotree.operators.initialization.growth import GrowthLimits, grow
 from evotree.operators.pruning.held_out import node_losses
 from evotree.operators.pruning.penalized import prune
 from evotree.operators.splitters.axis import Axis
@@ -46,9 +46,8 @@ def problem(seed, n=120, d=4, noise=0.3, unit=1.0):
 
 
 def grown(dataset, seed=0, **limits):
-    return grow(
-        dataset, Axis(), "squared_error", stream=make_streams(seed, 0, 1)[0], **limits
-    )
+    stream = make_streams(seed, 0, 1)[0]
+    return grow(dataset, Axis(), "squared_error", GrowthLimits(**limits), stream=stream)
 
 
 @st.composite

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from evotree.fitness.partition import centre_margin
 from evotree.operators.splitters.dipole import (
     dipolar_change,
-    dipole_test,
+    dipole_hyperplane,
     gaussian_change,
     mixed_dipole,
 )
@@ -23,7 +23,9 @@ def test_dipole_test_divides_a_mixed_dipole(dataset, seed):
     n, d = dataset.X.shape
     order = np.arange(n, dtype=np.int32)
     w = np.empty(d)
-    threshold = dipole_test(dataset.X, dataset.y, order, 0, n, stream_of(seed), w, 0)
+    threshold = dipole_hyperplane(
+        dataset.X, dataset.y, order, 0, n, stream_of(seed), w, 0
+    )
     if not w.any():  # two classes at one point
         return
     assert np.linalg.norm(w) == pytest.approx(1.0)
@@ -43,7 +45,7 @@ def test_a_dipole_of_few_features_is_that_of_all_without_the_others(
     order = np.arange(n, dtype=np.int32)
     few, full = np.empty(d), np.empty(d)
     for w, width in ((few, max_width), (full, 0)):
-        dipole_test(dataset.X, dataset.y, order, 0, n, stream_of(seed), w, width)
+        dipole_hyperplane(dataset.X, dataset.y, order, 0, n, stream_of(seed), w, width)
     used = np.flatnonzero(few)
     assert used.size <= max_width and (used.size > 0) == full.any()
     if used.size:

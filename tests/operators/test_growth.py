@@ -8,7 +8,7 @@ from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 
 from evotree.dataset import Dataset
 from evotree.fitness.criteria import REGRESSION
-from evotree.operators.initialization.growth import grow
+from evotree.operators.initialization.growth import GrowthLimits, grow
 from evotree.operators.splitters.axis import Axis
 from evotree.operators.splitters.base import Split
 from evotree.rng import uniform
@@ -59,7 +59,9 @@ def test_axis_grows_the_trees_of_scikit_learn(limits, criterion):
         limits["min_impurity_decrease"] /= (
             unit**2 if criterion == "squared_error" else unit
         )
-    individual = grow(dataset, Axis(), criterion, **limits, stream=stream_of())
+    individual = grow(
+        dataset, Axis(), criterion, GrowthLimits(**limits), stream=stream_of()
+    )
     assert individual.n_leaves == model.get_n_leaves()
     assert individual.depth == model.get_depth()
     # Predictions are means; the leaves of absolute error predict medians there.
@@ -79,10 +81,8 @@ def test_axis_grows_the_trees_of_scikit_learn(limits, criterion):
 
 @given(datasets(), st.integers(0, 3), st.integers(2, 9), st.integers(1, 5))
 def test_limits_hold(dataset, max_depth, min_samples_split, min_samples_leaf):
-    individual = grow(
-        dataset, Axis(), max_depth=max_depth, min_samples_split=min_samples_split,
-        min_samples_leaf=min_samples_leaf, stream=stream_of()
-    )  # fmt: skip
+    limits = GrowthLimits(max_depth, min_samples_split, min_samples_leaf)
+    individual = grow(dataset, Axis(), limits=limits, stream=stream_of())
     parts = zip(individual.start, individual.end, strict=True)
     n_rows = np.array(
         [dataset.multiplicity[individual.order[i:j]].sum() for i, j in parts]
@@ -107,7 +107,8 @@ def test_no_split_or_one_that_leaves_too_few_rows_makes_a_leaf(
             return Split(np.ones(1), 0.0, 0.0)
         return None if threshold is None else Split(-np.ones(1), threshold, 0.0)
 
-    tree = grow(dataset, stubborn, min_samples_leaf=3, stream=stream_of())
+    limits = GrowthLimits(min_samples_leaf=3)
+    tree = grow(dataset, stubborn, limits=limits, stream=stream_of())
     assert len(tree) == (3 if is_split_first else 1)
     assert (
         not tree.weights[tree.is_leaf].any() and not tree.thresholds[tree.is_leaf].any()
@@ -127,7 +128,8 @@ def test_nodes_hold_their_rows_and_come_in_prefix_order():
         draws.append(uniform(stream))
         return Axis()(node, stream)
 
-    individual = grow(dataset, spy, "entropy", min_samples_leaf=2, stream=stream_of(3))
+    limits = GrowthLimits(min_samples_leaf=2)
+    individual = grow(dataset, spy, "entropy", limits, stream=stream_of(3))
     stream = stream_of(3)
     assert draws == [uniform(stream) for _ in draws]
     offered = [
@@ -162,7 +164,8 @@ def test_chains_as_deep_as_there_are_rows():
 def test_sides_have_the_least_share_of_the_weight(fraction):
     rng, X, slope, weight = problem(0)
     dataset = Dataset.from_arrays(X, slope ^ (rng.random(len(slope)) < 0.2), weight)
-    tree = grow(dataset, Axis(), min_weight_fraction_leaf=fraction, stream=stream_of())
+    limits = GrowthLimits(min_weight_fraction_leaf=fraction)
+    tree = grow(dataset, Axis(), limits=limits, stream=stream_of())
     assert len(tree) > 1
     assert (
         tree.counts[tree.is_leaf].sum(axis=1).min() >= fraction * dataset.total_weight

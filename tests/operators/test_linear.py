@@ -28,8 +28,9 @@ MODELS = list(product(LOSSES, PENALTIES))
 
 def fit(X, signs, costs, loss, penalty, *, tol=1e-12, max_iter=1000, start=None):
     theta = np.zeros(X.shape[1] + 1) if start is None else start.copy()
-    model = loss, penalty, max_iter, tol
-    value, n_iter = fit_linear(X, signs, costs, model=model, theta=theta)
+    value, n_iter = fit_linear(
+        X, signs, costs, theta, loss=loss, penalty=penalty, max_iter=max_iter, tol=tol
+    )
     return theta, value, n_iter
 
 

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from evotree.dataset import Dataset
 from evotree.fitness.penalties import PenalizedAccuracy
 from evotree.folds import make_folds, split_folds
-from evotree.operators.initialization.growth import grow
+from evotree.operators.initialization.growth import GrowthLimits, grow
 from evotree.operators.pruning.held_out import (
     choose_tree,
     cost_complexity_path,
@@ -221,7 +221,7 @@ def held_out_trees(draw):
         dataset.take(~part),
         splitter,
         criterion,
-        max_depth=4,
+        GrowthLimits(max_depth=4),
         stream=stream_of(draw(seeds)),
     )
     return individual, dataset.take(part)
@@ -301,7 +301,7 @@ def test_cross_validation_fold_by_fold(task, k):
     criterion = "gini" if task == "classification" else "squared_error"
 
     def grow_on(rows):
-        return grow(rows, Axis(), criterion, max_depth=5, stream=stream_of())
+        return grow(rows, Axis(), criterion, GrowthLimits(5), stream=stream_of())
 
     def links_of(tree, n_classes):
         return weakest_links(

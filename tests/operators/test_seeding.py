@@ -20,7 +20,7 @@ from evotree import (
 )
 from evotree.dataset import Dataset
 from evotree.fitness.penalties import PenalizedAccuracy
-from evotree.operators.initialization.growth import grow
+from evotree.operators.initialization.growth import GrowthLimits, grow
 from evotree.operators.initialization.resampling import bootstrap
 from evotree.operators.initialization.seeding import (
     init_from_tree,
@@ -262,7 +262,7 @@ def test_small_cuts_end_where_one_would(dataset, seed, charge, term_charge):
     """A tree of equal fitness at once and in steps, none larger than it has to be."""
     criterion = "entropy" if dataset.n_classes else "squared_error"
     splitter = as_splitter("linear" if term_charge else "axis")
-    tree = grow(dataset, splitter, criterion, max_depth=8, stream=stream_of(seed))
+    tree = grow(dataset, splitter, criterion, GrowthLimits(8), stream=stream_of(seed))
     tree = with_random_zeros(tree, dataset, seed) if term_charge else tree
     evaluate = PenalizedAccuracy(charge, term_charge)
     best = evaluate(prune(tree.clone(), dataset, charge, term_charge)[0])[0]

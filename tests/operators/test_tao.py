@@ -12,7 +12,7 @@ from evotree.dataset import Dataset
 from evotree.fitness.criteria import Criterion
 from evotree.fitness.linear_leaves import LinearLeafObjective
 from evotree.operators.initialization.dipolar import RandomHalves, init_complete
-from evotree.operators.initialization.growth import grow
+from evotree.operators.initialization.growth import GrowthLimits, grow
 from evotree.operators.initialization.resampling import jitter
 from evotree.operators.pruning.penalized import prune
 from evotree.operators.refinement.tao import solve, tao_sweep, tao_sweeps
@@ -47,7 +47,7 @@ def grown(X, y, *, max_depth=6, splitter=None, task="classification", seed=0):
     criterion = "entropy" if dataset.n_classes else "squared_error"
     state = stream_of(seed)
     individual = grow(
-        dataset, splitter or Axis(), criterion, max_depth=max_depth, stream=state
+        dataset, splitter or Axis(), criterion, GrowthLimits(max_depth), stream=state
     )
     individual.stream = state
     return dataset, individual

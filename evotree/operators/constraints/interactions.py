@@ -25,9 +25,8 @@ class Interactions:
     # fitted again.
 
     column_of: np.ndarray  # the column that each feature was made of, rising
-    groups: np.ndarray | None = (
-        None  # masks of the sets of columns that may share a split
-    )
+    # Masks (n_sets, n_columns) of the columns that may share a split; None for any.
+    groups: np.ndarray | None = None
     max_columns: int | None = None  # that share a split
 
     @cached_property
@@ -60,9 +59,8 @@ class Interactions:
 
     def repair(self, individual: Individual, dataset: Dataset) -> None:
         """Make all splits of a tree keep the bounds."""
-        by_column = np.add.reduceat(
-            influences(individual, dataset), self._first, axis=1
-        )
+        influence = influences(individual, dataset)
+        by_column = np.add.reduceat(influence, self._first, axis=1)
         if self._groups is None:
             order = np.argsort(-by_column, axis=1, kind="stable")
             allowed = np.zeros(by_column.shape, dtype=bool)
@@ -88,10 +86,10 @@ def as_interactions(interaction_cst: Any, dataset: Dataset) -> Interactions | No
         return None
     names = [name for name, _ in dataset.columns] or list(dataset.feature_names)
     if isinstance(interaction_cst, str) and interaction_cst in WORDS:
-        found = Interactions(dataset.column_of, max_columns=WORDS[interaction_cst])
+        bounds = Interactions(dataset.column_of, max_columns=WORDS[interaction_cst])
     else:
-        found = Interactions(dataset.column_of, _masks(interaction_cst, names))
-    return None if found.max_width >= len(dataset.column_of) else found
+        bounds = Interactions(dataset.column_of, _masks(interaction_cst, names))
+    return None if bounds.max_width >= len(dataset.column_of) else bounds
 
 
 def _masks(interaction_cst: Any, names: Sequence[str]) -> np.ndarray:
@@ -101,10 +99,10 @@ def _masks(interaction_cst: Any, names: Sequence[str]) -> np.ndarray:
     except TypeError:
         sets = [None]
     if isinstance(interaction_cst, str) or None in sets:
-        allowed = (
-            "None, 'pairwise', 'no_interactions', and sequences of sets of columns"
+        raise ValueError(
+            f"interaction_cst={interaction_cst!r}: allowed are None, 'pairwise', "
+            "'no_interactions', and sequences of sets of columns."
         )
-        raise ValueError(f"interaction_cst={interaction_cst!r}: allowed are {allowed}.")
     columns = np.arange(len(names))
     masks = [
         np.isin(columns, list(columns_asked(s, names, "interaction_cst"))) for s in sets

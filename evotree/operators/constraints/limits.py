@@ -37,10 +37,8 @@ class Limits:
     @property
     def max_width(self) -> int | None:
         """No split has more terms than all of them may have together."""
-        bounds = [
-            most for most in (self.max_terms, self.max_split_terms) if most is not None
-        ]
-        return max(1, min(bounds)) if bounds else None
+        widths = [n for n in (self.max_terms, self.max_split_terms) if n is not None]
+        return max(1, min(widths)) if widths else None
 
     def keeps(self, individual: Individual, dataset: Dataset) -> bool:
         """Return whether a tree keeps all bounds."""
@@ -62,14 +60,16 @@ class Limits:
             narrow(individual, dataset, kept)
         while (small := self._small_leaves(individual, dataset)).any():
             stays = nodes_without(individual, small)
-            sizes = sizes_of_kept(stays, individual.subtree_size)
-            splits = individual.weights[stays], individual.thresholds[stays]
-            individual.become(make_individual(dataset, *splits, sizes))
-        if self.max_depth is not None:
-            depths = node_depths(individual.subtree_size)
-            prune_marked(
-                individual, dataset, (depths == self.max_depth) & ~individual.is_leaf
+            thinned = make_individual(
+                dataset,
+                individual.weights[stays],
+                individual.thresholds[stays],
+                sizes_of_kept(stays, individual.subtree_size),
             )
+            individual.become(thinned)
+        if self.max_depth is not None:
+            is_deepest = node_depths(individual.subtree_size) == self.max_depth
+            prune_marked(individual, dataset, is_deepest & ~individual.is_leaf)
         if self.max_leaves is not None and individual.n_leaves > self.max_leaves:
             ones = np.ones(len(individual), dtype=np.int64)
             self._prune(individual, dataset, ones, self.max_leaves - 1)
@@ -78,11 +78,9 @@ class Limits:
             self._prune(individual, dataset, widths, self.max_terms)
 
     def _widest(self, individual: Individual) -> int:
-        return int(
-            np.count_nonzero(individual.weights[~individual.is_leaf], axis=1).max(
-                initial=0
-            )
-        )
+        """Return the greatest number of terms of a split; 0 for a single leaf."""
+        widths = np.count_nonzero(individual.weights[~individual.is_leaf], axis=1)
+        return int(widths.max(initial=0))
 
     def _prune(
         self,
@@ -91,6 +89,7 @@ class Limits:
         split_cost: np.ndarray,
         budget: int,
     ) -> None:
+        """Make the pruning of least risk of a tree whose splits cost no more than a budget."""
         risk, _ = risk_of_leaves(individual, dataset.n_classes)
         marks = optimal_pruning(risk, individual.subtree_size, split_cost, budget)
         prune_marked(individual, dataset, marks)

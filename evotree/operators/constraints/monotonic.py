@@ -16,7 +16,7 @@ from evotree.operators.constraints.proof import Violation, violations
 from evotree.operators.pruning.penalized import prune_tree
 from evotree.operators.splitters.linear_fit import start_at
 from evotree.operators.splitters.sparse import fit_on
-from evotree.operators.structure.reduced import SPARSE_ROWS, refit_nodes
+from evotree.operators.structure.reduced import SPARSE_ROWS, Hyperplane, refit_nodes
 from evotree.operators.structure.splice import make_individual
 from evotree.tables.columns import CategoricalColumn, Column
 from evotree.tree import ObliqueTree
@@ -31,12 +31,13 @@ def check_monotonic_cst(
     if monotonic_cst is None:
         return None
     if not isinstance(monotonic_cst, Mapping) and np.ndim(monotonic_cst) != 1:
-        allowed = (
-            "None, a number for each column, and a dict of numbers by columns' names"
+        raise ValueError(
+            f"monotonic_cst={monotonic_cst!r}: allowed are None, a number for each column, and a "
+            "dict of numbers by columns' names."
         )
-        raise ValueError(f"monotonic_cst={monotonic_cst!r}: allowed are {allowed}.")
-    asked = dict(monotonic_cst) if isinstance(monotonic_cst, Mapping) else monotonic_cst
-    signs = check_monotonic_signs(estimator, asked)
+    if isinstance(monotonic_cst, Mapping):
+        monotonic_cst = dict(monotonic_cst)  # no other mapping is one for scikit-learn
+    signs = check_monotonic_signs(estimator, monotonic_cst)
     for column, sign in zip(columns, signs, strict=True):
         if sign and isinstance(column, CategoricalColumn):
             raise ValueError(
@@ -49,10 +50,9 @@ def check_monotonic_cst(
         )
     if n_classes == 1 or not signs.any():
         return None
+    # What says that a number is missing comes after the number, and has no sign.
     of_features = [
-        int(sign)
-        if at == 0
-        else 0  # what says that a number is missing comes after the number
+        int(sign) if at == 0 else 0
         for column, sign in zip(columns, signs, strict=True)
         for at in range(len(column.feature_levels))
     ]
@@ -69,9 +69,8 @@ class MonotonicConstraint:
     # those in order. So a tree keeps the constraint for all rows, and for all rows of single
     # precision too.
 
-    signs: tuple[
-        int, ...
-    ]  # of the features: 1 if predictions may not fall, -1 if not rise, or 0
+    # Of the features: 1 if predictions may not fall with it, -1 if they may not rise, or 0.
+    signs: tuple[int, ...]
     n_classes: int = 0
 
     max_width = None
@@ -85,13 +84,11 @@ class MonotonicConstraint:
         """Return the orders that the sides of splits have to keep (`node_orders`)."""
         # Where an individual has a conflict, it is that of the means of its sides, as after repair:
         # so trees within an operator are worth what becomes of them.
-        orders, counts = (
-            node_orders(tree.weights, self.array),
-            getattr(tree, "counts", None),
-        )
+        orders = node_orders(tree.weights, self.array)
         conflicts = np.flatnonzero(orders == CONFLICT)
-        if conflicts.size and counts is not None:
-            means, left = _means(tree)[0], conflicts + 1
+        if conflicts.size and hasattr(tree, "counts"):
+            means, _ = _means(tree)
+            left = conflicts + 1
             rises = means[left + tree.subtree_size[left]] >= means[left]
             orders[conflicts] = np.where(rises, 1, -1)
         return orders
@@ -99,6 +96,7 @@ class MonotonicConstraint:
     # ---- splits ----------------------------------------------------------------------------------
 
     def _conflicts(self, individual: Individual) -> np.ndarray:
+        """Return the splits that pull their sides in both directions."""
         return np.flatnonzero(node_orders(individual.weights, self.array) == CONFLICT)
 
     def keeps(self, individual: Individual, dataset: Dataset) -> bool:
@@ -113,26 +111,30 @@ class MonotonicConstraint:
         conflicts = self._conflicts(individual)
         if conflicts.size == 0:
             return
-        weights, thresholds = individual.weights.copy(), individual.thresholds.copy()
+        weights = individual.weights.copy()
+        thresholds = individual.thresholds.copy()
         orders = self.orders(individual)
         for k in conflicts.tolist():
             dropped = np.sign(weights[k]) * self.array == -orders[k]
-            mean = dataset.X[
-                individual.order[individual.start[k] : individual.end[k]]
-            ].mean(axis=0)
+            rows = individual.order[individual.start[k] : individual.end[k]]
+            mean = dataset.X[rows].mean(axis=0)
             thresholds[k] -= weights[k, dropped] @ mean[dropped]
             weights[k, dropped] = 0.0
-        stream = np.zeros(1, dtype=np.uint64)  # of many rows, the same ones every time
-        below_first, tests = conflicts[::-1], (weights, thresholds)
         refit_nodes(
-            individual, dataset, below_first, tests, self._refit, stream, SPARSE_ROWS
+            individual,
+            dataset,
+            conflicts[::-1],  # those below come first
+            weights,
+            thresholds,
+            fit=self._refit,
+            stream=np.zeros(1, dtype=np.uint64),  # of many rows, the same ones always
+            max_rows=SPARSE_ROWS,
         )
-        size = individual.subtree_size
-        individual.become(make_individual(dataset, weights, thresholds, size))
+        individual.become(
+            make_individual(dataset, weights, thresholds, individual.subtree_size)
+        )
 
-    def _refit(
-        self, node: Node, present: tuple[np.ndarray, float]
-    ) -> tuple[np.ndarray, float] | None:
+    def _refit(self, node: Node, present: Hyperplane) -> Hyperplane | None:
         """Return the cheapest split on the features of another whose terms keep their pulls."""
         # Features whose weights would change the direction of their pull leave one fit after the
         # other. None where none is left, or all rows belong to one side.
@@ -156,43 +158,38 @@ class MonotonicConstraint:
 
     def values(self, tree: Any) -> np.ndarray:
         """Return the best values in order: shares of the second class, or targets."""
+        means, weight = _means(tree)
         values: np.ndarray = isotonic_values(
-            self.orders(tree), tree.subtree_size, *_means(tree)
+            self.orders(tree), tree.subtree_size, means, weight
         )
         return values
 
     def _values_of(self, tree: ObliqueTree, values: np.ndarray) -> np.ndarray:
         """Return the values in order that are nearest to those of a finished tree."""
-        weight = tree.weighted_n_node_samples
-        found: np.ndarray = isotonic_values(
+        in_order: np.ndarray = isotonic_values(
             self.orders(tree),
             tree.subtree_size,
             np.ascontiguousarray(values[:, -1]),
-            weight,
+            tree.weighted_n_node_samples,
         )
-        return found
+        return in_order
 
     def in_order(self, tree: ObliqueTree, shares: np.ndarray) -> np.ndarray:
         """Return class probabilities of leaves with which soft sides keep the constraint."""
         # The mean of two functions that rise with a feature, the greater of which has a weight that
         # rises, rises too; so orders of the leaves are enough for soft sides as well.
-        found = self._values_of(tree, shares)
-        return np.where(
-            tree.is_leaf[:, np.newaxis], np.column_stack([1.0 - found, found]), 0.0
-        )
+        share = self._values_of(tree, shares)
+        both = np.column_stack([1.0 - share, share])
+        return np.where(tree.is_leaf[:, np.newaxis], both, 0.0)
 
     # ---- finished trees --------------------------------------------------------------------------
 
     def finish(self, tree: ObliqueTree) -> ObliqueTree:
         """Return a tree whose values keep the constraint, which is proved."""
-        found = self._values_of(tree, tree.values)
-        is_classifier = tree.values.shape[1] == 2
-        values = (
-            np.column_stack([1.0 - found, found])
-            if is_classifier
-            else found[:, np.newaxis]
-        )
-        marks = _of_equal_leaves(tree, found[:, np.newaxis])
+        values = self._values_of(tree, tree.values)[:, np.newaxis]
+        marks = _of_equal_leaves(tree, values)
+        if tree.values.shape[1] == 2:  # shares of two classes
+            values = np.column_stack([1.0 - values, values])
         return self._proved(prune_tree(tree.predicting(values), marks))
 
     def finish_lines(
@@ -203,7 +200,7 @@ class MonotonicConstraint:
     ) -> ObliqueTree:
         """Return a tree whose lines keep the constraint, which is proved."""
         # Splits whose sides now predict the same are left out, and the others get their lines
-        # again.
+        # again; it ends, since the tree gets smaller each time.
         while True:
             finished = fill(tree)
             models: Any = finished.models
@@ -214,6 +211,7 @@ class MonotonicConstraint:
             tree = prune_tree(finished, marks).with_models(None)
 
     def _proved(self, tree: ObliqueTree) -> ObliqueTree:
+        """Return a tree that is proved to keep the constraint; any other is an error."""
         broken = self.violations(tree)
         if broken:
             raise RuntimeError(f"monotonic_cst is not proved to hold: {broken[0]}.")

@@ -75,27 +75,20 @@ def violations(tree: ObliqueTree, signs: np.ndarray) -> list[Violation]:
     >>> [(one.leaf, one.raised_leaf, one.feature) for one in violations(tree, np.array([0, 1]))]
     [(2, 1, 1)]
     """
-    return list(_violations(tree, signs))
-
-
-def is_monotonic(tree: ObliqueTree, signs: np.ndarray) -> bool:
-    """Return whether it is proved that a tree keeps monotonic constraints (see `violations`)."""
-    return next(_violations(tree, signs), None) is None
-
-
-def _violations(tree: ObliqueTree, signs: np.ndarray) -> Iterator[Violation]:
+    broken = []
     for leaf, raised_leaf, feature in _suspects(tree, signs):
-        pair, is_proved = (leaf, raised_leaf, feature), True
-        for system in _systems(tree, *pair, signs[feature]):
+        is_proved = True
+        for system in _systems(tree, leaf, raised_leaf, feature, signs[feature]):
             z, support = _solve(system, _units(tree, feature))
-            rows = _witness(tree, z, *pair, signs[feature])
+            rows = _witness(tree, z, leaf, raised_leaf, feature, signs[feature])
             if rows is not None:
-                yield Violation(*pair, *rows)
+                broken.append(Violation(leaf, raised_leaf, feature, *rows))
                 break
             is_proved = is_proved and _is_infeasible(system, support)
         else:
             if not is_proved:
-                yield Violation(*pair, None, None)
+                broken.append(Violation(leaf, raised_leaf, feature, None, None))
+    return broken
 
 
 def _suspects(tree: ObliqueTree, signs: np.ndarray) -> Iterator[tuple[int, int, int]]:
@@ -104,9 +97,7 @@ def _suspects(tree: ObliqueTree, signs: np.ndarray) -> Iterator[tuple[int, int, 
     # leaf whose line has the wrong slope is a pair with itself.
     for k in np.flatnonzero(~tree.is_leaf).tolist():
         sides = _leaves(tree, tree.left(k)), _leaves(tree, tree.right(k))
-        for j in np.flatnonzero(
-            (tree.weights[k] != 0.0) & (np.asarray(signs) != 0)
-        ).tolist():
+        for j in np.flatnonzero(tree.weights[k] * signs).tolist():
             before, after = sides if tree.weights[k, j] > 0.0 else sides[::-1]
             if signs[j] > 0:
                 may_fall = ~_in_order(tree, before, after, j, signs[j])
@@ -115,9 +106,7 @@ def _suspects(tree: ObliqueTree, signs: np.ndarray) -> Iterator[tuple[int, int, 
             for a, b in np.argwhere(may_fall).tolist():
                 yield int(before[a]), int(after[b]), j
     if tree.models is not None:
-        for k, j in np.argwhere(
-            tree.models.coefficients * np.asarray(signs) < 0.0
-        ).tolist():
+        for k, j in np.argwhere(tree.models.coefficients * signs < 0.0).tolist():
             yield k, k, j
 
 
@@ -150,14 +139,16 @@ def _systems(
     if tree.models is None:
         yield joining
         return
-    (low, high), models = ((leaf, raised_leaf)[:: int(sign)]), tree.models
+    models = tree.models
+    low, high = (leaf, raised_leaf)[:: int(sign)]
 
     def line(k: int, is_raised: bool) -> np.ndarray:
         slopes = models.coefficients[k]
         return np.append(slopes, slopes[feature] if is_raised else 0.0)
 
-    low_line, high_line = line(low, sign < 0), line(high, sign > 0)
-    nothing, n_rows = np.zeros_like(low_line), len(joining.b)
+    low_line = line(low, sign < 0)
+    high_line = line(high, sign > 0)
+    nothing = np.zeros_like(low_line)
     # The lower leaf is above t, and the higher one is not.
     for above, above_bound in (
         (-low_line, models.intercepts[low]),
@@ -168,7 +159,7 @@ def _systems(
             (nothing, models.highest[high]),
         ):
             of_rows = np.vstack([joining.A, above, nothing, under, nothing])
-            of_t = np.append(np.zeros(n_rows), [1.0, 1.0, -1.0, -1.0])
+            of_t = np.append(np.zeros(len(joining.b)), [1.0, 1.0, -1.0, -1.0])
             bounds = [
                 above_bound,
                 models.highest[low],
@@ -199,9 +190,8 @@ def _joining_rows(
         is_strict.append(not goes_left)
 
     k = 0
-    while (
-        tree.subtree_size[k] > 1
-    ):  # of a split above both, one inequality implies the other
+    # Of a split above both, one inequality implies the other.
+    while tree.subtree_size[k] > 1:
         sides = [at < tree.right(k) for at in (leaf, raised_leaf)]
         if sides[0] != sides[1]:
             break
@@ -228,22 +218,28 @@ def _units(tree: ObliqueTree, feature: int) -> np.ndarray:
 
 
 def _solve(system: _System, units: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Look for a point with the most room to all hyperplanes, up to 1 unit."""
+    """Look for a point with the most room to all hyperplanes, up to 1 unit.
+
+    Returned are the point, and the inequalities whose multipliers are not 0, by which it may be
+    proved that there is none.
+    """
     used = np.flatnonzero(system.A.any(axis=0))
     A = system.A[:, used] * units[used]
     norms = np.linalg.norm(A, axis=1)
     norms[norms == 0.0] = 1.0
     A_room = np.column_stack([A / norms[:, np.newaxis], np.ones(len(A))])
-    price, bounds = (
+    solution = linprog(
         np.append(np.zeros(used.size), -1.0),
-        [(None, None)] * used.size + [(None, 1.0)],
+        A_room,
+        system.b / norms,
+        bounds=[(None, None)] * used.size + [(None, 1.0)],
+        method="highs-ds",
     )
-    found = linprog(price, A_room, system.b / norms, bounds=bounds, method="highs-ds")
     z = np.zeros(system.A.shape[1])
-    if found.x is None:
+    if solution.x is None:
         return z, np.arange(len(A))
-    z[used] = found.x[:-1] * units[used]
-    multipliers = -found.ineqlin.marginals
+    z[used] = solution.x[:-1] * units[used]
+    multipliers = -solution.ineqlin.marginals
     support = np.flatnonzero(
         multipliers > _NO_MULTIPLIER * multipliers.max(initial=0.0)
     )
@@ -272,13 +268,11 @@ def _is_infeasible(system: _System, support: np.ndarray) -> bool:
     # The inequalities, multiplied by numbers of at least 0 and added, have to say ``0 <= b`` for
     # some b below 0, or ``0 < 0``. The multipliers are found and checked as fractions.
     used = np.flatnonzero(system.A[support].any(axis=0))
-    equations = [
-        [Fraction(value) for value in column] for column in system.A[support][:, used].T
-    ]
+    equations = [list(map(Fraction, column)) for column in system.A[support][:, used].T]
     multipliers = _only_solution(equations, support.size)
     if multipliers is None or min(multipliers) < 0:
         return False
-    bounds = [Fraction(value) for value in system.b[support]]
+    bounds = map(Fraction, system.b[support])
     total = sum(y * b for y, b in zip(multipliers, bounds, strict=True))
     is_strict = any(
         y > 0 and system.is_strict[i] for y, i in zip(multipliers, support, strict=True)

@@ -41,11 +41,11 @@ def with_split_features(dataset: Dataset, split_features: Any) -> Dataset:
     """Return a data set whose splits may use some of the columns alone."""
     if split_features is None:
         return dataset
-    asked = columns_asked(split_features, dataset.column_names, "split_features")
-    if not asked:
+    columns = columns_asked(split_features, dataset.column_names, "split_features")
+    if not columns:
         raise ValueError(
             "split_features=[]: allowed are None, and at least one column."
         )
-    is_split_on = np.isin(dataset.column_of, list(asked))
+    is_split_on = np.isin(dataset.column_of, list(columns))
     is_split_on.flags.writeable = False
     return replace(dataset, is_split_on=is_split_on)

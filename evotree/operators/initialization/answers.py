@@ -9,7 +9,7 @@ import numpy as np
 from evotree.dataset import Dataset
 from evotree.individual import Individual
 from evotree.operators.constraints.base import Constraint, repair
-from evotree.operators.initialization.growth import grow_on_sample
+from evotree.operators.initialization.growth import GrowthLimits, grow_on_sample
 from evotree.operators.initialization.seeding import DIPOLE, INITIAL, raw_tree
 from evotree.operators.splitters.dipole import Dipole
 from evotree.operators.structure.rebuild import in_place_of
@@ -31,12 +31,13 @@ class Breeder:
     def first(self, stream: np.ndarray) -> Individual:
         """Grow a random tree of few leaves."""
         rng = as_generator(stream)
-        splitter, depth = (
+        grown = grow_on_sample(
+            self.dataset,
+            self.dataset,
             Dipole(scored=False, max_width=self.max_width),
-            rng.integers(_MOST_DEPTH),
+            stream,
+            limits=GrowthLimits(max_depth=1 + int(rng.integers(_MOST_DEPTH))),
         )
-        limits: dict[str, Any] = {"max_depth": 1 + int(depth)}
-        grown = grow_on_sample(self.dataset, self.dataset, splitter, stream, **limits)
         grown.origin = DIPOLE
         return self.whole(grown, None, rng)
 

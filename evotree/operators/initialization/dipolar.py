@@ -1,14 +1,13 @@
-"""First trees: of dipole tests, their sizes chosen by the fitness, or of random halves."""
+"""First trees: of dipole splits, their sizes chosen by the fitness, or of random halves."""
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
 from evotree.dataset import Dataset
 from evotree.fitness.node import Node, score_hyperplane
 from evotree.individual import Individual
-from evotree.operators.initialization.growth import grow_on_sample
+from evotree.operators.initialization.growth import GrowthLimits, grow_on_sample
 from evotree.operators.pruning.penalized import prune
 from evotree.operators.splitters.base import Split
 from evotree.operators.splitters.dipole import Dipole
@@ -27,12 +26,13 @@ def init_dipolar(
 ) -> Individual:
     """Grow a dipolar tree on a random subsample, for speed and diversity, and prune it."""
     sample = as_generator(stream).permutation(len(dataset.distinct_of))[:max_rows]
-    splitter, rows = (
-        Dipole(scored=False, max_width=max_width),
+    individual = grow_on_sample(
         dataset.subsample(sample),
+        dataset,
+        Dipole(scored=False, max_width=max_width),
+        stream,
+        limits=GrowthLimits(max_depth=max_depth, min_samples_split=min_rows),
     )
-    limits: dict[str, Any] = {"max_depth": max_depth, "min_samples_split": min_rows}
-    individual = grow_on_sample(rows, dataset, splitter, stream, **limits)
     return prune(individual, dataset, size_penalty, term_penalty)[0]
 
 
@@ -62,5 +62,5 @@ def init_complete(
     dataset: Dataset, stream: np.ndarray, max_depth: int = 8, min_rows: int = 5
 ) -> Individual:
     """Make one individual whose tree is complete to a depth, with random directions."""
-    limits: dict[str, Any] = {"max_depth": max_depth, "min_samples_split": min_rows}
-    return grow_on_sample(dataset, dataset, RandomHalves(), stream, **limits)
+    limits = GrowthLimits(max_depth=max_depth, min_samples_split=min_rows)
+    return grow_on_sample(dataset, dataset, RandomHalves(), stream, limits=limits)

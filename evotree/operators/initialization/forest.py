@@ -18,14 +18,14 @@ percentages. Psychometrika 12(2), 153-157.
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from evotree.dataset import Dataset, empty_rows
 from evotree.fitness.linear_leaves import LinearLeafObjective
 from evotree.fitness.penalties import PenalizedAccuracy
-from evotree.operators.initialization.growth import grow
+from evotree.operators.initialization.growth import GrowthLimits, grow
 from evotree.operators.initialization.resampling import bag_of, bootstrap_counts
 from evotree.operators.initialization.sparsity_paths import sparsity_path
 from evotree.operators.pruning.penalized import prune
@@ -64,9 +64,8 @@ class Member(NamedTuple):
     """A tree of a forest."""
 
     tree: ObliqueTree  # over raw features; its values are of the rows of its bag
-    n_times: (
-        np.ndarray
-    )  # how often each given row is in the bag, in the order of `Dataset.distinct_of`
+    # (n_rows,): how often each given row is in the bag, in the order of `Dataset.distinct_of`.
+    n_times: np.ndarray
 
 
 @dataclass(frozen=True)
@@ -82,9 +81,7 @@ class Grower:
     max_depth: int | None  # depth to which trees are grown
     # share of the trees that have no linear models in their leaves where others do
     means_share: float = 0.0
-    is_mostly_axis: bool = (
-        False  # whether most trees of classes are axis-parallel, not a few
-    )
+    is_mostly_axis: bool = False  # whether most trees of classes are axis-parallel
 
     def __call__(self, dataset: Dataset, stream: np.ndarray) -> Member:
         """Return the tree of a stream."""
@@ -100,20 +97,19 @@ class Grower:
         rows = restrict(bag, features)
         unit = math.log(len(taken) + 1.0) / len(taken)
         multiples = SIZE_MULTIPLES if bag.n_classes else TARGET_MULTIPLES
-        penalty = unit * _log_uniform(multiples, rng)
+        penalty = unit * math.exp(rng.uniform(*np.log(multiples)))
         if is_axis:
-            found = self._axis_tree(rows, stream, rng)
+            grown = self._axis_tree(rows, stream, rng)
         else:
-            found = self._path_tree(rows, penalty, stream)
-        weights = np.zeros((len(found), dataset.X.shape[1]))
-        weights[:, features] = found.weights
+            grown = self._path_tree(rows, penalty, stream)
+        weights = np.zeros((len(grown), dataset.X.shape[1]))
+        weights[:, features] = grown.weights
         tree = bag.to_raw(
-            ObliqueTree(weights, found.thresholds, found.subtree_size, found.values)
+            ObliqueTree(weights, grown.thresholds, grown.subtree_size, grown.values)
         )
-        objective = bag.bound_objective
-        return Member(
-            tree if objective is None else objective.finish(tree, bag), n_times
-        )
+        if bag.bound_objective is not None:
+            tree = bag.bound_objective.finish(tree, bag)
+        return Member(tree, n_times)
 
     def _draw_rows(self, dataset: Dataset, rng: np.random.Generator) -> np.ndarray:
         """Return how often each given row is in a bag."""
@@ -130,9 +126,9 @@ class Grower:
             return self.n_columns
         if not is_axis:
             return n_columns
-        share = (
-            rng.uniform(AXIS_FEATURES, 1.0) if self.is_mostly_axis else AXIS_FEATURES
-        )
+        share = AXIS_FEATURES
+        if self.is_mostly_axis:
+            share = rng.uniform(AXIS_FEATURES, 1.0)
         return max(1, round(share * n_columns))
 
     def _axis_tree(
@@ -140,27 +136,26 @@ class Grower:
     ) -> ObliqueTree:
         """Return an axis-parallel tree that is grown as far as the rows allow."""
         criterion = ("gini", "entropy")[rng.integers(2)]
-        limits: dict[str, Any] = {
-            "max_depth": self.max_depth,
-            "min_samples_leaf": _AXIS_LEAF,
-        }
-        return grow(rows, Axis(), criterion, stream=stream, **limits).to_tree()
+        limits = GrowthLimits(max_depth=self.max_depth, min_samples_leaf=_AXIS_LEAF)
+        return grow(rows, Axis(), criterion, limits, stream=stream).to_tree()
 
     def _path_tree(
         self, rows: Dataset, penalty: float, stream: np.ndarray
     ) -> ObliqueTree:
         """Return the fittest tree of a path of falling widths."""
-        limits: dict[str, Any] = {
-            "max_features": self.max_width,
-            "max_depth": self.max_depth,
-        }
-        found = sparsity_path(
-            rows, penalty, stream, term_penalty=penalty, C=COSTS, **limits
+        trees = sparsity_path(
+            rows,
+            penalty,
+            stream,
+            term_penalty=penalty,
+            C=COSTS,
+            max_features=self.max_width,
+            max_depth=self.max_depth,
         )
-        penalties = penalty, TERM_SHARE * penalty
-        for one in found:
-            prune(one, rows, *penalties)
-        return max(found, key=PenalizedAccuracy(*penalties)).to_tree()
+        term_penalty = TERM_SHARE * penalty
+        for tree in trees:
+            prune(tree, rows, penalty, term_penalty)
+        return max(trees, key=PenalizedAccuracy(penalty, term_penalty)).to_tree()
 
 
 def grow_forest(
@@ -172,15 +167,16 @@ def grow_forest(
 ) -> list[Member]:
     """Return the trees of a forest."""
     streams = make_streams(seed, 0, n_trees)
-    asked = rows_of_choice(dataset, n_trees, seed)
-    if not asked.any():
+    choosing = rows_of_choice(dataset, n_trees, seed)
+    if not choosing.any():
         return run(grower, streams)
     pilots, later = streams[:N_PILOTS], streams[N_PILOTS:]
     axis_grower = replace(grower, is_mostly_axis=True)
     axis = run(axis_grower, [stream.copy() for stream in pilots])
     members = run(grower, pilots)
-    if votes_better(axis, members, dataset, asked):
-        grower, members = axis_grower, axis
+    if votes_better(axis, members, dataset, choosing):
+        grower = axis_grower
+        members = axis
     return members + run(grower, later)
 
 
@@ -193,17 +189,20 @@ def rows_of_choice(dataset: Dataset, n_trees: int, seed: int) -> np.ndarray:
 
 
 def votes_better(
-    ones: Sequence[Member],
-    others: Sequence[Member],
+    candidates: Sequence[Member],
+    members: Sequence[Member],
     dataset: Dataset,
-    asked: np.ndarray,
+    is_counted: np.ndarray,
 ) -> bool:
-    """Return whether the vote of some trees errs less than that of others, out of bag."""
+    """Return whether the vote of some trees errs less than that of others, out of bag.
+
+    ``is_counted (n_rows,)`` is a mask of the given rows that are looked at.
+    """
     # Votes of the two or three trees that lack a row favour trees that are good alone, so that a
     # significant difference is not enough.
-    votes = [out_of_bag_votes(members, dataset) for members in (ones, others)]
+    votes = [out_of_bag_votes(trees, dataset) for trees in (candidates, members)]
     rows = dataset.unmerged()
-    is_wrong = [asked & (codes >= 0) & (codes != rows.y) for codes in votes]
+    is_wrong = [is_counted & (codes >= 0) & (codes != rows.y) for codes in votes]
     fewer = rows.sample_weight * (is_wrong[1].astype(np.float64) - is_wrong[0])
     errors = [rows.sample_weight[wrong].sum() for wrong in is_wrong]
     is_significant = fewer.sum() > SIGNIFICANT * np.linalg.norm(fewer)
@@ -211,7 +210,7 @@ def votes_better(
 
 
 def out_of_bag_votes(members: Sequence[Member], dataset: Dataset) -> np.ndarray:
-    """Return what trees without a given row vote for, shape (n_samples,); -1 if all have it."""
+    """Return what trees without a given row vote for, shape (n_rows,); -1 if all have it."""
     shares: np.ndarray = np.zeros((dataset.n_rows, dataset.n_classes))
     for tree, n_times in members:
         values = tree.predict_value(dataset.raw)[dataset.distinct_of]
@@ -226,11 +225,6 @@ def draw_features(
     column_of = dataset.column_of
     drawn = rng.choice(int(column_of[-1]) + 1, n_columns, replace=False)
     return np.flatnonzero(np.isin(column_of, drawn))
-
-
-def _log_uniform(bounds: tuple[float, float], rng: np.random.Generator) -> float:
-    """Draw a number whose logarithm is uniform between those of two bounds."""
-    return math.exp(rng.uniform(*np.log(bounds)))
 
 
 def restrict(dataset: Dataset, features: np.ndarray) -> Dataset:

@@ -8,14 +8,13 @@ feature that tells whether the value is missing.
 
 from collections.abc import Callable
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 
 from evotree.dataset import Dataset
 from evotree.folds import hold_out
 from evotree.individual import Individual
-from evotree.operators.initialization.growth import grow_splits
+from evotree.operators.initialization.growth import GrowthLimits, grow_splits
 from evotree.operators.pruning.held_out import (
     prune_cross_validated,
     prune_held_out,
@@ -60,23 +59,21 @@ def induce(
             training_risk, _ = risk_of_leaves(individual, dataset.n_classes)
             marks = prune_held_out(individual, training_risk, held_out, standard_errors)
         tree = prune_tree(individual.to_tree(), marks)
-        return make_individual(
-            dataset, tree.weights, tree.thresholds, tree.subtree_size
-        )
+        return make_individual(dataset, *tree.splits)
     individual = grow_on(dataset)
     if pruning == "cross_validation":
-        rule: dict[str, Any] = {"n_folds": n_folds, "standard_errors": standard_errors}
         marks = prune_cross_validated(
-            individual, dataset, grow_on, stream=stream, **rule
+            individual,
+            dataset,
+            grow_on,
+            n_folds=n_folds,
+            standard_errors=standard_errors,
+            stream=stream,
         )
         return prune_marked(individual, dataset, marks)[0]
     if pruning == PESSIMISTIC:
-        grown = Splits(
-            individual.weights, individual.thresholds, individual.subtree_size
-        )
-        return make_individual(
-            dataset, *prune_pessimistic(grown, dataset, confidence)[0]
-        )
+        splits, _ = prune_pessimistic(Splits(*individual.splits), dataset, confidence)
+        return make_individual(dataset, *splits)
     # Means never lose by a split, lines may.
     if ccp_alpha > 0.0 or individual.objective is not None:
         of_leaves, _ = risk_of_leaves(individual, dataset.n_classes, risk)
@@ -105,24 +102,28 @@ def induce_c45(
     splitter: C45,
     *,
     confidence: float = 0.25,
+    limits: GrowthLimits,
     stream: np.ndarray,
-    **limits: Any,
 ) -> ObliqueTree:
-    """Grow a tree as C4.5 does, and prune it."""
+    """Grow a tree over raw features as C4.5 does, and prune it."""
     raw = dataset.unscaled()
-    indicators = (
-        np.array(splitter.indicators, dtype=np.int64) if splitter.indicators else None
+    indicators = None
+    if splitter.indicators:
+        indicators = np.array(splitter.indicators, dtype=np.int64)
+    splits = grow_splits(
+        raw, splitter, "gain_ratio", limits, stream=stream, indicators=indicators
     )
-    grown = grow_splits(
-        raw, splitter, "gain_ratio", indicators=indicators, stream=stream, **limits
-    )
-    at_values = grown._replace(thresholds=values_at_or_below(grown, raw.X, indicators))
-    splits, counts = prune_pessimistic(at_values, raw, confidence, indicators)
+    splits = splits._replace(thresholds=values_at_or_below(splits, raw.X, indicators))
+    splits, counts = prune_pessimistic(splits, raw, confidence, indicators)
     if indicators is not None:
         splits = sent_with_most(splits, counts, raw.X, indicators)
     samples = counts.sum(axis=1)
-    shares = counts / samples[:, np.newaxis]
-    tree = ObliqueTree(*splits, shares, dataset.raw_spread, samples)
+    tree = ObliqueTree(
+        *splits,
+        values=counts / samples[:, np.newaxis],
+        spread=dataset.raw_spread,
+        weighted_n_node_samples=samples,
+    )
     if indicators is None and not dataset.is_weighted:
         return tree
     return tree.replaced(
@@ -184,9 +185,8 @@ def mean_of_branches(
     means = np.empty((len(X), tree.values.shape[1]))
     is_leaf = tree.is_leaf
     splits = np.flatnonzero(~is_leaf)
-    features = (tree.weights[splits] != 0.0).argmax(
-        axis=1
-    )  # an indicator follows its feature
+    # The first: an indicator follows its feature.
+    features = (tree.weights[splits] != 0.0).argmax(axis=1)
     rights = splits + 1 + tree.subtree_size[splits + 1]
     samples = np.asarray(tree.weighted_n_node_samples)
     shares = samples[rights] / samples[splits]

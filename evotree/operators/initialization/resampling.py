@@ -5,7 +5,6 @@ nothing of the rows to come: copies with noise go on telling trees apart.
 """
 
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 
@@ -22,14 +21,12 @@ def jitter(
     # noise is the ridge penalty (Bishop 1995, "Training with noise is equivalent to Tikhonov
     # regularization", Neural Computation 7).
     rng = as_generator(stream)
-    rows = (
-        dataset.unmerged()
-    )  # a few copies of what many rows are would be told apart by chance
+    # Unmerged: a few copies of what many rows are would be told apart by chance.
+    rows = dataset.unmerged()
     varies = dataset.X.min(axis=0) != dataset.X.max(axis=0)
     drawn = rng.standard_normal((max(1, n_copies), *rows.X.shape))
-    copies = (rows.X + noise * dataset.spread * varies * drawn).reshape(
-        -1, rows.X.shape[1]
-    )
+    copies = rows.X + noise * dataset.spread * varies * drawn
+    copies = copies.reshape(-1, rows.X.shape[1])
     if n_copies == 0:
         return with_rows(
             rows, copies, rows.y, rows.sample_weight, rows.extras, rows.outputs
@@ -46,8 +43,10 @@ def jitter(
     outputs = None
     if dataset.outputs is not None and rows.outputs is not None:
         outputs = with_copies(dataset.outputs, rows.outputs)
-    X, y = np.concatenate([dataset.X, copies]), with_copies(dataset.y, rows.y)
-    return with_rows(dataset, X, y, weight, extras, outputs)
+    X = np.concatenate([dataset.X, copies])
+    return with_rows(
+        dataset, X, with_copies(dataset.y, rows.y), weight, extras, outputs
+    )
 
 
 def with_rows(
@@ -62,17 +61,15 @@ def with_rows(
     rows = empty_rows(*X.shape)
     rows[:] = X
     n_added = X.shape[0] - dataset.X.shape[0]
-    raw, multiplicity = (
-        X * dataset.scale + dataset.mean,
-        np.pad(dataset.multiplicity, (0, n_added)),
-    )
-    columns: dict[str, Any] = {
-        "raw": raw,
-        "multiplicity": multiplicity,
-        "extras": extras or {},
-    }
     return replace(
-        dataset, X=rows, y=y, sample_weight=weight, outputs=outputs, **columns
+        dataset,
+        X=rows,
+        y=y,
+        sample_weight=weight,
+        outputs=outputs,
+        raw=X * dataset.scale + dataset.mean,
+        multiplicity=np.pad(dataset.multiplicity, (0, n_added)),
+        extras=extras or {},
     )
 
 
@@ -80,29 +77,24 @@ def bootstrap_counts(
     dataset: Dataset, rng: np.random.Generator, n_draws: int
 ) -> np.ndarray:
     """Return how often each given row is drawn with replacement, in proportion to the weights."""
-    share = (
-        dataset.sample_weight
-        / dataset.total_weight
-        / np.maximum(dataset.multiplicity, 1)
-    )
-    times: np.ndarray = rng.multinomial(n_draws, share[dataset.distinct_of])
-    return times
+    share = dataset.sample_weight / dataset.total_weight
+    share = share / np.maximum(dataset.multiplicity, 1)
+    return rng.multinomial(n_draws, share[dataset.distinct_of])
 
 
 def bag_of(dataset: Dataset, n_times: np.ndarray) -> Dataset:
     """Return the rows of a bag, each of which weighs as much as it was drawn."""
-    n_distinct, distinct_of = dataset.n_distinct, dataset.distinct_of
-    weight = np.bincount(distinct_of, n_times, n_distinct)
+    weight = np.bincount(dataset.distinct_of, n_times, dataset.n_distinct)
     rows = np.flatnonzero(weight)
-    multiplicity = np.bincount(distinct_of[n_times > 0], minlength=n_distinct)
-    multiplicity = np.where(dataset.multiplicity > 0, multiplicity, 0)
-    return replace(
-        dataset.take(rows, weight[rows], multiplicity[rows]), weight_unit=1.0
+    multiplicity = np.bincount(
+        dataset.distinct_of[n_times > 0], minlength=dataset.n_distinct
     )
+    multiplicity = np.where(dataset.multiplicity > 0, multiplicity, 0)
+    bag = dataset.take(rows, weight[rows], multiplicity[rows])
+    return replace(bag, weight_unit=1.0)
 
 
 def bootstrap(dataset: Dataset, rng: np.random.Generator, max_rows: int) -> Dataset:
     """Return a bootstrap sample: rows drawn with replacement, in proportion to their weights."""
-    return bag_of(
-        dataset, bootstrap_counts(dataset, rng, min(max_rows, len(dataset.distinct_of)))
-    )
+    n_draws = min(max_rows, len(dataset.distinct_of))
+    return bag_of(dataset, bootstrap_counts(dataset, rng, n_draws))

@@ -9,7 +9,7 @@ import numpy as np
 
 from evotree.dataset import Dataset
 from evotree.individual import Individual
-from evotree.operators.initialization.growth import grow_on_sample
+from evotree.operators.initialization.growth import GrowthLimits, grow_on_sample
 from evotree.operators.initialization.resampling import bootstrap
 from evotree.operators.initialization.sparsity_paths import (
     TAO_DEPTH,
@@ -21,6 +21,7 @@ from evotree.operators.pruning.penalized import prune
 from evotree.operators.splitters.base import Splitter
 from evotree.operators.splitters.registry import SPLITTERS, as_splitter, bounded
 from evotree.operators.structure.rebuild import checked_arrays
+from evotree.operators.structure.sides import subtree_sizes
 from evotree.operators.structure.splice import make_individual
 from evotree.rng import as_generator
 from evotree.tree import ObliqueTree
@@ -35,8 +36,8 @@ ONE_BY_ONE = (TAO, *SPLITTERS)
 SEEDS = (WIDTHS, *ONE_BY_ONE)
 """Names of what makes first trees."""
 
-QUICK = "axis"  # the splitter of the tree that is there at once
-_QUICK_ROWS = 4_096  # that it is grown on
+AT_ONCE = "axis"  # the splitter of the tree that is there at once
+_ROWS_AT_ONCE = 4_096  # that it is grown on
 MAX_ROWS, MAX_DEPTH = 16_384, 10  # of a greedy seed
 PLAIN_SHARE = 0.2  # of the population, for each splitter of seeding's plain form
 PATH_SHARE = 0.8  # of the population, for paths of widths where they are named alone
@@ -56,10 +57,11 @@ def seeding_shares(
         seeding = dict.fromkeys((name for name in names if name != DIPOLE), share)
     for name, share in seeding.items():
         if name not in SEEDS:
-            allowed = ", ".join(map(repr, sorted(SEEDS)))
             near = get_close_matches(str(name).lower(), map(str, SEEDS), 1)
-            meant = f" Did you mean {near[0]!r}?" if near else ""
-            raise ValueError(f"init names {name!r}: allowed are {allowed}.{meant}")
+            hint = f" Did you mean {near[0]!r}?" if near else ""
+            raise ValueError(
+                f"init names {name!r}: allowed are {', '.join(map(repr, sorted(SEEDS)))}.{hint}"
+            )
         if not isinstance(share, float | int | np.number) or not 0.0 <= share <= 1.0:
             raise ValueError(f"init[{name!r}]={share!r}: allowed are shares in [0, 1].")
     total = math.fsum(seeding.values())
@@ -96,20 +98,50 @@ def init_seed(
     penalty: str = "l2",
     max_features: int | None = None,
     max_depth: int | None = None,
-    **limits: Any,
+    min_rows: int = 5,
+    seconds: float | None = None,
+    term_penalty: float = 0.0,
 ) -> Individual:
-    """Make one individual by another algorithm, within limits of `init_tao`."""
-    depth = math.inf if max_depth is None else max_depth
+    """Make one individual by another algorithm: a splitter, or tree alternating optimization.
+
+    `C` and `penalty` are those of the linear classifiers of the latter, `max_features` is the
+    greatest number of terms of a split, and `seconds` the time that growing and optimizing take.
+    """
+    if splitter == TAO and max_features is not None:
+        return sparsity_path(
+            dataset,
+            size_penalty,
+            stream,
+            term_penalty=term_penalty,
+            C=C,
+            penalty=penalty,
+            max_features=max_features,
+            max_depth=max_depth,
+            min_rows=min_rows,
+            seconds=seconds,
+        )[0]
     if splitter == TAO:
-        if max_features is not None:
-            limits |= {"C": C, "penalty": penalty, "max_features": max_features}
-            limits["max_depth"] = max_depth
-            return sparsity_path(dataset, size_penalty, stream, **limits)[0]
-        limits["max_depth"] = min(TAO_DEPTH, depth)
-        return init_tao(dataset, size_penalty, stream, C, penalty, **limits)
-    limits["max_depth"] = min(MAX_DEPTH, depth)
-    splitter = bounded(as_splitter(splitter), max_features)
-    return init_greedy(dataset, size_penalty, splitter, stream, **limits)
+        return init_tao(
+            dataset,
+            size_penalty,
+            stream,
+            C=C,
+            penalty=penalty,
+            max_depth=TAO_DEPTH if max_depth is None else min(TAO_DEPTH, max_depth),
+            min_rows=min_rows,
+            seconds=seconds,
+            term_penalty=term_penalty,
+        )
+    return init_greedy(
+        dataset,
+        size_penalty,
+        bounded(as_splitter(splitter), max_features),
+        stream,
+        max_depth=MAX_DEPTH if max_depth is None else min(MAX_DEPTH, max_depth),
+        min_rows=min_rows,
+        seconds=seconds,
+        term_penalty=term_penalty,
+    )
 
 
 def init_greedy(
@@ -127,33 +159,73 @@ def init_greedy(
     """Make one individual by growing a tree greedily, and prune it."""
     # On a bootstrap sample, to a depth that is uniform in 1, ..., `max_depth`: so seeds differ.
     rng = as_generator(stream)
-    sample = bootstrap(dataset, rng, max_rows)
-    limits: dict[str, Any] = {"min_samples_split": min_rows, "seconds": seconds}
-    limits["max_depth"] = int(rng.integers(least_depth, max_depth + 1))
     individual = grow_on_sample(
-        sample, dataset, as_splitter(splitter), stream, **limits
+        bootstrap(dataset, rng, max_rows),
+        dataset,
+        as_splitter(splitter),
+        stream,
+        limits=GrowthLimits(
+            max_depth=int(rng.integers(least_depth, max_depth + 1)),
+            min_samples_split=min_rows,
+            seconds=seconds,
+        ),
     )
     return prune(individual, dataset, size_penalty, term_penalty)[0]
 
 
 def init_path(
-    dataset: Dataset, size_penalty: float, number: int, stream: np.ndarray, **path: Any
+    dataset: Dataset,
+    size_penalty: float,
+    number: int,
+    stream: np.ndarray,
+    *,
+    term_penalty: float = 0.0,
+    min_rows: int = 5,
+    seconds: float | None = None,
+    C: tuple[float, float] = (0.3, 3.0),
+    max_features: int | None = None,
+    max_depth: int | None = None,
+    penalty: str = "l2",
 ) -> list[Individual]:
-    """Make the trees of one path of widths, pruned."""
-    trees = path_trees(dataset, size_penalty, number, stream, **path)
+    """Make the trees of one path of widths, as `path_trees`, pruned."""
+    trees = path_trees(
+        dataset,
+        size_penalty,
+        number,
+        stream,
+        term_penalty=term_penalty,
+        min_rows=min_rows,
+        seconds=seconds,
+        C=C,
+        max_features=max_features,
+        max_depth=max_depth,
+        penalty=penalty,
+    )
     for tree in trees:
         tree.origin = WIDTHS
-        prune(tree, dataset, size_penalty, path.get("term_penalty", 0.0))
+        prune(tree, dataset, size_penalty, term_penalty)
     return trees
 
 
 def init_quick(
-    dataset: Dataset, size_penalty: float, stream: np.ndarray, **limits: Any
+    dataset: Dataset,
+    size_penalty: float,
+    stream: np.ndarray,
+    min_rows: int = 5,
+    term_penalty: float = 0.0,
 ) -> Individual:
     """Make one individual in no time: a pruned axis-parallel tree, grown on a sample."""
-    limits |= {"max_rows": _QUICK_ROWS, "least_depth": MAX_DEPTH}
-    individual = init_greedy(dataset, size_penalty, QUICK, stream, **limits)
-    individual.origin = QUICK
+    individual = init_greedy(
+        dataset,
+        size_penalty,
+        AT_ONCE,
+        stream,
+        max_rows=_ROWS_AT_ONCE,
+        least_depth=MAX_DEPTH,
+        min_rows=min_rows,
+        term_penalty=term_penalty,
+    )
+    individual.origin = AT_ONCE
     return individual
 
 
@@ -182,10 +254,7 @@ def init_from_tree(
     raw = ObliqueTree(
         weights, thresholds, subtree_size, np.zeros((len(subtree_size), 1))
     )
-    scaled = dataset.from_raw(raw)
-    individual = make_individual(
-        dataset, scaled.weights, scaled.thresholds, subtree_size
-    )
+    individual = make_individual(dataset, *dataset.from_raw(raw).splits)
     return prune(individual, dataset, size_penalty, term_penalty)[0]
 
 
@@ -193,16 +262,15 @@ def raw_tree(
     tree: Any, parameter: str = "init"
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Return the arrays of a tree that users hand in, in prefix order and checked."""
-    found = getattr(tree, "tree_", tree)
-    if hasattr(found, "children_left"):
-        return _prefix_arrays(found)
-    if not isinstance(found, ObliqueTree):
-        allowed = "allowed are trees, and estimators of one tree"
-        raise ValueError(f"{parameter} holds {tree!r}: {allowed}.")
-    try:
-        return checked_arrays(
-            found.weights, found.thresholds, found.subtree_size, found.values
+    plain = getattr(tree, "tree_", tree)
+    if hasattr(plain, "children_left"):
+        return _prefix_arrays(plain)
+    if not isinstance(plain, ObliqueTree):
+        raise ValueError(
+            f"{parameter} holds {tree!r}: allowed are trees, and estimators of one tree."
         )
+    try:
+        return checked_arrays(*plain.splits, plain.values)
     except ValueError as error:
         raise ValueError(
             f"{parameter} holds a tree that is not sound: {error}"
@@ -211,23 +279,20 @@ def raw_tree(
 
 def _prefix_arrays(tree: Any) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Return the arrays of one of scikit-learn's trees, whose nodes stand in any order."""
-    left, right = tree.children_left.tolist(), tree.children_right.tolist()
-    order, pending = [], [0]
+    left, right = tree.children_left, tree.children_right
+    order: list[int] = []
+    pending = [0]
     while pending:
         k = pending.pop()
         order.append(k)
         if left[k] >= 0:
             pending += [right[k], left[k]]
-    size = np.ones(tree.node_count, dtype=np.int32)
-    for k in reversed(order):
-        if left[k] >= 0:
-            size[k] = 1 + size[left[k]] + size[right[k]]
     # An infinite threshold parts the rows with missing values from the others: all go left.
-    is_test = (tree.children_left >= 0) & np.isfinite(tree.threshold)
+    is_split = (left >= 0) & np.isfinite(tree.threshold)
     weights = np.zeros((tree.node_count, tree.n_features))
-    weights[is_test, tree.feature[is_test]] = 1.0
-    thresholds = np.where(is_test, _double_threshold(tree.threshold), 0.0)
-    return weights[order], thresholds[order], size[order]
+    weights[is_split, tree.feature[is_split]] = 1.0
+    thresholds = np.where(is_split, _double_threshold(tree.threshold), 0.0)
+    return weights[order], thresholds[order], subtree_sizes((left[order] >= 0).tolist())
 
 
 def _double_threshold(threshold: np.ndarray) -> np.ndarray:

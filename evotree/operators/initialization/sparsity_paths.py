@@ -9,13 +9,13 @@ lose their weakest terms in the same way; the best split on one feature competes
 import math
 import time
 from dataclasses import replace
-from typing import Any
+from functools import partial
 
 import numpy as np
 
 from evotree.dataset import Dataset
 from evotree.individual import Individual
-from evotree.operators.initialization.growth import grow, grow_on_sample
+from evotree.operators.initialization.growth import GrowthLimits, grow, grow_on_sample
 from evotree.operators.initialization.resampling import bootstrap
 from evotree.operators.pruning.held_out import critical_alphas, sequence_sums
 from evotree.operators.pruning.penalized import (
@@ -29,7 +29,7 @@ from evotree.operators.refinement.policy import NODE_ROWS, draw_linear, draw_spa
 from evotree.operators.refinement.tao import tao_sweep
 from evotree.operators.splitters.axis import Axis
 from evotree.operators.splitters.linear import Linear
-from evotree.operators.structure.reduced import SPARSE_ROWS, loss_unit, replace_tests
+from evotree.operators.structure.reduced import SPARSE_ROWS, loss_unit, replace_splits
 from evotree.rng import as_generator
 
 TAO_DEPTH = 12  # to which a tree is grown
@@ -37,13 +37,11 @@ _KEPT = 0.75  # of the leaves, when a tree is cut
 _SWEEPS = 2  # between cuts
 _GROWN_C = 0.05  # of the classifiers that grow a tree
 _PAIRED_CLASSES = 20  # most classes whose pairs are told apart in a tree that is grown
-_MOST_RESTS = (
-    12  # classes that are each told from the others; there are fewer random halves
-)
+# Most classes that are each told from the others; there are fewer random halves.
+_MOST_RESTS = 12
 _WORTHLESS = 0.1  # of the penalty for a node
-_NEXT_TO_NOTHING = (
-    1e-6  # of the penalty for a term, for a split where nodes cost nothing
-)
+# Of the penalty for a term: what a split costs where nodes cost nothing.
+_NEXT_TO_NOTHING = 1e-6
 
 
 def prune_weakest_links(
@@ -62,9 +60,8 @@ def prune_weakest_links(
     n_leaves = sequence_sums(ones, collapse_at, individual.subtree_size, alphas)[:, 0]
     chosen = -1.0
     for alpha, n_nodes in zip(alphas, 2.0 * n_leaves - 1.0, strict=True):
-        if alpha > first * unit or (
-            chosen >= 0.0 and n_nodes < _KEPT * len(individual)
-        ):
+        is_too_much = chosen >= 0.0 and n_nodes < _KEPT * len(individual)
+        if alpha > first * unit or is_too_much:
             break
         if n_nodes < len(individual):
             chosen = alpha
@@ -93,23 +90,32 @@ def init_tao(
     # The pairs of many classes are more than any limit of time has room for.
     groups = "one_vs_one" if dataset.n_classes <= _PAIRED_CLASSES else "random"
     splitter = Axis() if rng.uniform() < 0.5 else Linear(C=_GROWN_C, groups=groups)
-    sample = bootstrap(dataset, rng, max_rows)
-    limits: dict[str, Any] = {"max_depth": max_depth, "min_samples_split": min_rows}
     individual = grow_on_sample(
-        sample, dataset, splitter, stream, seconds=seconds, **limits
+        bootstrap(dataset, rng, max_rows),
+        dataset,
+        splitter,
+        stream,
+        limits=GrowthLimits(
+            max_depth=max_depth, min_samples_split=min_rows, seconds=seconds
+        ),
     )
     classifier = draw_linear(C, penalty, stream)
-    penalties = size_penalty, term_penalty
     # Trees of targets grow as far as rows allow; nearly all of their leaves are worth nothing.
-    worthless = 0.0 if dataset.n_classes else _WORTHLESS
-    prune(individual, dataset, *(worthless * penalty for penalty in penalties))
+    share = 0.0 if dataset.n_classes else _WORTHLESS
+    prune(individual, dataset, share * size_penalty, share * term_penalty)
     while True:
         for sweep in range(_SWEEPS):
             if time.perf_counter() >= end:
-                return prune(individual, dataset, *penalties)[0]
-            limits = {"monotone": sweep > 0, "max_rows": NODE_ROWS, "end": end}
-            tao_sweep(individual, dataset, classifier, **limits)
-        if not prune_weakest_links(individual, dataset, *penalties):
+                return prune(individual, dataset, size_penalty, term_penalty)[0]
+            tao_sweep(
+                individual,
+                dataset,
+                classifier,
+                monotone=sweep > 0,
+                max_rows=NODE_ROWS,
+                end=end,
+            )
+        if not prune_weakest_links(individual, dataset, size_penalty, term_penalty):
             return individual
 
 
@@ -127,7 +133,7 @@ def keep_strongest_terms(individual: Individual, dataset: Dataset) -> None:
     influence = np.abs(individual.weights) * dataset.spread
     others = np.arange(dataset.X.shape[1]) != influence.argmax(axis=1)[:, None]
     weights = np.where(others, 0.0, individual.weights)
-    replace_tests(individual, dataset, weights, individual.thresholds)
+    replace_splits(individual, dataset, weights, individual.thresholds)
 
 
 def sparsity_path(
@@ -143,31 +149,48 @@ def sparsity_path(
     min_rows: int = 5,
     seconds: float | None = None,
 ) -> list[Individual]:
-    """Return optimized trees of falling widths."""
+    """Return optimized trees of falling widths, the widest that is allowed first.
+
+    The splits of the trees have at most `max_features` terms. When the `seconds` are over there is
+    at least one tree.
+    """
     end = math.inf if seconds is None else time.perf_counter() + seconds
-    limits: dict[str, Any] = {"min_rows": min_rows, "seconds": seconds}
-    if max_depth is not None:
-        limits["max_depth"] = min(TAO_DEPTH, max_depth)
-    individual = init_tao(dataset, size_penalty, stream, C, penalty, **limits)
-    limits = {"term_penalty": term_penalty, "max_rows": SPARSE_ROWS, "end": end}
+    individual = init_tao(
+        dataset,
+        size_penalty,
+        stream,
+        C=C,
+        penalty=penalty,
+        max_depth=TAO_DEPTH if max_depth is None else min(TAO_DEPTH, max_depth),
+        min_rows=min_rows,
+        seconds=seconds,
+    )
+    sweep = partial(
+        tao_sweep,
+        individual,
+        dataset,
+        term_penalty=term_penalty,
+        max_rows=SPARSE_ROWS,
+        end=end,
+    )
     term_cost = term_penalty * loss_unit(dataset)
     fewer = draw_sparse(C, stream, widths="fewer", term_cost=term_cost)
     same = draw_sparse(C, stream, widths="same", term_cost=term_cost)
-    bound = dataset.X.shape[1] if max_features is None else max_features
-    trees = [individual.clone()] if widest(individual) <= bound else []
+    max_width = dataset.X.shape[1] if max_features is None else max_features
+    trees = [individual.clone()] if widest(individual) <= max_width else []
     while widest(individual) > 1 and (time.perf_counter() < end or not trees):
         n_terms = individual.n_terms
-        tao_sweep(individual, dataset, fewer, monotone=False, **limits)
-        tao_sweep(individual, dataset, same, **limits)
+        sweep(fewer, monotone=False)
+        sweep(same)
         while time.perf_counter() < end and prune_weakest_links(
             individual, dataset, size_penalty
         ):
-            tao_sweep(individual, dataset, same, **limits)
-        is_too_wide = widest(individual) > bound and time.perf_counter() >= end
+            sweep(same)
+        is_too_wide = widest(individual) > max_width and time.perf_counter() >= end
         # A sweep leaves a node as it is where both sides predict the same for all of its rows.
         if individual.n_terms >= n_terms or is_too_wide:
             keep_strongest_terms(individual, dataset)
-        if widest(individual) <= bound:
+        if widest(individual) <= max_width:
             trees.append(individual.clone())
     return trees
 
@@ -186,29 +209,36 @@ def path_trees(
     max_depth: int | None = None,
     penalty: str = "l2",
 ) -> list[Individual]:
-    """Return the trees of one of several paths."""
+    """Return the trees of one of several paths, of all widths that `max_features` allows.
+
+    `number` says which path; `C` and `penalty` are those of its linear classifiers. The path ends
+    when the `seconds` are over.
+    """
     # The second path is that of the axis-parallel trees that are grown on all rows, the third that
     # of the trees of logistic regressions, where splits may have all features. The others begin
     # with dense splits, at half or at twice the penalties, so that trees of all sizes come.
     end = math.inf if seconds is None else time.perf_counter() + seconds
-    limits: dict[str, Any] = {"min_rows": min_rows, "max_depth": max_depth}
+    is_bounded = max_features is not None and max_features < dataset.X.shape[1]
 
     def follow(rows: Dataset) -> list[Individual]:
-        limits["seconds"] = end - time.perf_counter()
+        left = end - time.perf_counter()
         if number == _AXIS_PATH:
-            return axis_trees(rows, stream, **limits)
-        path: dict[str, Any] = {
-            "C": C,
-            "max_features": max_features,
-            "penalty": penalty,
-        }
-        if number == _LINEAR_PATH and (
-            max_features is None or max_features >= rows.X.shape[1]
-        ):
-            return linear_trees(rows, stream, C, **limits)
+            return axis_trees(rows, stream, min_rows, left, max_depth)
+        if number == _LINEAR_PATH and not is_bounded:
+            return linear_trees(rows, stream, C, min_rows, left, max_depth)
         factor = _FACTORS[number // 2 % 2]
-        path["term_penalty"] = factor * term_penalty
-        return sparsity_path(rows, factor * size_penalty, stream, **limits, **path)
+        return sparsity_path(
+            rows,
+            factor * size_penalty,
+            stream,
+            term_penalty=factor * term_penalty,
+            C=C,
+            penalty=penalty,
+            max_features=max_features,
+            max_depth=max_depth,
+            min_rows=min_rows,
+            seconds=left,
+        )
 
     trees = follow(dataset)
     # Where features cost, the path is followed over all of them, and again over those up to a
@@ -218,7 +248,7 @@ def path_trees(
         cheap = replace(dataset, X=np.where(is_cheap, dataset.X, 0.0))
         for tree in follow(cheap):
             weights = np.where(is_cheap, tree.weights, 0.0)
-            replace_tests(tree, dataset, weights, tree.thresholds)
+            replace_splits(tree, dataset, weights, tree.thresholds)
             trees.append(tree)
     return trees
 
@@ -241,10 +271,13 @@ def axis_trees(
 ) -> list[Individual]:
     """Return axis-parallel trees grown on all rows, one for each of the usual criteria."""
     criteria = ("gini", "entropy") if dataset.n_classes else ("squared_error",)
-    limits: dict[str, Any] = {"min_samples_leaf": min_rows, "max_depth": max_depth}
-    limits["seconds"] = None if seconds is None else seconds / len(criteria)
+    limits = GrowthLimits(
+        max_depth=max_depth,
+        min_samples_leaf=min_rows,
+        seconds=None if seconds is None else seconds / len(criteria),
+    )
     return [
-        grow(dataset, Axis(), criterion, stream=stream, **limits)
+        grow(dataset, Axis(), criterion, limits, stream=stream)
         for criterion in criteria
     ]
 
@@ -264,17 +297,16 @@ def linear_trees(
     n_rows = len(dataset.distinct_of)
     n_read = min(n_rows, SPARSE_ROWS)
     sample = dataset.subsample(np.arange(n_read) * n_rows // n_read)
-    min_samples_split = max(min_rows, n_read // (8 * max(2, dataset.n_classes)))
     groups = "one_vs_rest" if dataset.n_classes <= _MOST_RESTS else "random"
     splitters = [
         Linear(loss="logistic", C=cost, groups=groups) for cost in dict.fromkeys(C)
     ]
-    limits: dict[str, Any] = {
-        "min_samples_split": min_samples_split,
-        "max_depth": max_depth,
-    }
-    limits["seconds"] = None if seconds is None else seconds / len(splitters)
+    limits = GrowthLimits(
+        max_depth=max_depth,
+        min_samples_split=max(min_rows, n_read // (8 * max(2, dataset.n_classes))),
+        seconds=None if seconds is None else seconds / len(splitters),
+    )
     return [
-        grow_on_sample(sample, dataset, splitter, stream, criterion, **limits)
+        grow_on_sample(sample, dataset, splitter, stream, criterion, limits)
         for splitter in splitters
     ]

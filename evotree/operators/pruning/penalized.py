@@ -16,7 +16,6 @@ import numpy as np
 from evotree._jit import kernel
 from evotree.dataset import Dataset
 from evotree.fitness.criteria import (
-    CLASSIFICATION,
     Criterion,
     class_ranks,
     weight_of,
@@ -61,12 +60,8 @@ def cheapest(risk, subtree_size, node_price, split_price):
         cost[k] = risk[k] + node_price
         if subtree_size[k] > 1:
             left = k + 1
-            kept = (
-                cost[left]
-                + cost[left + subtree_size[left]]
-                + node_price
-                + split_price[k]
-            )
+            kept = cost[left] + cost[left + subtree_size[left]] + node_price
+            kept += split_price[k]
             marks[k] = kept >= cost[k]
             cost[k] = min(kept, cost[k])
     return marks
@@ -86,7 +81,7 @@ def impurities(criterion, counts):
 def risk_of_leaves(
     individual: Individual, n_classes: int, criterion: str | None = None
 ) -> tuple[np.ndarray, float]:
-    """Return what each node loses if it is a leaf, by the objective of a tree."""
+    """Return what each node loses if it is a leaf, and the unit of that, by a tree's objective."""
     if individual.objective is not None:
         return individual.objective.risk(individual), 1.0
     risk = node_risk(individual.counts, n_classes, criterion)
@@ -97,13 +92,8 @@ def node_risk(
     counts: np.ndarray, n_classes: int, criterion: str | None = None
 ) -> np.ndarray:
     """Return the risk R(t) of every node as if it were a leaf, as a share of the whole weight."""
-    allowed = CLASSIFICATION if n_classes > 0 else ("squared_error",)
     if criterion is None:
         criterion = "error" if n_classes > 0 else "squared_error"
-    if criterion not in allowed:
-        raise ValueError(
-            f"criterion={criterion!r}: allowed are {', '.join(map(repr, allowed))}."
-        )
     weight = counts[0].sum() if n_classes > 0 else counts[0, 0]
     return impurities(Criterion[criterion.upper()], counts) / weight
 
@@ -140,15 +130,10 @@ def weakest_links(
     # a link below is cut, and meets the cost of the node as a leaf once. Bends beyond that point
     # are dropped, each once; heaps that merge hold the others: O(n log n) for any shape of tree.
     risks, sizes, n = risk.tolist(), subtree_size.tolist(), len(risk)
-    alpha, child, heap = (
-        [np.inf] * n,
-        [[-1, -1] for _ in risks],
-        [-1] * n,
-    )  # cut before their node
-    fall, growth = (
-        [0.0] * n,
-        [0.0] * n,
-    )  # of the risk where a link is not yet cut, and of the price
+    alpha = [np.inf] * n
+    heap, child = [-1] * n, [[-1, -1] for _ in risks]  # of links cut before their node
+    fall = [0.0] * n  # of the risk where a link is not yet cut
+    growth = [0.0] * n  # of the price
     nothing = _ROUNDING * abs(risks[0])
     for k in range(n - 1, -1, -1):
         if sizes[k] == 1:
@@ -176,18 +161,21 @@ def weakest_links(
 def optimal_pruning(
     risk: np.ndarray, subtree_size: np.ndarray, split_cost: np.ndarray, budget: int
 ) -> np.ndarray:
-    """Mark the subtrees that become leaves in the pruning of least risk within a budget."""
+    """Mark the subtrees that become leaves in the pruning of least risk within a budget.
+
+    ``risk``, ``subtree_size`` and the whole numbers ``split_cost`` are of shape (n_nodes,); the
+    splits that stay cost no more than `budget` together.
+    """
     # Bohanec and Bratko (1994), "Trading accuracy for simplicity in decision trees":
     # `weakest_links` knows the best prunings for all prices, but of some sizes none is the best for
     # any price. Here each node knows the least risk below it for each part of the budget.
     lowest: list[np.ndarray] = [risk[k : k + 1] for k in range(len(risk))]
     for k in range(len(risk) - 1, -1, -1):
-        left, cost = k + 1, int(split_cost[k])
+        cost = int(split_cost[k])
         if subtree_size[k] == 1 or cost > budget:
             continue
-        sums = _lowest_sums(
-            lowest[left], lowest[left + subtree_size[left]], budget - cost
-        )
+        right = k + 1 + subtree_size[k + 1]
+        sums = _lowest_sums(lowest[k + 1], lowest[right], budget - cost)
         lowest[k] = np.minimum(np.append(np.full(cost, np.inf), sums), risk[k])
     marks = np.zeros(len(risk), dtype=bool)
     pending = [(0, budget)]
@@ -197,7 +185,8 @@ def optimal_pruning(
         marks[k] = subtree_size[k] > 1 and best >= risk[k]
         if marks[k] or subtree_size[k] == 1:
             continue
-        left, budget = k + 1, budget - int(split_cost[k])
+        left = k + 1
+        budget -= int(split_cost[k])
         right = left + int(subtree_size[left])
         on_left = np.arange(min(budget, len(lowest[left]) - 1) + 1)
         on_right = np.minimum(budget - on_left, len(lowest[right]) - 1)
@@ -239,35 +228,36 @@ def prune_tree(tree: ObliqueTree, marks: np.ndarray) -> ObliqueTree:
     weights, thresholds = tree.weights[kept], tree.thresholds[kept]
     weights[size == 1] = 0.0
     thresholds[size == 1] = 0.0
-    optional = tree.weighted_n_node_samples, tree.given_labels, tree.row_counts
-    samples, labels, rows = (
-        None if array is None else array[kept] for array in optional
-    )
-    models = None if tree.models is None else tree.models.take(kept)
-    arrays = (
+
+    def of_kept(array: np.ndarray | None) -> np.ndarray | None:
+        return None if array is None else array[kept]
+
+    return ObliqueTree(
+        weights,
+        thresholds,
+        size,
         tree.values[kept],
-        tree.spread,
-        samples,
-        labels,
-        models,
-        tree.output_names,
-        rows,
+        spread=tree.spread,
+        weighted_n_node_samples=of_kept(tree.weighted_n_node_samples),
+        labels=of_kept(tree.given_labels),
+        models=None if tree.models is None else tree.models.take(kept),
+        output_names=tree.output_names,
+        row_counts=of_kept(tree.row_counts),
     )
-    return ObliqueTree(weights, thresholds, size, *arrays)
 
 
 @kernel
 def collapse(rows, nodes, marks):
     """Return a copy of a tree whose marked subtrees are leaves."""
     rows, source = Rows(*rows), Nodes(*nodes)
-    n, size = source.subtree_size.shape[0], source.subtree_size
+    n = source.subtree_size.shape[0]
     out = make_nodes(n, rows.X.shape[1], source.counts.shape[1], source.order.copy())
     m = copied = 0
     for k in range(n):
         if k >= copied and marks[k]:
             m = copy_nodes(source, copied, k, out, m)
             m = emit_collapsed(rows, out, m, source.start[k], source.end[k])
-            copied = k + size[k]
+            copied = k + source.subtree_size[k]
     return finish(out, copy_nodes(source, copied, n, out, m))
 
 
@@ -300,16 +290,12 @@ def prune(
         if pays and len(pruned) < len(individual):
             individual.become(pruned)
         return (individual,)
-    whole = dataset.total_weight if dataset.n_classes > 0 else counts[0, 2]
-    price, prices = (
-        size_penalty * whole,
-        split_prices(individual, 0.0, term_penalty * whole),
-    )
-    # The weight of all leaves together is that of the root: minus the weight that is classified
-    # correctly serves as well as the one that is not, and for whole numbers both are exact.
-    risk = (
-        -counts.max(axis=1) if dataset.n_classes else impurities(_SQUARED_ERROR, counts)
-    )
-    return prune_marked(
-        individual, dataset, cheapest(risk, subtree_size, price, prices)
-    )
+    if dataset.n_classes:
+        # The weight of all leaves together is that of the root: minus the weight that is classified
+        # correctly serves as well as the one that is not, and for whole numbers both are exact.
+        risk, whole = -counts.max(axis=1), dataset.total_weight
+    else:
+        risk, whole = impurities(_SQUARED_ERROR, counts), counts[0, 2]
+    prices = split_prices(individual, 0.0, term_penalty * whole)
+    marks = cheapest(risk, subtree_size, size_penalty * whole, prices)
+    return prune_marked(individual, dataset, marks)

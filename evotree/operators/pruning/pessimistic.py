@@ -53,7 +53,10 @@ def prune_pessimistic(
     confidence: float = 0.25,
     indicators: np.ndarray | None = None,
 ) -> tuple[Splits, np.ndarray]:
-    """Prune a tree by the errors to expect, subtrees being raised."""
+    """Prune a tree by the errors to expect, subtrees being raised.
+
+    Returned are its splits and the class weights ``(n_nodes, n_classes)`` of its nodes.
+    """
     branches = _Branches(splits, dataset, indicators)
     branches.collapse()
     branches.prune(confidence)
@@ -67,7 +70,9 @@ class _Branches:
         self, splits: Splits, dataset: Dataset, indicators: np.ndarray | None
     ) -> None:
         size = splits.subtree_size
-        self.splits, self.X, self.y = splits, dataset.X, dataset.y
+        self.splits = splits
+        self.X = dataset.X
+        self.y = dataset.y
         self.indicators = indicators
         self.children: list[tuple[int, int] | None] = [
             (k + 1, k + 1 + int(size[k + 1])) if size[k] > 1 else None
@@ -95,13 +100,16 @@ class _Branches:
             k, rows, weight = pending.pop()
             yield k, rows, weight
             if (children := self.children[k]) is not None:
-                normal, threshold, _ = (part[self.split_at[k]] for part in self.splits)
-                sides = share_rows(
-                    self.X, rows, weight, normal, threshold, self.indicators
+                at = self.split_at[k]
+                left, right = share_rows(
+                    self.X,
+                    rows,
+                    weight,
+                    self.splits.weights[at],
+                    self.splits.thresholds[at],
+                    self.indicators,
                 )
-                pending += [
-                    (child, *side) for child, side in zip(children, sides, strict=True)
-                ]
+                pending += [(children[0], *left), (children[1], *right)]
 
     def count(self, rows: np.ndarray, weight: np.ndarray) -> np.ndarray:
         """Return the class weights of rows."""
@@ -109,9 +117,9 @@ class _Branches:
 
     def place(self, k: int, rows: np.ndarray, weight: np.ndarray) -> None:
         """Give a subtree other rows."""
-        for node, *reached in self.routed(k, rows, weight):
-            self.rows[node] = reached[0], reached[1]
-            self.counts[node] = self.count(*reached)
+        for node, reaching, weights in self.routed(k, rows, weight):
+            self.rows[node] = reaching, weights
+            self.counts[node] = self.count(reaching, weights)
 
     def collapse(self) -> None:
         """Make leaves of the subtrees that get no more training rows right than a leaf."""
@@ -137,17 +145,15 @@ class _Branches:
             left, right = (self.counts[child].sum() for child in children)
             largest = children[int(right >= left)]
             raised = sum(
-                _expected_errors(self.count(*reached), confidence)
-                for node, *reached in self.routed(largest, *self.rows[k])
+                _expected_errors(self.count(reaching, weights), confidence)
+                for node, reaching, weights in self.routed(largest, *self.rows[k])
                 if self.children[node] is None
             )
             if leaf <= min(raised, both) + _TOLERATED:
                 self.children[k] = None
             elif raised <= both + _TOLERATED:
-                self.children[k], self.split_at[k] = (
-                    self.children[largest],
-                    self.split_at[largest],
-                )
+                self.children[k] = self.children[largest]
+                self.split_at[k] = self.split_at[largest]
                 self.place(k, *self.rows[k])
                 pending += self.below(k)
             else:
@@ -156,15 +162,13 @@ class _Branches:
     def to_splits(self) -> tuple[Splits, np.ndarray]:
         """Return the tree below the root, and the class weights of its nodes."""
         nodes = self.below(0)
-        is_split = [self.children[k] is not None for k in nodes]
+        is_split = np.array([self.children[k] is not None for k in nodes])
         origins = [self.split_at[k] for k in nodes]
-        weights, thresholds = (
-            self.splits.weights[origins],
-            self.splits.thresholds[origins],
-        )
-        leaves = ~np.array(is_split)
-        weights[leaves], thresholds[leaves] = 0.0, 0.0
-        return Splits(weights, thresholds, subtree_sizes(is_split)), self.counts[nodes]
+        # Leaves of a subtree that was cut still know its split.
+        weights = np.where(is_split[:, np.newaxis], self.splits.weights[origins], 0.0)
+        thresholds = np.where(is_split, self.splits.thresholds[origins], 0.0)
+        size = subtree_sizes(is_split.tolist())
+        return Splits(weights, thresholds, size), self.counts[nodes]
 
 
 def _expected_errors(counts: np.ndarray, confidence: float) -> float:

@@ -33,7 +33,7 @@ from evotree.operators.structure.reduced import (
     SPARSE_ROWS,
     loss_unit,
     refit_nodes,
-    replace_tests,
+    replace_splits,
 )
 from evotree.rng import below, uniform
 
@@ -52,27 +52,35 @@ Refiner = Callable[["Individual", "Dataset"], tuple["Individual"]]
 
 def draw_linear(C: tuple[float, float], penalty: str, stream: Any) -> Linear:
     """Return a linear classifier of a loss and a C that are drawn, the C log-uniformly."""
+    cost, loss = _draw(C, stream)
     return Linear(
-        penalty=penalty, max_iter=_NEWTON_STEPS, tol=_TOLERANCE, **_draw(C, stream)
+        loss=loss, penalty=penalty, C=cost, max_iter=_NEWTON_STEPS, tol=_TOLERANCE
     )
 
 
-def draw_sparse(C: tuple[float, float], stream: Any, **parameters: Any) -> Sparse:
+def draw_sparse(
+    C: tuple[float, float],
+    stream: Any,
+    widths: str = "any",
+    max_features: int | None = None,
+    term_cost: float = 0.0,
+) -> Sparse:
     """Return a sparse splitter of a loss and a C that are drawn, the C log-uniformly."""
-    return Sparse(**_draw(C, stream), **parameters)
+    cost, loss = _draw(C, stream)
+    return Sparse(
+        widths=widths, max_features=max_features, term_cost=term_cost, loss=loss, C=cost
+    )
 
 
-def _draw(C: tuple[float, float], stream: Any) -> dict[str, Any]:
+def _draw(C: tuple[float, float], stream: Any) -> tuple[float, str]:
+    """Draw a C between two bounds, and a loss."""
     low, high = C
-    return {
-        "C": low * (high / low) ** uniform(stream),
-        "loss": LOSSES[below(stream, len(LOSSES))],
-    }
+    return low * (high / low) ** uniform(stream), LOSSES[below(stream, len(LOSSES))]
 
 
 @dataclass(frozen=True)
 class LinearRefiner:
-    """A refiner by linear classifiers: a sweep over all nodes, or another test at one of them."""
+    """A refiner by linear classifiers: a sweep over all nodes, or another split at one of them."""
 
     # Every refinement draws its loss and its C: the fitness shows what the data need. A sweep that
     # chooses the features of each split takes 256 splits at most, drawn among those of a larger
@@ -88,28 +96,35 @@ class LinearRefiner:
     def __call__(self, individual: Individual, dataset: Dataset) -> tuple[Individual]:
         """Refine an individual in place."""
         stream: Any = individual.stream
-        bound: dict[str, Any] = {"max_features": self.max_features}
+        if self.kind != "sparse" and self.max_features is None:
+            dense = draw_linear(self.C, self.penalty, stream)
+            if self.kind == "linear":
+                return Resplit(dense)(individual, dataset)
+            return tao_sweep(individual, dataset, dense, max_rows=NODE_ROWS)
         if self.kind == "linear":
-            is_dense = self.max_features is None
-            dense = draw_linear(self.C, self.penalty, stream) if is_dense else None
-            return Resplit(dense or draw_sparse(self.C, stream, **bound))(
-                individual, dataset
-            )
-        if self.kind == "tao" and self.max_features is None:
-            splitter = draw_linear(self.C, self.penalty, stream)
-            return tao_sweep(individual, dataset, splitter, max_rows=NODE_ROWS)
-        bound["widths"] = "any" if uniform(stream) < _ANY_SHARE else "same"
-        bound["term_cost"] = self.term_penalty * loss_unit(dataset)
-        limits: dict[str, Any] = {"max_rows": SPARSE_ROWS, "max_nodes": _SWEPT}
-        limits["term_penalty"] = self.term_penalty
+            splitter = draw_sparse(self.C, stream, max_features=self.max_features)
+            return Resplit(splitter)(individual, dataset)
+        widths = "any" if uniform(stream) < _ANY_SHARE else "same"
+        splitter = draw_sparse(
+            self.C,
+            stream,
+            widths=widths,
+            max_features=self.max_features,
+            term_cost=self.term_penalty * loss_unit(dataset),
+        )
         return tao_sweep(
-            individual, dataset, draw_sparse(self.C, stream, **bound), **limits
+            individual,
+            dataset,
+            splitter,
+            term_penalty=self.term_penalty,
+            max_rows=SPARSE_ROWS,
+            max_nodes=_SWEPT,
         )
 
 
 @dataclass(frozen=True)
 class Resplit:
-    """Another test at one internal node, drawn uniformly: a splitter's of its reduced problem."""
+    """Another split at one internal node, drawn uniformly: a splitter's of its reduced problem."""
 
     splitter: Splitter
 
@@ -119,11 +134,20 @@ class Resplit:
         if internal.size == 0:
             return (individual,)
         stream: Any = individual.stream
-        nodes = internal[[below(stream, internal.size)]]
-        tests = individual.weights.copy(), individual.thresholds.copy()
-        fit = partial(solve, splitter=self.splitter, stream=stream)
-        if refit_nodes(individual, dataset, nodes, tests, fit, stream, NODE_ROWS):
-            replace_tests(individual, dataset, *tests)
+        weights = individual.weights.copy()
+        thresholds = individual.thresholds.copy()
+        is_changed = refit_nodes(
+            individual,
+            dataset,
+            internal[[below(stream, internal.size)]],
+            weights,
+            thresholds,
+            fit=partial(solve, splitter=self.splitter, stream=stream),
+            stream=stream,
+            max_rows=NODE_ROWS,
+        )
+        if is_changed:
+            replace_splits(individual, dataset, weights, thresholds)
         return (individual,)
 
 
@@ -139,17 +163,15 @@ def make_refiner(
     max_features: int | None = None,
 ) -> Refiner:
     """Return the refiner of a name."""
-    if not isinstance(name, str):
-        if not callable(name):
-            raise ValueError(
-                f"refinement names {name!r}: allowed are names and callables."
-            )
+    if callable(name):
         return name
     if name in ("tao", "sparse", "linear"):
         return LinearRefiner(name, C, penalty, term_penalty, max_features)
     if name in SPLITTERS:
         return Resplit(bounded(as_splitter(name), max_features))
-    raise ValueError(f"refinement names {name!r}: allowed are {sorted(REFINERS)}.")
+    raise ValueError(
+        f"refinement names {name!r}: allowed are {sorted(REFINERS)}, and callables."
+    )
 
 
 @dataclass(frozen=True, repr=False)
@@ -194,9 +216,8 @@ class Refinement(Configuration):
             operators = dict.fromkeys(operators, 1.0)
         total = math.fsum(operators.values())
         if not 0.0 < total < math.inf or min(operators.values()) < 0.0:
-            shares = dict(operators)
             raise ValueError(
-                f"refinement has the shares {shares!r}: allowed are numbers above 0."
+                f"refinement has the shares {dict(operators)!r}: allowed are numbers above 0."
             )
         return {name: share / total for name, share in operators.items()}
 
@@ -223,8 +244,16 @@ def make_refiners(
         while name in refiners:
             n_alike += 1
             name = f"{kind}{n_alike}"
-        rules = refinement.bounds(), refinement.penalty, term_penalty, max_features
-        refiners[name] = share, make_refiner(operator, *rules)
+        refiners[name] = (
+            share,
+            make_refiner(
+                operator,
+                refinement.bounds(),
+                penalty=refinement.penalty,
+                term_penalty=term_penalty,
+                max_features=max_features,
+            ),
+        )
     return refiners
 
 
@@ -262,5 +291,8 @@ def choose_for_refinement(
     individuals: Sequence[Individual], refinement: Refinement
 ) -> list[Individual]:
     """Return the individuals of a generation that are to be refined."""
-    chance = refinement.probability
-    return [one for one in individuals if len(one) > 1 and uniform(one.stream) < chance]
+    return [
+        individual
+        for individual in individuals
+        if len(individual) > 1 and uniform(individual.stream) < refinement.probability
+    ]

@@ -75,7 +75,11 @@ def search_annealing(
     stream,
     weights,
 ):
-    """Anneal a hyperplane of a node."""
+    """Anneal a hyperplane of a node, and write its normal vector into ``weights (d,)``.
+
+    ``Z (d + 3, n)`` and `usable` are those of `columns_of`, standardized; ``scale (d,)`` is what
+    the columns were divided by. The search ends when the score is as low as `floor`.
+    """
     n, d = node.X.shape
     scratch, a = make_split_scratch(node), np.zeros(d + 1)
     unit = 1.0 if floor < 0.0 else undivided_score(node, scratch)
@@ -150,8 +154,18 @@ class Annealing(Configuration):
         weights = np.zeros(node.X.shape[1])
         searched, Z, usable = columns_of(node)
         _, scale = standardize(Z, node.sample_weight, usable)
-        limits = float(self.cooling), int(self.max_moves), int(self.patience)
-        space = Z, usable, scale, lowest_score(searched), float(self.temperature)
-        search_annealing(searched, *space, *limits, stream, weights)
+        search_annealing(
+            searched,
+            Z,
+            usable,
+            scale,
+            floor=lowest_score(searched),
+            temperature=float(self.temperature),
+            cooling=float(self.cooling),
+            max_moves=int(self.max_moves),
+            patience=int(self.patience),
+            stream=stream,
+            weights=weights,
+        )
         oblique = centred_split(node, weights)
         return oblique if oblique is not None else Axis()(node, stream)

@@ -26,7 +26,7 @@ _ROUNDING = 1e-12  # of a gain, in bits
 
 @kernel
 def search_features(node, scores, cuts):
-    """Find the best test of each feature."""
+    """Find the best split on each feature; write scores, infinite where there is none, and cuts."""
     n = node.X.shape[0]
     s, t = np.empty(n), np.full(n, -1.0)
     scratch = make_split_scratch(node)
@@ -37,32 +37,28 @@ def search_features(node, scores, cuts):
 
 
 def search_gain_ratio(node: Node, scores: np.ndarray, cuts: np.ndarray) -> None:
-    """Find the tests among which C4.5 chooses (Quinlan 1993, chapter 2)."""
+    """Find the splits among which C4.5 chooses, as `search_features` (Quinlan 1993, chapter 2)."""
     # The threshold of a feature is that of its highest information gain, not of its highest gain
     # ratio, which would favour splits that part few rows. For the same reason features whose gain
     # is below the average, that of all gains above 0, are out.
     by_gain = node._replace(criterion=int(Criterion.ENTROPY))
     search_features(by_gain, scores, cuts)
     gains = score_undivided(by_gain) - scores
-    useful = gains > _ROUNDING
-    needed = gains[useful].mean() - _ROUNDING if useful.any() else 0.0
-    for j in map(int, np.flatnonzero(np.isfinite(scores))):
-        if gains[j] < needed and useful.any():
-            scores[j] = np.inf
-        else:
-            scores[j] = axis_split(node, j, cuts[j]).score
+    is_useful = gains > _ROUNDING
+    if is_useful.any():
+        scores[gains < gains[is_useful].mean() - _ROUNDING] = np.inf
+    for j in np.flatnonzero(np.isfinite(scores)).tolist():
+        scores[j] = axis_split(node, j, cuts[j]).score
 
 
 def axis_split(node: Node, feature: int, threshold: float) -> Split:
-    """Return the test of one feature, with the score that `score_hyperplane` has of it."""
-    column = node._replace(
-        X=read_only(np.ascontiguousarray(node.X[:, feature : feature + 1]))
-    )
+    """Return the split on one feature, with the score that `score_hyperplane` has of it."""
+    column = np.ascontiguousarray(node.X[:, feature : feature + 1])
+    alone = node._replace(X=read_only(column))
     weights = np.zeros(node.X.shape[1])
     weights[feature] = 1.0
-    return Split(
-        weights, float(threshold), score_hyperplane(column, np.ones(1), threshold)
-    )
+    score = score_hyperplane(alone, np.ones(1), threshold)
+    return Split(weights, float(threshold), score)
 
 
 @dataclass(frozen=True)
@@ -70,24 +66,24 @@ class Axis:
     """The best axis-parallel split, found exactly in O(d n log n) at worst.
 
     Of equal splits it takes the one of the first feature and the lowest threshold. By gain ratio it
-    is C4.5's (Quinlan 1993): the test of each feature is that of its highest information gain, and
-    of the tests of at least average gain the one of the best ratio wins.
+    is C4.5's (Quinlan 1993): the split on each feature is that of its highest information gain, and
+    of the splits of at least average gain the one of the best ratio wins.
     """
 
     def __call__(self, node: Node, stream: np.ndarray) -> Split | None:
         """Find the split; draws nothing (see `evotree.operators.splitters.base.Splitter`)."""
         scores, cuts = np.empty(node.X.shape[1]), np.empty(node.X.shape[1])
-        is_ratio = node.criterion == Criterion.GAIN_RATIO
-        (search_gain_ratio if is_ratio else search_features)(node, scores, cuts)
+        if node.criterion == Criterion.GAIN_RATIO:
+            search_gain_ratio(node, scores, cuts)
+        else:
+            search_features(node, scores, cuts)
         feature = int(np.argmin(scores))
-        return (
-            axis_split(node, feature, cuts[feature])
-            if scores[feature] < np.inf
-            else None
-        )
+        if scores[feature] == np.inf:
+            return None
+        return axis_split(node, feature, cuts[feature])
 
 
-# The program's constants.
+# The constants of C4.5's program, release 8.
 _LEAST_SHARE, _MOST_ROWS = 0.1, 25.0
 _BELOW_AVERAGE = 1e-3
 # Gains and ratios in bits that differ by less are equal; the program's are in single precision.
@@ -112,7 +108,11 @@ def least_weight(known, n_classes, min_cases):
 
 @kernel
 def search_gains(node, indicators, min_cases, gains, informations, cuts):
-    """Find the threshold of the highest information gain of each feature."""
+    """Find the threshold of the highest information gain of each feature, as C4.5 does.
+
+    ``indicators (n_features,)`` are those of `C45`; `gains`, `informations` and `cuts` of the same
+    shape are written: 0 where no threshold has a gain.
+    """
     X, y, weight = node.X, node.y, node.sample_weight
     n = X.shape[0]
     rows, order = np.empty(n, dtype=np.int32), np.empty(n, dtype=np.int32)
@@ -161,10 +161,10 @@ def search_gains(node, indicators, min_cases, gains, informations, cuts):
 
 @dataclass(frozen=True, repr=False)
 class C45(Configuration):
-    """The test of C4.5, release 8 (Quinlan 1993; 1996); the criterion of the node does not matter.
+    """The split of C4.5, release 8 (Quinlan 1993; 1996); the node's criterion does not matter.
 
     The threshold of a feature is that of its highest information gain; of this gain the price of
-    choosing among m thresholds of n rows is taken, ``log2(m) / n``. Of the tests whose gain is at
+    choosing among m thresholds of n rows is taken, ``log2(m) / n``. Of the splits whose gain is at
     least the average of those above 0, the one with the highest ratio of gain to the information
     of the split wins, the first of equals. Rows whose value is missing take no part; the gain is
     that of the others, times their share.
@@ -174,7 +174,7 @@ class C45(Configuration):
     # weight that a class has on average, up to 25.
     min_cases: Annotated[float, Interval(Real, 0.0, None, closed="neither")] = 2.0
     # Position of the feature that is above 0 where a feature is missing, -1 where it never is, for
-    # each feature. Indicators themselves are not tested. Empty where nothing is missing.
+    # each feature. Nodes are not split on indicators themselves. Empty where nothing is missing.
     indicators: tuple[int, ...] = ()
 
     def __call__(self, node: Node, stream: np.ndarray) -> Split | None:
@@ -185,12 +185,12 @@ class C45(Configuration):
         gains, informations, cuts = np.empty(d), np.empty(d), np.empty(d)
         search_gains(node, indicators, self.min_cases, gains, informations, cuts)
         gains[indicators[indicators >= 0]] = 0.0
-        useful = gains > _ROUNDING_C45
-        if node.sample_weight.sum() < 2.0 * self.min_cases or not useful.any():
+        is_useful = gains > _ROUNDING_C45
+        if node.sample_weight.sum() < 2.0 * self.min_cases or not is_useful.any():
             return None
-        least = gains[useful].mean() - _BELOW_AVERAGE
+        is_useful &= gains >= gains[is_useful].mean() - _BELOW_AVERAGE
         best, feature = 0.0, -1
-        for j in map(int, np.flatnonzero(useful & (gains >= least))):
+        for j in np.flatnonzero(is_useful).tolist():
             ratio = gains[j] / informations[j]
             if ratio > best + _ROUNDING_C45:
                 best, feature = ratio, j

@@ -20,9 +20,8 @@ class Split(NamedTuple):
     weights: np.ndarray
     threshold: float
     score: float  # by the criterion of the node, the lower the better
-    below: "Splitter | None" = (
-        None  # of both sides when a tree is grown; None for the present one
-    )
+    # What splits both sides when a tree is grown; None for the splitter that found this split.
+    below: "Splitter | None" = None
 
 
 class Splitter(Protocol):
@@ -32,7 +31,6 @@ class Splitter(Protocol):
     # split. Both sides of a split have at least ``node.min_rows`` rows.
     def __call__(self, node: Node, stream: np.ndarray) -> Split | None:
         """Find one split."""
-        ...
 
 
 def better_split(
@@ -41,7 +39,8 @@ def better_split(
     """Return the better one of a split and a hyperplane; None where neither parts the rows."""
     if hyperplane is None:
         return best
-    split = Split(*hyperplane, float(score_hyperplane(node, *hyperplane)))
+    weights, threshold = hyperplane
+    split = Split(weights, threshold, float(score_hyperplane(node, weights, threshold)))
     return split if split.score < (np.inf if best is None else best.score) else best
 
 
@@ -56,12 +55,11 @@ def best_split_along(node: Node, weights: np.ndarray) -> Split | None:
 _LEAST_SCALE = 1e-150  # its square is a number still
 
 
-class Problem(NamedTuple):
+class ScaledRows(NamedTuple):
     """The rows of a node in units of their own."""
 
-    rows: (
-        np.ndarray
-    )  # (n, d + 1): less the mean, over the scale, 0 where that is; 1 in the last
+    # (n, d + 1): less the mean, over the scale, 0 where that is; 1 in the last.
+    rows: np.ndarray
     codes: np.ndarray  # (n,) int32: classes, numbered among those present
     shares: np.ndarray  # (n,): weights, with sum 1
     totals: np.ndarray  # (n_present,): weights of the classes
@@ -78,13 +76,14 @@ def inner(a, b):
     return s
 
 
-def make_problem(node: Node, rescale: bool) -> Problem:
-    """Return the rows of a node, brought to mean 0 and standard deviation 1 where asked for."""
-    (n, d), X = node.X.shape, node.X
+def scale_rows(node: Node, rescale: bool) -> ScaledRows:
+    """Return the rows of a node, with `rescale` brought to mean 0 and standard deviation 1."""
+    X = node.X
+    n, d = X.shape
     codes = np.unique(node.y, return_inverse=True)[1].astype(np.int32)
     totals = np.bincount(codes, node.sample_weight)
     weight = np.cumsum(totals)[-1]
-    totals, shares = totals / weight, node.sample_weight / weight
+    shares = node.sample_weight / weight
     mean, scale = np.zeros(d), np.ones(d)
     if rescale:
         low, high = X.min(axis=0), X.max(axis=0)
@@ -94,21 +93,19 @@ def make_problem(node: Node, rescale: bool) -> Problem:
         # A share of the range bounds the scaled values where nearly all weight is at one place.
         scale = np.maximum(scale, 1e-6 * (high - low))
         is_constant = (low == high) | (scale < _LEAST_SCALE)
-        mean, scale = (
-            np.where(is_constant, low, mean),
-            np.where(is_constant, 0.0, scale),
-        )
+        mean = np.where(is_constant, low, mean)
+        scale = np.where(is_constant, 0.0, scale)
     factor = np.divide(1.0, scale, out=np.zeros(d), where=scale > 0.0)
     rows = np.ones((n, d + 1))
     rows[:, :d] = (X - mean) * factor
-    return Problem(rows, codes, shares, totals, mean, scale)
+    return ScaledRows(rows, codes, shares, totals / weight, mean, scale)
 
 
 def node_hyperplane(
-    problem: Problem, theta: np.ndarray
+    scaled: ScaledRows, theta: np.ndarray
 ) -> tuple[np.ndarray, float] | None:
-    """Return a hyperplane of a problem in the units of its node; None where numbers are too far."""
-    mean, scale = problem.mean, problem.scale
+    """Return a hyperplane of scaled rows in the units of their node; None beyond all numbers."""
+    mean, scale = scaled.mean, scaled.scale
     weights = np.divide(theta[:-1], scale, out=np.zeros(len(scale)), where=scale > 0.0)
     largest = np.abs(weights).max()
     if not 0.0 < largest < np.inf:
@@ -117,10 +114,9 @@ def node_hyperplane(
     length = math.sqrt(np.cumsum(weights * weights)[-1])
     weights /= length
     # Added up one after the other, as everywhere: sums of other orders are rounded otherwise.
-    threshold = np.cumsum(np.append(-theta[-1] / (largest * length), weights * mean))[
-        -1
-    ]
-    return (weights, float(threshold)) if np.isfinite(threshold) else None
+    terms = np.append(-theta[-1] / (largest * length), weights * mean)
+    threshold = float(np.cumsum(terms)[-1])
+    return (weights, threshold) if math.isfinite(threshold) else None
 
 
 def needs_classes(node: Node, splitter: str) -> None:

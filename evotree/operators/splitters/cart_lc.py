@@ -7,7 +7,7 @@ Murthy, Kasif and Salzberg (1994), section 2.3, report it.
 import math
 from dataclasses import dataclass
 from numbers import Integral, Real
-from typing import Annotated, Any
+from typing import Annotated
 
 import numpy as np
 
@@ -43,7 +43,11 @@ _OFFSETS = (-0.25, 0.0, 0.25)  # gamma in the paper
 def standardize(
     Z: np.ndarray, weight: np.ndarray, usable: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Give the usable columns but the last the mean 0 and the deviation 1; return what they had."""
+    """Give the usable columns but the last the mean 0 and the deviation 1; return what they had.
+
+    ``Z (d + 3, n)`` and `usable` are those of `columns_of`; the means and the deviations are of
+    shape (d,), 0 and 1 for columns that are left as they are.
+    """
     mean, scale = np.zeros(len(Z) - 3), np.ones(len(Z) - 3)
     share = weight / last_sum(weight)
     for m in usable[:-1]:
@@ -127,7 +131,11 @@ def search_columns(
     threshold,
     stream,
 ):
-    """Search for the linear combination of a node; see `search_cart_lc`."""
+    """Search for the linear combination of a node, from ``weights (d,)`` on, which are overwritten.
+
+    ``Z (d + 3, n)`` and `usable` are those of `columns_of`, standardized; ``mean (d,)`` and
+    ``scale (d,)`` are what the columns had. The search ends when the score is as low as `floor`.
+    """
     d = node.X.shape[1]
     scratch = make_split_scratch(node)
     b, r = np.zeros(d + 1), np.empty(d + 1)
@@ -164,11 +172,32 @@ def search_columns(
         weights[m] = b[m] / scale[m]
 
 
-def search_cart_lc(node: Node, *search: Any) -> None:
+def search_cart_lc(
+    node: Node,
+    max_cycles: int,
+    tol: float,
+    elimination: float,
+    weights: np.ndarray,
+    threshold: float,
+    stream: np.ndarray,
+) -> None:
     """Search for the linear combination of a node, from its weights on, which are overwritten."""
     node, Z, usable = columns_of(node)
-    frame = standardize(Z, node.sample_weight, usable)
-    search_columns(node, Z, usable, *frame, lowest_score(node), *search)
+    mean, scale = standardize(Z, node.sample_weight, usable)
+    search_columns(
+        node,
+        Z,
+        usable,
+        mean,
+        scale,
+        floor=lowest_score(node),
+        max_cycles=max_cycles,
+        tol=tol,
+        elimination=elimination,
+        weights=weights,
+        threshold=threshold,
+        stream=stream,
+    )
 
 
 @dataclass(frozen=True, repr=False)
@@ -205,13 +234,19 @@ class CartLC(Configuration):
         """Find the split (see `evotree.operators.splitters.base.Splitter`)."""
         axis = Axis()(node, stream)
         weights, threshold = np.zeros(node.X.shape[1]), 0.0
-        if self.start == "axis" and axis is not None:
-            weights, threshold = axis.weights.copy(), axis.threshold
-        limits = int(self.max_cycles), float(self.tol), float(self.elimination)
-        search_cart_lc(node, *limits, weights, threshold, stream)
+        start = axis if self.start == "axis" else None
+        if start is not None:
+            weights, threshold = start.weights.copy(), start.threshold
+        search_cart_lc(
+            node,
+            max_cycles=int(self.max_cycles),
+            tol=float(self.tol),
+            elimination=float(self.elimination),
+            weights=weights,
+            threshold=threshold,
+            stream=stream,
+        )
         oblique = centred_split(node, weights)
-        if oblique is None or (
-            self.start == "axis" and axis is not None and axis.score <= oblique.score
-        ):
+        if oblique is None or (start is not None and start.score <= oblique.score):
             return axis
         return oblique

@@ -25,13 +25,13 @@ from evotree.configuration import Configuration
 from evotree.fitness.node import Node
 from evotree.operators.splitters.axis import Axis
 from evotree.operators.splitters.base import (
-    Problem,
+    ScaledRows,
     Split,
     better_split,
     inner,
-    make_problem,
     needs_classes,
     node_hyperplane,
+    scale_rows,
 )
 from evotree.rng import below, normal
 from evotree.tree import project
@@ -62,7 +62,12 @@ def log_sum(leaf):
 
 @kernel
 def bound_gradient(rows, codes, shares, batch, theta, leaves, grad, leaf_grad):
-    """Return the mean upper bound over a batch of rows, and write its gradient."""
+    """Return the mean upper bound over a batch of rows, and write its gradient.
+
+    The rows, of shape (n, p), the codes and the shares are those of `ScaledRows`; ``batch`` holds
+    positions of rows. `theta` and `grad` have the shape (p,), `leaves` and `leaf_grad`
+    (2, n_present).
+    """
     n_present = leaves.shape[1]
     norm_left, norm_right = log_sum(leaves[0]), log_sum(leaves[1])
     for j in range(theta.shape[0]):
@@ -117,26 +122,27 @@ def move(values, velocity, grad, momentum, rate):
 
 
 @kernel
-def lower_bound(problem, theta, leaves, nu, rate, momentum, batch_size, epochs, stream):
-    """Lower the bound by stochastic gradient descent from a start, which is overwritten."""
-    n, p = problem.rows.shape
+def lower_bound(scaled, theta, leaves, nu, rate, momentum, batch_size, epochs, stream):
+    """Lower the bound by stochastic gradient descent from a start, which is overwritten.
+
+    The start is ``theta (p,)`` and ``leaves (2, n_present)``, logarithms of shares of classes.
+    """
+    n, p = scaled.rows.shape
     n_present = leaves.shape[1]
     grad, leaf_grad = np.empty(p), np.empty((2, n_present))
     velocity, leaf_velocity = np.zeros(p), np.zeros((2, n_present))
     order = np.arange(n).astype(np.int32)
     size = min(batch_size, n)
     n_batches = (n + size - 1) // size
-    n_steps = max(epochs * n_batches, _LEAST_STEPS)
-    for step in range(n_steps):
+    for step in range(max(epochs * n_batches, _LEAST_STEPS)):
         first = step % n_batches * size
         if first == 0:
             shuffle(stream, order)
-        batch = order[first : min(first + size, n)]
         bound_gradient(
-            problem.rows,
-            problem.codes,
-            problem.shares,
-            batch,
+            scaled.rows,
+            scaled.codes,
+            scaled.shares,
+            order[first : min(first + size, n)],
             theta,
             leaves,
             grad,
@@ -152,11 +158,11 @@ def lower_bound(problem, theta, leaves, nu, rate, momentum, batch_size, epochs, 
                 theta[j] *= factor
 
 
-def start_leaves(problem: Problem, theta: np.ndarray) -> np.ndarray:
+def start_leaves(scaled: ScaledRows, theta: np.ndarray) -> np.ndarray:
     """Return the logarithms of the classes' shares on the sides of a hyperplane, none of them 0."""
-    is_right = (problem.rows @ theta > 0.0).astype(np.int64)
-    leaves = np.full((2, len(problem.totals)), 1.0 / len(problem.rows))
-    np.add.at(leaves, (is_right, problem.codes), problem.shares)
+    is_right = (scaled.rows @ theta > 0.0).astype(np.int64)
+    leaves = np.full((2, len(scaled.totals)), 1.0 / len(scaled.rows))
+    np.add.at(leaves, (is_right, scaled.codes), scaled.shares)
     return np.log(leaves / leaves.sum(axis=1, keepdims=True))
 
 
@@ -207,25 +213,31 @@ class CO2(Configuration):
         axis = Axis()(node, stream)
         if d == 1 or (axis is None and self.start == "axis"):
             return axis
-        problem = make_problem(node, rescale=True)
+        scaled = scale_rows(node, rescale=True)
         start = np.zeros(d + 1)
         best: Split | None = None
         if axis is not None and self.start == "axis":
             feature = int(axis.weights.argmax())
-            if problem.scale[feature] == 0.0:  # differences too small to be scaled
+            if scaled.scale[feature] == 0.0:  # differences too small to be scaled
                 return axis
-            best, start[feature] = axis, 1.0
-            start[d] = (problem.mean[feature] - axis.threshold) / problem.scale[feature]
+            best = axis
+            start[feature] = 1.0
+            start[d] = (scaled.mean[feature] - axis.threshold) / scaled.scale[feature]
         else:
-            for j in range(d + 1):
-                start[j] = normal(stream)
-        first = start_leaves(problem, start)
+            start[:] = [normal(stream) for _ in range(d + 1)]
+        first = start_leaves(scaled, start)
         for nu, rate in product(map(float, self.nus), map(float, self.rates)):
-            theta, leaves = (
-                start * math.sqrt(nu) / math.sqrt(inner(start, start)),
+            theta = start * math.sqrt(nu) / math.sqrt(inner(start, start))
+            lower_bound(
+                scaled,
+                theta,
                 first.copy(),
+                nu,
+                rate,
+                momentum=float(self.momentum),
+                batch_size=self.batch_size,
+                epochs=self.epochs,
+                stream=stream,
             )
-            descent = float(self.momentum), self.batch_size, self.epochs
-            lower_bound(problem, theta, leaves, nu, rate, *descent, stream)
-            best = better_split(best, node, node_hyperplane(problem, theta))
+            best = better_split(best, node, node_hyperplane(scaled, theta))
         return axis if best is None else best

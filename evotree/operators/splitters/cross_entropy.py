@@ -127,7 +127,8 @@ def concentration(length: float, p: int) -> float:
 
 def fit_directions(directions: np.ndarray) -> tuple[np.ndarray, float]:
     """Return the maximum likelihood estimates of the mean direction and the concentration."""
-    (n, p), resultant = directions.shape, directions.sum(axis=0)
+    n, p = directions.shape
+    resultant = directions.sum(axis=0)
     length = float(np.linalg.norm(resultant))
     return resultant / (length or 1.0), concentration(length / n, p)
 
@@ -137,13 +138,12 @@ NORMALIZATIONS = ("robust", "minmax", "standard")
 
 _ABSOLUTE_ERROR = int(Criterion.ABSOLUTE_ERROR)
 
-_ROUNDING = (
-    1e-12  # a column whose range is this small beside its values counts as constant
-)
-_TIES = 1e-9  # an interquartile range this small beside the deviation tells of ties, not of scale
-_DEPENDENT = (
-    1e-9  # what projections leave of a dependent column, beside its largest entry
-)
+# A column whose range is this small beside its values counts as constant.
+_ROUNDING = 1e-12
+# An interquartile range this small beside the deviation tells of ties, not of scale.
+_TIES = 1e-9
+# What projections leave of a dependent column, beside its largest entry.
+_DEPENDENT = 1e-9
 _TILE = 1 << 15  # numbers of a tile of projections, which stays in the cache
 _BLOCK = 1 << 20  # numbers of a block of projections made by the BLAS
 # Multiplications up to which projections are made here. Handed to the threads of a BLAS, a small
@@ -156,9 +156,8 @@ class SortedRows(NamedTuple):
 
     start: np.ndarray  # (n_classes + 1,): where the rows of each class begin
     y: np.ndarray  # (n,): targets; (0,) for classes
-    moments: (
-        np.ndarray
-    )  # (1, n): weights w of the rows; for targets (3, n): w, w y and w y**2
+    # (1, n): weights w of the rows; for targets (3, n): w, w y and w y**2.
+    moments: np.ndarray
     total: np.ndarray  # class weights, or the sums of the moments
     rank: np.ndarray  # from `evotree.fitness.criteria.class_ranks`
     criterion: int
@@ -178,25 +177,21 @@ def column_frame(
 ) -> tuple[np.ndarray, np.ndarray]:
     """Return the locations and the scales of columns; a constant column has scale 0."""
     low, high, total = X.min(axis=0), X.max(axis=0), weight.sum()
-    location, width = weight @ X / total, high - low
+    width = high - low
+    location = weight @ X / total
     deviation = np.sqrt(weight @ (X - location) ** 2 / total)
     deviation = np.where(deviation > 0.0, deviation, width)
     scale = deviation if kind == "standard" else width
-    if (
-        kind == "robust"
-    ):  # the lowest values with at least their share of the weight below them
+    if kind == "robust":
+        # Quartiles are the lowest values with at least their share of the weight up to them.
         order = np.argsort(X, axis=0, kind="stable")
-        passed, values = (
-            np.cumsum(weight[order], axis=0),
-            np.take_along_axis(X, order, axis=0),
-        )
+        passed = np.cumsum(weight[order], axis=0)
         passed[-1] = np.inf
-        first, location, third = (
-            np.take_along_axis(
-                values, (passed >= share * total).argmax(axis=0)[None], axis=0
-            )[0]
-            for share in (0.25, 0.5, 0.75)
-        )
+        places = [
+            (passed >= share * total).argmax(axis=0) for share in (0.25, 0.5, 0.75)
+        ]
+        values = np.take_along_axis(X, order, axis=0)
+        first, location, third = np.take_along_axis(values, np.array(places), axis=0)
         scale = np.where(third - first <= _TIES * deviation, deviation, third - first)
     is_constant = width <= np.maximum(
         1e-100, _ROUNDING * np.maximum(abs(low), abs(high))
@@ -224,15 +219,15 @@ def sort_rows(node: Node) -> tuple[SortedRows, np.ndarray]:
     if node.n_classes > 0:
         start = np.searchsorted(y, np.arange(node.n_classes + 1)).astype(np.int64)
         total = np.bincount(y, weights=w, minlength=node.n_classes)
-        moments, y = w[None], np.empty(0)
+        moments = w[None]
+        y = np.empty(0)
     else:
         start = np.array([0, y.shape[0]])
         moments = np.stack([w, w * y, w * y * y])
         total = moments.sum(axis=1)
     rank = class_ranks(total)
-    return SortedRows(
-        start, y, moments, total, rank, node.criterion, node.min_rows
-    ), order
+    rows = SortedRows(start, y, moments, total, rank, node.criterion, node.min_rows)
+    return rows, order
 
 
 @dot_kernel
@@ -284,32 +279,26 @@ def absolute_score(s, y, moments, left, right):
 @kernel
 def score_projections(projections, rows, scores):
     """Score candidates: the rows with a projection of at most 0 go left."""
-    start, y, moments, total, rank = (
-        rows.start,
-        rows.y,
-        rows.moments,
-        rows.total,
-        rows.rank,
-    )
-    criterion, min_rows, n = rows.criterion, rows.min_rows, projections.shape[1]
+    y, moments, total = rows.y, rows.moments, rows.total
+    n = projections.shape[1]
     left, right = np.empty(total.shape[0]), np.empty(total.shape[0])
     for k in range(projections.shape[0]):
         s = projections[k]
         n_left = count_left(s)
-        if min(n_left, n - n_left) < min_rows:
+        if min(n_left, n - n_left) < rows.min_rows:
             scores[k] = np.inf
             continue
         for c in range(total.shape[0]):
             if y.shape[0] > 0:
                 left[c] = sum_left(s, moments[c])
             else:
-                lo, hi = start[c], start[c + 1]
+                lo, hi = rows.start[c], rows.start[c + 1]
                 left[c] = sum_left(s[lo:hi], moments[0, lo:hi])
             right[c] = total[c] - left[c]
-        if criterion == _ABSOLUTE_ERROR:
+        if rows.criterion == _ABSOLUTE_ERROR:
             scores[k] = absolute_score(s, y, moments, left, right)
         else:
-            scores[k] = split_score(criterion, left, right, rank)
+            scores[k] = split_score(rows.criterion, left, right, rows.rank)
 
 
 @dots_kernel
@@ -366,7 +355,8 @@ def score_directions(
         score_few(Z, rows, directions, np.empty((min(size, n_candidates), n)), scores)
         return scores
     size = min(max(16, _BLOCK // n), n_candidates)
-    columns, projections = Z.astype(np.float32), np.empty((size, n), dtype=np.float32)
+    columns = Z.astype(np.float32)
+    projections = np.empty((size, n), dtype=np.float32)
     for lo in range(0, n_candidates, size):
         block = directions[lo : lo + size].astype(np.float32)
         part = np.matmul(block, columns, out=projections[: block.shape[0]])
@@ -393,19 +383,15 @@ def draw_rows(stream, n, n_drawn):
 class SamplingStep(NamedTuple):
     """One iteration of the search: what was drawn, from which distribution, and what was kept."""
 
-    mu: (
-        np.ndarray
-    )  # (p,): mean direction that was drawn around; all 0 while there is none
+    # (p,): mean direction that was drawn around; all 0 while there is none.
+    mu: np.ndarray
     kappa: float  # concentration; 0 is the uniform distribution
-    directions: (
-        np.ndarray
-    )  # (n_samples, p), of length 1: normalized weights, and the intercept
-    scores: (
-        np.ndarray
-    )  # (n_samples,); infinity where a candidate does not part the rows
-    is_elite: (
-        np.ndarray
-    )  # (n_samples,) bool: those to which the next distribution is fitted
+    # (n_samples, p), of length 1: normalized weights, and the intercept.
+    directions: np.ndarray
+    # (n_samples,); infinity where a candidate does not part the rows.
+    scores: np.ndarray
+    # (n_samples,) bool: those to which the next distribution is fitted.
+    is_elite: np.ndarray
 
 
 @dataclass(frozen=True, repr=False)

@@ -92,7 +92,7 @@ def keep_few(w, max_width, stream):
 
 
 @kernel
-def dipole_test(X, y, order, lo, hi, stream, w, max_width):
+def dipole_hyperplane(X, y, order, lo, hi, stream, w, max_width):
     """Place a hyperplane at right angles to a random mixed dipole, between its two rows."""
     # w = (x_i - x_j) / |x_i - x_j|, in the space of all features, or of few.
     i, j = mixed_dipole(y, order, lo, hi, stream)
@@ -181,11 +181,11 @@ def gaussian_change(stream, w, threshold, spread, is_sparse):
 
 @kernel
 def dipole_split(node, stream, w, max_width):
-    """Place a centred dipole test at a node: write the normal vector, return the threshold."""
+    """Place a centred dipole split at a node: write the normal vector, return the threshold."""
     n = node.X.shape[0]
     order = np.arange(n).astype(np.int32)
     projection = np.empty(n)
-    threshold = dipole_test(node.X, node.y, order, 0, n, stream, w, max_width)
+    threshold = dipole_hyperplane(node.X, node.y, order, 0, n, stream, w, max_width)
     project_rows(w.reshape(1, w.shape[0]), 0, node.X, order, 0, n, projection)
     return centre_margin(projection, order, 0, n, node.y, threshold)
 
@@ -194,7 +194,7 @@ def dipole_split(node, stream, w, max_width):
 class Dipole:
     """A hyperplane across a random mixed dipole, its margin centred.
 
-    See `dipole_test` and `centre_margin`.
+    See `dipole_hyperplane` and `centre_margin`.
     """
 
     # Without a score, which is then NaN, a side may be empty, and the kernels of the criteria are

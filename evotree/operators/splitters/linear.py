@@ -60,7 +60,7 @@ class Linear(Configuration):
     threshold : {"classifier", "best"}, default="classifier"
         Whether the threshold is the classifier's own or that of the best score for its weights.
     fallback : bool, default=False
-        Whether to take the best test of one feature where no classifier parts the rows; without it
+        Whether to take the best split on one feature where no classifier parts the rows; without it
         such a node has no split, as in STree.
     max_iter : int, at least 1, default=100
         Most Newton steps of a fit.
@@ -80,12 +80,11 @@ class Linear(Configuration):
 
     def __call__(self, node: Node, stream: np.ndarray) -> Split | None:
         """Find the split (see `Splitter`)."""
-        if (
-            node.X.shape[1] > 1
-        ):  # a test of the one feature is as good as any classifier
+        if node.X.shape[1] > 1:
             best = self._search(node, stream)
             if best is not None or not self.fallback:
                 return best
+        # Of one feature a threshold is as good as any classifier.
         return Axis()(node, stream)
 
     def refit(self, node: Node, weights: np.ndarray, threshold: float) -> Split | None:
@@ -107,8 +106,16 @@ class Linear(Configuration):
         """Fit a classifier of two groups of rows; `theta` holds the start, then the result."""
         # Kernels hand it rows that can be written; it is compiled for these alone.
         X = X if X.flags.writeable else X.copy()
-        model = self.loss, self.penalty, self.max_iter, self.tol
-        fit_linear(X, signs, self.C * sample_weight, model=model, theta=theta)
+        fit_linear(
+            X,
+            signs,
+            self.C * sample_weight,
+            theta,
+            loss=self.loss,
+            penalty=self.penalty,
+            max_iter=self.max_iter,
+            tol=self.tol,
+        )
 
     def _search(self, node: Node, stream: np.ndarray) -> Split | None:
         """Return the best of the classifiers' splits; None where none parts the rows."""
@@ -126,10 +133,9 @@ class Linear(Configuration):
             if not 0.0 < length < np.inf:
                 continue
             weights, threshold = theta[:-1] / length, -float(theta[-1] / length)
-            moved = (
-                best_split_along(node, weights) if self.threshold == "best" else None
-            )
-            threshold = threshold if moved is None else moved.threshold
+            if self.threshold == "best":
+                along = best_split_along(node, weights)
+                threshold = threshold if along is None else along.threshold
             best = better_split(best, node, (weights, threshold))
         return best
 
@@ -139,18 +145,18 @@ class Linear(Configuration):
         """Yield the sides of the classes, 1, -1 or 0 for none, of each two groups to tell apart."""
         # One by one: all of them at once would take memory that grows with the cube of the classes.
         present = np.flatnonzero(np.bincount(codes, minlength=n_classes))
-        asked = GROUPS[:3] if self.groups == "all" else (self.groups,)
-        if "one_vs_one" in asked or present.size <= 2:
+        ways = GROUPS[:3] if self.groups == "all" else (self.groups,)
+        if "one_vs_one" in ways or present.size <= 2:
             for first, second in combinations(present, 2):
                 sides = np.zeros(n_classes, dtype=np.int8)
                 sides[first], sides[second] = 1, -1
                 yield sides
-        if "one_vs_rest" in asked and present.size > 2:
+        if "one_vs_rest" in ways and present.size > 2:
             for code in present:
                 sides = np.full(n_classes, -1, dtype=np.int8)
                 sides[code] = 1
                 yield sides
-        if "random" in asked and present.size > 2:
+        if "random" in ways and present.size > 2:
             generator = as_generator(stream)
             for _ in range(self.n_groups):
                 sides = np.zeros(n_classes, dtype=np.int8)

@@ -33,9 +33,8 @@ _ENOUGH = 0.01  # of the square of the first residual
 _SWEEPS = 50
 _HALVINGS = 100  # far from all margins of 0 a model promises far too much
 _RIDGE = 1e-12  # keeps the quadratic models strictly convex
-_FACTORED = (
-    24  # most features with which a factorization is quicker than conjugate gradients
-)
+# Most features with which a factorization is quicker than conjugate gradients.
+_FACTORED = 24
 _SINGULAR = 1e-10  # of a diagonal entry: a smaller pivot is rounding
 _LEAST_SIZE, _USUAL_SIZE, _GREATEST_SIZE = 0.2, 2.0, 30.0  # of decision functions
 
@@ -131,12 +130,9 @@ def moments(X, curvatures, mean, scale):
 def curvature_matrix(X, curvatures):
     """Return the lower half of the matrix of the quadratic model; the constant comes last."""
     # Four rows at a time, so that each entry is read and written once for them.
-    (m, d), n = X.shape, 0
-    matrix, rows, scaled = (
-        np.zeros((d + 1, d + 1)),
-        np.zeros((4, d + 1)),
-        np.zeros((4, d + 1)),
-    )
+    m, d = X.shape
+    matrix = np.zeros((d + 1, d + 1))
+    rows, scaled, n = np.zeros((4, d + 1)), np.zeros((4, d + 1)), 0
     for i in range(m):
         if curvatures[i] > 0.0:
             rows[n, d] = 1.0
@@ -323,16 +319,18 @@ def step_length(
 
 @kernel
 def newton_fit(X, signs, costs, loss, columns, max_iter, tol, theta):
-    """Fit a linear classifier to two groups of rows: with L1 by `columns`, with L2 if None."""
+    """Fit a linear classifier to two groups of rows; return the objective and the steps taken.
+
+    ``X (m, d)``, the `signs` 1 or -1 and the `costs` of the rows are of shape (m,), `loss` is a
+    position in `LOSSES`. ``theta (d + 1,)``, the weights and the constant, holds the start and is
+    overwritten. The penalty is L1 where `columns` are those of `signed_columns`, L2 where None. A
+    fit ends when a step promises to lower the objective by less than the share `tol`.
+    """
     # Numba leaves out what None rules out: only those who ask for L1 compile it.
     m, d = X.shape
     penalty = _L2 if columns is None else _L1
-    margins, slopes, curvatures, changes = (
-        np.empty(m),
-        np.empty(m),
-        np.empty(m),
-        np.zeros(m),
-    )
+    margins, changes = np.empty(m), np.zeros(m)
+    slopes, curvatures = np.empty(m), np.empty(m)
     grad, direction, powers = np.empty(d + 1), np.zeros(d + 1), np.empty(m)
     for i in range(m):
         margins[i] = signs[i] * affine(theta, X, i)
@@ -381,15 +379,21 @@ def newton_fit(X, signs, costs, loss, columns, max_iter, tol, theta):
 
 
 def fit_linear(
-    *rows: np.ndarray, model: tuple[str, str, int, float], theta: np.ndarray
+    X: np.ndarray,
+    signs: np.ndarray,
+    costs: np.ndarray,
+    theta: np.ndarray,
+    *,
+    loss: str,
+    penalty: str,
+    max_iter: int,
+    tol: float,
 ) -> tuple[float, int]:
-    """Fit to rows, signs and costs over a start; return the objective and the number of steps."""
-    loss, penalty, *limits = model
-    columns = signed_columns(*rows[:2]) if penalty == "l1" else None
-    end: tuple[float, int] = newton_fit(
-        *rows, LOSSES.index(loss), columns, *limits, theta
+    """Fit a classifier over its start, ``theta (d + 1,)``, the constant last (see `newton_fit`)."""
+    columns = signed_columns(X, signs) if penalty == "l1" else None
+    return newton_fit(
+        X, signs, costs, LOSSES.index(loss), columns, max_iter, tol, theta
     )
-    return end
 
 
 @kernel

@@ -47,7 +47,11 @@ def move(function, row, step):
 def train_machine(
     rows, y, sample_weight, order, functions, hot, cold, factor, step, most_passes
 ):
-    """Train a linear machine by thermal corrections (Brodley and Utgoff 1995)."""
+    """Train a linear machine by thermal corrections (Brodley and Utgoff 1995).
+
+    ``rows (n, p)`` have a 1 in the last column; ``functions (n_classes, p)`` are overwritten. Beta
+    falls from `hot` to `cold`, each time to `factor` of it less `step`.
+    """
     # A row of class i that the machine takes for class j, at the distance
     # k = (w_j - w_i) . x / (2 x . x) from being right, moves both by c = beta**2 / (beta + k) of
     # itself. Rows with k of beta or more, which are far off, move nothing. Beta falls when the
@@ -58,22 +62,22 @@ def train_machine(
     for _ in range(most_passes):
         n_corrected = 0
         for i in order:
-            right, rival, length = y[i], -1, 0.0
+            right, other, length = y[i], -1, 0.0  # the class, and the highest one else
             for f in range(p):
                 length += rows[i, f] * rows[i, f]
             for c in range(n_classes):
                 values[c] = 0.0
                 for f in range(p):
                     values[c] += functions[c, f] * rows[i, f]
-                if c != right and (rival < 0 or values[c] > values[rival]):
-                    rival = c
-            k = (values[rival] - values[right]) / (2.0 * length)
+                if c != right and (other < 0 or values[c] > values[other]):
+                    other = c
+            k = (values[other] - values[right]) / (2.0 * length)
             if not 0.0 <= k < beta:
                 continue
             n_corrected += 1
             correction = sample_weight[i] * beta * beta / (beta + k)
             change = move(functions[right], rows[i], correction)
-            change += move(functions[rival], rows[i], -correction)
+            change += move(functions[other], rows[i], -correction)
             if change < 0.0 and rose:
                 beta = factor * beta - step
             rose = change > 0.0
@@ -87,14 +91,12 @@ class Machine(NamedTuple):
     """A linear machine over the features of a node: one function for each class."""
 
     weights: np.ndarray  # (n_classes, d): normal vectors
-    intercepts: (
-        np.ndarray
-    )  # (n_classes,): minus infinity for a class that no row of the node has
+    # (n_classes,): minus infinity for a class that no row of the node has.
+    intercepts: np.ndarray
 
     def values(self, X: np.ndarray) -> np.ndarray:
         """Return the value of each function for each row."""
-        values: np.ndarray = X @ self.weights.T + self.intercepts
-        return values
+        return np.matmul(X, self.weights.T) + self.intercepts
 
 
 @dataclass(frozen=True, repr=False)
@@ -170,7 +172,8 @@ def fit_machine(node: Node, tolerance: float, stream: np.ndarray) -> Machine:
     functions = np.zeros((node.n_classes, rows.shape[1]))
     functions[np.setdiff1d(np.arange(node.n_classes), node.y), -1] = -np.inf
     best, least_wrong = functions, np.inf
-    generator, kept = as_generator(stream), np.flatnonzero(varies)
+    generator = as_generator(stream)
+    kept = np.flatnonzero(varies)
     while kept.size:
         order = generator.permutation(len(rows))
         train_machine(rows, node.y, weight, order, functions, *_COOLING)
@@ -181,7 +184,8 @@ def fit_machine(node: Node, tolerance: float, stream: np.ndarray) -> Machine:
             best, least_wrong = functions.copy(), wrong
         dispersion = functions[np.unique(node.y)][:, kept].var(axis=0)
         weakest = kept[dispersion.argmin()]
-        functions[:, weakest], rows[:, weakest] = 0.0, 0.0
+        functions[:, weakest] = 0.0
+        rows[:, weakest] = 0.0
         kept = kept[kept != weakest]
     weights = best[:, :-1] / scale
     return Machine(weights, best[:, -1] - weights @ mean)

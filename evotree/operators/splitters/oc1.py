@@ -40,7 +40,10 @@ _LARGE = 1e6
 
 
 def columns_of(node: Node) -> tuple[Node, np.ndarray, np.ndarray]:
-    """Return a node for a search, the columns of ``(X, 1)``, and which can be perturbed."""
+    """Return a node for a search, the columns of ``(X, 1)``, and which can be perturbed.
+
+    The columns ``Z (d + 3, n)`` are the features, the ones, and room for two rows of distances.
+    """
     # Classes that occur are numbered again: what a search does for each class it then does only for
     # those. Squares of centred targets are added up without loss. Constant columns cannot be
     # perturbed: what they would add belongs to the intercept, the last one.
@@ -53,9 +56,10 @@ def columns_of(node: Node) -> tuple[Node, np.ndarray, np.ndarray]:
         node = node._replace(
             y=read_only(codes.astype(np.int32)), n_classes=len(present)
         )
-    Z = np.ones((d + 3, n))  # two rows for distances
+    Z = np.ones((d + 3, n))
     Z[:d] = node.X.T
-    return node, Z, np.append(np.flatnonzero((node.X[0] != node.X).any(axis=0)), d)
+    usable = np.append(np.flatnonzero((node.X[0] != node.X).any(axis=0)), d)
+    return node, Z, usable
 
 
 def last_sum(values: np.ndarray) -> float:
@@ -87,9 +91,8 @@ def combine(Z, r, usable, out):
 @inner_kernel
 def move(Z, a, usable, m, alpha, r):
     """Move a hyperplane by alpha along line m, and its distances with it."""
-    d = (
-        a.shape[0] - 1
-    )  # line m changes coefficient m, the last one all by multiples of r
+    # Line m changes coefficient m, the last one all by multiples of r.
+    d = a.shape[0] - 1
     if m <= d:
         a[m] += alpha
     else:
@@ -175,7 +178,12 @@ def search_oc1(
     stream,
     best,
 ):
-    """Search for an oblique split of a node that is better than one known."""
+    """Search for an oblique split of a node whose score is below `goal`; write it into `best`.
+
+    `start` and `best` are hyperplanes ``(weights, -threshold)``, of shape (d + 1,); all 0 stand for
+    a random start, and for none. `moves` is ``(n_jumps, order, n_random)``. The search ends when
+    the score is as low as `floor`.
+    """
     d = node.X.shape[1]
     scratch = make_split_scratch(node)
     same = SAME * (1.0 if floor < 0.0 else undivided_score(node, scratch))
@@ -194,7 +202,6 @@ def search_oc1(
         current = np.inf
         if not starts_at_random:
             current = score_distances(node, Z[d + 1], scratch)
-        low = floor + same
         current = descend(
             node,
             Z,
@@ -202,7 +209,7 @@ def search_oc1(
             a,
             r,
             current,
-            low,
+            floor + same,
             same,
             moves,
             stagnation_step,
@@ -282,11 +289,21 @@ class OC1(Configuration):
             undivided = score_undivided(node)
             goal = undivided - self.bias * (undivided - axis.score)
             if not self.random_start:
-                start[:d], start[d] = axis.weights, -axis.threshold
-        moves = int(self.n_jumps), ORDERS.index(self.order), int(self.n_random)
-        step = float(self.stagnation_step)
-        searched, *columns = columns_of(node)
-        known = int(self.n_restarts), moves, step, start, float(goal), stream, best
-        search_oc1(searched, *columns, lowest_score(searched), *known)
+                start[:d] = axis.weights
+                start[d] = -axis.threshold
+        searched, Z, usable = columns_of(node)
+        search_oc1(
+            searched,
+            Z,
+            usable,
+            floor=lowest_score(searched),
+            n_restarts=int(self.n_restarts),
+            moves=(int(self.n_jumps), ORDERS.index(self.order), int(self.n_random)),
+            stagnation_step=float(self.stagnation_step),
+            start=start,
+            goal=float(goal),
+            stream=stream,
+            best=best,
+        )
         oblique = centred_split(node, best[:d])
         return oblique if oblique is not None and oblique.score < goal else axis

@@ -43,7 +43,7 @@ _BINS = 32  # of a feature, by which features are left out that promise too litt
 _LOOKED_AT = 48  # features of many, among which a split is searched
 
 
-class Problem(NamedTuple):
+class Groups(NamedTuple):
     """Two groups of rows that a split is to part, and how its classifiers are fitted."""
 
     spread: np.ndarray  # (d,): standard deviations of the features
@@ -51,27 +51,27 @@ class Problem(NamedTuple):
     order: np.ndarray  # (n,) int32: room for sorting, as `sort`
     sort: SortScratch
     X: np.ndarray  # (n, d)
-    goes_right: (
-        np.ndarray
-    )  # (n,) int32: 1 for rows that belong to the right, 0 for the others
+    goes_right: np.ndarray  # (n,) int32: 1 for rows that belong to the right, or 0
     cost: np.ndarray  # (n,): of each row on the wrong side
     signs: np.ndarray  # (n,): 1 or -1, for `newton_fit`
     costs: np.ndarray  # (n,): C times the cost, for `newton_fit`
     loss: int  # position in `LOSSES`
     max_iter: int  # most Newton steps of a fit
     tol: float
-    term_cost: (
-        float  # penalty for each term after a split's first, in the unit of the costs
-    )
+    term_cost: float  # penalty for each term after a split's first, in the rows' costs
 
 
 @inner_kernel
-def cheapest_threshold(problem, wish):
-    """Return the threshold at which rows on the wrong sides cost least."""
-    s, order = problem.s, problem.order
-    goes_right, cost = problem.goes_right, problem.cost
+def cheapest_threshold(groups, wish):
+    """Return the least cost of rows on the wrong sides, its threshold, and the sign of the normal.
+
+    `groups.s` holds the projections. Of equal costs the threshold nearest to `wish` is taken, and
+    where that is NaN the one in the widest gap.
+    """
+    s, order = groups.s, groups.order
+    goes_right, cost = groups.goes_right, groups.cost
     n = s.shape[0]
-    sort_order(s, n, order, problem.sort)
+    sort_order(s, n, order, groups.sort)
     wrong = total = 0.0
     for i in range(n):
         total += cost[i]
@@ -96,12 +96,12 @@ def cheapest_threshold(problem, wish):
 
 
 @inner_kernel
-def least_costs(problem):
+def least_costs(groups):
     """Return what splits on each feature cost at least; infinity for features of one value."""
     # The rows of a feature lie in bins of equal widths. What a threshold between two bins costs is
     # known. Wherever it lies in a bin, the rows of the bins before are on the one side, those of
     # the bins after on the other; there is none where all rows in the bin have one value.
-    X, goes_right, cost = problem.X, problem.goes_right, problem.cost
+    X, goes_right, cost = groups.X, groups.goes_right, groups.cost
     n, d = X.shape
     low, high = X[0].copy(), X[0].copy()
     for i in range(n):
@@ -146,10 +146,10 @@ def least_costs(problem):
 
 
 @inner_kernel
-def try_axis(problem, best, split):
+def try_axis(groups, best, split):
     """Put the cheapest split on one feature into `split` if it costs no more than `best`."""
-    n, d = problem.X.shape
-    lowest, chosen = least_costs(problem), -1
+    n, d = groups.X.shape
+    lowest, chosen = least_costs(groups), -1
     for _ in range(d):
         j = 0  # the most promising of those not yet looked at, the first of equals
         for k in range(1, d):
@@ -159,8 +159,8 @@ def try_axis(problem, best, split):
             break
         lowest[j] = np.inf
         for i in range(n):
-            problem.s[i] = problem.X[i, j]
-        here, threshold, sign = cheapest_threshold(problem, np.nan)
+            groups.s[i] = groups.X[i, j]
+        here, threshold, sign = cheapest_threshold(groups, np.nan)
         if here < best or (here == best < np.inf and (chosen < 0 or j < chosen)):
             best, chosen = here, j
             split[:] = 0.0
@@ -169,24 +169,24 @@ def try_axis(problem, best, split):
 
 
 @inner_kernel
-def try_support(problem, support, theta, best, split):
+def try_support(groups, support, theta, best, split):
     """Fit a classifier on some features; keep its split in `split` if it is below `best`."""
-    n, d = problem.X.shape
+    n, d = groups.X.shape
     width = support.shape[0]
     part, own = np.empty((n, width)), np.empty(width + 1)
     for j in range(width):
         own[j] = theta[support[j]]
         for i in range(n):
-            part[i, j] = problem.X[i, support[j]]
+            part[i, j] = groups.X[i, support[j]]
     own[width] = theta[d]
     newton_fit(
         part,
-        problem.signs,
-        problem.costs,
-        problem.loss,
+        groups.signs,
+        groups.costs,
+        groups.loss,
         None,
-        problem.max_iter,
-        problem.tol,
+        groups.max_iter,
+        groups.tol,
         own,
     )
     theta[:] = 0.0
@@ -194,14 +194,14 @@ def try_support(problem, support, theta, best, split):
         theta[support[j]] = own[j]
     theta[d] = own[width]
     for i in range(n):
-        problem.s[i] = 0.0
+        groups.s[i] = 0.0
         for j in range(width):
-            problem.s[i] += own[j] * part[i, j]
-    here, threshold, sign = cheapest_threshold(problem, -theta[d])
+            groups.s[i] += own[j] * part[i, j]
+    here, threshold, sign = cheapest_threshold(groups, -theta[d])
     n_terms = 0  # a feature that is constant here has no weight
     for j in range(width):
         n_terms += own[j] != 0.0
-    here += problem.term_cost * max(0, n_terms - 1)
+    here += groups.term_cost * max(0, n_terms - 1)
     if here < best:
         best = here
         for j in range(d):
@@ -277,60 +277,56 @@ def with_feature(support, feature):
 
 
 @inner_kernel
-def most_promising(problem, theta, support):
+def most_promising(groups, theta, support):
     """Return the feature off the support along which the loss falls fastest; -1 for none."""
     # A feature of the support may have the weight 0: where costs are tiny, a fit changes nothing.
     # Slopes are those of features of standard deviation 1 and mean 0. `s` holds the projections.
-    n, d = problem.X.shape
-    margins, powers, slopes, curvatures = (
-        np.empty(n),
-        np.empty(n),
-        np.empty(n),
-        np.empty(n),
-    )
+    n, d = groups.X.shape
+    margins, powers = np.empty(n), np.empty(n)
+    slopes, curvatures = np.empty(n), np.empty(n)
     for i in range(n):
-        margins[i] = problem.signs[i] * (problem.s[i] + theta[d])
+        margins[i] = groups.signs[i] * (groups.s[i] + theta[d])
         powers[i] = math.exp(-abs(margins[i]))
-    loss_derivatives(problem.loss, margins, problem.costs, powers, slopes, curvatures)
+    loss_derivatives(groups.loss, margins, groups.costs, powers, slopes, curvatures)
     total, slope, mean = 0.0, np.zeros(d), np.zeros(d)
     for i in range(n):
-        pull = slopes[i] * problem.signs[i]
+        pull = slopes[i] * groups.signs[i]
         total += pull
         for j in range(d):
-            slope[j] += pull * problem.X[i, j]
-            mean[j] += problem.X[i, j] / n
+            slope[j] += pull * groups.X[i, j]
+            mean[j] += groups.X[i, j] / n
     is_used = np.zeros(d, dtype=np.bool_)
     for j in range(support.shape[0]):
         is_used[support[j]] = True
     feature, steepest = -1, 0.0
     for j in range(d):
-        if not is_used[j] and problem.spread[j] > 0.0:
-            here = abs(slope[j] - total * mean[j]) / problem.spread[j]
+        if not is_used[j] and groups.spread[j] > 0.0:
+            here = abs(slope[j] - total * mean[j]) / groups.spread[j]
             if here > steepest:
                 feature, steepest = j, here
     return feature
 
 
 @inner_kernel
-def swap_terms(problem, max_width, best, split):
+def swap_terms(groups, max_width, best, split):
     """Add the most promising feature to a split, or put it in the place of the weakest one."""
-    d = problem.X.shape[1]
+    d = groups.X.shape[1]
     for _ in range(_ROUNDS):
         support = used_features(split[:d])
         if support.shape[0] > _SWAPPED:
             break
         theta = split.copy()
-        before = best = try_support(problem, support, theta, best, split)
-        new = most_promising(problem, theta, support)
+        before = best = try_support(groups, support, theta, best, split)
+        new = most_promising(groups, theta, support)
         if new < 0:
             break
         start, wider = theta.copy(), with_feature(support, new)
         if wider.shape[0] <= max_width:
-            best = try_support(problem, wider, theta, best, split)
-        kept = strongest(support, start, problem.spread, support.shape[0] - 1)
+            best = try_support(groups, wider, theta, best, split)
+        kept = strongest(support, start, groups.spread, support.shape[0] - 1)
         swapped = with_feature(kept, new)
         put(start, theta)
-        best = try_support(problem, swapped, theta, best, split)
+        best = try_support(groups, swapped, theta, best, split)
         if best >= before:
             break
     return best
@@ -343,26 +339,32 @@ def next_width(width):
 
 
 @kernel
-def sparse_split(given, theta, support, min_width, max_width, axis, swaps):
-    """Find the cheapest split on at most some features for two groups of rows."""
-    n, d = given[0].shape
-    room = np.empty(n), np.empty(n, dtype=np.int32), make_sort_scratch(n)
-    problem = Problem(spreads(given[0]), room[0], room[1], room[2], *given)
+def sparse_split(rows, theta, support, min_width, max_width, axis, swaps):
+    """Find the cheapest split on at most `max_width` features; write it over ``theta (d + 1,)``.
+
+    `rows` are what `Groups` has from `X` on, ``support`` the features to begin with: the weakest
+    leave until `min_width` are left. With `axis` the best split on one feature competes, with
+    `swaps` what comes of the best split when its terms are swapped. Returned is the cost.
+    """
+    X = rows[0]
+    n, d = X.shape
+    order, sort = np.empty(n, dtype=np.int32), make_sort_scratch(n)
+    groups = Groups(spreads(X), np.empty(n), order, sort, *rows)
     split, best = np.zeros(d + 1), np.inf
     while True:
         width = support.shape[0]
         bound = best if width <= max_width else -np.inf  # nothing costs less
-        cost_now = try_support(problem, support, theta, bound, split)
+        cost_now = try_support(groups, support, theta, bound, split)
         best = cost_now if width <= max_width else best
         if width <= min_width:
             break
         support = strongest(
-            support, theta, problem.spread, max(min_width, next_width(width))
+            support, theta, groups.spread, max(min_width, next_width(width))
         )
     if axis:
-        best = try_axis(problem, best, split)
+        best = try_axis(groups, best, split)
     if swaps and best < np.inf:
-        best = swap_terms(problem, max_width, best, split)
+        best = swap_terms(groups, max_width, best, split)
     put(split, theta)
     return best
 
@@ -371,27 +373,47 @@ def cheapest_split(
     node: Node,
     theta: np.ndarray,
     support: np.ndarray,
-    model: tuple[str, float, int, float],
-    widths: tuple[int, int],
+    *,
+    loss: str,
+    C: float,
+    max_iter: int,
+    tol: float,
+    min_width: int,
+    max_width: int,
     term_cost: float = 0.0,
-    is_free: tuple[bool, bool] = (False, False),
+    axis: bool = False,
+    swaps: bool = False,
 ) -> float:
     """Write the cheapest split of two groups of rows over its start; return what it costs."""
-    loss, C, *limits = model
-    signs = np.where(node.y == 1, 1.0, -1.0)
-    rows = node.X, node.y, node.sample_weight, signs, C * node.sample_weight
-    given = *rows, LOSSES.index(loss), *limits, term_cost
-    cost: float = sparse_split(given, theta, support, *widths, *is_free)
+    rows = (
+        node.X,
+        node.y,
+        node.sample_weight,
+        np.where(node.y == 1, 1.0, -1.0),
+        C * node.sample_weight,
+        LOSSES.index(loss),
+        max_iter,
+        tol,
+        term_cost,
+    )
+    cost: float = sparse_split(rows, theta, support, min_width, max_width, axis, swaps)
     return cost if np.isfinite(theta).all() else np.inf
 
 
 def fit_on(node: Node, theta: np.ndarray, support: np.ndarray, C: float) -> bool:
     """Fit the logistic split on some features at its cheapest threshold; say whether it is one."""
-    model = "logistic", C, 10, 1e-2
-    return (
-        cheapest_split(node, theta, support, model, (support.size, support.size))
-        < np.inf
+    cost = cheapest_split(
+        node,
+        theta,
+        support,
+        loss="logistic",
+        C=C,
+        max_iter=10,
+        tol=1e-2,
+        min_width=support.size,
+        max_width=support.size,
     )
+    return cost < np.inf
 
 
 @kernel
@@ -437,15 +459,13 @@ class Sparse(Configuration):
     max_features: Annotated[
         int | None, Interval(Integral, 1, None, closed="left"), None
     ] = None
-    term_cost: float = (
-        0.0  # penalty for each term after a split's first, in the rows' costs
-    )
+    # Penalty for each term after a split's first, in the rows' costs.
+    term_cost: float = 0.0
     loss: Annotated[str, StrOptions(set(LOSSES))] = "logistic"
     C: float = 1.0  # cost of the loss of a row of cost 1
     max_iter: int = 20  # most Newton steps of a fit
-    tol: float = (
-        1e-3  # a fit ends when a step promises to lower its objective by a lesser share
-    )
+    # A fit ends when a step promises to lower its objective by a lesser share.
+    tol: float = 1e-3
 
     def __call__(self, node: Node, stream: np.ndarray) -> Split | None:
         """Find the split of a node of two classes (see `Splitter`); draws nothing."""
@@ -479,11 +499,19 @@ class Sparse(Configuration):
         }
         min_width = min(width[self.widths], max_width)
         theta = start_at(node.X, weights, threshold)
-        widths = min_width, min_width if self.widths == "fewer" else max_width
-        model = self.loss, float(self.C), self.max_iter, self.tol
-        is_free = True, self.widths == "any"
         score = cheapest_split(
-            node, theta, support, model, widths, self.term_cost, is_free
+            node,
+            theta,
+            support,
+            loss=self.loss,
+            C=float(self.C),
+            max_iter=self.max_iter,
+            tol=self.tol,
+            min_width=min_width,
+            max_width=min_width if self.widths == "fewer" else max_width,
+            term_cost=self.term_cost,
+            axis=True,
+            swaps=self.widths == "any",
         )
         if score == np.inf:
             return None

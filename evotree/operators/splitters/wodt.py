@@ -31,14 +31,14 @@ from evotree.configuration import Configuration
 from evotree.fitness.node import Node
 from evotree.operators.splitters.axis import Axis
 from evotree.operators.splitters.base import (
-    Problem,
+    ScaledRows,
     Split,
     best_split_along,
     better_split,
     inner,
-    make_problem,
     needs_classes,
     node_hyperplane,
+    scale_rows,
 )
 from evotree.rng import below, normal, uniform
 from evotree.tree import project
@@ -46,7 +46,7 @@ from evotree.tree import project
 STARTS = ("groups", "random")
 """Names of the ways to start the search."""
 
-_RETRIES = 3  # starts beyond those asked for, while no split has rows on both sides
+_RETRIES = 3  # starts beyond `n_starts`, while no split has rows on both sides
 _SPREAD = 3.0  # root mean square of theta @ (x, 1) at a start from groups
 _TINY = 1e-300
 
@@ -58,9 +58,13 @@ def xlog2(x, y):
 
 
 @kernel
-def weighted_entropy(problem, theta, grad, sums, sides):
-    """Return the weighted entropy, in bits for a unit of weight, and write its gradient."""
-    rows, codes, shares = problem.rows, problem.codes, problem.shares
+def weighted_entropy(scaled, theta, grad, sums, sides):
+    """Return the weighted entropy, in bits for a unit of weight, and write its gradient.
+
+    `theta` and `grad` have the shape (p,); ``sums (n_present, p)`` and ``sides (2, n_present)`` are
+    room for the sums of the classes and their weights on the two sides.
+    """
+    rows, codes, shares = scaled.rows, scaled.codes, scaled.shares
     n_present, p = sums.shape
     for k in range(n_present):
         sides[0, k] = sides[1, k] = 0.0
@@ -97,14 +101,14 @@ def weighted_entropy(problem, theta, grad, sums, sides):
 
 
 def minimize_entropy(
-    problem: Problem, theta: np.ndarray, max_iter: int, tol: float
+    scaled: ScaledRows, theta: np.ndarray, max_iter: int, tol: float
 ) -> np.ndarray:
     """Minimize the weighted entropy by L-BFGS (Liu and Nocedal 1989)."""
-    p, n_present = theta.shape[0], problem.totals.shape[0]
+    p, n_present = theta.shape[0], scaled.totals.shape[0]
     grad, sums, sides = np.empty(p), np.empty((n_present, p)), np.empty((2, n_present))
 
     def value_and_gradient(theta: np.ndarray) -> tuple[float, np.ndarray]:
-        return weighted_entropy(problem, theta, grad, sums, sides), grad
+        return weighted_entropy(scaled, theta, grad, sums, sides), grad
 
     # The solver's matrices are tiny: threads would spend ten times as long waiting for each other.
     with one_blas_thread():
@@ -127,13 +131,13 @@ def mean_square(theta, rows, shares):
     return total
 
 
-def start_from_groups(problem: Problem, stream: np.ndarray) -> np.ndarray:
+def start_from_groups(scaled: ScaledRows, stream: np.ndarray) -> np.ndarray:
     """Return the hyperplane midway between the means of two random groups of classes."""
-    rows, shares, means = problem.rows, problem.shares, []
-    group = np.zeros(problem.totals.shape[0], dtype=np.int64)  # of each class
+    rows, shares, means = scaled.rows, scaled.shares, []
+    group = np.zeros(scaled.totals.shape[0], dtype=np.int64)  # of each class
     while not 0 < group.sum() < group.size:
         group[:] = [below(stream, 2) for _ in group]
-    for side in (group[problem.codes] == 0, group[problem.codes] == 1):
+    for side in (group[scaled.codes] == 0, group[scaled.codes] == 1):
         total = np.cumsum(shares[side, np.newaxis] * rows[side], axis=0)[-1]
         means.append(total / np.cumsum(shares[side])[-1])
     theta = means[1] - means[0]
@@ -186,17 +190,17 @@ class WODT(Configuration):
 
     def _search(self, node: Node, stream: np.ndarray) -> Split | None:
         """Return the best split of all starts; None where all fail."""
-        problem = make_problem(node, self.rescale)
+        scaled = scale_rows(node, self.rescale)
         best: Split | None = None
         for trial in range(self.n_starts + _RETRIES):
-            if self.start == "groups" and (trial == 0 or problem.totals.size > 2):
-                theta = start_from_groups(problem, stream)
+            if self.start == "groups" and (trial == 0 or scaled.totals.size > 2):
+                theta = start_from_groups(scaled, stream)
             else:
                 theta = np.array(
                     [2.0 * uniform(stream) - 1.0 for _ in range(node.X.shape[1] + 1)]
                 )
-            theta = minimize_entropy(problem, theta, self.max_iter, self.tol)
-            hyperplane = node_hyperplane(problem, theta)
+            theta = minimize_entropy(scaled, theta, self.max_iter, self.tol)
+            hyperplane = node_hyperplane(scaled, theta)
             best = better_split(best, node, hyperplane)
             if best is not None and trial + 1 >= self.n_starts:
                 return best

@@ -18,8 +18,8 @@ def checked_arrays(
         "weights": weights,
         "thresholds": thresholds,
         "subtree_size": subtree_size,
+        "values": np.zeros((len(subtree_size), 1)) if values is None else values,
     }
-    arrays["values"] = np.zeros((len(subtree_size), 1)) if values is None else values
     for name, array in arrays.items():
         try:
             arrays[name] = np.ascontiguousarray(array, dtype=np.float64)
@@ -31,8 +31,7 @@ def checked_arrays(
             f"subtree_size has {size.tolist()}: allowed are integers below 2**31."
         )
     arrays["subtree_size"] = size.astype(np.int32)
-    tree = ObliqueTree(**arrays).validate()
-    return tree.weights, tree.thresholds, tree.subtree_size
+    return ObliqueTree(**arrays).validate().splits
 
 
 def with_tree(
@@ -68,8 +67,8 @@ def with_tree(
     >>> def mutate(individual):
     ...     rng = as_generator(individual.stream)
     ...     thresholds = individual.thresholds + 0.1 * rng.normal(size=len(individual))
-    ...     nodes = individual.weights, thresholds, individual.subtree_size
-    ...     return (with_tree(individual, dataset, *nodes),)
+    ...     size = individual.subtree_size
+    ...     return (with_tree(individual, dataset, individual.weights, thresholds, size),)
     >>> toolbox.register("mutate", mutate)
     >>> (before,) = toolbox.population(n=1)
     >>> (after,) = toolbox.mutate(before)
@@ -88,11 +87,9 @@ def with_tree(
 def in_place_of(individual: Individual, other: Individual) -> Individual:
     """Give another individual the stream, the origin and the kind of fitness of one; return it."""
     kind: Any = type(individual.fitness)
-    other.stream, other.origin, other.fitness = (
-        individual.stream,
-        individual.origin,
-        kind(),
-    )
+    other.stream = individual.stream
+    other.origin = individual.origin
+    other.fitness = kind()
     return other
 
 

@@ -10,6 +10,7 @@ Carreira-Perpiñán 2020).
 """
 
 from collections.abc import Callable
+from typing import TypeAlias
 
 import numpy as np
 
@@ -22,6 +23,9 @@ from evotree.individual import Individual
 from evotree.operators.structure.splice import partition_tree
 from evotree.rng import uniform
 from evotree.tree import node_weights, project
+
+Hyperplane: TypeAlias = tuple[np.ndarray, float]
+"""Normal vector and threshold of a split."""
 
 SPARSE_ROWS = 4_096  # most that the features of a split are chosen by
 _ERROR = int(Criterion.ERROR)
@@ -85,7 +89,13 @@ def losses_at(table, leaves, X, y, loss, level, origin):
 
 @kernel
 def care_rows(X, y, sample_weight, rows, k, tree, table, loss, level, origin):
-    """Return the reduced problem of an internal node."""
+    """Return the care rows of node `k`, where they belong, and what they cost on the other side.
+
+    `rows` are the positions of the rows that reach the node, ``tree`` its ``(weights, thresholds,
+    subtree_size)`` and `table` what rows lose at each node (`leaf_table`). Of m care rows the three
+    arrays are ``X (m, d)``, ``goes_right (m,) int32``, 1 for those of the right child, and
+    ``cost (m,)``, the weight of a row times the difference of its two losses.
+    """
     n, d = rows.shape[0], X.shape[1]
     chosen = np.empty(n, dtype=np.int32)
     goes_right = np.empty(n, dtype=np.int32)
@@ -113,7 +123,7 @@ def care_rows(X, y, sample_weight, rows, k, tree, table, loss, level, origin):
 
 @kernel
 def misrouted(X, goes_right, cost, w, threshold):
-    """Return the cost of the rows that a test sends to the wrong side."""
+    """Return the cost of the rows that a split sends to the wrong side."""
     total = 0.0
     for i in range(X.shape[0]):
         if (project(w, X, i) > threshold) != (goes_right[i] == 1):
@@ -122,7 +132,7 @@ def misrouted(X, goes_right, cost, w, threshold):
 
 
 def leaf_table(individual: Individual, n_classes: int) -> np.ndarray:
-    """Return what rows lose at the leaves of a tree."""
+    """Return what rows lose, or are predicted, at each node, of shape (n_nodes, n_columns)."""
     if individual.objective is not None:
         return np.ascontiguousarray(individual.objective.table(individual))
     if n_classes == 0:
@@ -135,27 +145,25 @@ def leaf_table(individual: Individual, n_classes: int) -> np.ndarray:
 def loss_of_targets(dataset: Dataset) -> tuple[int, float, float]:
     """Return the loss of the targets, its level and origin, as `target_loss` takes them."""
     objective = dataset.bound_objective
-    rule: tuple[int, float, float] = (
-        (SQUARED, 0.5, 0.0) if objective is None else objective.rule
-    )
-    return rule
+    return (SQUARED, 0.5, 0.0) if objective is None else objective.rule
 
 
 def class_masses(
     leaves: np.ndarray, dataset: Dataset, subtree_size: np.ndarray
 ) -> np.ndarray:
     """Return the class weights of the rows that reach each node, of shape (n_nodes, n_classes)."""
-    columns = [
-        node_weights(leaves, dataset.sample_weight * (dataset.y == c), subtree_size)
-        for c in range(dataset.n_classes)
-    ]
-    return np.column_stack(columns)
+    return np.column_stack(
+        [
+            node_weights(leaves, dataset.sample_weight * (dataset.y == c), subtree_size)
+            for c in range(dataset.n_classes)
+        ]
+    )
 
 
 def row_losses(
     individual: Individual, held_out: Dataset, reference: Individual | None = None
 ) -> np.ndarray:
-    """Return the loss of each row held out, by the objective of the tree."""
+    """Return the loss of each row held out, of shape (n_rows,), by the objective of the tree."""
     leaves = individual.apply(held_out.X)
     if individual.objective is None or not held_out.n_classes:
         table = leaf_table(individual, held_out.n_classes)
@@ -182,45 +190,68 @@ def reduced_problem(
     stream: np.ndarray,
     max_rows: int | None = None,
 ) -> Node | None:
-    """Return the reduced problem of an internal node: its care rows, of the classes 0 and 1."""
-    rows, step = individual.order[individual.start[k] : individual.end[k]], 1.0
-    if (
-        max_rows is not None
-    ):  # copies with noise tell no more than the rows that they are of
+    """Return the reduced problem of an internal node: its care rows, of the classes 0 and 1.
+
+    `weights` and `thresholds` are those of the tree as it is being changed. Of a node with more
+    rows `max_rows` are drawn, and weigh as much as those they stand for. None where no row matters.
+    """
+    rows = individual.order[individual.start[k] : individual.end[k]]
+    step = 1.0
+    if max_rows is not None:
+        # Copies with noise tell no more than the rows that they are of.
         max_rows = min(max_rows, max(_FEW_ROWS, dataset.n_rows))
-    if max_rows is not None and rows.size > max_rows:
-        step = rows.size / max_rows  # rows for which each of the drawn ones stands
-        rows = rows[((np.arange(max_rows) + uniform(stream)) * step).astype(np.int64)]
-    known = dataset.X, dataset.targets, dataset.sample_weight
-    tree = weights, thresholds, individual.subtree_size
-    losses = table, *loss_of_targets(dataset)
-    care, goes_right, cost = care_rows(*known, rows, k, tree, *losses)
+        if rows.size > max_rows:
+            step = rows.size / max_rows  # rows for which each of the drawn ones stands
+            drawn = (np.arange(max_rows) + uniform(stream)) * step
+            rows = rows[drawn.astype(np.int64)]
+    loss, level, origin = loss_of_targets(dataset)
+    care, goes_right, cost = care_rows(
+        dataset.X,
+        dataset.targets,
+        dataset.sample_weight,
+        rows,
+        k,
+        (weights, thresholds, individual.subtree_size),
+        table,
+        loss,
+        level,
+        origin,
+    )
     if dataset.is_split_on is not None:
         care[:, ~dataset.is_split_on] = 0.0
-    return Node.of(care, goes_right, step * cost, 2, _ERROR, 1) if cost.size else None
+    if cost.size == 0:
+        return None
+    return Node.of(
+        care, goes_right, step * cost, n_classes=2, criterion=_ERROR, min_rows=1
+    )
 
 
 def refit_nodes(
     individual: Individual,
     dataset: Dataset,
     nodes: np.ndarray,
-    tests: tuple[np.ndarray, np.ndarray],
-    fit: Callable[[Node, tuple[np.ndarray, float]], tuple[np.ndarray, float] | None],
+    weights: np.ndarray,
+    thresholds: np.ndarray,
+    fit: Callable[[Node, Hyperplane], Hyperplane | None],
     stream: np.ndarray,
     max_rows: int,
 ) -> bool:
-    """Fit tests of nodes again, one after the other, in arrays that are overwritten."""
-    weights, thresholds = tests
-    table, is_changed = leaf_table(individual, dataset.n_classes), False
+    """Fit the splits of nodes again, one after the other; return whether any has changed.
+
+    They are written into `weights (n_nodes, n_features)` and `thresholds (n_nodes,)`, which hold
+    the present ones. `fit` takes the reduced problem of a node and its present split.
+    """
+    table = leaf_table(individual, dataset.n_classes)
+    is_changed = False
     for k in nodes.tolist():
-        node = reduced_problem(individual, dataset, k, *tests, table, stream, max_rows)
-        test = (
-            None
-            if node is None
-            else fit(node, (weights[k].copy(), float(thresholds[k])))
+        node = reduced_problem(
+            individual, dataset, k, weights, thresholds, table, stream, max_rows
         )
-        if test is not None:
-            weights[k], thresholds[k] = test
+        if node is None:
+            continue
+        split = fit(node, (weights[k].copy(), float(thresholds[k])))
+        if split is not None:
+            weights[k], thresholds[k] = split
             is_changed = True
     return is_changed
 
@@ -234,12 +265,19 @@ def loss_unit(dataset: Dataset) -> float:
     return float(dataset.sample_weight @ dataset.y**2)  # targets have mean 0
 
 
-def replace_tests(
+def replace_splits(
     individual: Individual,
     dataset: Dataset,
     weights: np.ndarray,
     thresholds: np.ndarray,
 ) -> None:
-    """Give an individual other tests, and drop the parts that no row reaches."""
-    tree = dataset.allowed(weights), thresholds, individual.subtree_size
-    individual.replace(partition_tree(dataset.rows, *tree, dataset.n_statistics))
+    """Give an individual other splits, and drop the parts that no row reaches."""
+    individual.replace(
+        partition_tree(
+            dataset.rows,
+            dataset.allowed(weights),
+            thresholds,
+            individual.subtree_size,
+            dataset.n_statistics,
+        )
+    )

@@ -1,4 +1,9 @@
-"""The sides of one split: which rows go where, those with a missing value in shares."""
+"""The sides of one split: which rows go where, those with a missing value in shares.
+
+The shares are C4.5's. The rest of that algorithm is its splitter, in
+`evotree.operators.splitters.axis`; how it grows and how it predicts incomplete rows, in
+`evotree.operators.initialization.induction`; and `evotree.operators.pruning.pessimistic`.
+"""
 
 from typing import NamedTuple, TypeAlias
 
@@ -51,28 +56,23 @@ def share_rows(
     """Part the rows of a node by a split; those that miss the value it asks for go both ways."""
     # Such a row is on each side with a part of its weight: the share of that side in the weight of
     # the rows whose value is known (Quinlan 1993, chapter 3); one half where none is.
-    known, missing = rows.copy(), rows[:0]
-    indicator = -1 if indicators is None else int(indicators[np.flatnonzero(normal)[0]])
-    if indicator >= 0:
-        is_missing = X[rows, indicator] > 0.0
-        known, missing = rows[~is_missing], rows[is_missing]
-    mid = part_rows(X, known, 0, len(known), normal, threshold)
-    left, right = known[:mid], known[mid:]
+    is_missing = np.zeros(len(rows), dtype=bool)
+    feature = (normal != 0.0).argmax()
+    if indicators is not None and indicators[feature] >= 0:
+        is_missing = X[rows, indicators[feature]] > 0.0
+    complete, missing = rows[~is_missing], rows[is_missing]
+    mid = part_rows(X, complete, 0, len(complete), normal, threshold)
+    left, right = complete[:mid], complete[mid:]
     if len(missing) == 0:
         return (left, weight), (right, weight)
     on_left, on_right = weight[left].sum(), weight[right].sum()
-    share = on_left / (on_left + on_right) if len(known) else 0.5
-    return _joined(left, missing, weight, share), _joined(
-        right, missing, weight, 1.0 - share
-    )
+    share = on_left / (on_left + on_right) if len(complete) else 0.5
 
+    def side(reaching: np.ndarray, share: float) -> Side:
+        if share <= 0.0:
+            return reaching, weight
+        shared = weight.copy()
+        shared[missing] *= share
+        return np.concatenate([reaching, missing]), shared
 
-def _joined(
-    known: np.ndarray, missing: np.ndarray, weight: np.ndarray, share: float
-) -> Side:
-    """Return a side with a share of the weight of the rows that both sides have."""
-    if share <= 0.0:
-        return known, weight
-    shared = weight.copy()
-    shared[missing] *= share
-    return np.concatenate([known, missing]), shared
+    return side(left, share), side(right, 1.0 - share)

@@ -90,8 +90,8 @@ def copy_nodes(source, first, last, out, m):
 
 
 @inner_kernel
-def copy_test(source, k, out, m):
-    """Copy the test of node `k` of `source` to position `m` of `out`."""
+def copy_split(source, k, out, m):
+    """Copy the hyperplane of node `k` of `source` to position `m` of `out`."""
     for j in range(source.weights.shape[1]):
         out.weights[m, j] = source.weights[k, j]
     out.thresholds[m] = source.thresholds[k]
@@ -125,16 +125,16 @@ def emit_leaf(rows, out, m, lo, hi):
 
 @inner_kernel
 def emit_same_leaf(rows, source, k, out, m, lo, hi):
-    """Write a leaf with what node `k` of `source`, a leaf, has where a split has its test."""
+    """Write a leaf with what node `k` of `source`, a leaf, has where a split has its hyperplane."""
     # That is nothing, 0, but in trees that are scored from outside: `evotree.engine.scores`.
     after = emit_leaf(rows, out, m, lo, hi)
-    copy_test(source, k, out, m)
+    copy_split(source, k, out, m)
     return after
 
 
 @inner_kernel
 def mark_split(out, m, lo, hi):
-    """Say that a test stands at position `m`, over the rows ``order[lo:hi]``."""
+    """Say that a hyperplane stands at position `m`, over the rows ``order[lo:hi]``."""
     out.subtree_size[m] = 0  # not a leaf; `finish` writes the size
     out.start[m] = lo
     out.end[m] = hi
@@ -142,7 +142,7 @@ def mark_split(out, m, lo, hi):
 
 @inner_kernel
 def emit_split(rows, out, m, lo, hi, scratch, centre):
-    """Split the rows of a node by the test that stands at position `m`."""
+    """Split the rows of a node by the hyperplane at position `m`; return the middle of them."""
     project_rows(out.weights, m, rows.X, out.order, lo, hi, scratch.projection)
     if centre:
         out.thresholds[m] = centre_margin(
@@ -158,7 +158,10 @@ def emit_split(rows, out, m, lo, hi, scratch, centre):
 
 @inner_kernel
 def route_rows(rows, source, k, order, lo, hi, scratch, base, n_rows):
-    """Reorder rows by the leaves of a subtree that they reach."""
+    """Reorder ``order[lo:hi]`` by the leaves of the subtree at `k` that the rows reach.
+
+    The number of the rows of each leaf is written into `n_rows`, whose entry 0 is node `base`.
+    """
     if lo == hi:
         return
     pending = np.empty((source.subtree_size[k], 3), dtype=np.int64)
@@ -183,7 +186,11 @@ def route_rows(rows, source, k, order, lo, hi, scratch, base, n_rows):
 
 @inner_kernel
 def join_blocks(order, lo, hi, n_rows, scratch):
-    """Put the rows of each leaf together that stand apart in blocks."""
+    """Put the rows of each leaf together that stand apart in blocks.
+
+    ``n_rows (n_blocks, n_nodes)`` are the numbers of rows by block and leaf; the first line becomes
+    their sums.
+    """
     n_blocks, n_nodes = n_rows.shape
     for t in range(hi - lo):
         scratch[t] = order[lo + t]
@@ -223,7 +230,7 @@ def emit_reached(rows, source, root, n_rows, out, m, lo):
             lo += n
         elif 0 < n_rows[j + 1] < n:
             if j > 0:
-                copy_test(source, root + j, out, m)
+                copy_split(source, root + j, out, m)
             mark_split(out, m, lo, lo + n)
             m += 1
         j += 1
@@ -232,7 +239,7 @@ def emit_reached(rows, source, root, n_rows, out, m, lo):
 
 @inner_kernel
 def emit_below(rows, source, k, out, m, lo, hi, scratch, centre):
-    """Do what `emit` does, with the test at position `m` of `out` in the place of that at `k`."""
+    """Do what `emit` does, with the split at position `m` of `out` in the place of that at `k`."""
     # Rows are many and the cache is small: they are routed in blocks, each from the root of the
     # subtree down to its leaves.
     block = max(_LEAST_BLOCK, _BLOCK_NUMBERS // rows.X.shape[1])
@@ -272,7 +279,7 @@ def emit(rows, source, k, out, m, lo, hi, scratch):
     """Route the rows ``order[lo:hi]`` down the subtree of `source` at `k`, written from `m` on."""
     if source.subtree_size[k] == 1:
         return emit_same_leaf(rows, source, k, out, m, lo, hi)
-    copy_test(source, k, out, m)
+    copy_split(source, k, out, m)
     return emit_below(rows, source, k, out, m, lo, hi, scratch, False)
 
 
@@ -297,9 +304,8 @@ def finish(out, m):
             for c in range(out.counts.shape[1]):
                 out.counts[k, c] = out.counts[left, c] + out.counts[right, c]
     return (
-        out.weights[
-            :m
-        ].copy(),  # or the room for all of the features of lost nodes would stay
+        # A copy: or the room for all of the features of lost nodes would stay.
+        out.weights[:m].copy(),
         out.thresholds[:m],
         size[:m],
         out.order,
@@ -314,7 +320,8 @@ def partition_tree(rows, weights, thresholds, subtree_size, n_statistics):
     """Partition all rows by a tree from scratch."""
     rows = Rows(*rows)
     n, d = rows.X.shape
-    none, counts = np.empty(0, dtype=np.int32), np.empty((0, n_statistics))
+    none = np.empty(0, dtype=np.int32)
+    counts = np.empty((0, n_statistics))
     source = Nodes(weights, thresholds, subtree_size, none, none, none, counts)
     order = np.empty(n, dtype=np.int32)
     for i in range(n):
@@ -331,7 +338,10 @@ def make_individual(
 ) -> Individual:
     """Make an individual of a tree over standardized features; compute its partition."""
     kind = Individual if dataset.n_classes else RegressionIndividual
-    tree = weights, thresholds, subtree_size
-    individual = kind(partition_tree(dataset.rows, *tree, dataset.n_statistics))
+    individual = kind(
+        partition_tree(
+            dataset.rows, weights, thresholds, subtree_size, dataset.n_statistics
+        )
+    )
     individual.objective = dataset.bound_objective
     return individual

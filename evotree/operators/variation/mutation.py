@@ -1,4 +1,4 @@
-"""Mutation: tests change, leaves split, subtrees collapse (MutateNode of GEA-ODT); or terms."""
+"""Mutation: splits change, leaves split, subtrees collapse (MutateNode of GEA-ODT); or terms."""
 
 from collections.abc import Callable
 from typing import Any
@@ -13,7 +13,7 @@ from evotree.individual import Individual
 from evotree.operators.pruning.penalized import prune
 from evotree.operators.splitters.dipole import (
     dipolar_change,
-    dipole_test,
+    dipole_hyperplane,
     gaussian_change,
 )
 from evotree.operators.splitters.linear_fit import start_at
@@ -22,13 +22,13 @@ from evotree.operators.structure.reduced import (
     SPARSE_ROWS,
     leaf_table,
     reduced_problem,
-    replace_tests,
+    replace_splits,
 )
 from evotree.operators.structure.splice import (
     Nodes,
     Rows,
     copy_nodes,
-    copy_test,
+    copy_split,
     emit,
     emit_below,
     emit_leaf,
@@ -45,7 +45,7 @@ from evotree.rng import as_generator, failures, uniform
 def emit_dipole_split(
     rows, times, out, m, lo, hi, scratch, stream, min_rows, max_width
 ):
-    """Write a leaf, or a dipole test with two leaves where it makes sense; return the next one."""
+    """Write a leaf, or a dipole split with two leaves where it makes sense; return the next one."""
     after = emit_leaf(rows, out, m, lo, hi)
     n_rows = 0
     # No row counts less than once: the first `min_rows` are enough.
@@ -53,7 +53,7 @@ def emit_dipole_split(
         n_rows += max(times[out.order[i]], 1)
     if n_rows < min_rows or is_uniform(rows.y, out.order, lo, hi):
         return after
-    out.thresholds[m] = dipole_test(
+    out.thresholds[m] = dipole_hyperplane(
         rows.X, rows.y, out.order, lo, hi, stream, out.weights[m], max_width
     )
     mid = emit_split(rows, out, m, lo, hi, scratch, True)
@@ -64,8 +64,8 @@ def emit_dipole_split(
 
 
 @part_kernel
-def change_test(rows, spread, out, m, lo, hi, stream, dipolar_probability, is_sparse):
-    """Change the test that stands at position `m`, by the dipolar operator or standard mutation."""
+def change_split(rows, spread, out, m, lo, hi, stream, dipolar_probability, is_sparse):
+    """Change the split at position `m`, by the dipolar operator or standard mutation."""
     if uniform(stream) < dipolar_probability and dipolar_change(
         rows.X,
         rows.y,
@@ -113,9 +113,9 @@ def emit_mutated(
             if role < 0.5:
                 k = k + 1 if role < 0.375 else right
                 continue
-            copy_test(source, k, out, m)
+            copy_split(source, k, out, m)
             if changes:
-                change_test(
+                change_split(
                     rows,
                     spread,
                     out,
@@ -148,7 +148,13 @@ def mutate_nodes(
     weights, thresholds, subtree_size, order, start, end, counts,
     first, stream, probability, dipolar_probability, min_rows, max_width
 ):  # fmt: skip
-    """Mutate node `first` and each later node with a probability."""
+    """Mutate node `first` and each later node with a probability; return the arrays of the result.
+
+    The first three arguments are `Rows`; ``times (n_rows,)`` says how many given rows each one is,
+    ``spread (n_features,)`` is that of the features; the next seven are the individual's `Nodes`.
+    A leaf of fewer than `min_rows` rows is not split; `max_width` is the greatest number of terms
+    of a new split, 0 for any.
+    """
     # Arrays one by one: a call of a kernel takes longer for arrays in tuples.
     rows = Rows(X, y, sample_weight)
     source = Nodes(weights, thresholds, subtree_size, order, start, end, counts)
@@ -205,10 +211,10 @@ def mut_nodes(
     max_width: int = 0,
 ) -> tuple[Individual]:
     """Mutate each node of an individual with a probability (MutateNode)."""
-    # An internal node changes, with equal probability, its test (by the dipolar operator or by
+    # An internal node changes, with equal probability, its split (by the dipolar operator or by
     # standard mutation) or its role (it becomes a leaf or is replaced by the subtree of one of its
-    # children). A leaf becomes a dipole test with two leaves, unless it is pure or small. Margins
-    # of changed tests are centred, and parts that no row reaches are dropped.
+    # children). A leaf becomes a dipole split with two leaves, unless it is pure or small. Margins
+    # of changed splits are centred, and parts that no row reaches are dropped.
     first = failures(individual.stream, probability)
     if first < len(individual):
         mutated = mutate_nodes(
@@ -248,7 +254,7 @@ def changed_support(
     support: np.ndarray,
     node: Node,
     weights: np.ndarray,
-    bound: int,
+    max_width: int,
     rng: np.random.Generator,
 ) -> np.ndarray:
     """Return the features of a split after one leaves, one comes, both, or half of them leave."""
@@ -265,7 +271,7 @@ def changed_support(
     others = np.setdiff1d(np.arange(d), support)
     if leaves and (comes or width > 1):
         support = np.delete(support, rng.integers(width))
-    if comes and support.size < bound:
+    if comes and support.size < max_width:
         chances = None
         if rng.uniform() < 0.5:
             strength = strengths(node)[others]
@@ -291,7 +297,8 @@ def mut_terms(
     stream: Any = individual.stream
     rng = as_generator(stream)
     k = int(internal[rng.integers(internal.size)])
-    weights, thresholds = individual.weights.copy(), individual.thresholds.copy()
+    weights = individual.weights.copy()
+    thresholds = individual.thresholds.copy()
     table = leaf_table(individual, dataset.n_classes)
     node = reduced_problem(
         individual, dataset, k, weights, thresholds, table, stream, SPARSE_ROWS
@@ -299,17 +306,18 @@ def mut_terms(
     if node is None or (node.y == node.y[0]).all():
         return (individual,)
     d = weights.shape[1]
-    bound = d if max_features is None else min(max_features, d)
+    max_width = d if max_features is None else min(max_features, d)
     support = np.flatnonzero(weights[k])
     if support.size == 0:
         support = np.array([rng.integers(d)])
-    support = changed_support(support, node, weights[k], bound, rng)
+    support = changed_support(support, node, weights[k], max_width, rng)
     theta = start_at(node.X, weights[k], float(thresholds[k]))
     C_drawn = C[0] * (C[1] / C[0]) ** rng.uniform()
     if not fit_on(node, theta, support, C_drawn):
         return (individual,)
-    weights[k], thresholds[k] = theta[:-1], -theta[-1]
-    replace_tests(individual, dataset, weights, thresholds)
+    weights[k] = theta[:-1]
+    thresholds[k] = -theta[-1]
+    replace_splits(individual, dataset, weights, thresholds)
     return prune(individual, dataset, size_penalty, term_penalty)
 
 

@@ -122,12 +122,10 @@ def replace_best(
 class Standing(NamedTuple):
     """Where each of n individuals stands in non-dominated sorting."""
 
-    front: (
-        np.ndarray
-    )  # (n,) int64: 0 for the non-dominated; one more for each equal one before
-    crowding: (
-        np.ndarray
-    )  # (n,): crowding distance within the front, infinite at its ends
+    # (n,) int64: 0 for the non-dominated; one more for each equal one before.
+    front: np.ndarray
+    # (n,): crowding distance within the front, infinite at its ends.
+    crowding: np.ndarray
 
 
 def standing_of(individuals: Sequence[Individual]) -> Standing:
@@ -176,7 +174,7 @@ def replace_nsga2(
     """Select the next generation from parents and offspring together."""
     # Of equal trees one competes; others return only where there are too few different ones. An
     # offspring is preferred to a parent with the same objectives, so that a population drifts.
-    rivals, copies = separate_duplicates([*offspring, *parents])
-    survivors = sel_nsga2(rivals, len(parents))
+    candidates, copies = separate_duplicates([*offspring, *parents])
+    survivors = sel_nsga2(candidates, len(parents))
     missing = len(parents) - len(survivors)
     return survivors + [copy.clone() for copy in copies[:missing]]
