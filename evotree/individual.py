@@ -162,7 +162,7 @@ class Individual(ObliqueTree):
         self._quality = quality
         self.fitness.wvalues = ()
 
-    def become(self, other: "Individual") -> None:
+    def replace_by(self, other: "Individual") -> None:
         """Take over tree, partition and objective of another individual; the fitness is deleted."""
         self.objective = other.objective
         self._take(other.nodes())

@@ -11,7 +11,6 @@ from evotree.fitness.objectives import as_objective
 from evotree.fitness.penalties import PenalizedAccuracy
 from evotree.objectives import Cost
 from evotree.operators.initialization.population import best_of_paths
-from evotree.operators.initialization.seeding import adopt
 from evotree.operators.initialization.sparsity_paths import (
     axis_trees,
     linear_trees,
@@ -21,6 +20,7 @@ from evotree.operators.initialization.sparsity_paths import (
 )
 from evotree.operators.pruning.penalized import prune
 from evotree.operators.splitters.linear import Linear
+from evotree.operators.structure.splice import make_individual
 from evotree.operators.variation.selection import distinct
 from tests.strategies import assert_sound, stream_of
 
@@ -157,8 +157,9 @@ def test_found_trees_join_the_population_pruned_for_its_rows(dataset):
     assert numbers == [0, 1, 2, 3]
     for one in population:
         assert_sound(one, dataset)
-    adopted = [adopt(one, dataset, 0.001, 0.0003) for one in found]
-    assert sum(one in population for one in adopted) >= 2
+    routed = [make_individual(dataset, *one.splits) for one in found]
+    pruned = [prune(one, dataset, 0.001, 0.0003)[0] for one in routed]
+    assert sum(one in population for one in pruned) >= 2
     assert {one.origin for one in population} == {"widths", "dipole"}
     worth = PenalizedAccuracy(0.001, 0.0003)
-    assert max(map(worth, population)) >= max(map(worth, adopted))
+    assert max(map(worth, population)) >= max(map(worth, pruned))

@@ -119,7 +119,7 @@ class Held:
             self._below(individual, dataset, at)
             for at in (self._paths(individual), whole)
         )
-        individual.become(max(both, key=_FITNESS))
+        individual.replace_by(max(both, key=_FITNESS))
 
     def _paths(self, tree: ObliqueTree) -> dict[int, int]:
         """Return the nodes of a tree on the paths of the top's nodes, as far as there are any."""

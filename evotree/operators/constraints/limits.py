@@ -66,7 +66,7 @@ class Limits:
                 individual.thresholds[stays],
                 sizes_of_kept(stays, individual.subtree_size),
             )
-            individual.become(thinned)
+            individual.replace_by(thinned)
         if self.max_depth is not None:
             is_deepest = node_depths(individual.subtree_size) == self.max_depth
             prune_marked(individual, dataset, is_deepest & ~individual.is_leaf)

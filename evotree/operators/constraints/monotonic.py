@@ -130,7 +130,7 @@ class MonotonicConstraint:
             stream=np.zeros(1, dtype=np.uint64),  # of many rows, the same ones always
             max_rows=SPARSE_ROWS,
         )
-        individual.become(
+        individual.replace_by(
             make_individual(dataset, weights, thresholds, individual.subtree_size)
         )
 

@@ -288,7 +288,7 @@ def prune(
         fitness = PenalizedAccuracy(size_penalty, term_penalty)
         pays = individual.objective.is_sum or fitness(pruned) >= fitness(individual)
         if pays and len(pruned) < len(individual):
-            individual.become(pruned)
+            individual.replace_by(pruned)
         return (individual,)
     if dataset.n_classes:
         # The weight of all leaves together is that of the root: minus the weight that is classified

@@ -280,7 +280,7 @@ def refine(
     set_fitness(trial, toolbox.evaluate(trial))
     gain = trial.fitness.wvalues[0] - individual.fitness.wvalues[0]
     if trial.fitness >= individual.fitness:
-        individual.become(trial)
+        individual.replace_by(trial)
         individual.fitness.wvalues = trial.fitness.wvalues
     seconds = time.perf_counter() - compile_seconds() - begin
     individual.outcome = Outcome(name, max(gain, 0.0), max(seconds, 0.0))

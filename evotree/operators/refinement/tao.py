@@ -146,7 +146,7 @@ def tao_sweep(
             < penalized_quality(individual, term_penalty)
         )
         if not is_worse:
-            individual.become(swept)
+            individual.replace_by(swept)
     return (individual,)
 
 
