@@ -57,12 +57,11 @@ def set_fitness(individual: Any, values: Any) -> None:
     except (TypeError, ValueError):
         is_sound = False
     if not is_sound:
-        allowed = (
-            f"a tuple of {n_objectives} finite number{'s' if n_objectives > 1 else ''}"
+        raise ValueError(
+            f"evaluate returned {values!r}: allowed is a tuple of {n_objectives} finite "
+            f"number{'s' if n_objectives > 1 else ''}, of magnitudes up to {_LARGEST:g}, as many "
+            f"as {type(individual.fitness).__name__} has objectives."
         )
-        many = f"as many as {type(individual.fitness).__name__} has objectives"
-        of = f"of magnitudes up to {_LARGEST:g}, {many}"
-        raise ValueError(f"evaluate returned {values!r}: allowed is {allowed}, {of}.")
     individual.fitness.values = values
 
 
@@ -221,8 +220,11 @@ class Individual(ObliqueTree):
 
     def to_tree(self) -> ObliqueTree:
         """Return the tree alone."""
-        samples = self.weighted_n_node_samples
-        return ObliqueTree(*self.splits, self.values, weighted_n_node_samples=samples)
+        return ObliqueTree(
+            *self.splits,
+            self.values,
+            weighted_n_node_samples=self.weighted_n_node_samples,
+        )
 
     def clone(self) -> Self:
         """Return an individual that shares the arrays and has a fitness of its own."""

@@ -78,9 +78,9 @@ class Model:
     ) -> Model:
         """Return the model of a fitted estimator."""
         if getattr(estimator, "shares_rows_", False):
-            kind = type(estimator).__name__
             raise ValueError(
-                f"model is a {kind} whose rows with missing values go both ways."
+                f"model is a {type(estimator).__name__} whose rows with missing values go both "
+                "ways."
             )
         known = (
             getattr(estimator, name, None)
@@ -101,11 +101,9 @@ class Model:
                 raise ValueError("soft sides are for one tree of classes.")
             self.sides.validate(self.tree)
         for tree in self.trees:
-            n, values, width = (
-                len(self.feature_names),
-                tree.values,
-                tree.values.shape[1],
-            )
+            n = len(self.feature_names)
+            values = tree.values
+            width = values.shape[1]
             if tree.n_features != n:
                 raise ValueError(
                     f"the tree has {tree.n_features} features, the columns make {n}."
@@ -289,9 +287,9 @@ def save_model(
     if not isinstance(model, Model):
         check_is_fitted(model)
         if not hasattr(model, "columns_"):
-            kind = type(model).__name__
             raise ValueError(
-                f"model is a {kind}: allowed are fitted estimators of this package."
+                f"model is a {type(model).__name__}: allowed are fitted estimators of this "
+                "package."
             )
         model = Model.of(model, target)
     data: dict[str, Any] = {
@@ -344,10 +342,10 @@ def load_model(path: PathLike) -> Model:
         if not isinstance(data, dict) or data.get("format") != FORMAT:
             raise ValueError(f'it is not a model, without "format": "{FORMAT}"')
         if (version := data.get("version")) not in READABLE:
-            readable = f"those that evotree {__version__} reads, {', '.join(map(str, READABLE))}"
-            advice = "fit the model again, or use the evotree that made it"
             raise ValueError(
-                f"version {str(version)[:40]} is none of {readable}; {advice}"
+                f"version {str(version)[:40]} is none of those that evotree {__version__} reads, "
+                f"{', '.join(map(str, READABLE))}; fit the model again, or use the evotree that "
+                "made it"
             )
         needed = (
             "target",

@@ -353,8 +353,9 @@ class ObliqueTree:
         if getattr(X, "dtype", None) not in (np.float64, np.float32):
             X = np.asarray(X, dtype=np.float64)
         if X.ndim != 2 or X.shape[1] != self.n_features:
-            allowed = f"rows of {self.n_features} features"
-            raise ValueError(f"X has shape {X.shape}: allowed are {allowed}.")
+            raise ValueError(
+                f"X has shape {X.shape}: allowed are rows of {self.n_features} features."
+            )
         return X
 
     def apply(self, X: np.ndarray) -> np.ndarray:
@@ -423,16 +424,16 @@ class ObliqueTree:
     def validate(self) -> "ObliqueTree":
         """Check that the arrays form one tree, and return it; an error names what is wrong."""
         if self.subtree_size.ndim != 1 or not len(self.subtree_size):
-            shape = self.subtree_size.shape
             raise ValueError(
-                f"subtree_size has shape {shape}: allowed is one size of each node."
+                f"subtree_size has shape {self.subtree_size.shape}: allowed is one size of each "
+                "node."
             )
         for name, ndim in (("weights", 2), ("thresholds", 1), ("values", 2)):
             array = getattr(self, name)
             if array.ndim != ndim or array.shape[0] != self.n_nodes:
-                allowed = f"{ndim} dimensions, the first of {self.n_nodes} nodes"
                 raise ValueError(
-                    f"{name} has shape {array.shape}: allowed are {allowed}."
+                    f"{name} has shape {array.shape}: allowed are {ndim} dimensions, the first "
+                    f"of {self.n_nodes} nodes."
                 )
             if not np.isfinite(array).all():
                 raise ValueError(f"{name} has values that are not finite.")
@@ -533,7 +534,7 @@ def _check_sizes(subtree_size: np.ndarray) -> None:
             == size
         )
         if not children_fit:
-            allowed = (
-                "1 for a leaf, else one more than the sum of those of its two children"
+            raise ValueError(
+                f"subtree_size[{k}]={size}: allowed is 1 for a leaf, else one more than the sum "
+                "of those of its two children."
             )
-            raise ValueError(f"subtree_size[{k}]={size}: allowed is {allowed}.")

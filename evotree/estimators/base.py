@@ -116,10 +116,10 @@ class TreeEstimator(ExplainedTree):
 
     def _keep_tree(self, tree: ObliqueTree, dataset: Dataset) -> None:
         """Set the fitted attributes of a tree in the units of its training rows."""
-        raw, objective = dataset.to_raw(tree), dataset.bound_objective
-        self._keep_raw_tree(
-            raw if objective is None else objective.finish(raw, dataset), dataset
-        )
+        raw = dataset.to_raw(tree)
+        if dataset.bound_objective is not None:
+            raw = dataset.bound_objective.finish(raw, dataset)
+        self._keep_raw_tree(raw, dataset)
 
     def _keep_raw_tree(self, tree: ObliqueTree, dataset: Dataset) -> None:
         """Set the fitted attributes of a tree in raw units."""
@@ -184,12 +184,13 @@ class ClassReader(RowEncoder):
             raise
         weight = weight_of_rows(sample_weight, table)
         if self.class_weight is not None:
-            given = (
-                f"class_weight={self.class_weight!r}: the product with sample_weight"
-            )
             with np.errstate(over="ignore"):
                 weight = weight * class_weight_of_rows(self.class_weight, y, weight)
-            weight = check_weight(weight, len(weight), given)
+            weight = check_weight(
+                weight,
+                len(weight),
+                f"class_weight={self.class_weight!r}: the product with sample_weight",
+            )
         dataset = self._encoded(table, y, weight, scaling, "classification", extras)
         self.classes_ = dataset.classes
         return dataset
@@ -329,8 +330,14 @@ class TreeRegressor(RegressorMixin, TargetReader, TreeEstimator):
     def _check_targets(self, X: Any, y: Any) -> tuple[np.ndarray, np.ndarray]:
         """Return encoded rows and their targets, as many as the tree predicts."""
         several = is_of_several_outputs(y)
-        told = {"dtype": np.float64, "y_numeric": True, "multi_output": several}
-        rows, y = check_X_y(self.encode(X), y, estimator=self, **told)
+        rows, y = check_X_y(
+            self.encode(X),
+            y,
+            dtype=np.float64,
+            multi_output=several,
+            y_numeric=True,
+            estimator=self,
+        )
         n_outputs, allowed = y.shape[1] if several else 1, self.tree_.values.shape[1]
         if n_outputs != allowed:
             raise ValueError(
@@ -365,14 +372,14 @@ class TreeRegressor(RegressorMixin, TargetReader, TreeEstimator):
         """
         check_is_fitted(self)
         if self._scores is None:
-            advice = "call calibrate(X, y) with held-out rows first."
             raise NotFittedError(
-                f"predict_interval: this estimator is not calibrated; {advice}"
+                "predict_interval: this estimator is not calibrated; call calibrate(X, y) with "
+                "held-out rows first."
             )
         width = conformal_width(self._scores, coverage)
         rows = self.encode(X)
-        middle, margin = self._predict_targets(rows), width * self._units
-        reached = margin[self.tree_.apply(rows)]
+        middle = self._predict_targets(rows)
+        reached = (width * self._units)[self.tree_.apply(rows)]
         return middle - reached, middle + reached
 
     @property
@@ -389,8 +396,10 @@ def is_of_several_outputs(y: Any) -> bool:
 
 def weight_of_rows(sample_weight: Any, table: Any) -> np.ndarray:
     """Return the weights of the rows of a table, within the bounds of data sets."""
-    checks = {"dtype": np.float64, "ensure_non_negative": True}
-    return check_weight(check_sample_weight(sample_weight, table, **checks), len(table))
+    weight = check_sample_weight(
+        sample_weight, table, dtype=np.float64, ensure_non_negative=True
+    )
+    return check_weight(weight, len(table))
 
 
 def class_weight_of_rows(

@@ -63,11 +63,10 @@ class Editor:
 
     def set_threshold(self, node: int, value: float) -> Any:
         """Return a model in which a split has another threshold, for the sum that is printed."""
-        k, edit = self._node("set_threshold", node), f"set_threshold({node}, {value!r})"
-        shown, threshold = (
-            named_tree(self.model).split(k),
-            float(self.tree.thresholds[k]),
-        )
+        k = self._node("set_threshold", node)
+        edit = f"set_threshold({node}, {value!r})"
+        shown = named_tree(self.model).split(k)
+        threshold = float(self.tree.thresholds[k])
         if _number("value", value) != shown.threshold:
             weight, j = shown.terms[0]
             threshold = value * float(self.tree.weights[k, j] / weight)
@@ -81,7 +80,8 @@ class Editor:
         A row goes left where the sum is at most the threshold. `weights` has features by their
         names in ``feature_names_``, or positions there; the others have a weight of 0.
         """
-        k, normal = self._node("set_weights", node), np.zeros(self.tree.n_features)
+        k = self._node("set_weights", node)
+        normal = np.zeros(self.tree.n_features)
         if not isinstance(weights, Mapping):
             raise ValueError(
                 f"weights={weights!r}: allowed are mappings of features to numbers."
@@ -99,11 +99,10 @@ class Editor:
 
     def drop_term(self, node: int, feature: str | int) -> Any:
         """Return a model in which a split lacks a term, for which the mean of its rows stands."""
-        k, j = self._node("drop_term", node), self._feature("feature", feature)
-        weights, used = (
-            self.tree.weights[k].copy(),
-            np.flatnonzero(self.tree.weights[k]),
-        )
+        k = self._node("drop_term", node)
+        j = self._feature("feature", feature)
+        weights = self.tree.weights[k].copy()
+        used = np.flatnonzero(weights)
         if j not in used or len(used) == 1:
             names = ", ".join(repr(self.model.feature_names_[at]) for at in used)
             allowed = (
@@ -113,7 +112,8 @@ class Editor:
                 f"feature={feature!r}: of the split {node} allowed is {allowed}."
             )
         mean = self.model.training_rows_.means[k, j]
-        threshold, weights[j] = float(self.tree.thresholds[k] - weights[j] * mean), 0.0
+        threshold = float(self.tree.thresholds[k] - weights[j] * mean)
+        weights[j] = 0.0
         return self._with_split(
             f"drop_term({node}, {feature!r})", k, weights, threshold
         )
@@ -138,11 +138,10 @@ class Editor:
 
         Probabilities and the records of rows stay. Later edits keep what leaves predict by hand.
         """
-        k, edit = (
-            self._node("relabel", leaf, is_leaf=True),
-            f"relabel({leaf}, {value!r})",
-        )
-        objective, n_outputs = self.model.objective_, self.tree.values.shape[1]
+        k = self._node("relabel", leaf, is_leaf=True)
+        edit = f"relabel({leaf}, {value!r})"
+        objective = self.model.objective_
+        n_outputs = self.tree.values.shape[1]
         if _has_class_models(self.tree):
             raise ValueError(f"{edit}: allowed are leaves without logistic models.")
         if objective is not None and objective.constraint is not None:
@@ -211,8 +210,12 @@ class Editor:
         self, edit: str, tree: ObliqueTree, kept: np.ndarray, relabelled: Any
     ) -> Any:
         """Return a copy of the model with another tree, and what the edit cost."""
-        model, old, finisher, known = self.model, self.tree, self._finisher, {}
-        before, after = model._by_hand, dict(relabelled or {})
+        model = self.model
+        old = self.tree
+        finisher = self._finisher
+        known: dict[str, Any] = {}
+        before = model._by_hand
+        after = dict(relabelled or {})
         after |= {
             k: before[at]
             for k, at in enumerate(kept.tolist())
@@ -228,7 +231,8 @@ class Editor:
         }
         edited = FrontTree.of(tree, np.nan, "edited")
         if finisher is not None:
-            rows, known = finisher.rows, model._known_of(tree, finisher.problem.dataset)
+            rows = finisher.rows
+            known = model._known_of(tree, finisher.problem.dataset)
             fitness: Any = PenalizedAccuracy(model.size_penalty_, model.term_penalty_)
             for name, one, by_hand in (("_before", old, before), ("", tree, after)):
                 score = quality = score_on(rows, one)
@@ -244,7 +248,8 @@ class Editor:
                     f"objective{name}": float(fitness(edited)[0]),
                 }
             cost["n_moved"], cost["n_changed"] = _differences(rows, old, tree, kept)
-        made, front = copy(model), model.pareto_front_.choosing(tree)
+        made = copy(model)
+        front = model.pareto_front_.choosing(tree)
         made.__dict__.update(known, tree_=edited, pareto_front_=front, _by_hand=after)
         made.edit_cost_ = pd.Series(cost, name=edit, dtype=object)
         return made
@@ -288,11 +293,14 @@ def finisher_of(
 
 def refill(edit: str, model: Any, finisher: Finisher, tree: ObliqueTree) -> ObliqueTree:
     """Return splits with the leaves that a fit makes of rows, or say why there are none."""
-    rows, bound = finisher.rows, feature_bound(model.max_split_terms, tree.n_features)
+    rows = finisher.rows
+    bound = feature_bound(model.max_split_terms, tree.n_features)
     reached = node_weights(tree.apply(rows.raw), rows.sample_weight, tree.subtree_size)
     if empty := np.flatnonzero(reached == 0.0).tolist():
-        advice = "allowed are splits with rows on both sides; prune what is below first"
-        raise ValueError(f"{edit}: no row reaches the nodes {empty}; {advice}.")
+        raise ValueError(
+            f"{edit}: no row reaches the nodes {empty}; allowed are splits with rows on both "
+            "sides; prune what is below first."
+        )
     if bound is not None and np.count_nonzero(tree.weights, axis=1).max() > bound:
         raise ValueError(f"{edit}: max_split_terms allows {bound} terms of a split.")
     if broken := [PARAMETERS[type(one).__name__] for one in finisher.broken(tree)]:

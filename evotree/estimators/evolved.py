@@ -196,11 +196,11 @@ class EvolvedTree(base.TreeEstimator, SearchConfig):
             isinstance(estimator, RegressorMixin),
         )
         if run.best.n_features != n_features or is_regressor == (dataset.n_classes > 0):
-            kinds = "classes", "targets"
-            has = f"over {run.best.n_features} features, for {kinds[dataset.n_classes == 0]}"
-            takes = f"over {n_features} features, for {kinds[is_regressor]}"
+            kinds = ("classes", "targets")
             raise ValueError(
-                f"run has trees {has}: {cls.__name__} takes those {takes}."
+                f"run has trees over {run.best.n_features} features, for "
+                f"{kinds[dataset.n_classes == 0]}: {cls.__name__} takes those over {n_features} "
+                f"features, for {kinds[is_regressor]}."
             )
         means = map(
             float, np.average(dataset.raw, axis=0, weights=dataset.sample_weight)
@@ -292,16 +292,16 @@ class EvolvedTree(base.TreeEstimator, SearchConfig):
         """Return the estimator, or raise what ended the search before its time; called by `fit`."""
         n_trees = len(self.pareto_front_)
         if self.tree_.complexity == 1 and n_trees > 1:
-            advice = "A smaller size_penalty gives larger trees; select_tree takes one of the "
             warnings.warn(
                 f"no split pays at size_penalty={self.size_penalty_:.3g}: the tree is one leaf. "
-                f"{advice}{n_trees} of pareto_front_.",
+                "A smaller size_penalty gives larger trees; select_tree takes one of the "
+                f"{n_trees} of pareto_front_.",
                 stacklevel=3,
             )
         if result.failure is not None:
-            when = f"The search ended in generation {result.run.generation}"
             result.failure.add_note(
-                f"{when}; the estimator is fitted with the best tree until then."
+                f"The search ended in generation {result.run.generation}; the estimator is fitted "
+                "with the best tree until then."
             )
             raise result.failure
         if result.run.stop_reason == "interrupt":
@@ -321,7 +321,8 @@ class EvolvedTree(base.TreeEstimator, SearchConfig):
         self._by_hand = {}
         self._refit_evolution = None
         self.cv_results_ = result.cv_results
-        self.hall_of_fame_, self.best_trees_ = result.hall_of_fame, result.best_trees
+        self.hall_of_fame_ = result.hall_of_fame
+        self.best_trees_ = result.best_trees
         self.history_ = run.logbook
         self.n_generations_ = run.generation
         self.stop_reason_ = run.stop_reason
@@ -359,16 +360,20 @@ class EvolvedTree(base.TreeEstimator, SearchConfig):
         """
         check_is_fitted(self)
         held_out = None if X is None else self._held_out(X, y)
-        penalties = {
-            "size_penalty": self.size_penalty_,
-            "term_penalty": self.term_penalty_,
-        }
-        chosen: Any = select(self.pareto_front_, rule, held_out=held_out, **penalties)
+        chosen: Any = select(
+            self.pareto_front_,
+            rule,
+            held_out=held_out,
+            size_penalty=self.size_penalty_,
+            term_penalty=self.term_penalty_,
+        )
         if chosen != self.tree_ or self._by_hand:
             if getattr(self, "_scores", None) is not None:
-                what = "select_tree: intervals were calibrated for another tree"
-                advice = "call calibrate(X, y) again before predict_interval."
-                warnings.warn(f"{what}; {advice}", stacklevel=2)
+                warnings.warn(
+                    "select_tree: intervals were calibrated for another tree; call "
+                    "calibrate(X, y) again before predict_interval.",
+                    stacklevel=2,
+                )
             known = self._known_of_front[self.pareto_front_.index(chosen)]
             self.__dict__.update(known, tree_=chosen, edit_cost_=None, _by_hand={})
         self.pareto_front_ = self.pareto_front_.choosing(chosen)
@@ -421,7 +426,9 @@ class EvolvedTree(base.TreeEstimator, SearchConfig):
     def _with(self, tree: Any) -> Self:
         """Return this estimator, or one that shares all with it but has another tree."""
         check_is_fitted(self)
-        front, n, at = self.pareto_front_, len(self.pareto_front_), tree
+        front = self.pareto_front_
+        n = len(front)
+        at = tree
         if tree is None:
             return self
         if isinstance(tree, ObliqueTree):
@@ -434,8 +441,10 @@ class EvolvedTree(base.TreeEstimator, SearchConfig):
             or not -n <= at < n
         ):
             shown = type(tree).__name__ if isinstance(tree, ObliqueTree) else repr(tree)
-            allowed = f"None, tree_, positions in pareto_front_, 0 to {n - 1}, and its members"
-            raise ValueError(f"tree={shown}: allowed are {allowed}.")
+            raise ValueError(
+                f"tree={shown}: allowed are None, tree_, positions in pareto_front_, "
+                f"0 to {n - 1}, and its members."
+            )
         other = copy(self)
         other.__dict__.update(self._known_of_front[at], tree_=front[at])
         return other
@@ -443,8 +452,7 @@ class EvolvedTree(base.TreeEstimator, SearchConfig):
     def _held_out(self, X: Any, y: Any) -> Dataset:
         """Return held-out rows in raw units, their labels as codes."""
         rows, y = check_X_y(self.encode(X), y, dtype=np.float64, estimator=self)
-        classes = getattr(self, "classes_", None)
-        held_out = Dataset.in_raw_units(rows, y, classes)
+        held_out = Dataset.in_raw_units(rows, y, getattr(self, "classes_", None))
         return held_out.evolved_for(self.objective_)
 
     # ---- parameters ------------------------------------------------------------------------------
@@ -550,9 +558,9 @@ class EvoTreeClassifier(base.TreeClassifier, EvolvedTree):
         y = np.asarray(y)
         unknown = np.setdiff1d(y, self.classes_)
         if unknown.size:
-            allowed = self.classes_.tolist()
             raise ValueError(
-                f"y has the label {unknown.tolist()[0]!r}: allowed are {allowed}."
+                f"y has the label {unknown.tolist()[0]!r}: allowed are "
+                f"{self.classes_.tolist()}."
             )
         costs, spent = self._costs(self.tree_)
         true = np.searchsorted(self.classes_, y)
@@ -562,17 +570,13 @@ class EvoTreeClassifier(base.TreeClassifier, EvolvedTree):
 
     def _costs(self, tree: ObliqueTree) -> tuple[np.ndarray, np.ndarray]:
         """Return what errors cost, and what the features on the way to each node do."""
-        given = (
-            self.objective_
-            if isinstance(self.objective_, ExpectedCost)
-            else ExpectedCost()
-        )
-        spent = (
-            np.zeros(len(tree))
-            if given.features is None
-            else given.features.of_paths(tree)
-        )
-        return np.array(check_costs(given.costs, self.classes_)), spent
+        objective = self.objective_
+        if not isinstance(objective, ExpectedCost):
+            objective = ExpectedCost()
+        spent = np.zeros(len(tree))
+        if objective.features is not None:
+            spent = objective.features.of_paths(tree)
+        return np.array(check_costs(objective.costs, self.classes_)), spent
 
     def _known_of(
         self, tree: ObliqueTree, dataset: Dataset, **how: Any
@@ -582,12 +586,11 @@ class EvoTreeClassifier(base.TreeClassifier, EvolvedTree):
         known["_label_costs"] = None
         if tree.models is not None:
             costs, _ = self._costs(tree)
-            losses = tree.label_losses(dataset.raw, dataset.y, costs)
             leaves = tree.apply(dataset.raw)
-            weight, paid = (
-                node_weights(leaves, dataset.sample_weight * of_rows, tree.subtree_size)
-                for of_rows in (np.ones(len(leaves)), losses)
-            )
+            losses = tree.label_losses(dataset.raw, dataset.y, costs)
+            losses *= dataset.sample_weight
+            paid = node_weights(leaves, losses, tree.subtree_size)
+            weight = node_weights(leaves, dataset.sample_weight, tree.subtree_size)
             known["_label_costs"] = paid / np.where(weight > 0.0, weight, 1.0)
         constraint = None if self.objective_ is None else self.objective_.constraint
         sides = known["probabilities_"]

@@ -72,10 +72,10 @@ class ExplainedTree(RowEncoder):
             return self.tree_.of_output(names.index(output))
         if isinstance(output, Integral) and 0 <= int(output) < len(names):
             return self.tree_.of_output(int(output))
-        allowed = (
-            f"{', '.join(map(repr, names))}, and positions from 0 to {len(names) - 1}"
+        raise ValueError(
+            f"output={output!r}: allowed are {', '.join(map(repr, names))}, and positions from "
+            f"0 to {len(names) - 1}."
         )
-        raise ValueError(f"output={output!r}: allowed are {allowed}.")
 
     def explain(self, X: Any, output: int | str | None = None) -> Explanation:
         """Explain how rows reach their leaves.
@@ -120,11 +120,15 @@ class ExplainedTree(RowEncoder):
         """
         from evotree.inspection.shapley import shap_values
 
-        rows, compared = self.encode(X), self.encode(background)
         used = np.array(used_features([named_tree(self)]), dtype=np.intp)
-        how = {"n_permutations": n_permutations, "random_state": random_state}
         return shap_values(
-            self._predict_encoded, rows, compared, self.columns_, used, **how
+            self._predict_encoded,
+            self.encode(X),
+            self.encode(background),
+            self.columns_,
+            used,
+            n_permutations=n_permutations,
+            random_state=random_state,
         )
 
     def counterfactuals(
@@ -246,11 +250,12 @@ class ExplainedTree(RowEncoder):
                 if is_number
                 else text_of(changed.iloc[0, j])
             )
-            cells = first, cell(column, point[features])
-            changes[column.name] = cells
-            label = changed.columns[j]
-            kept = float if isinstance(cells[1], float) else object
-            changed[label] = pd.Series([cells[1]], index=changed.index, dtype=kept)
+            after = cell(column, point[features])
+            changes[column.name] = (first, after)
+            kept = float if isinstance(after, float) else object
+            changed[changed.columns[j]] = pd.Series(
+                [after], index=changed.index, dtype=kept
+            )
         as_given = changed if is_frame else changed.to_numpy()
         return Counterfactual(as_given, changes, distance, leaf, point)
 

@@ -165,8 +165,14 @@ class ObliqueForest(RowEncoder):
         n_columns = None if given is None else _amount(given, len(self.columns_))
         n_drawn = _amount(self.max_samples, dataset.n_rows)
         width = feature_bound(self.max_split_terms, dataset.X.shape[1])
-        known = self.max_depth, self._means_share
-        grower = Grower(self.bootstrap, n_drawn, n_columns, width, *known)
+        grower = Grower(
+            self.bootstrap,
+            n_drawn,
+            n_columns,
+            width,
+            self.max_depth,
+            self._means_share,
+        )
         if self.oob_score and not self.bootstrap:
             self._check_out_of_bag(n_drawn < dataset.n_rows)
         run = partial(self._run, dataset)
@@ -195,13 +201,10 @@ class ObliqueForest(RowEncoder):
     def _check_out_of_bag(self, are_some: bool) -> None:
         """Refuse a score out of bag where no bag lacks a row."""
         if not are_some:
-            given = f"max_samples={self.max_samples} and bootstrap={self.bootstrap}"
-            allowed = (
-                "fewer max_samples, bootstrap=True, more rows, and oob_score=False"
-            )
-            lacks = "no tree lacks a row of those given"
             raise ValueError(
-                f"oob_score=True with {given}: {lacks}. Allowed are {allowed}."
+                f"oob_score=True with max_samples={self.max_samples} and "
+                f"bootstrap={self.bootstrap}: no tree lacks a row of those given. Allowed are "
+                "fewer max_samples, bootstrap=True, more rows, and oob_score=False."
             )
 
     def _run(

@@ -139,8 +139,13 @@ class GreedyTree(base.LocalTree):
         return Bunch(ccp_alphas=alphas * unit, impurities=impurities * unit)
 
     def _grow(self, dataset: Dataset, stream: np.ndarray) -> Individual:
-        splitter, limits = as_splitter(self.splitter), self._limits(dataset)
-        return grow(dataset, splitter, self.criterion, limits, stream=stream)
+        return grow(
+            dataset,
+            as_splitter(self.splitter),
+            self.criterion,
+            self._limits(dataset),
+            stream=stream,
+        )
 
     def _limits(self, dataset: Dataset) -> GrowthLimits:
         """Return what says where nodes are leaves, in the units of the data set."""
@@ -224,10 +229,8 @@ default=None
 
     def _induce(self, dataset: Dataset, stream: np.ndarray, **rules: Any) -> None:
         """Grow a tree, prune it and keep it; C4.5 shares rows with missing values."""
-        splitter, rules = (
-            as_splitter(self.splitter),
-            {**rules, "confidence": self.confidence},
-        )
+        splitter = as_splitter(self.splitter)
+        rules = {**rules, "confidence": self.confidence}
         self.shares_rows_ = (
             isinstance(splitter, C45) and self.pruning == induction.PESSIMISTIC
         )
@@ -339,12 +342,13 @@ class ObliqueTreeRegressor(base.TreeRegressor, GreedyTree):
 
     def _objective(self, dataset: Dataset) -> Objective | None:
         """Return what leaves are fitted for: lines, where they are asked for."""
-        given = f"criterion={self.criterion!r}"
         if self.criterion != "squared_error" and self.leaves != "constant":
-            raise ValueError(f"leaves={self.leaves!r}: {given} needs 'constant'.")
-        if self.criterion != "squared_error" and dataset.outputs is not None:
-            n_outputs = dataset.n_outputs
             raise ValueError(
-                f"{given}: y has {n_outputs} outputs; squared_error is allowed."
+                f"leaves={self.leaves!r}: criterion={self.criterion!r} needs 'constant'."
+            )
+        if self.criterion != "squared_error" and dataset.outputs is not None:
+            raise ValueError(
+                f"criterion={self.criterion!r}: y has {dataset.n_outputs} outputs; "
+                "squared_error is allowed."
             )
         return super()._objective(dataset)

@@ -205,13 +205,13 @@ class AllRows:
                 if few.any() and len(tree) > 1:
                     kept = nodes_without(tree, few)
                     sizes = sizes_of_kept(kept, tree.subtree_size)
-                    arrays = (
+                    pending[number] = ObliqueTree(
                         tree.weights[kept],
                         tree.thresholds[kept],
                         sizes,
                         tree.values[kept],
+                        tree.spread,
                     )
-                    pending[number] = ObliqueTree(*arrays, tree.spread)
                 else:
                     factors = self.factors / self.sample.weight_unit
                     counts = factors * table[:, : -n_rows.shape[1]]
@@ -303,8 +303,10 @@ def fit_collections(
 
     _refuse(estimator, sensitive)
     last = getattr(estimator, "_last", None) if estimator.warm_start else None
-    known, progress = seed_to_continue(estimator, last), Progress(estimator.verbose)
-    seed = seed_from(estimator.random_state) if known is None else known
+    progress = Progress(estimator.verbose)
+    seed = seed_to_continue(estimator, last)
+    if seed is None:
+        seed = seed_from(estimator.random_state)
     parts = _parts_of(X, y, sample_weight)
     is_array = hasattr(X, "chunks")
     meta = (
@@ -324,8 +326,9 @@ def fit_collections(
     classes, (table, *targets) = _draw_sample(reader, estimator, parts, seed, progress)
     inner, least = _on_sample(estimator, classes, mask)
     given = table.to_numpy() if is_array else table
-    of_run: dict[str, Any] = {"continues": last, "seed": seed, "progress": progress}
-    result = inner._search(given, *targets, None, begin, **of_run)
+    result = inner._search(
+        given, *targets, None, begin, continues=last, seed=seed, progress=progress
+    )
     dataset = result.problem.dataset
     mean, factors, objective = 0.0, np.ones(1), dataset.bound_objective
     if reader.is_regression:
@@ -388,10 +391,9 @@ def _parts_of(X: Any, y: Any, sample_weight: Any) -> list[tuple[Any, ...]]:
             blocks.append([None] * len(blocks[0]))
             continue
         if not is_collection(given) or getattr(given, "ndim", 0) != n_dimensions:
-            allowed = f"allowed is one of Dask of {n_dimensions} dimensions"
-            kind = type(given).__name__
             raise ValueError(
-                f"{name} is a {kind}: where X is a collection of Dask, {allowed}."
+                f"{name} is a {type(given).__name__}: where X is a collection of Dask, allowed is "
+                f"one of Dask of {n_dimensions} dimensions."
             )
         if hasattr(given, "chunks"):
             if (
@@ -406,10 +408,10 @@ def _parts_of(X: Any, y: Any, sample_weight: Any) -> list[tuple[Any, ...]]:
             # Optimized, the files of a narrow column may be read by fewer partitions than others.
             blocks.append(given.to_delayed(optimize_graph=False))
         if len(blocks[-1]) != len(blocks[0]):
-            allowed = (
-                f"allowed are as many as X has, {len(blocks[0])}, of the same rows."
+            raise ValueError(
+                f"{name} has {len(blocks[-1])} partitions: allowed are as many as X has, "
+                f"{len(blocks[0])}, of the same rows."
             )
-            raise ValueError(f"{name} has {len(blocks[-1])} partitions: {allowed}")
     return list(zip(*blocks, strict=True))
 
 
@@ -437,10 +439,8 @@ def _draw_sample(
     takes = np.minimum(classes["n"], np.ceil(classes["n"] * (n_wanted / n_rows)))
     # So many rows are below these limits as are wanted, but for a chance of less than 1e-8.
     limits = np.minimum(1.0, (takes + 8.0 * np.sqrt(takes) + 32.0) / classes["n"])
-    draw, firsts = (
-        delayed(partial(draw_rows, reader, limits, seed)),
-        np.cumsum([0, *sizes]),
-    )
+    draw = delayed(partial(draw_rows, reader, limits, seed))
+    firsts = np.cumsum([0, *sizes])
     with progress.phase("drawing the sample"):
         drawn = compute(
             *[draw(first, *one) for first, one in zip(firsts, parts, strict=False)]
@@ -460,15 +460,14 @@ def _on_sample(
     estimator: Any, classes: pd.DataFrame, categorical: Any
 ) -> tuple[Any, float]:
     """Return what is fitted to the sample, and the least number of all rows in a leaf."""
-    inner, n_rows, least = (
-        copy(estimator),
-        classes["n"].sum(),
-        estimator.min_samples_leaf,
-    )
+    inner = copy(estimator)
+    n_rows = classes["n"].sum()
+    least = estimator.min_samples_leaf
     least = int(least) if isinstance(least, Integral) else math.ceil(least * n_rows)
     if least > 1:
         inner.min_samples_leaf = min(0.5, least / n_rows)
-    inner.leaves, inner.categorical_features = "constant", categorical
+    inner.leaves = "constant"
+    inner.categorical_features = categorical
     inner.evolution = replace(evolution_of(estimator), max_samples=None)
     given = getattr(estimator, "class_weight", None)
     if isinstance(given, str):

@@ -2,7 +2,6 @@
 
 import math
 import time
-from typing import Any
 
 import numpy as np
 from scipy.optimize import minimize
@@ -50,11 +49,17 @@ def fit_soft_sides(
 
     max_rows = max(_BRIEF_ROWS, _BRIEF_CELLS // tree.n_leaves) if brief else _MAX_ROWS
     problem = _Likelihood(tree, dataset, max_rows)
-    how: dict[str, Any] = {"jac": True, "method": "L-BFGS-B", "callback": stop_in_time}
-    how["options"] = {"maxiter": _BRIEF_ITERATIONS if brief else _MAX_ITERATIONS}
     # The products are small: several threads of BLAS would wait for each other most of the time.
     with one_blas_thread():
-        return problem.sides(minimize(problem, problem.start(end), **how).x)
+        found = minimize(
+            problem,
+            problem.start(end),
+            jac=True,
+            method="L-BFGS-B",
+            callback=stop_in_time,
+            options={"maxiter": _BRIEF_ITERATIONS if brief else _MAX_ITERATIONS},
+        )
+        return problem.sides(found.x)
 
 
 def _thinned(dataset: Dataset, max_rows: int) -> tuple[np.ndarray | slice, np.ndarray]:
@@ -115,10 +120,8 @@ class _Likelihood:
         scale = np.ones(len(self.inner))
         for split, k in enumerate(self.inner):
             is_below = (reached >= k) & (reached < k + self.tree.subtree_size[k])
-            away, weight = (
-                np.abs(self.distances[split, is_below]),
-                self.weight[is_below],
-            )
+            away = np.abs(self.distances[split, is_below])
+            weight = self.weight[is_below]
             if away.any():
                 order = np.argsort(away, kind="stable")
                 before = np.cumsum(weight[order])
@@ -154,11 +157,13 @@ class _Likelihood:
     def __call__(self, parameters: np.ndarray) -> tuple[float, np.ndarray]:
         """Return the value and its gradient."""
         log_slopes, places, logits = self._parts(parameters)
-        slopes, shares = np.exp(log_slopes), softmax(logits, axis=1)
+        slopes = np.exp(log_slopes)
+        shares = softmax(logits, axis=1)
         excess = log_slopes - np.log(SLOPE)
         value = 0.5 * (self.strength @ excess**2 + places @ places)
         value -= (log_softmax(logits, axis=1) @ self.prior).sum()
-        of_slopes, of_places = self.strength * excess, places.copy()
+        of_slopes = self.strength * excess
+        of_places = places.copy()
         expected = np.tile(
             self.prior, (len(self.leaves), 1)
         )  # class weights of the leaves
@@ -194,7 +199,8 @@ class _Likelihood:
     def sides(self, parameters: np.ndarray) -> SoftSides:
         """Return the soft sides of some parameters, in raw units."""
         log_slopes, places, logits = self._parts(parameters)
-        slopes, intercepts = np.zeros(len(self.tree)), np.zeros(len(self.tree))
+        slopes = np.zeros(len(self.tree))
+        intercepts = np.zeros(len(self.tree))
         slopes[self.inner] = np.exp(log_slopes) / self.scale
         intercepts[self.inner] = -np.exp(log_slopes) * places
         shares = np.zeros(self.tree.values.shape)

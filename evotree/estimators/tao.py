@@ -120,10 +120,10 @@ class AlternatingTree(base.LocalTree):
 
     def _check_given_tree(self, n_features: int) -> None:
         if not isinstance(self.init, ObliqueTree):
-            kept = "sklearn.frozen.FrozenEstimator keeps what it wraps fitted."
-            copies = "The copies that cross-validation makes are not"
             check_is_fitted(
-                self.init, msg=f"init: this %(name)s is not fitted. {copies}; {kept}"
+                self.init,
+                msg="init: this %(name)s is not fitted. The copies that cross-validation makes "
+                "are not; sklearn.frozen.FrozenEstimator keeps what it wraps fitted.",
             )
             if not hasattr(self.init, "tree_"):
                 raise ValueError(
@@ -131,9 +131,8 @@ class AlternatingTree(base.LocalTree):
                 )
         n_given = raw_tree(self.init)[0].shape[1]
         if n_given != n_features:
-            given = f"a tree over {n_given} features"
             raise ValueError(
-                f"init={self.init!r}: {given}; the rows have {n_features}."
+                f"init={self.init!r}: a tree over {n_given} features; the rows have {n_features}."
             )
 
     def _optimize(
@@ -145,14 +144,17 @@ class AlternatingTree(base.LocalTree):
         splitter = (
             known[self.node] if isinstance(self.node, str) else as_splitter(self.node)
         )
-        rules: dict[str, Any] = {
-            "max_sweeps": self.max_iter,
-            "tol": self.tol,
-            "monotone": monotone,
-        }
         n_iter = 0
         with thread_map(self.n_jobs, dataset.X.shape) as mapper:
-            for done in tao_sweeps(individual, dataset, splitter, **rules, map=mapper):
+            for done in tao_sweeps(
+                individual,
+                dataset,
+                splitter,
+                max_sweeps=self.max_iter,
+                tol=self.tol,
+                monotone=monotone,
+                map=mapper,
+            ):
                 n_iter = done
         prune(individual, dataset, _NEGLIGIBLE)
         return n_iter

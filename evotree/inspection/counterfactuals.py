@@ -102,10 +102,10 @@ class Limits:
         )
         if costs is not None and not isinstance(costs, Mapping):
             if np.shape(costs) != (n,):
-                allowed = (
-                    f"allowed are ({n},), one number for each column, and mappings"
+                raise ValueError(
+                    f"costs has the shape {np.shape(costs)}: allowed are ({n},), one number for "
+                    "each column, and mappings."
                 )
-                raise ValueError(f"costs has the shape {np.shape(costs)}: {allowed}.")
             costs = dict(enumerate(costs))
         if not isinstance(bounds, Mapping | None):
             raise ValueError(
@@ -126,8 +126,9 @@ class Limits:
             except (TypeError, ValueError):
                 lower[c], upper[c] = math.inf, -math.inf
             if not lower[c] <= upper[c]:
-                allowed = "pairs (low, high), low <= high"
-                raise ValueError(f"bounds[{key!r}]={pair!r}: allowed are {allowed}.")
+                raise ValueError(
+                    f"bounds[{key!r}]={pair!r}: allowed are pairs (low, high), low <= high."
+                )
         for key in _listed("integers", integers):
             whole[_position("integers", key, columns, of_numbers=True)] = True
         for key in _listed("fixed", fixed):
@@ -197,8 +198,10 @@ class Space:
         self.is_whole = limits.whole[of]
         stays = limits.fixed[of]
         for j in np.flatnonzero(self.is_whole & ~stays & (x != np.round(x))).tolist():
-            what = f"the row has {x[j]:g} there, allowed are whole numbers"
-            raise ValueError(f"integers names {columns[of[j]].name!r}: {what}.")
+            raise ValueError(
+                f"integers names {columns[of[j]].name!r}: the row has {x[j]:g} there, allowed "
+                "are whole numbers."
+            )
         if limits.plausible:
             self.lower = np.maximum(self.lower, np.minimum(training.lowest, x))
             self.upper = np.minimum(self.upper, np.maximum(training.highest, x))
@@ -255,15 +258,15 @@ class Space:
                 A, limits = np.vstack([A, sums]), [*limits, 1.0 - present]
                 if is_one:
                     A, limits = np.vstack([A, -sums]), [*limits, present - 1.0]
-        lower, upper = ((end - self.x) / self.unit for end in (self.lower, self.upper))
-        ends = lower[features], upper[features]
-        of_parts = self.prices[features], self.is_whole[features]
-        columns = (
-            np.searchsorted(matters, self.column_of[features]),
-            self.limits.costs[matters],
-        )
         return features, Steps(
-            A[:, features], np.array(limits), *ends, *of_parts, *columns
+            A=A[:, features],
+            b=np.array(limits),
+            lower=((self.lower - self.x) / self.unit)[features],
+            upper=((self.upper - self.x) / self.unit)[features],
+            prices=self.prices[features],
+            is_whole=self.is_whole[features],
+            column=np.searchsorted(matters, self.column_of[features]),
+            column_prices=self.limits.costs[matters],
         )
 
     def _half_spaces(
@@ -343,9 +346,9 @@ def _nearest_of_leaf(
             names = {
                 space.columns[c].name for c in np.unique(space.column_of[features])
             }
-            allowed = f"plausible=True, and bounds for the columns {sorted(names)}"
             raise ValueError(
-                f"norm='count' needs finite bounds: allowed are {allowed}."
+                "norm='count' needs finite bounds: allowed are plausible=True, and bounds for the "
+                f"columns {sorted(names)}."
             )
         step = fewest(steps, below) if norm == "count" else shortest_l1(steps)
         if step is None:
@@ -413,8 +416,10 @@ def goals_of_class(
     """Return the leaves that predict a class, None for any but that of a row."""
     if target is not None and target not in classes.tolist():
         raise ValueError(f"target={target!r}: allowed are {classes.tolist()} and None.")
-    own, places = tree.predict_label(x[np.newaxis])[0], np.arange(len(classes))
-    is_wanted = places != own if target is None else classes == target
+    if target is None:
+        is_wanted = np.arange(len(classes)) != tree.predict_label(x[np.newaxis])[0]
+    else:
+        is_wanted = classes == target
     if tree.models is not None:
         leaves = np.flatnonzero(tree.is_leaf)
         return [
@@ -441,8 +446,8 @@ def goals_of_interval(tree: ObliqueTree, target: Any) -> list[Goal]:
         least, most = tree.models.lowest, tree.models.highest
     leaves = np.flatnonzero(tree.is_leaf & (least <= high) & (most >= low))
     if not leaves.size:
-        ends = f"{least[tree.is_leaf].min():g} to {most[tree.is_leaf].max():g}"
         raise ValueError(
-            f"target={target!r}: no leaf of the tree predicts it; they predict from {ends}."
+            f"target={target!r}: no leaf of the tree predicts it; they predict from "
+            f"{least[tree.is_leaf].min():g} to {most[tree.is_leaf].max():g}."
         )
     return [Goal(leaves, low, high)]

@@ -245,9 +245,9 @@ def select(
         measure = attrgetter(BOUNDS[kind])
         fitting = [member for member in front if measure(member) <= bound]
         if not fitting:
-            least = f"the least {kind} of a member of the front is {min(map(measure, front))}"
             raise ValueError(
-                f"rule={rule!r}: {least}; add_prunings makes smaller ones."
+                f"rule={rule!r}: the least {kind} of a member of the front is "
+                f"{min(map(measure, front))}; add_prunings makes smaller ones."
             )
         return min(fitting, key=lambda member: (-member.quality, member.complexity))
     if held_out is None:

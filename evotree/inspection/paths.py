@@ -52,12 +52,11 @@ def explain(
 ) -> Explanation:
     """Explain the path of each row."""
     names = np.array(feature_names, dtype=object)
-    leaves, spread = (
-        tree.apply(X),
-        np.ones(tree.n_features) if tree.spread is None else tree.spread,
-    )
+    leaves = tree.apply(X)
+    spread = np.ones(tree.n_features) if tree.spread is None else tree.spread
     labels = leaves if classes is None else tree.predict_label(X)
-    depths, distances = node_depths(tree.subtree_size), np.full(len(X), np.inf)
+    depths = node_depths(tree.subtree_size)
+    distances = np.full(len(X), np.inf)
     parts = {name: [np.empty(0, dtype)] for name, dtype in _COLUMNS.items()}
     for k, side, rows, models in _sides(tree, leaves, labels):
         if side != "leaf":
@@ -87,19 +86,20 @@ def explain(
         total[np.isnan(total)] = np.inf
         if side != "leaf":
             distances[rows] = np.minimum(distances[rows], np.abs(total))
-        n, of_node = (
-            len(rows),
-            (depths[k], k, side, np.tile(names[features], len(rows))),
-        )
-        added = (
-            np.tile(weights, n),
-            contributions.ravel(),
-            centre,
-            np.repeat(total, len(features)),
-        )
-        columns = (np.repeat(rows, len(features)), *of_node, values.ravel(), *added)
-        for name, column in zip(_COLUMNS, columns, strict=True):
-            column = np.asarray(column, dtype=_COLUMNS[name])
+        columns: dict[str, Any] = {
+            "row": np.repeat(rows, len(features)),
+            "step": depths[k],
+            "node": k,
+            "side": side,
+            "feature": np.tile(names[features], len(rows)),
+            "value": values.ravel(),
+            "weight": np.tile(weights, len(rows)),
+            "contribution": contributions.ravel(),
+            "centre": centre,
+            "total": np.repeat(total, len(features)),
+        }
+        for name, dtype in _COLUMNS.items():
+            column = np.asarray(columns[name], dtype=dtype)
             parts[name].append(np.broadcast_to(column, values.size))
     is_outside = np.less(X, training.lowest) | np.greater(X, training.highest)
     predicted = tree.predict_value(X)[:, 0] if classes is None else classes[labels]

@@ -227,8 +227,10 @@ def check_precision(precision: Any) -> None:
     """Check a number of significant digits, or the word for as few as possible."""
     is_digits = isinstance(precision, Integral) and 1 <= int(precision) <= MOST_DIGITS
     if precision != AUTO and not is_digits:
-        allowed = f"integers from 1 to {MOST_DIGITS}, 'auto' and None"
-        raise ValueError(f"precision={precision!r}: allowed are {allowed}.")
+        raise ValueError(
+            f"precision={precision!r}: allowed are integers from 1 to {MOST_DIGITS}, 'auto' and "
+            "None."
+        )
 
 
 class _Split(NamedTuple):
