@@ -16,8 +16,13 @@ if TYPE_CHECKING:
         SearchConfig,
         Variation,
     )
-    from evotree.engine.evolution import Run, evolve, keep_best_trees
-    from evotree.engine.history import make_statistics, to_frame
+    from evotree.engine.evolution import (
+        Run,
+        evolve,
+        keep_best_trees,
+        make_statistics,
+        to_frame,
+    )
     from evotree.engine.pareto import ParetoFront
     from evotree.engine.scores import ScoredProblem, ScoredResult, search_scores
     from evotree.engine.search import search
@@ -56,8 +61,13 @@ _NAMES: dict[str, tuple[str, ...]] = {
         "SearchConfig",
         "Variation",
     ),
-    "evotree.engine.evolution": ("Run", "evolve", "keep_best_trees"),
-    "evotree.engine.history": ("make_statistics", "to_frame"),
+    "evotree.engine.evolution": (
+        "Run",
+        "evolve",
+        "keep_best_trees",
+        "make_statistics",
+        "to_frame",
+    ),
     "evotree.engine.pareto": ("ParetoFront",),
     "evotree.engine.scores": ("ScoredProblem", "ScoredResult", "search_scores"),
     "evotree.engine.search": ("search",),

@@ -15,8 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from evotree import evolve, make_toolbox, to_frame
-from evotree.engine.evolution import CallbackError, start
-from evotree.engine.history import make_statistics
+from evotree.engine.evolution import CallbackError, make_statistics, start
 from evotree.engine.islands import emigrants, island_seeds, migrate
 from tests.runs import assert_same_run, evolve_islands
 

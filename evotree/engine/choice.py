@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from evotree.engine.config import SearchConfig, is_auto
-from evotree.engine.first_trees import own_streams, trees_of
 from evotree.engine.parallel import thread_map
+from evotree.engine.populations import own_streams, trees_of
 from evotree.engine.problem import Penalties, Problem
 from evotree.fitness.logistic_leaves import (
     Candidate,

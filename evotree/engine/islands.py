@@ -25,12 +25,15 @@ from typing import Any, NamedTuple
 from deap import base, tools
 
 from evotree.engine.config import Evolution
-from evotree.engine.evolution import Run, advance, best_first, start
-from evotree.engine.history import (
+from evotree.engine.evolution import (
+    Run,
+    advance,
     append_logbook,
+    best_first,
     join_logbooks,
     make_logbook,
     make_statistics,
+    start,
 )
 from evotree.engine.parallel import n_at_once, run_tasks
 from evotree.individual import Individual

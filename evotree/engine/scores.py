@@ -26,9 +26,9 @@ from evotree.dataset import Dataset, as_numbers
 from evotree.engine.choice import Choice, Found
 from evotree.engine.config import Evolution, SearchConfig, Variation, is_auto
 from evotree.engine.evolution import CallbackError, Run
-from evotree.engine.first_trees import Seeds
 from evotree.engine.islands import deaf_to_interrupts
 from evotree.engine.parallel import run_tasks
+from evotree.engine.populations import Seeds
 from evotree.engine.problem import Ends, Penalties, Problem, make_constraints
 from evotree.engine.search import Search
 from evotree.engine.state import seed_to_continue

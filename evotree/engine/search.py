@@ -32,19 +32,20 @@ from evotree.engine.evolution import (
     watch,
 )
 from evotree.engine.finish import Result, finish
-from evotree.engine.first_trees import (
+from evotree.engine.islands import epochs, island_seeds, islands_of
+from evotree.engine.parallel import island_executor, thread_map
+from evotree.engine.populations import (
+    GrowingSample,
     Seeds,
     first_population,
     front_only_trees,
+    move,
     own_streams,
     problem_toolbox,
     with_noise,
 )
-from evotree.engine.islands import epochs, island_seeds, islands_of
-from evotree.engine.parallel import island_executor, thread_map
 from evotree.engine.problem import Problem, prepare
 from evotree.engine.progress import Progress
-from evotree.engine.sampling import GrowingSample, move
 from evotree.engine.state import (
     CheckpointWriter,
     Continuation,

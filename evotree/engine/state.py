@@ -22,9 +22,8 @@ from evotree.configuration import UNKNOWN, as_text
 from evotree.dataset import Dataset
 from evotree.engine.choice import Choice, Penalties
 from evotree.engine.config import SearchConfig, checkpoint_of, evolution_of
-from evotree.engine.evolution import Run
+from evotree.engine.evolution import CHAPTERS, ORIGIN, REFINEMENT, Run, make_logbook
 from evotree.engine.finish import Result
-from evotree.engine.history import CHAPTERS, ORIGIN, REFINEMENT, make_logbook
 from evotree.engine.islands import islands_of
 from evotree.files import PathLike, check_writable, write_whole
 from evotree.fitness.logistic_leaves import HALVINGS, Candidate, Strength

@@ -32,7 +32,7 @@ from sklearn.metrics import get_scorer_names
 from sklearn.pipeline import Pipeline
 
 from evotree.configuration import check_parameters
-from evotree.engine.history import to_frame
+from evotree.engine.evolution import to_frame
 from evotree.estimators import GREEDY_PRESETS, EvoTreeClassifier, ObliqueTreeClassifier
 from evotree.estimators.presets import EVOLUTION_PRESETS
 from evotree.experiments.protocols import Protocol, Task

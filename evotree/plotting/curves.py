@@ -10,7 +10,7 @@ from matplotlib.axes import Axes
 from matplotlib.gridspec import GridSpec
 from matplotlib.ticker import MaxNLocator
 
-from evotree.engine.history import ORIGIN, REFINEMENT, to_frame
+from evotree.engine.evolution import ORIGIN, REFINEMENT, to_frame
 from evotree.plotting import style
 from evotree.plotting.style import PALETTE, axes_or_new, draw_grid, legend_below
 

@@ -16,7 +16,7 @@ import pandas as pd
 from evotree._version import __version__
 from evotree.description.named import NamedTree, is_forest, named_tree
 from evotree.description.text import export_rules, numbered
-from evotree.engine.history import ORIGIN, to_frame
+from evotree.engine.evolution import ORIGIN, to_frame
 from evotree.inspection.importances import importances
 from evotree.inspection.training_rows import (
     TrainingRows,
