@@ -87,16 +87,6 @@ class SoftSides:
         return self
 
 
-def class_probabilities(
-    tree: ObliqueTree, sides: SoftSides | None, X: np.ndarray
-) -> np.ndarray:
-    """Return the probabilities of the classes, of shape (n_samples, n_classes).
-
-    Without soft sides they are those that the leaves predict.
-    """
-    return tree.predict_value(X) if sides is None else sides.predict(tree, X)
-
-
 def distances(tree: ObliqueTree, X: np.ndarray) -> np.ndarray:
     """Return what the projections of rows are above the threshold of each split."""
     inner = ~tree.is_leaf

@@ -18,8 +18,7 @@ import numpy as np
 from sklearn.exceptions import NotFittedError
 
 from evotree.description.words import exact, rows_text, share_text
-from evotree.leaf_models import LARGEST_SCORE
-from evotree.soft_sides import class_probabilities
+from evotree.leaf_models import LARGEST_SCORE, class_probabilities
 from evotree.tables.columns import (
     MISSING,
     Column,

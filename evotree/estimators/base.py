@@ -22,9 +22,10 @@ from evotree.estimators.probabilities import fit_soft_sides
 from evotree.estimators.rows import RowEncoder
 from evotree.fitness.linear_leaves import term_penalty_of_rows
 from evotree.fitness.objectives import Objective, compose
+from evotree.leaf_models import class_probabilities
 from evotree.objectives import LinearLeaves
 from evotree.operators.constraints.split_features import with_split_features
-from evotree.soft_sides import SoftSides, class_probabilities
+from evotree.soft_sides import SoftSides
 from evotree.tree import ObliqueTree
 
 PROBABILITIES = ("soft", "leaf")
