@@ -17,13 +17,13 @@ if TYPE_CHECKING:
         Variation,
     )
     from evotree.engine.evolution import (
+        ParetoFront,
         Run,
         evolve,
         keep_best_trees,
         make_statistics,
         to_frame,
     )
-    from evotree.engine.pareto import ParetoFront
     from evotree.engine.scores import ScoredProblem, ScoredResult, search_scores
     from evotree.engine.search import search
     from evotree.engine.toolbox import make_toolbox
@@ -62,13 +62,13 @@ _NAMES: dict[str, tuple[str, ...]] = {
         "Variation",
     ),
     "evotree.engine.evolution": (
+        "ParetoFront",
         "Run",
         "evolve",
         "keep_best_trees",
         "make_statistics",
         "to_frame",
     ),
-    "evotree.engine.pareto": ("ParetoFront",),
     "evotree.engine.scores": ("ScoredProblem", "ScoredResult", "search_scores"),
     "evotree.engine.search": ("search",),
     "evotree.engine.toolbox": ("make_toolbox",),

@@ -7,7 +7,7 @@ from matplotlib.axes import Axes
 from matplotlib.ticker import MaxNLocator
 
 from evotree.dataset import Dataset
-from evotree.engine.pareto import ParetoFront
+from evotree.engine.evolution import ParetoFront
 from evotree.individual import RegressionIndividual
 from evotree.inspection.front import FittedFront, held_out_quality, select
 from evotree.plotting.style import (
