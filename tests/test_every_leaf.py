@@ -21,7 +21,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 import pytest
-from evotree.engine.scored import DEFAULT
+from evotree.engine.scores import DEFAULT
 from scipy.special import expit
 from sklearn.base import is_classifier
 from sklearn.metrics import accuracy_score, log_loss, r2_score
