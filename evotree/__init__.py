@@ -24,7 +24,7 @@ if TYPE_CHECKING:
         make_statistics,
         to_frame,
     )
-    from evotree.engine.scores import ScoredProblem, ScoredResult, search_scores
+    from evotree.engine.scored import ScoredProblem, ScoredResult, search_scores
     from evotree.engine.search import search
     from evotree.engine.toolbox import make_toolbox
     from evotree.estimators import (
@@ -69,7 +69,7 @@ _NAMES: dict[str, tuple[str, ...]] = {
         "make_statistics",
         "to_frame",
     ),
-    "evotree.engine.scores": ("ScoredProblem", "ScoredResult", "search_scores"),
+    "evotree.engine.scored": ("ScoredProblem", "ScoredResult", "search_scores"),
     "evotree.engine.search": ("search",),
     "evotree.engine.toolbox": ("make_toolbox",),
     "evotree.estimators": (

@@ -17,7 +17,7 @@ import pandas as pd
 from evotree.description.text import export_text
 from evotree.description.words import check_whole
 from evotree.engine.config import SearchConfig
-from evotree.engine.scores import DEFAULT, ScoredProblem, ScoredResult, search_scores
+from evotree.engine.scored import DEFAULT, ScoredProblem, ScoredResult, search_scores
 from evotree.estimators.evolved import EvoTreeClassifier, EvoTreeRegressor
 from evotree.export.code import export_python
 from evotree.files import PathLike

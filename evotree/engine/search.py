@@ -2,7 +2,7 @@
 
 Hyperparameters are chosen by cross-validation, first trees are made, and the population evolves, on
 samples that grow where rows are many. A search can continue from a checkpoint or an earlier result.
-The worth of a tree follows from rows, or is what a callable says (`evotree.engine.scores`): these
+The worth of a tree follows from rows, or is what a callable says (`evotree.engine.scored`): these
 are two kinds of one `Search`, which say how populations are made and how a run ends.
 """
 

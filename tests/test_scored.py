@@ -22,7 +22,7 @@ from evotree import (
     Variation,
     search_scores,
 )
-from evotree.engine.scores import DEFAULT, Scorer
+from evotree.engine.scored import DEFAULT, Scorer
 from evotree.fitness.actions import as_actions
 from evotree.operators.constraints.limits import Limits
 from evotree.operators.initialization.answers import Breeder
