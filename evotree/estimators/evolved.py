@@ -426,11 +426,11 @@ class EvolvedTree(base.TreeEstimator, SearchConfig):
     def _with(self, tree: Any) -> Self:
         """Return this estimator, or one that shares all with it but has another tree."""
         check_is_fitted(self)
+        if tree is None:  # also of workers that hold no front
+            return self
         front = self.pareto_front_
         n = len(front)
         at = tree
-        if tree is None:
-            return self
         if isinstance(tree, ObliqueTree):
             if tree == self.tree_:  # no member of the front, if it was edited
                 return self
