@@ -14,8 +14,8 @@ import numpy as np
 from evotree._jit import inner_kernel, kernel
 from evotree._sklearn import Interval
 from evotree.configuration import Configuration
-from evotree.fitness.criteria import Criterion
 from evotree.fitness.node import (
+    Criterion,
     Node,
     add,
     fill_sides,

@@ -10,15 +10,19 @@ import numpy as np
 from evotree._jit import inner_kernel, kernel, read_only
 from evotree._sklearn import Interval
 from evotree.configuration import Configuration
-from evotree.fitness.criteria import Criterion, weight_of, xlog2x
-from evotree.fitness.line_search import apart, line_search
 from evotree.fitness.node import (
+    Criterion,
     Node,
+    apart,
+    line_search,
+    make_sort_scratch,
     make_split_scratch,
     score_hyperplane,
     score_undivided,
+    sort_order,
+    weight_of,
+    xlog2x,
 )
-from evotree.fitness.sorting import make_sort_scratch, sort_order
 from evotree.operators.splitters.base import Split, needs_classes
 
 _ROUNDING = 1e-12  # of a gain, in bits

@@ -10,8 +10,7 @@ from typing import NamedTuple, Protocol
 import numpy as np
 
 from evotree._jit import dot_kernel
-from evotree.fitness.line_search import choose_threshold
-from evotree.fitness.node import Node, score_hyperplane
+from evotree.fitness.node import Node, choose_threshold, score_hyperplane
 
 
 class Split(NamedTuple):

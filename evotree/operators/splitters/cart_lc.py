@@ -14,9 +14,9 @@ import numpy as np
 from evotree._jit import inner_kernel, kernel
 from evotree._sklearn import Interval, StrOptions
 from evotree.configuration import Configuration
-from evotree.fitness.line_search import line_search
 from evotree.fitness.node import (
     Node,
+    line_search,
     make_split_scratch,
     score_distances,
     undivided_score,

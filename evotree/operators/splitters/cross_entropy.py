@@ -34,8 +34,13 @@ from scipy.special import ive
 from evotree._jit import dot_kernel, dots_kernel, inner_kernel, kernel
 from evotree._sklearn import Interval, StrOptions
 from evotree.configuration import Configuration
-from evotree.fitness.criteria import Criterion, class_ranks, split_score
-from evotree.fitness.node import Node, score_hyperplane
+from evotree.fitness.node import (
+    Criterion,
+    Node,
+    class_ranks,
+    score_hyperplane,
+    split_score,
+)
 from evotree.operators.splitters.axis import Axis, search_features
 from evotree.operators.splitters.base import Split, best_split_along
 from evotree.rng import as_generator, below
@@ -159,7 +164,7 @@ class SortedRows(NamedTuple):
     # (1, n): weights w of the rows; for targets (3, n): w, w y and w y**2.
     moments: np.ndarray
     total: np.ndarray  # class weights, or the sums of the moments
-    rank: np.ndarray  # from `evotree.fitness.criteria.class_ranks`
+    rank: np.ndarray  # from `evotree.fitness.node.class_ranks`
     criterion: int
     min_rows: int
 

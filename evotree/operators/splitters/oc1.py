@@ -16,10 +16,10 @@ import numpy as np
 from evotree._jit import inner_kernel, kernel, read_only
 from evotree._sklearn import Interval, StrOptions
 from evotree.configuration import Configuration
-from evotree.fitness.criteria import Criterion
-from evotree.fitness.line_search import line_search
 from evotree.fitness.node import (
+    Criterion,
     Node,
+    line_search,
     make_split_scratch,
     score_distances,
     score_undivided,

@@ -19,11 +19,16 @@ import numpy as np
 from evotree._jit import inner_kernel, kernel, read_only
 from evotree._sklearn import Interval, StrOptions
 from evotree.configuration import Configuration
-from evotree.fitness.line_search import apart, between
-from evotree.fitness.node import Node
-from evotree.fitness.sorting import SortScratch, make_sort_scratch, sort_order
+from evotree.fitness.node import (
+    Node,
+    SortScratch,
+    apart,
+    between,
+    make_sort_scratch,
+    sort_order,
+)
 from evotree.operators.splitters.base import Split
-from evotree.operators.splitters.linear_fit import (
+from evotree.operators.splitters.linear import (
     LOSSES,
     loss_derivatives,
     newton_fit,
