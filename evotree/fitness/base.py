@@ -278,8 +278,12 @@ class TargetLoss(Objective):
         return float(dataset.sample_weight @ dataset.y**2)
 
     def values(self, tree: Any) -> np.ndarray:
-        """Return the values of the nodes of a tree, of shape (n_nodes, n_outputs)."""
-        return self.table(tree)
+        """Return the values of the nodes of a tree, (n_nodes, n_outputs); here their means."""
+        return tree.counts[:, 1:2] / tree.counts[:, :1]
+
+    def table(self, tree: Any) -> np.ndarray:
+        """Return what each node predicts, of shape (n_nodes, n_outputs)."""
+        return self.values(tree)
 
     def risk(self, tree: Any) -> np.ndarray:
         """Return what each node takes from the quality, and for its terms, if it is a leaf."""
@@ -298,10 +302,10 @@ def routed_rows(tree: ObliqueTree, X: np.ndarray) -> SimpleNamespace:
     start = np.searchsorted(leaves[order], np.arange(len(tree))).astype(np.int32)
     last = np.arange(len(tree)) + tree.subtree_size
     end = np.searchsorted(leaves[order], last).astype(np.int32)
-    parts = {
-        "order": order,
-        "start": start,
-        "end": end,
-        "subtree_size": tree.subtree_size,
-    }
-    return SimpleNamespace(weights=tree.weights, **parts)
+    return SimpleNamespace(
+        weights=tree.weights,
+        order=order,
+        start=start,
+        end=end,
+        subtree_size=tree.subtree_size,
+    )

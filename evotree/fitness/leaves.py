@@ -88,6 +88,14 @@ def fill_confusion(counts, subtree_size, labels, confusion):
 
 
 @inner_kernel
+def relabel(confusion, counts, k, old, new):
+    """Move the rows of node `k` from one label to another."""
+    for c in range(counts.shape[1]):
+        confusion[c, old] -= counts[k, c]
+        confusion[c, new] += counts[k, c]
+
+
+@inner_kernel
 def label_by_threshold(counts, subtree_size, measure, positive, labels):
     """Label the leaves of two classes by the threshold of their shares with the highest score."""
     # The best labels for F1 are those of a threshold, half of the score (Lipton, Elkan and
@@ -108,9 +116,7 @@ def label_by_threshold(counts, subtree_size, measure, positive, labels):
     best, n_positive = score_confusion(confusion, measure, positive), 0
     for at in range(n_leaves):
         k = leaves[order[at]]
-        for c in range(2):
-            confusion[c, 0] -= counts[k, c]
-            confusion[c, 1] += counts[k, c]
+        relabel(confusion, counts, k, 0, 1)
         is_end = at + 1 == n_leaves or shares[order[at + 1]] != shares[order[at]]
         score = score_confusion(confusion, measure, positive)
         if is_end and score > best:
@@ -135,18 +141,12 @@ def label_in_turn(counts, subtree_size, measure, positive, labels):
             for b in range(n_classes):
                 if counts[k, b] == 0.0:
                     continue
-                for c in range(n_classes):
-                    confusion[c, labels[k]] -= counts[k, c]
-                    confusion[c, b] += counts[k, c]
+                relabel(confusion, counts, k, labels[k], b)
                 score = score_confusion(confusion, measure, positive)
-                for c in range(n_classes):
-                    confusion[c, b] -= counts[k, c]
-                    confusion[c, labels[k]] += counts[k, c]
+                relabel(confusion, counts, k, b, labels[k])
                 if score > best:
                     best, present = score, b
-            for c in range(n_classes):
-                confusion[c, labels[k]] -= counts[k, c]
-                confusion[c, present] += counts[k, c]
+            relabel(confusion, counts, k, labels[k], present)
             labels[k] = present
         if best <= before:
             break
@@ -163,10 +163,8 @@ def score_labels(counts, subtree_size, measure, positive):
         for k in range(counts.shape[0]):
             labels[k] = counts[k].argmax()
     label_in_turn(counts, subtree_size, measure, positive, labels)
-    confusion, costs = (
-        np.zeros((n_classes, n_classes)),
-        np.zeros((n_classes, n_classes)),
-    )
+    confusion = np.zeros((n_classes, n_classes))
+    costs = np.zeros((n_classes, n_classes))
     fill_confusion(counts, subtree_size, labels, confusion)
     score = score_confusion(confusion, measure, positive)
     weight, largest = counts[0].sum(), 0.0
@@ -186,10 +184,7 @@ def score_labels(counts, subtree_size, measure, positive):
             for b in range(n_classes):
                 total = max(counts[0, a], _STEP * weight)
                 costs[a, b] = 0.0 if a == b else weight / (n_classes * total)
-    best = cheapest_labels(counts, costs)
-    for k in range(counts.shape[0]):
-        if subtree_size[k] > 1:
-            labels[k] = best[k]
+    labels = np.where(subtree_size > 1, cheapest_labels(counts, costs), labels)
     return labels, costs, score
 
 
@@ -211,9 +206,7 @@ def rank_losses(counts, mass, subtree_size):
             continue
         n_ranked += 1
         share, positive = counts[:, c] / counts.sum(axis=1), mass[:, c].copy()
-        above, below = beyond(
-            share, positive, weight - positive, subtree_size, positives
-        )
+        above, below = beyond(share, positive, weight - positive, subtree_size)
         for k in range(n):
             if subtree_size[k] == 1:
                 area += (1.0 - above[k] / negatives) * positive[k] / positives
@@ -228,7 +221,7 @@ def rank_losses(counts, mass, subtree_size):
 
 
 @inner_kernel
-def beyond(share, positive, negative, subtree_size, positives):
+def beyond(share, positive, negative, subtree_size):
     """Return the negatives that leaves rank above each node, and the positives below it."""
     n = share.shape[0]
     above, below = np.empty(n), np.empty(n)
@@ -245,7 +238,7 @@ def beyond(share, positive, negative, subtree_size, positives):
             end += 1
         for e in range(at, end):
             above[order[e]] = negatives_above + 0.5 * others
-            below[order[e]] = positives - positives_above - 0.5 * here
+            below[order[e]] = positive[0] - positives_above - 0.5 * here
         positives_above += here
         negatives_above += others
         at = end
@@ -253,9 +246,9 @@ def beyond(share, positive, negative, subtree_size, positives):
 
 
 @inner_kernel
-def pairs_lost(share, positive, negative, subtree_size, positives):
+def pairs_lost(share, positive, negative, subtree_size):
     """Return the weight of pairs with leaves in which each node ranks the negative higher."""
-    above, below = beyond(share, positive, negative, subtree_size, positives)
+    above, below = beyond(share, positive, negative, subtree_size)
     return positive * above + negative * below
 
 
@@ -271,7 +264,7 @@ def rank_risk(counts, subtree_size, leaf_risk):
         n_ranked += 1
         positive = counts[:, c].copy()
         negative, share = weight - positive, positive / weight
-        of_all = pairs_lost(share, positive, negative, subtree_size, positive[0])
+        of_all = pairs_lost(share, positive, negative, subtree_size)
         for k in range(n):
             if subtree_size[k] == 1:
                 continue
@@ -281,7 +274,6 @@ def rank_risk(counts, subtree_size, leaf_risk):
                 positive[k:end],
                 negative[k:end],
                 subtree_size[k:end],
-                positive[k],
             )
             more = of_all[k] - inside[0] + 0.5 * positive[k] * negative[k]
             for i in range(k, end):
@@ -331,16 +323,9 @@ def leaf_quantiles(order, start, end, y, sample_weight, level):
         if rows.shape[0] == 0:
             continue
         ranked = rows[np.argsort(y[rows], kind="mergesort")]
-        total = 0.0
-        for i in ranked:
-            total += sample_weight[i]
-        quantiles[k] = y[ranked[-1]]
-        below = 0.0
-        for i in ranked:
-            below += sample_weight[i]
-            if below >= level * total * (1.0 - 1e-12):
-                quantiles[k] = y[i]
-                break
+        passed = np.cumsum(sample_weight[ranked])
+        at = np.searchsorted(passed, level * passed[-1] * (1.0 - 1e-12))
+        quantiles[k] = y[ranked[at]]
     return quantiles
 
 
@@ -430,31 +415,24 @@ def labels_in_order(orders, subtree_size, risk, node_price, split_price):
 
 
 @inner_kernel
+def leaves_below(subtree_size, k):
+    """Return the leaves of a subtree."""
+    return k + np.flatnonzero(subtree_size[k : k + subtree_size[k]] == 1)
+
+
+@inner_kernel
 def meeting_point(values, weight, subtree_size, low, high):
     """Return where two subtrees meet if no leaf of `low` may exceed one of `high`."""
     # It is the mean of the leaves of `low` above it and of those of `high` below it. From the
     # lowest leaf of `high` on the point rises, and passes leaves, until it is that mean.
-    highest, lowest = -np.inf, np.inf
-    for i in range(low, low + subtree_size[low]):
-        if subtree_size[i] == 1:
-            highest = max(highest, values[i])
-    for i in range(high, high + subtree_size[high]):
-        if subtree_size[i] == 1:
-            lowest = min(lowest, values[i])
+    of_low, of_high = leaves_below(subtree_size, low), leaves_below(subtree_size, high)
+    highest, lowest = values[of_low].max(), values[of_high].min()
     if highest <= lowest:
         return -np.inf
-    leaves = np.empty(subtree_size[low] + subtree_size[high], dtype=np.int64)
-    m = 0
-    for i in range(low, low + subtree_size[low]):
-        if subtree_size[i] == 1 and values[i] > lowest:
-            leaves[m] = i
-            m += 1
-    n_low = m
-    for i in range(high, high + subtree_size[high]):
-        if subtree_size[i] == 1 and values[i] < highest:
-            leaves[m] = i
-            m += 1
-    order = argsort(values[leaves[:m]])
+    of_low = of_low[values[of_low] > lowest]
+    leaves = np.append(of_low, of_high[values[of_high] < highest])
+    m, n_low = leaves.shape[0], of_low.shape[0]
+    order = argsort(values[leaves])
     sums = np.zeros((m + 1, 2))  # of the leaves of `low` from each place on
     for e in range(m - 1, -1, -1):
         i, is_low = leaves[order[e]], order[e] < n_low
@@ -484,14 +462,11 @@ def isotonic_values(orders, subtree_size, means, weight):
     # in a partial order, as of Robertson, Wright and Dykstra 1988, section 1.4; the orders of a
     # tree are compositions of chains and parallels).
     values = means.copy()
-    mass = weight.copy()
     for k in range(subtree_size.shape[0] - 1, -1, -1):
         if subtree_size[k] == 1:
             continue
         left = k + 1
         right = left + subtree_size[left]
-        end = k + subtree_size[k]
-        mass[k] = mass[left] + mass[right]
         if orders[k] == 1 or orders[k] == -1:
             low, high = low_and_high(orders[k], left, right)
             bound = meeting_point(values, weight, subtree_size, low, high)
@@ -502,8 +477,7 @@ def isotonic_values(orders, subtree_size, means, weight):
                     values[i] = max(values[i], bound)
         elif orders[k] == 2:
             mean = average(values, weight, subtree_size, k)
-            for i in range(k, end):
-                values[i] = mean
+            values[k : k + subtree_size[k]] = mean
     for k in range(subtree_size.shape[0] - 1, -1, -1):
         if subtree_size[k] > 1:
             values[k] = average(values, weight, subtree_size, k)

@@ -518,10 +518,6 @@ class LinearLeafObjective(TargetLoss):
         """Return the models of all nodes, each as if it were a leaf."""
         return self.models(tree, splits=True).table
 
-    def values(self, tree: Any) -> np.ndarray:
-        """Return the mean target of each node, of shape (n_nodes, 1)."""
-        return tree.counts[:, 1:2] / tree.counts[:, :1]
-
     def finish(self, tree: ObliqueTree, dataset: Dataset) -> ObliqueTree:
         """Return a fitted tree, over raw features, with the models of its leaves."""
         bound = self if self.rows is dataset else self.bind(dataset)
@@ -545,11 +541,9 @@ class LinearLeafObjective(TargetLoss):
             at_mean = coefficients @ dataset.mean
         else:  # the same where coefficients are equal
             at_mean = (coefficients * dataset.mean).sum(axis=1)
-        intercepts, low, high = (
-            dataset.target_mean + scale * array
-            for array in (models.intercepts, models.lowest, models.highest)
-        )
-        intercepts = intercepts - at_mean
+        intercepts = dataset.target_mean + scale * models.intercepts - at_mean
+        low = dataset.target_mean + scale * models.lowest
+        high = dataset.target_mean + scale * models.highest
         for array in (intercepts, low, high):
             array[~tree.is_leaf] = tree.values[~tree.is_leaf, 0]
         return LeafModels(intercepts, coefficients, low, high)
@@ -634,10 +628,6 @@ class MeansOfOutputs(TargetLoss):
         sums = self._sums(tree)
         errors = sums[:, -2] - np.square(sums[:, :-2]).sum(axis=1) / sums[:, -1]
         return np.maximum(0.0, errors) / (sums[0, -2] or 1.0)
-
-    def table(self, tree: Any) -> np.ndarray:
-        """Return the means of each node, of shape (n_nodes, n_outputs)."""
-        return self.values(tree)
 
     def values(self, tree: Any) -> np.ndarray:
         """Return the means of each node, of shape (n_nodes, n_outputs)."""

@@ -68,14 +68,14 @@ def make_sort_scratch(n):
 
 
 @inner_kernel
-def insert(values, order, lo, hi, allowed):
-    """Sort ``order[lo:hi]`` by values with at most about `allowed` moves; return whether it is."""
+def insert(values, order, n, allowed):
+    """Sort ``order[:n]`` by values with at most about `allowed` moves; return whether it is."""
     moves = 0
-    for i in range(lo + 1, hi):
+    for i in range(1, n):
         row = order[i]
         v = values[row]
         j = i - 1
-        while j >= lo and values[order[j]] > v:
+        while j >= 0 and values[order[j]] > v:
             order[j + 1] = order[j]
             j -= 1
         order[j + 1] = row
@@ -83,35 +83,6 @@ def insert(values, order, lo, hi, allowed):
         if moves > allowed:
             return False
     return True
-
-
-@inner_kernel
-def merge_sort(values, n, order, a):
-    """Sort ``order[:n]`` by values, merging ever longer runs by way of `a`."""
-    for lo in range(0, n, _FEW):
-        insert(values, order, lo, min(lo + _FEW, n), n * _FEW)
-    width = _FEW
-    while width < n:
-        for lo in range(0, n, 2 * width):
-            mid = min(lo + width, n)
-            hi = min(lo + 2 * width, n)
-            for i in range(lo, mid):
-                a[i] = order[i]
-            left, right, at = lo, mid, lo
-            while left < mid and right < hi:
-                row = np.int64(a[left])
-                if values[order[right]] < values[row]:
-                    order[at] = order[right]
-                    right += 1
-                else:
-                    order[at] = row
-                    left += 1
-                at += 1
-            while left < mid:
-                order[at] = np.int64(a[left])
-                left += 1
-                at += 1
-        width *= 2
 
 
 @inner_kernel
@@ -155,15 +126,14 @@ def sort_order(values, n, order, scratch):
     """Write the positions of ``values[:n]`` in rising order of the values into ``order[:n]``."""
     if n >= _MANY:
         radix_sort(values, n, order, scratch)
-        if insert(values, order, 0, n, 4 * n):
+        if insert(values, order, n, 4 * n):
             return
-    else:
+    elif n <= _FEW:
         for i in range(n):
             order[i] = i
-        if n <= _FEW:
-            insert(values, order, 0, n, n * n)
-            return
-    merge_sort(values, n, order, scratch.a)
+        insert(values, order, n, n * n)
+        return
+    order[:n] = np.argsort(values[:n], kind="mergesort")
 
 
 @kernel
@@ -375,13 +345,10 @@ def make_split_scratch(node):
     if node.criterion == ENTROPY:
         table = whole_number_table(node.sample_weight, weight_of(left))
     is_ranked = node.criterion == ABSOLUTE_ERROR
-    targets = np.empty(n if is_ranked else 0)
-    by_target = np.empty(targets.shape[0], dtype=np.int32)
-    target_rank = np.empty(targets.shape[0], dtype=np.int32)
+    by_target = np.empty(n if is_ranked else 0, dtype=np.int32)
+    target_rank = np.empty(by_target.shape[0], dtype=np.int32)
     if is_ranked:
-        for i in range(n):
-            targets[i] = node.y[i]
-        sort_order(targets, n, by_target, sort)
+        sort_order(node.y.astype(np.float64), n, by_target, sort)
         for i in range(n):
             target_rank[by_target[i]] = i
     return SplitScratch(
@@ -400,12 +367,17 @@ def make_split_scratch(node):
 
 
 @inner_kernel
-def tree_add(tree, at, amount):
-    """Add `amount` at position `at` of a Fenwick tree."""
-    at += 1
-    while at < tree.shape[0]:
-        tree[at] += amount
-        at += at & -at
+def count_row(node, i, is_right, w, scratch):
+    """Add row `i` with the weight `w` to the statistics of the right side, or of the left one."""
+    y = node.y[i]
+    add(scratch.right if is_right else scratch.left, y, w, node.n_classes)
+    if node.criterion == ABSOLUTE_ERROR:
+        sums = scratch.tree[np.int64(is_right)]
+        at = scratch.target_rank[i] + 1
+        while at < sums.shape[1]:  # of a Fenwick tree
+            sums[0, at] += w
+            sums[1, at] += w * y
+            at += at & -at
 
 
 @inner_kernel
@@ -432,13 +404,9 @@ def absolute_deviation(sums, targets, by_target, total):
 @inner_kernel
 def clear_sides(scratch):
     """Empty the statistics of both sides."""
-    for c in range(scratch.left.shape[0]):
-        scratch.left[c] = 0.0
-        scratch.right[c] = 0.0
-    for side in range(2):
-        for k in range(2):
-            for i in range(scratch.tree.shape[2]):
-                scratch.tree[side, k, i] = 0.0
+    scratch.left[:] = 0.0
+    scratch.right[:] = 0.0
+    scratch.tree[:] = 0.0
 
 
 @inner_kernel
@@ -463,18 +431,10 @@ def undivided_score(node, scratch):
 def fill_sides(node, s, scratch):
     """Put the rows with ``s <= 0`` on the left side, the others on the right; count the former."""
     clear_sides(scratch)
-    y, sample_weight, n_classes = node.y, node.sample_weight, node.n_classes
-    left, right = scratch.left, scratch.right
     n_left = 0
     for i in range(s.shape[0]):
         n_left += s[i] <= 0.0
-        add(right if s[i] > 0.0 else left, y[i], sample_weight[i], n_classes)
-    if node.criterion == ABSOLUTE_ERROR:
-        for i in range(s.shape[0]):
-            side = np.int64(s[i] > 0.0)
-            rank, w = scratch.target_rank[i], sample_weight[i]
-            tree_add(scratch.tree[side, 0], rank, w)
-            tree_add(scratch.tree[side, 1], rank, w * y[i])
+        count_row(node, i, s[i] > 0.0, node.sample_weight[i], scratch)
     return n_left
 
 
@@ -519,8 +479,6 @@ def start_sweep(node, s, t, scratch):
     Returned are how many change sides at all, and how many are on the left at first.
     """
     clear_sides(scratch)
-    y, sample_weight, n_classes = node.y, node.sample_weight, node.n_classes
-    left, right = scratch.left, scratch.right
     n_events = n_left = 0
     for i in range(s.shape[0]):
         event = -s[i] / t[i] if t[i] != 0.0 else np.inf
@@ -531,14 +489,7 @@ def start_sweep(node, s, t, scratch):
             n_events += 1
             goes_right = t[i] < 0.0
         n_left += not goes_right
-        add(right if goes_right else left, y[i], sample_weight[i], n_classes)
-    if node.criterion == ABSOLUTE_ERROR:
-        for i in range(s.shape[0]):
-            moves = t[i] != 0.0 and abs(s[i] / t[i]) < np.inf
-            side = np.int64(t[i] < 0.0 if moves else s[i] > 0.0)
-            rank, w = scratch.target_rank[i], sample_weight[i]
-            tree_add(scratch.tree[side, 0], rank, w)
-            tree_add(scratch.tree[side, 1], rank, w * y[i])
+        count_row(node, i, goes_right, node.sample_weight[i], scratch)
     sort_order(scratch.events, n_events, scratch.order, scratch.sort)
     return n_events, n_left
 
@@ -576,23 +527,13 @@ def line_search(node, s, t, scratch):
         return sweep_squares(node, t, n_events, n_left, scratch)
     if node.criterion == TWOING:
         return sweep_twoing(node, t, n_events, n_left, scratch)
-    n, y, left, right = s.shape[0], node.y, scratch.left, scratch.right
-    is_absolute = node.criterion == ABSOLUTE_ERROR
-    best, alpha = np.inf, 0.0
+    n, best, alpha = s.shape[0], np.inf, 0.0
     for e in range(n_events - 1):
         i, w, n_left, here, there = cross(e, n_left, t, node.sample_weight, scratch)
-        add(left, y[i], w, node.n_classes)
-        add(right, y[i], -w, node.n_classes)
-        if is_absolute:
-            for side in range(2):
-                change = w if side == 0 else -w
-                tree_add(scratch.tree[side, 0], scratch.target_rank[i], change)
-                tree_add(scratch.tree[side, 1], scratch.target_rank[i], change * y[i])
+        count_row(node, i, False, w, scratch)
+        count_row(node, i, True, -w, scratch)
         if apart(here, there) and min(n_left, n - n_left) >= node.min_rows:
-            if is_absolute:
-                score = score_sides(node, scratch)
-            else:
-                score = split_score(node.criterion, left, right, scratch.rank)
+            score = score_sides(node, scratch)
             if score < best:
                 best, alpha = score, between(here, there)
     return best, alpha
@@ -693,20 +634,12 @@ def sweep_squares(node, t, n_events, n_left, scratch):
     return max(0.0, whole - best) / total, alpha
 
 
-@inner_kernel
-def best_threshold(node, w, s, t, scratch):
-    """Return the best score and threshold for a normal vector."""
-    distances(node, w, 0.0, s)
-    for i in range(t.shape[0]):
-        t[i] = -1.0
-    return line_search(node, s, t, scratch)
-
-
 @kernel
 def choose_threshold(node, w):
-    """Return the lowest score and its threshold along a normal vector, as `best_threshold`."""
-    n = node.X.shape[0]
-    return best_threshold(node, w, np.empty(n), np.empty(n), make_split_scratch(node))
+    """Return the lowest score and its threshold along a normal vector."""
+    s, t = np.empty(node.X.shape[0]), np.full(node.X.shape[0], -1.0)
+    distances(node, w, 0.0, s)
+    return line_search(node, s, t, make_split_scratch(node))
 
 
 @kernel

@@ -377,10 +377,10 @@ class SquaredLoss(TargetLoss):
 
     constraint: Any = None
 
-    def table(self, tree: Leafed) -> np.ndarray:
+    def values(self, tree: Leafed) -> np.ndarray:
         """Return what each node predicts, of shape (n_nodes, 1)."""
         if self.constraint is None:
-            return tree.counts[:, 1:2] / tree.counts[:, :1]
+            return super().values(tree)
         values: np.ndarray = self.constraint.values(tree)
         return values[:, np.newaxis]
 
@@ -389,7 +389,7 @@ class SquaredLoss(TargetLoss):
         weight, total, squares = tree.counts.T
         means = total / weight
         errors = np.maximum(0.0, squares - total * means)
-        errors = errors + weight * (self.table(tree)[:, 0] - means) ** 2
+        errors = errors + weight * (self.values(tree)[:, 0] - means) ** 2
         return errors / (squares[0] or 1.0)
 
     def finish(self, tree: ObliqueTree, dataset: Dataset) -> ObliqueTree:
@@ -399,6 +399,7 @@ class SquaredLoss(TargetLoss):
         return self.constraint.finish(tree)
 
 
+@dataclass(frozen=True, eq=False)
 class _LossOfRows(TargetLoss):
     """A loss that is known row by row; `rows` is the data set that it is bound to."""
 
@@ -440,7 +441,7 @@ class _LossOfRows(TargetLoss):
         )
         return float(self._losses(root, dataset)[0])
 
-    def table(self, tree: Any) -> np.ndarray:
+    def values(self, tree: Any) -> np.ndarray:
         """Return what each node predicts, of shape (n_nodes, 1)."""
         return self.predictions(tree, self.rows)[:, np.newaxis]
 
@@ -456,9 +457,6 @@ class QuantileLoss(_LossOfRows):
 
     names = ("absolute_error", "quantile")
     code = PINBALL
-
-    level: float = 0.5
-    rows: Any = None
 
     @classmethod
     def named(cls, name: str, dataset: Dataset, asked: Any = None) -> Self:
@@ -490,8 +488,6 @@ class PoissonLoss(_LossOfRows):
     names = ("poisson",)
     code = POISSON
     needs_rows = False  # `PoissonSums` needs none
-
-    rows: Any = None
 
     @classmethod
     def named(cls, name: str, dataset: Dataset, asked: Any = None) -> Self:

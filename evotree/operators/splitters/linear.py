@@ -142,9 +142,8 @@ def moments(X, curvatures, mean, scale):
     """Write the features' means, and the diagonal of the quadratic model about them."""
     m, d = X.shape
     total = _RIDGE
-    for j in range(d):
-        mean[j] = 0.0
-        scale[j] = 1.0
+    mean[:] = 0.0
+    scale[:] = 1.0
     for i in range(m):
         if curvatures[i] > 0.0:
             total += curvatures[i]
@@ -176,9 +175,7 @@ def curvature_matrix(X, curvatures):
                 scaled[n, j] = curvatures[i] * rows[n, j]
             n += 1
         if n == 4 or i == m - 1:
-            for t in range(n, 4):
-                for j in range(d + 1):
-                    scaled[t, j] = 0.0
+            scaled[n:] = 0.0
             for j in range(d + 1):
                 p, q, r, s = scaled[0, j], scaled[1, j], scaled[2, j], scaled[3, j]
                 for k in range(j + 1):
@@ -246,8 +243,7 @@ def conjugate_gradients(X, curvatures, grad, direction):
             break
         constant = search[d]
         search[d] -= inner(mean, search)
-        for j in range(p):
-            product[j] = 0.0
+        product[:] = 0.0
         for i in range(X.shape[0]):
             if curvatures[i] > 0.0:
                 add_row(product, X, i, curvatures[i] * affine(search, X, i))
@@ -268,15 +264,11 @@ def conjugate_gradients(X, curvatures, grad, direction):
     direction[d] -= inner(mean, direction)
 
 
-@kernel
-def signed_columns(X, signs):
+def signed_columns(X: np.ndarray, signs: np.ndarray) -> np.ndarray:
     """Return ``s_i (x_i, 1)`` of the rows, one feature after the other."""
-    m, d = X.shape
-    columns = np.empty((d + 1, m))
-    for i in range(m):
-        for j in range(d):
-            columns[j, i] = signs[i] * X[i, j]
-        columns[d, i] = signs[i]
+    columns = np.empty((X.shape[1] + 1, len(X)))
+    columns[:-1] = signs * X.T
+    columns[-1] = signs
     return columns
 
 
@@ -297,16 +289,14 @@ def coordinate_descent(columns, theta, curvatures, grad, direction, changes):
     # they have in the model. After a sweep over all coordinates only those are swept that are not
     # 0. `changes` becomes the change of the margins.
     m, d = columns.shape[1], columns.shape[0] - 1
-    mean, second = np.empty(d), np.empty(d)
+    mean, second = np.empty(d), np.full(d, -1.0)  # not yet known
     total = _RIDGE
     for t in range(m):
         total += curvatures[t]
     constant = -grad[d] / total
     for t in range(m):
         changes[t] = constant * columns[d, t]
-    for j in range(d):
-        direction[j] = 0.0
-        second[j] = -1.0  # not yet known
+    direction[:] = 0.0
     first_gain = 0.0
     for sweep in range(_SWEEPS):
         gain = 0.0
