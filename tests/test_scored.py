@@ -23,7 +23,7 @@ from evotree import (
     search_scores,
 )
 from evotree.engine.scored import DEFAULT, Scorer
-from evotree.fitness.actions import as_actions
+from evotree.fitness.objectives import as_actions
 from evotree.operators.constraints.limits import Limits
 from evotree.operators.initialization.answers import Breeder
 from evotree.operators.structure.splice import make_individual

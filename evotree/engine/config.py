@@ -18,7 +18,7 @@ from evotree.fitness.objectives import Objective
 from evotree.objectives import LEAVES, Cost, LinearLeaves, Quantile
 from evotree.operators.constraints.interactions import WORDS
 from evotree.operators.refinement.policy import Refinement, as_refinement
-from evotree.operators.splitters.linear_fit import PENALTIES
+from evotree.operators.splitters.linear import PENALTIES
 from evotree.operators.structure.rounding import MOST_DIGITS
 
 ALGORITHMS = ("penalized", "nsga2")

@@ -33,7 +33,7 @@ from evotree.engine.problem import Ends, Penalties, Problem, make_constraints
 from evotree.engine.search import Search
 from evotree.engine.state import seed_to_continue
 from evotree.engine.toolbox import dipole_width, feature_bound, make_toolbox
-from evotree.fitness.actions import Actions, as_actions
+from evotree.fitness.objectives import Actions, as_actions
 from evotree.fitness.penalties import FITNESS_OF_SCORES, PenalizedAccuracy
 from evotree.individual import FitnessMax, Individual
 from evotree.inspection.front import FittedFront, FrontTree, own_scores, undominated

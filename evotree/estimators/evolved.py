@@ -31,8 +31,8 @@ from evotree.estimators.compiling import compiling_beside
 from evotree.estimators.lazy import is_collection
 from evotree.estimators.partitions import fit_collections
 from evotree.estimators.presets import EVOLUTION_PRESETS
-from evotree.fitness.costs import check_costs
-from evotree.fitness.losses import ExpectedCost
+from evotree.fitness.base import check_costs
+from evotree.fitness.objectives import ExpectedCost
 from evotree.inspection.front import FittedFront, select
 from evotree.rng import seed_from
 from evotree.tables.columns import NumericColumn

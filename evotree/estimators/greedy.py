@@ -16,7 +16,7 @@ from evotree.dataset import SCALINGS, Dataset
 from evotree.estimators import base
 from evotree.estimators.lazy import lazy_on_collections
 from evotree.estimators.presets import GREEDY_PRESETS
-from evotree.fitness.criteria import CLASSIFICATION, REGRESSION
+from evotree.fitness.node import CLASSIFICATION, REGRESSION
 from evotree.fitness.objectives import Objective
 from evotree.individual import Individual
 from evotree.objectives import LinearLeaves

@@ -28,8 +28,7 @@ from evotree.engine.state import seed_to_continue
 from evotree.estimators.intervals import deviations
 from evotree.estimators.lazy import is_collection
 from evotree.estimators.rows import categorical_mask, refuse_text
-from evotree.fitness.losses import OwnObjective, PoissonLoss, PoissonSums
-from evotree.fitness.objectives import Objective
+from evotree.fitness.objectives import Objective, OwnObjective, PoissonLoss, PoissonSums
 from evotree.fitness.penalties import PenalizedAccuracy
 from evotree.inspection.front import FittedFront, FrontTree, undominated
 from evotree.objectives import Quantile

@@ -10,7 +10,7 @@ from evotree.operators.splitters.axis import C45, Axis
 from evotree.operators.splitters.cart_lc import CartLC
 from evotree.operators.splitters.co2 import CO2
 from evotree.operators.splitters.cross_entropy import CrossEntropy
-from evotree.operators.splitters.linear_machine import LinearMachine
+from evotree.operators.splitters.linear import LinearMachine
 from evotree.operators.splitters.oc1 import OC1
 from evotree.operators.splitters.wodt import WODT
 

@@ -24,8 +24,7 @@ from evotree.operators.pruning.penalized import prune
 from evotree.operators.refinement.tao import tao_sweeps
 from evotree.operators.splitters.axis import Axis
 from evotree.operators.splitters.base import Splitter
-from evotree.operators.splitters.linear import Linear
-from evotree.operators.splitters.linear_fit import LOSSES, PENALTIES
+from evotree.operators.splitters.linear import LOSSES, PENALTIES, Linear
 from evotree.operators.splitters.registry import SPLITTERS, as_splitter
 from evotree.rng import make_streams, seed_from
 from evotree.tree import ObliqueTree

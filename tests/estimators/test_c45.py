@@ -20,7 +20,7 @@ from evotree.export import (
 )
 from evotree.operators.pruning.pessimistic import added_errors, normal_deviation
 from evotree.operators.splitters.axis import C45
-from evotree.operators.splitters.linear_machine import LinearMachine
+from evotree.operators.splitters.linear import LinearMachine
 from tests.reference import c45 as naive
 from tests.strategies import seeds
 

@@ -7,8 +7,7 @@ from typing import Any
 import numpy as np
 
 from evotree.dataset import Dataset
-from evotree.fitness.criteria import Criterion
-from evotree.fitness.node import Node
+from evotree.fitness.node import Criterion, Node
 from evotree.fitness.penalties import PenalizedAccuracy
 from evotree.individual import Individual
 from evotree.operators.splitters.linear import Linear

@@ -9,12 +9,12 @@ import numpy as np
 
 from evotree._sklearn import check_monotonic_signs
 from evotree.dataset import Dataset
+from evotree.fitness.leaves import CONFLICT, isotonic_values, node_orders
 from evotree.fitness.node import Node
-from evotree.fitness.orders import CONFLICT, isotonic_values, node_orders
 from evotree.individual import Individual
 from evotree.operators.constraints.proof import Violation, violations
 from evotree.operators.pruning.penalized import prune_tree
-from evotree.operators.splitters.linear_fit import start_at
+from evotree.operators.splitters.linear import start_at
 from evotree.operators.splitters.sparse import fit_on
 from evotree.operators.structure.reduced import SPARSE_ROWS, Hyperplane, refit_nodes
 from evotree.operators.structure.splice import make_individual
@@ -64,7 +64,7 @@ class MonotonicConstraint:
     """The prediction may not fall, or not rise, with some features."""
 
     # For two classes the prediction is the share of the second, and the label. Trees keep the
-    # constraint by the orders of their splits (`evotree.fitness.orders`): no split has terms that
+    # constraint by the orders of their splits (`evotree.fitness.leaves`): no split has terms that
     # pull its sides in both directions, and the leaves have the best labels, shares or means among
     # those in order. So a tree keeps the constraint for all rows, and for all rows of single
     # precision too.

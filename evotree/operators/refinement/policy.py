@@ -25,8 +25,7 @@ from evotree.individual import Individual, Outcome, set_fitness
 from evotree.operators.pruning.penalized import prune
 from evotree.operators.refinement.tao import solve, tao_sweep
 from evotree.operators.splitters.base import Splitter
-from evotree.operators.splitters.linear import Linear
-from evotree.operators.splitters.linear_fit import LOSSES, PENALTIES
+from evotree.operators.splitters.linear import LOSSES, PENALTIES, Linear
 from evotree.operators.splitters.registry import SPLITTERS, as_splitter, bounded
 from evotree.operators.splitters.sparse import Sparse
 from evotree.operators.structure.reduced import (

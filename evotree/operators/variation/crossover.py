@@ -6,7 +6,6 @@ from evotree._jit import kernel, part_kernel
 from evotree.dataset import Dataset
 from evotree.fitness.partition import sort_rows
 from evotree.individual import Individual
-from evotree.operators.splitters.dipole import n_used
 from evotree.operators.structure.splice import (
     Nodes,
     Rows,
@@ -40,7 +39,9 @@ def emit_crossed(rows, target, a, source, b, cut, max_width, out, m, scratch):
     copy_split(target, a, out, m)
     for j in range(cut, source.weights.shape[1]):
         out.weights[m, j] = source.weights[b, j]
-    if n_used(out.weights[m]) > max_width:  # the mixture; that of `source` is no wider
+    if (
+        np.count_nonzero(out.weights[m]) > max_width
+    ):  # the mixture; that of `source` is no wider
         copy_split(source, b, out, m)
     out.thresholds[m] = source.thresholds[b]
     return emit_below(rows, target, a, out, m, lo, hi, scratch, True)

@@ -16,7 +16,7 @@ from evotree.operators.splitters.dipole import (
     dipole_hyperplane,
     gaussian_change,
 )
-from evotree.operators.splitters.linear_fit import start_at
+from evotree.operators.splitters.linear import start_at
 from evotree.operators.splitters.sparse import fit_on
 from evotree.operators.structure.reduced import (
     SPARSE_ROWS,
