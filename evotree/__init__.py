@@ -39,9 +39,9 @@ if TYPE_CHECKING:
     from evotree.individual import Individual
     from evotree.model_file import load_model, save_model
     from evotree.objectives import Cost, LinearLeaves, Quantile
-    from evotree.operators.refinement.policy import Refinement
-    from evotree.operators.structure.rebuild import with_tree
+    from evotree.operators.refinement.refiners import Refinement
     from evotree.operators.structure.rounding import round_tree
+    from evotree.operators.structure.splice import with_tree
     from evotree.tree import ObliqueTree
 
 from evotree._version import __version__
@@ -79,8 +79,8 @@ _NAMES: dict[str, tuple[str, ...]] = {
     "evotree.individual": ("Individual",),
     "evotree.model_file": ("load_model", "save_model"),
     "evotree.objectives": ("Cost", "LinearLeaves", "Quantile"),
-    "evotree.operators.refinement.policy": ("Refinement",),
-    "evotree.operators.structure.rebuild": ("with_tree",),
+    "evotree.operators.refinement.refiners": ("Refinement",),
+    "evotree.operators.structure.splice": ("with_tree",),
     "evotree.operators.structure.rounding": ("round_tree",),
     "evotree.tree": ("ObliqueTree",),
 }

@@ -25,10 +25,9 @@ from evotree.export import data as plain
 from evotree.files import PathLike, write_whole
 from evotree.inspection.paths import Explanation, explain
 from evotree.inspection.training_rows import TrainingRows
-from evotree.soft_sides import SoftSides, class_probabilities
 from evotree.tables.columns import Column, columns_from, encode, feature_names, text_of
 from evotree.tables.readers import reading
-from evotree.tree import ObliqueTree, mean_of_trees
+from evotree.tree import ObliqueTree, SoftSides, class_probabilities, mean_of_trees
 
 if TYPE_CHECKING:
     from evotree.estimators.base import TreeEstimator

@@ -3,17 +3,30 @@
 The left child of node k is k + 1, the right child is ``k + 1 + subtree_size[k + 1]``, and the
 subtree of k is the slice ``[k, k + subtree_size[k])``. A row x goes left at node k when
 ``weights[k] @ x <= thresholds[k]``.
+
+Soft sides make the sides of each split a matter of degree: a row goes right with a probability that
+is a logistic function of its distance to the hyperplane, and its probabilities of the classes are
+the mean of those of all leaves, weighted by the probabilities that it reaches them.
+
+References
+----------
+Jordan M. I., Jacobs R. A. (1994). Hierarchical mixtures of experts and the EM algorithm. Neural
+Computation 6(2), 181-214.
 """
 
+from __future__ import annotations
+
 from collections.abc import Sequence
+from dataclasses import dataclass
 from operator import attrgetter
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 from scipy.sparse import csr_matrix
+from scipy.special import expit
 
 from evotree._jit import dot_kernel, kernel, read_only
-from evotree.leaf_models import LeafModels, OutputModels
+from evotree.leaf_models import LeafModels, OutputModels, check_arrays
 
 _BLOCK = 1024  # rows that are routed together
 _PRINTED_LEAVES, _PRINTED_TERMS = 32, 10  # of a tree that prints itself
@@ -184,7 +197,7 @@ class ObliqueTree:
             return NotImplemented
         return self.has_splits_of(other) and self._predicts_as(other)
 
-    def has_splits_of(self, other: "ObliqueTree") -> bool:
+    def has_splits_of(self, other: ObliqueTree) -> bool:
         """Return whether hyperplanes are those of another tree, and stand in equal places."""
         if self.weights is other.weights and self.thresholds is other.thresholds:
             return True
@@ -195,7 +208,7 @@ class ObliqueTree:
             and self.weights.tobytes() == other.weights.tobytes()
         )
 
-    def _predicts_as(self, other: "ObliqueTree") -> bool:
+    def _predicts_as(self, other: ObliqueTree) -> bool:
         """Return whether leaves predict what those of a tree of equal splits do."""
         mine, theirs = self.models, other.models
         if type(mine) is not type(theirs):
@@ -308,19 +321,19 @@ class ObliqueTree:
         """Weights, thresholds and `subtree_size`: the tree without what its leaves predict."""
         return self.weights, self.thresholds, self.subtree_size
 
-    def labelled(self, labels: np.ndarray) -> "ObliqueTree":
+    def labelled(self, labels: np.ndarray) -> ObliqueTree:
         """Return the same tree whose nodes predict other classes, by position."""
         return self.replaced(labels=labels)
 
-    def predicting(self, values: np.ndarray) -> "ObliqueTree":
+    def predicting(self, values: np.ndarray) -> ObliqueTree:
         """Return the same tree whose nodes predict other values, and no linear models."""
         return self.replaced(values=values, labels=None, models=None)
 
-    def with_models(self, models: LeafModels | OutputModels | None) -> "ObliqueTree":
+    def with_models(self, models: LeafModels | OutputModels | None) -> ObliqueTree:
         """Return the same tree with linear models in its leaves, or without."""
         return self.replaced(models=models)
 
-    def of_output(self, j: int) -> "ObliqueTree":
+    def of_output(self, j: int) -> ObliqueTree:
         """Return the same tree that predicts one of its outputs alone."""
         rows = self.row_counts
         if rows is not None and self.output_names is None:
@@ -333,7 +346,7 @@ class ObliqueTree:
             row_counts=rows,
         )
 
-    def replaced(self, **arrays: Any) -> "ObliqueTree":
+    def replaced(self, **arrays: Any) -> ObliqueTree:
         """Return the same tree with some arrays replaced, by the names of the parameters."""
         names = (name.removeprefix("given_") for name in _ATTRIBUTES)
         known = dict(zip(names, _state_of(self), strict=True))
@@ -421,7 +434,7 @@ class ObliqueTree:
         losses: np.ndarray = costs[y, labels]
         return losses
 
-    def validate(self) -> "ObliqueTree":
+    def validate(self) -> ObliqueTree:
         """Check that the arrays form one tree, and return it; an error names what is wrong."""
         if self.subtree_size.ndim != 1 or not len(self.subtree_size):
             raise ValueError(
@@ -488,7 +501,7 @@ class ObliqueTree:
     def __setstate__(self, state: tuple[Any, ...]) -> None:
         ObliqueTree.__init__(self, *state)
 
-    def __deepcopy__(self, memo: dict[int, Any]) -> "ObliqueTree":
+    def __deepcopy__(self, memo: dict[int, Any]) -> ObliqueTree:
         return ObliqueTree(*ObliqueTree.__getstate__(self))
 
 
@@ -538,3 +551,112 @@ def _check_sizes(subtree_size: np.ndarray) -> None:
                 f"subtree_size[{k}]={size}: allowed is 1 for a leaf, else one more than the sum "
                 "of those of its two children."
             )
+
+
+LEAD = 1e-6
+"""What the class of a leaf is ahead of the next one, at least, before probabilities are scaled."""
+
+_MIXED = 4096  # rows that are predicted together
+_FARTHEST = np.finfo(np.float64).max  # infinity times a slope of 0 would be NaN
+
+
+@dataclass(frozen=True, eq=False)
+class SoftSides:
+    """Sides of splits that are a matter of degree, and class probabilities of leaves.
+
+    At internal node k a row x goes right with the probability
+
+    ``1 / (1 + exp(-(slopes[k] * (weights[k] @ x - thresholds[k]) + intercepts[k])))``
+
+    with the weights and thresholds of the tree. Its probability of a leaf is the product of those
+    of the sides on the path, and its probabilities of the classes are the sum over the leaves of
+    that times `shares`. Last, the class of the highest share in the leaf that the row reaches is
+    raised to the highest of them, where it is not, and all are divided by their sum.
+
+    Attributes
+    ----------
+    slopes : ndarray of shape (n_nodes,), float64
+        How fast the probability of the right side rises with the distance, above 0; 0 at leaves.
+    intercepts : ndarray of shape (n_nodes,), float64
+        Log-odds of the right side on the hyperplane; 0 at leaves.
+    shares : ndarray of shape (n_nodes, n_classes), float64
+        Class probabilities of the leaves; 0 at internal nodes.
+    """
+
+    slopes: np.ndarray
+    intercepts: np.ndarray
+    shares: np.ndarray
+
+    def predict(self, tree: ObliqueTree, X: np.ndarray) -> np.ndarray:
+        """Return the probabilities of the classes."""
+        X = tree.check_rows(X)
+        return raise_labels(self.mix(tree, X), tree.majority[tree.apply(X)])
+
+    def mix(self, tree: ObliqueTree, X: np.ndarray) -> np.ndarray:
+        """Return the probabilities before that of the predicted class is raised."""
+        X, is_leaf = tree.check_rows(X), tree.is_leaf
+        found = np.empty((len(X), self.shares.shape[1]))
+        for first in range(0, len(X), _MIXED):
+            away = np.clip(
+                distances(tree, X[first : first + _MIXED]), -_FARTHEST, _FARTHEST
+            )
+            with np.errstate(over="ignore"):
+                log_odds = (
+                    away * self.slopes[~is_leaf, None] + self.intercepts[~is_leaf, None]
+                )
+            reached = soft_reach(tree, expit(log_odds))
+            found[first : first + _MIXED] = reached[is_leaf].T @ self.shares[is_leaf]
+        return found
+
+    def validate(self, tree: ObliqueTree) -> Self:
+        """Check that the arrays fit a tree, and return the soft sides."""
+        check_arrays(vars(self), [(len(tree),), (len(tree),), tree.values.shape])
+        if self.slopes.min() < 0.0:
+            raise ValueError("slopes has values below 0.")
+        shares = self.shares[tree.is_leaf]
+        if shares.min() < 0.0 or not np.allclose(shares.sum(axis=1), 1.0):
+            raise ValueError(
+                "shares of leaves are not probabilities: they must add up to 1."
+            )
+        return self
+
+
+def class_probabilities(
+    tree: ObliqueTree, sides: SoftSides | None, X: np.ndarray
+) -> np.ndarray:
+    """Return the probabilities of the classes, of shape (n_samples, n_classes).
+
+    Without soft sides they are those that the leaves predict.
+    """
+    return tree.predict_value(X) if sides is None else sides.predict(tree, X)
+
+
+def distances(tree: ObliqueTree, X: np.ndarray) -> np.ndarray:
+    """Return what the projections of rows are above the threshold of each split."""
+    inner = ~tree.is_leaf
+    with np.errstate(over="ignore", invalid="ignore"):
+        above: np.ndarray = tree.weights[inner] @ X.T - tree.thresholds[inner, None]
+    above[np.isnan(above)] = np.inf  # sums that overflow go right
+    return above
+
+
+def soft_reach(tree: ObliqueTree, right: np.ndarray) -> np.ndarray:
+    """Return the probabilities that rows reach the nodes."""
+    reached = np.empty((len(tree), right.shape[1]))
+    reached[0] = 1.0
+    for split, k in enumerate(np.flatnonzero(~tree.is_leaf).tolist()):
+        after = reached[tree.right(k)]
+        np.multiply(reached[k], right[split], out=after)
+        np.subtract(reached[k], after, out=reached[k + 1])
+    return reached
+
+
+def raise_labels(probabilities: np.ndarray, labels: np.ndarray) -> np.ndarray:
+    """Raise the probability of each row's label above those of the other classes."""
+    rows = np.arange(len(labels))
+    others = probabilities.copy()
+    others[rows, labels] = -1.0
+    lacking = np.maximum(others.max(axis=1) + LEAD - probabilities[rows, labels], 0.0)
+    raised = probabilities.copy()
+    raised[rows, labels] += lacking
+    return raised / raised.sum(axis=1, keepdims=True)

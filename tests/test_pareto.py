@@ -22,7 +22,7 @@ from evotree.inspection.front import (
     held_out_quality,
     select,
 )
-from evotree.operators.pruning.penalized import prune_marked
+from evotree.operators.pruning.rules import prune_marked
 from evotree.rng import make_streams
 from tests.inspection.random_trees import random_tree
 from tests.reference import pruning as naive

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from evotree.dataset import make_folds, split_folds
 from evotree.engine.config import SearchConfig, is_auto
 from evotree.engine.first_trees import own_streams, trees_of
 from evotree.engine.parallel import thread_map
@@ -25,7 +26,6 @@ from evotree.fitness.logistic_leaves import (
     LogisticLeaves,
     Strength,
 )
-from evotree.folds import make_folds, split_folds
 from evotree.operators.structure.reduced import row_losses
 
 if TYPE_CHECKING:

@@ -16,8 +16,8 @@ from evotree.engine.evolution import Callback
 from evotree.files import PathLike
 from evotree.fitness.objectives import Objective
 from evotree.objectives import LEAVES, Cost, LinearLeaves, Quantile
-from evotree.operators.constraints.interactions import WORDS
-from evotree.operators.refinement.policy import Refinement, as_refinement
+from evotree.operators.constraints.bounds import WORDS
+from evotree.operators.refinement.refiners import Refinement, as_refinement
 from evotree.operators.splitters.linear_fit import PENALTIES
 from evotree.operators.structure.rounding import MOST_DIGITS
 

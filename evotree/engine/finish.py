@@ -28,12 +28,11 @@ from evotree.inspection.front import (
     own_scores,
     undominated,
 )
-from evotree.operators.constraints.base import Constraint, keeps_all, repair
+from evotree.operators.constraints.bounds import Constraint, keeps_all, repair
 from evotree.operators.constraints.held import Held
-from evotree.operators.pruning.penalized import prune
-from evotree.operators.structure.rebuild import in_place_of, on_rows
+from evotree.operators.pruning.rules import prune
 from evotree.operators.structure.rounding import Rounder, round_models
-from evotree.operators.structure.splice import make_individual
+from evotree.operators.structure.splice import in_place_of, make_individual, on_rows
 from evotree.tree import ObliqueTree, node_weights
 
 if TYPE_CHECKING:

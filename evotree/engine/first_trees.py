@@ -11,17 +11,17 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from deap import base
 
+from evotree.dataset import jitter
 from evotree.engine.config import MIN_ROWS
 from evotree.engine.evolution import evolve, interrupt_as_flag
 from evotree.engine.problem import LEAST_ROWS, Penalties, Problem
 from evotree.engine.toolbox import feature_bound, make_toolbox
 from evotree.fitness.penalties import PenalizedAccuracy
-from evotree.operators.constraints.base import repair
-from evotree.operators.initialization.resampling import jitter
-from evotree.operators.initialization.seeding import TAO, WIDTHS, init_seed
+from evotree.operators.constraints.bounds import repair
+from evotree.operators.initialization.population import TAO, WIDTHS, init_seed
 from evotree.operators.initialization.sparsity_paths import axis_trees, path_trees
-from evotree.operators.pruning.penalized import prune
-from evotree.operators.refinement.policy import Refinement
+from evotree.operators.pruning.rules import prune
+from evotree.operators.refinement.refiners import Refinement
 from evotree.operators.structure.splice import make_individual
 from evotree.operators.variation.selection import distinct
 from evotree.rng import make_streams

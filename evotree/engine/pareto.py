@@ -23,8 +23,8 @@ from evotree.inspection.front import (
     has_own_objectives,
     least_gain,
 )
-from evotree.operators.pruning.held_out import critical_alphas
-from evotree.operators.pruning.penalized import (
+from evotree.operators.pruning.rules import (
+    critical_alphas,
     kept_nodes,
     prune_marked,
     risk_of_leaves,

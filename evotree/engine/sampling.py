@@ -16,8 +16,7 @@ from deap import base
 from evotree.dataset import Dataset
 from evotree.engine.evolution import Run, best_first, evaluate_invalid
 from evotree.individual import Individual
-from evotree.operators.structure.rebuild import in_place_of
-from evotree.operators.structure.splice import make_individual
+from evotree.operators.structure.splice import in_place_of, make_individual
 from evotree.rng import as_generator
 
 GROWTH = 4

@@ -30,8 +30,7 @@ from evotree.files import PathLike, check_writable, write_whole
 from evotree.fitness.logistic_leaves import HALVINGS, Candidate, Strength
 from evotree.fitness.penalties import FITNESS_OF_SCORES
 from evotree.individual import FitnessMax, Individual, Outcome, set_fitness
-from evotree.operators.structure.rebuild import checked_arrays
-from evotree.operators.structure.splice import make_individual
+from evotree.operators.structure.splice import checked_arrays, make_individual
 
 FORMAT, VERSION = "evotree checkpoint", 8
 

@@ -23,9 +23,8 @@ from evotree.estimators.rows import RowEncoder
 from evotree.fitness.linear_leaves import term_penalty_of_rows
 from evotree.fitness.objectives import Objective, compose
 from evotree.objectives import LinearLeaves
-from evotree.operators.constraints.split_features import with_split_features
-from evotree.soft_sides import SoftSides, class_probabilities
-from evotree.tree import ObliqueTree
+from evotree.operators.constraints.bounds import with_split_features
+from evotree.tree import ObliqueTree, SoftSides, class_probabilities
 
 PROBABILITIES = ("soft", "leaf")
 """What `predict_proba` of a classifier may be of: soft sides, or the shares of leaves."""
@@ -232,7 +231,7 @@ class TreeClassifier(ClassifierMixin, ClassReader, TreeEstimator):
         """Return the probabilities of the classes, in the order of `classes_`, a column for each.
 
         With ``probability="soft"`` they depend on the distances of a row to the hyperplanes, as
-        `evotree.soft_sides.SoftSides` says, with ``"leaf"`` they are the class shares of the leaf
+        `evotree.tree.SoftSides` says, with ``"leaf"`` they are the class shares of the leaf
         that it reaches. The class that `predict` returns has the largest one.
         """
         return self._predict_encoded(self.encode(X))

@@ -31,7 +31,7 @@ from evotree.experiments.experiment import innermost
 from evotree.experiments.protocols import Task, load_cached
 from evotree.fitness.costs import FeatureCosts
 from evotree.objectives import Cost
-from evotree.operators.initialization.seeding import raw_tree
+from evotree.operators.initialization.population import raw_tree
 from evotree.tables.columns import column_of_feature, encode, feature_names, fit_columns
 from evotree.tree import ObliqueTree
 from experiments.agreement import DATA

@@ -23,8 +23,7 @@ from evotree.fitness.objectives import (
 from evotree.fitness.penalties import PenalizedAccuracy
 from evotree.objectives import Cost, Quantile
 from evotree.operators.constraints.monotonic import MonotonicConstraint
-from evotree.operators.pruning.held_out import node_losses
-from evotree.operators.pruning.penalized import prune, prune_marked
+from evotree.operators.pruning.rules import node_losses, prune, prune_marked
 from evotree.operators.structure.reduced import leaf_table, loss_unit, row_losses
 from evotree.operators.structure.splice import make_individual
 from tests.reference import leaves as naive

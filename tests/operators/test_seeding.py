@@ -18,11 +18,10 @@ from evotree import (
     make_toolbox,
     to_frame,
 )
-from evotree.dataset import Dataset
+from evotree.dataset import Dataset, bootstrap
 from evotree.fitness.penalties import PenalizedAccuracy
 from evotree.operators.initialization.growth import GrowthLimits, grow
-from evotree.operators.initialization.resampling import bootstrap
-from evotree.operators.initialization.seeding import (
+from evotree.operators.initialization.population import (
     init_from_tree,
     init_seed,
     raw_tree,
@@ -30,8 +29,8 @@ from evotree.operators.initialization.seeding import (
     slot_origins,
 )
 from evotree.operators.initialization.sparsity_paths import prune_weakest_links
-from evotree.operators.pruning.held_out import critical_alphas
-from evotree.operators.pruning.penalized import (
+from evotree.operators.pruning.rules import (
+    critical_alphas,
     kept_nodes,
     node_risk,
     prune,

@@ -18,7 +18,7 @@ from evotree.operators.initialization.sparsity_paths import (
     sparsity_path,
     widest,
 )
-from evotree.operators.pruning.penalized import prune
+from evotree.operators.pruning.rules import prune
 from evotree.operators.splitters.linear import Linear
 from evotree.operators.structure.splice import make_individual
 from evotree.operators.variation.selection import distinct

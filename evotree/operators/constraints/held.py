@@ -12,8 +12,7 @@ from evotree.fitness.node import Node
 from evotree.fitness.penalties import PenalizedAccuracy
 from evotree.individual import Individual
 from evotree.operators.splitters.linear import Linear
-from evotree.operators.structure.sides import subtree_sizes
-from evotree.operators.structure.splice import make_individual
+from evotree.operators.structure.splice import make_individual, subtree_sizes
 from evotree.rng import make_streams
 from evotree.tables.columns import columns_asked
 from evotree.tree import ObliqueTree

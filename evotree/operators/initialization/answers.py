@@ -8,12 +8,11 @@ import numpy as np
 
 from evotree.dataset import Dataset
 from evotree.individual import Individual
-from evotree.operators.constraints.base import Constraint, repair
+from evotree.operators.constraints.bounds import Constraint, repair
 from evotree.operators.initialization.growth import GrowthLimits, grow_on_sample
-from evotree.operators.initialization.seeding import DIPOLE, INITIAL, raw_tree
+from evotree.operators.initialization.population import DIPOLE, INITIAL, raw_tree
 from evotree.operators.splitters.dipole import Dipole
-from evotree.operators.structure.rebuild import in_place_of
-from evotree.operators.structure.splice import make_individual
+from evotree.operators.structure.splice import in_place_of, make_individual
 from evotree.rng import as_generator
 from evotree.tree import ObliqueTree
 

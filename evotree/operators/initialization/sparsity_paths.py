@@ -13,20 +13,24 @@ from functools import partial
 
 import numpy as np
 
-from evotree.dataset import Dataset
+from evotree.dataset import Dataset, bootstrap
 from evotree.individual import Individual
 from evotree.operators.initialization.growth import GrowthLimits, grow, grow_on_sample
-from evotree.operators.initialization.resampling import bootstrap
-from evotree.operators.pruning.held_out import critical_alphas, sequence_sums
-from evotree.operators.pruning.penalized import (
+from evotree.operators.pruning.rules import (
+    critical_alphas,
     prune,
     prune_marked,
     risk_of_leaves,
+    sequence_sums,
     split_prices,
     weakest_links,
 )
-from evotree.operators.refinement.policy import NODE_ROWS, draw_linear, draw_sparse
-from evotree.operators.refinement.tao import tao_sweep
+from evotree.operators.refinement.refiners import (
+    NODE_ROWS,
+    draw_linear,
+    draw_sparse,
+    tao_sweep,
+)
 from evotree.operators.splitters.axis import Axis
 from evotree.operators.splitters.linear import Linear
 from evotree.operators.structure.reduced import SPARSE_ROWS, loss_unit, replace_splits

@@ -1,0 +1,358 @@
+"""Constraints that every tree of a search keeps: on its shape, and on the features of its splits.
+
+DEAP's ``gp.staticLimit`` puts a parent in the place of an offspring that breaks a limit. Here such
+an offspring is repaired: most of it may be worth keeping.
+"""
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property, partial
+from typing import Any, Protocol
+
+import numpy as np
+
+from evotree.dataset import Dataset
+from evotree.individual import Individual
+from evotree.operators.pruning.rules import (
+    optimal_pruning,
+    prune_marked,
+    risk_of_leaves,
+)
+from evotree.operators.refinement.refiners import solve
+from evotree.operators.splitters.sparse import Sparse
+from evotree.operators.structure.reduced import SPARSE_ROWS, refit_nodes, replace_splits
+from evotree.operators.structure.splice import make_individual
+from evotree.rng import make_streams
+from evotree.tables.columns import columns_asked
+from evotree.tree import ObliqueTree, node_depths, sizes_of_kept
+
+_ROUNDS = 8  # of repairs, each of which may undo what another one did
+
+
+class Constraint(Protocol):
+    """Something that every tree of a search keeps; a single leaf, or what is held, keeps any."""
+
+    # The operators look for splits of at most `max_width` terms, so that few trees need repairs;
+    # None says that a split may have any number.
+
+    @property
+    def max_width(self) -> int | None:
+        """Most terms of a split."""
+
+    def keeps(self, individual: Individual, dataset: Dataset) -> bool:
+        """Return whether a tree over the rows of a data set keeps the constraint."""
+
+    def repair(self, individual: Individual, dataset: Dataset) -> None:
+        """Change an individual in place so that it keeps the constraint; draws nothing."""
+
+
+def keeps_all(
+    individual: Individual, dataset: Dataset, constraints: Sequence[Constraint]
+) -> bool:
+    """Return whether a tree keeps all constraints."""
+    return all(constraint.keeps(individual, dataset) for constraint in constraints)
+
+
+def repair(
+    individual: Individual, dataset: Dataset, constraints: Sequence[Constraint]
+) -> Individual:
+    """Let a tree keep all constraints; it is changed in place."""
+    for _ in range(_ROUNDS):
+        broken = [c for c in constraints if not c.keeps(individual, dataset)]
+        if not broken:
+            return individual
+        for constraint in broken:
+            constraint.repair(individual, dataset)
+    if not keeps_all(individual, dataset, constraints):
+        prune_marked(individual, dataset, np.arange(len(individual)) == 0)
+        for constraint in constraints:
+            if not constraint.keeps(individual, dataset):
+                # Puts what is held on top of the leaf.
+                constraint.repair(individual, dataset)
+    return individual
+
+
+def repaired(
+    *args: Any,
+    operator: Callable[..., Any],
+    repair: Callable[[Individual], Individual],
+    **kwargs: Any,
+) -> Any:
+    """Return what an operator makes, repaired: an individual, or several."""
+    made = operator(*args, **kwargs)
+    for individual in (made,) if isinstance(made, Individual) else made:
+        repair(individual)
+    return made
+
+
+def influences(individual: Individual, dataset: Dataset) -> np.ndarray:
+    """Return |weight| times the spread of the feature, of shape (n_nodes, n_features)."""
+    return np.abs(individual.weights) * dataset.spread
+
+
+def narrow(individual: Individual, dataset: Dataset, kept: np.ndarray) -> None:
+    """Take terms from splits, and fit what is left of these to the reduced problems of their nodes.
+
+    ``kept (n_nodes, n_features)`` is a mask of the terms that stay. The splits are taken from the
+    bottom up, as in a sweep of tree alternating optimization.
+    """
+    is_lost = (individual.weights != 0.0) & ~kept
+    weights = np.where(kept, individual.weights, 0.0)
+    thresholds = individual.thresholds.copy()
+    stream = make_streams(0, 0, 1)[0]
+    refit_nodes(
+        individual,
+        dataset,
+        np.flatnonzero(is_lost.any(axis=1) & weights.any(axis=1))[::-1],
+        weights,
+        thresholds,
+        fit=partial(solve, splitter=Sparse(widths="same"), stream=stream),
+        stream=stream,
+        max_rows=SPARSE_ROWS,
+    )
+    replace_splits(individual, dataset, weights, thresholds)
+
+
+@dataclass(frozen=True, eq=False)
+class SplitFeatures:
+    """Splits use some of the features alone; a `Constraint`."""
+
+    # Operators see rows in which the others are 0 (`evotree.dataset.Dataset.split_X`), so that few
+    # trees need repairs: those from elsewhere, and those whose operators draw weights at random. A
+    # split that uses other features loses these, and what is left is fitted again; without any left
+    # it is taken out.
+
+    is_allowed: np.ndarray
+
+    @property
+    def max_width(self) -> int:
+        """No split has more terms than there are features for it."""
+        return max(1, int(self.is_allowed.sum()))
+
+    def keeps(self, individual: Individual, dataset: Dataset) -> bool:
+        """Return whether no split of a tree uses another feature."""
+        return not individual.weights[:, ~self.is_allowed].any()
+
+    def repair(self, individual: Individual, dataset: Dataset) -> None:
+        """Take all other features from the splits of a tree."""
+        kept = np.broadcast_to(self.is_allowed, individual.weights.shape)
+        narrow(individual, dataset, kept)
+
+
+def with_split_features(dataset: Dataset, split_features: Any) -> Dataset:
+    """Return a data set whose splits may use some of the columns alone."""
+    if split_features is None:
+        return dataset
+    columns = columns_asked(split_features, dataset.column_names, "split_features")
+    if not columns:
+        raise ValueError(
+            "split_features=[]: allowed are None, and at least one column."
+        )
+    is_split_on = np.isin(dataset.column_of, list(columns))
+    is_split_on.flags.writeable = False
+    return replace(dataset, is_split_on=is_split_on)
+
+
+_ROUNDING = 1e-9  # of a number of rows
+
+
+@dataclass(frozen=True)
+class Limits:
+    """Bounds on the shape of a tree; a `Constraint`."""
+
+    # A tree that breaks one is repaired by what it can best do without: the bounds on depth, leaves
+    # and terms by pruning, the one on the rows of leaves by taking out the split above a leaf with
+    # too few, so that its rows go where the other child sends them.
+
+    max_depth: int | None = None  # splits between the root and a leaf
+    max_leaves: int | None = None
+    max_terms: int | None = None
+    # Of the training rows, whatever their weights; a share, as trees are also found on some rows.
+    min_leaf_share: float = 0.0
+    max_split_terms: int | None = None  # which operators of a user's own need not keep
+
+    @property
+    def max_width(self) -> int | None:
+        """No split has more terms than all of them may have together."""
+        widths = [n for n in (self.max_terms, self.max_split_terms) if n is not None]
+        return max(1, min(widths)) if widths else None
+
+    def keeps(self, individual: Individual, dataset: Dataset) -> bool:
+        """Return whether a tree keeps all bounds."""
+        return (
+            (self.max_leaves is None or individual.n_leaves <= self.max_leaves)
+            and (self.max_terms is None or individual.n_terms <= self.max_terms)
+            and (self.max_depth is None or individual.depth <= self.max_depth)
+            and self._widest(individual) <= (self.max_split_terms or math.inf)
+            and not self._small_leaves(individual, dataset).any()
+        )
+
+    def repair(self, individual: Individual, dataset: Dataset) -> None:
+        """Make a tree keep all bounds."""
+        width = self.max_width
+        if width is not None and self._widest(individual) > width:
+            order = np.argsort(-influences(individual, dataset), axis=1, kind="stable")
+            kept = np.zeros(individual.weights.shape, dtype=bool)
+            np.put_along_axis(kept, order[:, :width], True, axis=1)
+            narrow(individual, dataset, kept)
+        while (small := self._small_leaves(individual, dataset)).any():
+            stays = nodes_without(individual, small)
+            thinned = make_individual(
+                dataset,
+                individual.weights[stays],
+                individual.thresholds[stays],
+                sizes_of_kept(stays, individual.subtree_size),
+            )
+            individual.replace_by(thinned)
+        if self.max_depth is not None:
+            is_deepest = node_depths(individual.subtree_size) == self.max_depth
+            prune_marked(individual, dataset, is_deepest & ~individual.is_leaf)
+        if self.max_leaves is not None and individual.n_leaves > self.max_leaves:
+            ones = np.ones(len(individual), dtype=np.int64)
+            self._prune(individual, dataset, ones, self.max_leaves - 1)
+        if self.max_terms is not None and individual.n_terms > self.max_terms:
+            widths = np.count_nonzero(individual.weights, axis=1)
+            self._prune(individual, dataset, widths, self.max_terms)
+
+    def _widest(self, individual: Individual) -> int:
+        """Return the greatest number of terms of a split; 0 for a single leaf."""
+        widths = np.count_nonzero(individual.weights[~individual.is_leaf], axis=1)
+        return int(widths.max(initial=0))
+
+    def _prune(
+        self,
+        individual: Individual,
+        dataset: Dataset,
+        split_cost: np.ndarray,
+        budget: int,
+    ) -> None:
+        """Make the pruning of least risk of a tree whose splits cost no more than a budget."""
+        risk, _ = risk_of_leaves(individual, dataset.n_classes)
+        marks = optimal_pruning(risk, individual.subtree_size, split_cost, budget)
+        prune_marked(individual, dataset, marks)
+
+    def _small_leaves(self, individual: Individual, dataset: Dataset) -> np.ndarray:
+        """Return a mask of the leaves that have too few rows; a single leaf may have any number."""
+        if self.min_leaf_share == 0.0 or len(individual) == 1:
+            return np.zeros(len(individual), dtype=bool)
+        before = np.append(0, np.cumsum(dataset.multiplicity[individual.order]))
+        n_rows = before[individual.end] - before[individual.start]
+        least = math.ceil(self.min_leaf_share * n_rows[0] - _ROUNDING)
+        return individual.is_leaf & (n_rows < least)
+
+
+def nodes_without(tree: ObliqueTree, leaves: np.ndarray) -> np.ndarray:
+    """Return a mask of the nodes that stay where leaves and the splits above them are taken out."""
+    # A leaf stays, for now, where others of the leaves stand below the other child of its parent:
+    # it may be that these get rows enough.
+    size, kept = tree.subtree_size, np.ones(len(tree), dtype=bool)
+    for parent in np.flatnonzero(size > 1).tolist():
+        left, right = tree.left(parent), tree.right(parent)
+        for leaf, other in ((left, right), (right, left)):
+            below = leaves[other : other + size[other]]
+            if leaves[leaf] and (
+                not below.any() or (size[other] == 1 and leaf == left)
+            ):
+                kept[parent] = kept[leaf] = False
+                break
+    return kept
+
+
+WORDS = {"no_interactions": 1, "pairwise": 2}
+"""Words for: any columns may share a split, but no more than so many."""
+
+
+@dataclass(frozen=True, eq=False)
+class Interactions:
+    """Bounds on which columns share a split; a `Constraint`."""
+
+    # A split that breaks them keeps the terms of those columns that have the most influence
+    # together, |weight| times the spread of the feature, of all that may share one; these are
+    # fitted again.
+
+    column_of: np.ndarray  # the column that each feature was made of, rising
+    # Masks (n_sets, n_columns) of the columns that may share a split; None for any.
+    groups: np.ndarray | None = None
+    max_columns: int | None = None  # that share a split
+
+    @cached_property
+    def _first(self) -> np.ndarray:
+        """The first feature of each column that makes any."""
+        return np.unique(self.column_of, return_index=True)[1]
+
+    @cached_property
+    def _groups(self) -> np.ndarray | None:
+        """The sets, of the columns that make features."""
+        return (
+            None if self.groups is None else self.groups[:, np.unique(self.column_of)]
+        )
+
+    @cached_property
+    def _n_features(self) -> np.ndarray:
+        """The number of features that each of these columns makes."""
+        return np.diff(self._first, append=len(self.column_of))
+
+    @cached_property
+    def max_width(self) -> int:
+        """The number of features of the columns that make the most."""
+        if self._groups is None:
+            return int(np.sort(self._n_features)[::-1][: self.max_columns].sum())
+        return int((self._groups @ self._n_features).max())
+
+    def keeps(self, individual: Individual, dataset: Dataset) -> bool:
+        """Return whether all splits of a tree keep the bounds."""
+        return not self._breaks(individual).any()
+
+    def repair(self, individual: Individual, dataset: Dataset) -> None:
+        """Make all splits of a tree keep the bounds."""
+        influence = influences(individual, dataset)
+        by_column = np.add.reduceat(influence, self._first, axis=1)
+        if self._groups is None:
+            order = np.argsort(-by_column, axis=1, kind="stable")
+            allowed = np.zeros(by_column.shape, dtype=bool)
+            np.put_along_axis(allowed, order[:, : self.max_columns], True, axis=1)
+        else:
+            allowed = self._groups[(by_column @ self._groups.T).argmax(axis=1)]
+        allowed[~self._breaks(individual)] = True
+        narrow(individual, dataset, np.repeat(allowed, self._n_features, axis=1))
+
+    def _breaks(self, individual: Individual) -> np.ndarray:
+        """Return a mask of the splits that break the bounds."""
+        used = np.logical_or.reduceat(individual.weights != 0.0, self._first, axis=1)
+        if self._groups is None:
+            broken: np.ndarray = used.sum(axis=1) > self.max_columns
+            return broken
+        n_outside = used.astype(np.int64) @ ~self._groups.T
+        return n_outside.min(axis=1) > 0
+
+
+def as_interactions(interaction_cst: Any, dataset: Dataset) -> Interactions | None:
+    """Return the constraint that a parameter describes."""
+    if interaction_cst is None:
+        return None
+    names = [name for name, _ in dataset.columns] or list(dataset.feature_names)
+    if isinstance(interaction_cst, str) and interaction_cst in WORDS:
+        bounds = Interactions(dataset.column_of, max_columns=WORDS[interaction_cst])
+    else:
+        bounds = Interactions(dataset.column_of, _masks(interaction_cst, names))
+    return None if bounds.max_width >= len(dataset.column_of) else bounds
+
+
+def _masks(interaction_cst: Any, names: Sequence[str]) -> np.ndarray:
+    """Return the sets of columns as masks, that of the columns of no set last, if there are any."""
+    try:
+        sets = [None if isinstance(s, str) else tuple(s) for s in interaction_cst]
+    except TypeError:
+        sets = [None]
+    if isinstance(interaction_cst, str) or None in sets:
+        raise ValueError(
+            f"interaction_cst={interaction_cst!r}: allowed are None, 'pairwise', "
+            "'no_interactions', and sequences of sets of columns."
+        )
+    columns = np.arange(len(names))
+    masks = [
+        np.isin(columns, list(columns_asked(s, names, "interaction_cst"))) for s in sets
+    ]
+    rest = ~np.any(masks, axis=0) if masks else np.ones(len(names), dtype=bool)
+    return np.array([*masks, rest] if rest.any() else masks)
