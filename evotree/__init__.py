@@ -7,6 +7,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from evotree.configuration import Cost, LinearLeaves, Quantile
     from evotree.dataset import Dataset
     from evotree.engine.config import (
         Checkpoint,
@@ -38,7 +39,6 @@ if TYPE_CHECKING:
     from evotree.fitness.penalties import PenalizedAccuracy
     from evotree.individual import Individual
     from evotree.model_file import load_model, save_model
-    from evotree.objectives import Cost, LinearLeaves, Quantile
     from evotree.operators.refinement.refiners import Refinement
     from evotree.operators.structure.rounding import round_tree
     from evotree.operators.structure.splice import with_tree
@@ -78,7 +78,7 @@ _NAMES: dict[str, tuple[str, ...]] = {
     "evotree.fitness.penalties": ("PenalizedAccuracy",),
     "evotree.individual": ("Individual",),
     "evotree.model_file": ("load_model", "save_model"),
-    "evotree.objectives": ("Cost", "LinearLeaves", "Quantile"),
+    "evotree.configuration": ("Cost", "LinearLeaves", "Quantile"),
     "evotree.operators.refinement.refiners": ("Refinement",),
     "evotree.operators.structure.splice": ("with_tree",),
     "evotree.operators.structure.rounding": ("round_tree",),

@@ -386,8 +386,7 @@ class Dataset:
         counts = np.bincount(codes, self.multiplicity, n_nodes * k).reshape(n_nodes, k)
         # A node and its descendants stand in a row: theirs is a difference of two sums.
         before = np.vstack([np.zeros(k), counts.cumsum(axis=0)]).astype(np.int64)
-        rows: np.ndarray = before[np.arange(n_nodes) + subtree_size] - before[:-1]
-        return rows
+        return before[np.arange(n_nodes) + subtree_size] - before[:-1]
 
     def subsample(self, positions: np.ndarray) -> Self:
         """Return some of the `n_rows` rows, by their positions in `distinct_of`."""

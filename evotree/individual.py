@@ -122,7 +122,7 @@ class Individual(ObliqueTree):
 
     def __init__(self, nodes: Iterable[np.ndarray]) -> None:
         self.fitness: base.Fitness = FitnessMax()
-        self.stream: np.ndarray | None = None
+        self.stream: Any = None
         self.origin = "unknown"
         self.outcome: Outcome | None = None
         self.objective: Any = None
@@ -197,8 +197,7 @@ class Individual(ObliqueTree):
         """Position of the class that each node predicts, of shape (n_nodes,)."""
         if self.objective is None:
             return self.counts.argmax(axis=1)
-        labels: np.ndarray = self.objective.labels(self)
-        return labels
+        return self.objective.labels(self)
 
     @property
     def n_terms(self) -> int:
@@ -244,22 +243,21 @@ class Individual(ObliqueTree):
         return self.clone()
 
     def __getstate__(self) -> tuple[Any, ...]:
-        state = (
+        return (
             self.nodes(),
             self.fitness,
             self.stream,
             self.origin,
             self.outcome,
             self.objective,
+            self._quality,
         )
-        return *state, self._quality
 
     def __setstate__(self, state: tuple[Any, ...]) -> None:
-        self.__init__(state[0])  # type: ignore[misc]
-        self.fitness, self.stream, self.origin, self.outcome, self.objective = state[
-            1:6
-        ]
-        self._quality = state[6]
+        nodes, *others = state
+        self.__init__(nodes)  # type: ignore[misc]
+        for name, value in zip((*_STATE, "_quality"), others, strict=True):
+            setattr(self, name, value)
 
 
 class RegressionIndividual(Individual):
@@ -274,15 +272,13 @@ class RegressionIndividual(Individual):
     def values(self) -> np.ndarray:  # type: ignore[override]
         """Mean targets of the nodes, (n_nodes, 1), or what the objective says they predict."""
         if self.objective is not None:
-            values: np.ndarray = self.objective.values(self)
-            return values
+            return self.objective.values(self)
         return self.counts[:, 1:2] / self.counts[:, :1]
 
     @property
     def output_names(self) -> tuple[str, ...] | None:  # type: ignore[override]
         """Names of several outputs; None where there is one."""
-        names: tuple[str, ...] | None = getattr(self.objective, "output_names", None)
-        return names
+        return getattr(self.objective, "output_names", None)
 
     @property
     def weighted_n_node_samples(self) -> np.ndarray:  # type: ignore[override]

@@ -127,10 +127,7 @@ class OutputModels(NamedTuple):
     @property
     def coefficients(self) -> np.ndarray:
         """Which features the models of a node use: sums of absolute coefficients over outputs."""
-        total: np.ndarray = np.sum(
-            [np.abs(models.coefficients) for models in self.each], axis=0
-        )
-        return total
+        return np.sum([np.abs(models.coefficients) for models in self.each], axis=0)
 
     def take(self, nodes: np.ndarray) -> OutputModels:
         """Return the models of some nodes, by positions or a mask."""

@@ -18,11 +18,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import reduce
 from operator import attrgetter
 from typing import Any, NamedTuple, Self
 
 import numpy as np
-from scipy.sparse import csr_matrix
+from scipy.sparse import csc_matrix, csr_matrix
 from scipy.special import expit
 
 from evotree._jit import dot_kernel, kernel, read_only
@@ -295,8 +296,7 @@ class ObliqueTree:
 
         By the weights of the training rows, whatever the node predicts.
         """
-        most_frequent: np.ndarray = self.values.argmax(axis=1)
-        return most_frequent
+        return self.values.argmax(axis=1)
 
     @property
     def n_node_samples(self) -> np.ndarray | None:
@@ -388,22 +388,15 @@ class ObliqueTree:
         A ``csr_matrix`` of shape (n_samples, n_nodes), 1 where a row passes a node; rows are as for
         `apply`.
         """
-        parent = np.zeros(self.n_nodes, dtype=np.int64)
-        inner = np.flatnonzero(~self.is_leaf)
-        parent[inner + 1] = inner
-        parent[inner + 1 + self.subtree_size[inner + 1]] = inner
-        node = self.apply(X).astype(np.int64)
-        first = np.append(
-            0, np.cumsum(node_depths(self.subtree_size)[node] + 1, dtype=np.int64)
+        # Column k of `passed` has the nodes that are reached through node k: its subtree.
+        first = np.append(0, np.cumsum(self.subtree_size, dtype=np.int64))
+        nodes = np.arange(self.n_nodes)
+        reached = np.arange(first[-1]) + np.repeat(
+            nodes - first[:-1], self.subtree_size
         )
-        nodes = np.empty(first[-1], dtype=np.int64)
-        at = first[1:] - 1  # where each row's present node belongs, the leaf last
-        while node.size:
-            nodes[at] = node
-            below = node > 0
-            node, at = parent[node[below]], at[below] - 1
-        ones = np.ones(nodes.size, dtype=np.int64)
-        return csr_matrix((ones, nodes, first), shape=(len(first) - 1, self.n_nodes))
+        ones = np.ones(reached.size, dtype=np.int64)
+        passed = csc_matrix((ones, reached, first), shape=(self.n_nodes, self.n_nodes))
+        return passed.tocsr()[self.apply(X)]
 
     def predict_value(self, X: np.ndarray) -> np.ndarray:
         """Return what the leaf that each row reaches predicts, of shape (n_samples, n_outputs)."""
@@ -416,8 +409,7 @@ class ObliqueTree:
     def predict_label(self, X: np.ndarray) -> np.ndarray:
         """Return the position of the class that each row gets, of shape (n_samples,)."""
         if self.models is not None:
-            most_probable: np.ndarray = self.predict_value(X).argmax(axis=1)
-            return most_probable
+            return self.predict_value(X).argmax(axis=1)
         return self.labels[self.apply(X)]
 
     def label_losses(
@@ -431,8 +423,7 @@ class ObliqueTree:
         labels = self.predict_label(X)
         if costs is None:
             return (labels != y).astype(np.float64)
-        losses: np.ndarray = costs[y, labels]
-        return losses
+        return costs[y, labels]
 
     def validate(self) -> ObliqueTree:
         """Check that the arrays form one tree, and return it; an error names what is wrong."""
@@ -519,16 +510,12 @@ def sizes_of_kept(kept: np.ndarray, subtree_size: np.ndarray) -> np.ndarray:
     """Return the sizes of the subtrees of nodes that stay, where the others are taken out."""
     before = np.append(0, np.cumsum(kept))
     sizes = before[np.arange(len(kept)) + subtree_size] - before[:-1]
-    of_kept: np.ndarray = sizes[kept].astype(np.int32)
-    return of_kept
+    return sizes[kept].astype(np.int32)
 
 
 def mean_of_trees(trees: Sequence[ObliqueTree], rows: np.ndarray) -> np.ndarray:
     """Return the mean of what trees predict."""
-    total = trees[0].predict_value(rows).astype(np.float64)
-    for tree in trees[1:]:
-        total += tree.predict_value(rows)
-    return total / len(trees)
+    return reduce(np.add, (tree.predict_value(rows) for tree in trees)) / len(trees)
 
 
 def _check_sizes(subtree_size: np.ndarray) -> None:

@@ -10,12 +10,20 @@ from typing import Annotated, Any
 import numpy as np
 
 from evotree._sklearn import HasMethods, Interval, RealNotInt, StrOptions
-from evotree.configuration import N_JOBS, Configuration, Constrained, RisingPair
+from evotree.configuration import (
+    LEAVES,
+    N_JOBS,
+    Configuration,
+    Constrained,
+    Cost,
+    LinearLeaves,
+    Quantile,
+    RisingPair,
+)
 from evotree.dataset import SCALINGS
 from evotree.engine.evolution import Callback
 from evotree.files import PathLike
 from evotree.fitness.objectives import Objective
-from evotree.objectives import LEAVES, Cost, LinearLeaves, Quantile
 from evotree.operators.constraints.bounds import WORDS
 from evotree.operators.refinement.refiners import Refinement, as_refinement
 from evotree.operators.splitters.linear_fit import PENALTIES

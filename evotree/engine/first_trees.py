@@ -18,8 +18,13 @@ from evotree.engine.problem import LEAST_ROWS, Penalties, Problem
 from evotree.engine.toolbox import feature_bound, make_toolbox
 from evotree.fitness.penalties import PenalizedAccuracy
 from evotree.operators.constraints.bounds import repair
-from evotree.operators.initialization.population import TAO, WIDTHS, init_seed
-from evotree.operators.initialization.sparsity_paths import axis_trees, path_trees
+from evotree.operators.initialization.population import (
+    TAO,
+    WIDTHS,
+    axis_trees,
+    init_seed,
+    path_trees,
+)
 from evotree.operators.pruning.rules import prune
 from evotree.operators.refinement.refiners import Refinement
 from evotree.operators.structure.splice import make_individual

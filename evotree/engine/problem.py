@@ -13,19 +13,19 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
 import numpy as np
 
+from evotree.configuration import LinearLeaves
 from evotree.description.reading import splits_of_text
 from evotree.engine.config import Evolution, evolution_of, is_auto
 from evotree.engine.toolbox import feature_bound
 from evotree.fitness.objectives import class_models, compose
-from evotree.objectives import LinearLeaves
 from evotree.operators.constraints.bounds import (
     Constraint,
+    Held,
     Limits,
     SplitFeatures,
     as_interactions,
     with_split_features,
 )
-from evotree.operators.constraints.held import Held
 from evotree.operators.constraints.monotonic import (
     MonotonicConstraint,
     check_monotonic_cst,

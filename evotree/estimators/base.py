@@ -12,7 +12,12 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted
 
 from evotree._sklearn import StrOptions, check_sample_weight
-from evotree.configuration import check_parameters, group_with, split_params
+from evotree.configuration import (
+    LinearLeaves,
+    check_parameters,
+    group_with,
+    split_params,
+)
 from evotree.dataset import Dataset, as_numbers, check_weight, class_codes
 from evotree.description.html import notebook_html
 from evotree.estimators.explained import ExplainedTree
@@ -22,7 +27,6 @@ from evotree.estimators.probabilities import fit_soft_sides
 from evotree.estimators.rows import RowEncoder
 from evotree.fitness.linear_leaves import term_penalty_of_rows
 from evotree.fitness.objectives import Objective, compose
-from evotree.objectives import LinearLeaves
 from evotree.operators.constraints.bounds import with_split_features
 from evotree.tree import ObliqueTree, SoftSides, class_probabilities
 

@@ -22,7 +22,7 @@ from numba.core.event import Event, Listener, install_listener
 from evotree._jit import is_cached
 from evotree.dataset import Dataset
 from evotree.operators.initialization.growth import grow, init_dipolar
-from evotree.operators.initialization.sparsity_paths import (
+from evotree.operators.initialization.population import (
     axis_trees,
     prune_weakest_links,
 )

@@ -11,7 +11,7 @@ from sklearn.base import clone
 from sklearn.utils import Bunch
 
 from evotree._sklearn import Interval, StrOptions
-from evotree.configuration import check_parameters, documented
+from evotree.configuration import LinearLeaves, check_parameters, documented
 from evotree.dataset import SCALINGS, Dataset
 from evotree.estimators import base
 from evotree.estimators.lazy import lazy_on_collections
@@ -19,7 +19,6 @@ from evotree.estimators.presets import GREEDY_PRESETS
 from evotree.fitness.criteria import CLASSIFICATION, REGRESSION
 from evotree.fitness.objectives import Objective
 from evotree.individual import Individual
-from evotree.objectives import LinearLeaves
 from evotree.operators.initialization import growth as induction
 from evotree.operators.initialization.growth import GrowthLimits, grow
 from evotree.operators.pruning.rules import cost_complexity_path, risk_of_leaves

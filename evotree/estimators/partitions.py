@@ -20,6 +20,7 @@ from scipy.special import xlogy
 from sklearn.base import is_regressor
 from sklearn.utils.multiclass import check_classification_targets
 
+from evotree.configuration import Quantile
 from evotree.dataset import Dataset, class_codes
 from evotree.engine.config import evolution_of
 from evotree.engine.finish import Result, scores_of
@@ -32,7 +33,6 @@ from evotree.fitness.losses import OwnObjective, PoissonLoss, PoissonSums
 from evotree.fitness.objectives import Objective
 from evotree.fitness.penalties import PenalizedAccuracy
 from evotree.inspection.front import FittedFront, FrontTree, undominated
-from evotree.objectives import Quantile
 from evotree.operators.constraints.bounds import nodes_without
 from evotree.rng import row_keys, seed_from
 from evotree.tables.columns import NumericColumn, encode_in_order

@@ -10,12 +10,11 @@ from sklearn.tree import BaseDecisionTree
 from sklearn.utils.validation import check_is_fitted
 
 from evotree._sklearn import Interval, StrOptions
-from evotree.configuration import N_JOBS, documented
+from evotree.configuration import N_JOBS, LinearLeaves, documented
 from evotree.dataset import SCALINGS, Dataset
 from evotree.engine.parallel import thread_map
 from evotree.estimators import base
 from evotree.individual import Individual
-from evotree.objectives import LinearLeaves
 from evotree.operators.constraints.bounds import SplitFeatures
 from evotree.operators.initialization.growth import GrowthLimits, grow, init_complete
 from evotree.operators.initialization.population import init_from_tree, raw_tree

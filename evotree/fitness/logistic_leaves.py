@@ -26,8 +26,8 @@ import numpy as np
 from scipy.optimize import minimize
 from scipy.special import softmax
 
+from evotree.configuration import LinearLeaves
 from evotree.leaf_models import LARGEST_SCORE, ClassModels, LeafModels
-from evotree.objectives import LinearLeaves
 from evotree.tables.columns import columns_asked
 
 if TYPE_CHECKING:

@@ -15,6 +15,7 @@ from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 
+from evotree.configuration import Cost, Quantile
 from evotree.dataset import Dataset
 from evotree.fitness.base import (
     LINES,
@@ -40,7 +41,6 @@ from evotree.fitness.leaves import (
     score_labels,
 )
 from evotree.fitness.orders import labels_in_order
-from evotree.objectives import Cost, Quantile
 from evotree.tree import ObliqueTree
 
 

@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from evotree.configuration import Cost, LinearLeaves, Quantile
 from evotree.dataset import Dataset
 from evotree.fitness.base import LINES, ORDER, OUTPUTS, Objective
 from evotree.fitness.linear_leaves import LinearLeafObjective, lines_asked
@@ -19,7 +20,6 @@ from evotree.fitness.losses import (
     SquaredLoss,
 )
 from evotree.fitness.several_outputs import LinesOfOutputs, MeansOfOutputs
-from evotree.objectives import Cost, LinearLeaves, Quantile
 
 __all__ = [
     "CLASS_OBJECTIVES",

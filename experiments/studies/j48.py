@@ -139,9 +139,7 @@ def differences(one: Node, other: Node) -> list[str]:
 def numbers_of_weka() -> Iterator[None]:
     """Prune by Weka's numbers in place of Quinlan's."""
     kept = rules.normal_deviation, rules._ALL_WRONG
-    rules.normal_deviation = lambda confidence: NormalDist().inv_cdf(
-        1.0 - confidence
-    )
+    rules.normal_deviation = lambda confidence: NormalDist().inv_cdf(1.0 - confidence)
     rules._ALL_WRONG = 1.0
     try:
         yield

@@ -24,11 +24,11 @@ from evotree.operators.initialization.growth import GrowthLimits, grow
 from evotree.operators.initialization.population import (
     init_from_tree,
     init_seed,
+    prune_weakest_links,
     raw_tree,
     seeding_shares,
     slot_origins,
 )
-from evotree.operators.initialization.sparsity_paths import prune_weakest_links
 from evotree.operators.pruning.rules import (
     critical_alphas,
     kept_nodes,

@@ -135,8 +135,7 @@ def _in_order(
     """Return for pairs of leaves whether they are in order, whatever the rows are."""
     if tree.models is None:
         values = tree.values[:, -1]
-        in_order: np.ndarray = np.less_equal.outer(values[low], values[high])
-        return in_order
+        return np.less_equal.outer(values[low], values[high])
     below, above = tree.models.take(low), tree.models.take(high)
     is_shifted = (below.coefficients[:, np.newaxis] == above.coefficients).all(axis=2)
     is_shifted &= above.coefficients[:, feature] * sign >= 0.0
@@ -465,20 +464,16 @@ class MonotonicConstraint:
     def values(self, tree: Any) -> np.ndarray:
         """Return the best values in order: shares of the second class, or targets."""
         means, weight = _means(tree)
-        values: np.ndarray = isotonic_values(
-            self.orders(tree), tree.subtree_size, means, weight
-        )
-        return values
+        return isotonic_values(self.orders(tree), tree.subtree_size, means, weight)
 
     def _values_of(self, tree: ObliqueTree, values: np.ndarray) -> np.ndarray:
         """Return the values in order that are nearest to those of a finished tree."""
-        in_order: np.ndarray = isotonic_values(
+        return isotonic_values(
             self.orders(tree),
             tree.subtree_size,
             np.ascontiguousarray(values[:, -1]),
             tree.weighted_n_node_samples,
         )
-        return in_order
 
     def in_order(self, tree: ObliqueTree, shares: np.ndarray) -> np.ndarray:
         """Return class probabilities of leaves with which soft sides keep the constraint."""

@@ -62,8 +62,8 @@ class Breeder:
         operator: Callable[[Individual], tuple[Individual]],
     ) -> tuple[Individual]:
         """Mutate nodes half of the times; else a term of a split, or what a leaf answers."""
-        stream: Any = individual.stream
-        parent, rng = individual.clone(), as_generator(stream)
+        parent = individual.clone()
+        rng = as_generator(individual.stream)
         if rng.uniform() < 0.5:
             return (self.whole(operator(individual)[0], parent, rng),)
         weights, thresholds, size = (array.copy() for array in individual.splits)
@@ -80,8 +80,8 @@ class Breeder:
         self, first: Individual, second: Individual, operator: Callable[..., Any]
     ) -> tuple[Individual, ...]:
         """Cross two trees."""
-        stream: Any = first.stream
-        parents, rng = (first.clone(), second.clone()), as_generator(stream)
+        parents = first.clone(), second.clone()
+        rng = as_generator(first.stream)
         pairs = zip(operator(first, second), parents, strict=True)
         return tuple(self.whole(child, parent, rng) for child, parent in pairs)
 

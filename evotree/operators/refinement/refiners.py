@@ -147,8 +147,7 @@ def tao_sweep(
 
     depths = np.where(size == 1, -1, node_depths(size))
     if max_nodes is not None and len(size) // 2 > max_nodes:
-        stream: Any = individual.stream
-        drawn = as_generator(stream).permutation(np.flatnonzero(size > 1))
+        drawn = as_generator(individual.stream).permutation(np.flatnonzero(size > 1))
         depths[drawn[max_nodes:]] = -1
     is_changed = False
     for depth in range(depths.max(), -1, -1):
@@ -253,7 +252,7 @@ class LinearRefiner:
 
     def __call__(self, individual: Individual, dataset: Dataset) -> tuple[Individual]:
         """Refine an individual in place."""
-        stream: Any = individual.stream
+        stream = individual.stream
         if self.kind != "sparse" and self.max_features is None:
             dense = draw_linear(self.C, self.penalty, stream)
             if self.kind == "linear":
@@ -291,7 +290,7 @@ class Resplit:
         internal = np.flatnonzero(~individual.is_leaf)
         if internal.size == 0:
             return (individual,)
-        stream: Any = individual.stream
+        stream = individual.stream
         weights = individual.weights.copy()
         thresholds = individual.thresholds.copy()
         is_changed = refit_nodes(

@@ -173,8 +173,7 @@ def row_losses(
             individual, mass, reference or individual
         )
     if held_out.n_classes:
-        losses: np.ndarray = table[leaves, held_out.y]
-        return losses
+        return table[leaves, held_out.y]
     return losses_at(
         table, leaves, held_out.X, held_out.targets, *loss_of_targets(held_out)
     )

@@ -424,10 +424,9 @@ def with_tree(
 
 def in_place_of(individual: Individual, other: Individual) -> Individual:
     """Give another individual the stream, the origin and the kind of fitness of one; return it."""
-    kind: Any = type(individual.fitness)
     other.stream = individual.stream
     other.origin = individual.origin
-    other.fitness = kind()
+    other.fitness = type(individual.fitness)()
     return other
 
 

@@ -1,7 +1,6 @@
 """Mutation and crossover: MutateNode and CrossoverTrees of GEA-ODT, and changes of terms."""
 
 from collections.abc import Callable
-from typing import Any
 
 import numpy as np
 
@@ -295,7 +294,7 @@ def mut_terms(
     internal = np.flatnonzero(individual.subtree_size > 1)
     if internal.size == 0:
         return (individual,)
-    stream: Any = individual.stream
+    stream = individual.stream
     rng = as_generator(stream)
     k = int(internal[rng.integers(internal.size)])
     weights = individual.weights.copy()
