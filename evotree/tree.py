@@ -576,12 +576,12 @@ class SoftSides:
 
     def predict(self, tree: ObliqueTree, X: np.ndarray) -> np.ndarray:
         """Return the probabilities of the classes."""
-        X = tree.check_rows(X)
         return raise_labels(self.mix(tree, X), tree.majority[tree.apply(X)])
 
     def mix(self, tree: ObliqueTree, X: np.ndarray) -> np.ndarray:
         """Return the probabilities before that of the predicted class is raised."""
-        X, is_leaf = tree.check_rows(X), tree.is_leaf
+        X = tree.check_rows(X)
+        is_leaf = tree.is_leaf
         found = np.empty((len(X), self.shares.shape[1]))
         for first in range(0, len(X), _MIXED):
             away = np.clip(

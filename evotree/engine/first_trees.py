@@ -190,8 +190,8 @@ def seeds_of_all_sizes(
     streams = make_streams(seed, 0, len(kinds))
 
     def make(kind: Any, stream: np.ndarray) -> list[Individual]:
-        left = None if seconds is None else end - time.perf_counter()
-        if left is not None and left <= 0.0 and stream is not streams[0]:
+        left = end - time.perf_counter()
+        if left <= 0.0 and stream is not streams[0]:
             return []
         if not follows_paths:
             return [

@@ -414,8 +414,6 @@ class MonotonicConstraint:
         # the means of its two sides. A linear classifier of the reduced problem gives the others
         # new weights, and the threshold that costs least.
         conflicts = self._conflicts(individual)
-        if conflicts.size == 0:
-            return
         weights = individual.weights.copy()
         thresholds = individual.thresholds.copy()
         orders = self.orders(individual)
@@ -480,8 +478,9 @@ class MonotonicConstraint:
         # The mean of two functions that rise with a feature, the greater of which has a weight that
         # rises, rises too; so orders of the leaves are enough for soft sides as well.
         share = self._values_of(tree, shares)
-        both = np.column_stack([1.0 - share, share])
-        return np.where(tree.is_leaf[:, np.newaxis], both, 0.0)
+        return np.where(
+            tree.is_leaf[:, np.newaxis], np.column_stack([1.0 - share, share]), 0.0
+        )
 
     # ---- finished trees --------------------------------------------------------------------------
 
@@ -504,8 +503,7 @@ class MonotonicConstraint:
         # again; it ends, since the tree gets smaller each time.
         while True:
             finished = fill(tree)
-            models: Any = finished.models
-            lines = np.column_stack([sharing(finished), models.intercepts])
+            lines = np.column_stack([sharing(finished), finished.models.intercepts])
             marks = _of_equal_leaves(finished, lines)
             if not marks[~finished.is_leaf].any():
                 return self._proved(finished)

@@ -16,6 +16,7 @@ import numpy as np
 from evotree._jit import read_only
 from evotree.dataset import Dataset, hold_out
 from evotree.fitness.criteria import Criterion
+from evotree.fitness.leaves import leaf_quantiles
 from evotree.fitness.node import Node, score_hyperplane, score_undivided
 from evotree.fitness.partition import is_uniform
 from evotree.individual import Individual
@@ -53,7 +54,7 @@ class GrowthLimits:
     min_weight_fraction_leaf: float = 0.0
     min_impurity_decrease: float = 0.0
     # When they are over, all nodes that are left are leaves.
-    seconds: float | None = None
+    seconds: float = math.inf
 
 
 _NO_LIMITS = GrowthLimits()
@@ -68,8 +69,9 @@ def grow(
     stream: np.ndarray,
 ) -> Individual:
     """Grow a tree on all rows of a data set, and partition these by it."""
-    splits = grow_splits(dataset, splitter, criterion, limits, stream=stream)
-    return make_individual(dataset, *splits)
+    return make_individual(
+        dataset, *grow_splits(dataset, splitter, criterion, limits, stream=stream)
+    )
 
 
 def grow_splits(
@@ -97,8 +99,7 @@ def grow_splits(
     weights, thresholds, is_split = [], [], []
     leaf_weights = np.zeros(X.shape[1])
     pending = [(np.arange(X.shape[0], dtype=np.int32), weight, 0, splitter)]
-    seconds = math.inf if limits.seconds is None else limits.seconds
-    end = time.perf_counter() + seconds
+    end = time.perf_counter() + limits.seconds
     while pending:
         rows, weight, depth, splitter = pending.pop()
         weights.append(leaf_weights)
@@ -260,8 +261,7 @@ def induce(
         else:
             training_risk, _ = risk_of_leaves(individual, dataset.n_classes)
             marks = prune_held_out(individual, training_risk, held_out, standard_errors)
-        tree = prune_tree(individual.to_tree(), marks)
-        return make_individual(dataset, *tree.splits)
+        return make_individual(dataset, *prune_tree(individual.to_tree(), marks).splits)
     individual = grow_on(dataset)
     if pruning == "cross_validation":
         marks = prune_cross_validated(
@@ -286,13 +286,14 @@ def induce(
 
 def leaf_medians(individual: Individual, dataset: Dataset) -> np.ndarray:
     """Return the weighted median of the targets that reach each node."""
-    medians = np.empty((len(individual), 1))
-    for k in range(len(individual)):
-        rows = individual.order[individual.start[k] : individual.end[k]]
-        rows = rows[np.argsort(dataset.y[rows], kind="stable")]
-        weight = np.cumsum(dataset.sample_weight[rows])
-        medians[k] = dataset.y[rows[np.searchsorted(weight, 0.5 * weight[-1])]]
-    return medians
+    return leaf_quantiles(
+        individual.order,
+        individual.start,
+        individual.end,
+        dataset.y,
+        dataset.sample_weight,
+        0.5,
+    )[:, np.newaxis]
 
 
 _ROUNDING = 1e-13  # of a middle, relative

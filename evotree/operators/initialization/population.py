@@ -99,13 +99,13 @@ def init_tao(
     max_rows: int = 16_384,
     max_depth: int = TAO_DEPTH,
     min_rows: int = 5,
-    seconds: float | None = None,
+    seconds: float = math.inf,
     term_penalty: float = 0.0,
 ) -> Individual:
     """Make one individual by tree alternating optimization and pruning in turn."""
     # So that seeds differ, the kind of the grown tree and its rows, and the loss and the C of the
     # classifiers are drawn.
-    end = math.inf if seconds is None else time.perf_counter() + seconds
+    end = time.perf_counter() + seconds
     rng = as_generator(stream)
     # The pairs of many classes are more than any limit of time has room for.
     groups = "one_vs_one" if dataset.n_classes <= _PAIRED_CLASSES else "random"
@@ -167,14 +167,14 @@ def sparsity_path(
     max_features: int | None = None,
     max_depth: int | None = None,
     min_rows: int = 5,
-    seconds: float | None = None,
+    seconds: float = math.inf,
 ) -> list[Individual]:
     """Return optimized trees of falling widths, the widest that is allowed first.
 
     The splits of the trees have at most `max_features` terms. When the `seconds` are over there is
     at least one tree.
     """
-    end = math.inf if seconds is None else time.perf_counter() + seconds
+    end = time.perf_counter() + seconds
     individual = init_tao(
         dataset,
         size_penalty,
@@ -223,7 +223,7 @@ def path_trees(
     *,
     term_penalty: float = 0.0,
     min_rows: int = 5,
-    seconds: float | None = None,
+    seconds: float = math.inf,
     C: tuple[float, float] = (0.3, 3.0),
     max_features: int | None = None,
     max_depth: int | None = None,
@@ -237,7 +237,7 @@ def path_trees(
     # The second path is that of the axis-parallel trees that are grown on all rows, the third that
     # of the trees of logistic regressions, where splits may have all features. The others begin
     # with dense splits, at half or at twice the penalties, so that trees of all sizes come.
-    end = math.inf if seconds is None else time.perf_counter() + seconds
+    end = time.perf_counter() + seconds
     is_bounded = max_features is not None and max_features < dataset.X.shape[1]
 
     def follow(rows: Dataset) -> list[Individual]:
@@ -294,7 +294,7 @@ def axis_trees(
     limits = GrowthLimits(
         max_depth=max_depth,
         min_samples_leaf=min_rows,
-        seconds=None if seconds is None else seconds / len(criteria),
+        seconds=math.inf if seconds is None else seconds / len(criteria),
     )
     return [
         grow(dataset, Axis(), criterion, limits, stream=stream)
@@ -307,7 +307,7 @@ def linear_trees(
     stream: np.ndarray,
     C: tuple[float, float] = (0.3, 3.0),
     min_rows: int = 5,
-    seconds: float | None = None,
+    seconds: float = math.inf,
     max_depth: int | None = None,
 ) -> list[Individual]:
     """Return trees grown by logistic regressions of one class against the others."""
@@ -324,7 +324,7 @@ def linear_trees(
     limits = GrowthLimits(
         max_depth=max_depth,
         min_samples_split=max(min_rows, n_read // (8 * max(2, dataset.n_classes))),
-        seconds=None if seconds is None else seconds / len(splitters),
+        seconds=seconds / len(splitters),
     )
     return [
         grow_on_sample(sample, dataset, splitter, stream, criterion, limits)
@@ -405,7 +405,7 @@ def init_seed(
     max_features: int | None = None,
     max_depth: int | None = None,
     min_rows: int = 5,
-    seconds: float | None = None,
+    seconds: float = math.inf,
     term_penalty: float = 0.0,
 ) -> Individual:
     """Make one individual by another algorithm: a splitter, or tree alternating optimization.
@@ -459,7 +459,7 @@ def init_greedy(
     least_depth: int = 1,
     max_depth: int = MAX_DEPTH,
     min_rows: int = 5,
-    seconds: float | None = None,
+    seconds: float = math.inf,
     term_penalty: float = 0.0,
 ) -> Individual:
     """Make one individual by growing a tree greedily, and prune it."""
@@ -487,7 +487,7 @@ def init_path(
     *,
     term_penalty: float = 0.0,
     min_rows: int = 5,
-    seconds: float | None = None,
+    seconds: float = math.inf,
     C: tuple[float, float] = (0.3, 3.0),
     max_features: int | None = None,
     max_depth: int | None = None,
@@ -668,7 +668,7 @@ class _Clock:
     """When what of a first population is no longer made."""
 
     begin: float
-    seconds: float | None  # that the population may take
+    seconds: float  # that the population may take
     is_interrupted: Callable[[], bool]
 
     def is_over(self, share: float) -> bool:
@@ -677,8 +677,6 @@ class _Clock:
 
     def left(self, share: float) -> float:
         """Return how many seconds are left of a share of the time."""
-        if self.seconds is None:
-            return math.inf
         return self.begin + share * self.seconds - time.perf_counter()
 
     @property
@@ -689,7 +687,9 @@ class _Clock:
     @property
     def limit(self) -> dict[str, float]:
         """The argument of what makes seeds: the seconds that are left, if they are limited."""
-        return {} if self.seconds is None else {"seconds": self.left(_SEEDS_SECONDS)}
+        if self.seconds == math.inf:
+            return {}
+        return {"seconds": self.left(_SEEDS_SECONDS)}
 
 
 def init_population(
@@ -708,7 +708,8 @@ def init_population(
         raise ValueError(
             f"init holds {len(initial)} trees: at most {n}, the population."
         )
-    clock = _Clock(time.perf_counter(), seconds, is_interrupted)
+    limit = math.inf if seconds is None else seconds
+    clock = _Clock(time.perf_counter(), limit, is_interrupted)
     members = [individual.clone() for individual in initial]
     for member in members:
         member.origin = INITIAL
@@ -722,10 +723,7 @@ def init_population(
     def follow(number: int, stream: np.ndarray) -> list[Individual]:
         if clock.is_late:
             return []
-        trees: list[Individual] = toolbox.path(
-            number=number, stream=stream, **clock.limit
-        )
-        return trees
+        return toolbox.path(number=number, stream=stream, **clock.limit)
 
     of_slots = [streams[at] for at in slots[:n_paths]]
     paths = list(toolbox.map(follow, range(n_paths), of_slots))
@@ -737,8 +735,11 @@ def init_population(
         kinds[at] = DIPOLE
     missing = slots[len(best) :] if clock.is_late else []  # else the paths are short
     left = [at for at, kind in enumerate(kinds) if kind != WIDTHS]
-    maker = _Maker(toolbox, clock, worth)
-    made = toolbox.map(maker, [kinds[at] for at in left], [streams[at] for at in left])
+    made = toolbox.map(
+        _Maker(toolbox, clock, worth),
+        [kinds[at] for at in left],
+        [streams[at] for at in left],
+    )
     ready = dict(zip(slots, best, strict=False)) | dict(zip(left, made, strict=True))
     trees = [ready[at] for at in range(len(origins))]
     missing += [at for at in left if trees[at].origin != kinds[at]]
@@ -785,7 +786,7 @@ class _Maker:
             return individual
         individual = self.toolbox.individual(stream)
         individual.origin = DIPOLE
-        if self.clock.seconds is not None and self._random is None:
+        if self.clock.seconds < math.inf and self._random is None:
             self.worth(individual)  # so that its clones know it, too
             self._random = individual
         return individual

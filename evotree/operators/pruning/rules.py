@@ -34,15 +34,21 @@ from evotree.fitness.criteria import (
     weight_of,
     weighted_impurity,
 )
+from evotree.fitness.partition import sort_rows
 from evotree.fitness.penalties import PenalizedAccuracy
 from evotree.individual import Individual
-from evotree.operators.structure.reduced import class_masses, loss_at, loss_of_targets
+from evotree.operators.structure.reduced import (
+    class_masses,
+    error_table,
+    loss_at,
+    loss_of_targets,
+)
 from evotree.operators.structure.splice import (
     Nodes,
     Rows,
     Splits,
     copy_nodes,
-    emit_collapsed,
+    emit_leaf,
     finish,
     make_nodes,
     share_rows,
@@ -273,7 +279,8 @@ def collapse(rows, nodes, marks):
     for k in range(n):
         if k >= copied and marks[k]:
             m = copy_nodes(source, copied, k, out, m)
-            m = emit_collapsed(rows, out, m, source.start[k], source.end[k])
+            sort_rows(out.order, source.start[k], source.end[k])
+            m = emit_leaf(rows, out, m, source.start[k], source.end[k])
             copied = k + source.subtree_size[k]
     return finish(out, copy_nodes(source, copied, n, out, m))
 
@@ -420,8 +427,7 @@ def node_losses(tree: ObliqueTree, held_out: Dataset) -> np.ndarray:
         table = held_out.bound_objective.held_out_table(counted, mass, counted)
     else:
         labels = tree.labels if tree.models is None else tree.majority
-        table = np.ones(tree.values.shape)
-        table[np.arange(len(tree)), labels] = 0.0
+        table = error_table(labels, held_out.n_classes)
     losses = np.zeros((2, len(tree)))
     rows = held_out.X, held_out.targets, held_out.sample_weight
     splits = tree.weights, tree.thresholds, tree.subtree_size

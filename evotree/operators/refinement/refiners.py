@@ -28,6 +28,7 @@ from evotree._sklearn import HasMethods, Interval, StrOptions
 from evotree.configuration import Configuration, RisingPair
 from evotree.dataset import Dataset
 from evotree.fitness.node import Node
+from evotree.fitness.penalties import PenalizedAccuracy
 from evotree.individual import Individual, Outcome, set_fitness
 from evotree.operators.pruning.rules import prune
 from evotree.operators.splitters.base import Splitter
@@ -52,7 +53,7 @@ from evotree.tree import node_depths
 def cost_of(node: Node, split: Hyperplane, term_cost: float) -> float:
     """Return what a split costs: the rows on the wrong sides, and the terms after the first."""
     weights, threshold = split
-    wrong: float = misrouted(node.X, node.y, node.sample_weight, weights, threshold)
+    wrong = misrouted(node.X, node.y, node.sample_weight, weights, threshold)
     return wrong + term_cost * max(0, int(np.count_nonzero(weights)) - 1)
 
 
@@ -80,12 +81,6 @@ def solve(
         all_right,
     )
     return min(candidates, key=lambda candidate: cost_of(node, candidate, term_cost))
-
-
-def penalized_quality(individual: Individual, term_penalty: float) -> float:
-    """Return the quality of a tree less the penalty for the terms after each split's first."""
-    n_further_terms = individual.n_terms - len(individual) // 2
-    return individual.quality - term_penalty * max(0, n_further_terms)
 
 
 def tao_sweep(
@@ -141,8 +136,10 @@ def tao_sweep(
         present = weights[k].copy(), float(thresholds[k])
         split = solve(node, present, splitter, streams[k], term_cost)
         if split is not None and monotone:
-            present_cost = cost_of(node, present, term_cost)
-            return None if cost_of(node, split, term_cost) > present_cost else split
+            is_dearer = cost_of(node, split, term_cost) > cost_of(
+                node, present, term_cost
+            )
+            return None if is_dearer else split
         return split
 
     depths = np.where(size == 1, -1, node_depths(size))
@@ -160,11 +157,8 @@ def tao_sweep(
         swept = individual.clone()
         replace_splits(swept, dataset, weights, thresholds)
         # A row on a hyperplane may fall to the other side than its projection above had it.
-        is_worse = monotone and (
-            penalized_quality(swept, term_penalty)
-            < penalized_quality(individual, term_penalty)
-        )
-        if not is_worse:
+        fitness = PenalizedAccuracy(term_penalty=term_penalty)
+        if not monotone or fitness(swept) >= fitness(individual):
             individual.replace_by(swept)
     return (individual,)
 

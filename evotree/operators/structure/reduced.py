@@ -137,9 +137,12 @@ def leaf_table(individual: Individual, n_classes: int) -> np.ndarray:
         return np.ascontiguousarray(individual.objective.table(individual))
     if n_classes == 0:
         return (individual.counts[:, 1] / individual.counts[:, 0])[:, np.newaxis]
-    table = np.ones(individual.counts.shape)
-    table[np.arange(len(individual)), individual.counts.argmax(axis=1)] = 0.0
-    return table
+    return error_table(individual.counts.argmax(axis=1), n_classes)
+
+
+def error_table(labels: np.ndarray, n_classes: int) -> np.ndarray:
+    """Return whether each class is not the label of each node, as losses (n_nodes, n_classes)."""
+    return np.not_equal.outer(labels, np.arange(n_classes)).astype(np.float64)
 
 
 def loss_of_targets(dataset: Dataset) -> tuple[int, float, float]:

@@ -18,7 +18,6 @@ from evotree.fitness.partition import (
     middle_of_margin,
     no_rows,
     project_rows,
-    sort_rows,
     split_rows,
     update_nearest,
 )
@@ -282,13 +281,6 @@ def emit(rows, source, k, out, m, lo, hi, scratch):
         return emit_same_leaf(rows, source, k, out, m, lo, hi)
     copy_split(source, k, out, m)
     return emit_below(rows, source, k, out, m, lo, hi, scratch, False)
-
-
-@inner_kernel
-def emit_collapsed(rows, out, m, lo, hi):
-    """Write a leaf over the rows of what was a subtree, sorted, at position `m`."""
-    sort_rows(out.order, lo, hi)
-    return emit_leaf(rows, out, m, lo, hi)
 
 
 @inner_kernel
