@@ -9,7 +9,7 @@ import inspect
 import sys
 from collections.abc import Callable, Mapping
 from dataclasses import MISSING, dataclass, fields, replace
-from functools import cache, partial
+from functools import partial
 from numbers import Integral, Real
 from types import CodeType, FunctionType
 from typing import Annotated, Any, ClassVar, Self, TypeVar, get_args, get_origin
@@ -75,7 +75,6 @@ class Constrained:
                 cls._own_constraints[name] = constraints
 
 
-@cache
 def constraints_of(kind: type) -> dict[str, list[Any]]:
     """Return the constraints that the annotations of a class's fields hold."""
     found: dict[str, list[Any]] = {}
@@ -88,8 +87,7 @@ def check_parameters(owner: Any) -> None:
     """Check the parameters of an object against the constraints of its class."""
     kind = type(owner)
     values = owner.get_params(deep=False)
-    constraints: Any = constraints_of(kind)  # type: ignore[arg-type]
-    known = {name: of for name, of in constraints.items() if name in values}
+    known = {name: of for name, of in constraints_of(kind).items() if name in values}
     validate_parameter_constraints(known, values, caller_name=kind.__name__)
 
 
@@ -164,10 +162,11 @@ def group_with(owner: Any, name: str, values: Mapping[str, Any]) -> Any:
     value: Any = getattr(owner, name, None)
     group = value
     if not isinstance(value, Configuration):
-        kind: Any = type(owner)
-        allowed: list[Any] = constraints_of(kind).get(name, [])
-        types = (one for one in allowed if isinstance(one, type))
-        kinds: list[Any] = [one for one in types if issubclass(one, Configuration)]
+        kinds: list[Any] = [
+            one
+            for one in constraints_of(type(owner)).get(name, [])
+            if isinstance(one, type) and issubclass(one, Configuration)
+        ]
         if not kinds:
             raise ValueError(
                 f"{type(owner).__name__} has no group of parameters {name!r}."

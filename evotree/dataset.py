@@ -590,8 +590,8 @@ def empty_rows(n_rows: int, n_features: int) -> np.ndarray:
     # would take one line more, and where they come from memory, these are what takes the time.
     room = np.empty(8 * n_rows * n_features + _LINE, dtype=np.uint8)
     first = -room.ctypes.data % _LINE
-    numbers = room[first : first + 8 * n_rows * n_features].view(np.float64)
-    return numbers.reshape(n_rows, n_features)
+    room = room[first : first + 8 * n_rows * n_features]
+    return room.view(np.float64).reshape(n_rows, n_features)
 
 
 @kernel
@@ -888,8 +888,10 @@ def split_folds(
     dataset: Dataset, folds: np.ndarray, fold: int
 ) -> tuple[Dataset, Dataset]:
     """Return the rows of all folds but one, and the rows of that one."""
-    others = dataset.subsample(np.flatnonzero(folds != fold))
-    return others, dataset.subsample(np.flatnonzero(folds == fold))
+    return (
+        dataset.subsample(np.flatnonzero(folds != fold)),
+        dataset.subsample(np.flatnonzero(folds == fold)),
+    )
 
 
 def jitter(

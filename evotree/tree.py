@@ -111,8 +111,7 @@ def node_weights(
     leaves: np.ndarray, sample_weight: np.ndarray, subtree_size: np.ndarray
 ) -> np.ndarray:
     """Return the weight of the rows that reach each node."""
-    n_nodes = subtree_size.shape[0]
-    weights = np.bincount(leaves, sample_weight, minlength=n_nodes)
+    weights = np.bincount(leaves, sample_weight, minlength=len(subtree_size))
     before = np.append(0.0, np.cumsum(weights))
     inner = np.flatnonzero(subtree_size > 1)
     weights[inner] = before[inner + subtree_size[inner]] - before[inner]

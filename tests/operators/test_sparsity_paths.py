@@ -10,13 +10,13 @@ from evotree.dataset import Dataset
 from evotree.engine.toolbox import make_toolbox
 from evotree.fitness.objectives import as_objective
 from evotree.fitness.penalties import PenalizedAccuracy
+from evotree.operators.constraints.bounds import widest
 from evotree.operators.initialization.population import (
     axis_trees,
     best_of_paths,
     linear_trees,
     path_trees,
     sparsity_path,
-    widest,
 )
 from evotree.operators.pruning.rules import prune
 from evotree.operators.splitters.linear import Linear

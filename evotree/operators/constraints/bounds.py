@@ -90,6 +90,12 @@ def repaired(
     return made
 
 
+def widest(individual: Individual) -> int:
+    """Return the greatest number of terms of a split; 0 for a single leaf."""
+    widths = np.count_nonzero(individual.weights[~individual.is_leaf], axis=1)
+    return int(widths.max(initial=0))
+
+
 def influences(individual: Individual, dataset: Dataset) -> np.ndarray:
     """Return |weight| times the spread of the feature, of shape (n_nodes, n_features)."""
     return np.abs(individual.weights) * dataset.spread
@@ -98,8 +104,9 @@ def influences(individual: Individual, dataset: Dataset) -> np.ndarray:
 def narrow(individual: Individual, dataset: Dataset, kept: np.ndarray) -> None:
     """Take terms from splits, and fit what is left of these to the reduced problems of their nodes.
 
-    ``kept (n_nodes, n_features)`` is a mask of the terms that stay. The splits are taken from the
-    bottom up, as in a sweep of tree alternating optimization.
+    `kept` is a mask of the terms that stay, of shape (n_nodes, n_features), or (n_features,) for
+    all nodes. The splits are taken from the bottom up, as in a sweep of tree alternating
+    optimization.
     """
     is_lost = (individual.weights != 0.0) & ~kept
     weights = np.where(kept, individual.weights, 0.0)
@@ -140,8 +147,7 @@ class SplitFeatures:
 
     def repair(self, individual: Individual, dataset: Dataset) -> None:
         """Take all other features from the splits of a tree."""
-        kept = np.broadcast_to(self.is_allowed, individual.weights.shape)
-        narrow(individual, dataset, kept)
+        narrow(individual, dataset, self.is_allowed)
 
 
 def with_split_features(dataset: Dataset, split_features: Any) -> Dataset:
@@ -188,14 +194,14 @@ class Limits:
             (self.max_leaves is None or individual.n_leaves <= self.max_leaves)
             and (self.max_terms is None or individual.n_terms <= self.max_terms)
             and (self.max_depth is None or individual.depth <= self.max_depth)
-            and self._widest(individual) <= (self.max_split_terms or math.inf)
+            and widest(individual) <= (self.max_split_terms or math.inf)
             and not self._small_leaves(individual, dataset).any()
         )
 
     def repair(self, individual: Individual, dataset: Dataset) -> None:
         """Make a tree keep all bounds."""
         width = self.max_width
-        if width is not None and self._widest(individual) > width:
+        if width is not None and widest(individual) > width:
             order = np.argsort(-influences(individual, dataset), axis=1, kind="stable")
             kept = np.zeros(individual.weights.shape, dtype=bool)
             np.put_along_axis(kept, order[:, :width], True, axis=1)
@@ -213,16 +219,12 @@ class Limits:
             is_deepest = node_depths(individual.subtree_size) == self.max_depth
             prune_marked(individual, dataset, is_deepest & ~individual.is_leaf)
         if self.max_leaves is not None and individual.n_leaves > self.max_leaves:
-            ones = np.ones(len(individual), dtype=np.int64)
-            self._prune(individual, dataset, ones, self.max_leaves - 1)
+            self._prune(
+                individual, dataset, np.ones(len(individual)), self.max_leaves - 1
+            )
         if self.max_terms is not None and individual.n_terms > self.max_terms:
             widths = np.count_nonzero(individual.weights, axis=1)
             self._prune(individual, dataset, widths, self.max_terms)
-
-    def _widest(self, individual: Individual) -> int:
-        """Return the greatest number of terms of a split; 0 for a single leaf."""
-        widths = np.count_nonzero(individual.weights[~individual.is_leaf], axis=1)
-        return int(widths.max(initial=0))
 
     def _prune(
         self,
@@ -310,8 +312,9 @@ class Interactions:
 
     def repair(self, individual: Individual, dataset: Dataset) -> None:
         """Make all splits of a tree keep the bounds."""
-        influence = influences(individual, dataset)
-        by_column = np.add.reduceat(influence, self._first, axis=1)
+        by_column = np.add.reduceat(
+            influences(individual, dataset), self._first, axis=1
+        )
         if self._groups is None:
             order = np.argsort(-by_column, axis=1, kind="stable")
             allowed = np.zeros(by_column.shape, dtype=bool)
@@ -334,11 +337,12 @@ def as_interactions(interaction_cst: Any, dataset: Dataset) -> Interactions | No
     """Return the constraint that a parameter describes."""
     if interaction_cst is None:
         return None
-    names = [name for name, _ in dataset.columns] or list(dataset.feature_names)
     if isinstance(interaction_cst, str) and interaction_cst in WORDS:
         bounds = Interactions(dataset.column_of, max_columns=WORDS[interaction_cst])
     else:
-        bounds = Interactions(dataset.column_of, _masks(interaction_cst, names))
+        bounds = Interactions(
+            dataset.column_of, _masks(interaction_cst, dataset.column_names)
+        )
     return None if bounds.max_width >= len(dataset.column_of) else bounds
 
 
@@ -353,9 +357,9 @@ def _masks(interaction_cst: Any, names: Sequence[str]) -> np.ndarray:
             f"interaction_cst={interaction_cst!r}: allowed are None, 'pairwise', "
             "'no_interactions', and sequences of sets of columns."
         )
-    columns = np.arange(len(names))
     masks = [
-        np.isin(columns, list(columns_asked(s, names, "interaction_cst"))) for s in sets
+        np.isin(np.arange(len(names)), list(columns_asked(s, names, "interaction_cst")))
+        for s in sets
     ]
     rest = ~np.any(masks, axis=0) if masks else np.ones(len(names), dtype=bool)
     return np.array([*masks, rest] if rest.any() else masks)
@@ -438,12 +442,11 @@ class Held:
             h, k = pending.pop()
             if held.subtree_size[h] == 1:
                 continue
-            is_there = (
+            if (
                 tree.subtree_size[k] > 1
                 and tree.thresholds[k] == held.thresholds[h]
                 and np.array_equal(tree.weights[k], held.weights[h])
-            )
-            if is_there:
+            ):
                 pending.append((held.left(h), tree.left(k)))
                 pending.append((held.right(h), tree.right(k)))
                 continue
@@ -458,11 +461,9 @@ class Held:
     def repair(self, individual: Individual, dataset: Dataset) -> None:
         """Put the held splits on top of a tree."""
         whole = dict.fromkeys(np.flatnonzero(self.raw.is_leaf).tolist(), 0)
-        both = (
-            self._below(individual, dataset, at)
-            for at in (self._paths(individual), whole)
-        )
-        individual.replace_by(max(both, key=_FITNESS))
+        on_paths = self._below(individual, dataset, self._paths(individual))
+        in_whole = self._below(individual, dataset, whole)
+        individual.replace_by(max(on_paths, in_whole, key=_FITNESS))
 
     def _paths(self, tree: ObliqueTree) -> dict[int, int]:
         """Return the nodes of a tree on the paths of the top's nodes, as far as there are any."""

@@ -231,8 +231,7 @@ def _units(tree: ObliqueTree, feature: int) -> np.ndarray:
     units = np.append(units, units[feature])
     if tree.models is None:
         return units
-    reach = float(tree.models.highest.max() - tree.models.lowest.min())
-    return np.append(units, reach or 1.0)
+    return np.append(units, tree.models.highest.max() - tree.models.lowest.min() or 1.0)
 
 
 def _solve(system: _System, units: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -290,8 +289,9 @@ def _is_infeasible(system: _System, support: np.ndarray) -> bool:
     multipliers = _only_solution(equations, support.size)
     if multipliers is None or min(multipliers) < 0:
         return False
-    bounds = map(Fraction, system.b[support])
-    total = sum(y * b for y, b in zip(multipliers, bounds, strict=True))
+    total = sum(
+        y * Fraction(b) for y, b in zip(multipliers, system.b[support], strict=True)
+    )
     is_strict = any(
         y > 0 and system.is_strict[i] for y, i in zip(multipliers, support, strict=True)
     )

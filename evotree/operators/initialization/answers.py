@@ -113,8 +113,9 @@ class Breeder:
             child.is_leaf[:, np.newaxis] | (size >= least), child.weights, 0.0
         )
         if not np.array_equal(weights, child.weights):
-            cut = make_individual(self.dataset, weights, *child.splits[1:])
-            child = in_place_of(child, cut)
+            child = in_place_of(
+                child, make_individual(self.dataset, weights, *child.splits[1:])
+            )
         child = repair(child, self.dataset, self.constraints)
         weights, thresholds, size = (array.copy() for array in child.splits)
         new = np.flatnonzero(child.is_leaf & (thresholds == 0.0))

@@ -231,7 +231,7 @@ def restrict(dataset: Dataset, features: np.ndarray) -> Dataset:
     objective = dataset.objective
     if isinstance(objective, LinearLeafObjective) and objective.used is not None:
         at = np.searchsorted(features, np.intersect1d(objective.used, features))
-        objective = replace(objective, used=tuple(map(int, at)))
+        objective = replace(objective, used=tuple(at.tolist()))
     X = empty_rows(dataset.n_distinct, len(features))
     np.take(dataset.X, features, axis=1, out=X)
     arrays = ("raw", "mean", "scale", "spread")

@@ -228,8 +228,13 @@ def init_complete(
     dataset: Dataset, stream: np.ndarray, max_depth: int = 8, min_rows: int = 5
 ) -> Individual:
     """Make one individual whose tree is complete to a depth, with random directions."""
-    limits = GrowthLimits(max_depth=max_depth, min_samples_split=min_rows)
-    return grow_on_sample(dataset, dataset, RandomHalves(), stream, limits=limits)
+    return grow_on_sample(
+        dataset,
+        dataset,
+        RandomHalves(),
+        stream,
+        limits=GrowthLimits(max_depth=max_depth, min_samples_split=min_rows),
+    )
 
 
 PRUNINGS = ("cost_complexity", "cross_validation", "reduced_error")

@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from difflib import get_close_matches
 from functools import partial
+from itertools import chain
 from types import MappingProxyType
 from typing import Any
 
@@ -22,6 +23,7 @@ from deap import base
 from evotree.dataset import Dataset, bootstrap
 from evotree.fitness.penalties import PenalizedAccuracy
 from evotree.individual import Individual
+from evotree.operators.constraints.bounds import influences, widest
 from evotree.operators.initialization.growth import GrowthLimits, grow, grow_on_sample
 from evotree.operators.pruning.rules import (
     critical_alphas,
@@ -76,8 +78,9 @@ def prune_weakest_links(
     prices = split_prices(individual, 1.0, term_penalty / (first or 1.0))
     collapse_at = weakest_links(risk, individual.subtree_size, prices)
     alphas = critical_alphas(collapse_at, individual.subtree_size)
-    ones = np.ones((len(individual), 1))
-    n_leaves = sequence_sums(ones, collapse_at, individual.subtree_size, alphas)[:, 0]
+    n_leaves = sequence_sums(
+        np.ones((len(individual), 1)), collapse_at, individual.subtree_size, alphas
+    )[:, 0]
     chosen = -1.0
     for alpha, n_nodes in zip(alphas, 2.0 * n_leaves - 1.0, strict=True):
         is_too_much = chosen >= 0.0 and n_nodes < _KEPT * len(individual)
@@ -143,16 +146,11 @@ _AXIS_PATH, _LINEAR_PATH = 1, 2
 _FACTORS = (0.5, 2.0)  # of the penalties
 
 
-def widest(individual: Individual) -> int:
-    """Return the greatest width of a split; 0 for a single leaf."""
-    return int(np.count_nonzero(individual.weights, axis=1).max())
-
-
 def keep_strongest_terms(individual: Individual, dataset: Dataset) -> None:
     """Leave one term to each split: that of the largest |weight| times the feature's spread."""
-    influence = np.abs(individual.weights) * dataset.spread
-    others = np.arange(dataset.X.shape[1]) != influence.argmax(axis=1)[:, None]
-    weights = np.where(others, 0.0, individual.weights)
+    strongest = influences(individual, dataset).argmax(axis=1)[:, np.newaxis]
+    is_kept = np.arange(dataset.X.shape[1]) == strongest
+    weights = np.where(is_kept, individual.weights, 0.0)
     replace_splits(individual, dataset, weights, individual.thresholds)
 
 
@@ -265,8 +263,7 @@ def path_trees(
     # price: a tree on dear features hardly gets rid of them in small steps.
     is_cheap = cheap_features(dataset, stream)
     if not is_cheap.all() and time.perf_counter() < end:
-        cheap = replace(dataset, X=np.where(is_cheap, dataset.X, 0.0))
-        for tree in follow(cheap):
+        for tree in follow(replace(dataset, X=np.where(is_cheap, dataset.X, 0.0))):
             weights = np.where(is_cheap, tree.weights, 0.0)
             replace_splits(tree, dataset, weights, tree.thresholds)
             trees.append(tree)
@@ -726,10 +723,8 @@ def init_population(
         return toolbox.path(number=number, stream=stream, **clock.limit)
 
     of_slots = [streams[at] for at in slots[:n_paths]]
-    paths = list(toolbox.map(follow, range(n_paths), of_slots))
-    best = best_of_paths(
-        [*found, *(tree for path in paths for tree in path)], len(slots), worth
-    )
+    paths = toolbox.map(follow, range(n_paths), of_slots)
+    best = best_of_paths([*found, *chain.from_iterable(paths)], len(slots), worth)
     kinds = list(origins)
     for at in slots[len(best) :]:
         kinds[at] = DIPOLE

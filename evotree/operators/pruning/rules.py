@@ -661,8 +661,8 @@ class _Branches:
         # Leaves of a subtree that was cut still know its split.
         weights = np.where(is_split[:, np.newaxis], self.splits.weights[origins], 0.0)
         thresholds = np.where(is_split, self.splits.thresholds[origins], 0.0)
-        size = subtree_sizes(is_split.tolist())
-        return Splits(weights, thresholds, size), self.counts[nodes]
+        sizes = subtree_sizes(is_split.tolist())
+        return Splits(weights, thresholds, sizes), self.counts[nodes]
 
 
 def _expected_errors(counts: np.ndarray, confidence: float) -> float:

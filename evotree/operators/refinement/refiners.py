@@ -43,7 +43,7 @@ from evotree.operators.structure.reduced import (
     loss_unit,
     misrouted,
     reduced_problem,
-    refit_nodes,
+    refit_split,
     replace_splits,
 )
 from evotree.rng import as_generator, below, make_streams, next_uint64, uniform
@@ -285,20 +285,14 @@ class Resplit:
         if internal.size == 0:
             return (individual,)
         stream = individual.stream
-        weights = individual.weights.copy()
-        thresholds = individual.thresholds.copy()
-        is_changed = refit_nodes(
+        refit_split(
             individual,
             dataset,
-            internal[[below(stream, internal.size)]],
-            weights,
-            thresholds,
+            internal[below(stream, internal.size)],
             fit=partial(solve, splitter=self.splitter, stream=stream),
             stream=stream,
             max_rows=NODE_ROWS,
         )
-        if is_changed:
-            replace_splits(individual, dataset, weights, thresholds)
         return (individual,)
 
 

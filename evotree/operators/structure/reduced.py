@@ -258,6 +258,32 @@ def refit_nodes(
     return is_changed
 
 
+def refit_split(
+    individual: Individual,
+    dataset: Dataset,
+    k: int,
+    fit: Callable[[Node, Hyperplane], Hyperplane | None],
+    stream: np.ndarray,
+    max_rows: int,
+) -> bool:
+    """Fit the split of one node again, as `refit_nodes`, in place; return whether it changed."""
+    weights = individual.weights.copy()
+    thresholds = individual.thresholds.copy()
+    is_changed = refit_nodes(
+        individual,
+        dataset,
+        np.array([k]),
+        weights,
+        thresholds,
+        fit=fit,
+        stream=stream,
+        max_rows=max_rows,
+    )
+    if is_changed:
+        replace_splits(individual, dataset, weights, thresholds)
+    return is_changed
+
+
 def loss_unit(dataset: Dataset) -> float:
     """Return the loss of which a quality is a share: the whole weight, or that of the root."""
     if dataset.n_classes:

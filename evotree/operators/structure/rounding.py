@@ -311,8 +311,12 @@ def _goes_left(
     """Return which rows a split sends to the left, by the arithmetic that routes."""
     nodes = np.zeros((3, weights.size))
     nodes[0] = weights
-    sizes = np.array([3, 1, 1], dtype=np.int32)
-    stump = ObliqueTree(nodes, np.array([threshold, 0.0, 0.0]), sizes, np.zeros((3, 1)))
+    stump = ObliqueTree(
+        weights=nodes,
+        thresholds=np.array([threshold, 0.0, 0.0]),
+        subtree_size=np.array([3, 1, 1], dtype=np.int32),
+        values=np.zeros((3, 1)),
+    )
     is_left = np.empty(rows.size, dtype=bool)
     for block in _blocks(rows.size):
         is_left[block] = stump.apply(X[rows[block]]) == 1
@@ -472,8 +476,9 @@ def _round_line(
     moved, place = (before - after) @ mean, Decimal(2.0 * allowed).adjusted()
     for k in leaves.tolist():
         models.coefficients[k, used] = after
-        intercept = float(models.intercepts[k] + moved)
-        models.intercepts[k] = _at_place(intercept, place, ROUND_HALF_EVEN)
+        models.intercepts[k] = _at_place(
+            float(models.intercepts[k] + moved), place, ROUND_HALF_EVEN
+        )
         for bounds, outwards in (
             (models.lowest, ROUND_FLOOR),
             (models.highest, ROUND_CEILING),

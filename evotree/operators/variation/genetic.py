@@ -18,12 +18,7 @@ from evotree.operators.splitters.dipole import (
 )
 from evotree.operators.splitters.linear_fit import start_at
 from evotree.operators.splitters.sparse import fit_on
-from evotree.operators.structure.reduced import (
-    SPARSE_ROWS,
-    leaf_table,
-    reduced_problem,
-    replace_splits,
-)
+from evotree.operators.structure.reduced import SPARSE_ROWS, Hyperplane, refit_split
 from evotree.operators.structure.splice import (
     Nodes,
     Rows,
@@ -294,31 +289,33 @@ def mut_terms(
     internal = np.flatnonzero(individual.subtree_size > 1)
     if internal.size == 0:
         return (individual,)
-    stream = individual.stream
-    rng = as_generator(stream)
-    k = int(internal[rng.integers(internal.size)])
-    weights = individual.weights.copy()
-    thresholds = individual.thresholds.copy()
-    table = leaf_table(individual, dataset.n_classes)
-    node = reduced_problem(
-        individual, dataset, k, weights, thresholds, table, stream, SPARSE_ROWS
-    )
-    if node is None or (node.y == node.y[0]).all():
-        return (individual,)
-    d = weights.shape[1]
+    rng = as_generator(individual.stream)
+    d = dataset.X.shape[1]
     max_width = d if max_features is None else min(max_features, d)
-    support = np.flatnonzero(weights[k])
-    if support.size == 0:
-        support = np.array([rng.integers(d)])
-    support = changed_support(support, node, weights[k], max_width, rng)
-    theta = start_at(node.X, weights[k], float(thresholds[k]))
-    C_drawn = C[0] * (C[1] / C[0]) ** rng.uniform()
-    if not fit_on(node, theta, support, C_drawn):
-        return (individual,)
-    weights[k] = theta[:-1]
-    thresholds[k] = -theta[-1]
-    replace_splits(individual, dataset, weights, thresholds)
-    return prune(individual, dataset, size_penalty, term_penalty)
+
+    def fit(node: Node, present: Hyperplane) -> Hyperplane | None:
+        if (node.y == node.y[0]).all():
+            return None
+        weights, threshold = present
+        support = changed_support(
+            np.flatnonzero(weights), node, weights, max_width, rng
+        )
+        theta = start_at(node.X, weights, threshold)
+        if not fit_on(node, theta, support, C[0] * (C[1] / C[0]) ** rng.uniform()):
+            return None
+        return theta[:-1], -theta[-1]
+
+    is_changed = refit_split(
+        individual,
+        dataset,
+        internal[rng.integers(internal.size)],
+        fit=fit,
+        stream=individual.stream,
+        max_rows=SPARSE_ROWS,
+    )
+    if is_changed:
+        prune(individual, dataset, size_penalty, term_penalty)
+    return (individual,)
 
 
 def mut_either(
