@@ -2,13 +2,15 @@
 
 The constraints of a parameter stand in its annotation, so that it is written once:
 ``patience: Annotated[int | None, Interval(Integral, 1, None, closed="left"), None] = 20``.
+What trees are evolved for, and what their leaves hold, is such a group where a name does not say
+enough.
 """
 
 import hashlib
 import inspect
 import sys
 from collections.abc import Callable, Mapping
-from dataclasses import MISSING, dataclass, fields, replace
+from dataclasses import dataclass, fields, replace
 from functools import partial
 from numbers import Integral, Real
 from types import CodeType, FunctionType
@@ -16,7 +18,21 @@ from typing import Annotated, Any, ClassVar, Self, TypeVar, get_args, get_origin
 
 import numpy as np
 
-from evotree._sklearn import Interval, validate_parameter_constraints
+# What has no public twin in scikit-learn: the one place of its private names.
+from sklearn.utils._param_validation import (  # noqa: F401
+    HasMethods,
+    Interval,
+    RealNotInt,
+    StrOptions,
+    validate_parameter_constraints,
+)
+from sklearn.utils.validation import (
+    _check_monotonic_cst as check_monotonic_signs,  # noqa: F401
+)
+from sklearn.utils.validation import (
+    _check_sample_weight as check_sample_weight,  # noqa: F401
+)
+
 from evotree.tree import ObliqueTree
 
 _Kind = TypeVar("_Kind", bound=type)
@@ -126,7 +142,8 @@ class Configuration(Constrained):
         given = []
         for one in fields(self):
             value = getattr(self, one.name)
-            if one.default is MISSING or not _is_same(value, one.default):
+            is_alike = type(value) is type(one.default) and value == one.default
+            if value is not one.default and not is_alike:
                 given.append(f"{one.name}={value!r}")
         return f"{type(self).__name__}({', '.join(given)})"
 
@@ -174,10 +191,6 @@ def group_with(owner: Any, name: str, values: Mapping[str, Any]) -> Any:
         group = kinds[0]() if value is None else kinds[0](value)
     changed = group.set_params(**values)
     return value if changed == group else changed
-
-
-def _is_same(value: Any, default: Any) -> bool:
-    return value is default or (type(value) is type(default) and bool(value == default))
 
 
 # ---- as text -------------------------------------------------------------------------------------
@@ -252,6 +265,8 @@ def _digest(code: CodeType, others: Any = ()) -> str:
     parts = [code.co_code.hex(), code.co_names, constants, as_text(others)]
     return hashlib.sha256(repr(parts).encode()).hexdigest()[:16]
 
+
+# ---- what trees are evolved for, and what their leaves hold --------------------------------------
 
 LEAVES = ("auto", "linear", "constant")
 """Names of what leaves hold."""

@@ -53,8 +53,7 @@ class LeafModels(NamedTuple):
 
     def with_each(self, each: Sequence[LeafModels]) -> LeafModels:
         """Return models of the same kind."""
-        (models,) = each
-        return models
+        return each[0]
 
     @property
     def n_terms(self) -> int:

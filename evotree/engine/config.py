@@ -9,16 +9,19 @@ from typing import Annotated, Any
 
 import numpy as np
 
-from evotree._sklearn import HasMethods, Interval, RealNotInt, StrOptions
 from evotree.configuration import (
     LEAVES,
     N_JOBS,
     Configuration,
     Constrained,
     Cost,
+    HasMethods,
+    Interval,
     LinearLeaves,
     Quantile,
+    RealNotInt,
     RisingPair,
+    StrOptions,
 )
 from evotree.dataset import SCALINGS
 from evotree.engine.evolution import Callback

@@ -11,10 +11,11 @@ from sklearn.utils import check_X_y, compute_sample_weight
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted
 
-from evotree._sklearn import StrOptions, check_sample_weight
 from evotree.configuration import (
     LinearLeaves,
+    StrOptions,
     check_parameters,
+    check_sample_weight,
     group_with,
     split_params,
 )

@@ -15,8 +15,7 @@ from sklearn.utils import check_X_y
 from sklearn.utils.validation import check_is_fitted
 
 from evotree._blas import one_blas_thread
-from evotree._sklearn import StrOptions
-from evotree.configuration import check_parameters, documented, with_nested
+from evotree.configuration import StrOptions, check_parameters, documented, with_nested
 from evotree.dataset import Dataset
 from evotree.engine.choice import Choice
 from evotree.engine.config import GROUPS, Evolution, SearchConfig, evolution_of, is_auto

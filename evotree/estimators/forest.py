@@ -15,12 +15,15 @@ from sklearn.metrics import accuracy_score, r2_score
 from sklearn.utils import column_or_1d
 from sklearn.utils.validation import check_is_fitted
 
-from evotree._sklearn import HasMethods, Interval, StrOptions, check_sample_weight
 from evotree.configuration import (
     LEAVES,
     N_JOBS,
+    HasMethods,
+    Interval,
     LinearLeaves,
+    StrOptions,
     check_parameters,
+    check_sample_weight,
     documented,
 )
 from evotree.dataset import Dataset

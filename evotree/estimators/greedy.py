@@ -10,8 +10,13 @@ import pandas as pd
 from sklearn.base import clone
 from sklearn.utils import Bunch
 
-from evotree._sklearn import Interval, StrOptions
-from evotree.configuration import LinearLeaves, check_parameters, documented
+from evotree.configuration import (
+    Interval,
+    LinearLeaves,
+    StrOptions,
+    check_parameters,
+    documented,
+)
 from evotree.dataset import SCALINGS, Dataset
 from evotree.estimators import base
 from evotree.estimators.lazy import lazy_on_collections

@@ -9,8 +9,7 @@ from sklearn.frozen import FrozenEstimator
 from sklearn.tree import BaseDecisionTree
 from sklearn.utils.validation import check_is_fitted
 
-from evotree._sklearn import Interval, StrOptions
-from evotree.configuration import N_JOBS, LinearLeaves, documented
+from evotree.configuration import N_JOBS, Interval, LinearLeaves, StrOptions, documented
 from evotree.dataset import SCALINGS, Dataset
 from evotree.engine.parallel import thread_map
 from evotree.estimators import base

@@ -159,9 +159,7 @@ def with_split_features(dataset: Dataset, split_features: Any) -> Dataset:
         raise ValueError(
             "split_features=[]: allowed are None, and at least one column."
         )
-    is_split_on = np.isin(dataset.column_of, list(columns))
-    is_split_on.flags.writeable = False
-    return replace(dataset, is_split_on=is_split_on)
+    return replace(dataset, is_split_on=np.isin(dataset.column_of, list(columns)))
 
 
 _ROUNDING = 1e-9  # of a number of rows

@@ -23,7 +23,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy.optimize import linprog
 
-from evotree._sklearn import check_monotonic_signs
+from evotree.configuration import check_monotonic_signs
 from evotree.dataset import Dataset
 from evotree.fitness.node import Node
 from evotree.fitness.orders import CONFLICT, isotonic_values, node_orders

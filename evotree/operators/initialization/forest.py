@@ -98,7 +98,10 @@ class Grower:
         multiples = SIZE_MULTIPLES if bag.n_classes else TARGET_MULTIPLES
         penalty = unit * math.exp(rng.uniform(*np.log(multiples)))
         if is_axis:
-            grown = self._axis_tree(rows, stream, rng)
+            # Grown as far as the rows allow.
+            criterion = ("gini", "entropy")[rng.integers(2)]
+            limits = GrowthLimits(max_depth=self.max_depth, min_samples_leaf=_AXIS_LEAF)
+            grown = grow(rows, Axis(), criterion, limits, stream=stream).to_tree()
         else:
             grown = self._path_tree(rows, penalty, stream)
         weights = np.zeros((len(grown), dataset.X.shape[1]))
@@ -129,14 +132,6 @@ class Grower:
         if self.is_mostly_axis:
             share = rng.uniform(AXIS_FEATURES, 1.0)
         return max(1, round(share * n_columns))
-
-    def _axis_tree(
-        self, rows: Dataset, stream: np.ndarray, rng: np.random.Generator
-    ) -> ObliqueTree:
-        """Return an axis-parallel tree that is grown as far as the rows allow."""
-        criterion = ("gini", "entropy")[rng.integers(2)]
-        limits = GrowthLimits(max_depth=self.max_depth, min_samples_leaf=_AXIS_LEAF)
-        return grow(rows, Axis(), criterion, limits, stream=stream).to_tree()
 
     def _path_tree(
         self, rows: Dataset, penalty: float, stream: np.ndarray

@@ -24,8 +24,13 @@ import numpy as np
 from deap import base
 
 from evotree._jit import compile_seconds
-from evotree._sklearn import HasMethods, Interval, StrOptions
-from evotree.configuration import Configuration, RisingPair
+from evotree.configuration import (
+    Configuration,
+    HasMethods,
+    Interval,
+    RisingPair,
+    StrOptions,
+)
 from evotree.dataset import Dataset
 from evotree.fitness.node import Node
 from evotree.fitness.penalties import PenalizedAccuracy

@@ -8,8 +8,7 @@ from typing import Annotated
 import numpy as np
 
 from evotree._jit import inner_kernel, kernel, read_only
-from evotree._sklearn import Interval
-from evotree.configuration import Configuration
+from evotree.configuration import Configuration, Interval
 from evotree.fitness.criteria import Criterion, weight_of, xlog2x
 from evotree.fitness.line_search import apart, line_search
 from evotree.fitness.node import (

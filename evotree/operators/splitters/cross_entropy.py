@@ -32,8 +32,7 @@ import numpy as np
 from scipy.special import ive
 
 from evotree._jit import dot_kernel, dots_kernel, inner_kernel, kernel
-from evotree._sklearn import Interval, StrOptions
-from evotree.configuration import Configuration
+from evotree.configuration import Configuration, Interval, StrOptions
 from evotree.fitness.criteria import Criterion, class_ranks, split_score
 from evotree.fitness.node import Node, score_hyperplane
 from evotree.operators.splitters.axis import Axis, search_features

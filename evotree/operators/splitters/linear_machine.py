@@ -20,8 +20,7 @@ from typing import Annotated, NamedTuple
 import numpy as np
 
 from evotree._jit import inner_kernel, kernel
-from evotree._sklearn import Interval
-from evotree.configuration import Configuration
+from evotree.configuration import Configuration, Interval
 from evotree.fitness.node import Node, score_hyperplane
 from evotree.operators.splitters.axis import Axis
 from evotree.operators.splitters.base import Split, needs_classes

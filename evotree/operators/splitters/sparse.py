@@ -17,8 +17,7 @@ from typing import Annotated, NamedTuple
 import numpy as np
 
 from evotree._jit import inner_kernel, kernel, read_only
-from evotree._sklearn import Interval, StrOptions
-from evotree.configuration import Configuration
+from evotree.configuration import Configuration, Interval, StrOptions
 from evotree.fitness.line_search import apart, between
 from evotree.fitness.node import Node
 from evotree.fitness.sorting import SortScratch, make_sort_scratch, sort_order
