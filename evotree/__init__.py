@@ -37,12 +37,11 @@ if TYPE_CHECKING:
     )
     from evotree.estimators.warmup import warmup
     from evotree.fitness.penalties import PenalizedAccuracy
-    from evotree.individual import Individual
     from evotree.model_file import load_model, save_model
     from evotree.operators.refinement.refiners import Refinement
     from evotree.operators.structure.rounding import round_tree
     from evotree.operators.structure.splice import with_tree
-    from evotree.tree import ObliqueTree
+    from evotree.tree import Individual, ObliqueTree
 
 from evotree._version import __version__
 
@@ -76,13 +75,12 @@ _NAMES: dict[str, tuple[str, ...]] = {
     ),
     "evotree.estimators.warmup": ("warmup",),
     "evotree.fitness.penalties": ("PenalizedAccuracy",),
-    "evotree.individual": ("Individual",),
     "evotree.model_file": ("load_model", "save_model"),
     "evotree.configuration": ("Cost", "LinearLeaves", "Quantile"),
     "evotree.operators.refinement.refiners": ("Refinement",),
     "evotree.operators.structure.splice": ("with_tree",),
     "evotree.operators.structure.rounding": ("round_tree",),
-    "evotree.tree": ("ObliqueTree",),
+    "evotree.tree": ("Individual", "ObliqueTree"),
 }
 """The public names of each module: those that type checkers see imported above."""
 

@@ -30,11 +30,11 @@ from evotree.engine.finish import with_less_fit
 from evotree.engine.first_trees import best_prunings
 from evotree.engine.problem import Ends
 from evotree.fitness.logistic_leaves import CandidateLosses, LogisticLeaves
-from evotree.individual import FitnessMax
 from evotree.inspection.front import undominated
 from evotree.operators.initialization.growth import GrowthLimits, grow
 from evotree.operators.splitters.axis import Axis
 from evotree.rng import make_streams
+from evotree.tree import FitnessMax
 from tests.quick_models import brief
 from tests.strategies import any_populations, seeds
 

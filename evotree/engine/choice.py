@@ -30,7 +30,7 @@ from evotree.operators.structure.reduced import row_losses
 
 if TYPE_CHECKING:
     from evotree.dataset import Dataset
-    from evotree.individual import Individual
+    from evotree.tree import Individual
 
 _HELD_OUT_ROWS = (
     1000  # that differ, held out in all, if that takes no more than five folds

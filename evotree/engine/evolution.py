@@ -19,8 +19,8 @@ from deap import base, tools
 from evotree._jit import compile_seconds
 from evotree.engine import history
 from evotree.engine.pareto import ParetoFront
-from evotree.individual import Individual, set_fitness
 from evotree.rng import uniform
+from evotree.tree import Individual, set_fitness
 
 
 @dataclass

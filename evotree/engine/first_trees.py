@@ -34,7 +34,7 @@ from evotree.rng import make_streams
 if TYPE_CHECKING:
     from evotree.dataset import Dataset
     from evotree.engine.progress import Progress
-    from evotree.individual import Individual
+    from evotree.tree import Individual
 
 _KEPT_TREES = 5  # of each fold, that join the first population
 _SEEDS_EACH = 2  # optimized trees for each of the penalties that are tried

@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 from deap import tools
 
-from evotree.individual import Individual
+from evotree.tree import Individual
 
 CHAPTERS = ("fitness", "quality", "size", "terms", "complexity")
 ORIGIN = "origin"

@@ -16,7 +16,6 @@ from deap import tools
 
 from evotree.dataset import Dataset
 from evotree.fitness.penalties import FitnessQualityComplexity
-from evotree.individual import Individual
 from evotree.inspection.front import (
     MAX_MEMBERS,
     front_table,
@@ -31,6 +30,7 @@ from evotree.operators.pruning.rules import (
     split_prices,
     weakest_links,
 )
+from evotree.tree import Individual
 
 _ROUNDING = 1e-12  # of a quality
 _BOUNDED = attrgetter("complexity"), attrgetter("quality")

@@ -15,9 +15,9 @@ from deap import base
 
 from evotree.dataset import Dataset
 from evotree.engine.evolution import Run, best_first, evaluate_invalid
-from evotree.individual import Individual
 from evotree.operators.structure.splice import in_place_of, make_individual
 from evotree.rng import as_generator
+from evotree.tree import Individual
 
 GROWTH = 4
 """How many times as large as the sample before it a sample is, at most."""

@@ -19,7 +19,6 @@ from evotree.fitness.penalties import (
     quality_and_complexity,
     scores_and_complexity,
 )
-from evotree.individual import Individual
 from evotree.operators.constraints.bounds import Constraint, repair, repaired
 from evotree.operators.initialization.growth import init_dipolar
 from evotree.operators.initialization.population import (
@@ -48,7 +47,7 @@ from evotree.operators.variation.genetic import (
     mut_terms,
 )
 from evotree.rng import make_streams, seed_from
-from evotree.tree import ObliqueTree
+from evotree.tree import Individual, ObliqueTree
 
 
 def feature_bound(

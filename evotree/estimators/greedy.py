@@ -23,7 +23,6 @@ from evotree.estimators.lazy import lazy_on_collections
 from evotree.estimators.presets import GREEDY_PRESETS
 from evotree.fitness.criteria import CLASSIFICATION, REGRESSION
 from evotree.fitness.objectives import Objective
-from evotree.individual import Individual
 from evotree.operators.initialization import growth as induction
 from evotree.operators.initialization.growth import GrowthLimits, grow
 from evotree.operators.pruning.rules import cost_complexity_path, risk_of_leaves
@@ -36,6 +35,7 @@ from evotree.tables.columns import (
     column_of_feature,
     indicator_of_feature,
 )
+from evotree.tree import Individual
 
 _TEXTS = {
     **base.SHARED,

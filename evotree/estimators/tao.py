@@ -13,7 +13,6 @@ from evotree.configuration import N_JOBS, Interval, LinearLeaves, StrOptions, do
 from evotree.dataset import SCALINGS, Dataset
 from evotree.engine.parallel import thread_map
 from evotree.estimators import base
-from evotree.individual import Individual
 from evotree.operators.constraints.bounds import SplitFeatures
 from evotree.operators.initialization.growth import GrowthLimits, grow, init_complete
 from evotree.operators.initialization.population import init_from_tree, raw_tree
@@ -25,7 +24,7 @@ from evotree.operators.splitters.linear import Linear
 from evotree.operators.splitters.linear_fit import LOSSES, PENALTIES
 from evotree.operators.splitters.registry import SPLITTERS, as_splitter
 from evotree.rng import make_streams, seed_from
-from evotree.tree import ObliqueTree
+from evotree.tree import Individual, ObliqueTree
 
 RANDOM = "random"
 _TREES = (ObliqueTree, base.TreeEstimator, BaseDecisionTree, FrozenEstimator)

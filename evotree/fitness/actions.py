@@ -9,9 +9,8 @@ import numpy as np
 
 from evotree.dataset import Dataset
 from evotree.fitness.base import ClassLoss
-from evotree.individual import Individual
 from evotree.leaf_models import LeafModels
-from evotree.tree import ObliqueTree
+from evotree.tree import Individual, ObliqueTree
 
 _DIGITS = 3  # of the numbers that leaves answer
 

@@ -14,8 +14,7 @@ import numpy as np
 from evotree.dataset import Dataset
 from evotree.fitness.costs import FeatureCosts
 from evotree.fitness.leaves import SQUARED, quality_of_losses
-from evotree.individual import Individual
-from evotree.tree import CountedTree, ObliqueTree
+from evotree.tree import CountedTree, Individual, ObliqueTree
 
 LINES = "leaves='linear'"
 OUTPUTS = "several outputs"

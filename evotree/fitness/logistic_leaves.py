@@ -32,8 +32,7 @@ from evotree.tables.columns import columns_asked
 
 if TYPE_CHECKING:
     from evotree.dataset import Dataset
-    from evotree.individual import Individual
-    from evotree.tree import ObliqueTree
+    from evotree.tree import Individual, ObliqueTree
 
 COSTS = (0.003, 0.03, 0.3, 3.0)
 """Costs of a row's loss against the penalty of the coefficients, of standardized features."""

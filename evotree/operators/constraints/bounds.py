@@ -16,7 +16,6 @@ from evotree.dataset import Dataset
 from evotree.fitness.criteria import Criterion
 from evotree.fitness.node import Node
 from evotree.fitness.penalties import PenalizedAccuracy
-from evotree.individual import Individual
 from evotree.operators.pruning.rules import (
     optimal_pruning,
     prune_marked,
@@ -29,7 +28,7 @@ from evotree.operators.structure.reduced import SPARSE_ROWS, refit_nodes, replac
 from evotree.operators.structure.splice import make_individual, subtree_sizes
 from evotree.rng import make_streams
 from evotree.tables.columns import columns_asked
-from evotree.tree import ObliqueTree, node_depths, sizes_of_kept
+from evotree.tree import Individual, ObliqueTree, node_depths, sizes_of_kept
 
 _ROUNDS = 8  # of repairs, each of which may undo what another one did
 

@@ -27,14 +27,13 @@ from evotree.configuration import check_monotonic_signs
 from evotree.dataset import Dataset
 from evotree.fitness.node import Node
 from evotree.fitness.orders import CONFLICT, isotonic_values, node_orders
-from evotree.individual import Individual
 from evotree.operators.pruning.rules import prune_tree
 from evotree.operators.splitters.linear_fit import start_at
 from evotree.operators.splitters.sparse import fit_on
 from evotree.operators.structure.reduced import SPARSE_ROWS, Hyperplane, refit_nodes
 from evotree.operators.structure.splice import make_individual
 from evotree.tables.columns import CategoricalColumn, Column
-from evotree.tree import ObliqueTree
+from evotree.tree import Individual, ObliqueTree
 
 _C = 1.0  # of the classifier that it is fitted by
 _NO_MULTIPLIER = 1e-9  # of the greatest: what the solver leaves of a zero

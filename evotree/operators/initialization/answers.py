@@ -7,14 +7,13 @@ from typing import Any
 import numpy as np
 
 from evotree.dataset import Dataset
-from evotree.individual import Individual
 from evotree.operators.constraints.bounds import Constraint, repair
 from evotree.operators.initialization.growth import GrowthLimits, grow_on_sample
 from evotree.operators.initialization.population import DIPOLE, INITIAL, raw_tree
 from evotree.operators.splitters.dipole import Dipole
 from evotree.operators.structure.splice import in_place_of, make_individual
 from evotree.rng import as_generator
-from evotree.tree import ObliqueTree
+from evotree.tree import Individual, ObliqueTree
 
 _MOST_DEPTH = 3  # of first trees
 

@@ -19,7 +19,6 @@ from evotree.fitness.criteria import Criterion
 from evotree.fitness.leaves import leaf_quantiles
 from evotree.fitness.node import Node, score_hyperplane, score_undivided
 from evotree.fitness.partition import is_uniform
-from evotree.individual import Individual
 from evotree.operators.pruning.rules import (
     prune,
     prune_cross_validated,
@@ -41,7 +40,7 @@ from evotree.operators.structure.splice import (
     subtree_sizes,
 )
 from evotree.rng import as_generator
-from evotree.tree import ObliqueTree, soft_reach
+from evotree.tree import Individual, ObliqueTree, soft_reach
 
 
 @dataclass(frozen=True)

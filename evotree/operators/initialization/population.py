@@ -22,7 +22,6 @@ from deap import base
 
 from evotree.dataset import Dataset, bootstrap
 from evotree.fitness.penalties import PenalizedAccuracy
-from evotree.individual import Individual
 from evotree.operators.constraints.bounds import influences, widest
 from evotree.operators.initialization.growth import GrowthLimits, grow, grow_on_sample
 from evotree.operators.pruning.rules import (
@@ -52,7 +51,7 @@ from evotree.operators.structure.splice import (
 )
 from evotree.operators.variation.selection import separate_duplicates
 from evotree.rng import as_generator
-from evotree.tree import ObliqueTree
+from evotree.tree import Individual, ObliqueTree
 
 TAO_DEPTH = 12  # to which a tree is grown
 _KEPT = 0.75  # of the leaves, when a tree is cut

@@ -36,7 +36,6 @@ from evotree.fitness.criteria import (
 )
 from evotree.fitness.partition import sort_rows
 from evotree.fitness.penalties import PenalizedAccuracy
-from evotree.individual import Individual
 from evotree.operators.structure.reduced import (
     class_masses,
     error_table,
@@ -54,7 +53,7 @@ from evotree.operators.structure.splice import (
     share_rows,
     subtree_sizes,
 )
-from evotree.tree import ObliqueTree, project, sizes_of_kept
+from evotree.tree import Individual, ObliqueTree, project, sizes_of_kept
 
 _SQUARED_ERROR = int(Criterion.SQUARED_ERROR)
 

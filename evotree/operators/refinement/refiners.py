@@ -34,7 +34,6 @@ from evotree.configuration import (
 from evotree.dataset import Dataset
 from evotree.fitness.node import Node
 from evotree.fitness.penalties import PenalizedAccuracy
-from evotree.individual import Individual, Outcome, set_fitness
 from evotree.operators.pruning.rules import prune
 from evotree.operators.splitters.base import Splitter
 from evotree.operators.splitters.linear import Linear
@@ -52,7 +51,7 @@ from evotree.operators.structure.reduced import (
     replace_splits,
 )
 from evotree.rng import as_generator, below, make_streams, next_uint64, uniform
-from evotree.tree import node_depths
+from evotree.tree import Individual, Outcome, node_depths, set_fitness
 
 
 def cost_of(node: Node, split: Hyperplane, term_cost: float) -> float:

@@ -19,10 +19,9 @@ from evotree.dataset import Dataset
 from evotree.fitness.criteria import Criterion
 from evotree.fitness.leaves import SQUARED, target_loss
 from evotree.fitness.node import Node
-from evotree.individual import Individual
 from evotree.operators.structure.splice import partition_tree
 from evotree.rng import uniform
-from evotree.tree import node_weights, project
+from evotree.tree import Individual, node_weights, project
 
 Hyperplane: TypeAlias = tuple[np.ndarray, float]
 """Normal vector and threshold of a split."""

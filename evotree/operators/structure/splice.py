@@ -21,8 +21,7 @@ from evotree.fitness.partition import (
     split_rows,
     update_nearest,
 )
-from evotree.individual import Individual, RegressionIndividual
-from evotree.tree import ObliqueTree
+from evotree.tree import Individual, ObliqueTree, RegressionIndividual
 
 
 class Rows(NamedTuple):

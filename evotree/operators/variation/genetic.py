@@ -8,7 +8,6 @@ from evotree._jit import kernel, part_kernel
 from evotree.dataset import Dataset
 from evotree.fitness.node import Node
 from evotree.fitness.partition import is_uniform, sort_rows
-from evotree.individual import Individual
 from evotree.operators.pruning.rules import prune
 from evotree.operators.splitters.dipole import (
     dipolar_change,
@@ -34,6 +33,7 @@ from evotree.operators.structure.splice import (
     push,
 )
 from evotree.rng import as_generator, below, failures, uniform
+from evotree.tree import Individual
 
 
 @part_kernel

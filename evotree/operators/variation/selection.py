@@ -14,8 +14,8 @@ from deap import tools
 
 from evotree._jit import kernel
 from evotree.fitness.penalties import linear_scaling
-from evotree.individual import Individual
 from evotree.rng import below, uniform
+from evotree.tree import Individual
 
 # Levels of parsimony pressure, how many times the penalties of nodes and terms, and the share of
 # the population that is chosen at each.
