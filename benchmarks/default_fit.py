@@ -17,10 +17,10 @@ NAMES = ("vehicle", "sonar", "digits", "segment", "satimage")
 KINDS = {
     "linear fits %": ("linear_fit.py",),
     "splits of few features %": ("sparse.py",),
-    "reduced problems %": ("tao.py", "reduced.py"),
+    "reduced problems %": ("refiners.py", "reduced.py"),
     "axis splits %": ("axis.py",),
     "routing %": ("splice.py", "partition.py", "growth.py"),
-    "variation %": ("mutation.py", "crossover.py", "dipole.py"),
+    "variation %": ("genetic.py", "dipole.py"),
 }
 """Files whose own time is a kind of work."""
 

@@ -15,9 +15,8 @@ from deap import base
 
 from evotree.dataset import Dataset
 from evotree.fitness.penalties import linear_scaling
-from evotree.individual import FitnessMax
 from evotree.rng import make_streams
-from evotree.tree import ObliqueTree
+from evotree.tree import FitnessMax, ObliqueTree
 
 _PAIR_TRIALS = 32
 

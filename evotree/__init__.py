@@ -7,6 +7,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from evotree.configuration import Cost, LinearLeaves, Quantile
     from evotree.dataset import Dataset
     from evotree.engine.config import (
         Checkpoint,
@@ -41,13 +42,11 @@ if TYPE_CHECKING:
     )
     from evotree.estimators.warmup import warmup
     from evotree.fitness.penalties import PenalizedAccuracy
-    from evotree.individual import Individual
     from evotree.model_file import load_model, save_model
-    from evotree.objectives import Cost, LinearLeaves, Quantile
-    from evotree.operators.refinement.policy import Refinement
-    from evotree.operators.structure.rebuild import with_tree
+    from evotree.operators.refinement.refiners import Refinement
     from evotree.operators.structure.rounding import round_tree
-    from evotree.tree import ObliqueTree
+    from evotree.operators.structure.splice import with_tree
+    from evotree.tree import Individual, ObliqueTree
 
 from evotree._version import __version__
 
@@ -86,13 +85,12 @@ _NAMES: dict[str, tuple[str, ...]] = {
     ),
     "evotree.estimators.warmup": ("warmup",),
     "evotree.fitness.penalties": ("PenalizedAccuracy",),
-    "evotree.individual": ("Individual",),
     "evotree.model_file": ("load_model", "save_model"),
-    "evotree.objectives": ("Cost", "LinearLeaves", "Quantile"),
-    "evotree.operators.refinement.policy": ("Refinement",),
-    "evotree.operators.structure.rebuild": ("with_tree",),
+    "evotree.configuration": ("Cost", "LinearLeaves", "Quantile"),
+    "evotree.operators.refinement.refiners": ("Refinement",),
+    "evotree.operators.structure.splice": ("with_tree",),
     "evotree.operators.structure.rounding": ("round_tree",),
-    "evotree.tree": ("ObliqueTree",),
+    "evotree.tree": ("Individual", "ObliqueTree"),
 }
 """The public names of each module: those that type checkers see imported above."""
 

@@ -2,21 +2,37 @@
 
 The constraints of a parameter stand in its annotation, so that it is written once:
 ``patience: Annotated[int | None, Interval(Integral, 1, None, closed="left"), None] = 20``.
+What trees are evolved for, and what their leaves hold, is such a group where a name does not say
+enough.
 """
 
 import hashlib
 import inspect
 import sys
 from collections.abc import Callable, Mapping
-from dataclasses import MISSING, dataclass, fields, replace
-from functools import cache, partial
-from numbers import Integral
+from dataclasses import dataclass, fields, replace
+from functools import partial
+from numbers import Integral, Real
 from types import CodeType, FunctionType
 from typing import Annotated, Any, ClassVar, Self, TypeVar, get_args, get_origin
 
 import numpy as np
 
-from evotree._sklearn import Interval, validate_parameter_constraints
+# What has no public twin in scikit-learn: the one place of its private names.
+from sklearn.utils._param_validation import (  # noqa: F401
+    HasMethods,
+    Interval,
+    RealNotInt,
+    StrOptions,
+    validate_parameter_constraints,
+)
+from sklearn.utils.validation import (
+    _check_monotonic_cst as check_monotonic_signs,  # noqa: F401
+)
+from sklearn.utils.validation import (
+    _check_sample_weight as check_sample_weight,  # noqa: F401
+)
+
 from evotree.tree import ObliqueTree
 
 _Kind = TypeVar("_Kind", bound=type)
@@ -75,7 +91,6 @@ class Constrained:
                 cls._own_constraints[name] = constraints
 
 
-@cache
 def constraints_of(kind: type) -> dict[str, list[Any]]:
     """Return the constraints that the annotations of a class's fields hold."""
     found: dict[str, list[Any]] = {}
@@ -88,8 +103,7 @@ def check_parameters(owner: Any) -> None:
     """Check the parameters of an object against the constraints of its class."""
     kind = type(owner)
     values = owner.get_params(deep=False)
-    constraints: Any = constraints_of(kind)  # type: ignore[arg-type]
-    known = {name: of for name, of in constraints.items() if name in values}
+    known = {name: of for name, of in constraints_of(kind).items() if name in values}
     validate_parameter_constraints(known, values, caller_name=kind.__name__)
 
 
@@ -128,7 +142,8 @@ class Configuration(Constrained):
         given = []
         for one in fields(self):
             value = getattr(self, one.name)
-            if one.default is MISSING or not _is_same(value, one.default):
+            is_alike = type(value) is type(one.default) and value == one.default
+            if value is not one.default and not is_alike:
                 given.append(f"{one.name}={value!r}")
         return f"{type(self).__name__}({', '.join(given)})"
 
@@ -164,10 +179,11 @@ def group_with(owner: Any, name: str, values: Mapping[str, Any]) -> Any:
     value: Any = getattr(owner, name, None)
     group = value
     if not isinstance(value, Configuration):
-        kind: Any = type(owner)
-        allowed: list[Any] = constraints_of(kind).get(name, [])
-        types = (one for one in allowed if isinstance(one, type))
-        kinds: list[Any] = [one for one in types if issubclass(one, Configuration)]
+        kinds: list[Any] = [
+            one
+            for one in constraints_of(type(owner)).get(name, [])
+            if isinstance(one, type) and issubclass(one, Configuration)
+        ]
         if not kinds:
             raise ValueError(
                 f"{type(owner).__name__} has no group of parameters {name!r}."
@@ -175,10 +191,6 @@ def group_with(owner: Any, name: str, values: Mapping[str, Any]) -> Any:
         group = kinds[0]() if value is None else kinds[0](value)
     changed = group.set_params(**values)
     return value if changed == group else changed
-
-
-def _is_same(value: Any, default: Any) -> bool:
-    return value is default or (type(value) is type(default) and bool(value == default))
 
 
 # ---- as text -------------------------------------------------------------------------------------
@@ -252,3 +264,57 @@ def _digest(code: CodeType, others: Any = ()) -> str:
     ]
     parts = [code.co_code.hex(), code.co_names, constants, as_text(others)]
     return hashlib.sha256(repr(parts).encode()).hexdigest()[:16]
+
+
+# ---- what trees are evolved for, and what their leaves hold --------------------------------------
+
+LEAVES = ("auto", "linear", "constant")
+"""Names of what leaves hold."""
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Cost(Configuration):
+    """The least expected cost, of errors and of the features that a tree asks for.
+
+    Parameters
+    ----------
+    matrix : array-like of shape (n_classes, n_classes) or None, default=None
+        ``matrix[a][b]`` is what it costs to predict the b-th class for a row of the a-th, the
+        classes being sorted; None is 1 for each error.
+    features : array-like of shape (n_columns,), dict or None, default=None
+        What it costs to know a column, in the unit of `matrix`: numbers of at least 0, or a dict by
+        names or positions. A column is paid for once on the way to a leaf. A tuple of columns as a
+        key is a group, which costs its number once for all of them.
+    """
+
+    matrix: Annotated[Any, "array-like", None] = None
+    features: Annotated[Any, "array-like", dict, None] = None
+
+
+@dataclass(frozen=True, repr=False)
+class Quantile(Configuration):
+    """A quantile of the targets, which leaves predict.
+
+    Parameters
+    ----------
+    level : float in (0, 1), default=0.5
+        Share of the rows below it.
+    """
+
+    level: Annotated[float, Interval(Real, 0.0, 1.0, closed="neither")] = 0.5
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class LinearLeaves(Configuration):
+    """Leaves that hold bounded linear models of few terms, of classes logistic ones.
+
+    Parameters
+    ----------
+    features : list of int or str, or None, default=None
+        Positions or names of the columns that the models may use; None for any.
+    split_features : list of int or str, or None, default=None
+        Positions or names of the columns that splits may use; None for any.
+    """
+
+    features: Annotated[Any, "array-like", str, None] = None
+    split_features: Annotated[Any, "array-like", str, None] = None

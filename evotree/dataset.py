@@ -1,4 +1,9 @@
-"""Training data as the engine sees it: centred, scaled, canonical, read-only."""
+"""Training data as the engine sees it: centred, scaled, canonical, read-only; its folds and bags.
+
+A data set may have training rows that are not in the data, copies of these with noise. Where
+rows are few, most trees of a population are perfect on them, and their quality there says nothing
+of the rows to come: copies with noise go on telling trees apart.
+"""
 
 import hashlib
 import json
@@ -10,6 +15,7 @@ from typing import Any, Self
 import numpy as np
 
 from evotree._jit import kernel
+from evotree.rng import as_generator
 from evotree.tree import ObliqueTree, node_weights, nodes_reached, project
 
 SCALINGS = ("standard", "common", "minmax")
@@ -380,8 +386,7 @@ class Dataset:
         counts = np.bincount(codes, self.multiplicity, n_nodes * k).reshape(n_nodes, k)
         # A node and its descendants stand in a row: theirs is a difference of two sums.
         before = np.vstack([np.zeros(k), counts.cumsum(axis=0)]).astype(np.int64)
-        rows: np.ndarray = before[np.arange(n_nodes) + subtree_size] - before[:-1]
-        return rows
+        return before[np.arange(n_nodes) + subtree_size] - before[:-1]
 
     def subsample(self, positions: np.ndarray) -> Self:
         """Return some of the `n_rows` rows, by their positions in `distinct_of`."""
@@ -585,8 +590,8 @@ def empty_rows(n_rows: int, n_features: int) -> np.ndarray:
     # would take one line more, and where they come from memory, these are what takes the time.
     room = np.empty(8 * n_rows * n_features + _LINE, dtype=np.uint8)
     first = -room.ctypes.data % _LINE
-    numbers = room[first : first + 8 * n_rows * n_features].view(np.float64)
-    return numbers.reshape(n_rows, n_features)
+    room = room[first : first + 8 * n_rows * n_features]
+    return room.view(np.float64).reshape(n_rows, n_features)
 
 
 @kernel
@@ -851,3 +856,127 @@ def _location_and_scale(
     mean[constant] = X[0, constant]
     scale[constant | ~np.isfinite(scale) | (scale == 0.0)] = 1.0
     return mean, scale
+
+
+def make_folds(dataset: Dataset, n_folds: int, stream: np.ndarray) -> np.ndarray:
+    """Return the fold of each row as given, of shape (n_rows,), dealt out at random."""
+    y = dataset.y[dataset.distinct_of]
+    n_rows = len(y)
+    rng = as_generator(stream)
+    shuffled = rng.permutation(n_rows)
+    by_class = shuffled[np.argsort(y[shuffled], kind="stable")]
+    in_turn = np.arange(n_rows) % n_folds
+    if dataset.n_classes == 0:  # the order of targets leaves nothing to chance
+        rounds = np.tile(np.arange(n_folds), (-(-n_rows // n_folds), 1))
+        in_turn = rng.permuted(rounds, axis=1).ravel()[:n_rows]
+    folds = np.empty(n_rows, dtype=np.int64)
+    folds[by_class] = in_turn
+    return folds
+
+
+def hold_out(
+    dataset: Dataset, fraction: float, stream: np.ndarray
+) -> tuple[Dataset, Dataset]:
+    """Return the rows that are not held out, and a fraction that is, dealt out at random."""
+    n_rows = dataset.n_rows
+    n_held_out = min(n_rows - 1, round(fraction * n_rows))
+    order = as_generator(stream).permutation(n_rows)
+    return dataset.subsample(order[n_held_out:]), dataset.subsample(order[:n_held_out])
+
+
+def split_folds(
+    dataset: Dataset, folds: np.ndarray, fold: int
+) -> tuple[Dataset, Dataset]:
+    """Return the rows of all folds but one, and the rows of that one."""
+    return (
+        dataset.subsample(np.flatnonzero(folds != fold)),
+        dataset.subsample(np.flatnonzero(folds == fold)),
+    )
+
+
+def jitter(
+    dataset: Dataset, noise: float, n_copies: int, stream: np.ndarray
+) -> Dataset:
+    """Return a data set with noisy copies of its rows, or with noise in place of copies."""
+    # The quality of a tree there is that on the training rows, smoothed: a row near a hyperplane is
+    # on its side in some of its copies alone. For models that are smooth themselves training with
+    # noise is the ridge penalty (Bishop 1995, "Training with noise is equivalent to Tikhonov
+    # regularization", Neural Computation 7).
+    rng = as_generator(stream)
+    # Unmerged: a few copies of what many rows are would be told apart by chance.
+    rows = dataset.unmerged()
+    varies = dataset.X.min(axis=0) != dataset.X.max(axis=0)
+    drawn = rng.standard_normal((max(1, n_copies), *rows.X.shape))
+    copies = rows.X + noise * dataset.spread * varies * drawn
+    copies = copies.reshape(-1, rows.X.shape[1])
+    if n_copies == 0:
+        return with_rows(
+            rows, copies, rows.y, rows.sample_weight, rows.extras, rows.outputs
+        )
+
+    def with_copies(merged: np.ndarray, unmerged: np.ndarray) -> np.ndarray:
+        return np.concatenate([merged, *[unmerged] * n_copies])
+
+    weight = with_copies(dataset.sample_weight, rows.sample_weight) / (n_copies + 1)
+    extras = {
+        name: with_copies(dataset.extras[name], rows.extras[name])
+        for name in rows.extras
+    }
+    outputs = None
+    if dataset.outputs is not None and rows.outputs is not None:
+        outputs = with_copies(dataset.outputs, rows.outputs)
+    X = np.concatenate([dataset.X, copies])
+    return with_rows(
+        dataset, X, with_copies(dataset.y, rows.y), weight, extras, outputs
+    )
+
+
+def with_rows(
+    dataset: Dataset,
+    X: np.ndarray,
+    y: np.ndarray,
+    weight: np.ndarray,
+    extras: dict[str, np.ndarray] | None = None,
+    outputs: np.ndarray | None = None,
+) -> Dataset:
+    """Return a data set of other rows, the first of them the training rows or these with noise."""
+    rows = empty_rows(*X.shape)
+    rows[:] = X
+    n_added = X.shape[0] - dataset.X.shape[0]
+    return replace(
+        dataset,
+        X=rows,
+        y=y,
+        sample_weight=weight,
+        outputs=outputs,
+        raw=X * dataset.scale + dataset.mean,
+        multiplicity=np.pad(dataset.multiplicity, (0, n_added)),
+        extras=extras or {},
+    )
+
+
+def bootstrap_counts(
+    dataset: Dataset, rng: np.random.Generator, n_draws: int
+) -> np.ndarray:
+    """Return how often each given row is drawn with replacement, in proportion to the weights."""
+    share = dataset.sample_weight / dataset.total_weight
+    share = share / np.maximum(dataset.multiplicity, 1)
+    return rng.multinomial(n_draws, share[dataset.distinct_of])
+
+
+def bag_of(dataset: Dataset, n_times: np.ndarray) -> Dataset:
+    """Return the rows of a bag, each of which weighs as much as it was drawn."""
+    weight = np.bincount(dataset.distinct_of, n_times, dataset.n_distinct)
+    rows = np.flatnonzero(weight)
+    multiplicity = np.bincount(
+        dataset.distinct_of[n_times > 0], minlength=dataset.n_distinct
+    )
+    multiplicity = np.where(dataset.multiplicity > 0, multiplicity, 0)
+    bag = dataset.take(rows, weight[rows], multiplicity[rows])
+    return replace(bag, weight_unit=1.0)
+
+
+def bootstrap(dataset: Dataset, rng: np.random.Generator, max_rows: int) -> Dataset:
+    """Return a bootstrap sample: rows drawn with replacement, in proportion to their weights."""
+    n_draws = min(max_rows, len(dataset.distinct_of))
+    return bag_of(dataset, bootstrap_counts(dataset, rng, n_draws))

@@ -53,8 +53,7 @@ class LeafModels(NamedTuple):
 
     def with_each(self, each: Sequence[LeafModels]) -> LeafModels:
         """Return models of the same kind."""
-        (models,) = each
-        return models
+        return each[0]
 
     @property
     def n_terms(self) -> int:
@@ -127,10 +126,7 @@ class OutputModels(NamedTuple):
     @property
     def coefficients(self) -> np.ndarray:
         """Which features the models of a node use: sums of absolute coefficients over outputs."""
-        total: np.ndarray = np.sum(
-            [np.abs(models.coefficients) for models in self.each], axis=0
-        )
-        return total
+        return np.sum([np.abs(models.coefficients) for models in self.each], axis=0)
 
     def take(self, nodes: np.ndarray) -> OutputModels:
         """Return the models of some nodes, by positions or a mask."""

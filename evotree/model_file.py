@@ -26,10 +26,9 @@ from evotree.files import PathLike, write_whole
 from evotree.inspection.paths import Explanation, explain
 from evotree.inspection.training_rows import TrainingRows
 from evotree.leaf_models import class_probabilities
-from evotree.soft_sides import SoftSides
 from evotree.tables.columns import Column, columns_from, encode, feature_names, text_of
 from evotree.tables.readers import reading
-from evotree.tree import ObliqueTree, mean_of_trees
+from evotree.tree import ObliqueTree, SoftSides, mean_of_trees
 
 if TYPE_CHECKING:
     from evotree.estimators.base import TreeEstimator

@@ -1,33 +1,51 @@
 """The oblique decision tree: a struct of arrays in prefix order, and the router through it.
 
+An individual, one member of a population, is a tree with its partition of the training rows and its
+fitness.
+
 The left child of node k is k + 1, the right child is ``k + 1 + subtree_size[k + 1]``, and the
 subtree of k is the slice ``[k, k + subtree_size[k])``. A row x goes left at node k when
 ``weights[k] @ x <= thresholds[k]``.
+
+Soft sides make the sides of each split a matter of degree: a row goes right with a probability that
+is a logistic function of its distance to the hyperplane, and its probabilities of the classes are
+the mean of those of all leaves, weighted by the probabilities that it reaches them.
+
+References
+----------
+Jordan M. I., Jacobs R. A. (1994). Hierarchical mixtures of experts and the EM algorithm. Neural
+Computation 6(2), 181-214.
 """
 
-from collections.abc import Sequence
-from operator import attrgetter
-from typing import Any, NamedTuple
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from functools import reduce
+from operator import attrgetter, is_
+from typing import Any, NamedTuple, Self
 
 import numpy as np
-from scipy.sparse import csr_matrix
+from deap import base
+from scipy.sparse import csc_matrix, csr_matrix
+from scipy.special import expit
 
 from evotree._jit import dot_kernel, kernel, read_only
-from evotree.leaf_models import LeafModels, OutputModels
+from evotree.leaf_models import LeafModels, OutputModels, check_arrays
 
 _BLOCK = 1024  # rows that are routed together
 _PRINTED_LEAVES, _PRINTED_TERMS = 32, 10  # of a tree that prints itself
 # What a tree is made of, in the order of its state.
-_SPLITS = ("weights", "thresholds", "subtree_size")
-_KNOWN = (
+_ATTRIBUTES = (
+    "weights",
+    "thresholds",
+    "subtree_size",
     "values",
     "spread",
     "weighted_n_node_samples",
     "given_labels",
     "models",
     "output_names",
+    "row_counts",
 )
-_ATTRIBUTES = (*_SPLITS, *_KNOWN, "row_counts")
 _state_of = attrgetter(*_ATTRIBUTES)
 
 
@@ -97,8 +115,7 @@ def node_weights(
     leaves: np.ndarray, sample_weight: np.ndarray, subtree_size: np.ndarray
 ) -> np.ndarray:
     """Return the weight of the rows that reach each node."""
-    n_nodes = subtree_size.shape[0]
-    weights = np.bincount(leaves, sample_weight, minlength=n_nodes)
+    weights = np.bincount(leaves, sample_weight, minlength=len(subtree_size))
     before = np.append(0.0, np.cumsum(weights))
     inner = np.flatnonzero(subtree_size > 1)
     weights[inner] = before[inner + subtree_size[inner]] - before[inner]
@@ -282,8 +299,7 @@ class ObliqueTree:
 
         By the weights of the training rows, whatever the node predicts.
         """
-        most_frequent: np.ndarray = self.values.argmax(axis=1)
-        return most_frequent
+        return self.values.argmax(axis=1)
 
     @property
     def n_node_samples(self) -> np.ndarray | None:
@@ -375,22 +391,15 @@ class ObliqueTree:
         A ``csr_matrix`` of shape (n_samples, n_nodes), 1 where a row passes a node; rows are as for
         `apply`.
         """
-        parent = np.zeros(self.n_nodes, dtype=np.int64)
-        inner = np.flatnonzero(~self.is_leaf)
-        parent[inner + 1] = inner
-        parent[inner + 1 + self.subtree_size[inner + 1]] = inner
-        node = self.apply(X).astype(np.int64)
-        first = np.append(
-            0, np.cumsum(node_depths(self.subtree_size)[node] + 1, dtype=np.int64)
+        # Column k of `passed` has the nodes that are reached through node k: its subtree.
+        first = np.append(0, np.cumsum(self.subtree_size, dtype=np.int64))
+        nodes = np.arange(self.n_nodes)
+        reached = np.arange(first[-1]) + np.repeat(
+            nodes - first[:-1], self.subtree_size
         )
-        nodes = np.empty(first[-1], dtype=np.int64)
-        at = first[1:] - 1  # where each row's present node belongs, the leaf last
-        while node.size:
-            nodes[at] = node
-            below = node > 0
-            node, at = parent[node[below]], at[below] - 1
-        ones = np.ones(nodes.size, dtype=np.int64)
-        return csr_matrix((ones, nodes, first), shape=(len(first) - 1, self.n_nodes))
+        ones = np.ones(reached.size, dtype=np.int64)
+        passed = csc_matrix((ones, reached, first), shape=(self.n_nodes, self.n_nodes))
+        return passed.tocsr()[self.apply(X)]
 
     def predict_value(self, X: np.ndarray) -> np.ndarray:
         """Return what the leaf that each row reaches predicts, of shape (n_samples, n_outputs)."""
@@ -403,8 +412,7 @@ class ObliqueTree:
     def predict_label(self, X: np.ndarray) -> np.ndarray:
         """Return the position of the class that each row gets, of shape (n_samples,)."""
         if self.models is not None:
-            most_probable: np.ndarray = self.predict_value(X).argmax(axis=1)
-            return most_probable
+            return self.predict_value(X).argmax(axis=1)
         return self.labels[self.apply(X)]
 
     def label_losses(
@@ -418,8 +426,7 @@ class ObliqueTree:
         labels = self.predict_label(X)
         if costs is None:
             return (labels != y).astype(np.float64)
-        losses: np.ndarray = costs[y, labels]
-        return losses
+        return costs[y, labels]
 
     def validate(self) -> "ObliqueTree":
         """Check that the arrays form one tree, and return it; an error names what is wrong."""
@@ -506,16 +513,12 @@ def sizes_of_kept(kept: np.ndarray, subtree_size: np.ndarray) -> np.ndarray:
     """Return the sizes of the subtrees of nodes that stay, where the others are taken out."""
     before = np.append(0, np.cumsum(kept))
     sizes = before[np.arange(len(kept)) + subtree_size] - before[:-1]
-    of_kept: np.ndarray = sizes[kept].astype(np.int32)
-    return of_kept
+    return sizes[kept].astype(np.int32)
 
 
 def mean_of_trees(trees: Sequence[ObliqueTree], rows: np.ndarray) -> np.ndarray:
     """Return the mean of what trees predict."""
-    total = trees[0].predict_value(rows).astype(np.float64)
-    for tree in trees[1:]:
-        total += tree.predict_value(rows)
-    return total / len(trees)
+    return reduce(np.add, (tree.predict_value(rows) for tree in trees)) / len(trees)
 
 
 def _check_sizes(subtree_size: np.ndarray) -> None:
@@ -538,3 +541,381 @@ def _check_sizes(subtree_size: np.ndarray) -> None:
                 f"subtree_size[{k}]={size}: allowed is 1 for a leaf, else one more than the sum "
                 "of those of its two children."
             )
+
+
+LEAD = 1e-6
+"""What the class of a leaf is ahead of the next one, at least, before probabilities are scaled."""
+
+_MIXED = 4096  # rows that are predicted together
+_FARTHEST = np.finfo(np.float64).max  # infinity times a slope of 0 would be NaN
+
+
+@dataclass(frozen=True, eq=False)
+class SoftSides:
+    """Sides of splits that are a matter of degree, and class probabilities of leaves.
+
+    At internal node k a row x goes right with the probability
+
+    ``1 / (1 + exp(-(slopes[k] * (weights[k] @ x - thresholds[k]) + intercepts[k])))``
+
+    with the weights and thresholds of the tree. Its probability of a leaf is the product of those
+    of the sides on the path, and its probabilities of the classes are the sum over the leaves of
+    that times `shares`. Last, the class of the highest share in the leaf that the row reaches is
+    raised to the highest of them, where it is not, and all are divided by their sum.
+
+    Attributes
+    ----------
+    slopes : ndarray of shape (n_nodes,), float64
+        How fast the probability of the right side rises with the distance, above 0; 0 at leaves.
+    intercepts : ndarray of shape (n_nodes,), float64
+        Log-odds of the right side on the hyperplane; 0 at leaves.
+    shares : ndarray of shape (n_nodes, n_classes), float64
+        Class probabilities of the leaves; 0 at internal nodes.
+    """
+
+    slopes: np.ndarray
+    intercepts: np.ndarray
+    shares: np.ndarray
+
+    def predict(self, tree: ObliqueTree, X: np.ndarray) -> np.ndarray:
+        """Return the probabilities of the classes."""
+        return raise_labels(self.mix(tree, X), tree.majority[tree.apply(X)])
+
+    def mix(self, tree: ObliqueTree, X: np.ndarray) -> np.ndarray:
+        """Return the probabilities before that of the predicted class is raised."""
+        X = tree.check_rows(X)
+        is_leaf = tree.is_leaf
+        found = np.empty((len(X), self.shares.shape[1]))
+        for first in range(0, len(X), _MIXED):
+            away = np.clip(
+                distances(tree, X[first : first + _MIXED]), -_FARTHEST, _FARTHEST
+            )
+            with np.errstate(over="ignore"):
+                log_odds = (
+                    away * self.slopes[~is_leaf, None] + self.intercepts[~is_leaf, None]
+                )
+            reached = soft_reach(tree, expit(log_odds))
+            found[first : first + _MIXED] = reached[is_leaf].T @ self.shares[is_leaf]
+        return found
+
+    def validate(self, tree: ObliqueTree) -> Self:
+        """Check that the arrays fit a tree, and return the soft sides."""
+        check_arrays(vars(self), [(len(tree),), (len(tree),), tree.values.shape])
+        if self.slopes.min() < 0.0:
+            raise ValueError("slopes has values below 0.")
+        shares = self.shares[tree.is_leaf]
+        if shares.min() < 0.0 or not np.allclose(shares.sum(axis=1), 1.0):
+            raise ValueError(
+                "shares of leaves are not probabilities: they must add up to 1."
+            )
+        return self
+
+
+def distances(tree: ObliqueTree, X: np.ndarray) -> np.ndarray:
+    """Return what the projections of rows are above the threshold of each split."""
+    inner = ~tree.is_leaf
+    with np.errstate(over="ignore", invalid="ignore"):
+        above: np.ndarray = tree.weights[inner] @ X.T - tree.thresholds[inner, None]
+    above[np.isnan(above)] = np.inf  # sums that overflow go right
+    return above
+
+
+def soft_reach(tree: ObliqueTree, right: np.ndarray) -> np.ndarray:
+    """Return the probabilities that rows reach the nodes."""
+    reached = np.empty((len(tree), right.shape[1]))
+    reached[0] = 1.0
+    for split, k in enumerate(np.flatnonzero(~tree.is_leaf).tolist()):
+        after = reached[tree.right(k)]
+        np.multiply(reached[k], right[split], out=after)
+        np.subtract(reached[k], after, out=reached[k + 1])
+    return reached
+
+
+def raise_labels(probabilities: np.ndarray, labels: np.ndarray) -> np.ndarray:
+    """Raise the probability of each row's label above those of the other classes."""
+    rows = np.arange(len(labels))
+    others = probabilities.copy()
+    others[rows, labels] = -1.0
+    lacking = np.maximum(others.max(axis=1) + LEAD - probabilities[rows, labels], 0.0)
+    raised = probabilities.copy()
+    raised[rows, labels] += lacking
+    return raised / raised.sum(axis=1, keepdims=True)
+
+
+@kernel
+def explained_variance(counts, subtree_size):
+    """Return the share of the targets' variance that the means of the leaves explain."""
+    error = total = 0.0
+    for k in range(subtree_size.shape[0]):
+        if subtree_size[k] == 1:
+            total += counts[k, 2]
+            error += max(0.0, counts[k, 2] - counts[k, 1] * counts[k, 1] / counts[k, 0])
+    return 1.0 - error / total if total > 0.0 else 1.0
+
+
+@kernel
+def leaf_accuracy(counts, subtree_size):
+    """Return the share of the training weight that the majority classes of the leaves get right."""
+    right = total = 0.0
+    for k in range(subtree_size.shape[0]):
+        if subtree_size[k] == 1:
+            best = counts[k, 0]
+            for c in range(counts.shape[1]):
+                total += counts[k, c]
+                best = max(best, counts[k, c])
+            right += best
+    return right / total
+
+
+class FitnessMax(base.Fitness):
+    """One objective, to be maximized."""
+
+    # A class of this package, not one put into ``deap.creator`` at run time: it pickles, and two
+    # experiments in one process cannot collide.
+    weights = (1.0,)
+    __hash__ = base.Fitness.__hash__
+
+
+_LARGEST_FITNESS = (
+    1e100  # a fitness whose square, and the sum of some squares, is finite
+)
+
+
+def set_fitness(individual: Any, values: Any) -> None:
+    """Give an individual its fitness."""
+    n_objectives = len(individual.fitness.weights)
+    is_sound = isinstance(values, tuple) and len(values) == n_objectives
+    try:
+        is_sound = is_sound and all(
+            -_LARGEST_FITNESS <= value <= _LARGEST_FITNESS for value in values
+        )
+    except (TypeError, ValueError):
+        is_sound = False
+    if not is_sound:
+        raise ValueError(
+            f"evaluate returned {values!r}: allowed is a tuple of {n_objectives} finite "
+            f"number{'s' if n_objectives > 1 else ''}, of magnitudes up to "
+            f"{_LARGEST_FITNESS:g}, as many as {type(individual.fitness).__name__} has objectives."
+        )
+    individual.fitness.values = values
+
+
+class Outcome(NamedTuple):
+    """What one refinement did."""
+
+    operator: str  # name of the refiner
+    gain: float  # rise of the fitness; 0 where the individual stayed as it was
+    seconds: float  # compilation of kernels apart
+
+
+_STATE = (
+    "fitness",
+    "stream",
+    "origin",
+    "outcome",
+    "objective",
+)  # of an individual but its arrays
+
+
+class Individual(ObliqueTree):
+    """A tree over a data set with its partition and its fitness.
+
+    Operators replace the arrays and never write them, so a clone shares them with its parent.
+
+    Parameters
+    ----------
+    nodes : iterable of ndarray
+        ``weights, thresholds, subtree_size`` of the tree; ``order (n_rows,)``, ``start (n_nodes,)``
+        and ``end (n_nodes,)`` of the partition, int32: the rows of node k are
+        ``order[start[k]:end[k]]``; and ``counts (n_nodes, n_classes)``, their class weights.
+
+    Attributes
+    ----------
+    fitness : FitnessMax
+        DEAP's fitness; not valid after a change.
+    stream : ndarray of shape (1,), uint64, or None
+        Random state that operators draw from; set by the loop for each offspring.
+    origin : str
+        What made the first individual that it descends from: a splitter's name, or ``"initial"``.
+    outcome : Outcome or None
+        What a refinement did to it in this generation; a clone has none.
+    objective : Objective or None
+        What it is evolved for; None for the accuracy, or the squared error.
+    """
+
+    __slots__ = ("order", "start", "end", "counts", "_quality", "_n_terms", *_STATE)
+
+    __hash__ = None
+
+    _plain_quality = staticmethod(leaf_accuracy)
+
+    def __eq__(self, other: object) -> bool:
+        """Individuals are equal when their splits are: what they predict follows from the rows."""
+        if not isinstance(other, ObliqueTree):
+            return NotImplemented
+        return self.has_splits_of(other)
+
+    def __init__(self, nodes: Iterable[np.ndarray]) -> None:
+        self.fitness: base.Fitness = FitnessMax()
+        self.stream: Any = None
+        self.origin = "unknown"
+        self.outcome: Outcome | None = None
+        self.objective: Any = None
+        self._take(nodes)
+
+    def _take(self, nodes: Iterable[np.ndarray]) -> None:
+        self.weights, self.thresholds, self.subtree_size, *partition = nodes
+        self.order, self.start, self.end, self.counts = partition
+        self._quality: float | None = None
+        self._n_terms: int | None = None
+        self.fitness.wvalues = ()
+
+    def replace(self, nodes: Iterable[np.ndarray]) -> None:
+        """Put another tree with its partition in the place of the present one.
+
+        For what a kernel returns, which has routed the rows; it is refused with the present
+        partition. Where the arrays of the tree alone are new, `evotree.with_tree` routes them.
+        """
+        nodes = tuple(nodes)
+        if any(map(is_, nodes[3:], self.nodes()[3:])):
+            raise ValueError(
+                "replace is given the partition of the present tree: make an individual of other "
+                "arrays by evotree.with_tree(individual, dataset, weights, thresholds, "
+                "subtree_size), which routes the rows."
+            )
+        self._take(nodes)
+
+    def evolve_for(self, objective: Any) -> None:
+        """Take another objective; where it is not the present one, the fitness is deleted."""
+        if objective is not self.objective:
+            self.objective = objective
+            self._take(self.nodes())
+
+    def measured(self, quality: float) -> None:
+        """Take the quality that other rows say, until the tree changes; the fitness is deleted."""
+        self._quality = quality
+        self.fitness.wvalues = ()
+
+    def replace_by(self, other: "Individual") -> None:
+        """Take over tree, partition and objective of another individual; the fitness is deleted."""
+        self.objective = other.objective
+        self._take(other.nodes())
+
+    def nodes(self) -> tuple[np.ndarray, ...]:
+        """Return the arrays of the tree and its partition, as `replace` and kernels take them."""
+        return (
+            self.weights,
+            self.thresholds,
+            self.subtree_size,
+            self.order,
+            self.start,
+            self.end,
+            self.counts,
+        )
+
+    @property
+    def values(self) -> np.ndarray:  # type: ignore[override]
+        """Class shares of the nodes, of shape (n_nodes, n_classes)."""
+        return self.counts / self.counts.sum(axis=1, keepdims=True)
+
+    @property
+    def quality(self) -> float:
+        """Share of the weight that is right, of the variance explained, or of the objective."""
+        if self._quality is None and self.objective is not None:
+            self._quality = self.objective.quality(self)
+        if self._quality is None:
+            self._quality = self._plain_quality(self.counts, self.subtree_size)
+        return self._quality
+
+    @property
+    def labels(self) -> np.ndarray:
+        """Position of the class that each node predicts, of shape (n_nodes,)."""
+        if self.objective is None:
+            return self.counts.argmax(axis=1)
+        return self.objective.labels(self)
+
+    @property
+    def n_terms(self) -> int:
+        """Number of weights other than 0, counted once: many ask for it in each generation."""
+        if self._n_terms is None:
+            self._n_terms = super().n_terms
+            if self.objective is not None:
+                self._n_terms += self.objective.n_leaf_terms(self)
+        return self._n_terms
+
+    # What follows from the counts, the rows and the objective, or is known to the data set alone.
+    given_labels = models = spread = row_counts = None
+    output_names: Any = None
+
+    @property
+    def weighted_n_node_samples(self) -> np.ndarray:  # type: ignore[override]
+        """Weights of the rows of the nodes, of shape (n_nodes,)."""
+        return self.counts.sum(axis=1)
+
+    def to_tree(self) -> ObliqueTree:
+        """Return the tree alone."""
+        return ObliqueTree(
+            *self.splits,
+            self.values,
+            weighted_n_node_samples=self.weighted_n_node_samples,
+        )
+
+    def clone(self) -> Self:
+        """Return an individual that shares the arrays and has a fitness of its own."""
+        copy = type(self).__new__(type(self))
+        copy.weights, copy.thresholds = self.weights, self.thresholds
+        copy.subtree_size, copy.counts = self.subtree_size, self.counts
+        copy.order, copy.start, copy.end = self.order, self.start, self.end
+        copy.stream, copy.origin, copy.outcome = self.stream, self.origin, None
+        copy.objective = self.objective
+        copy._quality, copy._n_terms = self._quality, self._n_terms
+        kind: Any = type(self.fitness)
+        copy.fitness = kind.__new__(kind)  # its __init__ checks what is known
+        copy.fitness.wvalues = self.fitness.wvalues
+        return copy
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Self:
+        return self.clone()
+
+    def __getstate__(self) -> tuple[Any, ...]:
+        return (
+            self.nodes(),
+            self.fitness,
+            self.stream,
+            self.origin,
+            self.outcome,
+            self.objective,
+            self._quality,
+        )
+
+    def __setstate__(self, state: tuple[Any, ...]) -> None:
+        nodes, *others = state
+        self.__init__(nodes)  # type: ignore[misc]
+        for name, value in zip((*_STATE, "_quality"), others, strict=True):
+            setattr(self, name, value)
+
+
+class RegressionIndividual(Individual):
+    """One member of a population that predicts targets."""
+
+    # Its ``counts (n_nodes, 3)`` are the sums of w, w y and w y**2 of the nodes' rows, in the units
+    # of the data set, in which the targets have mean 0.
+    __slots__ = ()
+    _plain_quality = staticmethod(explained_variance)
+
+    @property
+    def values(self) -> np.ndarray:  # type: ignore[override]
+        """Mean targets of the nodes, (n_nodes, 1), or what the objective says they predict."""
+        if self.objective is not None:
+            return self.objective.values(self)
+        return self.counts[:, 1:2] / self.counts[:, :1]
+
+    @property
+    def output_names(self) -> tuple[str, ...] | None:  # type: ignore[override]
+        """Names of several outputs; None where there is one."""
+        return getattr(self.objective, "output_names", None)
+
+    @property
+    def weighted_n_node_samples(self) -> np.ndarray:  # type: ignore[override]
+        """Weights of the rows of the nodes, of shape (n_nodes,)."""
+        return self.counts[:, 0].copy()

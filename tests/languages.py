@@ -28,9 +28,8 @@ from evotree import (
 from evotree.cli.report import report_of_model
 from evotree.export import export_c, export_python, export_sql, to_onnx
 from evotree.model_file import Model
-from evotree.soft_sides import SoftSides
 from evotree.tables.columns import NumericColumn
-from evotree.tree import ObliqueTree, mean_of_trees
+from evotree.tree import ObliqueTree, SoftSides, mean_of_trees
 
 GCC, NODE = shutil.which("gcc"), shutil.which("node")
 FLAGS = [

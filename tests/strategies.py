@@ -7,11 +7,10 @@ import numpy as np
 from hypothesis import strategies as st
 
 from evotree.dataset import SCALINGS, Dataset
-from evotree.operators.initialization.dipolar import init_dipolar
-from evotree.operators.refinement.policy import REFINERS, make_refiner
+from evotree.operators.initialization.growth import init_dipolar
+from evotree.operators.refinement.refiners import REFINERS, make_refiner
 from evotree.operators.structure.splice import make_individual
-from evotree.operators.variation.crossover import cx_trees
-from evotree.operators.variation.mutation import mut_nodes, mut_terms
+from evotree.operators.variation.genetic import cx_trees, mut_nodes, mut_terms
 from evotree.rng import make_streams
 
 seeds = st.integers(0, 2**32)

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from sklearn.preprocessing import MinMaxScaler, StandardScaler
 
 from evotree.dataset import SCALINGS, Dataset
-from evotree.operators.initialization.dipolar import init_dipolar
+from evotree.operators.initialization.growth import init_dipolar
 from evotree.operators.structure.splice import make_individual, partition_tree
 from tests.strategies import datasets, populations, seeds, stream_of
 

@@ -22,8 +22,8 @@ from evotree import (
 )
 from evotree.engine.evolution import CallbackError, ParetoFront
 from evotree.fitness.penalties import FitnessQualityComplexity
-from evotree.individual import FitnessMax, set_fitness
 from evotree.rng import as_generator
+from evotree.tree import FitnessMax, set_fitness
 from tests.runs import assert_same_run
 from tests.strategies import assert_sound
 

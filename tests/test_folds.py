@@ -4,8 +4,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evotree.dataset import Dataset
-from evotree.folds import make_folds, split_folds
+from evotree.dataset import Dataset, make_folds, split_folds
 from evotree.rng import make_streams
 from tests.strategies import any_datasets, seeds
 

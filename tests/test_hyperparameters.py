@@ -10,7 +10,7 @@ from sklearn.datasets import load_iris
 from sklearn.metrics import mean_squared_error, zero_one_loss
 
 from evotree import with_tree
-from evotree.dataset import Dataset
+from evotree.dataset import Dataset, make_folds
 from evotree.engine import choice as tuning
 from evotree.engine.choice import (
     LEAST_PENALTY,
@@ -30,12 +30,11 @@ from evotree.engine.finish import with_less_fit
 from evotree.engine.populations import best_prunings
 from evotree.engine.problem import Ends
 from evotree.fitness.logistic_leaves import CandidateLosses, LogisticLeaves
-from evotree.folds import make_folds
-from evotree.individual import FitnessMax
 from evotree.inspection.front import undominated
 from evotree.operators.initialization.growth import GrowthLimits, grow
 from evotree.operators.splitters.axis import Axis
 from evotree.rng import make_streams
+from evotree.tree import FitnessMax
 from tests.quick_models import brief
 from tests.strategies import any_populations, seeds
 

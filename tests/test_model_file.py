@@ -15,8 +15,8 @@ from evotree.export import tree_to_dict
 from evotree.export.data import training_rows_to_dict
 from evotree.inspection.training_rows import summarize
 from evotree.model_file import VERSION, Model, load_model, save_model
-from evotree.soft_sides import SoftSides
 from evotree.tables.columns import CategoricalColumn, NumericColumn
+from evotree.tree import SoftSides
 from tests.exported import assert_same, stump
 
 FRAME = pd.DataFrame({"size": [0.1, 7.0, None, 9.0], "b": ["x", "y", None, "z"]})

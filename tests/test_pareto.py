@@ -14,7 +14,6 @@ from sklearn.metrics import r2_score
 from evotree import Dataset, evolve, make_toolbox
 from evotree.engine.evolution import ParetoFront
 from evotree.fitness.penalties import FitnessQualityComplexity, PenalizedAccuracy
-from evotree.individual import FitnessMax
 from evotree.inspection.front import (
     MAX_MEMBERS,
     FittedFront,
@@ -22,8 +21,9 @@ from evotree.inspection.front import (
     held_out_quality,
     select,
 )
-from evotree.operators.pruning.penalized import prune_marked
+from evotree.operators.pruning.rules import prune_marked
 from evotree.rng import make_streams
+from evotree.tree import FitnessMax
 from tests.inspection.random_trees import random_tree
 from tests.reference import pruning as naive
 from tests.strategies import (

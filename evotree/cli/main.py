@@ -367,7 +367,7 @@ def _read_rows(args: argparse.Namespace) -> tuple[Any, Any, bool]:
 def _parameters_of_task(args: argparse.Namespace, y: Any) -> dict[str, Any]:
     """Return the parameters that classes or numbers have."""
     from evotree.cli.training import class_weights, cost_matrix
-    from evotree.objectives import Cost
+    from evotree.configuration import Cost
     from evotree.tables.readers import read_table
 
     parameters: dict[str, Any] = {}

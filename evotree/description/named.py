@@ -18,7 +18,7 @@ import numpy as np
 from sklearn.exceptions import NotFittedError
 
 from evotree.description.words import exact, rows_text, share_text
-from evotree.leaf_models import LARGEST_SCORE, class_probabilities
+from evotree.leaf_models import LARGEST_SCORE
 from evotree.tables.columns import (
     MISSING,
     Column,
@@ -210,7 +210,9 @@ class NamedTree:
 
     def predict_value(self, rows: np.ndarray) -> np.ndarray:
         """Return the probabilities of the classes of encoded rows, or their numbers, by columns."""
-        return class_probabilities(self.tree, self.sides, rows)
+        if self.sides is None:
+            return self.tree.predict_value(rows)
+        return self.sides.predict(self.tree, rows)
 
     def class_order(self, k: int) -> list[int]:
         """Return the classes of a node as they are shown: its label, then the largest first."""

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from evotree.dataset import make_folds, split_folds
 from evotree.engine.config import SearchConfig, is_auto
 from evotree.engine.parallel import thread_map
 from evotree.engine.populations import own_streams, trees_of
@@ -25,12 +26,11 @@ from evotree.fitness.logistic_leaves import (
     LogisticLeaves,
     Strength,
 )
-from evotree.folds import make_folds, split_folds
 from evotree.operators.structure.reduced import row_losses
 
 if TYPE_CHECKING:
     from evotree.dataset import Dataset
-    from evotree.individual import Individual
+    from evotree.tree import Individual
 
 _HELD_OUT_ROWS = (
     1000  # that differ, held out in all, if that takes no more than five folds

@@ -9,15 +9,26 @@ from typing import Annotated, Any
 
 import numpy as np
 
-from evotree._sklearn import HasMethods, Interval, RealNotInt, StrOptions
-from evotree.configuration import N_JOBS, Configuration, Constrained, RisingPair
+from evotree.configuration import (
+    LEAVES,
+    N_JOBS,
+    Configuration,
+    Constrained,
+    Cost,
+    HasMethods,
+    Interval,
+    LinearLeaves,
+    Quantile,
+    RealNotInt,
+    RisingPair,
+    StrOptions,
+)
 from evotree.dataset import SCALINGS
 from evotree.engine.evolution import Callback
 from evotree.files import PathLike
 from evotree.fitness.objectives import Objective
-from evotree.objectives import LEAVES, Cost, LinearLeaves, Quantile
-from evotree.operators.constraints.interactions import WORDS
-from evotree.operators.refinement.policy import Refinement, as_refinement
+from evotree.operators.constraints.bounds import WORDS
+from evotree.operators.refinement.refiners import Refinement, as_refinement
 from evotree.operators.splitters.linear import PENALTIES
 from evotree.operators.structure.rounding import MOST_DIGITS
 

@@ -27,15 +27,14 @@ from deap import base, tools
 from evotree._jit import compile_seconds
 from evotree.dataset import Dataset
 from evotree.fitness.penalties import FitnessQualityComplexity
-from evotree.individual import Individual, set_fitness
 from evotree.inspection.front import (
     MAX_MEMBERS,
     front_table,
     has_own_objectives,
     least_gain,
 )
-from evotree.operators.pruning.held_out import critical_alphas
-from evotree.operators.pruning.penalized import (
+from evotree.operators.pruning.rules import (
+    critical_alphas,
     kept_nodes,
     prune_marked,
     risk_of_leaves,
@@ -43,6 +42,7 @@ from evotree.operators.pruning.penalized import (
     weakest_links,
 )
 from evotree.rng import uniform
+from evotree.tree import Individual, set_fitness
 
 CHAPTERS = ("fitness", "quality", "size", "terms", "complexity")
 ORIGIN = "origin"

@@ -21,20 +21,23 @@ from evotree.engine.parallel import thread_map
 from evotree.fitness.base import routed_rows
 from evotree.fitness.logistic_leaves import LogisticLeaves, is_too_large
 from evotree.fitness.penalties import FITNESS_OF_SCORES, PenalizedAccuracy
-from evotree.individual import Individual, explained_variance, leaf_accuracy
 from evotree.inspection.front import (
     FittedFront,
     FrontTree,
     own_scores,
     undominated,
 )
-from evotree.operators.constraints.base import Constraint, keeps_all, repair
-from evotree.operators.constraints.held import Held
-from evotree.operators.pruning.penalized import prune
-from evotree.operators.structure.rebuild import in_place_of, on_rows
+from evotree.operators.constraints.bounds import Constraint, Held, keeps_all, repair
+from evotree.operators.pruning.rules import prune
 from evotree.operators.structure.rounding import Rounder, round_models
-from evotree.operators.structure.splice import make_individual
-from evotree.tree import ObliqueTree, node_weights
+from evotree.operators.structure.splice import in_place_of, make_individual, on_rows
+from evotree.tree import (
+    Individual,
+    ObliqueTree,
+    explained_variance,
+    leaf_accuracy,
+    node_weights,
+)
 
 if TYPE_CHECKING:
     from evotree.dataset import Dataset

@@ -36,9 +36,9 @@ from evotree.engine.evolution import (
     start,
 )
 from evotree.engine.parallel import n_at_once, run_tasks
-from evotree.individual import Individual
 from evotree.operators.variation.selection import separate_duplicates
 from evotree.rng import make_streams
+from evotree.tree import Individual
 
 _fitness = attrgetter("fitness.wvalues")
 _ISLANDS = 2**62 + 1  # the number of a generation that no run reaches

@@ -17,17 +17,22 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from deap import base
 
+from evotree.dataset import jitter
 from evotree.engine.config import MIN_ROWS
 from evotree.engine.evolution import evolve, interrupt_as_flag
 from evotree.engine.problem import LEAST_ROWS, Penalties, Problem
 from evotree.engine.toolbox import feature_bound, make_toolbox
 from evotree.fitness.penalties import PenalizedAccuracy
-from evotree.operators.constraints.base import repair
-from evotree.operators.initialization.resampling import jitter
-from evotree.operators.initialization.seeding import TAO, WIDTHS, init_seed
-from evotree.operators.initialization.sparsity_paths import axis_trees, path_trees
-from evotree.operators.pruning.penalized import prune
-from evotree.operators.refinement.policy import Refinement
+from evotree.operators.constraints.bounds import repair
+from evotree.operators.initialization.population import (
+    TAO,
+    WIDTHS,
+    axis_trees,
+    init_seed,
+    path_trees,
+)
+from evotree.operators.pruning.rules import prune
+from evotree.operators.refinement.refiners import Refinement
 from evotree.operators.structure.splice import make_individual
 from evotree.operators.variation.selection import distinct
 from evotree.rng import make_streams
@@ -35,15 +40,15 @@ from evotree.rng import make_streams
 if TYPE_CHECKING:
     from evotree.dataset import Dataset
     from evotree.engine.progress import Progress
-    from evotree.individual import Individual
+    from evotree.tree import Individual
 
 from functools import partial
 
 from evotree.dataset import Dataset
 from evotree.engine.evolution import Run, best_first, evaluate_invalid
-from evotree.individual import Individual
-from evotree.operators.structure.rebuild import in_place_of
+from evotree.operators.structure.splice import in_place_of
 from evotree.rng import as_generator
+from evotree.tree import Individual
 
 _KEPT_TREES = 5  # of each fold, that join the first population
 _SEEDS_EACH = 2  # optimized trees for each of the penalties that are tried
@@ -199,8 +204,8 @@ def seeds_of_all_sizes(
     streams = make_streams(seed, 0, len(kinds))
 
     def make(kind: Any, stream: np.ndarray) -> list[Individual]:
-        left = None if seconds is None else end - time.perf_counter()
-        if left is not None and left <= 0.0 and stream is not streams[0]:
+        left = end - time.perf_counter()
+        if left <= 0.0 and stream is not streams[0]:
             return []
         if not follows_paths:
             return [

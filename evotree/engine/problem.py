@@ -13,25 +13,29 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
 import numpy as np
 
+from evotree.configuration import LinearLeaves
 from evotree.description.reading import splits_of_text
 from evotree.engine.config import Evolution, evolution_of, is_auto
 from evotree.engine.toolbox import feature_bound
 from evotree.fitness.objectives import class_models, compose
-from evotree.objectives import LinearLeaves
-from evotree.operators.constraints.base import Constraint
-from evotree.operators.constraints.held import Held
-from evotree.operators.constraints.interactions import as_interactions
-from evotree.operators.constraints.limits import Limits
+from evotree.operators.constraints.bounds import (
+    Constraint,
+    Held,
+    Limits,
+    SplitFeatures,
+    as_interactions,
+    with_split_features,
+)
 from evotree.operators.constraints.monotonic import (
     MonotonicConstraint,
     check_monotonic_cst,
 )
-from evotree.operators.constraints.split_features import (
-    SplitFeatures,
-    with_split_features,
+from evotree.operators.initialization.population import (
+    TAO,
+    WIDTHS,
+    raw_tree,
+    split_init,
 )
-from evotree.operators.initialization.population import split_init
-from evotree.operators.initialization.seeding import TAO, WIDTHS, raw_tree
 from evotree.operators.structure.splice import make_individual
 from evotree.tables.columns import NumericColumn
 from evotree.tree import ObliqueTree

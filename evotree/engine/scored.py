@@ -35,14 +35,13 @@ from evotree.engine.state import seed_to_continue
 from evotree.engine.toolbox import dipole_width, feature_bound, make_toolbox
 from evotree.fitness.objectives import Actions, as_actions
 from evotree.fitness.penalties import FITNESS_OF_SCORES, PenalizedAccuracy
-from evotree.individual import FitnessMax, Individual
 from evotree.inspection.front import FittedFront, FrontTree, own_scores, undominated
 from evotree.operators.initialization.answers import Breeder
 from evotree.operators.initialization.population import split_init
 from evotree.operators.structure.rounding import MOST_DIGITS, Rounder
 from evotree.operators.variation import selection
 from evotree.rng import make_streams, seed_from
-from evotree.tree import ObliqueTree
+from evotree.tree import FitnessMax, Individual, ObliqueTree
 
 DEFAULT = Evolution(
     patience=None, init=None, refinement=None, variation=Variation(0.2, 0.3)

@@ -57,7 +57,7 @@ from evotree.engine.state import (
     read_settings,
     warn_of_a_fresh_start,
 )
-from evotree.operators.initialization.seeding import WIDTHS
+from evotree.operators.initialization.population import WIDTHS
 from evotree.rng import seed_from
 
 _SAMPLE_ENDS = {

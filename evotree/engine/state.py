@@ -29,9 +29,8 @@ from evotree.engine.islands import islands_of
 from evotree.files import PathLike, check_writable, write_whole
 from evotree.fitness.logistic_leaves import HALVINGS, Candidate, Strength
 from evotree.fitness.penalties import FITNESS_OF_SCORES
-from evotree.individual import FitnessMax, Individual, Outcome, set_fitness
-from evotree.operators.structure.rebuild import checked_arrays
-from evotree.operators.structure.splice import make_individual
+from evotree.operators.structure.splice import checked_arrays, make_individual
+from evotree.tree import FitnessMax, Individual, Outcome, set_fitness
 
 FORMAT, VERSION = "evotree checkpoint", 8
 

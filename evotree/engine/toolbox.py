@@ -19,13 +19,19 @@ from evotree.fitness.penalties import (
     quality_and_complexity,
     scores_and_complexity,
 )
-from evotree.individual import Individual
-from evotree.operators.constraints.base import Constraint, repair, repaired
-from evotree.operators.initialization import seeding
-from evotree.operators.initialization.dipolar import init_dipolar
-from evotree.operators.initialization.population import init_population, split_init
-from evotree.operators.pruning.penalized import prune
-from evotree.operators.refinement.policy import (
+from evotree.operators.constraints.bounds import Constraint, repair, repaired
+from evotree.operators.initialization.growth import init_dipolar
+from evotree.operators.initialization.population import (
+    WIDTHS,
+    init_from_tree,
+    init_path,
+    init_population,
+    init_quick,
+    init_seed,
+    split_init,
+)
+from evotree.operators.pruning.rules import prune
+from evotree.operators.refinement.refiners import (
     Refinement,
     as_refinement,
     choose_for_refinement,
@@ -34,10 +40,14 @@ from evotree.operators.refinement.policy import (
 )
 from evotree.operators.structure.splice import make_individual
 from evotree.operators.variation import selection
-from evotree.operators.variation.crossover import cx_trees
-from evotree.operators.variation.mutation import mut_either, mut_nodes, mut_terms
+from evotree.operators.variation.genetic import (
+    cx_trees,
+    mut_either,
+    mut_nodes,
+    mut_terms,
+)
 from evotree.rng import make_streams, seed_from
-from evotree.tree import ObliqueTree
+from evotree.tree import Individual, ObliqueTree
 
 
 def feature_bound(
@@ -153,15 +163,15 @@ def make_toolbox(
     )
     toolbox.register(
         "quick",
-        seeding.init_quick,
+        init_quick,
         dataset,
         size_penalty,
         term_penalty=term_penalty,
         min_rows=min_samples_split,
     )
     for role, init_function in (
-        ("seed", seeding.init_seed),
-        ("path", seeding.init_path),
+        ("seed", init_seed),
+        ("path", init_path),
     ):
         toolbox.register(
             role,
@@ -222,7 +232,7 @@ def make_toolbox(
         )
     shares, trees = split_init(init)
     initial = [
-        seeding.init_from_tree(
+        init_from_tree(
             dataset,
             tree=tree,
             **penalties,
@@ -262,7 +272,7 @@ def _found_on_rows(
         if trees and time.perf_counter() >= end:
             break
         tree = make_individual(dataset, *individual.splits)
-        tree.origin = seeding.WIDTHS
+        tree.origin = WIDTHS
         prune(tree, dataset, **penalties)
         trees.append(repair(tree, dataset, constraints))
     return trees

@@ -11,8 +11,14 @@ from sklearn.utils import check_X_y, compute_sample_weight
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted
 
-from evotree._sklearn import StrOptions, check_sample_weight
-from evotree.configuration import check_parameters, group_with, split_params
+from evotree.configuration import (
+    LinearLeaves,
+    StrOptions,
+    check_parameters,
+    check_sample_weight,
+    group_with,
+    split_params,
+)
 from evotree.dataset import Dataset, as_numbers, check_weight, class_codes
 from evotree.description.html import notebook_html
 from evotree.estimators.explained import ExplainedTree
@@ -23,10 +29,8 @@ from evotree.estimators.rows import RowEncoder
 from evotree.fitness.linear_leaves import term_penalty_of_rows
 from evotree.fitness.objectives import Objective, compose
 from evotree.leaf_models import class_probabilities
-from evotree.objectives import LinearLeaves
-from evotree.operators.constraints.split_features import with_split_features
-from evotree.soft_sides import SoftSides
-from evotree.tree import ObliqueTree
+from evotree.operators.constraints.bounds import with_split_features
+from evotree.tree import ObliqueTree, SoftSides
 
 PROBABILITIES = ("soft", "leaf")
 """What `predict_proba` of a classifier may be of: soft sides, or the shares of leaves."""
@@ -233,7 +237,7 @@ class TreeClassifier(ClassifierMixin, ClassReader, TreeEstimator):
         """Return the probabilities of the classes, in the order of `classes_`, a column for each.
 
         With ``probability="soft"`` they depend on the distances of a row to the hyperplanes, as
-        `evotree.soft_sides.SoftSides` says, with ``"leaf"`` they are the class shares of the leaf
+        `evotree.tree.SoftSides` says, with ``"leaf"`` they are the class shares of the leaf
         that it reaches. The class that `predict` returns has the largest one.
         """
         return self._predict_encoded(self.encode(X))

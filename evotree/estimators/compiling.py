@@ -21,20 +21,18 @@ from numba.core.event import Event, Listener, install_listener
 
 from evotree._jit import is_cached
 from evotree.dataset import Dataset
-from evotree.operators.initialization.dipolar import init_dipolar
-from evotree.operators.initialization.growth import grow
-from evotree.operators.initialization.sparsity_paths import (
+from evotree.operators.initialization.growth import grow, init_dipolar
+from evotree.operators.initialization.population import (
     axis_trees,
     prune_weakest_links,
 )
-from evotree.operators.pruning.penalized import prune
-from evotree.operators.refinement.tao import tao_sweep
+from evotree.operators.pruning.rules import prune
+from evotree.operators.refinement.refiners import tao_sweep
 from evotree.operators.splitters.base import Split
 from evotree.operators.splitters.dipole import Dipole
 from evotree.operators.splitters.sparse import Sparse
 from evotree.operators.structure.splice import make_individual
-from evotree.operators.variation.crossover import cx_trees
-from evotree.operators.variation.mutation import mut_nodes
+from evotree.operators.variation.genetic import cx_trees, mut_nodes
 from evotree.operators.variation.selection import sel_proportional
 from evotree.rng import make_streams
 

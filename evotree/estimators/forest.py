@@ -15,8 +15,17 @@ from sklearn.metrics import accuracy_score, r2_score
 from sklearn.utils import column_or_1d
 from sklearn.utils.validation import check_is_fitted
 
-from evotree._sklearn import HasMethods, Interval, StrOptions, check_sample_weight
-from evotree.configuration import N_JOBS, check_parameters, documented
+from evotree.configuration import (
+    LEAVES,
+    N_JOBS,
+    HasMethods,
+    Interval,
+    LinearLeaves,
+    StrOptions,
+    check_parameters,
+    check_sample_weight,
+    documented,
+)
 from evotree.dataset import Dataset
 from evotree.engine.parallel import run_tasks
 from evotree.engine.toolbox import feature_bound
@@ -29,7 +38,6 @@ from evotree.estimators.base import (
 )
 from evotree.estimators.rows import RowEncoder
 from evotree.estimators.tao import TAOClassifier, TAORegressor
-from evotree.objectives import LEAVES, LinearLeaves
 from evotree.operators.initialization.forest import (
     Grower,
     Member,

@@ -10,20 +10,22 @@ import pandas as pd
 from sklearn.base import clone
 from sklearn.utils import Bunch
 
-from evotree._sklearn import Interval, StrOptions
-from evotree.configuration import check_parameters, documented
+from evotree.configuration import (
+    Interval,
+    LinearLeaves,
+    StrOptions,
+    check_parameters,
+    documented,
+)
 from evotree.dataset import SCALINGS, Dataset
 from evotree.estimators import base
 from evotree.estimators.lazy import lazy_on_collections
 from evotree.estimators.presets import GREEDY_PRESETS
 from evotree.fitness.node import CLASSIFICATION, REGRESSION
 from evotree.fitness.objectives import Objective
-from evotree.individual import Individual
-from evotree.objectives import LinearLeaves
-from evotree.operators.initialization import induction
+from evotree.operators.initialization import growth as induction
 from evotree.operators.initialization.growth import GrowthLimits, grow
-from evotree.operators.pruning.held_out import cost_complexity_path
-from evotree.operators.pruning.penalized import risk_of_leaves
+from evotree.operators.pruning.rules import cost_complexity_path, risk_of_leaves
 from evotree.operators.splitters.axis import C45
 from evotree.operators.splitters.base import Splitter
 from evotree.operators.splitters.registry import SPLITTERS, as_splitter
@@ -33,6 +35,7 @@ from evotree.tables.columns import (
     column_of_feature,
     indicator_of_feature,
 )
+from evotree.tree import Individual
 
 _TEXTS = {
     **base.SHARED,

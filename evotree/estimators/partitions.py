@@ -20,6 +20,7 @@ from scipy.special import xlogy
 from sklearn.base import is_regressor
 from sklearn.utils.multiclass import check_classification_targets
 
+from evotree.configuration import Quantile
 from evotree.dataset import Dataset, class_codes
 from evotree.engine.config import evolution_of
 from evotree.engine.finish import Result, scores_of
@@ -31,8 +32,7 @@ from evotree.estimators.rows import categorical_mask, refuse_text
 from evotree.fitness.objectives import Objective, OwnObjective, PoissonLoss, PoissonSums
 from evotree.fitness.penalties import PenalizedAccuracy
 from evotree.inspection.front import FittedFront, FrontTree, undominated
-from evotree.objectives import Quantile
-from evotree.operators.constraints.limits import nodes_without
+from evotree.operators.constraints.bounds import nodes_without
 from evotree.rng import row_keys, seed_from
 from evotree.tables.columns import NumericColumn, encode_in_order
 from evotree.tree import CountedTree, ObliqueTree, sizes_of_kept

@@ -9,8 +9,7 @@ from scipy.special import expit, log_softmax, softmax
 
 from evotree._blas import one_blas_thread
 from evotree.dataset import Dataset
-from evotree.soft_sides import SoftSides, distances, soft_reach
-from evotree.tree import ObliqueTree
+from evotree.tree import ObliqueTree, SoftSides, distances, soft_reach
 
 SLOPE = 1.5
 """The slope that is expected before any row is seen, where the median distance is 1."""

@@ -20,8 +20,7 @@ from sklearn.base import BaseEstimator
 from sklearn.utils import check_array, check_X_y
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from evotree._sklearn import StrOptions
-from evotree.configuration import Constrained
+from evotree.configuration import Constrained, StrOptions
 from evotree.dataset import Dataset
 from evotree.tables.columns import (
     CategoricalColumn,

@@ -9,25 +9,21 @@ from sklearn.frozen import FrozenEstimator
 from sklearn.tree import BaseDecisionTree
 from sklearn.utils.validation import check_is_fitted
 
-from evotree._sklearn import Interval, StrOptions
-from evotree.configuration import N_JOBS, documented
+from evotree.configuration import N_JOBS, Interval, LinearLeaves, StrOptions, documented
 from evotree.dataset import SCALINGS, Dataset
 from evotree.engine.parallel import thread_map
 from evotree.estimators import base
-from evotree.individual import Individual
-from evotree.objectives import LinearLeaves
-from evotree.operators.constraints.split_features import SplitFeatures
-from evotree.operators.initialization.dipolar import init_complete
-from evotree.operators.initialization.growth import GrowthLimits, grow
-from evotree.operators.initialization.seeding import init_from_tree, raw_tree
-from evotree.operators.pruning.penalized import prune
-from evotree.operators.refinement.tao import tao_sweeps
+from evotree.operators.constraints.bounds import SplitFeatures
+from evotree.operators.initialization.growth import GrowthLimits, grow, init_complete
+from evotree.operators.initialization.population import init_from_tree, raw_tree
+from evotree.operators.pruning.rules import prune
+from evotree.operators.refinement.refiners import tao_sweeps
 from evotree.operators.splitters.axis import Axis
 from evotree.operators.splitters.base import Splitter
 from evotree.operators.splitters.linear import LOSSES, PENALTIES, Linear
 from evotree.operators.splitters.registry import SPLITTERS, as_splitter
 from evotree.rng import make_streams, seed_from
-from evotree.tree import ObliqueTree
+from evotree.tree import Individual, ObliqueTree
 
 RANDOM = "random"
 _TREES = (ObliqueTree, base.TreeEstimator, BaseDecisionTree, FrozenEstimator)

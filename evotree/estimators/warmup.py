@@ -8,7 +8,7 @@ import numpy as np
 from evotree import estimators
 from evotree.engine.config import Evolution, Regularization, Variation
 from evotree.estimators.compiling import start_python
-from evotree.operators.initialization.induction import PRUNINGS
+from evotree.operators.initialization.growth import PRUNINGS
 from evotree.operators.splitters.registry import SPLITTERS
 
 TASKS = ("classification", "regression")

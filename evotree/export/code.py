@@ -22,8 +22,8 @@ from evotree.description.named import (
     used_features,
 )
 from evotree.description.words import LEAST_WIDTH, LINE_WIDTH, clauses, fold, summed
-from evotree.soft_sides import LEAD, SoftSides
 from evotree.tables.columns import Column, NumericColumn
+from evotree.tree import LEAD, SoftSides
 
 _C_ADVICE = (
     "// Compile with -ffp-contract=off, so that every product and every sum is rounded."

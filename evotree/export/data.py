@@ -12,8 +12,7 @@ import numpy as np
 
 from evotree.inspection.training_rows import TrainingRows
 from evotree.leaf_models import ClassModels, LeafModels, OutputModels
-from evotree.soft_sides import SoftSides
-from evotree.tree import ObliqueTree
+from evotree.tree import ObliqueTree, SoftSides
 
 TREE_VERSION = 3
 """The newest form that is read. Trees of several outputs are written in it, others with linear

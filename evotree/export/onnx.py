@@ -16,8 +16,7 @@ from typing import Any
 import numpy as np
 
 from evotree.description.named import ONE_WAY, is_forest
-from evotree.soft_sides import LEAD, SoftSides
-from evotree.tree import ObliqueTree
+from evotree.tree import LEAD, ObliqueTree, SoftSides
 
 MAX_LEAVES = 10_000
 _FARTHEST = 1e300  # distance to a hyperplane

@@ -22,9 +22,8 @@ import numpy as np
 from evotree._jit import kernel
 from evotree.dataset import Dataset
 from evotree.fitness.leaves import SQUARED, quality_of_losses
-from evotree.individual import Individual
 from evotree.tables.columns import columns_asked
-from evotree.tree import CountedTree, ObliqueTree
+from evotree.tree import CountedTree, Individual, ObliqueTree
 
 
 @kernel

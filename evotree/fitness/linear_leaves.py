@@ -27,11 +27,11 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 
 from evotree._jit import inner_kernel, kernel
+from evotree.configuration import LinearLeaves
 from evotree.dataset import Dataset, leading_component
 from evotree.fitness.base import LINES, ORDER, OUTPUTS, TargetLoss, routed_rows
 from evotree.fitness.leaves import isotonic_values
 from evotree.leaf_models import LeafModels, OutputModels
-from evotree.objectives import LinearLeaves
 from evotree.tables.columns import columns_asked
 from evotree.tree import ObliqueTree
 

@@ -24,12 +24,11 @@ import numpy as np
 from scipy.optimize import minimize
 from scipy.special import softmax
 
+from evotree.configuration import LinearLeaves
 from evotree.dataset import Dataset
-from evotree.individual import Individual
 from evotree.leaf_models import LARGEST_SCORE, ClassModels, LeafModels
-from evotree.objectives import LinearLeaves
 from evotree.tables.columns import columns_asked
-from evotree.tree import ObliqueTree
+from evotree.tree import Individual, ObliqueTree
 
 COSTS = (0.003, 0.03, 0.3, 3.0)
 """Costs of a row's loss against the penalty of the coefficients, of standardized features."""

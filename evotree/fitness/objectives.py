@@ -16,6 +16,7 @@ from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 
+from evotree.configuration import Cost, LinearLeaves, Quantile
 from evotree.dataset import Dataset
 from evotree.fitness.base import (
     LINES,
@@ -50,10 +51,8 @@ from evotree.fitness.linear_leaves import (
     lines_asked,
 )
 from evotree.fitness.logistic_leaves import LogisticLeaves
-from evotree.individual import Individual
 from evotree.leaf_models import LeafModels
-from evotree.objectives import Cost, LinearLeaves, Quantile
-from evotree.tree import ObliqueTree
+from evotree.tree import Individual, ObliqueTree
 
 
 @dataclass(frozen=True)

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 from deap import base
 
-from evotree.individual import Individual
+from evotree.tree import Individual
 
 
 @dataclass(frozen=True)

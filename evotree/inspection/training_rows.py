@@ -8,8 +8,7 @@ import numpy as np
 from scipy.sparse import csr_matrix
 
 from evotree.leaf_models import check_arrays
-from evotree.soft_sides import distances
-from evotree.tree import ObliqueTree
+from evotree.tree import ObliqueTree, distances
 
 _BLOCK = 4096  # rows that are projected together
 

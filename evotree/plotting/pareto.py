@@ -8,7 +8,6 @@ from matplotlib.ticker import MaxNLocator
 
 from evotree.dataset import Dataset
 from evotree.engine.evolution import ParetoFront
-from evotree.individual import RegressionIndividual
 from evotree.inspection.front import FittedFront, held_out_quality, select
 from evotree.plotting.style import (
     INK,
@@ -18,7 +17,7 @@ from evotree.plotting.style import (
     legend_below,
     tint,
 )
-from evotree.tree import ObliqueTree
+from evotree.tree import ObliqueTree, RegressionIndividual
 
 
 def plot_pareto(

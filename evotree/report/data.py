@@ -26,7 +26,6 @@ from evotree.inspection.training_rows import (
 from evotree.plotting.curves import cumulated
 from evotree.plotting.style import class_colors
 from evotree.report.measures import measures, vote_measures
-from evotree.soft_sides import SoftSides
 from evotree.tables import columns as table_columns
 from evotree.tables.columns import (
     CategoricalColumn,
@@ -35,7 +34,7 @@ from evotree.tables.columns import (
     numbers_of,
     text_of,
 )
-from evotree.tree import ObliqueTree
+from evotree.tree import ObliqueTree, SoftSides
 
 MAX_ROWS = 1000  # of the page
 MAX_CELLS = 40_000  # of these rows, if that leaves 20 of them

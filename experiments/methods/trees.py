@@ -22,9 +22,13 @@ from evotree.estimators import ObliqueTreeClassifier, TAOClassifier
 from evotree.estimators.sparse_path import tao_path
 from evotree.experiments.protocols import stratified_folds
 from evotree.fitness.penalties import PenalizedAccuracy
-from evotree.operators.initialization.seeding import raw_tree
-from evotree.operators.pruning.held_out import critical_alphas
-from evotree.operators.pruning.penalized import node_risk, prune_tree, weakest_links
+from evotree.operators.initialization.population import raw_tree
+from evotree.operators.pruning.rules import (
+    critical_alphas,
+    node_risk,
+    prune_tree,
+    weakest_links,
+)
 from evotree.operators.splitters.linear import Linear
 from evotree.tree import ObliqueTree, node_weights
 from experiments.methods.chosen import import_peer

@@ -25,13 +25,13 @@ import pandas as pd
 from sklearn.base import clone
 from sklearn.tree import DecisionTreeClassifier
 
+from evotree.configuration import Cost
 from evotree.estimators import EvoTreeClassifier
 from evotree.experiments.datasets import LoadedData
 from evotree.experiments.experiment import innermost
 from evotree.experiments.protocols import Task, load_cached
 from evotree.fitness.base import FeatureCosts
-from evotree.objectives import Cost
-from evotree.operators.initialization.seeding import raw_tree
+from evotree.operators.initialization.population import raw_tree
 from evotree.tables.columns import column_of_feature, encode, feature_names, fit_columns
 from evotree.tree import ObliqueTree
 from experiments.agreement import DATA

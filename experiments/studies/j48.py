@@ -19,7 +19,7 @@ import numpy as np
 
 from evotree.estimators import ObliqueTreeClassifier
 from evotree.experiments.datasets import load
-from evotree.operators.pruning import pessimistic
+from evotree.operators.pruning import rules
 from evotree.tree import ObliqueTree
 from experiments.study import TEXTS, Text
 from experiments.tables import table
@@ -138,15 +138,13 @@ def differences(one: Node, other: Node) -> list[str]:
 @contextmanager
 def numbers_of_weka() -> Iterator[None]:
     """Prune by Weka's numbers in place of Quinlan's."""
-    kept = pessimistic.normal_deviation, pessimistic._ALL_WRONG
-    pessimistic.normal_deviation = lambda confidence: NormalDist().inv_cdf(
-        1.0 - confidence
-    )
-    pessimistic._ALL_WRONG = 1.0
+    kept = rules.normal_deviation, rules._ALL_WRONG
+    rules.normal_deviation = lambda confidence: NormalDist().inv_cdf(1.0 - confidence)
+    rules._ALL_WRONG = 1.0
     try:
         yield
     finally:
-        pessimistic.normal_deviation, pessimistic._ALL_WRONG = kept
+        rules.normal_deviation, rules._ALL_WRONG = kept
 
 
 def compare(

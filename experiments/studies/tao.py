@@ -14,13 +14,13 @@ import numpy as np
 import pandas as pd
 from sklearn.model_selection import train_test_split
 
+from evotree.dataset import jitter
 from evotree.estimators import ObliqueTreeClassifier
 from evotree.estimators.tao import TAOClassifier
 from evotree.experiments.experiment import innermost
 from evotree.experiments.protocols import OFFICIAL, Parts, Task, load_cached, take_rows
-from evotree.operators.initialization.resampling import jitter
-from evotree.operators.pruning.held_out import critical_alphas
-from evotree.operators.pruning.penalized import (
+from evotree.operators.pruning.rules import (
+    critical_alphas,
     kept_nodes,
     node_risk,
     prune_marked,

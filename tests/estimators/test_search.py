@@ -16,10 +16,10 @@ from evotree import (
     search,
 )
 from evotree.engine import populations
+from evotree.engine import toolbox as toolboxes
 from evotree.engine.choice import penalties_to_try
 from evotree.engine.problem import NOISE
 from evotree.engine.state import continuation
-from evotree.operators.initialization import seeding
 from tests.quick_models import (
     BRIEF,
     brief,
@@ -139,8 +139,8 @@ def test_an_interrupt_while_choosing_takes_the_first_penalties(monkeypatch):
 
 
 def test_an_interrupt_while_first_trees_are_made_leaves_the_rest_out(monkeypatch):
-    pressing, calls = press_at(2, seeding.init_seed)
-    monkeypatch.setattr(seeding, "init_seed", pressing)
+    pressing, calls = press_at(2, toolboxes.init_seed)
+    monkeypatch.setattr(toolboxes, "init_seed", pressing)
     kept = interrupted(brief(init={"tao": 1.0}))
     assert kept.n_generations_ == 0 and len(calls) == 2
     shares = kept.history_.chapters["origin"][0]

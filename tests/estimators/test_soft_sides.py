@@ -15,7 +15,7 @@ from evotree import Cost, ObliqueTreeClassifier
 from evotree.dataset import Dataset
 from evotree.estimators.probabilities import fit_soft_sides
 from evotree.inspection.training_rows import summarize
-from evotree.soft_sides import SoftSides
+from evotree.tree import SoftSides
 from tests.exported import tame, trees
 from tests.quick_models import CLASSIFIERS, brief, name_of
 from tests.reference import soft_sides as naive

@@ -19,10 +19,8 @@ from evotree.fitness.linear_leaves import (
     sum_products,
 )
 from evotree.leaf_models import LeafModels
-from evotree.operators.initialization.dipolar import init_dipolar
-from evotree.operators.initialization.growth import GrowthLimits, grow
-from evotree.operators.pruning.held_out import node_losses
-from evotree.operators.pruning.penalized import prune
+from evotree.operators.initialization.growth import GrowthLimits, grow, init_dipolar
+from evotree.operators.pruning.rules import node_losses, prune
 from evotree.operators.splitters.axis import Axis
 from evotree.operators.structure.reduced import leaf_table, row_losses
 from evotree.rng import make_streams

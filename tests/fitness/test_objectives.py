@@ -8,6 +8,7 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from sklearn import metrics
 
+from evotree.configuration import Cost, Quantile
 from evotree.dataset import Dataset
 from evotree.fitness.base import LINES, ORDER, OUTPUTS, FeatureCosts
 from evotree.fitness.leaves import F1, score_labels
@@ -21,10 +22,8 @@ from evotree.fitness.objectives import (
     compose,
 )
 from evotree.fitness.penalties import PenalizedAccuracy
-from evotree.objectives import Cost, Quantile
 from evotree.operators.constraints.monotonic import MonotonicConstraint
-from evotree.operators.pruning.held_out import node_losses
-from evotree.operators.pruning.penalized import prune, prune_marked
+from evotree.operators.pruning.rules import node_losses, prune, prune_marked
 from evotree.operators.structure.reduced import leaf_table, loss_unit, row_losses
 from evotree.operators.structure.splice import make_individual
 from tests.reference import leaves as naive

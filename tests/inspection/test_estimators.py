@@ -10,7 +10,7 @@ from sklearn.feature_selection import SelectFromModel
 
 from evotree import TAOClassifier
 from evotree.leaf_models import OutputModels
-from evotree.soft_sides import SoftSides
+from evotree.tree import SoftSides
 from tests.inspection.random_trees import estimator_of, random_tree
 from tests.quick_models import every, outputs, rows_for
 

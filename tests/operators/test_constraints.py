@@ -11,12 +11,16 @@ from sklearn.datasets import load_iris
 from evotree import EvoTreeClassifier, ObliqueTree
 from evotree.dataset import Dataset
 from evotree.engine.toolbox import feature_bound
-from evotree.operators.constraints.base import keeps_all, repair
-from evotree.operators.constraints.interactions import Interactions, as_interactions
-from evotree.operators.constraints.limits import Limits
-from evotree.operators.initialization.dipolar import init_dipolar
-from evotree.operators.initialization.seeding import ONE_BY_ONE, init_path, init_seed
-from evotree.operators.pruning.penalized import kept_nodes, node_risk, optimal_pruning
+from evotree.operators.constraints.bounds import (
+    Interactions,
+    Limits,
+    as_interactions,
+    keeps_all,
+    repair,
+)
+from evotree.operators.initialization.growth import init_dipolar
+from evotree.operators.initialization.population import ONE_BY_ONE, init_path, init_seed
+from evotree.operators.pruning.rules import kept_nodes, node_risk, optimal_pruning
 from evotree.rng import make_streams
 from tests.quick_models import evolved
 from tests.strategies import (

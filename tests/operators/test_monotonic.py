@@ -25,13 +25,12 @@ from evotree.leaf_models import LeafModels
 from evotree.operators.constraints.monotonic import (
     MonotonicConstraint,
     check_monotonic_cst,
+    violations,
 )
-from evotree.operators.constraints.proof import violations
-from evotree.operators.initialization.dipolar import init_dipolar
-from evotree.operators.pruning.penalized import prune
-from evotree.operators.structure.rebuild import in_place_of
+from evotree.operators.initialization.growth import init_dipolar
+from evotree.operators.pruning.rules import prune
 from evotree.operators.structure.rounding import round_models
-from evotree.operators.structure.splice import make_individual
+from evotree.operators.structure.splice import in_place_of, make_individual
 from evotree.rng import make_streams
 from evotree.tables.columns import CategoricalColumn, NumericColumn
 from evotree.tree import ObliqueTree

@@ -5,26 +5,23 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from evotree.dataset import Dataset
+from evotree.dataset import Dataset, make_folds, split_folds
 from evotree.fitness.penalties import PenalizedAccuracy
-from evotree.folds import make_folds, split_folds
 from evotree.operators.initialization.growth import GrowthLimits, grow
-from evotree.operators.pruning.held_out import (
+from evotree.operators.pruning.rules import (
+    cheapest,
     choose_tree,
     cost_complexity_path,
     critical_alphas,
     node_losses,
-    prune_cross_validated,
-    prune_held_out,
-    prune_reduced_error,
-    sequence_sums,
-)
-from evotree.operators.pruning.penalized import (
-    cheapest,
     node_risk,
     prune,
+    prune_cross_validated,
+    prune_held_out,
     prune_marked,
+    prune_reduced_error,
     prune_tree,
+    sequence_sums,
     weakest_links,
 )
 from evotree.operators.splitters.axis import Axis

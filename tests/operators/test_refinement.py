@@ -15,9 +15,9 @@ from evotree.fitness.penalties import (
     PenalizedAccuracy,
     quality_and_complexity,
 )
-from evotree.operators.initialization.dipolar import init_dipolar
-from evotree.operators.pruning.penalized import prune
-from evotree.operators.refinement.policy import (
+from evotree.operators.initialization.growth import init_dipolar
+from evotree.operators.pruning.rules import prune
+from evotree.operators.refinement.refiners import (
     LinearRefiner,
     Refinement,
     Resplit,

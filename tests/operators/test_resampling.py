@@ -5,8 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evotree.dataset import SCALINGS, Dataset
-from evotree.operators.initialization.resampling import jitter
+from evotree.dataset import SCALINGS, Dataset, jitter
 from tests.strategies import datasets, seeds, stream_of
 
 any_datasets = st.sampled_from(("classification", "regression")).flatmap(

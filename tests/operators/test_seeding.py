@@ -1,6 +1,7 @@
 """First trees: shares, greedy and optimized seeds, trees handed in, and who descends from them."""
 
 import itertools
+import math
 import time
 
 import numpy as np
@@ -18,20 +19,19 @@ from evotree import (
     make_toolbox,
     to_frame,
 )
-from evotree.dataset import Dataset
+from evotree.dataset import Dataset, bootstrap
 from evotree.fitness.penalties import PenalizedAccuracy
 from evotree.operators.initialization.growth import GrowthLimits, grow
-from evotree.operators.initialization.resampling import bootstrap
-from evotree.operators.initialization.seeding import (
+from evotree.operators.initialization.population import (
     init_from_tree,
     init_seed,
+    prune_weakest_links,
     raw_tree,
     seeding_shares,
     slot_origins,
 )
-from evotree.operators.initialization.sparsity_paths import prune_weakest_links
-from evotree.operators.pruning.held_out import critical_alphas
-from evotree.operators.pruning.penalized import (
+from evotree.operators.pruning.rules import (
+    critical_alphas,
     kept_nodes,
     node_risk,
     prune,
@@ -226,11 +226,11 @@ def test_seeds_end_with_their_time(monkeypatch, make):
     ticks = itertools.count()
     monkeypatch.setattr(time, "perf_counter", lambda: float(next(ticks)))
     sizes = {}
-    for seconds in (2.5, 4.5, None):
+    for seconds in (2.5, 4.5, math.inf):
         stream = stream_of(11)
         seed = init_seed(noise, 0.0, make, stream, min_rows=2, seconds=seconds)
         sizes[seconds] = seed.n_leaves
-    assert sizes[2.5] <= 3 and sizes[4.5] <= 5 < sizes[None]
+    assert sizes[2.5] <= 3 and sizes[4.5] <= 5 < sizes[math.inf]
 
 
 def test_history_says_who_descends_from_whom(wine):

@@ -19,7 +19,6 @@ from evotree.fitness.penalties import (
     linear_scaling,
     quality_and_complexity,
 )
-from evotree.individual import FitnessMax
 from evotree.operators.variation.selection import (
     distinct,
     replace_best,
@@ -31,6 +30,7 @@ from evotree.operators.variation.selection import (
     universal_sampling,
 )
 from evotree.rng import make_streams
+from evotree.tree import FitnessMax
 from tests.reference import naive
 from tests.strategies import apply_operator, seeds, stream_of, tasks
 

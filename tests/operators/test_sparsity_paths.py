@@ -5,20 +5,20 @@ import pytest
 from sklearn.datasets import load_diabetes, load_wine
 from sklearn.linear_model import LogisticRegression
 
+from evotree.configuration import Cost
 from evotree.dataset import Dataset
 from evotree.engine.toolbox import make_toolbox
 from evotree.fitness.objectives import as_objective
 from evotree.fitness.penalties import PenalizedAccuracy
-from evotree.objectives import Cost
-from evotree.operators.initialization.population import best_of_paths
-from evotree.operators.initialization.sparsity_paths import (
+from evotree.operators.constraints.bounds import widest
+from evotree.operators.initialization.population import (
     axis_trees,
+    best_of_paths,
     linear_trees,
     path_trees,
     sparsity_path,
-    widest,
 )
-from evotree.operators.pruning.penalized import prune
+from evotree.operators.pruning.rules import prune
 from evotree.operators.splitters.linear import Linear
 from evotree.operators.structure.splice import make_individual
 from evotree.operators.variation.selection import distinct

@@ -11,8 +11,7 @@ from evotree import ObliqueTreeClassifier
 from evotree._jit import read_only
 from evotree.dataset import Dataset
 from evotree.fitness.node import CLASSIFICATION, REGRESSION, Criterion
-from evotree.operators.initialization.dipolar import RandomHalves
-from evotree.operators.initialization.growth import grow
+from evotree.operators.initialization.growth import RandomHalves, grow
 from evotree.operators.splitters.annealing import Annealing
 from evotree.operators.splitters.axis import C45, Axis
 from evotree.operators.splitters.cart_lc import CartLC

@@ -8,14 +8,17 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.datasets import load_breast_cancer, load_wine
 
-from evotree.dataset import Dataset
+from evotree.dataset import Dataset, jitter
 from evotree.fitness.linear_leaves import LinearLeafObjective
 from evotree.fitness.node import Criterion
-from evotree.operators.initialization.dipolar import RandomHalves, init_complete
-from evotree.operators.initialization.growth import GrowthLimits, grow
-from evotree.operators.initialization.resampling import jitter
-from evotree.operators.pruning.penalized import prune
-from evotree.operators.refinement.tao import solve, tao_sweep, tao_sweeps
+from evotree.operators.initialization.growth import (
+    GrowthLimits,
+    RandomHalves,
+    grow,
+    init_complete,
+)
+from evotree.operators.pruning.rules import prune
+from evotree.operators.refinement.refiners import solve, tao_sweep, tao_sweeps
 from evotree.operators.splitters.axis import Axis
 from evotree.operators.splitters.linear import Linear
 from evotree.operators.splitters.oc1 import OC1

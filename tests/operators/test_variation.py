@@ -9,13 +9,17 @@ from hypothesis import strategies as st
 from sklearn.datasets import load_iris, load_wine
 
 from evotree.dataset import Dataset
-from evotree.operators.initialization.dipolar import init_dipolar
-from evotree.operators.initialization.seeding import ONE_BY_ONE, init_seed
-from evotree.operators.pruning.penalized import prune
+from evotree.operators.initialization.growth import init_dipolar
+from evotree.operators.initialization.population import ONE_BY_ONE, init_seed
+from evotree.operators.pruning.rules import prune
 from evotree.operators.structure import splice
 from evotree.operators.structure.reduced import leaf_table, reduced_problem
-from evotree.operators.variation.crossover import cx_trees, draw_exchange
-from evotree.operators.variation.mutation import mut_nodes, mut_terms
+from evotree.operators.variation.genetic import (
+    cx_trees,
+    draw_exchange,
+    mut_nodes,
+    mut_terms,
+)
 from evotree.rng import make_streams
 from tests.reference import naive, sparse
 from tests.strategies import (

@@ -2,8 +2,7 @@
 
 import math
 
-from evotree.soft_sides import LEAD, SoftSides
-from evotree.tree import ObliqueTree
+from evotree.tree import LEAD, ObliqueTree, SoftSides
 
 
 def logistic(z):

@@ -7,15 +7,13 @@ from typing import Any
 import numpy as np
 
 from evotree.dataset import Dataset
-from evotree.individual import Individual
-from evotree.operators.constraints.base import Constraint, repair
+from evotree.operators.constraints.bounds import Constraint, repair
 from evotree.operators.initialization.growth import GrowthLimits, grow_on_sample
-from evotree.operators.initialization.seeding import DIPOLE, INITIAL, raw_tree
+from evotree.operators.initialization.population import DIPOLE, INITIAL, raw_tree
 from evotree.operators.splitters.dipole import Dipole
-from evotree.operators.structure.rebuild import in_place_of
-from evotree.operators.structure.splice import make_individual
+from evotree.operators.structure.splice import in_place_of, make_individual
 from evotree.rng import as_generator
-from evotree.tree import ObliqueTree
+from evotree.tree import Individual, ObliqueTree
 
 _MOST_DEPTH = 3  # of first trees
 
@@ -63,8 +61,8 @@ class Breeder:
         operator: Callable[[Individual], tuple[Individual]],
     ) -> tuple[Individual]:
         """Mutate nodes half of the times; else a term of a split, or what a leaf answers."""
-        stream: Any = individual.stream
-        parent, rng = individual.clone(), as_generator(stream)
+        parent = individual.clone()
+        rng = as_generator(individual.stream)
         if rng.uniform() < 0.5:
             return (self.whole(operator(individual)[0], parent, rng),)
         weights, thresholds, size = (array.copy() for array in individual.splits)
@@ -81,8 +79,8 @@ class Breeder:
         self, first: Individual, second: Individual, operator: Callable[..., Any]
     ) -> tuple[Individual, ...]:
         """Cross two trees."""
-        stream: Any = first.stream
-        parents, rng = (first.clone(), second.clone()), as_generator(stream)
+        parents = first.clone(), second.clone()
+        rng = as_generator(first.stream)
         pairs = zip(operator(first, second), parents, strict=True)
         return tuple(self.whole(child, parent, rng) for child, parent in pairs)
 
@@ -114,8 +112,9 @@ class Breeder:
             child.is_leaf[:, np.newaxis] | (size >= least), child.weights, 0.0
         )
         if not np.array_equal(weights, child.weights):
-            cut = make_individual(self.dataset, weights, *child.splits[1:])
-            child = in_place_of(child, cut)
+            child = in_place_of(
+                child, make_individual(self.dataset, weights, *child.splits[1:])
+            )
         child = repair(child, self.dataset, self.constraints)
         weights, thresholds, size = (array.copy() for array in child.splits)
         new = np.flatnonzero(child.is_leaf & (thresholds == 0.0))

@@ -22,13 +22,12 @@ from typing import NamedTuple
 
 import numpy as np
 
-from evotree.dataset import Dataset, empty_rows
+from evotree.dataset import Dataset, bag_of, bootstrap_counts, empty_rows
 from evotree.fitness.linear_leaves import LinearLeafObjective
 from evotree.fitness.penalties import PenalizedAccuracy
 from evotree.operators.initialization.growth import GrowthLimits, grow
-from evotree.operators.initialization.resampling import bag_of, bootstrap_counts
-from evotree.operators.initialization.sparsity_paths import sparsity_path
-from evotree.operators.pruning.penalized import prune
+from evotree.operators.initialization.population import sparsity_path
+from evotree.operators.pruning.rules import prune
 from evotree.operators.splitters.axis import Axis
 from evotree.rng import as_generator, make_streams
 from evotree.tree import ObliqueTree
@@ -99,7 +98,10 @@ class Grower:
         multiples = SIZE_MULTIPLES if bag.n_classes else TARGET_MULTIPLES
         penalty = unit * math.exp(rng.uniform(*np.log(multiples)))
         if is_axis:
-            grown = self._axis_tree(rows, stream, rng)
+            # Grown as far as the rows allow.
+            criterion = ("gini", "entropy")[rng.integers(2)]
+            limits = GrowthLimits(max_depth=self.max_depth, min_samples_leaf=_AXIS_LEAF)
+            grown = grow(rows, Axis(), criterion, limits, stream=stream).to_tree()
         else:
             grown = self._path_tree(rows, penalty, stream)
         weights = np.zeros((len(grown), dataset.X.shape[1]))
@@ -130,14 +132,6 @@ class Grower:
         if self.is_mostly_axis:
             share = rng.uniform(AXIS_FEATURES, 1.0)
         return max(1, round(share * n_columns))
-
-    def _axis_tree(
-        self, rows: Dataset, stream: np.ndarray, rng: np.random.Generator
-    ) -> ObliqueTree:
-        """Return an axis-parallel tree that is grown as far as the rows allow."""
-        criterion = ("gini", "entropy")[rng.integers(2)]
-        limits = GrowthLimits(max_depth=self.max_depth, min_samples_leaf=_AXIS_LEAF)
-        return grow(rows, Axis(), criterion, limits, stream=stream).to_tree()
 
     def _path_tree(
         self, rows: Dataset, penalty: float, stream: np.ndarray
@@ -232,7 +226,7 @@ def restrict(dataset: Dataset, features: np.ndarray) -> Dataset:
     objective = dataset.objective
     if isinstance(objective, LinearLeafObjective) and objective.used is not None:
         at = np.searchsorted(features, np.intersect1d(objective.used, features))
-        objective = replace(objective, used=tuple(map(int, at)))
+        objective = replace(objective, used=tuple(at.tolist()))
     X = empty_rows(dataset.n_distinct, len(features))
     np.take(dataset.X, features, axis=1, out=X)
     arrays = ("raw", "mean", "scale", "spread")

@@ -1,19 +1,45 @@
-"""The grower: a tree, top-down, by any splitter."""
+"""Trees that are grown top-down by any splitter: random ones, and greedy induction as a whole.
+
+A row whose value is missing at a split of C4.5 goes down both branches, when the tree grows and
+when it predicts (`mean_of_branches`). A finished tree itself routes a row one way, as all that
+reads trees expects: to the branch of more training rows, by a second term of the split, on the
+feature that tells whether the value is missing.
+"""
 
 import math
 import time
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from evotree._jit import read_only
-from evotree.dataset import Dataset
-from evotree.fitness.node import Criterion, Node, score_undivided
+from evotree.dataset import Dataset, hold_out
+from evotree.fitness.leaves import leaf_quantiles
+from evotree.fitness.node import Criterion, Node, score_hyperplane, score_undivided
 from evotree.fitness.partition import is_uniform
-from evotree.individual import Individual
-from evotree.operators.splitters.base import Splitter
-from evotree.operators.structure.sides import Splits, share_rows, subtree_sizes
-from evotree.operators.structure.splice import make_individual
+from evotree.operators.pruning.rules import (
+    prune,
+    prune_cross_validated,
+    prune_held_out,
+    prune_marked,
+    prune_pessimistic,
+    prune_reduced_error,
+    prune_tree,
+    risk_of_leaves,
+    weakest_links,
+)
+from evotree.operators.splitters.axis import C45
+from evotree.operators.splitters.base import Split, Splitter
+from evotree.operators.splitters.dipole import Dipole
+from evotree.operators.structure.splice import (
+    Splits,
+    make_individual,
+    share_rows,
+    subtree_sizes,
+)
+from evotree.rng import as_generator
+from evotree.tree import Individual, ObliqueTree, soft_reach
 
 
 @dataclass(frozen=True)
@@ -26,7 +52,7 @@ class GrowthLimits:
     min_weight_fraction_leaf: float = 0.0
     min_impurity_decrease: float = 0.0
     # When they are over, all nodes that are left are leaves.
-    seconds: float | None = None
+    seconds: float = math.inf
 
 
 _NO_LIMITS = GrowthLimits()
@@ -41,8 +67,9 @@ def grow(
     stream: np.ndarray,
 ) -> Individual:
     """Grow a tree on all rows of a data set, and partition these by it."""
-    splits = grow_splits(dataset, splitter, criterion, limits, stream=stream)
-    return make_individual(dataset, *splits)
+    return make_individual(
+        dataset, *grow_splits(dataset, splitter, criterion, limits, stream=stream)
+    )
 
 
 def grow_splits(
@@ -70,8 +97,7 @@ def grow_splits(
     weights, thresholds, is_split = [], [], []
     leaf_weights = np.zeros(X.shape[1])
     pending = [(np.arange(X.shape[0], dtype=np.int32), weight, 0, splitter)]
-    seconds = math.inf if limits.seconds is None else limits.seconds
-    end = time.perf_counter() + seconds
+    end = time.perf_counter() + limits.seconds
     while pending:
         rows, weight, depth, splitter = pending.pop()
         weights.append(leaf_weights)
@@ -150,3 +176,229 @@ def grow_on_sample(
     individual = make_individual(dataset, *grown.splits)
     individual.stream = stream
     return individual
+
+
+def init_dipolar(
+    dataset: Dataset,
+    size_penalty: float,
+    stream: np.ndarray,
+    max_rows: int = 256,
+    max_depth: int = 8,
+    min_rows: int = 5,
+    term_penalty: float = 0.0,
+    max_width: int = 0,
+) -> Individual:
+    """Grow a dipolar tree on a random subsample, for speed and diversity, and prune it."""
+    sample = as_generator(stream).permutation(len(dataset.distinct_of))[:max_rows]
+    individual = grow_on_sample(
+        dataset.subsample(sample),
+        dataset,
+        Dipole(scored=False, max_width=max_width),
+        stream,
+        limits=GrowthLimits(max_depth=max_depth, min_samples_split=min_rows),
+    )
+    return prune(individual, dataset, size_penalty, term_penalty)[0]
+
+
+@dataclass(frozen=True)
+class RandomHalves:
+    """A normally distributed direction with the threshold that halves the rows, or nearly so."""
+
+    # Grown to a depth, that is the complete tree with random parameters from which tree alternating
+    # optimization may start (Carreira-Perpiñán and Tavallali 2018).
+    def __call__(self, node: Node, stream: np.ndarray) -> Split | None:
+        """Find the split (see `evotree.operators.splitters.base.Splitter`)."""
+        weights = as_generator(stream).standard_normal((node.X.shape[1],))
+        weights /= np.linalg.norm(weights)
+        projection = np.sort(node.X @ weights)
+        middle = projection[:-1] + 0.5 * np.diff(projection)
+        n_left = np.arange(1, projection.size)
+        fits = (projection[:-1] < middle) & (middle < projection[1:])
+        fits &= np.minimum(n_left, projection.size - n_left) >= node.min_rows
+        if not fits.any():
+            return None
+        distance = np.where(fits, np.abs(2 * n_left - projection.size), np.inf)
+        threshold = float(middle[np.argmin(distance)])
+        return Split(weights, threshold, score_hyperplane(node, weights, threshold))
+
+
+def init_complete(
+    dataset: Dataset, stream: np.ndarray, max_depth: int = 8, min_rows: int = 5
+) -> Individual:
+    """Make one individual whose tree is complete to a depth, with random directions."""
+    return grow_on_sample(
+        dataset,
+        dataset,
+        RandomHalves(),
+        stream,
+        limits=GrowthLimits(max_depth=max_depth, min_samples_split=min_rows),
+    )
+
+
+PRUNINGS = ("cost_complexity", "cross_validation", "reduced_error")
+"""Names of the rules by which a tree is chosen from the prunings of a grown one."""
+
+PESSIMISTIC = "pessimistic"
+"""Name of the rule of C4.5, which is for classes alone."""
+
+
+def induce(
+    dataset: Dataset,
+    grow_on: Callable[[Dataset], Individual],
+    *,
+    pruning: str | None = None,
+    ccp_alpha: float = 0.0,
+    risk: str | None = None,
+    validation_fraction: float = 0.1,
+    n_folds: int = 10,
+    standard_errors: float = 0.0,
+    confidence: float = 0.25,
+    stream: np.ndarray,
+) -> Individual:
+    """Grow a tree and prune it."""
+    if pruning in ("cost_complexity", "reduced_error"):
+        training, held_out = hold_out(dataset, validation_fraction, stream)
+        individual = grow_on(training)
+        if pruning == "reduced_error":
+            marks = prune_reduced_error(individual, held_out)
+        else:
+            training_risk, _ = risk_of_leaves(individual, dataset.n_classes)
+            marks = prune_held_out(individual, training_risk, held_out, standard_errors)
+        return make_individual(dataset, *prune_tree(individual.to_tree(), marks).splits)
+    individual = grow_on(dataset)
+    if pruning == "cross_validation":
+        marks = prune_cross_validated(
+            individual,
+            dataset,
+            grow_on,
+            n_folds=n_folds,
+            standard_errors=standard_errors,
+            stream=stream,
+        )
+        return prune_marked(individual, dataset, marks)[0]
+    if pruning == PESSIMISTIC:
+        splits, _ = prune_pessimistic(Splits(*individual.splits), dataset, confidence)
+        return make_individual(dataset, *splits)
+    # Means never lose by a split, lines may.
+    if ccp_alpha > 0.0 or individual.objective is not None:
+        of_leaves, _ = risk_of_leaves(individual, dataset.n_classes, risk)
+        links = weakest_links(of_leaves, individual.subtree_size)
+        return prune_marked(individual, dataset, links <= ccp_alpha)[0]
+    return individual
+
+
+def leaf_medians(individual: Individual, dataset: Dataset) -> np.ndarray:
+    """Return the weighted median of the targets that reach each node."""
+    return leaf_quantiles(
+        individual.order,
+        individual.start,
+        individual.end,
+        dataset.y,
+        dataset.sample_weight,
+        0.5,
+    )[:, np.newaxis]
+
+
+_ROUNDING = 1e-13  # of a middle, relative
+_BLOCK = 4096  # rows that are predicted together
+
+
+def induce_c45(
+    dataset: Dataset,
+    splitter: C45,
+    *,
+    confidence: float = 0.25,
+    limits: GrowthLimits,
+    stream: np.ndarray,
+) -> ObliqueTree:
+    """Grow a tree over raw features as C4.5 does, and prune it."""
+    raw = dataset.unscaled()
+    indicators = None
+    if splitter.indicators:
+        indicators = np.array(splitter.indicators, dtype=np.int64)
+    splits = grow_splits(
+        raw, splitter, "gain_ratio", limits, stream=stream, indicators=indicators
+    )
+    splits = splits._replace(thresholds=values_at_or_below(splits, raw.X, indicators))
+    splits, counts = prune_pessimistic(splits, raw, confidence, indicators)
+    if indicators is not None:
+        splits = sent_with_most(splits, counts, raw.X, indicators)
+    samples = counts.sum(axis=1)
+    tree = ObliqueTree(
+        *splits,
+        values=counts / samples[:, np.newaxis],
+        spread=dataset.raw_spread,
+        weighted_n_node_samples=samples,
+    )
+    if indicators is None and not dataset.is_weighted:
+        return tree
+    return tree.replaced(
+        row_counts=dataset.count_rows(tree.apply(raw.X), tree.subtree_size)
+    )
+
+
+def with_indicators(splitter: C45, indicators: list[int]) -> C45:
+    """Return a splitter that knows which features tell that others are missing."""
+    return replace(
+        splitter, indicators=tuple(indicators) if max(indicators) >= 0 else ()
+    )
+
+
+def values_at_or_below(
+    splits: Splits, X: np.ndarray, indicators: np.ndarray | None = None
+) -> np.ndarray:
+    """Return the greatest known values that do not exceed thresholds (Quinlan 1993, 2.4)."""
+    thresholds = splits.thresholds.copy()
+    for k in np.flatnonzero(splits.subtree_size > 1).tolist():
+        feature = int(np.flatnonzero(splits.weights[k])[0])
+        values = X[:, feature]
+        if indicators is not None and indicators[feature] >= 0:
+            values = values[X[:, indicators[feature]] <= 0.0]
+        limit = thresholds[k] + _ROUNDING * abs(thresholds[k])
+        thresholds[k] = values[values <= limit].max()
+    return thresholds
+
+
+def sent_with_most(
+    splits: Splits, counts: np.ndarray, X: np.ndarray, indicators: np.ndarray
+) -> Splits:
+    """Return splits that send rows whose value is missing to the side of more weight."""
+    # Where the number that fills in goes the other way, the split gets a second term.
+    weights, size = splits.weights.copy(), splits.subtree_size
+    heaviness = counts.sum(axis=1)
+    for k in np.flatnonzero(size > 1).tolist():
+        feature = int(np.flatnonzero(weights[k])[0])
+        indicator = int(indicators[feature])
+        if indicator < 0:
+            continue
+        left, right = k + 1, k + 1 + int(size[k + 1])
+        filled = X[X[:, indicator] > 0.0, feature][0]
+        goes_right = filled > splits.thresholds[k]
+        if goes_right != (heaviness[right] > heaviness[left]):
+            # Beyond the threshold, by the deviation of the feature.
+            margin = -X[:, feature].std() if goes_right else X[:, feature].std()
+            weights[k, indicator] = splits.thresholds[k] - filled + margin
+    return splits._replace(weights=weights)
+
+
+def mean_of_branches(
+    tree: ObliqueTree, X: np.ndarray, is_missing: np.ndarray
+) -> np.ndarray:
+    """Return the class shares of rows that go both ways where a value is missing."""
+    # Such a row goes to each branch with the share that the branch has in the training weight of
+    # its node; its class shares are the mean of those of the leaves that it reaches, weighted by
+    # how much of it reaches them (Quinlan 1993, section 3.3).
+    means = np.empty((len(X), tree.values.shape[1]))
+    is_leaf = tree.is_leaf
+    splits = np.flatnonzero(~is_leaf)
+    # The first: an indicator follows its feature.
+    features = (tree.weights[splits] != 0.0).argmax(axis=1)
+    rights = splits + 1 + tree.subtree_size[splits + 1]
+    samples = np.asarray(tree.weighted_n_node_samples)
+    shares = samples[rights] / samples[splits]
+    for first in range(0, len(X), _BLOCK):
+        block = slice(first, first + _BLOCK)
+        above = X[block, features] > tree.thresholds[splits]
+        right = np.where(is_missing[block, features], shares, above)
+        means[block] = soft_reach(tree, right.T)[is_leaf].T @ tree.values[is_leaf]
+    return means

@@ -1,21 +1,619 @@
-"""A first population: trees that are handed in, found before, made by others, or random."""
+"""Optimized seeds, and those of every width: from dense splits down to splits on one feature.
+
+A deep tree is optimized alternately and cut, a little at a time, until the links that are left pay
+for their nodes. After each cut the nodes above take over what the lost ones did, so the small tree
+is far better than one that is cut at once, or grown to its size. On a path of widths all splits
+lose their weakest terms in the same way; the best split on one feature competes at each node.
+"""
 
 import math
 import time
 import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from difflib import get_close_matches
+from functools import partial
+from itertools import chain
 from types import MappingProxyType
 from typing import Any
 
 import numpy as np
 from deap import base
 
+from evotree.dataset import Dataset, bootstrap
 from evotree.fitness.penalties import PenalizedAccuracy
-from evotree.individual import Individual
-from evotree.operators.initialization import seeding
+from evotree.operators.constraints.bounds import influences, widest
+from evotree.operators.initialization.growth import GrowthLimits, grow, grow_on_sample
+from evotree.operators.pruning.rules import (
+    critical_alphas,
+    prune,
+    prune_marked,
+    risk_of_leaves,
+    sequence_sums,
+    split_prices,
+    weakest_links,
+)
+from evotree.operators.refinement.refiners import (
+    NODE_ROWS,
+    draw_linear,
+    draw_sparse,
+    tao_sweep,
+)
+from evotree.operators.splitters.axis import Axis
+from evotree.operators.splitters.base import Splitter
+from evotree.operators.splitters.linear import Linear
+from evotree.operators.splitters.registry import SPLITTERS, as_splitter, bounded
+from evotree.operators.structure.reduced import SPARSE_ROWS, loss_unit, replace_splits
+from evotree.operators.structure.splice import (
+    checked_arrays,
+    make_individual,
+    subtree_sizes,
+)
 from evotree.operators.variation.selection import separate_duplicates
-from evotree.tree import ObliqueTree
+from evotree.rng import as_generator
+from evotree.tree import Individual, ObliqueTree
+
+TAO_DEPTH = 12  # to which a tree is grown
+_KEPT = 0.75  # of the leaves, when a tree is cut
+_SWEEPS = 2  # between cuts
+_GROWN_C = 0.05  # of the classifiers that grow a tree
+_PAIRED_CLASSES = 20  # most classes whose pairs are told apart in a tree that is grown
+# Most classes that are each told from the others; there are fewer random halves.
+_MOST_RESTS = 12
+_WORTHLESS = 0.1  # of the penalty for a node
+# Of the penalty for a term: what a split costs where nodes cost nothing.
+_NEXT_TO_NOTHING = 1e-6
+
+
+def prune_weakest_links(
+    individual: Individual,
+    dataset: Dataset,
+    size_penalty: float,
+    term_penalty: float = 0.0,
+) -> bool:
+    """Prune weakest links that do not pay for their nodes and terms, but not many at once."""
+    risk, unit = risk_of_leaves(individual, dataset.n_classes)
+    first = 2.0 * size_penalty or _NEXT_TO_NOTHING * term_penalty
+    prices = split_prices(individual, 1.0, term_penalty / (first or 1.0))
+    collapse_at = weakest_links(risk, individual.subtree_size, prices)
+    alphas = critical_alphas(collapse_at, individual.subtree_size)
+    n_leaves = sequence_sums(
+        np.ones((len(individual), 1)), collapse_at, individual.subtree_size, alphas
+    )[:, 0]
+    chosen = -1.0
+    for alpha, n_nodes in zip(alphas, 2.0 * n_leaves - 1.0, strict=True):
+        is_too_much = chosen >= 0.0 and n_nodes < _KEPT * len(individual)
+        if alpha > first * unit or is_too_much:
+            break
+        if n_nodes < len(individual):
+            chosen = alpha
+    if chosen >= 0.0:
+        prune_marked(individual, dataset, collapse_at <= chosen)
+    return chosen >= 0.0
+
+
+def init_tao(
+    dataset: Dataset,
+    size_penalty: float,
+    stream: np.ndarray,
+    C: tuple[float, float] = (0.1, 10.0),
+    penalty: str = "l2",
+    max_rows: int = 16_384,
+    max_depth: int = TAO_DEPTH,
+    min_rows: int = 5,
+    seconds: float = math.inf,
+    term_penalty: float = 0.0,
+) -> Individual:
+    """Make one individual by tree alternating optimization and pruning in turn."""
+    # So that seeds differ, the kind of the grown tree and its rows, and the loss and the C of the
+    # classifiers are drawn.
+    end = time.perf_counter() + seconds
+    rng = as_generator(stream)
+    # The pairs of many classes are more than any limit of time has room for.
+    groups = "one_vs_one" if dataset.n_classes <= _PAIRED_CLASSES else "random"
+    splitter = Axis() if rng.uniform() < 0.5 else Linear(C=_GROWN_C, groups=groups)
+    individual = grow_on_sample(
+        bootstrap(dataset, rng, max_rows),
+        dataset,
+        splitter,
+        stream,
+        limits=GrowthLimits(
+            max_depth=max_depth, min_samples_split=min_rows, seconds=seconds
+        ),
+    )
+    classifier = draw_linear(C, penalty, stream)
+    # Trees of targets grow as far as rows allow; nearly all of their leaves are worth nothing.
+    share = 0.0 if dataset.n_classes else _WORTHLESS
+    prune(individual, dataset, share * size_penalty, share * term_penalty)
+    while True:
+        for sweep in range(_SWEEPS):
+            if time.perf_counter() >= end:
+                return prune(individual, dataset, size_penalty, term_penalty)[0]
+            tao_sweep(
+                individual,
+                dataset,
+                classifier,
+                monotone=sweep > 0,
+                max_rows=NODE_ROWS,
+                end=end,
+            )
+        if not prune_weakest_links(individual, dataset, size_penalty, term_penalty):
+            return individual
+
+
+_AXIS_PATH, _LINEAR_PATH = 1, 2
+_FACTORS = (0.5, 2.0)  # of the penalties
+
+
+def keep_strongest_terms(individual: Individual, dataset: Dataset) -> None:
+    """Leave one term to each split: that of the largest |weight| times the feature's spread."""
+    strongest = influences(individual, dataset).argmax(axis=1)[:, np.newaxis]
+    is_kept = np.arange(dataset.X.shape[1]) == strongest
+    weights = np.where(is_kept, individual.weights, 0.0)
+    replace_splits(individual, dataset, weights, individual.thresholds)
+
+
+def sparsity_path(
+    dataset: Dataset,
+    size_penalty: float,
+    stream: np.ndarray,
+    *,
+    term_penalty: float = 0.0,
+    C: tuple[float, float] = (0.3, 3.0),
+    penalty: str = "l2",
+    max_features: int | None = None,
+    max_depth: int | None = None,
+    min_rows: int = 5,
+    seconds: float = math.inf,
+) -> list[Individual]:
+    """Return optimized trees of falling widths, the widest that is allowed first.
+
+    The splits of the trees have at most `max_features` terms. When the `seconds` are over there is
+    at least one tree.
+    """
+    end = time.perf_counter() + seconds
+    individual = init_tao(
+        dataset,
+        size_penalty,
+        stream,
+        C=C,
+        penalty=penalty,
+        max_depth=TAO_DEPTH if max_depth is None else min(TAO_DEPTH, max_depth),
+        min_rows=min_rows,
+        seconds=seconds,
+    )
+    sweep = partial(
+        tao_sweep,
+        individual,
+        dataset,
+        term_penalty=term_penalty,
+        max_rows=SPARSE_ROWS,
+        end=end,
+    )
+    term_cost = term_penalty * loss_unit(dataset)
+    fewer = draw_sparse(C, stream, widths="fewer", term_cost=term_cost)
+    same = draw_sparse(C, stream, widths="same", term_cost=term_cost)
+    max_width = dataset.X.shape[1] if max_features is None else max_features
+    trees = [individual.clone()] if widest(individual) <= max_width else []
+    while widest(individual) > 1 and (time.perf_counter() < end or not trees):
+        n_terms = individual.n_terms
+        sweep(fewer, monotone=False)
+        sweep(same)
+        while time.perf_counter() < end and prune_weakest_links(
+            individual, dataset, size_penalty
+        ):
+            sweep(same)
+        is_too_wide = widest(individual) > max_width and time.perf_counter() >= end
+        # A sweep leaves a node as it is where both sides predict the same for all of its rows.
+        if individual.n_terms >= n_terms or is_too_wide:
+            keep_strongest_terms(individual, dataset)
+        if widest(individual) <= max_width:
+            trees.append(individual.clone())
+    return trees
+
+
+def path_trees(
+    dataset: Dataset,
+    size_penalty: float,
+    number: int,
+    stream: np.ndarray,
+    *,
+    term_penalty: float = 0.0,
+    min_rows: int = 5,
+    seconds: float = math.inf,
+    C: tuple[float, float] = (0.3, 3.0),
+    max_features: int | None = None,
+    max_depth: int | None = None,
+    penalty: str = "l2",
+) -> list[Individual]:
+    """Return the trees of one of several paths, of all widths that `max_features` allows.
+
+    `number` says which path; `C` and `penalty` are those of its linear classifiers. The path ends
+    when the `seconds` are over.
+    """
+    # The second path is that of the axis-parallel trees that are grown on all rows, the third that
+    # of the trees of logistic regressions, where splits may have all features. The others begin
+    # with dense splits, at half or at twice the penalties, so that trees of all sizes come.
+    end = time.perf_counter() + seconds
+    is_bounded = max_features is not None and max_features < dataset.X.shape[1]
+
+    def follow(rows: Dataset) -> list[Individual]:
+        left = end - time.perf_counter()
+        if number == _AXIS_PATH:
+            return axis_trees(rows, stream, min_rows, left, max_depth)
+        if number == _LINEAR_PATH and not is_bounded:
+            return linear_trees(rows, stream, C, min_rows, left, max_depth)
+        factor = _FACTORS[number // 2 % 2]
+        return sparsity_path(
+            rows,
+            factor * size_penalty,
+            stream,
+            term_penalty=factor * term_penalty,
+            C=C,
+            penalty=penalty,
+            max_features=max_features,
+            max_depth=max_depth,
+            min_rows=min_rows,
+            seconds=left,
+        )
+
+    trees = follow(dataset)
+    # Where features cost, the path is followed over all of them, and again over those up to a
+    # price: a tree on dear features hardly gets rid of them in small steps.
+    is_cheap = cheap_features(dataset, stream)
+    if not is_cheap.all() and time.perf_counter() < end:
+        for tree in follow(replace(dataset, X=np.where(is_cheap, dataset.X, 0.0))):
+            weights = np.where(is_cheap, tree.weights, 0.0)
+            replace_splits(tree, dataset, weights, tree.thresholds)
+            trees.append(tree)
+    return trees
+
+
+def cheap_features(dataset: Dataset, stream: np.ndarray) -> np.ndarray:
+    """Return which features cost no more than a price that is drawn among theirs."""
+    if dataset.objective is None or dataset.objective.features is None:
+        return np.ones(dataset.X.shape[1], dtype=bool)
+    price = dataset.objective.features.alone
+    lower = np.unique(price)[:-1]
+    return price <= (as_generator(stream).choice(lower) if lower.size else price.max())
+
+
+def axis_trees(
+    dataset: Dataset,
+    stream: np.ndarray,
+    min_rows: int = 5,
+    seconds: float | None = None,
+    max_depth: int | None = None,
+) -> list[Individual]:
+    """Return axis-parallel trees grown on all rows, one for each of the usual criteria."""
+    criteria = ("gini", "entropy") if dataset.n_classes else ("squared_error",)
+    limits = GrowthLimits(
+        max_depth=max_depth,
+        min_samples_leaf=min_rows,
+        seconds=math.inf if seconds is None else seconds / len(criteria),
+    )
+    return [
+        grow(dataset, Axis(), criterion, limits, stream=stream)
+        for criterion in criteria
+    ]
+
+
+def linear_trees(
+    dataset: Dataset,
+    stream: np.ndarray,
+    C: tuple[float, float] = (0.3, 3.0),
+    min_rows: int = 5,
+    seconds: float = math.inf,
+    max_depth: int | None = None,
+) -> list[Individual]:
+    """Return trees grown by logistic regressions of one class against the others."""
+    # For two classes the first split is the logistic regression itself. Where rows are few, such a
+    # tree is often better on other rows than any that fits the training rows more closely.
+    criterion = "gini" if dataset.n_classes else "squared_error"
+    n_rows = len(dataset.distinct_of)
+    n_read = min(n_rows, SPARSE_ROWS)
+    sample = dataset.subsample(np.arange(n_read) * n_rows // n_read)
+    groups = "one_vs_rest" if dataset.n_classes <= _MOST_RESTS else "random"
+    splitters = [
+        Linear(loss="logistic", C=cost, groups=groups) for cost in dict.fromkeys(C)
+    ]
+    limits = GrowthLimits(
+        max_depth=max_depth,
+        min_samples_split=max(min_rows, n_read // (8 * max(2, dataset.n_classes))),
+        seconds=seconds / len(splitters),
+    )
+    return [
+        grow_on_sample(sample, dataset, splitter, stream, criterion, limits)
+        for splitter in splitters
+    ]
+
+
+DIPOLE = "dipole"
+INITIAL = "initial"
+TAO = "tao"
+WIDTHS = "widths"
+ONE_BY_ONE = (TAO, *SPLITTERS)
+"""Names of what makes one tree at a time; ``"dipole"`` makes random ones."""
+
+SEEDS = (WIDTHS, *ONE_BY_ONE)
+"""Names of what makes first trees."""
+
+AT_ONCE = "axis"  # the splitter of the tree that is there at once
+_ROWS_AT_ONCE = 4_096  # that it is grown on
+MAX_ROWS, MAX_DEPTH = 16_384, 10  # of a greedy seed
+PLAIN_SHARE = 0.2  # of the population, for each splitter of seeding's plain form
+PATH_SHARE = 0.8  # of the population, for paths of widths where they are named alone
+
+
+def seeding_shares(
+    seeding: str | Mapping[str, float] | Iterable[str] | None,
+) -> dict[str, float]:
+    """Return which share of a population is grown in which way, by name."""
+    if seeding is None:
+        return {DIPOLE: 1.0}
+    if isinstance(seeding, str):
+        seeding = {WIDTHS: PATH_SHARE} if seeding == WIDTHS else (seeding,)
+    if not isinstance(seeding, Mapping):
+        names = list(seeding)
+        share = min(PLAIN_SHARE, 1.0 / max(1, len(names)))
+        seeding = dict.fromkeys((name for name in names if name != DIPOLE), share)
+    for name, share in seeding.items():
+        if name not in SEEDS:
+            near = get_close_matches(str(name).lower(), map(str, SEEDS), 1)
+            hint = f" Did you mean {near[0]!r}?" if near else ""
+            raise ValueError(
+                f"init names {name!r}: allowed are {', '.join(map(repr, sorted(SEEDS)))}.{hint}"
+            )
+        if not isinstance(share, float | int | np.number) or not 0.0 <= share <= 1.0:
+            raise ValueError(f"init[{name!r}]={share!r}: allowed are shares in [0, 1].")
+    total = math.fsum(seeding.values())
+    if total > 1.0 + 1e-9:
+        raise ValueError(
+            f"init={dict(seeding)!r}: the shares add up to {total:g}, above 1."
+        )
+    return {**seeding, DIPOLE: max(0.0, 1.0 - total) + seeding.get(DIPOLE, 0.0)}
+
+
+def slot_origins(n: int, shares: Mapping[str, float]) -> list[str]:
+    """Return which splitter grows each slot of a population."""
+    exact = {name: n * share for name, share in shares.items()}
+    counts = {name: math.floor(amount + 1e-9) for name, amount in exact.items()}
+    by_need = sorted(
+        exact,
+        key=lambda name: (
+            counts[name] > 0 or exact[name] <= 0.0,
+            counts[name] - exact[name],
+        ),
+    )
+    for name in by_need[: n - sum(counts.values())]:
+        counts[name] += 1
+    return [name for name, count in counts.items() for _ in range(count)]
+
+
+def init_seed(
+    dataset: Dataset,
+    size_penalty: float,
+    splitter: str | Splitter,
+    stream: np.ndarray,
+    *,
+    C: tuple[float, float] = (0.1, 10.0),
+    penalty: str = "l2",
+    max_features: int | None = None,
+    max_depth: int | None = None,
+    min_rows: int = 5,
+    seconds: float = math.inf,
+    term_penalty: float = 0.0,
+) -> Individual:
+    """Make one individual by another algorithm: a splitter, or tree alternating optimization.
+
+    `C` and `penalty` are those of the linear classifiers of the latter, `max_features` is the
+    greatest number of terms of a split, and `seconds` the time that growing and optimizing take.
+    """
+    if splitter == TAO and max_features is not None:
+        return sparsity_path(
+            dataset,
+            size_penalty,
+            stream,
+            term_penalty=term_penalty,
+            C=C,
+            penalty=penalty,
+            max_features=max_features,
+            max_depth=max_depth,
+            min_rows=min_rows,
+            seconds=seconds,
+        )[0]
+    if splitter == TAO:
+        return init_tao(
+            dataset,
+            size_penalty,
+            stream,
+            C=C,
+            penalty=penalty,
+            max_depth=TAO_DEPTH if max_depth is None else min(TAO_DEPTH, max_depth),
+            min_rows=min_rows,
+            seconds=seconds,
+            term_penalty=term_penalty,
+        )
+    return init_greedy(
+        dataset,
+        size_penalty,
+        bounded(as_splitter(splitter), max_features),
+        stream,
+        max_depth=MAX_DEPTH if max_depth is None else min(MAX_DEPTH, max_depth),
+        min_rows=min_rows,
+        seconds=seconds,
+        term_penalty=term_penalty,
+    )
+
+
+def init_greedy(
+    dataset: Dataset,
+    size_penalty: float,
+    splitter: str | Splitter,
+    stream: np.ndarray,
+    max_rows: int = MAX_ROWS,
+    least_depth: int = 1,
+    max_depth: int = MAX_DEPTH,
+    min_rows: int = 5,
+    seconds: float = math.inf,
+    term_penalty: float = 0.0,
+) -> Individual:
+    """Make one individual by growing a tree greedily, and prune it."""
+    # On a bootstrap sample, to a depth that is uniform in 1, ..., `max_depth`: so seeds differ.
+    rng = as_generator(stream)
+    individual = grow_on_sample(
+        bootstrap(dataset, rng, max_rows),
+        dataset,
+        as_splitter(splitter),
+        stream,
+        limits=GrowthLimits(
+            max_depth=int(rng.integers(least_depth, max_depth + 1)),
+            min_samples_split=min_rows,
+            seconds=seconds,
+        ),
+    )
+    return prune(individual, dataset, size_penalty, term_penalty)[0]
+
+
+def init_path(
+    dataset: Dataset,
+    size_penalty: float,
+    number: int,
+    stream: np.ndarray,
+    *,
+    term_penalty: float = 0.0,
+    min_rows: int = 5,
+    seconds: float = math.inf,
+    C: tuple[float, float] = (0.3, 3.0),
+    max_features: int | None = None,
+    max_depth: int | None = None,
+    penalty: str = "l2",
+) -> list[Individual]:
+    """Make the trees of one path of widths, as `path_trees`, pruned."""
+    trees = path_trees(
+        dataset,
+        size_penalty,
+        number,
+        stream,
+        term_penalty=term_penalty,
+        min_rows=min_rows,
+        seconds=seconds,
+        C=C,
+        max_features=max_features,
+        max_depth=max_depth,
+        penalty=penalty,
+    )
+    for tree in trees:
+        tree.origin = WIDTHS
+        prune(tree, dataset, size_penalty, term_penalty)
+    return trees
+
+
+def init_quick(
+    dataset: Dataset,
+    size_penalty: float,
+    stream: np.ndarray,
+    min_rows: int = 5,
+    term_penalty: float = 0.0,
+) -> Individual:
+    """Make one individual in no time: a pruned axis-parallel tree, grown on a sample."""
+    individual = init_greedy(
+        dataset,
+        size_penalty,
+        AT_ONCE,
+        stream,
+        max_rows=_ROWS_AT_ONCE,
+        least_depth=MAX_DEPTH,
+        min_rows=min_rows,
+        term_penalty=term_penalty,
+    )
+    individual.origin = AT_ONCE
+    return individual
+
+
+def init_from_tree(
+    dataset: Dataset,
+    size_penalty: float,
+    tree: Any,
+    term_penalty: float = 0.0,
+    max_features: int | None = None,
+) -> Individual:
+    """Make one individual of a tree that was found elsewhere, and prune it."""
+    # The training rows reach the leaves that they reach in the tree given, also where that is one
+    # of scikit-learn's, which compares rows rounded to single precision. The leaves predict what
+    # the training rows that reach them say, whatever they predicted before.
+    weights, thresholds, subtree_size = raw_tree(tree)
+    n_features = dataset.X.shape[1]
+    if weights.shape[1] != n_features:
+        raise ValueError(
+            f"init has a tree over {weights.shape[1]} features: X has {n_features}."
+        )
+    width = int(np.count_nonzero(weights, axis=1).max())
+    if max_features is not None and width > max_features:
+        raise ValueError(
+            f"init splits by {width} terms: max_split_terms allows {max_features}."
+        )
+    raw = ObliqueTree(
+        weights, thresholds, subtree_size, np.zeros((len(subtree_size), 1))
+    )
+    individual = make_individual(dataset, *dataset.from_raw(raw).splits)
+    return prune(individual, dataset, size_penalty, term_penalty)[0]
+
+
+def raw_tree(
+    tree: Any, parameter: str = "init"
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Return the arrays of a tree that users hand in, in prefix order and checked."""
+    plain = getattr(tree, "tree_", tree)
+    if hasattr(plain, "children_left"):
+        return _prefix_arrays(plain)
+    if not isinstance(plain, ObliqueTree):
+        raise ValueError(
+            f"{parameter} holds {tree!r}: allowed are trees, and estimators of one tree."
+        )
+    try:
+        return checked_arrays(*plain.splits, plain.values)
+    except ValueError as error:
+        raise ValueError(
+            f"{parameter} holds a tree that is not sound: {error}"
+        ) from None
+
+
+def _prefix_arrays(tree: Any) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Return the arrays of one of scikit-learn's trees, whose nodes stand in any order."""
+    left, right = tree.children_left, tree.children_right
+    order: list[int] = []
+    pending = [0]
+    while pending:
+        k = pending.pop()
+        order.append(k)
+        if left[k] >= 0:
+            pending += [right[k], left[k]]
+    # An infinite threshold parts the rows with missing values from the others: all go left.
+    is_split = (left >= 0) & np.isfinite(tree.threshold)
+    weights = np.zeros((tree.node_count, tree.n_features))
+    weights[is_split, tree.feature[is_split]] = 1.0
+    thresholds = np.where(is_split, _double_threshold(tree.threshold), 0.0)
+    return weights[order], thresholds[order], subtree_sizes((left[order] >= 0).tolist())
+
+
+def _double_threshold(threshold: np.ndarray) -> np.ndarray:
+    """Return thresholds that part numbers as given ones part them rounded to single precision."""
+    # A number x is rounded to a single-precision number that is at most t just where it is below
+    # the middle of the largest of these up to t and the next one, or is that middle and rounded
+    # down: to the one whose last bit is 0 (IEEE 754, round to nearest, ties to even).
+    with np.errstate(over="ignore", invalid="ignore"):
+        below = threshold.astype(np.float32)
+        below = np.where(
+            below > threshold, np.nextafter(below, np.float32(-np.inf)), below
+        )
+        above = np.nextafter(below, np.float32(np.inf))
+        middle = 0.5 * (below.astype(np.float64) + above)
+        middle = np.where(
+            middle.astype(np.float32) > below, np.nextafter(middle, -np.inf), middle
+        )
+    return np.where(np.isfinite(middle), middle, threshold)
+
 
 _WORTH = PenalizedAccuracy()
 _SEEDS_OF_A_PATH = 8  # places in the population that one path is followed for
@@ -29,9 +627,9 @@ _SEEDS_SECONDS, _RANDOM_SECONDS = (
 def split_init(init: Any) -> tuple[dict[str, float], list[Any]]:
     """Return what a first population is made of: shares of the kinds of trees, and trees."""
     if init is None or isinstance(init, str | Mapping):
-        return seeding.seeding_shares(init), []
+        return seeding_shares(init), []
     if isinstance(init, ObliqueTree) or hasattr(init, "tree_"):
-        return seeding.seeding_shares(None), [init]
+        return seeding_shares(None), [init]
     if not isinstance(init, Iterable):
         raise ValueError(
             f"init={init!r}: allowed are names, a dict of names to shares, trees, fitted "
@@ -39,7 +637,7 @@ def split_init(init: Any) -> tuple[dict[str, float], list[Any]]:
         )
     names = [name for name in init if isinstance(name, str)]
     trees = [tree for tree in init if not isinstance(tree, str)]
-    return seeding.seeding_shares(names or None), trees
+    return seeding_shares(names or None), trees
 
 
 def best_of_paths(
@@ -66,7 +664,7 @@ class _Clock:
     """When what of a first population is no longer made."""
 
     begin: float
-    seconds: float | None  # that the population may take
+    seconds: float  # that the population may take
     is_interrupted: Callable[[], bool]
 
     def is_over(self, share: float) -> bool:
@@ -75,8 +673,6 @@ class _Clock:
 
     def left(self, share: float) -> float:
         """Return how many seconds are left of a share of the time."""
-        if self.seconds is None:
-            return math.inf
         return self.begin + share * self.seconds - time.perf_counter()
 
     @property
@@ -87,13 +683,15 @@ class _Clock:
     @property
     def limit(self) -> dict[str, float]:
         """The argument of what makes seeds: the seconds that are left, if they are limited."""
-        return {} if self.seconds is None else {"seconds": self.left(_SEEDS_SECONDS)}
+        if self.seconds == math.inf:
+            return {}
+        return {"seconds": self.left(_SEEDS_SECONDS)}
 
 
 def init_population(
     toolbox: base.Toolbox,
     n: int,
-    shares: Mapping[str, float] = MappingProxyType({seeding.DIPOLE: 1.0}),
+    shares: Mapping[str, float] = MappingProxyType({DIPOLE: 1.0}),
     initial: Sequence[Individual] = (),
     found: Sequence[Individual] = (),
     fitness: type[base.Fitness] | None = None,
@@ -106,13 +704,14 @@ def init_population(
         raise ValueError(
             f"init holds {len(initial)} trees: at most {n}, the population."
         )
-    clock = _Clock(time.perf_counter(), seconds, is_interrupted)
+    limit = math.inf if seconds is None else seconds
+    clock = _Clock(time.perf_counter(), limit, is_interrupted)
     members = [individual.clone() for individual in initial]
     for member in members:
-        member.origin = seeding.INITIAL
-    origins = seeding.slot_origins(n - len(members), shares)
+        member.origin = INITIAL
+    origins = slot_origins(n - len(members), shares)
     streams = toolbox.streams(0, n)[len(members) :]
-    slots = [at for at, origin in enumerate(origins) if origin == seeding.WIDTHS]
+    slots = [at for at, origin in enumerate(origins) if origin == WIDTHS]
     n_paths = min(len(slots), 2 + -(-len(slots) // _SEEDS_OF_A_PATH))
     if found:
         n_paths = min(n_paths, _PATHS_BESIDE)
@@ -120,29 +719,27 @@ def init_population(
     def follow(number: int, stream: np.ndarray) -> list[Individual]:
         if clock.is_late:
             return []
-        trees: list[Individual] = toolbox.path(
-            number=number, stream=stream, **clock.limit
-        )
-        return trees
+        return toolbox.path(number=number, stream=stream, **clock.limit)
 
     of_slots = [streams[at] for at in slots[:n_paths]]
-    paths = list(toolbox.map(follow, range(n_paths), of_slots))
-    best = best_of_paths(
-        [*found, *(tree for path in paths for tree in path)], len(slots), worth
-    )
+    paths = toolbox.map(follow, range(n_paths), of_slots)
+    best = best_of_paths([*found, *chain.from_iterable(paths)], len(slots), worth)
     kinds = list(origins)
     for at in slots[len(best) :]:
-        kinds[at] = seeding.DIPOLE
+        kinds[at] = DIPOLE
     missing = slots[len(best) :] if clock.is_late else []  # else the paths are short
-    left = [at for at, kind in enumerate(kinds) if kind != seeding.WIDTHS]
-    maker = _Maker(toolbox, clock, worth)
-    made = toolbox.map(maker, [kinds[at] for at in left], [streams[at] for at in left])
+    left = [at for at, kind in enumerate(kinds) if kind != WIDTHS]
+    made = toolbox.map(
+        _Maker(toolbox, clock, worth),
+        [kinds[at] for at in left],
+        [streams[at] for at in left],
+    )
     ready = dict(zip(slots, best, strict=False)) | dict(zip(left, made, strict=True))
     trees = [ready[at] for at in range(len(origins))]
     missing += [at for at in left if trees[at].origin != kinds[at]]
     if missing:
         trees[missing[-1]] = toolbox.quick(streams[missing[-1]])
-        n_seeds = n - len(members) - origins.count(seeding.DIPOLE)
+        n_seeds = n - len(members) - origins.count(DIPOLE)
         if len(missing) == n_seeds and not is_interrupted():
             warnings.warn(
                 f"time_limit ended before any of the first trees of init={sorted(shares)} was "
@@ -168,7 +765,7 @@ class _Maker:
 
     def __call__(self, origin: str, stream: np.ndarray) -> Individual:
         """Return a tree of a kind."""
-        if origin == seeding.DIPOLE or self.clock.is_late:
+        if origin == DIPOLE or self.clock.is_late:
             return self._random_tree(stream)
         individual: Individual = self.toolbox.seed(
             splitter=origin, stream=stream, **self.clock.limit
@@ -182,8 +779,8 @@ class _Maker:
             individual.stream = stream
             return individual
         individual = self.toolbox.individual(stream)
-        individual.origin = seeding.DIPOLE
-        if self.clock.seconds is not None and self._random is None:
+        individual.origin = DIPOLE
+        if self.clock.seconds < math.inf and self._random is None:
             self.worth(individual)  # so that its clones know it, too
             self._random = individual
         return individual

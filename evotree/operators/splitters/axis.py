@@ -8,8 +8,7 @@ from typing import Annotated
 import numpy as np
 
 from evotree._jit import inner_kernel, kernel, read_only
-from evotree._sklearn import Interval
-from evotree.configuration import Configuration
+from evotree.configuration import Configuration, Interval
 from evotree.fitness.node import (
     Criterion,
     Node,

@@ -20,8 +20,7 @@ from typing import Annotated
 import numpy as np
 
 from evotree._jit import inner_kernel, kernel
-from evotree._sklearn import Interval, StrOptions
-from evotree.configuration import Configuration
+from evotree.configuration import Configuration, Interval, StrOptions
 from evotree.fitness.node import Node
 from evotree.operators.splitters.axis import Axis
 from evotree.operators.splitters.base import (

@@ -33,8 +33,7 @@ import numpy as np
 from scipy.special import ive
 
 from evotree._jit import dot_kernel, dots_kernel, inner_kernel, kernel
-from evotree._sklearn import Interval, StrOptions
-from evotree.configuration import Configuration
+from evotree.configuration import Configuration, Interval, StrOptions
 from evotree.fitness.node import (
     ABSOLUTE_ERROR,
     Criterion,

@@ -40,8 +40,7 @@ from typing import Annotated, NamedTuple
 import numpy as np
 
 from evotree._jit import dot_kernel, inner_kernel, kernel
-from evotree._sklearn import Interval, StrOptions
-from evotree.configuration import Configuration
+from evotree.configuration import Configuration, Interval, StrOptions
 from evotree.fitness.node import Node, score_hyperplane
 from evotree.operators.splitters.axis import Axis
 from evotree.operators.splitters.base import (

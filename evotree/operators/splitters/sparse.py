@@ -1,6 +1,6 @@
 """Splits on few features: which ones, with which weights, and where, for two groups of rows.
 
-The reduced problem of a node (`evotree.operators.refinement.tao`) asks for the split that costs
+The reduced problem of a node (`evotree.operators.structure.reduced`) asks for the split that costs
 least, a penalty for each term included. It is the L0 problem of a linear classifier. As in abess
 (Zhu et al. 2020, "A polynomial algorithm for best-subset selection problem", PNAS) and L0Learn
 (Hazimeh and Mazumder 2020, "Fast best subset selection", Operations Research) features leave by
@@ -17,8 +17,7 @@ from typing import Annotated, NamedTuple
 import numpy as np
 
 from evotree._jit import inner_kernel, kernel, read_only
-from evotree._sklearn import Interval, StrOptions
-from evotree.configuration import Configuration
+from evotree.configuration import Configuration, Interval, StrOptions
 from evotree.fitness.node import (
     Node,
     SortScratch,

@@ -26,8 +26,7 @@ from scipy.optimize import minimize
 
 from evotree._blas import one_blas_thread
 from evotree._jit import inner_kernel, kernel
-from evotree._sklearn import Interval, StrOptions
-from evotree.configuration import Configuration
+from evotree.configuration import Configuration, Interval, StrOptions
 from evotree.fitness.node import Node
 from evotree.operators.splitters.axis import Axis
 from evotree.operators.splitters.base import (

@@ -18,10 +18,9 @@ from evotree._jit import inner_kernel, kernel
 from evotree.dataset import Dataset
 from evotree.fitness.leaves import SQUARED, target_loss
 from evotree.fitness.node import Criterion, Node
-from evotree.individual import Individual
 from evotree.operators.structure.splice import partition_tree
 from evotree.rng import uniform
-from evotree.tree import node_weights, project
+from evotree.tree import Individual, node_weights, project
 
 Hyperplane: TypeAlias = tuple[np.ndarray, float]
 """Normal vector and threshold of a split."""
@@ -136,9 +135,12 @@ def leaf_table(individual: Individual, n_classes: int) -> np.ndarray:
         return np.ascontiguousarray(individual.objective.table(individual))
     if n_classes == 0:
         return (individual.counts[:, 1] / individual.counts[:, 0])[:, np.newaxis]
-    table = np.ones(individual.counts.shape)
-    table[np.arange(len(individual)), individual.counts.argmax(axis=1)] = 0.0
-    return table
+    return error_table(individual.counts.argmax(axis=1), n_classes)
+
+
+def error_table(labels: np.ndarray, n_classes: int) -> np.ndarray:
+    """Return whether each class is not the label of each node, as losses (n_nodes, n_classes)."""
+    return np.not_equal.outer(labels, np.arange(n_classes)).astype(np.float64)
 
 
 def loss_of_targets(dataset: Dataset) -> tuple[int, float, float]:
@@ -172,8 +174,7 @@ def row_losses(
             individual, mass, reference or individual
         )
     if held_out.n_classes:
-        losses: np.ndarray = table[leaves, held_out.y]
-        return losses
+        return table[leaves, held_out.y]
     return losses_at(
         table, leaves, held_out.X, held_out.targets, *loss_of_targets(held_out)
     )
@@ -252,6 +253,32 @@ def refit_nodes(
         if split is not None:
             weights[k], thresholds[k] = split
             is_changed = True
+    return is_changed
+
+
+def refit_split(
+    individual: Individual,
+    dataset: Dataset,
+    k: int,
+    fit: Callable[[Node, Hyperplane], Hyperplane | None],
+    stream: np.ndarray,
+    max_rows: int,
+) -> bool:
+    """Fit the split of one node again, as `refit_nodes`, in place; return whether it changed."""
+    weights = individual.weights.copy()
+    thresholds = individual.thresholds.copy()
+    is_changed = refit_nodes(
+        individual,
+        dataset,
+        np.array([k]),
+        weights,
+        thresholds,
+        fit=fit,
+        stream=stream,
+        max_rows=max_rows,
+    )
+    if is_changed:
+        replace_splits(individual, dataset, weights, thresholds)
     return is_changed
 
 

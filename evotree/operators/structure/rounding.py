@@ -158,7 +158,7 @@ class Rounder:
         if not np.isfinite(self.X).all():
             raise ValueError("X has values that are NaN or infinite.")
         self.weight = np.ones(len(self.X)) if sample_weight is None else sample_weight
-        self._known: dict[bytes, _Split | None] = {}
+        self._known: dict[tuple[float, int, int, bytes], _Split | None] = {}
 
     @cached_property
     def _largest(self) -> np.ndarray:
@@ -212,15 +212,12 @@ class Rounder:
         self, split: "_Split", left: np.ndarray, right: np.ndarray
     ) -> "_Split | None":
         """Return the short form of a split that parts these rows, found now or before."""
-        key = blake2b(digest_size=16)
-        for part in (split.features, split.weights, split.spread, left, right):
-            key.update(part.data)
-            key.update(part.size.to_bytes(8, "little"))
-        key.update(np.float64(split.threshold).tobytes())
-        digest = key.digest()
-        if digest not in self._known:
-            self._known[digest] = _shortest(split, self.X, left, right)
-        return self._known[digest]
+        parts = split.features, split.weights, split.spread, left, right
+        digest = blake2b(b"".join(part.tobytes() for part in parts), digest_size=16)
+        key = split.threshold, split.features.size, left.size, digest.digest()
+        if key not in self._known:
+            self._known[key] = _shortest(split, self.X, left, right)
+        return self._known[key]
 
 
 def check_precision(precision: Any) -> None:
@@ -314,8 +311,12 @@ def _goes_left(
     """Return which rows a split sends to the left, by the arithmetic that routes."""
     nodes = np.zeros((3, weights.size))
     nodes[0] = weights
-    sizes = np.array([3, 1, 1], dtype=np.int32)
-    stump = ObliqueTree(nodes, np.array([threshold, 0.0, 0.0]), sizes, np.zeros((3, 1)))
+    stump = ObliqueTree(
+        weights=nodes,
+        thresholds=np.array([threshold, 0.0, 0.0]),
+        subtree_size=np.array([3, 1, 1], dtype=np.int32),
+        values=np.zeros((3, 1)),
+    )
     is_left = np.empty(rows.size, dtype=bool)
     for block in _blocks(rows.size):
         is_left[block] = stump.apply(X[rows[block]]) == 1
@@ -475,8 +476,9 @@ def _round_line(
     moved, place = (before - after) @ mean, Decimal(2.0 * allowed).adjusted()
     for k in leaves.tolist():
         models.coefficients[k, used] = after
-        intercept = float(models.intercepts[k] + moved)
-        models.intercepts[k] = _at_place(intercept, place, ROUND_HALF_EVEN)
+        models.intercepts[k] = _at_place(
+            float(models.intercepts[k] + moved), place, ROUND_HALF_EVEN
+        )
         for bounds, outwards in (
             (models.lowest, ROUND_FLOOR),
             (models.highest, ROUND_CEILING),

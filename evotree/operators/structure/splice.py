@@ -6,7 +6,7 @@ writes the nodes that rows reach, and drops the parts that no row reaches. Pytho
 tuples, `Dataset.rows` and `Individual.nodes`: those with names take numba a microsecond more.
 """
 
-from typing import NamedTuple
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 
@@ -18,11 +18,10 @@ from evotree.fitness.partition import (
     middle_of_margin,
     no_rows,
     project_rows,
-    sort_rows,
     split_rows,
     update_nearest,
 )
-from evotree.individual import Individual, RegressionIndividual
+from evotree.tree import Individual, ObliqueTree, RegressionIndividual
 
 
 class Rows(NamedTuple):
@@ -284,13 +283,6 @@ def emit(rows, source, k, out, m, lo, hi, scratch):
 
 
 @inner_kernel
-def emit_collapsed(rows, out, m, lo, hi):
-    """Write a leaf over the rows of what was a subtree, sorted, at position `m`."""
-    sort_rows(out.order, lo, hi)
-    return emit_leaf(rows, out, m, lo, hi)
-
-
-@inner_kernel
 def finish(out, m):
     """Give the `m` nodes written their sizes and class weights; return the arrays cut to m."""
     # The class weights of an internal node are the sum of its children's, so that they too are a
@@ -345,3 +337,156 @@ def make_individual(
     )
     individual.objective = dataset.bound_objective
     return individual
+
+
+def checked_arrays(
+    weights: Any, thresholds: Any, subtree_size: Any, values: Any = None
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Return the arrays of a tree in the types that kernels take, which check nothing."""
+    arrays = {
+        "weights": weights,
+        "thresholds": thresholds,
+        "subtree_size": subtree_size,
+        "values": np.zeros((len(subtree_size), 1)) if values is None else values,
+    }
+    for name, array in arrays.items():
+        try:
+            arrays[name] = np.ascontiguousarray(array, dtype=np.float64)
+        except (TypeError, ValueError):
+            raise ValueError(f"{name} holds something that is not a number.") from None
+    size = arrays["subtree_size"]
+    if not (np.abs(size) < 2**31).all() or (size != size.round()).any():
+        raise ValueError(
+            f"subtree_size has {size.tolist()}: allowed are integers below 2**31."
+        )
+    arrays["subtree_size"] = size.astype(np.int32)
+    return ObliqueTree(**arrays).validate().splits
+
+
+def with_tree(
+    individual: Individual,
+    dataset: Dataset,
+    weights: Any,
+    thresholds: Any,
+    subtree_size: Any,
+) -> Individual:
+    """Return an individual of another tree: what an operator in plain Python makes of one.
+
+    The training rows are routed from scratch and the parts that none of them reaches are left out,
+    so the tree may be smaller than the one given. Its fitness is not yet evaluated. Arrays that are
+    no tree, or one over another number of features, are a ValueError.
+
+    Parameters
+    ----------
+    individual : Individual
+        The one in whose place the new one stands: its stream, origin and kind of fitness are kept.
+    dataset : Dataset
+        Training rows.
+    weights, thresholds : array-like of shape (n_nodes, n_features), and (n_nodes,)
+        Hyperplanes in the units of the data set: x goes left where ``weights @ x <= threshold``.
+    subtree_size : array-like of shape (n_nodes,)
+        Number of nodes of the subtree of each node, in prefix order; 1 at a leaf.
+
+    Examples
+    --------
+    >>> from evotree import Dataset, make_toolbox
+    >>> from evotree.rng import as_generator
+    >>> dataset = Dataset.from_arrays([[0.0], [1.0], [2.0], [3.0]], [0, 0, 1, 1])
+    >>> toolbox = make_toolbox(dataset, size_penalty=0.005, init=None, random_state=0)
+    >>> def mutate(individual):
+    ...     rng = as_generator(individual.stream)
+    ...     thresholds = individual.thresholds + 0.1 * rng.normal(size=len(individual))
+    ...     size = individual.subtree_size
+    ...     return (with_tree(individual, dataset, individual.weights, thresholds, size),)
+    >>> toolbox.register("mutate", mutate)
+    >>> (before,) = toolbox.population(n=1)
+    >>> (after,) = toolbox.mutate(before)
+    >>> len(after) == len(before)
+    True
+    """
+    arrays = checked_arrays(weights, thresholds, subtree_size)
+    n_features = dataset.X.shape[1]
+    if arrays[0].shape[1] != n_features:
+        raise ValueError(
+            f"weights has {arrays[0].shape[1]} features, the data set {n_features}."
+        )
+    return in_place_of(individual, make_individual(dataset, *arrays))
+
+
+def in_place_of(individual: Individual, other: Individual) -> Individual:
+    """Give another individual the stream, the origin and the kind of fitness of one; return it."""
+    other.stream = individual.stream
+    other.origin = individual.origin
+    other.fitness = type(individual.fitness)()
+    return other
+
+
+def on_rows(individual: Individual, dataset: Dataset) -> Individual:
+    """Return an individual of the same tree with other rows, which are routed through it."""
+    return in_place_of(individual, make_individual(dataset, *individual.splits))
+
+
+Side: TypeAlias = tuple[np.ndarray, np.ndarray]
+"""Positions of rows, int32, and the weights of all rows, as many as the data set has."""
+
+
+class Splits(NamedTuple):
+    """The hyperplanes of a tree, in prefix order, and where they stand; 0 at leaves."""
+
+    weights: np.ndarray  # (n_nodes, n_features)
+    thresholds: np.ndarray  # (n_nodes,)
+    subtree_size: np.ndarray  # (n_nodes,) int32
+
+
+def subtree_sizes(is_split: list[bool]) -> np.ndarray:
+    """Return the sizes of the subtrees of nodes in prefix order."""
+    size = np.ones(len(is_split), dtype=np.int32)
+    complete: list[int] = []
+    for k in reversed(range(len(is_split))):
+        if is_split[k]:
+            size[k] += complete.pop() + complete.pop()
+        complete.append(int(size[k]))
+    return size
+
+
+@kernel
+def part_rows(X, order, lo, hi, w, threshold):
+    """Reorder ``order[lo:hi]`` by a hyperplane, as every partition does; return the middle."""
+    projection = np.empty(hi - lo)
+    project_rows(w.reshape(1, w.shape[0]), 0, X, order, lo, hi, projection)
+    return split_rows(
+        order, lo, hi, projection, threshold, np.empty(hi - lo, dtype=np.int32)
+    )
+
+
+def share_rows(
+    X: np.ndarray,
+    rows: np.ndarray,
+    weight: np.ndarray,
+    normal: np.ndarray,
+    threshold: float,
+    indicators: np.ndarray | None = None,
+) -> tuple[Side, Side]:
+    """Part the rows of a node by a split; those that miss the value it asks for go both ways."""
+    # Such a row is on each side with a part of its weight: the share of that side in the weight of
+    # the rows whose value is known (Quinlan 1993, chapter 3); one half where none is.
+    is_missing = np.zeros(len(rows), dtype=bool)
+    feature = (normal != 0.0).argmax()
+    if indicators is not None and indicators[feature] >= 0:
+        is_missing = X[rows, indicators[feature]] > 0.0
+    complete, missing = rows[~is_missing], rows[is_missing]
+    mid = part_rows(X, complete, 0, len(complete), normal, threshold)
+    left, right = complete[:mid], complete[mid:]
+    if len(missing) == 0:
+        return (left, weight), (right, weight)
+    on_left, on_right = weight[left].sum(), weight[right].sum()
+    share = on_left / (on_left + on_right) if len(complete) else 0.5
+
+    def side(reaching: np.ndarray, share: float) -> Side:
+        if share <= 0.0:
+            return reaching, weight
+        shared = weight.copy()
+        shared[missing] *= share
+        return np.concatenate([reaching, missing]), shared
+
+    return side(left, share), side(right, 1.0 - share)

@@ -7,15 +7,15 @@ the room in a front is measured (Fortin and Parizeau 2013), and each is one fron
 """
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from deap import tools
 
 from evotree._jit import kernel
 from evotree.fitness.penalties import linear_scaling
-from evotree.individual import Individual
 from evotree.rng import below, uniform
+from evotree.tree import Individual
 
 # Levels of parsimony pressure, how many times the penalties of nodes and terms, and the share of
 # the population that is chosen at each.
@@ -39,8 +39,7 @@ def universal_sampling(share: np.ndarray, k: int, stream: np.ndarray) -> list[in
     pointers = (np.arange(k) + uniform(stream)) * passed[-1] / k
     places = np.minimum(np.searchsorted(passed, pointers, side="right"), len(share) - 1)
     shuffle(stream, places)
-    drawn: list[int] = places.tolist()
-    return drawn
+    return places.tolist()
 
 
 def sel_proportional(
@@ -49,8 +48,7 @@ def sel_proportional(
     """Select parents in proportion to their linearly scaled fitness."""
     fitness = np.array([individual.fitness.wvalues[0] for individual in individuals])
     share = linear_scaling(fitness, pressure)
-    stream: Any = individuals[0].stream
-    return [individuals[i] for i in universal_sampling(share, k, stream)]
+    return [individuals[i] for i in universal_sampling(share, k, individuals[0].stream)]
 
 
 def distinct(individuals: Sequence[Individual]) -> list[bool]:

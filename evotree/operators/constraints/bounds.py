@@ -1,0 +1,525 @@
+"""Constraints that every tree of a search keeps: on its shape, and on the features of its splits.
+
+DEAP's ``gp.staticLimit`` puts a parent in the place of an offspring that breaks a limit. Here such
+an offspring is repaired: most of it may be worth keeping.
+"""
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property, partial
+from typing import Any, Protocol
+
+import numpy as np
+
+from evotree.dataset import Dataset
+from evotree.fitness.node import Criterion, Node
+from evotree.fitness.penalties import PenalizedAccuracy
+from evotree.operators.pruning.rules import (
+    optimal_pruning,
+    prune_marked,
+    risk_of_leaves,
+)
+from evotree.operators.refinement.refiners import solve
+from evotree.operators.splitters.linear import Linear
+from evotree.operators.splitters.sparse import Sparse
+from evotree.operators.structure.reduced import SPARSE_ROWS, refit_nodes, replace_splits
+from evotree.operators.structure.splice import make_individual, subtree_sizes
+from evotree.rng import make_streams
+from evotree.tables.columns import columns_asked
+from evotree.tree import Individual, ObliqueTree, node_depths, sizes_of_kept
+
+_ROUNDS = 8  # of repairs, each of which may undo what another one did
+
+
+class Constraint(Protocol):
+    """Something that every tree of a search keeps; a single leaf, or what is held, keeps any."""
+
+    # The operators look for splits of at most `max_width` terms, so that few trees need repairs;
+    # None says that a split may have any number.
+
+    @property
+    def max_width(self) -> int | None:
+        """Most terms of a split."""
+
+    def keeps(self, individual: Individual, dataset: Dataset) -> bool:
+        """Return whether a tree over the rows of a data set keeps the constraint."""
+
+    def repair(self, individual: Individual, dataset: Dataset) -> None:
+        """Change an individual in place so that it keeps the constraint; draws nothing."""
+
+
+def keeps_all(
+    individual: Individual, dataset: Dataset, constraints: Sequence[Constraint]
+) -> bool:
+    """Return whether a tree keeps all constraints."""
+    return all(constraint.keeps(individual, dataset) for constraint in constraints)
+
+
+def repair(
+    individual: Individual, dataset: Dataset, constraints: Sequence[Constraint]
+) -> Individual:
+    """Let a tree keep all constraints; it is changed in place."""
+    for _ in range(_ROUNDS):
+        broken = [c for c in constraints if not c.keeps(individual, dataset)]
+        if not broken:
+            return individual
+        for constraint in broken:
+            constraint.repair(individual, dataset)
+    if not keeps_all(individual, dataset, constraints):
+        prune_marked(individual, dataset, np.arange(len(individual)) == 0)
+        for constraint in constraints:
+            if not constraint.keeps(individual, dataset):
+                # Puts what is held on top of the leaf.
+                constraint.repair(individual, dataset)
+    return individual
+
+
+def repaired(
+    *args: Any,
+    operator: Callable[..., Any],
+    repair: Callable[[Individual], Individual],
+    **kwargs: Any,
+) -> Any:
+    """Return what an operator makes, repaired: an individual, or several."""
+    made = operator(*args, **kwargs)
+    for individual in (made,) if isinstance(made, Individual) else made:
+        repair(individual)
+    return made
+
+
+def widest(individual: Individual) -> int:
+    """Return the greatest number of terms of a split; 0 for a single leaf."""
+    widths = np.count_nonzero(individual.weights[~individual.is_leaf], axis=1)
+    return int(widths.max(initial=0))
+
+
+def influences(individual: Individual, dataset: Dataset) -> np.ndarray:
+    """Return |weight| times the spread of the feature, of shape (n_nodes, n_features)."""
+    return np.abs(individual.weights) * dataset.spread
+
+
+def narrow(individual: Individual, dataset: Dataset, kept: np.ndarray) -> None:
+    """Take terms from splits, and fit what is left of these to the reduced problems of their nodes.
+
+    `kept` is a mask of the terms that stay, of shape (n_nodes, n_features), or (n_features,) for
+    all nodes. The splits are taken from the bottom up, as in a sweep of tree alternating
+    optimization.
+    """
+    is_lost = (individual.weights != 0.0) & ~kept
+    weights = np.where(kept, individual.weights, 0.0)
+    thresholds = individual.thresholds.copy()
+    stream = make_streams(0, 0, 1)[0]
+    refit_nodes(
+        individual,
+        dataset,
+        np.flatnonzero(is_lost.any(axis=1) & weights.any(axis=1))[::-1],
+        weights,
+        thresholds,
+        fit=partial(solve, splitter=Sparse(widths="same"), stream=stream),
+        stream=stream,
+        max_rows=SPARSE_ROWS,
+    )
+    replace_splits(individual, dataset, weights, thresholds)
+
+
+@dataclass(frozen=True, eq=False)
+class SplitFeatures:
+    """Splits use some of the features alone; a `Constraint`."""
+
+    # Operators see rows in which the others are 0 (`evotree.dataset.Dataset.split_X`), so that few
+    # trees need repairs: those from elsewhere, and those whose operators draw weights at random. A
+    # split that uses other features loses these, and what is left is fitted again; without any left
+    # it is taken out.
+
+    is_allowed: np.ndarray
+
+    @property
+    def max_width(self) -> int:
+        """No split has more terms than there are features for it."""
+        return max(1, int(self.is_allowed.sum()))
+
+    def keeps(self, individual: Individual, dataset: Dataset) -> bool:
+        """Return whether no split of a tree uses another feature."""
+        return not individual.weights[:, ~self.is_allowed].any()
+
+    def repair(self, individual: Individual, dataset: Dataset) -> None:
+        """Take all other features from the splits of a tree."""
+        narrow(individual, dataset, self.is_allowed)
+
+
+def with_split_features(dataset: Dataset, split_features: Any) -> Dataset:
+    """Return a data set whose splits may use some of the columns alone."""
+    if split_features is None:
+        return dataset
+    columns = columns_asked(split_features, dataset.column_names, "split_features")
+    if not columns:
+        raise ValueError(
+            "split_features=[]: allowed are None, and at least one column."
+        )
+    return replace(dataset, is_split_on=np.isin(dataset.column_of, list(columns)))
+
+
+_ROUNDING = 1e-9  # of a number of rows
+
+
+@dataclass(frozen=True)
+class Limits:
+    """Bounds on the shape of a tree; a `Constraint`."""
+
+    # A tree that breaks one is repaired by what it can best do without: the bounds on depth, leaves
+    # and terms by pruning, the one on the rows of leaves by taking out the split above a leaf with
+    # too few, so that its rows go where the other child sends them.
+
+    max_depth: int | None = None  # splits between the root and a leaf
+    max_leaves: int | None = None
+    max_terms: int | None = None
+    # Of the training rows, whatever their weights; a share, as trees are also found on some rows.
+    min_leaf_share: float = 0.0
+    max_split_terms: int | None = None  # which operators of a user's own need not keep
+
+    @property
+    def max_width(self) -> int | None:
+        """No split has more terms than all of them may have together."""
+        widths = [n for n in (self.max_terms, self.max_split_terms) if n is not None]
+        return max(1, min(widths)) if widths else None
+
+    def keeps(self, individual: Individual, dataset: Dataset) -> bool:
+        """Return whether a tree keeps all bounds."""
+        return (
+            (self.max_leaves is None or individual.n_leaves <= self.max_leaves)
+            and (self.max_terms is None or individual.n_terms <= self.max_terms)
+            and (self.max_depth is None or individual.depth <= self.max_depth)
+            and widest(individual) <= (self.max_split_terms or math.inf)
+            and not self._small_leaves(individual, dataset).any()
+        )
+
+    def repair(self, individual: Individual, dataset: Dataset) -> None:
+        """Make a tree keep all bounds."""
+        width = self.max_width
+        if width is not None and widest(individual) > width:
+            order = np.argsort(-influences(individual, dataset), axis=1, kind="stable")
+            kept = np.zeros(individual.weights.shape, dtype=bool)
+            np.put_along_axis(kept, order[:, :width], True, axis=1)
+            narrow(individual, dataset, kept)
+        while (small := self._small_leaves(individual, dataset)).any():
+            stays = nodes_without(individual, small)
+            thinned = make_individual(
+                dataset,
+                individual.weights[stays],
+                individual.thresholds[stays],
+                sizes_of_kept(stays, individual.subtree_size),
+            )
+            individual.replace_by(thinned)
+        if self.max_depth is not None:
+            is_deepest = node_depths(individual.subtree_size) == self.max_depth
+            prune_marked(individual, dataset, is_deepest & ~individual.is_leaf)
+        if self.max_leaves is not None and individual.n_leaves > self.max_leaves:
+            self._prune(
+                individual, dataset, np.ones(len(individual)), self.max_leaves - 1
+            )
+        if self.max_terms is not None and individual.n_terms > self.max_terms:
+            widths = np.count_nonzero(individual.weights, axis=1)
+            self._prune(individual, dataset, widths, self.max_terms)
+
+    def _prune(
+        self,
+        individual: Individual,
+        dataset: Dataset,
+        split_cost: np.ndarray,
+        budget: int,
+    ) -> None:
+        """Make the pruning of least risk of a tree whose splits cost no more than a budget."""
+        risk, _ = risk_of_leaves(individual, dataset.n_classes)
+        marks = optimal_pruning(risk, individual.subtree_size, split_cost, budget)
+        prune_marked(individual, dataset, marks)
+
+    def _small_leaves(self, individual: Individual, dataset: Dataset) -> np.ndarray:
+        """Return a mask of the leaves that have too few rows; a single leaf may have any number."""
+        if self.min_leaf_share == 0.0 or len(individual) == 1:
+            return np.zeros(len(individual), dtype=bool)
+        before = np.append(0, np.cumsum(dataset.multiplicity[individual.order]))
+        n_rows = before[individual.end] - before[individual.start]
+        least = math.ceil(self.min_leaf_share * n_rows[0] - _ROUNDING)
+        return individual.is_leaf & (n_rows < least)
+
+
+def nodes_without(tree: ObliqueTree, leaves: np.ndarray) -> np.ndarray:
+    """Return a mask of the nodes that stay where leaves and the splits above them are taken out."""
+    # A leaf stays, for now, where others of the leaves stand below the other child of its parent:
+    # it may be that these get rows enough.
+    size, kept = tree.subtree_size, np.ones(len(tree), dtype=bool)
+    for parent in np.flatnonzero(size > 1).tolist():
+        left, right = tree.left(parent), tree.right(parent)
+        for leaf, other in ((left, right), (right, left)):
+            below = leaves[other : other + size[other]]
+            if leaves[leaf] and (
+                not below.any() or (size[other] == 1 and leaf == left)
+            ):
+                kept[parent] = kept[leaf] = False
+                break
+    return kept
+
+
+WORDS = {"no_interactions": 1, "pairwise": 2}
+"""Words for: any columns may share a split, but no more than so many."""
+
+
+@dataclass(frozen=True, eq=False)
+class Interactions:
+    """Bounds on which columns share a split; a `Constraint`."""
+
+    # A split that breaks them keeps the terms of those columns that have the most influence
+    # together, |weight| times the spread of the feature, of all that may share one; these are
+    # fitted again.
+
+    column_of: np.ndarray  # the column that each feature was made of, rising
+    # Masks (n_sets, n_columns) of the columns that may share a split; None for any.
+    groups: np.ndarray | None = None
+    max_columns: int | None = None  # that share a split
+
+    @cached_property
+    def _first(self) -> np.ndarray:
+        """The first feature of each column that makes any."""
+        return np.unique(self.column_of, return_index=True)[1]
+
+    @cached_property
+    def _groups(self) -> np.ndarray | None:
+        """The sets, of the columns that make features."""
+        return (
+            None if self.groups is None else self.groups[:, np.unique(self.column_of)]
+        )
+
+    @cached_property
+    def _n_features(self) -> np.ndarray:
+        """The number of features that each of these columns makes."""
+        return np.diff(self._first, append=len(self.column_of))
+
+    @cached_property
+    def max_width(self) -> int:
+        """The number of features of the columns that make the most."""
+        if self._groups is None:
+            return int(np.sort(self._n_features)[::-1][: self.max_columns].sum())
+        return int((self._groups @ self._n_features).max())
+
+    def keeps(self, individual: Individual, dataset: Dataset) -> bool:
+        """Return whether all splits of a tree keep the bounds."""
+        return not self._breaks(individual).any()
+
+    def repair(self, individual: Individual, dataset: Dataset) -> None:
+        """Make all splits of a tree keep the bounds."""
+        by_column = np.add.reduceat(
+            influences(individual, dataset), self._first, axis=1
+        )
+        if self._groups is None:
+            order = np.argsort(-by_column, axis=1, kind="stable")
+            allowed = np.zeros(by_column.shape, dtype=bool)
+            np.put_along_axis(allowed, order[:, : self.max_columns], True, axis=1)
+        else:
+            allowed = self._groups[(by_column @ self._groups.T).argmax(axis=1)]
+        allowed[~self._breaks(individual)] = True
+        narrow(individual, dataset, np.repeat(allowed, self._n_features, axis=1))
+
+    def _breaks(self, individual: Individual) -> np.ndarray:
+        """Return a mask of the splits that break the bounds."""
+        used = np.logical_or.reduceat(individual.weights != 0.0, self._first, axis=1)
+        if self._groups is None:
+            return used.sum(axis=1) > self.max_columns
+        n_outside = used.astype(np.int64) @ ~self._groups.T
+        return n_outside.min(axis=1) > 0
+
+
+def as_interactions(interaction_cst: Any, dataset: Dataset) -> Interactions | None:
+    """Return the constraint that a parameter describes."""
+    if interaction_cst is None:
+        return None
+    if isinstance(interaction_cst, str) and interaction_cst in WORDS:
+        bounds = Interactions(dataset.column_of, max_columns=WORDS[interaction_cst])
+    else:
+        bounds = Interactions(
+            dataset.column_of, _masks(interaction_cst, dataset.column_names)
+        )
+    return None if bounds.max_width >= len(dataset.column_of) else bounds
+
+
+def _masks(interaction_cst: Any, names: Sequence[str]) -> np.ndarray:
+    """Return the sets of columns as masks, that of the columns of no set last, if there are any."""
+    try:
+        sets = [None if isinstance(s, str) else tuple(s) for s in interaction_cst]
+    except TypeError:
+        sets = [None]
+    if isinstance(interaction_cst, str) or None in sets:
+        raise ValueError(
+            f"interaction_cst={interaction_cst!r}: allowed are None, 'pairwise', "
+            "'no_interactions', and sequences of sets of columns."
+        )
+    masks = [
+        np.isin(np.arange(len(names)), list(columns_asked(s, names, "interaction_cst")))
+        for s in sets
+    ]
+    rest = ~np.any(masks, axis=0) if masks else np.ones(len(names), dtype=bool)
+    return np.array([*masks, rest] if rest.any() else masks)
+
+
+_FITNESS = PenalizedAccuracy()  # chooses between two repairs
+
+
+@dataclass(frozen=True, eq=False)
+class Held:
+    """The top of every tree is that of a start; a `Constraint`."""
+
+    # The held splits form a tree, whose leaves are the places of other subtrees. A tree that lacks
+    # it gets it on top: below are its own subtrees on the same paths, or, as for trees that were
+    # found without it, the whole tree in each place; the fitter one stays. A split that parts no
+    # rows of a data set is in none of its trees.
+
+    raw: ObliqueTree
+    scaled: ObliqueTree  # in the units of the search
+
+    max_width = None
+
+    @classmethod
+    def of(cls, start: ObliqueTree, hold: Any, dataset: Dataset) -> "Held":
+        """Return the constraint that holds some splits of a start over raw features."""
+        asked: dict[Any, Any] = (
+            dict(hold) if isinstance(hold, Mapping) else dict.fromkeys(hold)
+        )
+        inner = np.flatnonzero(~start.is_leaf).tolist()
+        kept = {0}
+        above = {child: k for k in inner for child in (start.left(k), start.right(k))}
+        for k in asked:
+            if isinstance(k, bool) or k not in inner:
+                raise ValueError(
+                    f"hold names {k!r}: allowed are the splits of start, {inner}."
+                )
+            if k and above[k] not in asked:
+                raise ValueError(
+                    f"hold={hold!r} lacks {above[k]}, which is above {k}: allowed are splits with "
+                    "all above them."
+                )
+            kept |= {start.left(k), start.right(k)}
+        nodes = sorted(kept)
+        sizes = subtree_sizes([k in asked for k in nodes])
+        weights = np.where((sizes > 1)[:, None], start.weights[nodes], 0.0)
+        thresholds = np.where(sizes > 1, start.thresholds[nodes], 0.0)
+        raw = ObliqueTree(weights, thresholds, sizes, np.zeros((len(nodes), 1)))
+        for h in np.flatnonzero(sizes > 1).tolist():
+            if asked[nodes[h]] is not None:
+                weights[h], thresholds[h] = _fitted(raw, h, asked[nodes[h]], dataset)
+        held = cls(raw, raw if _is_raw(dataset) else dataset.from_raw(raw))
+        if len(make_individual(dataset, *held.scaled.splits)) < len(raw):
+            raise ValueError(
+                f"hold={hold!r}: a split has all its rows on one side; allowed are splits with "
+                "training rows on both sides."
+            )
+        return held
+
+    def places_in(self, tree: ObliqueTree) -> list[int]:
+        """Return the held splits of a tree."""
+        paths = self._paths(tree)
+        return sorted(paths[h] for h in np.flatnonzero(~self.raw.is_leaf).tolist())
+
+    def restored(self, tree: ObliqueTree) -> ObliqueTree:
+        """Return a finished tree, over raw features, whose held splits are those of the start."""
+        weights = tree.weights.copy()
+        thresholds = tree.thresholds.copy()
+        held = ~self.raw.is_leaf
+        places = self.places_in(tree)
+        weights[places] = self.raw.weights[held]
+        thresholds[places] = self.raw.thresholds[held]
+        return tree.replaced(weights=weights, thresholds=thresholds)
+
+    def keeps(self, individual: Individual, dataset: Dataset) -> bool:
+        """Return whether a tree has all held splits that part rows of the data set."""
+        held = self._on(dataset)
+        tree = individual
+        pending = [(0, 0)]
+        while pending:
+            h, k = pending.pop()
+            if held.subtree_size[h] == 1:
+                continue
+            if (
+                tree.subtree_size[k] > 1
+                and tree.thresholds[k] == held.thresholds[h]
+                and np.array_equal(tree.weights[k], held.weights[h])
+            ):
+                pending.append((held.left(h), tree.left(k)))
+                pending.append((held.right(h), tree.right(k)))
+                continue
+            rows = dataset.X[tree.order[tree.start[k] : tree.end[k]]]
+            is_left = rows @ held.weights[h] <= held.thresholds[h]
+            if is_left.any() and not is_left.all():
+                return False
+            # The split parts no rows here: what is held on their side has to be in its place.
+            pending.append((held.left(h) if is_left.all() else held.right(h), k))
+        return True
+
+    def repair(self, individual: Individual, dataset: Dataset) -> None:
+        """Put the held splits on top of a tree."""
+        whole = dict.fromkeys(np.flatnonzero(self.raw.is_leaf).tolist(), 0)
+        on_paths = self._below(individual, dataset, self._paths(individual))
+        in_whole = self._below(individual, dataset, whole)
+        individual.replace_by(max(on_paths, in_whole, key=_FITNESS))
+
+    def _paths(self, tree: ObliqueTree) -> dict[int, int]:
+        """Return the nodes of a tree on the paths of the top's nodes, as far as there are any."""
+        top = self.raw
+        paths = {0: 0}
+        for h in np.flatnonzero(~top.is_leaf).tolist():
+            if h in paths and tree.subtree_size[k := paths[h]] > 1:
+                paths |= {top.left(h): tree.left(k), top.right(h): tree.right(k)}
+        return paths
+
+    def _below(
+        self, tree: Individual, dataset: Dataset, places: Mapping[int, int]
+    ) -> Individual:
+        """Return a tree with the held splits on top, and subtrees of another one in places."""
+        held = self._on(dataset)
+        leaf = int(np.flatnonzero(tree.is_leaf)[0])  # where there is nothing to put
+        parts = []
+        for h in range(len(held)):
+            if held.subtree_size[h] > 1:
+                parts.append([array[h : h + 1] for array in held.splits])
+            else:
+                k = places.get(h, leaf)
+                parts.append(
+                    [array[k : k + tree.subtree_size[k]] for array in tree.splits]
+                )
+        weights, thresholds, sizes = map(np.concatenate, zip(*parts, strict=True))
+        return make_individual(
+            dataset, weights, thresholds, subtree_sizes((sizes > 1).tolist())
+        )
+
+    def _on(self, dataset: Dataset) -> ObliqueTree:
+        """Return the top in the units of a data set."""
+        return self.raw if _is_raw(dataset) else self.scaled
+
+
+def _is_raw(dataset: Dataset) -> bool:
+    return not dataset.mean.any() and bool((dataset.scale == 1.0).all())
+
+
+def _fitted(
+    tree: ObliqueTree, k: int, columns: Any, dataset: Dataset
+) -> tuple[np.ndarray, float]:
+    """Return a split on some columns of the rows that reach a node, in raw units."""
+    chosen = columns_asked(columns, dataset.column_names, f"hold[{k}]")
+    mask = np.isin(dataset.column_of, list(chosen))
+    leaves = tree.apply(dataset.raw)
+    rows = np.flatnonzero((leaves >= k) & (leaves < k + tree.subtree_size[k]))
+    criterion = Criterion.ENTROPY if dataset.n_classes else Criterion.SQUARED_ERROR
+    node = Node.of(
+        np.where(mask, dataset.X[rows], 0.0),
+        dataset.y[rows],
+        dataset.sample_weight[rows],
+        dataset.n_classes,
+        int(criterion),
+        1,
+    )
+    split = Linear(fallback=True)(node, make_streams(0, 0, 1)[0])
+    if split is None:
+        raise ValueError(
+            f"hold[{k}]={columns!r}: no split on these columns parts the rows there."
+        )
+    weights = np.where(mask, split.weights, 0.0) / dataset.scale
+    return weights, float(split.threshold + weights @ dataset.mean)

@@ -1,0 +1,671 @@
+"""Pruning: subtrees become leaves, those that do not pay for their nodes.
+
+Every rule of pruning is one question. A node has a risk as if it were a leaf, a tree has the sum of
+the risks of its leaves, and nodes and terms have a price; which pruning is the cheapest?
+`cheapest` answers it for one price, `weakest_links` for all of them (Breiman et al. 1984, chapter
+3). What splits cost by their terms is in `split_prices` alone. The risk makes the rule: that of the
+training rows gives cost-complexity pruning, that of other rows, at no price, reduced-error pruning.
+
+A pruning is a mask of the nodes whose subtrees become leaves, ``marks``; those inside a marked
+subtree do not matter.
+
+Minimal cost-complexity pruning has a cheapest pruning for every alpha, the price of a leaf. One
+tree of this sequence is chosen by rows that the tree was not grown on, held out (`prune_held_out`)
+or in turn (`prune_cross_validated`). `prune_reduced_error` looks at the held-out rows alone
+(Quinlan 1987).
+
+C4.5 prunes pessimistically and raises subtrees (Quinlan 1993, chapter 4). The training rows of a
+leaf are taken for a sample: the errors to expect are the upper bound of a confidence interval for
+the share that it gets wrong. From below, a node becomes a leaf, or takes over the larger one of its
+branches, where no more errors are then to be expected than of both branches; the rows of the other
+branch then go down the one that is raised.
+"""
+
+import math
+from collections.abc import Callable, Iterator
+
+import numpy as np
+
+from evotree._jit import kernel
+from evotree.dataset import Dataset, make_folds, split_folds
+from evotree.fitness.node import (
+    Criterion,
+    class_ranks,
+    weight_of,
+    weighted_impurity,
+)
+from evotree.fitness.partition import sort_rows
+from evotree.fitness.penalties import PenalizedAccuracy
+from evotree.operators.structure.reduced import (
+    class_masses,
+    error_table,
+    loss_at,
+    loss_of_targets,
+)
+from evotree.operators.structure.splice import (
+    Nodes,
+    Rows,
+    Splits,
+    copy_nodes,
+    emit_leaf,
+    finish,
+    make_nodes,
+    share_rows,
+    subtree_sizes,
+)
+from evotree.tree import Individual, ObliqueTree, project, sizes_of_kept
+
+_SQUARED_ERROR = int(Criterion.SQUARED_ERROR)
+
+# A split whose gain is below this share of the root's risk changes nothing but for rounding.
+_ROUNDING = 1e-13
+
+
+def split_prices(tree: ObliqueTree, first: float, further: float) -> np.ndarray:
+    """Return what each split of a tree costs."""
+    prices = np.where(tree.is_leaf, 0.0, first)
+    if further > 0.0:
+        prices += further * np.maximum((tree.weights != 0.0).sum(axis=1) - 1, 0)
+    return prices
+
+
+@kernel
+def cheapest(risk, subtree_size, node_price, split_price):
+    """Mark the subtrees that do not pay for their nodes and terms."""
+    # Bottom-up, a subtree is marked when the risk of its leaves and the prices of its nodes are not
+    # below those of a leaf in its place; so what remains is the cheapest of all prunings, and the
+    # smallest of equals.
+    n = subtree_size.shape[0]
+    cost = np.empty(n)
+    marks = np.zeros(n, dtype=np.bool_)
+    for k in range(n - 1, -1, -1):
+        cost[k] = risk[k] + node_price
+        if subtree_size[k] > 1:
+            left = k + 1
+            kept = cost[left] + cost[left + subtree_size[left]] + node_price
+            kept += split_price[k]
+            marks[k] = kept >= cost[k]
+            cost[k] = min(kept, cost[k])
+    return marks
+
+
+@kernel
+def impurities(criterion, counts):
+    """Return the impurity of every node as a leaf, times its weight."""
+    risk = np.empty(counts.shape[0])
+    rank = class_ranks(counts[0])
+    for k in range(counts.shape[0]):
+        weight = counts[k, 0] if criterion == _SQUARED_ERROR else weight_of(counts[k])
+        risk[k] = weighted_impurity(criterion, counts[k], weight, rank)
+    return risk
+
+
+def risk_of_leaves(
+    individual: Individual, n_classes: int, criterion: str | None = None
+) -> tuple[np.ndarray, float]:
+    """Return what each node loses if it is a leaf, and the unit of that, by a tree's objective."""
+    if individual.objective is not None:
+        return individual.objective.risk(individual), 1.0
+    risk = node_risk(individual.counts, n_classes, criterion)
+    return risk, 1.0 if n_classes else risk[0] or 1.0
+
+
+def node_risk(
+    counts: np.ndarray, n_classes: int, criterion: str | None = None
+) -> np.ndarray:
+    """Return the risk R(t) of every node as if it were a leaf, as a share of the whole weight."""
+    if criterion is None:
+        criterion = "error" if n_classes > 0 else "squared_error"
+    weight = counts[0].sum() if n_classes > 0 else counts[0, 0]
+    return impurities(Criterion[criterion.upper()], counts) / weight
+
+
+def merge_heaps(a: int, b: int, alpha: list[float], child: list[list[int]]) -> int:
+    """Merge two skew heaps, the highest alpha on top (Sleator and Tarjan 1986); return the top."""
+    if a < 0 or b < 0:
+        return max(a, b)
+    if alpha[a] < alpha[b]:
+        a, b = b, a
+    top = a
+    while True:
+        lower = child[a][1]
+        child[a][1] = child[a][0]
+        if lower < 0:
+            child[a][0] = b
+            return top
+        if alpha[lower] < alpha[b]:
+            lower, b = b, lower
+        child[a][0] = lower
+        a = lower
+
+
+def weakest_links(
+    risk: np.ndarray, subtree_size: np.ndarray, split_price: np.ndarray | None = None
+) -> np.ndarray:
+    """Return the alpha from which on each node is a leaf in minimal cost-complexity pruning."""
+    # The cheapest pruning for alpha, the price of one leaf, collapses the nodes whose number is at
+    # most alpha; these prunings are Breiman's nested sequence T(alpha), the smallest of equals
+    # (Breiman et al. 1984, section 3.3). Splits may have prices of their own, in units of alpha.
+    #
+    # Instead of cutting the weakest link of the whole tree again and again, the nodes are visited
+    # bottom-up: the cost of the branch below a node is piecewise linear in alpha, with a bend where
+    # a link below is cut, and meets the cost of the node as a leaf once. Bends beyond that point
+    # are dropped, each once; heaps that merge hold the others: O(n log n) for any shape of tree.
+    risks, sizes, n = risk.tolist(), subtree_size.tolist(), len(risk)
+    alpha = [np.inf] * n
+    heap, child = [-1] * n, [[-1, -1] for _ in risks]  # of links cut before their node
+    fall = [0.0] * n  # of the risk where a link is not yet cut
+    growth = [0.0] * n  # of the price
+    nothing = _ROUNDING * abs(risks[0])
+    for k in range(n - 1, -1, -1):
+        if sizes[k] == 1:
+            continue
+        left = k + 1
+        right = left + sizes[left]
+        top = merge_heaps(heap[left], heap[right], alpha, child)
+        branch_risk = risks[left] + risks[right]
+        price = 1.0 if split_price is None else float(split_price[k])
+        while True:
+            gain = risks[k] - branch_risk
+            alpha[k] = gain / price if abs(gain) > nothing else 0.0
+            if top < 0 or alpha[k] >= alpha[top]:
+                break
+            branch_risk -= fall[top]
+            price += growth[top]
+            top = merge_heaps(child[top][0], child[top][1], alpha, child)
+        fall[k] = risks[k] - branch_risk
+        growth[k] = price
+        child[k] = [top, -1]
+        heap[k] = k
+    return np.array(alpha)
+
+
+def optimal_pruning(
+    risk: np.ndarray, subtree_size: np.ndarray, split_cost: np.ndarray, budget: int
+) -> np.ndarray:
+    """Mark the subtrees that become leaves in the pruning of least risk within a budget.
+
+    ``risk``, ``subtree_size`` and the whole numbers ``split_cost`` are of shape (n_nodes,); the
+    splits that stay cost no more than `budget` together.
+    """
+    # Bohanec and Bratko (1994), "Trading accuracy for simplicity in decision trees":
+    # `weakest_links` knows the best prunings for all prices, but of some sizes none is the best for
+    # any price. Here each node knows the least risk below it for each part of the budget.
+    lowest: list[np.ndarray] = [risk[k : k + 1] for k in range(len(risk))]
+    for k in range(len(risk) - 1, -1, -1):
+        cost = int(split_cost[k])
+        if subtree_size[k] == 1 or cost > budget:
+            continue
+        right = k + 1 + subtree_size[k + 1]
+        sums = _lowest_sums(lowest[k + 1], lowest[right], budget - cost)
+        lowest[k] = np.minimum(np.append(np.full(cost, np.inf), sums), risk[k])
+    marks = np.zeros(len(risk), dtype=bool)
+    pending = [(0, budget)]
+    while pending:
+        k, budget = pending.pop()
+        best = lowest[k][min(budget, len(lowest[k]) - 1)]
+        marks[k] = subtree_size[k] > 1 and best >= risk[k]
+        if marks[k] or subtree_size[k] == 1:
+            continue
+        left = k + 1
+        budget -= int(split_cost[k])
+        right = left + int(subtree_size[left])
+        on_left = np.arange(min(budget, len(lowest[left]) - 1) + 1)
+        on_right = np.minimum(budget - on_left, len(lowest[right]) - 1)
+        share = int((lowest[left][on_left] + lowest[right][on_right]).argmin())
+        pending += [(left, share), (right, budget - share)]
+    return marks
+
+
+def _lowest_sums(first: np.ndarray, second: np.ndarray, budget: int) -> np.ndarray:
+    """Return the least sums of two falling arrays at positions of each sum, up to a budget."""
+    if len(first) > len(second):
+        first, second = second, first
+    sums = np.full(min(budget, len(first) + len(second) - 2) + 1, np.inf)
+    for i in range(min(len(first), len(sums))):
+        part = second[: len(sums) - i]
+        np.minimum(
+            sums[i : i + len(part)], first[i] + part, out=sums[i : i + len(part)]
+        )
+    return np.minimum.accumulate(sums)
+
+
+def kept_nodes(
+    subtree_size: np.ndarray, marks: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return the nodes that a pruning keeps, in order, and the sizes of their subtrees after it."""
+    cut = np.flatnonzero(marks & (subtree_size > 1))
+    n_above = np.zeros(len(marks) + 1, dtype=np.int64)  # cut nodes above each node
+    np.add.at(n_above, cut + 1, 1)
+    np.add.at(n_above, cut + subtree_size[cut], -1)
+    is_kept = np.cumsum(n_above[:-1]) == 0
+    return np.flatnonzero(is_kept).astype(np.int32), sizes_of_kept(
+        is_kept, subtree_size
+    )
+
+
+def prune_tree(tree: ObliqueTree, marks: np.ndarray) -> ObliqueTree:
+    """Return a tree without a partition in which the marked subtrees are leaves."""
+    kept, size = kept_nodes(tree.subtree_size, marks)
+    weights, thresholds = tree.weights[kept], tree.thresholds[kept]
+    weights[size == 1] = 0.0
+    thresholds[size == 1] = 0.0
+
+    def of_kept(array: np.ndarray | None) -> np.ndarray | None:
+        return None if array is None else array[kept]
+
+    return ObliqueTree(
+        weights,
+        thresholds,
+        size,
+        tree.values[kept],
+        spread=tree.spread,
+        weighted_n_node_samples=of_kept(tree.weighted_n_node_samples),
+        labels=of_kept(tree.given_labels),
+        models=None if tree.models is None else tree.models.take(kept),
+        output_names=tree.output_names,
+        row_counts=of_kept(tree.row_counts),
+    )
+
+
+@kernel
+def collapse(rows, nodes, marks):
+    """Return a copy of a tree whose marked subtrees are leaves."""
+    rows, source = Rows(*rows), Nodes(*nodes)
+    n = source.subtree_size.shape[0]
+    out = make_nodes(n, rows.X.shape[1], source.counts.shape[1], source.order.copy())
+    m = copied = 0
+    for k in range(n):
+        if k >= copied and marks[k]:
+            m = copy_nodes(source, copied, k, out, m)
+            sort_rows(out.order, source.start[k], source.end[k])
+            m = emit_leaf(rows, out, m, source.start[k], source.end[k])
+            copied = k + source.subtree_size[k]
+    return finish(out, copy_nodes(source, copied, n, out, m))
+
+
+def prune_marked(
+    individual: Individual, dataset: Dataset, marks: np.ndarray
+) -> tuple[Individual]:
+    """Collapse the marked subtrees of an individual."""
+    if marks.any():
+        individual.replace(collapse(dataset.rows, individual.nodes(), marks))
+    return (individual,)
+
+
+def prune(
+    individual: Individual,
+    dataset: Dataset,
+    size_penalty: float,
+    term_penalty: float = 0.0,
+) -> tuple[Individual]:
+    """Make a tree the fittest of its prunings, by `evotree.fitness.penalties.PenalizedAccuracy`."""
+    counts, subtree_size = individual.counts, individual.subtree_size
+    if individual.objective is not None:
+        prices = split_prices(individual, 0.0, term_penalty)
+        marks = individual.objective.cuts(individual, size_penalty, prices)
+        if marks is None:
+            risk = individual.objective.risk(individual)
+            marks = cheapest(risk, subtree_size, size_penalty, prices)
+        pruned = prune_marked(individual.clone(), dataset, marks)[0]
+        fitness = PenalizedAccuracy(size_penalty, term_penalty)
+        pays = individual.objective.is_sum or fitness(pruned) >= fitness(individual)
+        if pays and len(pruned) < len(individual):
+            individual.replace_by(pruned)
+        return (individual,)
+    if dataset.n_classes:
+        # The weight of all leaves together is that of the root: minus the weight that is classified
+        # correctly serves as well as the one that is not, and for whole numbers both are exact.
+        risk, whole = -counts.max(axis=1), dataset.total_weight
+    else:
+        risk, whole = impurities(_SQUARED_ERROR, counts), counts[0, 2]
+    prices = split_prices(individual, 0.0, term_penalty * whole)
+    marks = cheapest(risk, subtree_size, size_penalty * whole, prices)
+    return prune_marked(individual, dataset, marks)
+
+
+# Alphas, or losses, that differ by less than this share of the highest agree but for rounding.
+_AGREE = 1e-12
+
+
+def first_above(cut: np.ndarray, subtree_size: np.ndarray, end: float) -> np.ndarray:
+    """Return where in a sequence the first of the nodes above each node is cut."""
+    cuts, size, above = cut.tolist(), subtree_size.tolist(), [end] * len(cut)
+    for k in range(len(size)):
+        if size[k] > 1:
+            above[k + 1] = above[k + 1 + size[k + 1]] = min(cuts[k], above[k])
+    return np.array(above)
+
+
+def sequence_sums(
+    values: np.ndarray,
+    collapse_at: np.ndarray,
+    subtree_size: np.ndarray,
+    alphas: np.ndarray,
+) -> np.ndarray:
+    """Add up values over the leaves of each tree of a nested sequence, in one pass."""
+    first = np.searchsorted(alphas, collapse_at).astype(np.float64)
+    first[subtree_size == 1] = 0.0
+    after = first_above(first, subtree_size, float(len(alphas)))
+    # A node is a leaf of the trees from its own collapse to that of a node above it: what it adds
+    # to the first of them it takes away after the last.
+    is_leaf = first < after
+    places = np.column_stack([first, after])[is_leaf].astype(np.int64)
+    changes = np.stack([values, -values], axis=1)[is_leaf]
+    sums = np.zeros((len(alphas) + 1, values.shape[1]))
+    np.add.at(sums, places, changes)
+    return sums.cumsum(axis=0)[:-1]
+
+
+def critical_alphas(collapse_at: np.ndarray, subtree_size: np.ndarray) -> np.ndarray:
+    """Return the alphas at which the cheapest pruning changes, one for each of the trees."""
+    is_exposed = collapse_at < first_above(collapse_at, subtree_size, np.inf)
+    alphas = np.unique(np.append(0.0, collapse_at[is_exposed & (collapse_at > 0.0)]))
+    return alphas[np.append(np.diff(alphas) > _AGREE * alphas[-1], True)]
+
+
+def cost_complexity_path(
+    risk: np.ndarray, subtree_size: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return the alphas and the risks of the sequence of minimal cost-complexity pruning."""
+    # It is scikit-learn's but for links of one alpha, which are cut together here, as Breiman et
+    # al. have it, and there one after the other.
+    collapse_at = weakest_links(risk, subtree_size)
+    alphas = critical_alphas(collapse_at, subtree_size)
+    return alphas, sequence_sums(risk[:, None], collapse_at, subtree_size, alphas)[:, 0]
+
+
+@kernel
+def add_losses(
+    X,
+    y,
+    sample_weight,
+    weights,
+    thresholds,
+    subtree_size,
+    table,
+    loss,
+    level,
+    origin,
+    losses,
+):
+    """Add the loss of each row, and its square, at every node on its way; see `node_losses`."""
+    for i in range(X.shape[0]):
+        k = 0
+        while True:
+            row_loss = loss_at(table, k, X, y, i, loss, level, origin)
+            losses[0, k] += sample_weight[i] * row_loss
+            losses[1, k] += sample_weight[i] * row_loss * row_loss
+            if subtree_size[k] == 1:
+                break
+            if project(weights[k], X, i) <= thresholds[k]:
+                k += 1
+            else:
+                k += 1 + subtree_size[k + 1]
+
+
+def node_losses(tree: ObliqueTree, held_out: Dataset) -> np.ndarray:
+    """Return what nodes would lose as leaves on the rows that reach them, and sums of squares.
+
+    Both are of shape (2, n_nodes). Nodes of class models are judged as if they had none.
+    """
+    if (
+        held_out.n_classes == 0
+        and isinstance(tree, Individual)
+        and tree.objective is not None
+    ):
+        table = tree.objective.held_out_table(tree, tree.counts, tree)
+    elif held_out.n_classes == 0:
+        table = tree.values if tree.models is None else tree.models.table
+        if held_out.outputs is not None:  # raw outputs have units of their own
+            width = table.shape[1] // held_out.n_outputs
+            table = table / np.repeat(held_out.target_scale, width)
+    elif held_out.bound_objective is not None:
+        counted, leaves = tree.counted(), tree.apply(held_out.X)
+        mass = class_masses(leaves, held_out, tree.subtree_size)
+        table = held_out.bound_objective.held_out_table(counted, mass, counted)
+    else:
+        labels = tree.labels if tree.models is None else tree.majority
+        table = error_table(labels, held_out.n_classes)
+    losses = np.zeros((2, len(tree)))
+    rows = held_out.X, held_out.targets, held_out.sample_weight
+    splits = tree.weights, tree.thresholds, tree.subtree_size
+    table = np.ascontiguousarray(table)
+    add_losses(*rows, *splits, table, *loss_of_targets(held_out), losses)
+    return losses
+
+
+def choose_tree(
+    losses: np.ndarray, square_losses: np.ndarray, weight: float, standard_errors: float
+) -> int:
+    """Choose one of a sequence of ever smaller trees by the k-SE rule."""
+    # Breiman et al. (1984, section 3.4.3): the smallest tree whose mean loss is at most k standard
+    # errors above the lowest. For a share e of misclassified rows the standard error of the mean is
+    # sqrt(e (1 - e) / n); a row of weight 2 counts as two.
+    mean = losses / weight
+    best = np.flatnonzero(mean <= mean.min() + _AGREE * mean.max())[-1]
+    variance = max(0.0, square_losses[best] / weight - mean[best] ** 2)
+    limit = mean[best] + standard_errors * np.sqrt(variance / weight)
+    return int(np.flatnonzero(mean <= limit)[-1])
+
+
+def prune_held_out(
+    tree: ObliqueTree, risk: np.ndarray, held_out: Dataset, standard_errors: float = 0.0
+) -> np.ndarray:
+    """Choose a tree of the cost-complexity sequence by held-out rows (Breiman et al., 3.4.1)."""
+    collapse_at = weakest_links(risk, tree.subtree_size)
+    alphas = critical_alphas(collapse_at, tree.subtree_size)
+    if held_out.X.shape[0] == 0:
+        return collapse_at <= 0.0
+    values = node_losses(tree, held_out).T
+    sums = sequence_sums(values, collapse_at, tree.subtree_size, alphas)
+    chosen = choose_tree(sums[:, 0], sums[:, 1], held_out.total_weight, standard_errors)
+    return collapse_at <= alphas[chosen]
+
+
+def prune_cross_validated(
+    individual: Individual,
+    dataset: Dataset,
+    grow_on: Callable[[Dataset], Individual],
+    *,
+    n_folds: int = 10,
+    standard_errors: float = 0.0,
+    criterion: str | None = None,
+    stream: np.ndarray,
+) -> np.ndarray:
+    """Choose a tree of the cost-complexity sequence by cross-validation."""
+    # Breiman et al. (1984, section 3.4.2): a tree is grown on the rows outside each fold, and
+    # pruned for the geometric means of the main tree's successive alphas; the losses of all folds
+    # together choose the alpha.
+    if n_folds < 2:
+        raise ValueError(f"n_folds={n_folds}: allowed are integers of at least 2.")
+    n_classes = dataset.n_classes
+    risk, _ = risk_of_leaves(individual, n_classes, criterion)
+    collapse_at = weakest_links(risk, individual.subtree_size)
+    alphas = critical_alphas(collapse_at, individual.subtree_size)
+    n_folds = min(n_folds, dataset.n_rows)
+    if n_folds < 2 or alphas.shape[0] == 1:
+        return collapse_at <= 0.0
+    folds = make_folds(dataset, n_folds, stream)
+    typical = np.append(np.sqrt(alphas[:-1] * alphas[1:]), np.inf)
+    sums = np.zeros((alphas.shape[0], 2))
+    for fold in range(n_folds):
+        others, held_out = split_folds(dataset, folds, fold)
+        tree = grow_on(others)
+        values = node_losses(tree, held_out).T
+        risk, _ = risk_of_leaves(tree, n_classes, criterion)
+        links = weakest_links(risk, tree.subtree_size)
+        sums += sequence_sums(values, links, tree.subtree_size, typical)
+    chosen = choose_tree(sums[:, 0], sums[:, 1], dataset.total_weight, standard_errors)
+    return collapse_at <= alphas[chosen]
+
+
+def prune_reduced_error(tree: ObliqueTree, held_out: Dataset) -> np.ndarray:
+    """Mark the subtrees whose loss on rows held out is not below that of a leaf in their place."""
+    # Bottom-up (Quinlan 1987): what is left is the smallest of the prunings with the lowest loss.
+    losses = node_losses(tree, held_out)[0]
+    return cheapest(losses, tree.subtree_size, 0.0, np.zeros(len(losses)))
+
+
+# Quinlan's table of the normal distribution, between whose entries the program interpolates.
+_CONFIDENCES = (0.0, 0.001, 0.005, 0.01, 0.05, 0.1, 0.2, 0.4, 1.0)
+_DEVIATIONS = (4.0, 3.09, 2.58, 2.33, 1.65, 1.28, 0.84, 0.25, 0.0)
+
+# The program's constants.
+_TOLERATED = 0.1  # errors more to expect of a simpler tree
+_NO_GAIN = 1e-3  # training errors that a subtree saves at least
+_ALL_WRONG = 0.67
+
+
+def normal_deviation(confidence: float) -> float:
+    """Return how many standard deviations are exceeded with a probability, by Quinlan's table."""
+    return float(np.interp(confidence, _CONFIDENCES, _DEVIATIONS))
+
+
+def added_errors(n: float, wrong: float, confidence: float) -> float:
+    """Return how many errors more than those of the training rows are to be expected of a leaf."""
+    # Without any error the upper bound of the binomial distribution is exact, from one on it is
+    # that of the normal distribution with a correction for continuity, and in between, where
+    # weights are fractions, the two are interpolated.
+    if wrong < 1e-6:
+        return n * (1.0 - confidence ** (1.0 / n))
+    if wrong < 0.9999:
+        none = n * (1.0 - confidence ** (1.0 / n))
+        return none + wrong * (added_errors(n, 1.0, confidence) - none)
+    if wrong + 0.5 >= n:
+        return _ALL_WRONG * (n - wrong)
+    z2 = normal_deviation(confidence) ** 2
+    middle = wrong + 0.5
+    spread = math.sqrt(z2 * (middle * (1.0 - middle / n) + 0.25 * z2))
+    return n * (middle + 0.5 * z2 + spread) / (n + z2) - wrong
+
+
+def prune_pessimistic(
+    splits: Splits,
+    dataset: Dataset,
+    confidence: float = 0.25,
+    indicators: np.ndarray | None = None,
+) -> tuple[Splits, np.ndarray]:
+    """Prune a tree by the errors to expect, subtrees being raised.
+
+    Returned are its splits and the class weights ``(n_nodes, n_classes)`` of its nodes.
+    """
+    branches = _Branches(splits, dataset, indicators)
+    branches.collapse()
+    branches.prune(confidence)
+    return branches.to_splits()
+
+
+class _Branches:
+    """A tree whose nodes know their rows, and each of which can take the place of its parent."""
+
+    def __init__(
+        self, splits: Splits, dataset: Dataset, indicators: np.ndarray | None
+    ) -> None:
+        size = splits.subtree_size
+        self.splits = splits
+        self.X = dataset.X
+        self.y = dataset.y
+        self.indicators = indicators
+        self.children: list[tuple[int, int] | None] = [
+            (k + 1, k + 1 + int(size[k + 1])) if size[k] > 1 else None
+            for k in range(len(size))
+        ]
+        self.split_at = list(range(len(size)))
+        self.counts = np.zeros((len(size), dataset.n_classes))
+        self.rows: dict[int, tuple[np.ndarray, np.ndarray]] = {}
+        self.place(0, np.arange(len(self.y), dtype=np.int32), dataset.sample_weight)
+
+    def below(self, k: int) -> list[int]:
+        """Return the nodes of a subtree in prefix order."""
+        nodes, pending = [], [k]
+        while pending:
+            nodes.append(pending.pop())
+            pending += reversed(self.children[nodes[-1]] or ())
+        return nodes
+
+    def routed(
+        self, k: int, rows: np.ndarray, weight: np.ndarray
+    ) -> Iterator[tuple[int, np.ndarray, np.ndarray]]:
+        """Yield each node of a subtree with the rows that would reach it, and their weights."""
+        pending = [(k, rows, weight)]
+        while pending:
+            k, rows, weight = pending.pop()
+            yield k, rows, weight
+            if (children := self.children[k]) is not None:
+                at = self.split_at[k]
+                left, right = share_rows(
+                    self.X,
+                    rows,
+                    weight,
+                    self.splits.weights[at],
+                    self.splits.thresholds[at],
+                    self.indicators,
+                )
+                pending += [(children[0], *left), (children[1], *right)]
+
+    def count(self, rows: np.ndarray, weight: np.ndarray) -> np.ndarray:
+        """Return the class weights of rows."""
+        return np.bincount(self.y[rows], weight[rows], self.counts.shape[1])
+
+    def place(self, k: int, rows: np.ndarray, weight: np.ndarray) -> None:
+        """Give a subtree other rows."""
+        for node, reaching, weights in self.routed(k, rows, weight):
+            self.rows[node] = reaching, weights
+            self.counts[node] = self.count(reaching, weights)
+
+    def collapse(self) -> None:
+        """Make leaves of the subtrees that get no more training rows right than a leaf."""
+        wrong = self.counts.sum(axis=1) - self.counts.max(axis=1)
+        for k in reversed(self.below(0)):
+            if (children := self.children[k]) is not None:
+                of_leaves = sum(wrong[child] for child in children)
+                if of_leaves >= wrong[k] - _NO_GAIN:
+                    self.children[k] = None
+                else:
+                    wrong[k] = of_leaves
+
+    def prune(self, confidence: float) -> None:
+        """Make leaves, and raise branches, where no more errors are to be expected then."""
+        errors = np.zeros(len(self.counts))
+        pending = self.below(0)
+        while pending:
+            k = pending.pop()
+            errors[k] = leaf = _expected_errors(self.counts[k], confidence)
+            if (children := self.children[k]) is None:
+                continue
+            both = sum(errors[child] for child in children)
+            left, right = (self.counts[child].sum() for child in children)
+            largest = children[int(right >= left)]
+            raised = sum(
+                _expected_errors(self.count(reaching, weights), confidence)
+                for node, reaching, weights in self.routed(largest, *self.rows[k])
+                if self.children[node] is None
+            )
+            if leaf <= min(raised, both) + _TOLERATED:
+                self.children[k] = None
+            elif raised <= both + _TOLERATED:
+                self.children[k] = self.children[largest]
+                self.split_at[k] = self.split_at[largest]
+                self.place(k, *self.rows[k])
+                pending += self.below(k)
+            else:
+                errors[k] = both
+
+    def to_splits(self) -> tuple[Splits, np.ndarray]:
+        """Return the tree below the root, and the class weights of its nodes."""
+        nodes = self.below(0)
+        is_split = np.array([self.children[k] is not None for k in nodes])
+        origins = [self.split_at[k] for k in nodes]
+        # Leaves of a subtree that was cut still know its split.
+        weights = np.where(is_split[:, np.newaxis], self.splits.weights[origins], 0.0)
+        thresholds = np.where(is_split, self.splits.thresholds[origins], 0.0)
+        sizes = subtree_sizes(is_split.tolist())
+        return Splits(weights, thresholds, sizes), self.counts[nodes]
+
+
+def _expected_errors(counts: np.ndarray, confidence: float) -> float:
+    """Return how many errors are to be expected of a leaf with class weights."""
+    n = float(counts.sum())
+    wrong = n - float(counts.max())
+    return wrong + added_errors(n, wrong, confidence) if n > 0.0 else 0.0
