@@ -1,5 +1,6 @@
 """The estimators whose tree is evolved: translation between scikit-learn and `search`."""
 
+import math
 import time
 import warnings
 from collections.abc import Mapping
@@ -19,7 +20,15 @@ from evotree._sklearn import StrOptions
 from evotree.configuration import check_parameters, documented, with_nested
 from evotree.dataset import Dataset
 from evotree.engine.choice import Choice
-from evotree.engine.config import GROUPS, Evolution, SearchConfig, evolution_of, is_auto
+from evotree.engine.config import (
+    GROUPS,
+    Evolution,
+    Regularization,
+    SearchConfig,
+    Variation,
+    evolution_of,
+    is_auto,
+)
 from evotree.engine.evolution import Run
 from evotree.engine.finish import Result, finish
 from evotree.engine.problem import Penalties, Problem, make_constraints, prepare
@@ -27,10 +36,9 @@ from evotree.engine.progress import Progress
 from evotree.engine.search import RowSearch
 from evotree.engine.state import Continuation, continuation
 from evotree.estimators import base
-from evotree.estimators.compiling import compiling_beside
-from evotree.estimators.lazy import is_collection
 from evotree.estimators.partitions import fit_collections
-from evotree.estimators.presets import EVOLUTION_PRESETS
+from evotree.estimators.rows import is_collection
+from evotree.estimators.warmup import compiling_beside
 from evotree.fitness.costs import check_costs
 from evotree.fitness.losses import ExpectedCost
 from evotree.inspection.front import FittedFront, select
@@ -156,6 +164,33 @@ _ATTRIBUTES = """Attributes
         Which rule ended the search.
     seconds_ : dict of str to float
         Seconds of each phase: compiling, choosing hyperparameters, evolving."""
+
+
+EVOLUTION_PRESETS: Mapping[str, Mapping[str, Any]] = MappingProxyType(
+    {
+        "gea_odt": {
+            "size_penalty": 0.005,
+            "term_penalty": 0.0,
+            "precision": None,
+            "max_generations": 10_000,
+            "evolution": Evolution(
+                population_size=64,
+                patience=1_000,
+                init=None,
+                scaling="common",
+                variation=Variation(
+                    term_mutation_probability=0.0,
+                    sparse_dipoles=False,
+                    survival="generational",
+                    keep_duplicates=True,
+                ),
+                refinement=None,
+                regularization=Regularization(C=1.0, noise=0.0),
+            ),
+        }
+    }
+)
+"""Parameters of `evotree.EvoTreeClassifier.from_preset`."""
 
 
 class EvolvedTree(base.TreeEstimator, SearchConfig):
@@ -579,10 +614,15 @@ class EvoTreeClassifier(base.TreeClassifier, EvolvedTree):
         return np.array(check_costs(objective.costs, self.classes_)), spent
 
     def _known_of(
-        self, tree: ObliqueTree, dataset: Dataset, **how: Any
+        self,
+        tree: ObliqueTree,
+        dataset: Dataset,
+        *,
+        brief: bool = False,
+        end: float = math.inf,
     ) -> dict[str, Any]:
         """Return the fitted attributes that go with a tree; soft sides keep `monotonic_cst`."""
-        known = super()._known_of(tree, dataset, **how)
+        known = super()._known_of(tree, dataset, brief=brief, end=end)
         known["_label_costs"] = None
         if tree.models is not None:
             costs, _ = self._costs(tree)
@@ -685,7 +725,7 @@ class EvoTreeRegressor(base.TreeRegressor, EvolvedTree):
         """Return what the leaf that each row reaches predicts, its mean target or its line.
 
         With `return_std` standard deviations of the targets about them come second, those of the
-        leaves (`evotree.estimators.intervals`). Of several outputs each has a column. `tree` is a
-        position in `pareto_front_`, or a member of it; None is `tree_`.
+        leaves (`evotree.estimators.base.leaf_deviations`). Of several outputs each has a column.
+        `tree` is a position in `pareto_front_`, or a member of it; None is `tree_`.
         """
         return base.TreeRegressor.predict(self._with(tree), X, return_std=return_std)

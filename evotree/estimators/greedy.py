@@ -1,8 +1,10 @@
 """Estimators whose tree is grown greedily, by any splitter, and pruned: translation only."""
 
+from collections.abc import Mapping
 from dataclasses import KW_ONLY, dataclass
 from functools import partial
 from numbers import Integral, Real
+from types import MappingProxyType
 from typing import Annotated, Any, Self
 
 import numpy as np
@@ -14,8 +16,7 @@ from evotree._sklearn import Interval, StrOptions
 from evotree.configuration import check_parameters, documented
 from evotree.dataset import SCALINGS, Dataset
 from evotree.estimators import base
-from evotree.estimators.lazy import lazy_on_collections
-from evotree.estimators.presets import GREEDY_PRESETS
+from evotree.estimators.rows import lazy_on_collections
 from evotree.fitness.criteria import CLASSIFICATION, REGRESSION
 from evotree.fitness.objectives import Objective
 from evotree.individual import Individual
@@ -24,9 +25,16 @@ from evotree.operators.initialization import induction
 from evotree.operators.initialization.growth import GrowthLimits, grow
 from evotree.operators.pruning.held_out import cost_complexity_path
 from evotree.operators.pruning.penalized import risk_of_leaves
-from evotree.operators.splitters.axis import C45
+from evotree.operators.splitters.annealing import Annealing
+from evotree.operators.splitters.axis import C45, Axis
 from evotree.operators.splitters.base import Splitter
+from evotree.operators.splitters.cart_lc import CartLC
+from evotree.operators.splitters.co2 import CO2
+from evotree.operators.splitters.cross_entropy import CrossEntropy
+from evotree.operators.splitters.linear_machine import LinearMachine
+from evotree.operators.splitters.oc1 import OC1
 from evotree.operators.splitters.registry import SPLITTERS, as_splitter
+from evotree.operators.splitters.wodt import WODT
 from evotree.rng import make_streams, seed_from
 from evotree.tables.columns import (
     NumericColumn,
@@ -63,6 +71,61 @@ _TEXTS = {
     categorical_features : array-like, "from_dtype" or None, default="from_dtype"
         Which columns are categories, as for `EvoTreeClassifier`.""",
 }
+
+
+# Twoing, nodes of at least 4 rows, cost-complexity pruning by a tenth of the rows, 0-SE
+# (Murthy et al. 1994).
+_OC1: Mapping[str, Any] = {
+    "criterion": "twoing",
+    "min_samples_split": 4,
+    "pruning": "cost_complexity",
+    "validation_fraction": 0.1,
+    "standard_errors": 0.0,
+}
+
+# All rows, the paper's number of candidates, and the threshold as drawn.
+_CEDT = CrossEntropy(max_samples=None, max_rows=None, refine_threshold=False)
+
+GREEDY_PRESETS: Mapping[str, Mapping[str, Any]] = MappingProxyType(
+    {
+        "APDT": {"splitter": Axis(), "criterion": "entropy", "scaling": "minmax"},
+        "C4.5": {
+            "splitter": C45(),
+            "criterion": "gain_ratio",
+            "pruning": "pessimistic",
+        },
+        "CART-LC": {"splitter": CartLC(start="axis"), **_OC1},
+        "CART-LCr": {"splitter": CartLC(start="random"), **_OC1},
+        "CEDT": {"splitter": _CEDT, **_OC1, "criterion": "gini"},
+        "CO2": {
+            "splitter": CO2(start="axis"),
+            "criterion": "entropy",
+            "scaling": "minmax",
+        },
+        "CO2r": {
+            "splitter": CO2(start="random"),
+            "criterion": "entropy",
+            "scaling": "minmax",
+        },
+        "DT": {"splitter": Axis(), **_OC1, "criterion": "gini"},
+        "LMDT": {
+            "splitter": LinearMachine(),
+            "criterion": "entropy",
+            "pruning": "reduced_error",
+        },
+        "OC1": {"splitter": OC1(), **_OC1},
+        "OC1-AP": {"splitter": Axis(), **_OC1},
+        "OC1r": {"splitter": OC1(random_start=True), **_OC1},
+        "SADT": {"splitter": Annealing(), **_OC1, "criterion": "sum_minority"},
+        # The features are scaled once.
+        "WODT": {
+            "splitter": WODT(rescale=False),
+            "criterion": "entropy",
+            "scaling": "minmax",
+        },
+    }
+)
+"""Parameters of `evotree.ObliqueTreeClassifier.from_preset`."""
 
 
 @dataclass(eq=False, repr=False)

@@ -25,9 +25,8 @@ from evotree.engine.config import evolution_of
 from evotree.engine.finish import Result, scores_of
 from evotree.engine.progress import Progress
 from evotree.engine.state import seed_to_continue
-from evotree.estimators.intervals import deviations
-from evotree.estimators.lazy import is_collection
-from evotree.estimators.rows import categorical_mask, refuse_text
+from evotree.estimators.base import deviations
+from evotree.estimators.rows import categorical_mask, is_collection, refuse_text
 from evotree.fitness.losses import OwnObjective, PoissonLoss, PoissonSums
 from evotree.fitness.objectives import Objective
 from evotree.fitness.penalties import PenalizedAccuracy
