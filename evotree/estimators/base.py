@@ -202,9 +202,10 @@ class TreeEstimator(RowEncoder):
             together, and a number with the question whether it is missing.
         """
         check_is_fitted(self)
-        of_features = importances(self.tree_, kind, self._output_scale)
         return np.bincount(
-            column_of_feature(self.columns_), of_features, self.n_features_in_
+            column_of_feature(self.columns_),
+            importances(self.tree_, kind, self._output_scale),
+            self.n_features_in_,
         )
 
     def _of_output(self, output: int | str | None) -> ObliqueTree:
@@ -232,9 +233,13 @@ class TreeEstimator(RowEncoder):
         (`evotree.inspection.paths.Explanation`). `output` says, by position or name, which of
         several outputs is explained; None is for a tree of one.
         """
-        classes = self.classes_ if is_classifier(self) else None
-        tree, rows = self._of_output(output), self.encode(X)
-        return explain(tree, self.training_rows_, rows, self.feature_names_, classes)
+        return explain(
+            self._of_output(output),
+            self.training_rows_,
+            self.encode(X),
+            self.feature_names_,
+            self.classes_ if is_classifier(self) else None,
+        )
 
     def shap_values(
         self,
@@ -262,13 +267,12 @@ class TreeEstimator(RowEncoder):
         random_state : int, RandomState, Generator or None, default=None
             Source of the sampled orders.
         """
-        used = np.array(used_features([named_tree(self)]), dtype=np.intp)
         return shap_values(
             self._predict_encoded,
             self.encode(X),
             self.encode(background),
             self.columns_,
-            used,
+            np.array(used_features([named_tree(self)]), dtype=np.intp),
             n_permutations=n_permutations,
             random_state=random_state,
         )
@@ -339,7 +343,14 @@ class TreeEstimator(RowEncoder):
             )
         row = _one_row(x)
         point = self.encode(row)[0].astype(np.float64)
-        limits = Limits.of(self.columns_, costs, bounds, integers, fixed, plausible)
+        limits = Limits.of(
+            self.columns_,
+            costs=costs,
+            bounds=bounds,
+            integers=integers,
+            fixed=fixed,
+            plausible=plausible,
+        )
         tree = self._of_output(output)
         if is_classifier(self):
             goals = goals_of_class(tree, point, self.classes_, target)
@@ -353,9 +364,9 @@ class TreeEstimator(RowEncoder):
 
         found = nearest_points(space_of(limits), goals, norm, n_points)
         if not found:
-            why = explain_failure(space_of, limits, goals, self.columns_)
             raise ValueError(
-                f"target={target!r}: no point within the constraints; {why}"
+                f"target={target!r}: no point within the constraints; "
+                f"{explain_failure(space_of, limits, goals, self.columns_)}"
             )
         return [self._decoded(row, point, *one) for one in found]
 
@@ -372,27 +383,29 @@ class TreeEstimator(RowEncoder):
         changed = (
             pd.DataFrame(row).copy() if is_frame else pd.DataFrame(np.asarray(row))
         )
-        changes, at = {}, 0
+        changes = {}
+        end = 0
         for j, column in enumerate(self.columns_):
-            features = slice(at, at + len(column.feature_levels))
-            at = features.stop
+            features = slice(end, end + len(column.feature_levels))
+            end = features.stop
             if (before[features] == point[features]).all():
                 continue
-            # Of a level that no training row had, the features know nothing.
-            is_number = isinstance(column, NumericColumn)
-            first = (
-                cell(column, before[features])
-                if is_number
-                else text_of(changed.iloc[0, j])
-            )
             after = cell(column, point[features])
-            changes[column.name] = (first, after)
-            kept = float if isinstance(after, float) else object
-            changed[changed.columns[j]] = pd.Series(
-                [after], index=changed.index, dtype=kept
+            # Of a level that no training row had, the features know nothing.
+            changes[column.name] = (
+                cell(column, before[features])
+                if isinstance(column, NumericColumn)
+                else text_of(changed.iloc[0, j]),
+                after,
             )
-        as_given = changed if is_frame else changed.to_numpy()
-        return Counterfactual(as_given, changes, distance, leaf, point)
+            changed[changed.columns[j]] = pd.Series(
+                [after],
+                index=changed.index,
+                dtype=float if isinstance(after, float) else object,
+            )
+        return Counterfactual(
+            changed if is_frame else changed.to_numpy(), changes, distance, leaf, point
+        )
 
     def _predict_encoded(self, rows: np.ndarray) -> np.ndarray:
         """Return what encoded rows are predicted, of shape (n_rows, n_outputs)."""
@@ -482,10 +495,13 @@ class TreeClassifier(ClassifierMixin, ClassReader, TreeEstimator):
         end: float = math.inf,
     ) -> dict[str, Any]:
         """Return the fitted attributes that go with a tree: also soft sides, if asked for."""
-        known = super()._known_of(tree, dataset)
         is_soft = self.probability == "soft" and tree.models is None
-        sides = fit_soft_sides(tree, dataset, brief=brief, end=end) if is_soft else None
-        return {**known, "probabilities_": sides}
+        return {
+            **super()._known_of(tree, dataset),
+            "probabilities_": fit_soft_sides(tree, dataset, brief=brief, end=end)
+            if is_soft
+            else None,
+        }
 
     @lazy_on_collections(lambda self: self.classes_[:0])
     def predict(self, X: Any) -> np.ndarray:
@@ -531,10 +547,14 @@ class TargetReader(RowEncoder):
             if "could not convert" in str(error):
                 as_numbers("y", y)  # names what holds the text
             raise
-        weight = weight_of_rows(sample_weight, table)
-        names = tuple(map(str, header)) if several and header is not None else None
         dataset = self._encoded(
-            table, y, weight, scaling, "regression", extras, names=names
+            table,
+            y,
+            weight_of_rows(sample_weight, table),
+            scaling,
+            "regression",
+            extras,
+            tuple(map(str, header)) if several and header is not None else None,
         )
         self._know_outputs(dataset)
         if isinstance(self.leaves, LinearLeaves):
@@ -565,8 +585,9 @@ class TreeRegressor(RegressorMixin, TargetReader, TreeEstimator):
     def __sklearn_tags__(self) -> Any:
         """Return scikit-learn's tags: there may be several outputs, but for absolute errors."""
         tags = super().__sklearn_tags__()
-        criterion = getattr(self, "criterion", "squared_error")
-        tags.target_tags.multi_output = criterion == "squared_error"
+        tags.target_tags.multi_output = (
+            getattr(self, "criterion", "squared_error") == "squared_error"
+        )
         return tags
 
     def _known_of(
@@ -578,9 +599,11 @@ class TreeRegressor(RegressorMixin, TargetReader, TreeEstimator):
         end: float = math.inf,
     ) -> dict[str, Any]:
         """Return the fitted attributes that go with a tree, which is not calibrated yet."""
-        known = super()._known_of(tree, dataset)
-        deviations_of_leaves = leaf_deviations(tree, dataset)
-        return {**known, "residual_std_": deviations_of_leaves, "_scores": None}
+        return {
+            **super()._known_of(tree, dataset),
+            "residual_std_": leaf_deviations(tree, dataset),
+            "_scores": None,
+        }
 
     @lazy_on_collections(lambda _: np.empty(0))
     def predict(
@@ -613,7 +636,8 @@ class TreeRegressor(RegressorMixin, TargetReader, TreeEstimator):
             y_numeric=True,
             estimator=self,
         )
-        n_outputs, allowed = y.shape[1] if several else 1, self.tree_.values.shape[1]
+        n_outputs = y.shape[1] if several else 1
+        allowed = self.tree_.values.shape[1]
         if n_outputs != allowed:
             raise ValueError(
                 f"y has {n_outputs} outputs: allowed are {allowed}, as in fit."
@@ -671,10 +695,12 @@ def is_of_several_outputs(y: Any) -> bool:
 
 def weight_of_rows(sample_weight: Any, table: Any) -> np.ndarray:
     """Return the weights of the rows of a table, within the bounds of data sets."""
-    weight = check_sample_weight(
-        sample_weight, table, dtype=np.float64, ensure_non_negative=True
+    return check_weight(
+        check_sample_weight(
+            sample_weight, table, dtype=np.float64, ensure_non_negative=True
+        ),
+        len(table),
     )
-    return check_weight(weight, len(table))
 
 
 def class_weight_of_rows(
@@ -715,11 +741,12 @@ def leaf_deviations(tree: ObliqueTree, dataset: Dataset) -> np.ndarray:
     their squared residuals over n rows less all coefficients, at least 1.
     """
     if dataset.outputs is not None:
-        outputs = range(dataset.n_outputs)
-        each = [
-            leaf_deviations(tree.of_output(j), dataset.of_output(j)) for j in outputs
-        ]
-        return np.column_stack(each)
+        return np.column_stack(
+            [
+                leaf_deviations(tree.of_output(j), dataset.of_output(j))
+                for j in range(dataset.n_outputs)
+            ]
+        )
     leaves, weight = tree.apply(dataset.raw), dataset.sample_weight
     targets = dataset.target_mean + dataset.target_scale * dataset.y
     residuals = targets - tree.predict_value(dataset.raw)[:, 0]
@@ -750,8 +777,9 @@ def conformal_width(scores: np.ndarray, coverage: float) -> Any:
         (n + 1) * coverage * (1.0 - 1e-12)
     )  # 10 * 0.9 is 9, whatever it rounds to
     if k > n:
-        most = f"{n} rows of calibration allow {n / (n + 1):.6g} at most"
-        raise ValueError(f"coverage={coverage!r}: {most}.")
+        raise ValueError(
+            f"coverage={coverage!r}: {n} rows of calibration allow {n / (n + 1):.6g} at most."
+        )
     return scores[k - 1]
 
 

@@ -166,18 +166,20 @@ class GreedyTree(base.LocalTree):
 
     def _fit(self, dataset: Dataset) -> None:
         """Grow a tree, and prune it."""
-        self._induce(dataset, make_streams(seed_from(self.random_state), 0, 1)[0])
-
-    def _induce(self, dataset: Dataset, stream: np.ndarray, **rules: Any) -> None:
-        """Grow a tree, prune it and keep it."""
-        names = "pruning", "validation_fraction", "n_folds", "standard_errors"
-        rules |= {name: getattr(self, name) for name in names}
-        rules |= {
-            "ccp_alpha": self.ccp_alpha / _unit(dataset) ** 2,
-            "risk": self._risk(),
-        }
-        grow_tree = partial(self._grow, stream=stream)
-        individual = induction.induce(dataset, grow_tree, **rules, stream=stream)
+        stream = make_streams(seed_from(self.random_state), 0, 1)[0]
+        individual = induction.induce(
+            dataset,
+            partial(self._grow, stream=stream),
+            pruning=self.pruning,
+            ccp_alpha=self.ccp_alpha / _unit(dataset) ** 2,
+            risk=self._risk(),
+            validation_fraction=self.validation_fraction,
+            n_folds=self.n_folds,
+            standard_errors=self.standard_errors,
+            # That of "pessimistic", which is for classes alone.
+            confidence=getattr(self, "confidence", np.nan),
+            stream=stream,
+        )
         tree = individual.to_tree()
         if self.criterion == "absolute_error":
             tree.values = induction.leaf_medians(individual, dataset)
@@ -290,27 +292,22 @@ default=None
     class_weight: Annotated[Any, *base.CLASS_WEIGHT] = None
     probability: Annotated[str, StrOptions(set(base.PROBABILITIES))] = "leaf"
 
-    def _induce(self, dataset: Dataset, stream: np.ndarray, **rules: Any) -> None:
-        """Grow a tree, prune it and keep it; C4.5 shares rows with missing values."""
+    def _fit(self, dataset: Dataset) -> None:
+        """Grow a tree, and prune it; C4.5 shares rows with missing values."""
         splitter = as_splitter(self.splitter)
-        rules = {**rules, "confidence": self.confidence}
-        self.shares_rows_ = (
-            isinstance(splitter, C45) and self.pruning == induction.PESSIMISTIC
+        self.shares_rows_ = False
+        if not isinstance(splitter, C45) or self.pruning != induction.PESSIMISTIC:
+            super()._fit(dataset)
+            return
+        self.shares_rows_ = True
+        tree = induction.induce_c45(
+            dataset,
+            induction.with_indicators(splitter, indicator_of_feature(self.columns_)),
+            confidence=self.confidence,
+            limits=self._limits(dataset),
+            stream=make_streams(seed_from(self.random_state), 0, 1)[0],
         )
-        if isinstance(splitter, C45) and self.shares_rows_:
-            splitter = induction.with_indicators(
-                splitter, indicator_of_feature(self.columns_)
-            )
-            tree = induction.induce_c45(
-                dataset,
-                splitter,
-                confidence=self.confidence,
-                limits=self._limits(dataset),
-                stream=stream,
-            )
-            self._keep_raw_tree(tree, dataset)
-        else:
-            super()._induce(dataset, stream, **rules)
+        self._keep_raw_tree(tree, dataset)
 
     @lazy_on_collections(lambda self: self.classes_[:0])
     def predict(self, X: Any) -> np.ndarray:
@@ -352,8 +349,9 @@ default=None
         is_missing = is_empty[:, column_of_feature(self.columns_)]
         is_used = (self.tree_.weights != 0.0).any(axis=0)
         at = np.flatnonzero(is_missing[:, is_used].any(axis=1))
-        rows = self.encode(X)[at]
-        return at, induction.mean_of_branches(self.tree_, rows, is_missing[at])
+        return at, induction.mean_of_branches(
+            self.tree_, self.encode(X)[at], is_missing[at]
+        )
 
 
 @documented(**_TEXTS)

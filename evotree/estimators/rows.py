@@ -86,14 +86,12 @@ class RowEncoder(BaseEstimator, Constrained):
             table = _as_table(X)
             validate_data(self, X, skip_check_array=True, reset=False)
         else:
-            dtype = [np.float64, np.float32]
             numbers: np.ndarray = _as_numbers(
-                self, X, dtype=dtype, order="C", reset=False
+                self, X, dtype=[np.float64, np.float32], order="C", reset=False
             )
-            has_indicators = len(self.feature_names_) > len(columns)
             with np.errstate(over="ignore", invalid="ignore"):
                 has_nan = np.isnan(numbers.sum())  # all others are finite
-            if not has_indicators and not has_nan:
+            if len(self.feature_names_) == len(columns) and not has_nan:
                 return numbers
             table = pd.DataFrame(numbers, copy=False)
         table = table.set_axis([one.name for one in columns], axis=1)
@@ -166,17 +164,27 @@ class RowEncoder(BaseEstimator, Constrained):
         return encode_in_order(self.columns_, table)
 
     def _encoded(
-        self, table: pd.DataFrame, y: Any, weight: Any, *how: Any, names: Any = None
+        self,
+        table: pd.DataFrame,
+        y: Any,
+        weight: Any,
+        scaling: str,
+        task: str,
+        extras: Any,
+        output_names: tuple[str, ...] | None = None,
     ) -> Dataset:
         """Learn how columns become features, and return a data set of the training rows."""
-        rows = self._fit_encoder(table, weight)
-        columns = self._columns_of_features()
-        told: tuple[Any, ...] = (self.feature_names_, *how, columns, names)
-        return Dataset.from_arrays(rows, y, weight, *told)
-
-    def _columns_of_features(self) -> tuple[tuple[str, int], ...]:
-        """Return the names of the columns, and how many features each of them makes."""
-        return tuple((one.name, len(one.feature_levels)) for one in self.columns_)
+        return Dataset.from_arrays(
+            self._fit_encoder(table, weight),
+            y,
+            weight,
+            self.feature_names_,
+            scaling,
+            task,
+            extras,
+            tuple((one.name, len(one.feature_levels)) for one in self.columns_),
+            output_names,
+        )
 
 
 def _level_of_user() -> int:
@@ -215,13 +223,16 @@ def _as_table(X: Any) -> pd.DataFrame:
                 f"X has the column {name!r} more than once: rename or drop one."
             )
         return X
-    columns = {}
-    for name, dtype in X.schema.items():
-        is_category = type(dtype).__name__ in ("Categorical", "Enum")
-        columns[name] = pd.Series(
-            X[name].to_numpy(), dtype="category" if is_category else None
-        )
-    return pd.DataFrame(columns)
+    categories = ("Categorical", "Enum")
+    return pd.DataFrame(
+        {
+            name: pd.Series(
+                X[name].to_numpy(),
+                dtype="category" if type(dtype).__name__ in categories else None,
+            )
+            for name, dtype in X.schema.items()
+        }
+    )
 
 
 def _as_numbers(estimator: RowEncoder, X: Any, **checks: Any) -> Any:
@@ -267,15 +278,13 @@ def categorical_mask(table: pd.DataFrame, given: Any) -> np.ndarray:
         or kind == "b"
         or any(one not in allowed for one in chosen.tolist())
     ):
-        known = (
-            f"a mask of {n_features} truth values, positions from 0 to {n_features - 1}"
+        raise ValueError(
+            f"categorical_features={given!r}: allowed are None, {FROM_DTYPE!r}, a mask of "
+            f"{n_features} truth values, positions from 0 to {n_features - 1}, and the names of "
+            "columns."
         )
-        allowed = f"None, {FROM_DTYPE!r}, {known}, and the names of columns"
-        raise ValueError(f"categorical_features={given!r}: allowed are {allowed}.")
     wanted = set(chosen.tolist())
-    return np.array(
-        [one in wanted for one in (range(n_features) if kind in "iu" else allowed)]
-    )
+    return np.array([one in wanted for one in allowed])
 
 
 def refuse_text(table: pd.DataFrame, is_categorical: np.ndarray) -> None:
@@ -291,16 +300,23 @@ def refuse_text(table: pd.DataFrame, is_categorical: np.ndarray) -> None:
                 column.to_numpy(dtype=np.float64)
         except (TypeError, ValueError, OverflowError):
             strange = column[numbers_of(column).isna()]
-        if len(strange):
-            named = "has the dtype 'category', or is named by categorical_features."
-            allowed = f"numbers. A column of categories {named}"
-            if dtype.kind == "c":
-                allowed = "real numbers."
-            elif isinstance(strange.iloc[0], date | timedelta | pd.Period):
-                allowed = "numbers. Make numbers of dates and times, such as days since the first."
-            held = f"{quoted(strange.iloc[0])} in the column {table.columns[j]!r}"
-            raise ValueError(f"X has {held}: allowed are {allowed}")
+        if not len(strange):
+            continue
+        held = f"X has {quoted(strange.iloc[0])} in the column {table.columns[j]!r}"
+        if dtype.kind == "c":
+            raise ValueError(f"{held}: allowed are real numbers.")
+        if isinstance(strange.iloc[0], date | timedelta | pd.Period):
+            raise ValueError(
+                f"{held}: allowed are numbers. Make numbers of dates and times, such as days since "
+                "the first."
+            )
+        raise ValueError(
+            f"{held}: allowed are numbers. A column of categories has the dtype 'category', or is "
+            "named by categorical_features."
+        )
 
+
+# ---- collections of Dask, partition by partition -------------------------------------------------
 
 _NEEDED = {
     "classes_",
@@ -308,8 +324,10 @@ _NEEDED = {
     "feature_names_",
     "feature_names_in_",
     "n_features_in_",
+    "probabilities_",
+    "shares_rows_",
+    "tree_",
 }
-_NEEDED |= {"probabilities_", "shares_rows_", "tree_"}
 
 
 def is_collection(X: Any) -> bool:
@@ -338,17 +356,19 @@ def lazy_on_collections(empty: Callable[[Any], np.ndarray]) -> Callable[[Any], A
     return decorate
 
 
-def _lazily(X: Any, *asked: Any) -> Any:
+def _lazily(X: Any, name: str, estimator: Any, nothing: np.ndarray) -> Any:
     """Return what a method of an estimator will return for the rows of a collection."""
-    nothing = asked[-1]
+    asked = (name, estimator, nothing)
     if not hasattr(X, "map_blocks"):
         return X.map_partitions(_predicted, *asked, meta=_predicted(X._meta, *asked))
     if X.ndim != 2:
         raise ValueError(f"X has shape {X.shape}: allowed are 2 dimensions.")
-    of_class = {"chunks": (X.chunks[0], nothing.shape[1:])}
-    shape: dict[str, Any] = of_class if nothing.ndim > 1 else {"drop_axis": 1}
-    shape |= {"dtype": nothing.dtype, "meta": nothing}
-    return X.rechunk({1: -1}).map_blocks(_predicted, *asked, **shape)
+    shape: dict[str, Any] = {"drop_axis": 1}
+    if nothing.ndim > 1:
+        shape = {"chunks": (X.chunks[0], nothing.shape[1:])}
+    return X.rechunk({1: -1}).map_blocks(
+        _predicted, *asked, dtype=nothing.dtype, meta=nothing, **shape
+    )
 
 
 def _predicted(rows: Any, name: str, estimator: Any, nothing: np.ndarray) -> Any:

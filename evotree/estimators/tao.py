@@ -105,12 +105,14 @@ class AlternatingTree(base.LocalTree):
                 min_rows=self.min_samples_split,
             )
         if isinstance(self.init, str) or callable(self.init):
-            limits = GrowthLimits(
-                max_depth=self.depth, min_samples_split=self.min_samples_split
-            )
-            criterion = "entropy" if dataset.n_classes else "squared_error"
             individual = grow(
-                dataset, as_splitter(self.init), criterion, limits, stream=stream
+                dataset,
+                as_splitter(self.init),
+                "entropy" if dataset.n_classes else "squared_error",
+                GrowthLimits(
+                    max_depth=self.depth, min_samples_split=self.min_samples_split
+                ),
+                stream=stream,
             )
             prune(individual, dataset, 0.0)
         else:
@@ -142,23 +144,25 @@ class AlternatingTree(base.LocalTree):
         self, individual: Individual, dataset: Dataset, monotone: bool = True
     ) -> int:
         """Optimize a tree in place and return the number of sweeps."""
-        oblique = Linear(self.loss, self.penalty, self.C, fallback=True)
-        known: dict[str, Any] = {"oblique": oblique, "axis": Axis()}
+        known: dict[str, Any] = {
+            "oblique": Linear(self.loss, self.penalty, self.C, fallback=True),
+            "axis": Axis(),
+        }
         splitter = (
             known[self.node] if isinstance(self.node, str) else as_splitter(self.node)
         )
-        n_iter = 0
         with thread_map(self.n_jobs, dataset.X.shape) as mapper:
-            for done in tao_sweeps(
-                individual,
-                dataset,
-                splitter,
-                max_sweeps=self.max_iter,
-                tol=self.tol,
-                monotone=monotone,
-                map=mapper,
-            ):
-                n_iter = done
+            n_iter = max(
+                tao_sweeps(
+                    individual,
+                    dataset,
+                    splitter,
+                    max_sweeps=self.max_iter,
+                    tol=self.tol,
+                    monotone=monotone,
+                    map=mapper,
+                )
+            )
         prune(individual, dataset, _NEGLIGIBLE)
         return n_iter
 

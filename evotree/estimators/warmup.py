@@ -51,8 +51,11 @@ def start_python(statement: str, **options: Any) -> subprocess.Popen[bytes]:
     environment = {**os.environ, "EVOTREE_NO_WARMUP": "1"}
     if config.CACHE_DIR:
         environment["NUMBA_CACHE_DIR"] = config.CACHE_DIR
-    code = f"import sys; sys.path[:] = {sys.path!r}; {statement}"
-    return subprocess.Popen([sys.executable, "-c", code], env=environment, **options)
+    return subprocess.Popen(
+        [sys.executable, "-c", f"import sys; sys.path[:] = {sys.path!r}; {statement}"],
+        env=environment,
+        **options,
+    )
 
 
 def main(task: str) -> None:
@@ -71,11 +74,12 @@ def compile_variation(task: str) -> Iterator[None]:
         X, y > 0.0 if task == "classification" else y, task=task
     )
     stream = make_streams(0, 0, 1)[0]
-    weights, size = (
+    first = make_individual(
+        dataset,
         np.array([[1.0, 0.0], [0.0, 0.0], [0.0, 0.0]]),
+        np.zeros(3),
         np.array([3, 1, 1], np.int32),
     )
-    first = make_individual(dataset, weights, np.zeros(3), size)
     first.stream = stream
     yield
     if dataset.n_classes:  # the search begins with sparse splits itself
@@ -94,8 +98,12 @@ def compile_variation(task: str) -> Iterator[None]:
     yield
     mut_nodes(first.clone(), dataset, probability=1.0)
     yield
-    criterion = "entropy" if dataset.n_classes else "squared_error"
-    tree = grow(dataset, Dipole(scored=False), criterion, stream=stream)
+    tree = grow(
+        dataset,
+        Dipole(scored=False),
+        "entropy" if dataset.n_classes else "squared_error",
+        stream=stream,
+    )
     tree.stream = stream
     yield
     prune_weakest_links(tree.clone(), dataset, 0.01)
@@ -121,18 +129,16 @@ class _Starter(Listener):
     def on_start(self, event: Event) -> None:
         if not self._is_first.acquire(blocking=False) or not may_help():
             return
-        nowhere = dict.fromkeys(("stdin", "stdout", "stderr"), subprocess.DEVNULL)
-        code = f"from evotree.estimators.warmup import main; main({self.task!r})"
         with suppress(OSError):
-            self.process = start_python(code, **nowhere)
+            self.process = start_python(
+                f"from evotree.estimators.warmup import main; main({self.task!r})",
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.DEVNULL,
+                stderr=subprocess.DEVNULL,
+            )
 
     def on_end(self, event: Event) -> None:
         pass
-
-    def stop(self) -> None:
-        if self.process is not None:
-            self.process.kill()
-            self.process.wait()
 
 
 def may_help() -> bool:
@@ -158,7 +164,9 @@ def compiling_beside(task: str) -> Iterator[None]:
         with install_listener("numba:compile", starter):
             yield
     finally:
-        starter.stop()
+        if starter.process is not None:
+            starter.process.kill()
+            starter.process.wait()
 
 
 TASKS = ("classification", "regression")
@@ -168,25 +176,20 @@ PRESETS = ("C4.5", "LMDT")  # those whose splitters have no name
 def estimators_of(task: str) -> list[Any]:
     """Return estimators that together call every kernel of a task."""
     kind = "Classifier" if task == "classification" else "Regressor"
-    names = ("EvoTree", "ObliqueTree", "TAO")
-    evolved, greedy, tao = (getattr(estimators, f"{name}{kind}") for name in names)
-    short: dict[str, Any] = {"max_generations": 3, "random_state": 0}
-    presets = [estimators.ObliqueTreeClassifier.from_preset(name) for name in PRESETS]
-    plain, nsga2 = (
-        Regularization(C=1.0, penalty="l1", noise=0.0),
-        Variation(algorithm="nsga2"),
-    )
-    refiners = [*SPLITTERS, "tao"]
+    evolved = getattr(estimators, f"EvoTree{kind}")
+    greedy = getattr(estimators, f"ObliqueTree{kind}")
+    plain = Regularization(C=1.0, penalty="l1", noise=0.0)
+    nsga2 = Evolution(variation=Variation(algorithm="nsga2"), regularization=plain)
+    refining = Evolution(refinement=[*SPLITTERS, "tao"], regularization=plain)
+    presets = PRESETS if task == "classification" else ()
     return [
         evolved(random_state=0),
-        evolved(evolution=Evolution(variation=nsga2, regularization=plain), **short),
-        evolved(
-            evolution=Evolution(refinement=refiners, regularization=plain), **short
-        ),
+        evolved(evolution=nsga2, max_generations=3, random_state=0),
+        evolved(evolution=refining, max_generations=3, random_state=0),
         *(greedy(splitter, random_state=0) for splitter in SPLITTERS),
         *(greedy("axis", pruning=pruning, random_state=0) for pruning in PRUNINGS),
-        tao(random_state=0),
-        *(presets if task == "classification" else []),
+        getattr(estimators, f"TAO{kind}")(random_state=0),
+        *map(greedy.from_preset, presets),
     ]
 
 
