@@ -14,6 +14,8 @@ import math
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
+from itertools import compress
 from numbers import Integral, Real
 from typing import Any, NamedTuple, Self, TypeAlias
 
@@ -101,9 +103,8 @@ def fewest(steps: Steps, below: float = np.inf) -> np.ndarray | None:
         solution = cheapest if nearest is None else nearest
         is_changed = np.round(solution[len(prices) :]).astype(bool)
         # Parts of other columns are 0 to within a tolerance: now to the last digit.
-        is_free = is_changed[steps.column]
-        lower, upper = (
-            np.where(is_free, end, 0.0) for end in (steps.lower, steps.upper)
+        lower, upper = np.where(
+            is_changed[steps.column], [steps.lower, steps.upper], 0.0
         )
         step = shortest_l1(replace(steps, lower=lower, upper=upper))
         if step is not None:
@@ -134,10 +135,7 @@ def least_length(steps: Steps, norm: str) -> float:
         return 0.0
     A, needed = steps.A[broken], -steps.b[broken]
     if norm == "count":
-        return max(
-            _cheapest_columns(steps, row, gain)
-            for row, gain in zip(A, needed, strict=True)
-        )
+        return max(map(partial(_cheapest_columns, steps), A, needed))
     return float((needed / (np.abs(A) / steps.prices).max(axis=1)).max())
 
 
@@ -150,9 +148,13 @@ def _cheapest_columns(steps: Steps, row: np.ndarray, needed: float) -> float:
     order = np.argsort(-gains / prices, kind="stable")
     if not np.isfinite(gains).all():
         return float(prices.min())
-    sums = np.append(0.0, np.cumsum(gains[order]))
-    costs = np.append(0.0, np.cumsum(prices[order]))
-    least = float(np.interp(needed - _SLACK, sums, costs))
+    least = float(
+        np.interp(
+            needed - _SLACK,
+            np.append(0.0, np.cumsum(gains[order])),
+            np.append(0.0, np.cumsum(prices[order])),
+        )
+    )
     is_equal = (prices == prices[0]).all()
     return float(prices[0] * np.ceil(least / prices[0] - _WHOLE)) if is_equal else least
 
@@ -163,11 +165,17 @@ class _Program:
     def __init__(
         self, steps: Steps, high: np.ndarray | tuple = (), are_whole: bool = False
     ) -> None:
-        down = np.maximum(-steps.upper, 0.0), np.maximum(-steps.lower, 0.0)
+        # Parts upwards, parts downwards, and the further ones.
         self.low = np.concatenate(
-            [np.maximum(steps.lower, 0.0), down[0], np.zeros(len(high))]
+            [
+                np.maximum(steps.lower, 0.0),
+                np.maximum(-steps.upper, 0.0),
+                np.zeros(len(high)),
+            ]
         )
-        self.high = np.concatenate([np.maximum(steps.upper, 0.0), down[1], high])
+        self.high = np.concatenate(
+            [np.maximum(steps.upper, 0.0), np.maximum(-steps.lower, 0.0), high]
+        )
         self.whole = np.append(
             np.tile(steps.is_whole, 2), np.full(len(high), are_whole)
         )
@@ -197,19 +205,17 @@ class _Program:
         limits = b - A @ solution
         if not is_free.any():
             return solution if (limits >= -_SLACK).all() else None
-        limited = {
-            "integrality": self.whole[is_free],
-            "bounds": Bounds(self.low[is_free], self.high[is_free]),
-            "constraints": LinearConstraint(A[:, is_free], -np.inf, limits)
-            if len(b)
-            else (),
-        }
-        for presolve in (
-            True,
-            False,
-        ):  # which fails on some programs with narrow margins
-            options = _LIMITS | {"presolve": presolve}
-            result = milp(cost[is_free], options=options, **limited)
+        # Presolving fails on some programs with narrow margins.
+        for presolve in (True, False):
+            result = milp(
+                cost[is_free],
+                integrality=self.whole[is_free],
+                bounds=Bounds(self.low[is_free], self.high[is_free]),
+                constraints=LinearConstraint(A[:, is_free], -np.inf, limits)
+                if len(b)
+                else (),
+                options=_LIMITS | {"presolve": presolve},
+            )
             if result.status == 1:
                 break
             if result.status in _SOLVED:
@@ -265,19 +271,22 @@ class Limits:
     def of(
         cls,
         columns: Sequence[Column],
-        costs: Any = None,
-        bounds: Any = None,
-        integers: Any = None,
-        fixed: Any = None,
-        plausible: bool = True,
+        *,
+        costs: Any,
+        bounds: Any,
+        integers: Any,
+        fixed: Any,
+        plausible: bool,
     ) -> Self:
         """Return the limits that users give."""
         n = len(columns)
-        lower, upper = np.full(n, -np.inf), np.full(n, np.inf)
-        factors, whole, stays = (
-            np.ones(n),
-            np.zeros(n, dtype=bool),
-            np.zeros(n, dtype=bool),
+        limits = cls(
+            costs=np.ones(n),
+            lower=np.full(n, -np.inf),
+            upper=np.full(n, np.inf),
+            whole=np.zeros(n, dtype=bool),
+            fixed=np.zeros(n, dtype=bool),
+            plausible=bool(plausible),
         )
         if costs is not None and not isinstance(costs, Mapping):
             if np.shape(costs) != (n,):
@@ -295,24 +304,25 @@ class Limits:
                 raise ValueError(
                     f"costs[{key!r}]={cost!r}: allowed are finite numbers above 0."
                 )
-            factors[_position("costs", key, columns)] = cost
+            limits.costs[_position("costs", key, columns)] = cost
         for key, pair in (bounds or {}).items():
             c = _position("bounds", key, columns, of_numbers=True)
             try:
                 low, high = pair
-                lower[c] = -math.inf if low is None else low
-                upper[c] = math.inf if high is None else high
+                limits.lower[c] = -math.inf if low is None else low
+                limits.upper[c] = math.inf if high is None else high
+                is_pair = limits.lower[c] <= limits.upper[c]
             except (TypeError, ValueError):
-                lower[c], upper[c] = math.inf, -math.inf
-            if not lower[c] <= upper[c]:
+                is_pair = False
+            if not is_pair:
                 raise ValueError(
                     f"bounds[{key!r}]={pair!r}: allowed are pairs (low, high), low <= high."
                 )
         for key in _listed("integers", integers):
-            whole[_position("integers", key, columns, of_numbers=True)] = True
+            limits.whole[_position("integers", key, columns, of_numbers=True)] = True
         for key in _listed("fixed", fixed):
-            stays[_position("fixed", key, columns)] = True
-        return cls(factors, lower, upper, whole, stays, bool(plausible))
+            limits.fixed[_position("fixed", key, columns)] = True
+        return limits
 
     def relaxed(self, names: Sequence[str]) -> Iterator[tuple[str, Self]]:
         """Yield the limits without one of them each, and how that one is called."""
@@ -324,14 +334,13 @@ class Limits:
             ("fixed", {"fixed": False}),
         ):
             for c, name in enumerate(names):
-                if any(
-                    getattr(self, field)[c] != value for field, value in free.items()
-                ):
-                    fields: dict[str, Any] = {
-                        field: getattr(self, field).copy() for field in free
-                    }
-                    for field, value in free.items():
-                        fields[field][c] = value
+                fields: dict[str, Any] = {
+                    field: np.where(
+                        np.arange(len(names)) == c, value, getattr(self, field)
+                    )
+                    for field, value in free.items()
+                }
+                if any(fields[field][c] != getattr(self, field)[c] for field in free):
                     yield f"{parameter} {name!r}", replace(self, **fields)
 
 
@@ -458,17 +467,16 @@ class Space:
         tree, k = self.tree, 0
         while k < leaf:
             right = tree.right(k)
-            if leaf < right:
-                yield tree.weights[k], tree.thresholds[k], self.norms[k], True, np.inf
-            else:
-                yield (
-                    -tree.weights[k],
-                    -tree.thresholds[k],
-                    self.norms[k],
-                    False,
-                    np.inf,
-                )
-            k = right if leaf >= right else k + 1
+            is_left = leaf < right
+            sign = 1.0 if is_left else -1.0
+            yield (
+                sign * tree.weights[k],
+                sign * tree.thresholds[k],
+                self.norms[k],
+                is_left,
+                np.inf,
+            )
+            k = k + 1 if is_left else right
         models = tree.models
         if models is None:
             return
@@ -522,9 +530,7 @@ def _nearest_of_leaf(
             return None
         features, steps = program
         if norm == "count" and not np.isfinite([steps.lower, steps.upper]).all():
-            names = {
-                space.columns[c].name for c in np.unique(space.column_of[features])
-            }
+            names = {space.columns[c].name for c in space.column_of[features]}
             raise ValueError(
                 "norm='count' needs finite bounds: allowed are plausible=True, and bounds for the "
                 f"columns {sorted(names)}."
@@ -532,13 +538,12 @@ def _nearest_of_leaf(
         step = fewest(steps, below) if norm == "count" else shortest_l1(steps)
         if step is None:
             break
-        is_moved = (
-            np.abs(step * space.unit[features]) >= _NOTHING * space.spread[features]
-        )
-        step = np.where(is_moved, step, 0.0)
+        moves = step * space.unit[features]
+        step = np.where(np.abs(moves) >= _NOTHING * space.spread[features], step, 0.0)
         point = space.x.astype(np.float64)
-        ends = space.lower[features], space.upper[features]
-        moved = np.clip(point[features] + step * space.unit[features], *ends)
+        moved = np.clip(
+            point[features] + moves, space.lower[features], space.upper[features]
+        )
         point[features] = np.where(step == 0.0, point[features], moved)
         distance = length_of(step, steps, norm)
         if _keeps(space.tree, point, leaf, goal):
@@ -573,9 +578,10 @@ def explain_failure(
     columns: Sequence[Column],
 ) -> str:
     """Return which single constraints forbid all points that are asked for."""
-    each = limits.relaxed([column.name for column in columns])
     if enough := [
-        name for name, other in each if nearest_points(space_of(other), goals, "l1")
+        name
+        for name, other in limits.relaxed([column.name for column in columns])
+        if nearest_points(space_of(other), goals, "l1")
     ]:
         return f"there would be some without {', or without '.join(enough)}."
     return "no single constraint forbids them: several do together, or missing cells that stay so."
@@ -585,8 +591,7 @@ def cell(column: Column, features: np.ndarray) -> Any:
     """Return the cell of a table that makes some features."""
     if isinstance(column, NumericColumn):
         return None if features[1:].any() else float(features[0])
-    levels = zip(column.levels, features, strict=True)
-    return next((level for level, value in levels if value), column.other)
+    return next(compress(column.levels, features), column.other)
 
 
 def goals_of_class(
