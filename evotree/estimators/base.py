@@ -450,7 +450,7 @@ class ClassReader(RowEncoder):
     classes_: np.ndarray
 
     def _make_dataset(
-        self, X: Any, y: Any, sample_weight: Any, scaling: str, extras: Any = None
+        self, X: Any, y: Any, sample_weight: Any, scaling: str, sensitive: Any = None
     ) -> Dataset:
         table, y = self._read_training_rows(X, y)
         try:
@@ -467,7 +467,7 @@ class ClassReader(RowEncoder):
                 len(weight),
                 f"class_weight={self.class_weight!r}: the product with sample_weight",
             )
-        dataset = self._encoded(table, y, weight, scaling, "classification", extras)
+        dataset = self._encoded(table, y, weight, scaling, "classification", sensitive)
         self.classes_ = dataset.classes
         return dataset
 
@@ -535,7 +535,7 @@ class TargetReader(RowEncoder):
     _output_scale: np.ndarray | None
 
     def _make_dataset(
-        self, X: Any, y: Any, sample_weight: Any, scaling: str, extras: Any = None
+        self, X: Any, y: Any, sample_weight: Any, scaling: str, sensitive: Any = None
     ) -> Dataset:
         header = getattr(y, "columns", None)
         several = is_of_several_outputs(y)
@@ -553,7 +553,7 @@ class TargetReader(RowEncoder):
             weight_of_rows(sample_weight, table),
             scaling,
             "regression",
-            extras,
+            sensitive,
             tuple(map(str, header)) if several and header is not None else None,
         )
         self._know_outputs(dataset)

@@ -214,8 +214,9 @@ class EvolvedTree(base.TreeEstimator, SearchConfig):
         `name` is a key of `evotree.estimators.EVOLUTION_PRESETS`: ``"gea_odt"``, the published
         algorithm; `parameters` differ from the preset, as `set_params` takes them.
         """
-        known = {**base.preset(EVOLUTION_PRESETS, name), **cls._of_presets}
-        return cls(**known).set_params(**parameters)
+        return cls(
+            **{**base.preset(EVOLUTION_PRESETS, name), **cls._of_presets}
+        ).set_params(**parameters)
 
     @classmethod
     def from_run(cls, run: Run, dataset: Dataset, **parameters: Any) -> Self:
@@ -226,10 +227,8 @@ class EvolvedTree(base.TreeEstimator, SearchConfig):
         """
         estimator = cls(**parameters)
         check_parameters(estimator)
-        n_features, is_regressor = (
-            dataset.X.shape[1],
-            isinstance(estimator, RegressorMixin),
-        )
+        n_features = dataset.X.shape[1]
+        is_regressor = isinstance(estimator, RegressorMixin)
         if run.best.n_features != n_features or is_regressor == (dataset.n_classes > 0):
             kinds = ("classes", "targets")
             raise ValueError(
@@ -237,25 +236,32 @@ class EvolvedTree(base.TreeEstimator, SearchConfig):
                 f"{kinds[dataset.n_classes == 0]}: {cls.__name__} takes those over {n_features} "
                 f"features, for {kinds[is_regressor]}."
             )
-        means = map(
-            float, np.average(dataset.raw, axis=0, weights=dataset.sample_weight)
-        )
         names = dataset.feature_names
-        estimator.columns_ = tuple(map(NumericColumn, names, means))
-        estimator.feature_names_, estimator.n_features_in_ = names, n_features
-        if [name for name, _ in dataset.columns] == list(
-            names
-        ):  # the rows were a table
+        means = np.average(dataset.raw, axis=0, weights=dataset.sample_weight)
+        estimator.columns_ = tuple(map(NumericColumn, names, means.tolist()))
+        estimator.feature_names_ = names
+        estimator.n_features_in_ = n_features
+        if tuple(name for name, _ in dataset.columns) == names:  # the rows were a table
             estimator.feature_names_in_ = np.array(names, dtype=object)
         if dataset.n_classes:
             estimator.classes_ = dataset.classes
         else:
             estimator._know_outputs(dataset)
-        given = (estimator.size_penalty, estimator.term_penalty)
-        penalties = Penalties(*(0.0 if is_auto(one) else float(one) for one in given))
-        choice = Choice(seed_from(estimator.random_state), penalties)
-        problem = Problem(dataset, estimator, make_constraints(estimator, dataset))
-        estimator._keep(finish(problem, run, dataset, choice, has_own_fitness=True))
+        penalties = Penalties(
+            *(
+                0.0 if is_auto(penalty) else float(penalty)
+                for penalty in (estimator.size_penalty, estimator.term_penalty)
+            )
+        )
+        estimator._keep(
+            finish(
+                Problem(dataset, estimator, make_constraints(estimator, dataset)),
+                run,
+                dataset,
+                Choice(seed_from(estimator.random_state), penalties),
+                has_own_fitness=True,
+            )
+        )
         return estimator
 
     def fit(
@@ -298,9 +304,13 @@ class EvolvedTree(base.TreeEstimator, SearchConfig):
             if is_collection(X):
                 result = fit_collections(self, X, y, sample_weight, sensitive, begin)
             else:
-                last = getattr(self, "_last", None) if self.warm_start else None
                 result = self._search(
-                    X, y, sample_weight, sensitive, begin, continues=last
+                    X,
+                    y,
+                    sample_weight,
+                    sensitive,
+                    begin,
+                    continues=getattr(self, "_last", None) if self.warm_start else None,
                 )
                 self._keep(result)
         return self._ended(result)  # if it raises, the fit is whole all the same
@@ -317,9 +327,9 @@ class EvolvedTree(base.TreeEstimator, SearchConfig):
         progress: Progress | None = None,
     ) -> Result:
         """Evolve a tree for rows in memory."""
-        extras = {} if sensitive is None else {"sensitive": sensitive}
-        scaling = evolution_of(self).scaling
-        dataset = self._make_dataset(X, y, sample_weight, scaling, extras)
+        dataset = self._make_dataset(
+            X, y, sample_weight, evolution_of(self).scaling, sensitive
+        )
         problem = prepare(dataset, self, begin, encoder=self)
         return RowSearch(problem, progress).result(continues, seed)
 
@@ -394,11 +404,10 @@ class EvolvedTree(base.TreeEstimator, SearchConfig):
             Their labels or targets.
         """
         check_is_fitted(self)
-        held_out = None if X is None else self._held_out(X, y)
         chosen: Any = select(
             self.pareto_front_,
             rule,
-            held_out=held_out,
+            held_out=None if X is None else self._held_out(X, y),
             size_penalty=self.size_penalty_,
             term_penalty=self.term_penalty_,
         )
@@ -487,8 +496,9 @@ class EvolvedTree(base.TreeEstimator, SearchConfig):
     def _held_out(self, X: Any, y: Any) -> Dataset:
         """Return held-out rows in raw units, their labels as codes."""
         rows, y = check_X_y(self.encode(X), y, dtype=np.float64, estimator=self)
-        held_out = Dataset.in_raw_units(rows, y, getattr(self, "classes_", None))
-        return held_out.evolved_for(self.objective_)
+        return Dataset.in_raw_units(
+            rows, y, getattr(self, "classes_", None)
+        ).evolved_for(self.objective_)
 
     # ---- parameters ------------------------------------------------------------------------------
 
@@ -497,12 +507,11 @@ class EvolvedTree(base.TreeEstimator, SearchConfig):
         values: dict[str, Any] = base.TreeEstimator.get_params(self, deep=False)
         if not deep:
             return values
-        is_told = isinstance(self.evolution, Evolution)  # else `fit` says so
-        groups = {
-            name: values[name] for name in GROUPS if name != "evolution" or is_told
-        }
+        groups = {name: values[name] for name in GROUPS}
         if self.evolution is None:
             groups["evolution"] = Evolution()
+        elif not isinstance(self.evolution, Evolution):  # `fit` refuses it
+            del groups["evolution"]
         return with_nested(groups) | values
 
     def __sklearn_clone__(self) -> Self:
@@ -598,8 +607,7 @@ class EvoTreeClassifier(base.TreeClassifier, EvolvedTree):
                 f"{self.classes_.tolist()}."
             )
         costs, spent = self._costs(self.tree_)
-        true = np.searchsorted(self.classes_, y)
-        paid = self.tree_.label_losses(rows, true, costs)
+        paid = self.tree_.label_losses(rows, np.searchsorted(self.classes_, y), costs)
         paid += spent[self.tree_.apply(rows)]
         return float(np.average(paid, weights=sample_weight))
 
@@ -635,8 +643,9 @@ class EvoTreeClassifier(base.TreeClassifier, EvolvedTree):
         constraint = None if self.objective_ is None else self.objective_.constraint
         sides = known["probabilities_"]
         if sides is not None and constraint is not None:
-            shares = constraint.in_order(tree, sides.shares)
-            known["probabilities_"] = replace(sides, shares=shares)
+            known["probabilities_"] = replace(
+                sides, shares=constraint.in_order(tree, sides.shares)
+            )
         return known
 
     def predict(self, X: Any, tree: int | ObliqueTree | None = None) -> np.ndarray:

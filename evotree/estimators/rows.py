@@ -170,7 +170,7 @@ class RowEncoder(BaseEstimator, Constrained):
         weight: Any,
         scaling: str,
         task: str,
-        extras: Any,
+        sensitive: Any,
         output_names: tuple[str, ...] | None = None,
     ) -> Dataset:
         """Learn how columns become features, and return a data set of the training rows."""
@@ -181,7 +181,7 @@ class RowEncoder(BaseEstimator, Constrained):
             self.feature_names_,
             scaling,
             task,
-            extras,
+            {} if sensitive is None else {"sensitive": sensitive},
             tuple((one.name, len(one.feature_levels)) for one in self.columns_),
             output_names,
         )
