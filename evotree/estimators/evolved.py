@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from copy import copy
 from dataclasses import dataclass, field, replace
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Self, TypeVar
+from typing import Annotated, Any, ClassVar, Self, TypeVar
 
 import numpy as np
 import pandas as pd
@@ -36,6 +36,7 @@ from evotree.engine.progress import Progress
 from evotree.engine.search import RowSearch
 from evotree.engine.state import Continuation, continuation
 from evotree.estimators import base
+from evotree.estimators.editing import Editor, refit
 from evotree.estimators.partitions import fit_collections
 from evotree.estimators.rows import is_collection
 from evotree.estimators.warmup import compiling_beside
@@ -45,9 +46,6 @@ from evotree.inspection.front import FittedFront, select
 from evotree.rng import seed_from
 from evotree.tables.columns import NumericColumn
 from evotree.tree import ObliqueTree, node_weights
-
-if TYPE_CHECKING:
-    from evotree.estimators.editing import Editor
 
 _Kind = TypeVar("_Kind", bound=type)
 
@@ -429,14 +427,12 @@ class EvolvedTree(base.TreeEstimator, SearchConfig):
         y: Any = None,
         sample_weight: Any = None,
         sensitive: Any = None,
-    ) -> "Editor":
+    ) -> Editor:
         """Return an editor of the tree, each method of which returns a new model.
 
         Leaves and all that goes with them are made again by the rows, which are as for `fit`
         (`evotree.estimators.editing.Editor`).
         """
-        from evotree.estimators.editing import Editor
-
         return Editor(self, X, y, sample_weight, sensitive)
 
     def refit(
@@ -455,8 +451,6 @@ class EvolvedTree(base.TreeEstimator, SearchConfig):
         model held. What leaves were made to predict by hand ends. The parameters of the new model
         are those of this one.
         """
-        from evotree.estimators.editing import refit
-
         model: Self = refit(self, X, y, sample_weight, sensitive, hold)
         return model
 
