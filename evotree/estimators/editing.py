@@ -137,10 +137,11 @@ class Editor:
         weights[k] = 0.0 - weights[k]
         # A row on the hyperplane was on the left, and has to be on the right.
         thresholds[k] = np.nextafter(-thresholds[k], -np.inf) + 0.0
-        swapped = tree.replaced(
-            weights=weights, thresholds=thresholds, subtree_size=size
+        return self._refilled(
+            f"swap({node})",
+            tree.replaced(weights=weights, thresholds=thresholds, subtree_size=size),
+            kept,
         )
-        return self._refilled(f"swap({node})", swapped, kept)
 
     def relabel(self, leaf: int, value: Any) -> Any:
         """Return a model in which a leaf predicts another class, or a number; None ends that.
@@ -214,8 +215,9 @@ class Editor:
             raise ValueError(
                 f"{edit} needs rows: call model.edit(X, y) with the training rows."
             )
-        filled = refill(edit, self.model, self._finisher, tree)
-        return self._model(edit, filled, kept, relabelled)
+        return self._model(
+            edit, refill(edit, self.model, self._finisher, tree), kept, relabelled
+        )
 
     def _model(
         self, edit: str, tree: ObliqueTree, kept: np.ndarray, relabelled: Any
@@ -376,8 +378,9 @@ def refit(
     if _has_class_models(start) and model.leaves == "auto":
         found.leaves = "linear"
     found.fit(X, y, sample_weight, sensitive)
-    editor = Editor(found, X, y, sample_weight, sensitive)
-    kept = editor._refilled("refit", start, np.arange(len(start)))
+    kept = Editor(found, X, y, sample_weight, sensitive)._refilled(
+        "refit", start, np.arange(len(start))
+    )
     cost = kept.edit_cost_
     best = kept if cost.objective > cost.objective_before else found
     best.edit_cost_ = None

@@ -416,8 +416,12 @@ class EvolvedTree(base.TreeEstimator, SearchConfig):
                     "calibrate(X, y) again before predict_interval.",
                     stacklevel=2,
                 )
-            known = self._known_of_front[self.pareto_front_.index(chosen)]
-            self.__dict__.update(known, tree_=chosen, edit_cost_=None, _by_hand={})
+            self.__dict__.update(
+                self._known_of_front[self.pareto_front_.index(chosen)],
+                tree_=chosen,
+                edit_cost_=None,
+                _by_hand={},
+            )
         self.pareto_front_ = self.pareto_front_.choosing(chosen)
         return self
 

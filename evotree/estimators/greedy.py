@@ -300,14 +300,18 @@ default=None
             super()._fit(dataset)
             return
         self.shares_rows_ = True
-        tree = induction.induce_c45(
+        self._keep_raw_tree(
+            induction.induce_c45(
+                dataset,
+                induction.with_indicators(
+                    splitter, indicator_of_feature(self.columns_)
+                ),
+                confidence=self.confidence,
+                limits=self._limits(dataset),
+                stream=make_streams(seed_from(self.random_state), 0, 1)[0],
+            ),
             dataset,
-            induction.with_indicators(splitter, indicator_of_feature(self.columns_)),
-            confidence=self.confidence,
-            limits=self._limits(dataset),
-            stream=make_streams(seed_from(self.random_state), 0, 1)[0],
         )
-        self._keep_raw_tree(tree, dataset)
 
     @lazy_on_collections(lambda self: self.classes_[:0])
     def predict(self, X: Any) -> np.ndarray:

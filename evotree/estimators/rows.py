@@ -13,6 +13,7 @@ from copy import copy
 from dataclasses import KW_ONLY, dataclass
 from datetime import date, timedelta
 from functools import wraps
+from itertools import compress
 from typing import Annotated, Any
 
 import numpy as np
@@ -105,21 +106,22 @@ class RowEncoder(BaseEstimator, Constrained):
         if rows is None:
             return
         # A column that did not vary has no split, and may have been missing throughout.
-        at = column_of_feature(self.columns_)
-        varies = np.bincount(at, rows.lowest < rows.highest, len(self.columns_))
-        gaps = zip(self.columns_, table.isna().any() & (varies > 0), strict=True)
+        varies = np.bincount(
+            column_of_feature(self.columns_),
+            rows.lowest < rows.highest,
+            len(self.columns_),
+        )
         filled = [
             f"{column.name!r} ({column.fill:g})"
-            for column, is_empty in gaps
-            if is_empty and isinstance(column, NumericColumn) and not column.indicator
+            for column in compress(self.columns_, table.isna().any() & (varies > 0))
+            if isinstance(column, NumericColumn) and not column.indicator
         ]
         if filled:
-            shown = ", ".join(
-                [*filled[:_SHOWN], *(["..."] if len(filled) > _SHOWN else [])]
-            )
+            if len(filled) > _SHOWN:
+                filled[_SHOWN:] = ["..."]
             warnings.warn(
                 "X has missing values in columns that had none in fit; the median of the training "
-                f"rows stands for them: {shown}.",
+                f"rows stands for them: {', '.join(filled)}.",
                 stacklevel=_level_of_user(),
             )
 
@@ -158,8 +160,9 @@ class RowEncoder(BaseEstimator, Constrained):
         is_categorical = categorical_mask(table, self.categorical_features)
         refuse_text(table, is_categorical)
         # Rows without any weight are refused where data sets are made.
-        counted = weight if weight.any() else None
-        self.columns_: tuple[Column, ...] = fit_columns(table, is_categorical, counted)
+        self.columns_: tuple[Column, ...] = fit_columns(
+            table, is_categorical, weight if weight.any() else None
+        )
         self.feature_names_ = feature_names(self.columns_)
         return encode_in_order(self.columns_, table)
 
@@ -208,10 +211,12 @@ def _as_table(X: Any) -> pd.DataFrame:
     if not _is_frame(X):
         _refuse_complex(X)
         # The array of a list of numbers and texts would hold texts only.
-        kept = None if isinstance(X, np.ndarray) else object
-        return pd.DataFrame(
-            check_array(X, dtype=kept, ensure_all_finite=False), copy=False
+        cells = check_array(
+            X,
+            dtype=None if isinstance(X, np.ndarray) else object,
+            ensure_all_finite=False,
         )
+        return pd.DataFrame(cells, copy=False)
     if 0 in X.shape:
         raise ValueError(
             f"X has shape {X.shape}: allowed are 2 dimensions, both at least 1."

@@ -376,12 +376,13 @@ def describe(tree: ObliqueTree, leaves: np.ndarray) -> dict[str, float]:
     for k in np.flatnonzero(~tree.is_leaf).tolist():
         paid[[tree.left(k), tree.right(k)]] = paid[k] + n_weights[k]
     path = node_depths(tree.subtree_size)[leaves]
-    n_tests = tree.n_nodes - tree.n_leaves
     return {
         "leaves": tree.n_leaves,
         "nodes": tree.n_nodes,
         "weights": int(n_weights.sum()),
-        "weight_share": float(n_weights.sum() / max(1, n_tests * tree.n_features)),
+        "weight_share": float(
+            n_weights.sum() / max(1, (~tree.is_leaf).sum() * tree.n_features)
+        ),
         "path_mean": float(path.mean()),
         "path_min": int(path.min()),
         "path_max": int(path.max()),

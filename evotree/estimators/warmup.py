@@ -9,6 +9,7 @@ import os
 import subprocess
 import sys
 import threading
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from multiprocessing import parent_process
@@ -60,13 +61,18 @@ def start_python(statement: str, **options: Any) -> subprocess.Popen[bytes]:
 
 def main(task: str) -> None:
     """Compile what a search needs last, as long as the process that asked for it lives."""
-    parent = os.getppid()
-    for _ in compile_variation(task):
-        if os.getppid() != parent:
-            break
+    threading.Thread(target=_end_after, args=(os.getppid(),), daemon=True).start()
+    compile_variation(task)
 
 
-def compile_variation(task: str) -> Iterator[None]:
+def _end_after(parent: int) -> None:
+    """End this process when its parent is gone, as that does when it needs it no longer."""
+    while os.getppid() == parent:
+        time.sleep(0.2)
+    os._exit(0)
+
+
+def compile_variation(task: str) -> None:
     """Call the operators that change and prune trees, the first that a search needs first."""
     X = np.random.default_rng(0).normal(size=(60, 2))
     y = X[:, 0] + X[:, 1] ** 2
@@ -81,7 +87,6 @@ def compile_variation(task: str) -> Iterator[None]:
         np.array([3, 1, 1], np.int32),
     )
     first.stream = stream
-    yield
     if dataset.n_classes:  # the search begins with sparse splits itself
         tao_sweep(
             first,
@@ -89,15 +94,11 @@ def compile_variation(task: str) -> Iterator[None]:
             lambda node, stream: Split(np.ones(2), 0.0, 0.0),
             monotone=False,
         )
-        yield
         axis_trees(dataset, stream)
     else:
         tao_sweep(first, dataset, Sparse(), monotone=False)
-    yield
     cx_trees(first.clone(), first.clone(), dataset)
-    yield
     mut_nodes(first.clone(), dataset, probability=1.0)
-    yield
     tree = grow(
         dataset,
         Dipole(scored=False),
@@ -105,15 +106,11 @@ def compile_variation(task: str) -> Iterator[None]:
         stream=stream,
     )
     tree.stream = stream
-    yield
     prune_weakest_links(tree.clone(), dataset, 0.01)
-    yield
     prune(tree.clone(), dataset, 1.0)
-    yield
     for rank, individual in enumerate((first, tree)):
         individual.fitness.values = (float(rank),)
     sel_proportional([first, tree], 2)
-    yield
     init_dipolar(dataset, 0.01, stream)
     dataset.to_raw(tree.to_tree())
 
@@ -216,8 +213,12 @@ def warmup(background: bool = False) -> None:
     OSError
         If a process does not start, or, in the foreground, if it fails.
     """
-    statement = "from evotree.estimators.warmup import compile_all; compile_all({!r})"
-    processes = [start_python(statement.format(task)) for task in TASKS]
+    processes = [
+        start_python(
+            f"from evotree.estimators.warmup import compile_all; compile_all({task!r})"
+        )
+        for task in TASKS
+    ]
     if background:
         return
     for task, process in zip(TASKS, processes, strict=True):

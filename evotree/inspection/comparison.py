@@ -50,10 +50,10 @@ def compare_rows(model: Any, row_a: Any, row_b: Any) -> RowComparison:
     terms["difference"] = terms.adds_b - terms.adds_a
     order = terms.difference.abs().sort_values(ascending=False, kind="stable").index
     rows = pd.concat([one.rows[["leaf", "prediction"]].head(1) for one in found])
-    totals = [one["total"].iloc[0] if len(one) else np.nan for one in here]
-    return RowComparison(
-        node, terms.loc[order], rows.set_axis(["a", "b"]).assign(total=totals)
+    rows = rows.set_axis(["a", "b"]).assign(
+        total=[one["total"].iloc[0] if len(one) else np.nan for one in here]
     )
+    return RowComparison(node, terms.loc[order], rows)
 
 
 def _as_table(row: Any) -> Any:
