@@ -13,18 +13,21 @@ if TYPE_CHECKING:
         ObliqueForestClassifier,
         ObliqueForestRegressor,
     )
-    from evotree.estimators.greedy import (
+    from evotree.estimators.local import (
         GREEDY_PRESETS,
         ObliqueTreeClassifier,
         ObliqueTreeRegressor,
+        TAOClassifier,
+        TAOPath,
+        TAORegressor,
+        tao_path,
     )
-    from evotree.estimators.tao import TAOClassifier, TAOPath, TAORegressor, tao_path
 
 _NAMES = {
     "evolved": "EVOLUTION_PRESETS EvoTreeClassifier EvoTreeRegressor",
     "forest": "ObliqueForestClassifier ObliqueForestRegressor",
-    "greedy": "GREEDY_PRESETS ObliqueTreeClassifier ObliqueTreeRegressor",
-    "tao": "TAOClassifier TAOPath TAORegressor tao_path",
+    "local": "GREEDY_PRESETS ObliqueTreeClassifier ObliqueTreeRegressor "
+    "TAOClassifier TAOPath TAORegressor tao_path",
 }
 _HOMES = {name: home for home, names in _NAMES.items() for name in names.split()}
 

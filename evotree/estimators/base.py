@@ -30,7 +30,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted
 
 from evotree._sklearn import StrOptions, check_sample_weight
-from evotree.configuration import check_parameters, group_with, split_params
+from evotree.configuration import group_with, split_params
 from evotree.dataset import Dataset, as_numbers, check_weight, class_codes
 from evotree.description.html import notebook_html
 from evotree.description.named import named_tree, used_features
@@ -410,37 +410,6 @@ class TreeEstimator(RowEncoder):
     def _predict_encoded(self, rows: np.ndarray) -> np.ndarray:
         """Return what encoded rows are predicted, of shape (n_rows, n_outputs)."""
         return self.tree_.predict_value(rows)
-
-
-class LocalTree(TreeEstimator):
-    """An estimator whose tree is found node by node."""
-
-    scaling: str
-
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
-        """Grow a tree, and prune it, or make an initial one, and optimize it.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            Training rows, which may have missing values, encoded as by `EvoTreeClassifier`. OC1
-            imputes means: ``make_pipeline(SimpleImputer(), ObliqueTreeClassifier())``.
-        y : array-like of shape (n_samples,), or (n_samples, n_outputs) for regression
-            Class labels, or targets. Several outputs share one tree; they are standardized, each
-            by its own mean and standard deviation, and count alike.
-        sample_weight : array-like of shape (n_samples,), optional
-            Weights of the rows; a row of weight 2 counts as two rows.
-        """
-        check_parameters(self)
-        with self._unchanged_on_failure():
-            dataset = self._make_dataset(X, y, sample_weight, self.scaling)
-            dataset = dataset.evolved_for(self._objective(dataset))
-            self._fit(dataset)
-        return self
-
-    def _fit(self, dataset: Dataset) -> None:
-        """Find a tree, and keep it."""
-        raise NotImplementedError
 
 
 class ClassReader(RowEncoder):

@@ -27,8 +27,8 @@ from evotree.estimators.base import (
     TargetReader,
     TreeEstimator,
 )
+from evotree.estimators.local import TAOClassifier, TAORegressor
 from evotree.estimators.rows import RowEncoder
-from evotree.estimators.tao import TAOClassifier, TAORegressor
 from evotree.objectives import LEAVES, LinearLeaves
 from evotree.operators.initialization.forest import (
     Grower,

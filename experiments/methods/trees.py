@@ -19,7 +19,7 @@ from sklearn.preprocessing import MinMaxScaler
 from sklearn.tree import DecisionTreeClassifier
 
 from evotree.estimators import ObliqueTreeClassifier, TAOClassifier
-from evotree.estimators.tao import tao_path
+from evotree.estimators.local import tao_path
 from evotree.experiments.protocols import stratified_folds
 from evotree.fitness.penalties import PenalizedAccuracy
 from evotree.operators.initialization.seeding import raw_tree

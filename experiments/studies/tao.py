@@ -15,7 +15,7 @@ import pandas as pd
 from sklearn.model_selection import train_test_split
 
 from evotree.estimators import ObliqueTreeClassifier
-from evotree.estimators.tao import TAOClassifier
+from evotree.estimators.local import TAOClassifier
 from evotree.experiments.experiment import innermost
 from evotree.experiments.protocols import OFFICIAL, Parts, Task, load_cached, take_rows
 from evotree.operators.initialization.resampling import jitter

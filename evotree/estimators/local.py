@@ -1,6 +1,10 @@
-"""Estimators whose tree is grown greedily, by any splitter, and pruned: translation only."""
+"""Estimators whose tree is found node by node: translation only.
 
-from collections.abc import Mapping
+It is grown greedily, by any splitter, and pruned; or an initial one is optimized as a whole by
+tree alternating optimization, for one penalty or for a path of them.
+"""
+
+from collections.abc import Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass
 from functools import partial
 from numbers import Integral, Real
@@ -10,27 +14,37 @@ from typing import Annotated, Any, Self
 import numpy as np
 import pandas as pd
 from sklearn.base import clone
+from sklearn.frozen import FrozenEstimator
+from sklearn.tree import BaseDecisionTree
 from sklearn.utils import Bunch
+from sklearn.utils.validation import check_is_fitted
 
 from evotree._sklearn import Interval, StrOptions
-from evotree.configuration import check_parameters, documented
+from evotree.configuration import N_JOBS, check_parameters, documented
 from evotree.dataset import SCALINGS, Dataset
+from evotree.engine.parallel import thread_map
 from evotree.estimators import base
 from evotree.estimators.rows import lazy_on_collections
 from evotree.fitness.criteria import CLASSIFICATION, REGRESSION
 from evotree.fitness.objectives import Objective
 from evotree.individual import Individual
 from evotree.objectives import LinearLeaves
+from evotree.operators.constraints.split_features import SplitFeatures
 from evotree.operators.initialization import induction
+from evotree.operators.initialization.dipolar import init_complete
 from evotree.operators.initialization.growth import GrowthLimits, grow
+from evotree.operators.initialization.seeding import init_from_tree, raw_tree
 from evotree.operators.pruning.held_out import cost_complexity_path
-from evotree.operators.pruning.penalized import risk_of_leaves
+from evotree.operators.pruning.penalized import prune, risk_of_leaves
+from evotree.operators.refinement.tao import tao_sweeps
 from evotree.operators.splitters.annealing import Annealing
 from evotree.operators.splitters.axis import C45, Axis
 from evotree.operators.splitters.base import Splitter
 from evotree.operators.splitters.cart_lc import CartLC
 from evotree.operators.splitters.co2 import CO2
 from evotree.operators.splitters.cross_entropy import CrossEntropy
+from evotree.operators.splitters.linear import Linear
+from evotree.operators.splitters.linear_fit import LOSSES, PENALTIES
 from evotree.operators.splitters.linear_machine import LinearMachine
 from evotree.operators.splitters.oc1 import OC1
 from evotree.operators.splitters.registry import SPLITTERS, as_splitter
@@ -41,6 +55,7 @@ from evotree.tables.columns import (
     column_of_feature,
     indicator_of_feature,
 )
+from evotree.tree import ObliqueTree, node_depths
 
 _TEXTS = {
     **base.SHARED,
@@ -70,8 +85,30 @@ _TEXTS = {
         Source of all random draws.
     categorical_features : array-like, "from_dtype" or None, default="from_dtype"
         Which columns are categories, as for `EvoTreeClassifier`.""",
+    "ELSEWHERE": """\
+``"random"``, complete with random directions that halve the rows; or one found elsewhere,
+        an `ObliqueTree` or fitted estimator of this package or of scikit-learn that has one tree;
+        in searches wrapped by `sklearn.frozen.FrozenEstimator`, since copies are not fitted.""",
+    "NODE": """node : {"oblique", "axis"} or Splitter, default="oblique"
+        What finds the test of a node: a linear classifier, the best test of one feature, or a
+        splitter.
+    loss : {"logistic", "svm"}, default="logistic"
+        Loss of the linear classifiers: of logistic regression, or squared hinge.
+    penalty : {"l1", "l2"}, default="l1"
+        Penalty of their weights; ``"l1"`` makes many of them 0.""",
+    "SWEEPS": """max_iter : int, at least 1, default=14
+        Most sweeps.
+    min_samples_split : int, at least 2, default=5
+        Nodes of a grown tree with fewer distinct rows are leaves.
+    scaling : {"standard", "common", "minmax"}, default="standard"
+        Units in which the weights are penalized; a fitted tree is over raw features.
+    n_jobs : int or None, default=None
+        Number of threads that fit the nodes of one level; -1 means all cores.
+    random_state : int, RandomState, Generator or None, default=None
+        Source of all random draws. The same number gives the same tree for any `n_jobs`.
+    categorical_features : array-like, "from_dtype" or None, default="from_dtype"
+        Which columns are categories, as for `EvoTreeClassifier`.""",
 }
-
 
 # Twoing, nodes of at least 4 rows, cost-complexity pruning by a tenth of the rows, 0-SE
 # (Murthy et al. 1994).
@@ -128,8 +165,42 @@ GREEDY_PRESETS: Mapping[str, Mapping[str, Any]] = MappingProxyType(
 """Parameters of `evotree.ObliqueTreeClassifier.from_preset`."""
 
 
+class LocalTree(base.TreeEstimator):
+    """An estimator whose tree is found node by node."""
+
+    scaling: str
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+        """Grow a tree, and prune it, or make an initial one, and optimize it.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Training rows, which may have missing values, encoded as by `EvoTreeClassifier`. OC1
+            imputes means: ``make_pipeline(SimpleImputer(), ObliqueTreeClassifier())``.
+        y : array-like of shape (n_samples,), or (n_samples, n_outputs) for regression
+            Class labels, or targets. Several outputs share one tree; they are standardized, each
+            by its own mean and standard deviation, and count alike.
+        sample_weight : array-like of shape (n_samples,), optional
+            Weights of the rows; a row of weight 2 counts as two rows.
+        """
+        check_parameters(self)
+        with self._unchanged_on_failure():
+            dataset = self._make_dataset(X, y, sample_weight, self.scaling)
+            dataset = dataset.evolved_for(self._objective(dataset))
+            self._fit(dataset)
+        return self
+
+    def _fit(self, dataset: Dataset) -> None:
+        """Find a tree, and keep it."""
+        raise NotImplementedError
+
+
+# ---- grown greedily ------------------------------------------------------------------------------
+
+
 @dataclass(eq=False, repr=False)
-class GreedyTree(base.LocalTree):
+class GreedyTree(LocalTree):
     """An estimator whose tree is grown top-down by a splitter, and pruned."""
 
     splitter: Annotated[str | Splitter, StrOptions(set(SPLITTERS)), callable] = "oc1"
@@ -417,3 +488,336 @@ class ObliqueTreeRegressor(base.TreeRegressor, GreedyTree):
                 "squared_error is allowed."
             )
         return super()._objective(dataset)
+
+
+# ---- optimized by alternation --------------------------------------------------------------------
+
+RANDOM = "random"
+_TREES = (ObliqueTree, base.TreeEstimator, BaseDecisionTree, FrozenEstimator)
+_NEGLIGIBLE = (
+    1e-8  # share of the weight, or of the squared error, that no node is worth
+)
+
+
+@dataclass(eq=False, repr=False)
+class AlternatingTree(LocalTree):
+    """An estimator whose initial tree is improved by tree alternating optimization."""
+
+    init: Annotated[Any, StrOptions({RANDOM, *SPLITTERS}), callable, *_TREES] = "axis"
+    _: KW_ONLY
+    depth: Annotated[int, Interval(Integral, 0, None, closed="left")] = 8
+    node: Annotated[str | Splitter, StrOptions({"oblique", "axis"}), callable] = (
+        "oblique"
+    )
+    loss: Annotated[str, StrOptions(set(LOSSES))] = "logistic"
+    penalty: Annotated[str, StrOptions(set(PENALTIES))] = "l1"
+    C: Annotated[float, Interval(Real, 0.0, None, closed="neither")] = 10.0
+    tol: Annotated[float, Interval(Real, 0.0, None, closed="left")] = 0.005
+    max_iter: Annotated[int, Interval(Integral, 1, None, closed="left")] = 14
+    min_samples_split: Annotated[int, Interval(Integral, 2, None, closed="left")] = 5
+    scaling: Annotated[str, StrOptions(set(SCALINGS))] = "standard"
+    n_jobs: Annotated[int | None, *N_JOBS, None] = None
+    random_state: Annotated[Any, "random_state", np.random.Generator] = None
+
+    def _fit(self, dataset: Dataset) -> None:
+        """Make an initial tree, and optimize it."""
+        individual = self._first(dataset)
+        self.n_iter_ = self._optimize(individual, dataset)
+        self._keep_tree(individual.to_tree(), dataset)
+
+    def _first(self, dataset: Dataset) -> Individual:
+        """Return the initial tree, without subtrees that predict one class."""
+        stream = make_streams(seed_from(self.random_state), 0, 1)[0]
+        if isinstance(self.init, str) and self.init == RANDOM:
+            return init_complete(
+                dataset,
+                stream,
+                max_depth=self.depth,
+                min_rows=self.min_samples_split,
+            )
+        if isinstance(self.init, str) or callable(self.init):
+            individual = grow(
+                dataset,
+                as_splitter(self.init),
+                "entropy" if dataset.n_classes else "squared_error",
+                GrowthLimits(
+                    max_depth=self.depth, min_samples_split=self.min_samples_split
+                ),
+                stream=stream,
+            )
+            prune(individual, dataset, 0.0)
+        else:
+            self._check_given_tree(dataset.X.shape[1])
+            individual = init_from_tree(dataset, 0.0, self.init)
+            if dataset.is_split_on is not None:
+                SplitFeatures(dataset.is_split_on).repair(individual, dataset)
+        individual.stream = stream
+        return individual
+
+    def _check_given_tree(self, n_features: int) -> None:
+        if not isinstance(self.init, ObliqueTree):
+            check_is_fitted(
+                self.init,
+                msg="init: this %(name)s is not fitted. The copies that cross-validation makes "
+                "are not; sklearn.frozen.FrozenEstimator keeps what it wraps fitted.",
+            )
+            if not hasattr(self.init, "tree_"):
+                raise ValueError(
+                    f"init={self.init!r}: allowed are estimators that have one tree."
+                )
+        n_given = raw_tree(self.init)[0].shape[1]
+        if n_given != n_features:
+            raise ValueError(
+                f"init={self.init!r}: a tree over {n_given} features; the rows have {n_features}."
+            )
+
+    def _optimize(
+        self, individual: Individual, dataset: Dataset, monotone: bool = True
+    ) -> int:
+        """Optimize a tree in place and return the number of sweeps."""
+        known: dict[str, Any] = {
+            "oblique": Linear(self.loss, self.penalty, self.C, fallback=True),
+            "axis": Axis(),
+        }
+        splitter = (
+            known[self.node] if isinstance(self.node, str) else as_splitter(self.node)
+        )
+        with thread_map(self.n_jobs, dataset.X.shape) as mapper:
+            n_iter = max(
+                tao_sweeps(
+                    individual,
+                    dataset,
+                    splitter,
+                    max_sweeps=self.max_iter,
+                    tol=self.tol,
+                    monotone=monotone,
+                    map=mapper,
+                )
+            )
+        prune(individual, dataset, _NEGLIGIBLE)
+        return n_iter
+
+
+@documented(**_TEXTS)
+@dataclass(kw_only=True, eq=False, repr=False)
+class TAOClassifier(base.TreeClassifier, AlternatingTree):
+    """A classifier that is one oblique tree, optimized by tree alternating optimization.
+
+    From an initial tree on, every node in turn gets the test that is best given all the others: a
+    linear classifier of the rows that its two subtrees predict differently. The shape stays, or
+    shrinks: what no row reaches is dropped, and a subtree that predicts one class becomes a leaf.
+
+    Parameters
+    ----------
+    init : str, Splitter, ObliqueTree or fitted estimator, default="axis"
+        The initial tree: grown by a splitter, by its name or itself, with the entropy;
+        <ELSEWHERE>
+    depth : int, at least 0, default=8
+        Depth to which an initial tree is grown.
+    <NODE>
+    C : float above 0, default=10.0
+        Cost of the loss of a row of weight 1, beside the penalty. Smaller values give sparser
+        weights, and trees of fewer nodes. AdaBoost hands over weights that sum to 1: there it
+        takes as many times `C` as there are rows.
+    tol : float, at least 0, default=0.005
+        A sweep that lowers the training error by no more than this share of it is the last.
+    <SWEEPS>
+    <CLASSES>
+
+    Attributes
+    ----------
+    tree_ : ObliqueTree
+        The tree, over features in their own units; its values are class shares.
+    n_iter_ : int
+        Sweeps done.
+    <SHARES>
+    <ONE_TREE>
+
+    References
+    ----------
+    Carreira-Perpiñán M. Á., Tavallali P. (2018). Alternating optimization of decision trees, with
+    application to learning sparse oblique trees. Advances in Neural Information Processing Systems.
+
+    Examples
+    --------
+    >>> from evotree import TAOClassifier
+    >>> from sklearn.datasets import load_iris
+    >>> X, y = load_iris(return_X_y=True)
+    >>> tree = TAOClassifier(random_state=0).fit(X, y)
+    >>> tree.score(X, y) > 0.97
+    True
+    """
+
+    class_weight: Annotated[Any, *base.CLASS_WEIGHT] = None
+    probability: Annotated[str, StrOptions(set(base.PROBABILITIES))] = "leaf"
+
+
+@documented(**_TEXTS)
+@dataclass(kw_only=True, eq=False, repr=False)
+class TAORegressor(base.TreeRegressor, AlternatingTree):
+    """A regressor that is one oblique tree, optimized by tree alternating optimization.
+
+    As `TAOClassifier`, with the squared error as loss of a row and the means or lines of the leaves
+    as predictions: a row costs the difference between the squared errors of its node's two sides.
+
+    Parameters
+    ----------
+    init : str, Splitter, ObliqueTree or fitted estimator, default="axis"
+        The initial tree: grown by a splitter, by its name or itself, with the squared error;
+        <ELSEWHERE>
+    depth : int, at least 0, default=4
+        Depth to which an initial tree is grown.
+    <NODE>
+    C : float above 0, default=1.0
+        Cost of the loss of a row of weight 1 whose two squared errors differ by the variance of the
+        targets, beside the penalty. Smaller values give sparser weights, and trees of fewer nodes.
+    tol : float, at least 0, default=0.005
+        A sweep that lowers the squared error by no more than this share of it is the last.
+    <SWEEPS>
+    leaves : {"constant", "linear"} or LinearLeaves, default="constant"
+        What leaves hold: the mean of their targets, as published, or a bounded linear model of few
+        terms, as for `EvoTreeRegressor`. Splits are optimized for it. The penalty for a term is
+        ``log(n) / (20 n)`` of the whole squared error, for n rows.
+
+    Attributes
+    ----------
+    tree_ : ObliqueTree
+        The tree, over features in their own units; its values are means.
+    <MEANS>
+    n_iter_ : int
+        Sweeps done.
+    <ONE_TREE>
+
+    References
+    ----------
+    Zharmagambetov A., Carreira-Perpiñán M. Á. (2020). Smaller, more accurate regression forests
+    using tree alternating optimization. International Conference on Machine Learning.
+
+    Examples
+    --------
+    >>> from evotree import TAORegressor
+    >>> from sklearn.datasets import load_diabetes
+    >>> X, y = load_diabetes(return_X_y=True)
+    >>> TAORegressor(depth=3).fit(X, y).score(X, y) > 0.5
+    True
+    """
+
+    depth: Annotated[int, Interval(Integral, 0, None, closed="left")] = 4
+    C: Annotated[float, Interval(Real, 0.0, None, closed="neither")] = 1.0
+    leaves: Annotated[Any, StrOptions({"constant", "linear"}), LinearLeaves] = (
+        "constant"
+    )
+
+
+# ---- the path of ever sparser trees --------------------------------------------------------------
+
+COSTS = tuple(float(C) for C in np.logspace(1.0, -2.0, 13))
+"""The values of C by default, from 10 down to 0.01."""
+
+
+@dataclass(frozen=True)
+class TAOPath:
+    """The trees of a path.
+
+    Attributes
+    ----------
+    table : DataFrame
+        One row a tree: ``C``; ``n_iter``, the sweeps; ``train_score`` and ``test_score``, the share
+        of rows that are classified right, or R²; ``leaves``, ``nodes``; ``weights``, those that are
+        not 0, and ``weight_share``, their share of all weights of the internal nodes;
+        ``path_mean``, ``path_min`` and ``path_max``, the tests that the training rows meet;
+        ``cost``, the multiplications that a training row takes in the mean.
+    estimators : list of TAOClassifier or TAORegressor
+        The fitted estimators; the ``tree_`` of each is over raw features, with exact zeros.
+    """
+
+    table: pd.DataFrame
+    estimators: list[AlternatingTree]
+
+    @property
+    def trees(self) -> list[ObliqueTree]:
+        """The trees over raw features."""
+        return [estimator.tree_ for estimator in self.estimators]
+
+
+def tao_path(
+    X: Any,
+    y: Any,
+    *,
+    Cs: Sequence[float] = COSTS,
+    estimator: AlternatingTree | None = None,
+    sample_weight: Any = None,
+    X_test: Any = None,
+    y_test: Any = None,
+) -> TAOPath:
+    """Fit trees for falling C, each starting from the one before; a table of them, and the trees.
+
+    With the penalty ``"l1"`` more and more weights are 0; where all weights of a node are, it loses
+    a child, so the trees shrink (Carreira-Perpiñán and Tavallali 2018, section 4). The first sweep
+    of each C changes all nodes, since what is to be minimized has changed.
+
+    Parameters
+    ----------
+    X : array-like of shape (n_samples, n_features)
+        Training rows.
+    y : array-like of shape (n_samples,)
+        Class labels, or targets.
+    Cs : sequence of float above 0
+        Values of C; taken from the highest to the lowest. By default 13 from 10 to 0.01.
+    estimator : TAOClassifier or TAORegressor, optional
+        Parameters of the trees but for C; it is not changed; by default ``TAOClassifier()``.
+    sample_weight : array-like of shape (n_samples,), optional
+        Weights of the rows, for the fits.
+    X_test : array-like of shape (n_test_samples, n_features), optional
+        Rows for the test score.
+    y_test : array-like of shape (n_test_samples,), optional
+        Their labels, or targets.
+    """
+    costs = sorted((float(C) for C in Cs), reverse=True)
+    if not costs or not all(0.0 < C < np.inf for C in costs):
+        raise ValueError(
+            f"Cs={Cs!r}: allowed are finite numbers above 0, at least one."
+        )
+    if (X_test is None) != (y_test is None):
+        raise ValueError("X_test and y_test: allowed are both or neither.")
+    model = clone(TAOClassifier() if estimator is None else estimator).set_params(
+        C=costs[0]
+    )
+    check_parameters(model)
+    dataset = model._make_dataset(X, y, sample_weight, model.scaling)
+    dataset = dataset.evolved_for(model._objective(dataset))
+    individual = model._first(dataset)
+    records: list[dict[str, float]] = []
+    fitted: list[AlternatingTree] = []
+    for C in costs:
+        step = clone(model).set_params(C=C)
+        step._make_dataset(X, y, sample_weight, model.scaling)
+        step.n_iter_ = step._optimize(individual, dataset, monotone=not fitted)
+        step._keep_tree(individual.to_tree(), dataset)
+        record = {"C": C, "n_iter": step.n_iter_, "train_score": step.score(X, y)}
+        if X_test is not None:
+            record["test_score"] = step.score(X_test, y_test)
+        records.append(record | describe(step.tree_, step.apply(X)))
+        fitted.append(step)
+    return TAOPath(pd.DataFrame(records), fitted)
+
+
+def describe(tree: ObliqueTree, leaves: np.ndarray) -> dict[str, float]:
+    """Return the sizes of a tree, and what the way to the leaves takes."""
+    n_weights = np.count_nonzero(tree.weights, axis=1)
+    paid = np.zeros(tree.n_nodes, dtype=np.int64)
+    for k in np.flatnonzero(~tree.is_leaf).tolist():
+        paid[[tree.left(k), tree.right(k)]] = paid[k] + n_weights[k]
+    path = node_depths(tree.subtree_size)[leaves]
+    return {
+        "leaves": tree.n_leaves,
+        "nodes": tree.n_nodes,
+        "weights": int(n_weights.sum()),
+        "weight_share": float(
+            n_weights.sum() / max(1, (~tree.is_leaf).sum() * tree.n_features)
+        ),
+        "path_mean": float(path.mean()),
+        "path_min": int(path.min()),
+        "path_max": int(path.max()),
+        "cost": float(paid[leaves].mean()),
+    }
