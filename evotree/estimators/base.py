@@ -416,7 +416,6 @@ class ClassReader(RowEncoder):
     """An estimator that reads rows with classes."""
 
     class_weight: Any
-    classes_: np.ndarray
 
     def _make_dataset(
         self, X: Any, y: Any, sample_weight: Any, scaling: str, sensitive: Any = None
@@ -500,7 +499,6 @@ class TargetReader(RowEncoder):
     """An estimator that reads rows with targets."""
 
     leaves: str | LinearLeaves
-    n_outputs_: int
     _output_scale: np.ndarray | None
 
     def _make_dataset(
@@ -549,7 +547,6 @@ class TreeRegressor(RegressorMixin, TargetReader, TreeEstimator):
     """
 
     residual_std_: np.ndarray
-    _scores: np.ndarray | None
 
     def __sklearn_tags__(self) -> Any:
         """Return scikit-learn's tags: there may be several outputs, but for absolute errors."""

@@ -10,7 +10,6 @@ from types import MappingProxyType
 from typing import Annotated, Any, ClassVar, Self, TypeVar
 
 import numpy as np
-import pandas as pd
 from sklearn.base import RegressorMixin, is_classifier
 from sklearn.utils import check_X_y
 from sklearn.utils.validation import check_is_fitted
@@ -42,7 +41,7 @@ from evotree.estimators.rows import is_collection
 from evotree.estimators.warmup import compiling_beside
 from evotree.fitness.costs import check_costs
 from evotree.fitness.losses import ExpectedCost
-from evotree.inspection.front import FittedFront, select
+from evotree.inspection.front import select
 from evotree.rng import seed_from
 from evotree.tables.columns import NumericColumn
 from evotree.tree import ObliqueTree, node_weights
@@ -194,16 +193,8 @@ EVOLUTION_PRESETS: Mapping[str, Mapping[str, Any]] = MappingProxyType(
 class EvolvedTree(base.TreeEstimator, SearchConfig):
     """An estimator whose tree is found by evolving a population of whole trees."""
 
-    pareto_front_: FittedFront
-    _known_of_front: list[dict[str, Any]]
-    _of_presets: ClassVar[
-        Mapping[str, Any]
-    ] = {}  # which each preset has besides its own
-    edit_cost_: pd.Series | None = None
-    _by_hand: Mapping[int, Any] = MappingProxyType({})  # what leaves predict by hand
-    _refit_evolution: Evolution | None = (
-        None  # which splits `refit` held, if it was called
-    )
+    # What each preset has besides its own parameters.
+    _of_presets: ClassVar[Mapping[str, Any]] = {}
 
     @classmethod
     def from_preset(cls, name: str, **parameters: Any) -> Self:
@@ -361,8 +352,9 @@ class EvolvedTree(base.TreeEstimator, SearchConfig):
         )
         self.size_penalty_, self.term_penalty_ = penalties
         self.edit_cost_ = None
-        self._by_hand = {}
-        self._refit_evolution = None
+        self._by_hand: Mapping[int, Any] = {}  # what leaves predict by hand
+        # Which splits `refit` held, if it was called.
+        self._refit_evolution: Evolution | None = None
         self.cv_results_ = result.cv_results
         self.hall_of_fame_ = result.hall_of_fame
         self.best_trees_ = result.best_trees
@@ -468,21 +460,19 @@ class EvolvedTree(base.TreeEstimator, SearchConfig):
     def _with(self, tree: Any) -> Self:
         """Return this estimator, or one that shares all with it but has another tree."""
         check_is_fitted(self)
+        is_tree = isinstance(tree, ObliqueTree)
+        # The tree is no member of the front, if it was edited, and on workers there is no front.
+        if tree is None or (is_tree and tree == self.tree_):
+            return self
         front = self.pareto_front_
         n = len(front)
-        at = tree
-        if tree is None:
-            return self
-        if isinstance(tree, ObliqueTree):
-            if tree == self.tree_:  # no member of the front, if it was edited
-                return self
-            at = front.index(tree) if tree in front else tree
+        at = front.index(tree) if is_tree and tree in front else tree
         if (
             isinstance(at, bool)
             or not isinstance(at, int | np.integer)
             or not -n <= at < n
         ):
-            shown = type(tree).__name__ if isinstance(tree, ObliqueTree) else repr(tree)
+            shown = type(tree).__name__ if is_tree else repr(tree)
             raise ValueError(
                 f"tree={shown}: allowed are None, tree_, positions in pareto_front_, "
                 f"0 to {n - 1}, and its members."

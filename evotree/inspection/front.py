@@ -57,13 +57,17 @@ def own_scores(member: Any) -> tuple[float, ...]:
 
 
 class FrontTree(ObliqueTree):
-    """A member of the front of a fitted estimator: a tree over raw features."""
+    """A member of the front of a fitted estimator: a tree over raw features.
 
-    quality: float  # of the finished tree on the training rows
-    origin: str  # what made the first individual that it descends from
-    scores: tuple[
-        float, ...
-    ]  # what a callable objective returned, where that is several numbers
+    Attributes
+    ----------
+    quality : float
+        That of the finished tree on the training rows.
+    origin : str
+        What made the first individual that it descends from.
+    scores : tuple of float
+        What a callable objective returned, where that is several numbers.
+    """
 
     @classmethod
     def of(
