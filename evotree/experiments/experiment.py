@@ -34,7 +34,7 @@ from sklearn.pipeline import Pipeline
 from evotree.configuration import check_parameters
 from evotree.engine.evolution import to_frame
 from evotree.estimators import GREEDY_PRESETS, EvoTreeClassifier, ObliqueTreeClassifier
-from evotree.estimators.presets import EVOLUTION_PRESETS
+from evotree.estimators.evolved import EVOLUTION_PRESETS
 from evotree.experiments.protocols import Protocol, Task
 from evotree.experiments.store import KEY
 from evotree.tree import ObliqueTree

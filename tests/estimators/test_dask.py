@@ -16,7 +16,7 @@ from evotree import (
     Variation,
 )
 from evotree.dataset import Dataset
-from evotree.estimators.intervals import leaf_deviations
+from evotree.estimators.base import leaf_deviations
 from evotree.experiments.problems import make_problem
 from evotree.fitness.objectives import QuantileLoss
 from evotree.fitness.penalties import PenalizedAccuracy
