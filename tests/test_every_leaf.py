@@ -39,7 +39,7 @@ from evotree import (
     search_scores,
 )
 from evotree.cli.main import main
-from evotree.cli.report import report_of_model
+from evotree.cli.training import report_of_model
 from evotree.description.named import named_tree
 from evotree.inspection.comparison import compare_models, compare_rows
 from evotree.inspection.stability import stability

@@ -14,7 +14,7 @@ from sklearn.utils.validation import check_is_fitted
 from evotree._sklearn import StrOptions, check_sample_weight
 from evotree.configuration import check_parameters, group_with, split_params
 from evotree.dataset import Dataset, as_numbers, check_weight, class_codes
-from evotree.description.html import notebook_html
+from evotree.description.text import notebook_html
 from evotree.estimators.explained import ExplainedTree
 from evotree.estimators.intervals import conformal_width, leaf_deviations
 from evotree.estimators.lazy import lazy_on_collections

@@ -5,8 +5,13 @@ drawing for Graphviz, HTML, plain data for JSON, source code in Python, C and SQ
 a table of the coefficients of linear leaves.
 """
 
-from evotree.description.html import export_html
-from evotree.description.text import coefficient_table, export_rules, export_text
+from evotree.description.text import (
+    coefficient_table,
+    export_graphviz,
+    export_html,
+    export_rules,
+    export_text,
+)
 from evotree.export.code import export_c, export_python
 from evotree.export.data import (
     soft_sides_from_dict,
@@ -16,7 +21,6 @@ from evotree.export.data import (
     tree_from_dict,
     tree_to_dict,
 )
-from evotree.export.graphviz import export_graphviz
 from evotree.export.onnx import register_onnx, to_onnx
 from evotree.export.sql import export_sql
 

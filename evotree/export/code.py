@@ -15,13 +15,17 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from evotree.description.named import (
+    LEAST_WIDTH,
+    LINE_WIDTH,
     ONE_WAY,
     NamedTree,
+    clauses,
+    fold,
     is_forest,
     named_trees,
+    summed,
     used_features,
 )
-from evotree.description.words import LEAST_WIDTH, LINE_WIDTH, clauses, fold, summed
 from evotree.soft_sides import LEAD, SoftSides
 from evotree.tables.columns import Column, NumericColumn
 

@@ -12,13 +12,16 @@ from typing import Any
 import numpy as np
 
 from evotree.description.named import (
+    LINE_WIDTH,
     ONE_WAY,
     NamedTree,
+    clauses,
+    fold,
     is_forest,
     named_trees,
+    summed,
     used_features,
 )
-from evotree.description.words import LINE_WIDTH, clauses, fold, summed
 from evotree.tables.columns import Column, NumericColumn
 
 NAME = '"'

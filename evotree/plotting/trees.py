@@ -16,9 +16,8 @@ from matplotlib.image import AxesImage
 from matplotlib.patches import FancyBboxPatch, Rectangle
 from matplotlib.textpath import text_to_path
 
-from evotree.description.named import NamedTree, named_tree
+from evotree.description.named import NamedTree, check_whole, named_tree
 from evotree.description.text import Wording, missing_lines
-from evotree.description.words import check_whole
 from evotree.plotting import style
 from evotree.plotting.style import INK, PALETTE, TERM_COLORS, class_colors
 from evotree.tree import ObliqueTree, node_depths
