@@ -38,8 +38,8 @@ from evotree import (
     save_model,
     search_scores,
 )
+from evotree.cli.commands import report_of_model
 from evotree.cli.main import main
-from evotree.cli.training import report_of_model
 from evotree.description.named import named_tree
 from evotree.inspection.comparison import compare_models, compare_rows
 from evotree.inspection.stability import stability

@@ -5,7 +5,7 @@ import shutil
 import numpy as np
 import pytest
 
-from evotree.cli.training import report_of_model
+from evotree.cli.commands import report_of_model
 from evotree.report import report
 from evotree.report.page import measures
 from evotree.tables.columns import encode

@@ -13,7 +13,7 @@ from sklearn.calibration import calibration_curve
 from sklearn.datasets import load_iris
 
 from evotree import ObliqueForestClassifier
-from evotree.cli.training import report_of_model
+from evotree.cli.commands import report_of_model
 from evotree.inspection.paths import explain
 from evotree.inspection.stability import stability
 from evotree.inspection.training_rows import summarize

@@ -5,9 +5,14 @@ from a file, its rows numbered from 0, gives features and classes or numbers to 
 `ValueError` that names the column and what is wrong with it. Then the training, and the report.
 """
 
+import argparse
 import math
-from collections.abc import Mapping, Sequence
+import sys
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -19,10 +24,20 @@ from sklearn.model_selection import train_test_split
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
+from evotree import export
+from evotree.cli import RETRIED, say
 from evotree.estimators import EvoTreeClassifier, EvoTreeRegressor
-from evotree.model_file import Model
-from evotree.report import Report, Subject, report
+from evotree.files import check_writable
+from evotree.model_file import (
+    Model,
+    errors_text,
+    load_model,
+    load_tree_model,
+    save_model,
+)
+from evotree.objectives import Cost
 from evotree.tables.columns import encode, numbers_of, quoted, text_of
+from evotree.tables.readers import read_table
 
 MANY_TARGETS = (
     20  # with more distinct numbers a column holds numbers to predict, not classes
@@ -31,6 +46,246 @@ MANY_NUMBERS = 10  # a column of text with more distinct numbers was meant to be
 # More distinct values than this, in most rows a new one, are no categories and no classes.
 MANY_CATEGORIES = 50
 _SHOWN = 1000  # characters of the names of columns
+# Lines of the summary of a model that its report shows.
+FACTS = ("tree", "forest", "training", "test", "chosen", "evolution", "seconds")
+
+
+def fit(args: argparse.Namespace) -> None:
+    """Evolve a tree for a table and write a model file."""
+    begin = time.perf_counter()
+    folder = _make_folder(args.plots) if args.plots else None
+    X, y, is_regression = _read_rows(args)
+    test = None
+    if args.test_size:
+        X, y, test = hold_out(
+            X, y, args.test_size, args.random_state, not is_regression
+        )
+    if constant := constant_columns(X):
+        say(f"left out, the same in all rows: {', '.join(map(str, constant))}")
+        X = X.drop(columns=constant)
+    parameters = {
+        name: value for name, value in vars(args).items() if name in args.evolution
+    }
+    parameters |= _parameters_of_task(args, y)
+    if "time_limit" in parameters:
+        # What reading has taken is gone; the least time still gives a tree.
+        spent = time.perf_counter() - begin
+        parameters["time_limit"] = max(parameters["time_limit"] - spent, 1e-3)
+    model, estimator = train(X, y, args.target, parameters, is_regression, test)
+    if estimator.stop_reason_ == "interrupt":
+        say("evotree: interrupted; the model is the best tree so far")
+    save_model(args.out, model)
+    # Rules may be many: the summary stands where a reader of a terminal looks, below.
+    print(f"{model.rules()}\n{model.summary()}")
+    if not args.test_size:
+        figure = "R² and RMSE" if model.classes is None else "the accuracy"
+        print(f"no rows were held out: --test-size 0.2 measures {figure} on new ones")
+    print(f"wrote {args.out}")
+    if folder:
+        plotting = _plotting()
+        axes = {"learning-curve.png": plotting.plot_learning_curve(estimator)}
+        if len(model.feature_names) == 2 and model.labels is not None:
+            axes["decision-regions.png"] = plotting.plot_decision_regions(
+                estimator, X, y, class_names=model.labels
+            )
+        axes["tree.png"] = plotting.plot_tree(model)
+        _draw({folder / name: ax for name, ax in axes.items()})
+    if args.report:
+        from evotree.report import report
+
+        X, y = test or (X, y)
+        report(estimator, X, pd.Series(y, name=args.target)).save(args.report)
+        print(f"wrote {args.report}")
+
+
+def _read_rows(args: argparse.Namespace) -> tuple[Any, Any, bool]:
+    """Return features and targets of a table, and whether these are numbers."""
+    frame = read_table(args.data)
+    X, y = features_and_target(frame, args.target, args.drop)
+    if len(y) < len(frame):
+        say(
+            f"left out, without {args.target!r}: {len(frame) - len(y)} of {len(frame)} rows"
+        )
+    is_regression = args.task == "regression"
+    if args.task == "auto" and (n := distinct_numbers(y)) > MANY_TARGETS:
+        is_regression = True
+        held = f"regression: {args.target!r} has {n} different numbers"
+        say(f"{held}; --task classification takes them for classes")
+    for option in ("class_weight", "cost_matrix"):
+        if is_regression and getattr(args, option) is not None:
+            name = option.replace("_", "-")
+            raise ValueError(
+                f"--{name} is for classes, which --task classification predicts"
+            )
+    if not is_regression and args.leaves is not None:
+        raise ValueError("--leaves is for numbers, which --task regression predicts")
+    y = (as_numbers if is_regression else as_classes)(y.to_numpy(), args.target)
+    check_features(X)
+    return X, y, is_regression
+
+
+def _parameters_of_task(args: argparse.Namespace, y: Any) -> dict[str, Any]:
+    """Return the parameters that classes or numbers have."""
+    parameters: dict[str, Any] = {}
+    if args.leaves is not None:
+        parameters["leaves"] = args.leaves
+    if args.class_weight is not None or args.cost_matrix is not None:
+        parameters["class_weight"] = class_weights(args.class_weight, y)
+        if args.cost_matrix is not None:
+            parameters["objective"] = Cost(cost_matrix(read_table(args.cost_matrix), y))
+            if (named := vars(args).get("objective", "cost")) != "cost":
+                raise ValueError(
+                    f"--objective {named}: with --cost-matrix allowed is 'cost'"
+                )
+    return parameters
+
+
+@contextmanager
+def _naming(file: Any) -> Iterator[None]:
+    """Name the file that is at fault in errors."""
+    try:
+        yield
+    except ValueError as error:
+        raise ValueError(f"{file}: {error}") from error
+
+
+def predict(args: argparse.Namespace) -> None:
+    """Predict the target of a table's rows, and say how well where it is known."""
+    model = load_model(args.model)
+    if args.proba and model.labels is None:
+        raise ValueError(f"--proba: {args.model} predicts numbers, not classes")
+    frame = read_table(args.data)
+    with _naming(args.data):
+        predicted = model.predict(frame)
+        table = pd.DataFrame({"prediction": predicted})
+        if args.proba:
+            table = pd.DataFrame(model.predict_proba(frame), columns=model.labels)
+    table.to_csv(args.out or sys.stdout, index=False)
+    truth = frame[model.target].dropna() if model.target in frame else pd.Series()
+    if model.labels is None:
+        truth = numbers_of(truth).dropna()
+        if len(truth) > 1:
+            text = errors_text(*errors(truth.to_numpy(), predicted[truth.index]))
+            say(f"{text} ({len(truth)} rows)")
+    elif len(truth):
+        pairs = zip(predicted[truth.index], truth, strict=True)
+        n_right = sum(text_of(label) == text_of(value) for label, value in pairs)
+        say(f"accuracy {n_right / len(truth):.4f} ({n_right} of {len(truth)} rows)")
+
+
+def warm_up(args: argparse.Namespace) -> None:
+    """Compile everything."""
+    from evotree.estimators.warmup import warmup
+
+    warmup()
+
+
+def show(args: argparse.Namespace) -> None:
+    """Print a model's tree as rules, and draw it."""
+    model = load_model(args.model)
+    print(f"{model.rules()}\n{model.summary()}")
+    if args.plot:
+        _draw({args.plot: _plotting().plot_tree(load_tree_model(args.model))})
+
+
+def export_model(args: argparse.Namespace) -> None:
+    """Write a model's tree as rules, drawing or code."""
+    forms: dict[str, Callable[[Any], str]] = {
+        "rules": lambda model: model.rules(export.export_rules),
+        "dot": export.export_graphviz,
+        "python": export.export_python,
+        "c": export.export_c,
+        "sql": export.export_sql,
+    }
+    model = load_model(args.model)
+    if args.to not in forms:
+        raise ValueError(f"--to {args.to!r}: allowed are {', '.join(forms)}")
+    text = forms[args.to](model)
+    Path(args.out).write_text(text, "utf-8") if args.out else print(text, end="")
+
+
+def report_model(args: argparse.Namespace) -> None:
+    """Write a page about a model."""
+    model = load_model(args.model)
+    frame = read_table(args.data) if args.data else None
+    with _naming(args.data):
+        page = report_of_model(model, frame)
+    page.save(args.out)
+    for note in page.data["notes"]:
+        say(note)
+    print(f"wrote {args.out}")
+
+
+def run_experiment(args: argparse.Namespace) -> None:
+    """Do the fits that a file defines and that are missing."""
+    from evotree.experiments import execution, experiment
+
+    defined = experiment.read_experiment(args.file)
+    _check_reference(args.reference, defined.methods)
+    try:
+        runs = execution.run_experiment(
+            defined,
+            args.out,
+            args.data_home,
+            jobs=args.n_jobs,
+            time_limit=args.time_limit,
+            retry=tuple(args.retry),
+        )
+    except KeyboardInterrupt:
+        raise KeyboardInterrupt(f"what was done is kept in {args.out}") from None
+    counts = runs["status"].value_counts()
+    print(", ".join(f"{count:,} {status}" for status, count in counts.items()))
+    for status in [status for status in RETRIED if status in counts]:
+        first = runs[runs["status"] == status].iloc[0]
+        *_, last_line = (first["error"] or "").strip().splitlines() or [""]
+        print(f"first {status}: {first['dataset']}, {first['method']}: {last_line}")
+    if len(counts) and "done" not in counts:
+        raise ValueError(f"no fit was done; the tracebacks are in {args.out}.")
+    report_experiment(args)
+
+
+def report_experiment(args: argparse.Namespace) -> None:
+    """Write tables, tests and pictures of results."""
+    from evotree.experiments import report, store
+
+    _check_reference(args.reference, store.read_runs(args.out)["method"].unique())
+    for path in report.write_report(args.out, args.reference, args.pictures):
+        print(f"wrote {path}")
+
+
+def _check_reference(reference: str | None, methods: Iterable[str]) -> None:
+    """Raise a ValueError where no method has the name."""
+    if reference not in (None, *methods):
+        raise ValueError(
+            f"--reference {reference}: the methods are {', '.join(methods)}."
+        )
+
+
+def _make_folder(name: str) -> Path:
+    """Make a folder if it is not there, and check that files can be written to it."""
+    folder = Path(name)
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise OSError(f"cannot make the folder {folder}: {error.strerror}") from error
+    check_writable(folder / "learning-curve.png")
+    return folder
+
+
+def _plotting() -> Any:
+    """Import the plots, set up to draw into files: there may be no screen."""
+    import matplotlib
+
+    matplotlib.use("Agg")
+    from evotree import plotting
+
+    return plotting
+
+
+def _draw(pictures: Mapping[str | Path, Any]) -> None:
+    """Write the figures of axes to files, and name these."""
+    for path, ax in pictures.items():
+        print(f"wrote {_plotting().style.save_picture(ax, Path(path))}")
 
 
 def features_and_target(
@@ -294,12 +549,10 @@ def confusion_counts(model: Model, X: pd.DataFrame, y: Any) -> np.ndarray:
     return counts
 
 
-# Lines of the summary of a model that its report shows.
-FACTS = ("tree", "forest", "training", "test", "chosen", "evolution", "seconds")
-
-
-def report_of_model(model: Model, frame: pd.DataFrame | None) -> Report:
+def report_of_model(model: Model, frame: pd.DataFrame | None) -> Any:
     """Return the page about a model of a file."""
+    from evotree.report import Subject, report
+
     # Names of the user's may have line breaks in them.
     lines = [line.split(maxsplit=1) for line in model.summary().splitlines()]
     facts = {line[0]: line[1] for line in lines if len(line) == 2 and line[0] in FACTS}
