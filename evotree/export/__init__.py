@@ -12,7 +12,7 @@ from evotree.description.text import (
     export_rules,
     export_text,
 )
-from evotree.export.code import export_c, export_python
+from evotree.export.code import export_c, export_python, export_sql
 from evotree.export.data import (
     soft_sides_from_dict,
     soft_sides_to_dict,
@@ -22,7 +22,6 @@ from evotree.export.data import (
     tree_to_dict,
 )
 from evotree.export.onnx import register_onnx, to_onnx
-from evotree.export.sql import export_sql
 
 __all__ = [
     "coefficient_table",

@@ -17,9 +17,8 @@ from evotree.plotting.explanation import (
     plot_importances,
     plot_stability,
 )
-from evotree.plotting.regions import plot_decision_regions, plot_evolution
 from evotree.plotting.style import class_colors
-from evotree.plotting.trees import plot_tree
+from evotree.plotting.trees import plot_decision_regions, plot_evolution, plot_tree
 
 __all__ = [
     "class_colors",
