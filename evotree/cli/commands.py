@@ -19,7 +19,7 @@ import numpy as np
 import pandas as pd
 from pandas.api.types import is_bool_dtype, is_float_dtype, is_numeric_dtype
 from sklearn.linear_model import RidgeCV
-from sklearn.metrics import r2_score, root_mean_squared_error
+from sklearn.metrics import confusion_matrix, r2_score, root_mean_squared_error
 from sklearn.model_selection import train_test_split
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
@@ -129,14 +129,14 @@ def _parameters_of_task(args: argparse.Namespace, y: Any) -> dict[str, Any]:
     parameters: dict[str, Any] = {}
     if args.leaves is not None:
         parameters["leaves"] = args.leaves
-    if args.class_weight is not None or args.cost_matrix is not None:
+    if args.class_weight is not None:
         parameters["class_weight"] = class_weights(args.class_weight, y)
-        if args.cost_matrix is not None:
-            parameters["objective"] = Cost(cost_matrix(read_table(args.cost_matrix), y))
-            if (named := vars(args).get("objective", "cost")) != "cost":
-                raise ValueError(
-                    f"--objective {named}: with --cost-matrix allowed is 'cost'"
-                )
+    if args.cost_matrix is not None:
+        parameters["objective"] = Cost(cost_matrix(read_table(args.cost_matrix), y))
+        if (named := vars(args).get("objective", "cost")) != "cost":
+            raise ValueError(
+                f"--objective {named}: with --cost-matrix allowed is 'cost'"
+            )
     return parameters
 
 
@@ -301,12 +301,11 @@ def features_and_target(
             )
     frame = frame.dropna(subset=[target])
     X = frame.drop(columns=[target, *drop])
-    y = frame[target]
-    if len(X.columns) == 0:
+    if X.shape[1] == 0:
         raise ValueError(
             f"{target!r} is the only column: there is nothing to predict it from"
         )
-    return X, y
+    return X, frame[target]
 
 
 def distinct_numbers(y: Any) -> int:
@@ -396,9 +395,8 @@ def hold_out(
     counts = np.unique(y, return_counts=True)[1]
     is_enough = counts.min() >= 2 and min(n_test, len(y) - n_test) >= counts.size
     strata = y if is_classes and is_enough else None
-    state = seed % 2**32
     X, X_test, y, y_test = train_test_split(
-        X, y, test_size=share, random_state=state, stratify=strata
+        X, y, test_size=share, random_state=seed % 2**32, stratify=strata
     )
     if pd.unique(y).size < 2:
         kind = "class" if is_classes else "number"
@@ -414,9 +412,15 @@ def train(
     X: Any, y: Any, target: str, given: dict[str, Any], is_regression: bool, test: Any
 ) -> tuple[Model, Any]:
     """Evolve a tree, and make a model of it that knows what became of it."""
-    estimator = evolved(
-        EvoTreeRegressor if is_regression else EvoTreeClassifier, X, y, given
-    )
+    kind = EvoTreeRegressor if is_regression else EvoTreeClassifier
+    estimator = kind(
+        categorical_features=[not is_numeric_dtype(dtype) for dtype in X.dtypes]
+    ).set_params(**given)
+    try:
+        estimator.fit(X, y)
+    except KeyboardInterrupt:  # ends the evolution
+        if not hasattr(estimator, "tree_"):
+            raise
     model = Model.of(estimator, target)
     of_run = course(estimator)
     if is_regression:
@@ -435,22 +439,24 @@ def train(
         return replace(model, training=training), estimator
     counts = confusion_counts(model, X, y)
     of_class = counts.sum(axis=1)
-    n_rows = int(counts.sum())
-    training = {"rows": n_rows, "accuracy": float(np.trace(counts) / n_rows)}
-    training |= {"base_rate": float(of_class.max() / n_rows), **of_run}
+    training = {
+        "rows": len(y),
+        "accuracy": float(np.trace(counts) / len(y)),
+        "base_rate": float(of_class.max() / len(y)),
+        **of_run,
+    }
     if test is not None:
-        counts = confusion_counts(model, *test)
         most_frequent = int(of_class.argmax())
+        n_rows = len(test[1])
+        counts = confusion_counts(model, *test)
         of_class = counts.sum(axis=1)
-        right = np.diag(counts)
-        n_rows = int(counts.sum())
         recall = [
             float(k / n) if n else None
-            for k, n in zip(right, of_class[:-1], strict=True)
+            for k, n in zip(np.diag(counts), of_class[:-1], strict=True)
         ]
         training |= {
             "test_rows": n_rows,
-            "test_accuracy": float(right.sum() / n_rows),
+            "test_accuracy": float(np.trace(counts) / n_rows),
             "base_rate": float(of_class[most_frequent] / n_rows),
             "balanced_accuracy": float(
                 np.mean([share for share in recall if share is not None])
@@ -464,19 +470,6 @@ def train(
 def errors(y: np.ndarray, predicted: np.ndarray) -> tuple[float, float]:
     """Return R² and RMSE of predictions of at least two rows."""
     return float(r2_score(y, predicted)), float(root_mean_squared_error(y, predicted))
-
-
-def evolved(kind: Any, X: Any, y: Any, parameters: Mapping[str, Any]) -> Any:
-    """Fit an estimator; an interrupt ends the evolution."""
-    estimator = kind(
-        categorical_features=[not is_numeric_dtype(dtype) for dtype in X.dtypes]
-    ).set_params(**parameters)
-    try:
-        estimator.fit(X, y)
-    except KeyboardInterrupt:
-        if not hasattr(estimator, "tree_"):
-            raise
-    return estimator
 
 
 def course(estimator: Any) -> dict[str, Any]:
@@ -500,12 +493,10 @@ def course(estimator: Any) -> dict[str, Any]:
     }
 
 
-def class_weights(
-    given: Sequence[str] | None, y: np.ndarray
-) -> str | dict[Any, float] | None:
+def class_weights(given: Sequence[str], y: np.ndarray) -> str | dict[Any, float]:
     """Return the weights of classes as the classifier takes them."""
-    if given is None or list(given) == ["balanced"]:
-        return None if given is None else "balanced"
+    if list(given) == ["balanced"]:
+        return "balanced"
     classes = {text_of(label): label for label in np.unique(y).tolist()}
     weights = {}
     for pair in given:
@@ -539,14 +530,12 @@ def cost_matrix(table: pd.DataFrame, y: np.ndarray) -> np.ndarray:
 
 
 def confusion_counts(model: Model, X: pd.DataFrame, y: Any) -> np.ndarray:
-    """Count some rows by their classes and those predicted."""
+    """Count some rows by their classes and those predicted; unknown classes come last."""
     classes = pd.Index(model.classes)
-    y = np.asarray(y)
-    counts = np.zeros((len(classes) + 1, len(classes)), dtype=np.int64)
-    if len(y):
-        # Of a class that is not known the position is -1.
-        np.add.at(counts, (classes.get_indexer(y), model.codes(X)), 1)
-    return counts
+    # Of a class that is not known the position is -1.
+    positions = [*range(len(classes)), -1]
+    counts = confusion_matrix(classes.get_indexer(y), model.codes(X), labels=positions)
+    return counts[:, :-1]
 
 
 def report_of_model(model: Model, frame: pd.DataFrame | None) -> Any:

@@ -18,7 +18,6 @@ import numpy as np
 from sklearn.exceptions import NotFittedError
 
 from evotree.leaf_models import LARGEST_SCORE
-from evotree.soft_sides import class_probabilities
 from evotree.tables.columns import (
     MISSING,
     Column,
@@ -255,9 +254,9 @@ class NamedTree:
 
     def by_influence(self, k: int) -> tuple[tuple[float, int], ...]:
         """Return the terms of node `k`, the most influential first."""
-        factors = self.factors[k]
-        order = np.lexsort((-np.abs(factors), -self.influence(k)))
-        return tuple((float(factors[j]), int(j)) for j in order if factors[j] != 0.0)
+        influence = self.influence(k)
+        terms = self.terms(k)
+        return tuple(sorted(terms, key=lambda one: (-influence[one[1]], -abs(one[0]))))
 
     def split(self, k: int) -> Split:
         """Return the inequality of internal node `k` as all forms for readers show it."""
@@ -320,13 +319,7 @@ class NamedTree:
         most frequent class of its rows.
         """
         tree = self.tree
-        shown = tree.labels if tree.models is None else tree.majority
-        winners: list[int] = shown.tolist()
-        return winners
-
-    def predict_value(self, rows: np.ndarray) -> np.ndarray:
-        """Return the probabilities of the classes of encoded rows, or their numbers, by columns."""
-        return class_probabilities(self.tree, self.sides, rows)
+        return list(map(int, tree.labels if tree.models is None else tree.majority))
 
     def class_order(self, k: int) -> list[int]:
         """Return the classes of a node as they are shown: its label, then the largest first."""
@@ -349,12 +342,11 @@ class NamedTree:
             (str(self.classes[c]), share_text(float(values[c])))
             for c in order[:n_shown]
         ]
-        label = shares[0][0]
+        label, share = shares[0]
         weighted = share_text(float(self.tree.values[k, order[0]]))
-        is_other = weighted != shares[0][1]
         if n_shown < len(order):
             shares.append(("others", share_text(float(values[order[n_shown:]].sum()))))
-        return shares, [(f"weighted {label}", weighted)] if is_other else []
+        return shares, [(f"weighted {label}", weighted)] if weighted != share else []
 
     @cached_property
     def indicators(self) -> dict[int, tuple[str, str]]:
@@ -373,17 +365,18 @@ class NamedTree:
 
     def fills(self) -> list[tuple[str, str]]:
         """Return what stands for missing cells of the columns that the tree uses."""
-        columns = self.columns or ()
-        fills = []
-        of = column_of_feature(columns)
-        for column in (
-            columns[at] for at in sorted({of[j] for j in used_features([self]) if of})
-        ):
-            if isinstance(column, NumericColumn) and column.indicator:
-                fills.append((column.name, exact(column.fill)))
-            elif not isinstance(column, NumericColumn) and None in column.levels:
-                fills.append((column.name, MISSING))
-        return fills
+        if not self.columns:
+            return []
+        of = column_of_feature(self.columns)
+        used = sorted({of[j] for j in used_features([self])})
+        return [
+            (
+                column.name,
+                exact(column.fill) if isinstance(column, NumericColumn) else MISSING,
+            )
+            for column in (self.columns[at] for at in used)
+            if MISSING in column.feature_levels
+        ]
 
     @cached_property
     def labels(self) -> list[Label]:

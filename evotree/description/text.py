@@ -350,19 +350,15 @@ class Wording:
     def leaf(self, k: int) -> list[str]:
         """Return what leaf `k` predicts, its rows and its class shares, in pieces of a sentence."""
         named = self.named
-        rows = self.named.rows(k)
+        known = [named.rows(k)]
         if named.classes is None:
             pieces = self.predicted(k)
-            known = [rows]
         else:
             winner = self.written(named.classes[named.winners[k]])
             pieces = [f"class: {winner}"] if named.scores is None else self.scores(k)
-            cost = (
-                ""
-                if named.costs is None
-                else f"costs {number(float(named.costs[k]), 2)}"
-            )
-            known = [rows, *map(", ".join, self.shares(k)), cost]
+            known += map(", ".join, self.shares(k))
+        if named.costs is not None:
+            known.append(f"costs {number(float(named.costs[k]), 2)}")
         told = "; ".join(filter(None, known))
         pieces[-1] += f" ({told})" if told else ""
         return pieces
@@ -658,33 +654,29 @@ def _split(
 ) -> tuple[np.ndarray, float]:
     """Return the hyperplane of an inequality, or of a question of one category."""
     weights = np.zeros(len(written))
-    answers = [
-        rule[: at.start() + 4] + rule[at.end() :]
-        for at in re.finditer(" is not ", rule)
-    ]
     if rule in written:  # the feature is 1 on the left
         weights[written[rule]] = -1.0
         return weights, -0.5
-    for answer in answers:
-        if answer in written:
+    for at in re.finditer(" is not ", rule):
+        if (answer := rule[: at.start() + 4] + rule[at.end() :]) in written:
             weights[written[answer]] = 1.0
             return weights, 0.5
     piece = rf"(?P<sign>[+-]?) ?(?:(?P<weight>{_NUMBER}) \* )?(?P<name>{term})"
     found = re.fullmatch(
         rf"(?P<sum>.+) (?P<relation><=|>=|<|>) (?P<bound>{_NUMBER})", rule
     )
-    at = 0
+    end = 0
     total = found["sum"] if found else ""
-    while found and at < len(total):
-        one = re.compile(piece + r"(?= [+-] |$)").match(total, at)
-        if one is None or (at and not one["sign"]):
+    while end < len(total):
+        one = re.compile(piece + r"(?= [+-] |$)").match(total, end)
+        if one is None or (end and not one["sign"]):
             break
         weight = float(one["weight"] or 1.0)
         weights[written[one["name"]]] += -weight if one["sign"] == "-" else weight
-        at = one.end() + (one.end() < len(total))
+        end = one.end() + (one.end() < len(total))
     if (
         not found
-        or at < len(total)
+        or end < len(total)
         or not np.isfinite(weights).all()
         or not weights.any()
     ):
@@ -694,9 +686,8 @@ def _split(
             f"<= 3' of the features {shown}."
         )
     threshold = float(found["bound"])
-    relation = found["relation"]
-    if relation.startswith(">"):
+    if found["relation"].startswith(">"):
         weights, threshold = 0.0 - weights, 0.0 - threshold
-    return weights, threshold if "=" in relation else float(
-        np.nextafter(threshold, -np.inf)
-    )
+    if "=" not in found["relation"]:
+        threshold = float(np.nextafter(threshold, -np.inf))
+    return weights, threshold

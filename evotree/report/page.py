@@ -33,13 +33,17 @@ from evotree.inspection.training_rows import (
 )
 from evotree.plotting.curves import cumulated
 from evotree.plotting.style import class_colors
-from evotree.soft_sides import SoftSides
-from evotree.tables import columns as table_columns
+from evotree.soft_sides import SoftSides, class_probabilities
 from evotree.tables.columns import (
+    MISSING,
     CategoricalColumn,
     Column,
+    Level,
     NumericColumn,
+    column_of_feature,
+    encode_in_order,
     numbers_of,
+    quoted,
     text_of,
 )
 from evotree.tree import ObliqueTree, mean_of_trees, node_weights
@@ -153,9 +157,10 @@ def _facts(estimator: Any) -> dict[str, str]:
 def collect(subject: Subject, cells: pd.DataFrame | None, y: Any) -> dict[str, Any]:
     """Return all that a page shows."""
     named = _with_short_names(subject.named)
-    plain = tuple(NumericColumn(name, 0.0) for name in named.features)
-    columns = subject.named.columns or plain
-    rows = None if cells is None else table_columns.encode_in_order(columns, cells)
+    columns = subject.named.columns or tuple(
+        NumericColumn(name, 0.0) for name in named.features
+    )
+    rows = None if cells is None else encode_in_order(columns, cells)
     truth = None if y is None else _codes_or_numbers(y, subject.named.classes, rows)
     training = _training(subject, rows)
     # Features are counted among all until it is known which are used.
@@ -169,10 +174,13 @@ def collect(subject: Subject, cells: pd.DataFrame | None, y: Any) -> dict[str, A
     else:
         trees, own = _trees(replace(subject, training=training), rows, truth)
     # Features of all columns that some tree uses are kept, and counted among these.
-    column_of = np.array(table_columns.column_of_feature(columns))
-    nodes = [node for tree in trees for node in tree["nodes"]]
+    column_of = np.array(column_of_feature(columns))
     parts = [
-        part for node in nodes for part in (node, *node.get("z", ())) if "f" in part
+        part
+        for tree in trees
+        for node in tree["nodes"]
+        for part in (node, *node.get("z", ()))
+        if "f" in part
     ]
     used_columns = sorted({int(column_of[j]) for part in parts for j in part["f"]})
     kept = np.flatnonzero(np.isin(column_of, used_columns))
@@ -251,7 +259,7 @@ def _codes_or_numbers(y: Any, classes: Any, rows: Rows) -> np.ndarray:
     places = {text_of(label): at for at, label in enumerate(classes)}
     codes, known = pd.factorize(values)
     texts = [text_of(label) for label in known]
-    unknown = [table_columns.quoted(text) for text in texts if text not in places]
+    unknown = [quoted(text) for text in texts if text not in places]
     if unknown or (codes < 0).any():
         shown = [*unknown, "a missing value"][0]
         raise ValueError(f"y has {shown}: allowed are the classes of the model.")
@@ -266,9 +274,12 @@ def _training(subject: Subject, rows: Rows) -> TrainingRows:
     if rows is not None:
         return summarize(tree, rows, np.ones(len(rows)))
     anything = np.full(tree.n_features, np.inf)
-    nothing = np.zeros(tree.weights.shape)
-    spreads = uncorrelated_spreads(tree)
-    return TrainingRows(nothing, spreads, -anything, anything)
+    return TrainingRows(
+        means=np.zeros(tree.weights.shape),
+        spreads=uncorrelated_spreads(tree),
+        lowest=-anything,
+        highest=anything,
+    )
 
 
 def _trees(
@@ -303,9 +314,6 @@ def _tree(
             spreads=uncorrelated_spreads(tree),
         )
     member = next((one for one in subject.front if one == tree), None)
-    of_rows = None
-    if rows is not None and truth is not None:
-        of_rows = measures(named, rows, truth)
     return {
         "nodes": [_node(named, k, training, own) for k in range(len(tree))],
         "size": tree.subtree_size.tolist(),
@@ -317,7 +325,9 @@ def _tree(
         "quality": None if member is None else _rounded(member.quality),
         "origin": None if member is None else str(member.origin),
         "importances": _most_important(importances(tree)),
-        "measures": of_rows,
+        "measures": None
+        if rows is None or truth is None
+        else measures(named, rows, truth),
     }
 
 
@@ -328,13 +338,12 @@ def _forest(
     trees = [one.named.tree for one in subject.members]
     is_classes = subject.named.classes is not None
     shares = np.sum([importances(tree) for tree in trees], axis=0)
-    vote = None if rows is None else vote_measures(trees, rows, truth, is_classes)
     return {
         "nodes": sum(len(tree) for tree in trees),
         "leaves": sum(tree.n_leaves for tree in trees),
         "terms": sum(tree.n_terms for tree in trees),
         "importances": _most_important(shares[kept] / (shares.sum() or 1.0)),
-        "vote": vote,
+        "vote": None if rows is None else vote_measures(trees, rows, truth, is_classes),
     }
 
 
@@ -363,8 +372,11 @@ def _node(
     model = named.model(k) if named.classes is None else None
     if model is not None:
         values = [float(tree.values[k, 0]) if model.terms else model.intercept]
-    n_rows = None if samples is None else _rounded(samples[k])
-    node: dict[str, Any] = {"n": n_rows, "v": values, "l": named.winners[k]}
+    node: dict[str, Any] = {
+        "n": None if samples is None else _rounded(samples[k]),
+        "v": values,
+        "l": named.winners[k],
+    }
     if named.is_weighted and model is None:
         node["r"] = _rounded(named.row_shares[k], digits)
     if named.sides is not None:
@@ -409,8 +421,12 @@ def _sum(named: NamedTree, k: int, training: TrainingRows, own: bool) -> dict[st
             "s": _rounded(training.spreads[k]),
         }
     model = named.model(k)
-    found |= {"b": model.intercept, "lo": model.lowest, "hi": model.highest}
-    return found | {"bounded": model.is_bounded}
+    return found | {
+        "b": model.intercept,
+        "lo": model.lowest,
+        "hi": model.highest,
+        "bounded": model.is_bounded,
+    }
 
 
 def _columns(
@@ -427,23 +443,16 @@ def _columns(
             one |= {"fill": column.fill, "indicator": column.indicator}
         else:
             options = _options(column, None if cells is None else cells.iloc[:, at])
-            texts = [
-                table_columns.MISSING if text is None else short(text)
-                for text in options
-            ]
-            missing = column.levels.index(None) if None in column.levels else None
             one |= {
-                "options": texts,
+                "options": [MISSING if x is None else short(x) for x in options],
                 "n_levels": len(column.levels),
-                "missing": missing,
+                "missing": column.levels.index(None) if None in column.levels else None,
             }
         found.append(one)
     return found
 
 
-def _options(
-    column: CategoricalColumn, cells: pd.Series | None
-) -> list[table_columns.Level]:
+def _options(column: CategoricalColumn, cells: pd.Series | None) -> list[Level]:
     """Return the levels of a column, and other values that its cells have, the most frequent."""
     if cells is None:
         return list(column.levels)
@@ -494,11 +503,10 @@ def _history(records: pd.DataFrame) -> dict[str, Any]:
     curves = ("fitness", "quality", "size", "terms", "complexity")
     names = [f"{curve}_{field}" for curve in curves for field in ("best", "mean")]
     prefix = f"{ORIGIN}_"
-    refiners = {}
     origins = [name for name in map(str, records) if name.startswith(prefix)]
+    totals: dict[str, pd.DataFrame] = {}
     with suppress(ValueError):  # nothing was refined
-        for name, table in cumulated(records).items():
-            refiners[name] = {field: _rounded(table[field], 4) for field in table}
+        totals = cumulated(records)
     return {
         "gen": _rounded(records["gen"])
         if "gen" in records
@@ -509,7 +517,10 @@ def _history(records: pd.DataFrame) -> dict[str, Any]:
         "origins": {
             name.removeprefix(prefix): _rounded(records[name], 4) for name in origins
         },
-        "refiners": refiners,
+        "refiners": {
+            name: {field: _rounded(table[field], 4) for field in table}
+            for name, table in totals.items()
+        },
     }
 
 
@@ -581,16 +592,13 @@ def measures(named: NamedTree, rows: np.ndarray, y: np.ndarray) -> dict[str, Any
     """Return how well a tree predicts some rows."""
     tree = named.tree
     leaves = tree.apply(rows)
-    values = named.predict_value(rows)
+    values = class_probabilities(tree, named.sides, rows)
     measured: dict[str, Any] = {}
-    if named.classes is None:
-        ours = _figures(y, values, None)
-        others = _of_one_leaf(y, tree.values[0], None)
-        losses = (y - values[:, 0]) ** 2
-    else:
+    label = labels = None
+    losses = (y - values[:, 0]) ** 2
+    if named.classes is not None:
+        label = named.winners[0]
         labels = tree.predict_label(rows)
-        ours = _figures(y, values, labels)
-        others = _of_one_leaf(y, tree.values[0], named.winners[0])
         losses = tree.label_losses(rows, y)
         n_classes = len(named.classes)
         measured["calibration"] = calibration(y, labels, values)
@@ -599,10 +607,15 @@ def measures(named: NamedTree, rows: np.ndarray, y: np.ndarray) -> dict[str, Any
             measured["confusion"] = counts.reshape(n_classes, n_classes).tolist()
     reached = node_weights(leaves, np.ones(len(y)), tree.subtree_size)
     lost = node_weights(leaves, losses, tree.subtree_size)
-    measured["figures"] = [[name, ours[name], others[name]] for name in ours]
-    measured["reached"] = reached.astype(int).tolist()
-    measured["lost"] = [float(f"{loss:.6g}") for loss in lost]
-    return measured
+    others = _of_one_leaf(y, tree.values[0], label)
+    return measured | {
+        "figures": [
+            [name, figure, others[name]]
+            for name, figure in _figures(y, values, labels).items()
+        ],
+        "reached": reached.astype(int).tolist(),
+        "lost": [float(f"{loss:.6g}") for loss in lost],
+    }
 
 
 def vote_measures(
@@ -618,11 +631,18 @@ def vote_measures(
     if is_classes:
         labels = vote.argmax(axis=1)
         agrees = each.argmax(axis=2) == labels
-        measured = {"agreement": agrees.mean(axis=1).tolist(), "bands": []}
         band = np.argmax(agrees.mean(axis=0)[:, np.newaxis] >= BANDS, axis=1)
-        for at in np.unique(band).tolist():
-            n_right = None if y is None else int((labels == y)[band == at].sum())
-            measured["bands"].append([BANDS[at], int((band == at).sum()), n_right])
+        measured = {
+            "agreement": agrees.mean(axis=1).tolist(),
+            "bands": [
+                [
+                    BANDS[at],
+                    int((band == at).sum()),
+                    None if y is None else int((labels == y)[band == at].sum()),
+                ]
+                for at in np.unique(band).tolist()
+            ],
+        }
     else:
         apart = each[:, :, 0] - vote[:, 0]
         measured = {"agreement": np.sqrt((apart**2).mean(axis=1)).tolist()}
@@ -634,11 +654,15 @@ def vote_measures(
         )
         root = np.mean([tree.values[0] for tree in trees], axis=0)
         others = _of_one_leaf(y, root, root.argmax() if is_classes else None)
-        measured["figures"] = []
-        for name, figure in ours.items():
-            known = [figures[name] for figures in of_trees]
-            mean = None if None in known else float(np.mean(known))  # type: ignore[arg-type]
-            measured["figures"].append([name, figure, mean, others[name]])
+        means = {
+            # Where one figure is not known, that of a constant target, none is.
+            name: float(np.mean([figures[name] for figures in of_trees]))
+            for name in ours
+            if ours[name] is not None
+        }
+        measured["figures"] = [
+            [name, ours[name], means.get(name), others[name]] for name in ours
+        ]
     return measured
 
 
@@ -702,8 +726,13 @@ class Report:
     def html(self) -> str:
         """The page: one document of HTML with everything that it needs."""
         folder = files("evotree.report") / "templates"
-        paths = {"style": "report.css", "model": "model.js", "script": "report.js"}
-        paths |= {"d3": "d3/d3.min.js", "licence": "d3/LICENSE"}
+        paths = {
+            "style": "report.css",
+            "model": "model.js",
+            "script": "report.js",
+            "d3": "d3/d3.min.js",
+            "licence": "d3/LICENSE",
+        }
         parts = {
             name: (folder / path).read_text("utf-8") for name, path in paths.items()
         }
@@ -723,9 +752,8 @@ class Report:
 
     def __repr__(self) -> str:
         n_trees = len(self.data["trees"])
-        rows = self.data["rows"]
-        n_rows = 0 if rows is None else rows["total"]
-        return f"Report({n_trees} trees, {n_rows} rows); save(path) writes it"
+        rows = self.data["rows"] or {"total": 0}
+        return f"Report({n_trees} trees, {rows['total']} rows); save(path) writes it"
 
     def _repr_html_(self) -> str:
         """Return what a notebook shows: the page in a frame, which sees nothing outside of it."""
@@ -761,9 +789,10 @@ def report(
         return Report(collect(model, X, y))
     check_is_fitted(model)
     subject = Subject.of(model, getattr(y, "name", None))
-    if subject.named.targets:
-        n_outputs = len(subject.named.targets)
-        raise ValueError(f"report: the tree has {n_outputs} outputs; a page shows one.")
+    if targets := subject.named.targets:
+        raise ValueError(
+            f"report: the tree has {len(targets)} outputs; a page shows one."
+        )
     if stability is not None:
         subject = replace(
             subject,
