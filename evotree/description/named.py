@@ -300,6 +300,10 @@ class NamedTree:
             f"{text}, weighted" if self.is_weighted and self.classes is None else text
         )
 
+    def note(self, k: int) -> str:
+        """Return what all drawn forms write beside a node: its number, and its rows if known."""
+        return " ".join(filter(None, (f"[{k}]", self.rows(k))))
+
     @cached_property
     def row_shares(self) -> np.ndarray:
         """Class shares of the training rows of the nodes, each row counting once."""

@@ -483,8 +483,7 @@ def _elements(words: Wording) -> Iterator[str]:
     for k, depth, is_right in walk(named.tree):
         yield "</div></details>" * (inside - depth)
         yield "<div>else</div>" if is_right else ""
-        rows = named.rows(k)
-        note = f'<span style="{_NOTE}">[{k}]{f" {rows}" if rows else ""}</span> '
+        note = f'<span style="{_NOTE}">{named.note(k)}</span> '
         inside = depth + named.is_split(k)
         if named.is_split(k):
             split = escape(" ".join(words.split(named.split(k))))
@@ -560,13 +559,12 @@ def export_graphviz(
         "",
     ]
     for k in range(len(named.tree)):
-        rows = named.rows(k)
         body = (
             words.split_lines(named.split(k))
             if named.is_split(k)
             else words.leaf_lines(k)
         )
-        label = "\\n".join([f"[{k}] {rows}" if rows else f"[{k}]", *body])
+        label = "\\n".join([named.note(k), *body])
         color = "#f5f5f5" if named.is_split(k) else "#ffffff"
         if named.classes is not None and not named.is_split(
             k

@@ -170,15 +170,15 @@ def plot_learning_curves(
             f"quantiles={quantiles!r}: allowed are two ascending shares in [0, 1]."
         )
     if not isinstance(histories, Mapping):
-        kind = type(histories).__name__
         raise TypeError(
-            f"histories is a {kind}: allowed is a mapping from names to runs."
+            f"histories is a {type(histories).__name__}: allowed is a mapping from "
+            "names to runs."
         )
     if not histories:
         raise ValueError("histories is empty: give at least one group of runs.")
-    column = f"{chapter}_{field}"
     groups = {
-        name: _aligned(name, group, x, column) for name, group in histories.items()
+        name: _aligned(name, group, x, f"{chapter}_{field}")
+        for name, group in histories.items()
     }
 
     ax = axes_or_new(ax, (7.0, 4.5))
@@ -346,10 +346,9 @@ def plot_pareto(
     for attribute in ("pareto_front_", "pareto_front"):
         front = getattr(front, attribute, front)
     if not isinstance(front, ParetoFront | FittedFront):
-        kind = type(front).__name__
         raise TypeError(
-            f"front_or_estimator is a {kind}: allowed are a ParetoFront, a fitted "
-            "estimator with pareto_front_, and a Run."
+            f"front_or_estimator is a {type(front).__name__}: allowed are a "
+            "ParetoFront, a fitted estimator with pareto_front_, and a Run."
         )
     if len(front) == 0:
         raise ValueError("front_or_estimator has a front without members.")
@@ -357,7 +356,7 @@ def plot_pareto(
     curves = [
         ("training", np.array([member.quality for member in front]), PALETTE[0], "o")
     ]
-    chosen, name = _chosen(front, front_or_estimator, selected, held_out)
+    chosen = _chosen(front, front_or_estimator, selected, held_out)
 
     ax = axes_or_new(ax, (6.5, 4.2))
     if held_out is not None:
@@ -387,6 +386,7 @@ def plot_pareto(
         )
     if chosen is not None:
         tree = front[chosen]
+        name = selected if isinstance(selected, str) else "selected"
         leaves = f"{tree.n_leaves} {'leaf' if tree.n_leaves == 1 else 'leaves'}"
         terms = f"{tree.n_terms} {'term' if tree.n_terms == 1 else 'terms'}"
         ax.scatter(
@@ -419,10 +419,9 @@ def _leave_out_the_stump(ax: Axes, complexity: int, curves: np.ndarray) -> None:
     """Cut the smallest tree off where it is so bad that the others could not be told apart."""
     if curves.shape[1] < 3:
         return
-    worst = curves[:, 0].min()
     others = curves[:, 1:]
     span = others.max() - others.min()
-    if others.min() - worst <= 3.0 * span:
+    if others.min() - curves[:, 0].min() <= 3.0 * span:
         return
     ax.set_ylim(others.min() - 0.25 * span, others.max() + 0.1 * span)
     ax.text(
@@ -443,24 +442,22 @@ def _chosen(
     source: Any,
     selected: Any,
     held_out: Dataset | None,
-) -> tuple[int | None, str]:
-    """Return the position of the member to be marked, None without one, and what to call it."""
+) -> int | None:
+    """Return the position of the member to be marked, None without one."""
     tree = getattr(source, "tree_", None) if selected is None else selected
-    name = "selected"
     if isinstance(tree, str):
-        name = tree
         tree = select(front, tree, held_out=held_out)
     if tree is None:
-        return None, name
+        return None
     if not isinstance(tree, ObliqueTree):
         raise TypeError(
             f"selected is a {type(tree).__name__}: allowed are a rule and a tree."
         )
     complexities = [member.complexity for member in front]
     if tree.complexity in complexities:
-        return complexities.index(tree.complexity), name
+        return complexities.index(tree.complexity)
     if selected is None:  # a tree that was pruned or refined after its selection
-        return None, name
+        return None
     held = ", ".join(map(str, complexities))
     raise ValueError(
         f"selected is a tree of complexity {tree.complexity}: the front has trees of "

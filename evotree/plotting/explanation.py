@@ -138,9 +138,9 @@ def plot_importances(
     """
     check_whole("max_columns", max_columns, 1)
     if not hasattr(estimator, "importances"):
-        kind = type(estimator).__name__
         raise TypeError(
-            f"estimator is a {kind}: allowed are fitted estimators with importances."
+            f"estimator is a {type(estimator).__name__}: allowed are fitted estimators "
+            "with importances."
         )
     shares = estimator.importances(kind)
     order = np.argsort(-shares, kind="stable")
@@ -154,8 +154,8 @@ def plot_importances(
     ax.set_yticks(places, names, parse_math=False)
     ax.tick_params(axis="y", length=0)
     ax.set(ylim=(len(order) - 0.4, -0.6), xlim=(0.0, 1.12 * max(shares.max(), 1e-3)))
-    what = {"impurity": "lowering the impurity", "influence": "the sides of rows"}[kind]
-    ax.set_xlabel(f"share in {what}")
+    what = {"impurity": "lowering the impurity", "influence": "the sides of rows"}
+    ax.set_xlabel(f"share in {what[kind]}")
     ax.spines[["left", "right", "top"]].set_visible(False)
     return ax
 
@@ -174,8 +174,7 @@ def _explained(estimator: Any, row: Any) -> Explanation:
         raise ValueError(
             f"row has shape {np.shape(row)}: allowed is one row of the estimator's."
         )
-    explained: Explanation = estimator.explain(rows)
-    return explained
+    return estimator.explain(rows)
 
 
 def _steps(
@@ -257,9 +256,9 @@ def plot_stability(
     """
     check_whole("max_columns", max_columns, 1)
     if not hasattr(stability, "disagreement"):
-        kind = type(stability).__name__
         raise TypeError(
-            f"stability is a {kind}: allowed is what inspection.stability returns."
+            f"stability is a {type(stability).__name__}: allowed is what "
+            "inspection.stability returns."
         )
     shares = stability.columns.head(max_columns)
     found = stability.summary
@@ -272,9 +271,9 @@ def plot_stability(
         ylim=(len(shares) - 0.4, -0.6),
         xlabel="share of the refits that use it",
     )
-    told = f"agreement {found.agreement:.3f}, |cosine| of roots {found.root:.2f}"
     ax.set_title(
-        f"{told}, score {found.score:.3f} [{found.lower:.3f}, {found.upper:.3f}]",
+        f"agreement {found.agreement:.3f}, |cosine| of roots {found.root:.2f}, "
+        f"score {found.score:.3f} [{found.lower:.3f}, {found.upper:.3f}]",
         size=9,
     )
     return ax

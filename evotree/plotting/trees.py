@@ -119,9 +119,7 @@ def plot_tree(
             f"the tree has {n} leaves: a picture shows up to {MAX_LEAVES}."
         )
     image = _image_size(image_shape, tree.n_features)
-    notes = [
-        " ".join(filter(None, (f"[{k}]", named.rows(k)))) for k in range(tree.n_nodes)
-    ]
+    notes = [named.note(k) for k in range(tree.n_nodes)]
     words = Wording(named, decimals, max_terms, style.short_name, " ", is_printed=True)
     texts = [_text(words, k, image is not None) for k in range(tree.n_nodes)]
     has_models = is_value and not named.targets
@@ -252,7 +250,7 @@ def _value_colors(tree: ObliqueTree) -> list[str]:
     shares = (
         np.clip((values - low) / (high - low), 0.0, 1.0)
         if high > low
-        else values * 0.0 + 1.0
+        else np.ones(len(tree))
     )
     return [to_hex(tuple(color)) for color in VALUE_COLORS(shares)]
 
@@ -353,10 +351,8 @@ def _layout(
     for depth in range(tree.depth + 1):
         row = np.flatnonzero(depths == depth)
         inner = row[~leaf[row]]
-        a = row[:-1]
-        b = row[1:]
-        needed = ((width[a] + width[b]) / 2 + GAP) / (centre[b] - centre[a])
-        unit = max(unit, needed.max(initial=0.0))
+        middles = (width[row[:-1]] + width[row[1:]]) / 2
+        unit = max(unit, ((middles + GAP) / np.diff(centre[row])).max(initial=0.0))
         height[inner] = height[inner].max(initial=0.0)
         top[row] = row_top
         row_top -= height[row].max() + ROW_GAP
@@ -366,19 +362,21 @@ def _layout(
 
 
 def _text_size(text: str) -> tuple[float, float]:
-    font = FontProperties(size=FONT)
     lines = text.split("\n")
     size = text_to_path.get_text_width_height_descent
-    return max(size(line, font, ismath=False)[0] for line in lines), LINE_HEIGHT * len(
-        lines
+    width = max(
+        size(line, FontProperties(size=FONT), ismath=False)[0] for line in lines
     )
+    return width, LINE_HEIGHT * len(lines)
 
 
 def _ends(boxes: Sequence[Box]) -> tuple[float, float, float]:
     """Return how far boxes reach to the left, to the right and to the bottom."""
-    left = min(box.centre - box.width / 2 for box in boxes)
-    right = max(box.centre + box.width / 2 for box in boxes)
-    return left, right, min(box.top - box.height for box in boxes)
+    return (
+        min(box.centre - box.width / 2 for box in boxes),
+        max(box.centre + box.width / 2 for box in boxes),
+        min(box.top - box.height for box in boxes),
+    )
 
 
 def _prepared(
@@ -717,7 +715,7 @@ def slice_of(tree: ObliqueTree, shown: np.ndarray, row: np.ndarray) -> ObliqueTr
 
 def _frames(generations: list[int], end: int, max_frames: int) -> list[int]:
     """Return the generations that have a picture, evenly chosen, the last generation at the end."""
-    before = [gen for gen in generations if gen < end]
+    before = np.array([gen for gen in generations if gen < end], dtype=int)
     n_shown = min(len(before), max_frames - 1)
     chosen = np.linspace(0, len(before) - 1, n_shown).round().astype(int)
-    return [*(before[k] for k in chosen), end]
+    return [*before[chosen].tolist(), end]
