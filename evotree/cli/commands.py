@@ -109,13 +109,15 @@ def _read_rows(args: argparse.Namespace) -> tuple[Any, Any, bool]:
     is_regression = args.task == "regression"
     if args.task == "auto" and (n := distinct_numbers(y)) > MANY_TARGETS:
         is_regression = True
-        held = f"regression: {args.target!r} has {n} different numbers"
-        say(f"{held}; --task classification takes them for classes")
+        say(
+            f"regression: {args.target!r} has {n} different numbers; "
+            "--task classification takes them for classes"
+        )
     for option in ("class_weight", "cost_matrix"):
         if is_regression and getattr(args, option) is not None:
-            name = option.replace("_", "-")
             raise ValueError(
-                f"--{name} is for classes, which --task classification predicts"
+                f"--{option.replace('_', '-')} is for classes, which "
+                "--task classification predicts"
             )
     if not is_regression and args.leaves is not None:
         raise ValueError("--leaves is for numbers, which --task regression predicts")
@@ -165,8 +167,8 @@ def predict(args: argparse.Namespace) -> None:
     if model.labels is None:
         truth = numbers_of(truth).dropna()
         if len(truth) > 1:
-            text = errors_text(*errors(truth.to_numpy(), predicted[truth.index]))
-            say(f"{text} ({len(truth)} rows)")
+            measured = errors(truth.to_numpy(), predicted[truth.index])
+            say(f"{errors_text(*measured)} ({len(truth)} rows)")
     elif len(truth):
         pairs = zip(predicted[truth.index], truth, strict=True)
         n_right = sum(text_of(label) == text_of(value) for label, value in pairs)

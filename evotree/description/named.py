@@ -97,6 +97,12 @@ def fold(pieces: Sequence[str], width: int) -> list[str]:
     return lines
 
 
+def hung(pieces: Sequence[str], head: str, below: str, width: int) -> list[str]:
+    """Return folded pieces, the first line after a head, those below it after another."""
+    first, *others = fold(pieces, width)
+    return [f"{head}{first}", *(f"{below}{line}" for line in others)]
+
+
 def summed(
     terms: Iterable[tuple[float, int]],
     product: Callable[[float, int], str],

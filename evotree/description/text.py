@@ -22,6 +22,7 @@ from evotree.description.named import (
     check_whole,
     exact,
     fold,
+    hung,
     named_tree,
     number,
     printable,
@@ -110,11 +111,12 @@ def _indented(words: Wording) -> Iterator[str]:
         first, *others = (
             words.split(named.split(k)) if named.is_split(k) else words.leaf(k)
         )
-        folded = fold(
-            [f"[{k}] {first}", *others], max(LINE_WIDTH - len(indent), LEAST_WIDTH) - 5
+        yield from hung(
+            [f"[{k}] {first}", *others],
+            f"{indent}|--- ",
+            f"{indent}|    ",
+            max(LINE_WIDTH - len(indent), LEAST_WIDTH) - 5,
         )
-        yield f"{indent}|--- {folded[0]}"
-        yield from (f"{indent}|    {line}" for line in folded[1:])
     yield from missing_lines(named)
 
 
@@ -194,28 +196,28 @@ def _blocks(words: Wording) -> Iterator[str]:
         if named.is_split(k):
             path[depth:] = [named.split(k)]
             continue
-        tightest: dict[tuple[Any, bool], tuple[float, bool, Split]] = {}
+        of_sum: dict[tuple[Any, str], list[Split]] = {}
         for split in path[:depth]:
-            is_upper = split.relation.startswith("<")
-            sign, key = 1.0 if is_upper else -1.0, (split.terms, is_upper)
-            # Of x < 1 and x <= 1, the first is the tighter one; of x > 1 and x >= 1 likewise.
-            bound = sign * split.threshold, split.relation.endswith("=")
-            if key not in tightest or bound < tightest[key][:2]:
-                tightest[key] = *bound, split
+            of_sum.setdefault((split.terms, split.relation[0]), []).append(split)
+        tightest = [min(splits, key=_tightness) for splits in of_sum.values()]
         first, *others = words.leaf(k)
-        parts = [words.split(split) for *_, split in tightest.values()] or [
-            ["anything"]
-        ]
+        parts = [words.split(split) for split in tightest] or [["anything"]]
         heads = ["IF  ", *["AND "] * (len(parts) - 1), "THEN"]
         yield from between
         for head, pieces in zip(
             heads, [*parts, [f"[{k}] {first}", *others]], strict=True
         ):
-            folded = fold(pieces, LINE_WIDTH - 5)
-            yield from (f"{head} {folded[0]}", *(f"     {line}" for line in folded[1:]))
+            yield from hung(pieces, f"{head} ", "     ", LINE_WIDTH - 5)
         between = [""]
     if missing := missing_lines(named):
         yield from ("", *missing)
+
+
+def _tightness(split: Split) -> tuple[float, bool]:
+    """Return what is least for the tightest of some bounds from one side on one sum."""
+    # Of x < 1 and x <= 1, the first is the tighter one; of x > 1 and x >= 1 likewise.
+    sign = 1.0 if split.relation.startswith("<") else -1.0
+    return sign * split.threshold, split.relation.endswith("=")
 
 
 @dataclass(frozen=True)

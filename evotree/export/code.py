@@ -21,6 +21,7 @@ from evotree.description.named import (
     NamedTree,
     clauses,
     fold,
+    hung,
     is_forest,
     named_trees,
     summed,
@@ -324,11 +325,8 @@ def _encoding(column: Column) -> list[str]:
     name = repr(column.name)
     if isinstance(column, NumericColumn):
         notes = [f"{name}, or {column.fill!r} where that is missing"]
-        return (
-            [*notes, f"1 where {name} is missing; else 0"]
-            if column.indicator
-            else notes
-        )
+        missing = f"1 where {name} is missing; else 0"
+        return [*notes, missing] if column.indicator else notes
     levels = ("missing" if level is None else repr(level) for level in column.levels)
     return [f"1 where {name} is {level}; else 0" for level in levels]
 
@@ -353,13 +351,9 @@ def _c_string(text: str, at: int) -> str:
             f"class_names[{at}] is {text!r}: it cannot be written in UTF-8."
         ) from None
     # A question mark might begin a trigraph.
-    escaped = (f"\\{chr(byte)}" if byte in b'"\\?' else chr(byte) for byte in data)
-    pairs = zip(data, escaped, strict=True)
-    return (
-        '"'
-        + "".join(c if 32 <= byte <= 126 else f"\\{byte:03o}" for byte, c in pairs)
-        + '"'
-    )
+    escaped = re.sub(rb'["\\?]', rb"\\\g<0>", data)
+    signs = (chr(c) if 32 <= c <= 126 else f"\\{c:03o}" for c in escaped)
+    return f'"{"".join(signs)}"'
 
 
 # ---- probabilities -------------------------------------------------------------------------------
@@ -449,13 +443,13 @@ def _by_scores(
         parts.insert(0, language.exp)
     if language is _PYTHON:
         body = f"""y = {found if scores.targets else f"[0.0, {found}]"}
-return {tuple(named.labels)!r}[y.index(max(y))]"""
+"""
         if probability:
-            head, _ = body.splitlines()
-            body = f"""{head}
-p = [exp(score - max(y)) for score in y]
+            body += """p = [exp(score - max(y)) for score in y]
 total = sum(p)
 return [share / total for share in p]"""
+        else:
+            body += f"return {tuple(named.labels)!r}[y.index(max(y))]"
     else:
         body = f"""double y[{n_classes}] = {{0.0}}{", total = 0.0" if probability else ""};
 int c, best = 0;
@@ -671,8 +665,10 @@ def export_sql(
     if len(members) > 1 or is_forest(tree):
         lines = _vote_in_sql(members, operands)
     elif named.scores is not None:
-        cases = [_sql_cases(output, operands) for output in named.scores.each]
-        cases = cases if named.scores.targets else ["0.0e0", *cases]
+        cases = (
+            [] if named.scores.targets else ["0.0e0"]
+        )  # of two classes one score is 0
+        cases += [_sql_cases(output, operands) for output in named.scores.each]
         names = [f"s{c}" for c in range(len(cases))]
         labels = list(map(_sql_literal, named.labels))
         head = f"WITH scores ({', '.join(names)}) AS (VALUES ("
@@ -765,10 +761,8 @@ def _sql_operands(
     place = "" if table is None else f"{_sql_quoted(table, SQL_NAME)}."
     operands = [place + _sql_quoted(name, SQL_NAME) for name in names]
     if columns is not None:
-        pairs = zip(columns, operands, strict=True)
-        return [
-            operand for column, name in pairs for operand in _sql_encoded(column, name)
-        ], []
+        encoded = map(_sql_encoded, columns, operands)
+        return [operand for of_column in encoded for operand in of_column], []
     used = enumerate(used_features(trees))
     return operands, [f"{'OR ' if at else ''}{operands[j]} IS NULL" for at, j in used]
 
@@ -850,9 +844,8 @@ def _sql_branch(splits: list[list[str]], output: str) -> str:
     """Return a branch, every split on a line of its own or more."""
     lines: list[str] = []
     for pieces in splits:
-        first, *others = fold(pieces, LINE_WIDTH - 12)
-        lines.append(f"        AND {first}" if lines else f"    WHEN {first}")
-        lines += [f"            {line}" for line in others]
+        head = "        AND " if lines else "    WHEN "
+        lines += hung(pieces, head, 12 * " ", LINE_WIDTH - 12)
     return "\n".join([*lines, f"        THEN {output}"]) + "\n"
 
 

@@ -96,9 +96,9 @@ def tree_from_dict(data: Any) -> ObliqueTree:
     known = {"weighted_n_node_samples": data.get("n_node_samples"), **data}
     optional = [name for name in (*_OPTIONAL, *_WHOLE) if known.get(name) is not None]
     arrays = {
-        name: _array(known[name], name) for name in ("weights", "thresholds", "values")
+        name: _array(known[name], name)
+        for name in ("weights", "thresholds", "values", *optional)
     }
-    arrays |= {name: _array(known[name], name) for name in optional}
     for name in set(_WHOLE).intersection(optional):
         if not (arrays[name] == np.floor(arrays[name])).all():
             raise ValueError(f"{name} has an entry that is not a whole number.")
@@ -109,14 +109,14 @@ def tree_from_dict(data: Any) -> ObliqueTree:
     ):
         raise ValueError("output_names is not a list of strings.")
     models: Any = data.get("models")
-    each = models if isinstance(models, list) else [] if models is None else [models]
-    read = tuple(
-        LeafModels(**_arrays(one, "models", LeafModels._fields)) for one in each
-    )
+    fields = LeafModels._fields
     if isinstance(models, list):
-        models = (ClassModels if names is None else OutputModels)(read)
+        kind = ClassModels if names is None else OutputModels
+        models = kind(
+            tuple(LeafModels(**_arrays(one, "models", fields)) for one in models)
+        )
     elif models is not None:
-        (models,) = read
+        models = LeafModels(**_arrays(models, "models", fields))
     return ObliqueTree(
         subtree_size=np.array(sizes, dtype=np.int32),
         models=models,
@@ -144,8 +144,9 @@ def training_rows_to_dict(rows: TrainingRows) -> dict[str, Any]:
 
 def training_rows_from_dict(data: Any, tree: ObliqueTree) -> TrainingRows:
     """Return the summary, for a tree, that `training_rows_to_dict` made plain data of, checked."""
-    names = ("means", "spreads", "lowest", "highest")
-    return TrainingRows(**_arrays(data, "training_rows", names)).validate(tree)
+    return TrainingRows(
+        **_arrays(data, "training_rows", ("means", "spreads", "lowest", "highest"))
+    ).validate(tree)
 
 
 def _lists(arrays: Mapping[str, np.ndarray | None]) -> dict[str, Any]:

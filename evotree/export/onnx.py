@@ -52,8 +52,11 @@ def register_onnx() -> None:
     shapes = import_module("skl2onnx.common.shape_calculator")
     of_classifier = shapes.calculate_linear_classifier_output_shapes
     classifier = "EvotreeClassifier", of_classifier, _convert_classifier
-    options = {"zipmap": [True, False, "columns"]}
-    options |= dict.fromkeys(("nocl", "output_class_labels"), [True, False])
+    options = {
+        "zipmap": [True, False, "columns"],
+        "nocl": [True, False],
+        "output_class_labels": [True, False],
+    }
     regressor = "EvotreeRegressor", _shape_regressor, _convert_regressor
     for kind in _estimators():
         if hasattr(kind, "predict_proba"):
@@ -196,9 +199,8 @@ def _shape_regressor(operator: Any) -> None:
     """Say which numbers a regressor returns, a column for each output."""
     shapes = import_module("skl2onnx.common.shape_calculator")
     shapes.calculate_linear_regressor_output_shapes(operator)
-    n_rows = operator.inputs[0].type.shape[0]
     operator.outputs[0].type.shape = [
-        n_rows,
+        operator.inputs[0].type.shape[0],
         _trees_of(operator.raw_operator)[0].values.shape[1],
     ]
 
@@ -276,8 +278,8 @@ class _Paths:
         # Infinity times 0 would be NaN: distances and their log-odds are finite.
         away = graph.node("Sub", [self.sums, self.thresholds])
         away = graph.clip(away, np.array(-_FARTHEST), np.array(_FARTHEST))
-        scaled = graph.node("Mul", [away, sides.slopes[self.nodes]])
-        log_odds = graph.node("Add", [scaled, sides.intercepts[self.nodes]])
+        log_odds = graph.node("Mul", [away, sides.slopes[self.nodes]])
+        log_odds = graph.node("Add", [log_odds, sides.intercepts[self.nodes]])
         log_odds = graph.clip(log_odds, np.array(-_SUREST), np.array(_SUREST))
         log_reach = []
         for sign, odds in ((1.0, log_odds), (-1.0, graph.node("Neg", [log_odds]))):
@@ -345,6 +347,6 @@ class _Graph:
     def put_out(self, value: str, operator: Any, at: int) -> None:
         """Make numbers an output of a model, in the precision of those that come in."""
         guess = import_module("skl2onnx.common.data_types").guess_proto_type
-        is_double = guess(operator.inputs[0].type) == self.types.DOUBLE
-        kind = self.types.DOUBLE if is_double else self.types.FLOAT
+        given = guess(operator.inputs[0].type)
+        kind = given if given == self.types.DOUBLE else self.types.FLOAT
         self.node("Cast", [value], operator.outputs[at].full_name, to=kind)

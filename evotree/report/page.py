@@ -472,11 +472,8 @@ def _sample(
     if cells is None:
         return None
     most = min(MAX_ROWS, max(20, MAX_CELLS // max(len(used), 1)))
-    drawn = np.arange(len(cells))
-    if len(cells) > most:
-        drawn = np.sort(
-            np.random.default_rng(0).choice(len(cells), most, replace=False)
-        )
+    n_drawn = min(most, len(cells))
+    drawn = np.sort(np.random.default_rng(0).choice(len(cells), n_drawn, replace=False))
     found = []
     for at in used:
         column = columns[at]
