@@ -479,8 +479,8 @@ def course(estimator: Any) -> dict[str, Any]:
     chosen = {
         "size_penalty": estimator.size_penalty_,
         "term_penalty": estimator.term_penalty_,
+        **estimator.regularization_.get_params(),
     }
-    chosen |= estimator.regularization_.get_params()
     return {
         "hyperparameters": {
             name: value if isinstance(value, int | float) else str(value)

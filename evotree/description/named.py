@@ -215,9 +215,8 @@ class NamedTree:
     def each(self) -> tuple[NamedTree, ...]:
         """The same tree for each of several outputs alone; otherwise itself."""
         outputs = map(self.tree.of_output, range(len(self.targets)))
-        return tuple(replace(self, tree=tree, targets=()) for tree in outputs) or (
-            self,
-        )
+        trees = (replace(self, tree=tree, targets=()) for tree in outputs)
+        return tuple(trees) or (self,)
 
     @cached_property
     def scores(self) -> NamedTree | None:

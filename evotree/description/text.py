@@ -290,9 +290,8 @@ class Wording:
         pieces = self.sum(model.terms, [f"{begin}{self._number(model.intercept)}"])
         if model.is_bounded:
             pieces[-1] += before_bounds
-            low = self._number(model.lowest)
-            high = self._number(model.highest)
-            pieces.append(f"within [{low}, {high}]")
+            bounds = map(self._number, (model.lowest, model.highest))
+            pieces.append(f"within [{', '.join(bounds)}]")
         return pieces
 
     def outputs(self, k: int, before_bounds: str = "") -> list[list[str]]:
@@ -495,10 +494,9 @@ def _elements(words: Wording) -> Iterator[str]:
             yield f"<div>{note}{escape(' '.join(words.predicted(k)))}</div>"
         else:
             values = named.row_shares[k]
-            hues = (0.6 + np.arange(len(values)) / len(values)) % 1.0
             bars = "".join(
                 f'<span style="height:100%;width:{100.0 * values[c]:.1f}%;'
-                f'background:hsl({360.0 * hues[c]:.0f},60%,60%)"></span>'
+                f'background:hsl({360.0 * _hue(c, len(values)):.0f},60%,60%)"></span>'
                 for c in named.class_order(k)
                 if values[c] > 0.0
             )
@@ -568,17 +566,18 @@ def export_graphviz(
         )
         label = "\\n".join([named.note(k), *body])
         color = "#f5f5f5" if named.is_split(k) else "#ffffff"
-        if named.classes is not None and not named.is_split(
-            k
-        ):  # pale, of a hue of the class
-            color = (
-                f"{(0.6 + named.winners[k] / len(named.classes)) % 1.0:.3f} 0.200 1.000"
-            )
+        if named.classes is not None and not named.is_split(k):  # pale
+            color = f"{_hue(named.winners[k], len(named.classes)):.3f} 0.200 1.000"
         lines.append(f'    {k} [label="{label}", fillcolor="{color}"]')
         if named.is_split(k):
             lines.append(f'    {k} -> {named.tree.left(k)} [label=" yes "]')
             lines.append(f'    {k} -> {named.tree.right(k)} [label=" no "]')
     return "\n".join([*lines, "}"]) + "\n"
+
+
+def _hue(c: int, n_classes: int) -> float:
+    """Return the hue of a class, in [0, 1)."""
+    return (0.6 + c / n_classes) % 1.0
 
 
 def _escaped(name: Any) -> str:

@@ -537,8 +537,8 @@ for tree in trees:
         p[c] += share
 p = [share / {len(names)}.0 for share in p]
 return {said}"""
-    notes = _notes(members, language)
-    return [*parts, _written(language, kind, name, notes, body.splitlines())]
+    vote = _written(language, kind, name, _notes(members, language), body.splitlines())
+    return [*parts, vote]
 
 
 def _mean_in_python(names: Sequence[str]) -> str:
@@ -671,8 +671,12 @@ def export_sql(
         cases += [_sql_cases(output, operands) for output in named.scores.each]
         names = [f"s{c}" for c in range(len(cases))]
         labels = list(map(_sql_literal, named.labels))
-        head = f"WITH scores ({', '.join(names)}) AS (VALUES ("
-        lines = [head, ",\n".join(cases), "))", *_sql_largest(names, labels, "scores")]
+        lines = [
+            f"WITH scores ({', '.join(names)}) AS (VALUES (",
+            ",\n".join(cases),
+            "))",
+            *_sql_largest(names, labels, "scores"),
+        ]
     if lines:  # a subquery
         case = f"CASE\n{_sql_branch([needed], 'NULL')}    ELSE (" if needed else "("
         return "\n".join([case, *lines, ")\nEND\n" if needed else ")\n"])
@@ -704,10 +708,9 @@ def _sql_number(value: float) -> str:
 def _vote_in_sql(trees: Sequence[NamedTree], operands: Sequence[str]) -> list[str]:
     """Return the lines of the mean of trees, or of the class of the largest share in the leaves."""
     if trees[0].classes is None:
-        cases = ",\n".join(f"({_sql_cases(one, operands)})" for one in trees)
         return [
             "WITH trees (prediction) AS (VALUES",
-            cases,
+            ",\n".join(f"({_sql_cases(one, operands)})" for one in trees),
             ")",
             "SELECT AVG(prediction) FROM trees",
         ]

@@ -23,6 +23,7 @@ MAX_NODES = 100_000
 MAX_NUMBERS = 50_000_000
 _LARGEST_COUNT = 2.0**53  # of rows
 _MATRICES = ("weights", "values", "row_counts", "coefficients", "shares", "means")
+_REQUIRED = ("subtree_size", "thresholds", "weights", "values")
 _OPTIONAL = ("spread", "weighted_n_node_samples")
 _WHOLE = ("labels", "row_counts")  # whole numbers, which are optional too
 
@@ -49,18 +50,13 @@ def tree_to_dict(tree: ObliqueTree) -> dict[str, Any]:
         if isinstance(tree.models, LeafModels):
             (models,) = models
     version = 1 if models is None else 2
-    known = (
-        "subtree_size",
-        "thresholds",
-        "weights",
-        "values",
-        *_OPTIONAL,
-        "row_counts",
-    )
     return {
         "version": version if tree.output_names is None else TREE_VERSION,
         **_lists(
-            {name: getattr(tree, name) for name in known}
+            {
+                name: getattr(tree, name)
+                for name in (*_REQUIRED, *_OPTIONAL, "row_counts")
+            }
             | {"labels": tree.given_labels}
         ),
         **({"models": models} if models else {}),
@@ -84,7 +80,7 @@ def tree_from_dict(data: Any) -> ObliqueTree:
         raise ValueError(
             f"the tree has version {version}, of a newer evotree than {TREE_VERSION}."
         )
-    _check_object(data, "the tree", ("subtree_size", "thresholds", "weights", "values"))
+    _check_object(data, "the tree", _REQUIRED)
     sizes = data["subtree_size"]
     if not isinstance(sizes, list) or not 1 <= len(sizes) <= MAX_NODES:
         raise ValueError(f"subtree_size is not a list of 1 to {MAX_NODES} numbers.")

@@ -150,13 +150,12 @@ def _convert_classifier(scope: Any, operator: Any, container: Any) -> None:
         scope, model
     )
     labels: Any = np.asarray(classes).tolist()
-    is_whole = [
-        isinstance(label, numbers.Real) and float(label).is_integer()
-        for label in labels
-    ]
     if all(isinstance(label, str) for label in labels):
         labels = np.array([label.encode("utf-8") for label in labels], dtype=object)
-    elif all(is_whole):
+    elif all(
+        isinstance(label, numbers.Real) and float(label).is_integer()
+        for label in labels
+    ):
         labels = np.array([int(label) for label in labels], dtype=np.int64)
     else:
         raise ValueError(
