@@ -360,9 +360,9 @@ def as_classes(y: np.ndarray, target: str) -> np.ndarray:
 
 def check_features(X: pd.DataFrame) -> None:
     """Raise for a column of text that is numbers with some text, or names of the rows."""
-    for name, dtype in X.dtypes.items():
-        if is_numeric_dtype(dtype):
-            continue
+    for name in [
+        name for name, dtype in X.dtypes.items() if not is_numeric_dtype(dtype)
+    ]:
         column = X[name].dropna()
         numbers = numbers_of(column)
         if numbers.isna().mean() <= 0.5 and numbers.nunique() > MANY_NUMBERS:

@@ -240,9 +240,11 @@ def _add_experiments(commands: Any) -> None:
     run.add_argument(
         "--n-jobs", metavar="N", type=number(int, 1), default=1, help="processes (1)"
     )
-    limit = number(float, 0.0, strict=True)
     run.add_argument(
-        "--time-limit", metavar="S", type=limit, help="seconds that a fit may take"
+        "--time-limit",
+        metavar="S",
+        type=number(float, 0.0, strict=True),
+        help="seconds that a fit may take",
     )
     run.add_argument(
         "--retry",

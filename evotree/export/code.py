@@ -518,14 +518,27 @@ def _vote(
         parts.insert(0, _C_ADVICE)
         if labels and not probability:
             parts.append(_c_labels(members[0], name))
-    if not labels:
-        kind = "double"
-        body = (_mean_in_c if language is _C else _mean_in_python)(names)
-    elif language is _C:
+    kind = "double"
+    if language is _C and labels:
         kind = "void p" if probability else "int"
         body = _shares_in_c(names, shares, len(labels), probability)
+    elif language is _C:
+        body = f"""static double (*const trees[{len(names)}])(const double *) = {{
+{_block(f"{name}," for name in names)}
+}};
+double s = 0.0;
+int t;
+for (t = 0; t < {len(names)}; t++) {{
+    s += trees[t](x);
+}}
+return s / {len(names)}.0;"""
+    elif not labels:
+        body = f"""trees = ({", ".join(names)},)
+total = 0.0
+for tree in trees:
+    total += tree(x)
+return total / {len(names)}.0"""
     else:
-        kind = ""
         said = "p" if probability else f"{tuple(labels)!r}[p.index(max(p))]"
         body = f"""trees = ({", ".join(names)},)
 shares = (
@@ -539,28 +552,6 @@ p = [share / {len(names)}.0 for share in p]
 return {said}"""
     vote = _written(language, kind, name, _notes(members, language), body.splitlines())
     return [*parts, vote]
-
-
-def _mean_in_python(names: Sequence[str]) -> str:
-    """Return the body of a function that returns the mean of what trees return."""
-    return f"""trees = ({", ".join(names)},)
-total = 0.0
-for tree in trees:
-    total += tree(x)
-return total / {len(names)}.0"""
-
-
-def _mean_in_c(names: Sequence[str]) -> str:
-    """Return the same in C."""
-    return f"""static double (*const trees[{len(names)}])(const double *) = {{
-{_block(f"{name}," for name in names)}
-}};
-double s = 0.0;
-int t;
-for (t = 0; t < {len(names)}; t++) {{
-    s += trees[t](x);
-}}
-return s / {len(names)}.0;"""
 
 
 def _shares_in_c(

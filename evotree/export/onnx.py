@@ -50,19 +50,24 @@ def register_onnx() -> None:
     """
     skl2onnx = _skl2onnx()
     shapes = import_module("skl2onnx.common.shape_calculator")
-    of_classifier = shapes.calculate_linear_classifier_output_shapes
-    classifier = "EvotreeClassifier", of_classifier, _convert_classifier
     options = {
         "zipmap": [True, False, "columns"],
         "nocl": [True, False],
         "output_class_labels": [True, False],
     }
-    regressor = "EvotreeRegressor", _shape_regressor, _convert_regressor
     for kind in _estimators():
         if hasattr(kind, "predict_proba"):
-            skl2onnx.update_registered_converter(kind, *classifier, options=options)
+            skl2onnx.update_registered_converter(
+                kind,
+                "EvotreeClassifier",
+                shapes.calculate_linear_classifier_output_shapes,
+                _convert_classifier,
+                options=options,
+            )
         else:
-            skl2onnx.update_registered_converter(kind, *regressor)
+            skl2onnx.update_registered_converter(
+                kind, "EvotreeRegressor", _shape_regressor, _convert_regressor
+            )
 
 
 def to_onnx(model: Any, target_opset: int | None = None) -> Any:
@@ -97,13 +102,14 @@ def to_onnx(model: Any, target_opset: int | None = None) -> Any:
         )
     register_onnx()
     types = import_module("skl2onnx.common.data_types")
-    is_classifier = hasattr(model, "predict_proba")
     made = skl2onnx.to_onnx(
         model,
         initial_types=[
             ("X", types.DoubleTensorType([None, _trees_of(model)[0].n_features]))
         ],
-        options={id(model): {"zipmap": False}} if is_classifier else None,
+        options={id(model): {"zipmap": False}}
+        if hasattr(model, "predict_proba")
+        else None,
         target_opset=target_opset,
     )
     if getattr(model, "shares_rows_", False):
@@ -318,21 +324,23 @@ class _Graph:
         **options: Any,
     ) -> str:
         """Add an operator over results, by their names, and arrays; return its result's name."""
-        known = {"f": self.types.FLOAT, "d": self.types.DOUBLE, "O": self.types.STRING}
-        names = []
-        for one in inputs:
-            name = one
-            if isinstance(one, np.ndarray):
-                name = self.scope.get_unique_variable_name("constant")
-                of_type = known.get(one.dtype.char, self.types.INT64)
-                self.container.add_initializer(
-                    name, of_type, list(one.shape), one.ravel().tolist()
-                )
-            names.append(name)
+        names = [
+            self.constant(one) if isinstance(one, np.ndarray) else one for one in inputs
+        ]
         operator = self.scope.get_unique_operator_name(kind)
         output = output or self.scope.get_unique_variable_name(kind.lower())
         self.container.add_node(kind, names, output, name=operator, **options)
         return output
+
+    def constant(self, array: np.ndarray) -> str:
+        """Add an array, and return its name."""
+        name: str = self.scope.get_unique_variable_name("constant")
+        known = {"f": self.types.FLOAT, "d": self.types.DOUBLE, "O": self.types.STRING}
+        kind = known.get(array.dtype.char, self.types.INT64)
+        self.container.add_initializer(
+            name, kind, list(array.shape), array.ravel().tolist()
+        )
+        return name
 
     def clip(self, value: str, low: Any, high: Any) -> str:
         """Add the operators that bound numbers; NaN, of overflows to both sides, is `high`."""

@@ -213,8 +213,9 @@ def plot_lineage(history: Any, *, x: Position = "gen", ax: Axes | None = None) -
     positions = positions_of(records, x)
     columns = [name for name in map(str, records) if name.startswith(f"{ORIGIN}_")]
     if not columns:
-        held = ", ".join(map(str, records))
-        raise ValueError(f"history has no chapter {ORIGIN!r}; it has {held}.")
+        raise ValueError(
+            f"history has no chapter {ORIGIN!r}; it has {', '.join(map(str, records))}."
+        )
     # What survives lies at the bottom, where areas are easiest to read.
     columns.sort(key=lambda name: -records[name].iloc[-1])
     ax = axes_or_new(ax, (7.0, 4.0))
@@ -240,8 +241,10 @@ def cumulated(records: pd.DataFrame) -> dict[str, pd.DataFrame]:
     )
     names = {name.removeprefix(prefix).rpartition("_")[0]: None for name in fields}
     if not names:
-        held = ", ".join(map(str, records))
-        raise ValueError(f"history has no chapter {REFINEMENT!r}; it has {held}.")
+        raise ValueError(
+            f"history has no chapter {REFINEMENT!r}; it has "
+            f"{', '.join(map(str, records))}."
+        )
     sums = fields.fillna(0.0).cumsum()
     totals = {
         name: pd.DataFrame(
@@ -269,8 +272,10 @@ def records_of(history: Any, name: str) -> pd.DataFrame:
 
 def _column(records: pd.DataFrame, column: str, given: str) -> np.ndarray:
     if column not in records:
-        held = ", ".join(map(str, records))
-        raise ValueError(f"{given}: the history has no {column!r}; it has {held}.")
+        raise ValueError(
+            f"{given}: the history has no {column!r}; it has "
+            f"{', '.join(map(str, records))}."
+        )
     return records[column].to_numpy(dtype=np.float64)
 
 
@@ -458,8 +463,7 @@ def _chosen(
         return complexities.index(tree.complexity)
     if selected is None:  # a tree that was pruned or refined after its selection
         return None
-    held = ", ".join(map(str, complexities))
     raise ValueError(
         f"selected is a tree of complexity {tree.complexity}: the front has trees of "
-        f"{held}."
+        f"{', '.join(map(str, complexities))}."
     )

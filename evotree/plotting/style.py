@@ -145,8 +145,8 @@ def names_or_known(
 ) -> list[str]:
     """Return the names that were given, else those known if they fit, else numbered ones."""
     if given is None:
-        fits = known is not None and len(known) == n
-        given = known if fits else [f"{prefix}{j}" for j in range(n)]
+        is_known = known is not None and len(known) == n
+        given = known if is_known else [f"{prefix}{j}" for j in range(n)]
     if isinstance(given, str) or len(given) != n:
         raise ValueError(f"{parameter}={given!r}: allowed is a sequence of {n} names.")
     return list(map(str, given))

@@ -128,7 +128,7 @@ def plot_tree(
     ]
     n_bars = np.array([len(some) for some in terms]) if is_value else tree.is_leaf
     boxes = _layout(tree, notes, texts, image, BAR_HEIGHT * n_bars)
-    left, right, _ = _ends(boxes)
+    left, right, bottom = _ends(boxes)
     missing = "\n".join(
         missing_lines(named, width=int((right - left) / (0.55 * NOTE * FONT)))
     )
@@ -149,17 +149,17 @@ def plot_tree(
                 _draw_terms(ax, box, lengths.tolist())
             else:
                 _draw_shares(ax, box, named, k, colors)
-            continue
-        _draw_box(ax, box, notes[k], texts[k], font, INK, "#F5F5F5")
-        if image is not None and image_shape is not None:
-            influence = np.sign(tree.weights[k]) * named.influence(k)
-            _draw_image(ax, box, influence.reshape(image_shape), image)
-        _draw_edge(ax, box, boxes[tree.left(k)], "yes", font)
-        _draw_edge(ax, box, boxes[tree.right(k)], "no", font)
+        else:
+            _draw_box(ax, box, notes[k], texts[k], font, INK, "#F5F5F5")
+            if image is not None and image_shape is not None:
+                influence = np.sign(tree.weights[k]) * named.influence(k)
+                _draw_image(ax, box, influence.reshape(image_shape), image)
+            _draw_edge(ax, box, boxes[tree.left(k)], "yes", font)
+            _draw_edge(ax, box, boxes[tree.right(k)], "no", font)
     if missing:
         ax.text(
             left,
-            _ends(boxes)[2] - below,
+            bottom - below,
             missing,
             fontsize=NOTE * font,
             va="bottom",

@@ -482,11 +482,12 @@ def _sample(
             found.append(
                 numbers_of(some).astype(object).where(some.notna(), None).tolist()
             )
-            continue
-        place = {text: p for p, text in enumerate(_options(column, cells.iloc[:, at]))}
-        codes, known = pd.factorize(some)
-        places = [place.get(text_of(value), -1) for value in known]
-        found.append([None if code < 0 else places[code] for code in codes])
+        else:
+            options = _options(column, cells.iloc[:, at])
+            codes, known = pd.factorize(some)
+            place = {text: p for p, text in enumerate(options)}
+            places = [place.get(text_of(value), -1) for value in known]
+            found.append([None if code < 0 else places[code] for code in codes])
     return {
         "total": len(cells),
         "numbers": drawn.tolist(),
