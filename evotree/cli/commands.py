@@ -159,9 +159,11 @@ def predict(args: argparse.Namespace) -> None:
     frame = read_table(args.data)
     with _naming(args.data):
         predicted = model.predict(frame)
-        table = pd.DataFrame({"prediction": predicted})
-        if args.proba:
-            table = pd.DataFrame(model.predict_proba(frame), columns=model.labels)
+        table = (
+            pd.DataFrame(model.predict_proba(frame), columns=model.labels)
+            if args.proba
+            else pd.DataFrame({"prediction": predicted})
+        )
     table.to_csv(args.out or sys.stdout, index=False)
     truth = frame[model.target].dropna() if model.target in frame else pd.Series()
     if model.labels is None:

@@ -229,17 +229,17 @@ def _with_short_names(named: NamedTree) -> NamedTree:
         if named.classes is None
         else tuple(short(text_of(c)) for c in named.classes)
     )
-    columns: list[Column] = [
-        replace(one, name=short(one.name)) for one in named.columns or ()
-    ]
-    for at, column in enumerate(columns):
-        if isinstance(column, CategoricalColumn):
-            columns[at] = replace(column, levels=tuple(map(short, column.levels)))
+    columns = tuple(
+        replace(one, name=short(one.name))
+        if isinstance(one, NumericColumn)
+        else replace(one, name=short(one.name), levels=tuple(map(short, one.levels)))
+        for one in named.columns or ()
+    )
     return replace(
         named,
         features=tuple(map(short, named.features)),
         classes=classes,
-        columns=tuple(columns) or None,
+        columns=columns or None,
     )
 
 
