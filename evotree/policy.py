@@ -14,8 +14,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from evotree.description.named import check_whole
 from evotree.description.text import export_text
-from evotree.description.words import check_whole
 from evotree.engine.config import SearchConfig
 from evotree.engine.scored import DEFAULT, ScoredProblem, ScoredResult, search_scores
 from evotree.estimators.evolved import EvoTreeClassifier, EvoTreeRegressor

@@ -240,7 +240,7 @@ class ObliqueTree:
 
     def _repr_html_(self) -> str:
         """Return what a notebook shows."""
-        from evotree.description.html import notebook_html
+        from evotree.description.text import notebook_html
 
         return notebook_html(self)
 

@@ -37,8 +37,8 @@ from evotree import (
     save_model,
     search_scores,
 )
+from evotree.cli.commands import report_of_model
 from evotree.cli.main import main
-from evotree.cli.report import report_of_model
 from evotree.description.named import named_tree
 from evotree.engine.scored import DEFAULT
 from evotree.inspection.comparison import compare_models, compare_rows

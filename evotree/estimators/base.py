@@ -37,8 +37,8 @@ from evotree.configuration import (
     split_params,
 )
 from evotree.dataset import Dataset, as_numbers, check_weight, class_codes
-from evotree.description.html import notebook_html
 from evotree.description.named import named_tree, used_features
+from evotree.description.text import notebook_html
 from evotree.estimators.probabilities import fit_soft_sides
 from evotree.estimators.rows import RowEncoder, lazy_on_collections
 from evotree.fitness.linear_leaves import term_penalty_of_rows
