@@ -502,8 +502,8 @@ def _run_experiment(args: argparse.Namespace) -> None:
 
 
 def _report_experiment(args: argparse.Namespace) -> None:
+    from evotree.experiments.execution import read_runs
     from evotree.experiments.report import write_report
-    from evotree.experiments.store import read_runs
 
     _check_reference(args.reference, read_runs(args.out)["method"].unique())
     for path in write_report(args.out, args.reference, args.pictures):
