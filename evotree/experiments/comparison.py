@@ -162,7 +162,6 @@ class FriedmanTest(NamedTuple):
     p_value: float
     adjusted: pd.DataFrame
     datasets: list[str]
-    left_out: list[str]
 
 
 def friedman(
@@ -194,7 +193,6 @@ def friedman(
         p_value=float(p_value),
         adjusted=pd.DataFrame(adjusted, means.index, means.index),
         datasets=datasets,
-        left_out=left_out,
     )
 
 
@@ -431,8 +429,9 @@ def mean_table(
             test=test,
             test_ratio=test_ratio,
         )
-        for row in tests.itertuples():
-            verdicts.loc[row.dataset, row.method] = row.verdict
+        verdicts.update(
+            tests.pivot(index="dataset", columns="method", values="verdict")
+        )
     return MeanTable(
         means=means,
         stds=stds,

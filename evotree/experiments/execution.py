@@ -343,7 +343,7 @@ def outcomes_of(
             if not running:
                 return
             finished, _ = wait(running, return_when=FIRST_COMPLETED)
-            if any(_is_lost(future.exception()) for future in finished):
+            if any(isinstance(one.exception(), BrokenExecutor) for one in finished):
                 if executor is not None:
                     raise BrokenExecutor("the executor has lost a worker")
                 finished, _ = wait(running)  # they all end with the pool
@@ -351,7 +351,7 @@ def outcomes_of(
                 pool = make_pool(jobs)
             for future in finished:
                 task = running.pop(future)
-                if _is_lost(future.exception()):
+                if isinstance(future.exception(), BrokenExecutor):
                     alone = make_pool(1)
                     future = submit(alone, attempt_to_run, task)
                     wait([future])
@@ -360,17 +360,13 @@ def outcomes_of(
                 if error is None:
                     yield future.result()
                     continue
-                # What is not lost has a result that cannot be sent.
-                died = "the process that ran it died, twice"
-                reason = died if _is_lost(error) else repr(error)
+                reason = repr(error)  # of a result that cannot be sent
+                if isinstance(error, BrokenExecutor):
+                    reason = "the process that ran it died, twice"
                 yield Outcome(task, CRASHED, error=reason)
     finally:
         if executor is None:
             _close(pool, kill=bool(running))
-
-
-def _is_lost(error: BaseException | None) -> bool:
-    return isinstance(error, BrokenExecutor)
 
 
 def _close(pool: Executor, kill: bool) -> None:

@@ -29,7 +29,7 @@ def test_bars_join_what_does_not_differ(tmp_path):
     p_values = pd.DataFrame(1.0, ranks.index, ranks.index)
     p_values.loc["C", ["A", "B$"]] = p_values.loc[["A", "B$"], "C"] = [0.01, 0.04]
     test = comparison.FriedmanTest(
-        ranks, 1.0, 0.1, p_values.loc[["C", "A", "B$"]], ["a"], []
+        ranks, 1.0, 0.1, p_values.loc[["C", "A", "B$"]], ["a"]
     )
 
     def bars(**options):
