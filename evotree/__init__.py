@@ -106,9 +106,7 @@ def __getattr__(name: str) -> Any:
         return import_module(f"evotree.{name}")
     if name not in _MODULE_OF:
         raise AttributeError(f"module 'evotree' has no attribute {name!r}")
-    value = getattr(import_module(_MODULE_OF[name]), name)
-    globals()[name] = value
-    return value
+    return getattr(import_module(_MODULE_OF[name]), name)
 
 
 def __dir__() -> list[str]:
