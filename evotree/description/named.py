@@ -260,8 +260,9 @@ class NamedTree:
     def by_influence(self, k: int) -> tuple[tuple[float, int], ...]:
         """Return the terms of node `k`, the most influential first."""
         influence = self.influence(k)
-        terms = self.terms(k)
-        return tuple(sorted(terms, key=lambda one: (-influence[one[1]], -abs(one[0]))))
+        return tuple(
+            sorted(self.terms(k), key=lambda one: (-influence[one[1]], -abs(one[0])))
+        )
 
     def split(self, k: int) -> Split:
         """Return the inequality of internal node `k` as all forms for readers show it."""
@@ -333,10 +334,9 @@ class NamedTree:
     def class_order(self, k: int) -> list[int]:
         """Return the classes of a node as they are shown: its label, then the largest first."""
         label = self.winners[k]
-        values = self.tree.values[k]
         order = [
             int(c)
-            for c in np.argsort(-values, kind="stable")
+            for c in np.argsort(-self.tree.values[k], kind="stable")
             if self.row_shares[k, c] > 0.0
         ]
         return [label, *(c for c in order if c != label)]

@@ -173,8 +173,9 @@ def export_rules(
     THEN [2] class: yes (1 row; yes: 1.00)
     """
     named = named_tree(tree, feature_names, class_names)
-    is_leaf = named.tree.is_leaf
-    n_conditions = sum(depth for k, depth, _ in walk(named.tree) if is_leaf[k])
+    n_conditions = sum(
+        depth for k, depth, _ in walk(named.tree) if not named.is_split(k)
+    )
     if n_conditions > MAX_CONDITIONS:
         raise ValueError(
             f"the tree's text has {n_conditions} conditions: rules list up to "
@@ -679,10 +680,9 @@ def _split(
         or not np.isfinite(weights).all()
         or not weights.any()
     ):
-        shown = ", ".join(map(repr, list(written)[:20]))
         raise ValueError(
             f"{parameter} has the split {rule!r}: allowed are sums such as 'a + 2 * b "
-            f"<= 3' of the features {shown}."
+            f"<= 3' of the features {', '.join(map(repr, list(written)[:20]))}."
         )
     threshold = float(found["bound"])
     if found["relation"].startswith(">"):

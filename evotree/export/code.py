@@ -779,8 +779,8 @@ def _sql_cases(
         del splits[level:]
         if named.is_split(k):
             pieces = summed(named.terms(k), _sql_product(operands)) or ["0.0e0"]
-            relation = "<=" if left_first else ">"
-            pieces[-1] += f" {relation} {_sql_number(named.tree.thresholds[k])}"
+            pieces[-1] += " <= " if left_first else " > "
+            pieces[-1] += _sql_number(named.tree.thresholds[k])
             splits.append(pieces)
             continue
         said = _sql_predicted(named, k, operands) if output is None else output(k)

@@ -234,10 +234,15 @@ def _draw_terms(ax: Axes, box: Box, lengths: Sequence[float]) -> None:
     """Draw the terms of a leaf's model one below the other, to the left those below 0."""
     bottom = box.top - box.height + PADDING / 2
     for at, length in enumerate(reversed(lengths)):
-        color = TERM_COLORS[length > 0.0]
-        place = (box.centre, bottom + at * BAR_HEIGHT)
         ax.add_patch(
-            Rectangle(place, length, 0.8 * BAR_HEIGHT, fc=color, lw=0, zorder=3)
+            Rectangle(
+                (box.centre, bottom + at * BAR_HEIGHT),
+                length,
+                0.8 * BAR_HEIGHT,
+                fc=TERM_COLORS[length > 0.0],
+                lw=0,
+                zorder=3,
+            )
         )
 
 
@@ -544,8 +549,10 @@ def _segments(
         weights, threshold = tree.weights[k], tree.thresholds[k]
         normals, bounds = regions[k]
         for child, sign in ((tree.left(k), 1.0), (tree.right(k), -1.0)):
-            halves = np.vstack((normals, sign * weights))
-            regions[child] = halves, np.append(bounds, sign * threshold)
+            regions[child] = (
+                np.vstack((normals, sign * weights)),
+                np.append(bounds, sign * threshold),
+            )
         if not weights.any():
             continue
         # The points of the line are foot + t along; each half-plane bounds t on one side.
@@ -684,8 +691,9 @@ def _hide_after(panels: Sequence[Axes], gen: int) -> None:
     """Hide what curves show of later generations."""
     for panel in panels:
         begin = panel.get_xlim()[0]
-        place = panel.get_xaxis_transform()
-        seen = Rectangle((begin, 0.0), gen - begin, 1.0, transform=place)
+        seen = Rectangle(
+            (begin, 0.0), gen - begin, 1.0, transform=panel.get_xaxis_transform()
+        )
         for artist in (*panel.get_lines(), *panel.collections):
             artist.set_clip_path(seen)
 

@@ -382,10 +382,10 @@ def _node(
     if named.sides is not None:
         node |= _soft(named, k, own)
     if named.scores is not None and not named.is_split(k):
-        each = [
+        each = (
             replace(named, tree=tree.of_output(c), classes=None)
             for c in range(len(values))
-        ]
+        )
         return node | {"z": [_sum(one, k, training, own) for one in each]}
     has_terms = named.is_split(k) or (model is not None and model.terms)
     return node | _sum(named, k, training, own) if has_terms else node
@@ -471,8 +471,7 @@ def _sample(
     """Return some rows, drawn at random where there are many, by columns."""
     if cells is None:
         return None
-    most = min(MAX_ROWS, max(20, MAX_CELLS // max(len(used), 1)))
-    n_drawn = min(most, len(cells))
+    n_drawn = min(len(cells), MAX_ROWS, max(20, MAX_CELLS // max(len(used), 1)))
     drawn = np.sort(np.random.default_rng(0).choice(len(cells), n_drawn, replace=False))
     found = []
     for at in used:
@@ -501,7 +500,6 @@ def _history(records: pd.DataFrame) -> dict[str, Any]:
     curves = ("fitness", "quality", "size", "terms", "complexity")
     names = [f"{curve}_{field}" for curve in curves for field in ("best", "mean")]
     prefix = f"{ORIGIN}_"
-    origins = [name for name in map(str, records) if name.startswith(prefix)]
     totals: dict[str, pd.DataFrame] = {}
     with suppress(ValueError):  # nothing was refined
         totals = cumulated(records)
@@ -513,7 +511,9 @@ def _history(records: pd.DataFrame) -> dict[str, Any]:
             name: _rounded(records[name], 5) for name in names if name in records
         },
         "origins": {
-            name.removeprefix(prefix): _rounded(records[name], 4) for name in origins
+            name.removeprefix(prefix): _rounded(records[name], 4)
+            for name in map(str, records)
+            if name.startswith(prefix)
         },
         "refiners": {
             name: {field: _rounded(table[field], 4) for field in table}
@@ -604,7 +604,6 @@ def measures(named: NamedTree, rows: np.ndarray, y: np.ndarray) -> dict[str, Any
             counts = np.bincount(y * n_classes + labels, minlength=n_classes**2)
             measured["confusion"] = counts.reshape(n_classes, n_classes).tolist()
     reached = node_weights(leaves, np.ones(len(y)), tree.subtree_size)
-    lost = node_weights(leaves, losses, tree.subtree_size)
     others = _of_one_leaf(y, tree.values[0], label)
     return measured | {
         "figures": [
@@ -612,7 +611,10 @@ def measures(named: NamedTree, rows: np.ndarray, y: np.ndarray) -> dict[str, Any
             for name, figure in _figures(y, values, labels).items()
         ],
         "reached": reached.astype(int).tolist(),
-        "lost": [float(f"{loss:.6g}") for loss in lost],
+        "lost": [
+            float(f"{loss:.6g}")
+            for loss in node_weights(leaves, losses, tree.subtree_size)
+        ],
     }
 
 
