@@ -12,7 +12,7 @@ import operator
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, NamedTuple
 
 import numpy as np
 from sklearn.exceptions import NotFittedError
@@ -148,9 +148,6 @@ def clauses(tree: Any) -> Iterator[tuple[int, int, bool]]:
         waiting += [(outside, level), (inside, level + 1)]
 
 
-Label: TypeAlias = str | int | float | bool
-Share: TypeAlias = tuple[str, str]  # the name of a class, and its share as text
-
 ONE_WAY = "A row with a missing value goes one way here; the estimator averages both branches."
 """What exports of a tree of C4.5 say."""
 
@@ -230,8 +227,12 @@ class NamedTree:
             return None
         if len(classes) == 2:
             return replace(self, tree=tree.of_output(1), classes=None, sides=None)
-        names = tuple(f"score of {label}" for label in classes)
-        return replace(self, classes=None, sides=None, targets=names)
+        return replace(
+            self,
+            classes=None,
+            sides=None,
+            targets=tuple(f"score of {label}" for label in classes),
+        )
 
     @cached_property
     def factors(self) -> np.ndarray:
@@ -284,8 +285,10 @@ class NamedTree:
         if models is None:
             value = float(self.tree.values[k, 0])
             return LinearModel(value, (), value, value)
-        constants = (models.intercepts, models.lowest, models.highest)
-        intercept, lowest, highest = (float(array[k]) for array in constants)
+        intercept, lowest, highest = (
+            float(array[k])
+            for array in (models.intercepts, models.lowest, models.highest)
+        )
         if models.coefficients[k].any():
             return LinearModel(intercept, self.by_influence(k), lowest, highest)
         return LinearModel(
@@ -341,7 +344,9 @@ class NamedTree:
         ]
         return [label, *(c for c in order if c != label)]
 
-    def shares(self, k: int, most: int = 6) -> tuple[list[Share], list[Share]]:
+    def shares(
+        self, k: int, most: int = 6
+    ) -> tuple[list[tuple[str, str]], list[tuple[str, str]]]:
         """Return the classes of a node and the shares of its rows, in `class_order`, as text."""
         assert self.classes is not None
         values = self.row_shares[k]
@@ -388,7 +393,7 @@ class NamedTree:
         ]
 
     @cached_property
-    def labels(self) -> list[Label]:
+    def labels(self) -> list[str | int | float | bool]:
         """The classes as labels that code can hold; none where there are no classes."""
         labels = [
             label.item() if isinstance(label, np.generic) else label

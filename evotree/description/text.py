@@ -272,9 +272,7 @@ class Wording:
     def split(self, split: Split) -> list[str]:
         """Return an inequality in pieces, one for each term, the last one with the threshold."""
         *pieces, last = self.split_lines(split)
-        if pieces:
-            pieces[-1] += f" {last}"
-        return pieces or [last]
+        return [*pieces[:-1], f"{pieces[-1]} {last}"] if pieces else [last]
 
     def split_lines(self, split: Split) -> list[str]:
         """Return an inequality in lines, one for each term, and one for the threshold."""

@@ -15,12 +15,12 @@ from evotree.engine.history import ORIGIN, REFINEMENT, to_frame
 from evotree.engine.pareto import ParetoFront
 from evotree.individual import RegressionIndividual
 from evotree.inspection.front import FittedFront, held_out_quality, select
-from evotree.plotting import style
 from evotree.plotting.style import (
     INK,
     PALETTE,
     axes_or_new,
     draw_grid,
+    label_lines,
     legend_below,
     tint,
 )
@@ -113,7 +113,7 @@ def plot_learning_curve(
         panel.set(ylabel=", ".join(shown), xlabel="")
         set_grid(panel, x)
     panel.set_xlabel(POSITION_LABELS[x])
-    style.label_lines(*panels)
+    label_lines(*panels)
     return ax
 
 
@@ -132,8 +132,7 @@ def _panel_below(ax: Axes) -> Axes:
     upper, lower = place.subgridspec(2, 1, height_ratios=(5, 3), hspace=0.08)
     ax.set_subplotspec(upper)
     ax.tick_params(labelbottom=False)
-    panel: Axes = figure.add_subplot(lower, sharex=ax, label=LOWER_PANEL)
-    return panel
+    return figure.add_subplot(lower, sharex=ax, label=LOWER_PANEL)
 
 
 def plot_learning_curves(

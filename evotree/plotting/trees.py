@@ -21,16 +21,18 @@ from matplotlib.textpath import text_to_path
 from evotree.description.named import NamedTree, check_whole, named_tree, tree_of
 from evotree.description.text import Wording, missing_lines
 from evotree.inspection.importances import importances
-from evotree.plotting import style
 from evotree.plotting.curves import plot_learning_curve, positions_of, records_of
 from evotree.plotting.style import (
     INK,
     PALETTE,
     TERM_COLORS,
     axes_or_new,
+    check_axes,
     class_colors,
     legend_below,
     names_or_known,
+    short_name,
+    tint,
 )
 from evotree.tree import ObliqueTree, node_depths
 
@@ -108,7 +110,7 @@ def plot_tree(
         then drawn as an image, not written, above the threshold.
     """
     check_whole("max_terms", max_terms, 1)
-    style.check_axes(ax)
+    check_axes(ax)
     named = named_tree(
         tree_or_classifier, feature_names, class_names, parameter="tree_or_classifier"
     )
@@ -120,7 +122,7 @@ def plot_tree(
         )
     image = _image_size(image_shape, tree.n_features)
     notes = [named.note(k) for k in range(tree.n_nodes)]
-    words = Wording(named, decimals, max_terms, style.short_name, " ", is_printed=True)
+    words = Wording(named, decimals, max_terms, short_name, " ", is_printed=True)
     texts = [_text(words, k, image is not None) for k in range(tree.n_nodes)]
     has_models = is_value and not named.targets
     terms = [
@@ -141,7 +143,7 @@ def plot_tree(
     room = min((boxes[k].width for k in modelled), default=0.0) / 2 - PADDING
     for k, box in enumerate(boxes):
         if tree.subtree_size[k] == 1:
-            _draw_box(ax, box, notes[k], texts[k], font, edges[k], style.tint(edges[k]))
+            _draw_box(ax, box, notes[k], texts[k], font, edges[k], tint(edges[k]))
             if is_value:
                 influence = named.influence(k)
                 signed = [np.copysign(influence[j], weight) for weight, j in terms[k]]
@@ -476,7 +478,7 @@ def plot_decision_regions(
     ) + low
     grid = np.stack(np.meshgrid(*centres.T), axis=-1).reshape(-1, 2)
     majority = tree.predict_label(grid).reshape(resolution, resolution)
-    tints = np.array([style.tint(color) for color in colors])
+    tints = np.array([tint(color) for color in colors])
 
     ax = axes_or_new(ax, (6.0, 5.6))
     extent = (low[0], high[0], low[1], high[1])
