@@ -398,9 +398,12 @@ def hold_out(
     n_test = math.ceil(share * len(y))
     counts = np.unique(y, return_counts=True)[1]
     is_enough = counts.min() >= 2 and min(n_test, len(y) - n_test) >= counts.size
-    strata = y if is_classes and is_enough else None
     X, X_test, y, y_test = train_test_split(
-        X, y, test_size=share, random_state=seed % 2**32, stratify=strata
+        X,
+        y,
+        test_size=share,
+        random_state=seed % 2**32,
+        stratify=y if is_classes and is_enough else None,
     )
     if pd.unique(y).size < 2:
         kind = "class" if is_classes else "number"

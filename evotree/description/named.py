@@ -269,15 +269,14 @@ class NamedTree:
         """Return the inequality of internal node `k` as all forms for readers show it."""
         terms = self.by_influence(k)
         threshold = float(self.tree.thresholds[k])
-        if not terms:
-            return Split(terms, "<=", threshold)
-        first = terms[0][0]
-        scaled = tuple((weight / first, j) for weight, j in terms)
-        numbers = [threshold / first, *(weight for weight, _ in scaled)]
+        if terms:
+            first = terms[0][0]
+            scaled = tuple((weight / first, j) for weight, j in terms)
+            numbers = [threshold / first, *(weight for weight, _ in scaled)]
+            if np.isfinite(numbers).all() and all(weight for weight, _ in scaled):
+                return Split(scaled, "<=" if first > 0.0 else ">=", numbers[0] + 0.0)
         # Extreme weights, which division would take to infinity or to 0, stay as they are.
-        if not np.isfinite(numbers).all() or not all(weight for weight, _ in scaled):
-            return Split(terms, "<=", threshold)
-        return Split(scaled, "<=" if first > 0.0 else ">=", numbers[0] + 0.0)
+        return Split(terms, "<=", threshold)
 
     def model(self, k: int) -> LinearModel:
         """Return what node `k` predicts where there are no classes."""

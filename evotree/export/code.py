@@ -309,9 +309,11 @@ def _sums(pieces: list[str], width: int) -> list[str]:
 def _notes(members: Sequence[NamedTree], language: _Language) -> list[str]:
     """Return what a row is, and what each number of it that the trees read is."""
     named = members[0]
-    about = [repr(feature) for feature in named.features]
-    if named.columns is not None:
-        about = [note for column in named.columns for note in _encoding(column)]
+    about = (
+        list(map(repr, named.features))
+        if named.columns is None
+        else [note for column in named.columns for note in _encoding(column)]
+    )
     return [
         *([ONE_WAY] if named.shares_rows else []),
         f"x holds {len(named.features)} {language.numbers}:",
@@ -743,10 +745,12 @@ def _sql_operands(
     trees: Sequence[NamedTree], table: str | None
 ) -> tuple[list[str], list[str]]:
     """Return an expression for each feature, and the condition that one that is read is NULL."""
-    names = list(trees[0].features)
     columns = trees[0].columns
-    if columns is not None:
-        names = [column.name for column in columns]
+    names = (
+        list(trees[0].features)
+        if columns is None
+        else [column.name for column in columns]
+    )
     if len(set(names)) < len(names):
         twice = next(name for name in names if names.count(name) > 1)
         raise ValueError(

@@ -56,8 +56,13 @@ MAX_TREES_LENGTH = (
 MAX_OPTIONS = 100  # values of a column of categories that are no levels
 MAX_NAME = 80  # characters of a name
 MAX_RULES = 200_000  # characters of the rules as text
+N_BINS = 10  # of the calibration curve
+MAX_CONFUSED = 12  # classes whose confusion matrix is shown
+# Least shares of votes for the class, of each group of rows.
+BANDS = (1.0, 0.9, 0.75, 0.5, 0.0)
 
 Rows: TypeAlias = np.ndarray | None
+Figures: TypeAlias = dict[str, float | None]
 
 
 @dataclass(frozen=True, eq=False)
@@ -165,11 +170,16 @@ def collect(subject: Subject, cells: pd.DataFrame | None, y: Any) -> dict[str, A
     training = _training(subject, rows)
     # Features are counted among all until it is known which are used.
     if subject.members:
-        known = [
-            replace(member, training=_training(member, rows))
+        trees = [
+            _tree(
+                member.named,
+                replace(member, training=_training(member, rows)),
+                rows,
+                truth,
+                own=True,
+            )
             for member in subject.members
         ]
-        trees = [_tree(one.named, one, rows, truth, own=True) for one in known]
         own = 0
     else:
         trees, own = _trees(replace(subject, training=training), rows, truth)
@@ -561,29 +571,15 @@ def _notes(subject: Subject, rows: Rows, truth: Rows, n_shown: int) -> list[str]
 
 def _rounded(values: Any, digits: int = 7) -> Any:
     """Return numbers with a few significant digits, None for those that are not finite."""
-    if values is None:
-        return None
     if np.ndim(values):
         return [
             _rounded(value, digits)
             for value in np.asarray(values, dtype=np.float64).tolist()
         ]
     value = float(f"{float(values):.{digits}g}")
-    is_whole = value.is_integer() and abs(value) < 1e15
-    return int(value) if is_whole else value if np.isfinite(value) else None
-
-
-N_BINS = 10  # of the calibration curve
-MAX_CONFUSED = 12  # classes whose confusion matrix is shown
-BANDS = (
-    1.0,
-    0.9,
-    0.75,
-    0.5,
-    0.0,
-)  # least shares of votes for the class, of each group of rows
-
-Figures: TypeAlias = dict[str, float | None]
+    if not np.isfinite(value):
+        return None
+    return int(value) if value.is_integer() and abs(value) < 1e15 else value
 
 
 def measures(named: NamedTree, rows: np.ndarray, y: np.ndarray) -> dict[str, Any]:
@@ -751,9 +747,11 @@ class Report:
         return Path(path)
 
     def __repr__(self) -> str:
-        n_trees = len(self.data["trees"])
-        rows = self.data["rows"] or {"total": 0}
-        return f"Report({n_trees} trees, {rows['total']} rows); save(path) writes it"
+        n_rows = self.data["rows"]["total"] if self.data["rows"] else 0
+        return (
+            f"Report({len(self.data['trees'])} trees, {n_rows} rows); "
+            "save(path) writes it"
+        )
 
     def _repr_html_(self) -> str:
         """Return what a notebook shows: the page in a frame, which sees nothing outside of it."""
