@@ -292,6 +292,9 @@ def _draw(pictures: Mapping[str | Path, Any]) -> None:
         print(f"wrote {_plotting().style.save_picture(ax, Path(path))}")
 
 
+# ---- a table before training ---------------------------------------------------------------------
+
+
 def features_and_target(
     frame: Any, target: str, drop: Sequence[str] = ()
 ) -> tuple[Any, Any]:
@@ -413,6 +416,9 @@ def hold_out(
             f"a test share of {share:g} leaves one row to test on, of {len(y) + 1}"
         )
     return X, y, (X_test, y_test)
+
+
+# ---- from rows to a model ------------------------------------------------------------------------
 
 
 def train(

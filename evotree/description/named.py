@@ -211,9 +211,12 @@ class NamedTree:
     @cached_property
     def each(self) -> tuple[NamedTree, ...]:
         """The same tree for each of several outputs alone; otherwise itself."""
-        outputs = map(self.tree.of_output, range(len(self.targets)))
-        trees = (replace(self, tree=tree, targets=()) for tree in outputs)
-        return tuple(trees) or (self,)
+        if not self.targets:
+            return (self,)
+        return tuple(
+            replace(self, tree=self.tree.of_output(j), targets=())
+            for j in range(len(self.targets))
+        )
 
     @cached_property
     def scores(self) -> NamedTree | None:

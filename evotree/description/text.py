@@ -421,6 +421,8 @@ def coefficient_table(
     )
 
 
+# ---- HTML ----------------------------------------------------------------------------------------
+
 MAX_DEPTH = 100  # browsers nest elements no deeper than some hundred
 OPEN_LEAVES = 32  # of larger trees, branches below some splits are closed at first
 OPEN_DEPTH = 3  # of these splits
@@ -507,6 +509,11 @@ def _elements(words: Wording) -> Iterator[str]:
     yield "</div></details>" * inside
 
 
+# ---- Graphviz ------------------------------------------------------------------------------------
+
+# The package `graphviz` is not needed: ``dot -Tsvg`` draws the text, and so do many editors.
+
+
 def export_graphviz(
     tree: Any,
     feature_names: Sequence[str] | None = None,
@@ -584,6 +591,10 @@ def _escaped(name: Any) -> str:
     text = "".join(sign if sign.isprintable() else " " for sign in str(name))
     return text.replace("&", "&amp;").replace("\\", "\\\\").replace('"', '\\"')
 
+
+# ---- rules read back -----------------------------------------------------------------------------
+
+# As `export_text` prints a tree, by this package or by hand.
 
 _NODE = re.compile(r"(?P<indent>(?:\|   )*)\|--- (?P<rule>.*)")
 _NUMBER = r"[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?"

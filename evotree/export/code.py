@@ -1,6 +1,6 @@
-"""A tree, or the vote of a forest, as source code that runs on its own: in Python or in C.
+"""A tree, or the vote of a forest, as code that runs on its own: in Python, in C, or in SQL.
 
-A tree is splits and returns, without a loop, a table or a library; probabilities take exponential
+In Python and C a tree is splits and returns, without a loop, a table or a library; probabilities take exponential
 functions, and loops over the leaves. Sums are in the order of the features, and numbers read back
 as the same ones. Of a forest each tree is a function, that of a classifier returns the row of a
 table of class shares, one for each leaf of all trees; the last function adds what the trees say in
@@ -588,10 +588,14 @@ for (c = 0; c < {n_classes}; c++) {{
 }}{returned}"""
 
 
-SQL_NAME = '"'
-
-
 # ---- SQL -----------------------------------------------------------------------------------------
+
+# The expression of a tree is one CASE whose branches are read from top to bottom, with no CASE
+# inside another but those that encode columns and that bound linear models: SQLite's parser takes
+# about twenty of those, SQL Server ten. That of a forest is a subquery, in which each tree is a row
+# of a table.
+
+SQL_NAME = '"'
 
 
 def export_sql(

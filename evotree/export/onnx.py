@@ -228,12 +228,15 @@ def _predicted(paths: _Paths, leaf: str) -> str:
     outputs = []
     for one in tree.models.take(tree.is_leaf).each:
         used = np.flatnonzero(one.coefficients.any(axis=0))
-        columns = (
-            array[:, np.newaxis] for array in (one.intercepts, one.lowest, one.highest)
+        coefficients, intercepts, lowest, highest = (
+            graph.node("Gather", [array, leaf], axis=0)
+            for array in (
+                one.coefficients[:, used],
+                one.intercepts[:, np.newaxis],
+                one.lowest[:, np.newaxis],
+                one.highest[:, np.newaxis],
+            )
         )
-        arrays = one.coefficients[:, used], *columns
-        of_leaf = [graph.node("Gather", [array, leaf], axis=0) for array in arrays]
-        coefficients, intercepts, lowest, highest = of_leaf
         values = graph.node("Gather", [paths.rows, used], axis=1)
         products = graph.node("Mul", [coefficients, values])
         summands = graph.node("Concat", [intercepts, products], axis=1)

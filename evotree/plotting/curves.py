@@ -195,8 +195,10 @@ def plot_learning_curves(
         )
         lower, upper = np.quantile(values, (low, high), axis=0)
         ax.fill_between(positions, lower, upper, color=color, alpha=0.2, lw=0)
-    band = f"median, {100 * low:g} to {100 * high:g} % band"
-    ax.set(xlabel=POSITION_LABELS[x], ylabel=f"{chapter}, {field} ({band})")
+    ax.set(
+        xlabel=POSITION_LABELS[x],
+        ylabel=f"{chapter}, {field} (median, {100 * low:g} to {100 * high:g} % band)",
+    )
     set_grid(ax, x)
     legend_below(ax, min(4, len(groups)))
     return ax

@@ -1,7 +1,7 @@
-"""A tree as boxes and lines.
+"""Pictures of trees: boxes and lines, decision regions over two features, and the film of a run.
 
-The layout is made in points at a font size of 10, from the measures of the texts; axes are then
-given limits, and texts a font size, that make both fit.
+The layout of boxes is made in points at a font size of 10, from the measures of the texts; axes are
+then given limits, and texts a font size, that make both fit.
 """
 
 from collections.abc import Sequence
@@ -412,6 +412,10 @@ def _prepared(
     return ax, scale * FONT
 
 
+# ---- decision regions ----------------------------------------------------------------------------
+
+# A node's region is convex: the picture's rectangle, cut by the hyperplanes above the node.
+
 MARKERS = "os^DvPX*"
 EPSILON = 1e-9
 
@@ -478,11 +482,11 @@ def plot_decision_regions(
     ) + low
     grid = np.stack(np.meshgrid(*centres.T), axis=-1).reshape(-1, 2)
     majority = tree.predict_label(grid).reshape(resolution, resolution)
-    tints = np.array([tint(color) for color in colors])
 
     ax = axes_or_new(ax, (6.0, 5.6))
     extent = (low[0], high[0], low[1], high[1])
-    ax.imshow(tints[majority], extent=extent, origin="lower", aspect="auto", zorder=0)
+    shades = np.array([tint(color) for color in colors])[majority]
+    ax.imshow(shades, extent=extent, origin="lower", aspect="auto", zorder=0)
     area = float(np.clip(20000.0 / len(points), 14.0, 36.0))
     for code, name in enumerate(classes):
         ax.scatter(
@@ -574,6 +578,8 @@ def _segments(
             segments[k] = foot + np.outer((first, last), along)
     return segments
 
+
+# ---- the film of a run ---------------------------------------------------------------------------
 
 _HELD = 5  # pictures that the last one stands for
 

@@ -104,14 +104,15 @@ class Subject:
         if is_forest(model):
             members = [cls.of(member, target) for member in model.estimators_]
             return replace(members[0], facts=_facts(model), members=members)
-        logbook = getattr(model, "history_", None)
         known_of_front = getattr(model, "_known_of_front", ())
         return cls(
             named_tree(model),
             target or "the target",
             front=list(getattr(model, "pareto_front_", ())),
             sides_of_front=[known.get("probabilities_") for known in known_of_front],
-            history=to_frame(logbook) if logbook else None,
+            history=to_frame(model.history_)
+            if getattr(model, "history_", None)
+            else None,
             training=model.training_rows_,
             facts=_facts(model),
         )
@@ -582,6 +583,9 @@ def _rounded(values: Any, digits: int = 7) -> Any:
     return int(value) if value.is_integer() and abs(value) < 1e15 else value
 
 
+# ---- figures of rows -----------------------------------------------------------------------------
+
+
 def measures(named: NamedTree, rows: np.ndarray, y: np.ndarray) -> dict[str, Any]:
     """Return how well a tree predicts some rows."""
     tree = named.tree
@@ -707,6 +711,8 @@ def calibration(
         for b in np.flatnonzero(counts)
     ]
 
+
+# ---- the file ------------------------------------------------------------------------------------
 
 # What would end the element of the data, or the line of a script.
 _UNSAFE = {"<": "\\u003c", ">": "\\u003e", "&": "\\u0026"}
