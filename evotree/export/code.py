@@ -1,10 +1,10 @@
 """A tree, or the vote of a forest, as code that runs on its own: in Python, in C, or in SQL.
 
-In Python and C a tree is splits and returns, without a loop, a table or a library; probabilities take exponential
-functions, and loops over the leaves. Sums are in the order of the features, and numbers read back
-as the same ones. Of a forest each tree is a function, that of a classifier returns the row of a
-table of class shares, one for each leaf of all trees; the last function adds what the trees say in
-their order, as `predict` does, and divides by their number.
+In Python and C a tree is splits and returns, without a loop, a table or a library; probabilities
+take exponential functions, and loops over the leaves. Sums are in the order of the features, and
+numbers read back as the same ones. Of a forest each tree is a function, that of a classifier
+returns the row of a table of class shares, one for each leaf of all trees; the last function adds
+what the trees say in their order, as `predict` does, and divides by their number.
 """
 
 import keyword
