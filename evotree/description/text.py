@@ -200,9 +200,9 @@ def _blocks(words: Wording) -> Iterator[str]:
         of_sum: dict[tuple[Any, str], list[Split]] = {}
         for split in path[:depth]:
             of_sum.setdefault((split.terms, split.relation[0]), []).append(split)
-        tightest = [min(splits, key=_tightness) for splits in of_sum.values()]
         first, *others = words.leaf(k)
-        parts = [words.split(split) for split in tightest] or [["anything"]]
+        tightest = (min(splits, key=_tightness) for splits in of_sum.values())
+        parts = list(map(words.split, tightest)) or [["anything"]]
         heads = ["IF  ", *["AND "] * (len(parts) - 1), "THEN"]
         yield from between
         for head, pieces in zip(

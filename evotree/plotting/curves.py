@@ -108,8 +108,14 @@ def plot_learning_curve(
                     label=f"{name}, {middle}",
                 )
             if {f"{curve}_q1", f"{curve}_q3"} <= {*records}:
-                low, high = records[f"{curve}_q1"], records[f"{curve}_q3"]
-                panel.fill_between(positions, low, high, color=color, alpha=0.15, lw=0)
+                panel.fill_between(
+                    positions,
+                    records[f"{curve}_q1"],
+                    records[f"{curve}_q3"],
+                    color=color,
+                    alpha=0.15,
+                    lw=0,
+                )
         panel.set(ylabel=", ".join(shown), xlabel="")
         set_grid(panel, x)
     panel.set_xlabel(POSITION_LABELS[x])

@@ -347,14 +347,15 @@ def _forest(
 ) -> dict[str, Any]:
     """Return what there is to say of a forest as a whole."""
     trees = [one.named.tree for one in subject.members]
-    is_classes = subject.named.classes is not None
     shares = np.sum([importances(tree) for tree in trees], axis=0)
     return {
         "nodes": sum(len(tree) for tree in trees),
         "leaves": sum(tree.n_leaves for tree in trees),
         "terms": sum(tree.n_terms for tree in trees),
         "importances": _most_important(shares[kept] / (shares.sum() or 1.0)),
-        "vote": None if rows is None else vote_measures(trees, rows, truth, is_classes),
+        "vote": None
+        if rows is None
+        else vote_measures(trees, rows, truth, subject.named.classes is not None),
     }
 
 
@@ -715,14 +716,14 @@ def calibration(
 # ---- the file ------------------------------------------------------------------------------------
 
 # What would end the element of the data, or the line of a script.
-_UNSAFE = {"<": "\\u003c", ">": "\\u003e", "&": "\\u0026"}
+_UNSAFE = str.maketrans({"<": "\\u003c", ">": "\\u003e", "&": "\\u0026"})
 
 
+@dataclass(eq=False, repr=False)
 class Report:
     """A page about a model, of `evotree.report.page.collect`. A notebook shows it."""
 
-    def __init__(self, data: dict[str, Any]) -> None:
-        self.data = data
+    data: dict[str, Any]
 
     @property
     def html(self) -> str:
@@ -740,10 +741,10 @@ class Report:
         }
         page = Template((folder / "report.html").read_text("utf-8"))
         data = json.dumps(self.data, separators=(",", ":"), allow_nan=False)
-        for sign, code in _UNSAFE.items():
-            data = data.replace(sign, code)
         return page.substitute(
-            parts, title=escape(f"Report: {short(self.data['target'])}"), data=data
+            parts,
+            title=escape(f"Report: {short(self.data['target'])}"),
+            data=data.translate(_UNSAFE),
         )
 
     def save(self, path: PathLike) -> Path:
