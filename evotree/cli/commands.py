@@ -128,9 +128,7 @@ def _read_rows(args: argparse.Namespace) -> tuple[Any, Any, bool]:
 
 def _parameters_of_task(args: argparse.Namespace, y: Any) -> dict[str, Any]:
     """Return the parameters that classes or numbers have."""
-    parameters: dict[str, Any] = {}
-    if args.leaves is not None:
-        parameters["leaves"] = args.leaves
+    parameters: dict[str, Any] = {} if args.leaves is None else {"leaves": args.leaves}
     if args.class_weight is not None:
         parameters["class_weight"] = class_weights(args.class_weight, y)
     if args.cost_matrix is not None:
@@ -172,8 +170,10 @@ def predict(args: argparse.Namespace) -> None:
             measured = errors(truth.to_numpy(), predicted[truth.index])
             say(f"{errors_text(*measured)} ({len(truth)} rows)")
     elif len(truth):
-        pairs = zip(predicted[truth.index], truth, strict=True)
-        n_right = sum(text_of(label) == text_of(value) for label, value in pairs)
+        n_right = sum(
+            text_of(label) == text_of(value)
+            for label, value in zip(predicted[truth.index], truth, strict=True)
+        )
         say(f"accuracy {n_right / len(truth):.4f} ({n_right} of {len(truth)} rows)")
 
 
@@ -293,6 +293,9 @@ def _draw(pictures: Mapping[str | Path, Any]) -> None:
         print(f"wrote {_plotting().style.save_picture(ax, Path(path))}")
 
 
+# ---- a table before training ---------------------------------------------------------------------
+
+
 def features_and_target(
     frame: Any, target: str, drop: Sequence[str] = ()
 ) -> tuple[Any, Any]:
@@ -399,18 +402,26 @@ def hold_out(
     n_test = math.ceil(share * len(y))
     counts = np.unique(y, return_counts=True)[1]
     is_enough = counts.min() >= 2 and min(n_test, len(y) - n_test) >= counts.size
-    strata = y if is_classes and is_enough else None
     X, X_test, y, y_test = train_test_split(
-        X, y, test_size=share, random_state=seed % 2**32, stratify=strata
+        X,
+        y,
+        test_size=share,
+        random_state=seed % 2**32,
+        stratify=y if is_classes and is_enough else None,
     )
     if pd.unique(y).size < 2:
-        kind = "class" if is_classes else "number"
-        raise ValueError(f"a test share of {share:g} leaves one {kind} to train on")
+        raise ValueError(
+            f"a test share of {share:g} leaves one "
+            f"{'class' if is_classes else 'number'} to train on"
+        )
     if not is_classes and n_test < 2:
         raise ValueError(
             f"a test share of {share:g} leaves one row to test on, of {len(y) + 1}"
         )
     return X, y, (X_test, y_test)
+
+
+# ---- from rows to a model ------------------------------------------------------------------------
 
 
 def train(

@@ -12,7 +12,7 @@ import operator
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, NamedTuple
 
 import numpy as np
 from sklearn.exceptions import NotFittedError
@@ -148,9 +148,6 @@ def clauses(tree: Any) -> Iterator[tuple[int, int, bool]]:
         waiting += [(outside, level), (inside, level + 1)]
 
 
-Label: TypeAlias = str | int | float | bool
-Share: TypeAlias = tuple[str, str]  # the name of a class, and its share as text
-
 ONE_WAY = "A row with a missing value goes one way here; the estimator averages both branches."
 """What exports of a tree of C4.5 say."""
 
@@ -214,9 +211,12 @@ class NamedTree:
     @cached_property
     def each(self) -> tuple[NamedTree, ...]:
         """The same tree for each of several outputs alone; otherwise itself."""
-        outputs = map(self.tree.of_output, range(len(self.targets)))
-        trees = (replace(self, tree=tree, targets=()) for tree in outputs)
-        return tuple(trees) or (self,)
+        if not self.targets:
+            return (self,)
+        return tuple(
+            replace(self, tree=self.tree.of_output(j), targets=())
+            for j in range(len(self.targets))
+        )
 
     @cached_property
     def scores(self) -> NamedTree | None:
@@ -230,8 +230,12 @@ class NamedTree:
             return None
         if len(classes) == 2:
             return replace(self, tree=tree.of_output(1), classes=None, sides=None)
-        names = tuple(f"score of {label}" for label in classes)
-        return replace(self, classes=None, sides=None, targets=names)
+        return replace(
+            self,
+            classes=None,
+            sides=None,
+            targets=tuple(f"score of {label}" for label in classes),
+        )
 
     @cached_property
     def factors(self) -> np.ndarray:
@@ -260,22 +264,22 @@ class NamedTree:
     def by_influence(self, k: int) -> tuple[tuple[float, int], ...]:
         """Return the terms of node `k`, the most influential first."""
         influence = self.influence(k)
-        terms = self.terms(k)
-        return tuple(sorted(terms, key=lambda one: (-influence[one[1]], -abs(one[0]))))
+        return tuple(
+            sorted(self.terms(k), key=lambda one: (-influence[one[1]], -abs(one[0])))
+        )
 
     def split(self, k: int) -> Split:
         """Return the inequality of internal node `k` as all forms for readers show it."""
         terms = self.by_influence(k)
         threshold = float(self.tree.thresholds[k])
-        if not terms:
-            return Split(terms, "<=", threshold)
-        first = terms[0][0]
-        scaled = tuple((weight / first, j) for weight, j in terms)
-        numbers = [threshold / first, *(weight for weight, _ in scaled)]
+        if terms:
+            first = terms[0][0]
+            scaled = tuple((weight / first, j) for weight, j in terms)
+            numbers = [threshold / first, *(weight for weight, _ in scaled)]
+            if np.isfinite(numbers).all() and all(weight for weight, _ in scaled):
+                return Split(scaled, "<=" if first > 0.0 else ">=", numbers[0] + 0.0)
         # Extreme weights, which division would take to infinity or to 0, stay as they are.
-        if not np.isfinite(numbers).all() or not all(weight for weight, _ in scaled):
-            return Split(terms, "<=", threshold)
-        return Split(scaled, "<=" if first > 0.0 else ">=", numbers[0] + 0.0)
+        return Split(terms, "<=", threshold)
 
     def model(self, k: int) -> LinearModel:
         """Return what node `k` predicts where there are no classes."""
@@ -283,8 +287,10 @@ class NamedTree:
         if models is None:
             value = float(self.tree.values[k, 0])
             return LinearModel(value, (), value, value)
-        constants = (models.intercepts, models.lowest, models.highest)
-        intercept, lowest, highest = (float(array[k]) for array in constants)
+        intercept, lowest, highest = (
+            float(array[k])
+            for array in (models.intercepts, models.lowest, models.highest)
+        )
         if models.coefficients[k].any():
             return LinearModel(intercept, self.by_influence(k), lowest, highest)
         return LinearModel(
@@ -333,15 +339,16 @@ class NamedTree:
     def class_order(self, k: int) -> list[int]:
         """Return the classes of a node as they are shown: its label, then the largest first."""
         label = self.winners[k]
-        values = self.tree.values[k]
         order = [
             int(c)
-            for c in np.argsort(-values, kind="stable")
+            for c in np.argsort(-self.tree.values[k], kind="stable")
             if self.row_shares[k, c] > 0.0
         ]
         return [label, *(c for c in order if c != label)]
 
-    def shares(self, k: int, most: int = 6) -> tuple[list[Share], list[Share]]:
+    def shares(
+        self, k: int, most: int = 6
+    ) -> tuple[list[tuple[str, str]], list[tuple[str, str]]]:
         """Return the classes of a node and the shares of its rows, in `class_order`, as text."""
         assert self.classes is not None
         values = self.row_shares[k]
@@ -388,7 +395,7 @@ class NamedTree:
         ]
 
     @cached_property
-    def labels(self) -> list[Label]:
+    def labels(self) -> list[str | int | float | bool]:
         """The classes as labels that code can hold; none where there are no classes."""
         labels = [
             label.item() if isinstance(label, np.generic) else label

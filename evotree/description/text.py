@@ -173,8 +173,9 @@ def export_rules(
     THEN [2] class: yes (1 row; yes: 1.00)
     """
     named = named_tree(tree, feature_names, class_names)
-    is_leaf = named.tree.is_leaf
-    n_conditions = sum(depth for k, depth, _ in walk(named.tree) if is_leaf[k])
+    n_conditions = sum(
+        depth for k, depth, _ in walk(named.tree) if not named.is_split(k)
+    )
     if n_conditions > MAX_CONDITIONS:
         raise ValueError(
             f"the tree's text has {n_conditions} conditions: rules list up to "
@@ -199,9 +200,9 @@ def _blocks(words: Wording) -> Iterator[str]:
         of_sum: dict[tuple[Any, str], list[Split]] = {}
         for split in path[:depth]:
             of_sum.setdefault((split.terms, split.relation[0]), []).append(split)
-        tightest = [min(splits, key=_tightness) for splits in of_sum.values()]
         first, *others = words.leaf(k)
-        parts = [words.split(split) for split in tightest] or [["anything"]]
+        tightest = (min(splits, key=_tightness) for splits in of_sum.values())
+        parts = list(map(words.split, tightest)) or [["anything"]]
         heads = ["IF  ", *["AND "] * (len(parts) - 1), "THEN"]
         yield from between
         for head, pieces in zip(
@@ -271,9 +272,7 @@ class Wording:
     def split(self, split: Split) -> list[str]:
         """Return an inequality in pieces, one for each term, the last one with the threshold."""
         *pieces, last = self.split_lines(split)
-        if pieces:
-            pieces[-1] += f" {last}"
-        return pieces or [last]
+        return [*pieces[:-1], f"{pieces[-1]} {last}"] if pieces else [last]
 
     def split_lines(self, split: Split) -> list[str]:
         """Return an inequality in lines, one for each term, and one for the threshold."""
@@ -422,6 +421,8 @@ def coefficient_table(
     )
 
 
+# ---- HTML ----------------------------------------------------------------------------------------
+
 MAX_DEPTH = 100  # browsers nest elements no deeper than some hundred
 OPEN_LEAVES = 32  # of larger trees, branches below some splits are closed at first
 OPEN_DEPTH = 3  # of these splits
@@ -508,6 +509,11 @@ def _elements(words: Wording) -> Iterator[str]:
     yield "</div></details>" * inside
 
 
+# ---- Graphviz ------------------------------------------------------------------------------------
+
+# The package `graphviz` is not needed: ``dot -Tsvg`` draws the text, and so do many editors.
+
+
 def export_graphviz(
     tree: Any,
     feature_names: Sequence[str] | None = None,
@@ -585,6 +591,10 @@ def _escaped(name: Any) -> str:
     text = "".join(sign if sign.isprintable() else " " for sign in str(name))
     return text.replace("&", "&amp;").replace("\\", "\\\\").replace('"', '\\"')
 
+
+# ---- rules read back -----------------------------------------------------------------------------
+
+# As `export_text` prints a tree, by this package or by hand.
 
 _NODE = re.compile(r"(?P<indent>(?:\|   )*)\|--- (?P<rule>.*)")
 _NUMBER = r"[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?"
@@ -679,10 +689,9 @@ def _split(
         or not np.isfinite(weights).all()
         or not weights.any()
     ):
-        shown = ", ".join(map(repr, list(written)[:20]))
         raise ValueError(
             f"{parameter} has the split {rule!r}: allowed are sums such as 'a + 2 * b "
-            f"<= 3' of the features {shown}."
+            f"<= 3' of the features {', '.join(map(repr, list(written)[:20]))}."
         )
     threshold = float(found["bound"])
     if found["relation"].startswith(">"):

@@ -1,10 +1,10 @@
-"""A tree, or the vote of a forest, as source code that runs on its own: in Python or in C.
+"""A tree, or the vote of a forest, as code that runs on its own: in Python, in C, or in SQL.
 
-A tree is splits and returns, without a loop, a table or a library; probabilities take exponential
-functions, and loops over the leaves. Sums are in the order of the features, and numbers read back
-as the same ones. Of a forest each tree is a function, that of a classifier returns the row of a
-table of class shares, one for each leaf of all trees; the last function adds what the trees say in
-their order, as `predict` does, and divides by their number.
+In Python and C a tree is splits and returns, without a loop, a table or a library; probabilities
+take exponential functions, and loops over the leaves. Sums are in the order of the features, and
+numbers read back as the same ones. Of a forest each tree is a function, that of a classifier
+returns the row of a table of class shares, one for each leaf of all trees; the last function adds
+what the trees say in their order, as `predict` does, and divides by their number.
 """
 
 import keyword
@@ -309,9 +309,11 @@ def _sums(pieces: list[str], width: int) -> list[str]:
 def _notes(members: Sequence[NamedTree], language: _Language) -> list[str]:
     """Return what a row is, and what each number of it that the trees read is."""
     named = members[0]
-    about = [repr(feature) for feature in named.features]
-    if named.columns is not None:
-        about = [note for column in named.columns for note in _encoding(column)]
+    about = (
+        list(map(repr, named.features))
+        if named.columns is None
+        else [note for column in named.columns for note in _encoding(column)]
+    )
     return [
         *([ONE_WAY] if named.shares_rows else []),
         f"x holds {len(named.features)} {language.numbers}:",
@@ -586,10 +588,14 @@ for (c = 0; c < {n_classes}; c++) {{
 }}{returned}"""
 
 
-SQL_NAME = '"'
-
-
 # ---- SQL -----------------------------------------------------------------------------------------
+
+# The expression of a tree is one CASE whose branches are read from top to bottom, with no CASE
+# inside another but those that encode columns and that bound linear models: SQLite's parser takes
+# about twenty of those, SQL Server ten. That of a forest is a subquery, in which each tree is a row
+# of a table.
+
+SQL_NAME = '"'
 
 
 def export_sql(
@@ -743,10 +749,12 @@ def _sql_operands(
     trees: Sequence[NamedTree], table: str | None
 ) -> tuple[list[str], list[str]]:
     """Return an expression for each feature, and the condition that one that is read is NULL."""
-    names = list(trees[0].features)
     columns = trees[0].columns
-    if columns is not None:
-        names = [column.name for column in columns]
+    names = (
+        list(trees[0].features)
+        if columns is None
+        else [column.name for column in columns]
+    )
     if len(set(names)) < len(names):
         twice = next(name for name in names if names.count(name) > 1)
         raise ValueError(
@@ -779,8 +787,8 @@ def _sql_cases(
         del splits[level:]
         if named.is_split(k):
             pieces = summed(named.terms(k), _sql_product(operands)) or ["0.0e0"]
-            relation = "<=" if left_first else ">"
-            pieces[-1] += f" {relation} {_sql_number(named.tree.thresholds[k])}"
+            pieces[-1] += " <= " if left_first else " > "
+            pieces[-1] += _sql_number(named.tree.thresholds[k])
             splits.append(pieces)
             continue
         said = _sql_predicted(named, k, operands) if output is None else output(k)

@@ -10,7 +10,6 @@ from __future__ import annotations
 import numbers
 from collections.abc import Sequence
 from importlib import import_module
-from itertools import product
 from typing import Any
 
 import numpy as np
@@ -93,8 +92,10 @@ def to_onnx(model: Any, target_opset: int | None = None) -> Any:
     """
     skl2onnx = _skl2onnx()
     if type(model) not in _estimators() or not _trees_of(model):
-        allowed = ", ".join(kind.__name__ for kind in _estimators())
-        raise ValueError(f"model={model!r}: allowed is a fitted one of {allowed}.")
+        raise ValueError(
+            f"model={model!r}: allowed is a fitted one of "
+            f"{', '.join(kind.__name__ for kind in _estimators())}."
+        )
     if target_opset is not None and target_opset < 13:
         raise ValueError(
             f"target_opset={target_opset!r}: allowed are versions from 13."
@@ -131,10 +132,11 @@ def _estimators() -> tuple[type, ...]:
     """Return the estimators of trees; importing them takes a while."""
     from evotree import estimators
 
-    pairs = product(
-        ("EvoTree", "ObliqueTree", "TAO", "ObliqueForest"), ("Classifier", "Regressor")
+    return tuple(
+        getattr(estimators, kind + task)
+        for kind in ("EvoTree", "ObliqueTree", "TAO", "ObliqueForest")
+        for task in ("Classifier", "Regressor")
     )
-    return tuple(getattr(estimators, kind + task) for kind, task in pairs)
 
 
 def _trees_of(model: Any) -> list[ObliqueTree]:
@@ -222,16 +224,18 @@ def _predicted(paths: _Paths, leaf: str) -> str:
     tree = paths.tree
     if tree.models is None:
         return graph.node("Gather", [tree.values[tree.is_leaf], leaf], axis=0)
-    models = tree.models.take(tree.is_leaf)
     outputs = []
-    for one in models.each:
+    for one in tree.models.take(tree.is_leaf).each:
         used = np.flatnonzero(one.coefficients.any(axis=0))
-        columns = (
-            array[:, np.newaxis] for array in (one.intercepts, one.lowest, one.highest)
+        coefficients, intercepts, lowest, highest = (
+            graph.node("Gather", [array, leaf], axis=0)
+            for array in (
+                one.coefficients[:, used],
+                one.intercepts[:, np.newaxis],
+                one.lowest[:, np.newaxis],
+                one.highest[:, np.newaxis],
+            )
         )
-        arrays = one.coefficients[:, used], *columns
-        of_leaf = [graph.node("Gather", [array, leaf], axis=0) for array in arrays]
-        coefficients, intercepts, lowest, highest = of_leaf
         values = graph.node("Gather", [paths.rows, used], axis=1)
         products = graph.node("Mul", [coefficients, values])
         summands = graph.node("Concat", [intercepts, products], axis=1)

@@ -13,12 +13,12 @@ from matplotlib.ticker import MaxNLocator
 from evotree.dataset import Dataset
 from evotree.engine.evolution import ORIGIN, REFINEMENT, ParetoFront, to_frame
 from evotree.inspection.front import FittedFront, held_out_quality, select
-from evotree.plotting import style
 from evotree.plotting.style import (
     INK,
     PALETTE,
     axes_or_new,
     draw_grid,
+    label_lines,
     legend_below,
     tint,
 )
@@ -106,12 +106,18 @@ def plot_learning_curve(
                     label=f"{name}, {middle}",
                 )
             if {f"{curve}_q1", f"{curve}_q3"} <= {*records}:
-                low, high = records[f"{curve}_q1"], records[f"{curve}_q3"]
-                panel.fill_between(positions, low, high, color=color, alpha=0.15, lw=0)
+                panel.fill_between(
+                    positions,
+                    records[f"{curve}_q1"],
+                    records[f"{curve}_q3"],
+                    color=color,
+                    alpha=0.15,
+                    lw=0,
+                )
         panel.set(ylabel=", ".join(shown), xlabel="")
         set_grid(panel, x)
     panel.set_xlabel(POSITION_LABELS[x])
-    style.label_lines(*panels)
+    label_lines(*panels)
     return ax
 
 
@@ -130,8 +136,7 @@ def _panel_below(ax: Axes) -> Axes:
     upper, lower = place.subgridspec(2, 1, height_ratios=(5, 3), hspace=0.08)
     ax.set_subplotspec(upper)
     ax.tick_params(labelbottom=False)
-    panel: Axes = figure.add_subplot(lower, sharex=ax, label=LOWER_PANEL)
-    return panel
+    return figure.add_subplot(lower, sharex=ax, label=LOWER_PANEL)
 
 
 def plot_learning_curves(
@@ -194,8 +199,10 @@ def plot_learning_curves(
         )
         lower, upper = np.quantile(values, (low, high), axis=0)
         ax.fill_between(positions, lower, upper, color=color, alpha=0.2, lw=0)
-    band = f"median, {100 * low:g} to {100 * high:g} % band"
-    ax.set(xlabel=POSITION_LABELS[x], ylabel=f"{chapter}, {field} ({band})")
+    ax.set(
+        xlabel=POSITION_LABELS[x],
+        ylabel=f"{chapter}, {field} (median, {100 * low:g} to {100 * high:g} % band)",
+    )
     set_grid(ax, x)
     legend_below(ax, min(4, len(groups)))
     return ax

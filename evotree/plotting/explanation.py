@@ -8,12 +8,12 @@ from matplotlib.axes import Axes
 
 from evotree.description.named import check_whole, number
 from evotree.inspection.paths import Explanation
-from evotree.plotting import style
 from evotree.plotting.style import (
     INK,
     PALETTE,
     TERM_COLORS,
     axes_or_new,
+    legend_below,
     short_name,
     write_beside,
 )
@@ -112,7 +112,7 @@ def plot_explanation(
             ax.plot([], [], "s", color=TERM_COLORS[is_above], label=label)
         ax.plot([], [], "|", color=GREY, markersize=11.0, mew=2.0, label="mean row")
         ax.plot([], [], "D", color=INK, markersize=5.0, label="this row")
-        style.legend_below(ax, n_columns=4)
+        legend_below(ax, n_columns=4)
     return ax
 
 
@@ -145,7 +145,7 @@ def plot_importances(
     shares = estimator.importances(kind)
     order = np.argsort(-shares, kind="stable")
     order = order[: max(1, min(max_columns, np.count_nonzero(shares)))]
-    names = [style.short_name(estimator.columns_[j].name) for j in order]
+    names = [short_name(estimator.columns_[j].name) for j in order]
     ax = axes_or_new(ax, (WIDTH, LINE_HEIGHT * len(order) + 0.9))
     places = np.arange(len(order))
     ax.barh(places, shares[order], height=BAR, color=PALETTE[0])
@@ -204,7 +204,7 @@ def _bars(part: pd.DataFrame, max_terms: int) -> list[Bar]:
     sums = part.centre.iloc[0] + np.append(0.0, part.contribution.cumsum())
     bars = [
         (
-            f"{style.short_name(term.feature)} = {_plain(term.value)}",
+            f"{short_name(term.feature)} = {_plain(term.value)}",
             sums[k],
             sums[k + 1],
         )

@@ -55,9 +55,7 @@ def check_axes(ax: Axes | None) -> None:
 def axes_or_new(ax: Axes | None, figsize: tuple[float, float]) -> Axes:
     """Return `ax`, or those of a new figure of a size in inches."""
     check_axes(ax)
-    if ax is not None:
-        return ax
-    return plt.subplots(figsize=figsize, layout="constrained")[1]
+    return plt.subplots(figsize=figsize, layout="constrained")[1] if ax is None else ax
 
 
 def draw_grid(ax: Axes, axis: Literal["both", "x", "y"] = "both") -> None:

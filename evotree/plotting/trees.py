@@ -1,7 +1,7 @@
-"""A tree as boxes and lines.
+"""Pictures of trees: boxes and lines, decision regions over two features, and the film of a run.
 
-The layout is made in points at a font size of 10, from the measures of the texts; axes are then
-given limits, and texts a font size, that make both fit.
+The layout of boxes is made in points at a font size of 10, from the measures of the texts; axes are
+then given limits, and texts a font size, that make both fit.
 """
 
 from collections.abc import Sequence
@@ -21,16 +21,18 @@ from matplotlib.textpath import text_to_path
 from evotree.description.named import NamedTree, check_whole, named_tree, tree_of
 from evotree.description.text import Wording, missing_lines
 from evotree.inspection.importances import importances
-from evotree.plotting import style
 from evotree.plotting.curves import plot_learning_curve, positions_of, records_of
 from evotree.plotting.style import (
     INK,
     PALETTE,
     TERM_COLORS,
     axes_or_new,
+    check_axes,
     class_colors,
     legend_below,
     names_or_known,
+    short_name,
+    tint,
 )
 from evotree.tree import ObliqueTree, node_depths
 
@@ -108,7 +110,7 @@ def plot_tree(
         then drawn as an image, not written, above the threshold.
     """
     check_whole("max_terms", max_terms, 1)
-    style.check_axes(ax)
+    check_axes(ax)
     named = named_tree(
         tree_or_classifier, feature_names, class_names, parameter="tree_or_classifier"
     )
@@ -120,7 +122,7 @@ def plot_tree(
         )
     image = _image_size(image_shape, tree.n_features)
     notes = [named.note(k) for k in range(tree.n_nodes)]
-    words = Wording(named, decimals, max_terms, style.short_name, " ", is_printed=True)
+    words = Wording(named, decimals, max_terms, short_name, " ", is_printed=True)
     texts = [_text(words, k, image is not None) for k in range(tree.n_nodes)]
     has_models = is_value and not named.targets
     terms = [
@@ -141,7 +143,7 @@ def plot_tree(
     room = min((boxes[k].width for k in modelled), default=0.0) / 2 - PADDING
     for k, box in enumerate(boxes):
         if tree.subtree_size[k] == 1:
-            _draw_box(ax, box, notes[k], texts[k], font, edges[k], style.tint(edges[k]))
+            _draw_box(ax, box, notes[k], texts[k], font, edges[k], tint(edges[k]))
             if is_value:
                 influence = named.influence(k)
                 signed = [np.copysign(influence[j], weight) for weight, j in terms[k]]
@@ -234,10 +236,15 @@ def _draw_terms(ax: Axes, box: Box, lengths: Sequence[float]) -> None:
     """Draw the terms of a leaf's model one below the other, to the left those below 0."""
     bottom = box.top - box.height + PADDING / 2
     for at, length in enumerate(reversed(lengths)):
-        color = TERM_COLORS[length > 0.0]
-        place = (box.centre, bottom + at * BAR_HEIGHT)
         ax.add_patch(
-            Rectangle(place, length, 0.8 * BAR_HEIGHT, fc=color, lw=0, zorder=3)
+            Rectangle(
+                (box.centre, bottom + at * BAR_HEIGHT),
+                length,
+                0.8 * BAR_HEIGHT,
+                fc=TERM_COLORS[length > 0.0],
+                lw=0,
+                zorder=3,
+            )
         )
 
 
@@ -405,6 +412,10 @@ def _prepared(
     return ax, scale * FONT
 
 
+# ---- decision regions ----------------------------------------------------------------------------
+
+# A node's region is convex: the picture's rectangle, cut by the hyperplanes above the node.
+
 MARKERS = "os^DvPX*"
 EPSILON = 1e-9
 
@@ -471,11 +482,11 @@ def plot_decision_regions(
     ) + low
     grid = np.stack(np.meshgrid(*centres.T), axis=-1).reshape(-1, 2)
     majority = tree.predict_label(grid).reshape(resolution, resolution)
-    tints = np.array([style.tint(color) for color in colors])
 
     ax = axes_or_new(ax, (6.0, 5.6))
     extent = (low[0], high[0], low[1], high[1])
-    ax.imshow(tints[majority], extent=extent, origin="lower", aspect="auto", zorder=0)
+    shades = np.array([tint(color) for color in colors])[majority]
+    ax.imshow(shades, extent=extent, origin="lower", aspect="auto", zorder=0)
     area = float(np.clip(20000.0 / len(points), 14.0, 36.0))
     for code, name in enumerate(classes):
         ax.scatter(
@@ -544,8 +555,10 @@ def _segments(
         weights, threshold = tree.weights[k], tree.thresholds[k]
         normals, bounds = regions[k]
         for child, sign in ((tree.left(k), 1.0), (tree.right(k), -1.0)):
-            halves = np.vstack((normals, sign * weights))
-            regions[child] = halves, np.append(bounds, sign * threshold)
+            regions[child] = (
+                np.vstack((normals, sign * weights)),
+                np.append(bounds, sign * threshold),
+            )
         if not weights.any():
             continue
         # The points of the line are foot + t along; each half-plane bounds t on one side.
@@ -565,6 +578,8 @@ def _segments(
             segments[k] = foot + np.outer((first, last), along)
     return segments
 
+
+# ---- the film of a run ---------------------------------------------------------------------------
 
 _HELD = 5  # pictures that the last one stands for
 
@@ -684,8 +699,9 @@ def _hide_after(panels: Sequence[Axes], gen: int) -> None:
     """Hide what curves show of later generations."""
     for panel in panels:
         begin = panel.get_xlim()[0]
-        place = panel.get_xaxis_transform()
-        seen = Rectangle((begin, 0.0), gen - begin, 1.0, transform=place)
+        seen = Rectangle(
+            (begin, 0.0), gen - begin, 1.0, transform=panel.get_xaxis_transform()
+        )
         for artist in (*panel.get_lines(), *panel.collections):
             artist.set_clip_path(seen)
 

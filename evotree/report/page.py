@@ -61,8 +61,13 @@ MAX_TREES_LENGTH = (
 MAX_OPTIONS = 100  # values of a column of categories that are no levels
 MAX_NAME = 80  # characters of a name
 MAX_RULES = 200_000  # characters of the rules as text
+N_BINS = 10  # of the calibration curve
+MAX_CONFUSED = 12  # classes whose confusion matrix is shown
+# Least shares of votes for the class, of each group of rows.
+BANDS = (1.0, 0.9, 0.75, 0.5, 0.0)
 
 Rows: TypeAlias = np.ndarray | None
+Figures: TypeAlias = dict[str, float | None]
 
 
 @dataclass(frozen=True, eq=False)
@@ -104,14 +109,15 @@ class Subject:
         if is_forest(model):
             members = [cls.of(member, target) for member in model.estimators_]
             return replace(members[0], facts=_facts(model), members=members)
-        logbook = getattr(model, "history_", None)
         known_of_front = getattr(model, "_known_of_front", ())
         return cls(
             named_tree(model),
             target or "the target",
             front=list(getattr(model, "pareto_front_", ())),
             sides_of_front=[known.get("probabilities_") for known in known_of_front],
-            history=to_frame(logbook) if logbook else None,
+            history=to_frame(model.history_)
+            if getattr(model, "history_", None)
+            else None,
             training=model.training_rows_,
             facts=_facts(model),
         )
@@ -170,11 +176,16 @@ def collect(subject: Subject, cells: pd.DataFrame | None, y: Any) -> dict[str, A
     training = _training(subject, rows)
     # Features are counted among all until it is known which are used.
     if subject.members:
-        known = [
-            replace(member, training=_training(member, rows))
+        trees = [
+            _tree(
+                member.named,
+                replace(member, training=_training(member, rows)),
+                rows,
+                truth,
+                own=True,
+            )
             for member in subject.members
         ]
-        trees = [_tree(one.named, one, rows, truth, own=True) for one in known]
         own = 0
     else:
         trees, own = _trees(replace(subject, training=training), rows, truth)
@@ -341,14 +352,15 @@ def _forest(
 ) -> dict[str, Any]:
     """Return what there is to say of a forest as a whole."""
     trees = [one.named.tree for one in subject.members]
-    is_classes = subject.named.classes is not None
     shares = np.sum([importances(tree) for tree in trees], axis=0)
     return {
         "nodes": sum(len(tree) for tree in trees),
         "leaves": sum(tree.n_leaves for tree in trees),
         "terms": sum(tree.n_terms for tree in trees),
         "importances": _most_important(shares[kept] / (shares.sum() or 1.0)),
-        "vote": None if rows is None else vote_measures(trees, rows, truth, is_classes),
+        "vote": None
+        if rows is None
+        else vote_measures(trees, rows, truth, subject.named.classes is not None),
     }
 
 
@@ -387,10 +399,10 @@ def _node(
     if named.sides is not None:
         node |= _soft(named, k, own)
     if named.scores is not None and not named.is_split(k):
-        each = [
+        each = (
             replace(named, tree=tree.of_output(c), classes=None)
             for c in range(len(values))
-        ]
+        )
         return node | {"z": [_sum(one, k, training, own) for one in each]}
     has_terms = named.is_split(k) or (model is not None and model.terms)
     return node | _sum(named, k, training, own) if has_terms else node
@@ -476,8 +488,7 @@ def _sample(
     """Return some rows, drawn at random where there are many, by columns."""
     if cells is None:
         return None
-    most = min(MAX_ROWS, max(20, MAX_CELLS // max(len(used), 1)))
-    n_drawn = min(most, len(cells))
+    n_drawn = min(len(cells), MAX_ROWS, max(20, MAX_CELLS // max(len(used), 1)))
     drawn = np.sort(np.random.default_rng(0).choice(len(cells), n_drawn, replace=False))
     found = []
     for at in used:
@@ -506,7 +517,6 @@ def _history(records: pd.DataFrame) -> dict[str, Any]:
     curves = ("fitness", "quality", "size", "terms", "complexity")
     names = [f"{curve}_{field}" for curve in curves for field in ("best", "mean")]
     prefix = f"{ORIGIN}_"
-    origins = [name for name in map(str, records) if name.startswith(prefix)]
     totals: dict[str, pd.DataFrame] = {}
     with suppress(ValueError):  # nothing was refined
         totals = cumulated(records)
@@ -518,7 +528,9 @@ def _history(records: pd.DataFrame) -> dict[str, Any]:
             name: _rounded(records[name], 5) for name in names if name in records
         },
         "origins": {
-            name.removeprefix(prefix): _rounded(records[name], 4) for name in origins
+            name.removeprefix(prefix): _rounded(records[name], 4)
+            for name in map(str, records)
+            if name.startswith(prefix)
         },
         "refiners": {
             name: {field: _rounded(table[field], 4) for field in table}
@@ -566,29 +578,18 @@ def _notes(subject: Subject, rows: Rows, truth: Rows, n_shown: int) -> list[str]
 
 def _rounded(values: Any, digits: int = 7) -> Any:
     """Return numbers with a few significant digits, None for those that are not finite."""
-    if values is None:
-        return None
     if np.ndim(values):
         return [
             _rounded(value, digits)
             for value in np.asarray(values, dtype=np.float64).tolist()
         ]
     value = float(f"{float(values):.{digits}g}")
-    is_whole = value.is_integer() and abs(value) < 1e15
-    return int(value) if is_whole else value if np.isfinite(value) else None
+    if not np.isfinite(value):
+        return None
+    return int(value) if value.is_integer() and abs(value) < 1e15 else value
 
 
-N_BINS = 10  # of the calibration curve
-MAX_CONFUSED = 12  # classes whose confusion matrix is shown
-BANDS = (
-    1.0,
-    0.9,
-    0.75,
-    0.5,
-    0.0,
-)  # least shares of votes for the class, of each group of rows
-
-Figures: TypeAlias = dict[str, float | None]
+# ---- figures of rows -----------------------------------------------------------------------------
 
 
 def measures(named: NamedTree, rows: np.ndarray, y: np.ndarray) -> dict[str, Any]:
@@ -609,7 +610,6 @@ def measures(named: NamedTree, rows: np.ndarray, y: np.ndarray) -> dict[str, Any
             counts = np.bincount(y * n_classes + labels, minlength=n_classes**2)
             measured["confusion"] = counts.reshape(n_classes, n_classes).tolist()
     reached = node_weights(leaves, np.ones(len(y)), tree.subtree_size)
-    lost = node_weights(leaves, losses, tree.subtree_size)
     others = _of_one_leaf(y, tree.values[0], label)
     return measured | {
         "figures": [
@@ -617,7 +617,10 @@ def measures(named: NamedTree, rows: np.ndarray, y: np.ndarray) -> dict[str, Any
             for name, figure in _figures(y, values, labels).items()
         ],
         "reached": reached.astype(int).tolist(),
-        "lost": [float(f"{loss:.6g}") for loss in lost],
+        "lost": [
+            float(f"{loss:.6g}")
+            for loss in node_weights(leaves, losses, tree.subtree_size)
+        ],
     }
 
 
@@ -715,15 +718,17 @@ def calibration(
     ]
 
 
+# ---- the file ------------------------------------------------------------------------------------
+
 # What would end the element of the data, or the line of a script.
-_UNSAFE = {"<": "\\u003c", ">": "\\u003e", "&": "\\u0026"}
+_UNSAFE = str.maketrans({"<": "\\u003c", ">": "\\u003e", "&": "\\u0026"})
 
 
+@dataclass(eq=False, repr=False)
 class Report:
     """A page about a model, of `evotree.report.page.collect`. A notebook shows it."""
 
-    def __init__(self, data: dict[str, Any]) -> None:
-        self.data = data
+    data: dict[str, Any]
 
     @property
     def html(self) -> str:
@@ -741,10 +746,10 @@ class Report:
         }
         page = Template((folder / "report.html").read_text("utf-8"))
         data = json.dumps(self.data, separators=(",", ":"), allow_nan=False)
-        for sign, code in _UNSAFE.items():
-            data = data.replace(sign, code)
         return page.substitute(
-            parts, title=escape(f"Report: {short(self.data['target'])}"), data=data
+            parts,
+            title=escape(f"Report: {short(self.data['target'])}"),
+            data=data.translate(_UNSAFE),
         )
 
     def save(self, path: PathLike) -> Path:
@@ -754,9 +759,11 @@ class Report:
         return Path(path)
 
     def __repr__(self) -> str:
-        n_trees = len(self.data["trees"])
-        rows = self.data["rows"] or {"total": 0}
-        return f"Report({n_trees} trees, {rows['total']} rows); save(path) writes it"
+        n_rows = self.data["rows"]["total"] if self.data["rows"] else 0
+        return (
+            f"Report({len(self.data['trees'])} trees, {n_rows} rows); "
+            "save(path) writes it"
+        )
 
     def _repr_html_(self) -> str:
         """Return what a notebook shows: the page in a frame, which sees nothing outside of it."""
