@@ -8,8 +8,7 @@ import numpy as np
 
 from evotree._jit import read_only
 from evotree.dataset import Dataset
-from evotree.fitness.node import Criterion, Node, score_undivided
-from evotree.fitness.partition import is_uniform
+from evotree.fitness.node import Criterion, Node, is_uniform, score_undivided
 from evotree.individual import Individual
 from evotree.operators.splitters.base import Splitter
 from evotree.operators.structure.sides import Splits, share_rows, subtree_sizes

@@ -10,7 +10,7 @@ from typing import NamedTuple, TypeAlias
 import numpy as np
 
 from evotree._jit import kernel
-from evotree.fitness.partition import project_rows, split_rows
+from evotree.fitness.node import project_rows, split_rows
 
 Side: TypeAlias = tuple[np.ndarray, np.ndarray]
 """Positions of rows, int32, and the weights of all rows, as many as the data set has."""

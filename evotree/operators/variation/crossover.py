@@ -4,7 +4,7 @@ import numpy as np
 
 from evotree._jit import kernel, part_kernel
 from evotree.dataset import Dataset
-from evotree.fitness.partition import sort_rows
+from evotree.fitness.node import sort_rows
 from evotree.individual import Individual
 from evotree.operators.structure.splice import (
     Nodes,
