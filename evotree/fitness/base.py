@@ -153,7 +153,6 @@ class Objective:
 
     # What an objective may have.
     features: FeatureCosts | None = None  # what features cost
-    output_names: tuple[str, ...] | None = None  # of several outputs
     constraint: Any = (
         None  # what trees have to keep for the predictions to be the objective's
     )

@@ -598,11 +598,6 @@ class MeansOfOutputs(TargetLoss):
 
     rows: Any = None
 
-    @property
-    def output_names(self) -> tuple[str, ...] | None:  # type: ignore[override]
-        """Names of the outputs."""
-        return self.rows.output_names
-
     def whole_loss(self, dataset: Dataset) -> float:
         """Return the squared error of the means."""
         squares = np.square(dataset.targets).sum(axis=1)

@@ -1,4 +1,4 @@
-"""The rows of one node: their order along a line, and what a split of them is worth.
+"""The rows of one node: their order along a line, what a split is worth, and how it is made.
 
 **Sorting.** Split searches sort many short lists of floating-point numbers. A radix sort of the
 numbers' leading 33 bits with their positions in the low 31, followed by an insertion pass over what
@@ -29,6 +29,11 @@ threshold: each is one question. Row j has the signed distance ``s_j`` from the 
 and it changes by ``t_j`` for each unit of some parameter alpha; which alpha gives the best split,
 when the rows with ``s_j + alpha t_j <= 0`` go left? `line_search` answers it exactly, by one sort
 and one scan.
+
+**Partitions** hold the training rows as one permutation ``order``; the rows of node k are
+``order[start[k]:end[k]]``. They are *canonical*: the rows of every leaf ascend. Splits are stable,
+so rows that ascend at a node ascend at its children, memory is read forwards, and the partition of
+a tree does not depend on how the tree came about.
 """
 
 import math
@@ -37,7 +42,14 @@ from typing import NamedTuple
 
 import numpy as np
 
-from evotree._jit import dot_kernel, inner_kernel, kernel, part_kernel, read_only
+from evotree._jit import (
+    dot_kernel,
+    dots_kernel,
+    inner_kernel,
+    kernel,
+    part_kernel,
+    read_only,
+)
 from evotree.tree import project
 
 _FEW = 24  # up to here insertion is fastest
@@ -68,14 +80,14 @@ def make_sort_scratch(n):
 
 
 @inner_kernel
-def insert(values, order, n, allowed):
-    """Sort ``order[:n]`` by values with at most about `allowed` moves; return whether it is."""
+def insert(values, order, lo, hi, allowed):
+    """Sort ``order[lo:hi]`` by values with at most about `allowed` moves; return whether it is."""
     moves = 0
-    for i in range(1, n):
+    for i in range(lo + 1, hi):
         row = order[i]
         v = values[row]
         j = i - 1
-        while j >= 0 and values[order[j]] > v:
+        while j >= lo and values[order[j]] > v:
             order[j + 1] = order[j]
             j -= 1
         order[j + 1] = row
@@ -83,6 +95,35 @@ def insert(values, order, n, allowed):
         if moves > allowed:
             return False
     return True
+
+
+@inner_kernel
+def merge_sort(values, n, order, a):
+    """Sort ``order[:n]`` by values, merging ever longer runs by way of `a`."""
+    for lo in range(0, n, _FEW):
+        insert(values, order, lo, min(lo + _FEW, n), n * _FEW)
+    width = _FEW
+    while width < n:
+        for lo in range(0, n, 2 * width):
+            mid = min(lo + width, n)
+            hi = min(lo + 2 * width, n)
+            for i in range(lo, mid):
+                a[i] = order[i]
+            left, right, at = lo, mid, lo
+            while left < mid and right < hi:
+                row = np.int64(a[left])
+                if values[order[right]] < values[row]:
+                    order[at] = order[right]
+                    right += 1
+                else:
+                    order[at] = row
+                    left += 1
+                at += 1
+            while left < mid:
+                order[at] = np.int64(a[left])
+                left += 1
+                at += 1
+        width *= 2
 
 
 @inner_kernel
@@ -126,14 +167,13 @@ def sort_order(values, n, order, scratch):
     """Write the positions of ``values[:n]`` in rising order of the values into ``order[:n]``."""
     if n >= _MANY:
         radix_sort(values, n, order, scratch)
-        if insert(values, order, n, 4 * n):
+        if insert(values, order, 0, n, 4 * n):
             return
-    elif n <= _FEW:
+    else:
         for i in range(n):
             order[i] = i
-        insert(values, order, n, n * n)
-        return
-    order[:n] = np.argsort(values[:n], kind="mergesort")
+    # NumPy's sort by merging would be as quick, but takes four seconds to compile.
+    merge_sort(values, n, order, scratch.a)
 
 
 @kernel
@@ -646,3 +686,126 @@ def choose_threshold(node, w):
 def search_line(node, s, t):
     """Return the best score and its alpha along a line, as `line_search`."""
     return line_search(node, s, t, make_split_scratch(node))
+
+
+@dots_kernel
+def project_rows(weights, k, X, order, lo, hi, out):
+    """Write the projections ``weights[k] @ X[row]`` of the rows ``order[lo:hi]`` into `out`."""
+    # Every partition of the training rows is made from these projections alone, by this one
+    # compiled function, so that equal hyperplanes split equal rows equally.
+    for t in range(hi - lo):
+        # An unsigned index needs no wrap-around test.
+        i = np.uint64(np.uint32(order[lo + t]))
+        s = 0.0
+        for j in range(X.shape[1]):
+            s += weights[k, j] * X[i, j]
+        out[t] = s
+
+
+@kernel
+def split_rows(order, lo, hi, projection, threshold, scratch):
+    """Reorder ``order[lo:hi]``: first the rows that go left, then the others, each as they came."""
+    left, right = lo, 0
+    for t in range(hi - lo):
+        row = order[lo + t]
+        goes_left = np.int64(projection[t] <= threshold)
+        order[left] = row
+        scratch[right] = row
+        left += goes_left
+        right += 1 - goes_left
+    for t in range(right):
+        order[left + t] = scratch[t]
+    return left
+
+
+@kernel
+def count_classes(order, lo, hi, y, sample_weight, counts, k):
+    """Write the weight of each class among the rows ``order[lo:hi]`` into ``counts[k]``."""
+    for c in range(counts.shape[1]):
+        counts[k, c] = 0.0
+    for t in range(lo, hi):
+        i = np.uint64(np.uint32(order[t]))
+        if isinstance(y[i], float):
+            counts[k, 0] += sample_weight[i]
+            counts[k, 1] += sample_weight[i] * y[i]
+            counts[k, 2] += sample_weight[i] * y[i] * y[i]
+        else:
+            counts[k, y[i]] += sample_weight[i]
+
+
+@kernel
+def is_uniform(y, order, lo, hi):
+    """Return whether the rows ``order[lo:hi]`` have one class, or one target."""
+    t = lo + 1
+    while t < hi and y[order[t]] == y[order[lo]]:
+        t += 1
+    return t >= hi
+
+
+@kernel
+def trailing_zeros(bits):
+    """Return the position of the lowest set bit of a non-zero 64-bit integer."""
+    count = 0
+    for half in (32, 16, 8, 4, 2, 1):
+        if bits & np.uint64((1 << half) - 1) == np.uint64(0):
+            bits >>= np.uint64(half)
+            count += half
+    return count
+
+
+@kernel
+def sort_rows(order, lo, hi):
+    """Sort the distinct integers ``order[lo:hi]`` by way of a bitmap, in linear time."""
+    n_rows, one = order.shape[0], np.uint64(1)
+    if hi - lo == n_rows:
+        for t in range(n_rows):
+            order[t] = t
+        return
+    bitmap = np.zeros((n_rows + 63) // 64, dtype=np.uint64)
+    for t in range(lo, hi):
+        row = np.uint64(np.uint32(order[t]))
+        bitmap[row >> np.uint64(6)] |= one << (row & np.uint64(63))
+    at = lo
+    for word in range(bitmap.shape[0]):
+        bits = bitmap[word]
+        while bits != np.uint64(0):
+            order[at] = word * 64 + trailing_zeros(bits)
+            at += 1
+            bits &= bits - one
+
+
+@kernel
+def update_nearest(projection, order, lo, hi, threshold, nearest, rows):
+    """Let some rows compete for being nearest to a hyperplane, on either side."""
+    # Indexed by side: which side a row is on cannot be predicted, and a branch on it would cost as
+    # much as the projection.
+    for t in range(hi - lo):
+        side = np.uint64(projection[t] > threshold)
+        nearness = projection[t] * (1.0 - 2.0 * side)
+        if nearness > nearest[side]:
+            nearest[side] = nearness
+            rows[side] = order[lo + t]
+
+
+@inner_kernel
+def no_rows():
+    """Return room for the rows nearest to a threshold on its two sides, and their distances."""
+    return np.full(2, -np.inf), np.full(2, -1)
+
+
+@kernel
+def middle_of_margin(nearest, rows, y, threshold):
+    """Return the threshold between two rows nearest to it, if these form a mixed dipole."""
+    if rows[0] < 0 or rows[1] < 0 or y[rows[0]] == y[rows[1]]:
+        return threshold
+    below_it, above_it = nearest[0], -nearest[1]
+    middle = below_it + 0.5 * (above_it - below_it)
+    return middle if middle < above_it else below_it
+
+
+@kernel
+def centre_margin(projection, order, lo, hi, y, threshold):
+    """Move a threshold to the middle between the nearest rows, if these form a mixed dipole."""
+    nearest, rows = no_rows()
+    update_nearest(projection, order, lo, hi, threshold, nearest, rows)
+    return middle_of_margin(nearest, rows, y, threshold)

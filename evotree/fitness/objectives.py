@@ -412,8 +412,8 @@ class _LossOfRows(TargetLoss):
         return self.code, self.level, -self.rows.target_mean / self.rows.target_scale
 
     def predictions(self, tree: Any, dataset: Dataset) -> np.ndarray:
-        """Return what is best for the rows of each node, of shape (n_nodes,)."""
-        raise NotImplementedError
+        """Return what is best for the rows of each node, of shape (n_nodes,); here the means."""
+        return tree.counts[:, 1] / tree.counts[:, 0]
 
     def _losses(self, tree: Any, dataset: Dataset) -> np.ndarray:
         """Return the loss of the rows of each node if it is a leaf, of shape (n_nodes,)."""
@@ -498,10 +498,6 @@ class PoissonLoss(_LossOfRows):
                 "are 0 and above, not all 0."
             )
         return cls()
-
-    def predictions(self, tree: Any, dataset: Dataset) -> np.ndarray:
-        """Return the mean of the targets of each node, of shape (n_nodes,)."""
-        return tree.counts[:, 1] / tree.counts[:, 0]
 
 
 @dataclass(frozen=True)

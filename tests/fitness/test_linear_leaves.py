@@ -185,7 +185,7 @@ def test_what_was_asked_before_does_not_matter(drawn):
         pruned = prune(one.clone(), dataset, 0.001)[0]
         for tree in (one, pruned, one):
             fresh, forgetful = (dataset.objective.bind(dataset) for _ in range(2))
-            forgetful.memory.most = 1
+            forgetful.memory.max_row_sets = 1
             copied = pickle.loads(pickle.dumps(one.objective))
             expected = {name: getattr(fresh, name)(tree) for name in names}
             for objective in (one.objective, forgetful, copied, fresh):

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from evotree.fitness.partition import centre_margin
+from evotree.fitness.node import centre_margin
 from evotree.operators.splitters.dipole import (
     dipolar_change,
     dipole_hyperplane,

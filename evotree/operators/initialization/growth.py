@@ -16,8 +16,13 @@ import numpy as np
 from evotree._jit import read_only
 from evotree.dataset import Dataset, hold_out
 from evotree.fitness.leaves import leaf_quantiles
-from evotree.fitness.node import Criterion, Node, score_hyperplane, score_undivided
-from evotree.fitness.partition import is_uniform
+from evotree.fitness.node import (
+    Criterion,
+    Node,
+    is_uniform,
+    score_hyperplane,
+    score_undivided,
+)
 from evotree.operators.pruning.rules import (
     prune,
     prune_cross_validated,

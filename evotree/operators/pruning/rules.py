@@ -31,10 +31,10 @@ from evotree.dataset import Dataset, make_folds, split_folds
 from evotree.fitness.node import (
     Criterion,
     class_ranks,
+    sort_rows,
     weight_of,
     weighted_impurity,
 )
-from evotree.fitness.partition import sort_rows
 from evotree.fitness.penalties import PenalizedAccuracy
 from evotree.operators.structure.reduced import (
     class_masses,

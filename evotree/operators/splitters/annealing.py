@@ -84,7 +84,8 @@ def search_annealing(
     for k in range(max_moves + 1):
         if current < best - SAME * unit:
             best, idle = current, 0
-            weights[:] = a[:d] / scale
+            for m in range(d):
+                weights[m] = a[m] / scale[m]
         if k == max_moves or idle == patience or best <= floor + SAME * unit:
             break
         m, delta = usable[below(stream, usable.shape[0])], uniform(stream) - 0.5

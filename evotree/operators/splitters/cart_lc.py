@@ -92,7 +92,9 @@ def improve(node, Z, usable, b, r, m, current, same, scratch):
 def eliminate(node, Z, usable, b, limit, scratch):
     """Set coefficients to 0, the least missed one each time, while the score is below `limit`."""
     last = b.shape[0] - 1
-    n_left = np.count_nonzero(b[usable[:-1]])
+    n_left = 0
+    for u in range(usable.shape[0] - 1):
+        n_left += b[usable[u]] != 0.0
     while n_left > 1:
         score, best_m, best_cut = limit, -1, 0.0
         for u in range(usable.shape[0] - 1):
@@ -164,7 +166,8 @@ def search_columns(
     limit = undivided - (1.0 - elimination) * (undivided - current)
     if elimination > 0.0 and current < np.inf:
         eliminate(node, Z, usable, b, limit, scratch)
-    weights[:] = b[:d] / scale
+    for m in range(d):
+        weights[m] = b[m] / scale[m]
 
 
 def search_cart_lc(

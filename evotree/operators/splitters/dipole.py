@@ -12,8 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from evotree._jit import kernel
-from evotree.fitness.node import Node
-from evotree.fitness.partition import centre_margin, project_rows
+from evotree.fitness.node import Node, centre_margin, project_rows
 from evotree.operators.splitters.base import Split, better_split
 from evotree.rng import below, normal, uniform
 from evotree.tree import project
@@ -42,9 +41,18 @@ def mixed_dipole(y, order, lo, hi, stream):
         j = order[lo + below(stream, hi - lo)]
         if is_mixed(y, order, lo, hi, i, j, stream):
             return i, j
-    rows = order[lo:hi]
-    others = rows[y[rows] != y[i]]
-    return i, others[below(stream, others.shape[0])]
+    others = 0
+    for t in range(lo, hi):
+        others += y[order[t]] != y[i]
+    rank = below(stream, others)
+    j = i
+    for t in range(lo, hi):
+        if y[order[t]] != y[i]:
+            if rank == 0:
+                j = order[t]
+                break
+            rank -= 1
+    return i, j
 
 
 @kernel
@@ -68,7 +76,8 @@ def dipole_hyperplane(X, y, order, lo, hi, stream, w, max_width):
     """Place a hyperplane at right angles to a random mixed dipole, between its two rows."""
     # w = (x_i - x_j) / |x_i - x_j|, in the space of all features, or of few.
     i, j = mixed_dipole(y, order, lo, hi, stream)
-    w[:] = X[i] - X[j]
+    for m in range(X.shape[1]):
+        w[m] = X[i, m] - X[j, m]
     if max_width > 0:
         keep_few(w, max_width, stream)
     norm = 0.0

@@ -99,9 +99,13 @@ def move(Z, a, usable, m, alpha, r):
     for i in range(Z.shape[1]):
         Z[d + 1, i] += alpha * Z[m, i]
     if abs(alpha) > _LARGE:
-        largest = np.abs(a).max()
-        a /= largest
-        Z[d + 1] /= largest
+        largest = 0.0
+        for k in range(d + 1):
+            largest = max(largest, abs(a[k]))
+        for k in range(d + 1):
+            a[k] /= largest
+        for i in range(Z.shape[1]):
+            Z[d + 1, i] /= largest
 
 
 @inner_kernel

@@ -152,7 +152,7 @@ def least_costs(groups):
 @inner_kernel
 def try_axis(groups, best, split):
     """Put the cheapest split on one feature into `split` if it costs no more than `best`."""
-    d = groups.X.shape[1]
+    n, d = groups.X.shape
     lowest, chosen = least_costs(groups), -1
     for _ in range(d):
         # The most promising of those not yet looked at, the first of equals.
@@ -160,7 +160,8 @@ def try_axis(groups, best, split):
         if lowest[j] == np.inf or lowest[j] > best:
             break
         lowest[j] = np.inf
-        groups.s[:] = groups.X[:, j]
+        for i in range(n):
+            groups.s[i] = groups.X[i, j]
         here, threshold, sign = cheapest_threshold(groups, np.nan)
         if here < best or (here == best < np.inf and (chosen < 0 or j < chosen)):
             best, chosen = here, j
@@ -174,9 +175,12 @@ def try_support(groups, support, theta, best, split):
     """Fit a classifier on some features; keep its split in `split` if it is below `best`."""
     n, d = groups.X.shape
     width = support.shape[0]
-    part, own = np.empty((n, width)), np.append(theta[support], theta[d])
+    part, own = np.empty((n, width)), np.empty(width + 1)
     for j in range(width):
-        part[:, j] = groups.X[:, support[j]]
+        own[j] = theta[support[j]]
+        for i in range(n):
+            part[i, j] = groups.X[i, support[j]]
+    own[width] = theta[d]
     newton_fit(
         part,
         groups.signs,
@@ -196,11 +200,14 @@ def try_support(groups, support, theta, best, split):
         for j in range(width):
             groups.s[i] += own[j] * part[i, j]
     here, threshold, sign = cheapest_threshold(groups, -theta[d])
-    # A feature that is constant here has no weight.
-    here += groups.term_cost * max(0, np.count_nonzero(own[:-1]) - 1)
+    n_terms = 0  # a feature that is constant here has no weight
+    for j in range(width):
+        n_terms += own[j] != 0.0
+    here += groups.term_cost * max(0, n_terms - 1)
     if here < best:
         best = here
-        split[:] = sign * theta
+        for j in range(d):
+            split[j] = sign * theta[j]
         split[d] = -sign * threshold
     return best
 
@@ -222,16 +229,46 @@ def spreads(X):
 @inner_kernel
 def strongest(support, theta, spread, n_kept):
     """Return the `n_kept` features of a support with the most influence, in rising order."""
-    influence = np.abs(theta[support]) * spread[support]
-    influence[~(influence < np.inf)] = 0.0
-    order = np.argsort(-influence, kind="mergesort")  # of equals the first stay
-    return support[np.sort(order[:n_kept])]
+    width = support.shape[0]
+    influence = np.empty(width)
+    for j in range(width):
+        here = abs(theta[support[j]]) * spread[support[j]]
+        influence[j] = here if here < np.inf else 0.0
+    for _ in range(width - n_kept):
+        weakest = 0
+        for j in range(1, width):
+            if influence[j] <= influence[weakest]:
+                weakest = j
+        influence[weakest] = np.inf
+    kept, n = np.empty(n_kept, dtype=np.int64), 0
+    for j in range(width):
+        if influence[j] < np.inf:
+            kept[n] = support[j]
+            n += 1
+    return kept
+
+
+@inner_kernel
+def used_features(weights):
+    """Return the features whose weights are not 0, in rising order."""
+    used, n = np.empty(weights.shape[0], dtype=np.int64), 0
+    for j in range(weights.shape[0]):
+        if weights[j] != 0.0:
+            used[n] = j
+            n += 1
+    return used[:n]
 
 
 @inner_kernel
 def with_feature(support, feature):
     """Return a support and a feature that it lacks, in rising order."""
-    return np.sort(np.append(support, feature))
+    wider, before = np.empty(support.shape[0] + 1, dtype=np.int64), 0
+    for n in range(support.shape[0]):
+        if support[n] < feature:
+            before += 1
+        wider[n + (support[n] > feature)] = support[n]
+    wider[before] = feature
+    return wider
 
 
 @inner_kernel
@@ -270,7 +307,7 @@ def swap_terms(groups, max_width, best, split):
     """Add the most promising feature to a split, or put it in the place of the weakest one."""
     d = groups.X.shape[1]
     for _ in range(_ROUNDS):
-        support = np.flatnonzero(split[:d])
+        support = used_features(split[:d])
         if support.shape[0] > _SWAPPED:
             break
         theta = split.copy()

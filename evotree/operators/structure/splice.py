@@ -12,7 +12,7 @@ import numpy as np
 
 from evotree._jit import inner_kernel, kernel
 from evotree.dataset import Dataset
-from evotree.fitness.partition import (
+from evotree.fitness.node import (
     centre_margin,
     count_classes,
     middle_of_margin,

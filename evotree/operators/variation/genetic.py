@@ -6,8 +6,7 @@ import numpy as np
 
 from evotree._jit import kernel, part_kernel
 from evotree.dataset import Dataset
-from evotree.fitness.node import Node
-from evotree.fitness.partition import is_uniform, sort_rows
+from evotree.fitness.node import Node, is_uniform, sort_rows
 from evotree.operators.pruning.rules import prune
 from evotree.operators.splitters.dipole import (
     dipolar_change,
