@@ -207,8 +207,9 @@ def _tune(
         add_overload(compiled)
         if not works():
             return
-        module = compiled.library._final_module
-        variables = {one.name for one in module.global_variables}
+        variables = {
+            one.name for one in compiled.library._final_module.global_variables
+        }
         compiled.reload_init.extend(
             linked
             for name, (linked, _) in _known.items()

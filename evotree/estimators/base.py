@@ -676,8 +676,9 @@ def class_weight_of_rows(
     if isinstance(class_weight, str):
         codes = np.unique(y, return_inverse=True)[1]
         totals = np.bincount(codes, weights=weight)
-        n_present = np.count_nonzero(totals)
-        factors = weight.sum() / (n_present * np.where(totals > 0.0, totals, 1.0))
+        factors = weight.sum() / (
+            np.count_nonzero(totals) * np.where(totals > 0.0, totals, 1.0)
+        )
         return factors[codes]
     factors = compute_sample_weight(class_weight, y)
     if not np.isfinite(factors).all() or factors.min() < 0.0:

@@ -225,7 +225,6 @@ class Editor:
         """Return a copy of the model with another tree, and what the edit cost."""
         model = self.model
         old = self.tree
-        finisher = self._finisher
         known: dict[str, Any] = {}
         before = model._by_hand
         by_hand = {
@@ -242,9 +241,9 @@ class Editor:
             "complexity": tree.complexity,
         }
         edited = FrontTree.of(tree, np.nan, "edited")
-        if finisher is not None:
-            rows = finisher.rows
-            known = model._known_of(tree, finisher.problem.dataset)
+        if self._finisher is not None:
+            rows = self._finisher.rows
+            known = model._known_of(tree, self._finisher.problem.dataset)
             fitness: Any = PenalizedAccuracy(model.size_penalty_, model.term_penalty_)
             for name, one, values in (("_before", old, before), ("", tree, after)):
                 score = quality = score_on(rows, one)

@@ -447,8 +447,7 @@ class EvolvedTree(base.TreeEstimator, SearchConfig):
         model held. What leaves were made to predict by hand ends. The parameters of the new model
         are those of this one.
         """
-        model: Self = refit(self, X, y, sample_weight, sensitive, hold)
-        return model
+        return refit(self, X, y, sample_weight, sensitive, hold)
 
     def apply(self, X: Any, tree: int | ObliqueTree | None = None) -> np.ndarray:
         """Return the leaf that each row reaches, as positions in the arrays of a tree, int32.

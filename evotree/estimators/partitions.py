@@ -165,8 +165,11 @@ def count_leaves(
     for tree in trees:
         cells = tree.apply(rows).astype(np.int64) * width + codes
         n_cells = len(tree) * width
-        tables = [np.bincount(cells, one, n_cells).reshape(-1, width) for one in summed]
-        sums.append(np.hstack(tables))
+        sums.append(
+            np.hstack(
+                [np.bincount(cells, one, n_cells).reshape(-1, width) for one in summed]
+            )
+        )
     return (
         np.concatenate(sums),
         rows.min(axis=0, initial=np.inf),
@@ -309,8 +312,11 @@ class AllRows:
         errors = np.maximum(0.0, squares - sums**2 / weights)
         errors = scale**2 * (errors + weights * (values - sums / weights) ** 2)
         of_leaves, errors = np.where(tree.is_leaf, [weights, errors], 0.0)
-        std = deviations(tree, of_leaves, errors, float(weights[0]))
-        return {**known, "training_rows_": rows, "residual_std_": std}
+        return {
+            **known,
+            "training_rows_": rows,
+            "residual_std_": deviations(tree, of_leaves, errors, float(weights[0])),
+        }
 
 
 def fit_collections(
