@@ -187,8 +187,7 @@ class LocalTree(base.TreeEstimator):
         check_parameters(self)
         with self._unchanged_on_failure():
             dataset = self._make_dataset(X, y, sample_weight, self.scaling)
-            dataset = dataset.evolved_for(self._objective(dataset))
-            self._fit(dataset)
+            self._fit(dataset.evolved_for(self._objective(dataset)))
         return self
 
     def _fit(self, dataset: Dataset) -> None:
