@@ -352,10 +352,11 @@ class TreeEstimator(RowEncoder):
             plausible=plausible,
         )
         tree = self._of_output(output)
-        if is_classifier(self):
-            goals = goals_of_class(tree, point, self.classes_, target)
-        else:
-            goals = goals_of_interval(tree, target)
+        goals = (
+            goals_of_class(tree, point, self.classes_, target)
+            if is_classifier(self)
+            else goals_of_interval(tree, target)
+        )
         is_missing = np.asarray(pd.isna(pd.DataFrame(row))).ravel()
 
         def space_of(limits: Any) -> Any:

@@ -51,9 +51,9 @@ class Editor:
             raise ValueError("X=None, and y was given: allowed are both, or neither.")
         self.model = model
         self.tree = model.tree_
-        self._finisher = None
-        if X is not None:
-            self._finisher = finisher_of(model, X, y, sample_weight, sensitive)
+        self._finisher = (
+            None if X is None else finisher_of(model, X, y, sample_weight, sensitive)
+        )
 
     def prune(self, node: int) -> Any:
         """Return a model in which a split, with all below it, is a leaf."""

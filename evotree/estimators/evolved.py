@@ -503,10 +503,7 @@ class EvolvedTree(base.TreeEstimator, SearchConfig):
 
     def __sklearn_clone__(self) -> Self:
         """Return a copy that is not fitted; it shares the callbacks."""
-        bare = copy(self)
-        bare.callbacks = None
-        twin: Self = super(EvolvedTree, bare).__sklearn_clone__()
-        return twin.set_params(callbacks=self.callbacks)
+        return self._clone_sharing("callbacks")
 
 
 @documented(SHAPE=_SHAPE, RUN=_RUN, ATTRIBUTES=_ATTRIBUTES, **base.SHARED)
@@ -603,10 +600,11 @@ class EvoTreeClassifier(base.TreeClassifier, EvolvedTree):
         objective = self.objective_
         if not isinstance(objective, ExpectedCost):
             objective = ExpectedCost()
-        spent = np.zeros(len(tree))
-        if objective.features is not None:
-            spent = objective.features.of_paths(tree)
-        return np.array(check_costs(objective.costs, self.classes_)), spent
+        return np.array(check_costs(objective.costs, self.classes_)), (
+            np.zeros(len(tree))
+            if objective.features is None
+            else objective.features.of_paths(tree)
+        )
 
     def _known_of(
         self,
