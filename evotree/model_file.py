@@ -235,9 +235,13 @@ def _lines_of_classes(known: Mapping[str, Any], labels: list[str]) -> Iterator[s
             for label, recall in zip(labels, known["recall"], strict=True)
         )
     if "confusion" in known and len(labels) <= _MOST_CONFUSED:
-        cells = [["", *labels]]
-        for label, row in zip(labels, known["confusion"], strict=True):
-            cells.append([label, *(f"{n:d}" for n in row)])
+        cells = [
+            ["", *labels],
+            *(
+                [label, *(f"{n:d}" for n in row)]
+                for label, row in zip(labels, known["confusion"], strict=True)
+            ),
+        ]
         first, *others = (max(map(len, column)) for column in zip(*cells, strict=True))
         yield "           rows of each class, and what they are predicted:"
         for label, *row in cells:
