@@ -316,10 +316,14 @@ class EvolvedTree(base.TreeEstimator, SearchConfig):
         progress: Progress | None = None,
     ) -> Result:
         """Evolve a tree for rows in memory."""
-        dataset = self._make_dataset(
-            X, y, sample_weight, evolution_of(self).scaling, sensitive
+        problem = prepare(
+            self._make_dataset(
+                X, y, sample_weight, evolution_of(self).scaling, sensitive
+            ),
+            self,
+            begin,
+            encoder=self,
         )
-        problem = prepare(dataset, self, begin, encoder=self)
         return RowSearch(problem, progress).result(continues, seed)
 
     def _ended(self, result: Result) -> Self:

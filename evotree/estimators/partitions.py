@@ -468,7 +468,6 @@ def _draw_sample(
     tally = delayed(partial(tally_rows, reader))
     with progress.phase("summarizing rows"):
         tallies = compute(*[tally(number, *part) for number, part in enumerate(parts)])
-    sizes = [size for size, _ in tallies]
     classes = pd.concat([one for _, one in tallies if len(one)] or [tallies[0][1]])
     classes = classes.groupby(level=0).sum()
     n_rows = classes["n"].sum()
@@ -484,7 +483,7 @@ def _draw_sample(
     # So many rows are below these limits as are wanted, but for a chance of less than 1e-8.
     limits = np.minimum(1.0, (takes + 8.0 * np.sqrt(takes) + 32.0) / classes["n"])
     draw = delayed(partial(draw_rows, reader, limits, seed))
-    firsts = np.cumsum([0, *sizes])
+    firsts = np.cumsum([0, *(size for size, _ in tallies)])
     with progress.phase("drawing the sample"):
         drawn = compute(
             *[draw(first, *one) for first, one in zip(firsts, parts, strict=False)]
