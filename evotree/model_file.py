@@ -190,12 +190,12 @@ class Model:
         """Return what is predicted, the size of the trees and what is known of their training."""
         sizes = [(tree.n_nodes, tree.n_leaves, tree.n_terms) for tree in self.trees]
         nodes, leaves, terms = map(sum, zip(*sizes, strict=True))
-        size = f"forest     {len(sizes)} trees, {nodes} nodes, {leaves} leaves, {terms} terms"
-        if len(sizes) == 1:
-            size = (
-                f"tree       {nodes} nodes, {leaves} leaves, depth {self.tree.depth}, "
-                f"{terms} terms, complexity {self.tree.complexity}"
-            )
+        size = (
+            f"tree       {nodes} nodes, {leaves} leaves, depth {self.tree.depth}, "
+            f"{terms} terms, complexity {self.tree.complexity}"
+            if len(sizes) == 1
+            else f"forest     {len(sizes)} trees, {nodes} nodes, {leaves} leaves, {terms} terms"
+        )
         of_task = _lines_of_targets if self.labels is None else _lines_of_classes
         return "\n".join(
             [
