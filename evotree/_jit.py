@@ -207,8 +207,9 @@ def _tune(
         add_overload(compiled)
         if not works():
             return
-        module = compiled.library._final_module
-        variables = {one.name for one in module.global_variables}
+        variables = {
+            one.name for one in compiled.library._final_module.global_variables
+        }
         compiled.reload_init.extend(
             linked
             for name, (linked, _) in _known.items()
@@ -259,7 +260,7 @@ def _compile(
     function: Callable[..., Any],
     writes: bool = True,
     has_wrapper: bool = True,
-    is_long: bool | None = None,
+    is_long: bool = False,
     works: Callable[[], bool] | None = None,
     **options: Any,
 ) -> Any:
@@ -274,8 +275,7 @@ def _compile(
                 **options,
             )
             if dispatcher is not function:  # as it is with NUMBA_DISABLE_JIT
-                if is_long is None:
-                    is_long = len(function.__code__.co_code) >= _LONG
+                is_long = is_long or len(function.__code__.co_code) >= _LONG
                 _tune(dispatcher, writes, is_long, works or _works)
             return dispatcher
         except Exception as error:

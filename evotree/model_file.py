@@ -5,17 +5,16 @@ off, edited or made by another program: reading checks it and raises nothing but
 naming file and reason.
 """
 
-from __future__ import annotations
-
 import json
 import math
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any, Self
 
 import numpy as np
 import pandas as pd
+from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
 from evotree._version import __version__
@@ -29,10 +28,6 @@ from evotree.leaf_models import class_probabilities
 from evotree.tables.columns import Column, columns_from, encode, feature_names, text_of
 from evotree.tables.readers import reading
 from evotree.tree import ObliqueTree, SoftSides, mean_of_trees
-
-if TYPE_CHECKING:
-    from evotree.estimators.base import TreeEstimator
-    from evotree.estimators.forest import ObliqueForest
 
 FORMAT = "evotree model"
 VERSION = 5
@@ -72,10 +67,10 @@ class Model:
     @classmethod
     def of(
         cls,
-        estimator: TreeEstimator | ObliqueForest,
+        estimator: BaseEstimator,
         target: str,
         training: Mapping[str, Any] | None = None,
-    ) -> Model:
+    ) -> Self:
         """Return the model of a fitted estimator."""
         if getattr(estimator, "shares_rows_", False):
             raise ValueError(
@@ -195,12 +190,12 @@ class Model:
         """Return what is predicted, the size of the trees and what is known of their training."""
         sizes = [(tree.n_nodes, tree.n_leaves, tree.n_terms) for tree in self.trees]
         nodes, leaves, terms = map(sum, zip(*sizes, strict=True))
-        size = f"forest     {len(sizes)} trees, {nodes} nodes, {leaves} leaves, {terms} terms"
-        if len(sizes) == 1:
-            size = (
-                f"tree       {nodes} nodes, {leaves} leaves, depth {self.tree.depth}, "
-                f"{terms} terms, complexity {self.tree.complexity}"
-            )
+        size = (
+            f"tree       {nodes} nodes, {leaves} leaves, depth {self.tree.depth}, "
+            f"{terms} terms, complexity {self.tree.complexity}"
+            if len(sizes) == 1
+            else f"forest     {len(sizes)} trees, {nodes} nodes, {leaves} leaves, {terms} terms"
+        )
         of_task = _lines_of_targets if self.labels is None else _lines_of_classes
         return "\n".join(
             [
@@ -234,38 +229,40 @@ def _lines_of_classes(known: Mapping[str, Any], labels: list[str]) -> Iterator[s
         lines[-1] += f" (always the most frequent class: {known['base_rate']:.4f})"
     yield from lines
     if "balanced_accuracy" in known:
-        recalls = (
+        yield f"           balanced accuracy {known['balanced_accuracy']:.4f}"
+        yield "           recall: " + ", ".join(
             f"{label} {'-' if recall is None else f'{recall:.4f}'}"
             for label, recall in zip(labels, known["recall"], strict=True)
         )
-        yield f"           balanced accuracy {known['balanced_accuracy']:.4f}"
-        yield f"           recall: {', '.join(recalls)}"
     if "confusion" in known and len(labels) <= _MOST_CONFUSED:
-        cells = [["", *labels]]
-        for label, row in zip(labels, known["confusion"], strict=True):
-            cells.append([label, *(f"{n:d}" for n in row)])
+        cells = [
+            ["", *labels],
+            *(
+                [label, *(f"{n:d}" for n in row)]
+                for label, row in zip(labels, known["confusion"], strict=True)
+            ),
+        ]
         first, *others = (max(map(len, column)) for column in zip(*cells, strict=True))
         yield "           rows of each class, and what they are predicted:"
         for label, *row in cells:
-            texts = map(str.rjust, row, others)
-            yield "  ".join([f"             {label:{first}}", *texts])
+            yield "  ".join(
+                [f"             {label:{first}}", *map(str.rjust, row, others)]
+            )
 
 
 def _lines_of_search(known: Mapping[str, Any]) -> Iterator[str]:
     """Yield what a search chose, how it ended and how long it took."""
     if "hyperparameters" in known:
-        chosen = (
+        yield "chosen     " + ", ".join(
             f"{name} {v:{'.4g' if isinstance(v, float) else ''}}"
             for name, v in known["hyperparameters"].items()
         )
-        yield f"chosen     {', '.join(chosen)}"
     if "generations" in known:
         reason = STOP_REASONS.get(known["stop_reason"], known["stop_reason"])
         yield f"evolution  {known['generations']} generations ({reason})"
-        phases = (
+        yield "seconds    " + ", ".join(
             f"{name} {s:.1f}" for name, s in known["seconds"].items() if s >= 0.05
         )
-        yield f"seconds    {', '.join(phases)}"
 
 
 def errors_text(r2: float, rmse: float) -> str:
@@ -274,7 +271,7 @@ def errors_text(r2: float, rmse: float) -> str:
 
 
 def save_model(
-    path: PathLike, model: Model | TreeEstimator | ObliqueForest, target: str = "target"
+    path: PathLike, model: Model | BaseEstimator, target: str = "target"
 ) -> None:
     """Write a model to a file, whole or not at all; `load_model` and the command line read it.
 

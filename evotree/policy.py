@@ -32,7 +32,6 @@ _ROUNDS = 3  # of imitation
 _STEPS = 1000  # of each round
 _MOST_LEAVES = 16  # of trees that imitate
 _MOST_FRAMES = 1000  # of a film
-_PIXELS = "rgb_array"
 
 # Environments that are open in this process, by what makes them and by thread; and how many
 # searches and policies use those of a kind: the last closes them. Where an executor has processes
@@ -263,7 +262,8 @@ class Policy:
         from PIL import Image
 
         seen = replace(
-            self.environment, kwargs=self.environment.kwargs | {"render_mode": _PIXELS}
+            self.environment,
+            kwargs=self.environment.kwargs | {"render_mode": "rgb_array"},
         )
         frames: list[Any] = []
 

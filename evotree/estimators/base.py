@@ -356,10 +356,11 @@ class TreeEstimator(RowEncoder):
             plausible=plausible,
         )
         tree = self._of_output(output)
-        if is_classifier(self):
-            goals = goals_of_class(tree, point, self.classes_, target)
-        else:
-            goals = goals_of_interval(tree, target)
+        goals = (
+            goals_of_class(tree, point, self.classes_, target)
+            if is_classifier(self)
+            else goals_of_interval(tree, target)
+        )
         is_missing = np.asarray(pd.isna(pd.DataFrame(row))).ravel()
 
         def space_of(limits: Any) -> Any:
@@ -680,8 +681,9 @@ def class_weight_of_rows(
     if isinstance(class_weight, str):
         codes = np.unique(y, return_inverse=True)[1]
         totals = np.bincount(codes, weights=weight)
-        n_present = np.count_nonzero(totals)
-        factors = weight.sum() / (n_present * np.where(totals > 0.0, totals, 1.0))
+        factors = weight.sum() / (
+            np.count_nonzero(totals) * np.where(totals > 0.0, totals, 1.0)
+        )
         return factors[codes]
     factors = compute_sample_weight(class_weight, y)
     if not np.isfinite(factors).all() or factors.min() < 0.0:

@@ -51,9 +51,9 @@ class Editor:
             raise ValueError("X=None, and y was given: allowed are both, or neither.")
         self.model = model
         self.tree = model.tree_
-        self._finisher = None
-        if X is not None:
-            self._finisher = finisher_of(model, X, y, sample_weight, sensitive)
+        self._finisher = (
+            None if X is None else finisher_of(model, X, y, sample_weight, sensitive)
+        )
 
     def prune(self, node: int) -> Any:
         """Return a model in which a split, with all below it, is a leaf."""
@@ -225,7 +225,6 @@ class Editor:
         """Return a copy of the model with another tree, and what the edit cost."""
         model = self.model
         old = self.tree
-        finisher = self._finisher
         known: dict[str, Any] = {}
         before = model._by_hand
         by_hand = {
@@ -242,9 +241,9 @@ class Editor:
             "complexity": tree.complexity,
         }
         edited = FrontTree.of(tree, np.nan, "edited")
-        if finisher is not None:
-            rows = finisher.rows
-            known = model._known_of(tree, finisher.problem.dataset)
+        if self._finisher is not None:
+            rows = self._finisher.rows
+            known = model._known_of(tree, self._finisher.problem.dataset)
             fitness: Any = PenalizedAccuracy(model.size_penalty_, model.term_penalty_)
             for name, one, values in (("_before", old, before), ("", tree, after)):
                 score = quality = score_on(rows, one)

@@ -315,10 +315,14 @@ class EvolvedTree(base.TreeEstimator, SearchConfig):
         progress: Progress | None = None,
     ) -> Result:
         """Evolve a tree for rows in memory."""
-        dataset = self._make_dataset(
-            X, y, sample_weight, evolution_of(self).scaling, sensitive
+        problem = prepare(
+            self._make_dataset(
+                X, y, sample_weight, evolution_of(self).scaling, sensitive
+            ),
+            self,
+            begin,
+            encoder=self,
         )
-        problem = prepare(dataset, self, begin, encoder=self)
         return RowSearch(problem, progress).result(continues, seed)
 
     def _ended(self, result: Result) -> Self:
@@ -446,8 +450,7 @@ class EvolvedTree(base.TreeEstimator, SearchConfig):
         model held. What leaves were made to predict by hand ends. The parameters of the new model
         are those of this one.
         """
-        model: Self = refit(self, X, y, sample_weight, sensitive, hold)
-        return model
+        return refit(self, X, y, sample_weight, sensitive, hold)
 
     def apply(self, X: Any, tree: int | ObliqueTree | None = None) -> np.ndarray:
         """Return the leaf that each row reaches, as positions in the arrays of a tree, int32.
@@ -503,10 +506,7 @@ class EvolvedTree(base.TreeEstimator, SearchConfig):
 
     def __sklearn_clone__(self) -> Self:
         """Return a copy that is not fitted; it shares the callbacks."""
-        bare = copy(self)
-        bare.callbacks = None
-        twin: Self = super(EvolvedTree, bare).__sklearn_clone__()
-        return twin.set_params(callbacks=self.callbacks)
+        return self._clone_sharing("callbacks")
 
 
 @documented(SHAPE=_SHAPE, RUN=_RUN, ATTRIBUTES=_ATTRIBUTES, **base.SHARED)
@@ -603,10 +603,11 @@ class EvoTreeClassifier(base.TreeClassifier, EvolvedTree):
         objective = self.objective_
         if not isinstance(objective, ExpectedCost):
             objective = ExpectedCost()
-        spent = np.zeros(len(tree))
-        if objective.features is not None:
-            spent = objective.features.of_paths(tree)
-        return np.array(check_costs(objective.costs, self.classes_)), spent
+        return np.array(check_costs(objective.costs, self.classes_)), (
+            np.zeros(len(tree))
+            if objective.features is None
+            else objective.features.of_paths(tree)
+        )
 
     def _known_of(
         self,

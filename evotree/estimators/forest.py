@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Executor
-from copy import copy
 from dataclasses import KW_ONLY, dataclass
 from functools import partial
 from numbers import Integral, Real
@@ -128,10 +127,7 @@ class ObliqueForest(RowEncoder):
 
     def __sklearn_clone__(self) -> Self:
         """Return a copy that is not fitted; it shares the executor."""
-        bare = copy(self)
-        bare.executor = None
-        twin: Self = super(ObliqueForest, bare).__sklearn_clone__()
-        return twin.set_params(executor=self.executor)
+        return self._clone_sharing("executor")
 
     def __getstate__(self) -> dict[str, Any]:
         """Return what is pickled, all but the executor."""

@@ -120,9 +120,6 @@ _OC1: Mapping[str, Any] = {
     "standard_errors": 0.0,
 }
 
-# All rows, the paper's number of candidates, and the threshold as drawn.
-_CEDT = CrossEntropy(max_samples=None, max_rows=None, refine_threshold=False)
-
 GREEDY_PRESETS: Mapping[str, Mapping[str, Any]] = MappingProxyType(
     {
         "APDT": {"splitter": Axis(), "criterion": "entropy", "scaling": "minmax"},
@@ -133,7 +130,14 @@ GREEDY_PRESETS: Mapping[str, Mapping[str, Any]] = MappingProxyType(
         },
         "CART-LC": {"splitter": CartLC(start="axis"), **_OC1},
         "CART-LCr": {"splitter": CartLC(start="random"), **_OC1},
-        "CEDT": {"splitter": _CEDT, **_OC1, "criterion": "gini"},
+        # All rows, the paper's number of candidates, and the threshold as drawn.
+        "CEDT": {
+            "splitter": CrossEntropy(
+                max_samples=None, max_rows=None, refine_threshold=False
+            ),
+            **_OC1,
+            "criterion": "gini",
+        },
         "CO2": {
             "splitter": CO2(start="axis"),
             "criterion": "entropy",
@@ -187,8 +191,7 @@ class LocalTree(base.TreeEstimator):
         check_parameters(self)
         with self._unchanged_on_failure():
             dataset = self._make_dataset(X, y, sample_weight, self.scaling)
-            dataset = dataset.evolved_for(self._objective(dataset))
-            self._fit(dataset)
+            self._fit(dataset.evolved_for(self._objective(dataset)))
         return self
 
     def _fit(self, dataset: Dataset) -> None:

@@ -164,8 +164,11 @@ def count_leaves(
     for tree in trees:
         cells = tree.apply(rows).astype(np.int64) * width + codes
         n_cells = len(tree) * width
-        tables = [np.bincount(cells, one, n_cells).reshape(-1, width) for one in summed]
-        sums.append(np.hstack(tables))
+        sums.append(
+            np.hstack(
+                [np.bincount(cells, one, n_cells).reshape(-1, width) for one in summed]
+            )
+        )
     return (
         np.concatenate(sums),
         rows.min(axis=0, initial=np.inf),
@@ -308,8 +311,11 @@ class AllRows:
         errors = np.maximum(0.0, squares - sums**2 / weights)
         errors = scale**2 * (errors + weights * (values - sums / weights) ** 2)
         of_leaves, errors = np.where(tree.is_leaf, [weights, errors], 0.0)
-        std = deviations(tree, of_leaves, errors, float(weights[0]))
-        return {**known, "training_rows_": rows, "residual_std_": std}
+        return {
+            **known,
+            "training_rows_": rows,
+            "residual_std_": deviations(tree, of_leaves, errors, float(weights[0])),
+        }
 
 
 def fit_collections(
@@ -461,7 +467,6 @@ def _draw_sample(
     tally = delayed(partial(tally_rows, reader))
     with progress.phase("summarizing rows"):
         tallies = compute(*[tally(number, *part) for number, part in enumerate(parts)])
-    sizes = [size for size, _ in tallies]
     classes = pd.concat([one for _, one in tallies if len(one)] or [tallies[0][1]])
     classes = classes.groupby(level=0).sum()
     n_rows = classes["n"].sum()
@@ -477,7 +482,7 @@ def _draw_sample(
     # So many rows are below these limits as are wanted, but for a chance of less than 1e-8.
     limits = np.minimum(1.0, (takes + 8.0 * np.sqrt(takes) + 32.0) / classes["n"])
     draw = delayed(partial(draw_rows, reader, limits, seed))
-    firsts = np.cumsum([0, *sizes])
+    firsts = np.cumsum([0, *(size for size, _ in tallies)])
     with progress.phase("drawing the sample"):
         drawn = compute(
             *[draw(first, *one) for first, one in zip(firsts, parts, strict=False)]

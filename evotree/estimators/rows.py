@@ -14,7 +14,7 @@ from dataclasses import KW_ONLY, dataclass
 from datetime import date, timedelta
 from functools import wraps
 from itertools import compress
-from typing import Annotated, Any
+from typing import Annotated, Any, Self
 
 import numpy as np
 import pandas as pd
@@ -62,6 +62,13 @@ class RowEncoder(BaseEstimator, Constrained):
             self.__dict__.clear()
             self.__dict__.update(before)
             raise
+
+    def _clone_sharing(self, name: str) -> Self:
+        """Return a copy that is not fitted, and shares what one parameter holds with this one."""
+        bare = copy(self)
+        setattr(bare, name, None)
+        twin: Self = BaseEstimator.__sklearn_clone__(bare)
+        return twin.set_params(**{name: getattr(self, name)})
 
     def __sklearn_tags__(self) -> Any:
         """Return scikit-learn's tags: missing values are allowed."""
@@ -367,9 +374,11 @@ def _lazily(X: Any, name: str, estimator: Any, nothing: np.ndarray) -> Any:
         return X.map_partitions(_predicted, *asked, meta=_predicted(X._meta, *asked))
     if X.ndim != 2:
         raise ValueError(f"X has shape {X.shape}: allowed are 2 dimensions.")
-    shape: dict[str, Any] = {"drop_axis": 1}
-    if nothing.ndim > 1:
-        shape = {"chunks": (X.chunks[0], nothing.shape[1:])}
+    shape: dict[str, Any] = (
+        {"chunks": (X.chunks[0], nothing.shape[1:])}
+        if nothing.ndim > 1
+        else {"drop_axis": 1}
+    )
     return X.rechunk({1: -1}).map_blocks(
         _predicted, *asked, dtype=nothing.dtype, meta=nothing, **shape
     )

@@ -121,15 +121,14 @@ class _Starter(Listener):
         self._is_first = threading.Lock()
 
     def on_start(self, event: Event) -> None:
-        if not self._is_first.acquire(blocking=False) or not may_help():
-            return
-        with suppress(OSError):
-            self.process = start_python(
-                f"from evotree.estimators.warmup import main; main({self.task!r})",
-                stdin=subprocess.DEVNULL,
-                stdout=subprocess.DEVNULL,
-                stderr=subprocess.DEVNULL,
-            )
+        if self._is_first.acquire(blocking=False) and may_help():
+            with suppress(OSError):
+                self.process = start_python(
+                    f"from evotree.estimators.warmup import main; main({self.task!r})",
+                    stdin=subprocess.DEVNULL,
+                    stdout=subprocess.DEVNULL,
+                    stderr=subprocess.DEVNULL,
+                )
 
     def on_end(self, event: Event) -> None:
         pass
@@ -137,11 +136,9 @@ class _Starter(Listener):
 
 def may_help() -> bool:
     """Return whether a second process is possible, is wanted and has a processor."""
-    is_python = Path(sys.executable or "").name.startswith(
-        "python"
-    )  # not a program around it
     return (
-        is_python
+        # Not a program around Python.
+        Path(sys.executable or "").name.startswith("python")
         and is_cached()
         and parent_process() is None
         and not config.DISABLE_JIT
@@ -175,7 +172,6 @@ def estimators_of(task: str) -> list[Any]:
     plain = Regularization(C=1.0, penalty="l1", noise=0.0)
     nsga2 = Evolution(variation=Variation(algorithm="nsga2"), regularization=plain)
     refining = Evolution(refinement=[*SPLITTERS, "tao"], regularization=plain)
-    presets = PRESETS if task == "classification" else ()
     return [
         evolved(random_state=0),
         evolved(evolution=nsga2, max_generations=3, random_state=0),
@@ -183,7 +179,7 @@ def estimators_of(task: str) -> list[Any]:
         *(greedy(splitter, random_state=0) for splitter in SPLITTERS),
         *(greedy("axis", pruning=pruning, random_state=0) for pruning in PRUNINGS),
         getattr(estimators, f"TAO{kind}")(random_state=0),
-        *map(greedy.from_preset, presets),
+        *map(greedy.from_preset, PRESETS if task == "classification" else ()),
     ]
 
 

@@ -43,10 +43,15 @@ def compare_rows(model: Any, row_a: Any, row_b: Any) -> RowComparison:
     apart = [k for k in sides[0] if k in sides[1] and sides[0][k] != sides[1][k]]
     node = int(apart[0] if apart else found[0].rows.leaf[0])
     here = [path[path.node == node].set_index("feature") for path in paths]
-    columns: dict[str, Any] = {"weight": here[0]["weight"]}
-    for name, one in zip("ab", here, strict=True):
-        columns |= {f"value_{name}": one["value"], f"adds_{name}": one["contribution"]}
-    terms = pd.DataFrame(columns)
+    terms = pd.DataFrame(
+        {
+            "weight": here[0]["weight"],
+            "value_a": here[0]["value"],
+            "adds_a": here[0]["contribution"],
+            "value_b": here[1]["value"],
+            "adds_b": here[1]["contribution"],
+        }
+    )
     terms["difference"] = terms.adds_b - terms.adds_a
     order = terms.difference.abs().sort_values(ascending=False, kind="stable").index
     rows = pd.concat([one.rows[["leaf", "prediction"]].head(1) for one in found])

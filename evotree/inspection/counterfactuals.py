@@ -600,10 +600,11 @@ def goals_of_class(
     """Return the leaves that predict a class, None for any but that of a row."""
     if target is not None and target not in classes.tolist():
         raise ValueError(f"target={target!r}: allowed are {classes.tolist()} and None.")
-    if target is None:
-        is_wanted = np.arange(len(classes)) != tree.predict_label(x[np.newaxis])[0]
-    else:
-        is_wanted = classes == target
+    is_wanted = (
+        np.arange(len(classes)) != tree.predict_label(x[np.newaxis])[0]
+        if target is None
+        else classes == target
+    )
     if tree.models is not None:
         leaves = np.flatnonzero(tree.is_leaf)
         return [
@@ -625,9 +626,8 @@ def goals_of_interval(tree: ObliqueTree, target: Any) -> list[Goal]:
         raise ValueError(
             f"target={target!r}: allowed is an interval (low, high), low <= high."
         )
-    least, most = tree.values[:, 0], tree.values[:, 0]
-    if tree.models is not None:
-        least, most = tree.models.lowest, tree.models.highest
+    least = tree.values[:, 0] if tree.models is None else tree.models.lowest
+    most = tree.values[:, 0] if tree.models is None else tree.models.highest
     leaves = np.flatnonzero(tree.is_leaf & (least <= high) & (most >= low))
     if not leaves.size:
         raise ValueError(

@@ -35,11 +35,6 @@ _COLUMNS = {
 MAX_MEMBERS = 100
 """Most members of a front; each keeps a partition of the rows while a run lasts."""
 
-_ALLOWED = (
-    "'validation', '1se', 'fitness', 'complexity<=k' (leaves and terms), 'terms<=k', 'leaves<=k' "
-    "and 'size<=k' (nodes), such as 'terms<=12'"
-)
-
 
 def has_own_objectives(individual: Any) -> bool:
     """Return whether a fitness has several objectives other than quality and complexity."""
@@ -202,8 +197,7 @@ def _held_out_sums(tree: Any, held_out: Dataset) -> np.ndarray:
     ):
         losses = tree.label_losses(held_out.X, held_out.y)
         return np.array([losses, losses**2]) @ held_out.sample_weight
-    sums: np.ndarray = node_losses(tree, held_out)[:, tree.is_leaf].sum(axis=1)
-    return sums
+    return node_losses(tree, held_out)[:, tree.is_leaf].sum(axis=1)
 
 
 def held_out_quality(
@@ -230,7 +224,9 @@ def check_rule(rule: str) -> tuple[str, int]:
     match = re.fullmatch(pattern, rule) if isinstance(rule, str) else None
     if match is None or int(match[2]) < (match[1] != "terms"):
         raise ValueError(
-            f"rule={rule!r}: allowed are {_ALLOWED}, k being at least 1, of terms 0."
+            f"rule={rule!r}: allowed are 'validation', '1se', 'fitness', 'complexity<=k' (leaves "
+            "and terms), 'terms<=k', 'leaves<=k' and 'size<=k' (nodes), such as 'terms<=12', k "
+            "being at least 1, of terms 0."
         )
     return match[1], int(match[2])
 

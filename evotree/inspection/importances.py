@@ -38,9 +38,11 @@ def importances(
     if tree.output_names is None:
         amounts = _amounts(tree, kind)
     else:
-        units = np.ones(len(tree.output_names))
-        if scale is not None and kind == "impurity":
-            units = scale
+        units = (
+            np.ones(len(tree.output_names))
+            if scale is None or kind != "impurity"
+            else scale
+        )
         amounts = np.sum(
             [
                 _amounts(tree.of_output(j), kind) / unit**2

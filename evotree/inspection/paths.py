@@ -99,20 +99,24 @@ def explain(
             "total": np.repeat(total, len(features)),
         }
         for name, dtype in _COLUMNS.items():
-            column = np.asarray(columns[name], dtype=dtype)
-            parts[name].append(np.broadcast_to(column, values.size))
+            parts[name].append(
+                np.broadcast_to(np.asarray(columns[name], dtype=dtype), values.size)
+            )
+    terms = pd.DataFrame({name: np.concatenate(part) for name, part in parts.items()})
     is_outside = np.less(X, training.lowest) | np.greater(X, training.highest)
-    of_rows = {
-        "prediction": tree.predict_value(X)[:, 0]
-        if classes is None
-        else classes[labels],
-        "leaf": leaves,
-        "decision_distance": distances,
-        "outside": [tuple(names[features]) for features in is_outside],
-    }
-    table = pd.DataFrame({name: np.concatenate(part) for name, part in parts.items()})
-    table = table.sort_values(["row", "step"], kind="stable", ignore_index=True)
-    return Explanation(table, pd.DataFrame(of_rows))
+    return Explanation(
+        terms.sort_values(["row", "step"], kind="stable", ignore_index=True),
+        pd.DataFrame(
+            {
+                "prediction": tree.predict_value(X)[:, 0]
+                if classes is None
+                else classes[labels],
+                "leaf": leaves,
+                "decision_distance": distances,
+                "outside": [tuple(names[features]) for features in is_outside],
+            }
+        ),
+    )
 
 
 def _sides(

@@ -85,8 +85,8 @@ def shap_values(
         samples = []
         for order in orders:
             place = np.argsort(order)
-            before = place < np.arange(n + 1)[:, np.newaxis]
-            samples.append(np.diff(worths(before), axis=0)[place])
+            worth = worths(place < np.arange(n + 1)[:, np.newaxis])
+            samples.append(np.diff(worth, axis=0)[place])
         values[i, players] = np.mean(samples, axis=0)
         errors[i, players] = np.std(samples, axis=0, ddof=1) / np.sqrt(len(orders))
     if len(base) == 1:

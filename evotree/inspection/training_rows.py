@@ -37,8 +37,10 @@ class TrainingRows:
     def validate(self, tree: ObliqueTree) -> TrainingRows:
         """Return the summary if its arrays fit a tree, else say which does not."""
         n_nodes, n_features = tree.weights.shape
-        shapes = (n_nodes, n_features), (n_nodes,), (n_features,), (n_features,)
-        check_arrays(vars(self), shapes)
+        check_arrays(
+            vars(self),
+            ((n_nodes, n_features), (n_nodes,), (n_features,), (n_features,)),
+        )
         if self.spreads.min() <= 0.0:
             raise ValueError("spreads has values that are not above 0.")
         return self
@@ -49,8 +51,12 @@ def summarize(
 ) -> TrainingRows:
     """Return the summary of the training rows of a tree."""
     leaves = tree.apply(X)
-    reached = (sample_weight, (leaves, np.arange(len(X))))
-    sums = csr_matrix(reached, shape=(len(tree), len(X))) @ X
+    sums = (
+        csr_matrix(
+            (sample_weight, (leaves, np.arange(len(X)))), shape=(len(tree), len(X))
+        )
+        @ X
+    )
     totals = np.bincount(leaves, sample_weight, minlength=len(tree))
     inner = np.flatnonzero(~tree.is_leaf)
     for k in inner[::-1].tolist():
