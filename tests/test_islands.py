@@ -17,6 +17,9 @@ from hypothesis import strategies as st
 from evotree import evolve, make_toolbox, to_frame
 from evotree.engine.evolution import CallbackError, make_statistics, start
 from evotree.engine.islands import emigrants, island_seeds, migrate
+from evotree.engine.evolution import CallbackError, start
+from evotree.engine.evolution import make_statistics
+from evotree.engine.islands import emigrants, island_seeds, join, migrate
 from tests.runs import assert_same_run, evolve_islands
 
 
@@ -51,6 +54,21 @@ def test_one_island_is_a_plain_run(iris):
     assert set(found) == set(expected)
     columns = [name for name in expected if not name.endswith("seconds")]
     pd.testing.assert_frame_equal(found[columns], expected[columns], check_dtype=False)
+
+
+@pytest.mark.parametrize(
+    ("best", "at", "expected"),
+    [((0.9, 0.9), (5, 3), 3), ((0.9, 0.8), (5, 3), 5), ((0.8, 0.9), (5, 7), 7)],
+)
+def test_a_run_is_best_since_the_first_of_its_islands_was(iris, best, at, expected):
+    islands = []
+    for toolbox, one, generation in zip(make_toolboxes(iris, 2), best, at, strict=True):
+        island = start(toolbox.population(n=4), toolbox, make_statistics())
+        island.best_fitness = (one,)
+        island.last_improvement = generation
+        islands.append(island)
+    joint = join(islands)
+    assert joint.best_fitness == (max(best),) and joint.last_improvement == expected
 
 
 @given(st.integers(0, 100), st.integers(0, 12))

@@ -176,6 +176,24 @@ def test_trees_of_less_complexity_live_on_beside_the_fittest(
         assert max(dear(one) for one in survivors)[0] == pytest.approx(best[0])
 
 
+@given(
+    st.lists(
+        measured, min_size=2, max_size=7, unique_by=lambda one: tuple(one.thresholds)
+    )
+)
+def test_each_rule_of_survival_has_a_place_in_the_smallest_generations(trees):
+    evaluate = PenalizedAccuracy(0.01, 0.01)
+    for one in trees:
+        one.fitness.values = evaluate(one)
+    n = len(trees) // 2
+    everyone = trees[: 2 * n]
+    survivors = replace_best(trees[:n], trees[n : 2 * n], 0.01, 0.01)
+    rules = [evaluate, PenalizedAccuracy(0.03, 0.03)][:n]
+    for rule in rules:  # half of the places, rounded, are those of the first one
+        best = max(rule(one) for one in everyone)
+        assert max(rule(one) for one in survivors)[0] == pytest.approx(best[0])
+
+
 @given(st.lists(measured, min_size=10, max_size=40, unique_by=lambda one: one.quality))
 def test_the_first_term_of_a_split_costs_nothing(trees):
     for one in trees:
