@@ -205,13 +205,14 @@ class Limits:
             narrow(individual, dataset, kept)
         while (small := self._small_leaves(individual, dataset)).any():
             stays = nodes_without(individual, small)
-            thinned = make_individual(
-                dataset,
-                individual.weights[stays],
-                individual.thresholds[stays],
-                sizes_of_kept(stays, individual.subtree_size),
+            individual.replace_by(
+                make_individual(
+                    dataset,
+                    individual.weights[stays],
+                    individual.thresholds[stays],
+                    sizes_of_kept(stays, individual.subtree_size),
+                )
             )
-            individual.replace_by(thinned)
         if self.max_depth is not None:
             is_deepest = node_depths(individual.subtree_size) == self.max_depth
             prune_marked(individual, dataset, is_deepest & ~individual.is_leaf)

@@ -299,30 +299,28 @@ def _is_infeasible(system: _System, support: np.ndarray) -> bool:
 
 def _only_solution(equations: list[list[Fraction]], n: int) -> list[Fraction] | None:
     """Return the only direction that solves homogeneous equations of `n` unknowns, or None."""
-    pivots: list[tuple[int, list[Fraction]]] = []
-    for equation in equations:
-        row = list(equation)
-        for at, pivot in pivots:
-            if row[at]:
-                row = [a - row[at] * b for a, b in zip(row, pivot, strict=True)]
-        at = next((i for i, value in enumerate(row) if value), -1)
-        if at < 0:
+    rows = equations
+    solved: dict[
+        int, list[Fraction]
+    ] = {}  # equations, by the unknown that each is solved for
+    for at in range(n):
+        pivot = next((row for row in rows if row[at]), None)
+        if pivot is None:
             continue
-        row = [value / row[at] for value in row]
-        pivots = [
-            (other, [a - pivot[at] * b for a, b in zip(pivot, row, strict=True)])
-            for other, pivot in pivots
-        ]
-        pivots.append((at, row))
-    free = set(range(n)) - {at for at, _ in pivots}
+        scaled = [value / pivot[at] for value in pivot]
+        rows = [_without(row, at, scaled) for row in rows if row is not pivot]
+        solved = {k: _without(row, at, scaled) for k, row in solved.items()}
+        solved[at] = scaled
+    free = set(range(n)) - solved.keys()
     if len(free) != 1:
         return None
     (last,) = free
-    solution = [Fraction(0)] * n
-    solution[last] = Fraction(1)
-    for at, pivot in pivots:
-        solution[at] = -pivot[last]
-    return solution
+    return [-solved[at][last] if at in solved else Fraction(1) for at in range(n)]
+
+
+def _without(row: list[Fraction], at: int, scaled: list[Fraction]) -> list[Fraction]:
+    """Return an equation less the multiple of another one that takes an unknown out of it."""
+    return [a - row[at] * b for a, b in zip(row, scaled, strict=True)]
 
 
 # ---- the constraint ------------------------------------------------------------------------------

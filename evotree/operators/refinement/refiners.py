@@ -161,7 +161,7 @@ def tao_sweep(
         swept = individual.clone()
         replace_splits(swept, dataset, weights, thresholds)
         # A row on a hyperplane may fall to the other side than its projection above had it.
-        fitness = PenalizedAccuracy(term_penalty=term_penalty)
+        fitness = PenalizedAccuracy(size_penalty=0.0, term_penalty=term_penalty)
         if not monotone or fitness(swept) >= fitness(individual):
             individual.replace_by(swept)
     return (individual,)

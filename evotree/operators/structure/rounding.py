@@ -152,7 +152,12 @@ class Rounder:
         precision: int | str = AUTO,
         sample_weight: np.ndarray | None = None,
     ) -> None:
-        check_precision(precision)
+        is_digits = isinstance(precision, Integral) and 1 <= precision <= MOST_DIGITS
+        if precision != AUTO and not is_digits:
+            raise ValueError(
+                f"precision={precision!r}: allowed are integers from 1 to {MOST_DIGITS}, 'auto' "
+                "and None."
+            )
         self.precision = precision
         self.X = np.ascontiguousarray(X, dtype=np.float64)
         if not np.isfinite(self.X).all():
@@ -218,16 +223,6 @@ class Rounder:
         if key not in self._known:
             self._known[key] = _shortest(split, self.X, left, right)
         return self._known[key]
-
-
-def check_precision(precision: Any) -> None:
-    """Check a number of significant digits, or the word for as few as possible."""
-    is_digits = isinstance(precision, Integral) and 1 <= int(precision) <= MOST_DIGITS
-    if precision != AUTO and not is_digits:
-        raise ValueError(
-            f"precision={precision!r}: allowed are integers from 1 to {MOST_DIGITS}, 'auto' and "
-            "None."
-        )
 
 
 class _Split(NamedTuple):
