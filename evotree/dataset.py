@@ -914,7 +914,7 @@ def jitter(
             rows, copies, rows.y, rows.sample_weight, rows.extras, rows.outputs
         )
 
-    def with_copies(merged: np.ndarray, unmerged: np.ndarray) -> np.ndarray:
+    def with_copies(merged: Any, unmerged: Any) -> np.ndarray:
         return np.concatenate([merged, *[unmerged] * n_copies])
 
     weight = with_copies(dataset.sample_weight, rows.sample_weight) / (n_copies + 1)
@@ -922,12 +922,14 @@ def jitter(
         name: with_copies(dataset.extras[name], rows.extras[name])
         for name in rows.extras
     }
-    outputs = None
-    if dataset.outputs is not None and rows.outputs is not None:
-        outputs = with_copies(dataset.outputs, rows.outputs)
-    X = np.concatenate([dataset.X, copies])
+    has_outputs = dataset.outputs is not None
     return with_rows(
-        dataset, X, with_copies(dataset.y, rows.y), weight, extras, outputs
+        dataset,
+        np.concatenate([dataset.X, copies]),
+        with_copies(dataset.y, rows.y),
+        weight,
+        extras,
+        with_copies(dataset.outputs, rows.outputs) if has_outputs else None,
     )
 
 

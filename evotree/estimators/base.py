@@ -28,7 +28,7 @@ from evotree.estimators.probabilities import fit_soft_sides
 from evotree.estimators.rows import RowEncoder
 from evotree.fitness.linear_leaves import term_penalty_of_rows
 from evotree.fitness.objectives import Objective, compose
-from evotree.operators.constraints.bounds import with_split_features
+from evotree.operators.constraints import with_split_features
 from evotree.tree import ObliqueTree, SoftSides, class_probabilities
 
 PROBABILITIES = ("soft", "leaf")

@@ -25,7 +25,7 @@ from evotree.fitness.criteria import CLASSIFICATION, REGRESSION
 from evotree.fitness.objectives import Objective
 from evotree.operators.initialization import growth as induction
 from evotree.operators.initialization.growth import GrowthLimits, grow
-from evotree.operators.pruning.rules import cost_complexity_path, risk_of_leaves
+from evotree.operators.pruning import cost_complexity_path, risk_of_leaves
 from evotree.operators.splitters.axis import C45
 from evotree.operators.splitters.base import Splitter
 from evotree.operators.splitters.registry import SPLITTERS, as_splitter

@@ -13,11 +13,11 @@ from evotree.configuration import N_JOBS, Interval, LinearLeaves, StrOptions, do
 from evotree.dataset import SCALINGS, Dataset
 from evotree.engine.parallel import thread_map
 from evotree.estimators import base
-from evotree.operators.constraints.bounds import SplitFeatures
+from evotree.operators.constraints import SplitFeatures
 from evotree.operators.initialization.growth import GrowthLimits, grow, init_complete
 from evotree.operators.initialization.population import init_from_tree, raw_tree
-from evotree.operators.pruning.rules import prune
-from evotree.operators.refinement.refiners import tao_sweeps
+from evotree.operators.pruning import prune
+from evotree.operators.refinement import tao_sweeps
 from evotree.operators.splitters.axis import Axis
 from evotree.operators.splitters.base import Splitter
 from evotree.operators.splitters.linear import Linear

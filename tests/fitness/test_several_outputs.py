@@ -10,7 +10,7 @@ from sklearn.metrics import r2_score
 from evotree.dataset import Dataset, leading_component
 from evotree.fitness.linear_leaves import LinearLeafObjective
 from evotree.fitness.several_outputs import LinesOfOutputs, MeansOfOutputs
-from evotree.operators.pruning.rules import node_losses
+from evotree.operators.pruning import node_losses
 from evotree.operators.structure.reduced import leaf_table, row_losses
 from evotree.operators.structure.splice import make_individual
 from tests.reference import tao as naive

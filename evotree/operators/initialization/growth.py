@@ -19,7 +19,7 @@ from evotree.fitness.criteria import Criterion
 from evotree.fitness.leaves import leaf_quantiles
 from evotree.fitness.node import Node, score_hyperplane, score_undivided
 from evotree.fitness.partition import is_uniform
-from evotree.operators.pruning.rules import (
+from evotree.operators.pruning import (
     prune,
     prune_cross_validated,
     prune_held_out,

@@ -163,14 +163,10 @@ class Rounder:
         if not np.isfinite(self.X).all():
             raise ValueError("X has values that are NaN or infinite.")
         self.weight = np.ones(len(self.X)) if sample_weight is None else sample_weight
-        self._known: dict[tuple[float, int, int, bytes], _Split | None] = {}
-
-    @cached_property
-    def _largest(self) -> np.ndarray:
-        """The magnitudes of the features."""
-        return np.maximum(
+        self._largest = np.maximum(  # magnitudes of the features
             self.X.max(axis=0, initial=0.0), -self.X.min(axis=0, initial=0.0)
         )
+        self._known: dict[tuple[float, int, int, bytes], _Split | None] = {}
 
     @cached_property
     def _spread(self) -> np.ndarray:

@@ -8,7 +8,7 @@ from evotree._jit import kernel, part_kernel
 from evotree.dataset import Dataset
 from evotree.fitness.node import Node
 from evotree.fitness.partition import is_uniform, sort_rows
-from evotree.operators.pruning.rules import prune
+from evotree.operators.pruning import prune
 from evotree.operators.splitters.dipole import (
     dipolar_change,
     dipole_hyperplane,

@@ -34,7 +34,7 @@ from evotree.configuration import (
 from evotree.dataset import Dataset
 from evotree.fitness.node import Node
 from evotree.fitness.penalties import PenalizedAccuracy
-from evotree.operators.pruning.rules import prune
+from evotree.operators.pruning import prune
 from evotree.operators.splitters.base import Splitter
 from evotree.operators.splitters.linear import Linear
 from evotree.operators.splitters.linear_fit import LOSSES, PENALTIES
@@ -257,8 +257,8 @@ class LinearRefiner:
                 return Resplit(dense)(individual, dataset)
             return tao_sweep(individual, dataset, dense, max_rows=NODE_ROWS)
         if self.kind == "linear":
-            splitter = draw_sparse(self.C, stream, max_features=self.max_features)
-            return Resplit(splitter)(individual, dataset)
+            sparse = draw_sparse(self.C, stream, max_features=self.max_features)
+            return Resplit(sparse)(individual, dataset)
         widths = "any" if uniform(stream) < _ANY_SHARE else "same"
         splitter = draw_sparse(
             self.C,
