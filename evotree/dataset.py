@@ -16,7 +16,7 @@ import numpy as np
 
 from evotree._jit import kernel
 from evotree.rng import as_generator
-from evotree.tree import ObliqueTree, node_weights, nodes_reached, project
+from evotree.tree import ObliqueTree, node_weights, project, sizes_of_kept
 
 SCALINGS = ("standard", "common", "minmax")
 """Names of the ways to scale features."""
@@ -551,14 +551,17 @@ class Dataset:
                 for s in shares.T
             ]
         )
-        kept, sizes = nodes_reached(samples, tree.subtree_size)
+        # Nodes that rows reach, and splits that part them.
+        kept = samples > 0.0
+        inner = np.flatnonzero(~tree.is_leaf)
+        kept[inner] = kept[inner + 1] & kept[inner + 1 + tree.subtree_size[inner + 1]]
         counts = (
             self.count_rows(leaves, tree.subtree_size) if self.is_weighted else None
         )
         return ObliqueTree(
             tree.weights[kept],
             tree.thresholds[kept],
-            sizes,
+            sizes_of_kept(kept, tree.subtree_size),
             sums[kept] / samples[kept, np.newaxis],
             spread=tree.spread,
             weighted_n_node_samples=samples[kept],

@@ -499,16 +499,6 @@ class ObliqueTree:
         return ObliqueTree(*ObliqueTree.__getstate__(self))
 
 
-def nodes_reached(
-    samples: np.ndarray, subtree_size: np.ndarray
-) -> tuple[np.ndarray, np.ndarray]:
-    """Return what is left of a tree without what no row reaches."""
-    kept = samples > 0.0
-    inner = np.flatnonzero(subtree_size > 1)
-    kept[inner] = kept[inner + 1] & kept[inner + 1 + subtree_size[inner + 1]]
-    return kept, sizes_of_kept(kept, subtree_size)
-
-
 def sizes_of_kept(kept: np.ndarray, subtree_size: np.ndarray) -> np.ndarray:
     """Return the sizes of the subtrees of nodes that stay, where the others are taken out."""
     before = np.append(0, np.cumsum(kept))

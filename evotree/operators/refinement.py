@@ -139,11 +139,12 @@ def tao_sweep(
             return None
         present = weights[k].copy(), float(thresholds[k])
         split = solve(node, present, splitter, streams[k], term_cost)
-        if split is not None and monotone:
-            is_dearer = cost_of(node, split, term_cost) > cost_of(
-                node, present, term_cost
-            )
-            return None if is_dearer else split
+        if (
+            monotone
+            and split is not None
+            and cost_of(node, split, term_cost) > cost_of(node, present, term_cost)
+        ):
+            return None
         return split
 
     depths = np.where(size == 1, -1, node_depths(size))

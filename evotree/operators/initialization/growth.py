@@ -153,8 +153,9 @@ def weights_to_grow_by(dataset: Dataset) -> np.ndarray:
     # Breiman et al. (1984, section 4.4): altered priors stand for costs that criteria do not know.
     if dataset.n_classes == 0 or dataset.objective is None:
         return dataset.sample_weight
-    totals = np.bincount(dataset.y, dataset.sample_weight, minlength=dataset.n_classes)
-    weights = dataset.objective.class_weights(totals)
+    weights = dataset.objective.class_weights(
+        np.bincount(dataset.y, dataset.sample_weight, minlength=dataset.n_classes)
+    )
     if weights is None:
         return dataset.sample_weight
     return read_only(dataset.sample_weight * weights[dataset.y])
@@ -190,9 +191,9 @@ def init_dipolar(
     max_width: int = 0,
 ) -> Individual:
     """Grow a dipolar tree on a random subsample, for speed and diversity, and prune it."""
-    sample = as_generator(stream).permutation(len(dataset.distinct_of))[:max_rows]
+    order = as_generator(stream).permutation(len(dataset.distinct_of))
     individual = grow_on_sample(
-        dataset.subsample(sample),
+        dataset.subsample(order[:max_rows]),
         dataset,
         Dipole(scored=False, max_width=max_width),
         stream,
@@ -399,7 +400,10 @@ def mean_of_branches(
     shares = samples[rights] / samples[splits]
     for first in range(0, len(X), _BLOCK):
         block = slice(first, first + _BLOCK)
-        above = X[block, features] > tree.thresholds[splits]
-        right = np.where(is_missing[block, features], shares, above)
+        right = np.where(
+            is_missing[block, features],
+            shares,
+            X[block, features] > tree.thresholds[splits],
+        )
         means[block] = soft_reach(tree, right.T)[is_leaf].T @ tree.values[is_leaf]
     return means

@@ -649,9 +649,11 @@ def best_of_paths(
     trees.sort(key=fitness, reverse=True)
 
     def is_dominated(tree: Individual) -> bool:
-        others = [other for other in trees if other is not tree]
-        simpler = (other for other in others if other.complexity <= tree.complexity)
-        return any(other.quality >= tree.quality for other in simpler)
+        return any(
+            other.complexity <= tree.complexity and other.quality >= tree.quality
+            for other in trees
+            if other is not tree
+        )
 
     fittest = trees[: n // 2]
     others = sorted(trees[n // 2 :], key=is_dominated)

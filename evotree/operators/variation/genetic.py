@@ -412,8 +412,7 @@ def cx_trees(
         first.origin if cut == 0 and b == 0 else second.origin,
     )
     nodes_a, nodes_b = first.nodes(), second.nodes()
-    splits_a, splits_b = nodes_a[:3], nodes_b[:3]
     max_width = n_features if max_features is None else max_features
-    first.replace(graft(*dataset.rows, *nodes_a, *splits_b, a, b, cut, max_width))
-    second.replace(graft(*dataset.rows, *nodes_b, *splits_a, b, a, cut, max_width))
+    first.replace(graft(*dataset.rows, *nodes_a, *nodes_b[:3], a, b, cut, max_width))
+    second.replace(graft(*dataset.rows, *nodes_b, *nodes_a[:3], b, a, cut, max_width))
     return first, second
