@@ -861,6 +861,9 @@ def _location_and_scale(
     return mean, scale
 
 
+# ---- folds and bags, and copies with noise -------------------------------------------------------
+
+
 def make_folds(dataset: Dataset, n_folds: int, stream: np.ndarray) -> np.ndarray:
     """Return the fold of each row as given, of shape (n_rows,), dealt out at random."""
     y = dataset.y[dataset.distinct_of]

@@ -533,6 +533,9 @@ def _check_sizes(subtree_size: np.ndarray) -> None:
             )
 
 
+# ---- soft sides ----------------------------------------------------------------------------------
+
+
 LEAD = 1e-6
 """What the class of a leaf is ahead of the next one, at least, before probabilities are scaled."""
 
@@ -640,6 +643,9 @@ def raise_labels(probabilities: np.ndarray, labels: np.ndarray) -> np.ndarray:
     raised = probabilities.copy()
     raised[rows, labels] += lacking
     return raised / raised.sum(axis=1, keepdims=True)
+
+
+# ---- a tree with its rows ------------------------------------------------------------------------
 
 
 @kernel

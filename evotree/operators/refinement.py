@@ -193,6 +193,9 @@ def tao_sweeps(
             break
 
 
+# ---- refiners ------------------------------------------------------------------------------------
+
+
 # A fit that stops early goes on where it stopped when the node is refined again.
 _NEWTON_STEPS, _TOLERANCE = 5, 1e-2
 

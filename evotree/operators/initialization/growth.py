@@ -180,6 +180,9 @@ def grow_on_sample(
     return individual
 
 
+# ---- random trees --------------------------------------------------------------------------------
+
+
 def init_dipolar(
     dataset: Dataset,
     size_penalty: float,
@@ -235,6 +238,9 @@ def init_complete(
         stream,
         limits=GrowthLimits(max_depth=max_depth, min_samples_split=min_rows),
     )
+
+
+# ---- greedy induction as a whole -----------------------------------------------------------------
 
 
 PRUNINGS = ("cost_complexity", "cross_validation", "reduced_error")

@@ -327,6 +327,9 @@ def linear_trees(
     ]
 
 
+# ---- seeds of a population -----------------------------------------------------------------------
+
+
 DIPOLE = "dipole"
 INITIAL = "initial"
 TAO = "tao"
@@ -612,6 +615,9 @@ def _double_threshold(threshold: np.ndarray) -> np.ndarray:
             middle.astype(np.float32) > below, np.nextafter(middle, -np.inf), middle
         )
     return np.where(np.isfinite(middle), middle, threshold)
+
+
+# ---- the population ------------------------------------------------------------------------------
 
 
 _WORTH = PenalizedAccuracy()

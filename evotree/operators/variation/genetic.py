@@ -230,6 +230,9 @@ def mut_nodes(
     return (individual,)
 
 
+# ---- other features for a split ------------------------------------------------------------------
+
+
 CHANGES = ("drop", "add", "swap", "halve")
 """What happens to the features of a split."""
 
@@ -328,6 +331,9 @@ def mut_either(
     if probability > 0.0 and uniform(individual.stream) < probability:
         return second(individual)
     return first(individual)
+
+
+# ---- crossover -----------------------------------------------------------------------------------
 
 
 @kernel
