@@ -499,9 +499,6 @@ class Dataset:
         values = tree.values
         if self.n_classes == 0:
             values = self.target_mean + self.target_scale * values
-        counts = (
-            self.count_rows(leaves, tree.subtree_size) if self.is_weighted else None
-        )
         return ObliqueTree(
             weights,
             thresholds,
@@ -512,7 +509,9 @@ class Dataset:
                 leaves, self.sample_weight, tree.subtree_size
             ),
             output_names=self.output_names,
-            row_counts=counts,
+            row_counts=self.count_rows(leaves, tree.subtree_size)
+            if self.is_weighted
+            else None,
         )
 
     @property
