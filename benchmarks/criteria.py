@@ -7,9 +7,7 @@ from functools import partial
 import numpy as np
 
 from benchmarks.measure import Table, by_turns, stopwatch
-from evotree.fitness.criteria import Criterion
-from evotree.fitness.line_search import search_line
-from evotree.fitness.node import Node
+from evotree.fitness.node import Criterion, Node, search_line
 
 NOTES = (
     "One exact search along a line (`search_line`): every row changes sides somewhere, the places "

@@ -11,7 +11,7 @@ import numpy as np
 from benchmarks.inputs import balanced_tree, make_rows
 from benchmarks.measure import Cell, Table
 from evotree import ObliqueTree, ObliqueTreeClassifier
-from evotree.inspection.nearest import NORMS
+from evotree.inspection.counterfactuals import NORMS
 from evotree.inspection.shapley import MAX_EXACT
 from evotree.inspection.training_rows import summarize
 

@@ -12,7 +12,7 @@ from sklearn.svm import LinearSVC
 
 from benchmarks.inputs import make_rows
 from benchmarks.measure import Cell, Table, by_turns, stopwatch
-from evotree.operators.splitters.linear_fit import LOSSES, PENALTIES, fit_linear
+from evotree.operators.splitters.linear import LOSSES, PENALTIES, fit_linear
 
 NOTES = (
     "Two overlapping groups of standardized rows, C = 1, from a cold start, with a tolerance of "

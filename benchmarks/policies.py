@@ -17,7 +17,7 @@ import pandas as pd
 from gymnasium.envs.box2d.lunar_lander import heuristic
 
 from evotree import SearchConfig
-from evotree.engine.scores import DEFAULT
+from evotree.engine.scored import DEFAULT
 from evotree.policy import Environment, evolve
 from evotree.rng import seed_from
 

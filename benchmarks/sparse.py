@@ -6,8 +6,7 @@ import numpy as np
 
 from benchmarks.inputs import make_rows
 from benchmarks.measure import Cell, Table, by_turns, stopwatch
-from evotree.fitness.criteria import Criterion
-from evotree.fitness.node import Node
+from evotree.fitness.node import Criterion, Node
 from evotree.operators.splitters.linear import Linear
 from evotree.operators.splitters.sparse import WIDTHS, Sparse
 

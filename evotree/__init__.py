@@ -17,10 +17,15 @@ if TYPE_CHECKING:
         SearchConfig,
         Variation,
     )
-    from evotree.engine.evolution import Run, evolve, keep_best_trees
-    from evotree.engine.history import make_statistics, to_frame
-    from evotree.engine.pareto import ParetoFront
-    from evotree.engine.scores import ScoredProblem, ScoredResult, search_scores
+    from evotree.engine.evolution import (
+        ParetoFront,
+        Run,
+        evolve,
+        keep_best_trees,
+        make_statistics,
+        to_frame,
+    )
+    from evotree.engine.scored import ScoredProblem, ScoredResult, search_scores
     from evotree.engine.search import search
     from evotree.engine.toolbox import make_toolbox
     from evotree.estimators import (
@@ -55,10 +60,15 @@ _NAMES: dict[str, tuple[str, ...]] = {
         "SearchConfig",
         "Variation",
     ),
-    "evotree.engine.evolution": ("Run", "evolve", "keep_best_trees"),
-    "evotree.engine.history": ("make_statistics", "to_frame"),
-    "evotree.engine.pareto": ("ParetoFront",),
-    "evotree.engine.scores": ("ScoredProblem", "ScoredResult", "search_scores"),
+    "evotree.engine.evolution": (
+        "ParetoFront",
+        "Run",
+        "evolve",
+        "keep_best_trees",
+        "make_statistics",
+        "to_frame",
+    ),
+    "evotree.engine.scored": ("ScoredProblem", "ScoredResult", "search_scores"),
     "evotree.engine.search": ("search",),
     "evotree.engine.toolbox": ("make_toolbox",),
     "evotree.estimators": (
@@ -96,9 +106,7 @@ def __getattr__(name: str) -> Any:
         return import_module(f"evotree.{name}")
     if name not in _MODULE_OF:
         raise AttributeError(f"module 'evotree' has no attribute {name!r}")
-    value = getattr(import_module(_MODULE_OF[name]), name)
-    globals()[name] = value
-    return value
+    return getattr(import_module(_MODULE_OF[name]), name)
 
 
 def __dir__() -> list[str]:

@@ -10,10 +10,10 @@ import gc
 import time
 import warnings
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, suppress
 from functools import cache, partial
 from importlib import import_module
-from threading import RLock, local
+from threading import RLock, get_ident
 from typing import Any, NamedTuple
 
 import numba
@@ -27,89 +27,80 @@ _ANY_ORDER = {"reassoc", "contract"}  # of additions
 _LONG = 300  # bytes of Python's code from which a kernel is called by its address
 
 
-def _plain(argument: Any) -> types.Type:
+def _compiled_type(argument: Any, is_written: bool) -> types.Type:
     """Return the type to compile for: no constants, no enumerations, no small signed integers."""
     argument = types.unliteral(argument)
     if isinstance(argument, types.IntEnumMember):
         argument = argument.dtype
-    is_signed = isinstance(argument, types.Integer) and getattr(
-        argument, "signed", False
-    )
-    return types.int64 if is_signed else argument
+    if argument in types.signed_domain:
+        return types.int64
+    if isinstance(argument, types.Array) and not is_written:
+        return argument.copy(readonly=True)  # writable arrays convert to it
+    return argument
 
 
-def _read_only_type(argument: types.Type) -> types.Type:
-    """Return the type of an array that is not written; writable ones convert to it."""
-    return (
-        argument.copy(readonly=True) if isinstance(argument, types.Array) else argument
-    )
+_warned: set[str] = set()  # of what there was a warning
 
 
-_is_cached = True
+def _warn_once(of: str, message: str) -> None:
+    if of not in _warned:
+        _warned.add(of)
+        warnings.warn(message, RuntimeWarning, stacklevel=3)
 
 
 def is_cached() -> bool:
     """Return whether compiled functions are kept on disk."""
-    return _is_cached
+    return "cache" not in _warned
 
 
-def _warn_uncached(reason: str) -> None:
+def _warn_uncached(reason: object) -> None:
     """Say once that nothing is kept on disk."""
-    global _is_cached
-    if _is_cached:
-        warnings.warn(
-            f"every process compiles again what it needs, for some 20 seconds ({reason}): let the "
-            "environment variable NUMBA_CACHE_DIR name a folder that can be written.",
-            RuntimeWarning,
-            stacklevel=2,
-        )
-    _is_cached = False
+    _warn_once(
+        "cache",
+        f"every process compiles again what it needs, for some 20 seconds ({reason}): let the "
+        "environment variable NUMBA_CACHE_DIR name a folder that can be written.",
+    )
 
 
 class _Shared:
     """What the first who enters begins and the last who leaves ends, in whatever threads."""
 
-    def __init__(self, begin: Callable[[], object], end: Callable[[], object]) -> None:
-        self._begin = begin
-        self._end = end
+    def __init__(self, whole: Callable[[], AbstractContextManager[object]]) -> None:
+        self._whole = whole
         self._lock = RLock()
-        self._n_inside = 0
+        self._inside: list[int] = []  # threads, as often as they have entered
 
     def __enter__(self) -> None:
         with self._lock:
-            self._n_inside += 1
-            if self._n_inside == 1:
-                self._begin()
+            self._inside.append(get_ident())
+            if len(self._inside) == 1:
+                self._begun = self._whole()
+                self._begun.__enter__()
 
     def __exit__(self, *error: object) -> None:
+        """Leave; of a thread that is not inside it is nothing."""
         with self._lock:
-            self._n_inside -= 1
-            if self._n_inside == 0:
-                self._end()
+            if get_ident() in self._inside:
+                self._inside.remove(get_ident())
+                if not self._inside:
+                    self._begun.__exit__(None, None, None)
 
 
-class _Collection:
-    """Python's garbage collection, as it was found when it was stopped."""
-
-    was_on = False
-
-    def stop(self) -> None:
-        """Stop it."""
-        self.was_on = gc.isenabled()
-        gc.disable()
-
-    def go_on(self) -> None:
-        """Start it again if it was on."""
-        if self.was_on:
-            if not gc.get_freeze_count():
-                gc.freeze()
-                gc.unfreeze()  # what was made goes to the oldest generation, unseen
-            gc.enable()
+@contextmanager
+def _no_collection() -> Iterator[None]:
+    """Stop Python's garbage collection, and start it again if it was on."""
+    was_on = gc.isenabled()
+    gc.disable()
+    yield
+    if was_on:
+        if not gc.get_freeze_count():
+            gc.freeze()
+            gc.unfreeze()  # what was made goes to the oldest generation, unseen
+        gc.enable()
 
 
-_collection = _Collection()
 # The compiler makes millions of objects, of which hardly any are garbage.
-_without_collection = _Shared(_collection.stop, _collection.go_on)
+_without_collection = _Shared(_no_collection)
 
 
 class _Linked(NamedTuple):
@@ -130,12 +121,11 @@ class _Linked(NamedTuple):
         function = dispatcher.py_func.__qualname__
         variable = f"{module}.{function}{compiled.signature}"
         linked = cls(module, function, compiled.signature, variable)
-        known = _known.get(variable)
-        address = ctypes.c_void_p() if known is None else known.address
+        address = _addresses.setdefault(variable, ctypes.c_void_p())
         address.value = compiled.library.get_pointer_to_function(
             compiled.fndesc.llvm_func_name
         )
-        _known[variable] = _Code(linked, address, compiled.library)
+        _known[variable] = linked, compiled.library
         binding.add_symbol(variable, ctypes.addressof(address))
         return linked
 
@@ -170,15 +160,10 @@ class _Linked(NamedTuple):
         return call
 
 
-class _Code(NamedTuple):
-    """A linked kernel, the place of its address, and its code: kept as long as the process."""
-
-    linked: _Linked
-    address: ctypes.c_void_p
-    library: Any
-
-
-_known: dict[str, _Code] = {}  # by the variable
+# By the variable, kept as long as the process: linked kernels with their code, and where the
+# addresses stand.
+_known: dict[str, tuple[_Linked, Any]] = {}
+_addresses: dict[str, ctypes.c_void_p] = {}
 
 
 def _tune(
@@ -189,9 +174,12 @@ def _tune(
     A long one is called by its address; calls from other kernels share one specialization; and
     what cannot be read from the cache is compiled.
     """
-    compile_, add_overload = dispatcher.compile, dispatcher.add_overload
+    compile_ = dispatcher.compile
+    add_overload = dispatcher.add_overload
     get_call_template = dispatcher.get_call_template
-    load, save = dispatcher._cache.load_overload, dispatcher._cache.save_overload
+    cache_ = dispatcher._cache
+    load = cache_.load_overload
+    save = cache_.save_overload
 
     def compile_undisturbed(signature: Any) -> Any:
         with _without_collection:
@@ -200,10 +188,8 @@ def _tune(
     def load_if_whole(*key: Any) -> Any:
         # A file may be torn, and what calls a kernel that is not there any more, or has other
         # arguments or another result, is out of date. Either is compiled again.
-        try:
+        with suppress(Exception):
             return load(*key)
-        except Exception:
-            return None
 
     def save_if_possible(*key: Any) -> None:
         try:
@@ -212,21 +198,22 @@ def _tune(
             except (OSError, MemoryError):
                 raise
             except Exception:  # a torn index, which numba reads before it writes
-                dispatcher._cache.flush()
+                cache_.flush()
                 save(*key)
         except Exception as error:
-            _warn_uncached(str(error))
+            _warn_uncached(error)
 
     def add(compiled: Any) -> None:
         add_overload(compiled)
         if not works():
             return
-        variables = {
-            one.name for one in compiled.library._final_module.global_variables
-        }
-        for name in sorted(variables & _known.keys()):
-            if _known[name].linked not in compiled.reload_init:
-                compiled.reload_init.append(_known[name].linked)
+        module = compiled.library._final_module
+        variables = {one.name for one in module.global_variables}
+        compiled.reload_init.extend(
+            linked
+            for name, (linked, _) in _known.items()
+            if name in variables and linked not in compiled.reload_init
+        )
         if is_long:
             call = _Linked.of(dispatcher, compiled).definition(compiled.fndesc)
             context, entry = compiled.target_context, compiled.entry_point
@@ -235,9 +222,7 @@ def _tune(
 
     # Of its own accord numba compiles a function again for each mixture of constants and variables,
     # of narrow and wide integers, and of read-only and writable arrays that it is called with.
-
-    def compiled_type(argument: types.Type) -> types.Type:
-        return _plain(argument) if writes else _read_only_type(_plain(argument))
+    compiled_type = partial(_compiled_type, is_written=writes)
 
     def get_common_call_template(args: Any, kws: Any) -> Any:
         if works():
@@ -245,26 +230,20 @@ def _tune(
             kws = {name: compiled_type(kind) for name, kind in kws.items()}
         return get_call_template(args, kws)
 
-    dispatcher.compile, dispatcher.add_overload = compile_undisturbed, add
+    dispatcher.compile = compile_undisturbed
+    dispatcher.add_overload = add
     dispatcher.get_call_template = get_common_call_template
-    dispatcher._cache.load_overload = load_if_whole
-    dispatcher._cache.save_overload = save_if_possible
-
-
-_is_numba_known = True
+    cache_.load_overload = load_if_whole
+    cache_.save_overload = save_if_possible
 
 
 def _give_up(reason: object) -> None:
     """Say once that kernels are compiled as numba does it of its own accord."""
-    global _is_numba_known
-    if _is_numba_known:
-        warnings.warn(
-            f"numba {numba.__version__} is not as this package knows it ({reason!r}): kernels are "
-            "right, but take longer to compile. Another version of numba helps.",
-            RuntimeWarning,
-            stacklevel=2,
-        )
-    _is_numba_known = False
+    _warn_once(
+        "numba",
+        f"numba {numba.__version__} is not as this package knows it ({reason!r}): kernels are "
+        "right, but take longer to compile. Another version of numba helps.",
+    )
 
 
 def _cached(function: Callable[..., Any], **options: Any) -> Any:
@@ -272,7 +251,7 @@ def _cached(function: Callable[..., Any], **options: Any) -> Any:
     try:
         return njit(cache=True, **_OPTIONS | options)(function)
     except RuntimeError as error:  # no folder for the cache can be written
-        _warn_uncached(str(error))
+        _warn_uncached(error)
         return njit(**_OPTIONS | options)(function)
 
 
@@ -285,7 +264,7 @@ def _compile(
     **options: Any,
 ) -> Any:
     """Compile `function`, tuned if numba is as it is known here."""
-    if _is_numba_known:
+    if "numba" not in _warned:
         try:
             dispatcher = _cached(
                 function,
@@ -324,7 +303,7 @@ def _works() -> bool:
             raise ArithmeticError("a call by address has another result")
     except Exception as error:
         _give_up(error)
-    return _is_numba_known
+    return "numba" not in _warned
 
 
 def kernel(function: Callable[..., Any]) -> Any:
@@ -369,24 +348,20 @@ class _CompilerClock(Listener):
         self._state: tuple[float, float | None] = (0.0, None)
         # Numba tells of its lock before it has it, so that several threads may be told of at once;
         # and a function that is compiled may compile the functions that it calls.
-        self._work = _Shared(self._begin, self._end)
-        self._depth = local()
+        self._work = _Shared(self._at_work)
 
     def on_start(self, event: Event) -> None:
-        self._depth.value = getattr(self._depth, "value", 0) + 1
         self._work.__enter__()
 
     def on_end(self, event: Event) -> None:
         # A thread that was at work when this package was imported ends what has not begun here.
-        if getattr(self._depth, "value", 0) > 0:
-            self._depth.value -= 1
-            self._work.__exit__()
+        self._work.__exit__()
 
-    def _begin(self) -> None:
+    @contextmanager
+    def _at_work(self) -> Iterator[None]:
         self._state = self.seconds(), time.perf_counter()
         self._tell(True)
-
-    def _end(self) -> None:
+        yield
         self._state = self.seconds(), None
         self._tell(False)
 

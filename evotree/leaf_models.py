@@ -8,7 +8,7 @@ scores of classes.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy.special import softmax
@@ -166,3 +166,11 @@ class ClassModels(OutputModels):
         probabilities = softmax(self.scores(X, leaves), axis=1)
         # Far away from the training rows they would be 0, which no finite score means.
         return np.maximum(probabilities, np.finfo(np.float64).tiny)
+
+
+def class_probabilities(tree: Any, sides: Any, X: np.ndarray) -> np.ndarray:
+    """Return the probabilities of the classes, of shape (n_samples, n_classes).
+
+    By the distances of rows to the hyperplanes where there are soft sides, else by leaves.
+    """
+    return tree.predict_value(X) if sides is None else sides.predict(tree, X)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -25,9 +25,10 @@ from evotree.export import data as plain
 from evotree.files import PathLike, write_whole
 from evotree.inspection.paths import Explanation, explain
 from evotree.inspection.training_rows import TrainingRows
+from evotree.leaf_models import class_probabilities
 from evotree.tables.columns import Column, columns_from, encode, feature_names, text_of
 from evotree.tables.readers import reading
-from evotree.tree import ObliqueTree, SoftSides, class_probabilities, mean_of_trees
+from evotree.tree import ObliqueTree, SoftSides, mean_of_trees
 
 if TYPE_CHECKING:
     from evotree.estimators.base import TreeEstimator
@@ -81,15 +82,15 @@ class Model:
                 f"model is a {type(estimator).__name__} whose rows with missing values go both "
                 "ways."
             )
-        known = (
-            getattr(estimator, name, None)
-            for name in ("probabilities_", "training_rows_")
-        )
         labels = getattr(estimator, "classes_", None)
-        classes = None if labels is None else _classes_from(labels.tolist())
-        trees = estimator.trees_ if is_forest(estimator) else (estimator.tree_,)
         return cls(
-            target, classes, estimator.columns_, tuple(trees), training or {}, *known
+            target,
+            None if labels is None else _classes_from(labels.tolist()),
+            estimator.columns_,
+            tuple(estimator.trees_ if is_forest(estimator) else (estimator.tree_,)),
+            training or {},
+            sides=getattr(estimator, "probabilities_", None),
+            training_rows=getattr(estimator, "training_rows_", None),
         )
 
     def __post_init__(self) -> None:
@@ -99,8 +100,8 @@ class Model:
             if self.classes is None or len(self.trees) > 1:
                 raise ValueError("soft sides are for one tree of classes.")
             self.sides.validate(self.tree)
+        n = len(self.feature_names)
         for tree in self.trees:
-            n = len(self.feature_names)
             values = tree.values
             width = values.shape[1]
             if tree.n_features != n:
@@ -144,9 +145,13 @@ class Model:
     def named(self) -> tuple[NamedTree, ...]:
         """The trees with the names of their features and classes."""
         classes = None if self.classes is None else self.classes.tolist()
-        named = (named_tree(tree, self.feature_names, classes) for tree in self.trees)
         return tuple(
-            replace(one, columns=self.columns, sides=self.sides) for one in named
+            replace(
+                named_tree(tree, self.feature_names, classes),
+                columns=self.columns,
+                sides=self.sides,
+            )
+            for tree in self.trees
         )
 
     def predict_proba(self, frame: pd.DataFrame) -> np.ndarray:
@@ -174,9 +179,12 @@ class Model:
             raise ValueError(
                 "the model knows nothing of its training rows; fit it again"
             )
-        rows = encode(self.columns, frame)
         return explain(
-            self.tree, self.training_rows, rows, self.feature_names, self.classes
+            self.tree,
+            self.training_rows,
+            encode(self.columns, frame),
+            self.feature_names,
+            self.classes,
         )
 
     def rules(self, written: Callable[[NamedTree], str] = export_text) -> str:
@@ -191,64 +199,73 @@ class Model:
         if len(sizes) == 1:
             size = (
                 f"tree       {nodes} nodes, {leaves} leaves, depth {self.tree.depth}, "
+                f"{terms} terms, complexity {self.tree.complexity}"
             )
-            size += f"{terms} terms, complexity {self.tree.complexity}"
-        lines = [
-            f"target     {self.target}: {', '.join(self.labels or ['a number'])}",
-            f"columns    {len(self.columns)}, as {self.tree.n_features} features",
-            size,
-        ]
-        return "\n".join([*lines, *_training_lines(self.training, self.labels)])
-
-
-def _training_lines(known: Mapping[str, Any], labels: list[str] | None) -> list[str]:
-    """Return what is known of a training."""
-    lines = []
-    for name, of in (("training", ""), ("test", "test_")):
-        if labels is None and f"{of}r2" in known:
-            figures = errors_text(known[f"{of}r2"], known[f"{of}rmse"])
-        elif labels is not None and f"{of}accuracy" in known:
-            figures = f"accuracy {known[f'{of}accuracy']:.4f}"
-        else:
-            continue
-        lines.append(f"{name:10} {figures} on {known[f'{of}rows']} rows")
-    if labels is None:
-        others = known.get("others", {}).items()
-        lines += [f"           {name}: {errors_text(*two)}" for name, two in others]
-    elif "base_rate" in known and lines:
-        lines[-1] += f" (always the most frequent class: {known['base_rate']:.4f})"
-    if labels is not None and "balanced_accuracy" in known:
-        recalls = (
-            "-" if recall is None else f"{recall:.4f}" for recall in known["recall"]
+        of_task = _lines_of_targets if self.labels is None else _lines_of_classes
+        return "\n".join(
+            [
+                f"target     {self.target}: {', '.join(self.labels or ['a number'])}",
+                f"columns    {len(self.columns)}, as {self.tree.n_features} features",
+                size,
+                *of_task(self.training, self.labels or []),
+                *_lines_of_search(self.training),
+            ]
         )
-        words = ", ".join(map(" ".join, zip(labels, recalls, strict=True)))
-        lines.append(f"           balanced accuracy {known['balanced_accuracy']:.4f}")
-        lines.append(f"           recall: {words}")
-    if labels is not None and "confusion" in known and len(labels) <= _MOST_CONFUSED:
-        rows = zip(labels, known["confusion"], strict=True)
-        cells = [
-            ["", *labels],
-            *([label, *(f"{n:d}" for n in row)] for label, row in rows),
-        ]
+
+
+def _lines_of_targets(known: Mapping[str, Any], labels: list[str]) -> Iterator[str]:
+    """Yield how well numbers are predicted, and how well simpler predictions do."""
+    for name, of in (("training", ""), ("test", "test_")):
+        if f"{of}r2" in known:
+            figures = errors_text(known[f"{of}r2"], known[f"{of}rmse"])
+            yield f"{name:10} {figures} on {known[f'{of}rows']} rows"
+    for name, two in known.get("others", {}).items():
+        yield f"           {name}: {errors_text(*two)}"
+
+
+def _lines_of_classes(known: Mapping[str, Any], labels: list[str]) -> Iterator[str]:
+    """Yield how well classes are predicted, all together and each."""
+    lines = [
+        f"{name:10} accuracy {known[f'{of}accuracy']:.4f} on {known[f'{of}rows']} rows"
+        for name, of in (("training", ""), ("test", "test_"))
+        if f"{of}accuracy" in known
+    ]
+    if "base_rate" in known and lines:
+        lines[-1] += f" (always the most frequent class: {known['base_rate']:.4f})"
+    yield from lines
+    if "balanced_accuracy" in known:
+        recalls = (
+            f"{label} {'-' if recall is None else f'{recall:.4f}'}"
+            for label, recall in zip(labels, known["recall"], strict=True)
+        )
+        yield f"           balanced accuracy {known['balanced_accuracy']:.4f}"
+        yield f"           recall: {', '.join(recalls)}"
+    if "confusion" in known and len(labels) <= _MOST_CONFUSED:
+        cells = [["", *labels]]
+        for label, row in zip(labels, known["confusion"], strict=True):
+            cells.append([label, *(f"{n:d}" for n in row)])
         first, *others = (max(map(len, column)) for column in zip(*cells, strict=True))
-        lines.append("           rows of each class, and what they are predicted:")
+        yield "           rows of each class, and what they are predicted:"
         for label, *row in cells:
             texts = map(str.rjust, row, others)
-            lines.append("  ".join([f"             {label:{first}}", *texts]))
+            yield "  ".join([f"             {label:{first}}", *texts])
+
+
+def _lines_of_search(known: Mapping[str, Any]) -> Iterator[str]:
+    """Yield what a search chose, how it ended and how long it took."""
     if "hyperparameters" in known:
-        values = known["hyperparameters"].items()
         chosen = (
-            f"{name} {v:{'.4g' if isinstance(v, float) else ''}}" for name, v in values
+            f"{name} {v:{'.4g' if isinstance(v, float) else ''}}"
+            for name, v in known["hyperparameters"].items()
         )
-        lines.append(f"chosen     {', '.join(chosen)}")
+        yield f"chosen     {', '.join(chosen)}"
     if "generations" in known:
         reason = STOP_REASONS.get(known["stop_reason"], known["stop_reason"])
-        lines.append(f"evolution  {known['generations']} generations ({reason})")
+        yield f"evolution  {known['generations']} generations ({reason})"
         phases = (
             f"{name} {s:.1f}" for name, s in known["seconds"].items() if s >= 0.05
         )
-        lines.append(f"seconds    {', '.join(phases)}")
-    return lines
+        yield f"seconds    {', '.join(phases)}"
 
 
 def errors_text(r2: float, rmse: float) -> str:
@@ -318,14 +335,14 @@ def _to_json(value: Any, indent: str = "") -> str:
     ):
         return json.dumps(value, ensure_ascii=False, allow_nan=False)
     deeper = indent + "  "
+    between = f",\n{deeper}"
     if isinstance(value, list):
-        items, ends = [_to_json(item, deeper) for item in value], "[]"
-    else:
-        items, ends = (
-            [f"{_to_json(k)}: {_to_json(v, deeper)}" for k, v in value.items()],
-            "{}",
-        )
-    return f"{ends[0]}\n{deeper}" + f",\n{deeper}".join(items) + f"\n{indent}{ends[1]}"
+        items = between.join(_to_json(item, deeper) for item in value)
+        return f"[\n{deeper}{items}\n{indent}]"
+    items = between.join(
+        f"{_to_json(k)}: {_to_json(v, deeper)}" for k, v in value.items()
+    )
+    return f"{{\n{deeper}{items}\n{indent}}}"
 
 
 def load_model(path: PathLike) -> Model:
@@ -346,12 +363,8 @@ def load_model(path: PathLike) -> Model:
                 f"{', '.join(map(str, READABLE))}; fit the model again, or use the evotree that "
                 "made it"
             )
-        needed = (
-            "target",
-            "classes",
-            "columns",
-            "trees" if "trees" in data else "tree",
-        )
+        of_trees = "trees" if "trees" in data else "tree"
+        needed = ("target", "classes", "columns", of_trees)
         if missing := [name for name in needed if name not in data]:
             raise ValueError(f"there is no {', no '.join(missing)}")
         if not isinstance(data["target"], str):
@@ -359,12 +372,12 @@ def load_model(path: PathLike) -> Model:
         trees = data["trees"] if "trees" in data else [data["tree"]]
         if not isinstance(trees, list):
             raise ValueError("trees is not a list of trees")
-        training, sides, rows = map(
-            data.get, ("training", "probabilities", "training_rows")
-        )
+        training = data.get("training")
         if not isinstance(training, dict | None):
             raise ValueError("training is not an object")
         read = tuple(map(plain.tree_from_dict, trees))
+        sides = data.get("probabilities")
+        rows = data.get("training_rows")
         model = Model(
             data["target"],
             _classes_from(data["classes"]),

@@ -2,7 +2,7 @@
 
 import math
 import threading
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Callable, Hashable, Iterator, Sequence
 from concurrent.futures import Executor
 from contextlib import contextmanager
@@ -14,10 +14,10 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from evotree.description.named import check_whole
 from evotree.description.text import export_text
-from evotree.description.words import check_whole
 from evotree.engine.config import SearchConfig
-from evotree.engine.scores import DEFAULT, ScoredProblem, ScoredResult, search_scores
+from evotree.engine.scored import DEFAULT, ScoredProblem, ScoredResult, search_scores
 from evotree.estimators.evolved import EvoTreeClassifier, EvoTreeRegressor
 from evotree.export.code import export_python
 from evotree.files import PathLike
@@ -37,7 +37,7 @@ _PIXELS = "rgb_array"
 # Environments that are open in this process, by what makes them and by thread; and how many
 # searches and policies use those of a kind: the last closes them. Where an executor has processes
 # of its own, theirs stay open for later searches, as long as those processes live.
-_open: dict[tuple[Any, int], Any] = {}
+_open: defaultdict[Any, dict[int, Any]] = defaultdict(dict)
 _n_users: Counter[Any] = Counter()
 _lock = threading.Lock()
 
@@ -64,15 +64,16 @@ class Environment:
     @property
     def here(self) -> Any:
         """The environment of this thread."""
-        key = self._kind, threading.get_ident()
-        if key not in _open:
+        thread = threading.get_ident()
+        by_thread = _open[self._kind]
+        if thread not in by_thread:
             if callable(self.made_by):
-                _open[key] = self.made_by(**self.kwargs)
+                by_thread[thread] = self.made_by(**self.kwargs)
             else:
                 import gymnasium  # an extra
 
-                _open[key] = gymnasium.make(self.made_by, **self.kwargs)
-        return _open[key]
+                by_thread[thread] = gymnasium.make(self.made_by, **self.kwargs)
+        return by_thread[thread]
 
     @contextmanager
     def used(self) -> Iterator[None]:
@@ -85,10 +86,8 @@ class Environment:
         finally:
             with _lock:
                 _n_users[kind] -= 1
-                is_last = _n_users[kind] == 0
-                ended = [key for key in list(_open) if is_last and key[0] == kind]
-                environments = [_open.pop(key) for key in ended]
-            for one in environments:
+                ended = {} if _n_users[kind] else _open.pop(kind, {})
+            for one in ended.values():
                 if hasattr(one, "close"):
                     one.close()
 
@@ -96,56 +95,34 @@ class Environment:
     def bounds(self) -> tuple[float, float] | None:
         """Between which a policy answers a number; None where it chooses from `actions`."""
         space = self.here.action_space
-        is_number = hasattr(space, "low") and np.shape(space.low) == (1,)
-        if not is_number or np.issubdtype(space.dtype, np.integer):
-            return None
-        if not np.isfinite(space.high - space.low).all():
-            raise self._refused()
-        return space.low[0], space.high[0]
+        is_number = (
+            hasattr(space, "low")
+            and np.shape(space.low) == (1,)
+            and not np.issubdtype(space.dtype, np.integer)
+            and np.isfinite(space.high - space.low).all()
+        )
+        return (space.low[0], space.high[0]) if is_number else None
 
     @property
     def actions(self) -> list[Any]:
         """What a policy may choose from: all actions, or of numbers low, middle and high ones."""
         space = self.here.action_space
         shape = tuple(getattr(space, "shape", None) or ())
+        actions: list[Any] = []
         if hasattr(space, "n") and not shape:
             first = int(getattr(space, "start", 0))
-            actions: list[Any] = [first + i for i in range(int(space.n))]
-        else:
-            if len(shape) != 1 or not 0 < shape[0] <= _MOST_NUMBERS:
-                raise self._refused()
-            levels = self._levels(space)
-            if not 0 < math.prod(map(len, levels)) <= _MOST_ACTIONS:
-                raise self._refused()
-            actions = list(np.array(list(product(*levels)), dtype=space.dtype))
+            actions = list(range(first, first + int(space.n)))
+        elif len(shape) == 1 and shape[0] <= _MOST_NUMBERS:
+            levels = _levels(space)
+            if levels and math.prod(map(len, levels)) <= _MOST_ACTIONS:
+                actions = list(np.array(list(product(*levels)), dtype=space.dtype))
         if len(actions) < 2:
-            raise self._refused()
+            raise ValueError(
+                f"environment has the actions {space}: allowed are Discrete of 2 or more; a "
+                f"bounded Box of up to {_MOST_NUMBERS} numbers; and MultiDiscrete or MultiBinary "
+                f"of up to {_MOST_NUMBERS} numbers and {_MOST_ACTIONS} combinations."
+            )
         return actions
-
-    def _levels(self, space: Any) -> list[Any]:
-        """Return the values of each number of an action from which a policy chooses."""
-        if hasattr(space, "n"):  # MultiBinary
-            return [range(2)] * len(np.zeros(space.shape))
-        if hasattr(space, "nvec"):  # MultiDiscrete
-            starts = getattr(space, "start", np.zeros_like(space.nvec))
-            pairs = zip(starts.tolist(), space.nvec.tolist(), strict=True)
-            return [range(start, start + n) for start, n in pairs]
-        low, high = getattr(space, "low", None), getattr(space, "high", None)
-        if low is None or high is None or not np.isfinite(high - low).all():
-            raise self._refused()
-        if np.issubdtype(space.dtype, np.integer):
-            ends = list(zip(low.tolist(), high.tolist(), strict=True))
-            if math.prod(last - first + 1 for first, last in ends) <= _MOST_ACTIONS:
-                return [range(first, last + 1) for first, last in ends]
-            return [sorted({a, (a + b) // 2, b}) for a, b in ends]
-        return list(np.stack([low + level * (high - low) for level in _LEVELS], axis=1))
-
-    def _refused(self) -> ValueError:
-        return ValueError(
-            f"environment has the actions {self.here.action_space}: allowed are Discrete of 2 or "
-            f"more; a bounded Box of up to {_MOST_NUMBERS} numbers; and MultiDiscrete or "
-            f"MultiBinary of up to {_MOST_NUMBERS} numbers and {_MOST_ACTIONS} combinations."
-        )
 
     def episode(
         self,
@@ -185,6 +162,25 @@ class Environment:
         while len(seen) < 2 * n_points:
             self.episode(act, int(rng.integers(2**31)), seen)
         return np.array(seen)[rng.permutation(len(seen))[:n_points]]
+
+
+def _levels(space: Any) -> list[Any]:
+    """Return the values of each number of an action from which a policy chooses, none of others."""
+    if hasattr(space, "n"):  # MultiBinary
+        return [range(2)] * space.shape[0]
+    if hasattr(space, "nvec"):  # MultiDiscrete
+        starts = getattr(space, "start", np.zeros_like(space.nvec))
+        pairs = zip(starts.tolist(), space.nvec.tolist(), strict=True)
+        return [range(start, start + n) for start, n in pairs]
+    low, high = getattr(space, "low", None), getattr(space, "high", None)
+    if low is None or high is None or not np.isfinite(high - low).all():
+        return []
+    if np.issubdtype(space.dtype, np.integer):
+        ends = list(zip(low.tolist(), high.tolist(), strict=True))
+        if math.prod(last - first + 1 for first, last in ends) <= _MOST_ACTIONS:
+            return [range(first, last + 1) for first, last in ends]
+        return [sorted({a, (a + b) // 2, b}) for a, b in ends]
+    return list(np.stack([low + level * (high - low) for level in _LEVELS], axis=1))
 
 
 def as_point(observation: Any) -> list[float]:
@@ -390,7 +386,6 @@ def imitations(
     """Return trees of few leaves that do what a teacher does, and points that it leads to, too."""
     seen: list[Any] = []
     act = teacher
-    trees: list[ObliqueTree] = []
     kind: Any = EvoTreeRegressor if actions is None else EvoTreeClassifier
     for number in range(_ROUNDS):
         while len(seen) < (number + 1) * _STEPS:
@@ -399,8 +394,12 @@ def imitations(
         if actions is not None:
             table = np.array([np.ravel(action) for action in actions])
             done = [np.abs(table - one).sum(axis=1).argmin() for one in done]
-        model = kind(leaves="constant", max_leaf_nodes=most, max_generations=10)
-        model.set_params(random_state=seed + number)
+        model = kind(
+            leaves="constant",
+            max_leaf_nodes=most,
+            max_generations=10,
+            random_state=seed + number,
+        )
         model.fit(np.array(seen), np.ravel(done))
         trees = list(model.pareto_front_)
         if actions is not None:

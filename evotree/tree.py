@@ -240,7 +240,7 @@ class ObliqueTree:
 
     def _repr_html_(self) -> str:
         """Return what a notebook shows."""
-        from evotree.description.html import notebook_html
+        from evotree.description.text import notebook_html
 
         return notebook_html(self)
 
@@ -602,16 +602,6 @@ class SoftSides:
                 "shares of leaves are not probabilities: they must add up to 1."
             )
         return self
-
-
-def class_probabilities(
-    tree: ObliqueTree, sides: SoftSides | None, X: np.ndarray
-) -> np.ndarray:
-    """Return the probabilities of the classes, of shape (n_samples, n_classes).
-
-    Without soft sides they are those that the leaves predict.
-    """
-    return tree.predict_value(X) if sides is None else sides.predict(tree, X)
 
 
 def distances(tree: ObliqueTree, X: np.ndarray) -> np.ndarray:

@@ -5,7 +5,7 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from evotree.cli.arguments import number
+from evotree.cli.main import number
 from experiments import STUDIES, load_study
 from experiments.agreement import PAPERS, write_reproductions
 from experiments.study import Study, run_study, write_report

@@ -11,7 +11,7 @@ from matplotlib.axis import Axis
 from matplotlib.colors import Normalize
 from matplotlib.ticker import MaxNLocator
 
-from evotree.experiments.pictures import use_log_scale
+from evotree.experiments.comparison import use_log_scale
 from evotree.operators.splitters.cross_entropy import SamplingStep
 from evotree.plotting.style import INK, PALETTE, axes_or_new, legend_below, point_style
 

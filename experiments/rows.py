@@ -7,8 +7,15 @@ from typing import Any
 
 import pandas as pd
 
-from evotree.experiments.runner import DONE
-from evotree.experiments.store import KEY, Store, check_runs, checksum, read_curves
+from evotree.experiments.execution import (
+    DONE,
+    Store,
+    check_runs,
+    checksum,
+    read_curves,
+    read_runs,
+)
+from evotree.experiments.protocols import KEY
 
 log = logging.getLogger(__name__)
 
@@ -81,7 +88,7 @@ def fill(
 
 def write_rows(store: Store, rows_file: Path, curves_file: Path | None = None) -> None:
     """Write the fits that are done as CSV, and their learning curves where there are any."""
-    runs = store.runs()
+    runs = read_runs(store.path.parent)
     runs = runs[runs["status"] == DONE].drop(columns=["status", "error", "versions"])
     # Whole numbers are written as such.
     runs.dropna(axis=1, how="all").convert_dtypes().to_csv(rows_file, index=False)

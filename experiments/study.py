@@ -16,12 +16,17 @@ import numpy as np
 import pandas as pd
 
 from evotree.experiments.datasets import LoadedData
-from evotree.experiments.execution import run_experiment
+from evotree.experiments.execution import DONE, STATUSES, Store, run_experiment
 from evotree.experiments.experiment import Experiment
 from evotree.experiments.problems import PROBLEMS, make_problem
-from evotree.experiments.protocols import OFFICIAL, Parts, Protocol, Task, load_cached
-from evotree.experiments.runner import DONE, STATUSES
-from evotree.experiments.store import KEY, Store
+from evotree.experiments.protocols import (
+    KEY,
+    OFFICIAL,
+    Parts,
+    Protocol,
+    Task,
+    load_cached,
+)
 from experiments import load_study, suites
 from experiments.methods import chosen, classifiers, regressors, trees
 from experiments.probabilities import LEAST, N_BINS

@@ -11,8 +11,10 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from evotree.experiments.comparison import LEVEL, friedman, markdown_table
-from evotree.experiments.pictures import (
+from evotree.experiments.comparison import (
+    LEVEL,
+    friedman,
+    markdown_table,
     plot_accuracy_against_size,
     plot_critical_differences,
 )

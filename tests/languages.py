@@ -25,7 +25,7 @@ from evotree import (
     ObliqueTreeClassifier,
     ObliqueTreeRegressor,
 )
-from evotree.cli.report import report_of_model
+from evotree.cli.commands import report_of_model
 from evotree.export import export_c, export_python, export_sql, to_onnx
 from evotree.model_file import Model
 from evotree.tables.columns import NumericColumn

@@ -19,8 +19,7 @@ from sklearn.datasets import load_iris
 from sklearn.model_selection import train_test_split
 
 from evotree import EvoTreeClassifier, EvoTreeRegressor, __version__
-from evotree.cli.arguments import EVOLUTION
-from evotree.cli.main import _make_parser, main
+from evotree.cli.main import EVOLUTION, _make_parser, main
 from evotree.model_file import load_model
 from tests.quick_models import interrupts_raise
 

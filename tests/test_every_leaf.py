@@ -21,7 +21,6 @@ import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 import pytest
-from evotree.engine.scored import DEFAULT
 from scipy.special import expit
 from sklearn.base import is_classifier
 from sklearn.metrics import accuracy_score, log_loss, r2_score
@@ -38,9 +37,10 @@ from evotree import (
     save_model,
     search_scores,
 )
+from evotree.cli.commands import report_of_model
 from evotree.cli.main import main
-from evotree.cli.report import report_of_model
 from evotree.description.named import named_tree
+from evotree.engine.scored import DEFAULT
 from evotree.inspection.comparison import compare_models, compare_rows
 from evotree.inspection.stability import stability
 from evotree.leaf_models import LARGEST_SCORE

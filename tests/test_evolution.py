@@ -20,8 +20,7 @@ from evotree import (
     to_frame,
     with_tree,
 )
-from evotree.engine.evolution import CallbackError
-from evotree.engine.pareto import ParetoFront
+from evotree.engine.evolution import CallbackError, ParetoFront
 from evotree.fitness.penalties import FitnessQualityComplexity
 from evotree.rng import as_generator
 from evotree.tree import FitnessMax, set_fitness

@@ -15,7 +15,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from evotree import ObliqueTreeClassifier, ObliqueTreeRegressor
-from evotree.description.words import rows_text, share_text
+from evotree.description.named import rows_text, share_text
 from evotree.export import (
     coefficient_table,
     export_graphviz,

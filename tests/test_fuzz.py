@@ -15,7 +15,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evotree.cli.table import (
+from evotree.cli.commands import (
     MANY_TARGETS,
     as_classes,
     as_numbers,

@@ -27,7 +27,7 @@ from evotree.engine.choice import (
 )
 from evotree.engine.config import SearchConfig
 from evotree.engine.finish import with_less_fit
-from evotree.engine.first_trees import best_prunings
+from evotree.engine.populations import best_prunings
 from evotree.engine.problem import Ends
 from evotree.fitness.logistic_leaves import CandidateLosses, LogisticLeaves
 from evotree.inspection.front import undominated

@@ -12,7 +12,7 @@ from sklearn.datasets import load_breast_cancer, load_diabetes
 from sklearn.metrics import r2_score
 
 from evotree import Dataset, evolve, make_toolbox
-from evotree.engine.pareto import ParetoFront
+from evotree.engine.evolution import ParetoFront
 from evotree.fitness.penalties import FitnessQualityComplexity, PenalizedAccuracy
 from evotree.inspection.front import (
     MAX_MEMBERS,

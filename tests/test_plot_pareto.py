@@ -8,7 +8,7 @@ import pytest
 from sklearn.datasets import load_breast_cancer
 
 from evotree import Dataset, make_toolbox
-from evotree.engine.pareto import ParetoFront
+from evotree.engine.evolution import ParetoFront
 from evotree.inspection.front import held_out_quality, select
 from evotree.plotting import plot_pareto
 

@@ -13,7 +13,7 @@ from matplotlib.colors import to_hex
 from matplotlib.figure import Figure
 from matplotlib.patches import FancyBboxPatch, Rectangle
 
-from evotree.engine.history import CHAPTERS, make_logbook, to_frame
+from evotree.engine.evolution import CHAPTERS, make_logbook, to_frame
 from evotree.plotting import (
     plot_decision_regions,
     plot_learning_curve,

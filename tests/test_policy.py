@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from evotree import SearchConfig
-from evotree.engine.scores import DEFAULT
+from evotree.engine.scored import DEFAULT
 from evotree.export import export_c
 from evotree.policy import Environment, actor, as_point, evolve, imitations
 from evotree.tree import ObliqueTree

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from evotree import Variation, evolve, make_toolbox
 from evotree.dataset import Dataset
-from evotree.engine.sampling import (
+from evotree.engine.populations import (
     GROWTH,
     GrowingSample,
     move,

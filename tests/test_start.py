@@ -12,8 +12,7 @@ from numba import config
 from numba.core.event import Event, EventStatus, broadcast
 
 import evotree
-from evotree.estimators import compiling as warmup
-from evotree.estimators import warmup as ahead
+from evotree.estimators import warmup
 
 # Lists what numba compiles: function, types without the width of integers and without whether
 # arrays are read-only, and the types as they are.
@@ -80,9 +79,7 @@ def python(code, **environment):
 @pytest.mark.slow
 @pytest.mark.parametrize("task", FIT)
 def test_a_first_fit_compiles_little_and_nothing_twice(task, tmp_path):
-    beside = (
-        COMPILING + f"from evotree.estimators.compiling import main\nmain({task!r})"
-    )
+    beside = COMPILING + f"from evotree.estimators.warmup import main\nmain({task!r})"
     compiled = []
     for code in (beside, COMPILING + FIT[task]):
         compiled.append(json.loads(python(code, NUMBA_CACHE_DIR=str(tmp_path)).stdout))
@@ -180,7 +177,7 @@ def test_kernels_are_compiled_ahead_of_time_by_a_process_for_each_task(
             return status.pop()
 
     monkeypatch.setattr(
-        ahead, "start_python", lambda code: started.append(code) or Process()
+        warmup, "start_python", lambda code: started.append(code) or Process()
     )
     evotree.warmup(background=background)
     assert len(waits) == n_waits and len(started) == 2

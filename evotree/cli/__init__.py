@@ -1,1 +1,10 @@
 """The command line, and what only it uses."""
+
+import sys
+
+RETRIED = ("failed", "timeout", "crashed")  # statuses of fits that may be done again
+
+
+def say(message: str) -> None:
+    """Write a message to standard error, where it is no part of a result."""
+    print(message, file=sys.stderr, flush=True)

@@ -1,15 +1,15 @@
 """A tree with names for its features and classes: what every written or drawn form starts from.
 
 All forms for readers show a split as the same inequality (`NamedTree.split`), the numbers of a leaf
-as the same sum (`NamedTree.model`), written as `evotree.description.words` has it, and nodes under
-the numbers that `apply` gives.
+as the same sum (`NamedTree.model`), numbers, names and sums as the functions here write them, and
+nodes under the numbers that `apply` gives.
 """
 
 from __future__ import annotations
 
 import math
 import operator
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, NamedTuple, TypeAlias
@@ -17,7 +17,6 @@ from typing import Any, NamedTuple, TypeAlias
 import numpy as np
 from sklearn.exceptions import NotFittedError
 
-from evotree.description.words import exact, rows_text, share_text
 from evotree.leaf_models import LARGEST_SCORE
 from evotree.tables.columns import (
     MISSING,
@@ -26,6 +25,128 @@ from evotree.tables.columns import (
     answers_of,
     column_of_feature,
 )
+
+LINE_WIDTH = 100
+LEAST_WIDTH = 40
+
+_EXACT_DIGITS = (
+    12  # a double that was never rounded to a decimal number nearly always has more
+)
+
+
+def number(value: float, decimals: int | None) -> str:
+    """Return a number as all forms for readers show it."""
+    if decimals is None:
+        if float(f"{value:.{_EXACT_DIGITS}g}") == value:
+            return repr(value + 0.0).removesuffix(".0")
+        decimals = 3
+    if value == 0.0 or abs(value) >= 1.0:
+        return f"{value + 0.0:.{decimals}f}"
+    return f"{value:#.{max(decimals, 1)}g}"
+
+
+def exact(value: float, decimals: int | None = None) -> str:
+    """Return a number, such as a mean, with all its digits where `decimals` is None."""
+    return (
+        repr(value + 0.0).removesuffix(".0")
+        if decimals is None
+        else number(value, decimals)
+    )
+
+
+def share_text(share: float) -> str:
+    """Return a share in two digits, where no rounding calls a leaf pure that is not."""
+    if 0.995 <= share < 1.0:
+        return ">0.99"
+    return "<0.01" if 0.0 < share < 0.005 else f"{share:.2f}"
+
+
+def rows_text(n: float) -> str:
+    """Return a number of rows in words."""
+    if n == 1.0:
+        return "1 row"
+    return f"{n:.0f} rows" if n.is_integer() else f"weight {n:.4g}"
+
+
+def check_whole(name: str, value: Any, least: int) -> None:
+    """Check that a parameter is a whole number of at least `least`."""
+    if isinstance(value, bool) or not isinstance(value, int) or value < least:
+        raise ValueError(
+            f"{name}={value!r}: allowed is a whole number of at least {least}."
+        )
+
+
+def printable(name: Any) -> str:
+    """Return a name for a terminal: what would move the cursor or change colours is escaped."""
+    return "".join(
+        sign
+        if sign.isprintable()
+        else sign.encode("unicode_escape", "replace").decode()
+        for sign in str(name)
+    )
+
+
+def fold(pieces: Sequence[str], width: int) -> list[str]:
+    """Return pieces set into lines with blanks between them; a longer one has its own line."""
+    lines = [pieces[0]]
+    for piece in pieces[1:]:
+        if len(lines[-1]) + 1 + len(piece) <= width:
+            lines[-1] += f" {piece}"
+        else:
+            lines.append(piece)
+    return lines
+
+
+def hung(pieces: Sequence[str], head: str, below: str, width: int) -> list[str]:
+    """Return folded pieces, the first line after a head, those below it after another."""
+    first, *others = fold(pieces, width)
+    return [f"{head}{first}", *(f"{below}{line}" for line in others)]
+
+
+def summed(
+    terms: Iterable[tuple[float, int]],
+    product: Callable[[float, int], str],
+    before: Sequence[str] = (),
+) -> list[str]:
+    """Return the pieces of a sum, one for each term after those before it, with their signs."""
+    pieces = list(before)
+    for weight, j in terms:
+        sign, term = "-" if weight < 0.0 else "+", product(abs(weight), j)
+        pieces.append(f"{sign} {term}" if pieces else f"{sign.strip('+')}{term}")
+    return pieces
+
+
+def walk(tree: Any) -> Iterator[tuple[int, int, bool]]:
+    """Yield the nodes in prefix order, with their depths and whether they are right children."""
+    depths = [0] * len(tree)
+    is_right = [False] * len(tree)
+    for k, size in enumerate(tree.subtree_size.tolist()):
+        if size > 1:
+            right = tree.right(k)
+            depths[k + 1] = depths[right] = depths[k] + 1
+            is_right[right] = True
+        yield k, depths[k], is_right[k]
+
+
+def clauses(tree: Any) -> Iterator[tuple[int, int, bool]]:
+    """Yield the nodes in an order that nests little, however deep the tree is.
+
+    Below each split comes the smaller one of its two subtrees, and then, outside of the split, the
+    larger one: whoever is in the smaller one has left by then. A subtree inside has at most half
+    the leaves, so the splits nest no deeper than the binary logarithm of the number of leaves.
+    """
+    waiting = [(0, 0)]
+    while waiting:
+        k, level = waiting.pop()
+        if tree.subtree_size[k] == 1:
+            yield k, level, True
+            continue
+        left, right = tree.left(k), tree.right(k)
+        left_first = bool(tree.subtree_size[left] <= tree.subtree_size[right])
+        yield k, level, left_first
+        inside, outside = (left, right) if left_first else (right, left)
+        waiting += [(outside, level), (inside, level + 1)]
+
 
 Label: TypeAlias = str | int | float | bool
 Share: TypeAlias = tuple[str, str]  # the name of a class, and its share as text
@@ -94,9 +215,8 @@ class NamedTree:
     def each(self) -> tuple[NamedTree, ...]:
         """The same tree for each of several outputs alone; otherwise itself."""
         outputs = map(self.tree.of_output, range(len(self.targets)))
-        return tuple(replace(self, tree=tree, targets=()) for tree in outputs) or (
-            self,
-        )
+        trees = (replace(self, tree=tree, targets=()) for tree in outputs)
+        return tuple(trees) or (self,)
 
     @cached_property
     def scores(self) -> NamedTree | None:
@@ -139,9 +259,9 @@ class NamedTree:
 
     def by_influence(self, k: int) -> tuple[tuple[float, int], ...]:
         """Return the terms of node `k`, the most influential first."""
-        factors = self.factors[k]
-        order = np.lexsort((-np.abs(factors), -self.influence(k)))
-        return tuple((float(factors[j]), int(j)) for j in order if factors[j] != 0.0)
+        influence = self.influence(k)
+        terms = self.terms(k)
+        return tuple(sorted(terms, key=lambda one: (-influence[one[1]], -abs(one[0]))))
 
     def split(self, k: int) -> Split:
         """Return the inequality of internal node `k` as all forms for readers show it."""
@@ -185,6 +305,10 @@ class NamedTree:
             f"{text}, weighted" if self.is_weighted and self.classes is None else text
         )
 
+    def note(self, k: int) -> str:
+        """Return what all drawn forms write beside a node: its number, and its rows if known."""
+        return " ".join(filter(None, (f"[{k}]", self.rows(k))))
+
     @cached_property
     def row_shares(self) -> np.ndarray:
         """Class shares of the training rows of the nodes, each row counting once."""
@@ -204,15 +328,7 @@ class NamedTree:
         most frequent class of its rows.
         """
         tree = self.tree
-        shown = tree.labels if tree.models is None else tree.majority
-        winners: list[int] = shown.tolist()
-        return winners
-
-    def predict_value(self, rows: np.ndarray) -> np.ndarray:
-        """Return the probabilities of the classes of encoded rows, or their numbers, by columns."""
-        if self.sides is None:
-            return self.tree.predict_value(rows)
-        return self.sides.predict(self.tree, rows)
+        return list(map(int, tree.labels if tree.models is None else tree.majority))
 
     def class_order(self, k: int) -> list[int]:
         """Return the classes of a node as they are shown: its label, then the largest first."""
@@ -235,12 +351,11 @@ class NamedTree:
             (str(self.classes[c]), share_text(float(values[c])))
             for c in order[:n_shown]
         ]
-        label = shares[0][0]
+        label, share = shares[0]
         weighted = share_text(float(self.tree.values[k, order[0]]))
-        is_other = weighted != shares[0][1]
         if n_shown < len(order):
             shares.append(("others", share_text(float(values[order[n_shown:]].sum()))))
-        return shares, [(f"weighted {label}", weighted)] if is_other else []
+        return shares, [(f"weighted {label}", weighted)] if weighted != share else []
 
     @cached_property
     def indicators(self) -> dict[int, tuple[str, str]]:
@@ -259,17 +374,18 @@ class NamedTree:
 
     def fills(self) -> list[tuple[str, str]]:
         """Return what stands for missing cells of the columns that the tree uses."""
-        columns = self.columns or ()
-        fills = []
-        of = column_of_feature(columns)
-        for column in (
-            columns[at] for at in sorted({of[j] for j in used_features([self]) if of})
-        ):
-            if isinstance(column, NumericColumn) and column.indicator:
-                fills.append((column.name, exact(column.fill)))
-            elif not isinstance(column, NumericColumn) and None in column.levels:
-                fills.append((column.name, MISSING))
-        return fills
+        if not self.columns:
+            return []
+        of = column_of_feature(self.columns)
+        used = sorted({of[j] for j in used_features([self])})
+        return [
+            (
+                column.name,
+                exact(column.fill) if isinstance(column, NumericColumn) else MISSING,
+            )
+            for column in (self.columns[at] for at in used)
+            if MISSING in column.feature_levels
+        ]
 
     @cached_property
     def labels(self) -> list[Label]:

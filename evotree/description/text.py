@@ -1,22 +1,29 @@
-"""A tree as text that one can read: indented rules, or a list of rules, one a leaf."""
+"""A tree written for readers: as rules, as HTML, or as a drawing for Graphviz; rules read back."""
 
 from __future__ import annotations
 
 import itertools
+import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from html import escape
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from evotree.description.named import ONE_WAY, LinearModel, NamedTree, Split, named_tree
-from evotree.description.words import (
+from evotree.description.named import (
     LEAST_WIDTH,
     LINE_WIDTH,
+    ONE_WAY,
+    LinearModel,
+    NamedTree,
+    Split,
     check_whole,
     exact,
     fold,
+    hung,
+    named_tree,
     number,
     printable,
     summed,
@@ -104,11 +111,12 @@ def _indented(words: Wording) -> Iterator[str]:
         first, *others = (
             words.split(named.split(k)) if named.is_split(k) else words.leaf(k)
         )
-        folded = fold(
-            [f"[{k}] {first}", *others], max(LINE_WIDTH - len(indent), LEAST_WIDTH) - 5
+        yield from hung(
+            [f"[{k}] {first}", *others],
+            f"{indent}|--- ",
+            f"{indent}|    ",
+            max(LINE_WIDTH - len(indent), LEAST_WIDTH) - 5,
         )
-        yield f"{indent}|--- {folded[0]}"
-        yield from (f"{indent}|    {line}" for line in folded[1:])
     yield from missing_lines(named)
 
 
@@ -188,28 +196,28 @@ def _blocks(words: Wording) -> Iterator[str]:
         if named.is_split(k):
             path[depth:] = [named.split(k)]
             continue
-        tightest: dict[tuple[Any, bool], tuple[float, bool, Split]] = {}
+        of_sum: dict[tuple[Any, str], list[Split]] = {}
         for split in path[:depth]:
-            is_upper = split.relation.startswith("<")
-            sign, key = 1.0 if is_upper else -1.0, (split.terms, is_upper)
-            # Of x < 1 and x <= 1, the first is the tighter one; of x > 1 and x >= 1 likewise.
-            bound = sign * split.threshold, split.relation.endswith("=")
-            if key not in tightest or bound < tightest[key][:2]:
-                tightest[key] = *bound, split
+            of_sum.setdefault((split.terms, split.relation[0]), []).append(split)
+        tightest = [min(splits, key=_tightness) for splits in of_sum.values()]
         first, *others = words.leaf(k)
-        parts = [words.split(split) for *_, split in tightest.values()] or [
-            ["anything"]
-        ]
+        parts = [words.split(split) for split in tightest] or [["anything"]]
         heads = ["IF  ", *["AND "] * (len(parts) - 1), "THEN"]
         yield from between
         for head, pieces in zip(
             heads, [*parts, [f"[{k}] {first}", *others]], strict=True
         ):
-            folded = fold(pieces, LINE_WIDTH - 5)
-            yield from (f"{head} {folded[0]}", *(f"     {line}" for line in folded[1:]))
+            yield from hung(pieces, f"{head} ", "     ", LINE_WIDTH - 5)
         between = [""]
     if missing := missing_lines(named):
         yield from ("", *missing)
+
+
+def _tightness(split: Split) -> tuple[float, bool]:
+    """Return what is least for the tightest of some bounds from one side on one sum."""
+    # Of x < 1 and x <= 1, the first is the tighter one; of x > 1 and x >= 1 likewise.
+    sign = 1.0 if split.relation.startswith("<") else -1.0
+    return sign * split.threshold, split.relation.endswith("=")
 
 
 @dataclass(frozen=True)
@@ -282,9 +290,8 @@ class Wording:
         pieces = self.sum(model.terms, [f"{begin}{self._number(model.intercept)}"])
         if model.is_bounded:
             pieces[-1] += before_bounds
-            low = self._number(model.lowest)
-            high = self._number(model.highest)
-            pieces.append(f"within [{low}, {high}]")
+            bounds = map(self._number, (model.lowest, model.highest))
+            pieces.append(f"within [{', '.join(bounds)}]")
         return pieces
 
     def outputs(self, k: int, before_bounds: str = "") -> list[list[str]]:
@@ -344,19 +351,15 @@ class Wording:
     def leaf(self, k: int) -> list[str]:
         """Return what leaf `k` predicts, its rows and its class shares, in pieces of a sentence."""
         named = self.named
-        rows = self.named.rows(k)
+        known = [named.rows(k)]
         if named.classes is None:
             pieces = self.predicted(k)
-            known = [rows]
         else:
             winner = self.written(named.classes[named.winners[k]])
             pieces = [f"class: {winner}"] if named.scores is None else self.scores(k)
-            cost = (
-                ""
-                if named.costs is None
-                else f"costs {number(float(named.costs[k]), 2)}"
-            )
-            known = [rows, *map(", ".join, self.shares(k)), cost]
+            known += map(", ".join, self.shares(k))
+        if named.costs is not None:
+            known.append(f"costs {number(float(named.costs[k]), 2)}")
         told = "; ".join(filter(None, known))
         pieces[-1] += f" ({told})" if told else ""
         return pieces
@@ -417,3 +420,273 @@ def coefficient_table(
     return (
         pd.concat(tables, ignore_index=True).fillna(0.0) if named.targets else tables[0]
     )
+
+
+MAX_DEPTH = 100  # browsers nest elements no deeper than some hundred
+OPEN_LEAVES = 32  # of larger trees, branches below some splits are closed at first
+OPEN_DEPTH = 3  # of these splits
+SHOWN_LEAVES = 256  # that notebooks show
+SHOWN_TERMS = 10  # of a split or line, that notebooks show
+
+_WHOLE = "font-family:sans-serif;font-size:13px;line-height:1.5;overflow-wrap:anywhere"
+_BRANCH = "margin-left:1.3em;border-left:1px solid #ccc;padding-left:0.6em"
+_BAR = "display:inline-flex;width:6em;height:0.7em;margin-right:0.6em;background:#ddd"
+_NOTE = "color:#888;font-size:85%"
+
+
+def export_html(
+    tree: Any,
+    feature_names: Sequence[str] | None = None,
+    class_names: Sequence[Any] | np.ndarray | None = None,
+    decimals: int | None = None,
+    max_terms: int | None = None,
+) -> str:
+    """Return a tree as an element of HTML, a ``div`` without scripts.
+
+    Splits, numbers of nodes, rows, class shares and linear models are those of `export_text`; a bar
+    shows the class shares of a leaf, in the same order. A tree of more than 32 leaves is open down
+    to its third level. ``IPython.display.HTML`` shows it.
+
+    Parameters
+    ----------
+    tree, feature_names, class_names, decimals, max_terms
+        As for `export_text`.
+
+    Raises
+    ------
+    ValueError
+        If an argument does not fit the tree, or that is deeper than 100 splits.
+    """
+    named = named_tree(tree, feature_names, class_names)
+    if named.tree.depth > MAX_DEPTH:
+        raise ValueError(
+            f"the tree has depth {named.tree.depth}: HTML nests up to {MAX_DEPTH}."
+        )
+    body = "".join(_elements(Wording(named, decimals, max_terms)))
+    if missing := " ".join(missing_lines(named)):
+        body += f'<div style="{_NOTE}">{escape(missing)}</div>'
+    return f'<div style="{_WHOLE}">{body}</div>\n'
+
+
+def notebook_html(tree: Any) -> str:
+    """Return what a notebook shows of a tree."""
+    shown = getattr(tree, "tree_", tree)
+    if shown.n_leaves > SHOWN_LEAVES or shown.depth > MAX_DEPTH:
+        return f"<div><code>{escape(repr(shown))}</code></div>"
+    return export_html(tree, max_terms=SHOWN_TERMS)
+
+
+def _elements(words: Wording) -> Iterator[str]:
+    """Yield the elements of all nodes, each branch inside of its split."""
+    named = words.named
+    n_open = OPEN_DEPTH if named.tree.n_leaves > OPEN_LEAVES else MAX_DEPTH
+    inside = 0
+    for k, depth, is_right in walk(named.tree):
+        yield "</div></details>" * (inside - depth)
+        yield "<div>else</div>" if is_right else ""
+        note = f'<span style="{_NOTE}">{named.note(k)}</span> '
+        inside = depth + named.is_split(k)
+        if named.is_split(k):
+            split = escape(" ".join(words.split(named.split(k))))
+            yield f"<details{' open' if depth < n_open else ''}><summary>{note}{split}</summary>"
+            yield f'<div style="{_BRANCH}">'
+        elif named.classes is None:
+            yield f"<div>{note}{escape(' '.join(words.predicted(k)))}</div>"
+        else:
+            values = named.row_shares[k]
+            bars = "".join(
+                f'<span style="height:100%;width:{100.0 * values[c]:.1f}%;'
+                f'background:hsl({360.0 * _hue(c, len(values)):.0f},60%,60%)"></span>'
+                for c in named.class_order(k)
+                if values[c] > 0.0
+            )
+            first, *others = map(escape, words.leaf_lines(k))
+            said = ", ".join(
+                [f'<span style="{_BAR}">{bars}</span><b>{first}</b>', *others]
+            )
+            yield f"<div>{note}{said}</div>"
+    yield "</div></details>" * inside
+
+
+def export_graphviz(
+    tree: Any,
+    feature_names: Sequence[str] | None = None,
+    class_names: Sequence[Any] | np.ndarray | None = None,
+    decimals: int | None = None,
+    max_terms: int | None = 6,
+    output_names: Sequence[str] | None = None,
+) -> str:
+    r"""Return a tree as a ``digraph`` in DOT, the language of Graphviz.
+
+    The edge ``yes`` leads to where a row goes for which the split holds. Splits are written as by
+    `export_text`, and so is the linear model of a leaf, a term a line. Each node has the number
+    that ``apply`` gives and its training rows; leaves name their class shares and have the colours
+    of their classes.
+
+    Parameters
+    ----------
+    tree, feature_names, class_names, decimals
+        As for `export_text`; signs of names that cannot be printed become blanks.
+    max_terms : int, at least 1, or None, default=6
+        As for `export_text`.
+    output_names : sequence of str, optional
+        As for `export_text`.
+
+    Examples
+    --------
+    >>> from evotree import ObliqueTreeClassifier
+    >>> model = ObliqueTreeClassifier("axis").fit([[0.0, 0.0], [2.0, 0.0]], ["no", "yes"])
+    >>> for line in export_graphviz(model, ["length", "width"]).splitlines()[5:8]:
+    ...     print(line.strip())
+    0 [label="[0] 2 rows\nlength\n<= 1", fillcolor="#f5f5f5"]
+    0 -> 1 [label=" yes "]
+    0 -> 2 [label=" no "]
+    """
+    named = named_tree(tree, feature_names, class_names, output_names)
+    words = Wording(named, decimals, max_terms, _escaped, " ")
+    missing = "\\n".join(map(_escaped, missing_lines(named)))
+    below = (
+        f', labelloc=b, fontname="Helvetica", fontsize=10, label="{missing}"'
+        if missing
+        else ""
+    )
+    lines = [
+        "digraph tree {",
+        f"    graph [ordering=out{below}]",
+        '    node [shape=box, style="rounded,filled", fontname="Helvetica", fontsize=11, '
+        'color="#333333", margin="0.2,0.08"]',
+        '    edge [fontname="Helvetica", fontsize=10, color="#333333"]',
+        "",
+    ]
+    for k in range(len(named.tree)):
+        body = (
+            words.split_lines(named.split(k))
+            if named.is_split(k)
+            else words.leaf_lines(k)
+        )
+        label = "\\n".join([named.note(k), *body])
+        color = "#f5f5f5" if named.is_split(k) else "#ffffff"
+        if named.classes is not None and not named.is_split(k):  # pale
+            color = f"{_hue(named.winners[k], len(named.classes)):.3f} 0.200 1.000"
+        lines.append(f'    {k} [label="{label}", fillcolor="{color}"]')
+        if named.is_split(k):
+            lines.append(f'    {k} -> {named.tree.left(k)} [label=" yes "]')
+            lines.append(f'    {k} -> {named.tree.right(k)} [label=" no "]')
+    return "\n".join([*lines, "}"]) + "\n"
+
+
+def _hue(c: int, n_classes: int) -> float:
+    """Return the hue of a class, in [0, 1)."""
+    return (0.6 + c / n_classes) % 1.0
+
+
+def _escaped(name: Any) -> str:
+    r"""Return a name as a label shows it."""
+    text = "".join(sign if sign.isprintable() else " " for sign in str(name))
+    return text.replace("&", "&amp;").replace("\\", "\\\\").replace('"', '\\"')
+
+
+_NODE = re.compile(r"(?P<indent>(?:\|   )*)\|--- (?P<rule>.*)")
+_NUMBER = r"[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?"
+_ALLOWED = "a tree as export_text prints it"
+
+
+def splits_of_text(
+    text: str, feature_names: Sequence[str], parameter: str = "text"
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Return weights, thresholds and sizes of the subtrees of a tree that is written as rules.
+
+    Numbers of nodes may be left out, and what leaves say is not read.
+    """
+    rules: list[tuple[int, str]] = []
+    for line in filter(
+        str.strip, re.split("^missing: ", text, flags=re.M)[0].splitlines()
+    ):
+        if (found := _NODE.fullmatch(line.rstrip())) is not None:
+            rule = re.sub(r"^\[\d+\] ", "", found["rule"])
+            rules.append((len(found["indent"]) // 4, rule))
+        elif line.startswith("|") and rules:  # a folded line
+            depth, rule = rules[-1]
+            rules[-1] = depth, f"{rule} {line.lstrip('| ').rstrip()}"
+        elif not line.startswith("#"):
+            raise ValueError(
+                f"{parameter} has the line {line!r}: allowed is {_ALLOWED}."
+            )
+    written: dict[str, int] = {}
+    for j, name in enumerate(feature_names):
+        if printable(name) in written:
+            raise ValueError(
+                f"{parameter} cannot be read: {feature_names[written[printable(name)]]!r} and "
+                f"{name!r} are written alike; allowed are names that differ as they are printed."
+            )
+        written[printable(name)] = j
+    term = "|".join(map(re.escape, sorted(written, key=len, reverse=True)))
+    nodes: list[tuple[np.ndarray, float, int]] = []
+
+    def read(at: int, depth: int) -> int:
+        """Read the node at a line, with all below it; return the line after it."""
+        if at >= len(rules) or rules[at][0] != depth or rules[at][1] == "else":
+            where = f"after {rules[at - 1][1]!r}" if at else "in an empty text"
+            raise ValueError(
+                f"{parameter} lacks a node {where}: allowed is {_ALLOWED}."
+            )
+        number = len(nodes)
+        after = at + 1
+        nodes.append((np.zeros(len(written)), 0.0, 1))
+        if after < len(rules) and rules[after][0] == depth + 1:
+            split = _split(rules[at][1], written, term, parameter)
+            after = read(after, depth + 1)
+            if after >= len(rules) or rules[after] != (depth, "else"):
+                raise ValueError(f"{parameter} has no else for {rules[at][1]!r}.")
+            after = read(after + 1, depth + 1)
+            nodes[number] = *split, len(nodes) - number
+        return after
+
+    if (end := read(0, 0)) < len(rules):
+        raise ValueError(f"{parameter} goes on after its tree: {rules[end][1]!r}.")
+    weights, thresholds, sizes = zip(*nodes, strict=True)
+    return np.array(weights), np.array(thresholds), np.array(sizes, dtype=np.int32)
+
+
+def _split(
+    rule: str, written: dict[str, int], term: str, parameter: str
+) -> tuple[np.ndarray, float]:
+    """Return the hyperplane of an inequality, or of a question of one category."""
+    weights = np.zeros(len(written))
+    if rule in written:  # the feature is 1 on the left
+        weights[written[rule]] = -1.0
+        return weights, -0.5
+    for at in re.finditer(" is not ", rule):
+        if (answer := rule[: at.start() + 4] + rule[at.end() :]) in written:
+            weights[written[answer]] = 1.0
+            return weights, 0.5
+    piece = rf"(?P<sign>[+-]?) ?(?:(?P<weight>{_NUMBER}) \* )?(?P<name>{term})"
+    found = re.fullmatch(
+        rf"(?P<sum>.+) (?P<relation><=|>=|<|>) (?P<bound>{_NUMBER})", rule
+    )
+    end = 0
+    total = found["sum"] if found else ""
+    while end < len(total):
+        one = re.compile(piece + r"(?= [+-] |$)").match(total, end)
+        if one is None or (end and not one["sign"]):
+            break
+        weight = float(one["weight"] or 1.0)
+        weights[written[one["name"]]] += -weight if one["sign"] == "-" else weight
+        end = one.end() + (one.end() < len(total))
+    if (
+        not found
+        or end < len(total)
+        or not np.isfinite(weights).all()
+        or not weights.any()
+    ):
+        shown = ", ".join(map(repr, list(written)[:20]))
+        raise ValueError(
+            f"{parameter} has the split {rule!r}: allowed are sums such as 'a + 2 * b "
+            f"<= 3' of the features {shown}."
+        )
+    threshold = float(found["bound"])
+    if found["relation"].startswith(">"):
+        weights, threshold = 0.0 - weights, 0.0 - threshold
+    if "=" not in found["relation"]:
+        threshold = float(np.nextafter(threshold, -np.inf))
+    return weights, threshold

@@ -17,8 +17,8 @@ import numpy as np
 
 from evotree.dataset import make_folds, split_folds
 from evotree.engine.config import SearchConfig, is_auto
-from evotree.engine.first_trees import own_streams, trees_of
 from evotree.engine.parallel import thread_map
+from evotree.engine.populations import own_streams, trees_of
 from evotree.engine.problem import Penalties, Problem
 from evotree.fitness.logistic_leaves import (
     Candidate,
@@ -232,10 +232,9 @@ def found_by(
     complexity = np.sum([trial.complexity for trial in trials], axis=0)
     weights = np.concatenate([trial.weights for trial in trials])
     # Penalties that differ for nodes alone are in order as they are.
-    is_ordered = len({getattr(pair, "term", None) for pair in penalties}) == 1
-    order = np.argsort(complexity, kind="stable")
-    if is_ordered:
-        order = np.arange(len(penalties))
+    order = np.arange(len(penalties))
+    if len({getattr(pair, "term", None) for pair in penalties}) > 1:
+        order = np.argsort(complexity, kind="stable")
     at = int(order[first_unbeaten(losses[order], weights, standard_errors)])
     chosen = at
     leaves = None

@@ -29,7 +29,7 @@ from evotree.files import PathLike
 from evotree.fitness.objectives import Objective
 from evotree.operators.constraints import WORDS
 from evotree.operators.refinement import Refinement, as_refinement
-from evotree.operators.splitters.linear_fit import PENALTIES
+from evotree.operators.splitters.linear import PENALTIES
 from evotree.operators.structure.rounding import MOST_DIGITS
 
 ALGORITHMS = ("penalized", "nsga2")

@@ -1,26 +1,319 @@
-"""The loop: one generation after the other, what is kept of them, when it ends."""
+"""The loop: one generation after the other, what is kept and recorded of them, when it ends.
+
+Records are DEAP's statistics and logbook; `to_frame` makes tables of them.
+"""
 
 import math
 import reprlib
 import signal
 import threading
 import time
-from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+from bisect import bisect_left, bisect_right
+from collections import Counter
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from copy import deepcopy
 from dataclasses import dataclass, field
 from functools import partial
+from operator import attrgetter, itemgetter
+from statistics import fmean
 from types import FrameType
 from typing import Any
 
 import numpy as np
+import pandas as pd
 from deap import base, tools
 
 from evotree._jit import compile_seconds
-from evotree.engine import history
-from evotree.engine.pareto import ParetoFront
+from evotree.dataset import Dataset
+from evotree.fitness.penalties import FitnessQualityComplexity
+from evotree.inspection.front import (
+    MAX_MEMBERS,
+    front_table,
+    has_own_objectives,
+    least_gain,
+)
+from evotree.operators.pruning import (
+    critical_alphas,
+    kept_nodes,
+    prune_marked,
+    risk_of_leaves,
+    split_prices,
+    weakest_links,
+)
 from evotree.rng import uniform
 from evotree.tree import Individual, set_fitness
+
+CHAPTERS = ("fitness", "quality", "size", "terms", "complexity")
+ORIGIN = "origin"
+REFINEMENT = "refinement"
+QUARTILES = {"q1": 0.25, "median": 0.5, "q3": 0.75}
+# What DEAP repeats in every chapter.
+_OF_ALL = {"gen", "nevals", "diversity", "seconds"}
+
+
+def make_statistics() -> tools.MultiStatistics:
+    """Return the statistics of a population, to be extended by ``register``.
+
+    Each of `CHAPTERS` has best (that of the first individual), mean, std, q1, median and q3.
+    """
+    statistics = tools.MultiStatistics(
+        fitness=tools.Statistics(lambda individual: individual.fitness.wvalues[0]),
+        quality=tools.Statistics(attrgetter("quality")),
+        size=tools.Statistics(len),
+        terms=tools.Statistics(attrgetter("n_terms")),
+        complexity=tools.Statistics(attrgetter("complexity")),
+    )
+    statistics.register("best", itemgetter(0))
+    statistics.register("mean", fmean)
+    statistics.register("std", deviation)
+    for name, share in QUARTILES.items():
+        statistics.register(name, quantile, share=share)
+    return statistics
+
+
+def deviation(values: Sequence[float]) -> float:
+    """Return the standard deviation of a few numbers, in half the time of `numpy.std`."""
+    array = np.array(values, dtype=np.float64)
+    array -= fmean(values)
+    return math.sqrt(array.dot(array) / len(array))
+
+
+def quantile(values: Sequence[float], share: float) -> float:
+    """Return a quantile of a few numbers as `numpy.quantile` does, in a tenth of its time."""
+    ordered = sorted(values)
+    at = share * (len(ordered) - 1)
+    low = int(at)
+    high = min(low + 1, len(ordered) - 1)
+    return ordered[low] + (at - low) * (ordered[high] - ordered[low])
+
+
+def make_logbook() -> tools.Logbook:
+    """Return an empty logbook whose printed form has its columns in order."""
+    logbook = tools.Logbook()
+    logbook.header = ["gen", "nevals", "diversity", "seconds", *CHAPTERS]
+    for chapter in CHAPTERS:
+        logbook.chapters[chapter].header = ["best", "mean", "std"]
+    return logbook
+
+
+def origin_of(individual: Any) -> str:
+    """Return where an individual descends from; users' own kinds need not know."""
+    return getattr(individual, "origin", "unknown")
+
+
+def origin_shares(
+    population: Sequence[Individual], origins: Iterable[str]
+) -> dict[str, float]:
+    """Return which share of a population descends from each kind of first individual."""
+    counts = Counter(map(origin_of, population))
+    return {origin: counts[origin] / len(population) for origin in origins}
+
+
+def refinement_record(
+    refined: Sequence[Individual], operators: Sequence[str]
+) -> dict[str, dict[str, float]]:
+    """Return what the refinements of a generation did."""
+    if not operators:
+        return {}
+    outcomes = list(filter(None, (getattr(one, "outcome", None) for one in refined)))
+    record: dict[str, float] = {}
+    for name in operators:
+        mine = [outcome for outcome in outcomes if outcome.operator == name]
+        record[f"{name}_tried"] = len(mine)
+        record[f"{name}_improved"] = sum(outcome.gain > 0.0 for outcome in mine)
+        record[f"{name}_gain"] = math.fsum(outcome.gain for outcome in mine)
+        record[f"{name}_seconds"] = math.fsum(outcome.seconds for outcome in mine)
+    return {REFINEMENT: record}
+
+
+def diversity(population: Sequence[Individual]) -> float:
+    """Return the share of trees in a population that are no clone of another, in (0, 1]."""
+    # Clones share their arrays, so this costs no comparison of trees.
+    return len({id(individual.weights) for individual in population}) / len(population)
+
+
+def to_frame(logbook: tools.Logbook) -> pd.DataFrame:
+    """Return a logbook as a table, a row a generation; of chapters columns ``chapter_field``."""
+    # A chapter repeats what the record says of the whole population.
+    frame = pd.DataFrame(list(logbook))
+    for name, chapter in logbook.chapters.items():
+        table = pd.DataFrame(list(chapter))
+        for column in table.columns.difference(frame.columns, sort=False):
+            frame[f"{name}_{column}"] = table[column]
+    return frame
+
+
+def append_logbook(logbook: tools.Logbook, later: tools.Logbook) -> None:
+    """Append the records of later generations to a logbook."""
+    logbook.extend(later)
+    for name, chapter in later.chapters.items():
+        logbook.chapters[name].extend(chapter)
+
+
+def join_logbooks(
+    logbooks: Sequence[tools.Logbook],
+    sizes: Sequence[int],
+    joint: tools.Logbook,
+    first: int,
+) -> None:
+    """Write the records of several populations as of one, which has no quartiles, from `first`."""
+    for book in (joint, *joint.chapters.values()):
+        list.__delitem__(book, slice(first, None))
+    for gen in range(first, max(map(len, logbooks))):
+        present = [k for k, logbook in enumerate(logbooks) if len(logbook) > gen]
+        weights, chapters = (
+            [sizes[k] for k in present],
+            [logbooks[k].chapters for k in present],
+        )
+        rows = [logbooks[k][gen] for k in present]
+        joint.record(
+            gen=gen,
+            nevals=sum(row["nevals"] for row in rows),
+            diversity=_weighted_mean([row["diversity"] for row in rows], weights),
+            seconds=max(row["seconds"] for row in rows),
+            **_join_chapters(chapters, gen, weights, len(logbooks) == 1),
+        )
+
+
+def _join_chapters(
+    chapters: Sequence[Mapping[str, tools.Logbook]],
+    gen: int,
+    sizes: Sequence[int],
+    is_one: bool,
+) -> dict[str, dict[str, float]]:
+    best = max(range(len(chapters)), key=lambda k: chapters[k]["fitness"][gen]["best"])
+    joint: dict[str, dict[str, float]] = {}
+    for name in CHAPTERS:
+        rows = [of_one[name][gen] for of_one in chapters]
+        mean = _weighted_mean([row["mean"] for row in rows], sizes)
+        square = [row["std"] ** 2 + (row["mean"] - mean) ** 2 for row in rows]
+        std = math.sqrt(_weighted_mean(square, sizes))
+        joint[name] = {"best": rows[best]["best"], "mean": mean, "std": std}
+        if is_one:
+            joint[name] |= {quartile: rows[0][quartile] for quartile in QUARTILES}
+    for name in (ORIGIN, REFINEMENT):
+        rows = [of_one[name][gen] for of_one in chapters if name in of_one]
+        columns = {
+            key: [row.get(key, 0) for row in rows] for key in sorted(set().union(*rows))
+        }
+        if rows:
+            joint[name] = {
+                key: _weighted_mean(values, sizes) if name == ORIGIN else sum(values)
+                for key, values in columns.items()
+                if key not in _OF_ALL
+            }
+    return joint
+
+
+def _weighted_mean(values: Sequence[float], weights: Sequence[int]) -> float:
+    return math.fsum(v * w for v, w in zip(values, weights, strict=True)) / sum(weights)
+
+
+_ROUNDING = 1e-12  # of a quality
+_BOUNDED = attrgetter("complexity"), attrgetter("quality")
+
+
+class ParetoFront(tools.ParetoFront):
+    """The trees that no tree met so far dominates.
+
+    Where the fitness has one value, or is `FitnessQualityComplexity`, the objectives are quality
+    and complexity: there is at most one tree of each complexity, the first of equals, and more
+    complex ones are better. Members are then clones with a fitness of these two values, by rising
+    complexity. Of more than `MAX_MEMBERS` the one is dropped that gains least quality for what it
+    adds to the complexity, but neither the first nor the last. What is kept depends on nothing but
+    the order in which trees are met.
+
+    A fitness of several values of another kind is followed as it is, by DEAP's own rules.
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._index()
+
+    def _index(self) -> None:
+        """Make DEAP's keys, and the bounds that newcomers must pass, which rise both."""
+        self.keys[:] = [member.fitness for member in reversed(self.items)]
+        self._complexities, self._qualities = (
+            list(map(of, self.items)) for of in _BOUNDED
+        )
+
+    def clear(self) -> None:
+        """Remove all members."""
+        super().clear()
+        self._index()
+
+    def update(self, population: Iterable[Individual]) -> None:
+        """Let in the individuals that are better than all members of at most their complexity."""
+        population = list(population)
+        if any(has_own_objectives(individual) for individual in population):
+            super().update(population)
+            return
+        for individual in population:
+            if self._lets_in(individual.quality, individual.complexity):
+                self.insert(individual)
+
+    def _lets_in(self, quality: float, complexity: float) -> bool:
+        """Return whether no member of at most a complexity has as high a quality."""
+        at = bisect_right(self._complexities, complexity)
+        return at == 0 or quality > self._qualities[at - 1]
+
+    def insert(self, item: Individual) -> None:
+        """Put a clone of an individual in its place, and drop the members that it dominates."""
+        if has_own_objectives(item):
+            super().insert(item)
+            return
+        member = deepcopy(item)  # users' own kinds need not have Individual's method
+        member.stream = None
+        member.fitness = FitnessQualityComplexity(
+            (item.quality, float(item.complexity))
+        )
+        first = bisect_left(self._complexities, member.complexity)
+        last = bisect_right(self._qualities, member.quality, lo=first)
+        self.items[first:last] = [member]
+        if len(self.items) > MAX_MEMBERS:
+            del self.items[least_gain(self.items)]
+        self._index()
+
+    def restore(self, members: Iterable[Individual]) -> None:
+        """Take the members of an earlier front, by rising complexity, as they are."""
+        self.items[:] = list(members)
+        self._index()
+        both = self._complexities, self._qualities
+        if len(self) > MAX_MEMBERS or any(
+            values != sorted(set(values)) for values in both
+        ):
+            raise ValueError(f"members of the complexities {both[0]} are no front.")
+
+    def add_prunings(self, dataset: Dataset, end: float = math.inf) -> None:
+        """Let the prunings of all members compete, down to a single leaf (Breiman et al. 1984)."""
+        for member in list(self.items):
+            if has_own_objectives(member) or time.perf_counter() >= end:
+                continue
+            size, (risk, whole) = (
+                member.subtree_size,
+                risk_of_leaves(member, dataset.n_classes),
+            )
+            prices = split_prices(
+                member, 2.0, 1.0
+            )  # what a split adds: a leaf and its terms
+            collapse_at = weakest_links(risk, size, prices)
+            for alpha in critical_alphas(collapse_at, size):
+                kept, kept_size = kept_nodes(size, collapse_at <= alpha)
+                quality = 1.0 - risk[kept[kept_size == 1]].sum() / whole
+                complexity = 1.0 + prices[kept[kept_size > 1]].sum()
+                # Most prunings are no better than a member, and to make one takes all rows.
+                # Where the objective is no sum of risks, this is no more than a guess.
+                if member.objective is not None or self._lets_in(
+                    quality - _ROUNDING, complexity
+                ):
+                    self.update(
+                        prune_marked(member.clone(), dataset, collapse_at <= alpha)
+                    )
+
+    def to_frame(self, held_out: Dataset | None = None) -> pd.DataFrame:
+        """Return the front as a table; see `front_table`."""
+        return front_table(self.items, held_out)
 
 
 @dataclass
@@ -58,7 +351,7 @@ class Run:
     """
 
     population: list[Individual]
-    logbook: tools.Logbook = field(default_factory=history.make_logbook)
+    logbook: tools.Logbook = field(default_factory=make_logbook)
     hall_of_fame: tools.HallOfFame = field(default_factory=lambda: tools.HallOfFame(10))
     pareto_front: ParetoFront = field(default_factory=ParetoFront)
     generation: int = 0
@@ -109,7 +402,7 @@ def start(
         raise ValueError(
             f"population has {len(run.population)} individuals: at least 2 mate."
         )
-    run.origins = sorted(set(map(history.origin_of, run.population)))
+    run.origins = sorted(set(map(origin_of, run.population)))
     n_evaluations = evaluate_invalid(run.population, toolbox)
     n_evaluations += (
         toolbox.score(run.population, (), 0) if hasattr(toolbox, "score") else 0
@@ -165,12 +458,12 @@ def _record(
     run.hall_of_fame.update(run.population)
     run.pareto_front.update(run.population)
     record: dict[str, Any] = {
-        history.ORIGIN: history.origin_shares(run.population, run.origins),
-        **history.refinement_record(refined, refiner_names(toolbox)),
+        ORIGIN: origin_shares(run.population, run.origins),
+        **refinement_record(refined, refiner_names(toolbox)),
         **stats.compile(run.population),
     }
     record |= {"gen": run.generation, "nevals": n_evaluations}
-    record["diversity"] = history.diversity(run.population)
+    record["diversity"] = diversity(run.population)
     clock.set()
     run.logbook.record(seconds=run.seconds, **record)
 
@@ -228,13 +521,14 @@ def evolve(
     states = generations(
         population, toolbox, crossover_probability, stats, hall_of_fame, end
     )
-    limits: dict[str, Any] = {
-        "max_generations": max_generations,
-        "patience": patience,
-        "end": end,
-    }
     return watch(
-        states, callbacks, is_new=is_new, keep_on_interrupt=keep_on_interrupt, **limits
+        states,
+        callbacks,
+        is_new=is_new,
+        max_generations=max_generations,
+        patience=patience,
+        end=end,
+        keep_on_interrupt=keep_on_interrupt,
     )
 
 
@@ -247,7 +541,7 @@ def generations(
     end: float = math.inf,
 ) -> Generator[Run]:
     """Yield a run as it is, and after each generation; what is bred after `end` is not changed."""
-    stats = history.make_statistics() if stats is None else stats
+    stats = make_statistics() if stats is None else stats
     if isinstance(population, Run):
         run = population
     else:

@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from evotree.engine.evolution import ParetoFront
 from evotree.engine.parallel import thread_map
-from evotree.engine.pareto import ParetoFront
 from evotree.fitness.base import routed_rows
 from evotree.fitness.logistic_leaves import LogisticLeaves, is_too_large
 from evotree.fitness.penalties import FITNESS_OF_SCORES, PenalizedAccuracy

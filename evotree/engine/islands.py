@@ -25,12 +25,15 @@ from typing import Any, NamedTuple
 from deap import base, tools
 
 from evotree.engine.config import Evolution
-from evotree.engine.evolution import Run, advance, best_first, start
-from evotree.engine.history import (
+from evotree.engine.evolution import (
+    Run,
+    advance,
     append_logbook,
+    best_first,
     join_logbooks,
     make_logbook,
     make_statistics,
+    start,
 )
 from evotree.engine.parallel import n_at_once, run_tasks
 from evotree.operators.variation.selection import separate_duplicates
@@ -88,12 +91,16 @@ def run_epoch(epoch: Epoch) -> Run:
     """Advance one island to the end of an epoch, and return it."""
     stats = make_statistics()
     with deaf_to_interrupts(epoch.home):
-        run, left = epoch.run, epoch.seconds
-        end = math.inf if left is None else time.perf_counter() + left
+        run = epoch.run
+        end = math.inf
+        if epoch.seconds is not None:
+            end = time.perf_counter() + epoch.seconds
         if hasattr(epoch.toolbox, "score"):  # clocks of two processes need not agree
             epoch.toolbox.score.end = end
         if run is None:
-            first = epoch.toolbox.population(n=epoch.population_size, seconds=left)
+            first = epoch.toolbox.population(
+                n=epoch.population_size, seconds=epoch.seconds
+            )
             run = start(first, epoch.toolbox, stats)
         while run.generation < epoch.until and time.perf_counter() < end:
             advance(run, epoch.toolbox, epoch.crossover_probability, stats, end)

@@ -4,7 +4,7 @@ import math
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import BrokenExecutor, Executor, Future, ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import Any
 
 from joblib import effective_n_jobs
@@ -26,17 +26,14 @@ def thread_map(
         yield executor.map
 
 
-@contextmanager
 def island_executor(
     executor: Executor | None, n_jobs: int | None
-) -> Iterator[Executor | None]:
-    """Yield what islands evolve on: the given executor, threads, or None for this thread."""
+) -> AbstractContextManager[Executor | None]:
+    """Return a context of what islands evolve on: the executor, threads, or None for this one."""
     n_threads = effective_n_jobs(n_jobs)
     if executor is not None or n_threads == 1:
-        yield executor
-        return
-    with ThreadPoolExecutor(n_threads) as threads:
-        yield threads
+        return nullcontext(executor)
+    return ThreadPoolExecutor(n_threads)
 
 
 def run_tasks(

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Self
 import numpy as np
 
 from evotree.configuration import LinearLeaves
-from evotree.description.reading import splits_of_text
+from evotree.description.text import splits_of_text
 from evotree.engine.config import Evolution, evolution_of, is_auto
 from evotree.engine.toolbox import feature_bound
 from evotree.fitness.objectives import class_models, compose

@@ -5,7 +5,6 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import partial
-from typing import Any
 
 from tqdm.auto import tqdm
 
@@ -38,14 +37,18 @@ class Progress:
         self, name: str, total: int | None = None, unit: str = "it", stays: bool = True
     ) -> Iterator[None]:
         """Show a phase while it lasts, and count its seconds."""
-        begin, compiled = (
-            time.perf_counter(),
-            self.seconds["compiling"] - compile_seconds(),
+        begin = time.perf_counter()
+        compiled = self.seconds["compiling"] - compile_seconds()
+        outer = self._bar
+        before = self._inside
+        self._bar = tqdm(
+            desc=name,
+            total=total,
+            unit=unit,
+            delay=max(0.0, self._delay - (begin - self._begin)),
+            leave=stays,
+            disable=self._is_off,
         )
-        outer, before = self._bar, self._inside
-        wait = max(0.0, self._delay - (begin - self._begin))
-        told: dict[str, Any] = {"unit": unit, "delay": wait, "leave": stays}
-        self._bar = tqdm(desc=name, total=total, **told, disable=self._is_off)
         self._inside = 0.0
         try:
             with told_of_compiling(partial(self._tell_compiling, name)):

@@ -2,7 +2,7 @@
 
 Hyperparameters are chosen by cross-validation, first trees are made, and the population evolves, on
 samples that grow where rows are many. A search can continue from a checkpoint or an earlier result.
-The worth of a tree follows from rows, or is what a callable says (`evotree.engine.scores`): these
+The worth of a tree follows from rows, or is what a callable says (`evotree.engine.scored`): these
 are two kinds of one `Search`, which say how populations are made and how a run ends.
 """
 
@@ -32,19 +32,20 @@ from evotree.engine.evolution import (
     watch,
 )
 from evotree.engine.finish import Result, finish
-from evotree.engine.first_trees import (
+from evotree.engine.islands import epochs, island_seeds, islands_of
+from evotree.engine.parallel import island_executor, thread_map
+from evotree.engine.populations import (
+    GrowingSample,
     Seeds,
     first_population,
     front_only_trees,
+    move,
     own_streams,
     problem_toolbox,
     with_noise,
 )
-from evotree.engine.islands import epochs, island_seeds, islands_of
-from evotree.engine.parallel import island_executor, thread_map
 from evotree.engine.problem import Problem, prepare
 from evotree.engine.progress import Progress
-from evotree.engine.sampling import GrowingSample, move
 from evotree.engine.state import (
     CheckpointWriter,
     Continuation,

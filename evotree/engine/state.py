@@ -13,6 +13,7 @@ import zipfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
+from itertools import pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -22,9 +23,8 @@ from evotree.configuration import UNKNOWN, as_text
 from evotree.dataset import Dataset
 from evotree.engine.choice import Choice, Penalties
 from evotree.engine.config import SearchConfig, checkpoint_of, evolution_of
-from evotree.engine.evolution import Run
+from evotree.engine.evolution import CHAPTERS, ORIGIN, REFINEMENT, Run, make_logbook
 from evotree.engine.finish import Result
-from evotree.engine.history import CHAPTERS, ORIGIN, REFINEMENT, make_logbook
 from evotree.engine.islands import islands_of
 from evotree.files import PathLike, check_writable, write_whole
 from evotree.fitness.logistic_leaves import HALVINGS, Candidate, Strength
@@ -136,9 +136,9 @@ def describe_run(run: Run, arrays: TreeArrays) -> dict[str, Any]:
 def _describe(individual: Individual, arrays: TreeArrays) -> dict[str, Any]:
     kind = type(individual.fitness)
     if KINDS.get(kind.__name__) is not kind:
-        known = f"known are {', '.join(KINDS)}"
         raise ValueError(
-            f"a fitness of the kind {kind.__name__} cannot be kept: {known}."
+            f"a fitness of the kind {kind.__name__} cannot be kept: allowed are "
+            f"{', '.join(KINDS)}."
         )
     stream = individual.stream
     return {
@@ -235,8 +235,7 @@ class RunLoader:
             bounds = start.tolist()
             if bounds[0] != 0 or bounds[-1] != len(flat) or bounds != sorted(bounds):
                 raise ValueError(f"{name}_start does not part {name}")
-            parts = zip(bounds[:-1], bounds[1:], strict=True)
-            self.held.append([flat[a:b].copy() for a, b in parts])
+            self.held.append([flat[a:b].copy() for a, b in pairwise(bounds)])
         self.made: dict[tuple[int, ...], Individual] = {}
 
     def individual(self, data: Mapping[str, Any]) -> Individual:

@@ -4,23 +4,30 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from evotree.estimators.evolved import EvoTreeClassifier, EvoTreeRegressor
+    from evotree.estimators.evolved import (
+        EVOLUTION_PRESETS,
+        EvoTreeClassifier,
+        EvoTreeRegressor,
+    )
     from evotree.estimators.forest import (
         ObliqueForestClassifier,
         ObliqueForestRegressor,
     )
-    from evotree.estimators.greedy import ObliqueTreeClassifier, ObliqueTreeRegressor
-    from evotree.estimators.presets import EVOLUTION_PRESETS, GREEDY_PRESETS
-    from evotree.estimators.sparse_path import TAOPath, tao_path
-    from evotree.estimators.tao import TAOClassifier, TAORegressor
+    from evotree.estimators.local import (
+        GREEDY_PRESETS,
+        ObliqueTreeClassifier,
+        ObliqueTreeRegressor,
+        TAOClassifier,
+        TAOPath,
+        TAORegressor,
+        tao_path,
+    )
 
 _NAMES = {
-    "evolved": "EvoTreeClassifier EvoTreeRegressor",
+    "evolved": "EVOLUTION_PRESETS EvoTreeClassifier EvoTreeRegressor",
     "forest": "ObliqueForestClassifier ObliqueForestRegressor",
-    "greedy": "ObliqueTreeClassifier ObliqueTreeRegressor",
-    "presets": "EVOLUTION_PRESETS GREEDY_PRESETS",
-    "sparse_path": "TAOPath tao_path",
-    "tao": "TAOClassifier TAORegressor",
+    "local": "GREEDY_PRESETS ObliqueTreeClassifier ObliqueTreeRegressor "
+    "TAOClassifier TAOPath TAORegressor tao_path",
 }
 _HOMES = {name: home for home, names in _NAMES.items() for name in names.split()}
 

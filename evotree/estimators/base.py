@@ -1,11 +1,29 @@
-"""What all estimators share: the checks of their input, and predictions of one tree."""
+"""What all estimators share: checks of their input, predictions and explanations of one tree.
 
+How far targets lie from predictions is said by standard deviations of leaves, and by conformal
+intervals. A leaf with few rows says little about its deviation, so it borrows from all others.
+Intervals are those of split conformal prediction (Lei et al. 2018) with the deviations of the
+leaves as units of the residuals (their section 5.2): they differ by leaf, and cover as often as
+they claim.
+
+References
+----------
+Lei J., G'Sell M., Rinaldo A., Tibshirani R. J., Wasserman L. (2018). Distribution-free predictive
+inference for regression. Journal of the American Statistical Association 113, 1094-1111.
+Smyth G. K. (2004). Linear models and empirical Bayes methods for assessing differential expression
+in microarray experiments. Statistical Applications in Genetics and Molecular Biology 3.
+"""
+
+import math
 from collections.abc import Mapping
+from dataclasses import replace
+from numbers import Integral
 from typing import Any, Self
 
 import numpy as np
+import pandas as pd
 from scipy.sparse import csr_matrix
-from sklearn.base import ClassifierMixin, RegressorMixin
+from sklearn.base import ClassifierMixin, RegressorMixin, is_classifier
 from sklearn.exceptions import NotFittedError
 from sklearn.utils import check_X_y, compute_sample_weight
 from sklearn.utils.multiclass import check_classification_targets
@@ -14,22 +32,38 @@ from sklearn.utils.validation import check_is_fitted
 from evotree.configuration import (
     LinearLeaves,
     StrOptions,
-    check_parameters,
     check_sample_weight,
     group_with,
     split_params,
 )
 from evotree.dataset import Dataset, as_numbers, check_weight, class_codes
-from evotree.description.html import notebook_html
-from evotree.estimators.explained import ExplainedTree
-from evotree.estimators.intervals import conformal_width, leaf_deviations
-from evotree.estimators.lazy import lazy_on_collections
+from evotree.description.named import named_tree, used_features
+from evotree.description.text import notebook_html
 from evotree.estimators.probabilities import fit_soft_sides
-from evotree.estimators.rows import RowEncoder
+from evotree.estimators.rows import RowEncoder, lazy_on_collections
 from evotree.fitness.linear_leaves import term_penalty_of_rows
 from evotree.fitness.objectives import Objective, compose
+from evotree.inspection.counterfactuals import (
+    NORMS,
+    Counterfactual,
+    Limits,
+    Space,
+    cell,
+    explain_failure,
+    goals_of_class,
+    goals_of_interval,
+    nearest_points,
+)
+from evotree.inspection.importances import importances
+from evotree.inspection.paths import Explanation, explain
+from evotree.inspection.shapley import ShapValues, shap_values
+from evotree.inspection.training_rows import TrainingRows, summarize
+from evotree.leaf_models import class_probabilities
 from evotree.operators.constraints import with_split_features
-from evotree.tree import ObliqueTree, SoftSides, class_probabilities
+from evotree.tables.columns import NumericColumn, column_of_feature, text_of
+from evotree.tree import ObliqueTree, SoftSides
+
+_BORROWED = 5.0  # degrees of freedom that each leaf takes from all others
 
 PROBABILITIES = ("soft", "leaf")
 """What `predict_proba` of a classifier may be of: soft sides, or the shares of leaves."""
@@ -59,7 +93,7 @@ SHARED = {
         Number of targets of a row.
     residual_std_ : ndarray of shape (n_nodes,), or (n_nodes, n_outputs)
         Standard deviations of the residuals of the leaves' training rows
-        (`evotree.estimators.intervals`); 0 at splits.""",
+        (`leaf_deviations`); 0 at splits.""",
 }
 """What the docstrings of several estimators say, by the word for it (`documented`)."""
 SHARED["ONE_TREE"] = f"""{SHARED["READS"]}
@@ -69,10 +103,12 @@ SHARED["ONE_TREE"] = f"""{SHARED["READS"]}
         Means and ranges of the training rows, which `explain` and `counterfactuals` take."""
 
 
-class TreeEstimator(ExplainedTree):
+class TreeEstimator(RowEncoder):
     """An estimator whose model is one oblique tree, ``tree_``, over encoded rows in raw units."""
 
     tree_: ObliqueTree
+    training_rows_: TrainingRows
+    _output_scale: np.ndarray | None = None
 
     def __sklearn_is_fitted__(self) -> bool:
         """Return whether there is a tree."""
@@ -139,46 +175,254 @@ class TreeEstimator(ExplainedTree):
         check_is_fitted(self)
         return self.tree_.n_leaves
 
+    # ---- explanations ----------------------------------------------------------------------------
 
-class LocalTree(TreeEstimator):
-    """An estimator whose tree is found node by node."""
+    def _known_of(
+        self,
+        tree: ObliqueTree,
+        dataset: Dataset,
+        *,
+        brief: bool = False,
+        end: float = math.inf,
+    ) -> dict[str, Any]:
+        """Return the fitted attributes that go with a tree; soft sides may be fitted briefly."""
+        return {"training_rows_": summarize(tree, dataset.raw, dataset.sample_weight)}
 
-    scaling: str
+    @property
+    def feature_importances_(self) -> np.ndarray:
+        """Shares that the columns have in lowering the impurity, those of `importances`."""
+        return self.importances()
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
-        """Grow a tree, and prune it, or make an initial one, and optimize it.
+    def importances(self, kind: str = "impurity") -> np.ndarray:
+        """Return the share that each column has in what the tree does, at least 0, with a sum of 1.
 
         Parameters
         ----------
-        X : array-like of shape (n_samples, n_features)
-            Training rows, which may have missing values, encoded as by `EvoTreeClassifier`. OC1
-            imputes means: ``make_pipeline(SimpleImputer(), ObliqueTreeClassifier())``.
-        y : array-like of shape (n_samples,), or (n_samples, n_outputs) for regression
-            Class labels, or targets. Several outputs share one tree; they are standardized, each
-            by its own mean and standard deviation, and count alike.
-        sample_weight : array-like of shape (n_samples,), optional
-            Weights of the rows; a row of weight 2 counts as two rows.
+        kind : {"impurity", "influence"}, default="impurity"
+            ``"impurity"`` distributes what each split lowers the impurity of its rows by over its
+            terms, by their influence, the absolute weight times the spread of the feature. A term
+            of a leaf's linear model has the squared error that it explains. ``"influence"`` gives
+            each split and model the number of its rows instead. The levels of a category count
+            together, and a number with the question whether it is missing.
         """
-        check_parameters(self)
-        with self._unchanged_on_failure():
-            dataset = self._make_dataset(X, y, sample_weight, self.scaling)
-            dataset = dataset.evolved_for(self._objective(dataset))
-            self._fit(dataset)
-        return self
+        check_is_fitted(self)
+        return np.bincount(
+            column_of_feature(self.columns_),
+            importances(self.tree_, kind, self._output_scale),
+            self.n_features_in_,
+        )
 
-    def _fit(self, dataset: Dataset) -> None:
-        """Find a tree, and keep it."""
-        raise NotImplementedError
+    def _of_output(self, output: int | str | None) -> ObliqueTree:
+        """Return the tree that predicts one of several outputs alone."""
+        names = self.tree_.output_names
+        if names is None and output is None:
+            return self.tree_
+        if names is None:
+            raise ValueError(f"output={output!r}: the tree has one; allowed is None.")
+        if isinstance(output, str) and output in names:
+            return self.tree_.of_output(names.index(output))
+        if isinstance(output, Integral) and 0 <= int(output) < len(names):
+            return self.tree_.of_output(int(output))
+        raise ValueError(
+            f"output={output!r}: allowed are {', '.join(map(repr, names))}, and positions from "
+            f"0 to {len(names) - 1}."
+        )
+
+    def explain(self, X: Any, output: int | str | None = None) -> Explanation:
+        """Explain how rows reach their leaves.
+
+        Returns ``terms``, a table of what each term adds to each decision on the path of each row,
+        and to what the linear model of its leaf says, and ``rows``, which says how near each row is
+        another decision, and which of its values no training row came near
+        (`evotree.inspection.paths.Explanation`). `output` says, by position or name, which of
+        several outputs is explained; None is for a tree of one.
+        """
+        return explain(
+            self._of_output(output),
+            self.training_rows_,
+            self.encode(X),
+            self.feature_names_,
+            self.classes_ if is_classifier(self) else None,
+        )
+
+    def shap_values(
+        self,
+        X: Any,
+        background: Any,
+        *,
+        n_permutations: int = 100,
+        random_state: Any = None,
+    ) -> ShapValues:
+        """Return what each column adds to the prediction of each row, against a background.
+
+        Interventional Shapley values, for `predict` of a regressor and `predict_proba` of a
+        classifier (`evotree.inspection.shapley.ShapValues`). They are exact if the tree uses at
+        most 12 columns, which takes 2**12 predictions for each row and each background row; else
+        orders of the columns are sampled.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_columns)
+            Rows to explain.
+        background : array-like of shape (n_background, n_columns)
+            Rows to compare with, such as a hundred training rows.
+        n_permutations : int, at least 2, default=100
+            Number of sampled orders.
+        random_state : int, RandomState, Generator or None, default=None
+            Source of the sampled orders.
+        """
+        return shap_values(
+            self._predict_encoded,
+            self.encode(X),
+            self.encode(background),
+            self.columns_,
+            np.array(used_features([named_tree(self)]), dtype=np.intp),
+            n_permutations=n_permutations,
+            random_state=random_state,
+        )
+
+    def counterfactuals(
+        self,
+        x: Any,
+        target: Any = None,
+        *,
+        norm: str = "l1",
+        costs: Any = None,
+        bounds: Any = None,
+        integers: Any = None,
+        fixed: Any = None,
+        plausible: bool = True,
+        n_points: int = 1,
+        output: int | str | None = None,
+    ) -> list[Counterfactual]:
+        """Return the nearest points that the tree predicts otherwise, the nearest first.
+
+        That of a row which is predicted so already is itself. A `ValueError` says which constraint
+        forbids any point, or that columns of whole numbers and categories are too many; a
+        `RuntimeWarning` names leaves whose points cannot be told from those of another one.
+
+        The distance of a feature is in units of its spread, times the cost of its column. The rows
+        that reach a leaf form a polytope; its nearest point is found exactly, and placed
+        behind the hyperplanes on its way by 1e-5 of the spread of the projection. What is missing
+        in `x` stays missing, and no other cell becomes so; a row has one level of a category.
+
+        Parameters
+        ----------
+        x : array-like of shape (n_columns,) or (1, n_columns)
+            The row.
+        target : class label, tuple of two float or None, default=None
+            The class that the point is to have, None for any but that of `x`; for regression the
+            interval ``(low, high)`` that its prediction is to be in.
+        norm : {"l1", "count"}, default="l1"
+            What is to be small: the sum of the distances of the features, or the number of columns
+            that change, each times its cost; of points with the same number the nearest by
+            ``"l1"`` is taken.
+        costs : mapping or sequence of float, optional
+            Factors above 0, by names or positions of columns, or one for each column.
+        bounds : mapping, optional
+            ``(low, high)`` by names or positions of columns of numbers; None is no bound.
+        integers : sequence of str or int, optional
+            Columns that hold whole numbers.
+        fixed : sequence of str or int, optional
+            Columns that cannot change.
+        plausible : bool, default=True
+            Whether each number stays in the range that it has in the training rows.
+        n_points : int, at least 1, default=1
+            How many points to find at most, each in another leaf.
+        output : int, str or None, default=None
+            Which of several outputs `target` is of, by position or name; None for a tree of one.
+
+        References
+        ----------
+        Carreira-Perpiñán M. Á., Hada S. S. (2021). Counterfactual explanations for oblique decision
+        trees: exact, efficient algorithms. AAAI Conference on Artificial Intelligence.
+        """
+        if norm not in NORMS:
+            raise ValueError(
+                f"norm={norm!r}: allowed are {', '.join(map(repr, NORMS))}."
+            )
+        if not isinstance(n_points, Integral) or n_points < 1:
+            raise ValueError(
+                f"n_points={n_points!r}: allowed are integers of at least 1."
+            )
+        row = _one_row(x)
+        point = self.encode(row)[0].astype(np.float64)
+        limits = Limits.of(
+            self.columns_,
+            costs=costs,
+            bounds=bounds,
+            integers=integers,
+            fixed=fixed,
+            plausible=plausible,
+        )
+        tree = self._of_output(output)
+        if is_classifier(self):
+            goals = goals_of_class(tree, point, self.classes_, target)
+        else:
+            goals = goals_of_interval(tree, target)
+        is_missing = np.asarray(pd.isna(pd.DataFrame(row))).ravel()
+
+        def space_of(limits: Any) -> Any:
+            limits = replace(limits, fixed=limits.fixed | is_missing)
+            return Space(tree, self.training_rows_, self.columns_, point, limits)
+
+        found = nearest_points(space_of(limits), goals, norm, n_points)
+        if not found:
+            raise ValueError(
+                f"target={target!r}: no point within the constraints; "
+                f"{explain_failure(space_of, limits, goals, self.columns_)}"
+            )
+        return [self._decoded(row, point, *one) for one in found]
+
+    def _decoded(
+        self,
+        row: Any,
+        before: np.ndarray,
+        distance: float,
+        leaf: int,
+        point: np.ndarray,
+    ) -> Counterfactual:
+        """Return a point as a row of a table, with the cells that changed."""
+        is_frame = isinstance(row, pd.DataFrame)
+        changed = (
+            pd.DataFrame(row).copy() if is_frame else pd.DataFrame(np.asarray(row))
+        )
+        changes = {}
+        end = 0
+        for j, column in enumerate(self.columns_):
+            features = slice(end, end + len(column.feature_levels))
+            end = features.stop
+            if (before[features] == point[features]).all():
+                continue
+            after = cell(column, point[features])
+            # Of a level that no training row had, the features know nothing.
+            changes[column.name] = (
+                cell(column, before[features])
+                if isinstance(column, NumericColumn)
+                else text_of(changed.iloc[0, j]),
+                after,
+            )
+            changed[changed.columns[j]] = pd.Series(
+                [after],
+                index=changed.index,
+                dtype=float if isinstance(after, float) else object,
+            )
+        return Counterfactual(
+            changed if is_frame else changed.to_numpy(), changes, distance, leaf, point
+        )
+
+    def _predict_encoded(self, rows: np.ndarray) -> np.ndarray:
+        """Return what encoded rows are predicted, of shape (n_rows, n_outputs)."""
+        return self.tree_.predict_value(rows)
 
 
 class ClassReader(RowEncoder):
     """An estimator that reads rows with classes."""
 
     class_weight: Any
-    classes_: np.ndarray
 
     def _make_dataset(
-        self, X: Any, y: Any, sample_weight: Any, scaling: str, extras: Any = None
+        self, X: Any, y: Any, sample_weight: Any, scaling: str, sensitive: Any = None
     ) -> Dataset:
         table, y = self._read_training_rows(X, y)
         try:
@@ -195,7 +439,7 @@ class ClassReader(RowEncoder):
                 len(weight),
                 f"class_weight={self.class_weight!r}: the product with sample_weight",
             )
-        dataset = self._encoded(table, y, weight, scaling, "classification", extras)
+        dataset = self._encoded(table, y, weight, scaling, "classification", sensitive)
         self.classes_ = dataset.classes
         return dataset
 
@@ -215,12 +459,21 @@ class TreeClassifier(ClassifierMixin, ClassReader, TreeEstimator):
     probabilities_: SoftSides | None = None
 
     def _known_of(
-        self, tree: ObliqueTree, dataset: Dataset, **how: Any
+        self,
+        tree: ObliqueTree,
+        dataset: Dataset,
+        *,
+        brief: bool = False,
+        end: float = math.inf,
     ) -> dict[str, Any]:
         """Return the fitted attributes that go with a tree: also soft sides, if asked for."""
         is_soft = self.probability == "soft" and tree.models is None
-        sides = fit_soft_sides(tree, dataset, **how) if is_soft else None
-        return {**super()._known_of(tree, dataset), "probabilities_": sides}
+        return {
+            **super()._known_of(tree, dataset),
+            "probabilities_": fit_soft_sides(tree, dataset, brief=brief, end=end)
+            if is_soft
+            else None,
+        }
 
     @lazy_on_collections(lambda self: self.classes_[:0])
     def predict(self, X: Any) -> np.ndarray:
@@ -250,11 +503,10 @@ class TargetReader(RowEncoder):
     """An estimator that reads rows with targets."""
 
     leaves: str | LinearLeaves
-    n_outputs_: int
     _output_scale: np.ndarray | None
 
     def _make_dataset(
-        self, X: Any, y: Any, sample_weight: Any, scaling: str, extras: Any = None
+        self, X: Any, y: Any, sample_weight: Any, scaling: str, sensitive: Any = None
     ) -> Dataset:
         header = getattr(y, "columns", None)
         several = is_of_several_outputs(y)
@@ -266,10 +518,14 @@ class TargetReader(RowEncoder):
             if "could not convert" in str(error):
                 as_numbers("y", y)  # names what holds the text
             raise
-        weight = weight_of_rows(sample_weight, table)
-        names = tuple(map(str, header)) if several and header is not None else None
         dataset = self._encoded(
-            table, y, weight, scaling, "regression", extras, names=names
+            table,
+            y,
+            weight_of_rows(sample_weight, table),
+            scaling,
+            "regression",
+            sensitive,
+            tuple(map(str, header)) if several and header is not None else None,
         )
         self._know_outputs(dataset)
         if isinstance(self.leaves, LinearLeaves):
@@ -295,21 +551,29 @@ class TreeRegressor(RegressorMixin, TargetReader, TreeEstimator):
     """
 
     residual_std_: np.ndarray
-    _scores: np.ndarray | None
 
     def __sklearn_tags__(self) -> Any:
         """Return scikit-learn's tags: there may be several outputs, but for absolute errors."""
         tags = super().__sklearn_tags__()
-        criterion = getattr(self, "criterion", "squared_error")
-        tags.target_tags.multi_output = criterion == "squared_error"
+        tags.target_tags.multi_output = (
+            getattr(self, "criterion", "squared_error") == "squared_error"
+        )
         return tags
 
     def _known_of(
-        self, tree: ObliqueTree, dataset: Dataset, **how: Any
+        self,
+        tree: ObliqueTree,
+        dataset: Dataset,
+        *,
+        brief: bool = False,
+        end: float = math.inf,
     ) -> dict[str, Any]:
         """Return the fitted attributes that go with a tree, which is not calibrated yet."""
-        deviations = {"residual_std_": leaf_deviations(tree, dataset), "_scores": None}
-        return super()._known_of(tree, dataset) | deviations
+        return {
+            **super()._known_of(tree, dataset),
+            "residual_std_": leaf_deviations(tree, dataset),
+            "_scores": None,
+        }
 
     @lazy_on_collections(lambda _: np.empty(0))
     def predict(
@@ -342,7 +606,8 @@ class TreeRegressor(RegressorMixin, TargetReader, TreeEstimator):
             y_numeric=True,
             estimator=self,
         )
-        n_outputs, allowed = y.shape[1] if several else 1, self.tree_.values.shape[1]
+        n_outputs = y.shape[1] if several else 1
+        allowed = self.tree_.values.shape[1]
         if n_outputs != allowed:
             raise ValueError(
                 f"y has {n_outputs} outputs: allowed are {allowed}, as in fit."
@@ -364,7 +629,7 @@ class TreeRegressor(RegressorMixin, TargetReader, TreeEstimator):
     ) -> tuple[np.ndarray, np.ndarray]:
         """Return lower and upper ends of intervals that hold the targets with a probability.
 
-        Split conformal prediction (`evotree.estimators.intervals`): an interval reaches from the
+        Split conformal prediction (`evotree.estimators.base`): an interval reaches from the
         prediction by a multiple of the standard deviation of its leaf to both sides. The multiple
         is the ``ceil((n + 1) * coverage)``-th smallest of the n held-out rows, which allow a
         `coverage` of ``n / (n + 1)`` at most. Where these and a new row are exchangeable, such as
@@ -400,10 +665,12 @@ def is_of_several_outputs(y: Any) -> bool:
 
 def weight_of_rows(sample_weight: Any, table: Any) -> np.ndarray:
     """Return the weights of the rows of a table, within the bounds of data sets."""
-    weight = check_sample_weight(
-        sample_weight, table, dtype=np.float64, ensure_non_negative=True
+    return check_weight(
+        check_sample_weight(
+            sample_weight, table, dtype=np.float64, ensure_non_negative=True
+        ),
+        len(table),
     )
-    return check_weight(weight, len(table))
 
 
 def class_weight_of_rows(
@@ -429,3 +696,70 @@ def preset(presets: Mapping[str, Mapping[str, Any]], name: str) -> Mapping[str, 
     if name not in presets:
         raise ValueError(f"name={name!r}: allowed presets are {sorted(presets)}.")
     return presets[name]
+
+
+def leaf_deviations(tree: ObliqueTree, dataset: Dataset) -> np.ndarray:
+    """Return the standard deviation of the residuals of the training rows in each leaf.
+
+    A leaf whose rows have the residuals r and the weights w, in units of the mean weight of all
+    rows, has ``d = max(0, sum(w) - p)`` degrees of freedom, where p is the number of its
+    coefficients, the intercept or mean included. Its variance is
+
+        (sum(w r**2) + 5 s**2) / (d + 5),
+
+    the moderated variance of Smyth (2004), where s**2 is that of all leaves together: the sum of
+    their squared residuals over n rows less all coefficients, at least 1.
+    """
+    if dataset.outputs is not None:
+        return np.column_stack(
+            [
+                leaf_deviations(tree.of_output(j), dataset.of_output(j))
+                for j in range(dataset.n_outputs)
+            ]
+        )
+    leaves, weight = tree.apply(dataset.raw), dataset.sample_weight
+    targets = dataset.target_mean + dataset.target_scale * dataset.y
+    residuals = targets - tree.predict_value(dataset.raw)[:, 0]
+    rows = np.bincount(leaves, weight, len(tree))
+    errors = np.bincount(leaves, weight * residuals**2, len(tree))
+    return deviations(tree, rows, errors, dataset.total_weight)
+
+
+def deviations(
+    tree: ObliqueTree, rows: np.ndarray, errors: np.ndarray, n_rows: float
+) -> np.ndarray:
+    """Return the standard deviations of the residuals of leaves, by sums over their rows."""
+    n_terms = tree.is_leaf.astype(np.float64)
+    if tree.models is not None:
+        n_terms += (tree.models.coefficients != 0.0).sum(axis=1)
+    freedom = np.maximum(0.0, rows - n_terms)
+    pooled = errors.sum() / max(1.0, n_rows - n_terms.sum())
+    variances = (errors + _BORROWED * pooled) / (freedom + _BORROWED)
+    return np.where(tree.is_leaf, np.sqrt(variances), 0.0)
+
+
+def conformal_width(scores: np.ndarray, coverage: float) -> Any:
+    """Return the score that a further row keeps below with a probability of `coverage` or more."""
+    if not 0.0 < coverage < 1.0:
+        raise ValueError(f"coverage={coverage!r}: allowed are numbers between 0 and 1.")
+    n = len(scores)
+    k = math.ceil(
+        (n + 1) * coverage * (1.0 - 1e-12)
+    )  # 10 * 0.9 is 9, whatever it rounds to
+    if k > n:
+        raise ValueError(
+            f"coverage={coverage!r}: {n} rows of calibration allow {n / (n + 1):.6g} at most."
+        )
+    return scores[k - 1]
+
+
+def _one_row(x: Any) -> Any:
+    """Return one row as a table or array of two dimensions."""
+    if isinstance(x, pd.Series):
+        return x.to_frame().T
+    row = x if hasattr(x, "columns") else np.atleast_2d(np.asarray(x))
+    if row.shape[0] != 1 or len(row.shape) != 2:
+        raise ValueError(f"x has shape {np.shape(x)}: allowed is one row.")
+    if not isinstance(row, np.ndarray | pd.DataFrame):
+        return row.to_pandas()
+    return row

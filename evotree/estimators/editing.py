@@ -64,13 +64,14 @@ class Editor:
     def set_threshold(self, node: int, value: float) -> Any:
         """Return a model in which a split has another threshold, for the sum that is printed."""
         k = self._node("set_threshold", node)
-        edit = f"set_threshold({node}, {value!r})"
         shown = named_tree(self.model).split(k)
         threshold = float(self.tree.thresholds[k])
         if _number("value", value) != shown.threshold:
             weight, j = shown.terms[0]
             threshold = value * float(self.tree.weights[k, j] / weight)
-        return self._with_split(edit, k, self.tree.weights[k], threshold)
+        return self._with_split(
+            f"set_threshold({node}, {value!r})", k, self.tree.weights[k], threshold
+        )
 
     def set_weights(
         self, node: int, weights: Mapping[Any, float], *, threshold: float
@@ -94,8 +95,12 @@ class Editor:
             raise ValueError(
                 f"weights={weights!r}: at least one weight has to differ from 0."
             )
-        edit = f"set_weights({node}, {dict(weights)!r}, threshold={threshold!r})"
-        return self._with_split(edit, k, normal, _number("threshold", threshold))
+        return self._with_split(
+            f"set_weights({node}, {dict(weights)!r}, threshold={threshold!r})",
+            k,
+            normal,
+            _number("threshold", threshold),
+        )
 
     def drop_term(self, node: int, feature: str | int) -> Any:
         """Return a model in which a split lacks a term, for which the mean of its rows stands."""
@@ -120,18 +125,23 @@ class Editor:
 
     def swap(self, node: int) -> Any:
         """Return a model that predicts the same, in which the sides of a split change places."""
-        k, tree = self._node("swap", node), self.tree
-        right, end = tree.right(k), k + int(tree.subtree_size[k])
-        parts = (0, k + 1), (right, end), (k + 1, right), (end, len(tree))
-        kept = np.concatenate([np.arange(*part) for part in parts])
+        k = self._node("swap", node)
+        tree = self.tree
+        nodes = np.arange(len(tree))
+        right = tree.right(k)
+        end = k + tree.subtree_size[k]
+        kept = np.r_[
+            nodes[: k + 1], nodes[right:end], nodes[k + 1 : right], nodes[end:]
+        ]
         weights, thresholds, size = (array[kept] for array in tree.splits)
         weights[k] = 0.0 - weights[k]
         # A row on the hyperplane was on the left, and has to be on the right.
         thresholds[k] = np.nextafter(-thresholds[k], -np.inf) + 0.0
-        swapped = tree.replaced(
-            weights=weights, thresholds=thresholds, subtree_size=size
+        return self._refilled(
+            f"swap({node})",
+            tree.replaced(weights=weights, thresholds=thresholds, subtree_size=size),
+            kept,
         )
-        return self._refilled(f"swap({node})", swapped, kept)
 
     def relabel(self, leaf: int, value: Any) -> Any:
         """Return a model in which a leaf predicts another class, or a number; None ends that.
@@ -141,7 +151,6 @@ class Editor:
         k = self._node("relabel", leaf, is_leaf=True)
         edit = f"relabel({leaf}, {value!r})"
         objective = self.model.objective_
-        n_outputs = self.tree.values.shape[1]
         if _has_class_models(self.tree):
             raise ValueError(f"{edit}: allowed are leaves without logistic models.")
         if objective is not None and objective.constraint is not None:
@@ -155,6 +164,7 @@ class Editor:
                 )
             code = classes.index(value)
         elif value is not None:
+            n_outputs = self.tree.values.shape[1]
             numbers = np.atleast_1d(np.array(value, dtype=object))
             if numbers.shape != (n_outputs,):
                 raise ValueError(
@@ -177,9 +187,9 @@ class Editor:
             or node not in allowed
         ):
             name, kinds = ("leaf", "leaves") if is_leaf else ("node", "splits")
-            shown = ", ".join(map(str, allowed)) or "there are none"
             raise ValueError(
-                f"{edit}: {name}={node!r}; allowed are {kinds} of tree_: {shown}."
+                f"{edit}: {name}={node!r}; allowed are {kinds} of tree_: "
+                f"{', '.join(map(str, allowed)) or 'there are none'}."
             )
         return int(node)
 
@@ -190,10 +200,12 @@ class Editor:
         self, edit: str, k: int, normal: np.ndarray, threshold: float
     ) -> Any:
         """Return a model with another hyperplane at a node."""
-        weights, thresholds = self.tree.weights.copy(), self.tree.thresholds.copy()
-        weights[k], thresholds[k] = normal, threshold
-        tree = self.tree.replaced(weights=weights, thresholds=thresholds)
-        return self._refilled(edit, tree, np.arange(len(tree)))
+        nodes = np.arange(len(self.tree))
+        tree = self.tree.replaced(
+            weights=np.where(nodes[:, np.newaxis] == k, normal, self.tree.weights),
+            thresholds=np.where(nodes == k, threshold, self.tree.thresholds),
+        )
+        return self._refilled(edit, tree, nodes)
 
     def _refilled(
         self, edit: str, tree: ObliqueTree, kept: np.ndarray, relabelled: Any = None
@@ -203,8 +215,9 @@ class Editor:
             raise ValueError(
                 f"{edit} needs rows: call model.edit(X, y) with the training rows."
             )
-        filled = refill(edit, self.model, self._finisher, tree)
-        return self._model(edit, filled, kept, relabelled)
+        return self._model(
+            edit, refill(edit, self.model, self._finisher, tree), kept, relabelled
+        )
 
     def _model(
         self, edit: str, tree: ObliqueTree, kept: np.ndarray, relabelled: Any
@@ -215,14 +228,13 @@ class Editor:
         finisher = self._finisher
         known: dict[str, Any] = {}
         before = model._by_hand
-        after = dict(relabelled or {})
-        after |= {
-            k: before[at]
-            for k, at in enumerate(kept.tolist())
-            if at in before.keys() - after
-        }
+        by_hand = {
+            k: before[at] for k, at in enumerate(kept.tolist()) if at in before
+        } | (relabelled or {})
         after = {
-            k: one for k, one in after.items() if one is not None and tree.is_leaf[k]
+            k: value
+            for k, value in by_hand.items()
+            if value is not None and tree.is_leaf[k]
         }
         tree = _relabelled(tree, after)
         cost: dict[str, Any] = {
@@ -234,14 +246,13 @@ class Editor:
             rows = finisher.rows
             known = model._known_of(tree, finisher.problem.dataset)
             fitness: Any = PenalizedAccuracy(model.size_penalty_, model.term_penalty_)
-            for name, one, by_hand in (("_before", old, before), ("", tree, after)):
+            for name, one, values in (("_before", old, before), ("", tree, after)):
                 score = quality = score_on(rows, one)
-                if not by_hand:
+                if not values:
                     quality = scores_on(rows, one)[0]
                 elif rows.objective is not None and one.models is None:
-                    quality = (
-                        np.nan
-                    )  # it reads what the rows say, not what was set by hand
+                    # It reads what the rows say, not what was set by hand.
+                    quality = np.nan
                 edited = FrontTree.of(one, quality, "edited")
                 cost |= {
                     f"score{name}": score,
@@ -249,9 +260,13 @@ class Editor:
                 }
             cost["n_moved"], cost["n_changed"] = _differences(rows, old, tree, kept)
         made = copy(model)
-        front = model.pareto_front_.choosing(tree)
-        made.__dict__.update(known, tree_=edited, pareto_front_=front, _by_hand=after)
-        made.edit_cost_ = pd.Series(cost, name=edit, dtype=object)
+        made.__dict__.update(
+            known,
+            tree_=edited,
+            pareto_front_=model.pareto_front_.choosing(tree),
+            _by_hand=after,
+            edit_cost_=pd.Series(cost, name=edit, dtype=object),
+        )
         return made
 
 
@@ -275,9 +290,9 @@ def finisher_of(
     vars(twin)["_fit_encoder"] = lambda table, _: encode_in_order(model.columns_, table)
     if model._refit_evolution is not None:
         twin.evolution = model._refit_evolution
-    extras = {} if sensitive is None else {"sensitive": sensitive}
-    scaling = evolution_of(model).scaling
-    dataset = twin._make_dataset(X, y, sample_weight, scaling, extras)
+    dataset = twin._make_dataset(
+        X, y, sample_weight, evolution_of(model).scaling, sensitive
+    )
     for name in ("classes_", "n_outputs_"):
         had, has = (
             np.atleast_1d(getattr(one, name, 0)).tolist() for one in (model, twin)
@@ -286,9 +301,10 @@ def finisher_of(
             raise ValueError(
                 f"y has {name}={has}: allowed are rows with those of the fit, {had}."
             )
-    problem = prepare(dataset, twin, encoder=twin)
-    penalties = Penalties(model.size_penalty_, model.term_penalty_)
-    return Finisher(problem, Choice(0, penalties))
+    return Finisher(
+        prepare(dataset, twin, encoder=twin),
+        Choice(0, Penalties(model.size_penalty_, model.term_penalty_)),
+    )
 
 
 def refill(edit: str, model: Any, finisher: Finisher, tree: ObliqueTree) -> ObliqueTree:
@@ -348,8 +364,7 @@ def refit(
     """Return a model of a search that goes on from the tree of another one."""
     start = model.tree_
     if hold is None and X is not None:
-        finisher = finisher_of(model, X, y, sample_weight, sensitive)
-        for held in finisher.constraints:
+        for held in finisher_of(model, X, y, sample_weight, sensitive).constraints:
             if isinstance(held, Held):
                 hold = held.places_in(start)
     evolution = replace(
@@ -363,8 +378,9 @@ def refit(
     if _has_class_models(start) and model.leaves == "auto":
         found.leaves = "linear"
     found.fit(X, y, sample_weight, sensitive)
-    editor = Editor(found, X, y, sample_weight, sensitive)
-    kept = editor._refilled("refit", start, np.arange(len(start)))
+    kept = Editor(found, X, y, sample_weight, sensitive)._refilled(
+        "refit", start, np.arange(len(start))
+    )
     cost = kept.edit_cost_
     best = kept if cost.objective > cost.objective_before else found
     best.edit_cost_ = None

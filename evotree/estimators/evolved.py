@@ -1,15 +1,15 @@
 """The estimators whose tree is evolved: translation between scikit-learn and `search`."""
 
+import math
 import time
 import warnings
 from collections.abc import Mapping
 from copy import copy
 from dataclasses import dataclass, field, replace
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Self, TypeVar
+from typing import Annotated, Any, ClassVar, Self, TypeVar
 
 import numpy as np
-import pandas as pd
 from sklearn.base import RegressorMixin, is_classifier
 from sklearn.utils import check_X_y
 from sklearn.utils.validation import check_is_fitted
@@ -18,7 +18,15 @@ from evotree._blas import one_blas_thread
 from evotree.configuration import StrOptions, check_parameters, documented, with_nested
 from evotree.dataset import Dataset
 from evotree.engine.choice import Choice
-from evotree.engine.config import GROUPS, Evolution, SearchConfig, evolution_of, is_auto
+from evotree.engine.config import (
+    GROUPS,
+    Evolution,
+    Regularization,
+    SearchConfig,
+    Variation,
+    evolution_of,
+    is_auto,
+)
 from evotree.engine.evolution import Run
 from evotree.engine.finish import Result, finish
 from evotree.engine.problem import Penalties, Problem, make_constraints, prepare
@@ -26,19 +34,16 @@ from evotree.engine.progress import Progress
 from evotree.engine.search import RowSearch
 from evotree.engine.state import Continuation, continuation
 from evotree.estimators import base
-from evotree.estimators.compiling import compiling_beside
-from evotree.estimators.lazy import is_collection
+from evotree.estimators.editing import Editor, refit
 from evotree.estimators.partitions import fit_collections
-from evotree.estimators.presets import EVOLUTION_PRESETS
-from evotree.fitness.costs import check_costs
-from evotree.fitness.losses import ExpectedCost
-from evotree.inspection.front import FittedFront, select
+from evotree.estimators.rows import is_collection
+from evotree.estimators.warmup import compiling_beside
+from evotree.fitness.base import check_costs
+from evotree.fitness.objectives import ExpectedCost
+from evotree.inspection.front import select
 from evotree.rng import seed_from
 from evotree.tables.columns import NumericColumn
 from evotree.tree import ObliqueTree, node_weights
-
-if TYPE_CHECKING:
-    from evotree.estimators.editing import Editor
 
 _Kind = TypeVar("_Kind", bound=type)
 
@@ -157,19 +162,38 @@ _ATTRIBUTES = """Attributes
         Seconds of each phase: compiling, choosing hyperparameters, evolving."""
 
 
+EVOLUTION_PRESETS: Mapping[str, Mapping[str, Any]] = MappingProxyType(
+    {
+        "gea_odt": {
+            "size_penalty": 0.005,
+            "term_penalty": 0.0,
+            "precision": None,
+            "max_generations": 10_000,
+            "evolution": Evolution(
+                population_size=64,
+                patience=1_000,
+                init=None,
+                scaling="common",
+                variation=Variation(
+                    term_mutation_probability=0.0,
+                    sparse_dipoles=False,
+                    survival="generational",
+                    keep_duplicates=True,
+                ),
+                refinement=None,
+                regularization=Regularization(C=1.0, noise=0.0),
+            ),
+        }
+    }
+)
+"""Parameters of `evotree.EvoTreeClassifier.from_preset`."""
+
+
 class EvolvedTree(base.TreeEstimator, SearchConfig):
     """An estimator whose tree is found by evolving a population of whole trees."""
 
-    pareto_front_: FittedFront
-    _known_of_front: list[dict[str, Any]]
-    _of_presets: ClassVar[
-        Mapping[str, Any]
-    ] = {}  # which each preset has besides its own
-    edit_cost_: pd.Series | None = None
-    _by_hand: Mapping[int, Any] = MappingProxyType({})  # what leaves predict by hand
-    _refit_evolution: Evolution | None = (
-        None  # which splits `refit` held, if it was called
-    )
+    # What each preset has besides its own parameters.
+    _of_presets: ClassVar[Mapping[str, Any]] = {}
 
     @classmethod
     def from_preset(cls, name: str, **parameters: Any) -> Self:
@@ -178,8 +202,9 @@ class EvolvedTree(base.TreeEstimator, SearchConfig):
         `name` is a key of `evotree.estimators.EVOLUTION_PRESETS`: ``"gea_odt"``, the published
         algorithm; `parameters` differ from the preset, as `set_params` takes them.
         """
-        known = {**base.preset(EVOLUTION_PRESETS, name), **cls._of_presets}
-        return cls(**known).set_params(**parameters)
+        return cls(
+            **{**base.preset(EVOLUTION_PRESETS, name), **cls._of_presets}
+        ).set_params(**parameters)
 
     @classmethod
     def from_run(cls, run: Run, dataset: Dataset, **parameters: Any) -> Self:
@@ -190,10 +215,8 @@ class EvolvedTree(base.TreeEstimator, SearchConfig):
         """
         estimator = cls(**parameters)
         check_parameters(estimator)
-        n_features, is_regressor = (
-            dataset.X.shape[1],
-            isinstance(estimator, RegressorMixin),
-        )
+        n_features = dataset.X.shape[1]
+        is_regressor = isinstance(estimator, RegressorMixin)
         if run.best.n_features != n_features or is_regressor == (dataset.n_classes > 0):
             kinds = ("classes", "targets")
             raise ValueError(
@@ -201,25 +224,32 @@ class EvolvedTree(base.TreeEstimator, SearchConfig):
                 f"{kinds[dataset.n_classes == 0]}: {cls.__name__} takes those over {n_features} "
                 f"features, for {kinds[is_regressor]}."
             )
-        means = map(
-            float, np.average(dataset.raw, axis=0, weights=dataset.sample_weight)
-        )
         names = dataset.feature_names
-        estimator.columns_ = tuple(map(NumericColumn, names, means))
-        estimator.feature_names_, estimator.n_features_in_ = names, n_features
-        if [name for name, _ in dataset.columns] == list(
-            names
-        ):  # the rows were a table
+        means = np.average(dataset.raw, axis=0, weights=dataset.sample_weight)
+        estimator.columns_ = tuple(map(NumericColumn, names, means.tolist()))
+        estimator.feature_names_ = names
+        estimator.n_features_in_ = n_features
+        if tuple(name for name, _ in dataset.columns) == names:  # the rows were a table
             estimator.feature_names_in_ = np.array(names, dtype=object)
         if dataset.n_classes:
             estimator.classes_ = dataset.classes
         else:
             estimator._know_outputs(dataset)
-        given = (estimator.size_penalty, estimator.term_penalty)
-        penalties = Penalties(*(0.0 if is_auto(one) else float(one) for one in given))
-        choice = Choice(seed_from(estimator.random_state), penalties)
-        problem = Problem(dataset, estimator, make_constraints(estimator, dataset))
-        estimator._keep(finish(problem, run, dataset, choice, has_own_fitness=True))
+        penalties = Penalties(
+            *(
+                0.0 if is_auto(penalty) else float(penalty)
+                for penalty in (estimator.size_penalty, estimator.term_penalty)
+            )
+        )
+        estimator._keep(
+            finish(
+                Problem(dataset, estimator, make_constraints(estimator, dataset)),
+                run,
+                dataset,
+                Choice(seed_from(estimator.random_state), penalties),
+                has_own_fitness=True,
+            )
+        )
         return estimator
 
     def fit(
@@ -262,9 +292,13 @@ class EvolvedTree(base.TreeEstimator, SearchConfig):
             if is_collection(X):
                 result = fit_collections(self, X, y, sample_weight, sensitive, begin)
             else:
-                last = getattr(self, "_last", None) if self.warm_start else None
                 result = self._search(
-                    X, y, sample_weight, sensitive, begin, continues=last
+                    X,
+                    y,
+                    sample_weight,
+                    sensitive,
+                    begin,
+                    continues=getattr(self, "_last", None) if self.warm_start else None,
                 )
                 self._keep(result)
         return self._ended(result)  # if it raises, the fit is whole all the same
@@ -281,9 +315,9 @@ class EvolvedTree(base.TreeEstimator, SearchConfig):
         progress: Progress | None = None,
     ) -> Result:
         """Evolve a tree for rows in memory."""
-        extras = {} if sensitive is None else {"sensitive": sensitive}
-        scaling = evolution_of(self).scaling
-        dataset = self._make_dataset(X, y, sample_weight, scaling, extras)
+        dataset = self._make_dataset(
+            X, y, sample_weight, evolution_of(self).scaling, sensitive
+        )
         problem = prepare(dataset, self, begin, encoder=self)
         return RowSearch(problem, progress).result(continues, seed)
 
@@ -317,8 +351,9 @@ class EvolvedTree(base.TreeEstimator, SearchConfig):
         )
         self.size_penalty_, self.term_penalty_ = penalties
         self.edit_cost_ = None
-        self._by_hand = {}
-        self._refit_evolution = None
+        self._by_hand: Mapping[int, Any] = {}  # what leaves predict by hand
+        # Which splits `refit` held, if it was called.
+        self._refit_evolution: Evolution | None = None
         self.cv_results_ = result.cv_results
         self.hall_of_fame_ = result.hall_of_fame
         self.best_trees_ = result.best_trees
@@ -358,11 +393,10 @@ class EvolvedTree(base.TreeEstimator, SearchConfig):
             Their labels or targets.
         """
         check_is_fitted(self)
-        held_out = None if X is None else self._held_out(X, y)
         chosen: Any = select(
             self.pareto_front_,
             rule,
-            held_out=held_out,
+            held_out=None if X is None else self._held_out(X, y),
             size_penalty=self.size_penalty_,
             term_penalty=self.term_penalty_,
         )
@@ -373,8 +407,12 @@ class EvolvedTree(base.TreeEstimator, SearchConfig):
                     "calibrate(X, y) again before predict_interval.",
                     stacklevel=2,
                 )
-            known = self._known_of_front[self.pareto_front_.index(chosen)]
-            self.__dict__.update(known, tree_=chosen, edit_cost_=None, _by_hand={})
+            self.__dict__.update(
+                self._known_of_front[self.pareto_front_.index(chosen)],
+                tree_=chosen,
+                edit_cost_=None,
+                _by_hand={},
+            )
         self.pareto_front_ = self.pareto_front_.choosing(chosen)
         return self
 
@@ -384,14 +422,12 @@ class EvolvedTree(base.TreeEstimator, SearchConfig):
         y: Any = None,
         sample_weight: Any = None,
         sensitive: Any = None,
-    ) -> "Editor":
+    ) -> Editor:
         """Return an editor of the tree, each method of which returns a new model.
 
         Leaves and all that goes with them are made again by the rows, which are as for `fit`
         (`evotree.estimators.editing.Editor`).
         """
-        from evotree.estimators.editing import Editor
-
         return Editor(self, X, y, sample_weight, sensitive)
 
     def refit(
@@ -410,8 +446,6 @@ class EvolvedTree(base.TreeEstimator, SearchConfig):
         model held. What leaves were made to predict by hand ends. The parameters of the new model
         are those of this one.
         """
-        from evotree.estimators.editing import refit
-
         model: Self = refit(self, X, y, sample_weight, sensitive, hold)
         return model
 
@@ -425,21 +459,19 @@ class EvolvedTree(base.TreeEstimator, SearchConfig):
     def _with(self, tree: Any) -> Self:
         """Return this estimator, or one that shares all with it but has another tree."""
         check_is_fitted(self)
+        is_tree = isinstance(tree, ObliqueTree)
+        # The tree is no member of the front, if it was edited, and on workers there is no front.
+        if tree is None or (is_tree and tree == self.tree_):
+            return self
         front = self.pareto_front_
         n = len(front)
-        at = tree
-        if tree is None:
-            return self
-        if isinstance(tree, ObliqueTree):
-            if tree == self.tree_:  # no member of the front, if it was edited
-                return self
-            at = front.index(tree) if tree in front else tree
+        at = front.index(tree) if is_tree and tree in front else tree
         if (
             isinstance(at, bool)
             or not isinstance(at, int | np.integer)
             or not -n <= at < n
         ):
-            shown = type(tree).__name__ if isinstance(tree, ObliqueTree) else repr(tree)
+            shown = type(tree).__name__ if is_tree else repr(tree)
             raise ValueError(
                 f"tree={shown}: allowed are None, tree_, positions in pareto_front_, "
                 f"0 to {n - 1}, and its members."
@@ -451,8 +483,9 @@ class EvolvedTree(base.TreeEstimator, SearchConfig):
     def _held_out(self, X: Any, y: Any) -> Dataset:
         """Return held-out rows in raw units, their labels as codes."""
         rows, y = check_X_y(self.encode(X), y, dtype=np.float64, estimator=self)
-        held_out = Dataset.in_raw_units(rows, y, getattr(self, "classes_", None))
-        return held_out.evolved_for(self.objective_)
+        return Dataset.in_raw_units(
+            rows, y, getattr(self, "classes_", None)
+        ).evolved_for(self.objective_)
 
     # ---- parameters ------------------------------------------------------------------------------
 
@@ -461,12 +494,11 @@ class EvolvedTree(base.TreeEstimator, SearchConfig):
         values: dict[str, Any] = base.TreeEstimator.get_params(self, deep=False)
         if not deep:
             return values
-        is_told = isinstance(self.evolution, Evolution)  # else `fit` says so
-        groups = {
-            name: values[name] for name in GROUPS if name != "evolution" or is_told
-        }
+        groups = {name: values[name] for name in GROUPS}
         if self.evolution is None:
             groups["evolution"] = Evolution()
+        elif not isinstance(self.evolution, Evolution):  # `fit` refuses it
+            del groups["evolution"]
         return with_nested(groups) | values
 
     def __sklearn_clone__(self) -> Self:
@@ -562,8 +594,7 @@ class EvoTreeClassifier(base.TreeClassifier, EvolvedTree):
                 f"{self.classes_.tolist()}."
             )
         costs, spent = self._costs(self.tree_)
-        true = np.searchsorted(self.classes_, y)
-        paid = self.tree_.label_losses(rows, true, costs)
+        paid = self.tree_.label_losses(rows, np.searchsorted(self.classes_, y), costs)
         paid += spent[self.tree_.apply(rows)]
         return float(np.average(paid, weights=sample_weight))
 
@@ -578,10 +609,15 @@ class EvoTreeClassifier(base.TreeClassifier, EvolvedTree):
         return np.array(check_costs(objective.costs, self.classes_)), spent
 
     def _known_of(
-        self, tree: ObliqueTree, dataset: Dataset, **how: Any
+        self,
+        tree: ObliqueTree,
+        dataset: Dataset,
+        *,
+        brief: bool = False,
+        end: float = math.inf,
     ) -> dict[str, Any]:
         """Return the fitted attributes that go with a tree; soft sides keep `monotonic_cst`."""
-        known = super()._known_of(tree, dataset, **how)
+        known = super()._known_of(tree, dataset, brief=brief, end=end)
         known["_label_costs"] = None
         if tree.models is not None:
             costs, _ = self._costs(tree)
@@ -594,8 +630,9 @@ class EvoTreeClassifier(base.TreeClassifier, EvolvedTree):
         constraint = None if self.objective_ is None else self.objective_.constraint
         sides = known["probabilities_"]
         if sides is not None and constraint is not None:
-            shares = constraint.in_order(tree, sides.shares)
-            known["probabilities_"] = replace(sides, shares=shares)
+            known["probabilities_"] = replace(
+                sides, shares=constraint.in_order(tree, sides.shares)
+            )
         return known
 
     def predict(self, X: Any, tree: int | ObliqueTree | None = None) -> np.ndarray:
@@ -684,7 +721,7 @@ class EvoTreeRegressor(base.TreeRegressor, EvolvedTree):
         """Return what the leaf that each row reaches predicts, its mean target or its line.
 
         With `return_std` standard deviations of the targets about them come second, those of the
-        leaves (`evotree.estimators.intervals`). Of several outputs each has a column. `tree` is a
-        position in `pareto_front_`, or a member of it; None is `tree_`.
+        leaves (`evotree.estimators.base.leaf_deviations`). Of several outputs each has a column.
+        `tree` is a position in `pareto_front_`, or a member of it; None is `tree_`.
         """
         return base.TreeRegressor.predict(self._with(tree), X, return_std=return_std)

@@ -36,8 +36,8 @@ from evotree.estimators.base import (
     TargetReader,
     TreeEstimator,
 )
+from evotree.estimators.local import TAOClassifier, TAORegressor
 from evotree.estimators.rows import RowEncoder
-from evotree.estimators.tao import TAOClassifier, TAORegressor
 from evotree.operators.initialization.forest import (
     Grower,
     Member,
@@ -169,22 +169,22 @@ class ObliqueForest(RowEncoder):
             )
         dataset = dataset.evolved_for(self._objective(dataset))
         seed = seed_from(self.random_state)
-        given = self.max_features
-        n_columns = None if given is None else _amount(given, len(self.columns_))
         n_drawn = _amount(self.max_samples, dataset.n_rows)
-        width = feature_bound(self.max_split_terms, dataset.X.shape[1])
         grower = Grower(
             self.bootstrap,
             n_drawn,
-            n_columns,
-            width,
+            None
+            if self.max_features is None
+            else _amount(self.max_features, len(self.columns_)),
+            feature_bound(self.max_split_terms, dataset.X.shape[1]),
             self.max_depth,
             self._means_share,
         )
         if self.oob_score and not self.bootstrap:
             self._check_out_of_bag(n_drawn < dataset.n_rows)
-        run = partial(self._run, dataset)
-        members = grow_forest(grower, dataset, self.n_estimators, seed, run)
+        members = grow_forest(
+            grower, dataset, self.n_estimators, seed, partial(self._run, dataset)
+        )
         self.estimators_ = [self._member(one.tree, dataset) for one in members]
         if self.oob_score:
             rows = np.asarray(self.encode(X), dtype=np.float64)
@@ -198,12 +198,14 @@ class ObliqueForest(RowEncoder):
             unseen = known & ~np.append(asked, False)[at]
             known = unseen if weight[unseen].any() else known
             if is_classifier(self):
-                self.oob_decision_function_, score = found, accuracy_score
+                self.oob_decision_function_ = found
             else:
-                self.oob_prediction_, score = found[:, 0], r2_score
-            predicted = self._predicted(found)[known]
+                self.oob_prediction_ = found[:, 0]
+            score = accuracy_score if is_classifier(self) else r2_score
             self.oob_score_ = float(
-                score(y[known], predicted, sample_weight=weight[known])
+                score(
+                    y[known], self._predicted(found[known]), sample_weight=weight[known]
+                )
             )
 
     def _check_out_of_bag(self, are_some: bool) -> None:
@@ -227,9 +229,9 @@ class ObliqueForest(RowEncoder):
     def _member(self, tree: ObliqueTree, dataset: Dataset) -> TreeEstimator:
         """Return a tree as a fitted estimator that reads rows as the forest does."""
         member = self._kind()
-        for name in _OF_ROWS:
-            if hasattr(self, name):
-                setattr(member, name, getattr(self, name))
+        member.__dict__.update(
+            (name, vars(self)[name]) for name in _OF_ROWS if name in vars(self)
+        )
         member._keep_raw_tree(tree, dataset)
         return member
 

@@ -26,11 +26,9 @@ from evotree.engine.config import evolution_of
 from evotree.engine.finish import Result, scores_of
 from evotree.engine.progress import Progress
 from evotree.engine.state import seed_to_continue
-from evotree.estimators.intervals import deviations
-from evotree.estimators.lazy import is_collection
-from evotree.estimators.rows import categorical_mask, refuse_text
-from evotree.fitness.losses import OwnObjective, PoissonLoss, PoissonSums
-from evotree.fitness.objectives import Objective
+from evotree.estimators.base import deviations
+from evotree.estimators.rows import categorical_mask, is_collection, refuse_text
+from evotree.fitness.objectives import Objective, OwnObjective, PoissonLoss, PoissonSums
 from evotree.fitness.penalties import PenalizedAccuracy
 from evotree.inspection.front import FittedFront, FrontTree, undominated
 from evotree.operators.constraints import nodes_without
@@ -97,10 +95,12 @@ class Reader:
         return table.iloc[there], y[there], weight[there], there
 
 
-def tally_rows(reader: Reader, number: int, *part: Any) -> tuple[int, pd.DataFrame]:
+def tally_rows(
+    reader: Reader, number: int, X: Any, y: Any, weight: Any
+) -> tuple[int, pd.DataFrame]:
     """Return the number of rows of a partition, and sums over the rows of each class."""
     try:
-        table, y, weight, _ = reader(*part)
+        table, y, weight, _ = reader(X, y, weight)
         if len(table):
             refuse_text(table, reader.categorical)
             numbers = table.loc[:, ~reader.categorical]
@@ -113,15 +113,21 @@ def tally_rows(reader: Reader, number: int, *part: Any) -> tuple[int, pd.DataFra
     sums = {"n": 1, "weight": weight, "total": weight * targets}
     sums["entropy"] = weight * xlogy(np.maximum(targets, 0.0), targets)
     group = np.zeros(len(y), dtype=np.int64) if reader.is_regression else y
-    return len(part[0]), pd.DataFrame(sums, index=range(len(y))).groupby(group).sum()
+    return len(X), pd.DataFrame(sums, index=range(len(y))).groupby(group).sum()
 
 
 def draw_rows(
-    reader: Reader, limits: pd.Series, seed: int, first: int, *part: Any
+    reader: Reader,
+    limits: pd.Series,
+    seed: int,
+    first: int,
+    X: Any,
+    y: Any,
+    weight: Any,
 ) -> Any:
     """Return the rows whose random number is below the limit of their class."""
-    table, y, weight, at = reader(*part)
-    keys = row_keys(seed, first, len(part[0]))[at]
+    table, y, weight, at = reader(X, y, weight)
+    keys = row_keys(seed, first, len(X))[at]
     kept = keys < (limits[0] if reader.is_regression else limits.reindex(y).to_numpy())
     # Partitions may list other levels, in another order.
     objects = dict.fromkeys(table.columns[reader.categorical], object)
@@ -132,34 +138,39 @@ def count_leaves(
     reader: Reader,
     columns: Any,
     classes: Any,
-    unit: Any,
+    mean: float,
+    scale: Any,
     trees: Sequence[ObliqueTree],
-    *part: Any,
+    X: Any,
+    y: Any,
+    weight: Any,
 ) -> tuple[np.ndarray, ...]:
     """Return sums of weights, targets and squares, numbers of rows, of leaves; feature ranges."""
-    table, y, weight, _ = reader(*part)
+    table, y, weight, _ = reader(X, y, weight)
     rows = (
         encode_in_order(columns, table)
         if len(y)
         else np.empty((0, trees[0].n_features))
     )
-    codes, summed = np.zeros(len(y), dtype=np.int64), [weight]
     if reader.is_regression:
-        targets = (y - unit[0]) / unit[1]
-        summed += [weight * targets, weight * targets**2]
+        codes = np.zeros(len(y), dtype=np.int64)
+        targets = (y - mean) / scale
+        summed = [weight, weight * targets, weight * targets**2, np.ones(len(y))]
     else:
         codes = np.searchsorted(classes, y)
-    summed.append(np.ones(len(y)))
-    width, sums = max(1, len(classes)), []
+        summed = [weight, np.ones(len(y))]
+    width = max(1, len(classes))
+    sums = []
     for tree in trees:
-        cells, n_cells = (
-            tree.apply(rows).astype(np.int64) * width + codes,
-            len(tree) * width,
-        )
+        cells = tree.apply(rows).astype(np.int64) * width + codes
+        n_cells = len(tree) * width
         tables = [np.bincount(cells, one, n_cells).reshape(-1, width) for one in summed]
         sums.append(np.hstack(tables))
-    ends = rows.min(axis=0, initial=np.inf), rows.max(axis=0, initial=-np.inf)
-    return np.concatenate(sums), *ends
+    return (
+        np.concatenate(sums),
+        rows.min(axis=0, initial=np.inf),
+        rows.max(axis=0, initial=-np.inf),
+    )
 
 
 def add_up(parts: Sequence[tuple[np.ndarray, ...]]) -> tuple[np.ndarray, ...]:
@@ -196,7 +207,8 @@ class AllRows:
         """Return trees with the values of all rows, without leaves of too few."""
         # Rows of a leaf that is taken out go where the other side of its split sends them, so all
         # rows are asked again.
-        pending, counted = dict(enumerate(trees)), {}
+        pending = dict(enumerate(trees))
+        counted = {}
         while pending:
             sums, *ends = self._sums([*pending.values()])
             for (number, tree), table in zip([*pending.items()], sums, strict=True):
@@ -204,11 +216,10 @@ class AllRows:
                 few = tree.is_leaf & (n_rows.sum(axis=1) < self.least_rows)
                 if few.any() and len(tree) > 1:
                     kept = nodes_without(tree, few)
-                    sizes = sizes_of_kept(kept, tree.subtree_size)
                     pending[number] = ObliqueTree(
                         tree.weights[kept],
                         tree.thresholds[kept],
-                        sizes,
+                        sizes_of_kept(kept, tree.subtree_size),
                         tree.values[kept],
                         tree.spread,
                     )
@@ -243,9 +254,10 @@ class AllRows:
         values = counts / weights[:, np.newaxis]
         if not self.sample.n_classes:
             values = self.mean + self.sample.target_scale * values[:, 1:2]
-        rows = n_rows if self.sample.is_weighted else None
-        finished = tree.predicting(values)
-        finished = finished.replaced(weighted_n_node_samples=weights, row_counts=rows)
+        finished = tree.predicting(values).replaced(
+            weighted_n_node_samples=weights,
+            row_counts=n_rows if self.sample.is_weighted else None,
+        )
         if self.objective is not None:
             finished = self.objective.finish(finished, self.sample)
             kept, k = [], 0  # what a pruning leaves
@@ -263,21 +275,25 @@ class AllRows:
         front, hall = list(result.front), result.hall_of_fame
         counted = self.counted([*front, *hall, *result.best_trees.values()])
         others = [one.tree for one in counted[len(front) :]]
-        members = {}
-        for before, one in zip(front, counted, strict=False):
-            scores = (*one.scores, float(one.tree.complexity)) if before.scores else ()
-            member = FrontTree.of(one.tree, one.scores[0], before.origin, scores)
-            members[id(member)] = member, one
-        trees: list[Any] = undominated(member for member, _ in members.values())
-        fitness: Any = PenalizedAccuracy(*result.choice.penalties)
+        members = [
+            FrontTree.of(
+                one.tree,
+                one.scores[0],
+                before.origin,
+                (*one.scores, float(one.tree.complexity)) if before.scores else (),
+            )
+            for before, one in zip(front, counted, strict=False)
+        ]
+        counted_of = dict(zip(map(id, members), counted, strict=False))
+        trees = undominated(members)
         result = replace(
             result,
-            tree=max(trees, key=fitness),
+            tree=max(trees, key=PenalizedAccuracy(*result.choice.penalties)),
             front=FittedFront(trees, result.front.is_regression),
             hall_of_fame=others[: len(hall)],
             best_trees=dict(zip(result.best_trees, others[len(hall) :], strict=True)),
         )
-        return result, [members[id(tree)][1] for tree in trees]
+        return result, [counted_of[id(tree)] for tree in trees]
 
     def known_of(self, known: Mapping[str, Any], counted: Counted) -> dict[str, Any]:
         """Return the attributes that go with a tree, those of all rows where they say more."""
@@ -285,7 +301,8 @@ class AllRows:
         rows = replace(known["training_rows_"], lowest=lowest, highest=highest)
         if self.sample.n_classes:
             return {**known, "training_rows_": rows}
-        tree, (weights, sums, squares) = counted.tree, counted.counts.T
+        tree = counted.tree
+        weights, sums, squares = counted.counts.T
         scale = self.sample.target_scale
         values = (tree.values[:, 0] - self.mean) / scale  # which need not be means
         errors = np.maximum(0.0, squares - sums**2 / weights)
@@ -319,21 +336,34 @@ def fit_collections(
     is_poisson = estimator.objective == "poisson" or isinstance(
         estimator.objective, PoissonLoss
     )
-    mask, least = categorical_mask(meta, estimator.categorical_features), -np.inf
     reader = Reader(
-        list(meta.columns), mask, is_regressor(estimator), 0.0 if is_poisson else least
+        list(meta.columns),
+        categorical_mask(meta, estimator.categorical_features),
+        is_regressor(estimator),
+        least=0.0 if is_poisson else -np.inf,
     )
-    classes, (table, *targets) = _draw_sample(reader, estimator, parts, seed, progress)
-    inner, least = _on_sample(estimator, classes, mask)
-    given = table.to_numpy() if is_array else table
+    classes, table, targets, weight = _draw_sample(
+        reader, estimator, parts, seed, progress
+    )
+    inner, least_rows = _on_sample(estimator, classes, reader.categorical)
     result = inner._search(
-        given, *targets, None, begin, continues=last, seed=seed, progress=progress
+        table.to_numpy() if is_array else table,
+        targets,
+        weight,
+        None,
+        begin,
+        continues=last,
+        seed=seed,
+        progress=progress,
     )
     dataset = result.problem.dataset
-    mean, factors, objective = 0.0, np.ones(1), dataset.bound_objective
+    scale = dataset.target_scale
+    mean = 0.0
+    factors = np.ones(1)
+    objective = dataset.bound_objective
     if reader.is_regression:
         total, entropy = classes.loc[0, ["total", "entropy"]]
-        mean, scale = total / classes["weight"][0], dataset.target_scale
+        mean = total / classes["weight"][0]
         if is_poisson:
             objective = PoissonSums(
                 -mean / scale, (entropy - math.log(scale) * total) / scale
@@ -342,11 +372,10 @@ def fit_collections(
         factors = np.array(
             [inner.class_weight.get(k, 1.0) for k in dataset.classes.tolist()]
         )
-    unit = mean, dataset.target_scale
     count = delayed(
-        partial(count_leaves, reader, inner.columns_, dataset.classes, unit)
+        partial(count_leaves, reader, inner.columns_, dataset.classes, mean, scale)
     )
-    rows = AllRows(parts, count, dataset, objective, mean, factors, least)
+    rows = AllRows(parts, count, dataset, objective, mean, factors, least_rows)
     with progress.phase("counting all rows"):
         result, front = rows.refit(result)
         inner._keep(result)
@@ -355,10 +384,10 @@ def fit_collections(
     ]
     inner.__dict__.update(of_front[inner.pareto_front_.index(inner.tree_)])
     parameters = estimator.get_params(deep=False)
-    fitted = {
-        name: value for name, value in vars(inner).items() if name not in parameters
-    }
-    estimator.__dict__.update(fitted, _known_of_front=of_front)
+    estimator.__dict__.update(
+        (name, value) for name, value in vars(inner).items() if name not in parameters
+    )
+    estimator._known_of_front = of_front
     return result
 
 
@@ -366,15 +395,20 @@ def _refuse(estimator: Any, sensitive: Any) -> None:
     """Refuse what does not follow from the sums of leaves."""
     objective, leaves = estimator.objective, estimator.leaves
     own = OwnObjective(objective) if callable(objective) else objective
-    of_rows = objective in ("absolute_error", "quantile") or isinstance(
-        objective, Quantile
+    of_rows = (
+        objective in ("absolute_error", "quantile")
+        or isinstance(objective, Quantile)
+        or (isinstance(own, Objective) and own.needs_rows)
     )
-    of_rows = of_rows or (isinstance(own, Objective) and own.needs_rows)
-    follows = "what follows from the class weights, or sums, of leaves"
     for name, value, is_refused, allowed in (
         ("sensitive", sensitive, sensitive is not None, "None"),
         ("leaves", leaves, leaves not in ("auto", "constant"), "'constant'"),
-        ("objective", objective, of_rows, follows),
+        (
+            "objective",
+            objective,
+            of_rows,
+            "what follows from the class weights, or sums, of leaves",
+        ),
     ):
         if is_refused:
             raise ValueError(
@@ -386,10 +420,10 @@ def _parts_of(X: Any, y: Any, sample_weight: Any) -> list[tuple[Any, ...]]:
     """Return the partitions of collections that belong together."""
     blocks: list[Any] = []
     for name, given in {"X": X, "y": y, "sample_weight": sample_weight}.items():
-        n_dimensions = 1 if blocks else 2
         if name == "sample_weight" and given is None:
             blocks.append([None] * len(blocks[0]))
             continue
+        n_dimensions = 1 if blocks else 2
         if not is_collection(given) or getattr(given, "ndim", 0) != n_dimensions:
             raise ValueError(
                 f"{name} is a {type(given).__name__}: where X is a collection of Dask, allowed is "
@@ -417,8 +451,11 @@ def _parts_of(X: Any, y: Any, sample_weight: Any) -> list[tuple[Any, ...]]:
 
 def _draw_sample(
     reader: Reader, estimator: Any, parts: Sequence[Any], seed: int, progress: Progress
-) -> tuple[pd.DataFrame, tuple[Any, ...]]:
-    """Return sums over the rows of each class, and a sample: of each class its share."""
+) -> tuple[pd.DataFrame, pd.DataFrame, np.ndarray, np.ndarray]:
+    """Return sums over the rows of each class, and rows, targets and weights of a sample.
+
+    It has its share of each class.
+    """
     from dask import compute, delayed
 
     tally = delayed(partial(tally_rows, reader))
@@ -449,11 +486,10 @@ def _draw_sample(
     frames, *arrays = zip(*(one for one in drawn if len(one[0])), strict=True)
     y, weight, keys = map(np.concatenate, arrays)
     group = np.zeros(len(y), dtype=np.int64) if reader.is_regression else y
-    kept = pd.Series(keys).groupby(group).rank("first").to_numpy() <= takes.reindex(
-        group
-    )
-    table = pd.concat(frames, ignore_index=True)[kept.to_numpy()].reset_index(drop=True)
-    return classes, (table, y[kept], weight[kept])
+    ranks = pd.Series(keys).groupby(group).rank("first").to_numpy()
+    kept = ranks <= takes.reindex(group).to_numpy()
+    table = pd.concat(frames, ignore_index=True)[kept].reset_index(drop=True)
+    return classes, table, y[kept], weight[kept]
 
 
 def _on_sample(

@@ -7,10 +7,13 @@ features is the business of `evotree.tables.columns`.
 
 import sys
 import warnings
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from copy import copy
 from dataclasses import KW_ONLY, dataclass
 from datetime import date, timedelta
+from functools import wraps
+from itertools import compress
 from typing import Annotated, Any
 
 import numpy as np
@@ -83,14 +86,12 @@ class RowEncoder(BaseEstimator, Constrained):
             table = _as_table(X)
             validate_data(self, X, skip_check_array=True, reset=False)
         else:
-            dtype = [np.float64, np.float32]
             numbers: np.ndarray = _as_numbers(
-                self, X, dtype=dtype, order="C", reset=False
+                self, X, dtype=[np.float64, np.float32], order="C", reset=False
             )
-            has_indicators = len(self.feature_names_) > len(columns)
             with np.errstate(over="ignore", invalid="ignore"):
                 has_nan = np.isnan(numbers.sum())  # all others are finite
-            if not has_indicators and not has_nan:
+            if len(self.feature_names_) == len(columns) and not has_nan:
                 return numbers
             table = pd.DataFrame(numbers, copy=False)
         table = table.set_axis([one.name for one in columns], axis=1)
@@ -104,21 +105,22 @@ class RowEncoder(BaseEstimator, Constrained):
         if rows is None:
             return
         # A column that did not vary has no split, and may have been missing throughout.
-        at = column_of_feature(self.columns_)
-        varies = np.bincount(at, rows.lowest < rows.highest, len(self.columns_))
-        gaps = zip(self.columns_, table.isna().any() & (varies > 0), strict=True)
+        varies = np.bincount(
+            column_of_feature(self.columns_),
+            rows.lowest < rows.highest,
+            len(self.columns_),
+        )
         filled = [
             f"{column.name!r} ({column.fill:g})"
-            for column, is_empty in gaps
-            if is_empty and isinstance(column, NumericColumn) and not column.indicator
+            for column in compress(self.columns_, table.isna().any() & (varies > 0))
+            if isinstance(column, NumericColumn) and not column.indicator
         ]
         if filled:
-            shown = ", ".join(
-                [*filled[:_SHOWN], *(["..."] if len(filled) > _SHOWN else [])]
-            )
+            if len(filled) > _SHOWN:
+                filled[_SHOWN:] = ["..."]
             warnings.warn(
                 "X has missing values in columns that had none in fit; the median of the training "
-                f"rows stands for them: {shown}.",
+                f"rows stands for them: {', '.join(filled)}.",
                 stacklevel=_level_of_user(),
             )
 
@@ -157,23 +159,34 @@ class RowEncoder(BaseEstimator, Constrained):
         is_categorical = categorical_mask(table, self.categorical_features)
         refuse_text(table, is_categorical)
         # Rows without any weight are refused where data sets are made.
-        counted = weight if weight.any() else None
-        self.columns_: tuple[Column, ...] = fit_columns(table, is_categorical, counted)
+        self.columns_: tuple[Column, ...] = fit_columns(
+            table, is_categorical, weight if weight.any() else None
+        )
         self.feature_names_ = feature_names(self.columns_)
         return encode_in_order(self.columns_, table)
 
     def _encoded(
-        self, table: pd.DataFrame, y: Any, weight: Any, *how: Any, names: Any = None
+        self,
+        table: pd.DataFrame,
+        y: Any,
+        weight: Any,
+        scaling: str,
+        task: str,
+        sensitive: Any,
+        output_names: tuple[str, ...] | None = None,
     ) -> Dataset:
         """Learn how columns become features, and return a data set of the training rows."""
-        rows = self._fit_encoder(table, weight)
-        columns = self._columns_of_features()
-        told: tuple[Any, ...] = (self.feature_names_, *how, columns, names)
-        return Dataset.from_arrays(rows, y, weight, *told)
-
-    def _columns_of_features(self) -> tuple[tuple[str, int], ...]:
-        """Return the names of the columns, and how many features each of them makes."""
-        return tuple((one.name, len(one.feature_levels)) for one in self.columns_)
+        return Dataset.from_arrays(
+            self._fit_encoder(table, weight),
+            y,
+            weight,
+            self.feature_names_,
+            scaling,
+            task,
+            {} if sensitive is None else {"sensitive": sensitive},
+            tuple((one.name, len(one.feature_levels)) for one in self.columns_),
+            output_names,
+        )
 
 
 def _level_of_user() -> int:
@@ -197,10 +210,12 @@ def _as_table(X: Any) -> pd.DataFrame:
     if not _is_frame(X):
         _refuse_complex(X)
         # The array of a list of numbers and texts would hold texts only.
-        kept = None if isinstance(X, np.ndarray) else object
-        return pd.DataFrame(
-            check_array(X, dtype=kept, ensure_all_finite=False), copy=False
+        cells = check_array(
+            X,
+            dtype=None if isinstance(X, np.ndarray) else object,
+            ensure_all_finite=False,
         )
+        return pd.DataFrame(cells, copy=False)
     if 0 in X.shape:
         raise ValueError(
             f"X has shape {X.shape}: allowed are 2 dimensions, both at least 1."
@@ -212,13 +227,16 @@ def _as_table(X: Any) -> pd.DataFrame:
                 f"X has the column {name!r} more than once: rename or drop one."
             )
         return X
-    columns = {}
-    for name, dtype in X.schema.items():
-        is_category = type(dtype).__name__ in ("Categorical", "Enum")
-        columns[name] = pd.Series(
-            X[name].to_numpy(), dtype="category" if is_category else None
-        )
-    return pd.DataFrame(columns)
+    categories = ("Categorical", "Enum")
+    return pd.DataFrame(
+        {
+            name: pd.Series(
+                X[name].to_numpy(),
+                dtype="category" if type(dtype).__name__ in categories else None,
+            )
+            for name, dtype in X.schema.items()
+        }
+    )
 
 
 def _as_numbers(estimator: RowEncoder, X: Any, **checks: Any) -> Any:
@@ -264,15 +282,13 @@ def categorical_mask(table: pd.DataFrame, given: Any) -> np.ndarray:
         or kind == "b"
         or any(one not in allowed for one in chosen.tolist())
     ):
-        known = (
-            f"a mask of {n_features} truth values, positions from 0 to {n_features - 1}"
+        raise ValueError(
+            f"categorical_features={given!r}: allowed are None, {FROM_DTYPE!r}, a mask of "
+            f"{n_features} truth values, positions from 0 to {n_features - 1}, and the names of "
+            "columns."
         )
-        allowed = f"None, {FROM_DTYPE!r}, {known}, and the names of columns"
-        raise ValueError(f"categorical_features={given!r}: allowed are {allowed}.")
     wanted = set(chosen.tolist())
-    return np.array(
-        [one in wanted for one in (range(n_features) if kind in "iu" else allowed)]
-    )
+    return np.array([one in wanted for one in allowed])
 
 
 def refuse_text(table: pd.DataFrame, is_categorical: np.ndarray) -> None:
@@ -288,12 +304,94 @@ def refuse_text(table: pd.DataFrame, is_categorical: np.ndarray) -> None:
                 column.to_numpy(dtype=np.float64)
         except (TypeError, ValueError, OverflowError):
             strange = column[numbers_of(column).isna()]
-        if len(strange):
-            named = "has the dtype 'category', or is named by categorical_features."
-            allowed = f"numbers. A column of categories {named}"
-            if dtype.kind == "c":
-                allowed = "real numbers."
-            elif isinstance(strange.iloc[0], date | timedelta | pd.Period):
-                allowed = "numbers. Make numbers of dates and times, such as days since the first."
-            held = f"{quoted(strange.iloc[0])} in the column {table.columns[j]!r}"
-            raise ValueError(f"X has {held}: allowed are {allowed}")
+        if not len(strange):
+            continue
+        held = f"X has {quoted(strange.iloc[0])} in the column {table.columns[j]!r}"
+        if dtype.kind == "c":
+            raise ValueError(f"{held}: allowed are real numbers.")
+        if isinstance(strange.iloc[0], date | timedelta | pd.Period):
+            raise ValueError(
+                f"{held}: allowed are numbers. Make numbers of dates and times, such as days since "
+                "the first."
+            )
+        raise ValueError(
+            f"{held}: allowed are numbers. A column of categories has the dtype 'category', or is "
+            "named by categorical_features."
+        )
+
+
+# ---- collections of Dask, partition by partition -------------------------------------------------
+
+_NEEDED = {
+    "classes_",
+    "columns_",
+    "feature_names_",
+    "feature_names_in_",
+    "n_features_in_",
+    "probabilities_",
+    "shares_rows_",
+    "tree_",
+}
+
+
+def is_collection(X: Any) -> bool:
+    """Return whether rows are a collection of Dask; nobody has one who did not import it."""
+    dask = sys.modules.get("dask")
+    return dask is not None and bool(dask.is_dask_collection(X))
+
+
+def lazy_on_collections(empty: Callable[[Any], np.ndarray]) -> Callable[[Any], Any]:
+    """Make a method of rows lazy where these are a collection of Dask."""
+
+    def decorate(method: Callable[..., Any]) -> Callable[..., Any]:
+        @wraps(method)
+        def on_rows(self: Any, X: Any, **options: Any) -> Any:
+            if not is_collection(X):
+                return method(self, X, **options)
+            for name, value in options.items():
+                if value:
+                    raise ValueError(
+                        f"{name}={value!r}: for collections of Dask allowed is False."
+                    )
+            return _lazily(X, method.__name__, _without_records(self), empty(self))
+
+        return on_rows
+
+    return decorate
+
+
+def _lazily(X: Any, name: str, estimator: Any, nothing: np.ndarray) -> Any:
+    """Return what a method of an estimator will return for the rows of a collection."""
+    asked = (name, estimator, nothing)
+    if not hasattr(X, "map_blocks"):
+        return X.map_partitions(_predicted, *asked, meta=_predicted(X._meta, *asked))
+    if X.ndim != 2:
+        raise ValueError(f"X has shape {X.shape}: allowed are 2 dimensions.")
+    shape: dict[str, Any] = {"drop_axis": 1}
+    if nothing.ndim > 1:
+        shape = {"chunks": (X.chunks[0], nothing.shape[1:])}
+    return X.rechunk({1: -1}).map_blocks(
+        _predicted, *asked, dtype=nothing.dtype, meta=nothing, **shape
+    )
+
+
+def _predicted(rows: Any, name: str, estimator: Any, nothing: np.ndarray) -> Any:
+    """Return what a method says of a partition, with the index of its rows."""
+    predicted: np.ndarray = getattr(estimator, name)(rows) if len(rows) else nothing
+    if not isinstance(rows, pd.DataFrame):
+        return predicted
+    if predicted.ndim == 1:
+        return pd.Series(predicted, index=rows.index)
+    return pd.DataFrame(predicted, index=rows.index, columns=estimator.classes_)
+
+
+def _without_records(estimator: Any) -> Any:
+    """Return an estimator that predicts and explains the same, to send to workers."""
+    bare = copy(estimator)
+    # Records of the search need not travel, and callbacks cannot.
+    bare.__dict__ = {
+        key: None if key == "callbacks" else value
+        for key, value in vars(estimator).items()
+        if not key.startswith("_") and (not key.endswith("_") or key in _NEEDED)
+    }
+    return bare

@@ -1,15 +1,167 @@
-"""Fill numba's cache whole, so that no later fit compiles."""
+"""Compiling ahead of fits: numba's cache is filled by other processes.
 
-from contextlib import suppress
+Numba compiles under one lock, so that a second thread would wait. What a default search needs last
+is compiled in a second process first, by calling it; the search finds it in the cache when it comes
+to it. `warmup` fills the cache whole, so that no later fit compiles.
+"""
+
+import os
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from multiprocessing import parent_process
+from pathlib import Path
 from typing import Any
 
+import numba
 import numpy as np
+from joblib import cpu_count
+from numba.core.event import Event, Listener, install_listener
 
 from evotree import estimators
+from evotree._jit import is_cached
+from evotree.dataset import Dataset
 from evotree.engine.config import Evolution, Regularization, Variation
-from evotree.estimators.compiling import start_python
-from evotree.operators.initialization.growth import PRUNINGS
+from evotree.operators.initialization.growth import PRUNINGS, grow, init_dipolar
+from evotree.operators.initialization.population import (
+    axis_trees,
+    prune_weakest_links,
+)
+from evotree.operators.pruning import prune
+from evotree.operators.refinement import tao_sweep
+from evotree.operators.splitters.base import Split
+from evotree.operators.splitters.dipole import Dipole
 from evotree.operators.splitters.registry import SPLITTERS
+from evotree.operators.splitters.sparse import Sparse
+from evotree.operators.structure.splice import make_individual
+from evotree.operators.variation.genetic import cx_trees, mut_nodes
+from evotree.operators.variation.selection import sel_proportional
+from evotree.rng import make_streams
+
+config: Any = numba.config
+
+
+def start_python(statement: str, **options: Any) -> subprocess.Popen[bytes]:
+    """Run a statement in a new Python process that has this one's modules and numba's cache."""
+    environment = {**os.environ, "EVOTREE_NO_WARMUP": "1"}
+    if config.CACHE_DIR:
+        environment["NUMBA_CACHE_DIR"] = config.CACHE_DIR
+    return subprocess.Popen(
+        [sys.executable, "-c", f"import sys; sys.path[:] = {sys.path!r}; {statement}"],
+        env=environment,
+        **options,
+    )
+
+
+def main(task: str) -> None:
+    """Compile what a search needs last, as long as the process that asked for it lives."""
+    threading.Thread(target=_end_after, args=(os.getppid(),), daemon=True).start()
+    compile_variation(task)
+
+
+def _end_after(parent: int) -> None:
+    """End this process when its parent is gone, as that does when it needs it no longer."""
+    while os.getppid() == parent:
+        time.sleep(0.2)
+    os._exit(0)
+
+
+def compile_variation(task: str) -> None:
+    """Call the operators that change and prune trees, the first that a search needs first."""
+    X = np.random.default_rng(0).normal(size=(60, 2))
+    y = X[:, 0] + X[:, 1] ** 2
+    dataset = Dataset.from_arrays(
+        X, y > 0.0 if task == "classification" else y, task=task
+    )
+    stream = make_streams(0, 0, 1)[0]
+    first = make_individual(
+        dataset,
+        np.array([[1.0, 0.0], [0.0, 0.0], [0.0, 0.0]]),
+        np.zeros(3),
+        np.array([3, 1, 1], np.int32),
+    )
+    first.stream = stream
+    if dataset.n_classes:  # the search begins with sparse splits itself
+        tao_sweep(
+            first,
+            dataset,
+            lambda node, stream: Split(np.ones(2), 0.0, 0.0),
+            monotone=False,
+        )
+        axis_trees(dataset, stream)
+    else:
+        tao_sweep(first, dataset, Sparse(), monotone=False)
+    cx_trees(first.clone(), first.clone(), dataset)
+    mut_nodes(first.clone(), dataset, probability=1.0)
+    tree = grow(
+        dataset,
+        Dipole(scored=False),
+        "entropy" if dataset.n_classes else "squared_error",
+        stream=stream,
+    )
+    tree.stream = stream
+    prune_weakest_links(tree.clone(), dataset, 0.01)
+    prune(tree.clone(), dataset, 1.0)
+    for rank, individual in enumerate((first, tree)):
+        individual.fitness.values = (float(rank),)
+    sel_proportional([first, tree], 2)
+    init_dipolar(dataset, 0.01, stream)
+    dataset.to_raw(tree.to_tree())
+
+
+class _Starter(Listener):
+    """Starts the second process when numba begins to compile; there is none where it need not."""
+
+    def __init__(self, task: str) -> None:
+        self.task = task
+        self.process: subprocess.Popen[bytes] | None = None
+        self._is_first = threading.Lock()
+
+    def on_start(self, event: Event) -> None:
+        if not self._is_first.acquire(blocking=False) or not may_help():
+            return
+        with suppress(OSError):
+            self.process = start_python(
+                f"from evotree.estimators.warmup import main; main({self.task!r})",
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.DEVNULL,
+                stderr=subprocess.DEVNULL,
+            )
+
+    def on_end(self, event: Event) -> None:
+        pass
+
+
+def may_help() -> bool:
+    """Return whether a second process is possible, is wanted and has a processor."""
+    is_python = Path(sys.executable or "").name.startswith(
+        "python"
+    )  # not a program around it
+    return (
+        is_python
+        and is_cached()
+        and parent_process() is None
+        and not config.DISABLE_JIT
+        and not os.environ.get("EVOTREE_NO_WARMUP")
+        and cpu_count() > 1
+    )
+
+
+@contextmanager
+def compiling_beside(task: str) -> Iterator[None]:
+    """Let a second process compile with this one, from the first function that is not cached."""
+    starter = _Starter(task)
+    try:
+        with install_listener("numba:compile", starter):
+            yield
+    finally:
+        if starter.process is not None:
+            starter.process.kill()
+            starter.process.wait()
+
 
 TASKS = ("classification", "regression")
 PRESETS = ("C4.5", "LMDT")  # those whose splitters have no name
@@ -18,25 +170,20 @@ PRESETS = ("C4.5", "LMDT")  # those whose splitters have no name
 def estimators_of(task: str) -> list[Any]:
     """Return estimators that together call every kernel of a task."""
     kind = "Classifier" if task == "classification" else "Regressor"
-    names = ("EvoTree", "ObliqueTree", "TAO")
-    evolved, greedy, tao = (getattr(estimators, f"{name}{kind}") for name in names)
-    short: dict[str, Any] = {"max_generations": 3, "random_state": 0}
-    presets = [estimators.ObliqueTreeClassifier.from_preset(name) for name in PRESETS]
-    plain, nsga2 = (
-        Regularization(C=1.0, penalty="l1", noise=0.0),
-        Variation(algorithm="nsga2"),
-    )
-    refiners = [*SPLITTERS, "tao"]
+    evolved = getattr(estimators, f"EvoTree{kind}")
+    greedy = getattr(estimators, f"ObliqueTree{kind}")
+    plain = Regularization(C=1.0, penalty="l1", noise=0.0)
+    nsga2 = Evolution(variation=Variation(algorithm="nsga2"), regularization=plain)
+    refining = Evolution(refinement=[*SPLITTERS, "tao"], regularization=plain)
+    presets = PRESETS if task == "classification" else ()
     return [
         evolved(random_state=0),
-        evolved(evolution=Evolution(variation=nsga2, regularization=plain), **short),
-        evolved(
-            evolution=Evolution(refinement=refiners, regularization=plain), **short
-        ),
+        evolved(evolution=nsga2, max_generations=3, random_state=0),
+        evolved(evolution=refining, max_generations=3, random_state=0),
         *(greedy(splitter, random_state=0) for splitter in SPLITTERS),
         *(greedy("axis", pruning=pruning, random_state=0) for pruning in PRUNINGS),
-        tao(random_state=0),
-        *(presets if task == "classification" else []),
+        getattr(estimators, f"TAO{kind}")(random_state=0),
+        *map(greedy.from_preset, presets),
     ]
 
 
@@ -63,8 +210,12 @@ def warmup(background: bool = False) -> None:
     OSError
         If a process does not start, or, in the foreground, if it fails.
     """
-    statement = "from evotree.estimators.warmup import compile_all; compile_all({!r})"
-    processes = [start_python(statement.format(task)) for task in TASKS]
+    processes = [
+        start_python(
+            f"from evotree.estimators.warmup import compile_all; compile_all({task!r})"
+        )
+        for task in TASKS
+    ]
     if background:
         return
     for task, process in zip(TASKS, processes, strict=True):

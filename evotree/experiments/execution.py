@@ -1,37 +1,431 @@
-"""An experiment run: what is missing is done, on processes or any executor, and kept."""
+"""An experiment run: what is missing is done, on processes or any executor, and kept.
 
+Kept are results in a file of lines, one a fit, added as fits finish. A line is an object of JSON:
+what the experiment is, or a row with its learning curve. Lines are only added, each by one write:
+several processes may do so, and a killed one leaves at most one line that is not whole, which does
+not count. Of the rows of a fit the last one counts. A file may come from others: it holds numbers
+and text, nothing that is run.
+
+A fit is a task, one call of a function. Whatever becomes of it comes back as an `Outcome`: the
+result, the traceback, that its time was up, or that it brought its process down. Nothing else is
+lost with it, and the outcomes do not depend on how many workers there are. What happens is logged,
+by all processes of this machine to one file.
+"""
+
+import ctypes
 import json
 import logging
 import math
 import os
 import platform
+import signal
 import subprocess
+import threading
 import time
+import traceback
 import warnings
-from collections.abc import Iterable, Iterator
-from concurrent.futures import Executor
+import zlib
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import FIRST_COMPLETED, BrokenExecutor, Executor, Future, wait
+from concurrent.futures.process import ProcessPoolExecutor
 from contextlib import closing, contextmanager, suppress
 from dataclasses import replace
 from datetime import UTC, datetime
 from functools import cache, partial
 from importlib.metadata import PackageNotFoundError, packages_distributions, version
-from itertools import takewhile
+from itertools import islice, takewhile
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
+import numpy as np
 import pandas as pd
+from pandas.api.types import is_numeric_dtype
 from sklearn.base import BaseEstimator, clone, is_classifier
 from sklearn.datasets import load_iris
 from sklearn.metrics import get_scorer
+from threadpoolctl import threadpool_limits
 from tqdm import tqdm
 
+from evotree._jit import use_one_thread
+from evotree.engine.parallel import submit
 from evotree.experiments.experiment import Experiment, describe, tree_sizes
 from evotree.experiments.problems import make_problem
-from evotree.experiments.protocols import Parts, Task
-from evotree.experiments.runner import CRASHED, LOG_FILE, log_to_file, outcomes_of
-from evotree.experiments.store import Store, checksum
+from evotree.experiments.protocols import KEY, Parts, Task
 
 log = logging.getLogger(__name__)
+
+FILE = "results.jsonl"
+_TEXT = (
+    "dataset",
+    "method",
+    "status",
+    "error",
+    "settings",
+    "versions",
+    "revision",
+    "finished",
+)
+
+Key = tuple[Any, ...]
+Definition = dict[str, Any]
+
+
+class Store:
+    """The results of one experiment in a folder, which is made if it is not there.
+
+    `columns` are those of a row, `KEY` first. `definition` is what the experiment is, as JSON can
+    hold it: what the folder holds must be the same, but lists and the methods by name may grow.
+    """
+
+    def __init__(
+        self, folder: Path, columns: Sequence[str], definition: Mapping[str, Any]
+    ) -> None:
+        self.path = folder / FILE
+        self.columns = tuple(columns)
+        folder.mkdir(parents=True, exist_ok=True)
+        self.path.touch()
+        definition = {**definition, "columns": json.dumps(columns)}
+        before, _ = _read(folder)
+        if changed := differences(before, definition):
+            raise ValueError(
+                f"{self.path} holds the results of another experiment: {'; '.join(changed)}. "
+                "Choose another folder, or move that file away."
+            )
+        if merged(before, definition) != before:
+            self._append({"experiment": definition})
+
+    def add(self, row: Mapping[str, Any], curve: pd.DataFrame | None = None) -> None:
+        """Add a row with some of the columns, in the place of an earlier one of the same fit."""
+        entry = {name: row.get(name) for name in self.columns}
+        for name, value in entry.items():  # half characters have no encoding
+            if isinstance(value, str):
+                entry[name] = value.encode("utf-8", "backslashreplace").decode("utf-8")
+        if curve is not None:
+            entry["curve"] = curve.to_dict("list")
+        self._append(entry)
+
+    def done(self, statuses: Sequence[str] | None = None) -> set[Key]:
+        """Return the keys of the fits that have a row, of some statuses or of any."""
+        rows = _read(self.path.parent)[1]
+        return {
+            key
+            for key, row in rows.items()
+            if statuses is None or row["status"] in statuses
+        }
+
+    def _append(self, entry: Mapping[str, Any]) -> None:
+        """Add a line by one write, after the end of one that is not whole."""
+        line = json.dumps(entry, default=np.generic.item).encode() + b"\n"
+        with self.path.open("a+b", buffering=0) as file:
+            if file.seek(0, os.SEEK_END):
+                file.seek(-1, os.SEEK_END)
+                line = line if file.read() == b"\n" else b"\n" + line
+            if file.write(line) < len(line):
+                raise OSError(
+                    f"{self.path}: a row cannot be written whole: the disk is full."
+                )
+
+
+def _read(folder: Path) -> tuple[Definition, dict[Key, dict[str, Any]]]:
+    """Return the definition and the rows of a folder; lines that are not whole are left out."""
+    path = folder / FILE
+    if not path.exists():
+        raise FileNotFoundError(f"{path} is not there: {folder} holds no results.")
+    definition: Definition = {}
+    rows: dict[Key, dict[str, Any]] = {}
+    n_broken = 0
+    for line in filter(None, path.read_bytes().split(b"\n")):
+        try:
+            entry = json.loads(line)
+            if "experiment" in entry:
+                definition = merged(definition, entry["experiment"])
+            else:
+                dataset, method, fold, seed = (entry[name] for name in KEY)
+                entry["status"] = str(entry["status"])
+                rows[str(dataset), str(method), int(fold), int(seed)] = entry
+        except (AttributeError, KeyError, TypeError, ValueError, RecursionError):
+            n_broken += 1
+    if n_broken:
+        log.warning("%s: %d lines that are not whole do not count", path, n_broken)
+    # The first line may be the one that is not whole.
+    if not definition and (rows or n_broken > 1):
+        raise ValueError(f"{path} does not say of which experiment its results are.")
+    return definition, rows
+
+
+def read_runs(folder: Path) -> pd.DataFrame:
+    """Return the rows of an experiment's results, by data set, method, seed and fold."""
+    definition, rows = _read(folder)
+    columns = json.loads(definition.get("columns", "[]")) or [*KEY, "status"]
+    runs = check_runs(pd.DataFrame(list(rows.values()), columns=columns), folder / FILE)
+    return runs.sort_values(["dataset", "method", "seed", "fold"], ignore_index=True)
+
+
+def read_definition(folder: Path) -> Definition:
+    """Return what the experiment of a folder is."""
+    definition, _ = _read(folder)
+    for name, kind in (("name", str), ("metrics", dict), ("methods", dict)):
+        if not isinstance(definition.get(name), kind):
+            raise ValueError(
+                f"{folder / FILE}: its experiment has no {name}, or a wrong one."
+            )
+    return definition
+
+
+def read_curves(folder: Path) -> dict[Key, pd.DataFrame]:
+    """Return the learning curves of an experiment's fits, by the values of `KEY`."""
+    rows = sorted(_read(folder)[1].items())
+    try:
+        return {key: pd.DataFrame(row["curve"]) for key, row in rows if "curve" in row}
+    except (TypeError, ValueError) as error:
+        raise ValueError(
+            f"{folder / FILE}: a learning curve is no table: {error}"
+        ) from error
+
+
+def check_runs(runs: pd.DataFrame, path: Path) -> pd.DataFrame:
+    """Return rows whose cells are of the kinds of their columns; raise a ValueError for others."""
+    for name in runs:
+        cells = runs[name].dropna()
+        if name in _TEXT:
+            is_sound = cells.map(lambda cell: isinstance(cell, str)).all()
+        else:
+            is_sound = cells.empty or (
+                is_numeric_dtype(cells) and (name not in KEY or (cells % 1 == 0).all())
+            )
+        is_needed = name in (*KEY, "status")
+        if not is_sound or (is_needed and len(cells) < len(runs)):
+            raise ValueError(f"{path}: a row has no {name}, or a wrong one.")
+    kinds = {"fold": np.int64, "seed": np.int64, **dict.fromkeys(_TEXT, object)}
+    return runs.astype({name: kinds.get(name, float) for name in runs})
+
+
+def checksum(description: Mapping[str, str]) -> str:
+    """Return a short text that is equal for equal descriptions of methods."""
+    # None is left out: rows of before count when a parameter is added that does nothing by default.
+    texts = {name: text for name, text in description.items() if text != "None"}
+    return f"{zlib.crc32(json.dumps(texts, sort_keys=True).encode()):08x}"
+
+
+def differences(
+    earlier: Mapping[str, Any], later: Mapping[str, Any], place: str = ""
+) -> list[str]:
+    """Return what of two definitions keeps them from being the same experiment, in words."""
+    changes = []
+    for name in sorted(earlier.keys() & later.keys()):
+        before, now = earlier[name], later[name]
+        if isinstance(before, Mapping) and isinstance(now, Mapping):
+            changes += differences(before, now, f"{place}{name}.")
+        elif before != now and not isinstance(before, list):
+            changes.append(
+                f"{place}{name} was {str(before)[:300]} and is {str(now)[:300]}"
+            )
+    return changes
+
+
+def merged(earlier: Mapping[str, Any], later: Mapping[str, Any]) -> Definition:
+    """Return a definition that has the lists' items and the methods of both."""
+    both = {**earlier, **later}
+    for name in earlier.keys() & later.keys():
+        before, now = earlier[name], later[name]
+        if isinstance(before, list) and isinstance(now, list):
+            both[name] = [*before, *(item for item in now if item not in before)]
+        elif isinstance(before, Mapping) and isinstance(now, Mapping):
+            both[name] = {**before, **now}
+    return both
+
+
+DONE, FAILED, TIMEOUT, CRASHED = "done", "failed", "timeout", "crashed"
+STATUSES = (DONE, FAILED, TIMEOUT, CRASHED)
+"""What may become of a task."""
+LOG_FILE = "experiment.log"
+
+_LOGGER = logging.getLogger("evotree")
+_PARENT_CHECK = 1.0  # seconds between two looks whether the parent lives
+
+
+class Outcome(NamedTuple):
+    """What became of a task: one of `STATUSES`, what the function returned, or the traceback."""
+
+    task: Any
+    status: str
+    result: Any = None
+    error: str = ""
+
+
+class TimeIsUp(BaseException):
+    """Raised inside a task whose time is up; no ``except Exception`` catches it."""
+
+
+@contextmanager
+def deadline(seconds: float | None) -> Iterator[None]:
+    """Raise `TimeIsUp` in this thread after so many seconds, between two steps of Python."""
+    if seconds is None:
+        yield
+        return
+    lock = threading.Lock()
+    thread = ctypes.c_ulong(threading.get_ident())
+
+    def strike() -> None:
+        with lock:
+            if not timer.finished.is_set():
+                ctypes.pythonapi.PyThreadState_SetAsyncExc(
+                    thread, ctypes.py_object(TimeIsUp)
+                )
+
+    timer = threading.Timer(seconds, strike)
+    timer.daemon = True
+    timer.start()
+    try:
+        yield
+    finally:
+        with lock:
+            timer.cancel()
+        # One that is raised but has not arrived arrives here, and does not hit what follows. To
+        # take it back would leave the interpreter waiting for it: profilers would hang.
+        time.sleep(0.0)
+
+
+def attempt(
+    run: Callable[[Any], Any], task: Any, time_limit: float | None = None
+) -> Outcome:
+    """Do one task, with one thread of linear algebra; whatever it raises, it has failed."""
+    begin = time.perf_counter()
+    use_one_thread()
+    log.info("%s: begun", task)
+    try:
+        # n workers use n cores; and of tiny nodes linear algebra is slower with more threads.
+        with threadpool_limits(limits=1), deadline(time_limit):
+            return Outcome(task, DONE, run(task))
+    except TimeIsUp:
+        error = f"stopped after {time.perf_counter() - begin:.1f} of {time_limit:g} s"
+        log.warning("%s: timeout: %s", task, error)
+        return Outcome(task, TIMEOUT, error=error)
+    except BaseException:
+        error = traceback.format_exc()
+        log.error("%s: failed: %s", task, error.strip().splitlines()[-1])
+        return Outcome(task, FAILED, error=error)
+
+
+def outcomes_of(
+    run: Callable[[Any], Any],
+    tasks: Iterable[Any],
+    jobs: int = 1,
+    *,
+    time_limit: float | None = None,
+    executor: Executor | None = None,
+    mp_context: Any = None,
+    log_file: Path | None = None,
+) -> Generator[Outcome, None, None]:
+    """Do tasks side by side and yield what becomes of each, as they finish."""
+    # When a process dies, all tasks that were handed over go with it: each is tried once more,
+    # alone. Processes of our own are killed when the generator is closed; an executor stays open.
+    if jobs < 1:
+        raise ValueError(f"jobs={jobs!r}: allowed are integers of at least 1.")
+    make_pool = partial(
+        ProcessPoolExecutor,
+        mp_context=mp_context,
+        initializer=_begin_worker,
+        initargs=(log_file, _LOGGER.getEffectiveLevel()),
+    )
+    attempt_to_run = partial(attempt, run, time_limit=time_limit)
+    n_workers = jobs
+    if executor is not None:
+        n_workers = getattr(executor, "_max_workers", None) or 64
+    fresh = iter(tasks)
+    running: dict[Future[Outcome], Any] = {}
+    pool = executor or make_pool(jobs)
+    try:
+        while True:
+            # Two tasks for each worker are handed over, so that none waits.
+            for task in islice(fresh, 2 * n_workers - len(running)):
+                running[submit(pool, attempt_to_run, task)] = task
+            if not running:
+                return
+            finished, _ = wait(running, return_when=FIRST_COMPLETED)
+            if any(isinstance(one.exception(), BrokenExecutor) for one in finished):
+                if executor is not None:
+                    raise BrokenExecutor("the executor has lost a worker")
+                finished, _ = wait(running)  # they all end with the pool
+                _close(pool, kill=True)
+                pool = make_pool(jobs)
+            for future in finished:
+                task = running.pop(future)
+                if isinstance(future.exception(), BrokenExecutor):
+                    alone = make_pool(1)
+                    future = submit(alone, attempt_to_run, task)
+                    wait([future])
+                    _close(alone, kill=True)
+                error = future.exception()
+                if error is None:
+                    yield future.result()
+                    continue
+                reason = repr(error)  # of a result that cannot be sent
+                if isinstance(error, BrokenExecutor):
+                    reason = "the process that ran it died, twice"
+                yield Outcome(task, CRASHED, error=reason)
+    finally:
+        if executor is None:
+            _close(pool, kill=bool(running))
+
+
+def _close(pool: Executor, kill: bool) -> None:
+    """Shut processes down, at once if asked to."""
+    if kill:
+        for process in list((getattr(pool, "_processes", None) or {}).values()):
+            with suppress(ProcessLookupError):
+                process.kill()
+    pool.shutdown(wait=True, cancel_futures=True)
+
+
+def _begin_worker(log_file: Path | None, level: int) -> None:
+    """Prepare a process of ours: it ends when its parent is gone, however that ended."""
+    # Ctrl-C reaches all processes of a terminal; the parent alone answers it, and ends the others.
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    parent = os.getppid()
+
+    def watch() -> None:
+        while os.getppid() == parent:
+            time.sleep(_PARENT_CHECK)
+        os._exit(1)
+
+    threading.Thread(target=watch, daemon=True).start()
+    # A forked process has the handler of its parent.
+    if log_file and not any(
+        isinstance(h.formatter, _OneLine) for h in _LOGGER.handlers
+    ):
+        _LOGGER.addHandler(_handler(log_file))
+        _LOGGER.setLevel(level)
+
+
+class _OneLine(logging.Formatter):
+    def format(self, record: logging.LogRecord) -> str:
+        return "\\n".join(super().format(record).splitlines())
+
+
+def _handler(path: Path) -> logging.Handler:
+    """Return what appends records to a file, each by one write, which no other process splits."""
+    # A name of no encoding may stand in a message.
+    handler = logging.FileHandler(path, encoding="utf-8", errors="backslashreplace")
+    handler.setFormatter(_OneLine("%(asctime)s %(levelname)s %(process)d %(message)s"))
+    return handler
+
+
+@contextmanager
+def log_to_file(path: Path) -> Iterator[None]:
+    """Append the package's log records to a file while a block runs, a line a record."""
+    level_before = _LOGGER.level
+    handler = _handler(path)
+    if not _LOGGER.isEnabledFor(logging.INFO):
+        _LOGGER.setLevel(logging.INFO)
+    _LOGGER.addHandler(handler)
+    try:
+        yield
+    finally:
+        _LOGGER.removeHandler(handler)
+        _LOGGER.setLevel(level_before)
+        handler.close()
+
 
 # Whose versions a row holds, beside those of Python and of what methods come from.
 PACKAGES = ("evotree", "numpy", "scipy", "scikit-learn", "numba", "deap")
@@ -118,8 +512,10 @@ def do_fit(
         scores = {
             metric: _score(method, metric, parts) for metric in experiment.metrics
         }
-        for name, scorer in experiment.scorers.items():
-            scores[name] = float(scorer(method, parts.X_test, parts.y_test))
+        scores |= {
+            name: float(scorer(method, parts.X_test, parts.y_test))
+            for name, scorer in experiment.scorers.items()
+        }
         row["score_seconds"] = time.perf_counter() - begin
     row |= scores
     row |= {name: measure(method) for name, measure in experiment.measures.items()}
@@ -184,7 +580,7 @@ def run_experiment(
     max_seconds : float, optional
         No fit is begun after so many seconds.
     retry : tuple of str, default=()
-        Fits that ended so, of `evotree.experiments.runner.STATUSES`, are done again.
+        Fits that ended so, of `STATUSES`, are done again.
 
     Returns
     -------
@@ -227,8 +623,8 @@ def run_experiment(
         with closing(outcomes):  # what interrupts the loop ends the workers at once
             for task, status, result, error in outcomes:
                 row, curve = result or ({}, None)
-                row |= task._asdict()
                 row |= {
+                    **task._asdict(),
                     "status": status,
                     "error": error,
                     "settings": settings[task.method],
@@ -240,7 +636,7 @@ def run_experiment(
                 bar.update()
                 if status == CRASHED:
                     log.error("%s: crashed: %s", task, error.strip())
-    return store.runs()
+    return read_runs(out)
 
 
 def _versions(methods: Iterable[BaseEstimator]) -> dict[str, str]:

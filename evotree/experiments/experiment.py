@@ -32,11 +32,10 @@ from sklearn.metrics import get_scorer_names
 from sklearn.pipeline import Pipeline
 
 from evotree.configuration import check_parameters
-from evotree.engine.history import to_frame
+from evotree.engine.evolution import to_frame
 from evotree.estimators import GREEDY_PRESETS, EvoTreeClassifier, ObliqueTreeClassifier
-from evotree.estimators.presets import EVOLUTION_PRESETS
-from evotree.experiments.protocols import Protocol, Task
-from evotree.experiments.store import KEY
+from evotree.estimators.evolved import EVOLUTION_PRESETS
+from evotree.experiments.protocols import KEY, Protocol, Task
 from evotree.tree import ObliqueTree
 
 # Measures of a fitted tree, missing for other models.
@@ -66,15 +65,13 @@ def tree_sizes(model: Any) -> dict[str, int]:
     """
     model = getattr(model, "regressor_", model)
     if hasattr(model, "sizes_"):
-        complexity = model.sizes_["leaves"] + model.sizes_["terms"]
-        return {"complexity": complexity, **model.sizes_}
+        sizes = model.sizes_
+        return {"complexity": sizes["leaves"] + sizes["terms"], **sizes}
     model = innermost(model)
     members = np.ravel(np.asarray(getattr(model, "estimators_", []), dtype=object))
     trees = getattr(model, "trees_", [getattr(m, "tree_", None) for m in members])
     trees = [model.tree_] if hasattr(model, "tree_") else list(trees)
-    if not trees:
-        return {}
-    if all(isinstance(tree, ObliqueTree) for tree in trees):
+    if trees and all(isinstance(tree, ObliqueTree) for tree in trees):
         return {
             "leaves": sum(tree.n_leaves for tree in trees),
             "nodes": sum(tree.n_nodes for tree in trees),
@@ -82,7 +79,7 @@ def tree_sizes(model: Any) -> dict[str, int]:
             "complexity": sum(tree.complexity for tree in trees),
             "depth": max(tree.depth for tree in trees),
         }
-    if not all(
+    if not trees or not all(
         hasattr(tree, "n_leaves") and hasattr(tree, "node_count") for tree in trees
     ):
         return {}
@@ -467,12 +464,10 @@ def _check_space(
 ) -> None:
     """Check the first settings of a search, names and values."""
     if isinstance(search, model_selection.GridSearchCV):
-        settings = iter(model_selection.ParameterGrid(search.param_grid))
+        settings = model_selection.ParameterGrid(search.param_grid)
     else:
-        settings = iter(
-            model_selection.ParameterSampler(
-                search.param_distributions, search.n_iter, random_state=0
-            )
+        settings = model_selection.ParameterSampler(
+            search.param_distributions, search.n_iter, random_state=0
         )
     for setting in islice(settings, MAX_CHECKED):
         method = clone(search.estimator).set_params(**clone(setting, safe=False))

@@ -28,7 +28,7 @@ class Parts(NamedTuple):
 
 
 class Task(NamedTuple):
-    """One fit: the columns `evotree.experiments.store.KEY`."""
+    """One fit, by the columns that tell fits apart."""
 
     dataset: str
     method: str
@@ -37,6 +37,10 @@ class Task(NamedTuple):
 
     def __str__(self) -> str:
         return f"{self.dataset}, {self.method}, fold {self.fold}, seed {self.seed}"
+
+
+KEY = Task._fields
+"""Columns that tell fits apart."""
 
 
 @dataclass(frozen=True)
@@ -58,10 +62,9 @@ class Protocol:
     official: bool = False
 
     def __post_init__(self) -> None:
-        n = self.n_folds
-        if not isinstance(n, int) or isinstance(n, bool) or not 2 <= n <= MAX_FOLDS:
+        if not isinstance(self.n_folds, int) or not 2 <= self.n_folds <= MAX_FOLDS:
             raise ValueError(
-                f"n_folds={str(n)[:50]}: allowed are integers of 2 to {MAX_FOLDS:,}."
+                f"n_folds={str(self.n_folds)[:50]}: allowed are integers of 2 to {MAX_FOLDS:,}."
             )
         if not isinstance(self.official, bool):
             raise ValueError(

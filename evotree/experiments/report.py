@@ -9,9 +9,8 @@ from typing import Any
 import pandas as pd
 from scipy import stats
 
-from evotree.experiments import comparison, pictures
-from evotree.experiments.runner import DONE
-from evotree.experiments.store import read_curves, read_definition, read_runs
+from evotree.experiments import comparison
+from evotree.experiments.execution import DONE, read_curves, read_definition, read_runs
 from evotree.plotting.style import save_picture
 
 _DECIMALS = 3
@@ -311,7 +310,7 @@ def _rank_sentence(runs: pd.DataFrame, metric: str) -> str:
 def _draw(runs: pd.DataFrame, metric: str, folder: Path) -> Iterator[tuple[str, Any]]:
     """Yield names and axes of what there is to see."""
     if test := _test_ranks(runs, metric):
-        yield "critical_differences", pictures.plot_critical_differences(test)
+        yield "critical_differences", comparison.plot_critical_differences(test)
     for name, size in (
         ("size", "leaves"),
         ("terms", "terms"),
@@ -320,10 +319,10 @@ def _draw(runs: pd.DataFrame, metric: str, folder: Path) -> Iterator[tuple[str, 
         # A tree of one leaf has no terms, and no place on a logarithmic axis.
         sized = runs[runs[size] > 0]
         if sized["method"].nunique() > 1 and comparison.complete_datasets(sized)[0]:
-            ax = pictures.plot_accuracy_against_size(sized, size, metric=metric)
+            ax = comparison.plot_accuracy_against_size(sized, size, metric=metric)
             yield f"accuracy_against_{name}", ax
-    yield "times", pictures.plot_times(runs)
-    curves = pictures.plot_curves_of_datasets(
+    yield "times", comparison.plot_times(runs)
+    curves = comparison.plot_curves_of_datasets(
         read_curves(folder), runs["dataset"].unique(), runs["method"].unique()
     )
     if curves is not None:

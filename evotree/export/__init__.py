@@ -5,9 +5,14 @@ drawing for Graphviz, HTML, plain data for JSON, source code in Python, C and SQ
 a table of the coefficients of linear leaves.
 """
 
-from evotree.description.html import export_html
-from evotree.description.text import coefficient_table, export_rules, export_text
-from evotree.export.code import export_c, export_python
+from evotree.description.text import (
+    coefficient_table,
+    export_graphviz,
+    export_html,
+    export_rules,
+    export_text,
+)
+from evotree.export.code import export_c, export_python, export_sql
 from evotree.export.data import (
     soft_sides_from_dict,
     soft_sides_to_dict,
@@ -16,9 +21,7 @@ from evotree.export.data import (
     tree_from_dict,
     tree_to_dict,
 )
-from evotree.export.graphviz import export_graphviz
 from evotree.export.onnx import register_onnx, to_onnx
-from evotree.export.sql import export_sql
 
 __all__ = [
     "coefficient_table",

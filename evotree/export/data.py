@@ -22,6 +22,7 @@ MAX_NODES = 100_000
 MAX_NUMBERS = 50_000_000
 _LARGEST_COUNT = 2.0**53  # of rows
 _MATRICES = ("weights", "values", "row_counts", "coefficients", "shares", "means")
+_REQUIRED = ("subtree_size", "thresholds", "weights", "values")
 _OPTIONAL = ("spread", "weighted_n_node_samples")
 _WHOLE = ("labels", "row_counts")  # whole numbers, which are optional too
 
@@ -48,18 +49,13 @@ def tree_to_dict(tree: ObliqueTree) -> dict[str, Any]:
         if isinstance(tree.models, LeafModels):
             (models,) = models
     version = 1 if models is None else 2
-    known = (
-        "subtree_size",
-        "thresholds",
-        "weights",
-        "values",
-        *_OPTIONAL,
-        "row_counts",
-    )
     return {
         "version": version if tree.output_names is None else TREE_VERSION,
         **_lists(
-            {name: getattr(tree, name) for name in known}
+            {
+                name: getattr(tree, name)
+                for name in (*_REQUIRED, *_OPTIONAL, "row_counts")
+            }
             | {"labels": tree.given_labels}
         ),
         **({"models": models} if models else {}),
@@ -83,7 +79,7 @@ def tree_from_dict(data: Any) -> ObliqueTree:
         raise ValueError(
             f"the tree has version {version}, of a newer evotree than {TREE_VERSION}."
         )
-    _check_object(data, "the tree", ("subtree_size", "thresholds", "weights", "values"))
+    _check_object(data, "the tree", _REQUIRED)
     sizes = data["subtree_size"]
     if not isinstance(sizes, list) or not 1 <= len(sizes) <= MAX_NODES:
         raise ValueError(f"subtree_size is not a list of 1 to {MAX_NODES} numbers.")
@@ -95,9 +91,9 @@ def tree_from_dict(data: Any) -> ObliqueTree:
     known = {"weighted_n_node_samples": data.get("n_node_samples"), **data}
     optional = [name for name in (*_OPTIONAL, *_WHOLE) if known.get(name) is not None]
     arrays = {
-        name: _array(known[name], name) for name in ("weights", "thresholds", "values")
+        name: _array(known[name], name)
+        for name in ("weights", "thresholds", "values", *optional)
     }
-    arrays |= {name: _array(known[name], name) for name in optional}
     for name in set(_WHOLE).intersection(optional):
         if not (arrays[name] == np.floor(arrays[name])).all():
             raise ValueError(f"{name} has an entry that is not a whole number.")
@@ -108,14 +104,14 @@ def tree_from_dict(data: Any) -> ObliqueTree:
     ):
         raise ValueError("output_names is not a list of strings.")
     models: Any = data.get("models")
-    each = models if isinstance(models, list) else [] if models is None else [models]
-    read = tuple(
-        LeafModels(**_arrays(one, "models", LeafModels._fields)) for one in each
-    )
+    fields = LeafModels._fields
     if isinstance(models, list):
-        models = (ClassModels if names is None else OutputModels)(read)
+        kind = ClassModels if names is None else OutputModels
+        models = kind(
+            tuple(LeafModels(**_arrays(one, "models", fields)) for one in models)
+        )
     elif models is not None:
-        (models,) = read
+        models = LeafModels(**_arrays(models, "models", fields))
     return ObliqueTree(
         subtree_size=np.array(sizes, dtype=np.int32),
         models=models,
@@ -143,8 +139,9 @@ def training_rows_to_dict(rows: TrainingRows) -> dict[str, Any]:
 
 def training_rows_from_dict(data: Any, tree: ObliqueTree) -> TrainingRows:
     """Return the summary, for a tree, that `training_rows_to_dict` made plain data of, checked."""
-    names = ("means", "spreads", "lowest", "highest")
-    return TrainingRows(**_arrays(data, "training_rows", names)).validate(tree)
+    return TrainingRows(
+        **_arrays(data, "training_rows", ("means", "spreads", "lowest", "highest"))
+    ).validate(tree)
 
 
 def _lists(arrays: Mapping[str, np.ndarray | None]) -> dict[str, Any]:

@@ -49,16 +49,24 @@ def register_onnx() -> None:
     """
     skl2onnx = _skl2onnx()
     shapes = import_module("skl2onnx.common.shape_calculator")
-    of_classifier = shapes.calculate_linear_classifier_output_shapes
-    classifier = "EvotreeClassifier", of_classifier, _convert_classifier
-    options = {"zipmap": [True, False, "columns"]}
-    options |= dict.fromkeys(("nocl", "output_class_labels"), [True, False])
-    regressor = "EvotreeRegressor", _shape_regressor, _convert_regressor
+    options = {
+        "zipmap": [True, False, "columns"],
+        "nocl": [True, False],
+        "output_class_labels": [True, False],
+    }
     for kind in _estimators():
         if hasattr(kind, "predict_proba"):
-            skl2onnx.update_registered_converter(kind, *classifier, options=options)
+            skl2onnx.update_registered_converter(
+                kind,
+                "EvotreeClassifier",
+                shapes.calculate_linear_classifier_output_shapes,
+                _convert_classifier,
+                options=options,
+            )
         else:
-            skl2onnx.update_registered_converter(kind, *regressor)
+            skl2onnx.update_registered_converter(
+                kind, "EvotreeRegressor", _shape_regressor, _convert_regressor
+            )
 
 
 def to_onnx(model: Any, target_opset: int | None = None) -> Any:
@@ -93,13 +101,14 @@ def to_onnx(model: Any, target_opset: int | None = None) -> Any:
         )
     register_onnx()
     types = import_module("skl2onnx.common.data_types")
-    is_classifier = hasattr(model, "predict_proba")
     made = skl2onnx.to_onnx(
         model,
         initial_types=[
             ("X", types.DoubleTensorType([None, _trees_of(model)[0].n_features]))
         ],
-        options={id(model): {"zipmap": False}} if is_classifier else None,
+        options={id(model): {"zipmap": False}}
+        if hasattr(model, "predict_proba")
+        else None,
         target_opset=target_opset,
     )
     if getattr(model, "shares_rows_", False):
@@ -146,13 +155,12 @@ def _convert_classifier(scope: Any, operator: Any, container: Any) -> None:
         scope, model
     )
     labels: Any = np.asarray(classes).tolist()
-    is_whole = [
-        isinstance(label, numbers.Real) and float(label).is_integer()
-        for label in labels
-    ]
     if all(isinstance(label, str) for label in labels):
         labels = np.array([label.encode("utf-8") for label in labels], dtype=object)
-    elif all(is_whole):
+    elif all(
+        isinstance(label, numbers.Real) and float(label).is_integer()
+        for label in labels
+    ):
         labels = np.array([int(label) for label in labels], dtype=np.int64)
     else:
         raise ValueError(
@@ -195,9 +203,8 @@ def _shape_regressor(operator: Any) -> None:
     """Say which numbers a regressor returns, a column for each output."""
     shapes = import_module("skl2onnx.common.shape_calculator")
     shapes.calculate_linear_regressor_output_shapes(operator)
-    n_rows = operator.inputs[0].type.shape[0]
     operator.outputs[0].type.shape = [
-        n_rows,
+        operator.inputs[0].type.shape[0],
         _trees_of(operator.raw_operator)[0].values.shape[1],
     ]
 
@@ -275,8 +282,8 @@ class _Paths:
         # Infinity times 0 would be NaN: distances and their log-odds are finite.
         away = graph.node("Sub", [self.sums, self.thresholds])
         away = graph.clip(away, np.array(-_FARTHEST), np.array(_FARTHEST))
-        scaled = graph.node("Mul", [away, sides.slopes[self.nodes]])
-        log_odds = graph.node("Add", [scaled, sides.intercepts[self.nodes]])
+        log_odds = graph.node("Mul", [away, sides.slopes[self.nodes]])
+        log_odds = graph.node("Add", [log_odds, sides.intercepts[self.nodes]])
         log_odds = graph.clip(log_odds, np.array(-_SUREST), np.array(_SUREST))
         log_reach = []
         for sign, odds in ((1.0, log_odds), (-1.0, graph.node("Neg", [log_odds]))):
@@ -316,21 +323,23 @@ class _Graph:
         **options: Any,
     ) -> str:
         """Add an operator over results, by their names, and arrays; return its result's name."""
-        known = {"f": self.types.FLOAT, "d": self.types.DOUBLE, "O": self.types.STRING}
-        names = []
-        for one in inputs:
-            name = one
-            if isinstance(one, np.ndarray):
-                name = self.scope.get_unique_variable_name("constant")
-                of_type = known.get(one.dtype.char, self.types.INT64)
-                self.container.add_initializer(
-                    name, of_type, list(one.shape), one.ravel().tolist()
-                )
-            names.append(name)
+        names = [
+            self.constant(one) if isinstance(one, np.ndarray) else one for one in inputs
+        ]
         operator = self.scope.get_unique_operator_name(kind)
         output = output or self.scope.get_unique_variable_name(kind.lower())
         self.container.add_node(kind, names, output, name=operator, **options)
         return output
+
+    def constant(self, array: np.ndarray) -> str:
+        """Add an array, and return its name."""
+        name: str = self.scope.get_unique_variable_name("constant")
+        known = {"f": self.types.FLOAT, "d": self.types.DOUBLE, "O": self.types.STRING}
+        kind = known.get(array.dtype.char, self.types.INT64)
+        self.container.add_initializer(
+            name, kind, list(array.shape), array.ravel().tolist()
+        )
+        return name
 
     def clip(self, value: str, low: Any, high: Any) -> str:
         """Add the operators that bound numbers; NaN, of overflows to both sides, is `high`."""
@@ -344,6 +353,6 @@ class _Graph:
     def put_out(self, value: str, operator: Any, at: int) -> None:
         """Make numbers an output of a model, in the precision of those that come in."""
         guess = import_module("skl2onnx.common.data_types").guess_proto_type
-        is_double = guess(operator.inputs[0].type) == self.types.DOUBLE
-        kind = self.types.DOUBLE if is_double else self.types.FLOAT
+        given = guess(operator.inputs[0].type)
+        kind = given if given == self.types.DOUBLE else self.types.FLOAT
         self.node("Cast", [value], operator.outputs[at].full_name, to=kind)

@@ -14,25 +14,21 @@ References
 Landwehr N., Hall M., Frank E. (2005). Logistic model trees. Machine Learning 59, 161-205.
 """
 
-from __future__ import annotations
-
 import math
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, NamedTuple, Self
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 from scipy.optimize import minimize
 from scipy.special import softmax
 
 from evotree.configuration import LinearLeaves
+from evotree.dataset import Dataset
 from evotree.leaf_models import LARGEST_SCORE, ClassModels, LeafModels
 from evotree.tables.columns import columns_asked
-
-if TYPE_CHECKING:
-    from evotree.dataset import Dataset
-    from evotree.tree import Individual, ObliqueTree
+from evotree.tree import Individual, ObliqueTree
 
 COSTS = (0.003, 0.03, 0.3, 3.0)
 """Costs of a row's loss against the penalty of the coefficients, of standardized features."""
@@ -80,7 +76,7 @@ class CandidateLosses(NamedTuple):
     )  # of the same shape: the tree was judged with its class shares
 
     @classmethod
-    def joined(cls, folds: Sequence[CandidateLosses]) -> CandidateLosses:
+    def joined(cls, folds: "Sequence[CandidateLosses]") -> "CandidateLosses":
         """Return the losses of the rows of several folds, and the sums of complexities."""
         errors, log_losses, complexity, is_too_large = zip(*folds, strict=True)
         return cls(
@@ -90,7 +86,7 @@ class CandidateLosses(NamedTuple):
             np.any(is_too_large, axis=0),
         )
 
-    def take(self, candidates: np.ndarray) -> CandidateLosses:
+    def take(self, candidates: np.ndarray) -> "CandidateLosses":
         """Return the losses of some candidates, by positions."""
         return CandidateLosses(*(array[candidates] for array in self))
 
@@ -276,10 +272,14 @@ def fit_logistic(
         if time.perf_counter() >= end:
             raise StopIteration
 
-    how: dict[str, Any] = {"jac": True, "method": "L-BFGS-B", "callback": stop_in_time}
     most = max(20, min(_MAX_ITERATIONS, int(_MAX_CELLS / (n_rows * n_free))))
     scores[is_free] = minimize(
-        loss, start[is_free], options={"maxiter": most, "ftol": 1e-7}, **how
+        loss,
+        start[is_free],
+        jac=True,
+        method="L-BFGS-B",
+        callback=stop_in_time,
+        options={"maxiter": most, "ftol": 1e-7},
     ).x
     return scores
 

@@ -1,25 +1,665 @@
-"""All losses by their names, and the objective that is composed of a loss, leaves and an order."""
+"""Losses of rows at constant leaves, and the objective composed of a loss, leaves and an order.
 
-from typing import Any
+Each loss is an objective by itself. A new one is one class here, with its names and what it goes
+with, and its name in `_KINDS`. `Actions` is the objective of leaves that act: of trees whose
+quality a callable says, such as a simulator.
+"""
+
+import inspect
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from numbers import Real
+from types import SimpleNamespace
+from typing import Any, ClassVar, NamedTuple, Self
+
+import numpy as np
 
 from evotree.configuration import Cost, LinearLeaves, Quantile
 from evotree.dataset import Dataset
-from evotree.fitness.base import LINES, ORDER, OUTPUTS, Objective
-from evotree.fitness.linear_leaves import LinearLeafObjective, lines_asked
-from evotree.fitness.logistic_leaves import LogisticLeaves
-from evotree.fitness.losses import (
-    Accuracy,
-    ConfusionScore,
-    ExpectedCost,
-    Leaves,
-    OwnObjective,
-    PoissonLoss,
-    ProbabilityScore,
-    QuantileLoss,
-    RankingScore,
-    SquaredLoss,
+from evotree.fitness.base import (
+    LINES,
+    ORDER,
+    OUTPUTS,
+    ClassLoss,
+    FeatureCosts,
+    Leafed,
+    Objective,
+    TargetLoss,
+    check_costs,
+    routed_rows,
 )
-from evotree.fitness.several_outputs import LinesOfOutputs, MeansOfOutputs
+from evotree.fitness.leaves import (
+    F1,
+    LEAST_MEAN,
+    MCC,
+    PINBALL,
+    POISSON,
+    cheapest_labels,
+    labels_in_order,
+    leaf_quantiles,
+    node_target_losses,
+    rank_losses,
+    rank_risk,
+    score_labels,
+)
+from evotree.fitness.linear_leaves import (
+    LinearLeafObjective,
+    LinesOfOutputs,
+    MeansOfOutputs,
+    lines_asked,
+)
+from evotree.fitness.logistic_leaves import LogisticLeaves
+from evotree.leaf_models import LeafModels
+from evotree.tree import Individual, ObliqueTree
+
+
+@dataclass(frozen=True)
+class ExpectedCost(ClassLoss):
+    """Labels whose errors cost the least: balanced accuracy, given costs, and accuracy."""
+
+    # All errors count alike; those on a class count by one over its weight; or ``costs[a][b]`` is
+    # what it costs to predict class b where class a is true. Costs are counted in those of the mean
+    # error, so that all kinds have penalties of one size: the quality is 1 where nothing costs, and
+    # 0 where every row is an error. With a constraint the labels are the cheapest of those in
+    # order.
+
+    names: ClassVar[tuple[str, ...]] = ("balanced_accuracy", "cost")
+    goes_with = frozenset({ORDER})
+
+    kind: str = "accuracy"
+    costs: tuple[tuple[float, ...], ...] | None = None
+    features: FeatureCosts | None = None
+    constraint: Any = None
+
+    @classmethod
+    def named(cls, name: str, dataset: Dataset, asked: Any = None) -> Self:
+        """Return the objective of a name; costs are checked."""
+        if name != "cost":
+            return cls(name)
+        cost = asked if isinstance(asked, Cost) else Cost()
+        features = None
+        if cost.features is not None:
+            features = FeatureCosts.of(
+                cost.features, dataset.column_names, dataset.column_of.tolist()
+            )
+        return cls(name, check_costs(cost.matrix, dataset.classes), features)
+
+    def constrained(self, constraint: Any) -> Self:
+        """Return the objective whose labels are in order, which needs errors that cost enough."""
+        if self.costs is not None:
+            (right_0, wrong_0), (wrong_1, right_1) = self.costs
+            if right_0 + right_1 > wrong_0 + wrong_1:
+                raise ValueError(
+                    f"matrix={self.costs}: with monotonic_cst allowed are matrices whose "
+                    "errors, off the diagonal, cost as much as right labels together, or more."
+                )
+        return super().constrained(constraint)
+
+    def cost_matrix(self, totals: np.ndarray) -> tuple[np.ndarray, float]:
+        """Return the costs of a unit of weight by class and label, and what 1 of quality costs."""
+        if self.costs is not None:
+            costs = np.array(self.costs)
+            of_errors = (costs.sum(axis=1) - costs.diagonal()) / max(len(totals) - 1, 1)
+            unit = float(totals @ of_errors / totals.sum())
+            return costs, unit or 1.0
+        costs = 1.0 - np.eye(len(totals))
+        if self.kind == "balanced_accuracy":
+            present = totals > 0.0
+            share = np.where(present, totals, 1.0) * present.sum() / totals.sum()
+            costs = np.where(present, 1.0 / share, 0.0)[:, np.newaxis] * costs
+        return costs, 1.0
+
+    def labels(self, tree: Leafed) -> np.ndarray:
+        """Return the class that costs the least at each node, of shape (n_nodes,)."""
+        if self.constraint is not None:
+            return self._in_order(tree, 0.0, np.zeros(len(tree.counts)))[0]
+        return cheapest_labels(tree.counts, self.cost_matrix(tree.counts[0])[0])
+
+    def cuts(
+        self, tree: Leafed, node_price: float, split_price: np.ndarray
+    ) -> np.ndarray | None:
+        """Return the subtrees that do not pay for what they cost, with labels in order."""
+        if self.constraint is None:
+            return None
+        return self._in_order(tree, node_price, split_price)[1]
+
+    def _in_order(
+        self, tree: Leafed, node_price: float, split_price: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Return the cheapest labels in order, and the subtrees that do not pay with these."""
+        costs, unit = self.cost_matrix(tree.counts[0])
+        risk = tree.counts @ costs
+        if self.features is not None:
+            spent = self.features.of_paths(tree) * tree.counts.sum(axis=1)
+            risk += spent[:, np.newaxis]
+        risk /= unit * tree.counts[0].sum()
+        orders = self.constraint.orders(tree)
+        return labels_in_order(orders, tree.subtree_size, risk, node_price, split_price)
+
+    def class_weights(self, totals: np.ndarray) -> np.ndarray | None:
+        """Return the mean cost of an error on each class, in units of their mean."""
+        if self.kind == "accuracy":
+            return None
+        mean = self.cost_matrix(totals)[0].sum(axis=1)
+        return np.maximum(mean / mean.mean(), 1e-3) if mean.any() else None
+
+    def table(self, tree: Leafed) -> np.ndarray:
+        """Return the loss table, of shape (n_nodes, n_classes)."""
+        costs, unit = self.cost_matrix(tree.counts[0])
+        table = costs.T[self.labels(tree)] / unit
+        if self.features is not None:
+            table += self.features.of_paths(tree)[:, np.newaxis] / unit
+        return table
+
+    def finish(self, tree: ObliqueTree, dataset: Dataset) -> ObliqueTree:
+        """Return a fitted tree with the cheapest labels, whose order is proved."""
+        if self.constraint is None:
+            return super().finish(tree, dataset)
+        costs = self.cost_matrix(tree.values[0] * dataset.total_weight)[0]
+        finished: ObliqueTree = self.constraint.finish(tree)
+        # Of shares in order, the labels of the least cost are in order too.
+        return finished.labelled((finished.counted().counts @ costs).argmin(axis=1))
+
+
+@dataclass(frozen=True)
+class Accuracy(ExpectedCost):
+    """Labels with the fewest errors, for which leaves may have logistic models, too."""
+
+    names = ("accuracy",)
+    goes_with = frozenset({LINES, ORDER})
+
+
+@dataclass(frozen=True)
+class ConfusionScore(ClassLoss):
+    """F1 of one class, its mean over classes (-1), or Matthews' correlation; by the best labels."""
+
+    names = ("f1", "f1_macro", "mcc")
+    is_sum = False
+
+    measure: int = F1
+    positive: int = -1
+
+    @classmethod
+    def named(cls, name: str, dataset: Dataset, asked: Any = None) -> Self:
+        """Return the objective of a name; F1 is that of the second of two classes."""
+        n = dataset.n_classes
+        if name == "f1" and n > 2:
+            raise ValueError(
+                f"objective='f1': y has {n} classes; 'f1_macro' is the mean of them."
+            )
+        return cls(MCC if name == "mcc" else F1, min(1, n - 1) if name == "f1" else -1)
+
+    def _score(self, tree: Leafed) -> tuple[np.ndarray, np.ndarray, float]:
+        """Return the labels of the nodes, what errors cost, and the score."""
+        return score_labels(tree.counts, tree.subtree_size, self.measure, self.positive)
+
+    def labels(self, tree: Leafed) -> np.ndarray:
+        """Return the labels with the highest score, of shape (n_nodes,)."""
+        return self._score(tree)[0]
+
+    def table(self, tree: Leafed) -> np.ndarray:
+        """Return the loss table of the linear approximation, of shape (n_nodes, n_classes)."""
+        labels, costs, _ = self._score(tree)
+        return costs.T[labels]
+
+    def held_out_table(
+        self, tree: Leafed, mass: np.ndarray, reference: Leafed
+    ) -> np.ndarray:
+        """Return the table of a tree, where errors cost what they cost in another one."""
+        return self._score(reference)[1].T[self.labels(tree)]
+
+    def quality(self, tree: Leafed) -> float:
+        """Return the score."""
+        return float(self._score(tree)[2])
+
+
+@dataclass(frozen=True)
+class RankingScore(ClassLoss):
+    """The area under the ROC curve, the shares of the leaves being the ranking."""
+
+    # Of several classes it is the mean area of one against the others.
+
+    names = ("roc_auc",)
+    is_sum = False
+
+    def table(self, tree: Leafed) -> np.ndarray:
+        """Return the loss table, of shape (n_nodes, n_classes)."""
+        return self.held_out_table(tree, tree.counts, tree)
+
+    def held_out_table(
+        self, tree: Leafed, mass: np.ndarray, reference: Leafed
+    ) -> np.ndarray:
+        """Return the loss table of rows held out, ranked among themselves."""
+        return rank_losses(tree.counts, mass, tree.subtree_size)[0]
+
+    def risk(self, tree: Leafed) -> np.ndarray:
+        """Return what each node takes from the quality if it is a leaf, of shape (n_nodes,)."""
+        return rank_risk(tree.counts, tree.subtree_size, super().risk(tree))
+
+    def quality(self, tree: Leafed) -> float:
+        """Return the area."""
+        return float(rank_losses(tree.counts, tree.counts, tree.subtree_size)[1])
+
+
+@dataclass(frozen=True)
+class ProbabilityScore(ClassLoss):
+    """A proper score of the leaves' class shares: the logarithmic loss, or Brier's."""
+
+    # The quality is the share of the root's loss that the tree saves, scikit-learn's D². The shares
+    # are those of the leaf's rows and of one row more, which has the shares of all rows.
+
+    names = ("log_loss", "brier")
+
+    kind: str = "log_loss"
+
+    @classmethod
+    def named(cls, name: str, dataset: Dataset, asked: Any = None) -> Self:
+        """Return the objective of a name."""
+        return cls(name)
+
+    def table(self, tree: Leafed) -> np.ndarray:
+        """Return the loss table, of shape (n_nodes, n_classes)."""
+        totals = tree.counts[0]
+        prior = totals / totals.sum()
+        weight = tree.counts.sum(axis=1, keepdims=True)
+        shares = (tree.counts + prior) / (weight + 1.0)
+        if self.kind == "log_loss":
+            losses = -np.log(np.maximum(shares, 1e-300))
+            whole = -float(prior @ np.log(np.maximum(prior, 1e-300)))
+        else:
+            losses = 1.0 - 2.0 * shares + (shares**2).sum(axis=1, keepdims=True)
+            whole = 1.0 - float(prior @ prior)
+        return losses / (whole or 1.0)
+
+
+class Leaves(NamedTuple):
+    """What an objective of the user's own may ask for besides the counts of the leaves."""
+
+    leaf: np.ndarray  # of each row, as a position in the counts
+    y: np.ndarray  # class codes, positions in `classes`; or targets, in their own units
+    sample_weight: np.ndarray
+    classes: np.ndarray  # labels
+    # Columns that are not features, such as ``"sensitive"``.
+    extras: Mapping[str, np.ndarray]
+
+
+@dataclass(frozen=True)
+class OwnObjective(ClassLoss):
+    """A callable of the user's own."""
+
+    # It takes ``(counts)``, the class weights of the leaves, or ``(counts, leaves)``, with
+    # `Leaves`, and returns a finite number, the greater the better, or a tuple of several for
+    # NSGA-II. Refinement, pruning and the choice of hyperparameters need losses of rows: of the
+    # accuracy.
+
+    is_sum = False
+
+    function: Callable[..., Any]
+    rows: Any = None
+
+    def __post_init__(self) -> None:
+        """Refuse scores of labels, such as scikit-learn's."""
+        names = self._parameters
+        if len(names) > 2 or {"y_true", "y_pred", "y"} & set(names):
+            raise ValueError(
+                f"objective={self._name} takes ({', '.join(names)}): allowed are functions of the "
+                "class weights of the leaves, (counts) or (counts, leaves), not of labels; and "
+                "names, such as 'f1_macro'."
+            )
+
+    @cached_property
+    def _parameters(self) -> list[str]:
+        """The names of the parameters by position that have no default."""
+        return [
+            parameter.name
+            for parameter in inspect.signature(self.function).parameters.values()
+            if parameter.kind
+            in (parameter.POSITIONAL_ONLY, parameter.POSITIONAL_OR_KEYWORD)
+            and parameter.default is parameter.empty
+        ]
+
+    @property
+    def _name(self) -> str:
+        """What messages call the callable."""
+        return str(getattr(self.function, "__name__", repr(self.function)))
+
+    @property
+    def needs_rows(self) -> bool:  # type: ignore[override]
+        """Whether the callable takes `Leaves`."""
+        return len(self._parameters) > 1
+
+    def scores(self, tree: Leafed) -> tuple[float, ...]:
+        """Return what the callable returns, as a tuple."""
+        is_leaf = tree.subtree_size == 1
+        counts = tree.counts[is_leaf]
+        if self.needs_rows:
+            returned = self.function(counts, self._leaves(tree, is_leaf))
+        else:
+            returned = self.function(counts)
+        scores = returned if isinstance(returned, tuple) else (returned,)
+        if not scores or not all(
+            isinstance(s, Real) and math.isfinite(s) for s in scores
+        ):
+            raise ValueError(
+                f"objective={self._name} returned {returned!r}: allowed are a finite number, and "
+                "tuples of these."
+            )
+        return tuple(map(float, scores))
+
+    def _leaves(self, tree: Any, is_leaf: np.ndarray) -> Leaves:
+        """Return what the callable may ask for besides the counts."""
+        rows = self.rows
+        leaf = np.empty(rows.y.shape[0], dtype=np.int64)
+        for place, k in enumerate(np.flatnonzero(is_leaf)):
+            leaf[tree.order[tree.start[k] : tree.end[k]]] = place
+        y = rows.y if rows.n_classes else rows.target_mean + rows.target_scale * rows.y
+        return Leaves(leaf, y, rows.sample_weight, rows.classes, rows.extras)
+
+    def table(self, tree: Leafed) -> np.ndarray:
+        """Return the loss table of the accuracy, of shape (n_nodes, n_classes)."""
+        return ExpectedCost().table(tree)
+
+    def quality(self, tree: Leafed) -> float:
+        """Return the first number that the callable returns."""
+        return self.scores(tree)[0]
+
+
+@dataclass(frozen=True)
+class SquaredLoss(TargetLoss):
+    """The squared error of means, or of the best values that keep a monotonic constraint."""
+
+    names = ("squared_error",)
+    goes_with = frozenset({LINES, OUTPUTS, ORDER})
+    needs_rows = False
+
+    constraint: Any = None
+
+    def values(self, tree: Leafed) -> np.ndarray:
+        """Return what each node predicts, of shape (n_nodes, 1)."""
+        if self.constraint is None:
+            return super().values(tree)
+        values: np.ndarray = self.constraint.values(tree)
+        return values[:, np.newaxis]
+
+    def errors(self, tree: Leafed, *, splits: bool = False) -> np.ndarray:
+        """Return the error of each node as a leaf, a share of the whole."""
+        weight, total, squares = tree.counts.T
+        means = total / weight
+        errors = np.maximum(0.0, squares - total * means)
+        errors = errors + weight * (self.values(tree)[:, 0] - means) ** 2
+        return errors / (squares[0] or 1.0)
+
+    def finish(self, tree: ObliqueTree, dataset: Dataset) -> ObliqueTree:
+        """Return a fitted tree whose values keep the constraint, which is proved."""
+        if self.constraint is None:
+            return tree
+        return self.constraint.finish(tree)
+
+
+@dataclass(frozen=True, eq=False)
+class _LossOfRows(TargetLoss):
+    """A loss that is known row by row; `rows` is the data set that it is bound to."""
+
+    code: ClassVar[int]
+    level: float = 0.5
+    rows: Any = None
+
+    @property
+    def rule(self) -> tuple[int, float, float]:
+        """The code of the loss, its level, and where the raw targets have their 0."""
+        return self.code, self.level, -self.rows.target_mean / self.rows.target_scale
+
+    def predictions(self, tree: Any, dataset: Dataset) -> np.ndarray:
+        """Return what is best for the rows of each node, of shape (n_nodes,)."""
+        raise NotImplementedError
+
+    def _losses(self, tree: Any, dataset: Dataset) -> np.ndarray:
+        """Return the loss of the rows of each node if it is a leaf, of shape (n_nodes,)."""
+        loss, level, origin = self.rule
+        return node_target_losses(
+            tree.order,
+            tree.start,
+            tree.end,
+            dataset.y,
+            dataset.sample_weight,
+            self.predictions(tree, dataset),
+            loss,
+            level,
+            origin,
+        )
+
+    def whole_loss(self, dataset: Dataset) -> float:
+        """Return the loss of the rows where all have one prediction, the best."""
+        root = SimpleNamespace(
+            order=np.arange(dataset.n_distinct, dtype=np.int32),
+            start=np.zeros(1, dtype=np.int32),
+            end=np.full(1, dataset.n_distinct, dtype=np.int32),
+            counts=np.array([[1.0, 0.0]]),  # the mean of the targets of a data set is 0
+        )
+        return float(self._losses(root, dataset)[0])
+
+    def values(self, tree: Any) -> np.ndarray:
+        """Return what each node predicts, of shape (n_nodes, 1)."""
+        return self.predictions(tree, self.rows)[:, np.newaxis]
+
+    def errors(self, tree: Any, *, splits: bool = False) -> np.ndarray:
+        """Return the loss of each node as a leaf, a share of the whole."""
+        losses = self._losses(tree, self.rows)
+        return losses / (losses[0] or 1.0)
+
+
+@dataclass(frozen=True, eq=False)
+class QuantileLoss(_LossOfRows):
+    """The pinball loss of quantiles; that of the median is half of the absolute error."""
+
+    names = ("absolute_error", "quantile")
+    code = PINBALL
+
+    @classmethod
+    def named(cls, name: str, dataset: Dataset, asked: Any = None) -> Self:
+        """Return the objective of a name."""
+        return cls(asked.level if isinstance(asked, Quantile) else 0.5)
+
+    def predictions(self, tree: Any, dataset: Dataset) -> np.ndarray:
+        """Return the quantile of the targets of each node, of shape (n_nodes,)."""
+        return leaf_quantiles(
+            tree.order,
+            tree.start,
+            tree.end,
+            dataset.y,
+            dataset.sample_weight,
+            self.level,
+        )
+
+    def finish(self, tree: ObliqueTree, dataset: Dataset) -> ObliqueTree:
+        """Return a fitted tree that predicts quantiles."""
+        quantiles = self.predictions(routed_rows(tree, dataset.raw), dataset)
+        raw = dataset.target_mean + dataset.target_scale * quantiles
+        return tree.predicting(raw[:, np.newaxis])
+
+
+@dataclass(frozen=True, eq=False)
+class PoissonLoss(_LossOfRows):
+    """Poisson's deviance, halved; leaves predict means."""
+
+    names = ("poisson",)
+    code = POISSON
+    needs_rows = False  # `PoissonSums` needs none
+
+    @classmethod
+    def named(cls, name: str, dataset: Dataset, asked: Any = None) -> Self:
+        """Return the objective for targets that may be counts."""
+        raw = dataset.target_mean + dataset.target_scale * dataset.y
+        if raw.min() < -1e-9 * max(1.0, abs(raw).max()) or not raw.any():
+            raise ValueError(
+                f"objective='poisson': y has targets from {raw.min():g} to {raw.max():g}; allowed "
+                "are 0 and above, not all 0."
+            )
+        return cls()
+
+    def predictions(self, tree: Any, dataset: Dataset) -> np.ndarray:
+        """Return the mean of the targets of each node, of shape (n_nodes,)."""
+        return tree.counts[:, 1] / tree.counts[:, 0]
+
+
+@dataclass(frozen=True)
+class PoissonSums(TargetLoss):
+    """Poisson's deviance by the sums of leaves, where the rows are elsewhere."""
+
+    # For rows with counts c and the mean m half of the deviance is ``sum w c log c - sum w c log
+    # m``. The first sum over all rows, `entropy`, is the same for all trees: the errors are without
+    # it. The raw targets have their 0 at `zero`, in the units of the trees' counts.
+
+    needs_rows = False
+
+    zero: float
+    entropy: float
+
+    def errors(self, tree: Leafed, *, splits: bool = False) -> np.ndarray:
+        """Return the losses of the nodes but for the entropy, a share of the whole."""
+        losses, whole = self._losses(tree)
+        return losses / whole
+
+    def _losses(self, tree: Leafed) -> tuple[np.ndarray, float]:
+        """Return the losses of the nodes but for the entropy, and that of all rows with it."""
+        weight = tree.counts[:, 0]
+        total = np.maximum(0.0, tree.counts[:, 1] - self.zero * weight)
+        mean = np.maximum(LEAST_MEAN, total / weight)
+        losses = weight * mean - total - total * np.log(mean)
+        whole = float(losses[0]) + self.entropy
+        rounding = 1e-13 * (abs(float(losses[0])) + abs(self.entropy))
+        return losses, whole if whole > rounding else math.inf
+
+    def quality(self, tree: Leafed) -> float:
+        """Return the share of the root's loss that is saved; 1 where all targets are equal."""
+        losses, whole = self._losses(tree)
+        lost = float(losses[tree.subtree_size == 1].sum()) + self.entropy
+        return 1.0 - lost / whole
+
+
+_DIGITS = 3  # of the numbers that leaves answer
+
+
+@dataclass(frozen=True, eq=False)
+class Actions(ClassLoss):
+    """What leaves answer: the objective of trees whose quality is known from outside."""
+
+    # A leaf holds it where a split has its threshold: 1 + the position of an action; or 3 + a place
+    # between the bounds, -1 and 1, with the coefficients of a line as weights. 0 is no answer yet.
+    n: int  # number of actions; 0 for a number
+    low: float = 0.0
+    high: float = 0.0
+    is_linear: bool = False
+
+    def labels(self, tree: Any) -> np.ndarray:
+        """Return the position of the action of each leaf; 0 at splits."""
+        return np.where(tree.subtree_size == 1, tree.thresholds - 1.0, 0.0).astype(
+            np.int64
+        )
+
+    def risk(self, tree: Any) -> np.ndarray:
+        """Return the share of the points that reach each split: bounds take the least of these."""
+        shares: np.ndarray = tree.counts.sum(axis=1) / tree.counts[0].sum()
+        return np.where(tree.subtree_size > 1, shares, 0.0)
+
+    def finished(
+        self,
+        individual: Individual,
+        dataset: Dataset,
+        shorten: Callable[[ObliqueTree], ObliqueTree],
+    ) -> ObliqueTree:
+        """Return a tree over raw features, with numbers of few digits, that answers."""
+        leaf, size = individual.is_leaf, individual.subtree_size
+        weights = np.where(leaf[:, np.newaxis], 0.0, individual.weights)
+        parts = weights, np.where(leaf, 0.0, individual.thresholds), size
+        if self.n:
+            values = (
+                self.labels(individual)[:, np.newaxis] == np.arange(self.n)
+            ).astype(float)
+            return shorten(dataset.to_raw(ObliqueTree(*parts, values)))
+        half = 0.5 * (self.high - self.low)
+        lines = _short(half * (individual.weights - weights) / dataset.scale)
+        numbers = np.where(leaf, self.low + half * (individual.thresholds - 2.0), 0.0)
+        numbers = _short(numbers - lines @ dataset.mean)
+        tree = shorten(dataset.to_raw(ObliqueTree(*parts, np.zeros((len(size), 2)))))
+        tree = tree.predicting(numbers[:, np.newaxis])
+        bounds = (np.full(len(size), bound) for bound in (self.low, self.high))
+        return (
+            tree.with_models(LeafModels(numbers, lines, *bounds))
+            if self.is_linear
+            else tree
+        )
+
+    def answers_of(
+        self, tree: ObliqueTree, dataset: Dataset
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Return the weights and thresholds by which leaves hold what a finished tree answers."""
+        lines, numbers, models = (
+            np.zeros(tree.weights.shape),
+            tree.values[:, 0],
+            tree.models,
+        )
+        if self.n:
+            if (most := tree.labels.max() + 1) > self.n:
+                raise ValueError(
+                    f"init holds a tree of {most} actions: {self.n} there are."
+                )
+            return lines, 1.0 + tree.labels
+        half = 0.5 * (self.high - self.low)
+        if self.is_linear and isinstance(models, LeafModels):
+            lines = models.coefficients * dataset.scale / half
+            numbers = models.intercepts + models.coefficients @ dataset.mean
+        return lines, 3.0 + np.clip((numbers - self.low) / half - 1.0, -1.0, 1.0)
+
+    def draw(
+        self, weights: np.ndarray, thresholds: np.ndarray, k: int, rng: Any
+    ) -> None:
+        """Let leaf `k` answer something else."""
+        has_one = thresholds[k] > 0.0
+        if self.n:
+            step = rng.integers(1, self.n) if has_one else rng.integers(self.n)
+            thresholds[k] = 1.0 + (max(0.0, thresholds[k] - 1.0) + step) % self.n
+            return
+        place = rng.uniform(-1.0, 1.0)
+        if has_one and rng.uniform() < 0.5:
+            place = np.clip(thresholds[k] - 3.0 + 0.3 * rng.normal(), -1.0, 1.0)
+        if self.is_linear and not has_one:
+            weights[k] = rng.normal(size=weights.shape[1]) * (rng.uniform() < 0.5)
+        elif self.is_linear and rng.uniform() < 0.7:  # a coefficient moves, or leaves
+            j, place = rng.integers(weights.shape[1]), thresholds[k] - 3.0
+            step = rng.normal() * 10.0 ** rng.uniform(-2.0, 0.5)
+            weights[k, j] = (
+                0.0 if weights[k, j] and rng.uniform() < 0.2 else weights[k, j] + step
+            )
+        thresholds[k] = 3.0 + place
+
+
+def _short(numbers: np.ndarray) -> np.ndarray:
+    """Return numbers of few digits."""
+    return np.array([float(f"{one:.{_DIGITS}g}") for one in numbers.flat]).reshape(
+        numbers.shape
+    )
+
+
+def as_actions(given: Any, leaves: Any) -> Actions:
+    """Return what leaves may answer, as users say it."""
+    named = isinstance(given, list | tuple) and all(
+        isinstance(one, str) for one in given
+    )
+    n = (len(set(given)) == len(given)) * len(given) if named else given
+    if isinstance(n, int | np.integer) and n >= 2 and leaves != "linear":
+        return Actions(int(n))
+    try:
+        low, high = (float(bound) for bound in given)
+    except (TypeError, ValueError):
+        low = high = math.nan
+    if not math.isfinite(high - low) or low >= high:
+        allowed = "2 or more, different names, or two finite bounds, which leaves='linear' needs"
+        raise ValueError(f"actions={given!r}: allowed are {allowed}.")
+    return Actions(0, low, high, leaves == "linear")
+
 
 __all__ = [
     "CLASS_OBJECTIVES",

@@ -113,10 +113,7 @@ def update_nearest(projection, order, lo, hi, threshold, nearest, rows):
 @inner_kernel
 def no_rows():
     """Return room for the rows nearest to a threshold on its two sides, and their distances."""
-    nearest, rows = np.empty(2), np.empty(2, dtype=np.int64)
-    for side in range(2):
-        nearest[side], rows[side] = -np.inf, -1
-    return nearest, rows
+    return np.full(2, -np.inf), np.full(2, -1)
 
 
 @kernel

@@ -35,21 +35,18 @@ class FitnessQualityComplexity(base.Fitness):
     # complexity.
 
     weights = (1.0, -1.0)
-    __hash__ = base.Fitness.__hash__
 
 
 class FitnessTwoScores(base.Fitness):
     """Two scores, to be maximized, and the complexity, to be minimized."""
 
     weights = (1.0, 1.0, -1.0)
-    __hash__ = base.Fitness.__hash__
 
 
 class FitnessThreeScores(base.Fitness):
     """Three scores, to be maximized, and the complexity, to be minimized."""
 
     weights = (1.0, 1.0, 1.0, -1.0)
-    __hash__ = base.Fitness.__hash__
 
 
 FITNESS_OF_SCORES = {

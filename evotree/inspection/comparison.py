@@ -50,10 +50,10 @@ def compare_rows(model: Any, row_a: Any, row_b: Any) -> RowComparison:
     terms["difference"] = terms.adds_b - terms.adds_a
     order = terms.difference.abs().sort_values(ascending=False, kind="stable").index
     rows = pd.concat([one.rows[["leaf", "prediction"]].head(1) for one in found])
-    totals = [one["total"].iloc[0] if len(one) else np.nan for one in here]
-    return RowComparison(
-        node, terms.loc[order], rows.set_axis(["a", "b"]).assign(total=totals)
+    rows = rows.set_axis(["a", "b"]).assign(
+        total=[one["total"].iloc[0] if len(one) else np.nan for one in here]
     )
+    return RowComparison(node, terms.loc[order], rows)
 
 
 def _as_table(row: Any) -> Any:
@@ -119,19 +119,24 @@ def compare_models(a: Any, b: Any, X: Any, y: Any) -> ModelComparison:
     ]
     better = [int((losses[i] < losses[1 - i]).sum()) for i in (0, 1)]
     p_value = stats.binomtest(better[0], sum(better)).pvalue if sum(better) else 1.0
-    names = "n_leaves", "n_terms", "complexity"
     table = pd.DataFrame(
         [
-            {name: getattr(model.tree_, name) for name in names}
+            {
+                "score": model.score(X, y),
+                "n_leaves": model.tree_.n_leaves,
+                "n_terms": model.tree_.n_terms,
+                "complexity": model.tree_.complexity,
+            }
             for model in models.values()
         ],
         index=list(models),
     )
-    table.insert(0, "score", [model.score(X, y) for model in models.values()])
     reached = (
         pd.Series(one.apply(X), name=f"leaf of {name}") for name, one in models.items()
     )
-    differs = float(np.mean(found[0] != found[1]))
     return ModelComparison(
-        table.assign(better=better), differs, p_value, pd.crosstab(*reached)
+        models=table.assign(better=better),
+        disagreement=float(np.mean(found[0] != found[1])),
+        p_value=p_value,
+        leaves=pd.crosstab(*reached),
     )

@@ -10,24 +10,18 @@ Carreira-Perpiñán M. Á., Hada S. S. (2021). Counterfactual explanations for o
 exact, efficient algorithms. AAAI Conference on Artificial Intelligence.
 """
 
-from __future__ import annotations
-
 import math
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
+from itertools import compress
 from numbers import Integral, Real
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, NamedTuple, Self, TypeAlias
 
 import numpy as np
+from scipy.optimize import Bounds, LinearConstraint, milp
 
-from evotree.inspection.nearest import (
-    Steps,
-    fewest,
-    least_length,
-    length_of,
-    shortest_l1,
-)
 from evotree.inspection.training_rows import TrainingRows, uncorrelated_spreads
 from evotree.tables.columns import (
     CategoricalColumn,
@@ -42,6 +36,197 @@ MARGINS = (1e-5, 1e-4, 1e-3)
 """How far behind a hyperplane a point is placed, in spreads of the projection; tried in turn."""
 
 _NOTHING = 1e-9  # a change of fewer spreads is none
+
+# ---- the smallest step into a polytope: one mixed-integer program -------------------------------
+
+_WHOLE = 1e-6  # what is nearer to a whole number is one
+_SLACK = 1e-9  # of sums
+_MAX_ROUNDS = 200  # of programs
+_LIMITS = {
+    "mip_rel_gap": 0.0,
+    "node_limit": 10_000,
+    "time_limit": 60.0,
+}  # of one program
+_SOLVED = (0, 2)  # what milp calls an optimum, and the proof that there is none
+_TOO_LONG = (
+    "the nearest point takes too many programs to be found: fix columns (fixed), narrow bounds, "
+    "leave out integers, or take another norm."
+)
+
+
+@dataclass(frozen=True, eq=False)
+class Steps:
+    """Steps y with ``A @ y <= b`` and ``lower <= y <= upper``, some of whose parts are whole."""
+
+    A: np.ndarray  # of shape (n_constraints, n_parts), rows of a length near 1
+    b: np.ndarray
+    lower: np.ndarray  # of shape (n_parts,), perhaps infinite
+    upper: np.ndarray
+    prices: np.ndarray  # what a part of length 1 costs, above 0
+    is_whole: np.ndarray
+    column: np.ndarray  # the group that each part belongs to: 0, 1, ...
+    column_prices: (
+        np.ndarray
+    )  # what it costs that some part of a group is not 0, above 0
+
+
+def shortest_l1(steps: Steps) -> np.ndarray | None:
+    """Return the step with the smallest sum of prices times lengths."""
+    solution = _Program(steps).solve(np.tile(steps.prices, 2))
+    if solution is None:
+        return None
+    up, down = solution.reshape(2, -1)
+    return np.where(steps.is_whole, np.round(up - down), up - down)
+
+
+def fewest(steps: Steps, below: float = np.inf) -> np.ndarray | None:
+    """Return the shortest step that changes the cheapest columns, of a cost below `below`."""
+    n_columns, prices = len(steps.column_prices), np.tile(steps.prices, 2)
+    is_of = np.tile(steps.column, 2)[:, np.newaxis] == np.arange(n_columns)
+    program = _Program(steps, np.ones(n_columns), are_whole=True)
+    # A part is 0 where its column is not changed.
+    program.add(
+        np.hstack(
+            [np.eye(len(prices)), -program.high[: len(prices), np.newaxis] * is_of]
+        ),
+        0,
+    )
+    cost = np.append(0.0 * prices, steps.column_prices)
+    slack = 1e-4 * float(steps.column_prices.min(initial=np.inf))
+    for _ in range(_MAX_ROUNDS):
+        cheapest = program.solve(cost, cost, below)
+        if cheapest is None or (least := float(cost @ np.round(cheapest))) >= below:
+            return None
+        nearest = program.solve(
+            np.append(prices, np.zeros(n_columns)), cost, least + slack
+        )
+        solution = cheapest if nearest is None else nearest
+        is_changed = np.round(solution[len(prices) :]).astype(bool)
+        # Parts of other columns are 0 to within a tolerance: now to the last digit.
+        lower, upper = np.where(
+            is_changed[steps.column], [steps.lower, steps.upper], 0.0
+        )
+        step = shortest_l1(replace(steps, lower=lower, upper=upper))
+        if step is not None:
+            return step
+        program.add(-np.append(0.0 * prices, ~is_changed)[np.newaxis], -1.0)
+    raise ValueError(_TOO_LONG)
+
+
+NORMS = ("l1", "count")
+"""What may be small: the sum of the changes, or the number of columns that change."""
+
+
+def length_of(step: np.ndarray, steps: Steps, norm: str) -> float:
+    """Return how long a step is."""
+    if norm == "count":
+        return float(steps.column_prices[np.unique(steps.column[step != 0.0])].sum())
+    return float(np.abs(steps.prices * step).sum())
+
+
+def least_length(steps: Steps, norm: str) -> float:
+    """Return a length that no allowed step is below, by each bound and constraint alone."""
+    A, least = steps.A, np.where(steps.A > 0.0, steps.lower, steps.upper)
+    sums = np.multiply(A, least, out=np.zeros_like(A), where=A != 0.0).sum(axis=1)
+    if (steps.lower > steps.upper).any() or (sums > steps.b + _SLACK).any():
+        return np.inf
+    broken = steps.b < 0.0
+    if not broken.any():
+        return 0.0
+    A, needed = steps.A[broken], -steps.b[broken]
+    if norm == "count":
+        return max(map(partial(_cheapest_columns, steps), A, needed))
+    return float((needed / (np.abs(A) / steps.prices).max(axis=1)).max())
+
+
+def _cheapest_columns(steps: Steps, row: np.ndarray, needed: float) -> float:
+    """Return what columns cost at least, the last in part, that lower a sum by what is needed."""
+    prices = steps.column_prices
+    ends = np.stack([steps.lower, steps.upper])
+    ends = np.multiply(ends, row, out=np.zeros_like(ends), where=row != 0.0)
+    gains = np.bincount(steps.column, np.maximum(-ends.min(axis=0), 0.0), len(prices))
+    order = np.argsort(-gains / prices, kind="stable")
+    if not np.isfinite(gains).all():
+        return float(prices.min())
+    least = float(
+        np.interp(
+            needed - _SLACK,
+            np.append(0.0, np.cumsum(gains[order])),
+            np.append(0.0, np.cumsum(prices[order])),
+        )
+    )
+    is_equal = (prices == prices[0]).all()
+    return float(prices[0] * np.ceil(least / prices[0] - _WHOLE)) if is_equal else least
+
+
+class _Program:
+    """Steps as differences of parts that are not negative, and further variables beside them."""
+
+    def __init__(
+        self, steps: Steps, high: np.ndarray | tuple = (), are_whole: bool = False
+    ) -> None:
+        # Parts upwards, parts downwards, and the further ones.
+        self.low = np.concatenate(
+            [
+                np.maximum(steps.lower, 0.0),
+                np.maximum(-steps.upper, 0.0),
+                np.zeros(len(high)),
+            ]
+        )
+        self.high = np.concatenate(
+            [np.maximum(steps.upper, 0.0), np.maximum(-steps.lower, 0.0), high]
+        )
+        self.whole = np.append(
+            np.tile(steps.is_whole, 2), np.full(len(high), are_whole)
+        )
+        # HiGHS misses optima where bounds of whole variables are not whole.
+        self.low = np.where(self.whole, np.ceil(self.low - _WHOLE), self.low)
+        self.high = np.where(self.whole, np.floor(self.high + _WHOLE), self.high)
+        self.A = np.hstack([steps.A, -steps.A, np.zeros((len(steps.A), len(high)))])
+        self.b = steps.b
+
+    def add(self, rows: np.ndarray, limits: np.ndarray | float) -> None:
+        """Add rows that do not exceed their limits."""
+        self.A = np.vstack([self.A, rows])
+        self.b = np.append(self.b, np.broadcast_to(limits, len(rows)))
+
+    def solve(
+        self, cost: np.ndarray, row: np.ndarray | None = None, limit: float = np.inf
+    ) -> np.ndarray | None:
+        """Return the cheapest variables that keep all rows and perhaps one more, or None."""
+        if (self.low > self.high).any():
+            return None
+        A, b = self.A, self.b
+        if row is not None and np.isfinite(limit):
+            A, b = np.vstack([A, row]), np.append(b, limit)
+        # Programs whose parts are all pinned make HiGHS fail.
+        is_free = self.low < self.high
+        solution = np.where(is_free, 0.0, self.low)
+        limits = b - A @ solution
+        if not is_free.any():
+            return solution if (limits >= -_SLACK).all() else None
+        # Presolving fails on some programs with narrow margins.
+        for presolve in (True, False):
+            result = milp(
+                cost[is_free],
+                integrality=self.whole[is_free],
+                bounds=Bounds(self.low[is_free], self.high[is_free]),
+                constraints=LinearConstraint(A[:, is_free], -np.inf, limits)
+                if len(b)
+                else (),
+                options=_LIMITS | {"presolve": presolve},
+            )
+            if result.status == 1:
+                break
+            if result.status in _SOLVED:
+                if result.x is None:
+                    return None
+                solution[is_free] = result.x
+                return solution
+        raise ValueError(_TOO_LONG)
+
+
+# ---- what may change, and the leaves that are asked for ------------------------------------------
 
 
 @dataclass(frozen=True, eq=False)
@@ -86,19 +271,22 @@ class Limits:
     def of(
         cls,
         columns: Sequence[Column],
-        costs: Any = None,
-        bounds: Any = None,
-        integers: Any = None,
-        fixed: Any = None,
-        plausible: bool = True,
-    ) -> Limits:
+        *,
+        costs: Any,
+        bounds: Any,
+        integers: Any,
+        fixed: Any,
+        plausible: bool,
+    ) -> Self:
         """Return the limits that users give."""
         n = len(columns)
-        lower, upper = np.full(n, -np.inf), np.full(n, np.inf)
-        factors, whole, stays = (
-            np.ones(n),
-            np.zeros(n, dtype=bool),
-            np.zeros(n, dtype=bool),
+        limits = cls(
+            costs=np.ones(n),
+            lower=np.full(n, -np.inf),
+            upper=np.full(n, np.inf),
+            whole=np.zeros(n, dtype=bool),
+            fixed=np.zeros(n, dtype=bool),
+            plausible=bool(plausible),
         )
         if costs is not None and not isinstance(costs, Mapping):
             if np.shape(costs) != (n,):
@@ -116,26 +304,27 @@ class Limits:
                 raise ValueError(
                     f"costs[{key!r}]={cost!r}: allowed are finite numbers above 0."
                 )
-            factors[_position("costs", key, columns)] = cost
+            limits.costs[_position("costs", key, columns)] = cost
         for key, pair in (bounds or {}).items():
             c = _position("bounds", key, columns, of_numbers=True)
             try:
                 low, high = pair
-                lower[c] = -math.inf if low is None else low
-                upper[c] = math.inf if high is None else high
+                limits.lower[c] = -math.inf if low is None else low
+                limits.upper[c] = math.inf if high is None else high
+                is_pair = limits.lower[c] <= limits.upper[c]
             except (TypeError, ValueError):
-                lower[c], upper[c] = math.inf, -math.inf
-            if not lower[c] <= upper[c]:
+                is_pair = False
+            if not is_pair:
                 raise ValueError(
                     f"bounds[{key!r}]={pair!r}: allowed are pairs (low, high), low <= high."
                 )
         for key in _listed("integers", integers):
-            whole[_position("integers", key, columns, of_numbers=True)] = True
+            limits.whole[_position("integers", key, columns, of_numbers=True)] = True
         for key in _listed("fixed", fixed):
-            stays[_position("fixed", key, columns)] = True
-        return cls(factors, lower, upper, whole, stays, bool(plausible))
+            limits.fixed[_position("fixed", key, columns)] = True
+        return limits
 
-    def relaxed(self, names: Sequence[str]) -> Iterator[tuple[str, Limits]]:
+    def relaxed(self, names: Sequence[str]) -> Iterator[tuple[str, Self]]:
         """Yield the limits without one of them each, and how that one is called."""
         if self.plausible:
             yield "plausible=True", replace(self, plausible=False)
@@ -145,14 +334,13 @@ class Limits:
             ("fixed", {"fixed": False}),
         ):
             for c, name in enumerate(names):
-                if any(
-                    getattr(self, field)[c] != value for field, value in free.items()
-                ):
-                    fields: dict[str, Any] = {
-                        field: getattr(self, field).copy() for field in free
-                    }
-                    for field, value in free.items():
-                        fields[field][c] = value
+                fields: dict[str, Any] = {
+                    field: np.where(
+                        np.arange(len(names)) == c, value, getattr(self, field)
+                    )
+                    for field, value in free.items()
+                }
+                if any(fields[field][c] != getattr(self, field)[c] for field in free):
                     yield f"{parameter} {name!r}", replace(self, **fields)
 
 
@@ -279,17 +467,16 @@ class Space:
         tree, k = self.tree, 0
         while k < leaf:
             right = tree.right(k)
-            if leaf < right:
-                yield tree.weights[k], tree.thresholds[k], self.norms[k], True, np.inf
-            else:
-                yield (
-                    -tree.weights[k],
-                    -tree.thresholds[k],
-                    self.norms[k],
-                    False,
-                    np.inf,
-                )
-            k = right if leaf >= right else k + 1
+            is_left = leaf < right
+            sign = 1.0 if is_left else -1.0
+            yield (
+                sign * tree.weights[k],
+                sign * tree.thresholds[k],
+                self.norms[k],
+                is_left,
+                np.inf,
+            )
+            k = k + 1 if is_left else right
         models = tree.models
         if models is None:
             return
@@ -343,9 +530,7 @@ def _nearest_of_leaf(
             return None
         features, steps = program
         if norm == "count" and not np.isfinite([steps.lower, steps.upper]).all():
-            names = {
-                space.columns[c].name for c in np.unique(space.column_of[features])
-            }
+            names = {space.columns[c].name for c in space.column_of[features]}
             raise ValueError(
                 "norm='count' needs finite bounds: allowed are plausible=True, and bounds for the "
                 f"columns {sorted(names)}."
@@ -353,13 +538,12 @@ def _nearest_of_leaf(
         step = fewest(steps, below) if norm == "count" else shortest_l1(steps)
         if step is None:
             break
-        is_moved = (
-            np.abs(step * space.unit[features]) >= _NOTHING * space.spread[features]
-        )
-        step = np.where(is_moved, step, 0.0)
+        moves = step * space.unit[features]
+        step = np.where(np.abs(moves) >= _NOTHING * space.spread[features], step, 0.0)
         point = space.x.astype(np.float64)
-        ends = space.lower[features], space.upper[features]
-        moved = np.clip(point[features] + step * space.unit[features], *ends)
+        moved = np.clip(
+            point[features] + moves, space.lower[features], space.upper[features]
+        )
         point[features] = np.where(step == 0.0, point[features], moved)
         distance = length_of(step, steps, norm)
         if _keeps(space.tree, point, leaf, goal):
@@ -394,9 +578,10 @@ def explain_failure(
     columns: Sequence[Column],
 ) -> str:
     """Return which single constraints forbid all points that are asked for."""
-    each = limits.relaxed([column.name for column in columns])
     if enough := [
-        name for name, other in each if nearest_points(space_of(other), goals, "l1")
+        name
+        for name, other in limits.relaxed([column.name for column in columns])
+        if nearest_points(space_of(other), goals, "l1")
     ]:
         return f"there would be some without {', or without '.join(enough)}."
     return "no single constraint forbids them: several do together, or missing cells that stay so."
@@ -406,8 +591,7 @@ def cell(column: Column, features: np.ndarray) -> Any:
     """Return the cell of a table that makes some features."""
     if isinstance(column, NumericColumn):
         return None if features[1:].any() else float(features[0])
-    levels = zip(column.levels, features, strict=True)
-    return next((level for level, value in levels if value), column.other)
+    return next(compress(column.levels, features), column.other)
 
 
 def goals_of_class(

@@ -24,8 +24,12 @@ _MEASURES = {"complexity": "complexity", "terms": "n_terms", "leaves": "n_leaves
 BOUNDS = {**_MEASURES, "size": "n_nodes"}
 """What rules may bound, and the attribute of a tree that is meant."""
 
-_COLUMNS = {**_MEASURES, "nodes": "n_nodes"} | {
-    k: k for k in ("depth", "quality", "origin")
+_COLUMNS = {
+    **_MEASURES,
+    "nodes": "n_nodes",
+    "depth": "depth",
+    "quality": "quality",
+    "origin": "origin",
 }
 
 MAX_MEMBERS = 100
@@ -53,13 +57,17 @@ def own_scores(member: Any) -> tuple[float, ...]:
 
 
 class FrontTree(ObliqueTree):
-    """A member of the front of a fitted estimator: a tree over raw features."""
+    """A member of the front of a fitted estimator: a tree over raw features.
 
-    quality: float  # of the finished tree on the training rows
-    origin: str  # what made the first individual that it descends from
-    scores: tuple[
-        float, ...
-    ]  # what a callable objective returned, where that is several numbers
+    Attributes
+    ----------
+    quality : float
+        That of the finished tree on the training rows.
+    origin : str
+        What made the first individual that it descends from.
+    scores : tuple of float
+        What a callable objective returned, where that is several numbers.
+    """
 
     @classmethod
     def of(
@@ -106,8 +114,8 @@ def least_gain(front: Sequence[Any]) -> int:
 
 def _dominates(scores: Sequence[float], others: Sequence[float]) -> bool:
     """Return whether scores, and the complexity after them, are as good, and one is better."""
-    signs = np.append(np.ones(len(scores) - 1), -1.0)
-    gains = signs * np.subtract(scores, others)
+    gains = np.subtract(scores, others)
+    gains[-1] *= -1.0
     return bool((gains >= 0.0).all() and gains.any())
 
 
@@ -140,14 +148,16 @@ class FittedFront(Sequence[FrontTree]):
     def _shown(self) -> pd.DataFrame:
         """Return the table that is printed."""
         table = self.to_frame()[["quality", "complexity", "terms", "leaves", "depth"]]
-        arrows = ("->" if i == self.chosen else "  " for i in range(len(self)))
-        table.index = pd.Index([f"{arrow} {i:>2}" for i, arrow in enumerate(arrows)])
+        table.index = pd.Index(
+            [f"{'->' if i == self.chosen else '  '} {i:>2}" for i in range(len(self))]
+        )
         return table
 
     def choosing(self, tree: ObliqueTree) -> Self:
         """Return the same front with the arrow at a tree; at none if that is no member."""
-        chosen = self.index(tree) if tree in self else None
-        return type(self)(self.items, self.is_regression, chosen)
+        return type(self)(
+            self.items, self.is_regression, self.index(tree) if tree in self else None
+        )
 
     def to_frame(self, held_out: Dataset | None = None) -> pd.DataFrame:
         """Return the front as a table; see `front_table`."""
@@ -158,11 +168,12 @@ def front_table(
     members: Sequence[Any], held_out: Dataset | None = None
 ) -> pd.DataFrame:
     """Return the members of a front as a table."""
-    columns = {
-        name: map(attrgetter(attribute), members)
-        for name, attribute in _COLUMNS.items()
-    }
-    table = pd.DataFrame({name: list(values) for name, values in columns.items()})
+    table = pd.DataFrame(
+        {
+            name: [getattr(member, attribute) for member in members]
+            for name, attribute in _COLUMNS.items()
+        }
+    )
     if held_out is not None:
         quality, standard_error = held_out_quality(members, held_out)
         at = table.columns.get_loc("origin")
@@ -186,8 +197,9 @@ def held_out_losses(
 
 def _held_out_sums(tree: Any, held_out: Dataset) -> np.ndarray:
     """Return the sums of the losses of held-out rows, and of their squares, of shape (2,)."""
-    of_labels = held_out.bound_objective is None or tree.models is not None
-    if held_out.n_classes > 0 and of_labels:
+    if held_out.n_classes > 0 and (
+        held_out.bound_objective is None or tree.models is not None
+    ):
         losses = tree.label_losses(held_out.X, held_out.y)
         return np.array([losses, losses**2]) @ held_out.sample_weight
     sums: np.ndarray = node_losses(tree, held_out)[:, tree.is_leaf].sum(axis=1)
@@ -255,9 +267,11 @@ def select(
             f"held_out=None: rule={rule!r} needs a Dataset of held-out rows."
         )
     losses, square_losses = held_out_losses(front, held_out)
-    standard_errors = 1.0 if kind == "1se" else 0.0
     # The rule of pruning takes the trees from the most complex to the simplest.
     chosen = choose_tree(
-        losses[::-1], square_losses[::-1], held_out.total_weight, standard_errors
+        losses[::-1],
+        square_losses[::-1],
+        held_out.total_weight,
+        1.0 if kind == "1se" else 0.0,
     )
     return front[len(front) - 1 - chosen]

@@ -41,10 +41,13 @@ def importances(
         units = np.ones(len(tree.output_names))
         if scale is not None and kind == "impurity":
             units = scale
-        each = [
-            _amounts(tree.of_output(j), kind) / unit**2 for j, unit in enumerate(units)
-        ]
-        amounts = np.sum(each, axis=0)
+        amounts = np.sum(
+            [
+                _amounts(tree.of_output(j), kind) / unit**2
+                for j, unit in enumerate(units)
+            ],
+            axis=0,
+        )
     total = amounts.sum()
     return amounts / total if total > 0.0 else np.zeros(tree.n_features)
 
@@ -68,9 +71,8 @@ def _amounts(tree: ObliqueTree, kind: str) -> np.ndarray:
         explained = np.abs(tree.models.coefficients) * spread
         if tree.models.of_classes:
             explained *= _SHARE_OF_SCORE
-        is_influence = kind == "influence"
         of_features += samples @ (
-            _shares(explained) if is_influence else np.square(explained)
+            _shares(explained) if kind == "influence" else np.square(explained)
         )
     return of_features
 

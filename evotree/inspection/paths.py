@@ -102,9 +102,10 @@ def explain(
             column = np.asarray(columns[name], dtype=dtype)
             parts[name].append(np.broadcast_to(column, values.size))
     is_outside = np.less(X, training.lowest) | np.greater(X, training.highest)
-    predicted = tree.predict_value(X)[:, 0] if classes is None else classes[labels]
     of_rows = {
-        "prediction": predicted,
+        "prediction": tree.predict_value(X)[:, 0]
+        if classes is None
+        else classes[labels],
         "leaf": leaves,
         "decision_distance": distances,
         "outside": [tuple(names[features]) for features in is_outside],
@@ -119,15 +120,15 @@ def _sides(
 ) -> Iterator[tuple[int, str, np.ndarray, LeafModels | None]]:
     """Yield each node with a side, the rows that take it, and what a leaf predicts them by."""
     for k in range(len(tree)):
-        inside = leaves == k
+        at = np.flatnonzero(leaves == k)
         if tree.subtree_size[k] > 1:
             for side, child in (("left", tree.left(k)), ("right", tree.right(k))):
                 end = child + tree.subtree_size[child]
                 yield k, side, np.flatnonzero((leaves >= child) & (leaves < end)), None
         elif tree.models is None or not tree.models.of_classes:
-            yield k, "leaf", np.flatnonzero(inside), tree.models
+            yield k, "leaf", at, tree.models
         elif len(tree.models.each) == 2:
-            yield k, "leaf", np.flatnonzero(inside), tree.models.each[1]
+            yield k, "leaf", at, tree.models.each[1]
         else:
             for label, models in enumerate(tree.models.each):
-                yield k, "leaf", np.flatnonzero(inside & (labels == label)), models
+                yield k, "leaf", at[labels[at] == label], models

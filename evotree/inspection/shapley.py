@@ -67,10 +67,8 @@ def shap_values(
     if n <= MAX_EXACT:
         codes = np.arange(1 << n)
         masks = (codes[:, np.newaxis] >> np.arange(n)) & 1 == 1
-        share, size = (
-            1.0 / (np.array([comb(n - 1, s) for s in range(n)]) * n),
-            masks.sum(axis=1),
-        )
+        size = masks.sum(axis=1)
+        share = 1.0 / (np.array([comb(n - 1, s) for s in range(n)]) * n)
     else:
         random = np.random.default_rng(seed_from(random_state))
         orders = [random.permutation(n) for _ in range(n_permutations)]
@@ -80,8 +78,9 @@ def shap_values(
             means = worths(masks)
             for at, player in enumerate(players):
                 without = codes[~masks[:, at]]
-                gained = means[without | (1 << at)] - means[without]
-                values[i, player] = share[size[without]] @ gained
+                values[i, player] = share[size[without]] @ (
+                    means[without | (1 << at)] - means[without]
+                )
             continue
         samples = []
         for order in orders:

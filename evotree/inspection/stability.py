@@ -88,27 +88,27 @@ def stability(
         raise ValueError(f"n={n!r}: allowed are integers of at least 2.")
     if not 0.0 < coverage < 1.0:
         raise ValueError(f"coverage={coverage!r}: allowed are numbers between 0 and 1.")
-    is_of_classes, targets = is_classifier(model), np.asarray(y)
+    is_of_classes = is_classifier(model)
+    targets = np.asarray(y)
     draw = StratifiedShuffleSplit if is_of_classes else ShuffleSplit
     table = X if hasattr(X, "iloc") else np.asarray(X)
-    rows, fits, scores, errors, ratio = getattr(table, "iloc", table), [], [], [], 1.0
-    for train, test in draw(n, test_size=_HELD_OUT, random_state=random_state).split(
-        table, y
-    ):
-        fits.append(clone(model).fit(rows[train], targets[train]))
-        scores.append(fits[-1].score(rows[test], targets[test]))
-        predicted = fits[-1].predict(rows[test])
-        away = (
-            (predicted != targets[test])
-            if is_of_classes
-            else (predicted - targets[test]) ** 2
-        )
-        errors.append(np.var(away.reshape(len(test), -1).mean(axis=1)))
-        ratio = len(test) / len(train)
-    found, pairs = (
-        np.array([fit.predict(table) for fit in fits]),
-        [*combinations(range(n), 2)],
-    )
+    rows = getattr(table, "iloc", table)
+    folds = draw(n, test_size=_HELD_OUT, random_state=random_state)
+    splits = list(folds.split(table, y))
+    fits = [clone(model).fit(rows[train], targets[train]) for train, _ in splits]
+    tests = [test for _, test in splits]
+    scores = [
+        fit.score(rows[test], targets[test])
+        for fit, test in zip(fits, tests, strict=True)
+    ]
+    found = np.array([fit.predict(table) for fit in fits])
+    truth = targets.reshape(found.shape[1:])
+    losses = found != truth if is_of_classes else (found - truth) ** 2
+    errors = [
+        np.var(loss.reshape(len(table), -1).mean(axis=1)[test])
+        for loss, test in zip(losses, tests, strict=True)
+    ]
+    pairs = list(combinations(range(n), 2))
     if is_of_classes:
         disagreement = np.mean([found[a] != found[b] for a, b in pairs], axis=0)
         agreement, unit = 1.0 - disagreement.mean(), 1.0
@@ -127,7 +127,7 @@ def stability(
     ).value_counts()
     normals = roots.dropna(how="all").fillna(0.0).to_numpy()
     cosines = np.abs(normals @ normals.T)[np.triu_indices(len(normals), 1)]
-    variance = np.var(scores, ddof=1) * (1.0 / n + ratio)
+    variance = np.var(scores, ddof=1) * (1.0 / n + len(tests[0]) / len(splits[0][0]))
     variance = max(variance, np.mean(errors) / unit**2 / len(targets))
     margin = np.sqrt(variance) * stats.t.ppf(0.5 + 0.5 * coverage, n - 1)
     summary = {

@@ -29,9 +29,8 @@ from scipy.optimize import linprog
 
 from evotree.configuration import check_monotonic_signs
 from evotree.dataset import Dataset
-from evotree.fitness.criteria import Criterion
-from evotree.fitness.node import Node
-from evotree.fitness.orders import CONFLICT, isotonic_values, node_orders
+from evotree.fitness.leaves import CONFLICT, isotonic_values, node_orders
+from evotree.fitness.node import Criterion, Node
 from evotree.fitness.penalties import PenalizedAccuracy
 from evotree.operators.pruning import (
     optimal_pruning,
@@ -40,8 +39,7 @@ from evotree.operators.pruning import (
     risk_of_leaves,
 )
 from evotree.operators.refinement import solve
-from evotree.operators.splitters.linear import Linear
-from evotree.operators.splitters.linear_fit import start_at
+from evotree.operators.splitters.linear import Linear, start_at
 from evotree.operators.splitters.sparse import Sparse, fit_on
 from evotree.operators.structure.reduced import (
     SPARSE_ROWS,
@@ -891,7 +889,7 @@ class MonotonicConstraint:
     """The prediction may not fall, or not rise, with some features."""
 
     # For two classes the prediction is the share of the second, and the label. Trees keep the
-    # constraint by the orders of their splits (`evotree.fitness.orders`): no split has terms that
+    # constraint by the orders of their splits (`evotree.fitness.leaves`): no split has terms that
     # pull its sides in both directions, and the leaves have the best labels, shares or means among
     # those in order. So a tree keeps the constraint for all rows, and for all rows of single
     # precision too.

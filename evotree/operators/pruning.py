@@ -28,7 +28,7 @@ import numpy as np
 
 from evotree._jit import kernel
 from evotree.dataset import Dataset, make_folds, split_folds
-from evotree.fitness.criteria import (
+from evotree.fitness.node import (
     Criterion,
     class_ranks,
     weight_of,

@@ -36,8 +36,7 @@ from evotree.fitness.node import Node
 from evotree.fitness.penalties import PenalizedAccuracy
 from evotree.operators.pruning import prune
 from evotree.operators.splitters.base import Splitter
-from evotree.operators.splitters.linear import Linear
-from evotree.operators.splitters.linear_fit import LOSSES, PENALTIES
+from evotree.operators.splitters.linear import LOSSES, PENALTIES, Linear
 from evotree.operators.splitters.registry import SPLITTERS, as_splitter, bounded
 from evotree.operators.splitters.sparse import Sparse
 from evotree.operators.structure.reduced import (

@@ -10,14 +10,15 @@ from evotree.plotting.curves import (
     plot_learning_curve,
     plot_learning_curves,
     plot_lineage,
+    plot_pareto,
 )
-from evotree.plotting.evolution import plot_evolution
-from evotree.plotting.explanation import plot_explanation, plot_importances
-from evotree.plotting.pareto import plot_pareto
-from evotree.plotting.regions import plot_decision_regions
-from evotree.plotting.stability import plot_stability
+from evotree.plotting.explanation import (
+    plot_explanation,
+    plot_importances,
+    plot_stability,
+)
 from evotree.plotting.style import class_colors
-from evotree.plotting.trees import plot_tree
+from evotree.plotting.trees import plot_decision_regions, plot_evolution, plot_tree
 
 __all__ = [
     "class_colors",

@@ -1,4 +1,4 @@
-"""The records of runs: learning curves, and origins of populations."""
+"""What runs recorded: learning curves, origins of populations, and quality against complexity."""
 
 from collections.abc import Mapping, Sequence
 from itertools import cycle, islice
@@ -10,9 +10,19 @@ from matplotlib.axes import Axes
 from matplotlib.gridspec import GridSpec
 from matplotlib.ticker import MaxNLocator
 
-from evotree.engine.history import ORIGIN, REFINEMENT, to_frame
+from evotree.dataset import Dataset
+from evotree.engine.evolution import ORIGIN, REFINEMENT, ParetoFront, to_frame
+from evotree.inspection.front import FittedFront, held_out_quality, select
 from evotree.plotting import style
-from evotree.plotting.style import PALETTE, axes_or_new, draw_grid, legend_below
+from evotree.plotting.style import (
+    INK,
+    PALETTE,
+    axes_or_new,
+    draw_grid,
+    legend_below,
+    tint,
+)
+from evotree.tree import ObliqueTree, RegressionIndividual
 
 Position: TypeAlias = Literal["gen", "seconds", "evaluations"]
 
@@ -158,15 +168,15 @@ def plot_learning_curves(
             f"quantiles={quantiles!r}: allowed are two ascending shares in [0, 1]."
         )
     if not isinstance(histories, Mapping):
-        kind = type(histories).__name__
         raise TypeError(
-            f"histories is a {kind}: allowed is a mapping from names to runs."
+            f"histories is a {type(histories).__name__}: allowed is a mapping from "
+            "names to runs."
         )
     if not histories:
         raise ValueError("histories is empty: give at least one group of runs.")
-    column = f"{chapter}_{field}"
     groups = {
-        name: _aligned(name, group, x, column) for name, group in histories.items()
+        name: _aligned(name, group, x, f"{chapter}_{field}")
+        for name, group in histories.items()
     }
 
     ax = axes_or_new(ax, (7.0, 4.5))
@@ -201,8 +211,9 @@ def plot_lineage(history: Any, *, x: Position = "gen", ax: Axes | None = None) -
     positions = positions_of(records, x)
     columns = [name for name in map(str, records) if name.startswith(f"{ORIGIN}_")]
     if not columns:
-        held = ", ".join(map(str, records))
-        raise ValueError(f"history has no chapter {ORIGIN!r}; it has {held}.")
+        raise ValueError(
+            f"history has no chapter {ORIGIN!r}; it has {', '.join(map(str, records))}."
+        )
     # What survives lies at the bottom, where areas are easiest to read.
     columns.sort(key=lambda name: -records[name].iloc[-1])
     ax = axes_or_new(ax, (7.0, 4.0))
@@ -228,8 +239,10 @@ def cumulated(records: pd.DataFrame) -> dict[str, pd.DataFrame]:
     )
     names = {name.removeprefix(prefix).rpartition("_")[0]: None for name in fields}
     if not names:
-        held = ", ".join(map(str, records))
-        raise ValueError(f"history has no chapter {REFINEMENT!r}; it has {held}.")
+        raise ValueError(
+            f"history has no chapter {REFINEMENT!r}; it has "
+            f"{', '.join(map(str, records))}."
+        )
     sums = fields.fillna(0.0).cumsum()
     totals = {
         name: pd.DataFrame(
@@ -257,8 +270,10 @@ def records_of(history: Any, name: str) -> pd.DataFrame:
 
 def _column(records: pd.DataFrame, column: str, given: str) -> np.ndarray:
     if column not in records:
-        held = ", ".join(map(str, records))
-        raise ValueError(f"{given}: the history has no {column!r}; it has {held}.")
+        raise ValueError(
+            f"{given}: the history has no {column!r}; it has "
+            f"{', '.join(map(str, records))}."
+        )
     return records[column].to_numpy(dtype=np.float64)
 
 
@@ -302,3 +317,151 @@ def set_grid(ax: Axes, x: str) -> None:
     draw_grid(ax)
     if x != "seconds":
         ax.xaxis.set_major_locator(MaxNLocator(integer=True))
+
+
+def plot_pareto(
+    front_or_estimator: Any,
+    *,
+    held_out: Dataset | None = None,
+    selected: str | ObliqueTree | None = None,
+    ax: Axes | None = None,
+) -> Axes:
+    """Draw the best quality for each complexity, on training rows and on held-out rows.
+
+    The complexity of a tree is the number of its leaves and terms. A step goes on to the right: no
+    better tree of at most that complexity was met. The band below the best quality on the held-out
+    rows is one standard error wide.
+
+    Parameters
+    ----------
+    front_or_estimator : ParetoFront, or what carries one as ``pareto_front_`` or ``pareto_front``
+        The trees.
+    held_out : Dataset, optional
+        Rows that the trees were not made on, in the same units.
+    selected : str or ObliqueTree, optional
+        The tree to be marked: a rule of `evotree.inspection.front.select` that looks at the rows
+        held out or at a bound, or a tree, of whose complexity the member is marked; by default
+        the ``tree_`` of an estimator.
+    ax : matplotlib Axes, optional
+        Where to draw; new ones by default.
+    """
+    front = front_or_estimator
+    for attribute in ("pareto_front_", "pareto_front"):
+        front = getattr(front, attribute, front)
+    if not isinstance(front, ParetoFront | FittedFront):
+        raise TypeError(
+            f"front_or_estimator is a {type(front).__name__}: allowed are a "
+            "ParetoFront, a fitted estimator with pareto_front_, and a Run."
+        )
+    if len(front) == 0:
+        raise ValueError("front_or_estimator has a front without members.")
+    complexity = np.array([member.complexity for member in front])
+    curves = [
+        ("training", np.array([member.quality for member in front]), PALETTE[0], "o")
+    ]
+    chosen = _chosen(front, front_or_estimator, selected, held_out)
+
+    ax = axes_or_new(ax, (6.5, 4.2))
+    if held_out is not None:
+        quality, standard_error = held_out_quality(front, held_out)
+        curves.append(("held out", quality, PALETTE[3], "s"))
+    for label, values, color, marker in curves:
+        ax.plot(
+            complexity,
+            values,
+            ds="steps-post",
+            label=label,
+            color=color,
+            marker=marker,
+            ms=4.5,
+            lw=1.6,
+        )
+    if held_out is not None:
+        best = int(quality.argmax())
+        ax.axhspan(
+            quality[best] - standard_error[best],
+            quality[best],
+            color=tint(PALETTE[3]),
+            alpha=0.5,
+            lw=0,
+            zorder=0,
+            label="one standard error of the best",
+        )
+    if chosen is not None:
+        tree = front[chosen]
+        name = selected if isinstance(selected, str) else "selected"
+        leaves = f"{tree.n_leaves} {'leaf' if tree.n_leaves == 1 else 'leaves'}"
+        terms = f"{tree.n_terms} {'term' if tree.n_terms == 1 else 'terms'}"
+        ax.scatter(
+            [complexity[chosen]] * len(curves),
+            [values[chosen] for _, values, _, _ in curves],
+            s=110,
+            fc="none",
+            ec=INK,
+            lw=1.4,
+            zorder=4,
+            label=f"{name}: {leaves}, {terms}",
+        )
+    is_regression = getattr(
+        front, "is_regression", isinstance(front[0], RegressionIndividual)
+    )
+    ax.set(
+        xlabel="complexity (leaves and terms)",
+        ylabel="R²" if is_regression else "accuracy",
+    )
+    ax.xaxis.set_major_locator(MaxNLocator(integer=True))
+    _leave_out_the_stump(
+        ax, int(complexity[0]), np.array([values for _, values, *_ in curves])
+    )
+    draw_grid(ax)
+    legend_below(ax, n_columns=2)
+    return ax
+
+
+def _leave_out_the_stump(ax: Axes, complexity: int, curves: np.ndarray) -> None:
+    """Cut the smallest tree off where it is so bad that the others could not be told apart."""
+    if curves.shape[1] < 3:
+        return
+    others = curves[:, 1:]
+    span = others.max() - others.min()
+    if others.min() - curves[:, 0].min() <= 3.0 * span:
+        return
+    ax.set_ylim(others.min() - 0.25 * span, others.max() + 0.1 * span)
+    ax.text(
+        complexity,
+        others.min() - 0.2 * span,
+        # Turned upright, the arrow points down.
+        "← " + ", ".join(f"{value:.3g}" for value in curves[:, 0]),
+        rotation=90,
+        ha="center",
+        va="bottom",
+        fontsize="small",
+        color=INK,
+    )
+
+
+def _chosen(
+    front: ParetoFront | FittedFront,
+    source: Any,
+    selected: Any,
+    held_out: Dataset | None,
+) -> int | None:
+    """Return the position of the member to be marked, None without one."""
+    tree = getattr(source, "tree_", None) if selected is None else selected
+    if isinstance(tree, str):
+        tree = select(front, tree, held_out=held_out)
+    if tree is None:
+        return None
+    if not isinstance(tree, ObliqueTree):
+        raise TypeError(
+            f"selected is a {type(tree).__name__}: allowed are a rule and a tree."
+        )
+    complexities = [member.complexity for member in front]
+    if tree.complexity in complexities:
+        return complexities.index(tree.complexity)
+    if selected is None:  # a tree that was pruned or refined after its selection
+        return None
+    raise ValueError(
+        f"selected is a tree of complexity {tree.complexity}: the front has trees of "
+        f"{', '.join(map(str, complexities))}."
+    )

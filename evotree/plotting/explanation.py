@@ -1,4 +1,4 @@
-"""Why one row is predicted as it is, and how much the columns matter to a tree."""
+"""Why one row is predicted as it is, and how much the columns matter to a tree and its refits."""
 
 from typing import Any, TypeAlias
 
@@ -6,10 +6,17 @@ import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 
-from evotree.description.words import check_whole, number
+from evotree.description.named import check_whole, number
 from evotree.inspection.paths import Explanation
 from evotree.plotting import style
-from evotree.plotting.style import INK, PALETTE, TERM_COLORS, axes_or_new, write_beside
+from evotree.plotting.style import (
+    INK,
+    PALETTE,
+    TERM_COLORS,
+    axes_or_new,
+    short_name,
+    write_beside,
+)
 
 BAR = 0.7
 LINE_HEIGHT = 0.24  # thickness of a bar, in lines; height of a line, in inches
@@ -131,9 +138,9 @@ def plot_importances(
     """
     check_whole("max_columns", max_columns, 1)
     if not hasattr(estimator, "importances"):
-        kind = type(estimator).__name__
         raise TypeError(
-            f"estimator is a {kind}: allowed are fitted estimators with importances."
+            f"estimator is a {type(estimator).__name__}: allowed are fitted estimators "
+            "with importances."
         )
     shares = estimator.importances(kind)
     order = np.argsort(-shares, kind="stable")
@@ -147,8 +154,8 @@ def plot_importances(
     ax.set_yticks(places, names, parse_math=False)
     ax.tick_params(axis="y", length=0)
     ax.set(ylim=(len(order) - 0.4, -0.6), xlim=(0.0, 1.12 * max(shares.max(), 1e-3)))
-    what = {"impurity": "lowering the impurity", "influence": "the sides of rows"}[kind]
-    ax.set_xlabel(f"share in {what}")
+    what = {"impurity": "lowering the impurity", "influence": "the sides of rows"}
+    ax.set_xlabel(f"share in {what[kind]}")
     ax.spines[["left", "right", "top"]].set_visible(False)
     return ax
 
@@ -167,8 +174,7 @@ def _explained(estimator: Any, row: Any) -> Explanation:
         raise ValueError(
             f"row has shape {np.shape(row)}: allowed is one row of the estimator's."
         )
-    explained: Explanation = estimator.explain(rows)
-    return explained
+    return estimator.explain(rows)
 
 
 def _steps(
@@ -232,3 +238,42 @@ def _draw_bars(ax: Axes, bars: list[Bar], place: int, with_zero: bool) -> None:
 def _plain(value: float, digits: int = 4) -> str:
     """Write a number in a few digits, with the sign that belongs beside letters."""
     return number(float(f"{value:.{digits}g}"), None).replace("-", "−")
+
+
+def plot_stability(
+    stability: Any, *, max_columns: int = 20, ax: Axes | None = None
+) -> Axes:
+    """Draw the share of refits that use each column, as `evotree.inspection.stability` found it.
+
+    Parameters
+    ----------
+    stability : Stability
+        What that function returns.
+    max_columns : int, at least 1, default=20
+        How many columns to show, at most.
+    ax : matplotlib Axes, optional
+        Where to draw; new ones of a fitting height by default.
+    """
+    check_whole("max_columns", max_columns, 1)
+    if not hasattr(stability, "disagreement"):
+        raise TypeError(
+            f"stability is a {type(stability).__name__}: allowed is what "
+            "inspection.stability returns."
+        )
+    shares = stability.columns.head(max_columns)
+    found = stability.summary
+    ax = axes_or_new(ax, (WIDTH, LINE_HEIGHT * max(1, len(shares)) + 1.2))
+    places = np.arange(len(shares))
+    ax.barh(places, shares.to_numpy(dtype=np.float64), height=BAR, color=PALETTE[0])
+    ax.set_yticks(places, [short_name(name) for name in shares.index], parse_math=False)
+    ax.set(
+        xlim=(0.0, 1.0),
+        ylim=(len(shares) - 0.4, -0.6),
+        xlabel="share of the refits that use it",
+    )
+    ax.set_title(
+        f"agreement {found.agreement:.3f}, |cosine| of roots {found.root:.2f}, "
+        f"score {found.score:.3f} [{found.lower:.3f}, {found.upper:.3f}]",
+        size=9,
+    )
+    return ax

@@ -75,14 +75,13 @@ def save_picture(ax: Axes, path: Path, dpi: int = 150) -> Path:
 
 def legend_below(ax: Axes, n_columns: int, others: Sequence[Axes] = ()) -> Legend:
     """Put the legend of some axes below the label of the x axis, where it hides nothing."""
-    handles = [
-        handle
-        for side in (ax, *others)
-        for handle in side.get_legend_handles_labels()[0]
-    ]
     below_label = ScaledTranslation(0.0, -32.0 / 72.0, ax.figure.dpi_scale_trans)
     return ax.legend(
-        handles=handles,
+        handles=[
+            handle
+            for side in (ax, *others)
+            for handle in side.get_legend_handles_labels()[0]
+        ],
         ncols=n_columns,
         frameon=False,
         fontsize="small",
@@ -146,15 +145,11 @@ def names_or_known(
 ) -> list[str]:
     """Return the names that were given, else those known if they fit, else numbered ones."""
     if given is None:
-        fits = known is not None and len(known) == n
-        return (
-            [str(name) for name in known]
-            if fits
-            else [f"{prefix}{j}" for j in range(n)]
-        )
+        is_known = known is not None and len(known) == n
+        given = known if is_known else [f"{prefix}{j}" for j in range(n)]
     if isinstance(given, str) or len(given) != n:
         raise ValueError(f"{parameter}={given!r}: allowed is a sequence of {n} names.")
-    return [str(name) for name in given]
+    return list(map(str, given))
 
 
 def short_name(name: Any) -> str:
@@ -167,10 +162,9 @@ def short_name(name: Any) -> str:
 
 def point_style(i: int) -> dict[str, Any]:
     """Return the look of the i-th method's points; the 64 first ones differ."""
-    n = len(PALETTE)
     return {
-        "color": PALETTE[i % n],
-        "marker": MARKERS[(i + i // n) % len(MARKERS)],
+        "color": PALETTE[i % len(PALETTE)],
+        "marker": MARKERS[(i + i // len(PALETTE)) % len(MARKERS)],
         "ls": "none",
         "mec": INK,
         "mew": 0.4,

@@ -5,7 +5,6 @@ there are some. Out: a `Report`, whose page holds all that it shows as JSON, and
 D3 library beside it.
 """
 
-from evotree.report.data import Subject
-from evotree.report.page import Report, report
+from evotree.report.page import Report, Subject, report
 
 __all__ = ["Report", "Subject", "report"]

@@ -1,24 +1,726 @@
-"""The page of a report: data, script and styles in one file of HTML that asks for nothing else."""
+"""The page of a report: one file of HTML with data, script and styles that asks for nothing else.
+
+What it shows is one dictionary that JSON can hold, and how well a tree or forest predicts the rows
+of the report, beside the tree of one leaf. Only the columns that some tree uses are there, and
+features are counted among those that these columns make. Names are cut to a readable length: the
+page compares none of them.
+"""
 
 import json
-from dataclasses import replace
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
 from html import escape
 from importlib.resources import files
 from pathlib import Path
 from string import Template
-from typing import Any
+from typing import Any, Self, TypeAlias
 
+import numpy as np
+import pandas as pd
 from sklearn.utils.validation import check_is_fitted
 
+from evotree._version import __version__
+from evotree.description.named import NamedTree, is_forest, named_tree
+from evotree.description.text import export_rules, numbered
+from evotree.engine.evolution import ORIGIN, to_frame
 from evotree.files import PathLike, write_whole
-from evotree.report.data import Subject, collect, short
+from evotree.inspection.importances import importances
+from evotree.inspection.training_rows import (
+    TrainingRows,
+    summarize,
+    uncorrelated_spreads,
+)
+from evotree.leaf_models import class_probabilities
+from evotree.plotting.curves import cumulated
+from evotree.plotting.style import class_colors
+from evotree.tables.columns import (
+    MISSING,
+    CategoricalColumn,
+    Column,
+    Level,
+    NumericColumn,
+    column_of_feature,
+    encode_in_order,
+    numbers_of,
+    quoted,
+    text_of,
+)
+from evotree.tree import (
+    ObliqueTree,
+    SoftSides,
+    mean_of_trees,
+    node_weights,
+)
+
+MAX_ROWS = 1000  # of the page
+MAX_CELLS = 40_000  # of these rows, if that leaves 20 of them
+MAX_TREES_LENGTH = (
+    600_000  # characters of the trees of the front; of more, every second one goes
+)
+MAX_OPTIONS = 100  # values of a column of categories that are no levels
+MAX_NAME = 80  # characters of a name
+MAX_RULES = 200_000  # characters of the rules as text
+
+Rows: TypeAlias = np.ndarray | None
+
+
+@dataclass(frozen=True, eq=False)
+class Subject:
+    """A model to report on.
+
+    Attributes
+    ----------
+    named : NamedTree
+        Its tree, with the columns that the features are made of.
+    target : str
+        What is predicted.
+    front : sequence of FrontTree
+        Other trees to choose from, by rising complexity; may be empty.
+    sides_of_front : sequence of SoftSides or None
+        What their probabilities are of, each's; may be empty where they are of leaves alone.
+    history : pandas.DataFrame or None
+        The records of the generations, as `evotree.to_frame` makes them.
+    training : TrainingRows or None
+        The summary of the training rows at the nodes of the tree.
+    facts : mapping of str to str
+        What else is known of the training, to be shown as it is.
+    members : sequence of Subject
+        The trees of a forest, of which `named` is the first; empty where the model is one tree.
+    """
+
+    named: NamedTree
+    target: str = "the target"
+    front: Sequence[Any] = ()
+    sides_of_front: Sequence[SoftSides | None] = ()
+    history: pd.DataFrame | None = None
+    training: TrainingRows | None = None
+    facts: Mapping[str, str] = field(default_factory=dict)
+    members: Sequence["Subject"] = ()
+
+    @classmethod
+    def of(cls, model: Any, target: str | None = None) -> Self:
+        """Return what a fitted estimator of this package knows of itself."""
+        if is_forest(model):
+            members = [cls.of(member, target) for member in model.estimators_]
+            return replace(members[0], facts=_facts(model), members=members)
+        logbook = getattr(model, "history_", None)
+        known_of_front = getattr(model, "_known_of_front", ())
+        return cls(
+            named_tree(model),
+            target or "the target",
+            front=list(getattr(model, "pareto_front_", ())),
+            sides_of_front=[known.get("probabilities_") for known in known_of_front],
+            history=to_frame(logbook) if logbook else None,
+            training=model.training_rows_,
+            facts=_facts(model),
+        )
+
+    @property
+    def trees(self) -> tuple[list[NamedTree], int]:
+        """The trees to choose from, by rising complexity, and the position of the model's own."""
+        own = self.named
+        sides = self.sides_of_front or [None] * len(self.front)
+        others = [
+            replace(own, tree=tree, sides=of_tree, costs=None)
+            for tree, of_tree in zip(self.front, sides, strict=True)
+            if tree != own.tree
+        ]
+        at = sum(one.tree.complexity <= own.tree.complexity for one in others)
+        return [*others[:at], own, *others[at:]], at
+
+
+def _facts(estimator: Any) -> dict[str, str]:
+    """Return what a fit has chosen and how it ended, as text."""
+    found = {"estimator": type(estimator).__name__}
+    if hasattr(estimator, "oob_score_"):
+        name = "accuracy" if hasattr(estimator, "classes_") else "R²"
+        found["out of bag"] = f"{name} {estimator.oob_score_:.4f}"
+    for name in ("size_penalty", "term_penalty"):
+        if hasattr(estimator, f"{name}_"):
+            found[name.replace("_", " ")] = f"{getattr(estimator, f'{name}_'):.4g}"
+    if hasattr(estimator, "n_generations_"):
+        found["generations"] = str(estimator.n_generations_)
+        found["stopped by"] = str(estimator.stop_reason_).replace("_", " ")
+        found["seconds"] = ", ".join(
+            f"{name} {took:.3g}"
+            for name, took in estimator.seconds_.items()
+            if took >= 0.05
+        )
+    if (cost := getattr(estimator, "edit_cost_", None)) is not None:
+        score = (
+            f"score {cost.score_before:.4f} to {cost.score:.4f}, "
+            if "score" in cost
+            else ""
+        )
+        found[f"last edit, {cost.name}"] = (
+            f"{score}complexity {cost.complexity_before} to {cost.complexity}"
+        )
+    return found
+
+
+def collect(subject: Subject, cells: pd.DataFrame | None, y: Any) -> dict[str, Any]:
+    """Return all that a page shows."""
+    named = _with_short_names(subject.named)
+    columns = subject.named.columns or tuple(
+        NumericColumn(name, 0.0) for name in named.features
+    )
+    rows = None if cells is None else encode_in_order(columns, cells)
+    truth = None if y is None else _codes_or_numbers(y, subject.named.classes, rows)
+    training = _training(subject, rows)
+    # Features are counted among all until it is known which are used.
+    if subject.members:
+        known = [
+            replace(member, training=_training(member, rows))
+            for member in subject.members
+        ]
+        trees = [_tree(one.named, one, rows, truth, own=True) for one in known]
+        own = 0
+    else:
+        trees, own = _trees(replace(subject, training=training), rows, truth)
+    # Features of all columns that some tree uses are kept, and counted among these.
+    column_of = np.array(column_of_feature(columns))
+    parts = [
+        part
+        for tree in trees
+        for node in tree["nodes"]
+        for part in (node, *node.get("z", ()))
+        if "f" in part
+    ]
+    used_columns = sorted({int(column_of[j]) for part in parts for j in part["f"]})
+    kept = np.flatnonzero(np.isin(column_of, used_columns))
+    place = {j: at for at, j in enumerate(kept.tolist())}
+    for part in parts:
+        part["f"] = [place[j] for j in part["f"]]
+    for tree in trees:
+        tree["importances"] = [[place[j], share] for j, share in tree["importances"]]
+    classes = (
+        None if named.classes is None else [text_of(label) for label in named.classes]
+    )
+    return {
+        "version": __version__,
+        "target": short(subject.target),
+        "classes": classes,
+        "colors": None if classes is None else class_colors(len(classes)),
+        "columns": _columns(columns, used_columns, cells),
+        "features": [named.features[j] for j in kept.tolist()],
+        "negations": [named.indicators.get(j, (None, None))[1] for j in kept.tolist()],
+        "weighted": named.is_weighted,
+        "spread": _rounded(named.spread[kept]),
+        "means": _rounded(training.means[0, kept]),
+        "lowest": _rounded(training.lowest[kept]),
+        "highest": _rounded(training.highest[kept]),
+        "trees": trees,
+        "own": own,
+        "forest": _forest(subject, kept, rows, truth) if subject.members else None,
+        "rows": _sample(columns, used_columns, cells, truth),
+        "history": None if subject.history is None else _history(subject.history),
+        "facts": {short(name): short(fact) for name, fact in subject.facts.items()},
+        "rules": _rules(subject.members or [replace(subject, named=named)]),
+        "notes": _notes(subject, rows, truth, len(trees)),
+    }
+
+
+def short(name: Any) -> str:
+    """Return a name as the page shows it, cut where it is longer than anyone reads."""
+    text = str(name)
+    return text if len(text) <= MAX_NAME else f"{text[: MAX_NAME - 1]}…"
+
+
+def _with_short_names(named: NamedTree) -> NamedTree:
+    """Return a tree whose features, columns and classes have names of a readable length."""
+    classes = (
+        None
+        if named.classes is None
+        else tuple(short(text_of(c)) for c in named.classes)
+    )
+    columns = tuple(
+        replace(one, name=short(one.name))
+        if isinstance(one, NumericColumn)
+        else replace(one, name=short(one.name), levels=tuple(map(short, one.levels)))
+        for one in named.columns or ()
+    )
+    return replace(
+        named,
+        features=tuple(map(short, named.features)),
+        classes=classes,
+        columns=columns or None,
+    )
+
+
+def _codes_or_numbers(y: Any, classes: Any, rows: Rows) -> np.ndarray:
+    """Return targets as floats, or as positions of their classes, which are compared as written."""
+    values = np.asarray(y)
+    n = 0 if rows is None else len(rows)
+    if rows is None or values.shape != (n,):
+        raise ValueError(
+            f"y has shape {values.shape}: allowed is ({n},), one for each row of X."
+        )
+    if classes is None:
+        numbers = numbers_of(pd.Series(values)).to_numpy()
+        if not np.isfinite(numbers).all():
+            raise ValueError("y has values that are not finite numbers.")
+        return numbers
+    places = {text_of(label): at for at, label in enumerate(classes)}
+    codes, known = pd.factorize(values)
+    texts = [text_of(label) for label in known]
+    unknown = [quoted(text) for text in texts if text not in places]
+    if unknown or (codes < 0).any():
+        shown = [*unknown, "a missing value"][0]
+        raise ValueError(f"y has {shown}: allowed are the classes of the model.")
+    return np.array([places[text] for text in texts], dtype=np.int64)[codes]
+
+
+def _training(subject: Subject, rows: Rows) -> TrainingRows:
+    """Return the summary of the training rows, or what comes nearest to it."""
+    tree = subject.named.tree
+    if subject.training is not None:
+        return subject.training
+    if rows is not None:
+        return summarize(tree, rows, np.ones(len(rows)))
+    anything = np.full(tree.n_features, np.inf)
+    return TrainingRows(
+        means=np.zeros(tree.weights.shape),
+        spreads=uncorrelated_spreads(tree),
+        lowest=-anything,
+        highest=anything,
+    )
+
+
+def _trees(
+    subject: Subject, rows: Rows, truth: Rows
+) -> tuple[list[dict[str, Any]], int]:
+    """Return the trees to choose from, every n-th as room allows, and where the model's own is."""
+    trees, own = subject.trees
+    made = [
+        _tree(tree, subject, rows, truth, own=at == own)
+        for at, tree in enumerate(trees)
+    ]
+    lengths = np.array([len(json.dumps(tree)) for tree in made])
+    shown = np.arange(len(made))
+    step = 1
+    while lengths[shown].sum() > MAX_TREES_LENGTH and len(shown) > 1:
+        step *= 2
+        shown = np.arange(own % step, len(made), step)
+    return [made[at] for at in shown], shown.tolist().index(own)
+
+
+def _tree(
+    named: NamedTree, subject: Subject, rows: Rows, truth: Rows, own: bool
+) -> dict[str, Any]:
+    """Return one of the trees to choose from, features still counted among all."""
+    tree: ObliqueTree = named.tree
+    training = subject.training
+    assert training is not None
+    if not own:  # what is known at the nodes of another tree, without the training rows
+        training = replace(
+            training,
+            means=np.repeat(training.means[:1], len(tree), axis=0),
+            spreads=uncorrelated_spreads(tree),
+        )
+    member = next((one for one in subject.front if one == tree), None)
+    return {
+        "nodes": [_node(named, k, training, own) for k in range(len(tree))],
+        "size": tree.subtree_size.tolist(),
+        "soft": named.sides is not None,
+        "leaves": tree.n_leaves,
+        "terms": tree.n_terms,
+        "complexity": tree.complexity,
+        "depth": tree.depth,
+        "quality": None if member is None else _rounded(member.quality),
+        "origin": None if member is None else str(member.origin),
+        "importances": _most_important(importances(tree)),
+        "measures": None
+        if rows is None or truth is None
+        else measures(named, rows, truth),
+    }
+
+
+def _forest(
+    subject: Subject, kept: np.ndarray, rows: Rows, truth: Rows
+) -> dict[str, Any]:
+    """Return what there is to say of a forest as a whole."""
+    trees = [one.named.tree for one in subject.members]
+    is_classes = subject.named.classes is not None
+    shares = np.sum([importances(tree) for tree in trees], axis=0)
+    return {
+        "nodes": sum(len(tree) for tree in trees),
+        "leaves": sum(tree.n_leaves for tree in trees),
+        "terms": sum(tree.n_terms for tree in trees),
+        "importances": _most_important(shares[kept] / (shares.sum() or 1.0)),
+        "vote": None if rows is None else vote_measures(trees, rows, truth, is_classes),
+    }
+
+
+def _most_important(shares: np.ndarray) -> list[list[Any]]:
+    """Return the most important features with their shares."""
+    most = [
+        j for j in np.argsort(-shares, kind="stable")[:20].tolist() if shares[j] > 0.0
+    ]
+    return [[j, _rounded(shares[j], 4)] for j in most]
+
+
+def _node(
+    named: NamedTree, k: int, training: TrainingRows, own: bool
+) -> dict[str, Any]:
+    """Return a node: rows, values, label, and terms, the most influential first.
+
+    Where rows have weights, values are weighted shares of classes, and there are those of rows too.
+    Where sides are soft, a split has its slope and intercept, a leaf the shares that are mixed and
+    the class that is raised, where that is not its label.
+    """
+    tree: ObliqueTree = named.tree
+    samples = tree.n_node_samples
+    # Splits of other trees only show their shares, leaves predict by them.
+    digits = 3 if named.is_split(k) and not own else 6
+    values = _rounded(tree.values[k], digits)
+    model = named.model(k) if named.classes is None else None
+    if model is not None:
+        values = [float(tree.values[k, 0]) if model.terms else model.intercept]
+    node: dict[str, Any] = {
+        "n": None if samples is None else _rounded(samples[k]),
+        "v": values,
+        "l": named.winners[k],
+    }
+    if named.is_weighted and model is None:
+        node["r"] = _rounded(named.row_shares[k], digits)
+    if named.sides is not None:
+        node |= _soft(named, k, own)
+    if named.scores is not None and not named.is_split(k):
+        each = [
+            replace(named, tree=tree.of_output(c), classes=None)
+            for c in range(len(values))
+        ]
+        return node | {"z": [_sum(one, k, training, own) for one in each]}
+    has_terms = named.is_split(k) or (model is not None and model.terms)
+    return node | _sum(named, k, training, own) if has_terms else node
+
+
+def _soft(named: NamedTree, k: int, own: bool) -> dict[str, Any]:
+    """Return what a node of a tree with soft sides has: exact numbers in the model's own tree."""
+    sides: SoftSides = named.sides
+    digits = 17 if own else 7
+    if named.is_split(k):
+        return {
+            "slope": _rounded(sides.slopes[k], digits),
+            "intercept": _rounded(sides.intercepts[k], digits),
+        }
+    found = {"shares": _rounded(sides.shares[k], digits)}
+    most_frequent = int(named.tree.majority[k])
+    return found if most_frequent == named.winners[k] else found | {"m": most_frequent}
+
+
+def _sum(named: NamedTree, k: int, training: TrainingRows, own: bool) -> dict[str, Any]:
+    """Return the terms, the most influential first, and ends of a split or a leaf's model."""
+    terms = named.by_influence(k)
+    found: dict[str, Any] = {
+        "f": [j for _, j in terms],
+        "w": [weight for weight, _ in terms],
+    }
+    if own:
+        # The means at the nodes of other trees are those of all rows.
+        found["c"] = _rounded(training.means[k, found["f"]])
+    if named.is_split(k):
+        return found | {
+            "t": float(named.tree.thresholds[k]),
+            "s": _rounded(training.spreads[k]),
+        }
+    model = named.model(k)
+    return found | {
+        "b": model.intercept,
+        "lo": model.lowest,
+        "hi": model.highest,
+        "bounded": model.is_bounded,
+    }
+
+
+def _columns(
+    columns: Sequence[Column], used: Sequence[int], cells: pd.DataFrame | None
+) -> list[dict[str, Any]]:
+    """Return how each column is typed, and which features it makes."""
+    found = []
+    first = 0
+    for at in used:
+        column = columns[at]
+        one: dict[str, Any] = {"name": short(column.name), "first": first}
+        first += len(column.feature_levels)
+        if isinstance(column, NumericColumn):
+            one |= {"fill": column.fill, "indicator": column.indicator}
+        else:
+            options = _options(column, None if cells is None else cells.iloc[:, at])
+            one |= {
+                "options": [MISSING if x is None else short(x) for x in options],
+                "n_levels": len(column.levels),
+                "missing": column.levels.index(None) if None in column.levels else None,
+            }
+        found.append(one)
+    return found
+
+
+def _options(column: CategoricalColumn, cells: pd.Series | None) -> list[Level]:
+    """Return the levels of a column, and other values that its cells have, the most frequent."""
+    if cells is None:
+        return list(column.levels)
+    counts = cells.astype(object).value_counts(sort=False)
+    texts = map(text_of, counts.sort_values(ascending=False, kind="stable").index)
+    others = dict.fromkeys(text for text in texts if text not in column.levels)
+    return [*column.levels, *list(others)[:MAX_OPTIONS]]
+
+
+def _sample(
+    columns: Sequence[Column],
+    used: Sequence[int],
+    cells: pd.DataFrame | None,
+    truth: Any,
+) -> dict[str, Any] | None:
+    """Return some rows, drawn at random where there are many, by columns."""
+    if cells is None:
+        return None
+    most = min(MAX_ROWS, max(20, MAX_CELLS // max(len(used), 1)))
+    n_drawn = min(most, len(cells))
+    drawn = np.sort(np.random.default_rng(0).choice(len(cells), n_drawn, replace=False))
+    found = []
+    for at in used:
+        column = columns[at]
+        some = cells.iloc[drawn, at]
+        if isinstance(column, NumericColumn):
+            found.append(
+                numbers_of(some).astype(object).where(some.notna(), None).tolist()
+            )
+        else:
+            options = _options(column, cells.iloc[:, at])
+            codes, known = pd.factorize(some)
+            place = {text: p for p, text in enumerate(options)}
+            places = [place.get(text_of(value), -1) for value in known]
+            found.append([None if code < 0 else places[code] for code in codes])
+    return {
+        "total": len(cells),
+        "numbers": drawn.tolist(),
+        "cells": found,
+        "y": None if truth is None else truth[drawn].tolist(),
+    }
+
+
+def _history(records: pd.DataFrame) -> dict[str, Any]:
+    """Return the curves of a run, by their names."""
+    curves = ("fitness", "quality", "size", "terms", "complexity")
+    names = [f"{curve}_{field}" for curve in curves for field in ("best", "mean")]
+    prefix = f"{ORIGIN}_"
+    origins = [name for name in map(str, records) if name.startswith(prefix)]
+    totals: dict[str, pd.DataFrame] = {}
+    with suppress(ValueError):  # nothing was refined
+        totals = cumulated(records)
+    return {
+        "gen": _rounded(records["gen"])
+        if "gen" in records
+        else list(range(len(records))),
+        "curves": {
+            name: _rounded(records[name], 5) for name in names if name in records
+        },
+        "origins": {
+            name.removeprefix(prefix): _rounded(records[name], 4) for name in origins
+        },
+        "refiners": {
+            name: {field: _rounded(table[field], 4) for field in table}
+            for name, table in totals.items()
+        },
+    }
+
+
+def _rules(members: Sequence[Subject]) -> str:
+    """Return the rules of the model's own tree, or of all of a forest, cut where they are long."""
+    # The page counts trees from 0, as `estimators_` does.
+    rules = numbered(
+        [export_rules(_with_short_names(one.named)) for one in members], first=0
+    )
+    if len(rules) <= MAX_RULES:
+        return rules
+    return f"{rules[:MAX_RULES]}\n... (the first {MAX_RULES:,} characters of {len(rules):,})"
+
+
+def _notes(subject: Subject, rows: Rows, truth: Rows, n_shown: int) -> list[str]:
+    """Return what the reader has to know of the page: what is left out, and why."""
+    n_trees = len(subject.trees[0])
+    is_tree = not subject.members
+    begin = "zero" if rows is None else "the means of the rows given"
+    notes = {
+        "No rows were given: there is no table of rows, and nothing is measured.": rows
+        is None,
+        "No targets were given: nothing is measured.": rows is not None
+        and truth is None,
+        "The tree that is drawn, with its figures, is one of the forest, which you choose; the "
+        "table of rows has what the forest predicts.": not is_tree,
+        "The model has no Pareto front: there is one tree to look at.": (
+            is_tree and not subject.front
+        ),
+        f"{n_shown} of the {n_trees} trees of the front are shown, evenly spaced.": (
+            is_tree and subject.front and n_shown < n_trees
+        ),
+        "The model keeps no record of an evolution.": is_tree
+        and subject.history is None,
+        "The model keeps no summary of its training rows: contributions are measured from "
+        f"{begin}.": subject.training is None,
+    }
+    return [note for note, is_told in notes.items() if is_told]
+
+
+def _rounded(values: Any, digits: int = 7) -> Any:
+    """Return numbers with a few significant digits, None for those that are not finite."""
+    if values is None:
+        return None
+    if np.ndim(values):
+        return [
+            _rounded(value, digits)
+            for value in np.asarray(values, dtype=np.float64).tolist()
+        ]
+    value = float(f"{float(values):.{digits}g}")
+    is_whole = value.is_integer() and abs(value) < 1e15
+    return int(value) if is_whole else value if np.isfinite(value) else None
+
+
+N_BINS = 10  # of the calibration curve
+MAX_CONFUSED = 12  # classes whose confusion matrix is shown
+BANDS = (
+    1.0,
+    0.9,
+    0.75,
+    0.5,
+    0.0,
+)  # least shares of votes for the class, of each group of rows
+
+Figures: TypeAlias = dict[str, float | None]
+
+
+def measures(named: NamedTree, rows: np.ndarray, y: np.ndarray) -> dict[str, Any]:
+    """Return how well a tree predicts some rows."""
+    tree = named.tree
+    leaves = tree.apply(rows)
+    values = class_probabilities(tree, named.sides, rows)
+    measured: dict[str, Any] = {}
+    label = labels = None
+    losses = (y - values[:, 0]) ** 2
+    if named.classes is not None:
+        label = named.winners[0]
+        labels = tree.predict_label(rows)
+        losses = tree.label_losses(rows, y)
+        n_classes = len(named.classes)
+        measured["calibration"] = calibration(y, labels, values)
+        if n_classes <= MAX_CONFUSED:
+            counts = np.bincount(y * n_classes + labels, minlength=n_classes**2)
+            measured["confusion"] = counts.reshape(n_classes, n_classes).tolist()
+    reached = node_weights(leaves, np.ones(len(y)), tree.subtree_size)
+    lost = node_weights(leaves, losses, tree.subtree_size)
+    others = _of_one_leaf(y, tree.values[0], label)
+    return measured | {
+        "figures": [
+            [name, figure, others[name]]
+            for name, figure in _figures(y, values, labels).items()
+        ],
+        "reached": reached.astype(int).tolist(),
+        "lost": [float(f"{loss:.6g}") for loss in lost],
+    }
+
+
+def vote_measures(
+    trees: Sequence[ObliqueTree],
+    rows: np.ndarray,
+    y: np.ndarray | None,
+    is_classes: bool,
+) -> dict[str, Any]:
+    """Return how far the trees of a forest agree, and how well their vote predicts."""
+    vote = mean_of_trees(trees, rows)
+    each = np.stack([tree.predict_value(rows) for tree in trees])
+    measured: dict[str, Any]
+    if is_classes:
+        labels = vote.argmax(axis=1)
+        agrees = each.argmax(axis=2) == labels
+        band = np.argmax(agrees.mean(axis=0)[:, np.newaxis] >= BANDS, axis=1)
+        measured = {
+            "agreement": agrees.mean(axis=1).tolist(),
+            "bands": [
+                [
+                    BANDS[at],
+                    int((band == at).sum()),
+                    None if y is None else int((labels == y)[band == at].sum()),
+                ]
+                for at in np.unique(band).tolist()
+            ],
+        }
+    else:
+        apart = each[:, :, 0] - vote[:, 0]
+        measured = {"agreement": np.sqrt((apart**2).mean(axis=1)).tolist()}
+    if y is not None:
+        # The vote, its trees, and one leaf.
+        ours, *of_trees = (
+            _figures(y, values, values.argmax(axis=1) if is_classes else None)
+            for values in (vote, *each)
+        )
+        root = np.mean([tree.values[0] for tree in trees], axis=0)
+        others = _of_one_leaf(y, root, root.argmax() if is_classes else None)
+        means = {
+            # Where one figure is not known, that of a constant target, none is.
+            name: float(np.mean([figures[name] for figures in of_trees]))
+            for name in ours
+            if ours[name] is not None
+        }
+        measured["figures"] = [
+            [name, ours[name], means.get(name), others[name]] for name in ours
+        ]
+    return measured
+
+
+def _of_one_leaf(y: np.ndarray, value: np.ndarray, label: Any) -> Figures:
+    """Return figures of one prediction for all rows: a number, or a class and its shares."""
+    values = np.broadcast_to(value, (len(y), len(value)))
+    return _figures(y, values, None if label is None else np.full(len(y), label))
+
+
+def _figures(y: np.ndarray, values: np.ndarray, labels: np.ndarray | None) -> Figures:
+    """Return figures of predicted numbers, or of predicted classes and their probabilities."""
+    if labels is None:
+        errors = y - values[:, 0]
+        whole = float(((y - y.mean()) ** 2).sum())
+        return {
+            "R²": 1.0 - float((errors**2).sum()) / whole if whole > 0.0 else None,
+            "RMSE": float(np.sqrt((errors**2).mean())),
+            "mean absolute error": float(np.abs(errors).mean()),
+        }
+    is_right = labels == y
+    own = np.clip(values[np.arange(len(y)), y], 1e-15, 1.0)
+    return {
+        "accuracy": float(is_right.mean()),
+        "balanced accuracy": float(
+            np.mean([is_right[y == c].mean() for c in np.unique(y)])
+        ),
+        "log loss": float(-np.log(own).mean()),
+        "Brier score": float(np.mean((values**2).sum(axis=1) - 2.0 * own + 1.0)),
+    }
+
+
+def calibration(
+    y: np.ndarray, labels: np.ndarray, shares: np.ndarray
+) -> list[list[float]]:
+    """Return how often what is given a probability is so."""
+    given, is_so = shares[np.arange(len(y)), labels], labels == y
+    if shares.shape[1] == 2:
+        given, is_so = shares[:, 1], y == 1
+    bins = np.minimum((given * N_BINS).astype(int), N_BINS - 1)
+    counts, *sums = (
+        np.bincount(bins, w, minlength=N_BINS) for w in (None, given, is_so)
+    )
+    given_mean, so_mean = (total / np.maximum(counts, 1) for total in sums)
+    return [
+        [float(given_mean[b]), float(so_mean[b]), int(counts[b])]
+        for b in np.flatnonzero(counts)
+    ]
+
 
 # What would end the element of the data, or the line of a script.
 _UNSAFE = {"<": "\\u003c", ">": "\\u003e", "&": "\\u0026"}
 
 
 class Report:
-    """A page about a model, of `evotree.report.data.collect`. A notebook shows it."""
+    """A page about a model, of `evotree.report.page.collect`. A notebook shows it."""
 
     def __init__(self, data: dict[str, Any]) -> None:
         self.data = data
@@ -27,8 +729,13 @@ class Report:
     def html(self) -> str:
         """The page: one document of HTML with everything that it needs."""
         folder = files("evotree.report") / "templates"
-        paths = {"style": "report.css", "model": "model.js", "script": "report.js"}
-        paths |= {"d3": "d3/d3.min.js", "licence": "d3/LICENSE"}
+        paths = {
+            "style": "report.css",
+            "model": "model.js",
+            "script": "report.js",
+            "d3": "d3/d3.min.js",
+            "licence": "d3/LICENSE",
+        }
         parts = {
             name: (folder / path).read_text("utf-8") for name, path in paths.items()
         }
@@ -48,9 +755,8 @@ class Report:
 
     def __repr__(self) -> str:
         n_trees = len(self.data["trees"])
-        rows = self.data["rows"]
-        n_rows = 0 if rows is None else rows["total"]
-        return f"Report({n_trees} trees, {n_rows} rows); save(path) writes it"
+        rows = self.data["rows"] or {"total": 0}
+        return f"Report({n_trees} trees, {rows['total']} rows); save(path) writes it"
 
     def _repr_html_(self) -> str:
         """Return what a notebook shows: the page in a frame, which sees nothing outside of it."""
@@ -86,9 +792,10 @@ def report(
         return Report(collect(model, X, y))
     check_is_fitted(model)
     subject = Subject.of(model, getattr(y, "name", None))
-    if subject.named.targets:
-        n_outputs = len(subject.named.targets)
-        raise ValueError(f"report: the tree has {n_outputs} outputs; a page shows one.")
+    if targets := subject.named.targets:
+        raise ValueError(
+            f"report: the tree has {len(targets)} outputs; a page shows one."
+        )
     if stability is not None:
         subject = replace(
             subject,

@@ -19,7 +19,7 @@ from sklearn.preprocessing import MinMaxScaler
 from sklearn.tree import DecisionTreeClassifier
 
 from evotree.estimators import ObliqueTreeClassifier, TAOClassifier
-from evotree.estimators.sparse_path import tao_path
+from evotree.estimators.local import tao_path
 from evotree.experiments.protocols import stratified_folds
 from evotree.fitness.penalties import PenalizedAccuracy
 from evotree.operators.initialization.population import raw_tree

@@ -19,8 +19,7 @@ from evotree.experiments.comparison import (
 )
 from evotree.experiments.problems import make_problem
 from evotree.experiments.protocols import Task
-from evotree.fitness.criteria import Criterion
-from evotree.fitness.node import Node
+from evotree.fitness.node import Criterion, Node
 from evotree.operators.splitters.cross_entropy import CrossEntropy
 from evotree.plotting.style import save_picture
 from evotree.rng import make_streams

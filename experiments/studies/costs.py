@@ -30,7 +30,7 @@ from evotree.estimators import EvoTreeClassifier
 from evotree.experiments.datasets import LoadedData
 from evotree.experiments.experiment import innermost
 from evotree.experiments.protocols import Task, load_cached
-from evotree.fitness.costs import FeatureCosts
+from evotree.fitness.base import FeatureCosts
 from evotree.operators.initialization.population import raw_tree
 from evotree.tables.columns import column_of_feature, encode, feature_names, fit_columns
 from evotree.tree import ObliqueTree

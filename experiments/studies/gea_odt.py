@@ -12,7 +12,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 
-from evotree.engine.history import to_frame
+from evotree.engine.evolution import to_frame
 from evotree.estimators import EvoTreeClassifier, ObliqueTreeClassifier
 from evotree.experiments.protocols import OFFICIAL, Task
 from evotree.plotting import plot_learning_curves

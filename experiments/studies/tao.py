@@ -16,7 +16,7 @@ from sklearn.model_selection import train_test_split
 
 from evotree.dataset import jitter
 from evotree.estimators import ObliqueTreeClassifier
-from evotree.estimators.tao import TAOClassifier
+from evotree.estimators.local import TAOClassifier
 from evotree.experiments.experiment import innermost
 from evotree.experiments.protocols import OFFICIAL, Parts, Task, load_cached, take_rows
 from evotree.operators.pruning import (

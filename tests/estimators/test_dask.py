@@ -16,9 +16,9 @@ from evotree import (
     Variation,
 )
 from evotree.dataset import Dataset
-from evotree.estimators.intervals import leaf_deviations
+from evotree.estimators.base import leaf_deviations
 from evotree.experiments.problems import make_problem
-from evotree.fitness.losses import QuantileLoss
+from evotree.fitness.objectives import QuantileLoss
 from evotree.fitness.penalties import PenalizedAccuracy
 from evotree.operators.structure.splice import make_individual
 from tests.estimators.test_continuing import quick

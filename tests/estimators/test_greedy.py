@@ -10,7 +10,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from evotree import ObliqueTreeClassifier, ObliqueTreeRegressor
 from evotree.estimators import GREEDY_PRESETS
-from evotree.fitness.criteria import CLASSIFICATION, REGRESSION
+from evotree.fitness.node import CLASSIFICATION, REGRESSION
 from evotree.operators.splitters.registry import SPLITTERS
 
 FOR_CLASSES_ONLY = ("wodt", "co2")

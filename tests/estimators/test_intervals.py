@@ -12,7 +12,7 @@ from sklearn.exceptions import NotFittedError
 
 from evotree import EvoTreeRegressor, ObliqueTreeRegressor, Quantile, TAORegressor
 from evotree.dataset import Dataset
-from evotree.estimators.intervals import conformal_width, leaf_deviations
+from evotree.estimators.base import conformal_width, leaf_deviations
 from tests.quick_models import BRIEF, evolved, name_of
 from tests.strategies import seeds
 

@@ -15,7 +15,7 @@ from evotree import (
     SearchConfig,
     search,
 )
-from evotree.engine import first_trees
+from evotree.engine import populations
 from evotree.engine import toolbox as toolboxes
 from evotree.engine.choice import penalties_to_try
 from evotree.engine.problem import NOISE
@@ -128,8 +128,8 @@ def interrupted(model):
 
 
 def test_an_interrupt_while_choosing_takes_the_first_penalties(monkeypatch):
-    pressing, calls = press_at(2, first_trees.path_trees)
-    monkeypatch.setattr(first_trees, "path_trees", pressing)
+    pressing, calls = press_at(2, populations.path_trees)
+    monkeypatch.setattr(populations, "path_trees", pressing)
     kept = interrupted(evolved(EvoTreeClassifier, **BRIEF | AUTO))
     assert kept.n_generations_ == 0 and len(calls) <= 5  # those of one fold
     config = evolved(SearchConfig, **AUTO)

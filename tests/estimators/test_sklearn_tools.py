@@ -26,7 +26,7 @@ from evotree import (
     TAOClassifier,
     TAORegressor,
 )
-from evotree.description.html import notebook_html
+from evotree.description.text import notebook_html
 from tests.quick_models import (
     BRIEF,
     CLASSIFIERS,

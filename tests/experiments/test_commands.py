@@ -9,12 +9,10 @@ from sklearn.tree import DecisionTreeClassifier
 
 from evotree.cli.main import main
 from evotree.experiments import execution
-from evotree.experiments.execution import run_experiment
+from evotree.experiments.execution import LOG_FILE, read_runs, run_experiment
 from evotree.experiments.experiment import Experiment
 from evotree.experiments.protocols import Protocol
 from evotree.experiments.report import what_is_left_out, write_report
-from evotree.experiments.runner import LOG_FILE
-from evotree.experiments.store import read_runs
 
 TOML = """
 name = "small"

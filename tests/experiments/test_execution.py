@@ -20,10 +20,16 @@ from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 from evotree import EvoTreeClassifier
 from evotree.engine.config import Regularization
 from evotree.experiments.datasets import LoadedData
-from evotree.experiments.execution import run_experiment, seed_method
+from evotree.experiments.execution import (
+    FILE,
+    read_curves,
+    read_definition,
+    read_runs,
+    run_experiment,
+    seed_method,
+)
 from evotree.experiments.experiment import Experiment, learning_curve
 from evotree.experiments.protocols import OFFICIAL, Protocol, Task, stratified_folds
-from evotree.experiments.store import FILE, read_curves, read_definition, read_runs
 from tests.quick_models import evolved
 
 TIMES = ["seconds", "score_seconds", "peak_memory_mb", "finished"]
@@ -248,7 +254,6 @@ import signal, sys
 from pathlib import Path
 signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell's background has none
 from evotree.cli.main import main
-from tests.experiments.test_execution import *
 from evotree.experiments import experiment as e
 made = Experiment("i", ["iris"], {"s": Odd("slow")}, Protocol(9), range(99))
 e.read_experiment = lambda path: made

@@ -4,8 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from evotree.experiments import pictures
-from evotree.experiments.comparison import FriedmanTest
+from evotree.experiments import comparison
 from evotree.plotting.style import PALETTE, save_picture
 
 
@@ -29,10 +28,12 @@ def test_bars_join_what_does_not_differ(tmp_path):
     ranks = pd.Series({"A": 1.0, "B$": 1.5, "C": 3.5})
     p_values = pd.DataFrame(1.0, ranks.index, ranks.index)
     p_values.loc["C", ["A", "B$"]] = p_values.loc[["A", "B$"], "C"] = [0.01, 0.04]
-    test = FriedmanTest(ranks, 1.0, 0.1, p_values.loc[["C", "A", "B$"]], ["a"], [])
+    test = comparison.FriedmanTest(
+        ranks, 1.0, 0.1, p_values.loc[["C", "A", "B$"]], ["a"]
+    )
 
     def bars(**options):
-        ax = pictures.plot_critical_differences(test, **options)
+        ax = comparison.plot_critical_differences(test, **options)
         drawn = [line for line in ax.get_lines() if line.get_color() == PALETTE[0]]
         return ax, [list(line.get_xdata()) for line in drawn]
 
@@ -50,7 +51,7 @@ def test_bars_join_what_does_not_differ(tmp_path):
 
 def test_points_are_means_over_complete_data_sets(runs):
     runs = runs[~(runs.dataset.eq("d1") & runs.method.eq("B_1") & runs.fold.eq(1))]
-    ax = pictures.plot_accuracy_against_size(runs)
+    ax = comparison.plot_accuracy_against_size(runs)
     kept = runs[runs.dataset != "d1"].groupby("method")[["leaves", "accuracy"]].mean()
     points = {line.get_label(): line.get_xydata()[0] for line in ax.get_lines()}
     assert list(points) == [text.get_text() for text in ax.get_legend().get_texts()]
@@ -61,13 +62,13 @@ def test_points_are_means_over_complete_data_sets(runs):
     with pytest.raises(
         ValueError, match="no data set with leaves and accuracy of all methods"
     ):
-        pictures.plot_accuracy_against_size(
+        comparison.plot_accuracy_against_size(
             runs[(runs.method == "A") ^ (runs.dataset < "d3")]
         )
 
 
 def test_times_are_means_and_the_fastest_data_set_is_first(runs):
-    ax = pictures.plot_times(runs)
+    ax = comparison.plot_times(runs)
     names = [text.get_text() for text in ax.get_yticklabels()]
     means = runs.groupby(["dataset", "method"]).seconds.mean().unstack()
     assert (
@@ -91,7 +92,7 @@ def test_each_data_set_has_its_curves_and_a_method_its_colour():
         for fold in range(5)
     }
     curves["c", "x", 0, 0] = pd.DataFrame({"gen": [0], "loss": [1.0]})
-    figure = pictures.plot_curves_of_datasets(
+    figure = comparison.plot_curves_of_datasets(
         curves, ["a", "c", "b"], ["none", "x", "y$"]
     )
     assert [ax.get_title(loc="left") for ax in figure.axes] == ["a", "", "b", ""]
@@ -104,4 +105,4 @@ def test_each_data_set_has_its_curves_and_a_method_its_colour():
         assert line.get_color() == PALETTE[2]
     assert [text.get_text() for text in figure.legends[0].get_texts()] == ["x", "y$"]
     figure.draw_without_rendering()
-    assert pictures.plot_curves_of_datasets(curves, ["c"], ["x"]) is None
+    assert comparison.plot_curves_of_datasets(curves, ["c"], ["x"]) is None

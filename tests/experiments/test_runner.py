@@ -13,7 +13,7 @@ from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
 
 import pytest
 
-from evotree.experiments.runner import TimeIsUp, deadline, log_to_file, outcomes_of
+from evotree.experiments.execution import TimeIsUp, deadline, log_to_file, outcomes_of
 
 LOG = logging.getLogger("evotree.experiments.tests")
 
@@ -119,7 +119,7 @@ def test_a_deadline_strikes_once_and_only_inside():
 def test_a_deadline_leaves_the_interpreter_as_it_was():
     """Profilers are the first to notice."""
     code = (
-        "import cProfile\nfrom evotree.experiments.runner import deadline\n"
+        "import cProfile\nfrom evotree.experiments.execution import deadline\n"
         "with deadline(5.0):\n    pass\n"
         "print(cProfile.Profile().runcall(sum, [i * i for i in range(9)]))\n"
         "print(cProfile.Profile().runcall(lambda n: sum(i for i in range(n)), 9))"

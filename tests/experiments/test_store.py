@@ -9,9 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evotree.experiments.store import (
+from evotree.experiments.execution import (
     FILE,
-    KEY,
     Store,
     differences,
     merged,
@@ -19,6 +18,7 @@ from evotree.experiments.store import (
     read_definition,
     read_runs,
 )
+from evotree.experiments.protocols import KEY
 
 COLUMNS = (*KEY, "status", "accuracy", "error", "versions")
 DEFINITION = {
@@ -42,10 +42,10 @@ def row(fold=0, **others):
 
 def test_rows_come_back_as_they_were(tmp_path):
     store = Store(tmp_path / "a" / "b", COLUMNS, DEFINITION)
-    assert store.done() == set() and len(store.runs()) == 0
+    assert store.done() == set() and len(read_runs(store.path.parent)) == 0
     store.add(row(1, accuracy=0.1 + 0.2, error="an 'odd'\n\"text\" ü \udcff"))
     store.add(row(np.int64(0), status="failed", error="x"))
-    runs = store.runs()
+    runs = read_runs(store.path.parent)
     assert tuple(runs.columns) == COLUMNS and runs["fold"].tolist() == [0, 1]
     assert runs["accuracy"][1] == 0.1 + 0.2 and np.isnan(runs["accuracy"][0])
     assert runs["error"][1] == "an 'odd'\n\"text\" ü \\udcff"
@@ -54,7 +54,7 @@ def test_rows_come_back_as_they_were(tmp_path):
         store.done(["failed"]) == {("iris", "CART", 0, 0)} and store.done([]) == set()
     )
     store.add(row(0, accuracy=0.5))  # done again
-    assert len(store.runs()) == 2 and store.done(["failed"]) == set()
+    assert len(read_runs(store.path.parent)) == 2 and store.done(["failed"]) == set()
 
 
 def test_curves_come_back(tmp_path):
@@ -144,9 +144,9 @@ def test_a_line_that_is_not_whole_does_not_count(tmp_path, n_lost):
     content = store.path.read_bytes()
     store.path.write_bytes(content[:-n_lost])
     kept = 2 if n_lost == 1 else 1
-    assert len(store.runs()) == kept
+    assert len(read_runs(store.path.parent)) == kept
     Store(tmp_path, COLUMNS, DEFINITION).add(row(2))
-    assert store.runs()["fold"].tolist() == [*range(kept), 2]
+    assert read_runs(store.path.parent)["fold"].tolist() == [*range(kept), 2]
 
 
 def test_several_writers_lose_nothing(tmp_path):

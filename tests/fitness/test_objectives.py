@@ -10,14 +10,14 @@ from sklearn import metrics
 
 from evotree.configuration import Cost, Quantile
 from evotree.dataset import Dataset
-from evotree.fitness.base import LINES, ORDER, OUTPUTS
-from evotree.fitness.costs import FeatureCosts
+from evotree.fitness.base import LINES, ORDER, OUTPUTS, FeatureCosts
 from evotree.fitness.leaves import F1, score_labels
-from evotree.fitness.losses import ConfusionScore, OwnObjective
 from evotree.fitness.objectives import (
     CLASS_OBJECTIVES,
     LOSSES,
     TARGET_OBJECTIVES,
+    ConfusionScore,
+    OwnObjective,
     as_objective,
     compose,
 )

@@ -8,8 +8,11 @@ from sklearn.decomposition import PCA
 from sklearn.metrics import r2_score
 
 from evotree.dataset import Dataset, leading_component
-from evotree.fitness.linear_leaves import LinearLeafObjective
-from evotree.fitness.several_outputs import LinesOfOutputs, MeansOfOutputs
+from evotree.fitness.linear_leaves import (
+    LinearLeafObjective,
+    LinesOfOutputs,
+    MeansOfOutputs,
+)
 from evotree.operators.pruning import node_losses
 from evotree.operators.structure.reduced import leaf_table, row_losses
 from evotree.operators.structure.splice import make_individual

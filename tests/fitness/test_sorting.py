@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from evotree.fitness.sorting import argsort
+from evotree.fitness.node import argsort
 from tests.strategies import seeds
 
 # Around the lengths at which another algorithm takes over, 24 and 96, and the lengths of its runs.

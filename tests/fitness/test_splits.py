@@ -6,15 +6,18 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from evotree._jit import kernel
-from evotree.fitness.criteria import (
+from evotree.fitness.node import (
     CLASSIFICATION,
     REGRESSION,
     Criterion,
+    Node,
+    choose_threshold,
     class_ranks,
+    score_hyperplane,
+    score_undivided,
+    search_line,
     split_score,
 )
-from evotree.fitness.line_search import choose_threshold, search_line
-from evotree.fitness.node import Node, score_hyperplane, score_undivided
 from tests.reference import criteria as naive
 from tests.strategies import seeds
 

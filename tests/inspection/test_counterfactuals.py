@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from evotree.inspection import nearest
-from evotree.inspection.nearest import Steps, fewest, shortest_l1
+from evotree.inspection import counterfactuals as nearest
+from evotree.inspection.counterfactuals import Steps, fewest, shortest_l1
 from evotree.tables.columns import CategoricalColumn, NumericColumn, encode
 from tests.inspection.random_trees import CLASSES, estimator_of, grid, random_tree
 

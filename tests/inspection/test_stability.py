@@ -4,7 +4,9 @@ import numpy as np
 import pandas as pd
 import pytest
 from scipy import stats
+from sklearn.base import clone
 from sklearn.datasets import load_iris, make_friedman1
+from sklearn.model_selection import StratifiedShuffleSplit
 
 from evotree import EvoTreeClassifier, ObliqueTreeClassifier, ObliqueTreeRegressor
 from evotree.inspection.stability import stability
@@ -56,6 +58,27 @@ def test_the_interval_holds_about_as_often_as_it_says():
     truth = np.mean([AXIS.fit(*draw(48)).score(*draw(4000)) for _ in range(40)])
     n_held = sum(one.lower <= truth <= one.upper for one in intervals)
     assert stats.binom.cdf(n_held, 40, 0.9) > 0.001
+
+
+def test_the_interval_is_that_of_the_corrected_resampled_t_test():
+    """Refits share rows: their scores vary by more than one part in n (Nadeau and Bengio 2003)."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(60, 2))
+    y = (X[:, 0] + rng.normal(size=60) > 0.0).astype(int)
+    n, coverage = 10, 0.9
+    found = stability(AXIS, X, y, n=n, random_state=3, coverage=coverage).summary
+    scores, spreads = [], []
+    draws = StratifiedShuffleSplit(n, test_size=0.2, random_state=3)
+    for train, test in draws.split(X, y):
+        is_right = clone(AXIS).fit(X[train], y[train]).predict(X[test]) == y[test]
+        scores.append(is_right.mean())
+        spreads.append(is_right.var())
+    variance = np.var(scores, ddof=1) * (1 / n + 12 / 48)
+    assert variance > np.mean(spreads) / len(y)  # what the number of rows leaves open
+    margin = stats.t.ppf((1 + coverage) / 2, n - 1) * np.sqrt(variance)
+    assert found.score == pytest.approx(np.mean(scores))
+    assert found.lower == pytest.approx(np.mean(scores) - margin)
+    assert found.upper == pytest.approx(min(1.0, np.mean(scores) + margin))
 
 
 def test_targets_and_evolved_trees_and_the_picture():

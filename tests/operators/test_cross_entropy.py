@@ -8,8 +8,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 from scipy import stats
 
-from evotree.fitness.criteria import CLASSIFICATION, REGRESSION, Criterion
-from evotree.fitness.node import score_hyperplane
+from evotree.fitness.node import CLASSIFICATION, REGRESSION, Criterion, score_hyperplane
 from evotree.operators.splitters.cross_entropy import (
     NORMALIZATIONS,
     CrossEntropy,

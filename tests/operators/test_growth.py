@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 
 from evotree.dataset import Dataset
-from evotree.fitness.criteria import REGRESSION
+from evotree.fitness.node import REGRESSION
 from evotree.operators.initialization.growth import GrowthLimits, grow
 from evotree.operators.splitters.axis import Axis
 from evotree.operators.splitters.base import Split

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from sklearn.datasets import load_wine
 
 from evotree import EvoTreeClassifier, EvoTreeRegressor, ObliqueTree, make_toolbox
-from evotree.description.reading import splits_of_text
+from evotree.description.text import splits_of_text
 from evotree.export import export_text
 from evotree.operators.constraints import Held, Limits, keeps_all, repair
 from evotree.operators.initialization.population import ONE_BY_ONE, init_path, init_seed

@@ -9,13 +9,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.datasets import load_wine
 
-from evotree.fitness.criteria import Criterion
-from evotree.fitness.node import score_hyperplane
+from evotree.fitness.node import Criterion, score_hyperplane
 from evotree.operators.splitters.axis import Axis
-from evotree.operators.splitters.linear import Linear
-from evotree.operators.splitters.linear_fit import (
+from evotree.operators.splitters.linear import (
     LOSSES,
     PENALTIES,
+    Linear,
     fit_linear,
     start_at,
 )

@@ -13,15 +13,14 @@ from sklearn.datasets import load_breast_cancer
 
 from evotree import EvoTreeRegressor, Variation
 from evotree.dataset import Dataset
-from evotree.fitness.linear_leaves import LinearLeafObjective
-from evotree.fitness.losses import ExpectedCost
-from evotree.fitness.objectives import compose
-from evotree.fitness.orders import (
+from evotree.fitness.leaves import (
     CONFLICT,
     isotonic_values,
     labels_in_order,
     node_orders,
 )
+from evotree.fitness.linear_leaves import LinearLeafObjective
+from evotree.fitness.objectives import ExpectedCost, compose
 from evotree.leaf_models import LeafModels
 from evotree.operators.constraints import (
     MonotonicConstraint,

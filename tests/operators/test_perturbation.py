@@ -5,9 +5,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from evotree.fitness.criteria import CLASSIFICATION, REGRESSION, Criterion
-from evotree.fitness.line_search import choose_threshold
-from evotree.fitness.node import Node, score_hyperplane
+from evotree.fitness.node import (
+    CLASSIFICATION,
+    REGRESSION,
+    Criterion,
+    Node,
+    choose_threshold,
+    score_hyperplane,
+)
 from evotree.operators.splitters.axis import Axis
 from evotree.operators.splitters.cart_lc import search_cart_lc
 from evotree.operators.splitters.oc1 import (

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evotree.fitness.criteria import Criterion
+from evotree.fitness.node import Criterion
 from evotree.operators.splitters.sparse import WIDTHS, Sparse
 from tests.reference import smooth
 from tests.reference import sparse as naive

@@ -10,7 +10,7 @@ from sklearn.datasets import load_iris
 from evotree import ObliqueTreeClassifier
 from evotree._jit import read_only
 from evotree.dataset import Dataset
-from evotree.fitness.criteria import CLASSIFICATION, REGRESSION, Criterion
+from evotree.fitness.node import CLASSIFICATION, REGRESSION, Criterion
 from evotree.operators.initialization.growth import RandomHalves, grow
 from evotree.operators.splitters.annealing import Annealing
 from evotree.operators.splitters.axis import C45, Axis
@@ -18,9 +18,10 @@ from evotree.operators.splitters.cart_lc import CartLC
 from evotree.operators.splitters.co2 import CO2
 from evotree.operators.splitters.cross_entropy import CrossEntropy
 from evotree.operators.splitters.dipole import Dipole
-from evotree.operators.splitters.linear import GROUPS, Linear
-from evotree.operators.splitters.linear_machine import (
+from evotree.operators.splitters.linear import (
+    GROUPS,
     Comparisons,
+    Linear,
     LinearMachine,
     Machine,
     train_machine,

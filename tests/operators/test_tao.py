@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 from sklearn.datasets import load_breast_cancer, load_wine
 
 from evotree.dataset import Dataset, jitter
-from evotree.fitness.criteria import Criterion
 from evotree.fitness.linear_leaves import LinearLeafObjective
+from evotree.fitness.node import Criterion
 from evotree.operators.initialization.growth import (
     GrowthLimits,
     RandomHalves,

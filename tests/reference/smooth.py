@@ -3,8 +3,7 @@
 import numpy as np
 from hypothesis import strategies as st
 
-from evotree.fitness.criteria import CLASSIFICATION, Criterion
-from evotree.fitness.node import Node, score_hyperplane
+from evotree.fitness.node import CLASSIFICATION, Criterion, Node, score_hyperplane
 
 
 def make_node(

@@ -5,9 +5,9 @@ import shutil
 import numpy as np
 import pytest
 
-from evotree.cli.report import report_of_model
+from evotree.cli.commands import report_of_model
 from evotree.report import report
-from evotree.report.measures import measures
+from evotree.report.page import measures
 from evotree.tables.columns import encode
 from tests.report.models import (
     edited,

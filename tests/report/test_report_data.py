@@ -13,12 +13,12 @@ from sklearn.calibration import calibration_curve
 from sklearn.datasets import load_iris
 
 from evotree import ObliqueForestClassifier
-from evotree.cli.report import report_of_model
+from evotree.cli.commands import report_of_model
 from evotree.inspection.paths import explain
 from evotree.inspection.stability import stability
 from evotree.inspection.training_rows import summarize
 from evotree.report import Subject, report
-from evotree.report.data import MAX_TREES_LENGTH
+from evotree.report.page import MAX_TREES_LENGTH
 from evotree.tables.columns import encode
 from tests.languages import run_page
 from tests.quick_models import brief, every

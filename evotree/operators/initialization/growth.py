@@ -15,9 +15,8 @@ import numpy as np
 
 from evotree._jit import read_only
 from evotree.dataset import Dataset, hold_out
-from evotree.fitness.criteria import Criterion
 from evotree.fitness.leaves import leaf_quantiles
-from evotree.fitness.node import Node, score_hyperplane, score_undivided
+from evotree.fitness.node import Criterion, Node, score_hyperplane, score_undivided
 from evotree.fitness.partition import is_uniform
 from evotree.operators.pruning import (
     prune,

@@ -13,14 +13,12 @@ import numpy as np
 
 from evotree._jit import inner_kernel, kernel
 from evotree.configuration import Configuration, Interval
-from evotree.fitness.criteria import Criterion
 from evotree.fitness.node import (
     Node,
-    add,
+    count_row,
     fill_sides,
     make_split_scratch,
     score_sides,
-    tree_add,
     undivided_score,
 )
 from evotree.operators.splitters.axis import Axis
@@ -35,28 +33,18 @@ from evotree.operators.splitters.oc1 import (
 )
 from evotree.rng import below, uniform
 
-_ABSOLUTE_ERROR = int(Criterion.ABSOLUTE_ERROR)
-
 
 @inner_kernel
 def change_sides(node, s, t, scratch):
     """Move the rows whose sides differ between distances `s` and `t`; return by how many more."""
-    y, sample_weight, n_classes = node.y, node.sample_weight, node.n_classes
-    left, right = scratch.left, scratch.right
     more = 0
     for i in range(s.shape[0]):
         if (s[i] > 0.0) != (t[i] > 0.0):
             sign = 1 if s[i] > 0.0 else -1
-            w = sign * sample_weight[i]
-            add(left, y[i], w, n_classes)
-            add(right, y[i], -w, n_classes)
+            w = sign * node.sample_weight[i]
+            count_row(node, i, False, w, scratch)
+            count_row(node, i, True, -w, scratch)
             more += sign
-            if node.criterion == _ABSOLUTE_ERROR:
-                rank = scratch.target_rank[i]
-                for side in range(2):
-                    change = w if side == 0 else -w
-                    tree_add(scratch.tree[side, 0], rank, change)
-                    tree_add(scratch.tree[side, 1], rank, change * y[i])
     return more
 
 
@@ -96,8 +84,7 @@ def search_annealing(
     for k in range(max_moves + 1):
         if current < best - SAME * unit:
             best, idle = current, 0
-            for m in range(d):
-                weights[m] = a[m] / scale[m]
+            weights[:] = a[:d] / scale
         if k == max_moves or idle == patience or best <= floor + SAME * unit:
             break
         m, delta = usable[below(stream, usable.shape[0])], uniform(stream) - 0.5

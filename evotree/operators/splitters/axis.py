@@ -9,15 +9,19 @@ import numpy as np
 
 from evotree._jit import inner_kernel, kernel, read_only
 from evotree.configuration import Configuration, Interval
-from evotree.fitness.criteria import Criterion, weight_of, xlog2x
-from evotree.fitness.line_search import apart, line_search
 from evotree.fitness.node import (
+    Criterion,
     Node,
+    apart,
+    line_search,
+    make_sort_scratch,
     make_split_scratch,
     score_hyperplane,
     score_undivided,
+    sort_order,
+    weight_of,
+    xlog2x,
 )
-from evotree.fitness.sorting import make_sort_scratch, sort_order
 from evotree.operators.splitters.base import Split, needs_classes
 
 _ROUNDING = 1e-12  # of a gain, in bits
@@ -30,8 +34,7 @@ def search_features(node, scores, cuts):
     s, t = np.empty(n), np.full(n, -1.0)
     scratch = make_split_scratch(node)
     for j in range(node.X.shape[1]):
-        for i in range(n):
-            s[i] = node.X[i, j]
+        s[:] = node.X[:, j]
         scores[j], cuts[j] = line_search(node, s, t, scratch)
 
 
@@ -117,9 +120,7 @@ def search_gains(node, indicators, min_cases, gains, informations, cuts):
     rows, order = np.empty(n, dtype=np.int32), np.empty(n, dtype=np.int32)
     values, scratch = np.empty(n), make_sort_scratch(n)
     left, right = np.empty(node.n_classes), np.empty(node.n_classes)
-    total = 0.0
-    for i in range(n):
-        total += weight[i]
+    total = weight_of(weight)
     for j in range(X.shape[1]):
         gains[j] = informations[j] = cuts[j] = 0.0
         m, indicator = 0, indicators[j]

@@ -10,8 +10,7 @@ from typing import NamedTuple, Protocol
 import numpy as np
 
 from evotree._jit import dot_kernel
-from evotree.fitness.line_search import choose_threshold
-from evotree.fitness.node import Node, score_hyperplane
+from evotree.fitness.node import Node, choose_threshold, score_hyperplane
 
 
 class Split(NamedTuple):
@@ -33,23 +32,26 @@ class Splitter(Protocol):
         """Find one split."""
 
 
+def scored_split(node: Node, weights: np.ndarray, threshold: float) -> Split:
+    """Return a split with its score, which is infinite where a side has too few rows."""
+    score = float(score_hyperplane(node, weights, threshold))
+    return Split(weights, float(threshold), score)
+
+
 def better_split(
     best: Split | None, node: Node, hyperplane: tuple[np.ndarray, float] | None
 ) -> Split | None:
     """Return the better one of a split and a hyperplane; None where neither parts the rows."""
     if hyperplane is None:
         return best
-    weights, threshold = hyperplane
-    split = Split(weights, threshold, float(score_hyperplane(node, weights, threshold)))
+    split = scored_split(node, *hyperplane)
     return split if split.score < (np.inf if best is None else best.score) else best
 
 
 def best_split_along(node: Node, weights: np.ndarray) -> Split | None:
     """Return the best split with a given normal vector; None where there is none."""
     score, threshold = choose_threshold(node, weights)
-    if score < np.inf:
-        score = float(score_hyperplane(node, weights, threshold))
-    return Split(weights, float(threshold), score) if score < np.inf else None
+    return better_split(None, node, (weights, threshold)) if score < np.inf else None
 
 
 _LEAST_SCALE = 1e-150  # its square is a number still

@@ -13,9 +13,9 @@ import numpy as np
 
 from evotree._jit import inner_kernel, kernel
 from evotree.configuration import Configuration, Interval, StrOptions
-from evotree.fitness.line_search import line_search
 from evotree.fitness.node import (
     Node,
+    line_search,
     make_split_scratch,
     score_distances,
     undivided_score,
@@ -63,8 +63,7 @@ def standardize(
 def aim(Z, r, m, offset):
     """Write the line of ``v - delta (z_m + offset) <= c``, delta running, into `r` and `Z`."""
     last = r.shape[0] - 1
-    for k in range(last + 1):
-        r[k] = 0.0
+    r[:] = 0.0
     r[m] = -1.0
     r[last] -= offset
     for i in range(Z.shape[1]):
@@ -93,9 +92,7 @@ def improve(node, Z, usable, b, r, m, current, same, scratch):
 def eliminate(node, Z, usable, b, limit, scratch):
     """Set coefficients to 0, the least missed one each time, while the score is below `limit`."""
     last = b.shape[0] - 1
-    n_left = 0
-    for u in range(usable.shape[0] - 1):
-        n_left += b[usable[u]] != 0.0
+    n_left = np.count_nonzero(b[usable[:-1]])
     while n_left > 1:
         score, best_m, best_cut = limit, -1, 0.0
         for u in range(usable.shape[0] - 1):
@@ -167,8 +164,7 @@ def search_columns(
     limit = undivided - (1.0 - elimination) * (undivided - current)
     if elimination > 0.0 and current < np.inf:
         eliminate(node, Z, usable, b, limit, scratch)
-    for m in range(d):
-        weights[m] = b[m] / scale[m]
+    weights[:] = b[:d] / scale
 
 
 def search_cart_lc(

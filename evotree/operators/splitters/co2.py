@@ -50,10 +50,7 @@ _LEAST_STEPS = 100
 @inner_kernel
 def log_sum(leaf):
     """Return ``log(sum(exp(leaf)))``."""
-    largest = leaf[0]
-    for k in range(leaf.shape[0]):
-        largest = max(largest, leaf[k])
-    total = 0.0
+    largest, total = leaf.max(), 0.0
     for k in range(leaf.shape[0]):
         total += math.exp(leaf[k] - largest)
     return largest + math.log(total)
@@ -69,10 +66,8 @@ def bound_gradient(rows, codes, shares, batch, theta, leaves, grad, leaf_grad):
     """
     n_present = leaves.shape[1]
     norm_left, norm_right = log_sum(leaves[0]), log_sum(leaves[1])
-    for j in range(theta.shape[0]):
-        grad[j] = 0.0
-    for k in range(n_present):
-        leaf_grad[0, k] = leaf_grad[1, k] = 0.0
+    grad[:] = 0.0
+    leaf_grad[:] = 0.0
     bound = w_left = w_right = 0.0
     for t in range(batch.shape[0]):
         i = batch[t]

@@ -26,6 +26,7 @@ import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 from numbers import Integral, Real
+from operator import attrgetter
 from typing import Annotated, NamedTuple
 
 import numpy as np
@@ -33,10 +34,15 @@ from scipy.special import ive
 
 from evotree._jit import dot_kernel, dots_kernel, inner_kernel, kernel
 from evotree.configuration import Configuration, Interval, StrOptions
-from evotree.fitness.criteria import Criterion, class_ranks, split_score
-from evotree.fitness.node import Node, score_hyperplane
+from evotree.fitness.node import (
+    ABSOLUTE_ERROR,
+    Criterion,
+    Node,
+    class_ranks,
+    split_score,
+)
 from evotree.operators.splitters.axis import Axis, search_features
-from evotree.operators.splitters.base import Split, best_split_along
+from evotree.operators.splitters.base import Split, best_split_along, scored_split
 from evotree.rng import as_generator, below
 
 MAX_LENGTH = 1.0 - 1e-10
@@ -135,7 +141,6 @@ def fit_directions(directions: np.ndarray) -> tuple[np.ndarray, float]:
 NORMALIZATIONS = ("robust", "minmax", "standard")
 """Names of the ways to normalize the features of a node."""
 
-_ABSOLUTE_ERROR = int(Criterion.ABSOLUTE_ERROR)
 
 # A column whose range is this small beside its values counts as constant.
 _ROUNDING = 1e-12
@@ -158,7 +163,7 @@ class SortedRows(NamedTuple):
     # (1, n): weights w of the rows; for targets (3, n): w, w y and w y**2.
     moments: np.ndarray
     total: np.ndarray  # class weights, or the sums of the moments
-    rank: np.ndarray  # from `evotree.fitness.criteria.class_ranks`
+    rank: np.ndarray  # from `evotree.fitness.node.class_ranks`
     criterion: int
     min_rows: int
 
@@ -294,7 +299,7 @@ def score_projections(projections, rows, scores):
                 lo, hi = rows.start[c], rows.start[c + 1]
                 left[c] = sum_left(s[lo:hi], moments[0, lo:hi])
             right[c] = total[c] - left[c]
-        if rows.criterion == _ABSOLUTE_ERROR:
+        if rows.criterion == ABSOLUTE_ERROR:
             scores[k] = absolute_score(s, y, moments, left, right)
         else:
             scores[k] = split_score(rows.criterion, left, right, rows.rank)
@@ -308,9 +313,8 @@ def project_rows(directions, Z, out):
         last = min(k + 1, directions.shape[0] - 1)
         a, b = directions[k], directions[last]
         s, t = out[k], out[last]
-        for i in range(n):
-            s[i] = a[d]
-            t[i] = b[d]
+        s[:] = a[d]
+        t[:] = b[d]
         j = 0
         while j + 4 <= d:
             a0, a1, a2, a3 = a[j], a[j + 1], a[j + 2], a[j + 3]
@@ -457,12 +461,11 @@ class CrossEntropy(Configuration):
             if step.scores[at] < lowest:
                 lowest = step.scores[at]
                 incumbents.append(step.directions[at].copy())
-        best: Split | None = None
-        for direction in reversed(incumbents[-_FINALISTS:]):
-            weights, threshold = denormalize(direction, frame, node.X.shape[1])
-            score = float(score_hyperplane(node, weights, threshold))
-            if best is None or score < best.score:
-                best = Split(weights, threshold, score)
+        finalists = [
+            scored_split(node, *denormalize(direction, frame, node.X.shape[1]))
+            for direction in reversed(incumbents[-_FINALISTS:])
+        ]
+        best = min(finalists, key=attrgetter("score"), default=None)
         if best is not None and (self.refine_threshold or best.score == np.inf):
             along = best_split_along(node, best.weights)
             best = best if along is None or along.score > best.score else along

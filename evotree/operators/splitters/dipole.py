@@ -12,9 +12,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from evotree._jit import kernel
-from evotree.fitness.node import Node, score_hyperplane
+from evotree.fitness.node import Node
 from evotree.fitness.partition import centre_margin, project_rows
-from evotree.operators.splitters.base import Split
+from evotree.operators.splitters.base import Split, better_split
 from evotree.rng import below, normal, uniform
 from evotree.tree import project
 
@@ -42,43 +42,15 @@ def mixed_dipole(y, order, lo, hi, stream):
         j = order[lo + below(stream, hi - lo)]
         if is_mixed(y, order, lo, hi, i, j, stream):
             return i, j
-    others = 0
-    for t in range(lo, hi):
-        others += y[order[t]] != y[i]
-    rank = below(stream, others)
-    j = i
-    for t in range(lo, hi):
-        if y[order[t]] != y[i]:
-            if rank == 0:
-                j = order[t]
-                break
-            rank -= 1
-    return i, j
-
-
-@kernel
-def n_used(w):
-    """Return how many weights are not 0."""
-    n = 0
-    for m in range(w.shape[0]):
-        n += w[m] != 0.0
-    return n
-
-
-@kernel
-def nth_used(w, n):
-    """Return the position of the weight, of those that are not 0, that `n` of them come before."""
-    for m in range(w.shape[0]):
-        n -= w[m] != 0.0
-        if n < 0:
-            return m
-    return -1
+    rows = order[lo:hi]
+    others = rows[y[rows] != y[i]]
+    return i, others[below(stream, others.shape[0])]
 
 
 @kernel
 def keep_few(w, max_width, stream):
     """Set weights to 0, at random, until one is left, or two, or three, each half as likely."""
-    left = n_used(w)
+    left = np.count_nonzero(w)
     width = 1
     while width < min(left, max_width) and uniform(stream) < 0.5:
         width += 1
@@ -96,8 +68,7 @@ def dipole_hyperplane(X, y, order, lo, hi, stream, w, max_width):
     """Place a hyperplane at right angles to a random mixed dipole, between its two rows."""
     # w = (x_i - x_j) / |x_i - x_j|, in the space of all features, or of few.
     i, j = mixed_dipole(y, order, lo, hi, stream)
-    for m in range(X.shape[1]):
-        w[m] = X[i, m] - X[j, m]
+    w[:] = X[i] - X[j]
     if max_width > 0:
         keep_few(w, max_width, stream)
     norm = 0.0
@@ -138,8 +109,8 @@ def dipolar_change(X, y, order, lo, hi, stream, w, threshold, is_sparse):
     # The dipole is drawn by rejection, so it is uniform over the undivided mixed and the divided
     # pure ones; after a bounded number of trials the operator gives up.
     n = hi - lo
-    n_features = n_used(w) if is_sparse else w.shape[0]
-    if n_features == 0:
+    features = np.flatnonzero(w) if is_sparse else np.arange(w.shape[0])
+    if features.shape[0] == 0:
         return False
     for _ in range(_PAIR_TRIALS):
         i = order[lo + below(stream, n)]
@@ -151,8 +122,7 @@ def dipolar_change(X, y, order, lo, hi, stream, w, threshold, is_sparse):
         if mixed == divided:
             continue
         for _ in range(_FEATURE_TRIALS):
-            m = below(stream, n_features)
-            m = nth_used(w, m) if is_sparse else m
+            m = features[below(stream, features.shape[0])]
             shift = flipping_shift(s_i, s_j, X[i, m], X[j, m], uniform(stream))
             if shift != 0.0 and math.isfinite(shift):
                 w[m] += shift
@@ -169,13 +139,13 @@ def gaussian_change(stream, w, threshold, spread, is_sparse):
     variance = 0.0
     for m in range(w.shape[0]):
         variance += (w[m] * spread[m]) ** 2
-    d = n_used(w) if is_sparse else w.shape[0]
+    features = np.flatnonzero(w) if is_sparse else np.arange(w.shape[0])
+    d = features.shape[0]
     m = below(stream, d + 1)
     noise = normal(stream) * math.sqrt(variance) * 10.0 ** (-2.0 * uniform(stream))
     if m == d:
         return threshold + noise
-    m = nth_used(w, m) if is_sparse else m
-    w[m] += noise / (math.sqrt(d) * spread[m])
+    w[features[m]] += noise / (math.sqrt(d) * spread[features[m]])
     return threshold
 
 
@@ -208,5 +178,4 @@ class Dipole:
         threshold = dipole_split(node, stream, weights, self.max_width)
         if not self.scored:
             return Split(weights, threshold, np.nan)
-        score = score_hyperplane(node, weights, threshold)
-        return Split(weights, threshold, score) if np.isfinite(score) else None
+        return better_split(None, node, (weights, threshold))

@@ -15,10 +15,10 @@ import numpy as np
 
 from evotree._jit import inner_kernel, kernel, read_only
 from evotree.configuration import Configuration, Interval, StrOptions
-from evotree.fitness.criteria import Criterion
-from evotree.fitness.line_search import line_search
 from evotree.fitness.node import (
+    Criterion,
     Node,
+    line_search,
     make_split_scratch,
     score_distances,
     score_undivided,
@@ -79,8 +79,7 @@ def lowest_score(node: Node) -> float:
 @inner_kernel
 def combine(Z, r, usable, out):
     """Write ``sum_m r_m Z[m]`` over the usable m into ``Z[out]``."""
-    for i in range(Z.shape[1]):
-        Z[out, i] = 0.0
+    Z[out, :] = 0.0
     for u in range(usable.shape[0]):
         m = usable[u]
         for i in range(Z.shape[1]):
@@ -100,13 +99,9 @@ def move(Z, a, usable, m, alpha, r):
     for i in range(Z.shape[1]):
         Z[d + 1, i] += alpha * Z[m, i]
     if abs(alpha) > _LARGE:
-        largest = 0.0
-        for k in range(d + 1):
-            largest = max(largest, abs(a[k]))
-        for k in range(d + 1):
-            a[k] /= largest
-        for i in range(Z.shape[1]):
-            Z[d + 1, i] /= largest
+        largest = np.abs(a).max()
+        a /= largest
+        Z[d + 1] /= largest
 
 
 @inner_kernel
@@ -220,8 +215,7 @@ def search_oc1(
             current = score_distances(node, Z[d + 1], scratch)
         if current < goal - same:
             goal = current
-            for m in range(d + 1):
-                best[m] = a[m]
+            best[:] = a
         if goal <= floor + same:
             break
 

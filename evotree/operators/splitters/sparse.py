@@ -18,11 +18,16 @@ import numpy as np
 
 from evotree._jit import inner_kernel, kernel, read_only
 from evotree.configuration import Configuration, Interval, StrOptions
-from evotree.fitness.line_search import apart, between
-from evotree.fitness.node import Node
-from evotree.fitness.sorting import SortScratch, make_sort_scratch, sort_order
+from evotree.fitness.node import (
+    Node,
+    SortScratch,
+    apart,
+    between,
+    make_sort_scratch,
+    sort_order,
+)
 from evotree.operators.splitters.base import Split
-from evotree.operators.splitters.linear_fit import (
+from evotree.operators.splitters.linear import (
     LOSSES,
     loss_derivatives,
     newton_fit,
@@ -147,18 +152,15 @@ def least_costs(groups):
 @inner_kernel
 def try_axis(groups, best, split):
     """Put the cheapest split on one feature into `split` if it costs no more than `best`."""
-    n, d = groups.X.shape
+    d = groups.X.shape[1]
     lowest, chosen = least_costs(groups), -1
     for _ in range(d):
-        j = 0  # the most promising of those not yet looked at, the first of equals
-        for k in range(1, d):
-            if lowest[k] < lowest[j]:
-                j = k
+        # The most promising of those not yet looked at, the first of equals.
+        j = lowest.argmin()
         if lowest[j] == np.inf or lowest[j] > best:
             break
         lowest[j] = np.inf
-        for i in range(n):
-            groups.s[i] = groups.X[i, j]
+        groups.s[:] = groups.X[:, j]
         here, threshold, sign = cheapest_threshold(groups, np.nan)
         if here < best or (here == best < np.inf and (chosen < 0 or j < chosen)):
             best, chosen = here, j
@@ -172,12 +174,9 @@ def try_support(groups, support, theta, best, split):
     """Fit a classifier on some features; keep its split in `split` if it is below `best`."""
     n, d = groups.X.shape
     width = support.shape[0]
-    part, own = np.empty((n, width)), np.empty(width + 1)
+    part, own = np.empty((n, width)), np.append(theta[support], theta[d])
     for j in range(width):
-        own[j] = theta[support[j]]
-        for i in range(n):
-            part[i, j] = groups.X[i, support[j]]
-    own[width] = theta[d]
+        part[:, j] = groups.X[:, support[j]]
     newton_fit(
         part,
         groups.signs,
@@ -197,14 +196,11 @@ def try_support(groups, support, theta, best, split):
         for j in range(width):
             groups.s[i] += own[j] * part[i, j]
     here, threshold, sign = cheapest_threshold(groups, -theta[d])
-    n_terms = 0  # a feature that is constant here has no weight
-    for j in range(width):
-        n_terms += own[j] != 0.0
-    here += groups.term_cost * max(0, n_terms - 1)
+    # A feature that is constant here has no weight.
+    here += groups.term_cost * max(0, np.count_nonzero(own[:-1]) - 1)
     if here < best:
         best = here
-        for j in range(d):
-            split[j] = sign * theta[j]
+        split[:] = sign * theta
         split[d] = -sign * threshold
     return best
 
@@ -226,53 +222,16 @@ def spreads(X):
 @inner_kernel
 def strongest(support, theta, spread, n_kept):
     """Return the `n_kept` features of a support with the most influence, in rising order."""
-    width = support.shape[0]
-    influence = np.empty(width)
-    for j in range(width):
-        here = abs(theta[support[j]]) * spread[support[j]]
-        influence[j] = here if here < np.inf else 0.0
-    for _ in range(width - n_kept):
-        weakest = 0
-        for j in range(1, width):
-            if influence[j] <= influence[weakest]:
-                weakest = j
-        influence[weakest] = np.inf
-    kept, n = np.empty(n_kept, dtype=np.int64), 0
-    for j in range(width):
-        if influence[j] < np.inf:
-            kept[n] = support[j]
-            n += 1
-    return kept
-
-
-@inner_kernel
-def put(source, target):
-    """Write one vector over another."""
-    for j in range(source.shape[0]):
-        target[j] = source[j]
-
-
-@inner_kernel
-def used_features(weights):
-    """Return the features whose weights are not 0, in rising order."""
-    used, n = np.empty(weights.shape[0], dtype=np.int64), 0
-    for j in range(weights.shape[0]):
-        if weights[j] != 0.0:
-            used[n] = j
-            n += 1
-    return used[:n]
+    influence = np.abs(theta[support]) * spread[support]
+    influence[~(influence < np.inf)] = 0.0
+    order = np.argsort(-influence, kind="mergesort")  # of equals the first stay
+    return support[np.sort(order[:n_kept])]
 
 
 @inner_kernel
 def with_feature(support, feature):
     """Return a support and a feature that it lacks, in rising order."""
-    wider, before = np.empty(support.shape[0] + 1, dtype=np.int64), 0
-    for n in range(support.shape[0]):
-        if support[n] < feature:
-            before += 1
-        wider[n + (support[n] > feature)] = support[n]
-    wider[before] = feature
-    return wider
+    return np.sort(np.append(support, feature))
 
 
 @inner_kernel
@@ -311,7 +270,7 @@ def swap_terms(groups, max_width, best, split):
     """Add the most promising feature to a split, or put it in the place of the weakest one."""
     d = groups.X.shape[1]
     for _ in range(_ROUNDS):
-        support = used_features(split[:d])
+        support = np.flatnonzero(split[:d])
         if support.shape[0] > _SWAPPED:
             break
         theta = split.copy()
@@ -324,7 +283,7 @@ def swap_terms(groups, max_width, best, split):
             best = try_support(groups, wider, theta, best, split)
         kept = strongest(support, start, groups.spread, support.shape[0] - 1)
         swapped = with_feature(kept, new)
-        put(start, theta)
+        theta[:] = start
         best = try_support(groups, swapped, theta, best, split)
         if best >= before:
             break
@@ -364,7 +323,7 @@ def sparse_split(rows, theta, support, min_width, max_width, axis, swaps):
         best = try_axis(groups, best, split)
     if swaps and best < np.inf:
         best = swap_terms(groups, max_width, best, split)
-    put(split, theta)
+    theta[:] = split
     return best
 
 

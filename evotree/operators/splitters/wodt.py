@@ -65,10 +65,8 @@ def weighted_entropy(scaled, theta, grad, sums, sides):
     """
     rows, codes, shares = scaled.rows, scaled.codes, scaled.shares
     n_present, p = sums.shape
-    for k in range(n_present):
-        sides[0, k] = sides[1, k] = 0.0
-        for j in range(p):
-            sums[k, j] = 0.0
+    sides[:] = 0.0
+    sums[:] = 0.0
     for i in range(rows.shape[0]):
         z = project(theta, rows, i)
         k, w = codes[i], shares[i]
@@ -86,8 +84,7 @@ def weighted_entropy(scaled, theta, grad, sums, sides):
     for k in range(n_present):
         w_left += sides[0, k]
         w_right += sides[1, k]
-    for j in range(p):
-        grad[j] = 0.0
+    grad[:] = 0.0
     value = xlog2(w_left, w_left) + xlog2(w_right, w_right)
     balance = xlog2(1.0, w_right) - xlog2(1.0, w_left)
     for k in range(n_present):

@@ -16,9 +16,8 @@ import numpy as np
 
 from evotree._jit import inner_kernel, kernel
 from evotree.dataset import Dataset
-from evotree.fitness.criteria import Criterion
 from evotree.fitness.leaves import SQUARED, target_loss
-from evotree.fitness.node import Node
+from evotree.fitness.node import Criterion, Node
 from evotree.operators.structure.splice import partition_tree
 from evotree.rng import uniform
 from evotree.tree import Individual, node_weights, project

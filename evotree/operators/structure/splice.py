@@ -125,7 +125,7 @@ def emit_leaf(rows, out, m, lo, hi):
 @inner_kernel
 def emit_same_leaf(rows, source, k, out, m, lo, hi):
     """Write a leaf with what node `k` of `source`, a leaf, has where a split has its hyperplane."""
-    # That is nothing, 0, but in trees that are scored from outside: `evotree.engine.scores`.
+    # That is nothing, 0, but in trees that are scored from outside: `evotree.engine.scored`.
     after = emit_leaf(rows, out, m, lo, hi)
     copy_split(source, k, out, m)
     return after

@@ -13,9 +13,8 @@ from evotree.operators.splitters.dipole import (
     dipolar_change,
     dipole_hyperplane,
     gaussian_change,
-    n_used,
 )
-from evotree.operators.splitters.linear_fit import start_at
+from evotree.operators.splitters.linear import start_at
 from evotree.operators.splitters.sparse import fit_on
 from evotree.operators.structure.reduced import SPARSE_ROWS, Hyperplane, refit_split
 from evotree.operators.structure.splice import (
@@ -355,7 +354,8 @@ def emit_crossed(rows, target, a, source, b, cut, max_width, out, m, scratch):
     copy_split(target, a, out, m)
     for j in range(cut, source.weights.shape[1]):
         out.weights[m, j] = source.weights[b, j]
-    if n_used(out.weights[m]) > max_width:  # the mixture; that of `source` is no wider
+    # The mixture may be too wide; the split of `source` is not.
+    if np.count_nonzero(out.weights[m]) > max_width:
         copy_split(source, b, out, m)
     out.thresholds[m] = source.thresholds[b]
     return emit_below(rows, target, a, out, m, lo, hi, scratch, True)

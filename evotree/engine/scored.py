@@ -14,7 +14,7 @@ from contextlib import nullcontext
 from dataclasses import dataclass, fields, replace
 from functools import partial
 from numbers import Integral, Real
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from deap import base
@@ -26,14 +26,14 @@ from evotree.dataset import Dataset, as_numbers
 from evotree.engine.choice import Choice, Found
 from evotree.engine.config import Evolution, SearchConfig, Variation, is_auto
 from evotree.engine.evolution import CallbackError, Run
-from evotree.engine.first_trees import Seeds
 from evotree.engine.islands import deaf_to_interrupts
 from evotree.engine.parallel import run_tasks
+from evotree.engine.populations import Seeds
 from evotree.engine.problem import Ends, Penalties, Problem, make_constraints
 from evotree.engine.search import Search
 from evotree.engine.state import seed_to_continue
 from evotree.engine.toolbox import dipole_width, feature_bound, make_toolbox
-from evotree.fitness.actions import Actions, as_actions
+from evotree.fitness.objectives import Actions, as_actions
 from evotree.fitness.penalties import FITNESS_OF_SCORES, PenalizedAccuracy
 from evotree.inspection.front import FittedFront, FrontTree, own_scores, undominated
 from evotree.operators.initialization.answers import Breeder
@@ -232,25 +232,21 @@ def _refuse_what_needs_labels(config: SearchConfig) -> None:
 # ---- scores --------------------------------------------------------------------------------------
 
 
-class Scored(NamedTuple):
-    """What a tree got in some episodes."""
-
-    scores: list[tuple[float, ...]]
-    cost: float
+_Scores = list[tuple[float, ...]]  # of a tree, one tuple for each episode
 
 
 def score_trees(
     score: Callable[[ObliqueTree, int], Any],
     home: int,
     tasks: Sequence[tuple[ObliqueTree, Sequence[int]]],
-) -> list[Scored]:
+) -> list[tuple[_Scores, float]]:
     """Return the scores of trees with some seeds each, and what these cost."""
     scored = []
     with deaf_to_interrupts(home):
         for tree, seeds in tasks:
             returned = [score(tree, seed) for seed in seeds]
             cost = math.fsum(getattr(one, "cost", 1.0) for one in returned)
-            scored.append(Scored(list(map(_as_scores, returned)), cost))
+            scored.append((list(map(_as_scores, returned)), cost))
     return scored
 
 
@@ -395,7 +391,7 @@ class Scorer:
         seeds = [int(stream[0] >> np.uint64(33)) for stream in streams]
         is_race = self.problem.racing and not self.is_nsga2 and n >= 4
         finished = list(map(self.finished, trees))
-        scores: list[list[tuple[float, ...]]] = [[] for _ in trees]
+        scores: list[_Scores] = [[] for _ in trees]
         running = list(range(len(trees)))
         begin = 0
         for stop in (n // 4, n // 2, n) if is_race else (n,):
@@ -414,26 +410,26 @@ class Scorer:
 
     def _scores_of(
         self, trees: Sequence[ObliqueTree], seeds: Sequence[int]
-    ) -> list[list[tuple[float, ...]]]:
+    ) -> list[_Scores]:
         """Return the scores of trees with each of some seeds, or those that there is time for."""
         if self.end == math.inf:
             return [
-                one.scores for one in self._score([(tree, seeds) for tree in trees])
+                of_tree for of_tree, _ in self._score([(tree, seeds) for tree in trees])
             ]
-        scores: list[list[tuple[float, ...]]] = [[] for _ in trees]
+        scores: list[_Scores] = [[] for _ in trees]
         tasks = [(i, seed) for i in range(len(trees)) for seed in seeds]
         while tasks and (time.perf_counter() < self.end or not self.n_scores):
             each = self._seconds / max(self.n_scores, 1)
             n = self.n_jobs * max(1, int(_CHECK_SECONDS / each) if each else 1)
             now, tasks = tasks[:n], tasks[n:]
             scored = self._score([(trees[i], [seed]) for i, seed in now])
-            for (i, _), one in zip(now, scored, strict=True):
-                scores[i] += one.scores
+            for (i, _), (of_tree, _) in zip(now, scored, strict=True):
+                scores[i] += of_tree
         return scores
 
     def _score(
         self, tasks: Sequence[tuple[ObliqueTree, Sequence[int]]]
-    ) -> list[Scored]:
+    ) -> list[tuple[_Scores, float]]:
         """Score trees, on the executor if there is one."""
         begin = time.perf_counter()
         score = partial(score_trees, self.problem.score, self.home)
@@ -445,7 +441,7 @@ class Scorer:
             several = run_tasks(score, chunks, self.executor, "scores of trees")
             scored = [one for chunk in several for one in chunk]
         self.n_scores += sum(len(seeds) for _, seeds in tasks)
-        self.cost += math.fsum(one.cost for one in scored)
+        self.cost += math.fsum(cost for _, cost in scored)
         self._seconds += (time.perf_counter() - begin) * self.n_jobs
         return scored
 
@@ -505,6 +501,7 @@ class ScoreSearch(Search):
         if executor is None and self.n_jobs > 1:
             executor = get_reusable_executor(self.n_jobs)
         self.executor = executor
+        self._scorer: Scorer | None = None  # of the first island, and of the last trees
 
     @property
     def parameters(self) -> Mapping[str, str]:
@@ -522,27 +519,17 @@ class ScoreSearch(Search):
         """Return a choice of nothing but the seed: penalties are shares of the scores' range."""
         return Choice(seed, Penalties(0.0, 0.0)), Found()
 
-    def scorer(self, seed: int, end: float) -> Scorer:
-        """Return what scores trees until the time is over."""
-        problem = self.problem
-        scorer = Scorer(self.scored, problem.dataset, problem.config, seed)
-        scorer.end = end
-        return scorer
-
     def toolbox(
         self, rows: Dataset, seed: int, seeds: Seeds, *, begins: bool
     ) -> base.Toolbox:
         """Return the toolbox of a population, whose ``score`` takes the place of ``evaluate``."""
-        scorer = self.scorer(seed, self.problem.ends.evolution)
-        if self.problem.evolution.islands.n == 1:
-            self.share_executor(scorer)
-            self._scorer = scorer
+        scorer = Scorer(self.scored, rows, self.problem.config, seed)
+        scorer.end = self.problem.ends.evolution
+        if self.problem.evolution.islands.n == 1:  # else islands are on the executor
+            scorer.executor = self.executor
+            scorer.n_jobs = self.n_jobs
+        self._scorer = self._scorer or scorer
         return scored_toolbox(self.problem, scorer)
-
-    def share_executor(self, scorer: Scorer) -> None:
-        """Let a scorer of this process use the executor, on which no islands evolve."""
-        scorer.executor = self.executor
-        scorer.n_jobs = self.n_jobs
 
     def executor_of_islands(self) -> Any:
         """Return a context of what islands evolve on: where trees are scored otherwise."""
@@ -553,8 +540,10 @@ class ScoreSearch(Search):
         run, _, failure = self.evolved(seed=seed)
         if failure is not None:
             raise CallbackError(run) from failure
-        scorer: Scorer = getattr(self, "_scorer", None) or self.scorer(seed, math.inf)
-        self.share_executor(scorer)
+        scorer = self._scorer
+        assert scorer is not None
+        scorer.executor = self.executor
+        scorer.n_jobs = self.n_jobs
         scorer.end = self.problem.ends.trees
         members = scorer.finalists(run, is_raced=run.stop_reason != "interrupt")
         is_regression = members[0].values.shape[1] == 1

@@ -22,8 +22,8 @@ from evotree import (
     Variation,
     search_scores,
 )
-from evotree.engine.scores import DEFAULT, Scorer
-from evotree.fitness.actions import as_actions
+from evotree.engine.scored import DEFAULT, Scorer
+from evotree.fitness.objectives import as_actions
 from evotree.operators.constraints import Limits
 from evotree.operators.initialization.answers import Breeder
 from evotree.operators.structure.splice import make_individual

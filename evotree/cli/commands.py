@@ -1,0 +1,569 @@
+"""From a user's table to a model and its page: what commands do between files.
+
+First what to leave out of a table, and whether a tree can be learned from it: a DataFrame as read
+from a file, its rows numbered from 0, gives features and classes or numbers to predict, or a
+`ValueError` that names the column and what is wrong with it. Then the training, and the report.
+"""
+
+import argparse
+import math
+import sys
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from pandas.api.types import is_bool_dtype, is_float_dtype, is_numeric_dtype
+from sklearn.linear_model import RidgeCV
+from sklearn.metrics import confusion_matrix, r2_score, root_mean_squared_error
+from sklearn.model_selection import train_test_split
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+
+from evotree import export
+from evotree.cli import RETRIED, say
+from evotree.configuration import Cost
+from evotree.estimators import EvoTreeClassifier, EvoTreeRegressor
+from evotree.files import check_writable
+from evotree.model_file import (
+    Model,
+    errors_text,
+    load_model,
+    load_tree_model,
+    save_model,
+)
+from evotree.tables.columns import encode, numbers_of, quoted, text_of
+from evotree.tables.readers import read_table
+
+MANY_TARGETS = (
+    20  # with more distinct numbers a column holds numbers to predict, not classes
+)
+MANY_NUMBERS = 10  # a column of text with more distinct numbers was meant to be numeric
+# More distinct values than this, in most rows a new one, are no categories and no classes.
+MANY_CATEGORIES = 50
+_SHOWN = 1000  # characters of the names of columns
+# Lines of the summary of a model that its report shows.
+FACTS = ("tree", "forest", "training", "test", "chosen", "evolution", "seconds")
+
+
+def fit(args: argparse.Namespace) -> None:
+    """Evolve a tree for a table and write a model file."""
+    begin = time.perf_counter()
+    folder = _make_folder(args.plots) if args.plots else None
+    X, y, is_regression = _read_rows(args)
+    test = None
+    if args.test_size:
+        X, y, test = hold_out(
+            X, y, args.test_size, args.random_state, not is_regression
+        )
+    if constant := constant_columns(X):
+        say(f"left out, the same in all rows: {', '.join(map(str, constant))}")
+        X = X.drop(columns=constant)
+    parameters = {
+        name: value for name, value in vars(args).items() if name in args.evolution
+    }
+    parameters |= _parameters_of_task(args, y)
+    if "time_limit" in parameters:
+        # What reading has taken is gone; the least time still gives a tree.
+        spent = time.perf_counter() - begin
+        parameters["time_limit"] = max(parameters["time_limit"] - spent, 1e-3)
+    model, estimator = train(X, y, args.target, parameters, is_regression, test)
+    if estimator.stop_reason_ == "interrupt":
+        say("evotree: interrupted; the model is the best tree so far")
+    save_model(args.out, model)
+    # Rules may be many: the summary stands where a reader of a terminal looks, below.
+    print(f"{model.rules()}\n{model.summary()}")
+    if not args.test_size:
+        figure = "R² and RMSE" if model.classes is None else "the accuracy"
+        print(f"no rows were held out: --test-size 0.2 measures {figure} on new ones")
+    print(f"wrote {args.out}")
+    if folder:
+        plotting = _plotting()
+        axes = {"learning-curve.png": plotting.plot_learning_curve(estimator)}
+        if len(model.feature_names) == 2 and model.labels is not None:
+            axes["decision-regions.png"] = plotting.plot_decision_regions(
+                estimator, X, y, class_names=model.labels
+            )
+        axes["tree.png"] = plotting.plot_tree(model)
+        _draw({folder / name: ax for name, ax in axes.items()})
+    if args.report:
+        from evotree.report import report
+
+        X, y = test or (X, y)
+        report(estimator, X, pd.Series(y, name=args.target)).save(args.report)
+        print(f"wrote {args.report}")
+
+
+def _read_rows(args: argparse.Namespace) -> tuple[Any, Any, bool]:
+    """Return features and targets of a table, and whether these are numbers."""
+    frame = read_table(args.data)
+    X, y = features_and_target(frame, args.target, args.drop)
+    if len(y) < len(frame):
+        say(
+            f"left out, without {args.target!r}: {len(frame) - len(y)} of {len(frame)} rows"
+        )
+    is_regression = args.task == "regression"
+    if args.task == "auto" and (n := distinct_numbers(y)) > MANY_TARGETS:
+        is_regression = True
+        say(
+            f"regression: {args.target!r} has {n} different numbers; "
+            "--task classification takes them for classes"
+        )
+    for option in ("class_weight", "cost_matrix"):
+        if is_regression and getattr(args, option) is not None:
+            raise ValueError(
+                f"--{option.replace('_', '-')} is for classes, which "
+                "--task classification predicts"
+            )
+    if not is_regression and args.leaves is not None:
+        raise ValueError("--leaves is for numbers, which --task regression predicts")
+    y = (as_numbers if is_regression else as_classes)(y.to_numpy(), args.target)
+    check_features(X)
+    return X, y, is_regression
+
+
+def _parameters_of_task(args: argparse.Namespace, y: Any) -> dict[str, Any]:
+    """Return the parameters that classes or numbers have."""
+    parameters: dict[str, Any] = {}
+    if args.leaves is not None:
+        parameters["leaves"] = args.leaves
+    if args.class_weight is not None:
+        parameters["class_weight"] = class_weights(args.class_weight, y)
+    if args.cost_matrix is not None:
+        parameters["objective"] = Cost(cost_matrix(read_table(args.cost_matrix), y))
+        if (named := vars(args).get("objective", "cost")) != "cost":
+            raise ValueError(
+                f"--objective {named}: with --cost-matrix allowed is 'cost'"
+            )
+    return parameters
+
+
+@contextmanager
+def _naming(file: Any) -> Iterator[None]:
+    """Name the file that is at fault in errors."""
+    try:
+        yield
+    except ValueError as error:
+        raise ValueError(f"{file}: {error}") from error
+
+
+def predict(args: argparse.Namespace) -> None:
+    """Predict the target of a table's rows, and say how well where it is known."""
+    model = load_model(args.model)
+    if args.proba and model.labels is None:
+        raise ValueError(f"--proba: {args.model} predicts numbers, not classes")
+    frame = read_table(args.data)
+    with _naming(args.data):
+        predicted = model.predict(frame)
+        table = (
+            pd.DataFrame(model.predict_proba(frame), columns=model.labels)
+            if args.proba
+            else pd.DataFrame({"prediction": predicted})
+        )
+    table.to_csv(args.out or sys.stdout, index=False)
+    truth = frame[model.target].dropna() if model.target in frame else pd.Series()
+    if model.labels is None:
+        truth = numbers_of(truth).dropna()
+        if len(truth) > 1:
+            measured = errors(truth.to_numpy(), predicted[truth.index])
+            say(f"{errors_text(*measured)} ({len(truth)} rows)")
+    elif len(truth):
+        pairs = zip(predicted[truth.index], truth, strict=True)
+        n_right = sum(text_of(label) == text_of(value) for label, value in pairs)
+        say(f"accuracy {n_right / len(truth):.4f} ({n_right} of {len(truth)} rows)")
+
+
+def warm_up(args: argparse.Namespace) -> None:
+    """Compile everything."""
+    from evotree.estimators.warmup import warmup
+
+    warmup()
+
+
+def show(args: argparse.Namespace) -> None:
+    """Print a model's tree as rules, and draw it."""
+    model = load_model(args.model)
+    print(f"{model.rules()}\n{model.summary()}")
+    if args.plot:
+        _draw({args.plot: _plotting().plot_tree(load_tree_model(args.model))})
+
+
+def export_model(args: argparse.Namespace) -> None:
+    """Write a model's tree as rules, drawing or code."""
+    forms: dict[str, Callable[[Any], str]] = {
+        "rules": lambda model: model.rules(export.export_rules),
+        "dot": export.export_graphviz,
+        "python": export.export_python,
+        "c": export.export_c,
+        "sql": export.export_sql,
+    }
+    model = load_model(args.model)
+    if args.to not in forms:
+        raise ValueError(f"--to {args.to!r}: allowed are {', '.join(forms)}")
+    text = forms[args.to](model)
+    Path(args.out).write_text(text, "utf-8") if args.out else print(text, end="")
+
+
+def report_model(args: argparse.Namespace) -> None:
+    """Write a page about a model."""
+    model = load_model(args.model)
+    frame = read_table(args.data) if args.data else None
+    with _naming(args.data):
+        page = report_of_model(model, frame)
+    page.save(args.out)
+    for note in page.data["notes"]:
+        say(note)
+    print(f"wrote {args.out}")
+
+
+def run_experiment(args: argparse.Namespace) -> None:
+    """Do the fits that a file defines and that are missing."""
+    from evotree.experiments import execution, experiment
+
+    defined = experiment.read_experiment(args.file)
+    _check_reference(args.reference, defined.methods)
+    try:
+        runs = execution.run_experiment(
+            defined,
+            args.out,
+            args.data_home,
+            jobs=args.n_jobs,
+            time_limit=args.time_limit,
+            retry=tuple(args.retry),
+        )
+    except KeyboardInterrupt:
+        raise KeyboardInterrupt(f"what was done is kept in {args.out}") from None
+    counts = runs["status"].value_counts()
+    print(", ".join(f"{count:,} {status}" for status, count in counts.items()))
+    for status in [status for status in RETRIED if status in counts]:
+        first = runs[runs["status"] == status].iloc[0]
+        *_, last_line = (first["error"] or "").strip().splitlines() or [""]
+        print(f"first {status}: {first['dataset']}, {first['method']}: {last_line}")
+    if len(counts) and "done" not in counts:
+        raise ValueError(f"no fit was done; the tracebacks are in {args.out}.")
+    report_experiment(args)
+
+
+def report_experiment(args: argparse.Namespace) -> None:
+    """Write tables, tests and pictures of results."""
+    from evotree.experiments import execution, report
+
+    methods = execution.read_runs(args.out)["method"].unique()
+    _check_reference(args.reference, methods)
+    for path in report.write_report(args.out, args.reference, args.pictures):
+        print(f"wrote {path}")
+
+
+def _check_reference(reference: str | None, methods: Iterable[str]) -> None:
+    """Raise a ValueError where no method has the name."""
+    if reference not in (None, *methods):
+        raise ValueError(
+            f"--reference {reference}: the methods are {', '.join(methods)}."
+        )
+
+
+def _make_folder(name: str) -> Path:
+    """Make a folder if it is not there, and check that files can be written to it."""
+    folder = Path(name)
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise OSError(f"cannot make the folder {folder}: {error.strerror}") from error
+    check_writable(folder / "learning-curve.png")
+    return folder
+
+
+def _plotting() -> Any:
+    """Import the plots, set up to draw into files: there may be no screen."""
+    import matplotlib
+
+    matplotlib.use("Agg")
+    from evotree import plotting
+
+    return plotting
+
+
+def _draw(pictures: Mapping[str | Path, Any]) -> None:
+    """Write the figures of axes to files, and name these."""
+    for path, ax in pictures.items():
+        print(f"wrote {_plotting().style.save_picture(ax, Path(path))}")
+
+
+def features_and_target(
+    frame: Any, target: str, drop: Sequence[str] = ()
+) -> tuple[Any, Any]:
+    """Split a table; rows without a target are left out."""
+    for option, name in (("target", target), *(("drop", name) for name in drop)):
+        if name not in frame.columns:
+            names = ", ".join(map(str, frame.columns))
+            names = names if len(names) <= _SHOWN else f"{names[:_SHOWN]}..."
+            raise ValueError(
+                f"--{option} {name!r}: there is no such column; the columns are {names}"
+            )
+    frame = frame.dropna(subset=[target])
+    X = frame.drop(columns=[target, *drop])
+    if X.shape[1] == 0:
+        raise ValueError(
+            f"{target!r} is the only column: there is nothing to predict it from"
+        )
+    return X, frame[target]
+
+
+def distinct_numbers(y: Any) -> int:
+    """Return how many values targets have where these are numbers, else 0."""
+    if not is_numeric_dtype(y.dtype) or is_bool_dtype(y.dtype):
+        return 0
+    return int(y.nunique())
+
+
+def as_numbers(y: np.ndarray, target: str) -> np.ndarray:
+    """Return targets as numbers to predict."""
+    numbers = numbers_of(pd.Series(y)).to_numpy(np.float64)
+    bad = np.flatnonzero(~np.isfinite(numbers))
+    if bad.size:
+        raise ValueError(
+            f"column {target!r} has {quoted(y[bad[0]])}, which is not a finite "
+            "number: regression predicts numbers"
+        )
+    if pd.unique(numbers).size < 2:
+        held = f"one value only, {y[0]}" if len(y) else "no value"
+        raise ValueError(f"column {target!r} has {held}: at least two are needed")
+    return numbers
+
+
+def as_classes(y: np.ndarray, target: str) -> np.ndarray:
+    """Return targets as classes."""
+    if is_float_dtype(y):
+        # Of larger floats none is known to be the number that the file has.
+        broken = y[(y != np.trunc(y)) | ~(np.abs(y) <= 2.0**53)]
+        if broken.size:
+            raise ValueError(
+                f"column {target!r} has numbers such as {broken[0]}: classes are "
+                "words or whole numbers; --task regression predicts numbers"
+            )
+        # Missing values had made floats of whole numbers.
+        y = y.astype(np.int64)
+    n_classes = pd.unique(y).size
+    if n_classes < 2:
+        held = f"one value only, {y[0]}" if n_classes else "no value"
+        raise ValueError(
+            f"column {target!r} has {held}: at least two classes are needed"
+        )
+    if n_classes > max(MANY_CATEGORIES, len(y) / 2):
+        raise ValueError(
+            f"column {target!r} has {n_classes} different values in {len(y)} rows: "
+            "these are no classes"
+        )
+    return y
+
+
+def check_features(X: pd.DataFrame) -> None:
+    """Raise for a column of text that is numbers with some text, or names of the rows."""
+    for name in [
+        name for name, dtype in X.dtypes.items() if not is_numeric_dtype(dtype)
+    ]:
+        column = X[name].dropna()
+        numbers = numbers_of(column)
+        if numbers.isna().mean() <= 0.5 and numbers.nunique() > MANY_NUMBERS:
+            bad = column[~np.isfinite(numbers)]
+            if len(bad):
+                raise ValueError(
+                    f"column {name!r}: {quoted(bad.iloc[0])} in data row "
+                    f"{bad.index[0] + 1} is no finite number, as the column's others "
+                    "are; a missing value is an empty cell"
+                )
+        elif column.nunique() > max(MANY_CATEGORIES, len(column) / 2):
+            raise ValueError(
+                f"column {name!r} has {column.nunique()} different texts in "
+                f"{len(column)} rows: these are no categories; leave it out by --drop "
+                f"{name}"
+            )
+
+
+def constant_columns(X: pd.DataFrame) -> list[str]:
+    """Return the columns of one value, which no tree can use, or raise if there is no other."""
+    constant = [name for name in X.columns if X[name].nunique(dropna=False) <= 1]
+    if len(constant) == X.shape[1]:
+        raise ValueError("every column but the target has the same value in all rows")
+    return constant
+
+
+def hold_out(
+    X: pd.DataFrame, y: np.ndarray, share: float, seed: int, is_classes: bool = True
+) -> tuple[pd.DataFrame, np.ndarray, tuple[pd.DataFrame, np.ndarray]]:
+    """Draw test rows, each class in its share where every class has rows for both parts."""
+    n_test = math.ceil(share * len(y))
+    counts = np.unique(y, return_counts=True)[1]
+    is_enough = counts.min() >= 2 and min(n_test, len(y) - n_test) >= counts.size
+    strata = y if is_classes and is_enough else None
+    X, X_test, y, y_test = train_test_split(
+        X, y, test_size=share, random_state=seed % 2**32, stratify=strata
+    )
+    if pd.unique(y).size < 2:
+        kind = "class" if is_classes else "number"
+        raise ValueError(f"a test share of {share:g} leaves one {kind} to train on")
+    if not is_classes and n_test < 2:
+        raise ValueError(
+            f"a test share of {share:g} leaves one row to test on, of {len(y) + 1}"
+        )
+    return X, y, (X_test, y_test)
+
+
+def train(
+    X: Any, y: Any, target: str, given: dict[str, Any], is_regression: bool, test: Any
+) -> tuple[Model, Any]:
+    """Evolve a tree, and make a model of it that knows what became of it."""
+    kind = EvoTreeRegressor if is_regression else EvoTreeClassifier
+    estimator = kind(
+        categorical_features=[not is_numeric_dtype(dtype) for dtype in X.dtypes]
+    ).set_params(**given)
+    try:
+        estimator.fit(X, y)
+    except KeyboardInterrupt:  # ends the evolution
+        if not hasattr(estimator, "tree_"):
+            raise
+    model = Model.of(estimator, target)
+    of_run = course(estimator)
+    if is_regression:
+        r2, rmse = errors(y, model.predict(X))
+        training = {"rows": len(y), "r2": r2, "rmse": rmse, **of_run}
+        if test is not None:
+            r2, rmse = errors(test[1], model.predict(test[0]))
+            training |= {"test_rows": len(test[1]), "test_r2": r2, "test_rmse": rmse}
+            ridge = make_pipeline(StandardScaler(), RidgeCV(np.logspace(-3.0, 3.0, 13)))
+            ridge.fit(encode(model.columns, X), y)
+            predicted = ridge.predict(encode(model.columns, test[0]))
+            training["others"] = {
+                "the mean": list(errors(test[1], np.full(len(test[1]), np.mean(y)))),
+                "ridge regression": list(errors(test[1], predicted)),
+            }
+        return replace(model, training=training), estimator
+    counts = confusion_counts(model, X, y)
+    of_class = counts.sum(axis=1)
+    training = {
+        "rows": len(y),
+        "accuracy": float(np.trace(counts) / len(y)),
+        "base_rate": float(of_class.max() / len(y)),
+        **of_run,
+    }
+    if test is not None:
+        most_frequent = int(of_class.argmax())
+        n_rows = len(test[1])
+        counts = confusion_counts(model, *test)
+        of_class = counts.sum(axis=1)
+        recall = [
+            float(k / n) if n else None
+            for k, n in zip(np.diag(counts), of_class[:-1], strict=True)
+        ]
+        training |= {
+            "test_rows": n_rows,
+            "test_accuracy": float(np.trace(counts) / n_rows),
+            "base_rate": float(of_class[most_frequent] / n_rows),
+            "balanced_accuracy": float(
+                np.mean([share for share in recall if share is not None])
+            ),
+            "recall": recall,
+            "confusion": counts[:-1].tolist(),
+        }
+    return replace(model, training=training), estimator
+
+
+def errors(y: np.ndarray, predicted: np.ndarray) -> tuple[float, float]:
+    """Return R² and RMSE of predictions of at least two rows."""
+    return float(r2_score(y, predicted)), float(root_mean_squared_error(y, predicted))
+
+
+def course(estimator: Any) -> dict[str, Any]:
+    """Return what became of the evolution of a fitted estimator, hyperparameters as chosen."""
+    chosen = {
+        "size_penalty": estimator.size_penalty_,
+        "term_penalty": estimator.term_penalty_,
+        **estimator.regularization_.get_params(),
+    }
+    return {
+        "hyperparameters": {
+            name: value if isinstance(value, int | float) else str(value)
+            for name, value in chosen.items()
+            if value is not None
+        },
+        "generations": estimator.n_generations_,
+        "stop_reason": estimator.stop_reason_,
+        "seconds": {
+            name: round(seconds, 3) for name, seconds in estimator.seconds_.items()
+        },
+    }
+
+
+def class_weights(given: Sequence[str], y: np.ndarray) -> str | dict[Any, float]:
+    """Return the weights of classes as the classifier takes them."""
+    if list(given) == ["balanced"]:
+        return "balanced"
+    classes = {text_of(label): label for label in np.unique(y).tolist()}
+    weights = {}
+    for pair in given:
+        label, _, weight = pair.rpartition("=")
+        try:
+            weights[classes[label]] = float(weight)
+        except (KeyError, ValueError):
+            raise ValueError(
+                f"--class-weight {pair}: allowed are 'balanced', or CLASS=NUMBER for "
+                f"some of the classes {', '.join(classes)}"
+            ) from None
+    return weights
+
+
+def cost_matrix(table: pd.DataFrame, y: np.ndarray) -> np.ndarray:
+    """Return what errors cost as the classifier takes it."""
+    labels = [text_of(label) for label in np.unique(y).tolist()]
+    first, *predicted = map(str, table.columns)
+    rows = [text_of(label) for label in table.iloc[:, 0].tolist()]
+    for where, names in ((f"column {first!r}", rows), ("header", predicted)):
+        if sorted(names) != sorted(labels):
+            raise ValueError(
+                f"--cost-matrix has {', '.join(names)} in its {where}: allowed are "
+                f"the classes {', '.join(labels)}, each once"
+            )
+    costs = table.iloc[:, 1:].set_axis(rows).set_axis(predicted, axis=1)
+    numbers = costs.apply(numbers_of).loc[labels, labels].to_numpy()
+    if not np.isfinite(numbers).all():
+        raise ValueError("--cost-matrix has a cell that is not a number")
+    return numbers
+
+
+def confusion_counts(model: Model, X: pd.DataFrame, y: Any) -> np.ndarray:
+    """Count some rows by their classes and those predicted; unknown classes come last."""
+    classes = pd.Index(model.classes)
+    # Of a class that is not known the position is -1.
+    positions = [*range(len(classes)), -1]
+    counts = confusion_matrix(classes.get_indexer(y), model.codes(X), labels=positions)
+    return counts[:, :-1]
+
+
+def report_of_model(model: Model, frame: pd.DataFrame | None) -> Any:
+    """Return the page about a model of a file."""
+    from evotree.report import Subject, report
+
+    # Names of the user's may have line breaks in them.
+    lines = [line.split(maxsplit=1) for line in model.summary().splitlines()]
+    facts = {line[0]: line[1] for line in lines if len(line) == 2 and line[0] in FACTS}
+    members = [
+        Subject(named, model.target, training=model.training_rows, facts=facts)
+        for named in model.named
+    ]
+    subject = replace(members[0], members=members) if len(members) > 1 else members[0]
+    if frame is None:
+        return report(subject)
+    frame = frame.set_axis(frame.columns.map(str), axis=1)
+    y = None
+    if model.target in frame:
+        truth = frame[model.target]
+        known = (truth if model.classes is not None else numbers_of(truth)).notna()
+        if known.any():
+            frame = frame[known]
+            y = truth[known].to_numpy()
+    encode(model.columns, frame.iloc[:1])  # says which columns are not there
+    return report(subject, frame[[column.name for column in model.columns]], y)

@@ -1,0 +1,823 @@
+"""Estimators whose tree is found node by node: translation only.
+
+It is grown greedily, by any splitter, and pruned; or an initial one is optimized as a whole by
+tree alternating optimization, for one penalty or for a path of them.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import KW_ONLY, dataclass
+from functools import partial
+from numbers import Integral, Real
+from types import MappingProxyType
+from typing import Annotated, Any, Self
+
+import numpy as np
+import pandas as pd
+from sklearn.base import clone
+from sklearn.frozen import FrozenEstimator
+from sklearn.tree import BaseDecisionTree
+from sklearn.utils import Bunch
+from sklearn.utils.validation import check_is_fitted
+
+from evotree.configuration import (
+    N_JOBS,
+    Interval,
+    LinearLeaves,
+    StrOptions,
+    check_parameters,
+    documented,
+)
+from evotree.dataset import SCALINGS, Dataset
+from evotree.engine.parallel import thread_map
+from evotree.estimators import base
+from evotree.estimators.rows import lazy_on_collections
+from evotree.fitness.node import CLASSIFICATION, REGRESSION
+from evotree.fitness.objectives import Objective
+from evotree.operators.constraints import SplitFeatures
+from evotree.operators.initialization import growth as induction
+from evotree.operators.initialization.growth import GrowthLimits, grow, init_complete
+from evotree.operators.initialization.population import init_from_tree, raw_tree
+from evotree.operators.pruning import cost_complexity_path, prune, risk_of_leaves
+from evotree.operators.refinement import tao_sweeps
+from evotree.operators.splitters.annealing import Annealing
+from evotree.operators.splitters.axis import C45, Axis
+from evotree.operators.splitters.base import Splitter
+from evotree.operators.splitters.cart_lc import CartLC
+from evotree.operators.splitters.co2 import CO2
+from evotree.operators.splitters.cross_entropy import CrossEntropy
+from evotree.operators.splitters.linear import LOSSES, PENALTIES, Linear, LinearMachine
+from evotree.operators.splitters.oc1 import OC1
+from evotree.operators.splitters.registry import SPLITTERS, as_splitter
+from evotree.operators.splitters.wodt import WODT
+from evotree.rng import make_streams, seed_from
+from evotree.tables.columns import (
+    NumericColumn,
+    column_of_feature,
+    indicator_of_feature,
+)
+from evotree.tree import Individual, ObliqueTree, node_depths
+
+_TEXTS = {
+    **base.SHARED,
+    "LIMITS": """max_depth : int, at least 0, or None, default=None
+        Nodes at this depth are leaves; None means any depth.
+    min_samples_split : int, at least 2, default=2
+        Nodes with fewer distinct rows are leaves.
+    min_samples_leaf : int, at least 1, default=1
+        A split leaves at least so many distinct rows on each side.
+    min_weight_fraction_leaf : float in [0, 0.5], default=0.0
+        A split leaves at least this share of the whole weight on each side.
+    min_impurity_decrease : float, at least 0, default=0.0
+        A split lowers the criterion by at least so much, times the share of the weight that
+        reaches its node.
+    ccp_alpha : float, at least 0, default=0.0
+        Minimal cost-complexity pruning: the smallest subtree that minimizes the impurity plus
+        `ccp_alpha` for each leaf is kept, as in scikit-learn. Not with `pruning`.""",
+    "VALIDATION": """validation_fraction : float in (0, 1), default=0.1
+        Share of the rows that is held out.
+    n_folds : int, at least 2, default=10
+        Number of folds of the cross-validation.
+    standard_errors : float, at least 0, default=0.0
+        The k of the k-SE rule: the smallest tree within so many of the least error is chosen.
+    scaling : {"standard", "common", "minmax"}, default="standard"
+        Units in which splitters see the features; a fitted tree is over raw features.
+    random_state : int, RandomState, Generator or None, default=None
+        Source of all random draws.
+    categorical_features : array-like, "from_dtype" or None, default="from_dtype"
+        Which columns are categories, as for `EvoTreeClassifier`.""",
+    "ELSEWHERE": """\
+``"random"``, complete with random directions that halve the rows; or one found elsewhere,
+        an `ObliqueTree` or fitted estimator of this package or of scikit-learn that has one tree;
+        in searches wrapped by `sklearn.frozen.FrozenEstimator`, since copies are not fitted.""",
+    "NODE": """node : {"oblique", "axis"} or Splitter, default="oblique"
+        What finds the test of a node: a linear classifier, the best test of one feature, or a
+        splitter.
+    loss : {"logistic", "svm"}, default="logistic"
+        Loss of the linear classifiers: of logistic regression, or squared hinge.
+    penalty : {"l1", "l2"}, default="l1"
+        Penalty of their weights; ``"l1"`` makes many of them 0.""",
+    "SWEEPS": """max_iter : int, at least 1, default=14
+        Most sweeps.
+    min_samples_split : int, at least 2, default=5
+        Nodes of a grown tree with fewer distinct rows are leaves.
+    scaling : {"standard", "common", "minmax"}, default="standard"
+        Units in which the weights are penalized; a fitted tree is over raw features.
+    n_jobs : int or None, default=None
+        Number of threads that fit the nodes of one level; -1 means all cores.
+    random_state : int, RandomState, Generator or None, default=None
+        Source of all random draws. The same number gives the same tree for any `n_jobs`.
+    categorical_features : array-like, "from_dtype" or None, default="from_dtype"
+        Which columns are categories, as for `EvoTreeClassifier`.""",
+}
+
+# Twoing, nodes of at least 4 rows, cost-complexity pruning by a tenth of the rows, 0-SE
+# (Murthy et al. 1994).
+_OC1: Mapping[str, Any] = {
+    "criterion": "twoing",
+    "min_samples_split": 4,
+    "pruning": "cost_complexity",
+    "validation_fraction": 0.1,
+    "standard_errors": 0.0,
+}
+
+# All rows, the paper's number of candidates, and the threshold as drawn.
+_CEDT = CrossEntropy(max_samples=None, max_rows=None, refine_threshold=False)
+
+GREEDY_PRESETS: Mapping[str, Mapping[str, Any]] = MappingProxyType(
+    {
+        "APDT": {"splitter": Axis(), "criterion": "entropy", "scaling": "minmax"},
+        "C4.5": {
+            "splitter": C45(),
+            "criterion": "gain_ratio",
+            "pruning": "pessimistic",
+        },
+        "CART-LC": {"splitter": CartLC(start="axis"), **_OC1},
+        "CART-LCr": {"splitter": CartLC(start="random"), **_OC1},
+        "CEDT": {"splitter": _CEDT, **_OC1, "criterion": "gini"},
+        "CO2": {
+            "splitter": CO2(start="axis"),
+            "criterion": "entropy",
+            "scaling": "minmax",
+        },
+        "CO2r": {
+            "splitter": CO2(start="random"),
+            "criterion": "entropy",
+            "scaling": "minmax",
+        },
+        "DT": {"splitter": Axis(), **_OC1, "criterion": "gini"},
+        "LMDT": {
+            "splitter": LinearMachine(),
+            "criterion": "entropy",
+            "pruning": "reduced_error",
+        },
+        "OC1": {"splitter": OC1(), **_OC1},
+        "OC1-AP": {"splitter": Axis(), **_OC1},
+        "OC1r": {"splitter": OC1(random_start=True), **_OC1},
+        "SADT": {"splitter": Annealing(), **_OC1, "criterion": "sum_minority"},
+        # The features are scaled once.
+        "WODT": {
+            "splitter": WODT(rescale=False),
+            "criterion": "entropy",
+            "scaling": "minmax",
+        },
+    }
+)
+"""Parameters of `evotree.ObliqueTreeClassifier.from_preset`."""
+
+
+class LocalTree(base.TreeEstimator):
+    """An estimator whose tree is found node by node."""
+
+    scaling: str
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+        """Grow a tree, and prune it, or make an initial one, and optimize it.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Training rows, which may have missing values, encoded as by `EvoTreeClassifier`. OC1
+            imputes means: ``make_pipeline(SimpleImputer(), ObliqueTreeClassifier())``.
+        y : array-like of shape (n_samples,), or (n_samples, n_outputs) for regression
+            Class labels, or targets. Several outputs share one tree; they are standardized, each
+            by its own mean and standard deviation, and count alike.
+        sample_weight : array-like of shape (n_samples,), optional
+            Weights of the rows; a row of weight 2 counts as two rows.
+        """
+        check_parameters(self)
+        with self._unchanged_on_failure():
+            dataset = self._make_dataset(X, y, sample_weight, self.scaling)
+            dataset = dataset.evolved_for(self._objective(dataset))
+            self._fit(dataset)
+        return self
+
+    def _fit(self, dataset: Dataset) -> None:
+        """Find a tree, and keep it."""
+        raise NotImplementedError
+
+
+# ---- grown greedily ------------------------------------------------------------------------------
+
+
+@dataclass(eq=False, repr=False)
+class GreedyTree(LocalTree):
+    """An estimator whose tree is grown top-down by a splitter, and pruned."""
+
+    splitter: Annotated[str | Splitter, StrOptions(set(SPLITTERS)), callable] = "oc1"
+    _: KW_ONLY
+    criterion: Annotated[str, str] = ""
+    max_depth: Annotated[
+        int | None, Interval(Integral, 0, None, closed="left"), None
+    ] = None
+    min_samples_split: Annotated[int, Interval(Integral, 2, None, closed="left")] = 2
+    min_samples_leaf: Annotated[int, Interval(Integral, 1, None, closed="left")] = 1
+    min_weight_fraction_leaf: Annotated[
+        float, Interval(Real, 0.0, 0.5, closed="both")
+    ] = 0.0
+    min_impurity_decrease: Annotated[
+        float, Interval(Real, 0.0, None, closed="left")
+    ] = 0.0
+    ccp_alpha: Annotated[float, Interval(Real, 0.0, None, closed="left")] = 0.0
+    pruning: Annotated[str | None, StrOptions(set(induction.PRUNINGS)), None] = None
+    validation_fraction: Annotated[
+        float, Interval(Real, 0.0, 1.0, closed="neither")
+    ] = 0.1
+    n_folds: Annotated[int, Interval(Integral, 2, None, closed="left")] = 10
+    standard_errors: Annotated[float, Interval(Real, 0.0, None, closed="left")] = 0.0
+    scaling: Annotated[str, StrOptions(set(SCALINGS))] = "standard"
+    random_state: Annotated[Any, "random_state", np.random.Generator] = None
+
+    @classmethod
+    def from_preset(cls, name: str, **parameters: Any) -> Self:
+        """Make an estimator with the setting of a published algorithm, which `parameters` change.
+
+        `name` is a key of `evotree.estimators.GREEDY_PRESETS`, such as ``"OC1"`` or ``"WODT"``.
+        """
+        return cls(**{**base.preset(GREEDY_PRESETS, name), **parameters})
+
+    def _fit(self, dataset: Dataset) -> None:
+        """Grow a tree, and prune it."""
+        stream = make_streams(seed_from(self.random_state), 0, 1)[0]
+        individual = induction.induce(
+            dataset,
+            partial(self._grow, stream=stream),
+            pruning=self.pruning,
+            ccp_alpha=self.ccp_alpha / _unit(dataset) ** 2,
+            risk=self._risk(),
+            validation_fraction=self.validation_fraction,
+            n_folds=self.n_folds,
+            standard_errors=self.standard_errors,
+            # That of "pessimistic", which is for classes alone.
+            confidence=getattr(self, "confidence", np.nan),
+            stream=stream,
+        )
+        tree = individual.to_tree()
+        if self.criterion == "absolute_error":
+            tree.values = induction.leaf_medians(individual, dataset)
+        self._keep_tree(tree, dataset)
+
+    def cost_complexity_pruning_path(
+        self, X: Any, y: Any, sample_weight: Any = None
+    ) -> Bunch:
+        """Return the sequence of minimal cost-complexity pruning of the tree grown on some rows.
+
+        A ``Bunch`` of ``ccp_alphas`` and ``impurities``, as scikit-learn's trees return them; rows,
+        targets and weights are as for `fit`.
+        """
+        check_parameters(self)
+        twin = clone(self)
+        dataset = twin._make_dataset(X, y, sample_weight, self.scaling)
+        dataset = dataset.evolved_for(twin._objective(dataset))
+        grown = self._grow(dataset, make_streams(seed_from(self.random_state), 0, 1)[0])
+        risk, _ = risk_of_leaves(grown, dataset.n_classes, self._risk())
+        alphas, impurities = cost_complexity_path(risk, grown.subtree_size)
+        unit = _unit(dataset) ** 2
+        return Bunch(ccp_alphas=alphas * unit, impurities=impurities * unit)
+
+    def _grow(self, dataset: Dataset, stream: np.ndarray) -> Individual:
+        return grow(
+            dataset,
+            as_splitter(self.splitter),
+            self.criterion,
+            self._limits(dataset),
+            stream=stream,
+        )
+
+    def _limits(self, dataset: Dataset) -> GrowthLimits:
+        """Return what says where nodes are leaves, in the units of the data set."""
+        power = 1 if self.criterion == "absolute_error" else 2
+        return GrowthLimits(
+            max_depth=self.max_depth,
+            min_samples_split=self.min_samples_split,
+            min_samples_leaf=self.min_samples_leaf,
+            min_weight_fraction_leaf=self.min_weight_fraction_leaf,
+            min_impurity_decrease=self.min_impurity_decrease / _unit(dataset) ** power,
+        )
+
+    def _risk(self) -> str | None:
+        """Return the criterion that `ccp_alpha` is weighed against, or None for squared error."""
+        return None if self.criterion == "absolute_error" else self.criterion
+
+
+def _unit(dataset: Dataset) -> float:
+    """Return the unit of the targets; several outputs stay standardized."""
+    return 1.0 if dataset.outputs is not None else float(dataset.target_scale)
+
+
+@documented(**_TEXTS)
+@dataclass(kw_only=True, eq=False, repr=False)
+class ObliqueTreeClassifier(base.TreeClassifier, GreedyTree):
+    """A classifier that is one oblique tree, grown greedily by a splitter, and pruned.
+
+    Parameters
+    ----------
+    splitter : str or Splitter, default="oc1"
+        What finds the hyperplane of a node: ``"axis"``, ``"cart_lc"``, ``"oc1"``, ``"annealing"``,
+        ``"cross_entropy"``, ``"wodt"``, ``"co2"``, ``"linear"``, ``"dipole"``, or an object of
+        `evotree.operators`, such as ``OC1(n_restarts=5)``.
+    criterion : str, default="gini"
+        What a split is scored by: ``"entropy"``, ``"gini"``, ``"twoing"``, ``"error"``,
+        ``"max_minority"``, ``"sum_minority"``, ``"sum_of_variances"`` or ``"gain_ratio"``.
+    <LIMITS>
+    pruning : {"cost_complexity", "cross_validation", "pessimistic", "reduced_error"} or None, \
+default=None
+        ``"cost_complexity"`` chooses from the nested sequence of Breiman et al. by a held-out
+        part of the rows, ``"cross_validation"`` by cross-validation; ``"reduced_error"`` cuts
+        what does not help on a held-out part. ``"pessimistic"`` cuts, or raises subtrees, by upper
+        bounds of the errors on the training rows, as C4.5 does. The leaves of the pruned tree
+        predict by all rows.
+    confidence : float in (0, 1], default=0.25
+        Of ``"pessimistic"``: the less, the more is pruned.
+    <VALIDATION>
+    <CLASSES>
+
+    Attributes
+    ----------
+    tree_ : ObliqueTree
+        The tree, over features in their own units; its values are class shares.
+    <SHARES>
+    shares_rows_ : bool
+        Whether `predict` and `predict_proba` send a row down both branches where a value is
+        missing, as C4.5 does. All that reads `tree_` sends it to the branch of more training rows.
+    <ONE_TREE>
+
+    References
+    ----------
+    Breiman L., Friedman J., Olshen R., Stone C. (1984). Classification and regression trees.
+
+    Examples
+    --------
+    >>> from evotree import ObliqueTreeClassifier
+    >>> from sklearn.datasets import load_iris
+    >>> X, y = load_iris(return_X_y=True)
+    >>> tree = ObliqueTreeClassifier("linear", random_state=0).fit(X, y)
+    >>> tree.get_n_leaves() < 10
+    True
+    """
+
+    criterion: Annotated[str, StrOptions(set(CLASSIFICATION))] = "gini"
+    pruning: Annotated[
+        Any, StrOptions({*induction.PRUNINGS, induction.PESSIMISTIC}), None
+    ] = None
+    confidence: Annotated[float, Interval(Real, 0.0, 1.0, closed="right")] = 0.25
+    class_weight: Annotated[Any, *base.CLASS_WEIGHT] = None
+    probability: Annotated[str, StrOptions(set(base.PROBABILITIES))] = "leaf"
+
+    def _fit(self, dataset: Dataset) -> None:
+        """Grow a tree, and prune it; C4.5 shares rows with missing values."""
+        splitter = as_splitter(self.splitter)
+        self.shares_rows_ = False
+        if not isinstance(splitter, C45) or self.pruning != induction.PESSIMISTIC:
+            super()._fit(dataset)
+            return
+        self.shares_rows_ = True
+        self._keep_raw_tree(
+            induction.induce_c45(
+                dataset,
+                induction.with_indicators(
+                    splitter, indicator_of_feature(self.columns_)
+                ),
+                confidence=self.confidence,
+                limits=self._limits(dataset),
+                stream=make_streams(seed_from(self.random_state), 0, 1)[0],
+            ),
+            dataset,
+        )
+
+    @lazy_on_collections(lambda self: self.classes_[:0])
+    def predict(self, X: Any) -> np.ndarray:
+        """Return the class of each row, that of the leaf that it reaches.
+
+        A tree of C4.5 sends a row down both branches where a value is missing, and predicts the
+        class of the highest share in the mean of the leaves.
+        """
+        predicted: np.ndarray = super().predict(X)
+        if getattr(self, "shares_rows_", False):
+            at, shares = self._predict_incomplete(X)
+            predicted[at] = self.classes_[shares.argmax(axis=1)]
+        return predicted
+
+    @lazy_on_collections(lambda self: np.empty((0, len(self.classes_))))
+    def predict_proba(self, X: Any) -> np.ndarray:
+        """Return the probabilities of the classes, in the order of `classes_`, a column for each.
+
+        They are the class shares of the leaf that a row reaches, or depend on its distances to the
+        hyperplanes, as `probability` says. Where a tree of C4.5 asks a row for a value that is
+        missing, they are the mean of the class shares of the leaves of both branches, weighted by
+        training rows. The class that `predict` returns has the largest one.
+        """
+        probabilities: np.ndarray = super().predict_proba(X)
+        if getattr(self, "shares_rows_", False):
+            at, shares = self._predict_incomplete(X)
+            probabilities[at] = shares
+        return probabilities
+
+    def _warn_of_gaps(self, table: pd.DataFrame) -> None:
+        """Say nothing where rows are shared: nothing stands for what they lack."""
+        if not getattr(self, "shares_rows_", False):
+            super()._warn_of_gaps(table)
+
+    def _predict_incomplete(self, X: Any) -> tuple[np.ndarray, np.ndarray]:
+        """Return the rows that lack a value that some split asks for, and their class shares."""
+        is_number = [isinstance(column, NumericColumn) for column in self.columns_]
+        is_empty = self._cells(X).isna().to_numpy() & is_number
+        is_missing = is_empty[:, column_of_feature(self.columns_)]
+        is_used = (self.tree_.weights != 0.0).any(axis=0)
+        at = np.flatnonzero(is_missing[:, is_used].any(axis=1))
+        return at, induction.mean_of_branches(
+            self.tree_, self.encode(X)[at], is_missing[at]
+        )
+
+
+@documented(**_TEXTS)
+@dataclass(kw_only=True, eq=False, repr=False)
+class ObliqueTreeRegressor(base.TreeRegressor, GreedyTree):
+    """A regressor that is one oblique tree, grown greedily by a splitter, and pruned.
+
+    Parameters
+    ----------
+    splitter : str or Splitter, default="oc1"
+        What finds the hyperplane of a node: ``"axis"``, ``"cart_lc"``, ``"oc1"``, ``"annealing"``,
+        ``"cross_entropy"``, ``"linear"``, ``"dipole"``, or an object of `evotree.operators`, such
+        as ``OC1(n_restarts=5)``.
+    criterion : str, default="squared_error"
+        What a split is scored by: ``"squared_error"``, whose leaves predict means, or
+        ``"absolute_error"``, whose leaves predict medians.
+    <LIMITS>
+    pruning : {"cost_complexity", "cross_validation", "reduced_error"} or None, default=None
+        ``"cost_complexity"`` chooses from the nested sequence of Breiman et al. by a held-out
+        part of the rows, ``"cross_validation"`` by cross-validation; ``"reduced_error"`` cuts
+        what does not help on a held-out part. The leaves of the pruned tree predict by all rows.
+    <VALIDATION>
+    leaves : {"constant", "linear"} or LinearLeaves, default="constant"
+        What leaves hold: the mean of their targets, or a bounded linear model of few terms, as for
+        `EvoTreeRegressor`. Splits then part the residuals of the line of their node, and subtrees
+        that lines do not gain from become leaves; `pruning` keeps trees from fitting noise. Not
+        with ``"absolute_error"``.
+
+    Attributes
+    ----------
+    tree_ : ObliqueTree
+        The tree, over features in their own units; its values are means, or medians.
+    <MEANS>
+    <ONE_TREE>
+
+    Examples
+    --------
+    >>> from evotree import ObliqueTreeRegressor
+    >>> from sklearn.datasets import load_diabetes
+    >>> X, y = load_diabetes(return_X_y=True)
+    >>> ObliqueTreeRegressor("axis", max_depth=2).fit(X, y).get_n_leaves()
+    4
+    """
+
+    criterion: Annotated[str, StrOptions(set(REGRESSION))] = "squared_error"
+    leaves: Annotated[Any, StrOptions({"constant", "linear"}), LinearLeaves] = (
+        "constant"
+    )
+
+    def _objective(self, dataset: Dataset) -> Objective | None:
+        """Return what leaves are fitted for: lines, where they are asked for."""
+        if self.criterion != "squared_error" and self.leaves != "constant":
+            raise ValueError(
+                f"leaves={self.leaves!r}: criterion={self.criterion!r} needs 'constant'."
+            )
+        if self.criterion != "squared_error" and dataset.outputs is not None:
+            raise ValueError(
+                f"criterion={self.criterion!r}: y has {dataset.n_outputs} outputs; "
+                "squared_error is allowed."
+            )
+        return super()._objective(dataset)
+
+
+# ---- optimized by alternation --------------------------------------------------------------------
+
+RANDOM = "random"
+_TREES = (ObliqueTree, base.TreeEstimator, BaseDecisionTree, FrozenEstimator)
+_NEGLIGIBLE = (
+    1e-8  # share of the weight, or of the squared error, that no node is worth
+)
+
+
+@dataclass(eq=False, repr=False)
+class AlternatingTree(LocalTree):
+    """An estimator whose initial tree is improved by tree alternating optimization."""
+
+    init: Annotated[Any, StrOptions({RANDOM, *SPLITTERS}), callable, *_TREES] = "axis"
+    _: KW_ONLY
+    depth: Annotated[int, Interval(Integral, 0, None, closed="left")] = 8
+    node: Annotated[str | Splitter, StrOptions({"oblique", "axis"}), callable] = (
+        "oblique"
+    )
+    loss: Annotated[str, StrOptions(set(LOSSES))] = "logistic"
+    penalty: Annotated[str, StrOptions(set(PENALTIES))] = "l1"
+    C: Annotated[float, Interval(Real, 0.0, None, closed="neither")] = 10.0
+    tol: Annotated[float, Interval(Real, 0.0, None, closed="left")] = 0.005
+    max_iter: Annotated[int, Interval(Integral, 1, None, closed="left")] = 14
+    min_samples_split: Annotated[int, Interval(Integral, 2, None, closed="left")] = 5
+    scaling: Annotated[str, StrOptions(set(SCALINGS))] = "standard"
+    n_jobs: Annotated[int | None, *N_JOBS, None] = None
+    random_state: Annotated[Any, "random_state", np.random.Generator] = None
+
+    def _fit(self, dataset: Dataset) -> None:
+        """Make an initial tree, and optimize it."""
+        individual = self._first(dataset)
+        self.n_iter_ = self._optimize(individual, dataset)
+        self._keep_tree(individual.to_tree(), dataset)
+
+    def _first(self, dataset: Dataset) -> Individual:
+        """Return the initial tree, without subtrees that predict one class."""
+        stream = make_streams(seed_from(self.random_state), 0, 1)[0]
+        if isinstance(self.init, str) and self.init == RANDOM:
+            return init_complete(
+                dataset,
+                stream,
+                max_depth=self.depth,
+                min_rows=self.min_samples_split,
+            )
+        if isinstance(self.init, str) or callable(self.init):
+            individual = grow(
+                dataset,
+                as_splitter(self.init),
+                "entropy" if dataset.n_classes else "squared_error",
+                GrowthLimits(
+                    max_depth=self.depth, min_samples_split=self.min_samples_split
+                ),
+                stream=stream,
+            )
+            prune(individual, dataset, 0.0)
+        else:
+            self._check_given_tree(dataset.X.shape[1])
+            individual = init_from_tree(dataset, 0.0, self.init)
+            if dataset.is_split_on is not None:
+                SplitFeatures(dataset.is_split_on).repair(individual, dataset)
+        individual.stream = stream
+        return individual
+
+    def _check_given_tree(self, n_features: int) -> None:
+        if not isinstance(self.init, ObliqueTree):
+            check_is_fitted(
+                self.init,
+                msg="init: this %(name)s is not fitted. The copies that cross-validation makes "
+                "are not; sklearn.frozen.FrozenEstimator keeps what it wraps fitted.",
+            )
+            if not hasattr(self.init, "tree_"):
+                raise ValueError(
+                    f"init={self.init!r}: allowed are estimators that have one tree."
+                )
+        n_given = raw_tree(self.init)[0].shape[1]
+        if n_given != n_features:
+            raise ValueError(
+                f"init={self.init!r}: a tree over {n_given} features; the rows have {n_features}."
+            )
+
+    def _optimize(
+        self, individual: Individual, dataset: Dataset, monotone: bool = True
+    ) -> int:
+        """Optimize a tree in place and return the number of sweeps."""
+        known: dict[str, Any] = {
+            "oblique": Linear(self.loss, self.penalty, self.C, fallback=True),
+            "axis": Axis(),
+        }
+        splitter = (
+            known[self.node] if isinstance(self.node, str) else as_splitter(self.node)
+        )
+        with thread_map(self.n_jobs, dataset.X.shape) as mapper:
+            n_iter = max(
+                tao_sweeps(
+                    individual,
+                    dataset,
+                    splitter,
+                    max_sweeps=self.max_iter,
+                    tol=self.tol,
+                    monotone=monotone,
+                    map=mapper,
+                )
+            )
+        prune(individual, dataset, _NEGLIGIBLE)
+        return n_iter
+
+
+@documented(**_TEXTS)
+@dataclass(kw_only=True, eq=False, repr=False)
+class TAOClassifier(base.TreeClassifier, AlternatingTree):
+    """A classifier that is one oblique tree, optimized by tree alternating optimization.
+
+    From an initial tree on, every node in turn gets the test that is best given all the others: a
+    linear classifier of the rows that its two subtrees predict differently. The shape stays, or
+    shrinks: what no row reaches is dropped, and a subtree that predicts one class becomes a leaf.
+
+    Parameters
+    ----------
+    init : str, Splitter, ObliqueTree or fitted estimator, default="axis"
+        The initial tree: grown by a splitter, by its name or itself, with the entropy;
+        <ELSEWHERE>
+    depth : int, at least 0, default=8
+        Depth to which an initial tree is grown.
+    <NODE>
+    C : float above 0, default=10.0
+        Cost of the loss of a row of weight 1, beside the penalty. Smaller values give sparser
+        weights, and trees of fewer nodes. AdaBoost hands over weights that sum to 1: there it
+        takes as many times `C` as there are rows.
+    tol : float, at least 0, default=0.005
+        A sweep that lowers the training error by no more than this share of it is the last.
+    <SWEEPS>
+    <CLASSES>
+
+    Attributes
+    ----------
+    tree_ : ObliqueTree
+        The tree, over features in their own units; its values are class shares.
+    n_iter_ : int
+        Sweeps done.
+    <SHARES>
+    <ONE_TREE>
+
+    References
+    ----------
+    Carreira-Perpiñán M. Á., Tavallali P. (2018). Alternating optimization of decision trees, with
+    application to learning sparse oblique trees. Advances in Neural Information Processing Systems.
+
+    Examples
+    --------
+    >>> from evotree import TAOClassifier
+    >>> from sklearn.datasets import load_iris
+    >>> X, y = load_iris(return_X_y=True)
+    >>> tree = TAOClassifier(random_state=0).fit(X, y)
+    >>> tree.score(X, y) > 0.97
+    True
+    """
+
+    class_weight: Annotated[Any, *base.CLASS_WEIGHT] = None
+    probability: Annotated[str, StrOptions(set(base.PROBABILITIES))] = "leaf"
+
+
+@documented(**_TEXTS)
+@dataclass(kw_only=True, eq=False, repr=False)
+class TAORegressor(base.TreeRegressor, AlternatingTree):
+    """A regressor that is one oblique tree, optimized by tree alternating optimization.
+
+    As `TAOClassifier`, with the squared error as loss of a row and the means or lines of the leaves
+    as predictions: a row costs the difference between the squared errors of its node's two sides.
+
+    Parameters
+    ----------
+    init : str, Splitter, ObliqueTree or fitted estimator, default="axis"
+        The initial tree: grown by a splitter, by its name or itself, with the squared error;
+        <ELSEWHERE>
+    depth : int, at least 0, default=4
+        Depth to which an initial tree is grown.
+    <NODE>
+    C : float above 0, default=1.0
+        Cost of the loss of a row of weight 1 whose two squared errors differ by the variance of the
+        targets, beside the penalty. Smaller values give sparser weights, and trees of fewer nodes.
+    tol : float, at least 0, default=0.005
+        A sweep that lowers the squared error by no more than this share of it is the last.
+    <SWEEPS>
+    leaves : {"constant", "linear"} or LinearLeaves, default="constant"
+        What leaves hold: the mean of their targets, as published, or a bounded linear model of few
+        terms, as for `EvoTreeRegressor`. Splits are optimized for it. The penalty for a term is
+        ``log(n) / (20 n)`` of the whole squared error, for n rows.
+
+    Attributes
+    ----------
+    tree_ : ObliqueTree
+        The tree, over features in their own units; its values are means.
+    <MEANS>
+    n_iter_ : int
+        Sweeps done.
+    <ONE_TREE>
+
+    References
+    ----------
+    Zharmagambetov A., Carreira-Perpiñán M. Á. (2020). Smaller, more accurate regression forests
+    using tree alternating optimization. International Conference on Machine Learning.
+
+    Examples
+    --------
+    >>> from evotree import TAORegressor
+    >>> from sklearn.datasets import load_diabetes
+    >>> X, y = load_diabetes(return_X_y=True)
+    >>> TAORegressor(depth=3).fit(X, y).score(X, y) > 0.5
+    True
+    """
+
+    depth: Annotated[int, Interval(Integral, 0, None, closed="left")] = 4
+    C: Annotated[float, Interval(Real, 0.0, None, closed="neither")] = 1.0
+    leaves: Annotated[Any, StrOptions({"constant", "linear"}), LinearLeaves] = (
+        "constant"
+    )
+
+
+# ---- the path of ever sparser trees --------------------------------------------------------------
+
+COSTS = tuple(float(C) for C in np.logspace(1.0, -2.0, 13))
+"""The values of C by default, from 10 down to 0.01."""
+
+
+@dataclass(frozen=True)
+class TAOPath:
+    """The trees of a path.
+
+    Attributes
+    ----------
+    table : DataFrame
+        One row a tree: ``C``; ``n_iter``, the sweeps; ``train_score`` and ``test_score``, the share
+        of rows that are classified right, or R²; ``leaves``, ``nodes``; ``weights``, those that are
+        not 0, and ``weight_share``, their share of all weights of the internal nodes;
+        ``path_mean``, ``path_min`` and ``path_max``, the tests that the training rows meet;
+        ``cost``, the multiplications that a training row takes in the mean.
+    estimators : list of TAOClassifier or TAORegressor
+        The fitted estimators; the ``tree_`` of each is over raw features, with exact zeros.
+    """
+
+    table: pd.DataFrame
+    estimators: list[AlternatingTree]
+
+    @property
+    def trees(self) -> list[ObliqueTree]:
+        """The trees over raw features."""
+        return [estimator.tree_ for estimator in self.estimators]
+
+
+def tao_path(
+    X: Any,
+    y: Any,
+    *,
+    Cs: Sequence[float] = COSTS,
+    estimator: AlternatingTree | None = None,
+    sample_weight: Any = None,
+    X_test: Any = None,
+    y_test: Any = None,
+) -> TAOPath:
+    """Fit trees for falling C, each starting from the one before; a table of them, and the trees.
+
+    With the penalty ``"l1"`` more and more weights are 0; where all weights of a node are, it loses
+    a child, so the trees shrink (Carreira-Perpiñán and Tavallali 2018, section 4). The first sweep
+    of each C changes all nodes, since what is to be minimized has changed.
+
+    Parameters
+    ----------
+    X : array-like of shape (n_samples, n_features)
+        Training rows.
+    y : array-like of shape (n_samples,)
+        Class labels, or targets.
+    Cs : sequence of float above 0
+        Values of C; taken from the highest to the lowest. By default 13 from 10 to 0.01.
+    estimator : TAOClassifier or TAORegressor, optional
+        Parameters of the trees but for C; it is not changed; by default ``TAOClassifier()``.
+    sample_weight : array-like of shape (n_samples,), optional
+        Weights of the rows, for the fits.
+    X_test : array-like of shape (n_test_samples, n_features), optional
+        Rows for the test score.
+    y_test : array-like of shape (n_test_samples,), optional
+        Their labels, or targets.
+    """
+    costs = sorted((float(C) for C in Cs), reverse=True)
+    if not costs or not all(0.0 < C < np.inf for C in costs):
+        raise ValueError(
+            f"Cs={Cs!r}: allowed are finite numbers above 0, at least one."
+        )
+    if (X_test is None) != (y_test is None):
+        raise ValueError("X_test and y_test: allowed are both or neither.")
+    model = clone(TAOClassifier() if estimator is None else estimator).set_params(
+        C=costs[0]
+    )
+    check_parameters(model)
+    dataset = model._make_dataset(X, y, sample_weight, model.scaling)
+    dataset = dataset.evolved_for(model._objective(dataset))
+    individual = model._first(dataset)
+    records: list[dict[str, float]] = []
+    fitted: list[AlternatingTree] = []
+    for C in costs:
+        step = clone(model).set_params(C=C)
+        step._make_dataset(X, y, sample_weight, model.scaling)
+        step.n_iter_ = step._optimize(individual, dataset, monotone=not fitted)
+        step._keep_tree(individual.to_tree(), dataset)
+        record = {"C": C, "n_iter": step.n_iter_, "train_score": step.score(X, y)}
+        if X_test is not None:
+            record["test_score"] = step.score(X_test, y_test)
+        records.append(record | describe(step.tree_, step.apply(X)))
+        fitted.append(step)
+    return TAOPath(pd.DataFrame(records), fitted)
+
+
+def describe(tree: ObliqueTree, leaves: np.ndarray) -> dict[str, float]:
+    """Return the sizes of a tree, and what the way to the leaves takes."""
+    n_weights = np.count_nonzero(tree.weights, axis=1)
+    paid = np.zeros(tree.n_nodes, dtype=np.int64)
+    for k in np.flatnonzero(~tree.is_leaf).tolist():
+        paid[[tree.left(k), tree.right(k)]] = paid[k] + n_weights[k]
+    path = node_depths(tree.subtree_size)[leaves]
+    return {
+        "leaves": tree.n_leaves,
+        "nodes": tree.n_nodes,
+        "weights": int(n_weights.sum()),
+        "weight_share": float(
+            n_weights.sum() / max(1, (~tree.is_leaf).sum() * tree.n_features)
+        ),
+        "path_mean": float(path.mean()),
+        "path_min": int(path.min()),
+        "path_max": int(path.max()),
+        "cost": float(paid[leaves].mean()),
+    }
