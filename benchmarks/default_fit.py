@@ -17,7 +17,7 @@ NAMES = ("vehicle", "sonar", "digits", "segment", "satimage")
 KINDS = {
     "linear fits %": ("linear_fit.py",),
     "splits of few features %": ("sparse.py",),
-    "reduced problems %": ("refiners.py", "reduced.py"),
+    "reduced problems %": ("refinement.py", "reduced.py"),
     "axis splits %": ("axis.py",),
     "routing %": ("splice.py", "partition.py", "growth.py"),
     "variation %": ("genetic.py", "dipole.py"),

@@ -43,7 +43,7 @@ if TYPE_CHECKING:
     from evotree.estimators.warmup import warmup
     from evotree.fitness.penalties import PenalizedAccuracy
     from evotree.model_file import load_model, save_model
-    from evotree.operators.refinement.refiners import Refinement
+    from evotree.operators.refinement import Refinement
     from evotree.operators.structure.rounding import round_tree
     from evotree.operators.structure.splice import with_tree
     from evotree.tree import Individual, ObliqueTree
@@ -87,7 +87,7 @@ _NAMES: dict[str, tuple[str, ...]] = {
     "evotree.fitness.penalties": ("PenalizedAccuracy",),
     "evotree.model_file": ("load_model", "save_model"),
     "evotree.configuration": ("Cost", "LinearLeaves", "Quantile"),
-    "evotree.operators.refinement.refiners": ("Refinement",),
+    "evotree.operators.refinement": ("Refinement",),
     "evotree.operators.structure.splice": ("with_tree",),
     "evotree.operators.structure.rounding": ("round_tree",),
     "evotree.tree": ("Individual", "ObliqueTree"),

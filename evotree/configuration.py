@@ -61,10 +61,10 @@ class RisingPair(Interval):
 
     def is_satisfied_by(self, val: Any) -> bool:
         """Return whether a value is such a tuple."""
-        if not isinstance(val, tuple) or len(val) != 2:
-            return False
         return (
-            all(super(RisingPair, self).is_satisfied_by(one) for one in val)
+            isinstance(val, tuple)
+            and len(val) == 2
+            and all(super(RisingPair, self).is_satisfied_by(one) for one in val)
             and val[0] <= val[1]
         )
 

@@ -16,7 +16,7 @@ import numpy as np
 
 from evotree._jit import kernel
 from evotree.rng import as_generator
-from evotree.tree import ObliqueTree, node_weights, nodes_reached, project
+from evotree.tree import ObliqueTree, node_weights, project, sizes_of_kept
 
 SCALINGS = ("standard", "common", "minmax")
 """Names of the ways to scale features."""
@@ -499,9 +499,6 @@ class Dataset:
         values = tree.values
         if self.n_classes == 0:
             values = self.target_mean + self.target_scale * values
-        counts = (
-            self.count_rows(leaves, tree.subtree_size) if self.is_weighted else None
-        )
         return ObliqueTree(
             weights,
             thresholds,
@@ -512,7 +509,9 @@ class Dataset:
                 leaves, self.sample_weight, tree.subtree_size
             ),
             output_names=self.output_names,
-            row_counts=counts,
+            row_counts=self.count_rows(leaves, tree.subtree_size)
+            if self.is_weighted
+            else None,
         )
 
     @property
@@ -551,14 +550,17 @@ class Dataset:
                 for s in shares.T
             ]
         )
-        kept, sizes = nodes_reached(samples, tree.subtree_size)
+        # Nodes that rows reach, and splits that part them.
+        kept = samples > 0.0
+        inner = np.flatnonzero(~tree.is_leaf)
+        kept[inner] = kept[inner + 1] & kept[inner + 1 + tree.subtree_size[inner + 1]]
         counts = (
             self.count_rows(leaves, tree.subtree_size) if self.is_weighted else None
         )
         return ObliqueTree(
             tree.weights[kept],
             tree.thresholds[kept],
-            sizes,
+            sizes_of_kept(kept, tree.subtree_size),
             sums[kept] / samples[kept, np.newaxis],
             spread=tree.spread,
             weighted_n_node_samples=samples[kept],
@@ -858,6 +860,9 @@ def _location_and_scale(
     return mean, scale
 
 
+# ---- folds and bags, and copies with noise -------------------------------------------------------
+
+
 def make_folds(dataset: Dataset, n_folds: int, stream: np.ndarray) -> np.ndarray:
     """Return the fold of each row as given, of shape (n_rows,), dealt out at random."""
     y = dataset.y[dataset.distinct_of]
@@ -914,7 +919,7 @@ def jitter(
             rows, copies, rows.y, rows.sample_weight, rows.extras, rows.outputs
         )
 
-    def with_copies(merged: np.ndarray, unmerged: np.ndarray) -> np.ndarray:
+    def with_copies(merged: Any, unmerged: Any) -> np.ndarray:
         return np.concatenate([merged, *[unmerged] * n_copies])
 
     weight = with_copies(dataset.sample_weight, rows.sample_weight) / (n_copies + 1)
@@ -922,12 +927,14 @@ def jitter(
         name: with_copies(dataset.extras[name], rows.extras[name])
         for name in rows.extras
     }
-    outputs = None
-    if dataset.outputs is not None and rows.outputs is not None:
-        outputs = with_copies(dataset.outputs, rows.outputs)
-    X = np.concatenate([dataset.X, copies])
+    has_outputs = dataset.outputs is not None
     return with_rows(
-        dataset, X, with_copies(dataset.y, rows.y), weight, extras, outputs
+        dataset,
+        np.concatenate([dataset.X, copies]),
+        with_copies(dataset.y, rows.y),
+        weight,
+        extras,
+        with_copies(dataset.outputs, rows.outputs) if has_outputs else None,
     )
 
 

@@ -499,16 +499,6 @@ class ObliqueTree:
         return ObliqueTree(*ObliqueTree.__getstate__(self))
 
 
-def nodes_reached(
-    samples: np.ndarray, subtree_size: np.ndarray
-) -> tuple[np.ndarray, np.ndarray]:
-    """Return what is left of a tree without what no row reaches."""
-    kept = samples > 0.0
-    inner = np.flatnonzero(subtree_size > 1)
-    kept[inner] = kept[inner + 1] & kept[inner + 1 + subtree_size[inner + 1]]
-    return kept, sizes_of_kept(kept, subtree_size)
-
-
 def sizes_of_kept(kept: np.ndarray, subtree_size: np.ndarray) -> np.ndarray:
     """Return the sizes of the subtrees of nodes that stay, where the others are taken out."""
     before = np.append(0, np.cumsum(kept))
@@ -541,6 +531,9 @@ def _check_sizes(subtree_size: np.ndarray) -> None:
                 f"subtree_size[{k}]={size}: allowed is 1 for a leaf, else one more than the sum "
                 "of those of its two children."
             )
+
+
+# ---- soft sides ----------------------------------------------------------------------------------
 
 
 LEAD = 1e-6
@@ -640,6 +633,9 @@ def raise_labels(probabilities: np.ndarray, labels: np.ndarray) -> np.ndarray:
     raised = probabilities.copy()
     raised[rows, labels] += lacking
     return raised / raised.sum(axis=1, keepdims=True)
+
+
+# ---- a tree with its rows ------------------------------------------------------------------------
 
 
 @kernel

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from evotree.dataset import SCALINGS, Dataset
 from evotree.operators.initialization.growth import init_dipolar
-from evotree.operators.refinement.refiners import REFINERS, make_refiner
+from evotree.operators.refinement import REFINERS, make_refiner
 from evotree.operators.structure.splice import make_individual
 from evotree.operators.variation.genetic import cx_trees, mut_nodes, mut_terms
 from evotree.rng import make_streams

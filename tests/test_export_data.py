@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from evotree.export import tree_from_dict, tree_to_dict
 from evotree.leaf_models import OutputModels
-from evotree.operators.pruning.rules import prune_tree
+from evotree.operators.pruning import prune_tree
 from tests.exported import assert_same, modelled_trees, stump, tame, trees, with_models
 
 

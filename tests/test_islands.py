@@ -16,9 +16,6 @@ from hypothesis import strategies as st
 
 from evotree import evolve, make_toolbox, to_frame
 from evotree.engine.evolution import CallbackError, make_statistics, start
-from evotree.engine.islands import emigrants, island_seeds, migrate
-from evotree.engine.evolution import CallbackError, start
-from evotree.engine.evolution import make_statistics
 from evotree.engine.islands import emigrants, island_seeds, join, migrate
 from tests.runs import assert_same_run, evolve_islands
 

@@ -21,7 +21,7 @@ from evotree.inspection.front import (
     held_out_quality,
     select,
 )
-from evotree.operators.pruning.rules import prune_marked
+from evotree.operators.pruning import prune_marked
 from evotree.rng import make_streams
 from evotree.tree import FitnessMax
 from tests.inspection.random_trees import random_tree

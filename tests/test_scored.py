@@ -24,7 +24,7 @@ from evotree import (
 )
 from evotree.engine.scored import DEFAULT, Scorer
 from evotree.fitness.objectives import as_actions
-from evotree.operators.constraints.bounds import Limits
+from evotree.operators.constraints import Limits
 from evotree.operators.initialization.answers import Breeder
 from evotree.operators.structure.splice import make_individual
 from evotree.rng import make_streams

@@ -15,7 +15,7 @@ from sklearn.base import clone
 from evotree import EvoTreeClassifier
 from evotree.export import export_text
 from evotree.inspection.comparison import compare_models, compare_rows
-from evotree.operators.constraints.monotonic import violations
+from evotree.operators.constraints import violations
 from evotree.plotting import plot_tree
 
 rng = np.random.default_rng(0)

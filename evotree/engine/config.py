@@ -27,8 +27,8 @@ from evotree.dataset import SCALINGS
 from evotree.engine.evolution import Callback
 from evotree.files import PathLike
 from evotree.fitness.objectives import Objective
-from evotree.operators.constraints.bounds import WORDS
-from evotree.operators.refinement.refiners import Refinement, as_refinement
+from evotree.operators.constraints import WORDS
+from evotree.operators.refinement import Refinement, as_refinement
 from evotree.operators.splitters.linear import PENALTIES
 from evotree.operators.structure.rounding import MOST_DIGITS
 

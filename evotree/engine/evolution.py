@@ -33,7 +33,7 @@ from evotree.inspection.front import (
     has_own_objectives,
     least_gain,
 )
-from evotree.operators.pruning.rules import (
+from evotree.operators.pruning import (
     critical_alphas,
     kept_nodes,
     prune_marked,

@@ -27,8 +27,8 @@ from evotree.inspection.front import (
     own_scores,
     undominated,
 )
-from evotree.operators.constraints.bounds import Constraint, Held, keeps_all, repair
-from evotree.operators.pruning.rules import prune
+from evotree.operators.constraints import Constraint, Held, keeps_all, repair
+from evotree.operators.pruning import prune
 from evotree.operators.structure.rounding import Rounder, round_models
 from evotree.operators.structure.splice import in_place_of, make_individual, on_rows
 from evotree.tree import (

@@ -23,7 +23,7 @@ from evotree.engine.evolution import evolve, interrupt_as_flag
 from evotree.engine.problem import LEAST_ROWS, Penalties, Problem
 from evotree.engine.toolbox import feature_bound, make_toolbox
 from evotree.fitness.penalties import PenalizedAccuracy
-from evotree.operators.constraints.bounds import repair
+from evotree.operators.constraints import repair
 from evotree.operators.initialization.population import (
     TAO,
     WIDTHS,
@@ -31,8 +31,8 @@ from evotree.operators.initialization.population import (
     init_seed,
     path_trees,
 )
-from evotree.operators.pruning.rules import prune
-from evotree.operators.refinement.refiners import Refinement
+from evotree.operators.pruning import prune
+from evotree.operators.refinement import Refinement
 from evotree.operators.structure.splice import make_individual
 from evotree.operators.variation.selection import distinct
 from evotree.rng import make_streams

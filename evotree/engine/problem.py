@@ -18,17 +18,15 @@ from evotree.description.text import splits_of_text
 from evotree.engine.config import Evolution, evolution_of, is_auto
 from evotree.engine.toolbox import feature_bound
 from evotree.fitness.objectives import class_models, compose
-from evotree.operators.constraints.bounds import (
+from evotree.operators.constraints import (
     Constraint,
     Held,
     Limits,
+    MonotonicConstraint,
     SplitFeatures,
     as_interactions,
-    with_split_features,
-)
-from evotree.operators.constraints.monotonic import (
-    MonotonicConstraint,
     check_monotonic_cst,
+    with_split_features,
 )
 from evotree.operators.initialization.population import (
     TAO,

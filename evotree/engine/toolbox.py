@@ -19,7 +19,7 @@ from evotree.fitness.penalties import (
     quality_and_complexity,
     scores_and_complexity,
 )
-from evotree.operators.constraints.bounds import Constraint, repair, repaired
+from evotree.operators.constraints import Constraint, repair, repaired
 from evotree.operators.initialization.growth import init_dipolar
 from evotree.operators.initialization.population import (
     WIDTHS,
@@ -30,8 +30,8 @@ from evotree.operators.initialization.population import (
     init_seed,
     split_init,
 )
-from evotree.operators.pruning.rules import prune
-from evotree.operators.refinement.refiners import (
+from evotree.operators.pruning import prune
+from evotree.operators.refinement import (
     Refinement,
     as_refinement,
     choose_for_refinement,

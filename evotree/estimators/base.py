@@ -59,7 +59,7 @@ from evotree.inspection.paths import Explanation, explain
 from evotree.inspection.shapley import ShapValues, shap_values
 from evotree.inspection.training_rows import TrainingRows, summarize
 from evotree.leaf_models import class_probabilities
-from evotree.operators.constraints.bounds import with_split_features
+from evotree.operators.constraints import with_split_features
 from evotree.tables.columns import NumericColumn, column_of_feature, text_of
 from evotree.tree import ObliqueTree, SoftSides
 

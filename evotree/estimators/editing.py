@@ -22,8 +22,8 @@ from evotree.engine.toolbox import feature_bound
 from evotree.fitness.penalties import PenalizedAccuracy
 from evotree.inspection.front import FrontTree
 from evotree.leaf_models import LeafModels
-from evotree.operators.constraints.bounds import Held
-from evotree.operators.pruning.rules import kept_nodes, prune_tree
+from evotree.operators.constraints import Held
+from evotree.operators.pruning import kept_nodes, prune_tree
 from evotree.tables.columns import columns_asked, encode_in_order
 from evotree.tree import ObliqueTree, node_weights
 

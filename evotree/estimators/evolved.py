@@ -76,7 +76,7 @@ _SHAPE = """max_depth : int, at least 1, or None, default=None
         1 for columns that the prediction may not fall with, -1 for those that it may not rise with,
         0 for others; or these numbers by names of columns. For two classes the share of the second
         is meant, and with it the label. It holds for all rows, and is proved for each fitted tree
-        (`evotree.operators.constraints.monotonic`). Objectives are ``"accuracy"``,
+        (`evotree.operators.constraints`). Objectives are ``"accuracy"``,
         ``"balanced_accuracy"``, ``"cost"`` and ``"squared_error"`` then.
     interaction_cst : "no_interactions", "pairwise", list of sets or None, default=None
         Which columns may share a split: one alone, any two, or those of one of these sets, given by

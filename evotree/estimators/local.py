@@ -33,12 +33,12 @@ from evotree.estimators import base
 from evotree.estimators.rows import lazy_on_collections
 from evotree.fitness.node import CLASSIFICATION, REGRESSION
 from evotree.fitness.objectives import Objective
-from evotree.operators.constraints.bounds import SplitFeatures
+from evotree.operators.constraints import SplitFeatures
 from evotree.operators.initialization import growth as induction
 from evotree.operators.initialization.growth import GrowthLimits, grow, init_complete
 from evotree.operators.initialization.population import init_from_tree, raw_tree
-from evotree.operators.pruning.rules import cost_complexity_path, prune, risk_of_leaves
-from evotree.operators.refinement.refiners import tao_sweeps
+from evotree.operators.pruning import cost_complexity_path, prune, risk_of_leaves
+from evotree.operators.refinement import tao_sweeps
 from evotree.operators.splitters.annealing import Annealing
 from evotree.operators.splitters.axis import C45, Axis
 from evotree.operators.splitters.base import Splitter

@@ -31,7 +31,7 @@ from evotree.estimators.rows import categorical_mask, is_collection, refuse_text
 from evotree.fitness.objectives import Objective, OwnObjective, PoissonLoss, PoissonSums
 from evotree.fitness.penalties import PenalizedAccuracy
 from evotree.inspection.front import FittedFront, FrontTree, undominated
-from evotree.operators.constraints.bounds import nodes_without
+from evotree.operators.constraints import nodes_without
 from evotree.rng import row_keys, seed_from
 from evotree.tables.columns import NumericColumn, encode_in_order
 from evotree.tree import CountedTree, ObliqueTree, sizes_of_kept

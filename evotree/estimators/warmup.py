@@ -30,8 +30,8 @@ from evotree.operators.initialization.population import (
     axis_trees,
     prune_weakest_links,
 )
-from evotree.operators.pruning.rules import prune
-from evotree.operators.refinement.refiners import tao_sweep
+from evotree.operators.pruning import prune
+from evotree.operators.refinement import tao_sweep
 from evotree.operators.splitters.base import Split
 from evotree.operators.splitters.dipole import Dipole
 from evotree.operators.splitters.registry import SPLITTERS

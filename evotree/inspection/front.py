@@ -14,7 +14,7 @@ import pandas as pd
 
 from evotree.dataset import Dataset
 from evotree.fitness.penalties import FitnessQualityComplexity, PenalizedAccuracy
-from evotree.operators.pruning.rules import choose_tree, node_losses
+from evotree.operators.pruning import choose_tree, node_losses
 from evotree.tree import ObliqueTree
 
 HELD_OUT_RULES = ("validation", "1se")

@@ -23,7 +23,7 @@ from evotree.estimators.local import tao_path
 from evotree.experiments.protocols import stratified_folds
 from evotree.fitness.penalties import PenalizedAccuracy
 from evotree.operators.initialization.population import raw_tree
-from evotree.operators.pruning.rules import (
+from evotree.operators.pruning import (
     critical_alphas,
     node_risk,
     prune_tree,

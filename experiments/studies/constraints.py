@@ -27,7 +27,7 @@ from sklearn.ensemble import (
 from evotree.estimators import EvoTreeClassifier, EvoTreeRegressor
 from evotree.experiments.datasets import LoadedData
 from evotree.experiments.protocols import Parts, Task
-from evotree.operators.constraints.monotonic import violations
+from evotree.operators.constraints import violations
 from evotree.tables.columns import encode, feature_names, fit_columns
 from experiments.agreement import DATA
 from experiments.methods.chosen import folds_of, pruned_cart

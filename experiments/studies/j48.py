@@ -19,7 +19,7 @@ import numpy as np
 
 from evotree.estimators import ObliqueTreeClassifier
 from evotree.experiments.datasets import load
-from evotree.operators.pruning import rules
+from evotree.operators import pruning
 from evotree.tree import ObliqueTree
 from experiments.study import TEXTS, Text
 from experiments.tables import table
@@ -138,13 +138,13 @@ def differences(one: Node, other: Node) -> list[str]:
 @contextmanager
 def numbers_of_weka() -> Iterator[None]:
     """Prune by Weka's numbers in place of Quinlan's."""
-    kept = rules.normal_deviation, rules._ALL_WRONG
-    rules.normal_deviation = lambda confidence: NormalDist().inv_cdf(1.0 - confidence)
-    rules._ALL_WRONG = 1.0
+    kept = pruning.normal_deviation, pruning._ALL_WRONG
+    pruning.normal_deviation = lambda confidence: NormalDist().inv_cdf(1.0 - confidence)
+    pruning._ALL_WRONG = 1.0
     try:
         yield
     finally:
-        rules.normal_deviation, rules._ALL_WRONG = kept
+        pruning.normal_deviation, pruning._ALL_WRONG = kept
 
 
 def compare(

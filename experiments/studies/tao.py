@@ -19,7 +19,7 @@ from evotree.estimators import ObliqueTreeClassifier
 from evotree.estimators.local import TAOClassifier
 from evotree.experiments.experiment import innermost
 from evotree.experiments.protocols import OFFICIAL, Parts, Task, load_cached, take_rows
-from evotree.operators.pruning.rules import (
+from evotree.operators.pruning import (
     critical_alphas,
     kept_nodes,
     node_risk,

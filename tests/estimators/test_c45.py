@@ -18,7 +18,7 @@ from evotree.export import (
     export_text,
     to_onnx,
 )
-from evotree.operators.pruning.rules import added_errors, normal_deviation
+from evotree.operators.pruning import added_errors, normal_deviation
 from evotree.operators.splitters.axis import C45
 from evotree.operators.splitters.linear import LinearMachine
 from tests.reference import c45 as naive

@@ -22,8 +22,8 @@ from evotree.fitness.objectives import (
     compose,
 )
 from evotree.fitness.penalties import PenalizedAccuracy
-from evotree.operators.constraints.monotonic import MonotonicConstraint
-from evotree.operators.pruning.rules import node_losses, prune, prune_marked
+from evotree.operators.constraints import MonotonicConstraint
+from evotree.operators.pruning import node_losses, prune, prune_marked
 from evotree.operators.structure.reduced import leaf_table, loss_unit, row_losses
 from evotree.operators.structure.splice import make_individual
 from tests.reference import leaves as naive

@@ -13,7 +13,7 @@ from evotree.fitness.linear_leaves import (
     LinesOfOutputs,
     MeansOfOutputs,
 )
-from evotree.operators.pruning.rules import node_losses
+from evotree.operators.pruning import node_losses
 from evotree.operators.structure.reduced import leaf_table, row_losses
 from evotree.operators.structure.splice import make_individual
 from tests.reference import tao as naive

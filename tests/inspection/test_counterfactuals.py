@@ -10,8 +10,6 @@ from hypothesis import strategies as st
 
 from evotree.inspection import counterfactuals as nearest
 from evotree.inspection.counterfactuals import Steps, fewest, shortest_l1
-from evotree.inspection import counterfactuals as nearest
-from evotree.inspection.counterfactuals import Steps, fewest, shortest_l1
 from evotree.inspection.training_rows import summarize
 from evotree.tables.columns import CategoricalColumn, NumericColumn, encode
 from tests.inspection.random_trees import CLASSES, estimator_of, grid, random_tree

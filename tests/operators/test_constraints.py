@@ -11,7 +11,7 @@ from sklearn.datasets import load_iris
 from evotree import EvoTreeClassifier, ObliqueTree
 from evotree.dataset import Dataset
 from evotree.engine.toolbox import feature_bound
-from evotree.operators.constraints.bounds import (
+from evotree.operators.constraints import (
     Interactions,
     Limits,
     as_interactions,
@@ -20,7 +20,7 @@ from evotree.operators.constraints.bounds import (
 )
 from evotree.operators.initialization.growth import init_dipolar
 from evotree.operators.initialization.population import ONE_BY_ONE, init_path, init_seed
-from evotree.operators.pruning.rules import kept_nodes, node_risk, optimal_pruning
+from evotree.operators.pruning import kept_nodes, node_risk, optimal_pruning
 from evotree.rng import make_streams
 from tests.quick_models import evolved
 from tests.strategies import (

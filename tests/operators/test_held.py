@@ -9,9 +9,9 @@ from sklearn.datasets import load_wine
 from evotree import EvoTreeClassifier, EvoTreeRegressor, ObliqueTree, make_toolbox
 from evotree.description.text import splits_of_text
 from evotree.export import export_text
-from evotree.operators.constraints.bounds import Held, Limits, keeps_all, repair
+from evotree.operators.constraints import Held, Limits, keeps_all, repair
 from evotree.operators.initialization.population import ONE_BY_ONE, init_path, init_seed
-from evotree.operators.pruning.rules import prune
+from evotree.operators.pruning import prune
 from evotree.operators.structure.splice import make_individual
 from tests.quick_models import brief
 from tests.strategies import (

@@ -22,13 +22,13 @@ from evotree.fitness.leaves import (
 from evotree.fitness.linear_leaves import LinearLeafObjective
 from evotree.fitness.objectives import ExpectedCost, compose
 from evotree.leaf_models import LeafModels
-from evotree.operators.constraints.monotonic import (
+from evotree.operators.constraints import (
     MonotonicConstraint,
     check_monotonic_cst,
     violations,
 )
 from evotree.operators.initialization.growth import init_dipolar
-from evotree.operators.pruning.rules import prune
+from evotree.operators.pruning import prune
 from evotree.operators.structure.rounding import round_models
 from evotree.operators.structure.splice import in_place_of, make_individual
 from evotree.rng import make_streams

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from evotree.dataset import Dataset, make_folds, split_folds
 from evotree.fitness.penalties import PenalizedAccuracy
 from evotree.operators.initialization.growth import GrowthLimits, grow
-from evotree.operators.pruning.rules import (
+from evotree.operators.pruning import (
     cheapest,
     choose_tree,
     cost_complexity_path,

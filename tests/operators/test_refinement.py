@@ -16,8 +16,8 @@ from evotree.fitness.penalties import (
     quality_and_complexity,
 )
 from evotree.operators.initialization.growth import init_dipolar
-from evotree.operators.pruning.rules import prune
-from evotree.operators.refinement.refiners import (
+from evotree.operators.pruning import prune
+from evotree.operators.refinement import (
     LinearRefiner,
     Refinement,
     Resplit,

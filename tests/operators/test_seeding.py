@@ -30,7 +30,7 @@ from evotree.operators.initialization.population import (
     seeding_shares,
     slot_origins,
 )
-from evotree.operators.pruning.rules import (
+from evotree.operators.pruning import (
     critical_alphas,
     kept_nodes,
     node_risk,

@@ -10,7 +10,7 @@ from evotree.dataset import Dataset
 from evotree.engine.toolbox import make_toolbox
 from evotree.fitness.objectives import as_objective
 from evotree.fitness.penalties import PenalizedAccuracy
-from evotree.operators.constraints.bounds import widest
+from evotree.operators.constraints import widest
 from evotree.operators.initialization.population import (
     axis_trees,
     best_of_paths,
@@ -18,7 +18,7 @@ from evotree.operators.initialization.population import (
     path_trees,
     sparsity_path,
 )
-from evotree.operators.pruning.rules import prune
+from evotree.operators.pruning import prune
 from evotree.operators.splitters.linear import Linear
 from evotree.operators.structure.splice import make_individual
 from evotree.operators.variation.selection import distinct

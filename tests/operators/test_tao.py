@@ -17,8 +17,8 @@ from evotree.operators.initialization.growth import (
     grow,
     init_complete,
 )
-from evotree.operators.pruning.rules import prune
-from evotree.operators.refinement.refiners import solve, tao_sweep, tao_sweeps
+from evotree.operators.pruning import prune
+from evotree.operators.refinement import solve, tao_sweep, tao_sweeps
 from evotree.operators.splitters.axis import Axis
 from evotree.operators.splitters.linear import Linear
 from evotree.operators.splitters.oc1 import OC1

@@ -11,7 +11,7 @@ from sklearn.datasets import load_iris, load_wine
 from evotree.dataset import Dataset
 from evotree.operators.initialization.growth import init_dipolar
 from evotree.operators.initialization.population import ONE_BY_ONE, init_seed
-from evotree.operators.pruning.rules import prune
+from evotree.operators.pruning import prune
 from evotree.operators.structure import splice
 from evotree.operators.structure.reduced import leaf_table, reduced_problem
 from evotree.operators.variation.genetic import (

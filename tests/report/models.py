@@ -8,7 +8,7 @@ import pandas as pd
 from evotree.inspection.front import FrontTree
 from evotree.leaf_models import LeafModels
 from evotree.model_file import Model
-from evotree.operators.pruning.rules import prune_tree
+from evotree.operators.pruning import prune_tree
 from evotree.report import Subject
 from evotree.tables.columns import encode, fit_columns
 from evotree.tree import ObliqueTree, SoftSides, node_weights

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from evotree.dataset import Dataset
-from evotree.operators.constraints.bounds import Constraint, repair
+from evotree.operators.constraints import Constraint, repair
 from evotree.operators.initialization.growth import GrowthLimits, grow_on_sample
 from evotree.operators.initialization.population import DIPOLE, INITIAL, raw_tree
 from evotree.operators.splitters.dipole import Dipole

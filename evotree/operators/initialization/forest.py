@@ -27,7 +27,7 @@ from evotree.fitness.linear_leaves import LinearLeafObjective
 from evotree.fitness.penalties import PenalizedAccuracy
 from evotree.operators.initialization.growth import GrowthLimits, grow
 from evotree.operators.initialization.population import sparsity_path
-from evotree.operators.pruning.rules import prune
+from evotree.operators.pruning import prune
 from evotree.operators.splitters.axis import Axis
 from evotree.rng import as_generator, make_streams
 from evotree.tree import ObliqueTree

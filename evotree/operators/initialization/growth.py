@@ -23,7 +23,7 @@ from evotree.fitness.node import (
     score_hyperplane,
     score_undivided,
 )
-from evotree.operators.pruning.rules import (
+from evotree.operators.pruning import (
     prune,
     prune_cross_validated,
     prune_held_out,
@@ -157,8 +157,9 @@ def weights_to_grow_by(dataset: Dataset) -> np.ndarray:
     # Breiman et al. (1984, section 4.4): altered priors stand for costs that criteria do not know.
     if dataset.n_classes == 0 or dataset.objective is None:
         return dataset.sample_weight
-    totals = np.bincount(dataset.y, dataset.sample_weight, minlength=dataset.n_classes)
-    weights = dataset.objective.class_weights(totals)
+    weights = dataset.objective.class_weights(
+        np.bincount(dataset.y, dataset.sample_weight, minlength=dataset.n_classes)
+    )
     if weights is None:
         return dataset.sample_weight
     return read_only(dataset.sample_weight * weights[dataset.y])
@@ -183,6 +184,9 @@ def grow_on_sample(
     return individual
 
 
+# ---- random trees --------------------------------------------------------------------------------
+
+
 def init_dipolar(
     dataset: Dataset,
     size_penalty: float,
@@ -194,9 +198,9 @@ def init_dipolar(
     max_width: int = 0,
 ) -> Individual:
     """Grow a dipolar tree on a random subsample, for speed and diversity, and prune it."""
-    sample = as_generator(stream).permutation(len(dataset.distinct_of))[:max_rows]
+    order = as_generator(stream).permutation(len(dataset.distinct_of))
     individual = grow_on_sample(
-        dataset.subsample(sample),
+        dataset.subsample(order[:max_rows]),
         dataset,
         Dipole(scored=False, max_width=max_width),
         stream,
@@ -238,6 +242,9 @@ def init_complete(
         stream,
         limits=GrowthLimits(max_depth=max_depth, min_samples_split=min_rows),
     )
+
+
+# ---- greedy induction as a whole -----------------------------------------------------------------
 
 
 PRUNINGS = ("cost_complexity", "cross_validation", "reduced_error")
@@ -403,7 +410,10 @@ def mean_of_branches(
     shares = samples[rights] / samples[splits]
     for first in range(0, len(X), _BLOCK):
         block = slice(first, first + _BLOCK)
-        above = X[block, features] > tree.thresholds[splits]
-        right = np.where(is_missing[block, features], shares, above)
+        right = np.where(
+            is_missing[block, features],
+            shares,
+            X[block, features] > tree.thresholds[splits],
+        )
         means[block] = soft_reach(tree, right.T)[is_leaf].T @ tree.values[is_leaf]
     return means

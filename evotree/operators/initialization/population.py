@@ -1,4 +1,4 @@
-"""Optimized seeds, and those of every width: from dense splits down to splits on one feature.
+"""A first population: trees handed in, found before, made by other algorithms, or random.
 
 A deep tree is optimized alternately and cut, a little at a time, until the links that are left pay
 for their nodes. After each cut the nodes above take over what the lost ones did, so the small tree
@@ -22,9 +22,9 @@ from deap import base
 
 from evotree.dataset import Dataset, bootstrap
 from evotree.fitness.penalties import PenalizedAccuracy
-from evotree.operators.constraints.bounds import influences, widest
+from evotree.operators.constraints import influences, widest
 from evotree.operators.initialization.growth import GrowthLimits, grow, grow_on_sample
-from evotree.operators.pruning.rules import (
+from evotree.operators.pruning import (
     critical_alphas,
     prune,
     prune_marked,
@@ -33,7 +33,7 @@ from evotree.operators.pruning.rules import (
     split_prices,
     weakest_links,
 )
-from evotree.operators.refinement.refiners import (
+from evotree.operators.refinement import (
     NODE_ROWS,
     draw_linear,
     draw_sparse,
@@ -80,16 +80,15 @@ def prune_weakest_links(
     n_leaves = sequence_sums(
         np.ones((len(individual), 1)), collapse_at, individual.subtree_size, alphas
     )[:, 0]
-    chosen = -1.0
-    for alpha, n_nodes in zip(alphas, 2.0 * n_leaves - 1.0, strict=True):
-        is_too_much = chosen >= 0.0 and n_nodes < _KEPT * len(individual)
-        if alpha > first * unit or is_too_much:
-            break
-        if n_nodes < len(individual):
-            chosen = alpha
-    if chosen >= 0.0:
-        prune_marked(individual, dataset, collapse_at <= chosen)
-    return chosen >= 0.0
+    n_nodes = 2.0 * n_leaves - 1.0
+    smaller = np.flatnonzero((alphas <= first * unit) & (n_nodes < len(individual)))
+    if smaller.size == 0:
+        return False
+    # The last that is not much smaller; the first, if all are.
+    n_close = int((n_nodes[smaller] >= _KEPT * len(individual)).sum())
+    chosen = alphas[smaller[max(0, n_close - 1)]]
+    prune_marked(individual, dataset, collapse_at <= chosen)
+    return True
 
 
 def init_tao(
@@ -326,6 +325,9 @@ def linear_trees(
         grow_on_sample(sample, dataset, splitter, stream, criterion, limits)
         for splitter in splitters
     ]
+
+
+# ---- seeds of a population -----------------------------------------------------------------------
 
 
 DIPOLE = "dipole"
@@ -615,6 +617,9 @@ def _double_threshold(threshold: np.ndarray) -> np.ndarray:
     return np.where(np.isfinite(middle), middle, threshold)
 
 
+# ---- the population ------------------------------------------------------------------------------
+
+
 _WORTH = PenalizedAccuracy()
 _SEEDS_OF_A_PATH = 8  # places in the population that one path is followed for
 _PATHS_BESIDE = 4  # the trees that the choice of hyperparameters found
@@ -650,9 +655,11 @@ def best_of_paths(
     trees.sort(key=fitness, reverse=True)
 
     def is_dominated(tree: Individual) -> bool:
-        others = [other for other in trees if other is not tree]
-        simpler = (other for other in others if other.complexity <= tree.complexity)
-        return any(other.quality >= tree.quality for other in simpler)
+        return any(
+            other.complexity <= tree.complexity and other.quality >= tree.quality
+            for other in trees
+            if other is not tree
+        )
 
     fittest = trees[: n // 2]
     others = sorted(trees[n // 2 :], key=is_dominated)
@@ -667,10 +674,6 @@ class _Clock:
     seconds: float  # that the population may take
     is_interrupted: Callable[[], bool]
 
-    def is_over(self, share: float) -> bool:
-        """Return whether a share of the time has passed."""
-        return self.left(share) <= 0.0
-
     def left(self, share: float) -> float:
         """Return how many seconds are left of a share of the time."""
         return self.begin + share * self.seconds - time.perf_counter()
@@ -678,7 +681,7 @@ class _Clock:
     @property
     def is_late(self) -> bool:
         """Whether no more seeds are made."""
-        return self.is_interrupted() or self.is_over(_SEEDS_SECONDS)
+        return self.is_interrupted() or self.left(_SEEDS_SECONDS) <= 0.0
 
     @property
     def limit(self) -> dict[str, float]:
@@ -774,7 +777,7 @@ class _Maker:
         return individual
 
     def _random_tree(self, stream: np.ndarray) -> Individual:
-        if self._random is not None and self.clock.is_over(_RANDOM_SECONDS):
+        if self._random is not None and self.clock.left(_RANDOM_SECONDS) <= 0.0:
             individual = self._random.clone()
             individual.stream = stream
             return individual

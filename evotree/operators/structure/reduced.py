@@ -204,7 +204,6 @@ def reduced_problem(
             step = rows.size / max_rows  # rows for which each of the drawn ones stands
             drawn = (np.arange(max_rows) + uniform(stream)) * step
             rows = rows[drawn.astype(np.int64)]
-    loss, level, origin = loss_of_targets(dataset)
     care, goes_right, cost = care_rows(
         dataset.X,
         dataset.targets,
@@ -213,9 +212,7 @@ def reduced_problem(
         k,
         (weights, thresholds, individual.subtree_size),
         table,
-        loss,
-        level,
-        origin,
+        *loss_of_targets(dataset),
     )
     if dataset.is_split_on is not None:
         care[:, ~dataset.is_split_on] = 0.0

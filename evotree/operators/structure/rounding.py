@@ -152,20 +152,21 @@ class Rounder:
         precision: int | str = AUTO,
         sample_weight: np.ndarray | None = None,
     ) -> None:
-        check_precision(precision)
+        is_digits = isinstance(precision, Integral) and 1 <= precision <= MOST_DIGITS
+        if precision != AUTO and not is_digits:
+            raise ValueError(
+                f"precision={precision!r}: allowed are integers from 1 to {MOST_DIGITS}, 'auto' "
+                "and None."
+            )
         self.precision = precision
         self.X = np.ascontiguousarray(X, dtype=np.float64)
         if not np.isfinite(self.X).all():
             raise ValueError("X has values that are NaN or infinite.")
         self.weight = np.ones(len(self.X)) if sample_weight is None else sample_weight
-        self._known: dict[tuple[float, int, int, bytes], _Split | None] = {}
-
-    @cached_property
-    def _largest(self) -> np.ndarray:
-        """The magnitudes of the features."""
-        return np.maximum(
+        self._largest = np.maximum(  # magnitudes of the features
             self.X.max(axis=0, initial=0.0), -self.X.min(axis=0, initial=0.0)
         )
+        self._known: dict[tuple[float, int, int, bytes], _Split | None] = {}
 
     @cached_property
     def _spread(self) -> np.ndarray:
@@ -218,16 +219,6 @@ class Rounder:
         if key not in self._known:
             self._known[key] = _shortest(split, self.X, left, right)
         return self._known[key]
-
-
-def check_precision(precision: Any) -> None:
-    """Check a number of significant digits, or the word for as few as possible."""
-    is_digits = isinstance(precision, Integral) and 1 <= int(precision) <= MOST_DIGITS
-    if precision != AUTO and not is_digits:
-        raise ValueError(
-            f"precision={precision!r}: allowed are integers from 1 to {MOST_DIGITS}, 'auto' and "
-            "None."
-        )
 
 
 class _Split(NamedTuple):

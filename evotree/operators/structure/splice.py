@@ -339,6 +339,9 @@ def make_individual(
     return individual
 
 
+# ---- trees that are handed over as arrays --------------------------------------------------------
+
+
 def checked_arrays(
     weights: Any, thresholds: Any, subtree_size: Any, values: Any = None
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -424,6 +427,9 @@ def in_place_of(individual: Individual, other: Individual) -> Individual:
 def on_rows(individual: Individual, dataset: Dataset) -> Individual:
     """Return an individual of the same tree with other rows, which are routed through it."""
     return in_place_of(individual, make_individual(dataset, *individual.splits))
+
+
+# ---- the sides of one split ----------------------------------------------------------------------
 
 
 Side: TypeAlias = tuple[np.ndarray, np.ndarray]

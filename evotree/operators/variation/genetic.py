@@ -7,7 +7,7 @@ import numpy as np
 from evotree._jit import kernel, part_kernel
 from evotree.dataset import Dataset
 from evotree.fitness.node import Node, is_uniform, sort_rows
-from evotree.operators.pruning.rules import prune
+from evotree.operators.pruning import prune
 from evotree.operators.splitters.dipole import (
     dipolar_change,
     dipole_hyperplane,
@@ -228,6 +228,9 @@ def mut_nodes(
     return (individual,)
 
 
+# ---- other features for a split ------------------------------------------------------------------
+
+
 CHANGES = ("drop", "add", "swap", "halve")
 """What happens to the features of a split."""
 
@@ -328,6 +331,9 @@ def mut_either(
     return first(individual)
 
 
+# ---- crossover -----------------------------------------------------------------------------------
+
+
 @kernel
 def draw_exchange(stream, size_a, size_b, n_features, split_probability):
     """Draw one node of each parent, and where their splits are crossed; 0 for whole subtrees."""
@@ -411,8 +417,7 @@ def cx_trees(
         first.origin if cut == 0 and b == 0 else second.origin,
     )
     nodes_a, nodes_b = first.nodes(), second.nodes()
-    splits_a, splits_b = nodes_a[:3], nodes_b[:3]
     max_width = n_features if max_features is None else max_features
-    first.replace(graft(*dataset.rows, *nodes_a, *splits_b, a, b, cut, max_width))
-    second.replace(graft(*dataset.rows, *nodes_b, *splits_a, b, a, cut, max_width))
+    first.replace(graft(*dataset.rows, *nodes_a, *nodes_b[:3], a, b, cut, max_width))
+    second.replace(graft(*dataset.rows, *nodes_b, *nodes_a[:3], b, a, cut, max_width))
     return first, second

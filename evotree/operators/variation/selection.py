@@ -132,8 +132,7 @@ def standing_of(individuals: Sequence[Individual]) -> Standing:
     places: dict[tuple[float, ...], list[int]] = {}
     for i, individual in enumerate(individuals):
         places.setdefault(individual.fitness.wvalues, []).append(i)
-    n_objectives = min(map(len, places))
-    if n_objectives < 2:
+    if min(map(len, places)) < 2:
         raise ValueError(
             "NSGA-II takes two objectives: evaluate with quality_and_complexity."
         )

@@ -34,7 +34,7 @@ from evotree.configuration import (
 from evotree.dataset import Dataset
 from evotree.fitness.node import Node
 from evotree.fitness.penalties import PenalizedAccuracy
-from evotree.operators.pruning.rules import prune
+from evotree.operators.pruning import prune
 from evotree.operators.splitters.base import Splitter
 from evotree.operators.splitters.linear import LOSSES, PENALTIES, Linear
 from evotree.operators.splitters.registry import SPLITTERS, as_splitter, bounded
@@ -138,11 +138,12 @@ def tao_sweep(
             return None
         present = weights[k].copy(), float(thresholds[k])
         split = solve(node, present, splitter, streams[k], term_cost)
-        if split is not None and monotone:
-            is_dearer = cost_of(node, split, term_cost) > cost_of(
-                node, present, term_cost
-            )
-            return None if is_dearer else split
+        if (
+            monotone
+            and split is not None
+            and cost_of(node, split, term_cost) > cost_of(node, present, term_cost)
+        ):
+            return None
         return split
 
     depths = np.where(size == 1, -1, node_depths(size))
@@ -160,7 +161,7 @@ def tao_sweep(
         swept = individual.clone()
         replace_splits(swept, dataset, weights, thresholds)
         # A row on a hyperplane may fall to the other side than its projection above had it.
-        fitness = PenalizedAccuracy(term_penalty=term_penalty)
+        fitness = PenalizedAccuracy(size_penalty=0.0, term_penalty=term_penalty)
         if not monotone or fitness(swept) >= fitness(individual):
             individual.replace_by(swept)
     return (individual,)
@@ -189,6 +190,9 @@ def tao_sweeps(
         yield n_sweeps
         if loss - (1.0 - individual.quality) <= tol * loss:
             break
+
+
+# ---- refiners ------------------------------------------------------------------------------------
 
 
 # A fit that stops early goes on where it stopped when the node is refined again.
@@ -256,8 +260,8 @@ class LinearRefiner:
                 return Resplit(dense)(individual, dataset)
             return tao_sweep(individual, dataset, dense, max_rows=NODE_ROWS)
         if self.kind == "linear":
-            splitter = draw_sparse(self.C, stream, max_features=self.max_features)
-            return Resplit(splitter)(individual, dataset)
+            sparse = draw_sparse(self.C, stream, max_features=self.max_features)
+            return Resplit(sparse)(individual, dataset)
         widths = "any" if uniform(stream) < _ANY_SHARE else "same"
         splitter = draw_sparse(
             self.C,

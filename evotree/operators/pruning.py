@@ -324,6 +324,9 @@ def prune(
     return prune_marked(individual, dataset, marks)
 
 
+# ---- choice by other rows ------------------------------------------------------------------------
+
+
 # Alphas, or losses, that differ by less than this share of the highest agree but for rounding.
 _AGREE = 1e-12
 
@@ -505,6 +508,9 @@ def prune_reduced_error(tree: ObliqueTree, held_out: Dataset) -> np.ndarray:
     # Bottom-up (Quinlan 1987): what is left is the smallest of the prunings with the lowest loss.
     losses = node_losses(tree, held_out)[0]
     return cheapest(losses, tree.subtree_size, 0.0, np.zeros(len(losses)))
+
+
+# ---- pessimistic pruning -------------------------------------------------------------------------
 
 
 # Quinlan's table of the normal distribution, between whose entries the program interpolates.

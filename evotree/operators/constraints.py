@@ -1,0 +1,1060 @@
+"""Constraints that every tree of a search keeps: on its shape, and on the features of its splits.
+
+DEAP's ``gp.staticLimit`` puts a parent in the place of an offspring that breaks a limit. Here such
+an offspring is repaired: most of it may be worth keeping.
+
+That a tree is monotonic is proved for all rows, not only for those of a sample.
+
+A tree is non-decreasing in a feature unless there are two leaves A and B, A predicting more, and a
+row of A that falls into B when the feature is raised. The rows of a leaf are a polyhedron, so one
+linear program for each such pair of leaves tells. What the solver says is not believed: a row is
+shown to the tree itself, and that there is none is proved in exact arithmetic, by the solver's
+multipliers (Motzkin 1936, a theorem of the alternative for strict inequalities).
+
+Where leaves have bounded lines, A and B may be the same leaf, and there are four programs: a line
+within its bounds is above a number t if it, or its lower bound, is above t, and so is its upper
+one. The proof is about lines in exact arithmetic. Rounding may break it only where the coefficients
+of two leaves differ: sums of the same products in the same order keep the order of the intercepts.
+"""
+
+import math
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from functools import cached_property, partial
+from typing import Any, NamedTuple, Protocol
+
+import numpy as np
+from scipy.optimize import linprog
+
+from evotree.configuration import check_monotonic_signs
+from evotree.dataset import Dataset
+from evotree.fitness.leaves import CONFLICT, isotonic_values, node_orders
+from evotree.fitness.node import Criterion, Node
+from evotree.fitness.penalties import PenalizedAccuracy
+from evotree.operators.pruning import (
+    optimal_pruning,
+    prune_marked,
+    prune_tree,
+    risk_of_leaves,
+)
+from evotree.operators.refinement import solve
+from evotree.operators.splitters.linear import Linear, start_at
+from evotree.operators.splitters.sparse import Sparse, fit_on
+from evotree.operators.structure.reduced import (
+    SPARSE_ROWS,
+    Hyperplane,
+    refit_nodes,
+    replace_splits,
+)
+from evotree.operators.structure.splice import make_individual, subtree_sizes
+from evotree.rng import make_streams
+from evotree.tables.columns import CategoricalColumn, Column, columns_asked
+from evotree.tree import Individual, ObliqueTree, node_depths, sizes_of_kept
+
+_ROUNDS = 8  # of repairs, each of which may undo what another one did
+
+
+class Constraint(Protocol):
+    """Something that every tree of a search keeps; a single leaf, or what is held, keeps any."""
+
+    # The operators look for splits of at most `max_width` terms, so that few trees need repairs;
+    # None says that a split may have any number.
+
+    @property
+    def max_width(self) -> int | None:
+        """Most terms of a split."""
+
+    def keeps(self, individual: Individual, dataset: Dataset) -> bool:
+        """Return whether a tree over the rows of a data set keeps the constraint."""
+
+    def repair(self, individual: Individual, dataset: Dataset) -> None:
+        """Change an individual in place so that it keeps the constraint; draws nothing."""
+
+
+def keeps_all(
+    individual: Individual, dataset: Dataset, constraints: Sequence[Constraint]
+) -> bool:
+    """Return whether a tree keeps all constraints."""
+    return all(constraint.keeps(individual, dataset) for constraint in constraints)
+
+
+def repair(
+    individual: Individual, dataset: Dataset, constraints: Sequence[Constraint]
+) -> Individual:
+    """Let a tree keep all constraints; it is changed in place."""
+    for _ in range(_ROUNDS):
+        broken = [c for c in constraints if not c.keeps(individual, dataset)]
+        if not broken:
+            return individual
+        for constraint in broken:
+            constraint.repair(individual, dataset)
+    if not keeps_all(individual, dataset, constraints):
+        prune_marked(individual, dataset, np.arange(len(individual)) == 0)
+        for constraint in constraints:
+            if not constraint.keeps(individual, dataset):
+                # Puts what is held on top of the leaf.
+                constraint.repair(individual, dataset)
+    return individual
+
+
+def repaired(
+    *args: Any,
+    operator: Callable[..., Any],
+    repair: Callable[[Individual], Individual],
+    **kwargs: Any,
+) -> Any:
+    """Return what an operator makes, repaired: an individual, or several."""
+    made = operator(*args, **kwargs)
+    for individual in (made,) if isinstance(made, Individual) else made:
+        repair(individual)
+    return made
+
+
+def widest(individual: Individual) -> int:
+    """Return the greatest number of terms of a split; 0 for a single leaf."""
+    widths = np.count_nonzero(individual.weights[~individual.is_leaf], axis=1)
+    return int(widths.max(initial=0))
+
+
+def influences(individual: Individual, dataset: Dataset) -> np.ndarray:
+    """Return |weight| times the spread of the feature, of shape (n_nodes, n_features)."""
+    return np.abs(individual.weights) * dataset.spread
+
+
+def narrow(individual: Individual, dataset: Dataset, kept: np.ndarray) -> None:
+    """Take terms from splits, and fit what is left of these to the reduced problems of their nodes.
+
+    `kept` is a mask of the terms that stay, of shape (n_nodes, n_features), or (n_features,) for
+    all nodes. The splits are taken from the bottom up, as in a sweep of tree alternating
+    optimization.
+    """
+    is_lost = (individual.weights != 0.0) & ~kept
+    weights = np.where(kept, individual.weights, 0.0)
+    thresholds = individual.thresholds.copy()
+    stream = make_streams(0, 0, 1)[0]
+    refit_nodes(
+        individual,
+        dataset,
+        np.flatnonzero(is_lost.any(axis=1) & weights.any(axis=1))[::-1],
+        weights,
+        thresholds,
+        fit=partial(solve, splitter=Sparse(widths="same"), stream=stream),
+        stream=stream,
+        max_rows=SPARSE_ROWS,
+    )
+    replace_splits(individual, dataset, weights, thresholds)
+
+
+# ---- features of splits --------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, eq=False)
+class SplitFeatures:
+    """Splits use some of the features alone; a `Constraint`."""
+
+    # Operators see rows in which the others are 0 (`evotree.dataset.Dataset.split_X`), so that few
+    # trees need repairs: those from elsewhere, and those whose operators draw weights at random. A
+    # split that uses other features loses these, and what is left is fitted again; without any left
+    # it is taken out.
+
+    is_allowed: np.ndarray
+
+    @property
+    def max_width(self) -> int:
+        """No split has more terms than there are features for it."""
+        return max(1, int(self.is_allowed.sum()))
+
+    def keeps(self, individual: Individual, dataset: Dataset) -> bool:
+        """Return whether no split of a tree uses another feature."""
+        return not individual.weights[:, ~self.is_allowed].any()
+
+    def repair(self, individual: Individual, dataset: Dataset) -> None:
+        """Take all other features from the splits of a tree."""
+        narrow(individual, dataset, self.is_allowed)
+
+
+def with_split_features(dataset: Dataset, split_features: Any) -> Dataset:
+    """Return a data set whose splits may use some of the columns alone."""
+    if split_features is None:
+        return dataset
+    columns = columns_asked(split_features, dataset.column_names, "split_features")
+    if not columns:
+        raise ValueError(
+            "split_features=[]: allowed are None, and at least one column."
+        )
+    return replace(dataset, is_split_on=np.isin(dataset.column_of, list(columns)))
+
+
+# ---- the shape of trees --------------------------------------------------------------------------
+
+_ROUNDING = 1e-9  # of a number of rows
+
+
+@dataclass(frozen=True)
+class Limits:
+    """Bounds on the shape of a tree; a `Constraint`."""
+
+    # A tree that breaks one is repaired by what it can best do without: the bounds on depth, leaves
+    # and terms by pruning, the one on the rows of leaves by taking out the split above a leaf with
+    # too few, so that its rows go where the other child sends them.
+
+    max_depth: int | None = None  # splits between the root and a leaf
+    max_leaves: int | None = None
+    max_terms: int | None = None
+    # Of the training rows, whatever their weights; a share, as trees are also found on some rows.
+    min_leaf_share: float = 0.0
+    max_split_terms: int | None = None  # which operators of a user's own need not keep
+
+    @property
+    def max_width(self) -> int | None:
+        """No split has more terms than all of them may have together."""
+        widths = [n for n in (self.max_terms, self.max_split_terms) if n is not None]
+        return max(1, min(widths)) if widths else None
+
+    def keeps(self, individual: Individual, dataset: Dataset) -> bool:
+        """Return whether a tree keeps all bounds."""
+        return (
+            (self.max_leaves is None or individual.n_leaves <= self.max_leaves)
+            and (self.max_terms is None or individual.n_terms <= self.max_terms)
+            and (self.max_depth is None or individual.depth <= self.max_depth)
+            and widest(individual) <= (self.max_split_terms or math.inf)
+            and not self._small_leaves(individual, dataset).any()
+        )
+
+    def repair(self, individual: Individual, dataset: Dataset) -> None:
+        """Make a tree keep all bounds."""
+        width = self.max_width
+        if width is not None and widest(individual) > width:
+            order = np.argsort(-influences(individual, dataset), axis=1, kind="stable")
+            kept = np.zeros(individual.weights.shape, dtype=bool)
+            np.put_along_axis(kept, order[:, :width], True, axis=1)
+            narrow(individual, dataset, kept)
+        while (small := self._small_leaves(individual, dataset)).any():
+            stays = nodes_without(individual, small)
+            individual.replace_by(
+                make_individual(
+                    dataset,
+                    individual.weights[stays],
+                    individual.thresholds[stays],
+                    sizes_of_kept(stays, individual.subtree_size),
+                )
+            )
+        if self.max_depth is not None:
+            is_deepest = node_depths(individual.subtree_size) == self.max_depth
+            prune_marked(individual, dataset, is_deepest & ~individual.is_leaf)
+        if self.max_leaves is not None and individual.n_leaves > self.max_leaves:
+            self._prune(
+                individual, dataset, np.ones(len(individual)), self.max_leaves - 1
+            )
+        if self.max_terms is not None and individual.n_terms > self.max_terms:
+            widths = np.count_nonzero(individual.weights, axis=1)
+            self._prune(individual, dataset, widths, self.max_terms)
+
+    def _prune(
+        self,
+        individual: Individual,
+        dataset: Dataset,
+        split_cost: np.ndarray,
+        budget: int,
+    ) -> None:
+        """Make the pruning of least risk of a tree whose splits cost no more than a budget."""
+        risk, _ = risk_of_leaves(individual, dataset.n_classes)
+        marks = optimal_pruning(risk, individual.subtree_size, split_cost, budget)
+        prune_marked(individual, dataset, marks)
+
+    def _small_leaves(self, individual: Individual, dataset: Dataset) -> np.ndarray:
+        """Return a mask of the leaves that have too few rows; a single leaf may have any number."""
+        if self.min_leaf_share == 0.0 or len(individual) == 1:
+            return np.zeros(len(individual), dtype=bool)
+        before = np.append(0, np.cumsum(dataset.multiplicity[individual.order]))
+        n_rows = before[individual.end] - before[individual.start]
+        least = math.ceil(self.min_leaf_share * n_rows[0] - _ROUNDING)
+        return individual.is_leaf & (n_rows < least)
+
+
+def nodes_without(tree: ObliqueTree, leaves: np.ndarray) -> np.ndarray:
+    """Return a mask of the nodes that stay where leaves and the splits above them are taken out."""
+    # A leaf stays, for now, where others of the leaves stand below the other child of its parent:
+    # it may be that these get rows enough.
+    size, kept = tree.subtree_size, np.ones(len(tree), dtype=bool)
+    for parent in np.flatnonzero(size > 1).tolist():
+        left, right = tree.left(parent), tree.right(parent)
+        for leaf, other in ((left, right), (right, left)):
+            below = leaves[other : other + size[other]]
+            if leaves[leaf] and (
+                not below.any() or (size[other] == 1 and leaf == left)
+            ):
+                kept[parent] = kept[leaf] = False
+                break
+    return kept
+
+
+# ---- columns that share a split ------------------------------------------------------------------
+
+WORDS = {"no_interactions": 1, "pairwise": 2}
+"""Words for: any columns may share a split, but no more than so many."""
+
+
+@dataclass(frozen=True, eq=False)
+class Interactions:
+    """Bounds on which columns share a split; a `Constraint`."""
+
+    # A split that breaks them keeps the terms of those columns that have the most influence
+    # together, |weight| times the spread of the feature, of all that may share one; these are
+    # fitted again.
+
+    column_of: np.ndarray  # the column that each feature was made of, rising
+    # Masks (n_sets, n_columns) of the columns that may share a split; None for any.
+    groups: np.ndarray | None = None
+    max_columns: int | None = None  # that share a split
+
+    @cached_property
+    def _first(self) -> np.ndarray:
+        """The first feature of each column that makes any."""
+        return np.unique(self.column_of, return_index=True)[1]
+
+    @cached_property
+    def _groups(self) -> np.ndarray | None:
+        """The sets, of the columns that make features."""
+        return (
+            None if self.groups is None else self.groups[:, np.unique(self.column_of)]
+        )
+
+    @cached_property
+    def _n_features(self) -> np.ndarray:
+        """The number of features that each of these columns makes."""
+        return np.diff(self._first, append=len(self.column_of))
+
+    @cached_property
+    def max_width(self) -> int:
+        """The number of features of the columns that make the most."""
+        if self._groups is None:
+            return int(np.sort(self._n_features)[::-1][: self.max_columns].sum())
+        return int((self._groups @ self._n_features).max())
+
+    def keeps(self, individual: Individual, dataset: Dataset) -> bool:
+        """Return whether all splits of a tree keep the bounds."""
+        return not self._breaks(individual).any()
+
+    def repair(self, individual: Individual, dataset: Dataset) -> None:
+        """Make all splits of a tree keep the bounds."""
+        by_column = np.add.reduceat(
+            influences(individual, dataset), self._first, axis=1
+        )
+        if self._groups is None:
+            order = np.argsort(-by_column, axis=1, kind="stable")
+            allowed = np.zeros(by_column.shape, dtype=bool)
+            np.put_along_axis(allowed, order[:, : self.max_columns], True, axis=1)
+        else:
+            allowed = self._groups[(by_column @ self._groups.T).argmax(axis=1)]
+        allowed[~self._breaks(individual)] = True
+        narrow(individual, dataset, np.repeat(allowed, self._n_features, axis=1))
+
+    def _breaks(self, individual: Individual) -> np.ndarray:
+        """Return a mask of the splits that break the bounds."""
+        used = np.logical_or.reduceat(individual.weights != 0.0, self._first, axis=1)
+        if self._groups is None:
+            return used.sum(axis=1) > self.max_columns
+        n_outside = used.astype(np.int64) @ ~self._groups.T
+        return n_outside.min(axis=1) > 0
+
+
+def as_interactions(interaction_cst: Any, dataset: Dataset) -> Interactions | None:
+    """Return the constraint that a parameter describes."""
+    if interaction_cst is None:
+        return None
+    if isinstance(interaction_cst, str) and interaction_cst in WORDS:
+        bounds = Interactions(dataset.column_of, max_columns=WORDS[interaction_cst])
+    else:
+        bounds = Interactions(
+            dataset.column_of, _masks(interaction_cst, dataset.column_names)
+        )
+    return None if bounds.max_width >= len(dataset.column_of) else bounds
+
+
+def _masks(interaction_cst: Any, names: Sequence[str]) -> np.ndarray:
+    """Return the sets of columns as masks, that of the columns of no set last, if there are any."""
+    try:
+        sets = [None if isinstance(s, str) else tuple(s) for s in interaction_cst]
+    except TypeError:
+        sets = [None]
+    if isinstance(interaction_cst, str) or None in sets:
+        raise ValueError(
+            f"interaction_cst={interaction_cst!r}: allowed are None, 'pairwise', "
+            "'no_interactions', and sequences of sets of columns."
+        )
+    masks = [
+        np.isin(np.arange(len(names)), list(columns_asked(s, names, "interaction_cst")))
+        for s in sets
+    ]
+    rest = ~np.any(masks, axis=0) if masks else np.ones(len(names), dtype=bool)
+    return np.array([*masks, rest] if rest.any() else masks)
+
+
+# ---- splits of a start that stay, bit for bit ----------------------------------------------------
+
+_FITNESS = PenalizedAccuracy()  # chooses between two repairs
+
+
+@dataclass(frozen=True, eq=False)
+class Held:
+    """The top of every tree is that of a start; a `Constraint`."""
+
+    # The held splits form a tree, whose leaves are the places of other subtrees. A tree that lacks
+    # it gets it on top: below are its own subtrees on the same paths, or, as for trees that were
+    # found without it, the whole tree in each place; the fitter one stays. A split that parts no
+    # rows of a data set is in none of its trees.
+
+    raw: ObliqueTree
+    scaled: ObliqueTree  # in the units of the search
+
+    max_width = None
+
+    @classmethod
+    def of(cls, start: ObliqueTree, hold: Any, dataset: Dataset) -> "Held":
+        """Return the constraint that holds some splits of a start over raw features."""
+        asked: dict[Any, Any] = (
+            dict(hold) if isinstance(hold, Mapping) else dict.fromkeys(hold)
+        )
+        inner = np.flatnonzero(~start.is_leaf).tolist()
+        kept = {0}
+        above = {child: k for k in inner for child in (start.left(k), start.right(k))}
+        for k in asked:
+            if isinstance(k, bool) or k not in inner:
+                raise ValueError(
+                    f"hold names {k!r}: allowed are the splits of start, {inner}."
+                )
+            if k and above[k] not in asked:
+                raise ValueError(
+                    f"hold={hold!r} lacks {above[k]}, which is above {k}: allowed are splits with "
+                    "all above them."
+                )
+            kept |= {start.left(k), start.right(k)}
+        nodes = sorted(kept)
+        sizes = subtree_sizes([k in asked for k in nodes])
+        weights = np.where((sizes > 1)[:, None], start.weights[nodes], 0.0)
+        thresholds = np.where(sizes > 1, start.thresholds[nodes], 0.0)
+        raw = ObliqueTree(weights, thresholds, sizes, np.zeros((len(nodes), 1)))
+        for h in np.flatnonzero(sizes > 1).tolist():
+            if asked[nodes[h]] is not None:
+                weights[h], thresholds[h] = _fitted(raw, h, asked[nodes[h]], dataset)
+        held = cls(raw, raw if _is_raw(dataset) else dataset.from_raw(raw))
+        if len(make_individual(dataset, *held.scaled.splits)) < len(raw):
+            raise ValueError(
+                f"hold={hold!r}: a split has all its rows on one side; allowed are splits with "
+                "training rows on both sides."
+            )
+        return held
+
+    def places_in(self, tree: ObliqueTree) -> list[int]:
+        """Return the held splits of a tree."""
+        paths = self._paths(tree)
+        return sorted(paths[h] for h in np.flatnonzero(~self.raw.is_leaf).tolist())
+
+    def restored(self, tree: ObliqueTree) -> ObliqueTree:
+        """Return a finished tree, over raw features, whose held splits are those of the start."""
+        weights = tree.weights.copy()
+        thresholds = tree.thresholds.copy()
+        held = ~self.raw.is_leaf
+        places = self.places_in(tree)
+        weights[places] = self.raw.weights[held]
+        thresholds[places] = self.raw.thresholds[held]
+        return tree.replaced(weights=weights, thresholds=thresholds)
+
+    def keeps(self, individual: Individual, dataset: Dataset) -> bool:
+        """Return whether a tree has all held splits that part rows of the data set."""
+        held = self._on(dataset)
+        tree = individual
+        pending = [(0, 0)]
+        while pending:
+            h, k = pending.pop()
+            if held.subtree_size[h] == 1:
+                continue
+            if (
+                tree.subtree_size[k] > 1
+                and tree.thresholds[k] == held.thresholds[h]
+                and np.array_equal(tree.weights[k], held.weights[h])
+            ):
+                pending.append((held.left(h), tree.left(k)))
+                pending.append((held.right(h), tree.right(k)))
+                continue
+            rows = dataset.X[tree.order[tree.start[k] : tree.end[k]]]
+            is_left = rows @ held.weights[h] <= held.thresholds[h]
+            if is_left.any() and not is_left.all():
+                return False
+            # The split parts no rows here: what is held on their side has to be in its place.
+            pending.append((held.left(h) if is_left.all() else held.right(h), k))
+        return True
+
+    def repair(self, individual: Individual, dataset: Dataset) -> None:
+        """Put the held splits on top of a tree."""
+        whole = dict.fromkeys(np.flatnonzero(self.raw.is_leaf).tolist(), 0)
+        on_paths = self._below(individual, dataset, self._paths(individual))
+        in_whole = self._below(individual, dataset, whole)
+        individual.replace_by(max(on_paths, in_whole, key=_FITNESS))
+
+    def _paths(self, tree: ObliqueTree) -> dict[int, int]:
+        """Return the nodes of a tree on the paths of the top's nodes, as far as there are any."""
+        top = self.raw
+        paths = {0: 0}
+        for h in np.flatnonzero(~top.is_leaf).tolist():
+            if h in paths and tree.subtree_size[k := paths[h]] > 1:
+                paths |= {top.left(h): tree.left(k), top.right(h): tree.right(k)}
+        return paths
+
+    def _below(
+        self, tree: Individual, dataset: Dataset, places: Mapping[int, int]
+    ) -> Individual:
+        """Return a tree with the held splits on top, and subtrees of another one in places."""
+        held = self._on(dataset)
+        leaf = int(np.flatnonzero(tree.is_leaf)[0])  # where there is nothing to put
+        parts = []
+        for h in range(len(held)):
+            if held.subtree_size[h] > 1:
+                parts.append([array[h : h + 1] for array in held.splits])
+            else:
+                k = places.get(h, leaf)
+                parts.append(
+                    [array[k : k + tree.subtree_size[k]] for array in tree.splits]
+                )
+        weights, thresholds, sizes = map(np.concatenate, zip(*parts, strict=True))
+        return make_individual(
+            dataset, weights, thresholds, subtree_sizes((sizes > 1).tolist())
+        )
+
+    def _on(self, dataset: Dataset) -> ObliqueTree:
+        """Return the top in the units of a data set."""
+        return self.raw if _is_raw(dataset) else self.scaled
+
+
+def _is_raw(dataset: Dataset) -> bool:
+    return not dataset.mean.any() and bool((dataset.scale == 1.0).all())
+
+
+def _fitted(
+    tree: ObliqueTree, k: int, columns: Any, dataset: Dataset
+) -> tuple[np.ndarray, float]:
+    """Return a split on some columns of the rows that reach a node, in raw units."""
+    chosen = columns_asked(columns, dataset.column_names, f"hold[{k}]")
+    mask = np.isin(dataset.column_of, list(chosen))
+    leaves = tree.apply(dataset.raw)
+    rows = np.flatnonzero((leaves >= k) & (leaves < k + tree.subtree_size[k]))
+    criterion = Criterion.ENTROPY if dataset.n_classes else Criterion.SQUARED_ERROR
+    node = Node.of(
+        np.where(mask, dataset.X[rows], 0.0),
+        dataset.y[rows],
+        dataset.sample_weight[rows],
+        dataset.n_classes,
+        int(criterion),
+        1,
+    )
+    split = Linear(fallback=True)(node, make_streams(0, 0, 1)[0])
+    if split is None:
+        raise ValueError(
+            f"hold[{k}]={columns!r}: no split on these columns parts the rows there."
+        )
+    weights = np.where(mask, split.weights, 0.0) / dataset.scale
+    return weights, float(split.threshold + weights @ dataset.mean)
+
+
+_C = 1.0  # of the classifier that it is fitted by
+_NO_MULTIPLIER = 1e-9  # of the greatest: what the solver leaves of a zero
+
+
+# ---- the proof that a tree is monotonic ----------------------------------------------------------
+
+
+class Violation(NamedTuple):
+    """Two leaves that break a constraint: a row of one falls, or rises, into the other.
+
+    The row is None where none was found, but that there is none was not proved.
+    """
+
+    leaf: int  # it predicts too much, or too little where the prediction may not rise
+    raised_leaf: int  # which a row of `leaf` reaches when the feature is raised
+    feature: int
+    row: np.ndarray | None  # it reaches `leaf`
+    raised_row: np.ndarray | None  # the same one, raised, which reaches `raised_leaf`
+
+
+class _System(NamedTuple):
+    """Inequalities ``A z <= b`` of z = (x, step), or (x, step, t) to part lines by a number t."""
+
+    A: np.ndarray
+    b: np.ndarray
+    is_strict: np.ndarray
+
+
+def violations(tree: ObliqueTree, signs: np.ndarray) -> list[Violation]:
+    """Return all pairs of leaves that break, or may break, monotonic constraints.
+
+    Parameters
+    ----------
+    tree : ObliqueTree
+        Predicts by the last column of its values: the share of the second of two classes, or the
+        target; or by the linear models of its leaves.
+    signs : ndarray of shape (n_features,), int
+        1 for features that the prediction may not fall with, -1 for those that it may not rise
+        with, 0 for others.
+
+    Returns
+    -------
+    list of Violation
+        An empty list is the proof that the tree keeps the constraints for all rows.
+
+    Examples
+    --------
+    >>> tree = ObliqueTree(
+    ...     weights=np.array([[1.0, -0.5], [0.0, 0.0], [0.0, 0.0]]),
+    ...     thresholds=np.array([2.0, 0.0, 0.0]),
+    ...     subtree_size=np.array([3, 1, 1], dtype=np.int32),
+    ...     values=np.array([[1.5], [1.0], [2.0]]),
+    ... )
+    >>> violations(tree, np.array([1, -1]))
+    []
+    >>> [(one.leaf, one.raised_leaf, one.feature) for one in violations(tree, np.array([0, 1]))]
+    [(2, 1, 1)]
+    """
+    broken = []
+    for leaf, raised_leaf, feature in _suspects(tree, signs):
+        is_proved = True
+        for system in _systems(tree, leaf, raised_leaf, feature, signs[feature]):
+            z, support = _solve(system, _units(tree, feature))
+            rows = _witness(tree, z, leaf, raised_leaf, feature, signs[feature])
+            if rows is not None:
+                broken.append(Violation(leaf, raised_leaf, feature, *rows))
+                break
+            is_proved = is_proved and _is_infeasible(system, support)
+        else:
+            if not is_proved:
+                broken.append(Violation(leaf, raised_leaf, feature, None, None))
+    return broken
+
+
+def _suspects(tree: ObliqueTree, signs: np.ndarray) -> Iterator[tuple[int, int, int]]:
+    """Yield the pairs of leaves that may be in the wrong order, on the two sides of some split."""
+    # Raising a feature takes rows from one side to the other only, by the sign of its weight. A
+    # leaf whose line has the wrong slope is a pair with itself.
+    for k in np.flatnonzero(~tree.is_leaf).tolist():
+        sides = _leaves(tree, tree.left(k)), _leaves(tree, tree.right(k))
+        for j in np.flatnonzero(tree.weights[k] * signs).tolist():
+            before, after = sides if tree.weights[k, j] > 0.0 else sides[::-1]
+            if signs[j] > 0:
+                may_fall = ~_in_order(tree, before, after, j, signs[j])
+            else:
+                may_fall = ~_in_order(tree, after, before, j, signs[j]).T
+            for a, b in np.argwhere(may_fall).tolist():
+                yield int(before[a]), int(after[b]), j
+    if tree.models is not None:
+        for k, j in np.argwhere(tree.models.coefficients * signs < 0.0).tolist():
+            yield k, k, j
+
+
+def _in_order(
+    tree: ObliqueTree, low: np.ndarray, high: np.ndarray, feature: int, sign: int
+) -> np.ndarray:
+    """Return for pairs of leaves whether they are in order, whatever the rows are."""
+    if tree.models is None:
+        values = tree.values[:, -1]
+        return np.less_equal.outer(values[low], values[high])
+    below, above = tree.models.take(low), tree.models.take(high)
+    is_shifted = (below.coefficients[:, np.newaxis] == above.coefficients).all(axis=2)
+    is_shifted &= above.coefficients[:, feature] * sign >= 0.0
+    for name in ("intercepts", "lowest", "highest"):
+        is_shifted &= np.less_equal.outer(getattr(below, name), getattr(above, name))
+    return is_shifted | np.less_equal.outer(below.highest, above.lowest)
+
+
+def _leaves(tree: ObliqueTree, k: int) -> np.ndarray:
+    """Return the leaves of the subtree at node `k`."""
+    return k + np.flatnonzero(tree.subtree_size[k : k + tree.subtree_size[k]] == 1)
+
+
+def _systems(
+    tree: ObliqueTree, leaf: int, raised_leaf: int, feature: int, sign: int
+) -> Iterator[_System]:
+    """Yield what holds of rows that show a pair of leaves to break a constraint: one of these."""
+    joining = _joining_rows(tree, leaf, raised_leaf, feature)
+    if tree.models is None:
+        yield joining
+        return
+    models = tree.models
+    low, high = (leaf, raised_leaf)[:: int(sign)]
+
+    def line(k: int, is_raised: bool) -> np.ndarray:
+        slopes = models.coefficients[k]
+        return np.append(slopes, slopes[feature] if is_raised else 0.0)
+
+    low_line = line(low, sign < 0)
+    high_line = line(high, sign > 0)
+    nothing = np.zeros_like(low_line)
+    # The lower leaf is above t, and the higher one is not.
+    for above, above_bound in (
+        (-low_line, models.intercepts[low]),
+        (nothing, models.lowest[low]),
+    ):
+        for under, under_bound in (
+            (high_line, models.intercepts[high]),
+            (nothing, models.highest[high]),
+        ):
+            of_rows = np.vstack([joining.A, above, nothing, under, nothing])
+            of_t = np.append(np.zeros(len(joining.b)), [1.0, 1.0, -1.0, -1.0])
+            bounds = [
+                above_bound,
+                models.highest[low],
+                -under_bound,
+                -models.lowest[high],
+            ]
+            yield _System(
+                np.column_stack([of_rows, of_t]),
+                np.append(joining.b, bounds),
+                np.append(joining.is_strict, [True, True, False, False]),
+            )
+
+
+def _joining_rows(
+    tree: ObliqueTree, leaf: int, raised_leaf: int, feature: int
+) -> _System:
+    """Return what holds of (x, step) where x reaches one leaf, and raised by the step the other."""
+    A, b, is_strict = [np.zeros(tree.n_features + 1)], [0.0], [True]
+    A[0][-1] = -1.0  # the step is above 0
+
+    def add(k: int, goes_left: bool, is_raised: bool) -> None:
+        normal, bound = tree.weights[k], float(tree.thresholds[k])
+        if not normal.any() and (bound >= 0.0) == goes_left:
+            return  # all rows go this way
+        normal = np.append(normal, normal[feature] if is_raised else 0.0)
+        A.append(normal if goes_left else -normal)
+        b.append(bound if goes_left else -bound)
+        is_strict.append(not goes_left)
+
+    k = 0
+    # Of a split above both, one inequality implies the other.
+    while tree.subtree_size[k] > 1:
+        sides = [at < tree.right(k) for at in (leaf, raised_leaf)]
+        if sides[0] != sides[1]:
+            break
+        add(k, sides[0], is_raised=sides[0] == (tree.weights[k, feature] > 0.0))
+        k = tree.left(k) if sides[0] else tree.right(k)
+    for at, is_raised in ((leaf, False), (raised_leaf, True)):
+        below = k
+        while tree.subtree_size[below] > 1:
+            goes_left = at < tree.right(below)
+            add(below, goes_left, is_raised)
+            below = tree.left(below) if goes_left else tree.right(below)
+    return _System(np.array(A), np.array(b), np.array(is_strict))
+
+
+def _units(tree: ObliqueTree, feature: int) -> np.ndarray:
+    """Return units of z in which hyperplanes are about as far apart in all directions."""
+    spread = np.ones(tree.n_features) if tree.spread is None else tree.spread
+    units = np.where(spread > 0.0, spread, 1.0)
+    units = np.append(units, units[feature])
+    if tree.models is None:
+        return units
+    return np.append(units, tree.models.highest.max() - tree.models.lowest.min() or 1.0)
+
+
+def _solve(system: _System, units: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Look for a point with the most room to all hyperplanes, up to 1 unit.
+
+    Returned are the point, and the inequalities whose multipliers are not 0, by which it may be
+    proved that there is none.
+    """
+    used = np.flatnonzero(system.A.any(axis=0))
+    A = system.A[:, used] * units[used]
+    norms = np.linalg.norm(A, axis=1)
+    norms[norms == 0.0] = 1.0
+    A_room = np.column_stack([A / norms[:, np.newaxis], np.ones(len(A))])
+    solution = linprog(
+        np.append(np.zeros(used.size), -1.0),
+        A_room,
+        system.b / norms,
+        bounds=[(None, None)] * used.size + [(None, 1.0)],
+        method="highs-ds",
+    )
+    z = np.zeros(system.A.shape[1])
+    if solution.x is None:
+        return z, np.arange(len(A))
+    z[used] = solution.x[:-1] * units[used]
+    multipliers = -solution.ineqlin.marginals
+    support = np.flatnonzero(
+        multipliers > _NO_MULTIPLIER * multipliers.max(initial=0.0)
+    )
+    return z, support
+
+
+def _witness(
+    tree: ObliqueTree,
+    z: np.ndarray,
+    leaf: int,
+    raised_leaf: int,
+    feature: int,
+    sign: int,
+) -> np.ndarray | None:
+    """Return a row and the raised one if the tree itself takes them to the leaves, and falls."""
+    x, step = z[: tree.n_features], z[tree.n_features]
+    rows = np.array([x, x])
+    rows[1, feature] += step
+    is_real = step > 0.0 and tree.apply(rows).tolist() == [leaf, raised_leaf]
+    is_real = is_real and sign * np.diff(tree.predict_value(rows)[:, -1])[0] < 0.0
+    return rows if is_real else None
+
+
+def _is_infeasible(system: _System, support: np.ndarray) -> bool:
+    """Return whether multipliers of some inequalities prove that no point keeps all of them."""
+    # The inequalities, multiplied by numbers of at least 0 and added, have to say ``0 <= b`` for
+    # some b below 0, or ``0 < 0``. The multipliers are found and checked as fractions.
+    used = np.flatnonzero(system.A[support].any(axis=0))
+    equations = [list(map(Fraction, column)) for column in system.A[support][:, used].T]
+    multipliers = _only_solution(equations, support.size)
+    if multipliers is None or min(multipliers) < 0:
+        return False
+    total = sum(
+        y * Fraction(b) for y, b in zip(multipliers, system.b[support], strict=True)
+    )
+    is_strict = any(
+        y > 0 and system.is_strict[i] for y, i in zip(multipliers, support, strict=True)
+    )
+    return total < 0 or (total == 0 and is_strict)
+
+
+def _only_solution(equations: list[list[Fraction]], n: int) -> list[Fraction] | None:
+    """Return the only direction that solves homogeneous equations of `n` unknowns, or None."""
+    rows = equations
+    solved: dict[
+        int, list[Fraction]
+    ] = {}  # equations, by the unknown that each is solved for
+    for at in range(n):
+        pivot = next((row for row in rows if row[at]), None)
+        if pivot is None:
+            continue
+        scaled = [value / pivot[at] for value in pivot]
+        rows = [_without(row, at, scaled) for row in rows if row is not pivot]
+        solved = {k: _without(row, at, scaled) for k, row in solved.items()}
+        solved[at] = scaled
+    free = set(range(n)) - solved.keys()
+    if len(free) != 1:
+        return None
+    (last,) = free
+    return [-solved[at][last] if at in solved else Fraction(1) for at in range(n)]
+
+
+def _without(row: list[Fraction], at: int, scaled: list[Fraction]) -> list[Fraction]:
+    """Return an equation less the multiple of another one that takes an unknown out of it."""
+    return [a - row[at] * b for a, b in zip(row, scaled, strict=True)]
+
+
+# ---- monotonic trees -----------------------------------------------------------------------------
+
+
+def check_monotonic_cst(
+    monotonic_cst: Any, estimator: Any, columns: Sequence[Column], n_classes: int = 0
+) -> "MonotonicConstraint | None":
+    """Check what users ask for, and return the constraint on the features that trees read."""
+    if monotonic_cst is None:
+        return None
+    if not isinstance(monotonic_cst, Mapping) and np.ndim(monotonic_cst) != 1:
+        raise ValueError(
+            f"monotonic_cst={monotonic_cst!r}: allowed are None, a number for each column, and a "
+            "dict of numbers by columns' names."
+        )
+    if isinstance(monotonic_cst, Mapping):
+        monotonic_cst = dict(monotonic_cst)  # no other mapping is one for scikit-learn
+    signs = check_monotonic_signs(estimator, monotonic_cst)
+    for column, sign in zip(columns, signs, strict=True):
+        if sign and isinstance(column, CategoricalColumn):
+            raise ValueError(
+                f"monotonic_cst={sign} for {column.name!r}, a column of categories."
+            )
+    if n_classes > 2 and signs.any():
+        raise ValueError(
+            f"monotonic_cst={monotonic_cst!r}: allowed is None, or 0 for every column, where there "
+            f"are {n_classes} classes; of two classes, the share of the second is constrained."
+        )
+    if n_classes == 1 or not signs.any():
+        return None
+    # What says that a number is missing comes after the number, and has no sign.
+    of_features = [
+        int(sign) if at == 0 else 0
+        for column, sign in zip(columns, signs, strict=True)
+        for at in range(len(column.feature_levels))
+    ]
+    return MonotonicConstraint(tuple(of_features), n_classes)
+
+
+@dataclass(frozen=True)
+class MonotonicConstraint:
+    """The prediction may not fall, or not rise, with some features."""
+
+    # For two classes the prediction is the share of the second, and the label. Trees keep the
+    # constraint by the orders of their splits (`evotree.fitness.leaves`): no split has terms that
+    # pull its sides in both directions, and the leaves have the best labels, shares or means among
+    # those in order. So a tree keeps the constraint for all rows, and for all rows of single
+    # precision too.
+
+    # Of the features: 1 if predictions may not fall with it, -1 if they may not rise, or 0.
+    signs: tuple[int, ...]
+    n_classes: int = 0
+
+    max_width = None
+
+    @cached_property
+    def array(self) -> np.ndarray:
+        """The signs as an array."""
+        return np.array(self.signs, dtype=np.int64)
+
+    def orders(self, tree: Any) -> np.ndarray:
+        """Return the orders that the sides of splits have to keep (`node_orders`)."""
+        # Where an individual has a conflict, it is that of the means of its sides, as after repair:
+        # so trees within an operator are worth what becomes of them.
+        orders = node_orders(tree.weights, self.array)
+        conflicts = np.flatnonzero(orders == CONFLICT)
+        if conflicts.size and hasattr(tree, "counts"):
+            means, _ = _means(tree)
+            left = conflicts + 1
+            rises = means[left + tree.subtree_size[left]] >= means[left]
+            orders[conflicts] = np.where(rises, 1, -1)
+        return orders
+
+    # ---- splits ----------------------------------------------------------------------------------
+
+    def _conflicts(self, individual: Individual) -> np.ndarray:
+        """Return the splits that pull their sides in both directions."""
+        return np.flatnonzero(node_orders(individual.weights, self.array) == CONFLICT)
+
+    def keeps(self, individual: Individual, dataset: Dataset) -> bool:
+        """Return whether no split pulls its sides in both directions."""
+        return self._conflicts(individual).size == 0
+
+    def repair(self, individual: Individual, dataset: Dataset) -> None:
+        """Take out the terms of splits that pull against the others."""
+        # Where a split has such terms, those go whose sign is not that of the difference between
+        # the means of its two sides. A linear classifier of the reduced problem gives the others
+        # new weights, and the threshold that costs least.
+        conflicts = self._conflicts(individual)
+        weights = individual.weights.copy()
+        thresholds = individual.thresholds.copy()
+        orders = self.orders(individual)
+        for k in conflicts.tolist():
+            dropped = np.sign(weights[k]) * self.array == -orders[k]
+            rows = individual.order[individual.start[k] : individual.end[k]]
+            mean = dataset.X[rows].mean(axis=0)
+            thresholds[k] -= weights[k, dropped] @ mean[dropped]
+            weights[k, dropped] = 0.0
+        refit_nodes(
+            individual,
+            dataset,
+            conflicts[::-1],  # those below come first
+            weights,
+            thresholds,
+            fit=self._refit,
+            stream=np.zeros(1, dtype=np.uint64),  # of many rows, the same ones always
+            max_rows=SPARSE_ROWS,
+        )
+        individual.replace_by(
+            make_individual(dataset, weights, thresholds, individual.subtree_size)
+        )
+
+    def _refit(self, node: Node, present: Hyperplane) -> Hyperplane | None:
+        """Return the cheapest split on the features of another whose terms keep their pulls."""
+        # Features whose weights would change the direction of their pull leave one fit after the
+        # other. None where none is left, or all rows belong to one side.
+        if (node.y == node.y[0]).all():
+            return None
+        weights, threshold = present
+        pulls = np.sign(weights) * np.abs(self.array)
+        theta = start_at(node.X, weights, threshold)
+        support = np.flatnonzero(weights)
+        while support.size:
+            if not fit_on(node, theta, support, _C):
+                return None
+            turned = theta[:-1] * pulls < 0.0
+            if not turned.any():
+                return theta[:-1], -float(theta[-1])
+            theta[:-1][turned] = 0.0
+            support = support[~turned[support]]
+        return None
+
+    # ---- leaves ----------------------------------------------------------------------------------
+
+    def values(self, tree: Any) -> np.ndarray:
+        """Return the best values in order: shares of the second class, or targets."""
+        means, weight = _means(tree)
+        return isotonic_values(self.orders(tree), tree.subtree_size, means, weight)
+
+    def _values_of(self, tree: ObliqueTree, values: np.ndarray) -> np.ndarray:
+        """Return the values in order that are nearest to those of a finished tree."""
+        return isotonic_values(
+            self.orders(tree),
+            tree.subtree_size,
+            np.ascontiguousarray(values[:, -1]),
+            tree.weighted_n_node_samples,
+        )
+
+    def in_order(self, tree: ObliqueTree, shares: np.ndarray) -> np.ndarray:
+        """Return class probabilities of leaves with which soft sides keep the constraint."""
+        # The mean of two functions that rise with a feature, the greater of which has a weight that
+        # rises, rises too; so orders of the leaves are enough for soft sides as well.
+        share = self._values_of(tree, shares)
+        return np.where(
+            tree.is_leaf[:, np.newaxis], np.column_stack([1.0 - share, share]), 0.0
+        )
+
+    # ---- finished trees --------------------------------------------------------------------------
+
+    def finish(self, tree: ObliqueTree) -> ObliqueTree:
+        """Return a tree whose values keep the constraint, which is proved."""
+        values = self._values_of(tree, tree.values)[:, np.newaxis]
+        marks = _of_equal_leaves(tree, values)
+        if tree.values.shape[1] == 2:  # shares of two classes
+            values = np.column_stack([1.0 - values, values])
+        return self._proved(prune_tree(tree.predicting(values), marks))
+
+    def finish_lines(
+        self,
+        tree: ObliqueTree,
+        fill: Callable[[ObliqueTree], ObliqueTree],
+        sharing: Callable[[ObliqueTree], np.ndarray],
+    ) -> ObliqueTree:
+        """Return a tree whose lines keep the constraint, which is proved."""
+        # Splits whose sides now predict the same are left out, and the others get their lines
+        # again; it ends, since the tree gets smaller each time.
+        while True:
+            finished = fill(tree)
+            lines = np.column_stack([sharing(finished), finished.models.intercepts])
+            marks = _of_equal_leaves(finished, lines)
+            if not marks[~finished.is_leaf].any():
+                return self._proved(finished)
+            tree = prune_tree(finished, marks).with_models(None)
+
+    def _proved(self, tree: ObliqueTree) -> ObliqueTree:
+        """Return a tree that is proved to keep the constraint; any other is an error."""
+        broken = self.violations(tree)
+        if broken:
+            raise RuntimeError(f"monotonic_cst is not proved to hold: {broken[0]}.")
+        return tree
+
+    def violations(self, tree: ObliqueTree) -> list[Violation]:
+        """Return the pairs of leaves that break the constraint (`violations`); none is a proof."""
+        return violations(tree, self.array)
+
+
+def _means(tree: Any) -> tuple[np.ndarray, np.ndarray]:
+    """Return the mean target, or the share of the second class, of each node, and its weight."""
+    counts = tree.counts
+    weight = counts.sum(axis=1) if counts.shape[1] == 2 else counts[:, 0].copy()
+    return counts[:, 1] / weight, weight
+
+
+def _of_equal_leaves(tree: ObliqueTree, predicted: np.ndarray) -> np.ndarray:
+    """Mark the leaves, and the subtrees whose leaves all predict the same."""
+    predicted, marks = predicted.copy(), tree.is_leaf.copy()
+    for k in np.flatnonzero(~tree.is_leaf)[::-1].tolist():
+        left, right = tree.left(k), tree.right(k)
+        marks[k] = (
+            marks[left] & marks[right] & (predicted[left] == predicted[right]).all()
+        )
+        predicted[k] = predicted[left]
+    return marks

@@ -1,1 +1,0 @@
-"""What cuts trees back: by a penalty for nodes, or by held-out rows."""

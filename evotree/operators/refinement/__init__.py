@@ -1,1 +1,0 @@
-"""What improves a tree locally, and which individuals it improves."""
