@@ -5,8 +5,6 @@ user's ends with one line there and exit status 2. Modules are imported by the c
 them, so that ``evotree --help`` answers at once.
 """
 
-from __future__ import annotations
-
 import argparse
 import math
 import os

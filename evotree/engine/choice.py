@@ -4,18 +4,16 @@ Candidates are trees of each of some penalties, whose leaves hold class shares, 
 logistic models of leaves, where these are tried. All are compared on the same rows held out.
 """
 
-from __future__ import annotations
-
 import math
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from evotree.dataset import make_folds, split_folds
+from evotree.dataset import Dataset, make_folds, split_folds
 from evotree.engine.config import SearchConfig, is_auto
 from evotree.engine.parallel import thread_map
 from evotree.engine.populations import own_streams, trees_of
@@ -27,10 +25,7 @@ from evotree.fitness.logistic_leaves import (
     Strength,
 )
 from evotree.operators.structure.reduced import row_losses
-
-if TYPE_CHECKING:
-    from evotree.dataset import Dataset
-    from evotree.tree import Individual
+from evotree.tree import Individual
 
 _HELD_OUT_ROWS = (
     1000  # that differ, held out in all, if that takes no more than five folds

@@ -4,22 +4,28 @@ Trees evolve on rows that may have noisy copies. What a fit returns keeps all co
 training rows, predicts by these alone, and says what it is worth on them.
 """
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable, Iterable, Sequence
 from copy import deepcopy
 from dataclasses import dataclass, field
 from itertools import takewhile
 from numbers import Integral
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
-from evotree.engine.evolution import ParetoFront
+from evotree.dataset import Dataset
+from evotree.engine.choice import Choice
+from evotree.engine.evolution import ParetoFront, Run
 from evotree.engine.parallel import thread_map
+from evotree.engine.problem import Problem
 from evotree.fitness.base import routed_rows
-from evotree.fitness.logistic_leaves import LogisticLeaves, is_too_large
+from evotree.fitness.logistic_leaves import (
+    Candidate,
+    LogisticLeaves,
+    Strength,
+    is_too_large,
+)
 from evotree.fitness.penalties import FITNESS_OF_SCORES, PenalizedAccuracy
 from evotree.inspection.front import (
     FittedFront,
@@ -38,13 +44,6 @@ from evotree.tree import (
     leaf_accuracy,
     node_weights,
 )
-
-if TYPE_CHECKING:
-    from evotree.dataset import Dataset
-    from evotree.engine.choice import Choice
-    from evotree.engine.evolution import Run
-    from evotree.engine.problem import Problem
-    from evotree.fitness.logistic_leaves import Candidate, Strength
 
 LOGISTIC = "logistic"  # the origin of a tree of one logistic leaf
 _MOST_FRONT_ONLY = 16  # trees for the front alone: each is finished on all rows

@@ -6,21 +6,27 @@ one to the next. So most generations are cheap, and the last ones see everything
 and Oates 1999, "Efficient progressive sampling").
 """
 
-from __future__ import annotations
-
 import math
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, NamedTuple
+from functools import partial
+from typing import Any, NamedTuple
 
 import numpy as np
 from deap import base
 
-from evotree.dataset import jitter
+from evotree.dataset import Dataset, jitter
 from evotree.engine.config import MIN_ROWS
-from evotree.engine.evolution import evolve, interrupt_as_flag
+from evotree.engine.evolution import (
+    Run,
+    best_first,
+    evaluate_invalid,
+    evolve,
+    interrupt_as_flag,
+)
 from evotree.engine.problem import LEAST_ROWS, Penalties, Problem
+from evotree.engine.progress import Progress
 from evotree.engine.toolbox import feature_bound, make_toolbox
 from evotree.fitness.penalties import PenalizedAccuracy
 from evotree.operators.constraints import repair
@@ -33,21 +39,9 @@ from evotree.operators.initialization.population import (
 )
 from evotree.operators.pruning import prune
 from evotree.operators.refinement import Refinement
-from evotree.operators.structure.splice import make_individual
+from evotree.operators.structure.splice import in_place_of, make_individual
 from evotree.operators.variation.selection import distinct
-from evotree.rng import make_streams
-
-if TYPE_CHECKING:
-    from evotree.dataset import Dataset
-    from evotree.engine.progress import Progress
-    from evotree.tree import Individual
-
-from functools import partial
-
-from evotree.dataset import Dataset
-from evotree.engine.evolution import Run, best_first, evaluate_invalid
-from evotree.operators.structure.splice import in_place_of
-from evotree.rng import as_generator
+from evotree.rng import as_generator, make_streams
 from evotree.tree import Individual
 
 _KEPT_TREES = 5  # of each fold, that join the first population

@@ -1,7 +1,5 @@
 """What is fixed before a search begins: the rows and their objective, constraints and limits."""
 
-from __future__ import annotations
-
 import math
 import time
 from collections.abc import Mapping
@@ -9,14 +7,16 @@ from dataclasses import dataclass
 from functools import cached_property
 from numbers import Integral
 from types import SimpleNamespace
-from typing import TYPE_CHECKING, Any, NamedTuple, Self
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 
 from evotree.configuration import LinearLeaves
+from evotree.dataset import Dataset
 from evotree.description.text import splits_of_text
-from evotree.engine.config import Evolution, evolution_of, is_auto
+from evotree.engine.config import Evolution, SearchConfig, evolution_of, is_auto
 from evotree.engine.toolbox import feature_bound
+from evotree.fitness.logistic_leaves import LogisticLeaves
 from evotree.fitness.objectives import class_models, compose
 from evotree.operators.constraints import (
     Constraint,
@@ -37,12 +37,6 @@ from evotree.operators.initialization.population import (
 from evotree.operators.structure.splice import make_individual
 from evotree.tables.columns import NumericColumn
 from evotree.tree import ObliqueTree
-
-if TYPE_CHECKING:
-    from evotree.dataset import Dataset
-    from evotree.engine.config import SearchConfig
-    from evotree.fitness.logistic_leaves import LogisticLeaves
-
 
 PARAMETERS = {
     "Interactions": "interaction_cst",

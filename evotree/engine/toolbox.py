@@ -152,65 +152,16 @@ def make_toolbox(
         "min_rows": min_samples_split,
         "max_width": dipole_width(max_features, variation, n_features),
     }
-    # Called as ``individual(stream)`` and ``quick(stream)``: what comes before goes by position.
-    toolbox.register(
-        "individual",
-        init_dipolar,
-        dataset,
-        size_penalty,
-        term_penalty=term_penalty,
-        **dipoles,
-    )
-    toolbox.register(
-        "quick",
-        init_quick,
-        dataset,
-        size_penalty,
-        term_penalty=term_penalty,
-        min_rows=min_samples_split,
-    )
-    for role, init_function in (
-        ("seed", init_seed),
-        ("path", init_path),
-    ):
-        toolbox.register(
-            role,
-            init_function,
-            dataset,
-            **penalties,
-            min_rows=min_samples_split,
-            C=linear.bounds(),
-            penalty=linear.penalty,
-            max_depth=max_depth,
-            max_features=max_features,
-        )
-    nodes = partial(
-        mut_nodes,
-        dataset=dataset,
-        probability=variation.mutation_probability,
-        dipolar_probability=variation.dipolar_probability,
-        **dipoles,
-    )
-    terms = partial(
-        mut_terms,
-        dataset=dataset,
-        **penalties,
-        C=linear.bounds(),
-        max_features=max_features,
-    )
-    toolbox.register(
-        "mutate",
-        mut_either,
-        first=nodes,
-        second=terms,
-        probability=variation.term_mutation_probability,
-    )
-    toolbox.register(
-        "mate",
-        cx_trees,
-        dataset=dataset,
-        max_features=max_features,
-        test_probability=variation.split_crossover_probability,
+    optimized = {
+        "min_rows": min_samples_split,
+        "C": linear.bounds(),
+        "penalty": linear.penalty,
+        "max_depth": max_depth,
+        "max_features": max_features,
+    }
+    register_first_trees(toolbox, dataset, penalties, dipoles, optimized)
+    register_variation(
+        toolbox, dataset, variation, penalties, dipoles, linear.bounds(), max_features
     )
     register_survival(toolbox, dataset, variation, penalties)
     for role, operator in (operators or {}).items():
@@ -219,17 +170,9 @@ def make_toolbox(
             operator = partial(checked, role=role, operator=operator)
         toolbox.register(role, operator)
     if refinement is not None:
-        toolbox.register("choose", choose_for_refinement, refinement=refinement)
-        toolbox.register(
-            "refine",
-            refine,
-            toolbox=toolbox,
-            dataset=dataset,
-            refiners=make_refiners(
-                refinement, term_penalty=term_penalty, max_features=max_features
-            ),
-            **penalties,
-        )
+        register_refinement(toolbox, dataset, refinement, penalties, max_features)
+    if constraints:
+        register_constraints(toolbox, dataset, constraints)
     shares, trees = split_init(init)
     initial = [
         init_from_tree(
@@ -242,16 +185,12 @@ def make_toolbox(
     ]
     if start is not None:
         initial.insert(0, make_individual(dataset, *dataset.from_raw(start).splits))
-    if constraints:
-        register_constraints(toolbox, dataset, constraints)
-        for individual in initial:
-            toolbox.repair(individual)
     toolbox.register(
         "population",
         init_population,
         toolbox,
         shares=shares,
-        initial=initial,
+        initial=[repair(tree, dataset, constraints) for tree in initial],
         found=_found_on_rows(found, dataset, penalties, constraints, end),
         fitness=kind_of_fitness(dataset, variation),
         worth=PenalizedAccuracy(**penalties),
@@ -298,6 +237,98 @@ def kind_of_fitness(
             f"objective returned {n_scores} numbers: allowed are up to {max(FITNESS_OF_SCORES)}."
         )
     return FITNESS_OF_SCORES[n_scores]
+
+
+def register_first_trees(
+    toolbox: base.Toolbox,
+    dataset: Dataset,
+    penalties: Mapping[str, Any],
+    dipoles: Mapping[str, Any],
+    optimized: Mapping[str, Any],
+) -> None:
+    """Say how single trees are made: at random, on dipoles, and by other algorithms."""
+    # Called as ``individual(stream)`` and ``quick(stream)``: what comes before goes by position.
+    toolbox.register(
+        "individual",
+        init_dipolar,
+        dataset,
+        penalties["size_penalty"],
+        term_penalty=penalties["term_penalty"],
+        **dipoles,
+    )
+    toolbox.register(
+        "quick",
+        init_quick,
+        dataset,
+        penalties["size_penalty"],
+        term_penalty=penalties["term_penalty"],
+        min_rows=dipoles["min_rows"],
+    )
+    toolbox.register("seed", init_seed, dataset, **penalties, **optimized)
+    toolbox.register("path", init_path, dataset, **penalties, **optimized)
+
+
+def register_variation(
+    toolbox: base.Toolbox,
+    dataset: Dataset,
+    variation: Variation,
+    penalties: Mapping[str, Any],
+    dipoles: Mapping[str, Any],
+    C: tuple[float, float],
+    max_features: int | None,
+) -> None:
+    """Say how offspring are made; `dipoles` says where new splits stand on dipoles."""
+    nodes = partial(
+        mut_nodes,
+        dataset=dataset,
+        probability=variation.mutation_probability,
+        dipolar_probability=variation.dipolar_probability,
+        **dipoles,
+    )
+    terms = partial(
+        mut_terms,
+        dataset=dataset,
+        **penalties,
+        C=C,
+        max_features=max_features,
+    )
+    toolbox.register(
+        "mutate",
+        mut_either,
+        first=nodes,
+        second=terms,
+        probability=variation.term_mutation_probability,
+    )
+    toolbox.register(
+        "mate",
+        cx_trees,
+        dataset=dataset,
+        max_features=max_features,
+        test_probability=variation.split_crossover_probability,
+    )
+
+
+def register_refinement(
+    toolbox: base.Toolbox,
+    dataset: Dataset,
+    refinement: Refinement,
+    penalties: Mapping[str, Any],
+    max_features: int | None,
+) -> None:
+    """Say which offspring are refined, and how."""
+    toolbox.register("choose", choose_for_refinement, refinement=refinement)
+    toolbox.register(
+        "refine",
+        refine,
+        toolbox=toolbox,
+        dataset=dataset,
+        refiners=make_refiners(
+            refinement,
+            term_penalty=penalties["term_penalty"],
+            max_features=max_features,
+        ),
+        **penalties,
+    )
 
 
 def register_survival(

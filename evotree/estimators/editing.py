@@ -1,7 +1,5 @@
 """Edits of a fitted tree by hand: each makes a new model, whose leaves the rows fill again."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from copy import copy
 from dataclasses import replace
