@@ -81,9 +81,8 @@ def main(arguments: Sequence[str] | None = None) -> list[Table]:
         run = BENCHMARKS[name]
         if name in ON_REAL_DATA:
             run = partial(run, data_home=options.data_home)
-        with threadpool_limits(
-            None if name in MANY_THREADS else 1
-        ):  # of the matrix products
+        # of the matrix products
+        with threadpool_limits(None if name in MANY_THREADS else 1):
             tables.append(run(quick=options.quick))
         text += "\n" + tables[-1].to_markdown()
         print(tables[-1].to_markdown(), flush=True)

@@ -12,7 +12,7 @@ from benchmarks.inputs import balanced_tree, make_rows
 from benchmarks.measure import Cell, Table, by_turns, stopwatch
 from evotree import Dataset
 from evotree.operators.structure.splice import partition_tree
-from evotree.operators.variation.genetic import mutate_nodes
+from evotree.operators.variation import mutate_nodes
 from evotree.rng import uniform
 
 N_STREAMS = 16

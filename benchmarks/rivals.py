@@ -30,10 +30,11 @@ from experiments.methods import chosen
 
 DATASETS = (*suites.TINY, *suites.SMALL, "segment")
 DEPTHS, OPTIMAL_DEPTHS = (2, 4, 6), (2, 3)
+# of LicketySPLIT; its own default depth is 3
 LEAF_PENALTIES, DEPTH_BUDGET = (
     (0.02, 0.01, 0.005),
     6,
-)  # of LicketySPLIT; its own default depth is 3
+)
 TIME_LIMIT = (
     60.0  # seconds of a search of STreeD, which returns the best tree so far then
 )
@@ -126,9 +127,8 @@ def leaves_of(model: Any, X: Rows) -> int | None:
     if hasattr(model, "steps"):
         return len(model[-1].leaf_paths())
     if type(model).__module__.startswith("obliquetree"):
-        return len(
-            np.unique(model.apply(X))
-        )  # it does not say, and rows reach every leaf
+        # it does not say, and rows reach every leaf
+        return len(np.unique(model.apply(X)))
     return int(model.get_n_leaves()) if hasattr(model, "get_n_leaves") else None
 
 

@@ -80,9 +80,8 @@ class LeafModels(NamedTuple):
         predicted = np.asarray(self.intercepts[leaves], dtype=np.float64)
         order = np.argsort(leaves, kind="stable")
         reached, first = np.unique(leaves[order], return_index=True)
-        with np.errstate(
-            over="ignore", invalid="ignore"
-        ):  # the bounds hold for infinity, too
+        # the bounds hold for infinity, too
+        with np.errstate(over="ignore", invalid="ignore"):
             for k, rows in zip(reached, np.split(order, first)[1:], strict=True):
                 for j in np.flatnonzero(self.coefficients[k]):
                     predicted[rows] += self.coefficients[k, j] * X[rows, j]

@@ -274,9 +274,10 @@ class Policy:
 
         with seen.used():
             seen.episode(act_and_draw, seed_from(random_state) % 2**31)
+        # in ms
         frames[0].save(
             path, save_all=True, append_images=frames[1:], loop=0, duration=40
-        )  # in ms
+        )
 
 
 def evolve(

@@ -89,9 +89,8 @@ def make_streams(seed: int, generation: int, n_streams: int) -> list[np.ndarray]
 
 def row_keys(seed: int, first: int, n: int) -> np.ndarray:
     """Return random numbers for rows that are counted over many parts."""
-    scramble = getattr(
-        mix, "py_func", mix
-    )  # a kernel of arrays would be compiled again
+    # a kernel of arrays would be compiled again
+    scramble = getattr(mix, "py_func", mix)
     with np.errstate(over="ignore"):
         base = scramble(np.array([seed], dtype=np.uint64) + _GOLDEN)
         numbers = np.arange(first + 1, first + n + 1, dtype=np.uint64)

@@ -103,9 +103,8 @@ def route(X, weights, thresholds, subtree_size, leaves):
 def node_depths(subtree_size: np.ndarray) -> np.ndarray:
     """Return the depth of every node, the root's being 0."""
     splits = np.flatnonzero(subtree_size > 1)
-    n_begun = np.zeros(
-        len(subtree_size) + 1, dtype=np.int32
-    )  # less those that ended, at each node
+    # less those that ended, at each node
+    n_begun = np.zeros(len(subtree_size) + 1, dtype=np.int32)
     n_begun[splits + 1] = 1
     np.subtract.at(n_begun, splits + subtree_size[splits], 1)
     return n_begun[:-1].cumsum(dtype=np.int32)
@@ -704,13 +703,14 @@ class Outcome(NamedTuple):
     seconds: float  # compilation of kernels apart
 
 
+# of an individual but its arrays
 _STATE = (
     "fitness",
     "stream",
     "origin",
     "outcome",
     "objective",
-)  # of an individual but its arrays
+)
 
 
 class Individual(ObliqueTree):

@@ -16,11 +16,12 @@ from evotree.operators.splitters.cross_entropy import SamplingStep
 from evotree.plotting.style import INK, PALETTE, axes_or_new, legend_below, point_style
 
 MAX_TICKS = 10
+# of the steps drawn: no preference, one, and nearly closed
 CONCENTRATIONS = (
     0.0,
     2.0,
     20.0,
-)  # of the steps drawn: no preference, one, and nearly closed
+)
 
 
 def plot_sampling(trace: Sequence[SamplingStep]) -> Axes:

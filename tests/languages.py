@@ -108,9 +108,8 @@ class Answer(NamedTuple):
 
 def python(case):
     """Run functions in Python; those of one tree need no builtins, but for probabilities."""
-    is_vote = len(case.trees) > 1 or (
-        case.classes and case.trees[0].models
-    )  # by ``max``
+    # by ``max``
+    is_vote = len(case.trees) > 1 or (case.classes and case.trees[0].models)
     predict = python_function(case.estimator, {} if is_vote else None)
     predicted, shares = [predict(row) for row in case.rows.tolist()], None
     if case.has_probabilities:

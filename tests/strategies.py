@@ -10,7 +10,7 @@ from evotree.dataset import SCALINGS, Dataset
 from evotree.operators.initialization.growth import init_dipolar
 from evotree.operators.refinement import REFINERS, make_refiner
 from evotree.operators.structure.splice import make_individual
-from evotree.operators.variation.genetic import cx_trees, mut_nodes, mut_terms
+from evotree.operators.variation import cx_trees, mut_nodes, mut_terms
 from evotree.rng import make_streams
 
 seeds = st.integers(0, 2**32)

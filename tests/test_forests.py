@@ -57,10 +57,11 @@ def members_and_rows(seed):
 
 def test_most_trees_are_axis_parallel_where_these_vote_better():
     X = np.random.default_rng(0).uniform(size=(3000, 6))
+    # bands of three
     X, y = (
         np.exp(6 * X),
         ((X[:, :3] * 4).astype(int) % 2).sum(axis=1) > 1,
-    )  # bands of three
+    )
     forest = ObliqueForestClassifier(20, random_state=0).fit(X[:1500], y[:1500])
     assert sum(are_axis_parallel([tree]) for tree in forest.trees_) > 10
     assert forest.score(X[1500:], y[1500:]) > 0.9
@@ -82,9 +83,8 @@ def test_the_first_trees_of_a_larger_forest_are_those_of_a_smaller_one():
             return [grower(dataset, stream) for stream in streams]
 
         few = grow_forest(grower, dataset, N_PILOTS - 1, 5, run)
-        assert (
-            len(few) == len(grown) == N_PILOTS - 1
-        )  # none is grown to choose the kind of few
+        # none is grown to choose the kind of few
+        assert len(few) == len(grown) == N_PILOTS - 1
         few = grow_forest(grower, dataset, N_PILOTS, 5, run)
         many = grow_forest(grower, dataset, N_PILOTS + 2, 5, run)
         assert len(few) == N_PILOTS and len(many) == N_PILOTS + 2

@@ -29,7 +29,7 @@ from evotree.engine.config import SearchConfig
 from evotree.engine.finish import with_less_fit
 from evotree.engine.populations import best_prunings
 from evotree.engine.problem import Ends
-from evotree.fitness.logistic_leaves import CandidateLosses, LogisticLeaves
+from evotree.fitness.linear_leaves import CandidateLosses, LogisticLeaves
 from evotree.inspection.front import undominated
 from evotree.operators.initialization.growth import GrowthLimits, grow
 from evotree.operators.splitters.axis import Axis
@@ -176,9 +176,8 @@ def test_the_penalty_of_the_least_loss_is_chosen():
     dataset, alike = chessboard(600, 2), (0.5, 0.001, 0.0005)
     found = choose(dataset, Search(), size_penalties=alike)
     assert found.penalties == 0.001  # as good as the last one, and before it
-    assert (
-        choose(dataset, Search(), size_penalties=[0.25])[0] == 0.25
-    )  # nothing to choose
+    # nothing to choose
+    assert choose(dataset, Search(), size_penalties=[0.25])[0] == 0.25
 
 
 def test_searches_see_the_other_folds_and_all_penalties():

@@ -97,10 +97,14 @@ def test_a_walker_learns_to_turn_back(kwargs):
 
 
 def test_a_teacher_is_a_first_individual(tmp_path):
+    # fmt: skip
     policy = evolve(
-        Track, replace(BRIEF, max_generations=0), teacher=lambda point: int(point[0] < 0.0),
-        feature_names=["place", "time", "seven"], action_names=["left", "right"],
-    )  # fmt: skip
+        Track,
+        replace(BRIEF, max_generations=0),
+        teacher=lambda point: int(point[0] < 0.0),
+        feature_names=["place", "time", "seven"],
+        action_names=["left", "right"],
+    )
     assert any(one.origin == "initial" for one in policy.result.run.population)
     assert policy.tree.origin == "initial" and "class: right" in str(policy)
     policy.render(tmp_path / "walk.gif", 3)
@@ -190,6 +194,7 @@ def spaces():
     from gymnasium.spaces import Box, Discrete, MultiBinary, MultiDiscrete
 
     whole = {"dtype": np.int64}
+    # fmt: skip
     return [
         (Discrete(3, start=4), [4, 5, 6]),
         (MultiDiscrete([3]), [[0], [1], [2]]),
@@ -212,7 +217,7 @@ def spaces():
         (Box(-np.inf, np.inf, (2,)), None),
         (Box(0.0, 1.0, (2, 2)), None),
         (Box(0.0, 1.0, ()), None),
-    ]  # fmt: skip
+    ]
 
 
 def acting(space):

@@ -25,7 +25,7 @@ from evotree import (
 from evotree.engine.scored import DEFAULT, Scorer
 from evotree.fitness.objectives import as_actions
 from evotree.operators.constraints import Limits
-from evotree.operators.initialization.answers import Breeder
+from evotree.operators.initialization.population import Breeder
 from evotree.operators.structure.splice import make_individual
 from evotree.rng import make_streams
 from evotree.tree import ObliqueTree

@@ -59,10 +59,11 @@ EvoTreeRegressor(random_state=0).fit(X[:, :3], X[:, 3])
 """,
 }
 COMPILING_STARTS = Event("numba:compile", EventStatus.START, data={})
+# lines in leaves have their own
 MOST_KERNELS = {
     "classification": 119,
     "regression": 126,
-}  # lines in leaves have their own
+}
 
 
 def python(code, **environment):

@@ -87,6 +87,7 @@ def contents(folder):
 
 @pytest.mark.slow
 def test_nothing_is_written_outside_the_paths_that_were_given(tmp_path):
+    # too long for sockets
     names = (
         "work",
         "home",
@@ -94,7 +95,7 @@ def test_nothing_is_written_outside_the_paths_that_were_given(tmp_path):
         "out",
         "matplotlib",
         "tmp" + 90 * "-",
-    )  # too long for sockets
+    )
     work, home, data, out, matplotlib, temporary = (tmp_path / name for name in names)
     for folder in (work, home, data, out, matplotlib, temporary):
         folder.mkdir()

@@ -40,6 +40,7 @@ HYPERPARAMETERS: dict[str, Any] = {
 }
 HYPERPARAMETERS |= {"evolution": Evolution(100, scaling="common", **OPTIONS)}
 HYPERPARAMETERS |= {"leaves": "constant", "callbacks": [keep_best_trees]}
+# of the generations, which are told of
 SHARES = (
     0.0,
     1 / 16,
@@ -47,7 +48,7 @@ SHARES = (
     1 / 4,
     1 / 2,
     1.0,
-)  # of the generations, which are told of
+)
 
 
 def draw_rows(problem: str, n_rows: int, part: int) -> tuple[pd.DataFrame, np.ndarray]:

@@ -203,9 +203,8 @@ class NamedTree:
     sides: Any = (
         None  # `SoftSides`, where probabilities are more than the shares of leaves
     )
-    targets: tuple[
-        str, ...
-    ] = ()  # names of several outputs; empty for one, and for classes
+    # names of several outputs; empty for one, and for classes
+    targets: tuple[str, ...] = ()
     shares_rows: bool = False  # whether rows with missing values go down both branches
 
     @cached_property

@@ -18,7 +18,7 @@ from evotree.engine.config import SearchConfig, is_auto
 from evotree.engine.parallel import thread_map
 from evotree.engine.populations import own_streams, trees_of
 from evotree.engine.problem import Penalties, Problem
-from evotree.fitness.logistic_leaves import (
+from evotree.fitness.linear_leaves import (
     Candidate,
     CandidateLosses,
     LogisticLeaves,
@@ -100,12 +100,10 @@ class Found(NamedTuple):
     """What trials say: the penalties, and trees that are worth keeping."""
 
     penalties: Any = None
-    trees: Sequence[
-        Individual
-    ] = ()  # at these penalties, of the first folds of all rows
-    front_only: Sequence[
-        Individual
-    ] = ()  # the best at each of the penalties after these
+    # at these penalties, of the first folds of all rows
+    trees: Sequence[Individual] = ()
+    # the best at each of the penalties after these
+    front_only: Sequence[Individual] = ()
     leaves: Candidate | None = None  # logistic leaves, if they are better
     cv_results: Mapping[str, np.ndarray] = MappingProxyType({})
 

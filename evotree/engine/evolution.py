@@ -294,9 +294,8 @@ class ParetoFront(tools.ParetoFront):
                 member.subtree_size,
                 risk_of_leaves(member, dataset.n_classes),
             )
-            prices = split_prices(
-                member, 2.0, 1.0
-            )  # what a split adds: a leaf and its terms
+            # what a split adds: a leaf and its terms
+            prices = split_prices(member, 2.0, 1.0)
             collapse_at = weakest_links(risk, size, prices)
             for alpha in critical_alphas(collapse_at, size):
                 kept, kept_size = kept_nodes(size, collapse_at <= alpha)
@@ -515,16 +514,14 @@ def evolve(
     Krętowski M., Grześ M. (2005). Global induction of oblique decision trees: an evolutionary
     approach. Intelligent Information Processing and Web Mining, 309-318.
     """
-    is_new = not isinstance(population, Run)
     passed = population.seconds if isinstance(population, Run) else 0.0
     end = math.inf if time_limit is None else time.perf_counter() + time_limit - passed
-    states = generations(
-        population, toolbox, crossover_probability, stats, hall_of_fame, end
-    )
     return watch(
-        states,
+        generations(
+            population, toolbox, crossover_probability, stats, hall_of_fame, end
+        ),
         callbacks,
-        is_new=is_new,
+        is_new=not isinstance(population, Run),
         max_generations=max_generations,
         patience=patience,
         end=end,

@@ -20,7 +20,7 @@ from evotree.engine.evolution import ParetoFront, Run
 from evotree.engine.parallel import thread_map
 from evotree.engine.problem import Problem
 from evotree.fitness.base import routed_rows
-from evotree.fitness.logistic_leaves import (
+from evotree.fitness.linear_leaves import (
     Candidate,
     LogisticLeaves,
     Strength,
@@ -65,9 +65,8 @@ class Result:
     hall_of_fame: list[ObliqueTree]  # of the run, the first ones that time allows
     best_trees: dict[int, ObliqueTree]  # that were the best of a generation
     cv_results: dict[str, np.ndarray] = field(default_factory=dict)
-    seconds: dict[str, float] = field(
-        default_factory=dict
-    )  # of each phase; of them "compiling"
+    # of each phase; of them "compiling"
+    seconds: dict[str, float] = field(default_factory=dict)
     failure: BaseException | None = (
         None  # of a callback, or the last write of a checkpoint
     )
@@ -95,8 +94,6 @@ def finish(
         best = max(members, key=fitness)
     if choice.leaves is not None:
         best, members = finisher.with_logistic(choice.leaves, best, members)
-    hall_of_fame = finisher.in_time(finisher.tree, run.hall_of_fame)
-    best_trees = finisher.in_time(finisher.tree, [*run.best_trees.values()])
     return Result(
         run,
         problem,
@@ -104,8 +101,14 @@ def finish(
         choice,
         tree=best,
         front=FittedFront(members, is_regression=problem.dataset.n_classes == 0),
-        hall_of_fame=hall_of_fame,
-        best_trees=dict(zip(run.best_trees, best_trees, strict=False)),
+        hall_of_fame=finisher.in_time(finisher.tree, run.hall_of_fame),
+        best_trees=dict(
+            zip(
+                run.best_trees,
+                finisher.in_time(finisher.tree, [*run.best_trees.values()]),
+                strict=False,
+            )
+        ),
     )
 
 
@@ -190,9 +193,8 @@ class Finisher:
         rows = self.rows
         individual = repair(make_individual(rows, *splits), rows, self.constraints)
         prune(individual, rows, 0.0)
-        repair(
-            individual, rows, self.constraints
-        )  # pruning knows nothing of what is held
+        # pruning knows nothing of what is held
+        repair(individual, rows, self.constraints)
         tree = rows.to_raw(individual.to_tree())
         if self._rounder is not None:
             tree = self._rounder(tree)
@@ -353,9 +355,8 @@ def score_on(rows: Dataset, tree: ObliqueTree) -> float:
 
 def scores_on(rows: Dataset, tree: ObliqueTree) -> tuple[float, ...]:
     """Return the quality of a finished tree on some rows, or the user's own scores."""
-    if (
-        tree.models is not None
-    ):  # rounded models are no longer those that the objective fits
+    # rounded models are no longer those that the objective fits
+    if tree.models is not None:
         return (score_on(rows, tree),)
     leaves = tree.apply(rows.raw)
     if rows.n_classes:

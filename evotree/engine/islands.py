@@ -36,7 +36,7 @@ from evotree.engine.evolution import (
     start,
 )
 from evotree.engine.parallel import n_at_once, run_tasks
-from evotree.operators.variation.selection import separate_duplicates
+from evotree.operators.variation import separate_duplicates
 from evotree.rng import make_streams
 from evotree.tree import Individual
 
@@ -48,9 +48,8 @@ class Epoch(NamedTuple):
     """What one island does until the next exchange."""
 
     toolbox: base.Toolbox  # the operators, with the island's own seed
-    run: (
-        Run | None
-    )  # the island so far, without its records; None before its first population
+    # the island so far, without its records; None before its first population
+    run: Run | None
     population_size: int  # size of the first population
     until: int  # generation at which the epoch ends
     crossover_probability: float  # chance that two parents mate
@@ -135,11 +134,12 @@ def run_epochs(epochs: Sequence[Epoch], executor: Executor | None) -> list[Run]:
         raise
 
 
+# Python raises all of them
 _PICKLING_ERRORS = (
     AttributeError,
     TypeError,
     pickle.PicklingError,
-)  # Python raises all of them
+)
 _UNPICKLED = """Islands that evolve in other processes are pickled: register functions of a module \
 in their toolboxes, not lambdas or functions inside of functions."""
 
@@ -196,9 +196,8 @@ def join(
     if before is not None:
         joint.logbook, joint.n_joint = before.logbook, before.n_joint
         first.best_trees = before.best_trees
-    joint.best_trees = (
-        first.best_trees
-    )  # a run that goes on with its islands goes on with these
+    # a run that goes on with its islands goes on with these
+    joint.best_trees = first.best_trees
     join_logbooks(logbooks, sizes, joint.logbook, joint.n_joint)
     joint.n_joint = min(map(len, logbooks))
     for name in ("generation", "seconds", "compile_seconds", "best_fitness"):

@@ -40,7 +40,7 @@ from evotree.operators.initialization.population import (
 from evotree.operators.pruning import prune
 from evotree.operators.refinement import Refinement
 from evotree.operators.structure.splice import in_place_of, make_individual
-from evotree.operators.variation.selection import distinct
+from evotree.operators.variation import distinct
 from evotree.rng import as_generator, make_streams
 from evotree.tree import Individual
 
@@ -57,12 +57,10 @@ _OWN_STREAMS = 2**62  # the number of a generation that no run reaches
 class Seeds(NamedTuple):
     """What a first population has besides the trees that it makes itself."""
 
-    chosen: Sequence[
-        Individual
-    ] = ()  # of the choice of hyperparameters; they take places of paths
-    front_only: Sequence[
-        Individual
-    ] = ()  # trees of smaller penalties; they do not breed
+    # of the choice of hyperparameters; they take places of paths
+    chosen: Sequence[Individual] = ()
+    # trees of smaller penalties; they do not breed
+    front_only: Sequence[Individual] = ()
 
 
 def own_streams(seed: int) -> list[np.ndarray]:
@@ -230,9 +228,8 @@ def evolve_briefly(
     evolution = problem.evolution
     rows = rows.penalized(penalties.term)
     toolbox = problem_toolbox(problem, rows, penalties, seed)
-    first = toolbox.population(n=evolution.population_size, seconds=seconds)
     return evolve(
-        first,
+        toolbox.population(n=evolution.population_size, seconds=seconds),
         toolbox,
         crossover_probability=evolution.variation.crossover_probability,
         patience=evolution.patience,
@@ -265,8 +262,10 @@ def front_only_trees(
         problem.config.max_depth,
     )
     trees += [make_individual(rows, *tree.splits) for tree in candidates]
-    repaired = (repair(tree, rows, problem.constraints) for tree in trees)
-    pruned = [prune(tree, rows, size, term)[0] for tree in repaired]
+    pruned = [
+        prune(repair(tree, rows, problem.constraints), rows, size, term)[0]
+        for tree in trees
+    ]
     for tree in pruned:
         tree.origin = WIDTHS if WIDTHS in problem.shares else TAO
     return pruned

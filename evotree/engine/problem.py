@@ -16,7 +16,7 @@ from evotree.dataset import Dataset
 from evotree.description.text import splits_of_text
 from evotree.engine.config import Evolution, SearchConfig, evolution_of, is_auto
 from evotree.engine.toolbox import feature_bound
-from evotree.fitness.logistic_leaves import LogisticLeaves
+from evotree.fitness.linear_leaves import LogisticLeaves
 from evotree.fitness.objectives import class_models, compose
 from evotree.operators.constraints import (
     Constraint,

@@ -36,10 +36,9 @@ from evotree.engine.toolbox import dipole_width, feature_bound, make_toolbox
 from evotree.fitness.objectives import Actions, as_actions
 from evotree.fitness.penalties import FITNESS_OF_SCORES, PenalizedAccuracy
 from evotree.inspection.front import FittedFront, FrontTree, own_scores, undominated
-from evotree.operators.initialization.answers import Breeder
-from evotree.operators.initialization.population import split_init
+from evotree.operators import variation as selection
+from evotree.operators.initialization.population import Breeder, split_init
 from evotree.operators.structure.rounding import MOST_DIGITS, Rounder
-from evotree.operators.variation import selection
 from evotree.rng import make_streams, seed_from
 from evotree.tree import FitnessMax, Individual, ObliqueTree
 
@@ -52,18 +51,20 @@ _AUTO = Penalties(0.002, 0.0005)  # in units of the range of a generation's scor
 _N_POINTS = 512  # that are drawn in a box
 _DIGITS = 3  # of the numbers of a tree where ``precision="auto"``
 _RESCORED = 0.5  # of the score of a tree that has one, what as many new episodes say
+# of the last population; times the episodes that choose among them
 _FINALISTS, _FINALS = (
     16,
     10,
-)  # of the last population; times the episodes that choose among them
+)
 _EPISODES, _LAST = 2**61, 2**62 + 2  # numbers of generations that no run reaches
 _CHECK_SECONDS = 0.1  # of scoring, between two looks at the clock where time is limited
+# by such a search, and
 _UNUSED = (
     "objective",
     "monotonic_cst",
     "interaction_cst",
     "warm_start",
-)  # by such a search, and
+)
 _OF_LABELS = ("refinement", "regularization", "max_samples", "hold")  # of `Evolution`
 
 
@@ -284,9 +285,8 @@ class Scorer:
         self.executor: Executor | None = None
         self.n_jobs = 1
         self.home = os.getpid()
-        self.end = (
-            math.inf
-        )  # by `time.perf_counter`: what is not scored then is left out
+        # by `time.perf_counter`: what is not scored then is left out
+        self.end = math.inf
         self.n_scores = 0
         self.cost = 0.0
         self.range = 0.0

@@ -60,11 +60,12 @@ from evotree.engine.state import (
 from evotree.operators.initialization.population import WIDTHS
 from evotree.rng import seed_from
 
+# a larger sample may follow
 _SAMPLE_ENDS = {
     "max_generations",
     "patience",
     "time_limit",
-}  # a larger sample may follow
+}
 _FRONT_PATIENCE = (
     4  # times less of it where one logistic leaf is returned: the rest is the front
 )

@@ -19,6 +19,7 @@ from evotree.fitness.penalties import (
     quality_and_complexity,
     scores_and_complexity,
 )
+from evotree.operators import variation as selection
 from evotree.operators.constraints import Constraint, repair, repaired
 from evotree.operators.initialization.growth import init_dipolar
 from evotree.operators.initialization.population import (
@@ -39,8 +40,7 @@ from evotree.operators.refinement import (
     refine,
 )
 from evotree.operators.structure.splice import make_individual
-from evotree.operators.variation import selection
-from evotree.operators.variation.genetic import (
+from evotree.operators.variation import (
     cx_trees,
     mut_either,
     mut_nodes,

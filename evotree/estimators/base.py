@@ -745,9 +745,8 @@ def conformal_width(scores: np.ndarray, coverage: float) -> Any:
     if not 0.0 < coverage < 1.0:
         raise ValueError(f"coverage={coverage!r}: allowed are numbers between 0 and 1.")
     n = len(scores)
-    k = math.ceil(
-        (n + 1) * coverage * (1.0 - 1e-12)
-    )  # 10 * 0.9 is 9, whatever it rounds to
+    # 10 * 0.9 is 9, whatever it rounds to
+    k = math.ceil((n + 1) * coverage * (1.0 - 1e-12))
     if k > n:
         raise ValueError(
             f"coverage={coverage!r}: {n} rows of calibration allow {n / (n + 1):.6g} at most."

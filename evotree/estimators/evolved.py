@@ -524,7 +524,7 @@ class EvoTreeClassifier(base.TreeClassifier, EvolvedTree):
         also knows the rows (`evotree.fitness.objectives.Leaves`); it returns a number, the greater
         the better.
     leaves : {"auto", "linear", "constant"} or LinearLeaves, default="auto"
-        What leaves hold: class shares, or logistic models (`evotree.fitness.logistic_leaves`).
+        What leaves hold: class shares, or logistic models (`evotree.fitness.linear_leaves`).
         ``"auto"`` is shares, or one logistic leaf where that loses less on held-out rows;
         ``"linear"`` is logistic models in all leaves. They are for the accuracy.
     <SHAPE>

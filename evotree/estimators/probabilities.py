@@ -19,11 +19,12 @@ STARTS = (1.5, 6.0, 24.0, 96.0)
 
 _MAX_ROWS, _MAX_ITERATIONS = 50_000, 50
 # These cost a tenth of a fit for all trees of its front together.
+# cells are rows times leaves
 _BRIEF_ROWS, _BRIEF_CELLS, _BRIEF_ITERATIONS = (
     500,
     30_000,
     10,
-)  # cells are rows times leaves
+)
 _FEW_OF_CLASS = 10  # rows that are kept of each class, if it has as many
 _BLOCK = 2048  # rows whose probabilities are held at once
 
@@ -163,9 +164,8 @@ class _Likelihood:
         value -= (log_softmax(logits, axis=1) @ self.prior).sum()
         of_slopes = self.strength * excess
         of_places = places.copy()
-        expected = np.tile(
-            self.prior, (len(self.leaves), 1)
-        )  # class weights of the leaves
+        # class weights of the leaves
+        expected = np.tile(self.prior, (len(self.leaves), 1))
         for first in range(0, len(self.codes), _BLOCK):
             rows = slice(first, first + _BLOCK)
             log_odds = slopes[:, None] * (self.distances[:, rows] - places[:, None])

@@ -37,8 +37,7 @@ from evotree.operators.splitters.dipole import Dipole
 from evotree.operators.splitters.registry import SPLITTERS
 from evotree.operators.splitters.sparse import Sparse
 from evotree.operators.structure.splice import make_individual
-from evotree.operators.variation.genetic import cx_trees, mut_nodes
-from evotree.operators.variation.selection import sel_proportional
+from evotree.operators.variation import cx_trees, mut_nodes, sel_proportional
 from evotree.rng import make_streams
 
 config: Any = numba.config

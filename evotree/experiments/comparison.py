@@ -614,9 +614,8 @@ def plot_curves_of_datasets(
             ax.set(xlabel="generation", ylabel=f"{chapter}, best tree")
             ax.yaxis.set_major_locator(MaxNLocator(5, integer=chapter == "complexity"))
             low, high = ax.get_ylim()
-            if (
-                high - low < least_range
-            ):  # the steps of a flat curve are no more than they are
+            # the steps of a flat curve are no more than they are
+            if high - low < least_range:
                 middle = 0.5 * (low + high)
                 ax.set_ylim(middle - 0.5 * least_range, middle + 0.5 * least_range)
         row[0].set_title(dataset, loc="left", fontsize="medium", parse_math=False)

@@ -60,17 +60,36 @@ class _Language(NamedTuple):
     between: str  # of two parts
 
 
+# fmt: skip
 _PYTHON = _Language(
-    "floats", "# ", "", "if {}:", "if not {}:", "",
-    "{low} if s < {low} else s if s <= {high} else {high}", "return y",
+    "floats",
+    "# ",
+    "",
+    "if {}:",
+    "if not {}:",
+    "",
+    "{low} if s < {low} else s if s <= {high} else {high}",
+    "return y",
     "1.0 / (1.0 + exp(-s)) if s > -700.0 else 0.0",  # exp overflows above
-    "from math import exp\n", "", "\n\n",
-)  # fmt: skip
+    "from math import exp\n",
+    "",
+    "\n\n",
+)
+# fmt: skip
 _C = _Language(
-    "doubles", "// ", ";", "if ({}) {{", "if (!({})) {{", "}",
-    "s < {low} ? {low} : s <= {high} ? s : {high}", "return", "1.0 / (1.0 + exp(-s))",
-    "#include <math.h>\n", "static ", "\n",
-)  # fmt: skip
+    "doubles",
+    "// ",
+    ";",
+    "if ({}) {{",
+    "if (!({})) {{",
+    "}",
+    "s < {low} ? {low} : s <= {high} ? s : {high}",
+    "return",
+    "1.0 / (1.0 + exp(-s))",
+    "#include <math.h>\n",
+    "static ",
+    "\n",
+)
 
 
 def export_python(
@@ -662,9 +681,8 @@ def export_sql(
     if len(members) > 1 or is_forest(tree):
         lines = _vote_in_sql(members, operands)
     elif named.scores is not None:
-        cases = (
-            [] if named.scores.targets else ["0.0e0"]
-        )  # of two classes one score is 0
+        # of two classes one score is 0
+        cases = [] if named.scores.targets else ["0.0e0"]
         cases += [_sql_cases(output, operands) for output in named.scores.each]
         names = [f"s{c}" for c in range(len(cases))]
         labels = list(map(_sql_literal, named.labels))

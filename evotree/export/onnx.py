@@ -301,9 +301,8 @@ class _Paths:
         mixed = graph.node("MatMul", [reach, sides.shares[self.tree.is_leaf]])
         # The label is raised above the other classes.
         of_label = graph.sum_rows(graph.node("Mul", [mixed, is_label]))
-        others = graph.node(
-            "Sub", [mixed, is_label]
-        )  # less 1, the label is none of them
+        # less 1, the label is none of them
+        others = graph.node("Sub", [mixed, is_label])
         largest = graph.node("ArgMax", [others], axis=1, keepdims=1)
         most = graph.node("GatherElements", [others, largest], axis=1)
         least = graph.node("Add", [most, np.array([LEAD])])

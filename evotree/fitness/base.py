@@ -142,9 +142,8 @@ class Objective:
     # What a loss declares.
     names: ClassVar[tuple[str, ...]] = ()  # by which users ask for it
     is_of_classes = True  # or of targets
-    goes_with: ClassVar[frozenset[str]] = (
-        frozenset()
-    )  # some of `LINES`, `OUTPUTS` and `ORDER`
+    # some of `LINES`, `OUTPUTS` and `ORDER`
+    goes_with: ClassVar[frozenset[str]] = frozenset()
     is_sum = True  # the quality is 1 less the risks of the leaves; or these are an approximation
     takes_noise = True  # copies of the rows with noise may smooth the fitness
     needs_rows: bool = (

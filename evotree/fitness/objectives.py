@@ -47,10 +47,10 @@ from evotree.fitness.leaves import (
 from evotree.fitness.linear_leaves import (
     LinearLeafObjective,
     LinesOfOutputs,
+    LogisticLeaves,
     MeansOfOutputs,
     lines_asked,
 )
-from evotree.fitness.logistic_leaves import LogisticLeaves
 from evotree.leaf_models import LeafModels
 from evotree.tree import Individual, ObliqueTree
 

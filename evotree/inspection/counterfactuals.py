@@ -42,11 +42,12 @@ _NOTHING = 1e-9  # a change of fewer spreads is none
 _WHOLE = 1e-6  # what is nearer to a whole number is one
 _SLACK = 1e-9  # of sums
 _MAX_ROUNDS = 200  # of programs
+# of one program
 _LIMITS = {
     "mip_rel_gap": 0.0,
     "node_limit": 10_000,
     "time_limit": 60.0,
-}  # of one program
+}
 _SOLVED = (0, 2)  # what milp calls an optimum, and the proof that there is none
 _TOO_LONG = (
     "the nearest point takes too many programs to be found: fix columns (fixed), narrow bounds, "
@@ -65,9 +66,8 @@ class Steps:
     prices: np.ndarray  # what a part of length 1 costs, above 0
     is_whole: np.ndarray
     column: np.ndarray  # the group that each part belongs to: 0, 1, ...
-    column_prices: (
-        np.ndarray
-    )  # what it costs that some part of a group is not 0, above 0
+    # what it costs that some part of a group is not 0, above 0
+    column_prices: np.ndarray
 
 
 def shortest_l1(steps: Steps) -> np.ndarray | None:
@@ -234,9 +234,8 @@ class Counterfactual:
     """A point that a tree predicts as was asked for."""
 
     row: Any  # as ``predict`` takes it, a DataFrame or an array of shape (1, n_columns)
-    changes: dict[
-        str, tuple[Any, Any]
-    ]  # cells before and after, by the columns that change
+    # cells before and after, by the columns that change
+    changes: dict[str, tuple[Any, Any]]
     distance: float
     leaf: int  # that it reaches
     point: np.ndarray  # in the features of the tree
@@ -251,9 +250,8 @@ class Goal(NamedTuple):
     label: int | None = None  # the class, by position, whose score is to be the largest
 
 
-LeafPoint: TypeAlias = tuple[
-    float, int, np.ndarray
-]  # a distance, its leaf, and the point there
+# a distance, its leaf, and the point there
+LeafPoint: TypeAlias = tuple[float, int, np.ndarray]
 
 
 @dataclass(frozen=True, eq=False)
@@ -394,9 +392,8 @@ class Space:
             self.lower = np.maximum(self.lower, np.minimum(training.lowest, x))
             self.upper = np.minimum(self.upper, np.maximum(training.highest, x))
         self.groups: list[tuple[np.ndarray, bool]] = []
-        for c, column in enumerate(
-            columns
-        ):  # none becomes missing, and levels exclude another
+        # none becomes missing, and levels exclude another
+        for c, column in enumerate(columns):
             features = np.flatnonzero(of == c)
             if isinstance(column, NumericColumn):
                 is_missing = np.arange(len(features)) > 0

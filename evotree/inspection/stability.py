@@ -117,9 +117,8 @@ def stability(
         disagreement = found.reshape(n, len(table), -1).std(axis=0).mean(
             axis=1
         ) / np.sqrt(unit)
-        with np.errstate(
-            invalid="ignore", divide="ignore"
-        ):  # of equal predictions it is NaN
+        # of equal predictions it is NaN
+        with np.errstate(invalid="ignore", divide="ignore"):
             agreement = np.corrcoef(found.reshape(n, -1))[np.triu_indices(n, 1)].mean()
     used, roots = [_columns(fit) for fit in fits], pd.DataFrame(map(_root, fits))
     counts = pd.Series(

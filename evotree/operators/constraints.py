@@ -823,9 +823,8 @@ def _is_infeasible(system: _System, support: np.ndarray) -> bool:
 def _only_solution(equations: list[list[Fraction]], n: int) -> list[Fraction] | None:
     """Return the only direction that solves homogeneous equations of `n` unknowns, or None."""
     rows = equations
-    solved: dict[
-        int, list[Fraction]
-    ] = {}  # equations, by the unknown that each is solved for
+    # equations, by the unknown that each is solved for
+    solved: dict[int, list[Fraction]] = {}
     for at in range(n):
         pivot = next((row for row in rows if row[at]), None)
         if pivot is None:

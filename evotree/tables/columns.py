@@ -18,9 +18,8 @@ import numpy as np
 import pandas as pd
 from pandas.api.types import is_numeric_dtype
 
-Level: TypeAlias = (
-    str | None
-)  # of a column of categories as it is written; None where missing
+# of a column of categories as it is written; None where missing
+Level: TypeAlias = str | None
 MISSING = "missing"  # how the level of missing cells is shown
 _SHOWN = 100  # characters of a cell in messages
 _SHOWN_NAMES = 8  # names of columns in messages

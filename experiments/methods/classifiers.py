@@ -20,9 +20,8 @@ GREEDY = ("CEDT", "OC1", "WODT")  # presets of `ObliqueTreeClassifier`
 TREES = (EVOTREE, TAO, "GEA-ODT", "Linear", *GREEDY, CART, "STree")
 """The methods whose model is one tree."""
 SYSTEMS = (*TREES, LOGISTIC, "EBM", FOREST, "HistGB", "XGBoost")
-COSTS = tuple(
-    float(C) for C in np.logspace(-3.0, 3.0, 7)
-)  # values of C of the logistic regression
+# values of C of the logistic regression
+COSTS = tuple(float(C) for C in np.logspace(-3.0, 3.0, 7))
 
 
 def tuned_logistic(X: np.ndarray, codes: np.ndarray, random_state: int) -> Any:

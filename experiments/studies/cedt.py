@@ -64,10 +64,11 @@ DATASETS = (
     *("page-blocks", "waveform21"),
 )
 """The cheap data sets come first."""
+# what is ranked, and whether more of it is better
 METRICS = {
     "accuracy": True,
     "leaves": False,
-}  # what is ranked, and whether more of it is better
+}
 SIGNIFICANT = 0.05
 
 

@@ -45,9 +45,8 @@ from experiments.methods.trees import flatten
 from experiments.study import Results, Study, StudyProtocol, define
 from experiments.tables import named, table
 
-TESTS = tomllib.loads(
-    (DATA / "test_costs.toml").read_text("utf-8")
-)  # what tests cost, by data set
+# what tests cost, by data set
+TESTS = tomllib.loads((DATA / "test_costs.toml").read_text("utf-8"))
 N_FOLDS = 5
 MAX_ALPHAS = 20
 MAX_THRESHOLDS = (

@@ -24,10 +24,26 @@ from evotree.tree import ObliqueTree
 from experiments.study import TEXTS, Text
 from experiments.tables import table
 
+# fmt: skip
 DATASETS = (
-    "iris", "wine", "wdbc", "breast-w", "bupa", "glass", "heart", "hepatitis", "ionosphere",
-    "page-blocks", "pima", "satimage", "segment", "sonar", "thyroid", "vehicle", "waveform21",
-)  # fmt: skip
+    "iris",
+    "wine",
+    "wdbc",
+    "breast-w",
+    "bupa",
+    "glass",
+    "heart",
+    "hepatitis",
+    "ionosphere",
+    "page-blocks",
+    "pima",
+    "satimage",
+    "segment",
+    "sonar",
+    "thyroid",
+    "vehicle",
+    "waveform21",
+)
 WITH_HOLES = (
     "iris",
     "wine",

@@ -33,11 +33,12 @@ SCORES: Mapping[str, str] = {
     "brier": "neg_brier_score",
 }
 """Names of scikit-learn's scorers, by objectives."""
+# the objectives that a threshold matters to
 OF_LABELS = (
     "balanced_accuracy",
     "f1",
     "mcc",
-)  # the objectives that a threshold matters to
+)
 DATASETS = (
     *("page-blocks", "thyroid", "cardiotocography-10", "car", "wall-following", "sick"),
     *("balance-scale", "climate-crashes", "satimage", "optdigits"),

@@ -20,17 +20,19 @@ from experiments.suites import TINY
 from experiments.tables import paired, table
 
 N_FOLDS, DEFAULT = 3, "default"
+# on which the default is compared with its variants
 DATASETS = (
     *TINY,
     *suites.SMALL,
     "segment",
-)  # on which the default is compared with its variants
+)
+# columns that are compared
 FIGURES = [
     "accuracy",
     "train_accuracy",
     "complexity",
     "seconds",
-]  # columns that are compared
+]
 VARIANTS: Mapping[str, Mapping[str, Any]] = {
     DEFAULT: {},
     "without refinement": {"evolution__refinement": None},
@@ -41,10 +43,11 @@ VARIANTS: Mapping[str, Mapping[str, Any]] = {
     "no penalty for terms": {"term_penalty": 0.0},
     "no rounding": {"precision": None},
     "no noise": {"evolution__regularization__noise": 0.0},
+    # `penalties_to_try`
     "fixed penalties": {
         "size_penalty": 0.002,
         "term_penalty": 0.0005,
-    },  # `penalties_to_try`
+    },
 }
 """The overrides of every variant, the default's first."""
 SHARES: dict[str, Any] = {"leaves": "constant"}  # which all variants have

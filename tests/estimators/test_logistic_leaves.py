@@ -20,8 +20,8 @@ from evotree import (
     save_model,
 )
 from evotree.dataset import Dataset
-from evotree.fitness import logistic_leaves
-from evotree.fitness.logistic_leaves import fit_logistic, is_too_large, logistic_path
+from evotree.fitness import linear_leaves as logistic_leaves
+from evotree.fitness.linear_leaves import fit_logistic, is_too_large, logistic_path
 from evotree.leaf_models import ClassModels
 from tests.quick_models import BRIEF, evolved
 

@@ -112,9 +112,8 @@ def test_missing_values_that_are_new_are_filled(model):
     filled = later.assign(
         extra=X["extra"].median(), count=int(X["count"].median()), sex="f"
     )
-    with pytest.warns(
-        UserWarning
-    ) as told:  # not of 'size', which lacks some in the fit
+    # not of 'size', which lacks some in the fit
+    with pytest.warns(UserWarning) as told:
         found = outputs(fitted, later)
     (message,) = [str(one.message) for one in told]
     assert re.search(

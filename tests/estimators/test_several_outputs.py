@@ -86,9 +86,8 @@ def test_weights_are_repetitions_and_leaves_hold_means(model):
 def test_the_order_of_outputs_and_their_units_do_not_matter(model):
     X, Y = corners()
     if isinstance(model, EvoTreeRegressor):
-        model = clone(model).set_params(
-            precision=None
-        )  # numbers are rounded in their units
+        # numbers are rounded in their units
+        model = clone(model).set_params(precision=None)
     fitted, turned = clone(model).fit(X, Y), clone(model).fit(X, 1e3 * Y[:, ::-1] - 5.0)
     np.testing.assert_allclose(
         turned.predict(X)[:, ::-1], 1e3 * fitted.predict(X) - 5.0

@@ -22,9 +22,8 @@ def check(values):
     assert order.dtype == np.int32
     np.testing.assert_array_equal(np.sort(order), np.arange(len(values)))
     np.testing.assert_array_equal(values[order], np.sort(values))
-    if not (
-        np.signbit(values) & (values == 0.0)
-    ).any():  # -0.0 equals 0.0 and may come first
+    # -0.0 equals 0.0 and may come first
+    if not (np.signbit(values) & (values == 0.0)).any():
         np.testing.assert_array_equal(order, np.argsort(values, kind="stable"))
     assert values.tobytes() == before.tobytes()
 

@@ -42,9 +42,8 @@ def found_or_none(model, x, target, **limits):
         return None
 
 
-@pytest.mark.filterwarnings(
-    "ignore:leaf .* is left out"
-)  # one without a whole point inside
+# one without a whole point inside
+@pytest.mark.filterwarnings("ignore:leaf .* is left out")
 @settings(max_examples=40, deadline=None)
 @given(st.integers(0, 10**6), st.sampled_from(NORMS), st.booleans())
 def test_whole_points_are_the_nearest_of_all(seed, norm, lines):

@@ -80,9 +80,8 @@ def test_held_splits_survive_every_operator(drawn, seed, data):
         assert keeps_all(tree, dataset, constraints)
         assert_sound(tree, dataset)
         assert_holds(tree, top, np.flatnonzero(~top.is_leaf).tolist())
-    few = dataset.take(
-        np.arange(len(dataset.y)) % 3 == 0
-    )  # which some splits may not part
+    # which some splits may not part
+    few = dataset.take(np.arange(len(dataset.y)) % 3 == 0)
     for tree in (top, others[0]):
         assert held.keeps(repair(make_individual(few, *tree.splits), few, [held]), few)
     assert held.keeps(make_individual(few, *top.splits), few)
@@ -188,9 +187,8 @@ def test_rules_read_back_are_the_tree(drawn):
         : dataset.X.shape[1]
     ]
     for weights, thresholds, size in (one.splits for one in individuals):
-        largest = np.abs(weights).max(
-            axis=1, keepdims=True
-        )  # so that a weight is 1 or -1
+        # so that a weight is 1 or -1
+        largest = np.abs(weights).max(axis=1, keepdims=True)
         weights = np.round(weights / np.where(largest > 0.0, largest, 1.0), 3) + 0.0
         tree = ObliqueTree(
             weights, np.round(thresholds, 3) + 0.0, size, np.ones((len(size), 1))

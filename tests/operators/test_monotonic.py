@@ -126,9 +126,8 @@ def test_what_a_sample_breaks_is_found_and_witnesses_are_real(kind, seed, n_leav
         at = zip(tree.apply(rows[broken]), tree.apply(raised[broken]), strict=True)
         assert {(int(a), int(b), feature) for a, b in at} <= pairs
     for one in found:
-        assert (
-            one.row is not None or kind != "numbers"
-        )  # generic trees leave nothing undecided
+        # generic trees leave nothing undecided
+        assert one.row is not None or kind != "numbers"
         if one.row is not None:
             rows = np.array([one.row, one.raised_row])
             assert tree.apply(rows).tolist() == [one.leaf, one.raised_leaf]
@@ -142,19 +141,21 @@ def test_what_a_sample_breaks_is_found_and_witnesses_are_real(kind, seed, n_leav
     [
         ([[1.0, 2.0], [1.0, 2.0]], [0.0, 0.0], (-9.0, 9.0), True),
         ([[1.0, 2.0], [1.0, 2.0]], [0.5, 0.0], (-9.0, 9.0), False),
+        # they meet at the split
         (
             [[2.0, 2.0], [1.0, 2.0]],
             [0.0, 1.0],
             (-9.0, 9.0),
             True,
-        ),  # they meet at the split
+        ),
         ([[2.0, 2.0], [1.0, 2.0]], [0.0, 0.9], (-9.0, 9.0), False),
+        # they cross far away
         (
             [[1.0, 2.0], [1.0, 1.0]],
             [0.0, 2.0],
             (-9.0, 9.0),
             False,
-        ),  # they cross far away
+        ),
         ([[1.0, 2.0], [1.0, 1.0]], [0.0, 5.0], (-9.0, 9.0), True),  # where both are cut
         (
             [[1.0, 2.0], [1.0, 1.0]],
@@ -162,12 +163,13 @@ def test_what_a_sample_breaks_is_found_and_witnesses_are_real(kind, seed, n_leav
             ([0.0, -9.0, 1.0], [0.0, 1.0, 9.0]),
             True,
         ),
+        # the slope is wrong
         (
             [[1.0, 2.0], [-1.0, 2.0]],
             [0.0, 5.0],
             (-9.0, 9.0),
             False,
-        ),  # the slope is wrong
+        ),
         (
             [[-1.0, 0.0], [-1.0, 0.0]],
             [0.0, 0.0],
@@ -422,9 +424,8 @@ def test_leaves_share_lines_and_intercepts_are_isotonic(seed):
             )
             rest = [dataset.y[r] - dataset.X[r] @ line for r in rows]
             weights = [dataset.sample_weight[r] for r in rows]
-            if (
-                sum(map(len, rows)) >= 40 and 1 < len(leaves) < 6
-            ):  # the twin tries all orders
+            # the twin tries all orders
+            if sum(map(len, rows)) >= 40 and 1 < len(leaves) < 6:
                 means, mass = np.zeros(size[root]), np.ones(size[root])
                 means[leaves - root] = list(
                     map(np.average, rest, [None] * len(rest), weights)

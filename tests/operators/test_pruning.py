@@ -316,10 +316,16 @@ def test_cross_validation_fold_by_fold(task, k):
         )
         dataset = Dataset.from_arrays(X, y, rng.integers(1, 4, 50), task=task)
         main = grow_on(dataset)
+        # fmt: skip
         marks = prune_cross_validated(
-            main, dataset, grow_on, n_folds=4, standard_errors=k, criterion=criterion,
-            stream=stream_of(seed)
-        )  # fmt: skip
+            main,
+            dataset,
+            grow_on,
+            n_folds=4,
+            standard_errors=k,
+            criterion=criterion,
+            stream=stream_of(seed),
+        )
         links = links_of(main, dataset.n_classes)
         alphas = critical_alphas(links, main.subtree_size)
         losses, weights = [[] for _ in alphas], []

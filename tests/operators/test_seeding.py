@@ -274,9 +274,8 @@ def test_small_cuts_end_where_one_would(dataset, seed, charge, term_charge):
         assert_sound(tree, dataset)
         assert len(tree) < len(before)
         assert evaluate(tree)[0] >= evaluate(before)[0] - 1e-6
-        if (
-            len(tree) < 0.75 * len(before) and not term_charge
-        ):  # there is nothing in between
+        # there is nothing in between
+        if len(tree) < 0.75 * len(before) and not term_charge:
             collapse_at = weakest_links(
                 node_risk(before.counts, dataset.n_classes), size
             )

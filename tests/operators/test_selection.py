@@ -19,7 +19,7 @@ from evotree.fitness.penalties import (
     linear_scaling,
     quality_and_complexity,
 )
-from evotree.operators.variation.selection import (
+from evotree.operators.variation import (
     distinct,
     replace_best,
     replace_duplicates,

@@ -21,7 +21,7 @@ from evotree.operators.initialization.population import (
 from evotree.operators.pruning import prune
 from evotree.operators.splitters.linear import Linear
 from evotree.operators.structure.splice import make_individual
-from evotree.operators.variation.selection import distinct
+from evotree.operators.variation import distinct
 from tests.strategies import assert_sound, stream_of
 
 

@@ -215,10 +215,11 @@ def test_units_of_features_do_not_matter(splitter):
 
 @pytest.mark.parametrize(
     ("splitter", "atol"),
+    # L-BFGS, Newton
     [
         (WODT(), 1e-3),
         *((Linear(groups=groups), 1e-6) for groups in GROUPS),
-    ],  # L-BFGS, Newton
+    ],
 )
 def test_a_weight_of_two_is_a_row_given_twice_and_order_does_not_matter(splitter, atol):
     X, y = load_iris(return_X_y=True)

@@ -14,7 +14,7 @@ from evotree.operators.initialization.population import ONE_BY_ONE, init_seed
 from evotree.operators.pruning import prune
 from evotree.operators.structure import splice
 from evotree.operators.structure.reduced import leaf_table, reduced_problem
-from evotree.operators.variation.genetic import (
+from evotree.operators.variation import (
     cx_trees,
     draw_exchange,
     mut_nodes,

@@ -113,9 +113,8 @@ def test_a_recipe_of_tao_cuts_and_optimizes():
     assert 10 <= model.tree_.n_leaves <= 12 and model.score(X, y) > 0.9
     start = tao.start_tree(X, y, 0, recipe)
     assert start.tree_.depth == 6 and start.tree_.n_leaves > 12
-    assert tao.nonzero_weights_percent(start) == pytest.approx(
-        100 / 64
-    )  # a pixel a split
+    # a pixel a split
+    assert tao.nonzero_weights_percent(start) == pytest.approx(100 / 64)
 
 
 def test_trees_of_j48_are_read_and_compared():

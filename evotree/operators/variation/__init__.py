@@ -1,1 +1,0 @@
-"""What breeds offspring: mutation, crossover, and the selection of parents and survivors."""
