@@ -3,6 +3,9 @@
 A file holds the trees as arrays and all else as JSON, in NumPy's format ``.npz``. The partitions of
 the trees are no part of it: made from scratch they are the same, bit for bit. A run that goes on
 from its file reaches the end that it would have reached without.
+
+A search continues an earlier one, of a file or of the same estimator, only if its rows and all
+parameters are the same but those that say how long it may take and who is told of it.
 """
 
 import io
@@ -379,6 +382,9 @@ _FREE = {
     "warm_start",
 }
 """Parameters that may change when a search continues: limits, and what changes no later tree."""
+
+
+# ---- continuing ----------------------------------------------------------------------------------
 
 
 class Continuation(NamedTuple):

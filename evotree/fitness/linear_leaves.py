@@ -11,12 +11,18 @@ quality is the mean over the outputs of the share of their variances that is exp
 by the leading principal component of what is left to explain in a node; all else asks for all
 outputs.
 
+Trees of a classifier evolve with leaves of class shares; `LogisticLeaves` makes models of the best
+of them. A model is a multinomial logistic regression, penalized by squared coefficients. A node
+starts at the model of its parent and is shrunk towards it, the more so the fewer rows it has. Terms
+are halved, the weakest first, as long as the log loss of rows of cross-validation allows it.
+
 References
 ----------
 Quinlan J. R. (1992). Learning with continuous classes. Australian Joint Conference on Artificial
 Intelligence, 343-348.
 De'ath G. (2002). Multivariate regression trees: a new technique for modeling species-environment
 relationships. Ecology 83, 1105-1117.
+Landwehr N., Hall M., Frank E. (2005). Logistic model trees. Machine Learning 59, 161-205.
 """
 
 import math
@@ -572,6 +578,9 @@ def lines_asked(
     return LinearLeafObjective(used=used, max_terms=max_leaf_terms)
 
 
+# ---- several outputs -----------------------------------------------------------------------------
+
+
 @kernel
 def output_sums(order, start, end, subtree_size, outputs, sample_weight):
     """Return sums over the rows of each node, of shape (n_nodes, n_outputs + 2).
@@ -722,6 +731,8 @@ class LinesOfOutputs(MeansOfOutputs):
 
 COSTS = (0.003, 0.03, 0.3, 3.0)
 """Costs of a row's loss against the penalty of the coefficients, of standardized features."""
+
+# ---- logistic leaves -----------------------------------------------------------------------------
 
 HALVINGS = 4
 """How often the terms of a model are halved at most."""

@@ -1,4 +1,17 @@
-"""Mutation and crossover: MutateNode and CrossoverTrees of GEA-ODT, and changes of terms."""
+"""Variation and selection: how trees change, which become parents, and which live on.
+
+Nodes mutate and trees exchange subtrees as in GEA-ODT; `mut_terms` changes the features of a split.
+Parents are selected in proportion to their fitness, or by NSGA-II, which sorts individuals into
+fronts of quality against complexity and prefers those with room beside them. In its fronts equal
+individuals stand behind each other, so that copies do not crowd out others.
+
+References
+----------
+Deb K., Pratap A., Agarwal S., Meyarivan T. (2002). A fast and elitist multiobjective genetic
+algorithm: NSGA-II. IEEE Transactions on Evolutionary Computation 6, 182-197.
+Fortin F.-A., Parizeau M. (2013). Revisiting the NSGA-II crowding-distance computation. GECCO,
+623-630.
+"""
 
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
@@ -457,6 +470,8 @@ def cx_trees(
     second.replace(graft(*dataset.rows, *nodes_b, *nodes_a[:3], b, a, cut, max_width))
     return first, second
 
+
+# ---- selection and replacement -------------------------------------------------------------------
 
 # Levels of parsimony pressure, how many times the penalties of nodes and terms, and the share of
 # the population that is chosen at each.

@@ -248,7 +248,13 @@ def _with_short_names(named: NamedTree) -> NamedTree:
     columns = tuple(
         replace(one, name=short(one.name))
         if isinstance(one, NumericColumn)
-        else replace(one, name=short(one.name), levels=tuple(map(short, one.levels)))
+        else replace(
+            one,
+            name=short(one.name),
+            levels=tuple(
+                None if level is None else short(level) for level in one.levels
+            ),
+        )
         for one in named.columns or ()
     )
     return replace(

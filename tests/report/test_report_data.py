@@ -19,7 +19,7 @@ from evotree.inspection.stability import stability
 from evotree.inspection.training_rows import summarize
 from evotree.report import Subject, report
 from evotree.report.page import MAX_TREES_LENGTH
-from evotree.tables.columns import encode
+from evotree.tables.columns import MISSING, encode
 from tests.languages import run_page
 from tests.quick_models import brief, every
 from tests.report import models
@@ -324,3 +324,13 @@ def test_a_forest_of_a_file_has_a_page(kind):
     data = embedded(page.html)
     assert len(data["trees"]) == 4 and data["forest"]["vote"]["figures"][0][1] == 1.0
     assert data["facts"]["forest"].startswith("4 trees, ")
+
+
+def test_splits_on_missing_cells_are_in_words():
+    """Names that are short enough are the model's own, missing cells of categories among them."""
+    named = make_subject(make_model("classes")).named
+    page = report(make_subject(make_model("classes"))).data
+    words = dict(zip(page["features"], page["negations"], strict=True))
+    negations = {named.features[j]: no for j, (_, no) in named.indicators.items()}
+    assert words == {name: negations.get(name) for name in page["features"]}
+    assert words[f"kind is {MISSING}"] == f"kind is not {MISSING}"

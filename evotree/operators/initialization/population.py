@@ -4,6 +4,10 @@ A deep tree is optimized alternately and cut, a little at a time, until the link
 for their nodes. After each cut the nodes above take over what the lost ones did, so the small tree
 is far better than one that is cut at once, or grown to its size. On a path of widths all splits
 lose their weakest terms in the same way; the best split on one feature competes at each node.
+
+The slots of a population are shared out among these origins. Trees that are judged by a score alone
+have no rows to be grown from: `Breeder` makes those from random hyperplanes through the observed
+region.
 """
 
 import math
