@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import pickle
 import resource
 import subprocess
 import sys
@@ -19,7 +18,6 @@ from typing import Any
 import numpy as np
 
 from evotree import Evolution, EvoTreeClassifier, Regularization
-from evotree.engine import shards
 
 N_FEATURES, N_CLASSES = 16, 4
 N_PARTITION = 100_000
@@ -68,32 +66,10 @@ def write_parquet(folder: Path, n_rows: int) -> int:
     return n_rows * (N_FEATURES + 1) * 8
 
 
-class Traffic:
-    """Counts what goes out and comes back while trees are counted."""
-
-    def __init__(self) -> None:
-        self.trees = self.sent = self.back = self.passes = 0
-        self.seconds = 0.0
-        sums = shards.Shards.sums
-
-        def counted(of: Any, trees: Any) -> Any:
-            begin = time.perf_counter()
-            sums_of_nodes = sums(of, trees)
-            self.seconds += time.perf_counter() - begin
-            self.passes += 1
-            self.trees += len(trees)
-            self.sent += len(pickle.dumps([tree.splits for tree in trees], protocol=5))
-            self.back += sum(part.nbytes for pair in sums_of_nodes for part in pair)
-            return sums_of_nodes
-
-        shards.Shards.sums = counted  # type: ignore[method-assign]
-
-
 def one_fit(
     kind: str, n_rows: int, n_workers: int, folder: Path, memory: str
 ) -> dict[str, Any]:
     """Fit, and return what it took."""
-    traffic = Traffic()
     model = EvoTreeClassifier(**PARAMETERS)
     begin, cpu = time.perf_counter(), time.process_time()
     if kind == "memory":
@@ -126,11 +102,6 @@ def one_fit(
         "quality": quality,
         "nodes": len(model.tree_),
         "compiling": phases["compiling"],
-        "passes": traffic.passes,
-        "trees": traffic.trees,
-        "sent": traffic.sent,
-        "back": traffic.back,
-        "counting": traffic.seconds,
         "phases": {name: round(one, 1) for name, one in phases.items()},
     }
 
