@@ -242,12 +242,19 @@ class Experiment:
 def describe(method: BaseEstimator) -> dict[str, str]:
     """Return class and parameters of an estimator as texts, by name."""
     kind = type(method)
-    texts = {"estimator": f"{kind.__module__}.{kind.__qualname__}"}
-    for name, value in sorted(method.get_params().items()):
+    # By its public name, where the package has it: the same wherever its module is moved to.
+    package = kind.__module__.partition(".")[0]
+    is_public = getattr(sys.modules[package], kind.__name__, None) is kind
+    return {
+        "estimator": f"{package if is_public else kind.__module__}.{kind.__qualname__}",
         # The text of a distribution is its address alone; addresses differ between processes.
-        is_frozen = "_frozen object at 0x" in repr(value)
-        texts[name] = as_code(value) if is_frozen else _ADDRESS.sub("", repr(value))
-    return texts
+        **{
+            name: as_code(value)
+            if "_frozen object at 0x" in repr(value)
+            else _ADDRESS.sub("", repr(value))
+            for name, value in sorted(method.get_params().items())
+        },
+    }
 
 
 def as_code(value: Any) -> str:

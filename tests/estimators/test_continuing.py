@@ -238,6 +238,7 @@ SCRIPT = """
 import sys
 from pathlib import Path
 import tests.conftest
+from tests.estimators.test_continuing import Checkpoint, Y, X, polishing
 path = Path(sys.argv[1])
 polishing(
     max_generations=int(sys.argv[2]),

@@ -254,6 +254,7 @@ import signal, sys
 from pathlib import Path
 signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell's background has none
 from evotree.cli.main import main
+from tests.experiments.test_execution import *
 from evotree.experiments import experiment as e
 made = Experiment("i", ["iris"], {"s": Odd("slow")}, Protocol(9), range(99))
 e.read_experiment = lambda path: made

@@ -118,6 +118,15 @@ def test_definitions_tell_experiments_apart():
         assert "0x" not in text
 
 
+def test_a_method_is_described_by_its_public_name():
+    """Its rows count wherever the package keeps its class."""
+    tree = ObliqueTreeClassifier()
+    assert describe(tree)["estimator"] == "evotree.ObliqueTreeClassifier"
+    kind, own = DummyClassifier, type("Own", (DummyClassifier,), {})
+    assert describe(kind())["estimator"] == f"{kind.__module__}.DummyClassifier"
+    assert describe(own())["estimator"] == f"{__name__}.Own"
+
+
 TOML = """
 name = "small"
 datasets = ["iris", "wine"]

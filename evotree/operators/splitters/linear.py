@@ -683,7 +683,6 @@ class Comparisons:
         winners, codes = np.unique(values.argmax(axis=1), return_inverse=True)
         if winners.size == 1:
             return self.trainer(node, stream)
-        weights, intercepts = self.machine
         best, chosen = np.inf, (0, 0)
         for first, second in combinations(winners.tolist(), 2):
             left = values[:, first] <= values[:, second]
@@ -693,12 +692,18 @@ class Comparisons:
             )
             if entropy < best - 1e-9:
                 best, chosen = entropy, (first, second)
-        first, second = chosen
-        normal = weights[first] - weights[second]
-        threshold = float(intercepts[second] - intercepts[first])
-        below = self if winners.size > 2 else self.trainer
+        weights, intercepts = (array[list(chosen)] for array in self.machine)
+        normal, threshold = (
+            weights[0] - weights[1],
+            float(intercepts[1] - intercepts[0]),
+        )
+        score = score_hyperplane(node, normal, threshold)
+        if (
+            score == np.inf
+        ):  # where values are huge, sums in another order have one winner
+            return None
         return Split(
-            normal, threshold, score_hyperplane(node, normal, threshold), below
+            normal, threshold, score, self if winners.size > 2 else self.trainer
         )
 
 
