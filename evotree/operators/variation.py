@@ -30,7 +30,7 @@ from evotree.operators.splitters.dipole import (
     gaussian_change,
 )
 from evotree.operators.splitters.linear import start_at
-from evotree.operators.splitters.sparse import fit_on
+from evotree.operators.splitters.sparse import fit_on, used_features
 from evotree.operators.structure.reduced import SPARSE_ROWS, Hyperplane, refit_split
 from evotree.operators.structure.splice import (
     Nodes,
@@ -386,7 +386,7 @@ def emit_crossed(rows, target, a, source, b, cut, max_width, out, m, scratch):
     for j in range(cut, source.weights.shape[1]):
         out.weights[m, j] = source.weights[b, j]
     # The mixture may be too wide; the split of `source` is not.
-    if np.count_nonzero(out.weights[m]) > max_width:
+    if used_features(out.weights[m]).shape[0] > max_width:
         copy_split(source, b, out, m)
     out.thresholds[m] = source.thresholds[b]
     return emit_below(rows, target, a, out, m, lo, hi, scratch, True)

@@ -30,11 +30,10 @@ _ROUNDING = 1e-12  # of a gain, in bits
 @kernel
 def search_features(node, scores, cuts):
     """Find the best split on each feature; write scores, infinite where there is none, and cuts."""
-    n = node.X.shape[0]
-    s, t = np.empty(n), np.full(n, -1.0)
+    t = np.full(node.X.shape[0], -1.0)
     scratch = make_split_scratch(node)
     for j in range(node.X.shape[1]):
-        s[:] = node.X[:, j]
+        s = node.X[:, j].copy()
         scores[j], cuts[j] = line_search(node, s, t, scratch)
 
 

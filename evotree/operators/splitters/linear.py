@@ -228,7 +228,7 @@ def conjugate_gradients(X, curvatures, grad, direction):
     p = grad.shape[0]
     d = p - 1
     mean, scale = np.empty(d), np.empty(p)
-    residual, search, product = np.empty(p), np.empty(p), np.empty(p)
+    residual, search = np.empty(p), np.empty(p)
     moments(X, curvatures, mean, scale)
     size = 0.0
     for j in range(p):
@@ -242,7 +242,7 @@ def conjugate_gradients(X, curvatures, grad, direction):
             break
         constant = search[d]
         search[d] -= inner(mean, search)
-        product[:] = 0.0
+        product = np.zeros(p)
         for i in range(X.shape[0]):
             if curvatures[i] > 0.0:
                 add_row(product, X, i, curvatures[i] * affine(search, X, i))

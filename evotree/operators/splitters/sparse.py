@@ -320,8 +320,7 @@ def swap_terms(groups, max_width, best, split):
             best = try_support(groups, wider, theta, best, split)
         kept = strongest(support, start, groups.spread, support.shape[0] - 1)
         swapped = with_feature(kept, new)
-        theta[:] = start
-        best = try_support(groups, swapped, theta, best, split)
+        best = try_support(groups, swapped, start, best, split)
         if best >= before:
             break
     return best
@@ -360,7 +359,8 @@ def sparse_split(rows, theta, support, min_width, max_width, axis, swaps):
         best = try_axis(groups, best, split)
     if swaps and best < np.inf:
         best = swap_terms(groups, max_width, best, split)
-    theta[:] = split
+    for j in range(d + 1):  # no slice: it would compile the texts of numba's errors
+        theta[j] = split[j]
     return best
 
 
