@@ -156,6 +156,19 @@ def test_held_splits_are_in_all_trees_of_a_run_bit_for_bit(name):
             assert tree.n_leaves <= 4 and tree.n_node_samples[tree.is_leaf].min() >= 9
 
 
+def test_a_held_split_stays_where_both_its_sides_have_one_label():
+    """Pruning of a finished tree would make one leaf of it."""
+    rules = "|--- alcohol <= 11.9\n|   |--- a\n|--- else\n|   |--- b\n"
+    model = brief(EvoTreeClassifier, start=rules, hold=[0], leaves="constant")
+    model.set_params(size_penalty=0.9, term_penalty=0.0)
+    rows = X[Y == 1]
+    tree = model.fit(rows, np.arange(len(rows)) % 3 == 0).tree_.validate()
+    assert len(tree) == 3 and tree.labels.tolist() == [0, 0, 0]
+    assert tree.thresholds[0] == 11.9 and np.flatnonzero(tree.weights[0]).tolist() == [
+        0
+    ]
+
+
 def test_a_start_alone_is_the_first_individual_and_is_not_pruned(iris):
     start = ObliqueTree(
         np.zeros((3, 4)), np.zeros(3), np.array([3, 1, 1], dtype=np.int32), None
