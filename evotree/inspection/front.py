@@ -91,8 +91,8 @@ def undominated(candidates: Iterable[Any], most: int = MAX_MEMBERS) -> list[Any]
     for tree in ordered:
         scores = own_scores(tree)
         if scores:
-            rivals = [own_scores(other) for other in ordered if other is not tree]
-            if not any(_dominates(other, scores) for other in rivals):
+            others = [own_scores(other) for other in ordered if other is not tree]
+            if not any(_dominates(other, scores) for other in others):
                 front.append(tree)
         elif not front or tree.quality > front[-1].quality:
             front.append(tree)

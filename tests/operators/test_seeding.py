@@ -258,24 +258,24 @@ any_datasets = st.sampled_from(("classification", "regression")).flatmap(
     st.sampled_from((0.0, 0.001, 0.03, 0.2)),
     st.sampled_from((0.0, 0.01)),
 )
-def test_small_cuts_end_where_one_would(dataset, seed, charge, term_charge):
+def test_small_cuts_end_where_one_would(dataset, seed, size_penalty, term_penalty):
     """A tree of equal fitness at once and in steps, none larger than it has to be."""
     criterion = "entropy" if dataset.n_classes else "squared_error"
-    splitter = as_splitter("linear" if term_charge else "axis")
+    splitter = as_splitter("linear" if term_penalty else "axis")
     tree = grow(dataset, splitter, criterion, GrowthLimits(8), stream=stream_of(seed))
-    tree = with_random_zeros(tree, dataset, seed) if term_charge else tree
-    evaluate = PenalizedAccuracy(charge, term_charge)
-    best = evaluate(prune(tree.clone(), dataset, charge, term_charge)[0])[0]
+    tree = with_random_zeros(tree, dataset, seed) if term_penalty else tree
+    evaluate = PenalizedAccuracy(size_penalty, term_penalty)
+    best = evaluate(prune(tree.clone(), dataset, size_penalty, term_penalty)[0])[0]
     while True:
         before, size = tree.clone(), tree.subtree_size
-        if not prune_weakest_links(tree, dataset, charge, term_charge):
+        if not prune_weakest_links(tree, dataset, size_penalty, term_penalty):
             assert tree == before
             break
         assert_sound(tree, dataset)
         assert len(tree) < len(before)
         assert evaluate(tree)[0] >= evaluate(before)[0] - 1e-6
         # there is nothing in between
-        if len(tree) < 0.75 * len(before) and not term_charge:
+        if len(tree) < 0.75 * len(before) and not term_penalty:
             collapse_at = weakest_links(
                 node_risk(before.counts, dataset.n_classes), size
             )

@@ -15,8 +15,8 @@ def objective(theta, X, signs, costs, loss, penalty):
     """Return the objective at theta = (w, b), of which b is free."""
     losses, _ = loss_of_margins(signs * (X @ theta[:-1] + theta[-1]), loss)
     w = theta[:-1]
-    charge = 0.5 * np.sum(w**2) if penalty == "l2" else np.abs(w).sum()
-    return charge + costs @ losses
+    penalties = 0.5 * np.sum(w**2) if penalty == "l2" else np.abs(w).sum()
+    return penalties + costs @ losses
 
 
 def violation(theta, X, signs, costs, loss, penalty):

@@ -272,12 +272,12 @@ def signed_columns(X: np.ndarray, signs: np.ndarray) -> np.ndarray:
 
 
 @inner_kernel
-def soft_step(slope, curvature, here, charge):
-    """Return the z that minimizes ``slope z + curvature z**2 / 2 + charge |here + z|``."""
-    if slope + charge <= curvature * here:
-        return -(slope + charge) / curvature
-    if slope - charge >= curvature * here:
-        return -(slope - charge) / curvature
+def soft_step(slope, curvature, here, penalty):
+    """Return the z that minimizes ``slope z + curvature z**2 / 2 + penalty |here + z|``."""
+    if slope + penalty <= curvature * here:
+        return -(slope + penalty) / curvature
+    if slope - penalty >= curvature * here:
+        return -(slope - penalty) / curvature
     return -here
 
 
