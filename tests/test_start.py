@@ -89,9 +89,9 @@ def test_a_first_fit_compiles_little_and_nothing_twice(task, tmp_path):
     names = {name.removeprefix("evotree.operators.") for name, *_ in first}
     assert names >= {
         "structure.splice.partition_tree",
-        "variation.mutation.mutate_nodes",
+        "variation.mutate_nodes",
     }
-    assert names >= {"variation.crossover.graft", "pruning.penalized.collapse"}
+    assert names >= {"variation.graft", "pruning.collapse"}
     assert "splitters.dipole.dipole_split" in names
     of_kernels = Counter((n, k) for n, k, _ in first + then if n.startswith("evotree."))
     assert {key: n for key, n in of_kernels.items() if n > 1} == {}
