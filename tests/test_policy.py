@@ -97,7 +97,6 @@ def test_a_walker_learns_to_turn_back(kwargs):
 
 
 def test_a_teacher_is_a_first_individual(tmp_path):
-    # fmt: skip
     policy = evolve(
         Track,
         replace(BRIEF, max_generations=0),
@@ -194,7 +193,6 @@ def spaces():
     from gymnasium.spaces import Box, Discrete, MultiBinary, MultiDiscrete
 
     whole = {"dtype": np.int64}
-    # fmt: skip
     return [
         (Discrete(3, start=4), [4, 5, 6]),
         (MultiDiscrete([3]), [[0], [1], [2]]),

@@ -60,7 +60,6 @@ class _Language(NamedTuple):
     between: str  # of two parts
 
 
-# fmt: skip
 _PYTHON = _Language(
     "floats",
     "# ",
@@ -75,7 +74,6 @@ _PYTHON = _Language(
     "",
     "\n\n",
 )
-# fmt: skip
 _C = _Language(
     "doubles",
     "// ",

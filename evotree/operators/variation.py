@@ -152,7 +152,6 @@ def emit_mutated(
 
 
 @kernel
-# fmt: skip
 def mutate_nodes(
     X,
     y,
@@ -393,7 +392,6 @@ def emit_crossed(rows, target, a, source, b, cut, max_width, out, m, scratch):
 
 
 @kernel
-# fmt: skip
 def graft(
     X,
     y,

@@ -24,7 +24,6 @@ from evotree.tree import ObliqueTree
 from experiments.study import TEXTS, Text
 from experiments.tables import table
 
-# fmt: skip
 DATASETS = (
     "iris",
     "wine",

@@ -316,7 +316,6 @@ def test_cross_validation_fold_by_fold(task, k):
         )
         dataset = Dataset.from_arrays(X, y, rng.integers(1, 4, 50), task=task)
         main = grow_on(dataset)
-        # fmt: skip
         marks = prune_cross_validated(
             main,
             dataset,

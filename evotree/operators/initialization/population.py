@@ -490,26 +490,11 @@ def init_path(
     stream: np.ndarray,
     *,
     term_penalty: float = 0.0,
-    min_rows: int = 5,
-    seconds: float = math.inf,
-    C: tuple[float, float] = (0.3, 3.0),
-    max_features: int | None = None,
-    max_depth: int | None = None,
-    penalty: str = "l2",
+    **options: Any,
 ) -> list[Individual]:
-    """Make the trees of one path of widths, as `path_trees`, pruned."""
+    """Make the trees of one sparsity path, pruned; `options` are those of `path_trees`."""
     trees = path_trees(
-        dataset,
-        size_penalty,
-        number,
-        stream,
-        term_penalty=term_penalty,
-        min_rows=min_rows,
-        seconds=seconds,
-        C=C,
-        max_features=max_features,
-        max_depth=max_depth,
-        penalty=penalty,
+        dataset, size_penalty, number, stream, term_penalty=term_penalty, **options
     )
     for tree in trees:
         tree.origin = WIDTHS
