@@ -23,7 +23,16 @@ STUDIES = (
         "gea_odt",
         "objectives",
     ),
-    *("oc1", "probabilities", "readable", "regression", "tao", "variants", "wodt"),
+    *(
+        "oc1",
+        "probabilities",
+        "readable",
+        "regression",
+        "steady",
+        "tao",
+        "variants",
+        "wodt",
+    ),
 )
 """Names of the studies."""
 

@@ -379,9 +379,10 @@ def test_held_out_quality_is_that_of_predictions(name):
 @pytest.mark.parametrize(
     "rule",
     [
-        "validation",
-        "1se",
-        "fitness",
+        "accurate",
+        "simplest",
+        "tree",
+        "chosen",
         "leaves<=2",
         "terms<=2",
         "size<=3",
@@ -393,9 +394,13 @@ def test_a_selected_tree_predicts(name, rule):
     kind = kind_of(name)
     X, y = held_out(kind)
     front = kind.model.pareto_front_
-    needs_rows = rule in ("validation", "1se")
+    needs_rows = rule in ("accurate", "simplest")
     twin = load_pickled(kind.model)
-    if not needs_rows and rule != "fitness":
+    if rule == "tree" and all(tree.n_leaves == 1 for tree in front):
+        with pytest.raises(ValueError, match="no tree of the front has a split"):
+            twin.select_tree(rule)
+        return
+    if "<=" in rule:
         count, most = re.fullmatch(r"(\w+)<=(\d+)", rule).groups()
         attribute = {"leaves": "n_leaves", "terms": "n_terms", "size": "n_nodes"}
         counts = [getattr(tree, attribute.get(count, count)) for tree in front]
@@ -410,7 +415,7 @@ def test_a_selected_tree_predicts(name, rule):
     if needs_rows:
         worths = [worth(kind, X, y, tree) for tree in front]
         chosen = worth(kind, X, y, twin.tree_)
-        if rule == "validation":
+        if rule == "accurate":
             assert chosen == pytest.approx(max(worths))
         with_rows = load_pickled(kind.model).select_tree(rule, X, y)
         assert with_rows.tree_ == twin.tree_
@@ -641,6 +646,10 @@ def test_pictures_are_drawn(name, plot):
     if kind.classes is None and plot in OF_CLASSES_ALONE:
         pytest.skip("of classes")
     draw = getattr(evotree.plotting, plot)
+    if plot == "plot_choice" and getattr(kind.model, "choice_", None) is None:
+        with pytest.raises(TypeError, match="without a choice"):
+            draw(kind.model)
+        return
     try:
         found = DRAWN.get(plot, lambda draw, kind: draw(kind.model))(draw, kind)
         if plot == "plot_evolution":

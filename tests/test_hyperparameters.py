@@ -1,55 +1,94 @@
-"""Hyperparameters by cross-validation: folds, the comparison of losses, and what is chosen."""
+"""What is chosen by cross-validation: folds, losses, the rule of the choice, and what it sets."""
 
+import json
+import math
+from dataclasses import replace
 from types import SimpleNamespace
 
 import numpy as np
+import pandas as pd
 import pytest
-from hypothesis import given
+from hypothesis import assume, given
 from hypothesis import strategies as st
-from sklearn.datasets import load_iris
-from sklearn.metrics import mean_squared_error, zero_one_loss
+from sklearn.datasets import load_breast_cancer, load_iris, load_wine, make_friedman1
+from sklearn.metrics import (
+    brier_score_loss,
+    log_loss,
+    mean_squared_error,
+    roc_auc_score,
+    zero_one_loss,
+)
 
-from evotree import with_tree
-from evotree.dataset import Dataset, make_folds
-from evotree.engine import choice as tuning
+from evotree import Checkpoint, Cost, EvoTreeClassifier, EvoTreeRegressor, with_tree
+from evotree.dataset import Dataset, make_folds, split_folds
+from evotree.engine import choice as choosing
 from evotree.engine.choice import (
+    EVOLUTION_ERRORS,
+    EVOLVED,
+    LARGE,
+    LARGE_ERRORS,
     LEAST_PENALTY,
+    LINEAR,
+    LOGISTIC,
     SIZE_MULTIPLES,
+    STANDARD_ERRORS,
     TERM_MULTIPLES,
+    TREE,
+    Candidate,
+    Choice,
+    Judge,
     Penalties,
+    Table,
     Trial,
-    choose_candidate,
     cross_validate,
-    first_unbeaten,
     found_by,
+    mean_and_error,
     penalties_to_try,
     row_losses,
+    trials_of,
+    with_evolution,
 )
 from evotree.engine.config import SearchConfig
-from evotree.engine.finish import with_less_fit
-from evotree.engine.populations import best_prunings
-from evotree.engine.problem import Ends
-from evotree.fitness.linear_leaves import CandidateLosses, LogisticLeaves
+from evotree.engine.finish import Finisher, with_less_fit
+from evotree.engine.populations import FirstTrees, best_prunings
+from evotree.engine.problem import Ends, prepare
+from evotree.engine.state import describe, read_choice, read_settings
+from evotree.fitness.linear_leaves import COSTS, HALVINGS, Strength
+from evotree.fitness.probabilities import (
+    ERROR_WEIGHT,
+    LEAST,
+    PROBABILITY_LOSSES,
+    fit_soft_sides,
+    log_losses,
+    ranking_losses,
+)
 from evotree.inspection.front import undominated
 from evotree.operators.initialization.growth import GrowthLimits, grow
 from evotree.operators.splitters.axis import Axis
 from evotree.rng import make_streams
 from evotree.tree import FitnessMax
-from tests.quick_models import brief
+from tests.quick_models import BRIEF, assert_same_fit, brief, evolved
 from tests.strategies import any_populations, seeds
 
 SIZE_PENALTIES = (0.005, 0.002, 0.001, 0.0005)
+FREE = {name: value for name, value in BRIEF.items() if "penalty" not in name}
 
 
 def stream(seed=0):
     return make_streams(seed, 0, 1)[0]
 
 
+def quick(kind=EvoTreeClassifier, **changed):
+    return evolved(kind, **FREE | {"max_generations": 3} | changed)
+
+
 def choose(dataset, search, seed=0, size_penalties=SIZE_PENALTIES, **parameters):
-    """Cross-validate with the same penalties for any number of rows."""
+    """Cross-validate trees by their leaves, with the same penalties for any number of rows."""
     options = {"penalties": lambda n_rows: size_penalties, **parameters}
-    trials = list(cross_validate(dataset, search, stream(seed), **options))
-    return found_by(trials, size_penalties, 1.0)
+    config = EvoTreeClassifier(term_penalty=0.0, probability="leaf")
+    judge = Judge(prepare(dataset, config))
+    trials = list(cross_validate(dataset, search, judge, stream(seed), **options))
+    return found_by(trials, size_penalties)
 
 
 def chessboard(n_rows, fields, noise=0.0, seed=0):
@@ -72,7 +111,10 @@ class Search:
         self.made.append(
             [best_prunings([tree], rows, penalty) for penalty in size_penalties]
         )
-        return self.made[-1]
+        return FirstTrees(self.made[-1], [tree])
+
+
+# ---- losses --------------------------------------------------------------------------------------
 
 
 @given(any_populations, seeds)
@@ -94,35 +136,99 @@ def test_losses_are_those_of_the_predictions(drawn, seed):
     assert losses @ weight / weight.sum() == pytest.approx(expected, abs=1e-12)
 
 
-def naive_first_unbeaten(losses, weights, standard_errors):
-    """Repeat each row as often as it weighs; compare means of differences with their errors."""
-    rows = np.repeat(losses, weights, axis=1)
-    n = rows.shape[1]
-    for i in range(len(rows)):
-        beaten = False
-        for later in rows[i + 1 :]:
-            difference = rows[i] - later
-            beaten |= (
-                difference.mean()
-                > standard_errors * difference.std() / np.sqrt(n) + 1e-12
-            )
-        if not beaten:
-            return i
-    raise AssertionError("none comes after the last")
+@st.composite
+def probabilities(draw):
+    """Draw probabilities, among them equal ones, with the class and the weight of each row."""
+    rng = np.random.default_rng(draw(seeds))
+    k, n = draw(st.integers(2, 4)), draw(st.integers(4, 40))
+    most = draw(st.sampled_from((3, 100)))
+    shares = rng.integers(1, most, (n, k)).astype(float)
+    shares /= shares.sum(axis=1, keepdims=True)
+    y = np.append(np.arange(k), rng.integers(0, k, n - k))
+    return shares, y, rng.choice([0.5, 1.0, 3.0], n)
 
 
-@given(
-    st.integers(1, 6), st.integers(1, 40), st.sampled_from((0.0, 0.5, 1.0, 1.7)), seeds
-)
-def test_the_choice_agrees_with_its_naive_twin(
-    n_candidates, n_rows, standard_errors, seed
+@given(probabilities())
+def test_losses_of_probabilities_are_those_of_scikit_learn(drawn):
+    shares, y, weight = drawn
+    found = {
+        name: np.average(loss(*drawn), weights=weight)
+        for name, loss in PROBABILITY_LOSSES.items()
+    }
+    k = shares.shape[1]
+    known = {"sample_weight": weight, "labels": np.arange(k)}
+    assert shares.min() > LEAST
+    assert found["log_loss"] == pytest.approx(log_loss(y, shares, **known))
+    errors = zero_one_loss(y, shares.argmax(axis=1), sample_weight=weight)
+    assert found["accuracy"] == pytest.approx(found["log_loss"] + ERROR_WEIGHT * errors)
+    brier = brier_score_loss(y, shares, scale_by_half=False, **known)
+    assert found["brier"] == pytest.approx(brier)
+    if k == 2:
+        area = roc_auc_score(y, shares[:, 1], sample_weight=weight)
+    else:
+        options = {"multi_class": "ovr", "average": "weighted"}
+        area = roc_auc_score(y, shares, **options, **known)
+    assert found["roc_auc"] == pytest.approx(1.0 - area)
+
+
+@given(probabilities())
+def test_a_row_is_outranked_by_others_that_look_more_like_its_class(drawn):
+    """Where all rows are of one class, all lose the same."""
+    shares, y, weight = drawn
+    expected = []
+    for i, label in enumerate(y):
+        others = np.flatnonzero(y != label)
+        above = shares[others, label] - shares[i, label]
+        outranked = np.where(above == 0.0, 0.5, above > 0.0)
+        expected.append(np.average(outranked, weights=weight[others]))
+    np.testing.assert_allclose(ranking_losses(*drawn), expected, atol=1e-12)
+    alone = y == y[0]
+    lost = ranking_losses(*(each[alone] for each in drawn))
+    assert len(set(lost)) == 1 and np.isfinite(lost).all()
+
+
+def test_no_probability_counts_as_less_than_the_least():
+    shares = np.array([[1.0, 0.0], [1.0 - 0.5 * LEAST, 0.5 * LEAST], [0.5, 0.5]])
+    lost = log_losses(shares, np.ones(3, dtype=int), np.ones(3))
+    assert lost[0] == lost[1] == -math.log(LEAST) and lost[2] < lost[1]
+
+
+@pytest.mark.parametrize("probability", ["soft", "leaf"])
+@pytest.mark.parametrize("objective", ["accuracy", "log_loss", "brier", "roc_auc"])
+def test_what_candidates_lose_is_by_the_probabilities_that_would_be_returned(
+    objective, probability
 ):
-    rng = np.random.default_rng(seed)
-    level = np.sort(rng.random(n_candidates))[::-1]
-    losses = (rng.random((n_candidates, n_rows)) < level[:, None]).astype(np.float64)
-    weights = rng.integers(1, 4, n_rows)
-    chosen = first_unbeaten(losses, weights.astype(np.float64), standard_errors)
-    assert chosen == naive_first_unbeaten(losses, weights, standard_errors)
+    """Trees of one leaf and of more, and trees of logistic models."""
+    dataset = Dataset.from_arrays(*load_wine(return_X_y=True))
+    model = quick(objective=objective, probability=probability, precision=None)
+    problem = prepare(dataset, model)
+    folds = make_folds(dataset, 4, stream())
+    others, held_out = split_folds(problem.dataset, folds, 0)
+    grown = grow(others, Axis(), limits=GrowthLimits(3), stream=stream())
+    made = [best_prunings([grown], others, penalty) for penalty in (1.0, 0.01)]
+    trial = Judge(problem).trial(0, others, held_out, FirstTrees(made, [grown]))
+
+    strength = Strength(0.3)
+    finisher = Finisher(
+        replace(problem, dataset=others), Choice(0, Penalties(0.0, 0.0))
+    )
+    returned = {Candidate(LOGISTIC, strength=strength): finisher.logistic(strength)}
+    for at, (tree, *_) in enumerate(made):
+        returned[Candidate(TREE, at)] = others.to_raw(tree.to_tree())
+    loss = PROBABILITY_LOSSES[objective]
+    for candidate, tree in returned.items():
+        shares = tree.values[tree.apply(held_out.raw)]
+        if probability == "soft":
+            sides = getattr(tree, "sides", None)
+            sides = sides or fit_soft_sides(tree, others, brief=True)
+            shares = sides.predict(tree, held_out.raw)
+        expected = loss(shares, held_out.y, held_out.sample_weight)
+        # a fit of logistic models begins where the one before has ended
+        np.testing.assert_allclose(trial.losses[candidate], expected, atol=1e-3)
+        assert trial.sizes[candidate] == (tree.n_leaves, tree.complexity)
+
+
+# ---- penalties -----------------------------------------------------------------------------------
 
 
 @given(st.integers(2, 10**6))
@@ -156,7 +262,7 @@ def test_penalties_that_are_given_are_kept(size, term, expected):
     assert {one.term for one in free} == {0.125} and len(free) == len(SIZE_MULTIPLES)
 
 
-def test_the_least_complex_trees_within_a_standard_error_are_chosen():
+def test_the_least_complex_trees_of_the_same_loss_are_chosen():
     """Two penalties whose trees are as good: those with fewer terms win, whatever their order."""
     dataset = chessboard(400, 2)
     axis = grow(dataset, Axis(), limits=GrowthLimits(8), stream=stream())
@@ -167,7 +273,7 @@ def test_the_least_complex_trees_within_a_standard_error_are_chosen():
 
     tried = [Penalties(0.1, 0.1), Penalties(0.1, 0.0)]
     for trees in ([axis, oblique], [oblique, axis]):
-        made = [[one] for one in trees]
+        made = FirstTrees([[one] for one in trees], [])
         found = choose(dataset, lambda *_, made=made: made, size_penalties=tried)
         assert trees[tried.index(found.penalties)] is axis
 
@@ -191,21 +297,6 @@ def test_searches_see_the_other_folds_and_all_penalties():
     assert found.trees == [tree for made in search.made for tree in made[at]]
 
 
-def test_rows_are_dealt_out_again_where_more_folds_are_asked_for():
-    dataset, search = chessboard(100, 2, noise=0.2), Search()
-    found = choose(dataset, search, n_folds=5, max_folds=15)
-    given = {row.tobytes(): i for i, row in enumerate(dataset.X)}
-    seen = [{given[row.tobytes()] for row in X} for X, _ in search.calls]
-    held_out = [set(range(100)) - rows for rows in seen]
-    for first in (0, 5, 10):
-        assert set().union(*held_out[first : first + 5]) == set(range(100))
-    assert held_out[:5] != held_out[5:10] != held_out[10:]
-    at, table = SIZE_PENALTIES.index(found.penalties), found.cv_results
-    assert found.trees == [tree for made in search.made[:5] for tree in made[at]]
-    p = table["mean_loss"][at]
-    assert table["standard_error"][at] == pytest.approx(np.sqrt(p * (1.0 - p) / 100))
-
-
 @pytest.mark.parametrize(
     ("time_limit", "n_searches"), [(0.5, 1), (1.5, 2), (4.5, 5), (100.0, 5)]
 )
@@ -217,107 +308,486 @@ def test_no_search_begins_when_the_time_is_up(monkeypatch, time_limit, n_searche
         now[0] += 1.0
         return search(*arguments)
 
-    monkeypatch.setattr(tuning.time, "perf_counter", lambda: now[0])
+    monkeypatch.setattr(choosing.time, "perf_counter", lambda: now[0])
     found = choose(chessboard(1000, 2), slow, end=time_limit)
     assert found.penalties in SIZE_PENALTIES and len(search.calls) == n_searches
 
 
-def test_trials_are_kept_as_arrays():
-    dataset = chessboard(1000, 2, noise=0.1)
-    found = choose(dataset, Search())
-    table = found.cv_results
-    assert {column.shape for column in table.values()} == {(len(SIZE_PENALTIES),)}
-    (row,) = np.flatnonzero(table["chosen"])
-    assert table["size_penalty"][row] == found.penalties
-    splits = np.array([table[f"split{fold}_loss"] for fold in range(5)])
-    np.testing.assert_allclose(table["mean_loss"], splits.mean(axis=0))  # 200 rows each
-    p = table["mean_loss"][row]
-    assert table["standard_error"][row] == pytest.approx(np.sqrt(p * (1.0 - p) / 1000))
-    rows = load_iris(return_X_y=True)
-    model = brief(size_penalty="auto").fit(*rows)
-    (chosen,) = np.flatnonzero(model.cv_results_["chosen"])
-    assert model.cv_results_["size_penalty"][chosen] == model.size_penalty_
-    assert brief().fit(*rows).cv_results_ == {}
+# ---- the rule ------------------------------------------------------------------------------------
 
 
-# ---- models of leaves ----------------------------------------------------------------------------
+def naive_mean_and_error(values, weights):
+    """Repeat each row as often as it weighs."""
+    rows = [v for v, n in zip(values, weights, strict=True) for _ in range(int(n))]
+    mean = math.fsum(rows) / len(rows)
+    squares = math.fsum((v - mean) ** 2 for v in rows) / len(rows)
+    return mean, math.sqrt(squares / len(rows))
 
 
-def judged_models(seed, n_rows=60, n_trees=3):
-    """Return models of leaves with losses that are drawn, each better than chance or not."""
+@given(st.integers(1, 5), st.integers(1, 40), seeds)
+def test_means_and_their_errors_count_a_row_as_often_as_it_weighs(n, n_rows, seed):
     rng = np.random.default_rng(seed)
-    models = LogisticLeaves(in_all_leaves=True)
-    candidates = models.candidates(n_trees)
-    n = len(candidates)
-    level = rng.uniform(0.05, 0.6, n)
-    errors = (rng.random((n, n_rows)) < level[:, None]).astype(np.float64)
-    losses = CandidateLosses(
-        errors,
-        rng.random((n, n_rows)),
-        rng.integers(1, 40, n),
-        rng.random(n) < 0.2,
-    )
-    return models, candidates, losses
+    values, weights = rng.normal(size=(n, n_rows)), rng.integers(1, 4, n_rows)
+    means, errors = mean_and_error(values, weights.astype(float))
+    for row, mean, error in zip(values, means, errors, strict=True):
+        expected = naive_mean_and_error(row, weights)
+        assert (mean, error) == pytest.approx(expected, abs=1e-6)
 
 
-def is_beaten(losses, others, standard_errors):
-    """Return whether some other candidate loses clearly less, row by row."""
-    differences = losses - others
-    error = differences.std(axis=1) / np.sqrt(differences.shape[1])
-    return (differences.mean(axis=1) > standard_errors * error + 1e-12).any()
+def naive_simplest(trials, standard_errors, kinds):
+    """Compare the candidates that all trials have, row by row, by rising complexity."""
+    known = [one for one in trials[0].losses if all(one in t.losses for t in trials)]
+    weights = [n for trial in trials for n in trial.weights]
+    losses = {one: [x for t in trials for x in t.losses[one]] for one in known}
+    sizes = {one: sum(t.sizes[one][1] for t in trials) / len(trials) for one in known}
+    asked = sorted((one for one in known if one.kind in kinds), key=sizes.get)
+    best = min(asked, key=lambda one: naive_mean_and_error(losses[one], weights)[0])
+
+    def excess(one):
+        pairs = zip(losses[one], losses[best], strict=True)
+        return naive_mean_and_error([mine - least for mine, least in pairs], weights)
+
+    def is_near(one, errors):
+        mean, error = excess(one)
+        return mean <= errors * error + 1e-12
+
+    chosen = next(one for one in asked if is_near(one, standard_errors))
+    small = [one for one in asked if sizes[one] <= LARGE]
+    if small and sizes[chosen] > LARGE:
+        smaller = min(small, key=lambda one: excess(one)[0])
+        if is_near(smaller, LARGE_ERRORS):
+            return smaller
+    return chosen
 
 
-@given(seeds, st.sampled_from([0.5, 1.0, 2.0]))
-def test_the_models_that_are_chosen_are_not_worse_than_the_simplest_good_ones(
-    seed, standard_errors
-):
-    _, candidates, losses = judged_models(seed)
-    weights = np.ones(losses.errors.shape[1])
-    best = choose_candidate(candidates, losses, weights, standard_errors)
-    order = np.argsort(losses.complexity, kind="stable")
-    simplest = next(
-        i
-        for at, i in enumerate(order)
-        if not is_beaten(
-            losses.errors[i], losses.errors[order[at + 1 :]], standard_errors
+CANDIDATES_OF_KINDS = {
+    TREE: [Candidate(TREE, at) for at in range(3)],
+    LOGISTIC: [Candidate(LOGISTIC, strength=Strength(C)) for C in COSTS[:2]],
+    EVOLVED: [Candidate(EVOLVED, at) for at in range(2)],
+    LINEAR: [
+        Candidate(LINEAR, at, Strength(C)) for at in (None, 0, 2) for C in COSTS[:2]
+    ],
+}
+
+
+@st.composite
+def some_trials(draw, *kinds):
+    """Draw what candidates lose in some folds, of which one may lack a candidate."""
+    rng = np.random.default_rng(draw(seeds))
+    candidates = [one for kind in kinds for one in CANDIDATES_OF_KINDS[kind]]
+    spread = draw(st.sampled_from((0.05, 0.3, 1.0)))
+    # a loss that all have in common: differences are what counts
+    level = rng.normal(1.0, draw(st.sampled_from((0.0, 0.1, 0.5))), len(candidates))
+    size = rng.integers(1, draw(st.sampled_from((20, 3 * int(LARGE)))), len(level))
+    trials = []
+    for fold in range(draw(st.integers(1, 3))):
+        n = draw(st.integers(2, 20))
+        common = rng.normal(size=n)
+        losses = level[:, None] + common + spread * rng.normal(size=(len(level), n))
+        if len(level) > 1:
+            losses[1] = losses[0]  # at some penalties the tree is the same
+        sizes = size + rng.integers(0, 3, len(size))
+        trials.append(
+            Trial(
+                fold,
+                FirstTrees([[object(), object()] for _ in range(3)], []),
+                dict(zip(candidates, losses, strict=True)),
+                {one: (1, int(n)) for one, n in zip(candidates, sizes, strict=True)},
+                rng.integers(1, 4, n).astype(float),
+            )
         )
-    )
-    assert not is_beaten(
-        losses.errors[best], losses.errors[[simplest]], standard_errors
-    )
-    alike = [
-        i
-        for i, one in enumerate(candidates)
-        if (one.strength.halvings, one.at)
-        == (candidates[simplest].strength.halvings, candidates[simplest].at)
-        and not is_beaten(losses.errors[i], losses.errors[[simplest]], standard_errors)
+    if len(candidates) > 3 and draw(st.booleans()):
+        lacking = trials[rng.integers(len(trials))]
+        del lacking.losses[candidates[-1]], lacking.sizes[candidates[-1]]
+    return trials
+
+
+@given(some_trials(TREE, LOGISTIC), st.sampled_from((0.0, 0.5, 1.0, 1.7)))
+def test_the_choice_agrees_with_its_naive_twin(trials, standard_errors):
+    """Also where some kinds alone are asked for."""
+    table = Table.of(trials)
+    for kinds in [(TREE, LOGISTIC), (TREE,), (LOGISTIC,)]:
+        chosen = table.simplest(standard_errors, *kinds)
+        assert chosen.kind in kinds
+        assert chosen == naive_simplest(trials, standard_errors, kinds)
+
+
+@given(some_trials(TREE, EVOLVED), st.sampled_from((0.0, 0.5, 2.0)))
+def test_the_most_complex_trees_that_are_good_have_the_least_penalties_to_evolve_at(
+    trials, standard_errors
+):
+    """Those of one kind alone are compared."""
+    table = Table.of(trials)
+    weights = [n for trial in trials for n in trial.weights]
+
+    def excess(one, other):
+        losses = [
+            x - y
+            for trial in trials
+            for x, y in zip(trial.losses[one], trial.losses[other], strict=True)
+        ]
+        return naive_mean_and_error(losses, weights)
+
+    for kind in (TREE, EVOLVED):
+        of_kind = [one for one in table.candidates if one.kind == kind]
+        best = table.best(kind)
+        assert best in of_kind
+        assert all(excess(best, one)[0] <= 1e-12 for one in of_kind)
+        near = []
+        for one in of_kind:
+            mean, error = excess(one, best)
+            near += [one] if mean <= standard_errors * error + 1e-12 else []
+        assert table.most_complex(standard_errors, kind) == near[-1]
+
+
+@given(some_trials(TREE), st.integers(0, 30), st.booleans())
+def test_a_large_tree_has_to_be_clearly_better(trials, more, is_clear):
+    """The best one is large, and all others are not."""
+    best, *others = CANDIDATES_OF_KINDS[TREE][::-1]
+    for trial in trials:
+        for one in others:
+            trial.sizes[one] = 1, 20
+        trial.sizes[best] = 1, int(LARGE) + 1 + more
+        least = min(trial.losses[one].min() for one in others)
+        trial.losses[best] = np.full_like(trial.weights, least - 1.0)
+    table = Table.of(trials)
+    second = table.simplest(0.0, TREE)
+    gains = [table.gain(best, one) for one in others]
+    gain, error = min(gains)
+    shift = gain - (2.1 if is_clear else 1.9) * error
+    assume(error > 1e-6)
+    for trial in trials:
+        trial.losses[best] = trial.losses[best] + shift
+    chosen = Table.of(trials).simplest(STANDARD_ERRORS, TREE)
+    assert second == best
+    assert (chosen == best) == is_clear
+
+
+@given(some_trials(TREE, LOGISTIC, EVOLVED))
+def test_an_evolved_tree_has_to_gain_more_than_a_standard_error(trials):
+    assume(all(CANDIDATES_OF_KINDS[EVOLVED][-1] in trial.losses for trial in trials))
+    penalties = [Penalties(size, 0.0) for size in SIZE_PENALTIES[:3]]
+    found = found_by(trials, penalties)
+    plain = naive_simplest(trials, STANDARD_ERRORS, (TREE, LOGISTIC))
+    bred = naive_simplest(trials, STANDARD_ERRORS, (EVOLVED,))
+    gains = [
+        x - y
+        for trial in trials
+        for x, y in zip(trial.losses[plain], trial.losses[bred], strict=True)
     ]
-    assert best in alike
-    assert losses.log_losses[best].sum() == min(losses.log_losses[alike].sum(axis=1))
+    weights = [n for trial in trials for n in trial.weights]
+    gain, error = naive_mean_and_error(gains, weights)
+    assume(abs(gain - EVOLUTION_ERRORS * error) > 1e-9)
+    assert found.winner == (bred if gain > EVOLUTION_ERRORS * error else plain)
 
 
-@given(seeds)
-def test_trees_whose_leaves_have_models_set_the_penalties(seed):
-    models, candidates, losses = judged_models(seed)
-    n_rows = losses.errors.shape[1]
-    trial = Trial(
-        fold=0,
-        trees=[[SimpleNamespace()] for _ in SIZE_PENALTIES[:3]],
-        losses=np.random.default_rng(seed).random((3, n_rows)),
-        complexity=np.array([1.0, 2.0, 3.0]),
-        weights=np.ones(n_rows),
-        of_models=losses,
+@given(some_trials(TREE, LOGISTIC))
+def test_the_winner_sets_the_penalties_and_the_trees_that_are_kept(trials):
+    """A logistic tree has no penalties: those of the best trees are kept, for the front."""
+    penalties = [Penalties(size, 0.0) for size in SIZE_PENALTIES[:3]]
+    found = found_by(trials, penalties)
+    assert found.winner == naive_simplest(trials, STANDARD_ERRORS, (TREE, LOGISTIC))
+    at = found.winner.at
+    if at is None:
+        at = naive_simplest(trials, STANDARD_ERRORS, (TREE,)).at
+    assert found.penalties == penalties[at]
+    assert found.trees == [tree for trial in trials for tree in trial.trees.best[at]]
+    larger = [trees[0] for t in trials for trees in t.trees.best[at + 1 :]]
+    assert found.front_only == larger
+    logistic = naive_simplest(trials, STANDARD_ERRORS, (LOGISTIC,))
+    assert found.logistic == logistic.strength
+
+
+@given(some_trials(TREE, LINEAR))
+def test_where_leaves_have_models_no_other_candidate_wins(trials):
+    penalties = [Penalties(size, 0.0) for size in SIZE_PENALTIES[:3]]
+    found = found_by(trials, penalties, (LINEAR,))
+    assert found.winner == naive_simplest(trials, STANDARD_ERRORS, (LINEAR,))
+    at = found.winner.at
+    if at is None:
+        at = naive_simplest(trials, STANDARD_ERRORS, (TREE,)).at
+    assert found.penalties == penalties[at] and found.logistic is None
+    nothing = found_by([], penalties, (LINEAR,)).winner
+    assert nothing.kind == LINEAR and nothing.strength is not None
+    assert found_by([], penalties).winner.kind == TREE
+
+
+@given(some_trials(TREE, LOGISTIC))
+def test_the_table_says_what_was_compared(trials):
+    penalties = [Penalties(size, 2.0 * size) for size in SIZE_PENALTIES[:3]]
+    found = found_by(trials, penalties)
+    frame = pd.DataFrame(found.columns)
+    shared = [c for c in trials[0].losses if all(c in t.losses for t in trials)]
+    assert len(frame) == len(shared) and frame["complexity"].is_monotonic_increasing
+    weights = np.concatenate([trial.weights for trial in trials])
+
+    def lost(one):
+        return np.concatenate([trial.losses[one] for trial in trials])
+
+    (chosen,) = frame[frame["chosen"]].index
+    for candidate in shared:
+        (row,) = (
+            row
+            for row in frame.itertuples()
+            if row.kind == candidate.kind
+            and (
+                row.size_penalty == penalties[candidate.at].size
+                if candidate.strength is None
+                else row.C == candidate.strength.C
+            )
+        )
+        assert (row.Index == chosen) == (candidate == found.winner)
+        excess = naive_mean_and_error(lost(candidate) - lost(found.winner), weights)
+        assert (row.excess, row.standard_error) == pytest.approx(excess, abs=1e-9)
+        assert row.loss == pytest.approx(np.average(lost(candidate), weights=weights))
+        sizes = [trial.sizes[candidate] for trial in trials]
+        assert (row.leaves, row.complexity) == pytest.approx(np.mean(sizes, axis=0))
+        if candidate.strength is None:
+            assert row.term_penalty == penalties[candidate.at].term
+            assert np.isnan(row.C) and np.isnan(row.halvings)
+        else:
+            assert np.isnan(row.size_penalty) and np.isnan(row.term_penalty)
+            assert row.halvings == candidate.strength.halvings
+        for trial in trials:
+            mean = np.average(trial.losses[candidate], weights=trial.weights)
+            assert getattr(row, f"fold_{trial.fold}") == pytest.approx(mean)
+
+
+# ---- evolved trees -------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def tried():
+    """A small problem, and the trials of what competes before anything evolves."""
+    rows = chessboard(150, 3, noise=0.1)
+    problem = prepare(rows, quick(SearchConfig))
+    trials = list(trials_of(problem, rows, None))
+    assert len(trials) == 5
+    return problem, rows, trials
+
+
+def losing(trials, lost):
+    """Return trials whose candidates lose something else, the same on all rows."""
+    return [
+        trial._replace(
+            losses={
+                one: np.full(len(trial.weights), float(lost(one)))
+                for one in trial.losses
+            }
+        )
+        for trial in trials
+    ]
+
+
+def test_where_nothing_can_be_gained_by_evolution_trials_stay_as_they_are(
+    tried, monkeypatch
+):
+    """That is seen before the third fold."""
+    problem, rows, trials = tried
+    runs, brief_run = [], choosing.evolve_briefly
+    monkeypatch.setattr(
+        choosing,
+        "evolve_briefly",
+        lambda *args, **options: runs.append(args) or brief_run(*args, **options),
     )
-    found = found_by([trial], SIZE_PENALTIES[:3], models=models)
-    (chosen,) = np.flatnonzero(found.cv_results["chosen"])
-    candidate = candidates[chosen - 3]
-    if candidate.at is not None:
-        assert found.penalties == SIZE_PENALTIES[candidate.at]
-        assert found.trees == trial.trees[candidate.at]
-    assert found.leaves.at == candidate.at
-    assert found.leaves.keeps_shares == losses.is_too_large[chosen - 3]
-    if not found.leaves.keeps_shares:
-        assert found.leaves == candidate
+    best = losing(trials, lambda one: 0.0)
+    assert with_evolution(problem, rows, best, None) is best
+    assert 1 <= len(runs) <= 2
+
+
+@pytest.mark.parametrize("good", [(0, 0), (0, 4), (4, 17)])
+def test_evolved_trees_join_the_trials_where_they_gain(tried, good):
+    """At the penalties of the most complex good trees, and at those before."""
+    problem, rows, trials = tried
+    good = [Candidate(TREE, at) for at in good]
+    worse = losing(trials, lambda one: 99.0 if one in good else 100.0)
+    judged = with_evolution(problem, rows, worse, None)
+    assert len(judged) == len(trials)
+    of_good = [one for one in Table.of(worse).candidates if one in good]
+    for before, after in zip(worse, judged, strict=True):
+        added = set(after.losses) - set(before.losses)
+        assert added == {Candidate(EVOLVED, i) for i in range(of_good[-1].at + 1)}
+        assert set(after.sizes) == set(after.losses)
+        for one, losses in before.losses.items():
+            assert after.losses[one] is losses
+        assert all(after.losses[one].shape == after.weights.shape for one in added)
+        assert all(after.losses[one].max() < 99.0 for one in added)
+    penalties = penalties_to_try(problem.config, rows.total_weight)
+    found = found_by(judged, penalties)
+    assert found.winner.kind == EVOLVED
+    assert found.penalties == penalties[found.winner.at]
+
+
+def test_evolution_is_judged_by_the_same_run_for_all_seeds_and_threads(tried):
+    _, rows, trials = tried
+    worse = losing(trials[:2], lambda one: 100.0)
+    judged = [
+        with_evolution(
+            prepare(rows, quick(SearchConfig, random_state=seed, n_jobs=n_jobs)),
+            rows,
+            worse,
+            None,
+        )
+        for seed, n_jobs in ((0, 1), (7, 2))
+    ]
+    for one, other in zip(*judged, strict=True):
+        assert one.losses.keys() == other.losses.keys() > worse[0].losses.keys()
+        for candidate in one.losses:
+            assert one.sizes[candidate] == other.sizes[candidate]
+            np.testing.assert_array_equal(
+                one.losses[candidate], other.losses[candidate]
+            )
+
+
+# ---- fits ----------------------------------------------------------------------------------------
+
+
+def frame_of(model):
+    return model.choice_.to_frame()
+
+
+def test_the_choice_is_the_same_for_all_seeds_and_threads():
+    """And so is the tree, if it is a first one, though each run has bred others."""
+    rows = chessboard(200, 3, noise=0.1)
+    models = [
+        quick(random_state=seed, n_jobs=n_jobs, max_generations=8).fit(rows.raw, rows.y)
+        for seed, n_jobs in ((0, 1), (1, 2), (2, 1))
+    ]
+    first, *others = models
+    assert first.hall_of_fame_ != others[0].hall_of_fame_
+    table = frame_of(first)
+    is_bred = set(table["kind"][table["chosen"]]) == {EVOLVED}
+    for other in others:
+        pd.testing.assert_frame_equal(frame_of(other), table)
+        assert (other.size_penalty_, other.term_penalty_) == (
+            first.size_penalty_,
+            first.term_penalty_,
+        )
+        assert is_bred or other.tree_ == first.tree_
+
+
+def test_neither_the_order_of_rows_nor_the_unit_of_weights_changes_the_choice():
+    X, y = load_iris(return_X_y=True)
+    order = np.random.default_rng(0).permutation(len(y))
+    first = quick().fit(X, y)
+    again = quick().fit(X[order], y[order], np.full(len(y), 3.0))
+    pd.testing.assert_frame_equal(frame_of(again), frame_of(first))
+    assert again.tree_ == first.tree_
+
+
+def test_a_fit_says_what_it_has_chosen():
+    model = quick(size_penalty="auto").fit(*load_iris(return_X_y=True))
+    table = frame_of(model)
+    (chosen,) = table[table["chosen"]].itertuples()
+    if chosen.kind in (TREE, EVOLVED):
+        # that of all rows is smaller than that of the rows of a fold
+        assert chosen.size_penalty == model.size_penalty_
+        assert chosen.term_penalty == model.term_penalty_
+    choice = model.choice_
+    assert choice.loss == "accuracy"
+    assert choice.n_leaves == model.tree_.n_leaves
+    assert choice.n_terms == model.tree_.n_terms
+    assert model.pareto_front_.choice is choice
+
+
+@pytest.mark.parametrize(
+    ("objective", "loss"),
+    [("brier", "brier"), ("roc_auc", "roc_auc"), (Cost([[0, 1], [3, 0]]), "loss")],
+    ids=["brier", "roc_auc", "cost"],
+)
+def test_the_objective_says_by_which_loss_candidates_are_compared(objective, loss):
+    X, y = load_breast_cancer(return_X_y=True)
+    model = quick(objective=objective, max_generations=1).fit(X[::4], y[::4])
+    assert model.choice_.loss == loss
+    kinds = set(frame_of(model)["kind"])
+    # labels that are judged by costs are not the most probable ones
+    assert (LOGISTIC in kinds) == (loss != "loss")
+
+
+@pytest.mark.parametrize("task", ["classes", "costs", "targets"])
+def test_where_there_is_one_candidate_nothing_is_compared(task):
+    """By penalties that are given, and by one that leaves no choice of the other."""
+    X, y = make_friedman1(60, 5, random_state=0)
+    is_high = y > np.median(y)
+    dataset = Dataset.from_arrays(X, y, task="regression")
+    options = {}
+    if task != "targets":
+        dataset = Dataset.from_arrays(X, is_high)
+    if task == "costs":
+        options = {"objective": Cost([[0, 1], [3, 0]])}
+    given = [{"size_penalty": 0.01, "term_penalty": 0.001}]
+    if task != "classes":  # of which logistic trees are candidates where terms are free
+        given.append({"size_penalty": 0.0, "term_penalty": "auto"})
+    for penalties in given:
+        problem = prepare(dataset, quick(SearchConfig, **options, **penalties))
+        assert next(trials_of(problem, problem.dataset, None), None) is None
+
+
+def test_a_fit_that_compares_nothing_has_no_choice():
+    assert brief().fit(*load_iris(return_X_y=True)).choice_ is None
+    rows = make_friedman1(60, 5, random_state=0)
+    assert brief(EvoTreeRegressor).fit(*rows).choice_ is None
+
+
+# ---- continued -----------------------------------------------------------------------------------
+
+strengths = st.builds(Strength, st.sampled_from(COSTS), st.integers(0, HALVINGS))
+
+
+@given(
+    st.integers(0, 2**63 - 1),
+    st.tuples(st.floats(0.0, 1.0), st.floats(0.0, 1.0)),
+    st.one_of(
+        st.builds(
+            Candidate,
+            st.sampled_from((TREE, EVOLVED)),
+            st.integers(0, 17),
+            st.none(),
+        ),
+        st.builds(
+            Candidate,
+            st.sampled_from((LOGISTIC, LINEAR)),
+            st.none() | st.integers(0, 17),
+            strengths,
+        ),
+    ),
+    st.none() | strengths,
+)
+def test_a_checkpoint_keeps_the_choice(seed, penalties, winner, logistic):
+    choice = Choice(seed, Penalties(*penalties), winner, logistic)
+    settings = json.loads(json.dumps(describe({"C": "1"}, choice, 2)))
+    assert read_choice(settings, {"C": "1"}, "run.npz") == (choice, 2)
+    for name in ("winner", "logistic"):
+        wrong = settings | {name: ["wood", -1, [1.0, 99]]}
+        with pytest.raises(ValueError, match="not written by a search"):
+            read_choice(wrong, {"C": "1"}, "run.npz")
+
+
+@pytest.mark.parametrize("leaves", ["auto", "linear"])
+@pytest.mark.parametrize(
+    "load", [load_breast_cancer, load_iris], ids=["logistic", "trees"]
+)
+def test_a_fit_that_goes_on_has_the_same_winner(load, leaves, tmp_path, monkeypatch):
+    """It is not chosen again, and another seed changes nothing."""
+    X, y = load(return_X_y=True)
+    X, y = X[::3], y[::3]
+    path = tmp_path / "fit.npz"
+    options = {"leaves": leaves, "patience": None}
+    whole = quick(**options, max_generations=3).fit(X, y)
+    part = quick(**options, max_generations=2, checkpoint=path).fit(X, y)
+    pd.testing.assert_frame_equal(frame_of(part), frame_of(whole))
+    kind = read_settings(path)["winner"][0]
+    (chosen,) = frame_of(whole)["kind"][frame_of(whole)["chosen"]]
+    assert kind == chosen
+    monkeypatch.setattr(choosing, "cross_validate", None)
+    resumed = {"checkpoint": Checkpoint(path, resume=True), "random_state": 99}
+    rest = quick(**options, max_generations=3, **resumed).fit(X, y)
+    assert rest.choice_ is None
+    assert_same_fit(whole, rest)
+    np.testing.assert_array_equal(rest.predict_proba(X), whole.predict_proba(X))
+
+
+# ---- the front, and the time ---------------------------------------------------------------------
 
 
 @given(st.lists(st.tuples(st.integers(1, 30), st.integers(0, 40)), min_size=2), seeds)

@@ -23,7 +23,7 @@ from evotree.inspection.front import (
 )
 from evotree.operators.pruning import prune_marked
 from evotree.rng import make_streams
-from evotree.tree import FitnessMax
+from evotree.tree import FitnessMax, ObliqueTree
 from tests.inspection.random_trees import random_tree
 from tests.reference import pruning as naive
 from tests.strategies import (
@@ -146,18 +146,26 @@ UNKNOWN = [
 
 @pytest.mark.parametrize("rule", UNKNOWN)
 def test_unknown_rules_are_named(rule, front):
-    with pytest.raises(ValueError, match="rule=.*: allowed are 'validation', '1se'"):
+    with pytest.raises(
+        ValueError, match="rule=.*: allowed are 'chosen', 'accurate', 'tree', "
+    ):
         select(front, rule)
 
 
 def test_what_a_rule_lacks_is_named(front, split):
-    for rule in ("validation", "1se"):
-        with pytest.raises(ValueError, match=f"held_out=None: rule='{rule}' needs"):
-            select(front, rule)
-        with pytest.raises(ValueError, match="held_out has no rows"):
+    with pytest.raises(ValueError, match="rule='simplest' needs X and y"):
+        select(front, "simplest")
+    for rule in ("accurate", "tree", "simplest", "leaves<=9"):
+        with pytest.raises(ValueError, match="X has no rows"):
             select(front, rule, held_out=split[1].take(np.arange(0)))
-    with pytest.raises(ValueError, match="size_penalty=None: rule='fitness' needs"):
-        select(front, "fitness")
+    leaf = ObliqueTree(
+        weights=np.zeros((1, front[0].n_features)),
+        thresholds=np.zeros(1),
+        subtree_size=np.ones(1, dtype=np.int32),
+        values=front[0].to_tree().values[:1],
+    )
+    with pytest.raises(ValueError, match="no tree of the front has a split"):
+        select([FrontTree.of(leaf, 0.5, "")], "tree")
     with pytest.raises(ValueError, match="front has no members"):
         select(ParetoFront(), "size<=3")
 
@@ -185,10 +193,13 @@ def test_rules_of_bounds(front, name, measure, bound):
 
 
 @given(penalty=st.floats(0.0, 0.05), term_penalty=st.sampled_from((0.0, 0.0001, 0.002)))
-def test_fitness_rule(front, penalty, term_penalty):
-    worth = [PenalizedAccuracy(penalty, term_penalty)(member) for member in front]
-    chosen = select(front, "fitness", size_penalty=penalty, term_penalty=term_penalty)
-    assert worth[front.items.index(chosen)] == max(worth)
+def test_the_rule_tree_takes_the_fittest_with_a_split(front, penalty, term_penalty):
+    penalties = penalty, term_penalty
+    chosen = select(front, "tree", penalties=penalties)
+    worth = PenalizedAccuracy(*penalties)
+    with_split = [member for member in front if member.n_leaves > 1]
+    assert chosen in with_split and worth(chosen) == max(map(worth, with_split))
+    assert select(front, "accurate").quality == max(one.quality for one in front)
 
 
 def test_rules_of_rows_held_out(front, split):
@@ -203,9 +214,9 @@ def test_rules_of_rows_held_out(front, split):
         standard_error, np.sqrt(accuracy * (1 - accuracy) / weight.sum())
     )
     best = int(np.argmax(accuracy))  # the first, so the smallest
-    assert select(front, "validation", held_out=held_out) is front[best]
+    assert select(front, "accurate", held_out=held_out) is front[best]
     within = np.flatnonzero(accuracy >= accuracy[best] - standard_error[best])
-    chosen = select(front, "1se", held_out=held_out)
+    chosen = select(front, "simplest", held_out=held_out)
     assert (
         chosen is front[int(within[0])] and chosen.complexity <= front[best].complexity
     )
@@ -243,7 +254,7 @@ def test_trees_are_judged_by_what_they_predict_for_each_row(n_scores):
     variance = np.multiply(accuracy, np.subtract(1.0, accuracy)) / len(X)
     np.testing.assert_allclose(standard_error, np.sqrt(variance))
     front = [FrontTree.of(tree, 0.0, "") for tree in trees]
-    chosen = select(front, "validation", held_out=held_out)
+    chosen = select(front, "accurate", held_out=held_out)
     assert np.mean(chosen.predict_label(X) == y) == max(accuracy)
 
 

@@ -35,7 +35,7 @@ def labels(ax):
 def test_curves_are_the_front(drawn):
     front, held_out = drawn
     ax = plt.subplots()[1]
-    assert plot_pareto(front, held_out=held_out, selected="1se", ax=ax) is ax
+    assert plot_pareto(front, held_out=held_out, selected="simplest", ax=ax) is ax
     training, other = ax.get_lines()
     complexity = [member.complexity for member in front]
     for line, quality in (
@@ -45,11 +45,11 @@ def test_curves_are_the_front(drawn):
         assert list(line.get_xdata()) == complexity
         np.testing.assert_array_equal(line.get_ydata(), quality)
         assert line.get_drawstyle() == "steps-post"
-    chosen = select(front, "1se", held_out=held_out)
+    chosen = select(front, "simplest", held_out=held_out)
     rings = ax.collections[-1].get_offsets()
     assert rings.shape == (2, 2) and (rings[:, 0] == chosen.complexity).all()
     assert rings[0, 1] == chosen.quality
-    shown = f"1se: {chosen.n_leaves} leaves, {chosen.n_terms} terms"
+    shown = f"simplest: {chosen.n_leaves} leaves, {chosen.n_terms} terms"
     assert shown.replace("1 terms", "1 term") in labels(ax)
     assert ax.get_xlabel() == "complexity (leaves and terms)"
     assert ax.get_ylabel() == "accuracy"
@@ -79,7 +79,7 @@ def test_bad_arguments_are_named(drawn):
     for kind, message, arguments in (
         (TypeError, "front_or_estimator is a int", {"front_or_estimator": 3}),
         (ValueError, "without members", {"front_or_estimator": ParetoFront()}),
-        (ValueError, "held_out=None: rule='1se'", {"selected": "1se"}),
+        (ValueError, "rule='simplest' needs", {"selected": "simplest"}),
         (TypeError, "selected is a int", {"selected": 3}),
         (
             *(ValueError, "selected is a tree of complexity .* has trees of 1"),

@@ -206,6 +206,7 @@ class NamedTree:
     # names of several outputs; empty for one, and for classes
     targets: tuple[str, ...] = ()
     shares_rows: bool = False  # whether rows with missing values go down both branches
+    choice: str | None = None  # what a fit chose the tree before
 
     @cached_property
     def each(self) -> tuple[NamedTree, ...]:
@@ -472,7 +473,18 @@ def named_tree(
         getattr(source, "probabilities_", None),
         () if output_names is None or n_outputs == 1 else tuple(map(str, output_names)),
         getattr(source, "shares_rows_", False),
+        _choice_text(source, tree),
     )
+
+
+def _choice_text(source: Any, tree: Any) -> str | None:
+    """Return what the fit of an estimator chose, and whether it is this tree."""
+    choice = getattr(source, "choice_", None)
+    if choice is None:
+        return None
+    is_chosen = tree == source._chosen
+    how = "chosen" if is_chosen else "in place of what was chosen"
+    return f"{how}: {choice!r}"
 
 
 def named_trees(

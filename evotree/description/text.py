@@ -54,9 +54,9 @@ def export_text(
     training rows and class shares. A row counts once, whatever its weight; where weights differ,
     the weighted share of the class of a leaf is named too. The linear model of a leaf is written as
     ``predict 3.2 + 0.51 * rooms - 0.11 * age, within [5, 50]``, with the bounds that predictions do
-    not leave; several outputs are named: ``predict height = 1.2, width = 3``. The last line says
-    what stands for missing cells of the columns that the tree uses, where the training rows had
-    some.
+    not leave; several outputs are named: ``predict height = 1.2, width = 3``. A line says what
+    stands for missing cells of the columns that the tree uses, where the training rows had some;
+    the last lines what the tree was chosen before (`evotree.inspection.choice.TreeChoice`).
 
     Parameters
     ----------
@@ -118,6 +118,17 @@ def _indented(words: Wording) -> Iterator[str]:
             max(LINE_WIDTH - len(indent), LEAST_WIDTH) - 5,
         )
     yield from missing_lines(named)
+    yield from choice_lines(named)
+
+
+def choice_lines(named: NamedTree, width: int = LINE_WIDTH) -> list[str]:
+    """Return what the tree was chosen before, as comments."""
+    if named.choice is None:
+        return []
+    parts = [f"{part};" for part in named.choice.split("; ")]
+    folded = fold(parts, width - 2)
+    folded[-1] = folded[-1].removesuffix(";")
+    return [f"# {line}" for line in folded]
 
 
 def missing_lines(named: NamedTree, width: int = LINE_WIDTH) -> list[str]:

@@ -1,14 +1,15 @@
-"""Hyperparameters chosen by cross-validation: penalties of nodes and terms, and models of leaves.
+"""What a search returns, chosen by cross-validation: all candidates by one loss and one rule.
 
-Candidates are trees of each of some penalties, whose leaves hold class shares, means or lines, and
-logistic models of leaves, where these are tried. All are compared on the same rows held out.
+Candidates are trees of each of some penalties; trees of logistic models, which for two classes are
+logistic regressions; and, where leaves are asked to be linear, trees with logistic models in their
+leaves. All are compared on the same rows held out. Classes are judged by their probabilities, as
+they would be returned, or by what the objective says of their labels.
 """
 
 import math
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
-from types import MappingProxyType
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -16,27 +17,40 @@ import numpy as np
 from evotree.dataset import Dataset, make_folds, split_folds
 from evotree.engine.config import SearchConfig, is_auto
 from evotree.engine.parallel import thread_map
-from evotree.engine.populations import own_streams, trees_of
-from evotree.engine.problem import Penalties, Problem
-from evotree.fitness.linear_leaves import (
-    Candidate,
-    CandidateLosses,
-    LogisticLeaves,
-    Strength,
+from evotree.engine.populations import (
+    FirstTrees,
+    best_prunings,
+    evolve_briefly,
+    own_streams,
+    trees_of,
+    with_noise,
 )
+from evotree.engine.problem import Penalties, Problem
+from evotree.fitness.linear_leaves import Strength
+from evotree.fitness.probabilities import PROBABILITY_LOSSES, probabilities_of
+from evotree.operators.constraints import keeps_all
+from evotree.operators.initialization.logistic import LOGISTIC, logistic_trees
 from evotree.operators.structure.reduced import row_losses
-from evotree.tree import Individual
+from evotree.operators.structure.splice import make_individual
+from evotree.tree import Individual, ObliqueTree
 
 _HELD_OUT_ROWS = (
-    1000  # that differ, held out in all, if that takes no more than five folds
+    600  # that differ, held out in all, if that takes no more than five folds
 )
 _FOLDS = 5
-_REPEATED_ROWS = 750  # held out in all, where folds are drawn again
-_JUDGED = 3  # trees, whose losses are averaged
-_DEFAULT_STRENGTH = Strength(0.1)  # of models that nothing was held out to choose
+_EVOLUTION_SEED = 0  # of the runs in which evolution is judged
 
 STANDARD_ERRORS = 0.5
-"""By which a loss has to be lower for more complex trees to be chosen."""
+"""By which the loss of a less complex candidate may be above that of the best."""
+
+EVOLVING_ERRORS = 2.0
+"""By which the loss of the trees that evolution begins with may be above that of the best."""
+
+EVOLUTION_ERRORS = 1.0
+"""By which evolution has to lower the loss of what was chosen, for its tree to be returned."""
+
+LARGE, LARGE_ERRORS = 60, 2.0
+"""Complexity above which the loss has to be lower by so many standard errors."""
 
 SIZE_MULTIPLES = (0.8, 0.4, 0.2, 0.1, 0.05, 0.025)
 """Penalties for a node that are tried, in units of log(n) / n for n rows."""
@@ -47,15 +61,33 @@ TERM_MULTIPLES = (1.0, 0.25, 0.05)
 LEAST_PENALTY = 1e-4
 """No smaller penalty is tried, however many the rows: trees stay small enough to be read."""
 
+TREE, EVOLVED, LINEAR = "tree", "evolved", "linear"
+"""Kinds of candidates besides `LOGISTIC`: first trees, evolved ones, and those with models."""
+
+CANDIDATES = (TREE, EVOLVED, LOGISTIC, LINEAR)
+
+
+class Candidate(NamedTuple):
+    """What may be returned."""
+
+    kind: str = TREE
+    at: int | None = None  # which penalties the tree has; None for what has none
+    strength: Strength | None = None  # of logistic models
+
 
 class Choice(NamedTuple):
-    """What a run evolves by, besides the configuration."""
+    """What a run evolves by and what it returns, besides the configuration."""
 
     seed: int  # seed of the run
     penalties: Penalties  # for nodes and terms, given or chosen
-    leaves: Candidate | None = (
-        None  # logistic, that are better than those of such trees
-    )
+    winner: Candidate = Candidate(EVOLVED)
+    # the logistic tree that joins the front, if there is one
+    logistic: Strength | None = None
+
+    @property
+    def is_evolved(self) -> bool:
+        """Whether the fittest tree of the run is returned, not one that was there before."""
+        return self.winner.kind in (EVOLVED, LINEAR)
 
 
 def penalties_to_try(config: SearchConfig, n_rows: float) -> list[Penalties]:
@@ -89,32 +121,122 @@ class Trial(NamedTuple):
     """What the candidates lose on the rows of one fold."""
 
     fold: int
-    trees: list[Sequence[Individual]]  # by penalties
-    losses: np.ndarray  # of trees on the rows held out, shape (n_penalties, n_rows)
-    complexity: np.ndarray  # of trees, shape (n_penalties,)
+    trees: FirstTrees
+    losses: dict[Candidate, np.ndarray]  # on the rows held out, each of shape (n_rows,)
+    sizes: dict[Candidate, tuple[int, int]]  # leaves and complexity
     weights: np.ndarray  # of these rows
-    of_models: CandidateLosses | None = None  # by logistic leaves
 
 
 class Found(NamedTuple):
     """What trials say: the penalties, and trees that are worth keeping."""
 
     penalties: Any = None
+    winner: Candidate = Candidate()
     # at these penalties, of the first folds of all rows
     trees: Sequence[Individual] = ()
     # the best at each of the penalties after these
     front_only: Sequence[Individual] = ()
-    leaves: Candidate | None = None  # logistic leaves, if they are better
-    cv_results: Mapping[str, np.ndarray] = MappingProxyType({})
+    logistic: Strength | None = None
+    columns: Mapping[str, np.ndarray] | None = None  # of `TreeChoice`
+
+
+class Judge:
+    """Says what candidates lose on rows held out, by one loss for all of them."""
+
+    def __init__(self, problem: Problem) -> None:
+        self.problem = problem
+        self.loss = PROBABILITY_LOSSES.get(problem.loss_of_probabilities)
+        self.probability = getattr(problem.config, "probability", "soft")
+
+    def trial(
+        self,
+        number: int,
+        rows: Dataset,
+        held_out: Dataset,
+        trees: FirstTrees,
+        end: float = math.inf,
+    ) -> Trial:
+        """Return what all candidates lose that were fitted to some rows."""
+        losses, sizes = {}, {}
+        for candidate, lost, size in self._judged(rows, held_out, trees.best, end):
+            losses[candidate], sizes[candidate] = lost, size
+        return Trial(number, trees, losses, sizes, held_out.sample_weight)
+
+    def _judged(
+        self,
+        rows: Dataset,
+        held_out: Dataset,
+        trees: Sequence[Sequence[Individual]],
+        end: float,
+    ) -> Iterator[tuple[Candidate, np.ndarray, tuple[int, int]]]:
+        fittest = [several[0] for several in trees]
+        reference = trees[len(trees) // 2][0]
+        yield from self.of_trees(TREE, fittest, rows, held_out, reference)
+        if reference.objective is not None:
+            reference.objective.forget()
+        if self.loss is None:
+            return
+        y, weight = held_out.y, held_out.sample_weight
+        if self.problem.tries_logistic:
+            for strength, (individual, sides) in logistic_trees(rows, end=end):
+                if keeps_all(individual, rows, self.problem.constraints):
+                    if self.probability == "soft":
+                        shares = sides.predict(individual, held_out.X)
+                    else:
+                        shares = individual.values[individual.apply(held_out.X)]
+                    lost = self.loss(shares, y, weight)
+                    candidate = Candidate(LOGISTIC, strength=strength)
+                    yield candidate, lost, size_of(individual)
+        models = self.problem.leaf_models
+        if models is not None:
+            fits = models.fits(rows, held_out, fittest, end)
+            for place, strength, shares, size in fits:
+                candidate = Candidate(LINEAR, place, strength)
+                yield candidate, self.loss(shares, y, weight), size
+
+    def of_trees(
+        self,
+        kind: str,
+        trees: Sequence[Individual],
+        rows: Dataset,
+        held_out: Dataset,
+        reference: Individual | None = None,
+    ) -> Iterator[tuple[Candidate, np.ndarray, tuple[int, int]]]:
+        """Yield what the trees of some penalties lose, with their complexity."""
+        known: dict[Any, np.ndarray] = {}
+        for at, tree in enumerate(trees):
+            # At some penalties the best tree is the same.
+            splits = tree.weights.tobytes(), tree.thresholds.tobytes()
+            if splits not in known:
+                known[splits] = self.of_tree(tree, rows, held_out, reference)
+            yield Candidate(kind, at), known[splits], size_of(tree)
+
+    def of_tree(
+        self,
+        tree: Individual,
+        rows: Dataset,
+        held_out: Dataset,
+        reference: Individual | None = None,
+    ) -> np.ndarray:
+        """Return what a tree loses that was bred on some rows."""
+        if self.loss is None:
+            return row_losses(tree, held_out, reference)
+        raw = rows.to_raw(make_individual(rows, *tree.splits).to_tree())
+        shares = probabilities_of(raw, rows, held_out.raw, self.probability)
+        return self.loss(shares, held_out.y, held_out.sample_weight)
+
+
+def size_of(tree: ObliqueTree) -> tuple[int, int]:
+    """Return the number of leaves of a tree, and its complexity."""
+    return tree.n_leaves, tree.complexity
 
 
 def trials_of(
-    problem: Problem, rows: Dataset, seed: int, seconds: float | None
+    problem: Problem, rows: Dataset, seconds: float | None
 ) -> Iterator[Trial]:
     """Yield a trial of each fold where there is anything to choose."""
     config = problem.config
     n_folds = min(_FOLDS, math.ceil(_HELD_OUT_ROWS * _FOLDS / rows.n_distinct))
-    n_folds = max(n_folds, _FOLDS * min(3, _REPEATED_ROWS // rows.n_rows))
     end = math.inf if seconds is None else time.perf_counter() + seconds
     # Threads that wait for the trees of a fold, and threads that make them.
     with thread_map(config.n_jobs) as mapper, thread_map(config.n_jobs) as making:
@@ -122,17 +244,16 @@ def trials_of(
             trees_of,
             problem,
             map=making,
-            seed=seed,
             seconds=None if seconds is None else seconds / n_folds,
         )
         yield from cross_validate(
             rows,
             search,
-            own_streams(seed)[0],
+            Judge(problem),
+            own_streams()[0],
             penalties=partial(penalties_to_try, config),
             n_folds=_FOLDS,
             max_folds=n_folds,
-            models=problem.leaf_models,
             end=end,
             map=mapper,
         )
@@ -140,164 +261,201 @@ def trials_of(
 
 def cross_validate(
     dataset: Dataset,
-    search: Callable[[Dataset, Sequence[Any]], Sequence[Sequence[Individual]]],
+    search: Callable[[Dataset, Sequence[Any]], FirstTrees],
+    judge: Judge,
     stream: np.ndarray,
     *,
     penalties: Callable[[float], Sequence[Any]],
     n_folds: int = 5,
     max_folds: int = 5,
-    models: LogisticLeaves | None = None,
     end: float = math.inf,
     map: Callable[..., Iterable[Any]] = map,
 ) -> Iterator[Trial]:
-    """Yield a trial of each fold, of rows dealt out again where more are asked for than there are.
+    """Yield a trial of each fold, or of as many as are asked for.
 
-    For all penalties a search yields some trees, whose losses on the held-out fold are averaged, so
-    that chance decides less. After `end` no trial but the first one begins.
+    A search makes the trees of all penalties. After `end` no trial but the first one begins.
     """
     n_folds = min(n_folds, dataset.n_rows)
-    if n_folds < 2 or (models is None and len(penalties(dataset.total_weight)) == 1):
+    is_one = len(penalties(dataset.total_weight)) == 1
+    if n_folds < 2 or (is_one and judge.problem.has_one_kind):
         return
-    dealt = [
-        make_folds(dataset, n_folds, stream) for _ in range(-(-max_folds // n_folds))
-    ]
+    folds = make_folds(dataset, n_folds, stream)
 
-    def run(number: int) -> Trial | None:
-        if number and time.perf_counter() >= end:
+    def run(fold: int) -> Trial | None:
+        if fold and time.perf_counter() >= end:
             return None
-        again, fold = divmod(number, n_folds)
         # Not before: it takes much memory.
-        others, held_out = split_folds(dataset, dealt[again], fold)
+        others, held_out = split_folds(dataset, folds, fold)
         trees = search(others, penalties(others.total_weight))
-        reference = trees[len(trees) // 2][0]
-        different = {id(several): several[:_JUDGED] for several in trees}
-        losses_of = {
-            key: np.mean(
-                [row_losses(tree, held_out, reference) for tree in several], axis=0
-            )
-            for key, several in different.items()
-        }
-        complexity = [
-            np.mean([tree.complexity for tree in several[:_JUDGED]])
-            for several in trees
-        ]
-        if reference.objective is not None:
-            reference.objective.forget()
-        of_models = None
-        if models is not None:
-            fittest = [several[0] for several in trees]
-            of_models = models.losses(others, held_out, fittest, end)
-        return Trial(
-            number,
-            list(trees),
-            np.array([losses_of[id(several)] for several in trees]),
-            np.array(complexity),
-            held_out.sample_weight,
-            of_models,
-        )
+        return judge.trial(fold, others, held_out, trees, end)
 
-    yield from (trial for trial in map(run, range(max_folds)) if trial is not None)
+    yield from (
+        trial for trial in map(run, range(min(n_folds, max_folds))) if trial is not None
+    )
+
+
+def with_evolution(
+    problem: Problem, rows: Dataset, trials: Sequence[Trial], seconds: float | None
+) -> Sequence[Trial]:
+    """Return trials in which evolved trees are candidates, too, if they lose less than others.
+
+    In each fold a short run begins with the trees that were found there, at the least penalties
+    whose trees are not clearly worse than the best: evolution makes more of large trees. Its
+    population is pruned by these penalties and by larger ones. There is no further
+    run once none of its trees has lost less so far than what was chosen without them.
+    """
+    table = Table.of(trials)
+    winner = table.simplest(STANDARD_ERRORS, TREE, LOGISTIC)
+    at = table.most_complex(EVOLVING_ERRORS, TREE).at
+    assert at is not None
+    judge = Judge(problem)
+    end = math.inf if seconds is None else time.perf_counter() + seconds
+    folds = make_folds(rows, min(_FOLDS, rows.n_rows), own_streams()[0])
+    judged: list[Trial] = []
+    for trial in trials:
+        left = None if seconds is None else (end - time.perf_counter()) / len(trials)
+        if left is not None and left <= 0.0:
+            return trials
+        others, held_out = split_folds(rows, folds, trial.fold)
+        penalties = penalties_to_try(problem.config, others.total_weight)[: at + 1]
+        noisy = with_noise(problem, others, own_streams()[1])
+        found = [*trial.trees.best[at], *trial.trees.made]
+        bred = evolve_briefly(
+            problem,
+            noisy,
+            penalties[-1],
+            _EVOLUTION_SEED,
+            left,
+            found=[make_individual(noisy, *tree.splits) for tree in found],
+        )
+        fittest = [best_prunings(bred, noisy, *pair, 1)[0] for pair in penalties]
+        losses, sizes = dict(trial.losses), dict(trial.sizes)
+        for candidate, lost, size in judge.of_trees(EVOLVED, fittest, others, held_out):
+            losses[candidate], sizes[candidate] = lost, size
+        judged.append(trial._replace(losses=losses, sizes=sizes))
+        table = Table.of(judged)
+        if table.gain(table.best(EVOLVED), winner)[0] <= 0.0:
+            return trials
+    return judged
 
 
 # ---- what is chosen ------------------------------------------------------------------------------
 
 
+class Table(NamedTuple):
+    """What candidates that all trials have lose on all rows held out, the least complex first."""
+
+    candidates: list[Candidate]
+    losses: np.ndarray  # of shape (n_candidates, n_rows)
+    sizes: np.ndarray  # means of leaves and complexity, of shape (n_candidates, 2)
+    weights: np.ndarray  # of the rows
+
+    @classmethod
+    def of(cls, trials: Sequence[Trial]) -> "Table":
+        """Return the table of some trials."""
+        candidates = [
+            one
+            for one in trials[0].losses
+            if all(one in trial.losses for trial in trials)
+        ]
+        losses = [[trial.losses[one] for one in candidates] for trial in trials]
+        each = [[trial.sizes[one] for one in candidates] for trial in trials]
+        sizes = np.mean(each, axis=0)
+        order = np.argsort(sizes[:, 1], kind="stable")
+        return cls(
+            [candidates[i] for i in order],
+            np.concatenate(losses, axis=1)[order],
+            sizes[order],
+            np.concatenate([trial.weights for trial in trials]),
+        )
+
+    def simplest(self, standard_errors: float, *kinds: str) -> Candidate:
+        """Return the least complex candidate, of some kinds, that the best one hardly beats.
+
+        In the place of a large one the best that is not large is taken, where it is not clearly
+        worse.
+        """
+        at = [i for i, one in enumerate(self.candidates) if one.kind in kinds]
+        losses = self.losses[at]
+        excess = losses - losses[(losses @ self.weights).argmin()]
+        mean, error = mean_and_error(excess, self.weights)
+        chosen = int((mean <= standard_errors * error).argmax())
+        is_small = self.sizes[at, 1] <= LARGE
+        if not is_small[chosen] and is_small.any():
+            smaller = int(np.where(is_small, mean, np.inf).argmin())
+            if mean[smaller] <= LARGE_ERRORS * error[smaller]:
+                chosen = smaller
+        return self.candidates[at[chosen]]
+
+    def most_complex(self, standard_errors: float, kind: str) -> Candidate:
+        """Return the most complex candidate of a kind whose loss is close to that of the best."""
+        best = self.best(kind)
+        found = best
+        for one in self.candidates:  # by rising complexity
+            excess, error = self.gain(best, one)
+            if one.kind == kind and excess <= standard_errors * error:
+                found = one
+        return found
+
+    def best(self, kind: str) -> Candidate:
+        """Return the candidate of a kind that loses least."""
+        losses = self.losses @ self.weights
+        is_kind = [one.kind == kind for one in self.candidates]
+        return self.candidates[int(np.where(is_kind, losses, np.inf).argmin())]
+
+    def has(self, kind: str) -> bool:
+        """Return whether there is a candidate of a kind."""
+        return any(one.kind == kind for one in self.candidates)
+
+    def gain(self, one: Candidate, other: Candidate) -> tuple[float, float]:
+        """Return how much less a candidate loses than another one, and its standard error."""
+        mine, others = (self.losses[self.candidates.index(c)] for c in (one, other))
+        mean, error = mean_and_error(others - mine, self.weights)
+        return float(mean), float(error)
+
+
 def found_by(
     trials: Sequence[Trial],
     penalties: Sequence[Any],
-    standard_errors: float = STANDARD_ERRORS,
-    models: LogisticLeaves | None = None,
+    kinds: Sequence[str] = (TREE, LOGISTIC),
 ) -> Found:
     """Return what trials say, or the first penalties where there are none.
 
-    Losses are compared row by row. The highest penalty for nodes wins that no smaller one beats by
-    more than some standard errors of the difference, or, where those for terms differ too, the
-    penalties of the least complex trees: a larger tree has to earn its nodes and terms. Models of
-    leaves take the place of these trees where they lose less, or where they are all that is asked.
+    Losses are compared row by row. The least complex candidate of some kinds wins whose loss is
+    above that of the best by no more than half a standard error of the difference: a larger tree
+    has to earn its nodes and terms. An evolved tree takes its place if its loss is lower by more
+    than one standard error.
     """
     if not trials:
-        is_asked = models is not None and models.in_all_leaves
+        is_linear = TREE not in kinds
         return Found(
-            penalties[0], leaves=Candidate(_DEFAULT_STRENGTH, 0) if is_asked else None
+            penalties[0],
+            Candidate(LINEAR, strength=Strength(0.1)) if is_linear else Candidate(),
         )
-    standard_errors *= _repeated(trials)
-    losses = np.concatenate([trial.losses for trial in trials], axis=1)
-    complexity = np.sum([trial.complexity for trial in trials], axis=0)
-    weights = np.concatenate([trial.weights for trial in trials])
-    # Penalties that differ for nodes alone are in order as they are.
-    order = np.arange(len(penalties))
-    if len({getattr(pair, "term", None) for pair in penalties}) > 1:
-        order = np.argsort(complexity, kind="stable")
-    at = int(order[first_unbeaten(losses[order], weights, standard_errors)])
-    chosen = at
-    leaves = None
-    candidates: list[Candidate] = []
-    of_models = [trial.of_models for trial in trials if trial.of_models is not None]
-    if models is not None and of_models:
-        candidates = models.candidates(len(penalties))
-        judged = CandidateLosses.joined(of_models)
-        best = choose_candidate(candidates, judged, weights, standard_errors)
-        is_better = judged.errors[best] @ weights < losses[at] @ weights
-        if models.in_all_leaves or is_better:
-            leaves = candidates[best]
-            if judged.is_too_large[best]:  # smaller trees have the best of the models
-                small = np.flatnonzero(~judged.is_too_large)
-                others = [candidates[i] for i in small]
-                of_others = judged.take(small)
-                second = choose_candidate(others, of_others, weights, standard_errors)
-                strength = others[second].strength
-                leaves = Candidate(strength, leaves.at, keeps_shares=True)
-            chosen = len(penalties) + best
-            at = at if leaves.at is None else leaves.at
-    kept = trials[:_FOLDS]
+    table = Table.of(trials)
+    winner = table.simplest(STANDARD_ERRORS, *kinds)
+    if table.has(EVOLVED):
+        evolved = table.simplest(STANDARD_ERRORS, EVOLVED)
+        gain, error = table.gain(evolved, winner)
+        if gain > EVOLUTION_ERRORS * error:
+            winner = evolved
+    at = winner.at
+    if at is None:
+        at = table.simplest(STANDARD_ERRORS, TREE).at
+    logistic = None
+    if table.has(LOGISTIC):
+        logistic = table.simplest(STANDARD_ERRORS, LOGISTIC).strength
+    assert at is not None
     return Found(
         penalties[at],
-        trees=[tree for trial in kept for tree in trial.trees[at]],
-        front_only=[trees[0] for trial in kept for trees in trial.trees[at + 1 :]],
-        leaves=leaves,
-        cv_results=as_cv_results(trials, penalties, candidates, chosen),
+        winner,
+        trees=[tree for trial in trials for tree in trial.trees.best[at]],
+        front_only=[
+            trees[0] for trial in trials for trees in trial.trees.best[at + 1 :]
+        ],
+        logistic=logistic,
+        columns=columns_of(trials, table, penalties, winner),
     )
-
-
-def _repeated(trials: Sequence[Trial]) -> float:
-    """Return the factor of standard errors: rows that are dealt out again are no more rows."""
-    return max(1.0, len(trials) / _FOLDS) ** 0.5
-
-
-def choose_candidate(
-    candidates: Sequence[Candidate],
-    losses: CandidateLosses,
-    weights: np.ndarray,
-    standard_errors: float,
-) -> int:
-    """Return the position of the best models of leaves.
-
-    They are the simplest that no others beat by more than some standard errors; among those of as
-    many terms that are not worse by as much, those of the least log loss, whose probabilities are
-    the best.
-    """
-    order = np.argsort(losses.complexity, kind="stable")
-    unbeaten = first_unbeaten(losses.errors[order], weights, standard_errors)
-    winner = int(order[unbeaten])
-    kinds = [(one.strength.halvings, one.at) for one in candidates]
-    alike = [i for i, kind in enumerate(kinds) if kind == kinds[winner]]
-    excess, error = mean_and_error(
-        losses.errors[alike] - losses.errors[winner], weights
-    )
-    is_worse = excess > standard_errors * error
-    log_losses = np.where(is_worse, np.inf, losses.log_losses[alike] @ weights)
-    return alike[int(log_losses.argmin())]
-
-
-def first_unbeaten(
-    losses: np.ndarray, weights: np.ndarray, standard_errors: float
-) -> int:
-    """Return the first candidate that no later one beats by more than some standard errors."""
-    for i in range(losses.shape[0] - 1):
-        mean, error = mean_and_error(losses[i] - losses[i + 1 :], weights)
-        if (mean <= standard_errors * error).all():
-            return i
-    return losses.shape[0] - 1
 
 
 def mean_and_error(
@@ -310,41 +468,32 @@ def mean_and_error(
     return mean, np.sqrt(variance / total)
 
 
-def as_cv_results(
+def columns_of(
     trials: Sequence[Trial],
+    table: Table,
     penalties: Sequence[Any],
-    candidates: Sequence[Candidate],
-    chosen: int,
+    winner: Candidate,
 ) -> dict[str, np.ndarray]:
-    """Return trials as arrays, as scikit-learn's ``cv_results_`` has them.
-
-    Models of leaves come after the penalties; `chosen` is a position among all of them.
-    """
-    losses = [
-        trial.losses
-        if trial.of_models is None
-        else np.concatenate([trial.losses, trial.of_models.errors])
-        for trial in trials
-    ]
+    """Return the columns of `evotree.inspection.choice.TreeChoice`."""
     none = Penalties(np.nan, np.nan)
-    sizes = [
-        *penalties,
-        *(none if one.at is None else penalties[one.at] for one in candidates),
-    ]
-    no_strength = [np.nan] * len(penalties)
-    weights = np.concatenate([trial.weights for trial in trials])
-    mean, error = mean_and_error(np.concatenate(losses, axis=1), weights)
-    kinds = ["constant"] * len(penalties) + ["linear"] * len(candidates)
-    table: dict[str, Any] = {
-        "leaves": kinds,
-        "size_penalty": [getattr(pair, "size", pair) for pair in sizes],
-        "term_penalty": [getattr(pair, "term", np.nan) for pair in sizes],
-        "C": no_strength + [one.strength.C for one in candidates],
-        "halvings": no_strength + [one.strength.halvings for one in candidates],
-        "chosen": np.arange(len(sizes)) == chosen,
-        "mean_loss": mean,
-        "standard_error": error * _repeated(trials),
+    pairs = [none if one.at is None else penalties[one.at] for one in table.candidates]
+    models = [one.strength for one in table.candidates]
+    chosen = table.candidates.index(winner)
+    excess, error = mean_and_error(table.losses - table.losses[chosen], table.weights)
+    columns: dict[str, Any] = {
+        "kind": [one.kind for one in table.candidates],
+        "leaves": table.sizes[:, 0],
+        "complexity": table.sizes[:, 1],
+        "size_penalty": [getattr(pair, "size", pair) for pair in pairs],
+        "term_penalty": [getattr(pair, "term", np.nan) for pair in pairs],
+        "C": [np.nan if one is None else one.C for one in models],
+        "halvings": [np.nan if one is None else one.halvings for one in models],
+        "loss": mean_and_error(table.losses, table.weights)[0],
+        "excess": excess,
+        "standard_error": error,
+        "chosen": np.arange(len(models)) == chosen,
     }
-    for trial, of_fold in zip(trials, losses, strict=True):
-        table[f"split{trial.fold}_loss"] = mean_and_error(of_fold, trial.weights)[0]
-    return {name: np.asarray(column) for name, column in table.items()}
+    for trial in trials:
+        losses = np.array([trial.losses[one] for one in table.candidates])
+        columns[f"fold_{trial.fold}"] = mean_and_error(losses, trial.weights)[0]
+    return {name: np.asarray(column) for name, column in columns.items()}

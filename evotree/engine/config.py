@@ -183,8 +183,8 @@ class Evolution(Configuration):
     population_size : int, at least 2, default=64
         Number of trees that evolve, on each island.
     patience : int or None, default=20
-        Stop after this many generations without a better tree; after a fourth of them where one
-        logistic leaf is returned, beside which trees evolve for the front alone.
+        Stop after this many generations without a better tree; after a fourth of them where
+        evolution was not better on rows held out, so that trees evolve for the front alone.
     init : str, dict of str to float, tree, list of these or None, default="widths"
         What the first population is made of. ``"widths"`` makes optimized trees of falling widths,
         from dense splits to splits on one feature, axis-parallel trees and trees of logistic

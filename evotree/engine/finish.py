@@ -15,18 +15,15 @@ from typing import Any
 import numpy as np
 
 from evotree.dataset import Dataset
-from evotree.engine.choice import Choice
+from evotree.engine.choice import LINEAR, Candidate, Choice
 from evotree.engine.evolution import ParetoFront, Run
 from evotree.engine.parallel import thread_map
 from evotree.engine.problem import Problem
 from evotree.fitness.base import routed_rows
-from evotree.fitness.linear_leaves import (
-    Candidate,
-    LogisticLeaves,
-    Strength,
-    is_too_large,
-)
+from evotree.fitness.linear_leaves import LogisticLeaves, Strength, is_too_large
+from evotree.fitness.objectives import ProbabilityScore
 from evotree.fitness.penalties import FITNESS_OF_SCORES, PenalizedAccuracy
+from evotree.inspection.choice import TreeChoice
 from evotree.inspection.front import (
     FittedFront,
     FrontTree,
@@ -34,6 +31,11 @@ from evotree.inspection.front import (
     undominated,
 )
 from evotree.operators.constraints import Constraint, Held, keeps_all, repair
+from evotree.operators.initialization.logistic import (
+    LOGISTIC,
+    logistic_trees,
+    sides_of,
+)
 from evotree.operators.pruning import prune
 from evotree.operators.structure.rounding import Rounder, round_models
 from evotree.operators.structure.splice import in_place_of, make_individual, on_rows
@@ -45,7 +47,6 @@ from evotree.tree import (
     node_weights,
 )
 
-LOGISTIC = "logistic"  # the origin of a tree of one logistic leaf
 _MOST_FRONT_ONLY = 16  # trees for the front alone: each is finished on all rows
 _REPAIRS = 100  # rounds in which a rounded tree is repaired; each has taken out a split
 
@@ -64,7 +65,7 @@ class Result:
     )
     hall_of_fame: list[ObliqueTree]  # of the run, the first ones that time allows
     best_trees: dict[int, ObliqueTree]  # that were the best of a generation
-    cv_results: dict[str, np.ndarray] = field(default_factory=dict)
+    candidates: TreeChoice | None = None  # what was compared
     # of each phase; of them "compiling"
     seconds: dict[str, float] = field(default_factory=dict)
     failure: BaseException | None = (
@@ -88,12 +89,20 @@ def finish(
     members = with_less_fit(undominated(evolved), larger, fitness)
     # Where terms are free, the front, which counts them, may lack the fittest tree.
     is_penalized = problem.evolution.variation.algorithm != "nsga2"
-    if has_own_fitness or (is_penalized and choice.penalties.term == 0.0):
+    if not choice.is_evolved and run.front_only:
+        best = finisher.member(on_rows(run.front_only[0], rows))
+    elif has_own_fitness or (is_penalized and choice.penalties.term == 0.0):
         best = evolved[0]
     else:
         best = max(members, key=fitness)
-    if choice.leaves is not None:
-        best, members = finisher.with_logistic(choice.leaves, best, members)
+    if choice.winner.kind == LINEAR:
+        best, members = finisher.with_models(choice.winner, best, members)
+    elif choice.logistic is not None:
+        tree = finisher.logistic(choice.logistic)
+        if tree is not None:
+            members.append(tree)
+            best = tree if choice.winner.kind == LOGISTIC else best
+    members = front_with(best, members)
     return Result(
         run,
         problem,
@@ -110,6 +119,12 @@ def finish(
             )
         ),
     )
+
+
+def front_with(best: FrontTree, members: Sequence[FrontTree]) -> list[FrontTree]:
+    """Return an undominated front that has a tree, whether it is dominated or not."""
+    rest = [one for one in undominated(members) if one.complexity != best.complexity]
+    return sorted([best, *rest], key=lambda tree: tree.complexity)
 
 
 def with_less_fit(
@@ -221,11 +236,11 @@ class Finisher:
         return round_models(tree, rows.raw, self.precision, rows.sample_weight, sharing)
 
     def refilled(
-        self, tree: ObliqueTree, leaves: Candidate | None = None
+        self, tree: ObliqueTree, strength: Strength | None = None
     ) -> ObliqueTree:
         """Return the same splits, all of which rows reach, with the leaves that a fit makes.
 
-        With logistic models where `leaves` says which.
+        With logistic models of a strength, if one is given.
         """
         rows = self.rows
         scaled = make_individual(rows, *rows.from_raw(tree).splits).to_tree()
@@ -234,9 +249,10 @@ class Finisher:
         )
         if isinstance(self.precision, Integral):  # as rows are counted in a fit
             filled = rows.refill(filled)
-        if leaves is None:
+        if strength is None:
             return self._with_leaves(filled)
-        return self._logistic(filled, _strength_for(filled, leaves))
+        halvings = strength.halvings if len(tree) == 1 else 0
+        return self._filled(filled, strength._replace(halvings=halvings))
 
     def broken(self, tree: ObliqueTree) -> list[Constraint]:
         """Return the constraints that a tree over raw features breaks."""
@@ -253,47 +269,60 @@ class Finisher:
             scores = (*measured, float(tree.complexity))
         return FrontTree.of(tree, measured[0], individual.origin, scores)
 
-    def with_logistic(
-        self, leaves: Candidate, best: FrontTree, members: Sequence[FrontTree]
+    def with_models(
+        self, winner: Candidate, best: FrontTree, members: Sequence[FrontTree]
     ) -> tuple[FrontTree, list[FrontTree]]:
-        """Return the best tree where leaves have models, and the members of its front.
-
-        Trees that are too large for models keep the leaves that they have, and compete.
-        """
-        models = self.problem.leaf_models
-        assert models is not None
-        one_leaf = self._with_models(_one_leaf(self.rows), leaves.strength, LOGISTIC)
-        others = list(members)
-        chosen = one_leaf
-        if models.in_all_leaves:
-            made = {}
-            for tree in members:
-                keeps_shares = tree is best and leaves.keeps_shares
-                if keeps_shares or is_too_large(tree, self.rows):
-                    made[id(tree)] = tree
-                elif tree.n_leaves > 1:
-                    made[id(tree)] = self._with_models(
-                        tree, _strength_for(tree, leaves), tree.origin
-                    )
-            others = list(made.values())
-            if leaves.at is not None:
-                chosen = made.get(id(best), one_leaf)
-        front = undominated([one_leaf, *others])
-        rest = [tree for tree in front if tree.complexity != chosen.complexity]
-        return chosen, sorted([chosen, *rest], key=lambda tree: tree.complexity)
+        """Return the best tree where leaves have logistic models, and all trees that have them."""
+        assert winner.strength is not None
+        one_leaf = self._with_models(_one_leaf(self.rows), winner.strength, LINEAR)
+        made = {
+            id(tree): self._with_models(
+                tree, winner.strength._replace(halvings=0), tree.origin
+            )
+            for tree in members
+            if tree.n_leaves > 1 and not is_too_large(tree, self.rows)
+        }
+        chosen = one_leaf if winner.at is None else made.get(id(best), one_leaf)
+        return chosen, [one_leaf, *made.values()]
 
     def _with_models(
         self, tree: ObliqueTree, strength: Strength, origin: str
     ) -> FrontTree:
         """Return a member of the front with logistic models in its leaves."""
-        whole = self._logistic(tree, strength)
+        whole = self._filled(tree, strength)
         return FrontTree.of(whole, scores_on(self.rows, whole)[0], origin)
 
-    def _logistic(self, tree: ObliqueTree, strength: Strength) -> ObliqueTree:
+    def _filled(self, tree: ObliqueTree, strength: Strength) -> ObliqueTree:
         """Return a tree over raw features with logistic models in its leaves."""
         models = self.problem.leaf_models or LogisticLeaves()
         whole = models.fill(tree, self.rows, strength, self.problem.ends.trees)
         return self._rounded(whole)
+
+    def logistic(self, strength: Strength) -> FrontTree | None:
+        """Return the tree of logistic models with its soft sides; None where it breaks a bound."""
+        rows = self.rows
+        for _, made in logistic_trees(rows, (strength,), self.problem.ends.trees):
+            individual = made.individual
+            if not keeps_all(individual, rows, self.constraints):
+                break
+            tree = rows.to_raw(individual.to_tree())
+            if self._rounder is not None:
+                tree = self._rounder(tree)
+            if isinstance(self.precision, Integral):
+                filled = rows.refill(tree)
+                if len(filled) < len(tree):  # of too few digits
+                    break
+                tree = filled
+            if self.constraints and self.broken(tree):  # when it was rounded
+                break
+            sides = sides_of(tree, rows.raw, made, rows.X)
+            objective = rows.bound_objective
+            if isinstance(objective, ProbabilityScore) and objective.is_soft:
+                quality = objective.quality_of(sides.predict(tree, rows.raw))
+            else:
+                quality = scores_on(rows, tree)[0]
+            return FrontTree.of(tree, quality, LOGISTIC, sides=sides)
+        return None
 
     def members(self, individuals: Sequence[Individual]) -> list[FrontTree]:
         """Return finished trees, on several threads."""
@@ -318,13 +347,6 @@ class Finisher:
             lambda one: one is not None, map(make_in_time, individuals[1:])
         )
         return made
-
-
-def _strength_for(tree: ObliqueTree, leaves: Candidate) -> Strength:
-    """Return how models of a tree are regularized: with splits they have all terms, as judged."""
-    if len(tree) == 1:
-        return leaves.strength
-    return leaves.strength._replace(halvings=0)
 
 
 def _one_leaf(rows: Dataset) -> ObliqueTree:
@@ -358,6 +380,8 @@ def scores_on(rows: Dataset, tree: ObliqueTree) -> tuple[float, ...]:
     # rounded models are no longer those that the objective fits
     if tree.models is not None:
         return (score_on(rows, tree),)
+    if isinstance(rows.bound_objective, ProbabilityScore):
+        return (rows.bound_objective.quality(tree, rows.raw),)
     leaves = tree.apply(rows.raw)
     if rows.n_classes:
         statistics = [rows.y == label for label in range(rows.n_classes)]

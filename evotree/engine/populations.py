@@ -25,6 +25,7 @@ from evotree.engine.evolution import (
     evolve,
     interrupt_as_flag,
 )
+from evotree.engine.parallel import thread_map
 from evotree.engine.problem import LEAST_ROWS, Penalties, Problem
 from evotree.engine.progress import Progress
 from evotree.engine.toolbox import feature_bound, make_toolbox
@@ -51,7 +52,7 @@ _GENERATIONS_SHARE = 3  # a candidate evolves for a third of the generations
 _COPIES = 4  # of each row, at most
 _FRONT_ONLY_PENALTIES = 0.1  # of the penalties, at which such trees have to pay
 _FRONT_ONLY_SECONDS = 0.05  # of the time that is left, for these trees
-_OWN_STREAMS = 2**62  # the number of a generation that no run reaches
+_OWN_SEED, _OWN_STREAMS = 0, 2**62  # the number of a generation that no run reaches
 
 
 class Seeds(NamedTuple):
@@ -63,9 +64,12 @@ class Seeds(NamedTuple):
     front_only: Sequence[Individual] = ()
 
 
-def own_streams(seed: int) -> list[np.ndarray]:
-    """Return the streams of a run for folds, noise, samples and trees for the front only."""
-    return list(make_streams(seed, _OWN_STREAMS, 4))
+def own_streams() -> list[np.ndarray]:
+    """Return the streams for folds, noise, samples and trees for the front only.
+
+    They are the same for all seeds: so what is chosen depends on the rows alone.
+    """
+    return list(make_streams(_OWN_SEED, _OWN_STREAMS, 4))
 
 
 def with_noise(problem: Problem, rows: Dataset, stream: np.ndarray) -> Dataset:
@@ -138,38 +142,43 @@ def first_population(
 # ---- trees of many penalties ---------------------------------------------------------------------
 
 
+class FirstTrees(NamedTuple):
+    """Trees that were made for many penalties."""
+
+    best: list[list[Individual]]  # at each of the penalties, pruned by these
+    made: list[Individual]  # of all sizes
+
+
 def trees_of(
     problem: Problem,
     rows: Dataset,
     penalties: Sequence[Penalties],
-    seed: int,
     seconds: float | None = None,
     map: Callable[..., Iterable[Any]] = map,
-) -> list[list[Individual]]:
-    """Return the best trees at each of some penalties."""
+) -> FirstTrees:
+    """Return the best trees at each of some penalties, which are the same for all seeds."""
     end = math.inf if seconds is None else time.perf_counter() + seconds
-    rows = with_noise(problem, rows, own_streams(seed)[1])
+    rows = with_noise(problem, rows, own_streams()[1])
     left = None if seconds is None else end - time.perf_counter()
     if problem.has_seeds:
-        trees = seeds_of_all_sizes(problem, rows, penalties, seed, left, map)
+        made = seeds_of_all_sizes(problem, rows, penalties, left, map)
     else:
-        trees = evolve_briefly(problem, rows, penalties[-1], seed, left)
+        made = evolve_briefly(problem, rows, penalties[-1], _OWN_SEED, left)
     best: dict[Penalties, list[Individual]] = {}
     last: list[Individual] = []
     for pair in penalties:
         if pair not in best:
             if not last or time.perf_counter() < end:
-                last = best_prunings(trees, rows, *pair, _KEPT_TREES)
+                last = best_prunings(made, rows, *pair, _KEPT_TREES)
             # Out of time, penalties have equal trees: the first are chosen.
             best[pair] = last
-    return [best[pair] for pair in penalties]
+    return FirstTrees([best[pair] for pair in penalties], made)
 
 
 def seeds_of_all_sizes(
     problem: Problem,
     rows: Dataset,
     penalties: Sequence[Penalties],
-    seed: int,
     seconds: float | None,
     map: Callable[..., Iterable[Any]] = map,
 ) -> list[Individual]:
@@ -193,7 +202,7 @@ def seeds_of_all_sizes(
     kinds: Sequence[Any] = range(_PATHS)
     if not follows_paths:
         kinds = [pair for pair in penalties for _ in range(_SEEDS_EACH)]
-    streams = make_streams(seed, 0, len(kinds))
+    streams = make_streams(_OWN_SEED, 0, len(kinds))
 
     def make(kind: Any, stream: np.ndarray) -> list[Individual]:
         left = end - time.perf_counter()
@@ -223,20 +232,22 @@ def evolve_briefly(
     penalties: Penalties,
     seed: int,
     seconds: float | None,
+    found: Sequence[Individual] = (),
 ) -> list[Individual]:
-    """Return the trees of a short evolution."""
+    """Return the trees of a short evolution, the best first."""
     evolution = problem.evolution
     rows = rows.penalized(penalties.term)
-    toolbox = problem_toolbox(problem, rows, penalties, seed)
-    return evolve(
-        toolbox.population(n=evolution.population_size, seconds=seconds),
-        toolbox,
-        crossover_probability=evolution.variation.crossover_probability,
-        patience=evolution.patience,
-        max_generations=-(-problem.config.max_generations // _GENERATIONS_SHARE),
-        time_limit=seconds,
-        keep_on_interrupt=True,
-    ).population
+    toolbox = problem_toolbox(problem, rows, penalties, seed, found=found)
+    with thread_map(problem.config.n_jobs, rows.X.shape) as toolbox.map:
+        return evolve(
+            toolbox.population(n=evolution.population_size, seconds=seconds),
+            toolbox,
+            crossover_probability=evolution.variation.crossover_probability,
+            patience=evolution.patience,
+            max_generations=-(-problem.config.max_generations // _GENERATIONS_SHARE),
+            time_limit=seconds,
+            keep_on_interrupt=True,
+        ).population
 
 
 def front_only_trees(

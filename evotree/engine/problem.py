@@ -3,7 +3,7 @@
 import math
 import time
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from numbers import Integral
 from types import SimpleNamespace
@@ -17,7 +17,12 @@ from evotree.description.text import splits_of_text
 from evotree.engine.config import Evolution, SearchConfig, evolution_of, is_auto
 from evotree.engine.toolbox import feature_bound
 from evotree.fitness.linear_leaves import LogisticLeaves
-from evotree.fitness.objectives import class_models, compose
+from evotree.fitness.objectives import (
+    ProbabilityScore,
+    class_models,
+    compose,
+    loss_of_probabilities,
+)
 from evotree.operators.constraints import (
     Constraint,
     Held,
@@ -92,12 +97,32 @@ class Problem:
     config: SearchConfig
     constraints: list[Constraint]  # what all trees keep
     ends: Ends = Ends()
-    leaf_models: LogisticLeaves | None = None  # that leaves of classes may hold
+    leaf_models: LogisticLeaves | None = None  # that leaves of classes hold
+    tries_logistic: bool = False  # trees of logistic models compete
 
     @property
     def evolution(self) -> Evolution:
         """How the population evolves."""
         return evolution_of(self.config)
+
+    @property
+    def loss_of_probabilities(self) -> str | None:
+        """By which loss of their probabilities candidates are compared; None for other losses."""
+        return loss_of_probabilities(self.dataset.objective, self.dataset)
+
+    @property
+    def has_one_kind(self) -> bool:
+        """Whether trees of class shares, or for targets, are all that may be returned."""
+        return self.leaf_models is None and not self.tries_logistic
+
+    @property
+    def judges_evolution(self) -> bool:
+        """Whether evolved trees have to be better on rows held out than those before them."""
+        return (
+            self.loss_of_probabilities is not None
+            and self.leaf_models is None
+            and WIDTHS in self.shares
+        )
 
     @cached_property
     def shares(self) -> dict[str, float]:
@@ -163,8 +188,8 @@ def prepare(
         and evolution.variation.algorithm != "nsga2"
         and has_seeds(split_init(evolution.init)[0])
     )
-    models = class_models(config.leaves, dataset, is_free=is_free)
-    if models is not None and models.in_all_leaves:
+    models = class_models(config.leaves, dataset)
+    if models is not None:
         _refuse_bounds_of_splits(config)
     return Problem(
         dataset,
@@ -172,6 +197,9 @@ def prepare(
         make_constraints(config, dataset),
         ends=Ends.of(config.time_limit, begin),
         leaf_models=models,
+        tries_logistic=is_free
+        and models is None
+        and loss_of_probabilities(dataset.objective, dataset) is not None,
     )
 
 
@@ -191,6 +219,9 @@ def _with_objective(dataset: Dataset, config: SearchConfig, encoder: Any) -> Dat
         max_terms=config.max_terms,
         constraint=_monotonic_constraint(config.monotonic_cst, dataset, encoder),
     )
+    if isinstance(objective, ProbabilityScore):
+        is_soft = getattr(config, "probability", "soft") == "soft"
+        objective = replace(objective, is_soft=is_soft)
     return dataset if objective is None else dataset.evolved_for(objective)
 
 

@@ -8,7 +8,7 @@ are two kinds of one `Search`, which say how populations are made and how a run 
 
 import math
 import time
-from collections.abc import Generator, Mapping
+from collections.abc import Generator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple
 
@@ -17,11 +17,17 @@ from deap import base
 from evotree.configuration import check_parameters
 from evotree.dataset import Dataset
 from evotree.engine.choice import (
+    EVOLVED,
+    LINEAR,
+    LOGISTIC,
+    TREE,
     Choice,
     Found,
+    Trial,
     found_by,
     penalties_to_try,
     trials_of,
+    with_evolution,
 )
 from evotree.engine.config import SearchConfig, checkpoint_of
 from evotree.engine.evolution import (
@@ -37,11 +43,13 @@ from evotree.engine.parallel import island_executor, thread_map
 from evotree.engine.populations import (
     GrowingSample,
     Seeds,
+    best_prunings,
     first_population,
     front_only_trees,
     move,
     own_streams,
     problem_toolbox,
+    trees_of,
     with_noise,
 )
 from evotree.engine.problem import Problem, prepare
@@ -57,7 +65,9 @@ from evotree.engine.state import (
     read_settings,
     warn_of_a_fresh_start,
 )
+from evotree.inspection.choice import TreeChoice
 from evotree.operators.initialization.population import WIDTHS
+from evotree.operators.structure.splice import make_individual
 from evotree.rng import seed_from
 
 # a larger sample may follow
@@ -66,9 +76,7 @@ _SAMPLE_ENDS = {
     "patience",
     "time_limit",
 }
-_FRONT_PATIENCE = (
-    4  # times less of it where one logistic leaf is returned: the rest is the front
-)
+_FRONT_PATIENCE = 4  # times less of it where what evolves is for the front alone
 
 
 class State(NamedTuple):
@@ -189,11 +197,11 @@ class Search:
                 evolved.run.stop_reason = "interrupt"
         return evolved
 
-    def _samples(self, seed: int) -> GrowingSample:
+    def _samples(self) -> GrowingSample:
         """Return the rows that evolution sees one sample after the other."""
         dataset = self.problem.dataset
         return GrowingSample(
-            dataset, self.problem.evolution.max_samples, own_streams(seed)[2]
+            dataset, self.problem.evolution.max_samples, own_streams()[2]
         )
 
     def _earlier(self, continues: Continuation | None) -> tuple[Choice, State] | None:
@@ -203,7 +211,7 @@ class Search:
         if checkpoint is not None and checkpoint.resume:
             path = checkpoint.path
             self.choice, stage = read_choice(read_settings(path), self.parameters, path)
-            samples = self._samples(self.choice.seed)
+            samples = self._samples()
             stage = min(stage, len(samples) - 1)  # of other rows, which are refused
             runs = load_checkpoint(path, self.rows_of(samples[stage]))
             bred = max(run.generation for run in runs)
@@ -221,7 +229,7 @@ class Search:
             self.parameters,
             rows.fingerprint,
         ):
-            last = len(self._samples(self.choice.seed)) - 1
+            last = len(self._samples()) - 1
             return self.choice, State(last, continues.islands)
         warn_of_a_fresh_start(continues, config)
         return None
@@ -233,7 +241,7 @@ class Search:
         """
         problem = self.problem
         config = problem.config
-        samples = self._samples(self.choice.seed)
+        samples = self._samples()
         stage, islands = state
         last = len(samples) - 1
         rows = self.rows_of(samples[stage])
@@ -315,8 +323,7 @@ class Search:
     def _patience(self) -> int | None:
         """Generations without a better tree, after which a run stops."""
         patience = self.problem.evolution.patience
-        leaves = self.choice.leaves
-        if patience is not None and leaves is not None and leaves.at is None:
+        if patience is not None and not self.choice.is_evolved:
             return -(-patience // _FRONT_PATIENCE)
         return patience
 
@@ -389,9 +396,15 @@ class RowSearch(Search):
     ) -> Result:
         """Search, and return what was found."""
         run, rows, failure = self.evolved(continues, seed)
+        result = finish(self.problem, run, rows, self.choice)
+        columns = self.found.columns
+        if columns is not None:
+            loss = self.problem.loss_of_probabilities or "loss"
+            tree = result.tree
+            choice = TreeChoice(loss, tree.n_leaves, tree.n_terms, columns)
+            result.front.choice = result.candidates = choice
         return replace(
-            finish(self.problem, run, rows, self.choice),
-            cv_results=dict(self.found.cv_results),
+            result,
             seconds=self.progress.seconds,
             failure=failure,
         )
@@ -399,37 +412,58 @@ class RowSearch(Search):
     def choose(self, seed: int) -> tuple[Choice, Found]:
         """Choose by trials on the first sample; Ctrl-C ends them."""
         problem = self.problem
-        rows = self._samples(seed)[0]
+        rows = self._samples()[0]
         seconds = problem.seconds_left(0.5)
-        trials = []
+        end = time.perf_counter() + (seconds or 0.0)
+        trials: Sequence[Trial] = []
         phase = self.progress.phase("choosing hyperparameters")
         with phase, interrupt_as_flag() as interrupted:
-            for trial in trials_of(problem, rows, seed, seconds):
-                trials.append(trial)
+            for trial in trials_of(problem, rows, seconds):
+                trials = [*trials, trial]
                 self.progress.step()
                 if interrupted():
                     trials = []
                     break
+            evolves = problem.judges_evolution and problem.config.max_generations > 0
+            if trials and evolves and not interrupted():
+                left = None if seconds is None else end - time.perf_counter()
+                trials = with_evolution(problem, rows, trials, left)
         penalties = penalties_to_try(problem.config, rows.total_weight)
-        found = found_by(trials, penalties, models=problem.leaf_models)
-        return Choice(seed, found.penalties, found.leaves), found
+        kinds = (TREE, LOGISTIC) if problem.leaf_models is None else (LINEAR,)
+        found = found_by(trials, penalties, kinds)
+        winner = found.winner
+        if winner.kind == TREE and not (trials and problem.judges_evolution):
+            winner = winner._replace(kind=EVOLVED)
+        return Choice(seed, found.penalties, winner, found.logistic), found
 
     def rows_of(self, dataset: Dataset) -> Dataset:
         """Return the rows with noisy copies, if there is noise, and the penalty of terms."""
-        rows = with_noise(self.problem, dataset, own_streams(self.choice.seed)[1])
+        rows = with_noise(self.problem, dataset, own_streams()[1])
         return rows.penalized(self.choice.penalties.term)
 
     def seeds(self, rows: Dataset) -> Seeds:
-        """Return what the choice has found, and trees for the front alone."""
+        """Return what the choice has found, and trees for the front alone.
+
+        The first of these is what is returned if evolution adds nothing.
+        """
         problem = self.problem
+        penalties = self.choice.penalties
         front_only = front_only_trees(
-            problem,
-            rows,
-            self.choice.penalties,
-            own_streams(self.choice.seed)[3],
-            self.found.front_only,
+            problem, rows, penalties, own_streams()[3], self.found.front_only
         )
-        return Seeds(self.found.trees if WIDTHS in problem.shares else (), front_only)
+        if not self.found.trees or WIDTHS not in problem.shares:
+            return Seeds((), front_only)
+        best, made = trees_of(
+            problem, self._samples()[0], [penalties], problem.seconds_left(0.5)
+        )
+        trees = [
+            make_individual(rows, *tree.splits)
+            for tree in (*best[0], *made, *self.found.trees)
+        ]
+        chosen = best_prunings(trees, rows, *penalties)[:1]
+        for tree in (*chosen, *trees):
+            tree.origin = WIDTHS
+        return Seeds([*chosen, *trees], [*chosen, *front_only])
 
     def toolbox(
         self, rows: Dataset, seed: int, seeds: Seeds, *, begins: bool

@@ -24,13 +24,20 @@ from deap import base, tools
 
 from evotree.configuration import UNKNOWN, as_text
 from evotree.dataset import Dataset
-from evotree.engine.choice import Choice, Penalties
+from evotree.engine.choice import (
+    CANDIDATES,
+    LINEAR,
+    LOGISTIC,
+    Candidate,
+    Choice,
+    Penalties,
+)
 from evotree.engine.config import SearchConfig, checkpoint_of, evolution_of
 from evotree.engine.evolution import CHAPTERS, ORIGIN, REFINEMENT, Run, make_logbook
 from evotree.engine.finish import Result
 from evotree.engine.islands import islands_of
 from evotree.files import PathLike, check_writable, write_whole
-from evotree.fitness.linear_leaves import HALVINGS, Candidate, Strength
+from evotree.fitness.linear_leaves import HALVINGS, Strength
 from evotree.fitness.penalties import FITNESS_OF_SCORES
 from evotree.operators.structure.splice import checked_arrays, make_individual
 from evotree.tree import FitnessMax, Individual, Outcome, set_fitness
@@ -469,13 +476,14 @@ def describe(
     parameters: Mapping[str, str], choice: Choice, stage: int
 ) -> dict[str, Any]:
     """Return what a checkpoint keeps of a search, at one of its samples; plain data."""
-    leaves = choice.leaves
+    winner, logistic = choice.winner, choice.logistic
     return {
         "parameters": dict(parameters),
         "seed": choice.seed,
         "size_penalty": choice.penalties.size,
         "term_penalty": choice.penalties.term,
-        "leaves": leaves and [*leaves.strength, leaves.at, leaves.keeps_shares],
+        "winner": [winner.kind, winner.at, winner.strength],
+        "logistic": logistic,
         "stage": stage,
     }
 
@@ -491,13 +499,20 @@ def read_choice(
         penalties = Penalties(
             float(settings["size_penalty"]), float(settings["term_penalty"])
         )
-        leaves = settings.get("leaves")
-        if leaves is not None:
-            C, halvings, at, keeps_shares = leaves
-            strength = Strength(float(C), range(HALVINGS + 1).index(halvings))
-            at = None if at is None else int(at)
-            leaves = Candidate(strength, at, bool(keeps_shares))
-        choice = Choice(range(2**63).index(settings["seed"]), penalties, leaves)
+        kind, at, strength = settings["winner"]
+        winner = Candidate(
+            CANDIDATES[CANDIDATES.index(kind)],
+            None if at is None else range(2**31).index(at),
+            _read_strength(strength),
+        )
+        if (kind in (LOGISTIC, LINEAR)) != (winner.strength is not None):
+            raise ValueError(f"{kind} with the strength {strength}")
+        choice = Choice(
+            range(2**63).index(settings["seed"]),
+            penalties,
+            winner,
+            _read_strength(settings["logistic"]),
+        )
         stage = range(2**31).index(settings["stage"])
     except (
         ArithmeticError,
@@ -516,3 +531,11 @@ def read_choice(
                 "with the same parameters only, except for limits."
             )
     return choice, stage
+
+
+def _read_strength(values: Any) -> Strength | None:
+    """Return the strength of logistic models that a checkpoint has, if it has one."""
+    if values is None:
+        return None
+    C, halvings = values
+    return Strength(float(C), range(HALVINGS + 1).index(halvings))

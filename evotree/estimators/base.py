@@ -39,10 +39,10 @@ from evotree.configuration import (
 from evotree.dataset import Dataset, as_numbers, check_weight, class_codes
 from evotree.description.named import named_tree, used_features
 from evotree.description.text import notebook_html
-from evotree.estimators.probabilities import fit_soft_sides
 from evotree.estimators.rows import RowEncoder, lazy_on_collections
 from evotree.fitness.linear_leaves import term_penalty_of_rows
 from evotree.fitness.objectives import Objective, compose
+from evotree.fitness.probabilities import fit_soft_sides
 from evotree.inspection.counterfactuals import (
     NORMS,
     Counterfactual,
@@ -471,7 +471,10 @@ class TreeClassifier(ClassifierMixin, ClassReader, TreeEstimator):
         is_soft = self.probability == "soft" and tree.models is None
         return {
             **super()._known_of(tree, dataset),
-            "probabilities_": fit_soft_sides(tree, dataset, brief=brief, end=end)
+            "probabilities_": (
+                getattr(tree, "sides", None)
+                or fit_soft_sides(tree, dataset, brief=brief, end=end)
+            )
             if is_soft
             else None,
         }

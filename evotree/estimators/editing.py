@@ -318,7 +318,7 @@ def refill(edit: str, model: Any, finisher: Finisher, tree: ObliqueTree) -> Obli
         raise ValueError(f"{edit}: max_split_terms allows {bound} terms of a split.")
     if broken := [PARAMETERS[type(one).__name__] for one in finisher.broken(tree)]:
         raise ValueError(f"{edit} breaks {broken[0]}: allowed are trees that keep it.")
-    return finisher.refilled(tree, model._logistic if _has_class_models(tree) else None)
+    return finisher.refilled(tree, model._strength if _has_class_models(tree) else None)
 
 
 def _relabelled(tree: ObliqueTree, values: Mapping[int, Any]) -> ObliqueTree:
@@ -372,8 +372,6 @@ def refit(
         size_penalty=model.size_penalty_,
         term_penalty=model.term_penalty_,
     )
-    if _has_class_models(start) and model.leaves == "auto":
-        found.leaves = "linear"
     found.fit(X, y, sample_weight, sensitive)
     kept = Editor(found, X, y, sample_weight, sensitive)._refilled(
         "refit", start, np.arange(len(start))

@@ -40,7 +40,7 @@ from evotree.estimators.rows import is_collection
 from evotree.estimators.warmup import compiling_beside
 from evotree.fitness.base import check_costs
 from evotree.fitness.objectives import ExpectedCost
-from evotree.inspection.front import select
+from evotree.inspection.front import CHOSEN, select
 from evotree.rng import seed_from
 from evotree.tables.columns import NumericColumn
 from evotree.tree import ObliqueTree, node_weights
@@ -61,8 +61,8 @@ _SHAPE = """max_depth : int, at least 1, or None, default=None
         Greatest number of terms of a tree, those of lines in its leaves included; None for any.
     size_penalty : float, at least 0, or "auto", default="auto"
         Penalty for a node in the fitness, the papers' alpha. Smaller values give larger trees.
-        ``"auto"`` takes the penalties of the least complex trees that no others clearly beat on
-        held-out rows.
+        ``"auto"`` takes the penalties of the least complex trees that are not clearly worse than
+        the best on held-out rows.
     term_penalty : float, at least 0, or "auto", default="auto"
         Penalty in the fitness for each term after a split's first. Larger values give splits of
         fewer features. ``"auto"`` chooses it together with `size_penalty`.
@@ -103,7 +103,8 @@ _RUN = """max_generations : int, at least 0, default=50
         one that returns True stops the search. If one fails, `fit` raises its exception, and the
         estimator is fitted with what was found until then. Clones share them.
     random_state : int, RandomState, Generator or None, default=None
-        Source of all random draws. The same number gives the same tree for any `n_jobs`.
+        Source of the random draws of evolution. The same number gives the same tree for any
+        `n_jobs`; what is chosen by cross-validation depends on the rows alone.
     n_jobs : int or None, default=None
         Number of threads, used where rows are many; -1 means all cores.
     verbose : int or "auto", default="auto"
@@ -118,9 +119,8 @@ _RUN = """max_generations : int, at least 0, default=50
 _ATTRIBUTES = """Attributes
     ----------
     tree_ : ObliqueTree
-        The tree, over features in their own units: the fittest of `pareto_front_`; where
-        `term_penalty` is 0 the fittest of the run, which the front has unless another is better and
-        of less complexity.
+        The tree, over features in their own units: what cross-validation chose (`choice_`); where
+        it compared nothing, the fittest of `pareto_front_`, or, if `term_penalty` is 0, of the run.
     <ONE_TREE>
     history_ : deap.tools.Logbook
         One record for each generation: evaluations, diversity, seconds; in its chapters best, mean,
@@ -136,19 +136,16 @@ _ATTRIBUTES = """Attributes
     pareto_front_ : FittedFront
         The best trees of rising complexity that the search met, over raw features, at most 100.
         Their qualities are those of the finished trees on the training rows, and no tree is better
-        than a more complex one, but for a logistic leaf. Printed, an arrow is at `tree_`.
+        than a more complex one, but for `tree_`. Printed, an arrow is at `tree_`.
     size_penalty_ : float
         The penalty for a node, given or chosen.
     term_penalty_ : float
         The penalty for each term after a split's first.
     regularization_ : Regularization
         The regularization, with the noise that ``"auto"`` stands for.
-    cv_results_ : dict of str to ndarray
-        What cross-validation measured of each of the penalties: ``size_penalty``,
-        ``term_penalty``, ``mean_loss`` and ``standard_error`` on the rows held out,
-        ``split0_loss`` and so on by fold, and ``chosen``; of ``leaves`` that are ``"linear"``
-        their ``C``, and the ``halvings`` of their terms. Where rows are few, they are dealt out to
-        five folds up to three times. Empty where there was nothing to choose, and where a search
+    choice_ : TreeChoice or None
+        What cross-validation compared, and what it chose (`evotree.inspection.TreeChoice`);
+        printed, it says so in a line. None where there was nothing to choose, and where a search
         continues another one.
     edit_cost_ : pandas.Series or None
         What the last edit of the tree cost, `edit`.
@@ -266,8 +263,9 @@ class EvolvedTree(base.TreeEstimator, SearchConfig):
         `max_samples` rows, by default 100,000. The values of nodes, the scores of the front and the
         choice of the tree are those of all rows. Medians, levels of categories, units, the digits
         of splits and soft probabilities are those of the sample. `objective` has to follow from the
-        sums of leaves, as all names but ``"absolute_error"`` and ``"quantile"`` do; leaves are
-        constant. For `min_samples_leaf` all rows count in the end, and before that the same share
+        sums of leaves, as all names do but ``"log_loss"``, ``"brier"``, ``"roc_auc"``,
+        ``"absolute_error"`` and ``"quantile"``; leaves are constant. For `min_samples_leaf` all
+        rows count in the end, and before that the same share
         of the sample.
 
         Parameters
@@ -329,10 +327,12 @@ class EvolvedTree(base.TreeEstimator, SearchConfig):
         """Return the estimator, or raise what ended the search before its time; called by `fit`."""
         n_trees = len(self.pareto_front_)
         if self.tree_.complexity == 1 and n_trees > 1:
+            where = f"at size_penalty={self.size_penalty_:.3g}"
+            if self.choice_ is not None:
+                where = "on the rows held out"
             warnings.warn(
-                f"no split pays at size_penalty={self.size_penalty_:.3g}: the tree is one leaf. "
-                "A smaller size_penalty gives larger trees; select_tree takes one of the "
-                f"{n_trees} of pareto_front_.",
+                f"no split pays {where}: the tree is one leaf. select_tree('tree') takes the best "
+                f"with a split of the {n_trees} trees of pareto_front_.",
                 stacklevel=3,
             )
         if result.failure is not None:
@@ -349,7 +349,9 @@ class EvolvedTree(base.TreeEstimator, SearchConfig):
         """Set the fitted attributes: trees and records, no rows."""
         run, problem = result.run, result.problem
         self._last = continuation(result) if self.warm_start else None
-        _, penalties, self._logistic = result.choice
+        penalties = result.choice.penalties
+        # of the models of the leaves, which edits fit again
+        self._strength = result.choice.winner.strength
         self.regularization_ = problem.evolution.regularization.set_params(
             noise=problem.noise
         )
@@ -358,14 +360,14 @@ class EvolvedTree(base.TreeEstimator, SearchConfig):
         self._by_hand: Mapping[int, Any] = {}  # what leaves predict by hand
         # Which splits `refit` held, if it was called.
         self._refit_evolution: Evolution | None = None
-        self.cv_results_ = result.cv_results
+        self.choice_ = result.candidates
         self.hall_of_fame_ = result.hall_of_fame
         self.best_trees_ = result.best_trees
         self.history_ = run.logbook
         self.n_generations_ = run.generation
         self.stop_reason_ = run.stop_reason
         self.seconds_ = result.seconds
-        self.tree_ = result.tree
+        self.tree_ = self._chosen = result.tree
         self.objective_ = problem.dataset.objective
         self.pareto_front_ = result.front.choosing(self.tree_)
         dataset, end = problem.dataset, problem.ends.all
@@ -387,23 +389,28 @@ class EvolvedTree(base.TreeEstimator, SearchConfig):
         Parameters
         ----------
         rule : str
-            ``"validation"``: the best on held-out rows; ``"1se"``: the simplest within one standard
-            error of that; ``"complexity<=30"``, ``"terms<=12"``, ``"leaves<=5"``, ``"size<=9"``:
-            the best with at most this many leaves and terms, terms, leaves, or nodes;
-            ``"fitness"``: the best after the penalties for nodes and terms.
+            ``"chosen"``: what `fit` has chosen; ``"accurate"``: the most accurate one, on `X` and
+            `y` where they are given, else on the training rows, where that is the most complex
+            one; ``"tree"``: the best with a split, on `X` and `y`, else after the penalties for
+            nodes and terms; ``"simplest"``: the least complex within one standard error of the
+            best on `X` and `y`, which it needs; ``"complexity<=30"``, ``"terms<=12"``,
+            ``"leaves<=5"``, ``"size<=9"``: the best with at most this many leaves and terms,
+            terms, leaves, or nodes, on `X` and `y`, else on the training rows.
         X : array-like of shape (n_samples, n_features), optional
-            Held-out rows, which `fit` has not seen; needed by the first two rules.
+            Rows that `fit` has not seen.
         y : array-like of shape (n_samples,), optional
             Their labels or targets.
         """
         check_is_fitted(self)
-        chosen: Any = select(
-            self.pareto_front_,
-            rule,
-            held_out=None if X is None else self._held_out(X, y),
-            size_penalty=self.size_penalty_,
-            term_penalty=self.term_penalty_,
-        )
+        if rule == CHOSEN:
+            chosen: Any = self._chosen
+        else:
+            chosen = select(
+                self.pareto_front_,
+                rule,
+                None if X is None else self._held_out(X, y),
+                (self.size_penalty_, self.term_penalty_),
+            )
         if chosen != self.tree_ or self._by_hand:
             if getattr(self, "_scores", None) is not None:
                 warnings.warn(
@@ -518,15 +525,16 @@ class EvoTreeClassifier(base.TreeClassifier, EvolvedTree):
     ----------
     objective : str, Cost or callable, default="accuracy"
         What trees are evolved for: ``"accuracy"``, ``"balanced_accuracy"``, ``"f1"``,
-        ``"f1_macro"``, ``"mcc"``, ``"log_loss"``, ``"brier"``, ``"roc_auc"``, or a `Cost`. Leaves
-        predict what is best for it. Also ``function(counts)``, of the class weights of the leaves,
-        an array of shape (n_leaves, n_classes), or ``function(counts, leaves)``, where `leaves`
+        ``"f1_macro"``, ``"mcc"``, ``"log_loss"``, ``"brier"``, ``"roc_auc"``, or a `Cost`. The
+        three before the last are those of soft probabilities. Leaves predict what is best for it.
+        Also ``function(counts)``, of the class weights of the leaves, an array of
+        shape (n_leaves, n_classes), or ``function(counts, leaves)``, where `leaves`
         also knows the rows (`evotree.fitness.objectives.Leaves`); it returns a number, the greater
         the better.
     leaves : {"auto", "linear", "constant"} or LinearLeaves, default="auto"
-        What leaves hold: class shares, or logistic models (`evotree.fitness.linear_leaves`).
-        ``"auto"`` is shares, or one logistic leaf where that loses less on held-out rows;
-        ``"linear"`` is logistic models in all leaves. They are for the accuracy.
+        What leaves hold: class shares, or logistic models (`evotree.fitness.linear_leaves`), which
+        are for the accuracy. ``"auto"`` is shares: a logistic model competes as a tree of splits
+        (`evotree.operators.initialization.logistic`).
     <SHAPE>
     <RUN>
     class_weight : dict, "balanced" or None, default=None

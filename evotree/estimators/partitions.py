@@ -28,7 +28,13 @@ from evotree.engine.progress import Progress
 from evotree.engine.state import seed_to_continue
 from evotree.estimators.base import deviations
 from evotree.estimators.rows import categorical_mask, is_collection, refuse_text
-from evotree.fitness.objectives import Objective, OwnObjective, PoissonLoss, PoissonSums
+from evotree.fitness.objectives import (
+    Objective,
+    OwnObjective,
+    PoissonLoss,
+    PoissonSums,
+    ProbabilityScore,
+)
 from evotree.fitness.penalties import PenalizedAccuracy
 from evotree.inspection.front import FittedFront, FrontTree, undominated
 from evotree.operators.constraints import nodes_without
@@ -402,7 +408,7 @@ def _refuse(estimator: Any, sensitive: Any) -> None:
     objective, leaves = estimator.objective, estimator.leaves
     own = OwnObjective(objective) if callable(objective) else objective
     of_rows = (
-        objective in ("absolute_error", "quantile")
+        objective in ("absolute_error", "quantile", *ProbabilityScore.names)
         or isinstance(objective, Quantile)
         or (isinstance(own, Objective) and own.needs_rows)
     )

@@ -741,7 +741,6 @@ _FEW_LEAVES, _MANY_LEAVES = 8, 64  # of which any tree, and no tree, may have mo
 _MOST_COEFFICIENTS = 10_000  # of the models of a tree between these
 
 _FREE = 1e-4  # penalty of the intercept of the root
-_LEAST_SHARE = 1e-9  # of a class, in the log loss of rows held out
 _MAX_ITERATIONS = 100
 _MAX_CELLS = 500e6  # rows times coefficients times iterations, of many of them
 _NEWTON_CELLS = (
@@ -756,46 +755,20 @@ class Strength(NamedTuple):
     halvings: int = 0  # of the terms of the root
 
 
-class Candidate(NamedTuple):
-    """Logistic leaves that are tried."""
+class ClassRows(NamedTuple):
+    """Rows of classes, which logistic models are fitted to, as a data set has them."""
 
-    strength: Strength
-    at: int | None = None  # the penalties of the tree that has them; None for one leaf
-    keeps_shares: bool = (
-        False  # the tree was too large for models; smaller ones have these
-    )
-
-
-class CandidateLosses(NamedTuple):
-    """What rows held out lose by each candidate."""
-
-    errors: np.ndarray  # of shape (n_candidates, n_rows), 0 or 1
-    log_losses: np.ndarray  # of the same shape
-    complexity: np.ndarray  # of shape (n_candidates,)
-    # of the same shape: the tree was judged with its class shares
-    is_too_large: np.ndarray
-
-    @classmethod
-    def joined(cls, folds: "Sequence[CandidateLosses]") -> "CandidateLosses":
-        """Return the losses of the rows of several folds, and the sums of complexities."""
-        errors, log_losses, complexity, is_too_large = zip(*folds, strict=True)
-        return cls(
-            np.hstack(errors),
-            np.hstack(log_losses),
-            np.sum(complexity, axis=0),
-            np.any(is_too_large, axis=0),
-        )
-
-    def take(self, candidates: np.ndarray) -> "CandidateLosses":
-        """Return the losses of some candidates, by positions."""
-        return CandidateLosses(*(array[candidates] for array in self))
+    X: np.ndarray
+    y: np.ndarray  # codes
+    sample_weight: np.ndarray
+    spread: np.ndarray  # of the features
+    n_classes: int
 
 
 @dataclass(frozen=True, eq=False)
 class LogisticLeaves:
-    """Which logistic models are tried: one leaf of any strength, and the leaves of first trees."""
+    """Logistic models in all leaves: of one leaf, of any strength, and of the leaves of trees."""
 
-    in_all_leaves: bool = False  # trees that are not too large have no other leaves
     used: np.ndarray | None = None  # mask of the features that models may use
 
     @classmethod
@@ -803,49 +776,36 @@ class LogisticLeaves:
         """Return the models of all leaves, as users ask for them."""
         features = leaves.features if isinstance(leaves, LinearLeaves) else None
         if features is None:
-            return cls(in_all_leaves=True)
+            return cls()
         columns = columns_asked(features, dataset.column_names, "features")
-        return cls(True, np.isin(dataset.column_of, list(columns)))
+        return cls(np.isin(dataset.column_of, list(columns)))
 
-    def candidates(self, n_trees: int) -> list[Candidate]:
-        """Return what is tried, where the penalties have so many trees."""
-        found = [
-            Candidate(Strength(C, halvings))
-            for C in COSTS
-            for halvings in range(HALVINGS + 1)
-        ]
-        if self.in_all_leaves:
-            found += [
-                Candidate(Strength(C), at) for at in range(n_trees) for C in COSTS
-            ]
-        return found
-
-    def losses(
+    def fits(
         self, rows: Dataset, held_out: Dataset, trees: Sequence[Individual], end: float
-    ) -> CandidateLosses:
-        """Return what rows held out lose by each candidate; out of time fits end after a step."""
-        losses: list[tuple[np.ndarray, np.ndarray, int, bool]] = []
+    ) -> Iterator[tuple[int | None, Strength, np.ndarray, tuple[int, int]]]:
+        """Yield the models that are tried, with probabilities of rows held out, and their sizes.
+
+        First those of one leaf, then those of the trees, by their positions, that are not too large
+        for models. Out of time fits end after a step.
+        """
         roots: dict[float, np.ndarray] = {}
         start = None
         for C in COSTS:
             path = list(logistic_path(rows, C, start, used=self.used, end=end))
             roots[C] = start = path[0]
-            for scores in path:
+            for halvings, scores in enumerate(path):
                 of_rows = held_out.X @ scores[:, :-1].T + scores[:, -1]
-                complexity = 1 + int(np.count_nonzero(scores[:, :-1]))
-                losses.append(
-                    (*_losses_of_scores(of_rows, held_out.y), complexity, False)
-                )
-        judged: dict[tuple[int, float], Any] = {}
-        for tree in trees if self.in_all_leaves else ():
+                size = 1, 1 + int(np.count_nonzero(scores[:, :-1]))
+                yield None, Strength(C, halvings), softmax(of_rows, axis=1), size
+        fitted: dict[tuple[int, float], tuple[np.ndarray, tuple[int, int]]] = {}
+        for at, tree in enumerate(trees):
+            if tree.n_leaves == 1 or is_too_large(tree, rows):
+                continue
             for C in COSTS:
-                key = (id(tree), C)
-                if key not in judged:
-                    judged[key] = _losses_of_tree(
-                        tree, rows, held_out, roots[C], C, end
-                    )
-                losses.append(judged[key])
-        return CandidateLosses(*map(np.array, zip(*losses, strict=True)))
+                key = id(tree), C
+                if key not in fitted:
+                    fitted[key] = _fit_of_tree(tree, rows, held_out, roots[C], C, end)
+                yield at, Strength(C), *fitted[key]
 
     def fill(
         self, tree: ObliqueTree, dataset: Dataset, strength: Strength, end: float
@@ -861,55 +821,35 @@ class LogisticLeaves:
         return tree.with_models(_raw_models(tree, dataset, scores))
 
 
-def _losses_of_scores(
-    scores: np.ndarray, y: np.ndarray
-) -> tuple[np.ndarray, np.ndarray]:
-    """Return which rows scores get wrong, and their log losses."""
-    own = softmax(scores, axis=1)[np.arange(len(y)), y]
-    return (scores.argmax(axis=1) != y).astype(np.float64), -np.log(_LEAST_SHARE + own)
-
-
-def _losses_of_tree(
+def _fit_of_tree(
     tree: Individual,
     rows: Dataset,
     held_out: Dataset,
     root: np.ndarray,
     C: float,
     end: float,
-) -> tuple[np.ndarray, np.ndarray, int, bool]:
-    """Return what rows held out lose by a tree with logistic leaves, as `CandidateLosses` has it.
-
-    A tree that is too large for models is judged with the class shares that it keeps; one of one
-    leaf loses every row, since one leaf has candidates of its own.
-    """
-    y = held_out.y
-    leaves = tree.apply(held_out.X)
-    if tree.n_leaves == 1:
-        lost = np.ones(len(y))
-        return lost, np.log(rows.n_classes) * lost, tree.complexity, False
-    if is_too_large(tree, rows):
-        own = tree.values[leaves, y]
-        errors = (tree.labels[leaves] != y).astype(np.float64)
-        return errors, -np.log(_LEAST_SHARE + own), tree.complexity, True
+) -> tuple[np.ndarray, tuple[int, int]]:
+    """Return probabilities of rows held out by a tree with logistic leaves, and its size."""
     scores = scores_of_nodes(rows, tree.apply(rows.X), tree.subtree_size, root, C, end)
-    of_rows = np.empty((len(y), rows.n_classes))
+    leaves = tree.apply(held_out.X)
+    of_rows = np.empty((len(leaves), rows.n_classes))
     for k in np.unique(leaves):
         inside = leaves == k
         of_rows[inside] = held_out.X[inside] @ scores[k, :, :-1].T + scores[k, :, -1]
     n_terms = int(np.count_nonzero(root[:, :-1]))
     complexity = tree.complexity + tree.n_leaves * n_terms
-    return *_losses_of_scores(of_rows, y), complexity, False
+    return softmax(of_rows, axis=1), (tree.n_leaves, complexity)
 
 
 def is_too_large(tree: ObliqueTree, dataset: Dataset) -> bool:
-    """Return whether a tree keeps class shares: models of so many leaves take too long to fit."""
+    """Return whether models of so many leaves take too long to fit."""
     of_a_leaf = dataset.n_classes * (dataset.X.shape[1] + 1)
     most = min(_MANY_LEAVES, _MOST_COEFFICIENTS // of_a_leaf)
     return tree.n_leaves > max(_FEW_LEAVES, most)
 
 
 def fit_logistic(
-    dataset: Dataset,
+    dataset: Dataset | ClassRows,
     inside: np.ndarray | slice,
     C: float,
     start: np.ndarray,
@@ -1016,7 +956,7 @@ def _newton(
 
 
 def logistic_path(
-    dataset: Dataset,
+    dataset: Dataset | ClassRows,
     C: float,
     start: np.ndarray | None = None,
     halvings: int = HALVINGS,

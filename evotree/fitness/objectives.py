@@ -40,8 +40,6 @@ from evotree.fitness.leaves import (
     labels_in_order,
     leaf_quantiles,
     node_target_losses,
-    rank_losses,
-    rank_risk,
     score_labels,
 )
 from evotree.fitness.linear_leaves import (
@@ -51,6 +49,7 @@ from evotree.fitness.linear_leaves import (
     MeansOfOutputs,
     lines_asked,
 )
+from evotree.fitness.probabilities import PROBABILITY_LOSSES, quick_shares
 from evotree.leaf_models import LeafModels
 from evotree.tree import Individual, ObliqueTree
 
@@ -215,44 +214,21 @@ class ConfusionScore(ClassLoss):
         return float(self._score(tree)[2])
 
 
-@dataclass(frozen=True)
-class RankingScore(ClassLoss):
-    """The area under the ROC curve, the shares of the leaves being the ranking."""
-
-    # Of several classes it is the mean area of one against the others.
-
-    names = ("roc_auc",)
-    is_sum = False
-
-    def table(self, tree: Leafed) -> np.ndarray:
-        """Return the loss table, of shape (n_nodes, n_classes)."""
-        return self.held_out_table(tree, tree.counts, tree)
-
-    def held_out_table(
-        self, tree: Leafed, mass: np.ndarray, reference: Leafed
-    ) -> np.ndarray:
-        """Return the loss table of rows held out, ranked among themselves."""
-        return rank_losses(tree.counts, mass, tree.subtree_size)[0]
-
-    def risk(self, tree: Leafed) -> np.ndarray:
-        """Return what each node takes from the quality if it is a leaf, of shape (n_nodes,)."""
-        return rank_risk(tree.counts, tree.subtree_size, super().risk(tree))
-
-    def quality(self, tree: Leafed) -> float:
-        """Return the area."""
-        return float(rank_losses(tree.counts, tree.counts, tree.subtree_size)[1])
-
-
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class ProbabilityScore(ClassLoss):
-    """A proper score of the leaves' class shares: the logarithmic loss, or Brier's."""
+    """The log loss, Brier's, or the area under the ROC curve, of soft probabilities."""
 
-    # The quality is the share of the root's loss that the tree saves, scikit-learn's D². The shares
-    # are those of the leaf's rows and of one row more, which has the shares of all rows.
+    # The quality is the share of the root's loss that the tree saves, scikit-learn's D², or the
+    # area. Refinement and pruning need losses of leaves: of the accuracy.
 
-    names = ("log_loss", "brier")
+    names = ("log_loss", "brier", "roc_auc")
+    is_sum = False
+    takes_noise = False  # soft sides are smooth themselves
+    needs_rows = True
 
     kind: str = "log_loss"
+    rows: Any = None
+    is_soft: bool = True  # or by the class shares of leaves
 
     @classmethod
     def named(cls, name: str, dataset: Dataset, asked: Any = None) -> Self:
@@ -260,18 +236,38 @@ class ProbabilityScore(ClassLoss):
         return cls(name)
 
     def table(self, tree: Leafed) -> np.ndarray:
-        """Return the loss table, of shape (n_nodes, n_classes)."""
-        totals = tree.counts[0]
-        prior = totals / totals.sum()
-        weight = tree.counts.sum(axis=1, keepdims=True)
-        shares = (tree.counts + prior) / (weight + 1.0)
-        if self.kind == "log_loss":
-            losses = -np.log(np.maximum(shares, 1e-300))
-            whole = -float(prior @ np.log(np.maximum(prior, 1e-300)))
-        else:
-            losses = 1.0 - 2.0 * shares + (shares**2).sum(axis=1, keepdims=True)
-            whole = 1.0 - float(prior @ prior)
-        return losses / (whole or 1.0)
+        """Return the loss table of the accuracy, of shape (n_nodes, n_classes)."""
+        return ExpectedCost().table(tree)
+
+    @cached_property
+    def _whole(self) -> float:
+        """What the rows lose by the shares of the classes."""
+        shares = np.bincount(self.rows.y, self.rows.sample_weight, self.rows.n_classes)
+        return self._loss(np.tile(shares / shares.sum(), (len(self.rows.y), 1)))
+
+    def _loss(self, shares: np.ndarray) -> float:
+        """Return the mean loss of the rows by their probabilities."""
+        y, weight = self.rows.y, self.rows.sample_weight
+        return float(
+            np.average(PROBABILITY_LOSSES[self.kind](shares, y, weight), weights=weight)
+        )
+
+    def quality(self, tree: Any, X: np.ndarray | None = None) -> float:
+        """Return the quality of an individual, or of a tree over other units of the rows.
+
+        By soft sides of one slope, the best of some.
+        """
+        rows = self.rows
+        X = rows.X if X is None else X
+        if self.kind == "roc_auc" and not self.is_soft:
+            return self.quality_of(tree.values[tree.apply(X)])
+        shares = quick_shares(tree, X, rows.y, rows.sample_weight, soft=self.is_soft)
+        return self.quality_of(shares)
+
+    def quality_of(self, shares: np.ndarray) -> float:
+        """Return the quality of probabilities of the rows."""
+        lost = self._loss(shares)
+        return 1.0 - (lost if self.kind == "roc_auc" else lost / (self._whole or 1.0))
 
 
 class Leaves(NamedTuple):
@@ -673,7 +669,6 @@ _KINDS: tuple[type[Objective], ...] = (
     ExpectedCost,
     ConfusionScore,
     ProbabilityScore,
-    RankingScore,
     SquaredLoss,
     QuantileLoss,
     PoissonLoss,
@@ -785,15 +780,19 @@ def compose(
     return (kind() if loss is None else loss).constrained(constraint)
 
 
-def class_models(
-    leaves: str | LinearLeaves, dataset: Dataset, *, is_free: bool
-) -> LogisticLeaves | None:
-    """Return the models that the leaves of classes may hold; None where they hold shares alone.
-
-    With ``"auto"`` one leaf is tried where trees are free: nothing else is asked of them.
-    """
-    if not dataset.n_classes or leaves == "constant":
+def class_models(leaves: str | LinearLeaves, dataset: Dataset) -> LogisticLeaves | None:
+    """Return the models that the leaves of classes hold; None where they hold shares."""
+    if not dataset.n_classes or leaves in ("auto", "constant"):
         return None
-    if leaves == "auto":
-        return LogisticLeaves() if is_free and dataset.objective is None else None
     return LogisticLeaves.asked(leaves, dataset)
+
+
+def loss_of_probabilities(objective: Objective | None, dataset: Dataset) -> str | None:
+    """Return by which loss of their probabilities trees are compared, or None.
+
+    For the accuracy it is the log loss, which tells more of few rows than errors do, and a share of
+    the errors. None where labels are judged that need not be the most probable, and for targets.
+    """
+    if isinstance(objective, ProbabilityScore):
+        return objective.kind
+    return "accuracy" if dataset.n_classes and objective is None else None

@@ -14,11 +14,15 @@ import pandas as pd
 
 from evotree.dataset import Dataset
 from evotree.fitness.penalties import FitnessQualityComplexity, PenalizedAccuracy
+from evotree.inspection.choice import TreeChoice
 from evotree.operators.pruning import choose_tree, node_losses
-from evotree.tree import ObliqueTree
+from evotree.tree import ObliqueTree, SoftSides
 
-HELD_OUT_RULES = ("validation", "1se")
-"""Names of the rules that look at held-out rows."""
+NAMED_RULES = ("accurate", "tree", "simplest")
+"""Names of the rules of `select` that bound nothing."""
+
+CHOSEN = "chosen"
+"""Name of the rule of estimators that takes what `fit` has chosen."""
 
 _MEASURES = {"complexity": "complexity", "terms": "n_terms", "leaves": "n_leaves"}
 BOUNDS = {**_MEASURES, "size": "n_nodes"}
@@ -62,25 +66,34 @@ class FrontTree(ObliqueTree):
         What made the first individual that it descends from.
     scores : tuple of float
         What a callable objective returned, where that is several numbers.
+    sides : SoftSides or None
+        Soft sides that the tree was made with; None where they are fitted to it.
     """
 
     @classmethod
     def of(
-        cls, tree: ObliqueTree, quality: float, origin: str, scores: Any = ()
+        cls,
+        tree: ObliqueTree,
+        quality: float,
+        origin: str,
+        scores: Any = (),
+        sides: SoftSides | None = None,
     ) -> Self:
         """Return a tree as a member of a front; the arrays are shared."""
         member = cls.__new__(cls)
-        member.__setstate__((ObliqueTree.__getstate__(tree), quality, origin, scores))
+        own = quality, origin, scores, sides
+        member.__setstate__((ObliqueTree.__getstate__(tree), *own))
         return member
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Self:
-        return self.of(self, self.quality, self.origin, self.scores)
+        return self.of(self, self.quality, self.origin, self.scores, self.sides)
 
     def __getstate__(self) -> Any:
-        return super().__getstate__(), self.quality, self.origin, self.scores
+        own = self.quality, self.origin, self.scores, self.sides
+        return super().__getstate__(), *own
 
     def __setstate__(self, state: Any) -> None:
-        tree, self.quality, self.origin, self.scores = state
+        tree, self.quality, self.origin, self.scores, self.sides = state
         super().__setstate__(tree)
 
 
@@ -122,10 +135,12 @@ class FittedFront(Sequence[FrontTree]):
         members: Iterable[FrontTree],
         is_regression: bool,
         chosen: int | None = None,
+        choice: TreeChoice | None = None,
     ) -> None:
         self.items = list(members)
         self.is_regression = is_regression
         self.chosen = chosen
+        self.choice = choice
 
     def __len__(self) -> int:
         return len(self.items)
@@ -134,7 +149,8 @@ class FittedFront(Sequence[FrontTree]):
         return self.items[index]
 
     def __repr__(self) -> str:
-        return self._shown().to_string(float_format="{:.4f}".format)
+        table = self._shown().to_string(float_format="{:.4f}".format)
+        return table if self.choice is None else f"{table}\nchosen: {self.choice!r}"
 
     def _repr_html_(self) -> str:
         """Return what a notebook shows."""
@@ -150,9 +166,8 @@ class FittedFront(Sequence[FrontTree]):
 
     def choosing(self, tree: ObliqueTree) -> Self:
         """Return the same front with the arrow at a tree; at none if that is no member."""
-        return type(self)(
-            self.items, self.is_regression, self.index(tree) if tree in self else None
-        )
+        at = self.index(tree) if tree in self else None
+        return type(self)(self.items, self.is_regression, at, self.choice)
 
     def to_frame(self, held_out: Dataset | None = None) -> pd.DataFrame:
         """Return the front as a table; see `front_table`."""
@@ -184,7 +199,7 @@ def held_out_losses(
 ) -> tuple[np.ndarray, np.ndarray]:
     """Return what the members of a front lose on held-out rows."""
     if held_out.X.shape[0] == 0:
-        raise ValueError("held_out has no rows: at least one is needed.")
+        raise ValueError("X has no rows: at least one is needed.")
     sums = np.array([_held_out_sums(member, held_out) for member in front])
     losses, square_losses = sums.reshape(-1, 2).T
     return losses, square_losses
@@ -218,15 +233,15 @@ def held_out_quality(
 
 def check_rule(rule: str) -> tuple[str, int]:
     """Split the name of a rule of `select` into its kind and its bound."""
-    if rule in (*HELD_OUT_RULES, "fitness"):
+    if rule in NAMED_RULES:
         return rule, 0
     pattern = rf"\s*({'|'.join(BOUNDS)})\s*<=\s*(\d+)\s*"
     match = re.fullmatch(pattern, rule) if isinstance(rule, str) else None
     if match is None or int(match[2]) < (match[1] != "terms"):
         raise ValueError(
-            f"rule={rule!r}: allowed are 'validation', '1se', 'fitness', 'complexity<=k' (leaves "
-            "and terms), 'terms<=k', 'leaves<=k' and 'size<=k' (nodes), such as 'terms<=12', k "
-            "being at least 1, of terms 0."
+            f"rule={rule!r}: allowed are 'chosen', 'accurate', 'tree', 'simplest', 'complexity<=k' "
+            "(leaves and terms), 'terms<=k', 'leaves<=k' and 'size<=k' (nodes), such as "
+            "'terms<=12', k being at least 1, of terms 0."
         )
     return match[1], int(match[2])
 
@@ -234,40 +249,44 @@ def check_rule(rule: str) -> tuple[str, int]:
 def select(
     front: Any,
     rule: str,
-    *,
     held_out: Dataset | None = None,
-    size_penalty: float | None = None,
-    term_penalty: float = 0.0,
+    penalties: tuple[float, float] = (0.0, 0.0),
 ) -> Any:
-    """Choose a member of a front."""
+    """Choose a member of a front by its quality on the training rows, or on rows held out.
+
+    `penalties` for nodes and terms are those of the rule ``"tree"`` where no rows are held out.
+    """
     kind, bound = check_rule(rule)
     if len(front) == 0:
         raise ValueError("front has no members: update it with a population first.")
-    if kind == "fitness":
-        if size_penalty is None:
-            raise ValueError(
-                f"size_penalty=None: rule={rule!r} needs a number of at least 0."
-            )
-        return max(front, key=PenalizedAccuracy(size_penalty, term_penalty))
+    members = list(front)
     if kind in BOUNDS:
         measure = attrgetter(BOUNDS[kind])
-        fitting = [member for member in front if measure(member) <= bound]
-        if not fitting:
+        members = [member for member in members if measure(member) <= bound]
+        if not members:
             raise ValueError(
                 f"rule={rule!r}: the least {kind} of a member of the front is "
                 f"{min(map(measure, front))}; add_prunings makes smaller ones."
             )
-        return min(fitting, key=lambda member: (-member.quality, member.complexity))
-    if held_out is None:
+    elif kind == "tree":
+        members = [member for member in members if member.n_leaves > 1]
+        if not members:
+            raise ValueError("rule='tree': no tree of the front has a split.")
+    elif kind == "simplest" and held_out is None:
         raise ValueError(
-            f"held_out=None: rule={rule!r} needs a Dataset of held-out rows."
+            "rule='simplest' needs X and y, rows that fit has not seen: a larger tree is better on "
+            "the rows that it was fitted to."
         )
-    losses, square_losses = held_out_losses(front, held_out)
+    if held_out is None and kind == "tree":
+        return max(members, key=PenalizedAccuracy(*penalties))
+    if held_out is None:
+        return min(members, key=lambda member: (-member.quality, member.complexity))
+    losses, square_losses = held_out_losses(members, held_out)
     # The rule of pruning takes the trees from the most complex to the simplest.
     chosen = choose_tree(
         losses[::-1],
         square_losses[::-1],
         held_out.total_weight,
-        1.0 if kind == "1se" else 0.0,
+        1.0 if kind == "simplest" else 0.0,
     )
-    return front[len(front) - 1 - chosen]
+    return members[len(members) - 1 - chosen]

@@ -7,6 +7,7 @@ the parameter, and leaves no figure.
 """
 
 from evotree.plotting.curves import (
+    plot_choice,
     plot_learning_curve,
     plot_learning_curves,
     plot_lineage,
@@ -22,6 +23,7 @@ from evotree.plotting.trees import plot_decision_regions, plot_evolution, plot_t
 
 __all__ = [
     "class_colors",
+    "plot_choice",
     "plot_decision_regions",
     "plot_evolution",
     "plot_explanation",

@@ -8,10 +8,16 @@ import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.gridspec import GridSpec
-from matplotlib.ticker import MaxNLocator
+from matplotlib.ticker import (
+    LogLocator,
+    MaxNLocator,
+    NullFormatter,
+    StrMethodFormatter,
+)
 
 from evotree.dataset import Dataset
 from evotree.engine.evolution import ORIGIN, REFINEMENT, ParetoFront, to_frame
+from evotree.inspection.choice import TreeChoice, size_text
 from evotree.inspection.front import FittedFront, held_out_quality, select
 from evotree.plotting.style import (
     INK,
@@ -399,16 +405,9 @@ def plot_pareto(
         name = selected if isinstance(selected, str) else "selected"
         leaves = f"{tree.n_leaves} {'leaf' if tree.n_leaves == 1 else 'leaves'}"
         terms = f"{tree.n_terms} {'term' if tree.n_terms == 1 else 'terms'}"
-        ax.scatter(
-            [complexity[chosen]] * len(curves),
-            [values[chosen] for _, values, _, _ in curves],
-            s=110,
-            fc="none",
-            ec=INK,
-            lw=1.4,
-            zorder=4,
-            label=f"{name}: {leaves}, {terms}",
-        )
+        at = [complexity[chosen]] * len(curves)
+        qualities = [values[chosen] for _, values, _, _ in curves]
+        _draw_rings(ax, at, qualities, f"{name}: {leaves}, {terms}")
     is_regression = getattr(
         front, "is_regression", isinstance(front[0], RegressionIndividual)
     )
@@ -419,6 +418,73 @@ def plot_pareto(
     ax.xaxis.set_major_locator(MaxNLocator(integer=True))
     _leave_out_the_stump(
         ax, int(complexity[0]), np.array([values for _, values, *_ in curves])
+    )
+    draw_grid(ax)
+    legend_below(ax, n_columns=2)
+    return ax
+
+
+def _draw_rings(
+    ax: Axes, at: Sequence[float], values: Sequence[float], label: str
+) -> None:
+    """Draw rings around points."""
+    ax.scatter(at, values, s=110, fc="none", ec=INK, lw=1.4, zorder=4, label=label)
+
+
+_KIND_LABELS = {
+    "tree": "first trees",
+    "evolved": "evolved trees",
+    "logistic": "logistic models as trees",
+    "linear": "logistic models in leaves",
+}
+
+
+def plot_choice(choice_or_estimator: Any, *, ax: Axes | None = None) -> Axes:
+    """Draw what candidates lost on rows held out against their complexity.
+
+    The complexity is the mean of leaves and terms over folds, on a logarithmic scale. A bar is one
+    standard error of the difference to the chosen candidate, which has a ring. The half of the
+    candidates that lose most is left out.
+
+    Parameters
+    ----------
+    choice_or_estimator : TreeChoice, or what carries one as ``choice_``
+        The candidates, as `evotree.inspection.choice.TreeChoice` has them.
+    ax : matplotlib Axes, optional
+        Where to draw; new ones by default.
+    """
+    choice = getattr(choice_or_estimator, "choice_", choice_or_estimator)
+    if not isinstance(choice, TreeChoice):
+        raise TypeError(
+            f"choice_or_estimator is a {type(choice_or_estimator).__name__}, without a choice: "
+            "allowed are a TreeChoice, and estimators whose fit compared candidates."
+        )
+    table = choice.to_frame().drop_duplicates(["kind", "complexity", "loss"])
+    chosen = table[table["chosen"]].iloc[0]
+    worst = max(table["loss"].median(), chosen["loss"])
+    ax = axes_or_new(ax, (6.5, 4.2))
+    colors = dict(zip(_KIND_LABELS, PALETTE, strict=False))
+    for kind, label in _KIND_LABELS.items():
+        some = table[(table["kind"] == kind) & (table["loss"] <= worst)]
+        if len(some):
+            ax.errorbar(
+                some["complexity"],
+                some["loss"],
+                yerr=some["standard_error"],
+                fmt="o",
+                ms=4.5,
+                lw=1.0,
+                color=colors[kind],
+                label=label,
+            )
+    label = f"chosen: {size_text(choice.n_leaves, choice.n_terms)}"
+    _draw_rings(ax, [chosen["complexity"]], [chosen["loss"]], label)
+    ax.set_xscale("log")
+    ax.xaxis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)))
+    ax.xaxis.set_major_formatter(StrMethodFormatter("{x:g}"))
+    ax.xaxis.set_minor_formatter(NullFormatter())
+    ax.set(
+        xlabel="complexity (leaves and terms)", ylabel=f"held-out {choice.loss_name}"
     )
     draw_grid(ax)
     legend_below(ax, n_columns=2)

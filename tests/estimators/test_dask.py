@@ -166,7 +166,7 @@ def least_share(counts):
     return float((counts.max(axis=1) / counts.sum(axis=1)).min())
 
 
-LABELS = ["balanced_accuracy", "f1", "f1_macro", "mcc", "roc_auc", "log_loss", "brier"]
+LABELS = ["balanced_accuracy", "f1", "f1_macro", "mcc"]
 MONOTONIC = {"monotonic_cst": [1, 0], "size_penalty": 0.001}
 
 
@@ -247,6 +247,7 @@ def fair(counts, leaves):
     ("model", "sensitive", "named"),
     [
         (EvoTreeClassifier(objective=fair), None, "objective=.*fair"),
+        (EvoTreeClassifier("log_loss"), None, "objective='log_loss'"),
         (
             EvoTreeRegressor(objective="absolute_error"),
             None,
@@ -257,7 +258,15 @@ def fair(counts, leaves):
         (EvoTreeRegressor(leaves="linear"), None, "leaves='linear'"),
         (EvoTreeClassifier(), [1], "sensitive="),
     ],
-    ids=["rows", "medians", "quantiles", "instance", "lines", "sensitive"],
+    ids=[
+        "rows",
+        "probabilities",
+        "medians",
+        "quantiles",
+        "instance",
+        "lines",
+        "sensitive",
+    ],
 )
 def test_what_needs_rows_is_refused_before_any_work(model, sensitive, named):
     never = da.from_delayed(dask.delayed(pytest.fail)("computed"), (9, 2), dtype=float)

@@ -239,7 +239,7 @@ def test_a_leaf_relabelled_by_hand_makes_another_tree(name):
     for tree in (edited.tree_, deepcopy(edited.tree_)):
         np.testing.assert_array_equal(edited.predict(X, tree=tree), edited.predict(X))
     np.testing.assert_array_equal(edited.predict(X, tree=0), model.predict(X, tree=0))
-    chosen = edited.select_tree("fitness")
+    chosen = edited.select_tree("chosen")
     assert chosen.tree_ in front and chosen.pareto_front_.chosen is not None
     assert not np.array_equal(
         chosen.predict(X)[chosen.apply(X) == leaf],

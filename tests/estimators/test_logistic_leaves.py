@@ -10,18 +10,23 @@ from sklearn.base import clone
 from sklearn.datasets import load_breast_cancer, load_iris, load_wine
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import log_loss
-from sklearn.tree import DecisionTreeClassifier
 
 from evotree import (
-    Cost,
     EvoTreeClassifier,
     LinearLeaves,
     load_model,
     save_model,
 )
 from evotree.dataset import Dataset
+from evotree.engine.choice import LARGE_ERRORS
 from evotree.fitness import linear_leaves as logistic_leaves
-from evotree.fitness.linear_leaves import fit_logistic, is_too_large, logistic_path
+from evotree.fitness.linear_leaves import (
+    COSTS,
+    HALVINGS,
+    fit_logistic,
+    is_too_large,
+    logistic_path,
+)
 from evotree.leaf_models import ClassModels
 from tests.quick_models import BRIEF, evolved
 
@@ -45,10 +50,14 @@ def quick(**changed):
     return evolved(EvoTreeClassifier, **FREE | {"max_generations": 2} | changed)
 
 
+def linear(**changed):
+    return quick(leaves="linear", **changed)
+
+
 @pytest.fixture(scope="module", params=[2, 3])
 def fitted(request):
     X, y = weak_columns(n_classes=request.param)
-    return quick().fit(X, y), X, y
+    return linear().fit(X, y), X, y
 
 
 @pytest.mark.parametrize("load", TABLES.values(), ids=TABLES)
@@ -76,10 +85,8 @@ def test_where_all_columns_say_a_little_one_logistic_leaf_is_chosen(fitted):
     model, X, y = fitted
     others = weak_columns(2000, n_classes=len(model.classes_))
     rows, labels = others[0][240:], others[1][240:]
-    sparse = clone(model).set_params(leaves="constant").fit(X, y)
     assert isinstance(model.tree_.models, ClassModels)
-    assert model.tree_ in model.pareto_front_
-    assert sparse.tree_.models is None
+    assert len(model.tree_) == 1 and model.tree_ in model.pareto_front_
     known = LogisticRegression().fit(X, y)
     ours, theirs = (
         log_loss(labels, each.predict_proba(rows)) for each in (model, known)
@@ -87,11 +94,39 @@ def test_where_all_columns_say_a_little_one_logistic_leaf_is_chosen(fitted):
     assert ours < theirs
 
 
-def test_no_logistic_leaf_is_chosen_where_trees_lose_less():
+def test_of_two_classes_a_logistic_tree_says_what_one_logistic_leaf_does():
+    """Models in leaves are asked for; else the same regression is a split with soft sides."""
+    X, y = weak_columns()
+    rows = weak_columns(2000)[0][240:]
+    leaf, split = (
+        one.fit(X, y) for one in (linear(precision=None), quick(precision=None))
+    )
+    assert leaf.tree_.origin == "linear" and split.tree_.origin == "logistic"
+    assert leaf.tree_.models is not None and split.tree_.models is None
+    strengths = [
+        one.choice_.to_frame().query("chosen")[["C", "halvings", "loss"]].to_numpy()
+        for one in (leaf, split)
+    ]
+    np.testing.assert_allclose(*strengths, rtol=1e-3)
+    shares = [one.predict_proba(rows) for one in (leaf, split)]
+    np.testing.assert_allclose(*shares, atol=1e-3)
+
+
+def test_leaves_hold_no_models_unless_they_are_asked_for():
+    X, y = weak_columns(n_classes=3)
+    auto, constant = (quick(leaves=name).fit(X, y) for name in ("auto", "constant"))
+    assert auto.tree_ == constant.tree_
+    assert all(tree.models is None for tree in auto.pareto_front_)
+    assert "linear" not in set(auto.choice_.to_frame()["kind"])
+
+
+def test_not_one_leaf_is_chosen_where_trees_lose_less():
     X = np.random.default_rng(0).uniform(-1.0, 1.0, size=(300, 2))
-    model = quick().fit(X, (X[:, 0] > 0.0) ^ (X[:, 1] > 0.0))
-    assert model.tree_.models is None
-    assert model.tree_.n_leaves > 2
+    y = (X[:, 0] > 0.0) ^ (X[:, 1] > 0.0)
+    model = linear().fit(X, y)
+    assert isinstance(model.tree_.models, ClassModels) and model.tree_.n_leaves > 1
+    assert any(len(tree) == 1 for tree in model.pareto_front_)
+    assert quick().fit(X, y).tree_.n_leaves > 2
 
 
 def test_predictions_are_the_most_probable_classes(fitted):
@@ -106,14 +141,24 @@ def test_predictions_are_the_most_probable_classes(fitted):
 
 
 def test_cross_validation_says_what_was_compared(fitted):
-    model, table = fitted[0], fitted[0].cv_results_
-    (chosen,) = np.flatnonzero(table["chosen"])
-    assert table["leaves"][chosen] == "linear"
-    is_tree = table["leaves"] == "constant"
-    same = is_tree & (table["size_penalty"] == model.size_penalty_)
-    (trees,) = np.flatnonzero(same & (table["term_penalty"] == model.term_penalty_))
-    assert table["mean_loss"][chosen] < table["mean_loss"][trees]
-    assert np.isfinite(table["C"][~is_tree]).all()
+    """All trees, with their own leaves and with models; one with models is chosen."""
+    model, table = fitted[0], fitted[0].choice_.to_frame()
+    (chosen,) = table[table["chosen"]].itertuples()
+    assert chosen.kind == "linear"
+    of_kind = {kind: of_one for kind, of_one in table.groupby("kind")}
+    assert set(of_kind) == {"tree", "linear"}
+    one_leaf = of_kind["linear"]["size_penalty"].isna()
+    assert set(of_kind["linear"]["leaves"][one_leaf]) == {1.0}
+    assert (of_kind["linear"]["leaves"][~one_leaf] > 1.0).all()
+    of_steps = of_kind["linear"][one_leaf].groupby("C")["halvings"]
+    assert {*of_steps.groups} == {*COSTS}
+    assert all(set(steps) == {*range(HALVINGS + 1)} for _, steps in of_steps)
+    assert of_kind["tree"]["C"].isna().all()
+    pairs = of_kind["tree"][["size_penalty", "term_penalty"]].to_numpy().tolist()
+    assert [model.size_penalty_, model.term_penalty_] in pairs
+    best = of_kind["linear"].loc[of_kind["linear"]["loss"].idxmin()]
+    assert -best["excess"] <= LARGE_ERRORS * best["standard_error"]
+    assert model.choice_.n_terms == model.tree_.n_terms
 
 
 def test_a_weight_of_two_is_a_row_given_twice(fitted):
@@ -175,30 +220,13 @@ def test_linear_leaves_are_asked_for_with_splits_and_of_some_columns():
 
 def test_leaves_are_drawn_to_their_parents():
     X, y = load_iris(return_X_y=True)
-    model = quick(leaves="linear").fit(X, y)
+    model = linear().fit(X, y)
     assert max(tree.n_leaves for tree in model.pareto_front_) > 1
     again = clone(model).fit(X, y)
     assert [tree.complexity for tree in again.pareto_front_] == [
         tree.complexity for tree in model.pareto_front_
     ]
     np.testing.assert_array_equal(model.predict_proba(X), again.predict_proba(X))
-
-
-@pytest.mark.parametrize(
-    "bound",
-    [
-        {"max_terms": 5},
-        {"max_split_terms": 2},
-        {"interaction_cst": [[0, 1]]},
-        {"monotonic_cst": [1] + [0] * 29},
-        {"term_penalty": 0.001},
-        {"objective": Cost([[0, 1], [2, 0]])},
-    ],
-    ids=lambda bound: next(iter(bound)),
-)
-def test_where_terms_are_bounded_leaves_stay_constant(bound):
-    model = quick(**bound).fit(*weak_columns())
-    assert model.tree_.models is None
 
 
 @pytest.mark.parametrize(
@@ -212,7 +240,7 @@ def test_where_terms_are_bounded_leaves_stay_constant(bound):
 )
 def test_what_linear_leaves_of_classes_do_not_go_with_is_refused(wrong, name):
     with pytest.raises(ValueError, match=name):
-        quick(leaves="linear", **wrong).fit(*weak_columns())
+        linear(**wrong).fit(*weak_columns())
 
 
 def boxes(n_rows, seed):
@@ -223,24 +251,21 @@ def boxes(n_rows, seed):
     return X, ((X[:, 2:] - 0.5) * borders[cell]).sum(axis=1) > 0
 
 
-def test_models_of_leaves_are_no_reason_for_few_leaves():
-    """Trees that are too large for models keep their class shares, and compete."""
+def test_trees_that_are_too_large_for_models_do_not_compete():
     X, y = boxes(1500, 0)
-    others, labels = boxes(4000, 1)
-    greedy = DecisionTreeClassifier(random_state=0).fit(X, y)
-    model = quick(leaves="linear").fit(X, y)
-    assert model.tree_.n_leaves > 8
-    assert model.score(others, labels) > greedy.score(others, labels)
-    kinds = {type(tree.models) for tree in model.pareto_front_}
-    assert ClassModels in kinds
-    for tree in model.pareto_front_:
-        is_small = not is_too_large(tree, Dataset.from_arrays(X, y))
-        assert (tree.models is not None) == is_small or tree is model.tree_
+    dataset = Dataset.from_arrays(X, y)
+    model = linear().fit(X, y)
+    assert all(isinstance(tree.models, ClassModels) for tree in model.pareto_front_)
+    assert not any(is_too_large(tree, dataset) for tree in model.pareto_front_)
+    table = model.choice_.to_frame()
+    largest = table.groupby("kind")["leaves"].max()
+    # a classifier of constant leaves has larger ones
+    assert largest["tree"] > largest["linear"]
 
 
 def test_a_bound_on_leaves_is_the_only_one_for_small_trees():
     X, y = boxes(1500, 0)
-    model = quick(leaves="linear", max_leaf_nodes=12).fit(X, y)
+    model = linear(max_leaf_nodes=12).fit(X, y)
     assert all(tree.n_leaves <= 12 for tree in model.pareto_front_)
     assert all(isinstance(tree.models, ClassModels) for tree in model.pareto_front_)
     assert max(tree.n_leaves for tree in model.pareto_front_) > 8
@@ -267,16 +292,6 @@ def test_units_that_are_far_apart_end_in_numbers(units):
     assert np.isfinite(model.predict_proba(X * units)).all()
 
 
-def test_beside_one_logistic_leaf_evolution_has_less_patience():
-    X, y = weak_columns()
-    model = quick(max_generations=60, evolution__patience=8)
-    run = []
-    model.set_params(callbacks=[run.append]).fit(X, y)
-    assert isinstance(model.tree_.models, ClassModels)
-    assert model.stop_reason_ == "patience"
-    assert model.n_generations_ - run[-1].last_improvement == 2
-
-
 @pytest.mark.parametrize("leaves", ["auto", "linear"])
 @pytest.mark.parametrize("load", TABLES.values(), ids=TABLES)
 def test_costs_and_held_out_quality_are_those_of_what_rows_are_predicted(load, leaves):
@@ -284,11 +299,12 @@ def test_costs_and_held_out_quality_are_those_of_what_rows_are_predicted(load, l
     is_held_out = np.random.default_rng(0).random(len(y)) < 0.4
     rows, labels = X[is_held_out], y[is_held_out]
     model = quick(leaves=leaves).fit(X[~is_held_out], y[~is_held_out])
-    assert any(tree.models is not None for tree in model.pareto_front_)
+    has_models = [tree.models is not None for tree in model.pareto_front_]
+    assert all(has_models) if leaves == "linear" else not any(has_models)
     table = model.pareto_front_.to_frame(model._held_out(rows, labels))
     for i, quality in enumerate(table.held_out_quality):
         assert quality == pytest.approx(np.mean(model.predict(rows, tree=i) == labels))
-    for rule in ("validation", "fitness"):
+    for rule in ("accurate", "chosen"):
         model.select_tree(rule, rows, labels)
         cost = np.average(model.predict(rows) != labels, weights=rows[:, 0])
         assert model.cost_score(rows, labels, rows[:, 0]) == pytest.approx(cost)
@@ -300,8 +316,9 @@ def test_costs_and_held_out_quality_are_those_of_what_rows_are_predicted(load, l
                 assert cost == pytest.approx(expected)
 
 
-def test_refit_keeps_the_parameters_that_were_asked_for(fitted):
-    model, X, y = fitted
+def test_refit_keeps_the_parameters_that_were_asked_for():
+    X, y = load_iris(return_X_y=True)
+    model = linear().fit(X, y)
     again = model.refit(X, y)
     assert model.tree_.models is not None and again.tree_.models is not None
     assert str(again.get_params()) == str(model.get_params())
@@ -321,8 +338,8 @@ def test_a_choice_by_held_out_rows_takes_a_logistic_leaf_that_is_the_best(fitted
         for i in range(len(model.pareto_front_))
     ]
     before = model.tree_
-    assert model.select_tree("validation", rows, labels).score(rows, labels) == max(
+    assert model.select_tree("accurate", rows, labels).score(rows, labels) == max(
         scores
     )
-    model.select_tree("fitness")
+    assert model.select_tree("chosen").tree_ == before
     assert before in model.pareto_front_

@@ -214,7 +214,7 @@ def test_monotonic_predictions_of_tables_with_gaps(rare):
     ]
     rows = table.sample(3000, replace=True, random_state=0)
     raised = rows.assign(a=rows["a"] + rng.exponential(size=3000), d=rows["d"] - 1.0)
-    for chosen in (model, copy(model).select_tree("leaves<=4", table, y)):
+    for chosen in (model, copy(model).select_tree("leaves<=4")):
         for tree in chosen.pareto_front_:
             assert model.objective_.constraint.violations(tree) == []
             assert (

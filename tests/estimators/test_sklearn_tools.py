@@ -109,9 +109,9 @@ def test_pickles_are_the_same_models(model, tmp_path):
     for copy in copies:
         assert_same(copy, fitted, X)
     if hasattr(fitted, "select_tree"):
-        expected = deepcopy(fitted).select_tree("1se", X, y)
+        expected = deepcopy(fitted).select_tree("simplest", X, y)
         for copy in copies:
-            assert_same(copy.select_tree("1se", X, y), expected, X)
+            assert_same(copy.select_tree("simplest", X, y), expected, X)
 
 
 @every

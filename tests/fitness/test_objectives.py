@@ -1,5 +1,6 @@
 """Losses: what each registered one has to be, and what is said of some of them."""
 
+from dataclasses import replace
 from types import SimpleNamespace
 
 import numpy as np
@@ -22,6 +23,7 @@ from evotree.fitness.objectives import (
     compose,
 )
 from evotree.fitness.penalties import PenalizedAccuracy
+from evotree.fitness.probabilities import LEAST, PROBABILITY_LOSSES, quick_shares
 from evotree.operators.constraints import MonotonicConstraint
 from evotree.operators.pruning import node_losses, prune, prune_marked
 from evotree.operators.structure.reduced import leaf_table, loss_unit, row_losses
@@ -47,6 +49,12 @@ def evolved(name, drawn, seed=0):
 def with_objective(dataset, objective, individuals):
     dataset = dataset.evolved_for(objective)
     return dataset, [make_individual(dataset, *one.nodes()[:3]) for one in individuals]
+
+
+def of_leaves(dataset, individuals):
+    """Return rows and individuals that are judged by class shares, without soft sides."""
+    objective = replace(dataset.objective, is_soft=False)
+    return with_objective(dataset, objective, individuals)
 
 
 def populations_for(name):
@@ -181,11 +189,11 @@ def test_qualities_are_those_of_the_rows_and_no_leaf_can_do_better(name, data, s
 @quickly
 @given(st.data())
 def test_proper_scores_are_shares_of_the_loss_that_is_saved(name, data):
-    dataset, individuals = evolved(name, data.draw(populations_for(name)))
+    dataset, individuals = of_leaves(*evolved(name, data.draw(populations_for(name))))
     assume(np.ptp(dataset.y) > 0)
     right, weight = np.eye(dataset.n_classes)[dataset.y], dataset.sample_weight
     losses = {
-        "log_loss": lambda p: -np.log((p * right).sum(axis=-1)),
+        "log_loss": lambda p: -np.log(np.maximum(LEAST, (p * right).sum(axis=-1))),
         "brier": lambda p: ((p - right) ** 2).sum(axis=-1),
     }[name]
     prior = individuals[0].counts[0] / dataset.total_weight
@@ -199,8 +207,10 @@ def test_proper_scores_are_shares_of_the_loss_that_is_saved(name, data):
 @quickly
 @given(st.data())
 def test_the_area_is_that_of_the_shares_of_the_leaves(data):
-    dataset, individuals = evolved("roc_auc", data.draw(populations_for("roc_auc")))
+    drawn = evolved("roc_auc", data.draw(populations_for("roc_auc")))
+    dataset, individuals = of_leaves(*drawn)
     assume(len(np.unique(dataset.y)) == dataset.n_classes)
+    weights = np.bincount(dataset.y, dataset.sample_weight)
     for one in individuals:
         shares = one.values[naive.leaf_of_rows(one)]
         areas = [
@@ -209,8 +219,26 @@ def test_the_area_is_that_of_the_shares_of_the_leaves(data):
             )
             for c in range(dataset.n_classes)
         ]
-        assert one.quality == pytest.approx(np.mean(areas))
-        assert areas[0] == pytest.approx(naive.area(one.counts, one.subtree_size, 0))
+        assert one.quality == pytest.approx(np.average(areas, weights=weights))
+
+
+@pytest.mark.parametrize("name", ["log_loss", "brier", "roc_auc"])
+@quickly
+@given(st.data())
+def test_soft_probabilities_are_those_of_the_best_common_slope(name, data):
+    dataset, individuals = evolved(name, data.draw(populations_for(name)))
+    assume(np.ptp(dataset.y) > 0)
+    rows = dataset.X, dataset.y, dataset.sample_weight
+    for one in individuals:
+        shares = quick_shares(one, *rows)
+        assert (shares >= 0.0).all() and np.allclose(shares.sum(axis=1), 1.0)
+        labels = one.labels[naive.leaf_of_rows(one)]
+        assert (shares.max(axis=1) == shares[np.arange(len(labels)), labels]).all()
+        losses = PROBABILITY_LOSSES[name](shares, *rows[1:])
+        mean = np.average(losses, weights=dataset.sample_weight)
+        if name == "roc_auc":
+            assert one.quality == pytest.approx(1.0 - mean)
+        assert one.quality <= 1.0
 
 
 # ---- what all of them keep -----------------------------------------------------------------------
@@ -263,16 +291,16 @@ def test_cuts_take_their_risk_and_pruning_keeps_the_fittest(
     for one in individuals:
         best = fitness(prune(one.clone(), dataset, *penalties)[0])[0]
         assert best >= fitness(one)[0] - 1e-9
-        if not is_sum and name != "roc_auc":
+        if not is_sum:
             continue
         risk = one.objective.risk(one)
-        assert not is_sum or one.quality == pytest.approx(1.0 - risk[one.is_leaf].sum())
+        assert one.quality == pytest.approx(1.0 - risk[one.is_leaf].sum())
         for k in np.flatnonzero(~one.is_leaf)[:8]:
             cut = prune_marked(one.clone(), dataset, np.arange(len(one)) == k)[0]
             below = np.arange(k, k + one.subtree_size[k])
             gone = risk[below[one.is_leaf[below]]].sum() - risk[k]
             assert cut.quality == pytest.approx(one.quality + gone, abs=1e-9)
-            assert not is_sum or best >= fitness(cut)[0] - 1e-9
+            assert best >= fitness(cut)[0] - 1e-9
 
 
 @each_loss

@@ -154,7 +154,7 @@ def test_found_trees_join_the_population_pruned_for_its_rows(dataset):
 
     toolbox.register("path", path)
     population = toolbox.population(n=40)
-    assert numbers == [0, 1, 2, 3]
+    assert numbers == []  # those that are found come of paths
     for one in population:
         assert_sound(one, dataset)
     routed = [make_individual(dataset, *one.splits) for one in found]

@@ -212,6 +212,7 @@ TINY = {
     "probabilities": ("iris", "CART, isotonic"),
     "readable": ("iris", "CART"),
     "regression": ("bodyfat", "Ridge"),
+    "steady": ("wine", "CART"),
     "tao": ("pendigits", "TAO, pendigits"),
     "variants": ("iris", "no noise"),
     "wodt": ("iris", "WODT"),

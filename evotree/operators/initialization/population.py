@@ -613,7 +613,6 @@ def _double_threshold(threshold: np.ndarray) -> np.ndarray:
 
 _WORTH = PenalizedAccuracy()
 _SEEDS_OF_A_PATH = 8  # places in the population that one path is followed for
-_PATHS_BESIDE = 4  # the trees that the choice of hyperparameters found
 # of the time, until seeds and random trees are made
 _SEEDS_SECONDS, _RANDOM_SECONDS = (
     0.5,
@@ -708,8 +707,8 @@ def init_population(
     streams = toolbox.streams(0, n)[len(members) :]
     slots = [at for at, origin in enumerate(origins) if origin == WIDTHS]
     n_paths = min(len(slots), 2 + -(-len(slots) // _SEEDS_OF_A_PATH))
-    if found:
-        n_paths = min(n_paths, _PATHS_BESIDE)
+    if found:  # of paths that are followed already
+        n_paths = 0
 
     def follow(number: int, stream: np.ndarray) -> list[Individual]:
         if clock.is_late:

@@ -1,7 +1,9 @@
-"""How soft sides are fitted to a finished tree and its training rows."""
+"""Class probabilities: how soft sides are fitted to a finished tree, and what rows lose by them."""
 
 import math
 import time
+from collections.abc import Callable, Mapping
+from types import MappingProxyType
 
 import numpy as np
 from scipy.optimize import minimize
@@ -9,7 +11,13 @@ from scipy.special import expit, log_softmax, softmax
 
 from evotree._blas import one_blas_thread
 from evotree.dataset import Dataset
-from evotree.tree import ObliqueTree, SoftSides, distances, soft_reach
+from evotree.tree import (
+    ObliqueTree,
+    SoftSides,
+    distances,
+    raise_labels,
+    soft_reach,
+)
 
 SLOPE = 1.5
 """The slope that is expected before any row is seen, where the median distance is 1."""
@@ -60,6 +68,127 @@ def fit_soft_sides(
             options={"maxiter": _BRIEF_ITERATIONS if brief else _MAX_ITERATIONS},
         )
         return problem.sides(found.x)
+
+
+def probabilities_of(
+    tree: ObliqueTree, dataset: Dataset, X: np.ndarray, kind: str = "soft"
+) -> np.ndarray:
+    """Return what a tree that was fitted to a data set says of rows: ``"soft"``, or of leaves."""
+    if kind == "soft":
+        return fit_soft_sides(tree, dataset, brief=True).predict(tree, X)
+    shares: np.ndarray = tree.values[tree.apply(X)]
+    return shares
+
+
+def quick_shares(
+    tree: ObliqueTree,
+    X: np.ndarray,
+    y: np.ndarray,
+    weight: np.ndarray,
+    *,
+    soft: bool = True,
+) -> np.ndarray:
+    """Return the probabilities of rows by one slope of all splits, of some that of least log loss.
+
+    Without soft sides they are those of the leaves.
+
+    Distances are in units of their mean over the rows that reach the node, and leaves have the
+    class shares of their rows and of one row more, which has those of all rows.
+    """
+    leaves = tree.apply(X)
+    is_leaf = tree.is_leaf
+    inner = np.flatnonzero(~is_leaf)
+    counts = np.zeros((len(tree), tree.values.shape[1]))
+    np.add.at(counts, (leaves, y), weight)
+    total = counts.sum(axis=0)
+    shares = counts[is_leaf] + total / total.sum()
+    shares /= shares.sum(axis=1, keepdims=True)
+    if not soft or not inner.size:
+        every = np.zeros(counts.shape)
+        every[is_leaf] = shares
+        return every[leaves]
+    away = distances(tree, X)
+    is_below = leaves >= inner[:, None]
+    is_below &= leaves < (inner + tree.subtree_size[inner])[:, None]
+    weighted = is_below * weight
+    scale = (np.abs(away) * weighted).sum(axis=1) / weighted.sum(axis=1)
+    away /= np.where(scale > 0.0, scale, 1.0)[:, None]
+    best, least = shares, math.inf
+    for slope in STARTS[:-1]:
+        found = soft_reach(tree, expit(slope * away))[is_leaf].T @ shares
+        lost = float(log_losses(found, y, weight) @ weight)
+        if lost < least:
+            best, least = found, lost
+    return raise_labels(best, tree.majority[leaves])
+
+
+# ---- what rows lose ------------------------------------------------------------------------------
+
+
+def log_losses(shares: np.ndarray, y: np.ndarray, weight: np.ndarray) -> np.ndarray:
+    """Return the logarithmic losses of rows, by probabilities of at least `LEAST`."""
+    return -np.log(np.maximum(shares[np.arange(len(y)), y], LEAST))
+
+
+def accuracy_losses(
+    shares: np.ndarray, y: np.ndarray, weight: np.ndarray
+) -> np.ndarray:
+    """Return the logarithmic losses of rows, and a share of their errors."""
+    errors = (shares.argmax(axis=1) != y).astype(np.float64)
+    return ERROR_WEIGHT * errors + log_losses(shares, y, weight)
+
+
+def brier_losses(shares: np.ndarray, y: np.ndarray, weight: np.ndarray) -> np.ndarray:
+    """Return the quadratic losses of rows (Brier 1950)."""
+    own = shares[np.arange(len(y)), y]
+    return 1.0 - 2.0 * own + (shares**2).sum(axis=1)
+
+
+def ranking_losses(shares: np.ndarray, y: np.ndarray, weight: np.ndarray) -> np.ndarray:
+    """Return by which share of the rows of other classes each row is outranked in its own.
+
+    The weighted mean is one less the area under the ROC curve of each class against the others,
+    weighted by the rows of the class. Equal probabilities, but for rounding, count half.
+    """
+    losses = np.zeros(len(y))
+    shares = np.round(shares, _DIGITS)
+    for label in np.unique(y).tolist():
+        inside = y == label
+        if inside.all():
+            continue
+        others = np.sort(shares[~inside, label])
+        order = np.argsort(shares[~inside, label], kind="stable")
+        total = np.append(0.0, np.cumsum(weight[~inside][order]))
+        below, upto = (
+            total[np.searchsorted(others, shares[inside, label], side)]
+            for side in ("left", "right")
+        )
+        losses[inside] = 1.0 - 0.5 * (below + upto) / total[-1]
+    return losses
+
+
+_DIGITS = 9  # of probabilities that are ranked
+
+ERROR_WEIGHT = 0.5
+"""What an error counts beside the logarithmic loss where trees evolve for the accuracy."""
+
+LEAST = 1e-3
+"""No probability counts as less in the logarithmic loss."""
+
+PROBABILITY_LOSSES: Mapping[
+    str | None, Callable[[np.ndarray, np.ndarray, np.ndarray], np.ndarray]
+] = MappingProxyType(
+    {
+        "accuracy": accuracy_losses,
+        "log_loss": log_losses,
+        "brier": brier_losses,
+        "roc_auc": ranking_losses,
+    }
+)
+"""Losses of rows by name: functions of probabilities (n_rows, n_classes), codes and weights."""
+
+
+# ---- the fit of soft sides -----------------------------------------------------------------------
 
 
 def _thinned(dataset: Dataset, max_rows: int) -> tuple[np.ndarray | slice, np.ndarray]:

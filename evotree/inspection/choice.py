@@ -1,0 +1,96 @@
+"""What a fit compared before it returned a tree, for people: one line, or a table."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+_LOSS_NAMES = {
+    "accuracy": "log loss and half of the errors",
+    "log_loss": "log loss",
+    "brier": "Brier loss",
+    "roc_auc": "1 - AUC",
+}
+
+
+@dataclass(frozen=True, eq=False)
+class TreeChoice:
+    """The candidates of a fit, with what they lost on rows held out, and which one was chosen.
+
+    Printed, it says in a line what was chosen, and what the best larger and smaller trees lost.
+
+    Attributes
+    ----------
+    loss : str
+        What was compared: ``"accuracy"``, the log loss and half of the errors; ``"log_loss"``,
+        ``"brier"`` or ``"roc_auc"``; or ``"loss"``, that of the objective.
+    n_leaves, n_terms : int
+        Size of the tree that the fit returned.
+    """
+
+    loss: str
+    n_leaves: int
+    n_terms: int
+    _columns: Mapping[str, np.ndarray]
+
+    @property
+    def loss_name(self) -> str:
+        """What was compared, in words."""
+        return _LOSS_NAMES.get(self.loss, "loss")
+
+    def to_frame(self) -> pd.DataFrame:
+        """Return a table of the candidates, the least complex first.
+
+        Its columns are ``kind``: ``"tree"`` for first trees at some penalties, ``"evolved"``,
+        ``"logistic"`` for trees of logistic models, ``"linear"`` where leaves have models;
+        ``leaves`` and ``complexity``, means over folds; ``size_penalty`` and ``term_penalty``;
+        ``C`` and ``halvings`` of logistic models; ``loss``, the mean over the rows held out;
+        ``excess``, the loss less that of the chosen one, and its ``standard_error``; ``chosen``;
+        and ``fold_0`` and so on, the loss in each fold.
+        """
+        return pd.DataFrame(dict(self._columns))
+
+    def __repr__(self) -> str:
+        table = self.to_frame()
+        chosen = table[table["chosen"]].iloc[0]
+        name = "loss" if self.loss == "accuracy" else self.loss_name
+        parts = [
+            f"{size_text(self.n_leaves, self.n_terms)}: held-out {name} "
+            f"{_number(chosen['loss'])}"
+        ]
+        sizes = {
+            "larger": table[table["complexity"] > chosen["complexity"]],
+            "smaller": table[table["complexity"] < chosen["complexity"]],
+        }
+        for how, others in sizes.items():
+            if len(others):
+                best = others.loc[others["loss"].idxmin()]
+                n_leaves = round(best["leaves"])
+                pays = how == "larger" and best["loss"] < chosen["loss"]
+                rule = ": select_tree('accurate')" if pays else ""
+                size = size_text(n_leaves, round(best["complexity"]) - n_leaves)
+                parts.append(
+                    f"best {how} tree {_number(best['loss'])} ± "
+                    f"{_number(best['standard_error'])} ({size}){rule}"
+                )
+        return "; ".join(parts)
+
+    def _repr_html_(self) -> str:
+        """Return what a notebook shows."""
+        return f"<p>{self!r}</p>{self.to_frame()._repr_html_()}"
+
+
+def size_text(n_leaves: int, n_terms: int) -> str:
+    """Return the size of a tree in words."""
+    terms = f"{n_terms} term{'' if n_terms == 1 else 's'}"
+    if n_leaves == 1:
+        return f"one leaf of {terms}" if n_terms else "one leaf"
+    return f"one split of {terms}" if n_leaves == 2 else f"{n_leaves} leaves, {terms}"
+
+
+def _number(value: Any) -> str:
+    return (
+        f"{value:.3f}".replace("0.", ".", 1) if 0.0 <= value < 1.0 else f"{value:.3g}"
+    )
