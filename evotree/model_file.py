@@ -53,7 +53,8 @@ class Model:
     `summary`, each entry optional: ``rows``, ``accuracy``, ``base_rate`` (the accuracy of the most
     frequent class), ``balanced_accuracy``, ``recall`` of each class, ``confusion``; of numbers
     ``r2``, ``rmse`` and ``others``, both of simpler predictions; the same of test rows with
-    ``test_`` before it; ``hyperparameters``, ``generations``, ``stop_reason`` and ``seconds``.
+    ``test_`` before it; ``choice``, ``hyperparameters``, ``generations``, ``stop_reason`` and
+    ``seconds``.
     """
 
     target: str
@@ -252,8 +253,10 @@ def _lines_of_classes(known: Mapping[str, Any], labels: list[str]) -> Iterator[s
 
 def _lines_of_search(known: Mapping[str, Any]) -> Iterator[str]:
     """Yield what a search chose, how it ended and how long it took."""
+    if "choice" in known:
+        yield f"chosen     {known['choice']}"
     if "hyperparameters" in known:
-        yield "chosen     " + ", ".join(
+        yield "penalties  " + ", ".join(
             f"{name} {v:{'.4g' if isinstance(v, float) else ''}}"
             for name, v in known["hyperparameters"].items()
         )

@@ -106,7 +106,7 @@ def test_fit_predict_and_show(run, iris, iris_csv):
         f"test       accuracy {training['test_accuracy']:.4f} on 30 rows",
         "(always the most frequent class: 0.3333)\n",
         "recall: " + ", ".join(f"{name} {share:.4f}" for name, share in recall),
-        f"chosen     size_penalty {chosen['size_penalty']:.4g}, ",
+        f"penalties  size_penalty {chosen['size_penalty']:.4g}, ",
         f"term_penalty {chosen['term_penalty']:.4g}",
         f"{tree.n_leaves} leaves, depth {tree.depth}, {tree.n_terms} terms, ",
         f"complexity {tree.complexity}\n",

@@ -47,7 +47,10 @@ MANY_NUMBERS = 10  # a column of text with more distinct numbers was meant to be
 MANY_CATEGORIES = 50
 _SHOWN = 1000  # characters of the names of columns
 # Lines of the summary of a model that its report shows.
-FACTS = ("tree", "forest", "training", "test", "chosen", "evolution", "seconds")
+FACTS = (
+    *("tree", "forest", "training", "test"),
+    *("chosen", "penalties", "evolution", "seconds"),
+)
 
 
 def fit(args: argparse.Namespace) -> None:
@@ -495,7 +498,9 @@ def course(estimator: Any) -> dict[str, Any]:
         "term_penalty": estimator.term_penalty_,
         **estimator.regularization_.get_params(),
     }
+    choice = estimator.choice_
     return {
+        **({} if choice is None else {"choice": repr(choice)}),
         "hyperparameters": {
             name: value if isinstance(value, int | float) else str(value)
             for name, value in chosen.items()

@@ -37,7 +37,7 @@ from evotree.engine.evolution import (
     interrupt_as_flag,
     watch,
 )
-from evotree.engine.finish import Result, finish
+from evotree.engine.finish import Finisher, Result, finish
 from evotree.engine.islands import epochs, island_seeds, islands_of
 from evotree.engine.parallel import island_executor, thread_map
 from evotree.engine.populations import (
@@ -66,6 +66,7 @@ from evotree.engine.state import (
     warn_of_a_fresh_start,
 )
 from evotree.inspection.choice import TreeChoice
+from evotree.operators.constraints import repair
 from evotree.operators.initialization.population import WIDTHS
 from evotree.operators.structure.splice import make_individual
 from evotree.rng import seed_from
@@ -431,10 +432,21 @@ class RowSearch(Search):
         penalties = penalties_to_try(problem.config, rows.total_weight)
         kinds = (TREE, LOGISTIC) if problem.leaf_models is None else (LINEAR,)
         found = found_by(trials, penalties, kinds)
+        if found.winner.kind == LOGISTIC and not self._keeps_bounds(found):
+            found = found_by(trials, penalties, (TREE,))._replace(logistic=None)
         winner = found.winner
         if winner.kind == TREE and not (trials and problem.judges_evolution):
             winner = winner._replace(kind=EVOLVED)
         return Choice(seed, found.penalties, winner, found.logistic), found
+
+    def _keeps_bounds(self, found: Found) -> bool:
+        """Return whether the tree of logistic models keeps what trees have to, on all rows."""
+        problem = self.problem
+        if not problem.constraints and not isinstance(problem.config.precision, int):
+            return True
+        finisher = Finisher(problem, Choice(0, found.penalties))
+        assert found.winner.strength is not None
+        return finisher.logistic(found.winner.strength) is not None
 
     def rows_of(self, dataset: Dataset) -> Dataset:
         """Return the rows with noisy copies, if there is noise, and the penalty of terms."""
@@ -457,7 +469,7 @@ class RowSearch(Search):
             problem, self._samples()[0], [penalties], problem.seconds_left(0.5)
         )
         trees = [
-            make_individual(rows, *tree.splits)
+            repair(make_individual(rows, *tree.splits), rows, problem.constraints)
             for tree in (*best[0], *made, *self.found.trees)
         ]
         chosen = best_prunings(trees, rows, *penalties)[:1]

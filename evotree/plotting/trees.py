@@ -19,7 +19,7 @@ from matplotlib.patches import FancyBboxPatch, Rectangle
 from matplotlib.textpath import text_to_path
 
 from evotree.description.named import NamedTree, check_whole, named_tree, tree_of
-from evotree.description.text import Wording, missing_lines
+from evotree.description.text import Wording, choice_lines, missing_lines
 from evotree.inspection.importances import importances
 from evotree.plotting.curves import plot_learning_curve, positions_of, records_of
 from evotree.plotting.style import (
@@ -131,9 +131,9 @@ def plot_tree(
     n_bars = np.array([len(some) for some in terms]) if is_value else tree.is_leaf
     boxes = _layout(tree, notes, texts, image, BAR_HEIGHT * n_bars)
     left, right, bottom = _ends(boxes)
-    missing = "\n".join(
-        missing_lines(named, width=int((right - left) / (0.55 * NOTE * FONT)))
-    )
+    width = int((right - left) / (0.55 * NOTE * FONT))
+    chosen = [line.removeprefix("# ") for line in choice_lines(named, width)]
+    missing = "\n".join([*missing_lines(named, width), *chosen])
     below = LINE_HEIGHT * (missing.count("\n") + 2) if missing else 0.0
     ax, font = _prepared(ax, boxes, below, FONT if tree.n_leaves <= 8 else 0.8 * FONT)
     colors = class_colors(tree.values.shape[1])
