@@ -132,7 +132,7 @@ class Found(NamedTuple):
 
     penalties: Any = None
     winner: Candidate = Candidate()
-    # at these penalties, of the first folds of all rows
+    # at these penalties, of all folds
     trees: Sequence[Individual] = ()
     # the best at each of the penalties after these
     front_only: Sequence[Individual] = ()
@@ -301,8 +301,8 @@ def with_evolution(
 
     In each fold a short run begins with the trees that were found there, at the least penalties
     whose trees are not clearly worse than the best: evolution makes more of large trees. Its
-    population is pruned by these penalties and by larger ones. There is no further
-    run once none of its trees has lost less so far than what was chosen without them.
+    population is pruned by these penalties and by larger ones. There is no further run once none
+    of its trees has lost less so far than what was chosen without them.
     """
     table = Table.of(trials)
     winner = table.simplest(STANDARD_ERRORS, TREE, LOGISTIC)

@@ -10,6 +10,7 @@ import math
 import time
 from collections.abc import Generator, Mapping, Sequence
 from dataclasses import replace
+from numbers import Integral
 from typing import Any, NamedTuple
 
 from deap import base
@@ -442,7 +443,9 @@ class RowSearch(Search):
     def _keeps_bounds(self, found: Found) -> bool:
         """Return whether the tree of logistic models keeps what trees have to, on all rows."""
         problem = self.problem
-        if not problem.constraints and not isinstance(problem.config.precision, int):
+        if not problem.constraints and not isinstance(
+            problem.config.precision, Integral
+        ):
             return True
         finisher = Finisher(problem, Choice(0, found.penalties))
         assert found.winner.strength is not None

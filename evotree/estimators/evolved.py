@@ -260,8 +260,9 @@ class EvolvedTree(base.TreeEstimator, SearchConfig):
 
         Rows that no machine holds come as collections of Dask, `X` as an Array or a DataFrame, the
         others as Arrays or Series with the same partitions. Trees are then bred on a sample of
-        `max_samples` rows, by default 100,000. The values of nodes, the scores of the front and the
-        choice of the tree are those of all rows. Medians, levels of categories, units, the digits
+        `max_samples` rows, by default 100,000. The values of nodes and the scores of the front
+        are those of all rows, and so is the choice of the tree where cross-validation, which sees
+        the sample, compares nothing. Medians, levels of categories, units, the digits
         of splits and soft probabilities are those of the sample. `objective` has to follow from the
         sums of leaves, as all names do but ``"log_loss"``, ``"brier"``, ``"roc_auc"``,
         ``"absolute_error"`` and ``"quantile"``; leaves are constant. For `min_samples_leaf` all

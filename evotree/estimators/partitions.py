@@ -23,7 +23,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from evotree.configuration import Quantile
 from evotree.dataset import Dataset, class_codes
 from evotree.engine.config import evolution_of
-from evotree.engine.finish import Result, scores_of
+from evotree.engine.finish import Result, front_with, scores_of
 from evotree.engine.progress import Progress
 from evotree.engine.state import seed_to_continue
 from evotree.estimators.base import deviations
@@ -36,7 +36,7 @@ from evotree.fitness.objectives import (
     ProbabilityScore,
 )
 from evotree.fitness.penalties import PenalizedAccuracy
-from evotree.inspection.front import FittedFront, FrontTree, undominated
+from evotree.inspection.front import FittedFront, FrontTree
 from evotree.operators.constraints import nodes_without
 from evotree.rng import row_keys, seed_from
 from evotree.tables.columns import NumericColumn, encode_in_order
@@ -281,7 +281,8 @@ class AllRows:
 
     def refit(self, result: Result) -> tuple[Result, list[Counted]]:
         """Return what a search on the sample found, by all rows; also the front as counted."""
-        front, hall = list(result.front), result.hall_of_fame
+        front: list[Any] = list(result.front)
+        hall = result.hall_of_fame
         counted = self.counted([*front, *hall, *result.best_trees.values()])
         others = [one.tree for one in counted[len(front) :]]
         members = [
@@ -290,15 +291,27 @@ class AllRows:
                 one.scores[0],
                 before.origin,
                 (*one.scores, float(one.tree.complexity)) if before.scores else (),
+                # they are those of the sample, as of all trees
+                sides=before.sides if one.tree.has_splits_of(before) else None,
             )
             for before, one in zip(front, counted, strict=False)
         ]
         counted_of = dict(zip(map(id, members), counted, strict=False))
-        trees = undominated(members)
+        candidates = result.candidates
+        if candidates is None:  # nothing was compared on rows held out
+            fitness: Any = PenalizedAccuracy(*result.choice.penalties)
+            best = max(members, key=fitness)
+        else:
+            best = members[front.index(result.tree)]
+            candidates = replace(
+                candidates, n_leaves=best.n_leaves, n_terms=best.n_terms
+            )
+        trees = front_with(best, members)
         result = replace(
             result,
-            tree=max(trees, key=PenalizedAccuracy(*result.choice.penalties)),
-            front=FittedFront(trees, result.front.is_regression),
+            tree=best,
+            candidates=candidates,
+            front=FittedFront(trees, result.front.is_regression, choice=candidates),
             hall_of_fame=others[: len(hall)],
             best_trees=dict(zip(result.best_trees, others[len(hall) :], strict=True)),
         )

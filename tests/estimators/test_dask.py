@@ -16,6 +16,7 @@ from evotree import (
     Variation,
 )
 from evotree.dataset import Dataset
+from evotree.engine.config import Evolution
 from evotree.estimators.base import leaf_deviations
 from evotree.experiments.problems import make_problem
 from evotree.fitness.objectives import QuantileLoss
@@ -164,6 +165,22 @@ def fit_rare(**changed):
 def least_share(counts):
     """Return the share of the rows that is right in the leaf where it is least."""
     return float((counts.max(axis=1) / counts.sum(axis=1)).min())
+
+
+def test_what_the_sample_chose_is_returned_with_its_sides():
+    rng = np.random.default_rng(0)
+    rows = rng.normal(size=(3000, 4))
+    labels = rows[:, 0] + rows[:, 1] + 0.5 * rng.normal(size=3000) > 0.0
+    model = EvoTreeClassifier(
+        evolution=Evolution(max_samples=400), max_generations=2, random_state=0
+    ).fit(da.from_array(rows, (1000, 4)), da.from_array(labels, 1000))
+    assert model.choice_.n_terms == model.tree_.n_terms
+    assert model.choice_.n_leaves == model.tree_.n_leaves
+    (logistic,) = (tree for tree in model.pareto_front_ if tree.origin == "logistic")
+    model.select_tree(f"complexity<={logistic.complexity}")
+    assert model.tree_ is logistic
+    assert model.probabilities_ is logistic.sides is not None
+    assert model.select_tree("chosen").tree_.n_terms == model.choice_.n_terms
 
 
 LABELS = ["balanced_accuracy", "f1", "f1_macro", "mcc"]
