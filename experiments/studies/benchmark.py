@@ -13,7 +13,7 @@ from evotree.experiments.protocols import Task
 from experiments import suites, tables
 from experiments.methods.classifiers import (
     CART,
-    DENSE,
+    CONSTANT,
     EVOTREE,
     FOREST,
     LINEAR_LEAVES,
@@ -36,7 +36,7 @@ FIGURES = {
 CHOICE_FIGURES = {name: FIGURES[name] for name in ("accuracy", "AUC", "log loss")} | {
     "complexity": ("complexity", 1.0, 0)
 }
-SIMPLE = (DENSE, TAO, CART, LOGISTIC)
+SIMPLE = (TAO, CART, LOGISTIC)
 """The methods that a fit should not be below."""
 _QUICK = (
     *(
@@ -66,7 +66,7 @@ SHAPED = (
 """The data sets of boosting machines, which take minutes on more columns."""
 DATASETS: Mapping[str, Sequence[str]] = {
     **dict.fromkeys((EVOTREE, *SIMPLE, FOREST), suites.GROUPS["in all"]),
-    DENSE: [
+    CONSTANT: [
         name
         for name in suites.GROUPS["in all"]
         if name not in (*suites.MANY_ROWS, *suites.WIDE)
@@ -100,7 +100,7 @@ def beside_other_methods(runs: pd.DataFrame) -> dict[str, str]:
     """Return the tables of the page on the choice: EvoTree beside other methods, by groups."""
     if EVOTREE not in set(runs["method"]):
         return dict.fromkeys(("groups", "below", "choice_cells"), tables.NOT_RUN)
-    methods = (EVOTREE, *SIMPLE, LINEAR_LEAVES, FOREST, "EBM")
+    methods = (EVOTREE, CONSTANT, LINEAR_LEAVES, *SIMPLE, FOREST, "EBM")
     parts = []
     for title, datasets in {**suites.GROUPS, "on which EBM was run": SHAPED}.items():
         means = tables.figures_of(runs, CHOICE_FIGURES, datasets, methods)
@@ -110,7 +110,7 @@ def beside_other_methods(runs: pd.DataFrame) -> dict[str, str]:
         made = tables.comparison(means, CHOICE_FIGURES, EVOTREE, duels)
         parts.append(f"## {made['n_compared']} data sets {title}\n\n{made['table']}")
     means = 100.0 * tables.fold_means(
-        runs, "accuracy", suites.GROUPS["in all"], methods[:5]
+        runs, "accuracy", suites.GROUPS["in all"], (EVOTREE, *SIMPLE)
     )
     simple = means[tables.named(SIMPLE, means)]
     rows = []
@@ -121,7 +121,7 @@ def beside_other_methods(runs: pd.DataFrame) -> dict[str, str]:
         text = f"{gain.mean():+.1f} ± {gain.std() / suites.N_FOLDS**0.5:.1f}"
         rows.append({"data set": name, "best": other, "difference": text})
     others = means.drop(list(suites.BENCHMARK), errors="ignore")
-    cells = tables.cells_table(others, ".1f", bold=methods)
+    cells = tables.cells_table(others, ".1f", bold=(EVOTREE, *SIMPLE))
     return {
         "groups": "\n\n".join(parts),
         "below": tables.table(rows, 2),
