@@ -47,7 +47,7 @@ EVOLVING_ERRORS = 2.0
 """By which the loss of the trees that evolution begins with may be above that of the best."""
 
 EVOLUTION_ERRORS = 1.0
-"""By which evolution has to lower the loss of what was chosen, for its tree to be returned."""
+"""By which evolution has to lower the loss of what was chosen, for a larger tree to be returned."""
 
 LARGE, LARGE_ERRORS = 60, 2.0
 """Complexity above which the loss has to be lower by so many standard errors."""
@@ -407,6 +407,10 @@ class Table(NamedTuple):
         """Return whether there is a candidate of a kind."""
         return any(one.kind == kind for one in self.candidates)
 
+    def complexity(self, one: Candidate) -> float:
+        """Return the mean complexity of a candidate."""
+        return float(self.sizes[self.candidates.index(one), 1])
+
     def gain(self, one: Candidate, other: Candidate) -> tuple[float, float]:
         """Return how much less a candidate loses than another one, and its standard error."""
         mine, others = (self.losses[self.candidates.index(c)] for c in (one, other))
@@ -423,8 +427,8 @@ def found_by(
 
     Losses are compared row by row. The least complex candidate of some kinds wins whose loss is
     above that of the best by no more than half a standard error of the difference: a larger tree
-    has to earn its nodes and terms. An evolved tree takes its place if its loss is lower by more
-    than one standard error.
+    has to earn its nodes and terms. An evolved tree takes its place if it is less complex and loses
+    no more, or if its loss is lower by more than one standard error.
     """
     if not trials:
         is_linear = TREE not in kinds
@@ -437,7 +441,8 @@ def found_by(
     if table.has(EVOLVED):
         evolved = table.simplest(STANDARD_ERRORS, EVOLVED)
         gain, error = table.gain(evolved, winner)
-        if gain > EVOLUTION_ERRORS * error:
+        is_simpler = table.complexity(evolved) < table.complexity(winner)
+        if gain > EVOLUTION_ERRORS * error or (is_simpler and gain >= 0.0):
             winner = evolved
     at = winner.at
     if at is None:

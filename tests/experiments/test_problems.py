@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from evotree.experiments.problems import PROBLEMS, make_problem
+from evotree.experiments.problems import PROBLEMS, make_loans, make_problem
 
 OPTIMAL_NODES = {
     "chessboard2": 7,
@@ -103,3 +103,27 @@ def test_samples_have_their_shares_and_region_and_follow_their_seed(name):
 def test_bad_arguments_are_named(arguments, message):
     with pytest.raises(ValueError, match=message):
         make_problem(*arguments)
+
+
+def test_loans_are_repaid_by_two_rules_of_which_no_column_knows_one():
+    X, y = make_loans(20_000, random_state=1)
+    income, rent, instalment, savings, age = X.iloc[:, :5].to_numpy(float).T
+    says = np.where(
+        X["work"] == "employed",
+        income - 2 * (rent + instalment) >= 1000,
+        savings >= 3000 + 12 * instalment,
+    )
+    is_right = says == (y == "repaid")
+    assert 0.965 < is_right.mean() < 0.975
+    repaid = np.corrcoef(age, y == "repaid")[0, 1]
+    assert abs(repaid) < 0.02
+    # Neither rule is right without the other, nor the best of them for all.
+    for rule in (income - 2 * (rent + instalment) >= 1000, savings >= 12 * instalment):
+        assert 0.5 < (rule == (y == "repaid")).mean() < 0.85
+    for seed in (1, np.random.default_rng(1)):
+        other, labels = make_loans(20_000, random_state=seed)
+        assert X.equals(other) and (y == labels).all()
+    with pytest.raises(ValueError, match="n_samples=0"):
+        make_loans(0)
+    with pytest.raises(ValueError, match="random_state=-1"):
+        make_loans(10, random_state=-1)
