@@ -16,6 +16,7 @@ from sklearn.preprocessing import StandardScaler
 
 from evotree import ObliqueTreeClassifier, ObliqueTreeRegressor
 from evotree.description.named import rows_text, share_text
+from evotree.description.text import splits_of_text
 from evotree.export import (
     coefficient_table,
     export_graphviz,
@@ -53,7 +54,8 @@ def stump_of_numbers():
 
 
 def from_text(tree, **options):
-    text = re.sub(r"\n(?:\|   )*\|    (?=\S)(?!\|)", " ", export_text(tree, **options))
+    text = re.sub(r"\n[| ]*\|    # .*", "", export_text(tree, **options))
+    text = re.sub(r"\n(?:\|   )*\|    (?=\S)(?!\|)", " ", text)
     nodes = re.findall(r"--- \[(\d+)\] (.*)", text)
     return {int(k): said.replace(" * ", " ") for k, said in nodes}
 
@@ -75,7 +77,7 @@ def from_html(tree):
         r"\[(\d+)\][^<]*</span> (.*?)</(?:summary|div)>", export_html(tree)
     )
     plain = {int(k): unescape(re.sub("<.*?>", "", said)) for k, said in found}
-    return {k: said.replace(" * ", " ") for k, said in plain.items()}
+    return {k: without_shares(said.replace(" * ", " ")) for k, said in plain.items()}
 
 
 def from_picture(tree):
@@ -84,9 +86,14 @@ def from_picture(tree):
     signs = str.maketrans({"−": "-", "≤": "<=", "≥": ">=", "\n": " "})
     said = [text.translate(signs) for text in texts[1::2]]
     return {
-        int(re.findall(r"\d+", k)[0]): one
+        int(re.findall(r"\d+", k)[0]): without_shares(one)
         for k, one in zip(texts[::2], said, strict=True)
     }
+
+
+def without_shares(said):
+    """Return what is said of a split without the shares of its terms."""
+    return re.sub(r" \(x\d+ \d+ %[^()]*\)$", "", said)
 
 
 def bare(said):
@@ -224,6 +231,44 @@ def test_terms_are_ordered_by_influence_and_zeros_left_out():
     assert 'label="[0]\\n0\\n<= 1"' in export_graphviz(stump([0.0]))
     labelled = export_text(tree.labelled(np.array([0, 1, 1])))
     assert "[1] class: 1 (1 row; 1: 0.00, 0: 1.00)" in labelled
+
+
+@given(trees(tame))
+def test_terms_of_other_units_have_their_shares_beside_them(tree):
+    weights = np.abs(tree.weights)
+    text = re.sub(r",\n[| ]*\|    # (?=x)", ", ", export_text(tree))
+    said = re.findall(
+        r"\[(\d+)\] x[^\n]*(?:\n[| ]*\|    [^#|\n][^\n]*)*(?:\n[| ]*# (.*))?", text
+    )
+    for k, shares in said:
+        own = weights[int(k)]
+        if tree.spread is None or not tree.spread.any() or own.max() < 1000 * own.min():
+            assert not shares
+            continue
+        influence = own * tree.spread
+        wanted = {f"x{j}": one / influence.sum() for j, one in enumerate(influence)}
+        read = dict(re.findall(r"(x\d) (\d+) %", shares))
+        assert read == {name: f"{100 * one:.0f}" for name, one in wanted.items()}
+    assert len(said) == (~tree.is_leaf).sum()
+    # The line is no part of the rule.
+    names = [f"x{j}" for j in range(tree.n_features)]
+    written, thresholds, sizes = splits_of_text(export_text(tree), names)
+    assert (sizes == tree.subtree_size).all()
+
+
+def test_shares_in_the_influence_are_read_in_every_view():
+    tree = stump([1.0, -2e-6])
+    tree.spread = np.array([0.5, 40_000.0])
+    names = ["student", "income"]
+    assert export_text(tree, names).splitlines()[:2] == [
+        "|--- [0] student - 2e-06 * income <= 1",
+        "|    # student 86 %, income 14 %",
+    ]
+    assert "(student 86 %, income 14 %)" in export_html(tree, names)
+    drawn = plot_tree(tree, feature_names=names).texts[1].get_text()
+    assert drawn.endswith("(student 86 %,\nincome 14 %)")
+    tree.spread = None
+    assert " %" not in export_text(tree, names) + export_html(tree, names)
 
 
 def test_terms_of_models_are_ordered_by_influence_and_bounded_in_number():

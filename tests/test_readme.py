@@ -41,7 +41,7 @@ def test_the_first_pages_run_and_print_what_they_say(
     names = run_blocks(page)
     printed = capsys.readouterr().out.split()
     assert printed == " ".join(fences(page, "text")).split()
-    assert 2 <= names["model"].tree_.n_leaves <= 3
+    assert names["model"].tree_.n_leaves == 4
     plt.close("all")
 
 

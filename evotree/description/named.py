@@ -27,6 +27,7 @@ from evotree.tables.columns import (
 )
 
 LINE_WIDTH = 100
+_UNITS = 1000.0  # times that weights differ whose units cannot be compared
 LEAST_WIDTH = 40
 
 _EXACT_DIGITS = (
@@ -267,6 +268,22 @@ class NamedTree:
         return tuple(
             sorted(self.terms(k), key=lambda one: (-influence[one[1]], -abs(one[0])))
         )
+
+    def influence_shares(self, k: int) -> tuple[float, ...]:
+        """Return the shares of the terms of a split in their influence, or nothing.
+
+        Only where weights cannot tell which term is the larger one: units differ a thousandfold.
+        """
+        terms = self.by_influence(k)
+        sizes = [abs(weight) for weight, _ in terms]
+        total = self.influence(k).sum()
+        if (
+            self.tree.spread is None
+            or max(sizes, default=0.0) < _UNITS * min(sizes, default=0.0)
+            or not 0.0 < total < np.inf
+        ):
+            return ()
+        return tuple(float(self.influence(k)[j] / total) for _, j in terms)
 
     def split(self, k: int) -> Split:
         """Return the inequality of internal node `k` as all forms for readers show it."""

@@ -49,14 +49,16 @@ def export_text(
     A row goes to the first branch below a split where the split holds, and to ``else`` where it
     does not. Terms are ordered by their influence, the absolute weight times the spread of the
     feature; weights of 0 are left out. A split is scaled so that the weight of its first term is 1,
-    which changes no decision. A split of a single category is written as ``colour is red`` or
-    ``colour is not red``. Nodes have the numbers that ``apply`` gives, and leaves name their
-    training rows and class shares. A row counts once, whatever its weight; where weights differ,
-    the weighted share of the class of a leaf is named too. The linear model of a leaf is written as
-    ``predict 3.2 + 0.51 * rooms - 0.11 * age, within [5, 50]``, with the bounds that predictions do
-    not leave; several outputs are named: ``predict height = 1.2, width = 3``. A line says what
-    stands for missing cells of the columns that the tree uses, where the training rows had some;
-    the last lines what the tree was chosen before (`evotree.inspection.choice.TreeChoice`).
+    which changes no decision. Where weights differ a thousandfold, because their units do, a line
+    ``# income 61 %, age 39 %`` names the shares of the terms in the influence. A split of a single
+    category is written as ``colour is red`` or ``colour is not red``. Nodes have the numbers that
+    ``apply`` gives, and leaves name their training rows and class shares. A row counts once,
+    whatever its weight; where weights differ, the weighted share of the class of a leaf is named
+    too. The linear model of a leaf is written as ``predict 3.2 + 0.51 * rooms - 0.11 * age, within
+    [5, 50]``, with the bounds that predictions do not leave; several outputs are named: ``predict
+    height = 1.2, width = 3``. A line says what stands for missing cells of the columns that the
+    tree uses, where the training rows had some; the last lines what the tree was chosen before
+    (`evotree.inspection.choice.TreeChoice`).
 
     Parameters
     ----------
@@ -117,6 +119,9 @@ def _indented(words: Wording) -> Iterator[str]:
             f"{indent}|    ",
             max(LINE_WIDTH - len(indent), LEAST_WIDTH) - 5,
         )
+        if shares := words.influences(k):
+            width = max(LINE_WIDTH - len(indent), LEAST_WIDTH) - 7
+            yield from hung(shares, f"{indent}|    # ", f"{indent}|    # ", width)
     yield from missing_lines(named)
     yield from choice_lines(named)
 
@@ -290,6 +295,16 @@ class Wording:
         if (answer := self.named.answer(split)) is not None:
             return [self.written(answer)]
         return [*(self.sum(split.terms) or ["0"]), self.bound(split)]
+
+    def influences(self, k: int) -> list[str]:
+        """Return the shares of the terms of a split in its influence, where weights say nothing."""
+        shares = self.named.influence_shares(k)[: self.max_terms]
+        terms = self.named.by_influence(k)
+        pieces = [
+            f"{self.written(self.named.features[j])} {share:.0%},".replace("%", " %")
+            for share, (_, j) in zip(shares, terms, strict=False)
+        ]
+        return [*pieces[:-1], pieces[-1].removesuffix(",")] if pieces else []
 
     def model(
         self, model: LinearModel, begin: str = "", before_bounds: str = ""
@@ -500,6 +515,8 @@ def _elements(words: Wording) -> Iterator[str]:
         inside = depth + named.is_split(k)
         if named.is_split(k):
             split = escape(" ".join(words.split(named.split(k))))
+            if shares := escape(" ".join(words.influences(k))):
+                split += f' <span style="{_NOTE}">({shares})</span>'
             yield f"<details{' open' if depth < n_open else ''}><summary>{note}{split}</summary>"
             yield f'<div style="{_BRANCH}">'
         elif named.classes is None:
@@ -626,9 +643,11 @@ def splits_of_text(
         if (found := _NODE.fullmatch(line.rstrip())) is not None:
             rule = re.sub(r"^\[\d+\] ", "", found["rule"])
             rules.append((len(found["indent"]) // 4, rule))
-        elif line.startswith("|") and rules:  # a folded line
+        elif line.startswith("|") and rules:  # a folded line, or shares of influence
             depth, rule = rules[-1]
-            rules[-1] = depth, f"{rule} {line.lstrip('| ').rstrip()}"
+            more = line.lstrip("| ").rstrip()
+            if not more.startswith("# "):
+                rules[-1] = depth, f"{rule} {more}"
         elif not line.startswith("#"):
             raise ValueError(
                 f"{parameter} has the line {line!r}: allowed is {_ALLOWED}."

@@ -60,9 +60,11 @@ class TreeChoice:
             f"{size_text(self.n_leaves, self.n_terms)}: held-out {name} "
             f"{_number(chosen['loss'])}"
         ]
+        rounded = table["complexity"].round()
+        complexity = self.n_leaves + self.n_terms
         sizes = {
-            "larger": table[table["complexity"] > chosen["complexity"]],
-            "smaller": table[table["complexity"] < chosen["complexity"]],
+            "larger": table[rounded > complexity],
+            "smaller": table[rounded < complexity],
         }
         for how, others in sizes.items():
             if len(others):

@@ -327,7 +327,9 @@ def _text(words: Wording, k: int, is_image: bool) -> str:
     if is_image:
         colors = "red − blue" if split.relation == "<=" else "blue − red"
         return f"{colors} {words.bound(split)}"
-    return "\n".join(words.split_lines(split))
+    shares = "\n".join(words.influences(k))
+    below = [f"({shares})"] if shares else []
+    return "\n".join([*words.split_lines(split), *below])
 
 
 def _layout(
