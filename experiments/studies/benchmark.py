@@ -9,6 +9,7 @@ from typing import Any
 
 import pandas as pd
 
+from evotree.engine.choice import LARGE
 from evotree.experiments.protocols import Task
 from experiments import suites, tables
 from experiments.methods.classifiers import (
@@ -78,6 +79,9 @@ DATASETS: Mapping[str, Sequence[str]] = {
 }
 """The data sets of methods that were not run on all."""
 
+LARGEST = ("usps", "letter", "avila", "semeion", "arrhythmia")
+"""The data sets whose trees are left out of the mean complexity: of many classes or columns."""
+
 EVERY = make_systems()
 EXPERIMENT = define(
     "benchmark",
@@ -94,6 +98,38 @@ EXPERIMENT = define(
         )
     ],
 )
+
+
+def by_size(runs: pd.DataFrame) -> dict[str, str]:
+    """Return what fits are, a leaf, a split or more, beside other methods on the same rows."""
+    keys = ["dataset", "fold"]
+    own = runs[runs["method"] == EVOTREE].set_index(keys).sort_index()
+    if own.empty:
+        names = ("by_size", "one_leaf", "median", "mean", "above")
+        return dict.fromkeys(names, tables.NOT_RUN)
+    accuracy = 100.0 * runs.pivot(index=keys, columns="method", values="accuracy")
+    sizes = own["leaves"].clip(upper=3)
+    rows = []
+    for size, kind in ((1, "one leaf"), (2, "one split"), (3, "a larger tree")):
+        at = sizes.index[sizes == size]
+        if at.empty:
+            continue
+        row = {"a fit is": kind, "fits": f"{len(at)}"}
+        row["data sets"] = f"{at.get_level_values('dataset').nunique()}"
+        row["complexity"] = f"{own.loc[at, 'complexity'].median():.0f}"
+        for method in tables.named((EVOTREE, FOREST, *SIMPLE), accuracy):
+            row[method] = f"{accuracy.loc[at, method].mean():.1f}"
+        rows.append(row)
+    one_leaf = own.index[own["leaves"] == 1].get_level_values("dataset").value_counts()
+    complexity = own.groupby("dataset")["complexity"].mean()
+    large = own[own["complexity"] > LARGE].index.get_level_values("dataset")
+    return {
+        "by_size": tables.table(rows, 1),
+        "one_leaf": ", ".join(f"{name} {n}" for name, n in one_leaf.items()) or "none",
+        "median": f"{complexity.median():.0f}",
+        "mean": f"{complexity.drop(list(LARGEST), errors='ignore').mean():.0f}",
+        "above": ", ".join(dict.fromkeys(large)) or "none",
+    }
 
 
 def beside_other_methods(runs: pd.DataFrame) -> dict[str, str]:
@@ -146,6 +182,7 @@ def report(results: Results) -> dict[str, Any]:
     return {
         **tables.comparison(means, FIGURES, EVOTREE, duels, ranks),
         **beside_other_methods(results.runs),
+        **by_size(results.runs),
         "floor": tables.floor_sentence(accuracy, EVOTREE, (CART, LOGISTIC)),
         "failed": 100.0 * fits.get(suites.FAILED, fits[:0]).mean(),
         "ranks": sentence,
