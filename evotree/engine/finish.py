@@ -30,7 +30,13 @@ from evotree.inspection.front import (
     own_scores,
     undominated,
 )
-from evotree.operators.constraints import Constraint, Held, keeps_all, repair
+from evotree.operators.constraints import (
+    Constraint,
+    Held,
+    Limits,
+    keeps_all,
+    repair,
+)
 from evotree.operators.initialization.logistic import (
     LOGISTIC,
     logistic_trees,
@@ -186,6 +192,7 @@ class Finisher:
         self.constraints = problem.constraints
         self.precision = problem.config.precision
         self.rows = problem.dataset.penalized(choice.penalties.term)
+        self._kept = [*self.constraints, *self._least_rows()]
         self._rounder: Rounder | None = None
         if self.precision is not None:
             self._rounder = Rounder(
@@ -195,6 +202,17 @@ class Finisher:
         self._finished: dict[
             tuple[int, ...], tuple[tuple[np.ndarray, ...], ObliqueTree]
         ] = {}
+
+    def _least_rows(self) -> list[Constraint]:
+        """Return the bound on leaves whose models are fitted to rows, unless splits are held.
+
+        It holds at the end alone: on the way there a small leaf has the line of all rows.
+        """
+        objective = self.rows.bound_objective
+        least = 1 if objective is None else objective.least_rows
+        if least == 1 or any(isinstance(one, Held) for one in self.constraints):
+            return []
+        return [Limits(min_leaf_share=min(1.0, least / self.rows.n_rows))]
 
     def tree(self, individual: Individual) -> ObliqueTree:
         """Return the finished tree of an individual."""
@@ -206,10 +224,10 @@ class Finisher:
 
     def _finish(self, splits: tuple[np.ndarray, ...]) -> ObliqueTree:
         rows = self.rows
-        individual = repair(make_individual(rows, *splits), rows, self.constraints)
+        individual = repair(make_individual(rows, *splits), rows, self._kept)
         prune(individual, rows, 0.0)
         # pruning knows nothing of what is held
-        repair(individual, rows, self.constraints)
+        repair(individual, rows, self._kept)
         tree = rows.to_raw(individual.to_tree())
         if self._rounder is not None:
             tree = self._rounder(tree)
@@ -218,7 +236,7 @@ class Finisher:
                 tree = constraint.restored(tree)
         if isinstance(self.precision, Integral):
             tree = rows.refill(tree)
-        return self._with_leaves(keep_for_rows(tree, rows, self.constraints))
+        return self._with_leaves(keep_for_rows(tree, rows, self._kept))
 
     def _with_leaves(self, tree: ObliqueTree) -> ObliqueTree:
         """Return a tree over raw features with what its leaves predict by the objective."""

@@ -146,6 +146,7 @@ class Objective:
     goes_with: ClassVar[frozenset[str]] = frozenset()
     is_sum = True  # the quality is 1 less the risks of the leaves; or these are an approximation
     takes_noise = True  # copies of the rows with noise may smooth the fitness
+    least_rows = 1  # of a leaf, where there is a split
     needs_rows: bool = (
         False  # the quality is no function of the sums of the leaves (``counts``)
     )

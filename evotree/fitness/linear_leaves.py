@@ -50,7 +50,7 @@ LOWEST, HIGHEST, ERROR, INTERCEPT, N_FIXED = range(5)
 """Columns of a fit, before the coefficients, and their number."""
 
 LEAST_ROWS = 10
-"""A leaf with fewer predicts by the model of all rows."""
+"""A leaf with fewer predicts by the model of all rows as trees evolve; in the end there is none."""
 
 _WIDENED = 0.25  # of the range of a leaf's targets, on each side
 _REMEMBERED = 1 << 26  # bytes of sums of products
@@ -269,6 +269,7 @@ class LinearLeafObjective(TargetLoss):
 
     goes_with = frozenset({LINES, OUTPUTS, ORDER})
     takes_noise = False
+    least_rows = LEAST_ROWS
 
     shrinkage: float = 10.0  # how many rows the line of all rows counts as in each leaf
     term_penalty: float = 0.0
@@ -655,6 +656,7 @@ class LinesOfOutputs(MeansOfOutputs):
     # A term has the same price whichever output it is of.
 
     takes_noise = False
+    least_rows = LEAST_ROWS
 
     lines: LinearLeafObjective = LinearLeafObjective()  # how they are fitted
     # Those of each output, bound to its rows.

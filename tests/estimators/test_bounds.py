@@ -147,3 +147,24 @@ def test_columns_of_categories_and_missing_numbers_go_with_all_their_features():
 def test_sets_of_columns_that_are_none_are_named(wrong):
     with pytest.raises(ValueError, match="interaction_cst"):
         brief(interaction_cst=wrong).fit(*load_iris(return_X_y=True))
+
+
+@pytest.mark.parametrize("outputs", [1, 2])
+def test_no_leaf_has_fewer_rows_than_five_times_its_terms(outputs):
+    """A few rows lie apart, on a line of their own: they are no leaf with a line of five terms."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(200, 6))
+    y = X @ rng.normal(size=(6, outputs)) + 0.05 * rng.normal(size=(200, outputs))
+    X[:7, 0] += 12.0
+    y[:7] = 40.0 - 3.0 * X[:7, 1:2]
+    y[100:] += np.abs(4.0 * X[100:, 1:2])
+    model = EvoTreeRegressor(random_state=0, max_generations=10)
+    model.fit(X, y[:, 0] if outputs == 1 else y)
+    assert model.tree_.n_leaves > 1
+    for tree in model.pareto_front_:
+        leaves = np.flatnonzero(tree.is_leaf)
+        of_outputs = tree.models.each if outputs > 1 else [tree.models]
+        rows = np.bincount(tree.apply(X), minlength=len(tree))[leaves]
+        for models in of_outputs:
+            n_terms = np.count_nonzero(models.coefficients[leaves], axis=1)
+            assert (rows >= 5 * n_terms).all()
