@@ -46,9 +46,6 @@ STANDARD_ERRORS = 0.5
 EVOLVING_ERRORS = 2.0
 """By which the loss of the trees that evolution begins with may be above that of the best."""
 
-EVOLUTION_ERRORS = 1.0
-"""By which evolution has to lower the loss of what was chosen, for a larger tree to be returned."""
-
 LARGE, LARGE_ERRORS = 60, 2.0
 """Complexity above which the loss has to be lower by so many standard errors."""
 
@@ -125,6 +122,7 @@ class Trial(NamedTuple):
     losses: dict[Candidate, np.ndarray]  # on the rows held out, each of shape (n_rows,)
     sizes: dict[Candidate, tuple[int, int]]  # leaves and complexity
     weights: np.ndarray  # of these rows
+    evolved: Sequence[Individual] = ()  # the fittest of each penalty, if trees evolved
 
 
 class Found(NamedTuple):
@@ -132,7 +130,7 @@ class Found(NamedTuple):
 
     penalties: Any = None
     winner: Candidate = Candidate()
-    # at these penalties, of all folds
+    # at these penalties, of all folds; where evolution pays, all that it found there
     trees: Sequence[Individual] = ()
     # the best at each of the penalties after these
     front_only: Sequence[Individual] = ()
@@ -302,7 +300,7 @@ def with_evolution(
     In each fold a short run begins with the trees that were found there, at the least penalties
     whose trees are not clearly worse than the best: evolution makes more of large trees. Its
     population is pruned by these penalties and by larger ones. There is no further run once none
-    of its trees has lost less so far than what was chosen without them.
+    of its trees is preferred so far to what was chosen without them.
     """
     table = Table.of(trials)
     winner = table.simplest(STANDARD_ERRORS, TREE, LOGISTIC)
@@ -332,9 +330,10 @@ def with_evolution(
         losses, sizes = dict(trial.losses), dict(trial.sizes)
         for candidate, lost, size in judge.of_trees(EVOLVED, fittest, others, held_out):
             losses[candidate], sizes[candidate] = lost, size
-        judged.append(trial._replace(losses=losses, sizes=sizes))
+        judged.append(trial._replace(losses=losses, sizes=sizes, evolved=fittest))
         table = Table.of(judged)
-        if table.gain(table.best(EVOLVED), winner)[0] <= 0.0:
+        best, simplest = table.best(EVOLVED), table.simplest(STANDARD_ERRORS, EVOLVED)
+        if table.gain(best, winner)[0] <= 0.0 and not table.prefers(simplest, winner):
             return trials
     return judged
 
@@ -407,9 +406,18 @@ class Table(NamedTuple):
         """Return whether there is a candidate of a kind."""
         return any(one.kind == kind for one in self.candidates)
 
-    def complexity(self, one: Candidate) -> float:
-        """Return the mean complexity of a candidate."""
-        return float(self.sizes[self.candidates.index(one), 1])
+    def prefers(self, one: Candidate, other: Candidate) -> bool:
+        """Return whether a candidate takes the place of another one.
+
+        It has to lose no more if it is less complex, and clearly less if it is more complex.
+        """
+        gain, error = self.gain(one, other)
+        mine, others = (self.sizes[self.candidates.index(c), 1] for c in (one, other))
+        if mine < others:
+            return gain >= -STANDARD_ERRORS * error
+        return gain > error * (
+            LARGE_ERRORS if mine > LARGE >= others else STANDARD_ERRORS
+        )
 
     def gain(self, one: Candidate, other: Candidate) -> tuple[float, float]:
         """Return how much less a candidate loses than another one, and its standard error."""
@@ -427,8 +435,7 @@ def found_by(
 
     Losses are compared row by row. The least complex candidate of some kinds wins whose loss is
     above that of the best by no more than half a standard error of the difference: a larger tree
-    has to earn its nodes and terms. An evolved tree takes its place if it is less complex and loses
-    no more, or if its loss is lower by more than one standard error.
+    has to earn its nodes and terms. An evolved tree takes its place where `Table.prefers` it.
     """
     if not trials:
         is_linear = TREE not in kinds
@@ -440,10 +447,7 @@ def found_by(
     winner = table.simplest(STANDARD_ERRORS, *kinds)
     if table.has(EVOLVED):
         evolved = table.simplest(STANDARD_ERRORS, EVOLVED)
-        gain, error = table.gain(evolved, winner)
-        is_simpler = table.complexity(evolved) < table.complexity(winner)
-        if gain > EVOLUTION_ERRORS * error or (is_simpler and gain >= 0.0):
-            winner = evolved
+        winner = evolved if table.prefers(evolved, winner) else winner
     at = winner.at
     if at is None:
         at = table.simplest(STANDARD_ERRORS, TREE).at
@@ -451,10 +455,13 @@ def found_by(
     if table.has(LOGISTIC):
         logistic = table.simplest(STANDARD_ERRORS, LOGISTIC).strength
     assert at is not None
+    trees = [tree for trial in trials for tree in trial.trees.best[at]]
+    if winner.kind == EVOLVED:
+        trees += [tree for trial in trials for tree in trial.evolved]
     return Found(
         penalties[at],
         winner,
-        trees=[tree for trial in trials for tree in trial.trees.best[at]],
+        trees=trees,
         front_only=[
             trees[0] for trial in trials for trees in trial.trees.best[at + 1 :]
         ],

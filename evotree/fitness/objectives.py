@@ -790,9 +790,9 @@ def class_models(leaves: str | LinearLeaves, dataset: Dataset) -> LogisticLeaves
 def loss_of_probabilities(objective: Objective | None, dataset: Dataset) -> str | None:
     """Return by which loss of their probabilities trees are compared, or None.
 
-    For the accuracy it is the log loss, which tells more of few rows than errors do, and a share of
-    the errors. None where labels are judged that need not be the most probable, and for targets.
+    For the accuracy it is the log loss, which tells more of few rows than errors do. None where
+    labels are judged that need not be the most probable, and for targets.
     """
     if isinstance(objective, ProbabilityScore):
         return objective.kind
-    return "accuracy" if dataset.n_classes and objective is None else None
+    return "log_loss" if dataset.n_classes and objective is None else None

@@ -130,14 +130,6 @@ def log_losses(shares: np.ndarray, y: np.ndarray, weight: np.ndarray) -> np.ndar
     return -np.log(np.maximum(shares[np.arange(len(y)), y], LEAST))
 
 
-def accuracy_losses(
-    shares: np.ndarray, y: np.ndarray, weight: np.ndarray
-) -> np.ndarray:
-    """Return the logarithmic losses of rows, and a share of their errors."""
-    errors = (shares.argmax(axis=1) != y).astype(np.float64)
-    return ERROR_WEIGHT * errors + log_losses(shares, y, weight)
-
-
 def brier_losses(shares: np.ndarray, y: np.ndarray, weight: np.ndarray) -> np.ndarray:
     """Return the quadratic losses of rows (Brier 1950)."""
     own = shares[np.arange(len(y)), y]
@@ -169,9 +161,6 @@ def ranking_losses(shares: np.ndarray, y: np.ndarray, weight: np.ndarray) -> np.
 
 _DIGITS = 9  # of probabilities that are ranked
 
-ERROR_WEIGHT = 0.5
-"""What an error counts beside the logarithmic loss where trees evolve for the accuracy."""
-
 LEAST = 1e-3
 """No probability counts as less in the logarithmic loss."""
 
@@ -179,7 +168,6 @@ PROBABILITY_LOSSES: Mapping[
     str | None, Callable[[np.ndarray, np.ndarray, np.ndarray], np.ndarray]
 ] = MappingProxyType(
     {
-        "accuracy": accuracy_losses,
         "log_loss": log_losses,
         "brier": brier_losses,
         "roc_auc": ranking_losses,

@@ -8,7 +8,6 @@ import numpy as np
 import pandas as pd
 
 _LOSS_NAMES = {
-    "accuracy": "log loss and half of the errors",
     "log_loss": "log loss",
     "brier": "Brier loss",
     "roc_auc": "1 - AUC",
@@ -24,8 +23,8 @@ class TreeChoice:
     Attributes
     ----------
     loss : str
-        What was compared: ``"accuracy"``, the log loss and half of the errors; ``"log_loss"``,
-        ``"brier"`` or ``"roc_auc"``; or ``"loss"``, that of the objective.
+        What was compared: ``"log_loss"``, ``"brier"`` or ``"roc_auc"``; or ``"loss"``, that of the
+        objective.
     n_leaves, n_terms : int
         Size of the tree that the fit returned.
     """
@@ -55,9 +54,8 @@ class TreeChoice:
     def __repr__(self) -> str:
         table = self.to_frame()
         chosen = table[table["chosen"]].iloc[0]
-        name = "loss" if self.loss == "accuracy" else self.loss_name
         parts = [
-            f"{size_text(self.n_leaves, self.n_terms)}: held-out {name} "
+            f"{size_text(self.n_leaves, self.n_terms)}: held-out {self.loss_name} "
             f"{_number(chosen['loss'])}"
         ]
         rounded = table["complexity"].round()
