@@ -67,11 +67,7 @@ SHAPED = (
 """The data sets of boosting machines, which take minutes on more columns."""
 DATASETS: Mapping[str, Sequence[str]] = {
     **dict.fromkeys((EVOTREE, *SIMPLE, FOREST), suites.GROUPS["in all"]),
-    CONSTANT: [
-        name
-        for name in suites.GROUPS["in all"]
-        if name not in (*suites.MANY_ROWS, *suites.WIDE)
-    ],
+    CONSTANT: _QUICK,
     **dict.fromkeys(("OC1", "WODT", "STree"), (*_QUICK, "usps")),
     LINEAR_LEAVES: list(dict.fromkeys((*suites.TINY, *suites.SMALL, *SHAPED))),
     **{"GEA-ODT": _QUICK, "CEDT": suites.THIRTY[:-1], "EBM": SHAPED},
