@@ -31,7 +31,7 @@ from experiments import load_study, suites
 from experiments.methods import chosen, classifiers, regressors, trees
 from experiments.probabilities import LEAST, N_BINS
 from experiments.rows import fill, read_curve_rows, read_rows, write_rows
-from experiments.tables import MISSING, TIE
+from experiments.tables import LOSS_TIE, MISSING, TIE
 
 TEXTS = Path(__file__).parent / "texts"
 """The texts of the reports, a file a study; `Text` fills them."""
@@ -45,6 +45,7 @@ SHARED: dict[str, Any] = {
     **{
         "suites": suites,
         "TIE": TIE,
+        "LOSS_TIE": LOSS_TIE,
         "MISSING": MISSING,
         "LEAST": LEAST,
         "N_BINS": N_BINS,

@@ -22,6 +22,8 @@ from evotree.plotting.style import save_picture
 from experiments.suites import FAILED, N_FOLDS
 
 TIE = 0.1  # means that differ by fewer points are a tie
+LOSS_TIE = 0.005  # and means of the log loss, of which less is better
+LOSS = "log loss"
 ENOUGH = 0.6  # the share of the data sets that a method must have to be in the means
 MISSING = "-"
 NOT_RUN = "Not run yet."
@@ -109,15 +111,20 @@ def figures_of(
     }
 
 
-def paired(differences: pd.Series) -> str:
-    """Return mean and standard error of differences in points, and wins, ties and losses."""
+def paired(differences: pd.Series, title: str = "") -> str:
+    """Return mean and standard error of differences, and wins, ties and losses.
+
+    These are of points, of which more are better, or of the log loss.
+    """
     d = differences.dropna()
     if d.empty:
         return ""
-    wins = int((d >= TIE).sum())
-    losses = int((d <= -TIE).sum())
-    error = f" ± {d.std() / np.sqrt(len(d)):.2f}" if len(d) > 1 else ""
-    return f"{d.mean():+.2f}{error} ({wins} / {len(d) - wins - losses} / {losses})"
+    better, tie, decimals = (-d, LOSS_TIE, 3) if title == LOSS else (d, TIE, 2)
+    wins = int((better >= tie).sum())
+    losses = int((better <= -tie).sum())
+    error = f" ± {d.std() / np.sqrt(len(d)):.{decimals}f}" if len(d) > 1 else ""
+    counts = f"{wins} / {len(d) - wins - losses} / {losses}"
+    return f"{d.mean():+.{decimals}f}{error} ({counts})"
 
 
 def compared(scores: pd.DataFrame) -> pd.DataFrame:
@@ -138,7 +145,7 @@ def differences_table(
         both = scores[[ours, method]].dropna().index
         row = {"method": str(method), "data sets": str(len(both))}
         for title, means in tables.items():
-            row[title] = paired(means[ours] - means[method]) or MISSING
+            row[title] = paired(means[ours] - means[method], title) or MISSING
         if sizes is not None:
             own, other = sizes.loc[both, [ours, method]].mean()
             row["mean complexity, both"] = f"{own:,.0f} / {other:,.0f}"
@@ -174,7 +181,7 @@ def comparison(
         for title, scores in duels.items():
             if ours in scores and method != ours:
                 row[f"{ours} less it: {title}"] = (
-                    paired(scores[ours] - scores[method]) or MISSING
+                    paired(scores[ours] - scores[method], title) or MISSING
                 )
         rows.append(row)
     return {"n_compared": len(both), "table": table(rows)}

@@ -204,6 +204,12 @@ def test_duels_are_paired_over_the_data_sets_of_both():
     d = np.array([2.0, -0.04, -6.0])
     cell = f"{d.mean():+.2f} ± {d.std(ddof=1) / np.sqrt(3):.2f} (1 / 1 / 1)"
     assert row == f"| CART | 3 | {cell} | -6.00 (0 / 0 / 1) | 8 / 8 |"
+    # Of a loss less is better, and a tie is closer.
+    losses = scores / 100.0 + [0.0, 0.02]
+    (row,) = tables.differences_table({"log loss": losses}, "EvoTree").splitlines()[2:]
+    d = np.array([0.0, -0.0204, -0.08])
+    cell = f"{d.mean():+.3f} ± {d.std(ddof=1) / np.sqrt(3):.3f} (2 / 1 / 0)"
+    assert row == f"| CART | 3 | {cell} |"
     assert "not been run yet" in tables.differences_table(
         {"": scores[["CART"]]}, "EvoTree"
     )
