@@ -153,6 +153,7 @@ def test_records(iris):
     assert result.logbook.select("max")[-1] == max(
         ind.n_leaves for ind in result.population
     )
+    assert "max" in str(result.logbook) and "quality" not in str(result.logbook)
     extended = make_statistics()
     extended.register("worst", min)
     assert run(iris, stats=extended).logbook.chapters["size"].select("worst")[-1] >= 1

@@ -88,10 +88,13 @@ def quantile(values: Sequence[float], share: float) -> float:
     return ordered[low] + (at - low) * (ordered[high] - ordered[low])
 
 
+_COLUMNS = ("gen", "nevals", "diversity", "seconds")
+
+
 def make_logbook() -> tools.Logbook:
     """Return an empty logbook whose printed form has its columns in order."""
     logbook = tools.Logbook()
-    logbook.header = ["gen", "nevals", "diversity", "seconds", *CHAPTERS]
+    logbook.header = [*_COLUMNS, *CHAPTERS]
     for chapter in CHAPTERS:
         logbook.chapters[chapter].header = ["best", "mean", "std"]
     return logbook
@@ -463,6 +466,12 @@ def _record(
     }
     record |= {"gen": run.generation, "nevals": n_evaluations}
     record["diversity"] = diversity(run.population)
+    if not run.logbook:  # the columns of the printed form
+        is_several = isinstance(stats, tools.MultiStatistics)
+        names = list(stats) if is_several else stats.fields
+        run.logbook.header = [*_COLUMNS, *names]
+        for name in set(CHAPTERS) - set(names):
+            del run.logbook.chapters[name]
     clock.set()
     run.logbook.record(seconds=run.seconds, **record)
 
