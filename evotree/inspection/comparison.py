@@ -7,14 +7,17 @@ import pandas as pd
 from scipy import stats
 from sklearn.base import is_classifier
 
+from evotree.description.named import named_tree
+
 
 class RowComparison(NamedTuple):
     """Where the paths of two rows, a and b, part.
 
     `node` is the split, or the leaf where they meet. `terms` has a line for each of its terms, the
-    one that parts them most first: the values, the weight, and what each adds to the signed
-    distance to the hyperplane, in spreads of the projection; at a leaf with a line, to what it
-    says. `rows` has the leaf and prediction of each, and ``total``, that distance.
+    one that parts them most first: the values, the weight as the split is printed, and what each
+    adds to the distance to the hyperplane, in spreads of the projection, above 0 where the printed
+    sum is above its threshold; at a leaf with a line, to what it says. `rows` has the leaf and
+    prediction of each, and ``total``, that distance.
     """
 
     node: int
@@ -43,9 +46,20 @@ def compare_rows(model: Any, row_a: Any, row_b: Any) -> RowComparison:
     apart = [k for k in sides[0] if k in sides[1] and sides[0][k] != sides[1][k]]
     node = int(apart[0] if apart else found[0].rows.leaf[0])
     here = [path[path.node == node].set_index("feature") for path in paths]
+    weights = here[0]["weight"]
+    if apart:
+        # Of two forms of an inequality the one that is printed begins with a weight of 1.
+        named = named_tree(model)
+        printed = {named.features[j]: w for w, j in named.split(node).terms}
+        weights = pd.Series([printed[name] for name in weights.index], weights.index)
+        if named.split(node).relation == ">=":
+            here = [
+                one.assign(contribution=-one["contribution"], total=-one["total"])
+                for one in here
+            ]
     terms = pd.DataFrame(
         {
-            "weight": here[0]["weight"],
+            "weight": weights,
             "value_a": here[0]["value"],
             "adds_a": here[0]["contribution"],
             "value_b": here[1]["value"],

@@ -3,9 +3,11 @@
 import numpy as np
 import pytest
 from scipy import stats
+from sklearn.base import clone
 from sklearn.datasets import load_diabetes, load_wine
 
 from evotree import EvoTreeClassifier, EvoTreeRegressor, ObliqueTreeClassifier
+from evotree.description.named import named_tree
 from evotree.inspection.comparison import compare_models, compare_rows
 from tests.quick_models import brief
 
@@ -13,21 +15,39 @@ X, Y = load_wine(return_X_y=True, as_frame=True)
 MODEL = brief(EvoTreeClassifier, leaves="constant").fit(X, Y)
 
 
+def check_two_rows(model, X, a, b):
+    """Compare two rows by hand; return the relation of the split that parts them, if any."""
+    paths, tree = model.decision_path(X).toarray().astype(bool), model.tree_
+    node, terms, rows = compare_rows(model, X.iloc[a], X.iloc[[b]])
+    assert node == np.flatnonzero(paths[a] & paths[b])[-1]
+    assert rows.prediction.tolist() == model.predict(X.iloc[[a, b]]).tolist()
+    assert rows.leaf.tolist() == model.apply(X.iloc[[a, b]]).tolist()
+    if tree.is_leaf[node]:
+        return set()
+    assert (rows.total["a"] > 0.0) != (rows.total["b"] > 0.0)
+    printed = named_tree(model).split(node)
+    weights = {X.columns[j]: weight for weight, j in printed.terms}
+    assert terms.weight.to_dict() == weights
+    for row, which in ((a, "a"), (b, "b")):
+        total = sum(weight * X[name].iloc[row] for name, weight in weights.items())
+        assert (total > printed.threshold) == (rows.total[which] > 0.0)
+    sign = 1.0 if printed.relation == "<=" else -1.0
+    by_hand = sign * (X.iloc[b] - X.iloc[a]) * tree.weights[node]
+    by_hand /= model.training_rows_.spreads[node]
+    np.testing.assert_allclose(terms.difference, by_hand[terms.index])
+    parted = rows.total["b"] - rows.total["a"]
+    assert terms.difference.sum() == pytest.approx(parted)
+    return {printed.relation}
+
+
 def test_rows_part_at_the_last_node_that_both_pass():
-    paths, tree = MODEL.decision_path(X).toarray().astype(bool), MODEL.tree_
-    for a, b in ((0, 1), (0, 70), (100, 170), (60, 0)):
-        node, terms, rows = compare_rows(MODEL, X.iloc[a], X.iloc[[b]])
-        assert node == np.flatnonzero(paths[a] & paths[b])[-1]
-        assert rows.prediction.tolist() == MODEL.predict(X.iloc[[a, b]]).tolist()
-        assert rows.leaf.tolist() == MODEL.apply(X.iloc[[a, b]]).tolist()
-        if not tree.is_leaf[node]:
-            assert (rows.total["a"] > 0.0) != (rows.total["b"] > 0.0)
-            by_hand = (X.iloc[b] - X.iloc[a]) * tree.weights[node]
-            by_hand /= MODEL.training_rows_.spreads[node]
-            np.testing.assert_allclose(terms.difference, by_hand[terms.index])
-            assert terms.difference.sum() == pytest.approx(
-                rows.total["b"] - rows.total["a"]
-            )
+    relations = set()
+    for sign in (1.0, -1.0):
+        rows = sign * X
+        model = clone(MODEL).fit(rows, Y)
+        for a, b in ((0, 1), (0, 70), (100, 170), (60, 0)):
+            relations |= check_two_rows(model, rows, a, b)
+    assert relations == {"<=", ">="}
 
 
 def test_models_are_compared_by_the_rows_that_each_alone_predicts_right():
