@@ -497,9 +497,13 @@ def plot_accuracy_against_size(
     size: str = "leaves",
     *,
     metric: str = "accuracy",
+    methods: Sequence[str] | None = None,
     ax: Axes | None = None,
 ) -> Axes:
-    """Draw each method at its mean size and its mean score, over the data sets that all have."""
+    """Draw each method at its mean size and its mean score, over the data sets that all have.
+
+    The place of a method among `methods`, by default those drawn, says its colour and marker.
+    """
     runs = done_runs(runs, size, metric)
     _check_positive(runs, size)
     datasets, left_out = complete_datasets(runs)
@@ -511,8 +515,10 @@ def plot_accuracy_against_size(
     y = mean_scores(runs, metric).loc[datasets].mean()
     ax = axes_or_new(ax, (6.5, 4.5))
     use_log_scale(ax, x)
-    for i, method in enumerate(x.index):
-        ax.plot(x[method], y[method], ms=7.0, label=method, **style.point_style(i))
+    order = list(x.index if methods is None else methods)
+    for method in x.index:
+        look = style.point_style(order.index(method))
+        ax.plot(x[method], y[method], ms=7.0, label=method, **look)
     ax.margins(0.12)
     n_datasets = len(datasets) + len(left_out)
     ax.set(
@@ -526,9 +532,16 @@ def plot_accuracy_against_size(
 
 
 def plot_times(
-    runs: pd.DataFrame, seconds: str = "seconds", *, ax: Axes | None = None
+    runs: pd.DataFrame,
+    seconds: str = "seconds",
+    *,
+    methods: Sequence[str] | None = None,
+    ax: Axes | None = None,
 ) -> Axes:
-    """Draw the mean time of a fit for each data set and method, the fastest data set at the top."""
+    """Draw the mean time of a fit for each data set and method, the fastest data set at the top.
+
+    The place of a method among `methods`, by default those drawn, says its colour and marker.
+    """
     runs = done_runs(runs, seconds)
     _check_positive(runs, seconds)
     times = mean_scores(runs, seconds)
@@ -544,8 +557,10 @@ def plot_times(
         alpha=0.4,
         zorder=1,
     )
-    for i, method in enumerate(times):
-        ax.plot(times[method], rows, ms=6, label=method, **style.point_style(i))
+    order = list(times if methods is None else methods)
+    for method in times:
+        look = style.point_style(order.index(method))
+        ax.plot(times[method], rows, ms=6, label=method, **look)
     use_log_scale(ax, pd.Series(times.to_numpy().ravel()))
     ax.set_yticks(rows, times.index, parse_math=False)
     ax.set_ylim(len(times) - 0.4, -0.6)

@@ -308,7 +308,8 @@ def _rank_sentence(runs: pd.DataFrame, metric: str) -> str:
 
 
 def _draw(runs: pd.DataFrame, metric: str, folder: Path) -> Iterator[tuple[str, Any]]:
-    """Yield names and axes of what there is to see."""
+    """Yield names and axes of what there is to see; a method looks the same in all."""
+    methods = sorted(runs["method"].unique())
     if test := _test_ranks(runs, metric):
         yield "critical_differences", comparison.plot_critical_differences(test)
     for name, size in (
@@ -319,11 +320,13 @@ def _draw(runs: pd.DataFrame, metric: str, folder: Path) -> Iterator[tuple[str, 
         # A tree of one leaf has no terms, and no place on a logarithmic axis.
         sized = runs[runs[size] > 0]
         if sized["method"].nunique() > 1 and comparison.complete_datasets(sized)[0]:
-            ax = comparison.plot_accuracy_against_size(sized, size, metric=metric)
+            ax = comparison.plot_accuracy_against_size(
+                sized, size, metric=metric, methods=methods
+            )
             yield f"accuracy_against_{name}", ax
-    yield "times", comparison.plot_times(runs)
+    yield "times", comparison.plot_times(runs, methods=methods)
     curves = comparison.plot_curves_of_datasets(
-        read_curves(folder), runs["dataset"].unique(), runs["method"].unique()
+        read_curves(folder), runs["dataset"].unique(), methods
     )
     if curves is not None:
         yield "learning_curves", curves.axes[0]

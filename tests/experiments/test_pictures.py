@@ -5,6 +5,7 @@ import pandas as pd
 import pytest
 
 from evotree.experiments import comparison
+from evotree.experiments.report import _draw
 from evotree.plotting.style import PALETTE, save_picture
 
 
@@ -76,6 +77,21 @@ def test_times_are_means_and_the_fastest_data_set_is_first(runs):
     )
     for line in ax.get_lines():
         np.testing.assert_allclose(line.get_xdata(), means.loc[names, line.get_label()])
+
+
+def test_a_method_looks_the_same_in_all_pictures_of_a_report(runs, tmp_path):
+    """Those without trees among them, whose sizes are none."""
+    sizes = runs.leaves.where(runs.method != "A", 0.0)
+    runs = runs.assign(leaves=sizes, terms=sizes, complexity=sizes)
+    looks = {}
+    for name, ax in _draw(runs, "accuracy", tmp_path):
+        if name != "critical_differences":
+            for line in ax.get_lines():
+                look = line.get_color(), line.get_marker()
+                looks.setdefault(line.get_label(), set()).add(look)
+    assert set(looks) == {"A", "B_1", "C$x$"}
+    assert all(len(look) == 1 for look in looks.values())
+    assert len(set.union(*looks.values())) == 3
 
 
 def test_each_data_set_has_its_curves_and_a_method_its_colour():
