@@ -4,8 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from evotree.experiments import comparison
-from evotree.experiments.report import _draw
+from evotree.experiments import comparison, report
 from evotree.plotting.style import PALETTE, save_picture
 
 
@@ -79,12 +78,13 @@ def test_times_are_means_and_the_fastest_data_set_is_first(runs):
         np.testing.assert_allclose(line.get_xdata(), means.loc[names, line.get_label()])
 
 
-def test_a_method_looks_the_same_in_all_pictures_of_a_report(runs, tmp_path):
+def test_a_method_looks_the_same_in_all_pictures_of_a_report(runs, monkeypatch):
     """Those without trees among them, whose sizes are none."""
+    monkeypatch.setattr(report, "read_curves", lambda folder: {})
     sizes = runs.leaves.where(runs.method != "A", 0.0)
     runs = runs.assign(leaves=sizes, terms=sizes, complexity=sizes)
     looks = {}
-    for name, ax in _draw(runs, "accuracy", tmp_path):
+    for name, ax in report._draw(runs, "accuracy", folder=None):
         if name != "critical_differences":
             for line in ax.get_lines():
                 look = line.get_color(), line.get_marker()
