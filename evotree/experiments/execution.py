@@ -509,13 +509,7 @@ def do_fit(
         seconds = time.perf_counter() - begin
         row: dict[str, Any] = {"peak_memory_mb": memory.megabytes(), "seconds": seconds}
         begin = time.perf_counter()
-        scores = {
-            metric: _score(method, metric, parts) for metric in experiment.metrics
-        }
-        scores |= {
-            name: float(scorer(method, parts.X_test, parts.y_test))
-            for name, scorer in experiment.scorers.items()
-        }
+        scores = _scores(experiment, method, parts, task)
         row["score_seconds"] = time.perf_counter() - begin
     row |= scores
     row |= {name: measure(method) for name, measure in experiment.measures.items()}
@@ -525,12 +519,34 @@ def do_fit(
     return row, experiment.curve(method) if experiment.curve else None
 
 
-def _score(method: BaseEstimator, metric: str, parts: Parts) -> float:
-    """Return a score of a fitted method on the test rows, after ``train_`` on the others."""
-    scorer = get_scorer(metric.removeprefix("train_"))
-    if metric.startswith("train_"):
-        return float(scorer(method, parts.X_train, parts.y_train))
-    return float(scorer(method, parts.X_test, parts.y_test))
+def _scores(
+    experiment: Experiment, method: BaseEstimator, parts: Parts, task: Task
+) -> dict[str, float]:
+    """Return the scores of a fitted method on the test rows, after ``train_`` on the others.
+
+    One that cannot be computed is NaN, and said; the fit is lost where none can be.
+    """
+    scorers = {
+        metric: get_scorer(metric.removeprefix("train_"))
+        for metric in experiment.metrics
+    }
+    scores, errors = {}, []
+    for name, scorer in (scorers | dict(experiment.scorers)).items():
+        is_training = name in scorers and name.startswith("train_")
+        rows = (
+            (parts.X_train, parts.y_train)
+            if is_training
+            else (parts.X_test, parts.y_test)
+        )
+        try:
+            scores[name] = float(scorer(method, *rows))
+        except Exception as error:
+            scores[name] = math.nan
+            errors.append(error)
+            log.warning("%s: %s cannot be computed: %s", task, name, error)
+    if len(errors) == len(scores):
+        raise errors[0]
+    return scores
 
 
 @contextmanager

@@ -18,6 +18,7 @@ import sys
 import tomllib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
+from difflib import get_close_matches
 from itertools import islice, product
 from pathlib import Path
 from typing import Any
@@ -170,9 +171,12 @@ class Experiment:
             raise ValueError(f"seeds={short(self.seeds)}: allowed are 0 to 2**32 - 1.")
         names = get_scorer_names()
         names += [f"train_{name}" for name in names]
-        if not set(self.metrics) <= set(names):
+        if unknown := [name for name in self.metrics if name not in names]:
+            near = get_close_matches(unknown[0], names, cutoff=0.5)
+            hint = f" Did you mean {' or '.join(near)}?" if near else ""
             raise ValueError(
-                f"metrics={short(self.metrics)}: allowed are {', '.join(names)}."
+                f"metrics={short(self.metrics)}: {unknown[0]!r} is none of scikit-learn's "
+                f"scorers, with or without 'train_' before it.{hint}"
             )
         for task in self.plan or ():
             if task.dataset not in self.datasets or task.method not in self.methods:

@@ -262,6 +262,21 @@ sys.exit(main(["experiment", "run", "none", "--out", sys.argv[1], "--data-home",
 """
 
 
+def test_a_metric_that_cannot_be_computed_loses_no_fit(home, tmp_path, caplog):
+    """Wine has three classes: their AUC asks how they are to be compared."""
+    made = experiment(
+        methods={"CART": TREE}, datasets=["wine"], metrics=["accuracy", "roc_auc"]
+    )
+    with ThreadPoolExecutor(1) as executor:
+        runs = run_experiment(made, tmp_path, home, executor=executor)
+    assert (runs["status"] == "done").all() and runs["accuracy"].notna().all()
+    assert runs["roc_auc"].isna().all()
+    assert "roc_auc cannot be computed: multi_class" in caplog.text
+    lost = experiment(methods={"CART": TREE}, datasets=["wine"], metrics=["roc_auc"])
+    runs = run_experiment(lost, tmp_path / "lost", home)
+    assert (runs["status"] == "failed").all()
+
+
 def test_an_interrupt_ends_the_experiment_and_fails_no_fit(home, tmp_path):
     """As Ctrl-C does: the signal reaches the workers as well."""
     process = subprocess.Popen(

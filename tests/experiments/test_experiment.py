@@ -68,7 +68,7 @@ def test_tasks_are_all_combinations_and_balanced():
         ({"seeds": [-1]}, r"seeds=\[-1\]"),
         ({"seeds": [0.5]}, r"seeds=\[0.5\]: allowed are integers"),
         ({"metrics": []}, r"metrics=\[\]: at least one"),
-        ({"metrics": ["accurac"]}, "metrics=.'accurac'.: allowed are accuracy"),
+        ({"metrics": ["log_loss"]}, "'log_loss' is none .* Did you mean neg_log_loss"),
         ({"methods": {}}, "methods={}"),
         (
             {"methods": {"scale": StandardScaler()}},
