@@ -207,11 +207,12 @@ def test_classes_have_the_weights_that_are_asked_for(run, iris_csv, told):
             run(*FIT, *(["--class-weight", *given] if given else [])), "not fitted"
         )
         assert told["class_weight"] == expected
-    for wrong in ("rose=1", "setosa=many", "setosa", "equal"):
-        named = f"--class-weight {wrong}: allowed are 'balanced', or CLASS=NUMBER"
-        assert_error(
-            run(*FIT, "--class-weight", wrong), named, "setosa, versicolor, virginica"
-        )
+    named = "--class-weight rose: the classes are setosa, versicolor, virginica"
+    assert_error(run(*FIT, "--class-weight", "rose=1"), named)
+    assert_error(run(*FIT, "--class-weight", "balanced", "setosa=1"), "balanced")
+    iris_csv.unlink()  # all else is found before the table is read
+    for wrong in ("setosa=many", "setosa=-1", "setosa", "equal"):
+        assert_error(run(*FIT, "--class-weight", wrong), "--class-weight")
 
 
 def test_errors_cost_what_a_table_says(run, iris_csv, told):
@@ -527,10 +528,9 @@ def test_the_task_can_be_told(run, iris, told, n_values, options, kind):
         ),
         (
             np.arange(150.0),
-            ["--cost-matrix", "costs.csv"],
+            ["--cost-matrix", "bad.csv"],
             "--cost-matrix is for classes",
         ),
-        (np.arange(150) % 3, ["--leaves", "linear"], "--leaves is for numbers"),
         (
             ["a", "b"] * 75,
             ["--task", "regression"],
@@ -554,7 +554,6 @@ def test_bad_numbers(run, iris, targets, options, named):
 @pytest.mark.parametrize(
     ("arguments", "named"),
     [
-        ([], "COMMAND"),
         (["grow"], "'grow'"),
         *(
             ([*FIT, f"--{name}", value], f"--{name}: {value!r} is not a {allowed}")
@@ -569,7 +568,7 @@ def test_bad_numbers(run, iris, targets, options, named):
                 ("size-penalty", "nan", "number"),
             )
         ),
-        ([*FIT, "--checkpoint", "a", "--resume", "b"], "--resume: not allowed with"),
+        ([*FIT, "--checkpoint", "a", "--resume", "."], "--resume: not allowed with"),
         (["fit", "x.csv", "--out", "m.json"], "--target"),
         (
             ["fit", "x.csv", "--target", "y", "--out", "m", "--test-size", "1"],
@@ -604,7 +603,6 @@ def spoil(column, value):
             lambda f: f.rename(columns={"species": "kind"}),
             ["'species'", "petal_width, kind"],
         ),
-        (spoil("petal_width", "wide"), ["'petal_width'", "'wide' in data row 3"]),
         (spoil("petal_width", np.inf), ["'petal_width'", "inf in data row 3"]),
         (spoil("petal_width", "-Infinity"), ["'petal_width'", "inf in data row 3"]),
         (lambda f: f.assign(species="rose"), ["'species'", "one value only, rose"]),
@@ -642,13 +640,14 @@ def test_bad_data_to_predict(run, iris, model_json):
     assert_error(
         run("predict", model_json, "a.csv"), "'sepal_width', 'petal_width'", "a.csv"
     )
-    for value, shown in (("wide", "'wide'"), (np.inf, "inf")):
-        spoil("petal_width", value)(iris).to_csv("a.csv", index=False)
-        assert_error(
-            run("predict", model_json, "a.csv"),
-            "'petal_width'",
-            f"{shown} in data row 3",
-        )
+    spoil("petal_width", np.inf)(iris).to_csv("a.csv", index=False)
+    assert_error(
+        run("predict", model_json, "a.csv"), "'petal_width'", "inf in data row 3"
+    )
+    iris.assign(petal_width=iris["species"]).to_csv("a.csv", index=False)
+    assert_error(
+        run("predict", model_json, "a.csv"), "'petal_width'", "'setosa' in data row 1"
+    )
     assert_error(
         run("predict", model_json, "a.csv", "--out", "no/b.csv"),
         "cannot write no/b.csv",

@@ -15,7 +15,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evotree.cli.commands import (
+from evotree.cli.rows import (
     MANY_TARGETS,
     as_classes,
     as_numbers,

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from sklearn.datasets import dump_svmlight_file, load_iris
 
 from evotree.tables import readers
-from evotree.tables.readers import CSVFormat, read_table
+from evotree.tables.readers import TextFormat, read_table
 
 in_one_folder = settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 
@@ -24,7 +24,7 @@ def read(folder, name, content, **options):
     raw = content if isinstance(content, bytes) else content.encode()
     pack = {".gz": gzip.compress, ".bz2": bz2.compress}.get(Path(name).suffix, bytes)
     (folder / name).write_bytes(pack(raw))
-    return read_table(folder / name, CSVFormat(**options))
+    return read_table(folder / name, TextFormat(**options))
 
 
 @pytest.mark.parametrize("name", ["t.csv.gz", "t.arff.gz", "t.svm.bz2", "t.npz"])

@@ -80,7 +80,7 @@ def to_onnx(model: Any, target_opset: int | None = None) -> Any:
     Parameters
     ----------
     model : EvoTree, ObliqueForest, ObliqueTree or TAO classifier or regressor
-        The estimator, fitted.
+        The estimator, fitted; or a model of one that `load_model` has read.
     target_opset : int, optional
         Version of ONNX's operators, at least 13; by default the newest that skl2onnx knows.
 
@@ -91,6 +91,8 @@ def to_onnx(model: Any, target_opset: int | None = None) -> Any:
 
     """
     skl2onnx = _skl2onnx()
+    if hasattr(model, "trees") and hasattr(model, "sides"):
+        model = _estimator_of(model)
     if type(model) not in _estimators() or not _trees_of(model):
         raise ValueError(
             f"model={model!r}: allowed is a fitted one of "
@@ -137,6 +139,23 @@ def _estimators() -> tuple[type, ...]:
         for kind in ("EvoTree", "ObliqueTree", "TAO", "ObliqueForest")
         for task in ("Classifier", "Regressor")
     )
+
+
+def _estimator_of(model: Any) -> Any:
+    """Return an estimator with the fitted attributes that a model of a file has."""
+    is_one = len(model.trees) == 1
+    task = "Regressor" if model.classes is None else "Classifier"
+    kinds = {kind.__name__: kind for kind in _estimators()}
+    estimator = kinds[("ObliqueTree" if is_one else "ObliqueForest") + task]()
+    fitted = {
+        "classes_": model.classes,
+        "probabilities_": model.sides,
+        "tree_" if is_one else "trees_": model.tree if is_one else list(model.trees),
+    }
+    for name, value in fitted.items():
+        if value is not None:
+            setattr(estimator, name, value)
+    return estimator
 
 
 def _trees_of(model: Any) -> list[ObliqueTree]:
