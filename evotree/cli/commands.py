@@ -62,7 +62,7 @@ def fit(args: argparse.Namespace) -> None:
     parameters = {
         name: value for name, value in vars(args).items() if name in args.evolution
     }
-    parameters |= _parameters_of_task(args, costs, y)
+    parameters |= _parameters_of_task(args, costs, X, y)
     if "time_limit" in parameters:
         # What reading has taken is gone; the least time still gives a tree.
         spent = time.perf_counter() - begin
@@ -104,12 +104,13 @@ def fit(args: argparse.Namespace) -> None:
 
 
 def _parameters_of_task(
-    args: argparse.Namespace, costs: pd.DataFrame | None, y: Any
+    args: argparse.Namespace, costs: pd.DataFrame | None, X: Any, y: Any
 ) -> dict[str, Any]:
     """Return the parameters that columns, and classes or numbers have."""
     parameters: dict[str, Any] = {} if args.leaves is None else {"leaves": args.leaves}
     if args.monotonic_cst is not None:
-        parameters["monotonic_cst"] = dict(args.monotonic_cst)
+        signs = {name: sign for name, sign in args.monotonic_cst if name in X}
+        parameters["monotonic_cst"] = signs
     if args.class_weight is not None:
         parameters["class_weight"] = class_weights(args.class_weight, y)
     if costs is not None:

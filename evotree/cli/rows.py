@@ -10,7 +10,8 @@ import argparse
 import math
 import re
 import shlex
-from collections.abc import Collection, Iterable, Sequence
+from collections import Counter
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -32,21 +33,22 @@ MANY_CATEGORIES = 50
 # Words that stand for a missing number, however many cells they are in; of other words a column of
 # numbers has few.
 GAPS = {
+    "",
     "?",
     "-",
     "--",
     ".",
     "*",
-    "#n/a",
-    "n/a",
+    "#",
     "na",
+    "n/a",
+    "#n/a",
     "nan",
     "nil",
     "none",
     "null",
-    "missing",
 }
-GAPS |= {"unknown", ""}
+GAPS |= {"missing", "unknown"}
 FEW = 0.1  # share of the cells
 # Names of columns that say which row it is; "" is that of pandas' own index.
 ROW_NAMES = re.compile(
@@ -74,12 +76,9 @@ def read(path: str, args: argparse.Namespace) -> pd.DataFrame:
 def read_for_model(path: str, args: argparse.Namespace, model: Model) -> pd.DataFrame:
     """Read a table for a model: what were numbers when it was fitted are numbers again."""
     frame = read(path, args)
-    numeric = [
-        column.name
-        for column in model.columns
-        if isinstance(column, NumericColumn) and column.name in model.used_columns
-    ]
-    return words_as_gaps(frame, [name for name in numeric if name in frame], True)
+    numeric = [c.name for c in model.columns if isinstance(c, NumericColumn)]
+    names = [name for name in numeric if name in frame and name in model.used_columns]
+    return words_as_gaps(frame, names, are_numbers=True)
 
 
 def read_training_rows(args: argparse.Namespace) -> tuple[Any, Any, Any, bool]:
@@ -103,8 +102,8 @@ def read_training_rows(args: argparse.Namespace) -> tuple[Any, Any, Any, bool]:
     chosen = {name for names in named.values() for name in names}
     if numbering := row_numbers(frame.drop(columns=[*chosen])):
         say(
-            f"left out, whole numbers that only tell rows apart: {_quoted(numbering)}; "
-            f"--keep {shlex.join(numbering)} keeps them"
+            f"left out, whole numbers that only tell rows apart: {', '.join(map(repr, numbering))}"
+            f"; --keep {shlex.join(numbering)} keeps them"
         )
     X, y = features_and_target(frame, args.target, [*out, *numbering])
     if len(y) < len(frame):
@@ -191,7 +190,8 @@ def words_as_gaps(
 ) -> pd.DataFrame:
     """Return a table whose columns of numbers with a few words have gaps there, and say so.
 
-    Columns that are known to be numbers may hold nothing but words for a missing one.
+    Words for a missing number may be many, and all there is in columns that are known to be
+    numbers.
     """
     numbers = {}
     for name in names:
@@ -200,22 +200,19 @@ def words_as_gaps(
         cells = frame[name].dropna()
         read_as = numbers_of(cells)
         words = cells[read_as.isna()].astype(str)
-        are_gaps = words.str.strip().str.casefold().isin(GAPS).all()
-        are_few = len(words) <= FEW * len(cells) and words.nunique() < read_as.nunique()
-        may_be_gaps = are_numbers or len(words) < len(cells)
-        if len(words) and (are_few or (are_gaps and may_be_gaps)):
+        others = words[~words.str.strip().str.casefold().isin(GAPS)]
+        n_numbers = read_as.nunique() + are_numbers
+        are_few = len(others) <= FEW * len(cells) and others.nunique() < n_numbers
+        if len(words) and are_few:
             numbers[name] = numbers_of(frame[name])
-            counts = words.value_counts()
-            shown = [f"{quoted(word)} ({n})" for word, n in counts.items()]
+            shown = [
+                f"{quoted(word)} ({n})" for word, n in Counter(words).most_common()
+            ]
             say(
                 f"missing in the numbers of {name!r}: {', '.join(shown[:_SHOWN_WORDS])}"
                 f"{', ...' if len(shown) > _SHOWN_WORDS else ''}"
             )
     return frame.assign(**numbers)
-
-
-def _quoted(names: Collection[str]) -> str:
-    return ", ".join(map(repr, names))
 
 
 def features_and_target(
@@ -245,7 +242,7 @@ def as_numbers(y: np.ndarray, target: str) -> np.ndarray:
     if bad.size:
         raise ValueError(
             f"column {target!r} has {quoted(y[bad[0]])}, which is not a finite "
-            "number: regression predicts numbers"
+            "number: regression predicts numbers; --na-values tells what is missing"
         )
     if pd.unique(numbers).size < 2:
         held = f"one value only, {y[0]}" if len(y) else "no value"
@@ -292,13 +289,13 @@ def check_features(X: pd.DataFrame) -> None:
                 raise ValueError(
                     f"column {name!r}: {quoted(bad.iloc[0])} in data row "
                     f"{bad.index[0] + 1} is no finite number, as the column's others "
-                    "are; a missing value is an empty cell"
+                    "are; --na-values tells what is a missing value"
                 )
         elif column.nunique() > max(MANY_CATEGORIES, len(column) / 2):
             raise ValueError(
                 f"column {name!r} has {column.nunique()} different texts in "
                 f"{len(column)} rows: these are no categories; leave it out by --drop "
-                f"{name}"
+                f"{shlex.quote(name)}"
             )
 
 
