@@ -9,6 +9,7 @@ import json
 import math
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import asdict, dataclass, field, replace
+from functools import cached_property
 from pathlib import Path
 from typing import Any, Self
 
@@ -18,14 +19,27 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
 from evotree._version import __version__
-from evotree.description.named import NamedTree, is_forest, named_tree
+from evotree.description.named import (
+    NamedTree,
+    counted,
+    is_forest,
+    named_tree,
+    used_features,
+)
 from evotree.description.text import export_text, numbered
 from evotree.export import data as plain
 from evotree.files import PathLike, write_whole
 from evotree.inspection.paths import Explanation, explain
 from evotree.inspection.training_rows import TrainingRows
 from evotree.leaf_models import class_probabilities
-from evotree.tables.columns import Column, columns_from, encode, feature_names, text_of
+from evotree.tables.columns import (
+    Column,
+    column_of_feature,
+    columns_from,
+    encode,
+    feature_names,
+    text_of,
+)
 from evotree.tables.readers import reading
 from evotree.tree import ObliqueTree, SoftSides, mean_of_trees
 
@@ -150,9 +164,20 @@ class Model:
             for tree in self.trees
         )
 
+    @cached_property
+    def used_columns(self) -> tuple[str, ...]:
+        """The columns that some tree asks for; tables to predict may lack the others."""
+        of = column_of_feature(self.columns)
+        used = {of[j] for j in used_features(self.named)}
+        return tuple(self.columns[at].name for at in sorted(used))
+
+    def encode(self, frame: pd.DataFrame) -> np.ndarray:
+        """Return the features of rows; of columns that no tree asks for, those of missing cells."""
+        return encode(self.columns, frame, self.used_columns)
+
     def predict_proba(self, frame: pd.DataFrame) -> np.ndarray:
         """Return the probabilities of the classes, or the numbers in a column."""
-        rows = encode(self.columns, frame)
+        rows = self.encode(frame)
         if len(self.trees) > 1:
             return mean_of_trees(self.trees, rows)
         return class_probabilities(self.tree, self.sides, rows)
@@ -167,7 +192,7 @@ class Model:
         """Return the positions of the predicted classes, of shape (n_rows,); see `predict`."""
         if len(self.trees) > 1:
             return self.predict_proba(frame).argmax(axis=1)
-        return self.tree.predict_label(encode(self.columns, frame))
+        return self.tree.predict_label(self.encode(frame))
 
     def explain(self, frame: pd.DataFrame) -> Explanation:
         """Explain how rows reach their leaves."""
@@ -191,17 +216,19 @@ class Model:
         """Return what is predicted, the size of the trees and what is known of their training."""
         sizes = [(tree.n_nodes, tree.n_leaves, tree.n_terms) for tree in self.trees]
         nodes, leaves, terms = map(sum, zip(*sizes, strict=True))
+        of_trees = f"{counted(nodes, 'node')}, {counted(leaves, 'leaf', 'leaves')}"
+        of_splits = counted(terms, "term")
         size = (
-            f"tree       {nodes} nodes, {leaves} leaves, depth {self.tree.depth}, "
-            f"{terms} terms, complexity {self.tree.complexity}"
+            f"tree       {of_trees}, depth {self.tree.depth}, {of_splits}, "
+            f"complexity {self.tree.complexity}"
             if len(sizes) == 1
-            else f"forest     {len(sizes)} trees, {nodes} nodes, {leaves} leaves, {terms} terms"
+            else f"forest     {len(sizes)} trees, {of_trees}, {of_splits}"
         )
         of_task = _lines_of_targets if self.labels is None else _lines_of_classes
         return "\n".join(
             [
                 f"target     {self.target}: {', '.join(self.labels or ['a number'])}",
-                f"columns    {len(self.columns)}, as {self.tree.n_features} features",
+                f"columns    {len(self.columns)}, as {counted(self.tree.n_features, 'feature')}",
                 size,
                 *of_task(self.training, self.labels or []),
                 *_lines_of_search(self.training),
@@ -262,7 +289,7 @@ def _lines_of_search(known: Mapping[str, Any]) -> Iterator[str]:
         )
     if "generations" in known:
         reason = STOP_REASONS.get(known["stop_reason"], known["stop_reason"])
-        yield f"evolution  {known['generations']} generations ({reason})"
+        yield f"evolution  {counted(known['generations'], 'generation')} ({reason})"
         yield "seconds    " + ", ".join(
             f"{name} {s:.1f}" for name, s in known["seconds"].items() if s >= 0.05
         )

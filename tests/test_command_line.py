@@ -10,17 +10,25 @@ import subprocess
 import sys
 import warnings
 from pathlib import Path
+from unittest.mock import patch
 
+import hypothesis
 import numpy as np
 import pandas as pd
 import pytest
+from hypothesis import assume
+from hypothesis import strategies as st
 from matplotlib.image import imread
 from sklearn.datasets import load_iris
 from sklearn.model_selection import train_test_split
 
 from evotree import EvoTreeClassifier, EvoTreeRegressor, __version__
+from evotree.cli import rows
 from evotree.cli.main import EVOLUTION, _make_parser, main
+from evotree.export import export_c, export_python
 from evotree.model_file import load_model
+from evotree.tables.columns import encode
+from tests.languages import run_onnx
 from tests.quick_models import interrupts_raise
 
 PARAMETERS = {option.parameter for option in EVOLUTION}
@@ -184,12 +192,12 @@ def test_categories_and_missing_values(run, iris):
 
 @pytest.fixture
 def told(monkeypatch):
-    """Return the parameters of the estimator that a command would fit, and let it not fit."""
+    """Return what the estimator is told that a command would fit, and let it not fit."""
     parameters = {}
 
-    def fit(self, *_):
+    def fit(self, X, y, sample_weight=None):
         parameters.clear()
-        parameters.update(self.get_params())
+        parameters.update(self.get_params(), X=X, y=y, sample_weight=sample_weight)
         raise ValueError(f"not fitted: {type(self).__name__}")
 
     for kind in (EvoTreeClassifier, EvoTreeRegressor):
@@ -207,11 +215,266 @@ def test_classes_have_the_weights_that_are_asked_for(run, iris_csv, told):
             run(*FIT, *(["--class-weight", *given] if given else [])), "not fitted"
         )
         assert told["class_weight"] == expected
-    for wrong in ("rose=1", "setosa=many", "setosa", "equal"):
-        named = f"--class-weight {wrong}: allowed are 'balanced', or CLASS=NUMBER"
-        assert_error(
-            run(*FIT, "--class-weight", wrong), named, "setosa, versicolor, virginica"
-        )
+    named = "--class-weight rose: the classes are setosa, versicolor, virginica"
+    assert_error(run(*FIT, "--class-weight", "rose=1"), named)
+    assert_error(run(*FIT, "--class-weight", "balanced", "setosa=1"), "balanced")
+    iris_csv.unlink()  # all else is found before the table is read
+    for wrong in ("setosa=many", "setosa=-1", "setosa", "equal"):
+        assert_error(run(*FIT, "--class-weight", wrong), "--class-weight")
+
+
+@pytest.mark.parametrize(
+    ("name", "cells", "is_left_out"),
+    [
+        ("", range(150), True),
+        ("", range(1, 151), True),
+        ("", np.arange(150) * 7 + 3, True),
+        ("day", range(150), True),
+        ("day", range(1, 151), True),
+        ("day", range(2, 152), False),
+        ("day", np.arange(150)[::-1], False),
+        ("price", np.arange(150) * 7 + 3, False),
+        *(
+            (name, np.arange(150)[::-1] + 9, True)
+            for name in ("id", "ID", "PassengerId", "customer_id", "row number")
+        ),
+        *((name, np.arange(150)[::-1] + 9, False) for name in ("width", "humid")),
+        ("id", np.arange(150) // 2, False),
+        ("id", np.arange(150)[::-1] / 4, False),
+        ("id", np.r_[np.nan, np.arange(1.0, 150.0)], False),
+    ],
+)
+def test_row_numbers_are_left_out(run, iris, told, name, cells, is_left_out):
+    iris.assign(**{name: cells})[[name, *iris]].to_csv("iris.csv", index=False)
+    *_, err = run(*FIT)
+    assert (name in told["X"]) != is_left_out
+    assert (f"left out, whole numbers that only tell rows apart: {name!r}" in err) == (
+        is_left_out
+    )
+    for option in ("--keep", "--categorical"):
+        if option == "--keep" or len(set(cells)) < 150:
+            *_, err = run(*FIT, option, name)
+            assert name in told["X"] and "left out" not in err
+
+
+def test_a_model_does_not_ask_for_row_numbers(run, iris):
+    iris.to_csv("iris.csv")
+    assert run(*FIT, *QUICK)[0] == 0
+    assert load_model("m.json").training["accuracy"] < 1.0
+    iris.to_csv("later.csv", index=False)
+    assert run("predict", "m.json", "later.csv")[0] == 0
+
+
+WORDS = st.sampled_from(["?", "N/A", "null", "", "-", "1,234", "much"])
+
+
+@hypothesis.given(
+    numbers=st.lists(st.integers(1, 5) | st.floats(-9.0, 9.0), min_size=40),
+    words=st.lists(WORDS, max_size=4),
+    are_numbers=st.booleans(),
+)
+def test_numbers_with_a_few_words_are_numbers_with_gaps(numbers, words, are_numbers):
+    cells = [*map(str, words), *map(str, numbers)]
+    frame = pd.DataFrame({"x": cells, "kind": ["a"] * len(cells)}, dtype=object)
+    assume(len({word for word in words if word[1:]}) < len(set(map(float, numbers))))
+    with patch.object(rows, "say") as say:
+        table = rows.words_as_gaps(frame, ["x"], are_numbers)
+    assert table["kind"].equals(frame["kind"])
+    if not words:
+        assert table["x"].equals(frame["x"]) and not say.called
+        return
+    np.testing.assert_array_equal(
+        table["x"], [*[np.nan] * len(words), *map(float, numbers)]
+    )
+    ((said,), _) = say.call_args
+    assert all(f"{word!r} ({words.count(word)})" in said for word in words)
+
+
+@hypothesis.given(words=st.lists(st.sampled_from(["?", "N/A", "null"]), min_size=1))
+def test_words_for_a_missing_number_may_be_many(words):
+    frame = pd.DataFrame({"x": ["1", "2", *words]}, dtype=object)
+    assert rows.words_as_gaps(frame, ["x"])["x"].isna().sum() == len(words)
+    only = frame.iloc[2:]
+    assert rows.words_as_gaps(only, ["x"])["x"].equals(only["x"])
+    assert rows.words_as_gaps(only, ["x"], are_numbers=True)["x"].isna().all()
+
+
+@pytest.mark.parametrize(
+    "cells", [["a", "b"] * 75, ["1", "2", "crew"] * 50, ["1"] * 140 + ["a", "b"] * 5]
+)
+def test_categories_stay_categories(run, iris, told, cells):
+    iris.assign(kind=cells).to_csv("iris.csv", index=False)
+    *_, err = run(*FIT)
+    assert told["X"]["kind"].tolist() == cells and "missing" not in err
+
+
+def test_words_among_numbers_are_told_in_fit_and_predict(run, iris):
+    frame = iris.astype({"petal_length": object, "petal_width": object})
+    frame["petal_width"] = frame["petal_width"].map("{:.0f}".format)
+    frame.loc[::20, ["petal_length", "petal_width"]] = "?"
+    frame.to_csv("iris.csv", index=False)
+    status, out, err = run(*FIT, *QUICK)
+    said = "missing in the numbers of 'petal_length': '?' (8)\n"
+    assert status == 0 and said in err and said.replace("length", "width") in err
+    model = load_model("m.json")
+    assert {column.name for column in model.columns if column.fill} == {*iris} - {
+        "species"
+    }
+    _, _, err = run("predict", "m.json", "iris.csv")
+    assert f"accuracy {model.training['accuracy']:.4f} " in err
+    frame.iloc[:1].to_csv("one.csv", index=False)
+    assert run("predict", "m.json", "one.csv")[0] == 0
+    _, _, err = run(*FIT, *QUICK, "--na-values", "?", "none")
+    assert "numbers of" not in err
+    _, _, err = run(*FIT, *QUICK, "--categorical", "petal_width")
+    assert "'petal_length'" in err and "'petal_width'" not in err
+    assert load_model("m.json").columns[3].levels
+
+
+def test_tables_of_another_form_are_read(run, iris, iris_csv, model_json):
+    def write(frame):
+        text = frame.to_csv(index=False, sep=";", decimal=",")
+        Path("semi.csv").write_bytes(text.encode("cp1252"))
+
+    form = ("--sep", ";", "--decimal", ",", "--encoding", "cp1252")
+    expected = run("predict", model_json, iris_csv)[1]
+    write(iris.drop(columns="species").assign(name="é"))
+    assert run("predict", model_json, "semi.csv", *form)[1] == expected
+    _, out, err = run("predict", model_json, "semi.csv", *form[-2:])
+    assert out == expected and "--sep\n" in err and "--decimal\n" in err
+    assert_error(run("predict", model_json, "semi.csv"), "--encoding cp1252")
+    text = iris.to_csv(index=False, sep="\t")
+    Path("tabs.csv").write_text(text, encoding="utf-8")
+    for sign in ("\t", "\\t", "tab"):
+        assert run("predict", model_json, "tabs.csv", "--sep", sign)[1] == expected
+    arguments = ("--data", "semi.csv", "--out", "page.html", *form)
+    assert run("report", model_json, *arguments)[0] == 0
+    write(iris.replace("setosa", "sétosa"))
+    fit = ("fit", "semi.csv", *FIT[2:], *QUICK, *form)
+    assert run(*fit)[0] == 0 and load_model("m.json").labels[0] == "sétosa"
+
+
+def test_options_become_parameters(run, iris, told):
+    names = [
+        f"row {k}" for k in range(150)
+    ]  # no categories, save where they are told to be
+    frame = iris.assign(code=np.arange(150) % 3, name=names, w=np.arange(150.0) % 7)
+    frame = frame[frame["species"] != "setosa"].astype({"species": object})
+    frame.iloc[0, 4] = None
+    frame.to_csv("iris.csv", index=False)
+    options = ("--leaves", "linear", "--precision", "3", "--sample-weight", "w")
+    constraint = ("--monotonic-cst", "petal_width=1", "sepal_width=-1")
+    for share in ((), ("--test-size", "0.3")):
+        run(*FIT, *options, *constraint, "--categorical", "code", "name", *share)
+        assert told["monotonic_cst"] == {"petal_width": 1, "sepal_width": -1}
+        assert (told["leaves"], told["precision"]) == ("linear", 3)
+        assert told["categorical_features"] == [False] * 4 + [True] * 2
+        codes = frame["code"].to_numpy()[told["X"].index]
+        assert told["X"]["code"].tolist() == [f"{code}" for code in codes]
+        assert list(told["X"]) == [*iris.columns[:4], "code", "name"]
+        # The rows of the file that are learned from: the first one has no target.
+        assert len(told["X"]) == (69 if share else 99) and 0 not in told["X"].index
+        of_file = frame["w"].to_numpy()[told["X"].index]
+        np.testing.assert_array_equal(told["sample_weight"], of_file)
+
+
+def test_a_tree_of_the_front_is_selected(run, iris_csv):
+    n_leaves = {}
+    for rule in ("complexity<=4", "leaves<=2", "accurate", "chosen"):
+        status, out, err = run(*FIT, *QUICK, "--size-penalty", "0", "--select", rule)
+        assert status == 0, err
+        model = load_model("m.json")
+        n_leaves[rule] = model.tree.n_leaves
+        assert (f"chosen     by --select {rule}\n" in out) == (rule != "chosen")
+    assert n_leaves["complexity<=4"] == n_leaves["leaves<=2"] == 2
+    assert n_leaves["accurate"] > 2
+
+
+@pytest.mark.parametrize(
+    ("options", "named"),
+    [
+        (["--objective", "f1score"], "--objective f1score"),
+        (["--objective", "f1", "--task", "regression"], "--objective f1"),
+        (["--objective", "poisson", "--task", "classification"], "--objective poisson"),
+        (["--objective", "f1", "--cost-matrix", "c"], "with --cost-matrix"),
+        (["--class-weight", "XX=one"], "'one' is not a number"),
+        (["--class-weight", "balanced", "--task", "regression"], "is for classes"),
+        (["--select", "leaves<5"], "rule='leaves<5'"),
+        (["--select", "simplest"], "rule='simplest'"),
+        (["--precision", "18"], "at most 17"),
+        (["--leaves", "lines"], "--leaves: invalid choice"),
+        (["--monotonic-cst", "a=2"], "at most 1"),
+        (["--monotonic-cst", "a"], "'a' is not NAME=SIGN"),
+        (["--sep", "ab"], "--sep: invalid choice"),
+        (["--decimal", ";"], "--decimal: invalid choice"),
+        (["--resume", "no.npz"], "no such file: no.npz"),
+        (["--cost-matrix", "no.csv"], "no such file: no.csv"),
+    ],
+)
+def test_values_of_options_are_checked_before_the_table_is_read(run, options, named):
+    Path("iris.csv").write_text("no table", encoding="utf-8")
+    assert_error(run(*FIT, *options), named)
+
+
+@pytest.mark.parametrize(
+    "option", ["target", "drop", "keep", "categorical", "sample-weight"]
+)
+def test_options_name_columns(run, iris_csv, option):
+    named = f"--{option} 'rose': there is no such column; the columns are sepal_length"
+    assert_error(run(*FIT, f"--{option}", "rose"), named)
+    assert_error(run(*FIT, "--monotonic-cst", "rose=1"), "--monotonic-cst 'rose'")
+
+
+def test_a_model_asks_for_the_columns_of_its_tree_alone(
+    run, iris, iris_csv, model_json
+):
+    expected = run("predict", model_json, iris_csv)
+    model = load_model(model_json)
+    for name in list(iris)[:-1]:
+        iris.drop(columns=name).to_csv("later.csv", index=False)
+        result = run("predict", model_json, "later.csv")
+        of = f"lack 1 of the {len(model.used_columns)} columns that the model needs: "
+        if name in model.used_columns:
+            assert_error(result, f"{of}{name!r}")
+            continue
+        assert result == expected
+        iris.assign(**{name: "text"}).to_csv("later.csv", index=False)
+        assert run("predict", model_json, "later.csv") == expected
+    iris[[*model.used_columns]].to_csv("later.csv", index=False)
+    assert run("predict", model_json, "later.csv")[1] == expected[1]
+    arguments = ("--data", "later.csv", "--out", "page.html")
+    assert run("report", model_json, *arguments)[0] == 0
+
+
+@pytest.mark.parametrize("form", ["python", "c", "onnx"])
+def test_probabilities_are_exported(run, iris, model_json, form):
+    status, out, err = run(
+        "export", model_json, "--to", form, "--proba", "--out", "code"
+    )
+    assert status == 0, err
+    model = load_model(model_json)
+    expected = model.predict_proba(iris)
+    encoded = encode(model.columns, iris)
+    if form == "onnx":
+        made = pytest.importorskip("onnx").load("code")
+        labels, shares = run_onnx(made, encoded)
+        assert labels.tolist() == model.predict(iris).tolist()
+        np.testing.assert_allclose(shares, expected, atol=1e-12)
+        assert_error(run("export", model_json, "--to", "onnx"), "--out")
+        return
+    code = Path("code").read_text(encoding="utf-8")
+    assert code == (export_python if form == "python" else export_c)(
+        model, probability=True
+    )
+    assert_error(run("export", model_json, "--to", "sql", "--proba"), "--to sql")
+
+
+@pytest.mark.parametrize("command", [[], ["experiment"]])
+def test_a_command_that_lacks_gets_the_help(run, command):
+    status, out, err = run(*command)
+    assert (status, out) == (2, "")
+    assert err.startswith(f"usage: {' '.join(['evotree', *command])} [-h]")
+    assert "\ncommands:\n" in err and "\nexample:\n" in err
 
 
 def test_errors_cost_what_a_table_says(run, iris_csv, told):
@@ -527,10 +790,9 @@ def test_the_task_can_be_told(run, iris, told, n_values, options, kind):
         ),
         (
             np.arange(150.0),
-            ["--cost-matrix", "costs.csv"],
+            ["--cost-matrix", "bad.csv"],
             "--cost-matrix is for classes",
         ),
-        (np.arange(150) % 3, ["--leaves", "linear"], "--leaves is for numbers"),
         (
             ["a", "b"] * 75,
             ["--task", "regression"],
@@ -554,7 +816,6 @@ def test_bad_numbers(run, iris, targets, options, named):
 @pytest.mark.parametrize(
     ("arguments", "named"),
     [
-        ([], "COMMAND"),
         (["grow"], "'grow'"),
         *(
             ([*FIT, f"--{name}", value], f"--{name}: {value!r} is not a {allowed}")
@@ -569,7 +830,7 @@ def test_bad_numbers(run, iris, targets, options, named):
                 ("size-penalty", "nan", "number"),
             )
         ),
-        ([*FIT, "--checkpoint", "a", "--resume", "b"], "--resume: not allowed with"),
+        ([*FIT, "--checkpoint", "a", "--resume", "."], "--resume: not allowed with"),
         (["fit", "x.csv", "--out", "m.json"], "--target"),
         (
             ["fit", "x.csv", "--target", "y", "--out", "m", "--test-size", "1"],
@@ -604,7 +865,6 @@ def spoil(column, value):
             lambda f: f.rename(columns={"species": "kind"}),
             ["'species'", "petal_width, kind"],
         ),
-        (spoil("petal_width", "wide"), ["'petal_width'", "'wide' in data row 3"]),
         (spoil("petal_width", np.inf), ["'petal_width'", "inf in data row 3"]),
         (spoil("petal_width", "-Infinity"), ["'petal_width'", "inf in data row 3"]),
         (lambda f: f.assign(species="rose"), ["'species'", "one value only, rose"]),
@@ -642,13 +902,14 @@ def test_bad_data_to_predict(run, iris, model_json):
     assert_error(
         run("predict", model_json, "a.csv"), "'sepal_width', 'petal_width'", "a.csv"
     )
-    for value, shown in (("wide", "'wide'"), (np.inf, "inf")):
-        spoil("petal_width", value)(iris).to_csv("a.csv", index=False)
-        assert_error(
-            run("predict", model_json, "a.csv"),
-            "'petal_width'",
-            f"{shown} in data row 3",
-        )
+    spoil("petal_width", np.inf)(iris).to_csv("a.csv", index=False)
+    assert_error(
+        run("predict", model_json, "a.csv"), "'petal_width'", "inf in data row 3"
+    )
+    iris.assign(petal_width=iris["species"]).to_csv("a.csv", index=False)
+    assert_error(
+        run("predict", model_json, "a.csv"), "'petal_width'", "'setosa' in data row 1"
+    )
     assert_error(
         run("predict", model_json, "a.csv", "--out", "no/b.csv"),
         "cannot write no/b.csv",

@@ -10,14 +10,15 @@ import pytest
 from sklearn.dummy import DummyClassifier
 from sklearn.exceptions import NotFittedError
 
-from evotree import ObliqueTreeClassifier
-from evotree.export import tree_to_dict
+from evotree import EvoTreeRegressor, ObliqueTreeClassifier
+from evotree.export import to_onnx, tree_to_dict
 from evotree.export.data import training_rows_to_dict
 from evotree.inspection.training_rows import summarize
 from evotree.model_file import VERSION, Model, load_model, save_model
 from evotree.tables.columns import CategoricalColumn, NumericColumn
 from evotree.tree import SoftSides
 from tests.exported import assert_same, stump
+from tests.languages import run_onnx
 
 FRAME = pd.DataFrame({"size": [0.1, 7.0, None, 9.0], "b": ["x", "y", None, "z"]})
 
@@ -121,6 +122,64 @@ def test_models_say_what_they_know(tmp_path):
     )
     assert "forest     3 trees, 9 nodes, 6 leaves, 6 terms" in make_forest().summary()
     assert make_forest().rules().startswith("tree 1 of 3\n")
+
+
+@pytest.mark.parametrize(
+    "make", [make_model, make_soft_model, make_model_of_numbers, make_forest]
+)
+def test_tables_may_lack_columns_that_no_tree_asks_for(make):
+    """What is in them changes nothing either."""
+    model = make()
+    model = replace(
+        model,
+        columns=(*model.columns, NumericColumn("age", 3.0, True)),
+        trees=tuple(
+            tree.replaced(weights=np.pad(tree.weights, ((0, 0), (0, 2))))
+            for tree in model.trees
+        ),
+    )
+    expected = model.predict_proba(FRAME.assign(age=7.0))
+    for frame in (FRAME, FRAME.assign(age="old"), FRAME.iloc[:, ::-1]):
+        np.testing.assert_array_equal(model.predict_proba(frame), expected)
+        assert model.predict(frame).tolist() == make().predict(FRAME).tolist()
+    for name in model.used_columns:
+        with pytest.raises(ValueError, match=f"lack 1 of .* columns .*: '{name}'"):
+            model.predict(FRAME.drop(columns=name))
+
+
+@pytest.mark.parametrize("make", KINDS)
+def test_a_model_becomes_an_onnx_model(make):
+    pytest.importorskip("skl2onnx")
+    model = make()
+    *labels, shares = run_onnx(to_onnx(model), model.encode(FRAME))
+    np.testing.assert_allclose(shares, model.predict_proba(FRAME), atol=1e-12)
+    assert bool(labels) == (model.classes is not None)
+    if labels:
+        assert labels[0].tolist() == model.predict(FRAME).tolist()
+
+
+def test_columns_of_models_in_leaves_are_asked_for():
+    X = pd.DataFrame({"a": np.arange(40.0), "b": np.arange(40.0) % 7, "c": 1.0})
+    fitted = EvoTreeRegressor(
+        leaves="linear", max_leaf_nodes=2, max_generations=1, random_state=0
+    ).fit(X, 3.0 * X["b"] + (X["a"] > 20))
+    model = Model.of(fitted, "y")
+    assert "b" in model.used_columns and "c" not in model.used_columns
+
+
+@pytest.mark.parametrize(
+    ("y", "said"),
+    [
+        ([0, 0, 0, 0], "1 node, 1 leaf, depth 0, 0 terms,"),
+        ([0, 0, 1, 1], "3 nodes, 2 leaves, depth 1, 1 term,"),
+    ],
+)
+def test_a_model_counts_in_words(y, said):
+    fitted = ObliqueTreeClassifier("axis").fit(
+        pd.DataFrame({"a": [1.0, 2.0, 3.0, 4.0]}), y
+    )
+    summary = Model.of(fitted, "y").summary()
+    assert said in summary and "1, as 1 feature\n" in summary
 
 
 @pytest.mark.parametrize("version", [3, 4])

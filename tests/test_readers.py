@@ -4,6 +4,7 @@ import bz2
 import gzip
 import io
 import os
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -14,7 +15,7 @@ from hypothesis import strategies as st
 from sklearn.datasets import dump_svmlight_file, load_iris
 
 from evotree.tables import readers
-from evotree.tables.readers import read_table
+from evotree.tables.readers import TextFormat, read_table
 
 in_one_folder = settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 
@@ -24,7 +25,7 @@ def read(folder, name, content, **options):
     raw = content if isinstance(content, bytes) else content.encode()
     pack = {".gz": gzip.compress, ".bz2": bz2.compress}.get(Path(name).suffix, bytes)
     (folder / name).write_bytes(pack(raw))
-    return read_table(folder / name, **options)
+    return read_table(folder / name, TextFormat(**options))
 
 
 @pytest.mark.parametrize("name", ["t.csv.gz", "t.arff.gz", "t.svm.bz2", "t.npz"])
@@ -80,7 +81,6 @@ def test_csv_gives_back_the_numbers_that_pandas_writes(tmp_path, rows):
         ("a,b,a\n1,2,3\n", "distinct; repeated: 'a'"),
         ("a,b\n1,2\n1,2,3\n", "2 columns"),
         ("a,b\n1,2,3\n4,5,6\n", "2 columns"),
-        ("a;b\n1;2\n", "separated by commas"),
         (b"a,b\n\xff\xfe,\x80\n", "utf-8"),
         ('a,b\n"1,2\n', "2 columns"),
     ],
@@ -88,6 +88,116 @@ def test_csv_gives_back_the_numbers_that_pandas_writes(tmp_path, rows):
 def test_csv_errors(tmp_path, content, message):
     with pytest.raises(ValueError, match=rf"bad\.csv cannot be read: .*{message}"):
         read(tmp_path, "bad.csv", content)
+
+
+FEW_ROWS = st.lists(
+    st.tuples(
+        st.floats(-1e9, 1e9),
+        st.integers(-(2**53), 2**53),
+        st.text("abcäöüßé .", min_size=1).filter(str.strip),
+    ),
+    min_size=1,
+    max_size=5,
+)
+
+
+@in_one_folder
+@given(
+    rows=FEW_ROWS,
+    form=st.sampled_from(
+        [(",", "."), (";", ","), (";", "."), ("\t", ","), ("\t", "."), ("|", ",")]
+    ),
+    encoding=st.sampled_from([None, "utf-8", "utf-8-sig", "utf-16", "cp1252"]),
+    is_told=st.booleans(),
+)
+def test_tables_are_read_as_programs_write_them(
+    tmp_path, rows, form, encoding, is_told
+):
+    """Separator and decimal sign need not be told: what is guessed is said."""
+    sep, decimal = form
+    frame = pd.DataFrame(rows, columns=["x", "n", "the text"])
+    content = frame.to_csv(index=False, sep=sep, decimal=decimal)
+    said = []
+    told = {"sep": sep, "decimal": decimal} if is_told else {}
+    table = read(
+        tmp_path,
+        "t.csv",
+        content.encode(encoding or "utf-8"),
+        encoding=encoding,
+        say=said.append,
+        **told,
+    )
+    np.testing.assert_allclose(table["x"], frame["x"], rtol=1e-15)
+    assert table["n"].tolist() == frame["n"].tolist()
+    assert table["the text"].tolist() == frame["the text"].tolist()
+    guesses = (
+        [] if is_told else ["--sep"] * (sep != ",") + ["--decimal"] * (decimal == ",")
+    )
+    assert [line.split()[-1] for line in said] == guesses
+
+
+def test_a_header_may_be_longer_than_its_guess(tmp_path):
+    names = [f"a, {k}" for k in range(3000)]
+    content = ";".join(names) + "\n" + ";".join("1" for _ in names) + "\n"
+    assert list(read(tmp_path, "t.csv", content)) == names
+    many = 'a;b\n"two\nlines";1\n' * 60
+    assert list(read(tmp_path, "t.csv", many)) == ["a", "b"]
+
+
+def test_numbers_among_words_have_the_decimal_sign_of_the_others(tmp_path):
+    table = read(tmp_path, "t.csv", "a;b\n1,5;?\n2,5;7,25\n3,5;x,5\n")
+    assert table["a"].tolist() == [1.5, 2.5, 3.5]
+    assert table["b"].tolist() == ["?", "7.25", "x,5"]
+
+
+@pytest.mark.parametrize("name", ["t.csv", "t.arff", "t"])
+@pytest.mark.parametrize(
+    ("content", "named"),
+    [
+        ("a,b\n1,2\n".encode("utf-16"), "looks like UTF-16.*--encoding utf-16"),
+        ("a,b\n1,2\n".encode("utf-16-be"), "looks like UTF-16.*--encoding utf-16"),
+        ("ä,b\n1,2\n".encode("cp1252"), "not written in UTF-8.*--encoding cp1252"),
+        (b"PK\x03\x04 the book", "Excel.*save the table as CSV"),
+        (b"\xd0\xcf\x11\xe0 the book", "Excel.*save the table as CSV"),
+        (gzip.compress(b"a,b\n1,2\n"), "compressed by gzip.*name"),
+        (b"PAR1 the rows", "Parquet.*name"),
+    ],
+)
+def test_what_is_no_text_in_utf_8_is_named(tmp_path, name, content, named):
+    with pytest.raises(ValueError, match=named):
+        read(tmp_path, name, content)
+
+
+def test_a_wrong_encoding_is_named(tmp_path):
+    for encoding, named in (("ascii", "not written in ascii"), ("no", "encoding: no")):
+        with pytest.raises(ValueError, match=named):
+            read(tmp_path, "t.csv", "ä,b\n1,2\n", encoding=encoding)
+
+
+def test_parquet(tmp_path, monkeypatch):
+    pytest.importorskip("pyarrow")
+    frame = pd.DataFrame(
+        {
+            "x": [0.5, np.nan, 2.0],
+            "whole": pd.array([1, None, 3], dtype="Int64"),
+            "kind": pd.Categorical(["a", None, "b"]),
+            "truth": [True, False, True],
+        },
+        index=[5, 6, 7],
+    )
+    frame.to_parquet(tmp_path / "t.parquet")
+    table = read_table(tmp_path / "t.parquet")
+    np.testing.assert_array_equal(table["x"], frame["x"])
+    np.testing.assert_array_equal(table["whole"], [1.0, np.nan, 3.0])
+    assert table["kind"].tolist()[::2] == ["a", "b"] and pd.isna(table["kind"][1])
+    assert table["truth"].tolist() == ["True", "False", "True"]
+    monkeypatch.setattr(readers, "_ALWAYS_READ", 10)
+    monkeypatch.setattr(readers, "_MAX_RATIO", 0)
+    with pytest.raises(ValueError, match="holds more than 10 bytes"):
+        read_table(tmp_path / "t.parquet")
+    monkeypatch.setitem(sys.modules, "pyarrow.parquet", None)
+    with pytest.raises(ValueError, match=r"t\.parquet .*Parquet needs pyarrow"):
+        read_table(tmp_path / "t.parquet")
 
 
 def test_files_that_are_none(tmp_path):
@@ -187,6 +297,32 @@ def test_arff(tmp_path, name):
     np.testing.assert_array_equal(table["age"], [2.5, np.nan])
     assert table["colour"][0] == "dark blue" and pd.isna(table["colour"][1])
     assert table["class"].tolist() == ["u", "v"]
+
+
+NO_CONTROLS = st.characters(exclude_categories=["C", "Z"])
+
+
+@in_one_folder
+@given(labels=st.lists(st.text(NO_CONTROLS), min_size=1, unique=True))
+def test_arff_gives_back_the_labels_that_are_quoted_in_it(tmp_path, labels):
+    quoted = [
+        "'" + label.replace("\\", "\\\\").replace("'", "\\'") + "'" for label in labels
+    ]
+    lines = ["@relation r", "@attribute 'it\\'s' {" + ", ".join(quoted) + "}", "@data"]
+    table = read(tmp_path, "t.arff", "\n".join([*lines, *quoted]))
+    assert table["it's"].tolist() == labels
+
+
+def test_arff_of_another_encoding(tmp_path):
+    content = "@relation r\n@attribute a {ä, b}\n@data\nä\nb\n".encode("cp1252")
+    table = read(tmp_path, "t.arff", content, encoding="cp1252")
+    assert table["a"].tolist() == ["ä", "b"]
+
+
+def test_sparse_rows_of_arff_are_refused(tmp_path):
+    rows = "@relation r\n@attribute a {u, v}\n@attribute b real\n@data\n{0 v, 1 2}\n"
+    with pytest.raises(ValueError, match="rows are sparse .*SparseToNonSparse"):
+        read(tmp_path, "t.arff", rows)
 
 
 @pytest.mark.parametrize(

@@ -1,12 +1,6 @@
-"""From a user's table to a model and its page: what commands do between files.
-
-First what to leave out of a table, and whether a tree can be learned from it: a DataFrame as read
-from a file, its rows numbered from 0, gives features and classes or numbers to predict, or a
-`ValueError` that names the column and what is wrong with it. Then the training, and the report.
-"""
+"""What the commands do between files: from a user's table to a model and its page."""
 
 import argparse
-import math
 import sys
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -17,18 +11,18 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from pandas.api.types import is_bool_dtype, is_float_dtype, is_numeric_dtype
+from pandas.api.types import is_numeric_dtype
 from sklearn.linear_model import RidgeCV
 from sklearn.metrics import confusion_matrix, r2_score, root_mean_squared_error
-from sklearn.model_selection import train_test_split
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from evotree import export
-from evotree.cli import RETRIED, say
+from evotree.cli import RETRIED, rows, say
 from evotree.configuration import Cost
 from evotree.estimators import EvoTreeClassifier, EvoTreeRegressor
 from evotree.files import check_writable
+from evotree.inspection.front import CHOSEN, check_rule
 from evotree.model_file import (
     Model,
     errors_text,
@@ -36,16 +30,8 @@ from evotree.model_file import (
     load_tree_model,
     save_model,
 )
-from evotree.tables.columns import encode, numbers_of, quoted, text_of
-from evotree.tables.readers import read_table
+from evotree.tables.columns import encode, numbers_of, text_of
 
-MANY_TARGETS = (
-    20  # with more distinct numbers a column holds numbers to predict, not classes
-)
-MANY_NUMBERS = 10  # a column of text with more distinct numbers was meant to be numeric
-# More distinct values than this, in most rows a new one, are no categories and no classes.
-MANY_CATEGORIES = 50
-_SHOWN = 1000  # characters of the names of columns
 # Lines of the summary of a model that its report shows.
 FACTS = (
     *("tree", "forest", "training", "test"),
@@ -57,24 +43,40 @@ def fit(args: argparse.Namespace) -> None:
     """Evolve a tree for a table and write a model file."""
     begin = time.perf_counter()
     folder = _make_folder(args.plots) if args.plots else None
-    X, y, is_regression = _read_rows(args)
+    rows.check_task(args, args.task)
+    with _naming("--select"):
+        if args.select == "simplest":
+            raise ValueError("rule='simplest' needs further rows, as Python takes them")
+        if args.select != CHOSEN:
+            check_rule(args.select)
+    costs = rows.read(args.cost_matrix, args) if args.cost_matrix else None
+    X, y, weight, is_regression = rows.read_training_rows(args)
     test = None
     if args.test_size:
-        X, y, test = hold_out(
+        X, y, test = rows.hold_out(
             X, y, args.test_size, args.random_state, not is_regression
         )
-    if constant := constant_columns(X):
+    if constant := rows.constant_columns(X):
         say(f"left out, the same in all rows: {', '.join(map(str, constant))}")
         X = X.drop(columns=constant)
     parameters = {
         name: value for name, value in vars(args).items() if name in args.evolution
     }
-    parameters |= _parameters_of_task(args, y)
+    parameters |= _parameters_of_task(args, costs, X, y)
     if "time_limit" in parameters:
         # What reading has taken is gone; the least time still gives a tree.
         spent = time.perf_counter() - begin
         parameters["time_limit"] = max(parameters["time_limit"] - spent, 1e-3)
-    model, estimator = train(X, y, args.target, parameters, is_regression, test)
+    model, estimator = train(
+        X,
+        y,
+        args.target,
+        parameters,
+        is_regression,
+        test,
+        weight=None if weight is None else weight[X.index].to_numpy(),
+        rule=args.select,
+    )
     if estimator.stop_reason_ == "interrupt":
         say("evotree: interrupted; the model is the best tree so far")
     save_model(args.out, model)
@@ -101,45 +103,18 @@ def fit(args: argparse.Namespace) -> None:
         print(f"wrote {args.report}")
 
 
-def _read_rows(args: argparse.Namespace) -> tuple[Any, Any, bool]:
-    """Return features and targets of a table, and whether these are numbers."""
-    frame = read_table(args.data)
-    X, y = features_and_target(frame, args.target, args.drop)
-    if len(y) < len(frame):
-        say(
-            f"left out, without {args.target!r}: {len(frame) - len(y)} of {len(frame)} rows"
-        )
-    is_regression = args.task == "regression"
-    if args.task == "auto" and (n := distinct_numbers(y)) > MANY_TARGETS:
-        is_regression = True
-        say(
-            f"regression: {args.target!r} has {n} different numbers; "
-            "--task classification takes them for classes"
-        )
-    for option in ("class_weight", "cost_matrix"):
-        if is_regression and getattr(args, option) is not None:
-            raise ValueError(
-                f"--{option.replace('_', '-')} is for classes, which "
-                "--task classification predicts"
-            )
-    if not is_regression and args.leaves is not None:
-        raise ValueError("--leaves is for numbers, which --task regression predicts")
-    y = (as_numbers if is_regression else as_classes)(y.to_numpy(), args.target)
-    check_features(X)
-    return X, y, is_regression
-
-
-def _parameters_of_task(args: argparse.Namespace, y: Any) -> dict[str, Any]:
-    """Return the parameters that classes or numbers have."""
+def _parameters_of_task(
+    args: argparse.Namespace, costs: pd.DataFrame | None, X: Any, y: Any
+) -> dict[str, Any]:
+    """Return the parameters that columns, and classes or numbers have."""
     parameters: dict[str, Any] = {} if args.leaves is None else {"leaves": args.leaves}
+    if args.monotonic_cst is not None:
+        signs = {name: sign for name, sign in args.monotonic_cst if name in X}
+        parameters["monotonic_cst"] = signs
     if args.class_weight is not None:
         parameters["class_weight"] = class_weights(args.class_weight, y)
-    if args.cost_matrix is not None:
-        parameters["objective"] = Cost(cost_matrix(read_table(args.cost_matrix), y))
-        if (named := vars(args).get("objective", "cost")) != "cost":
-            raise ValueError(
-                f"--objective {named}: with --cost-matrix allowed is 'cost'"
-            )
+    if costs is not None:
+        parameters["objective"] = Cost(cost_matrix(costs, y))
     return parameters
 
 
@@ -157,7 +132,7 @@ def predict(args: argparse.Namespace) -> None:
     model = load_model(args.model)
     if args.proba and model.labels is None:
         raise ValueError(f"--proba: {args.model} predicts numbers, not classes")
-    frame = read_table(args.data)
+    frame = rows.read_for_model(args.data, args, model)
     with _naming(args.data):
         predicted = model.predict(frame)
         table = (
@@ -197,24 +172,35 @@ def show(args: argparse.Namespace) -> None:
 
 def export_model(args: argparse.Namespace) -> None:
     """Write a model's tree as rules, drawing or code."""
+    with_shares = {"python": export.export_python, "c": export.export_c}
     forms: dict[str, Callable[[Any], str]] = {
         "rules": lambda model: model.rules(export.export_rules),
         "dot": export.export_graphviz,
-        "python": export.export_python,
-        "c": export.export_c,
         "sql": export.export_sql,
+        **with_shares,
     }
+    if args.to == "onnx" and not args.out:
+        raise ValueError("--to onnx writes no text: --out names a file for it")
+    if args.proba and args.to not in (*with_shares, "onnx"):
+        raise ValueError(
+            f"--proba: --to {args.to} writes labels; allowed are python, c and onnx"
+        )
     model = load_model(args.model)
-    if args.to not in forms:
-        raise ValueError(f"--to {args.to!r}: allowed are {', '.join(forms)}")
-    text = forms[args.to](model)
+    if args.to == "onnx":
+        Path(args.out).write_bytes(export.to_onnx(model).SerializeToString())
+        return
+    text = (
+        with_shares[args.to](model, probability=True)
+        if args.proba
+        else forms[args.to](model)
+    )
     Path(args.out).write_text(text, "utf-8") if args.out else print(text, end="")
 
 
 def report_model(args: argparse.Namespace) -> None:
     """Write a page about a model."""
     model = load_model(args.model)
-    frame = read_table(args.data) if args.data else None
+    frame = rows.read_for_model(args.data, args, model) if args.data else None
     with _naming(args.data):
         page = report_of_model(model, frame)
     page.save(args.out)
@@ -296,152 +282,37 @@ def _draw(pictures: Mapping[str | Path, Any]) -> None:
         print(f"wrote {_plotting().style.save_picture(ax, Path(path))}")
 
 
-# ---- a table before training ---------------------------------------------------------------------
-
-
-def features_and_target(
-    frame: Any, target: str, drop: Sequence[str] = ()
-) -> tuple[Any, Any]:
-    """Split a table; rows without a target are left out."""
-    for option, name in (("target", target), *(("drop", name) for name in drop)):
-        if name not in frame.columns:
-            names = ", ".join(map(str, frame.columns))
-            names = names if len(names) <= _SHOWN else f"{names[:_SHOWN]}..."
-            raise ValueError(
-                f"--{option} {name!r}: there is no such column; the columns are {names}"
-            )
-    frame = frame.dropna(subset=[target])
-    X = frame.drop(columns=[target, *drop])
-    if X.shape[1] == 0:
-        raise ValueError(
-            f"{target!r} is the only column: there is nothing to predict it from"
-        )
-    return X, frame[target]
-
-
-def distinct_numbers(y: Any) -> int:
-    """Return how many values targets have where these are numbers, else 0."""
-    if not is_numeric_dtype(y.dtype) or is_bool_dtype(y.dtype):
-        return 0
-    return int(y.nunique())
-
-
-def as_numbers(y: np.ndarray, target: str) -> np.ndarray:
-    """Return targets as numbers to predict."""
-    numbers = numbers_of(pd.Series(y)).to_numpy(np.float64)
-    bad = np.flatnonzero(~np.isfinite(numbers))
-    if bad.size:
-        raise ValueError(
-            f"column {target!r} has {quoted(y[bad[0]])}, which is not a finite "
-            "number: regression predicts numbers"
-        )
-    if pd.unique(numbers).size < 2:
-        held = f"one value only, {y[0]}" if len(y) else "no value"
-        raise ValueError(f"column {target!r} has {held}: at least two are needed")
-    return numbers
-
-
-def as_classes(y: np.ndarray, target: str) -> np.ndarray:
-    """Return targets as classes."""
-    if is_float_dtype(y):
-        # Of larger floats none is known to be the number that the file has.
-        broken = y[(y != np.trunc(y)) | ~(np.abs(y) <= 2.0**53)]
-        if broken.size:
-            raise ValueError(
-                f"column {target!r} has numbers such as {broken[0]}: classes are "
-                "words or whole numbers; --task regression predicts numbers"
-            )
-        # Missing values had made floats of whole numbers.
-        y = y.astype(np.int64)
-    n_classes = pd.unique(y).size
-    if n_classes < 2:
-        held = f"one value only, {y[0]}" if n_classes else "no value"
-        raise ValueError(
-            f"column {target!r} has {held}: at least two classes are needed"
-        )
-    if n_classes > max(MANY_CATEGORIES, len(y) / 2):
-        raise ValueError(
-            f"column {target!r} has {n_classes} different values in {len(y)} rows: "
-            "these are no classes"
-        )
-    return y
-
-
-def check_features(X: pd.DataFrame) -> None:
-    """Raise for a column of text that is numbers with some text, or names of the rows."""
-    for name in [
-        name for name, dtype in X.dtypes.items() if not is_numeric_dtype(dtype)
-    ]:
-        column = X[name].dropna()
-        numbers = numbers_of(column)
-        if numbers.isna().mean() <= 0.5 and numbers.nunique() > MANY_NUMBERS:
-            bad = column[~np.isfinite(numbers)]
-            if len(bad):
-                raise ValueError(
-                    f"column {name!r}: {quoted(bad.iloc[0])} in data row "
-                    f"{bad.index[0] + 1} is no finite number, as the column's others "
-                    "are; a missing value is an empty cell"
-                )
-        elif column.nunique() > max(MANY_CATEGORIES, len(column) / 2):
-            raise ValueError(
-                f"column {name!r} has {column.nunique()} different texts in "
-                f"{len(column)} rows: these are no categories; leave it out by --drop "
-                f"{name}"
-            )
-
-
-def constant_columns(X: pd.DataFrame) -> list[str]:
-    """Return the columns of one value, which no tree can use, or raise if there is no other."""
-    constant = [name for name in X.columns if X[name].nunique(dropna=False) <= 1]
-    if len(constant) == X.shape[1]:
-        raise ValueError("every column but the target has the same value in all rows")
-    return constant
-
-
-def hold_out(
-    X: pd.DataFrame, y: np.ndarray, share: float, seed: int, is_classes: bool = True
-) -> tuple[pd.DataFrame, np.ndarray, tuple[pd.DataFrame, np.ndarray]]:
-    """Draw test rows, each class in its share where every class has rows for both parts."""
-    n_test = math.ceil(share * len(y))
-    counts = np.unique(y, return_counts=True)[1]
-    is_enough = counts.min() >= 2 and min(n_test, len(y) - n_test) >= counts.size
-    X, X_test, y, y_test = train_test_split(
-        X,
-        y,
-        test_size=share,
-        random_state=seed % 2**32,
-        stratify=y if is_classes and is_enough else None,
-    )
-    if pd.unique(y).size < 2:
-        raise ValueError(
-            f"a test share of {share:g} leaves one "
-            f"{'class' if is_classes else 'number'} to train on"
-        )
-    if not is_classes and n_test < 2:
-        raise ValueError(
-            f"a test share of {share:g} leaves one row to test on, of {len(y) + 1}"
-        )
-    return X, y, (X_test, y_test)
-
-
 # ---- from rows to a model ------------------------------------------------------------------------
 
 
 def train(
-    X: Any, y: Any, target: str, given: dict[str, Any], is_regression: bool, test: Any
+    X: Any,
+    y: Any,
+    target: str,
+    given: dict[str, Any],
+    is_regression: bool,
+    test: Any,
+    *,
+    weight: np.ndarray | None,
+    rule: str,
 ) -> tuple[Model, Any]:
-    """Evolve a tree, and make a model of it that knows what became of it."""
+    """Evolve a tree, and make a model of it that knows what became of it.
+
+    The tree is that of the front which a rule of `select_tree` takes.
+    """
     kind = EvoTreeRegressor if is_regression else EvoTreeClassifier
     estimator = kind(
         categorical_features=[not is_numeric_dtype(dtype) for dtype in X.dtypes]
     ).set_params(**given)
     try:
-        estimator.fit(X, y)
+        estimator.fit(X, y, weight)
     except KeyboardInterrupt:  # ends the evolution
         if not hasattr(estimator, "tree_"):
             raise
-    model = Model.of(estimator, target)
+    model = Model.of(estimator.select_tree(rule), target)
     of_run = course(estimator)
+    if rule != CHOSEN:
+        of_run["choice"] = f"by --select {rule}"
     if is_regression:
         r2, rmse = errors(y, model.predict(X))
         training = {"rows": len(y), "r2": r2, "rmse": rmse, **of_run}
@@ -514,21 +385,20 @@ def course(estimator: Any) -> dict[str, Any]:
     }
 
 
-def class_weights(given: Sequence[str], y: np.ndarray) -> str | dict[Any, float]:
+def class_weights(
+    given: Sequence[tuple[str, float | None]], y: np.ndarray
+) -> str | dict[Any, float]:
     """Return the weights of classes as the classifier takes them."""
-    if list(given) == ["balanced"]:
+    if given == [("balanced", None)]:
         return "balanced"
     classes = {text_of(label): label for label in np.unique(y).tolist()}
     weights = {}
-    for pair in given:
-        label, _, weight = pair.rpartition("=")
-        try:
-            weights[classes[label]] = float(weight)
-        except (KeyError, ValueError):
+    for label, weight in given:
+        if label not in classes or weight is None:
             raise ValueError(
-                f"--class-weight {pair}: allowed are 'balanced', or CLASS=NUMBER for "
-                f"some of the classes {', '.join(classes)}"
-            ) from None
+                f"--class-weight {label}: the classes are {', '.join(classes)}"
+            )
+        weights[classes[label]] = weight
     return weights
 
 
@@ -581,5 +451,5 @@ def report_of_model(model: Model, frame: pd.DataFrame | None) -> Any:
         if known.any():
             frame = frame[known]
             y = truth[known].to_numpy()
-    encode(model.columns, frame.iloc[:1])  # says which columns are not there
-    return report(subject, frame[[column.name for column in model.columns]], y)
+    model.encode(frame.iloc[:1])  # says which columns are not there
+    return report(subject, frame.reindex(columns=[c.name for c in model.columns]), y)

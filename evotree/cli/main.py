@@ -34,6 +34,11 @@ def main(argv: Sequence[str] | None = None) -> int:
                 f"evotree: warning: {' '.join(str(message).split())}"
             )
             args = _make_parser(_defaults(argv)).parse_args(argv)
+            if args.run is None:
+                # Nothing was done: a script whose command got lost has to notice, as with a
+                # command that is wrong.
+                args.parser.print_help(sys.stderr)
+                return 2
             for path in filter(
                 None, (getattr(args, name, None) for name in args.files)
             ):
@@ -49,7 +54,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     except KeyboardInterrupt as error:
         say(f"evotree: interrupted, {str(error) or 'nothing was written'}")
         return 130
-    except (ValueError, OSError, MemoryError) as error:
+    except (ValueError, OSError, MemoryError, ImportError) as error:
         missing = isinstance(error, FileNotFoundError) and error.filename
         message = f"no such file: {missing}" if missing else str(error)
         say(f"evotree: error: {' '.join(message.split())}")
@@ -73,12 +78,18 @@ def _make_parser(defaults: Mapping[str, Any]) -> argparse.ArgumentParser:
         **example("evotree fit --help"),
     )
     parser.add_argument("--version", action="version", version=f"evotree {__version__}")
-    table = "a table: CSV with a header row (.csv, .csv.gz), .npz, .arff or .libsvm"
-    commands = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
+    table = "a table: CSV with a header row (.csv, .csv.gz), .parquet, .npz, .arff or .libsvm"
+    commands = _add_commands(parser)
     _add_fits(commands, table, defaults)
     _add_uses(commands, table)
     _add_experiments(commands)
     return parser
+
+
+def _add_commands(parser: argparse.ArgumentParser) -> Any:
+    """Return what takes the commands of a parser, which alone is asked for help."""
+    parser.set_defaults(run=None, parser=parser, files=())
+    return parser.add_subparsers(title="commands", metavar="COMMAND")
 
 
 def _add_fits(commands: Any, table: str, defaults: Mapping[str, Any]) -> None:
@@ -114,7 +125,15 @@ def _add_fits(commands: Any, table: str, defaults: Mapping[str, Any]) -> None:
     option(
         "--leaves",
         choices=("auto", "linear", "constant"),
-        help="what leaves of regression hold: lines where they can be (auto), lines, or means",
+        help="what leaves hold: linear models, constants (means, or shares of classes), or "
+        "models where they can be for numbers, shares for classes (auto)",
+    )
+    option(
+        "--select",
+        metavar="RULE",
+        default="chosen",
+        help="take another tree of the front: tree, accurate, or complexity<=K, leaves<=K, "
+        "terms<=K, size<=K (chosen)",
     )
     option(
         "--test-size",
@@ -123,6 +142,19 @@ def _add_fits(commands: Any, table: str, defaults: Mapping[str, Any]) -> None:
         default=0.0,
         help="share of the rows to hold out and test on, such as 0.2 (none)",
     )
+    _add_columns(option)
+    option("--plots", metavar="DIR", help="draw learning curve and tree into a folder")
+    option(
+        "--report",
+        metavar="FILE.html",
+        help="write a page about the tree, the others of its front and the run",
+    )
+    add_table_options(fit)
+    add_evolution(fit, defaults)
+
+
+def _add_columns(option: Any) -> None:
+    """Add the options of `fit` that say what columns, rows and classes are."""
     option(
         "--drop",
         metavar="COLUMN",
@@ -132,9 +164,35 @@ def _add_fits(commands: Any, table: str, defaults: Mapping[str, Any]) -> None:
         help="leave columns out",
     )
     option(
+        "--keep",
+        metavar="COLUMN",
+        nargs="+",
+        action="extend",
+        default=[],
+        help="keep columns that look like numbers of rows, which are left out",
+    )
+    option(
+        "--categorical",
+        metavar="COLUMN",
+        nargs="+",
+        action="extend",
+        default=[],
+        help="take columns for categories; columns of text are",
+    )
+    option(
+        "--monotonic-cst",
+        metavar="COLUMN=SIGN",
+        nargs="+",
+        type=pair("SIGN", number(int, -1, most=1)),
+        help="1 where more in a column may only raise the number, or the share of the second of "
+        "two classes, -1 where it may only lower it",
+    )
+    option("--sample-weight", metavar="COLUMN", help="a column of weights of the rows")
+    option(
         "--class-weight",
         metavar="WEIGHT",
         nargs="+",
+        type=pair("NUMBER", number(float, 0.0), also="balanced"),
         help="weights of rows: 'balanced', for classes of equal weight, or CLASS=NUMBER each (1)",
     )
     option(
@@ -142,13 +200,6 @@ def _add_fits(commands: Any, table: str, defaults: Mapping[str, Any]) -> None:
         metavar="FILE",
         help="a table of what errors cost: the class, then a column for each predicted class",
     )
-    option("--plots", metavar="DIR", help="draw learning curve and tree into a folder")
-    option(
-        "--report",
-        metavar="FILE.html",
-        help="write a page about the tree, the others of its front and the run",
-    )
-    add_evolution(fit, defaults)
 
 
 def _add_uses(commands: Any, table: str) -> None:
@@ -158,6 +209,8 @@ def _add_uses(commands: Any, table: str) -> None:
         command = add_command(
             commands, name, run, about, f"evotree {name} iris.json {rest}"
         )
+        if name in ("predict", "report"):
+            add_table_options(command)
         command.set_defaults(files=("out", "plot"))
         command.add_argument("model", metavar="MODEL.json", help="a model file")
         return command.add_argument
@@ -168,7 +221,11 @@ def _add_uses(commands: Any, table: str) -> None:
         "predict the target of a table's rows",
         "iris.csv --out predictions.csv",
     )
-    option("data", metavar="DATA", help=f"{table}, with the model's columns")
+    option(
+        "data",
+        metavar="DATA",
+        help=f"{table}, with the columns that the model's tree asks for",
+    )
     option("--out", metavar="FILE.csv", help="(standard output)")
     option(
         "--proba",
@@ -187,11 +244,16 @@ def _add_uses(commands: Any, table: str) -> None:
     )
     option(
         "--to",
-        metavar="FORM",
+        choices=("rules", "dot", "python", "c", "onnx", "sql"),
         required=True,
-        help="rules, dot, python or c (over encoded features), or sql (over the table's columns)",
+        help="python, c and onnx read encoded features, sql the table's columns",
     )
-    option("--out", metavar="FILE", help="(standard output)")
+    option("--out", metavar="FILE", help="(standard output); onnx needs one")
+    option(
+        "--proba",
+        action="store_true",
+        help="write code that returns the probabilities of classes; onnx always does",
+    )
 
     option = add(
         "report",
@@ -216,9 +278,7 @@ def _add_experiments(commands: Any) -> None:
         help="run methods on data sets, and compare them",
         **example(run_small, report_it),
     )
-    parts = experiment.add_subparsers(
-        title="commands", metavar="COMMAND", required=True
-    )
+    parts = _add_commands(experiment)
     run = add_command(
         parts,
         "run",
@@ -275,11 +335,16 @@ def _add_experiments(commands: Any) -> None:
 
 
 def number(
-    kind: type, least: float, strict: bool = False, also: str | None = None
+    kind: type,
+    least: float,
+    strict: bool = False,
+    also: str | None = None,
+    most: float = math.inf,
 ) -> Callable[[str], Any]:
     """Return a converter of numbers for argparse."""
     words = "a whole number" if kind is int else "a number"
     words += f" above {least:g}" if strict else f" of at least {least:g}"
+    words += f" and at most {most:g}" if most < math.inf else ""
 
     def convert(text: str) -> Any:
         if text == also:
@@ -288,7 +353,8 @@ def number(
             value = kind(text)
         except ValueError:
             value = math.nan
-        if not (least < value < math.inf or (value == least and not strict)):
+        is_finite = value < math.inf and value <= most
+        if not (is_finite and (value > least or (value == least and not strict))):
             raise argparse.ArgumentTypeError(f"{text!r} is not {words}")
         return value
 
@@ -306,6 +372,23 @@ def share(text: str, strict: bool = False) -> float:
 def size(text: str) -> float:
     """Convert a number of rows, or a share of them, for argparse."""
     return share(text, strict=True) if "." in text else number(int, 1)(text)
+
+
+def pair(
+    metavar: str, convert: Callable[[str], Any], also: str | None = None
+) -> Callable[[str], tuple[str, Any]]:
+    """Return a converter for argparse of NAME=VALUE, or of a word, which has None as value."""
+
+    def convert_pair(text: str) -> tuple[str, Any]:
+        if text == also:
+            return text, None
+        name, sign, value = text.rpartition("=")
+        if not sign:
+            words = f"{also!r} or " if also else ""
+            raise argparse.ArgumentTypeError(f"{text!r} is not {words}NAME={metavar}")
+        return name, convert(value)
+
+    return convert_pair
 
 
 def example(*lines: str) -> dict[str, Any]:
@@ -331,6 +414,37 @@ def add_command(
     return command
 
 
+def add_table_options(command: argparse.ArgumentParser) -> None:
+    """Add to a command how its tables are written."""
+    option = command.add_argument_group("tables of text").add_argument
+    option(
+        "--sep",
+        metavar="SIGN",
+        type=lambda text: {"tab": "\t", "\\t": "\t", "space": " "}.get(text, text),
+        choices=(",", ";", "\t", "|", ":", " "),
+        help="what separates cells, one of , ; | : tab space (a guess)",
+    )
+    option(
+        "--decimal",
+        metavar="SIGN",
+        choices=(".", ","),
+        help="sign of decimals, . or , (a guess where commas do not separate cells)",
+    )
+    option(
+        "--encoding",
+        metavar="NAME",
+        help="of the text, such as cp1252 or utf-16 (utf-8)",
+    )
+    option(
+        "--na-values",
+        metavar="TEXT",
+        nargs="+",
+        action="extend",
+        default=[],
+        help="cells that are missing values, besides empty ones, NA, NaN and nan (none)",
+    )
+
+
 class Option(NamedTuple):
     """An option of the evolution."""
 
@@ -344,6 +458,7 @@ class Option(NamedTuple):
 def _resumed(path: str) -> Any:
     from evotree.engine.config import Checkpoint
 
+    Path(path).stat()  # it is there
     return Checkpoint(path, resume=True)
 
 
@@ -374,6 +489,12 @@ EVOLUTION = (
         "N",
         size,
         "least number of rows in a leaf, or a share: 0.05",
+    ),
+    Option(
+        "precision",
+        "N",
+        number(int, 1, also="auto", most=17),
+        "significant digits of the numbers in splits",
     ),
     Option(
         "evolution__population_size", "N", number(int, 2), "number of trees that evolve"

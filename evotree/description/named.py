@@ -62,6 +62,11 @@ def share_text(share: float) -> str:
     return "<0.01" if 0.0 < share < 0.005 else f"{share:.2f}"
 
 
+def counted(n: int, noun: str, plural: str | None = None) -> str:
+    """Return a number of things in words."""
+    return f"{n} {noun if n == 1 else plural or f'{noun}s'}"
+
+
 def rows_text(n: float) -> str:
     """Return a number of rows in words."""
     if n == 1.0:

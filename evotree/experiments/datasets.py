@@ -13,13 +13,17 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
-import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
-from pandas.api.types import is_bool_dtype, is_numeric_dtype
 from sklearn import datasets
 
-from evotree.tables.readers import ENDINGS, TARGET, read_table
+from evotree.tables.readers import (
+    ENDINGS,
+    TARGET,
+    TextFormat,
+    plain_column,
+    read_table,
+)
 
 # Numbers of leading rows that form the training part, for data sets with an official split.
 OFFICIAL_TRAIN_ROWS = MappingProxyType(
@@ -106,7 +110,7 @@ def _load_bundled(name: str) -> tuple[pd.DataFrame, NDArray, str]:
 def _read_file(path: Path) -> tuple[pd.DataFrame, NDArray, str]:
     """Return features, target and source of a data set in a file."""
     # Only an empty cell is missing: "NA" may well be a category.
-    table = read_table(path, na_values=("",))
+    table = read_table(path, TextFormat(na_values=("",)))
     target = str(table.columns[-1])
     if path.name.endswith((".arff", ".arff.gz")):
         names = [column for column in table if column.lower() in ("class", TARGET)]
@@ -149,20 +153,10 @@ def _fetch_from_openml(
     details = bunch.details
     source = f"OpenML's {details['name']}, version {details['version']}, number {details['id']}"
     return (
-        bunch.data.apply(_plain_column),
-        _plain_column(bunch.target).to_numpy(),
+        bunch.data.apply(plain_column),
+        plain_column(bunch.target).to_numpy(),
         source,
     )
-
-
-def _plain_column(column: pd.Series) -> pd.Series:
-    """Return a column of pandas' own types as numbers, or as strings and NaN."""
-    if is_numeric_dtype(column) and not is_bool_dtype(column):
-        return (
-            column if isinstance(column.dtype, np.dtype) else column.astype(np.float64)
-        )
-    text = column.astype(object).map(str, na_action="ignore").astype(object)
-    return text.where(text.notna(), np.nan)
 
 
 def _find(name: str, data_home: str | os.PathLike[str] | None) -> Path:

@@ -80,7 +80,7 @@ def to_onnx(model: Any, target_opset: int | None = None) -> Any:
     Parameters
     ----------
     model : EvoTree, ObliqueForest, ObliqueTree or TAO classifier or regressor
-        The estimator, fitted.
+        The estimator, fitted; or a model of one that `load_model` has read.
     target_opset : int, optional
         Version of ONNX's operators, at least 13; by default the newest that skl2onnx knows.
 
@@ -91,6 +91,8 @@ def to_onnx(model: Any, target_opset: int | None = None) -> Any:
 
     """
     skl2onnx = _skl2onnx()
+    if hasattr(model, "trees") and hasattr(model, "sides"):
+        model = _estimator_of(model)
     if type(model) not in _estimators() or not _trees_of(model):
         raise ValueError(
             f"model={model!r}: allowed is a fitted one of "
@@ -137,6 +139,23 @@ def _estimators() -> tuple[type, ...]:
         for kind in ("EvoTree", "ObliqueTree", "TAO", "ObliqueForest")
         for task in ("Classifier", "Regressor")
     )
+
+
+def _estimator_of(model: Any) -> Any:
+    """Return an estimator with the fitted attributes that a model of a file has."""
+    kinds = {kind.__name__: kind for kind in _estimators()}
+    task = "Regressor" if model.classes is None else "Classifier"
+    members = [kinds[f"ObliqueTree{task}"]() for _ in model.trees]
+    for member, tree in zip(members, model.trees, strict=True):
+        member.tree_ = tree
+    estimator = members[0]
+    if len(members) > 1:
+        estimator = kinds[f"ObliqueForest{task}"]()
+        estimator.estimators_ = members
+    estimator.probabilities_ = model.sides
+    if model.classes is not None:
+        estimator.classes_ = model.classes
+    return estimator
 
 
 def _trees_of(model: Any) -> list[ObliqueTree]:

@@ -16,6 +16,7 @@ from matplotlib.ticker import (
 )
 
 from evotree.dataset import Dataset
+from evotree.description.named import counted
 from evotree.engine.evolution import ORIGIN, REFINEMENT, ParetoFront, to_frame
 from evotree.inspection.choice import TreeChoice, size_text
 from evotree.inspection.front import FittedFront, held_out_quality, select
@@ -403,7 +404,7 @@ def plot_pareto(
     if chosen is not None:
         tree = front[chosen]
         name = selected if isinstance(selected, str) else "selected"
-        leaves = f"{tree.n_leaves} {'leaf' if tree.n_leaves == 1 else 'leaves'}"
+        leaves = counted(tree.n_leaves, "leaf", "leaves")
         terms = f"{tree.n_terms} {'term' if tree.n_terms == 1 else 'terms'}"
         at = [complexity[chosen]] * len(curves)
         qualities = [values[chosen] for _, values, _, _ in curves]

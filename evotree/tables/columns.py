@@ -296,15 +296,18 @@ def _levels(cells: pd.Series) -> tuple[np.ndarray, list[Level]]:
     return places[codes], levels
 
 
-def encode(columns: Sequence[Column], frame: pd.DataFrame) -> np.ndarray:
+def encode(
+    columns: Sequence[Column], frame: pd.DataFrame, used: Sequence[str] | None = None
+) -> np.ndarray:
     """Return the features that columns make of a table.
 
-    The table has these columns, in any order; others are ignored. The features are finite numbers,
-    of shape (n_rows, n_features), float64 and C-contiguous.
+    The table has these columns, in any order; others are ignored. Where `used` names some of them,
+    the others are taken for missing, whether they are there or not. The features are finite
+    numbers, of shape (n_rows, n_features), float64 and C-contiguous.
     """
     frame = frame.set_axis(frame.columns.map(str), axis=1)
     present = set(frame.columns)
-    names = [column.name for column in columns]
+    names = [column.name for column in columns] if used is None else list(used)
     if absent := [name for name in names if name not in present]:
         raise ValueError(
             f"the data lack {len(absent)} of the {len(names)} columns that the model needs: "
@@ -313,7 +316,10 @@ def encode(columns: Sequence[Column], frame: pd.DataFrame) -> np.ndarray:
     repeated = set(frame.columns[frame.columns.duplicated()])
     if twice := next((name for name in names if name in repeated), None):
         raise ValueError(f"the data have the column {twice!r} more than once.")
-    return encode_in_order(columns, frame[names])
+    frame = frame[names]
+    if used is not None:
+        frame = frame.reindex(columns=[column.name for column in columns])
+    return encode_in_order(columns, frame)
 
 
 def encode_in_order(columns: Sequence[Column], frame: pd.DataFrame) -> np.ndarray:

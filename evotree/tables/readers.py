@@ -1,10 +1,11 @@
-"""Readers of tables: CSV, NumPy's arrays, ARFF and the format of LIBSVM.
+"""Readers of tables: CSV, Parquet, NumPy's arrays, ARFF and the format of LIBSVM.
 
 In: a file, whose name says what it holds:
 
-- ``.csv``, ``.csv.gz``: a header row, then rows of as many cells;
+- ``.csv``, ``.csv.gz``: a header row, then rows of as many cells (`TextFormat`);
+- ``.parquet``: columns of any type, read by pandas, which needs pyarrow;
 - ``.npz``: arrays ``data`` of shape (n_rows, n_features) and ``target`` of shape (n_rows,);
-- ``.arff``, ``.arff.gz``: numeric and nominal attributes;
+- ``.arff``, ``.arff.gz``: numeric and nominal attributes in dense rows, in UTF-8;
 - ``.libsvm``, ``.svm``, ``.txt``, also with ``.gz`` or ``.bz2`` behind: the format of LIBSVM.
 
 Out: a DataFrame of numeric columns and object columns of strings, missing values being NaN. Where a
@@ -16,23 +17,31 @@ import bz2
 import csv
 import gzip
 import os
+import re
 import warnings
 import zipfile
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from functools import partial
-from itertools import product
+from importlib import import_module
+from itertools import islice, product
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
-from scipy.io import arff
+from pandas.api.types import is_bool_dtype, is_numeric_dtype
 from sklearn.datasets import load_svmlight_file
+
+# liac-arff, by which scikit-learn reads OpenML's files, has no public name there, and SciPy's
+# reader knows no letters but those of ASCII.
+from sklearn.externals import _arff
 
 TARGET = "target"  # the column of classes in files that do not name their columns
 _LIBSVM = tuple(map("".join, product((".libsvm", ".svm", ".txt"), ("", ".gz", ".bz2"))))
-ENDINGS = (".csv.gz", ".csv", ".npz", ".arff", ".arff.gz", *_LIBSVM)
+ENDINGS = (".csv.gz", ".csv", ".parquet", ".npz", ".arff", ".arff.gz", *_LIBSVM)
 """Endings of the files that are read."""
 # A line of a sparse file may name any feature; more of them would not fit into any memory.
 _MAX_FEATURES = 1_000_000
@@ -40,26 +49,64 @@ _MAX_FEATURES = 1_000_000
 _MAX_RATIO = 100
 _ALWAYS_READ = 2**27  # bytes
 _SHOWN = 200  # characters of an error
+NA_VALUES = ("", "NA", "NaN", "nan")
+"""Cells of CSV that are missing values."""
+_SEPARATORS = {",": "commas", ";": "semicolons", "\t": "tabs", "|": "vertical bars"}
+_GUESSED_FROM = 100  # lines
+_COMMA = r"^(\s*[-+]?\d*),(\d+(?:[eE][-+]?\d+)?\s*)$"  # a number with a decimal comma
+# How files begin that are not text, whatever their names say.
+_OTHER_FORMS = {
+    b"PK\x03\x04": "it is a workbook of Excel, or another archive: save the table as CSV",
+    b"\xd0\xcf\x11\xe0": "it is a workbook of Excel (.xls): save the table as CSV",
+    b"\x1f\x8b": "it is compressed by gzip: its name must end with .gz",
+    b"PAR1": "it is Parquet: its name must end with .parquet",
+}
+
+
+@dataclass(frozen=True)
+class TextFormat:
+    """How a text is written, CSV or, of its encoding, ARFF, in the words of pandas' ``read_csv``.
+
+    Where it is None, the separator is guessed from the first lines, the decimal sign from the cells
+    of a file that commas do not separate, and the encoding is UTF-8. A guess is told to `say`.
+    """
+
+    sep: str | None = None
+    decimal: str | None = None
+    encoding: str | None = None
+    na_values: Sequence[str] = NA_VALUES
+    say: Callable[[str], None] = lambda _: None
 
 
 def read_table(
-    path: str | os.PathLike[str], na_values: Sequence[str] = ("", "NA", "NaN", "nan")
+    path: str | os.PathLike[str], form: TextFormat = TextFormat()
 ) -> pd.DataFrame:
     """Read a table from a file."""
     path = Path(path)
     with reading(path):
         _check_inflated(path)
-        if path.name.endswith(".npz"):
-            frame = _read_npz(path)
-        elif path.name.endswith((".arff", ".arff.gz")):
-            frame = _read_arff(path)
-        elif path.name.endswith(_LIBSVM):
-            frame = _read_libsvm(path)
-        else:
-            frame = _read_csv(path, na_values)
+        try:
+            frame = _read(path, form)
+        except UnicodeError as error:
+            # Windows' programs write so in Western Europe.
+            name = form.encoding or "UTF-8; --encoding cp1252 may read it"
+            raise ValueError(f"it is not written in {name}: {error}") from error
         if frame.empty:
             raise ValueError("it has no data rows")
     return frame
+
+
+def _read(path: Path, form: TextFormat) -> pd.DataFrame:
+    """Read a table by the ending of its name."""
+    if path.name.endswith(".npz"):
+        return _read_npz(path)
+    if path.name.endswith(".parquet"):
+        return _read_parquet(path)
+    if path.name.endswith((".arff", ".arff.gz")):
+        return _read_arff(path, form.encoding)
+    if path.name.endswith(_LIBSVM):
+        return _read_libsvm(path)
+    return _read_csv(path, form)
 
 
 @contextmanager
@@ -83,7 +130,7 @@ def reading(path: str | os.PathLike[str]) -> Iterator[None]:
 
 def _check_inflated(path: Path) -> None:
     """Raise for a compressed file that would be far larger than it is."""
-    most = max(_ALWAYS_READ, _MAX_RATIO * path.stat().st_size)
+    most = _most_bytes(path)
     inflated = 0
     if path.suffix == ".npz":
         with zipfile.ZipFile(path) as packed:
@@ -92,39 +139,79 @@ def _check_inflated(path: Path) -> None:
         with (gzip if path.suffix == ".gz" else bz2).open(path) as file:
             while inflated <= most and (block := file.read(2**20)):
                 inflated += len(block)
-    if inflated > most:
+    _check_size(path, inflated)
+
+
+def _most_bytes(path: Path) -> int:
+    """Return how many bytes a compressed file may hold."""
+    return max(_ALWAYS_READ, _MAX_RATIO * path.stat().st_size)
+
+
+def _check_size(path: Path, inflated: int) -> None:
+    """Raise for a compressed file that holds far more bytes than it has."""
+    if inflated > (most := _most_bytes(path)):
         raise ValueError(
             f"it is compressed and holds more than {most} bytes, and more than {_MAX_RATIO} times "
             "its size: unpack it first"
         )
 
 
-def _read_csv(path: Path, na_values: Sequence[str]) -> pd.DataFrame:
-    opened = gzip.open if path.suffix == ".gz" else open
-    with opened(path, "rt", encoding="utf-8-sig", newline="") as file:
-        names = next(filter(None, csv.reader(file)), [])
+def _opened(path: Path, *how: Any, **options: Any) -> Any:
+    """Open a file that may be compressed by gzip."""
+    return (gzip.open if path.suffix == ".gz" else open)(path, *how, **options)
+
+
+def _encoding(path: Path, given: str | None) -> str:
+    """Return the encoding of a text, where that of UTF-8 skips a mark at the beginning."""
+    with _opened(path, "rb") as file:
+        begin = file.read(4)
+    if reason := _OTHER_FORMS.get(begin) or _OTHER_FORMS.get(begin[:2]):
+        raise ValueError(reason)
+    if given is not None and given.lower() not in ("utf-8", "utf8"):
+        return given
+    # Of the two bytes of a letter of ASCII one is zero.
+    if begin[:2] in (b"\xff\xfe", b"\xfe\xff") or b"\0" in begin:
+        raise ValueError(
+            "it looks like UTF-16: save it as UTF-8, or read it with --encoding utf-16"
+        )
+    return "utf-8-sig"
+
+
+def _read_csv(path: Path, form: TextFormat) -> pd.DataFrame:
+    encoding = _encoding(path, form.encoding)
+    with _opened(path, "rt", encoding=encoding, newline="") as file:
+        lines = list(islice(filter(str.strip, file), _GUESSED_FROM))
+    sep = _separator(lines) if form.sep is None else form.sep
+    names = next(csv.reader(lines, delimiter=sep), [])
     if not names:
         raise ValueError("it is empty; a header row and data rows are needed")
     if repeated := [repr(name) for name, n in Counter(names).items() if n > 1]:
         raise ValueError(
             f"column names must be distinct; repeated: {', '.join(sorted(repeated)[:10])}"
         )
-    if len(names) == 1 and any(separator in names[0] for separator in ";\t|"):
-        raise ValueError(f"it must be separated by commas; its header is {names[0]!r}")
 
     # Types are inferred from whole columns; the first column is never taken for row names.
     parse = partial(
         pd.read_csv,
         path,
+        sep=sep,
         names=names,
         header=0,
-        encoding="utf-8-sig",
+        encoding=encoding,
         index_col=False,
         keep_default_na=False,
-        na_values=list(na_values),
+        na_values=list(form.na_values),
         low_memory=False,
     )
     try:
+        decimal = form.decimal
+        if decimal is None:
+            decimal = "." if sep == "," else _decimal(parse(nrows=1000, dtype=str))
+        if form.sep is None and sep != ",":
+            form.say(f"{path}: read as separated by {_SEPARATORS[sep]}; see --sep")
+        if form.decimal is None and decimal != ".":
+            form.say(f"{path}: read with decimal commas; see --decimal")
+        parse = partial(parse, decimal=decimal)
         frame = parse()
         # Strings such as "true" are labels like any other; pandas would respell them.
         labels = [name for name, dtype in frame.dtypes.items() if dtype.kind in "bO"]
@@ -132,12 +219,59 @@ def _read_csv(path: Path, na_values: Sequence[str]) -> pd.DataFrame:
         if mixed := list(text.index[~text.astype(bool)]):
             frame[mixed] = parse(usecols=mixed, dtype=str)
         frame = frame.astype(dict.fromkeys(labels, object))
+        if decimal == ",":  # in numbers among text, as in the columns of numbers
+            frame[labels] = frame[labels].replace(_COMMA, r"\1.\2", regex=True)
     except (pd.errors.ParserError, pd.errors.ParserWarning) as error:
         raise ValueError(
             f"not every row has the {len(names)} columns of the header: {error}"
         ) from error
     # As parsed, each column is a block of its own, by which whatever follows would be slow.
     return frame.copy()
+
+
+def _separator(lines: Sequence[str]) -> str:
+    """Return what separates the cells of most columns, rows as long as the header preferred."""
+
+    def order(sep: str) -> tuple[bool, int]:
+        header, *rows = [len(row) for row in csv.reader(lines, delimiter=sep)]
+        # The last row may go on in a further line.
+        rows = rows[:-1] if len(lines) == _GUESSED_FROM else rows
+        return False, header
+
+    return max(_SEPARATORS, key=order) if lines else ","
+
+
+def _decimal(texts: pd.DataFrame) -> str:
+    """Return the decimal sign of most cells that have one."""
+    cells = texts.stack().astype(str)
+    n_commas, n_points = (
+        cells.str.fullmatch(number).sum()
+        for number in (_COMMA, _COMMA.replace(",", "[.]"))
+    )
+    return "," if n_commas > n_points else "."
+
+
+def _read_parquet(path: Path) -> pd.DataFrame:
+    try:
+        parquet = import_module("pyarrow.parquet")
+    except ImportError as error:
+        raise ValueError(
+            "Parquet needs pyarrow: install it, or save the table as CSV"
+        ) from error
+    size = parquet.read_metadata(path)
+    _check_size(path, 8 * size.num_rows * size.num_columns)
+    frame = pd.read_parquet(path, engine="pyarrow").reset_index(drop=True)
+    return frame.set_axis(frame.columns.map(str), axis=1).apply(plain_column)
+
+
+def plain_column(column: pd.Series) -> pd.Series:
+    """Return a column of pandas' own types as numbers, or as strings and NaN."""
+    if is_numeric_dtype(column) and not is_bool_dtype(column):
+        return (
+            column if isinstance(column.dtype, np.dtype) else column.astype(np.float64)
+        )
+    text = column.astype(object).map(str, na_action="ignore").astype(object)
+    return text.where(text.notna(), np.nan)
 
 
 def _read_npz(path: Path) -> pd.DataFrame:
@@ -158,20 +292,37 @@ def _read_npz(path: Path) -> pd.DataFrame:
     )
 
 
-def _read_arff(path: Path) -> pd.DataFrame:
-    opened = gzip.open if path.suffix == ".gz" else open
-    with opened(path, "rt", encoding="utf-8-sig") as file:
-        rows, attributes = arff.loadarff(file)
-    if not attributes.names():
-        raise ValueError("it has no attributes")
-    frame = pd.DataFrame(rows)
-    for name, kind in zip(attributes.names(), attributes.types(), strict=True):
-        if kind == "nominal":
-            labels = frame[name].str.decode("utf-8").astype(object)
-            frame[name] = labels.where(labels != "?", np.nan)
-        elif kind != "numeric":
-            raise ValueError(f"attribute {name!r} is neither numeric nor nominal")
-    return frame
+def _read_arff(path: Path, encoding: str | None) -> pd.DataFrame:
+    with _opened(path, "rt", encoding=_encoding(path, encoding)) as file:
+        read = _ARFFDecoder().decode(_dense(file))
+    names, kinds = zip(*read["attributes"], strict=True)
+    if "STRING" in kinds:
+        raise ValueError(
+            f"attribute {names[kinds.index('STRING')]!r} is neither numeric nor nominal"
+        )
+    frame = pd.DataFrame(read["data"], columns=names, dtype=object)
+    numeric = [name for name, kind in zip(names, kinds, strict=True) if kind == "REAL"]
+    return frame.astype(dict.fromkeys(numeric, np.float64)).apply(plain_column)
+
+
+class _ARFFDecoder(_arff.ArffDecoder):
+    """Reads numbers of all kinds as they are written, where whole ones would lose decimals."""
+
+    def _decode_attribute(self, s: str) -> tuple[str, Any]:
+        name, kind = super()._decode_attribute(s)
+        name = re.sub(r"\\(.)", r"\1", name)
+        return name, "REAL" if kind in ("INTEGER", "NUMERIC") else kind
+
+
+def _dense(lines: Iterable[str]) -> Iterator[str]:
+    """Yield the lines of an ARFF file, and refuse sparse rows."""
+    for line in lines:
+        if line.lstrip().startswith("{"):
+            raise ValueError(
+                "its rows are sparse ({INDEX VALUE, ...}): save them as dense ones, by Weka's "
+                "filter SparseToNonSparse"
+            )
+        yield line
 
 
 def _read_libsvm(path: Path) -> pd.DataFrame:

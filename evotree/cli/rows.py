@@ -1,0 +1,333 @@
+"""What the command line makes of a table: rows to learn from, and rows to predict.
+
+What is left out of a table and what is taken for missing is told; whether a tree can be learned
+from the rest is checked. A DataFrame as read from a file, its rows numbered from 0, gives features
+and classes or numbers to predict, or a `ValueError` that names the column and what is wrong with
+it.
+"""
+
+import argparse
+import math
+import re
+import shlex
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from pandas.api.types import is_bool_dtype, is_float_dtype, is_numeric_dtype
+from sklearn.model_selection import train_test_split
+
+from evotree.cli import say
+from evotree.fitness.objectives import CLASS_OBJECTIVES, LOSSES, TARGET_OBJECTIVES
+from evotree.model_file import Model
+from evotree.tables.columns import NumericColumn, numbers_of, quoted, text_of
+from evotree.tables.readers import NA_VALUES, TextFormat, read_table
+
+# With more distinct numbers a column holds numbers to predict, not classes.
+MANY_TARGETS = 20
+MANY_NUMBERS = 10  # a column of text with more distinct numbers was meant to be numeric
+# More distinct values than this, in most rows a new one, are no categories and no classes.
+MANY_CATEGORIES = 50
+# Words that stand for a missing number, however many cells they are in; of other words a column of
+# numbers has few.
+GAPS = {
+    "",
+    "?",
+    "-",
+    "--",
+    ".",
+    "*",
+    "#",
+    "na",
+    "n/a",
+    "#n/a",
+    "nan",
+    "nil",
+    "none",
+    "null",
+}
+GAPS |= {"missing", "unknown"}
+FEW = 0.1  # share of the cells
+# Names of columns that say which row it is; "" is that of pandas' own index.
+ROW_NAMES = re.compile(
+    r"(?i:#?|id|index|row|unnamed: \d+|(row|case|sample|record)[ _.-]?(id|no|nr|number|index)"
+    r"|.*[ _.-]id|id[ _.-].*)|.*[a-z]I[dD]"
+)
+_SHOWN = 1000  # characters of the names of columns
+_SHOWN_WORDS = 5
+
+
+def read(path: str, args: argparse.Namespace) -> pd.DataFrame:
+    """Read a table as the options of a command say."""
+    return read_table(
+        path,
+        TextFormat(
+            sep=args.sep,
+            decimal=args.decimal,
+            encoding=args.encoding,
+            na_values=(*NA_VALUES, *args.na_values),
+            say=say,
+        ),
+    )
+
+
+def read_for_model(path: str, args: argparse.Namespace, model: Model) -> pd.DataFrame:
+    """Read a table for a model: what were numbers when it was fitted are numbers again."""
+    frame = read(path, args)
+    numeric = [c.name for c in model.columns if isinstance(c, NumericColumn)]
+    names = [name for name in numeric if name in frame and name in model.used_columns]
+    return words_as_gaps(frame, names, are_numbers=True)
+
+
+def read_training_rows(args: argparse.Namespace) -> tuple[Any, Any, Any, bool]:
+    """Return features and targets of a table, weights, and whether the targets are numbers.
+
+    The weights, if there are any, are those of the whole table: rows are found by their index. What
+    is left out is said.
+    """
+    frame = read(args.data, args)
+    named = {
+        "target": [args.target],
+        "drop": args.drop,
+        "keep": args.keep,
+        "categorical": args.categorical,
+        "monotonic-cst": [name for name, _ in args.monotonic_cst or ()],
+        "sample-weight": [args.sample_weight] if args.sample_weight else [],
+    }
+    check_names(frame, named)
+    weight = numbers_of(frame[args.sample_weight]) if args.sample_weight else None
+    out = {*args.drop, *named["sample-weight"]}
+    chosen = {name for names in named.values() for name in names}
+    if numbering := row_numbers(frame.drop(columns=[*chosen])):
+        say(
+            f"left out, whole numbers that only tell rows apart: {', '.join(map(repr, numbering))}"
+            f"; --keep {shlex.join(numbering)} keeps them"
+        )
+    X, y = features_and_target(frame, args.target, [*out, *numbering])
+    if len(y) < len(frame):
+        say(
+            f"left out, without {args.target!r}: {len(frame) - len(y)} of {len(frame)} rows"
+        )
+    is_regression = args.task == "regression"
+    if args.task == "auto" and (n := distinct_numbers(y)) > MANY_TARGETS:
+        is_regression = True
+        say(
+            f"regression: {args.target!r} has {n} different numbers; "
+            "--task classification takes them for classes"
+        )
+    check_task(args, "regression" if is_regression else "classification")
+    y = (as_numbers if is_regression else as_classes)(y.to_numpy(), args.target)
+    categories = [name for name in X if name in args.categorical]
+    X = words_as_gaps(X, [name for name in X if name not in args.categorical])
+    check_features(X.drop(columns=categories))
+    texts = {
+        name: X[name].map(text_of, na_action="ignore").astype(object)
+        for name in categories
+    }
+    return X.assign(**texts), y, weight, is_regression
+
+
+def check_task(args: argparse.Namespace, task: str) -> None:
+    """Raise for an option that is not for the task, where this is known."""
+    for option in ("class_weight", "cost_matrix"):
+        if task == "regression" and getattr(args, option) is not None:
+            raise ValueError(
+                f"--{option.replace('_', '-')} is for classes, which "
+                "--task classification predicts"
+            )
+    named = vars(args).get("objective")
+    allowed = {
+        "auto": tuple(LOSSES),
+        "classification": CLASS_OBJECTIVES,
+        "regression": TARGET_OBJECTIVES,
+    }[task]
+    if args.cost_matrix is not None:
+        allowed = ("cost",)
+    if named is not None and named not in allowed:
+        what = "--cost-matrix" if args.cost_matrix else f"--task {task}"
+        raise ValueError(
+            f"--objective {named}: with {what} allowed are {', '.join(allowed)}"
+        )
+
+
+def check_names(frame: pd.DataFrame, named: dict[str, list[str]]) -> None:
+    """Raise for an option that names no column; `named` has the names by option."""
+    for option, names in named.items():
+        for name in names:
+            if name not in frame.columns:
+                there = ", ".join(map(str, frame.columns))
+                there = there if len(there) <= _SHOWN else f"{there[:_SHOWN]}..."
+                raise ValueError(
+                    f"--{option} {name!r}: there is no such column; the columns are {there}"
+                )
+
+
+def row_numbers(frame: pd.DataFrame) -> list[str]:
+    """Return the columns that only tell rows apart, from which a tree would learn noise.
+
+    They count the rows from 0 or 1, in the order of the file, or are whole numbers, all of them
+    different, in a column that is called so.
+    """
+    found = []
+    for name in frame.select_dtypes("number"):
+        cells = frame[name].to_numpy(dtype=np.float64, na_value=np.nan)
+        # An infinite or a missing cell is no whole number either.
+        if len(cells) < 2 or not (np.abs(cells) < 2.0**53).all():
+            continue
+        steps = cells - np.arange(len(cells))
+        counts = steps[0] in (0.0, 1.0) and (steps == steps[0]).all()
+        is_whole = (cells == np.trunc(cells)).all()
+        is_named = ROW_NAMES.fullmatch(name) and np.unique(cells).size == len(cells)
+        if counts or (is_whole and is_named):
+            found.append(name)
+    return found
+
+
+def words_as_gaps(
+    frame: pd.DataFrame, names: Iterable[str], are_numbers: bool = False
+) -> pd.DataFrame:
+    """Return a table whose columns of numbers with a few words have gaps there, and say so.
+
+    Words for a missing number may be many, and all there is in columns that are known to be
+    numbers.
+    """
+    numbers = {}
+    for name in names:
+        if is_numeric_dtype(frame[name].dtype):
+            continue
+        cells = frame[name].dropna()
+        read_as = numbers_of(cells)
+        words = cells[read_as.isna()].astype(str)
+        others = words[~words.str.strip().str.casefold().isin(GAPS)]
+        n_numbers = read_as.nunique() + are_numbers
+        are_few = len(others) <= FEW * len(cells) and others.nunique() < n_numbers
+        if len(words) and are_few:
+            numbers[name] = numbers_of(frame[name])
+            shown = [
+                f"{quoted(word)} ({n})" for word, n in Counter(words).most_common()
+            ]
+            say(
+                f"missing in the numbers of {name!r}: {', '.join(shown[:_SHOWN_WORDS])}"
+                f"{', ...' if len(shown) > _SHOWN_WORDS else ''}"
+            )
+    return frame.assign(**numbers)
+
+
+def features_and_target(
+    frame: Any, target: str, drop: Sequence[str] = ()
+) -> tuple[Any, Any]:
+    """Split a table; rows without a target are left out."""
+    frame = frame.dropna(subset=[target])
+    X = frame.drop(columns=[target, *drop])
+    if X.shape[1] == 0:
+        raise ValueError(
+            f"{target!r} is the only column left: there is nothing to predict it from"
+        )
+    return X, frame[target]
+
+
+def distinct_numbers(y: Any) -> int:
+    """Return how many values targets have where these are numbers, else 0."""
+    if not is_numeric_dtype(y.dtype) or is_bool_dtype(y.dtype):
+        return 0
+    return int(y.nunique())
+
+
+def as_numbers(y: np.ndarray, target: str) -> np.ndarray:
+    """Return targets as numbers to predict."""
+    numbers = numbers_of(pd.Series(y)).to_numpy(np.float64)
+    bad = np.flatnonzero(~np.isfinite(numbers))
+    if bad.size:
+        raise ValueError(
+            f"column {target!r} has {quoted(y[bad[0]])}, which is not a finite "
+            "number: regression predicts numbers; --na-values tells what is missing"
+        )
+    if pd.unique(numbers).size < 2:
+        held = f"one value only, {y[0]}" if len(y) else "no value"
+        raise ValueError(f"column {target!r} has {held}: at least two are needed")
+    return numbers
+
+
+def as_classes(y: np.ndarray, target: str) -> np.ndarray:
+    """Return targets as classes."""
+    if is_float_dtype(y):
+        # Of larger floats none is known to be the number that the file has.
+        broken = y[(y != np.trunc(y)) | ~(np.abs(y) <= 2.0**53)]
+        if broken.size:
+            raise ValueError(
+                f"column {target!r} has numbers such as {broken[0]}: classes are "
+                "words or whole numbers; --task regression predicts numbers"
+            )
+        # Missing values had made floats of whole numbers.
+        y = y.astype(np.int64)
+    n_classes = pd.unique(y).size
+    if n_classes < 2:
+        held = f"one value only, {y[0]}" if n_classes else "no value"
+        raise ValueError(
+            f"column {target!r} has {held}: at least two classes are needed"
+        )
+    if n_classes > max(MANY_CATEGORIES, len(y) / 2):
+        raise ValueError(
+            f"column {target!r} has {n_classes} different values in {len(y)} rows: "
+            "these are no classes"
+        )
+    return y
+
+
+def check_features(X: pd.DataFrame) -> None:
+    """Raise for a column of text that is numbers with some text, or names of the rows."""
+    for name in [
+        name for name, dtype in X.dtypes.items() if not is_numeric_dtype(dtype)
+    ]:
+        column = X[name].dropna()
+        numbers = numbers_of(column)
+        if numbers.isna().mean() <= 0.5 and numbers.nunique() > MANY_NUMBERS:
+            bad = column[~np.isfinite(numbers)]
+            if len(bad):
+                raise ValueError(
+                    f"column {name!r}: {quoted(bad.iloc[0])} in data row "
+                    f"{bad.index[0] + 1} is no finite number, as the column's others "
+                    "are; --na-values tells what is a missing value"
+                )
+        elif column.nunique() > max(MANY_CATEGORIES, len(column) / 2):
+            raise ValueError(
+                f"column {name!r} has {column.nunique()} different texts in "
+                f"{len(column)} rows: these are no categories; leave it out by --drop "
+                f"{shlex.quote(name)}"
+            )
+
+
+def constant_columns(X: pd.DataFrame) -> list[str]:
+    """Return the columns of one value, which no tree can use, or raise if there is no other."""
+    constant = [name for name in X.columns if X[name].nunique(dropna=False) <= 1]
+    if len(constant) == X.shape[1]:
+        raise ValueError("every column but the target has the same value in all rows")
+    return constant
+
+
+def hold_out(
+    X: pd.DataFrame, y: np.ndarray, share: float, seed: int, is_classes: bool = True
+) -> tuple[pd.DataFrame, np.ndarray, tuple[pd.DataFrame, np.ndarray]]:
+    """Draw test rows, each class in its share where every class has rows for both parts."""
+    n_test = math.ceil(share * len(y))
+    counts = np.unique(y, return_counts=True)[1]
+    is_enough = counts.min() >= 2 and min(n_test, len(y) - n_test) >= counts.size
+    X, X_test, y, y_test = train_test_split(
+        X,
+        y,
+        test_size=share,
+        random_state=seed % 2**32,
+        stratify=y if is_classes and is_enough else None,
+    )
+    if pd.unique(y).size < 2:
+        raise ValueError(
+            f"a test share of {share:g} leaves one "
+            f"{'class' if is_classes else 'number'} to train on"
+        )
+    if not is_classes and n_test < 2:
+        raise ValueError(
+            f"a test share of {share:g} leaves one row to test on, of {len(y) + 1}"
+        )
+    return X, y, (X_test, y_test)
