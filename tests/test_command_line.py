@@ -355,19 +355,23 @@ def test_tables_of_another_form_are_read(run, iris, iris_csv, model_json):
 
 
 def test_options_become_parameters(run, iris, told):
-    frame = iris.assign(code=np.arange(150) % 3, w=np.arange(150.0) % 7)
+    names = [
+        f"row {k}" for k in range(150)
+    ]  # no categories, save where they are told to be
+    frame = iris.assign(code=np.arange(150) % 3, name=names, w=np.arange(150.0) % 7)
     frame = frame[frame["species"] != "setosa"].astype({"species": object})
     frame.iloc[0, 4] = None
     frame.to_csv("iris.csv", index=False)
     options = ("--leaves", "linear", "--precision", "3", "--sample-weight", "w")
     constraint = ("--monotonic-cst", "petal_width=1", "sepal_width=-1")
     for share in ((), ("--test-size", "0.3")):
-        run(*FIT, *options, *constraint, "--categorical", "code", *share)
+        run(*FIT, *options, *constraint, "--categorical", "code", "name", *share)
         assert told["monotonic_cst"] == {"petal_width": 1, "sepal_width": -1}
         assert (told["leaves"], told["precision"]) == ("linear", 3)
-        assert told["categorical_features"] == [False] * 4 + [True]
-        assert set(told["X"]["code"]) == {"0", "1", "2"}
-        assert list(told["X"]) == [*iris.columns[:4], "code"]
+        assert told["categorical_features"] == [False] * 4 + [True] * 2
+        codes = frame["code"].to_numpy()[told["X"].index]
+        assert told["X"]["code"].tolist() == [f"{code}" for code in codes]
+        assert list(told["X"]) == [*iris.columns[:4], "code", "name"]
         # The rows of the file that are learned from: the first one has no target.
         assert len(told["X"]) == (69 if share else 99) and 0 not in told["X"].index
         of_file = frame["w"].to_numpy()[told["X"].index]

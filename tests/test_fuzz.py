@@ -24,6 +24,8 @@ from evotree.cli.rows import (
     distinct_numbers,
     features_and_target,
     hold_out,
+    row_numbers,
+    words_as_gaps,
 )
 from evotree.experiments.datasets import load
 from evotree.experiments.experiment import read_experiment
@@ -93,6 +95,7 @@ TABLES = {
         b"size,b,kind\n0.5,x,ja\n,y,nein\n1.5,,ja\n-2e3,x,nein\n7,z,ja\n1,x,nein\n",
         b'size,b,kind\r\n"0.5","x, y",1\r\n1,"a ""b""",2\r\n3,"\n",1\r\n4,x,2\r\n',
         b"kind,size,b,flag\n1,1,x,true\n0,2,y,false\n1,3,x,true\n0,4,y,false\n",
+        b"kind;size;b\n1;1,5;x\n0;?;y\n1;-3,25e2;x\n0;4;y\n",
     ],
     ".arff": [
         b"% a comment\n@relation toy\n@attribute 'the age' integer\n"
@@ -121,6 +124,8 @@ def train_on(frame):
         X, y = features_and_target(frame, target)
         is_classes = distinct_numbers(y) <= MANY_TARGETS
         y = (as_classes if is_classes else as_numbers)(y.to_numpy(), target)
+        X = X.drop(columns=row_numbers(X))
+        X = words_as_gaps(X, X.columns)
         check_features(X)
         X, y, (X_test, _) = hold_out(X, y, 0.25, 0, is_classes)
         X = X.drop(columns=constant_columns(X))

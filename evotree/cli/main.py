@@ -125,8 +125,8 @@ def _add_fits(commands: Any, table: str, defaults: Mapping[str, Any]) -> None:
     option(
         "--leaves",
         choices=("auto", "linear", "constant"),
-        help="what leaves predict by: linear models, constants (means, or shares of classes), "
-        "or, of numbers, models where they can be (auto)",
+        help="what leaves hold: linear models, constants (means, or shares of classes), or "
+        "models where they can be for numbers, shares for classes (auto)",
     )
     option(
         "--select",
@@ -142,6 +142,19 @@ def _add_fits(commands: Any, table: str, defaults: Mapping[str, Any]) -> None:
         default=0.0,
         help="share of the rows to hold out and test on, such as 0.2 (none)",
     )
+    _add_columns(option)
+    option("--plots", metavar="DIR", help="draw learning curve and tree into a folder")
+    option(
+        "--report",
+        metavar="FILE.html",
+        help="write a page about the tree, the others of its front and the run",
+    )
+    add_table_options(fit)
+    add_evolution(fit, defaults)
+
+
+def _add_columns(option: Any) -> None:
+    """Add the options of `fit` that say what columns, rows and classes are."""
     option(
         "--drop",
         metavar="COLUMN",
@@ -187,14 +200,6 @@ def _add_fits(commands: Any, table: str, defaults: Mapping[str, Any]) -> None:
         metavar="FILE",
         help="a table of what errors cost: the class, then a column for each predicted class",
     )
-    option("--plots", metavar="DIR", help="draw learning curve and tree into a folder")
-    option(
-        "--report",
-        metavar="FILE.html",
-        help="write a page about the tree, the others of its front and the run",
-    )
-    add_table_options(fit)
-    add_evolution(fit, defaults)
 
 
 def _add_uses(commands: Any, table: str) -> None:
@@ -421,8 +426,9 @@ def add_table_options(command: argparse.ArgumentParser) -> None:
     )
     option(
         "--decimal",
+        metavar="SIGN",
         choices=(".", ","),
-        help="sign of decimals (a guess where commas do not separate cells)",
+        help="sign of decimals, . or , (a guess where commas do not separate cells)",
     )
     option(
         "--encoding",
@@ -435,7 +441,7 @@ def add_table_options(command: argparse.ArgumentParser) -> None:
         nargs="+",
         action="extend",
         default=[],
-        help="cells that are missing values as well (empty, NA, NaN, nan)",
+        help="cells that are missing values, besides empty ones, NA, NaN and nan (none)",
     )
 
 
