@@ -143,18 +143,18 @@ def _estimators() -> tuple[type, ...]:
 
 def _estimator_of(model: Any) -> Any:
     """Return an estimator with the fitted attributes that a model of a file has."""
-    is_one = len(model.trees) == 1
-    task = "Regressor" if model.classes is None else "Classifier"
     kinds = {kind.__name__: kind for kind in _estimators()}
-    estimator = kinds[("ObliqueTree" if is_one else "ObliqueForest") + task]()
-    fitted = {
-        "classes_": model.classes,
-        "probabilities_": model.sides,
-        "tree_" if is_one else "trees_": model.tree if is_one else list(model.trees),
-    }
-    for name, value in fitted.items():
-        if value is not None:
-            setattr(estimator, name, value)
+    task = "Regressor" if model.classes is None else "Classifier"
+    members = [kinds[f"ObliqueTree{task}"]() for _ in model.trees]
+    for member, tree in zip(members, model.trees, strict=True):
+        member.tree_ = tree
+    estimator = members[0]
+    if len(members) > 1:
+        estimator = kinds[f"ObliqueForest{task}"]()
+        estimator.estimators_ = members
+    estimator.probabilities_ = model.sides
+    if model.classes is not None:
+        estimator.classes_ = model.classes
     return estimator
 
 
