@@ -469,6 +469,15 @@ def test_probabilities_are_exported(run, iris, model_json, form):
     assert_error(run("export", model_json, "--to", "sql", "--proba"), "--to sql")
 
 
+def test_packages_that_lack_are_named(run, model_json, monkeypatch):
+    for name in ("skl2onnx", "pyarrow.parquet"):
+        monkeypatch.setitem(sys.modules, name, None)
+    export = ("export", model_json, "--to", "onnx", "--out", "m.onnx")
+    assert_error(run(*export), "pip install 'evotree[onnx]'")
+    Path("later.parquet").write_bytes(b"PAR1")
+    assert_error(run("predict", model_json, "later.parquet"), "Parquet needs pyarrow")
+
+
 @pytest.mark.parametrize("command", [[], ["experiment"]])
 def test_a_command_that_lacks_gets_the_help(run, command):
     status, out, err = run(*command)
