@@ -236,7 +236,7 @@ def _separator(lines: Sequence[str]) -> str:
         header, *rows = [len(row) for row in csv.reader(lines, delimiter=sep)]
         # The last row may go on in a further line.
         rows = rows[:-1] if len(lines) == _GUESSED_FROM else rows
-        return False, header
+        return header > 1 and set(rows) <= {header}, header
 
     return max(_SEPARATORS, key=order) if lines else ","
 
