@@ -93,7 +93,7 @@ def from_picture(tree):
 
 def without_shares(said):
     """Return what is said of a split without the shares of its terms."""
-    return re.sub(r" \(x\d+ \d+ %[^()]*\)$", "", said)
+    return re.sub(r" \(x\d+ <?\d+ %[^()]*\)$", "", said)
 
 
 def bare(said):
@@ -247,8 +247,11 @@ def test_terms_of_other_units_have_their_shares_beside_them(tree):
             continue
         influence = own * tree.spread
         wanted = {f"x{j}": one / influence.sum() for j, one in enumerate(influence)}
-        read = dict(re.findall(r"(x\d) (\d+) %", shares))
-        assert read == {name: f"{100 * one:.0f}" for name, one in wanted.items()}
+        read = dict(re.findall(r"(x\d) (<1|\d+) %", shares))
+        assert read == {
+            name: f"{percent}" if (percent := round(100 * one)) else "<1"
+            for name, one in wanted.items()
+        }
     assert len(said) == (~tree.is_leaf).sum()
     # The line is no part of the rule.
     names = [f"x{j}" for j in range(tree.n_features)]

@@ -351,7 +351,8 @@ def test_texts_of_nodes():
     ]
     assert (
         bodies_of(ax)[0].get_text()
-        == "x3\n+ 1000.0 x4\n+ 500.0 x0\n(+1 more)\n≤ 3000.0"
+        == "x3\n+ 1000.0 x4\n+ 500.0 x0\n(+1 more)\n≤ 3000.0\n"
+        "(x3 100 %,\nx4 <1 %,\nx0 <1 %)"
     )
 
 

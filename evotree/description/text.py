@@ -230,6 +230,12 @@ def _blocks(words: Wording) -> Iterator[str]:
         yield from ("", *missing)
 
 
+def _percent(share: float) -> str:
+    """Return a share that is not 0 in whole percent."""
+    percent = round(100.0 * share)
+    return f"{percent} %" if percent else "<1 %"
+
+
 def _tightness(split: Split) -> tuple[float, bool]:
     """Return what is least for the tightest of some bounds from one side on one sum."""
     # Of x < 1 and x <= 1, the first is the tighter one; of x > 1 and x >= 1 likewise.
@@ -301,7 +307,7 @@ class Wording:
         shares = self.named.influence_shares(k)[: self.max_terms]
         terms = self.named.by_influence(k)
         pieces = [
-            f"{self.written(self.named.features[j])} {share:.0%},".replace("%", " %")
+            f"{self.written(self.named.features[j])} {_percent(share)},"
             for share, (_, j) in zip(shares, terms, strict=False)
         ]
         return [*pieces[:-1], pieces[-1].removesuffix(",")] if pieces else []
