@@ -21,6 +21,7 @@ from pandas.api.types import is_numeric_dtype
 # of a column of categories as it is written; None where missing
 Level: TypeAlias = str | None
 MISSING = "missing"  # how the level of missing cells is shown
+LARGEST = 1e100  # magnitude whose square, and the sum of some squares, is finite
 _SHOWN = 100  # characters of a cell in messages
 _SHOWN_NAMES = 8  # names of columns in messages
 
