@@ -12,6 +12,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby
+from numbers import Real
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -82,6 +83,14 @@ def quoted(value: Any) -> str:
     """Return a cell as messages show it: text in quotation marks, of a long one the beginning."""
     shown = repr(value) if isinstance(value, str) else text_of(value)
     return shown if len(shown) <= _SHOWN else f"{shown[:_SHOWN]}..."
+
+
+def is_number(value: Any) -> bool:
+    """Return whether a value is a finite number, of a magnitude up to `LARGEST`."""
+    try:
+        return isinstance(value, Real) and abs(float(value)) <= LARGEST
+    except OverflowError:  # of whole numbers beyond all others
+        return False
 
 
 def numbers_of(series: pd.Series) -> pd.Series:
