@@ -487,13 +487,15 @@ WRONG = {
     "start has no else": {"start": "|--- hue <= 3\n|   |--- yes"},
     "start goes on after": {"start": "|--- 3\n|--- 4"},
     "start holds 3": {"start": 3},
+    r"init names '.*[.]{3}: allowed are": {"init": RULES * 99},
 }
 
 
 @pytest.mark.parametrize("message", WRONG)
 def test_what_cannot_start_or_stay_is_refused(message):
-    with pytest.raises(ValueError, match=message):
+    with pytest.raises(ValueError, match=message) as error:
         brief(EvoTreeClassifier, **WRONG[message]).fit(X, Y)
+    assert len(str(error.value)) < 1000
 
 
 def test_a_start_of_other_columns_or_classes_is_refused():
