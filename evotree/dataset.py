@@ -16,6 +16,7 @@ import numpy as np
 
 from evotree._jit import kernel
 from evotree.rng import as_generator
+from evotree.tables.columns import LARGEST
 from evotree.tree import ObliqueTree, node_weights, project, sizes_of_kept
 
 SCALINGS = ("standard", "common", "minmax")
@@ -27,7 +28,6 @@ _ENCODERS = (
     "evotree.tables.columns"
 )
 _SHARE_OF_OTHERS = 1e-3  # of components other than the first of several outputs
-_LARGEST = 1e100  # magnitude whose square, and the sum of some squares, is finite
 
 
 @dataclass(frozen=True, eq=False)
@@ -709,10 +709,10 @@ def check_weight(
         raise ValueError(f"{name} is zero everywhere: at least one row needs a weight.")
     with np.errstate(over="ignore"):
         total = weight.sum()
-    if not 1.0 / _LARGEST <= total <= _LARGEST:
+    if not 1.0 / LARGEST <= total <= LARGEST:
         raise ValueError(
-            f"{name} has the sum {total:g}: allowed are sums from {1.0 / _LARGEST:g} to "
-            f"{_LARGEST:g}."
+            f"{name} has the sum {total:g}: allowed are sums from {1.0 / LARGEST:g} to "
+            f"{LARGEST:g}."
         )
     return weight
 
@@ -746,16 +746,16 @@ def _check_magnitudes(columns: np.ndarray, name: Callable[[Any], str]) -> None:
     """Refuse columns whose squares overflow, or whose spread vanishes when it is squared."""
     low = columns.min(axis=0)
     high = columns.max(axis=0)
-    for j in np.flatnonzero(np.maximum(-low, high) > _LARGEST):
+    for j in np.flatnonzero(np.maximum(-low, high) > LARGEST):
         raise ValueError(
             f"{name(j)} has values from {low[j]:g} to {high[j]:g}: allowed are magnitudes up to "
-            f"{_LARGEST:g}; use other units."
+            f"{LARGEST:g}; use other units."
         )
     spread = high - low
-    for j in np.flatnonzero((spread > 0.0) & (spread < 1.0 / _LARGEST)):
+    for j in np.flatnonzero((spread > 0.0) & (spread < 1.0 / LARGEST)):
         raise ValueError(
             f"{name(j)} has values from {low[j]:g} to {high[j]:g}: allowed are differences from "
-            f"{1.0 / _LARGEST:g}; use other units."
+            f"{1.0 / LARGEST:g}; use other units."
         )
 
 

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from evotree.description.named import check_whole
+from evotree.description.named import check_length, check_whole
 from evotree.description.text import export_text
 from evotree.engine.config import SearchConfig
 from evotree.engine.scored import DEFAULT, ScoredProblem, ScoredResult, search_scores
@@ -49,12 +49,14 @@ class Return(float):
 class Environment:
     """An environment that each worker makes for itself: its id, or what makes it.
 
-    An episode ends after `max_steps`, as if it were cut off there.
+    An episode ends after `max_steps`, as if it were cut off there. It is always seen as
+    `n_numbers`, once these are known.
     """
 
     made_by: Any
     kwargs: dict[str, Any] = field(default_factory=dict)
     max_steps: int = 10_000
+    n_numbers: int | None = None
 
     @property
     def _kind(self) -> Any:
@@ -123,6 +125,16 @@ class Environment:
             )
         return actions
 
+    def point(self, observation: Any) -> list[float]:
+        """Return an observation as numbers, as many as ever."""
+        point = as_point(observation)
+        if self.n_numbers not in (None, len(point)):
+            raise ValueError(
+                f"environment is seen as {len(point)} numbers: allowed are {self.n_numbers}, as "
+                "when it was first seen."
+            )
+        return point
+
     def episode(
         self,
         act: Callable[[list[float]], Any],
@@ -135,7 +147,7 @@ class Environment:
         rewards: list[float] = []
         is_over = False
         while not is_over and len(rewards) < self.max_steps:
-            point = as_point(observation)
+            point = self.point(observation)
             if seen is not None:
                 seen.append(point)
             observation, reward, ends, stops, _ = environment.step(act(point))
@@ -240,7 +252,7 @@ class Policy:
 
     def act(self, observation: Any) -> Any:
         """Return the action for an observation."""
-        return self._act(as_point(observation))
+        return self._act(self.environment.point(observation))
 
     def returns(self, n_episodes: int = 100, random_state: Any = None) -> np.ndarray:
         """Return the returns of new episodes, of shape (n_episodes,)."""
@@ -300,10 +312,10 @@ def evolve(
     ----------
     environment : str or callable
         The id of an environment, or what makes one. It is seen as vectors, numbers or tuples of
-        these. Its actions are ``Discrete``; or a ``Box`` of one number, which leaves answer, or of
-        up to 4, of which they choose low, middle and high ones; or up to 4 whole numbers, a
-        ``MultiDiscrete``, a ``MultiBinary`` or a ``Box`` of such, of which they choose any
-        combination, of up to 256. It is closed in the end.
+        these, always as many numbers. Its actions are ``Discrete``; or a ``Box`` of one number,
+        which leaves answer, or of up to 4, of which they choose low, middle and high ones; or up to
+        4 whole numbers, a ``MultiDiscrete``, a ``MultiBinary`` or a ``Box`` of such, of which they
+        choose any combination, of up to 256. It is closed in the end.
     config : SearchConfig, optional
         What the search is told, as for `evotree.search_scores`. ``leaves="linear"`` has lines in
         leaves that answer a number.
@@ -316,7 +328,8 @@ def evolve(
         trees learn what it does where it and they get, in three rounds (DAgger, Ross, Gordon and
         Bagnell 2011), and join the first population.
     feature_names, action_names : sequence of str, optional
-        Names; by default ``x0``, ..., and the actions themselves.
+        Names; by default ``x0``, ..., and the actions themselves. Leaves that answer a number have
+        no names of actions.
     executor : concurrent.futures.Executor, optional
         Where episodes are played; by default processes, as many as `n_jobs` says.
     max_steps : int, default=10000
@@ -330,25 +343,27 @@ def evolve(
         raise ValueError(
             f"environment={environment!r} has no hash: allowed are an id, and a callable with one."
         )
+    check_whole("n_points", n_points, 2)
+    if teacher is not None and not callable(teacher):
+        raise ValueError(f"teacher={teacher!r}: allowed is a callable.")
     made = Environment(environment, kwargs, max_steps)
     with made.used():
         config = config or SearchConfig()
         config = replace(config, random_state=seed_from(config.random_state))
         seed = config.random_state % 2**31
+        first, _ = made.here.reset(seed=seed)
+        made = replace(made, n_numbers=len(as_point(first)))
         bounds = made.bounds
         actions = None if bounds else made.actions
         points = made.explore(n_points, seed)
-        names = list(feature_names or (f"x{j}" for j in range(points.shape[1])))
-        if len(names) != points.shape[1]:
+        features = [f"x{j}" for j in range(points.shape[1])]
+        names = _named("feature_names", feature_names, features, "features")
+        labels = None
+        if actions is not None:
+            labels = _named("action_names", action_names, actions, "actions")
+        elif action_names is not None:
             raise ValueError(
-                f"feature_names has {len(names)} names: allowed are {points.shape[1]}, as many as "
-                "the environment has features."
-            )
-        labels = None if actions is None else list(map(str, action_names or actions))
-        if actions is not None and labels is not None and len(labels) != len(actions):
-            raise ValueError(
-                f"action_names has {len(labels)} names: allowed are {len(actions)}, for the "
-                f"actions {actions}."
+                f"action_names={action_names!r}: allowed is None where leaves answer numbers."
             )
         if teacher is not None:
             most = min(config.max_leaf_nodes or _MOST_LEAVES, _MOST_LEAVES)
@@ -367,6 +382,15 @@ def evolve(
         )
         result = search_scores(problem, config, executor)
     return Policy(result.tree, made, actions, names, labels, result)
+
+
+def _named(
+    parameter: str, names: Sequence[str] | None, things: Sequence[Any], kind: str
+) -> list[str]:
+    """Return the names of features or actions, by default what they are."""
+    if names is not None:
+        check_length(parameter, names, len(things), kind)
+    return list(map(str, things if names is None else names))
 
 
 def return_of(

@@ -509,9 +509,20 @@ def test_a_split_of_one_category_is_written_in_words(sign):
         # A bound that all rows meet is no answer, nor is a sum with another feature.
         far = tree.replaced(thresholds=np.array([2.0, 0.0, 0.0]))
         far_model = Model("y", model.classes, columns, (far,))
-        assert re.search(rf"\[0\] {yes} [<>]= [-2]+\n", export_text(far_model))
+        assert re.search(rf"\[0\] \({yes}\) [<>]= [-2]+\n", export_text(far_model))
         weights[0, 0] = 0.25
-        assert re.search(rf"\[0\] {yes} [-+] 0.25 \* size ", export_text(model))
+        assert re.search(rf"\[0\] \({yes}\) [-+] 0.25 \* size ", export_text(model))
+        # Brackets say that the whole name is a term, in every view.
+        drawn = " ".join(said.get_text() for said in plot_tree(model).texts)
+        for view in (
+            export_rules(model),
+            export_html(model),
+            export_graphviz(model),
+            drawn,
+        ):
+            assert f"({yes})" in view
+        weights[0, j], weights[0, 0] = 0.25 * sign, 1.0
+        assert f"0.25 * ({yes})" in export_text(model)
 
 
 # ---- numbers and several outputs -----------------------------------------------------------------

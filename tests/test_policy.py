@@ -255,13 +255,51 @@ def test_actions_are_those_that_the_space_allows_or_it_is_named():
 @pytest.mark.parametrize(
     ("kwargs", "message"),
     [
-        ({"action_names": ["left"]}, "action_names has 1 names: allowed are 2"),
-        ({"feature_names": ["a", "b"]}, "feature_names has 2 names: allowed are 3"),
+        ({"action_names": ["left"]}, "action_names has 1 entries: the tree has 2"),
+        ({"feature_names": ["a", "b"]}, "feature_names has 2 entries: the tree has 3"),
+        ({"feature_names": "abc"}, "feature_names='abc': allowed is a sequence of 3"),
+        ({"action_names": []}, "action_names has 0 entries"),
+        (
+            {"action_names": ["go"], "kind": "number"},
+            "action_names=.*: allowed is None where leaves answer numbers",
+        ),
+        ({"n_points": 1}, "n_points=1: allowed is a whole number of at least 2"),
+        ({"n_points": 20.0}, "n_points=20.0: allowed is a whole number"),
+        ({"teacher": 3}, "teacher=3: allowed is a callable"),
     ],
 )
-def test_names_are_as_many_as_there_are_to_name(kwargs, message):
+def test_what_is_wrong_is_said_before_the_search(kwargs, message, monkeypatch):
+    monkeypatch.setattr("evotree.policy.search_scores", None)
     with pytest.raises(ValueError, match=message):
-        evolve(Track, BRIEF, n_points=20, **kwargs)
+        evolve(Track, BRIEF, **{"n_points": 20, **kwargs})
+
+
+class Growing(Track):
+    """A walker on a line that is seen as more numbers from some step on."""
+
+    def __init__(self, first=0):
+        super().__init__()
+        self.first = first
+
+    def _seen(self):
+        return np.ones(1 + (self.n_steps >= self.first))
+
+
+@pytest.mark.parametrize("first", [1, 7, 11])
+def test_what_is_seen_has_always_as_many_numbers(first):
+    with pytest.raises(
+        ValueError, match="is seen as 2 numbers: allowed are 1, as when"
+    ):
+        evolve(Growing, replace(BRIEF, max_generations=0), n_points=20, first=first)
+
+
+@pytest.mark.parametrize("observation", [[], [0, 0], (np.zeros(2), 0, 0), 1.0])
+def test_a_policy_acts_on_as_many_numbers_as_it_has_seen(observation):
+    policy = evolve(Track, replace(BRIEF, max_generations=0), n_points=20)
+    policy = pickle.loads(pickle.dumps(policy))
+    assert policy.act([0, 0, 0]) == policy.act((np.array([0.0, 0.0]), 0))
+    with pytest.raises(ValueError, match="seen as [0-9] numbers: allowed are 3"):
+        policy.act(observation)
 
 
 @pytest.mark.parametrize("observation", [{"a": 1}, "ab", ((1, (2, 3)), 4), None])

@@ -238,6 +238,69 @@ def test_wrong_problems_are_named(changed, message):
         search_scores(replace(NOISY, **changed), BRIEF)
 
 
+class Priced(float):
+    """A score that has a cost."""
+
+    def __new__(cls, value, cost):
+        made = super().__new__(cls, value)
+        made.cost = cost
+        return made
+
+
+def changing(tree, seed):
+    """Return one number of small trees, and two of others."""
+    return 1.0 if tree.n_leaves < 3 else (1.0, 2.0)
+
+
+def stopping(tree, seed):
+    return next(iter(()))
+
+
+@pytest.mark.parametrize("n_episodes", [1, 8])
+@pytest.mark.parametrize(
+    ("value", "message"),
+    [
+        (1.7e308, "score returned .*, of a magnitude up to 1e.100"),
+        (-1e101, "score returned .*, of a magnitude up to 1e.100"),
+        (10**400, "score returned 10*[.]{3}: allowed is a finite number"),
+        (np.array(np.inf), "score returned inf: allowed is a finite number"),
+        (np.ones((1, 1)), "score returned .*: allowed is a finite number"),
+        ((1.0, 2.0), "score returned 2 numbers: allowed is one"),
+        (Priced(1.0, "a"), "a number whose cost is 'a': allowed is a finite number"),
+        (Priced(1.0, None), "a number whose cost is None: allowed is a finite number"),
+        (Priced(1.0, np.nan), "a number whose cost is nan: allowed is a finite number"),
+        (Priced(1.0, 1e308), "a number whose cost is .*, of a magnitude up to 1e.100"),
+    ],
+)
+def test_what_is_no_score_is_named(value, message, n_episodes):
+    problem = replace(NOISY, score=lambda tree, seed: value, n_episodes=n_episodes)
+    with pytest.raises(ValueError, match=message) as error:
+        search_scores(problem, BRIEF)
+    assert len(str(error.value)) < 400
+
+
+@pytest.mark.parametrize("value", [np.array(1.0), np.float32(1.0), [1.0], 1, 1e100])
+def test_numbers_of_any_kind_are_scores(value):
+    problem = replace(NOISY, score=lambda tree, seed: value)
+    found = search_scores(problem, replace(BRIEF, max_generations=1))
+    assert found.tree.quality == pytest.approx(np.ravel(value)[0], rel=1e-12)
+
+
+@pytest.mark.parametrize("algorithm", ["penalized", "nsga2"])
+def test_scores_have_always_as_many_numbers(algorithm):
+    variation = replace(DEFAULT.variation, algorithm=algorithm)
+    evolution = replace(BRIEF.evolution, variation=variation)
+    with pytest.raises(ValueError, match="score returned [12] numbers: allowed is one"):
+        search_scores(
+            replace(NOISY, score=changing), replace(BRIEF, evolution=evolution)
+        )
+
+
+def test_a_score_that_ends_iterations_ends_no_loop_of_the_search():
+    with pytest.raises(RuntimeError, match="score raised StopIteration"):
+        search_scores(replace(NOISY, score=stopping), BRIEF)
+
+
 def test_what_needs_labels_is_refused():
     for one in ({"objective": "f1"}, {"warm_start": True}, {"monotonic_cst": [1, 0]}):
         with pytest.raises(ValueError, match="a search by scores has no labels for it"):

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 import operator
+import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -33,6 +34,9 @@ LEAST_WIDTH = 40
 _EXACT_DIGITS = (
     12  # a double that was never rounded to a decimal number nearly always has more
 )
+
+
+_READS_AS_MORE = re.compile(r"^[ +-]| (?:is|[-+*<>]|[<>]=) | \Z|^\Z")
 
 
 def number(value: float, decimals: int | None) -> str:
@@ -90,6 +94,14 @@ def printable(name: Any) -> str:
         else sign.encode("unicode_escape", "replace").decode()
         for sign in str(name)
     )
+
+
+def operand(name: Any, shown: str) -> str:
+    """Return a name, as it is shown, for a sum: in brackets where it reads as more than a name.
+
+    So do ``skin is missing``, of which sums have a multiple, and ``2 * x`` beside ``x``.
+    """
+    return f"({shown})" if _READS_AS_MORE.search(str(name)) else shown
 
 
 def fold(pieces: Sequence[str], width: int) -> list[str]:

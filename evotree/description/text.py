@@ -7,7 +7,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from html import escape
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 import pandas as pd
@@ -25,10 +25,12 @@ from evotree.description.named import (
     hung,
     named_tree,
     number,
+    operand,
     printable,
     summed,
     walk,
 )
+from evotree.tables.columns import LARGEST, quoted
 
 #: Limits of the texts, which of a chain of nodes grow with the square of its length.
 MAX_CHARACTERS = 10_000_000
@@ -51,8 +53,9 @@ def export_text(
     feature; weights of 0 are left out. A split is scaled so that the weight of its first term is 1,
     which changes no decision. Where weights differ a thousandfold, because their units do, a line
     ``# income 61 %, age 39 %`` names the shares of the terms in the influence. A split of a single
-    category is written as ``colour is red`` or ``colour is not red``. Nodes have the numbers that
-    ``apply`` gives, and leaves name their training rows and class shares. A row counts once,
+    category is written as ``colour is red`` or ``colour is not red``; in a sum, names that read as
+    more than a name are in brackets: ``age + 12 * (skin is missing) <= 40``. Nodes have the numbers
+    that ``apply`` gives, and leaves name their training rows and class shares. A row counts once,
     whatever its weight; where weights differ, the weighted share of the class of a leaf is named
     too. The linear model of a leaf is written as ``predict 3.2 + 0.51 * rooms - 0.11 * age, within
     [5, 50]``, with the bounds that predictions do not leave; several outputs are named: ``predict
@@ -283,7 +286,8 @@ class Wording:
 
         def product(weight: float, j: int) -> str:
             factor = "" if weight == 1.0 else f"{self._number(weight)}{self.times}"
-            return f"{factor}{self.written(self.named.features[j])}"
+            name = self.named.features[j]
+            return f"{factor}{operand(name, self.written(name))}"
 
         pieces = summed(terms[: self.max_terms], product, before)
         pieces = [self._signs(piece[:1]) + piece[1:] for piece in pieces]
@@ -630,9 +634,23 @@ def _escaped(name: Any) -> str:
 
 # As `export_text` prints a tree, by this package or by hand.
 
+# Reading takes time and memory in proportion to the text, whatever that is. Names may hold what
+# sums are made of: of a split all readings are looked for, and there has to be one.
+
+MAX_RULE = 1_000_000  # characters of a split, with the lines that it is folded to
+MAX_DIGITS = 400  # on each side of a decimal point; the largest double has 309
+
 _NODE = re.compile(r"(?P<indent>(?:\|   )*)\|--- (?P<rule>.*)")
-_NUMBER = r"[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?"
+_DIGITS = rf"[0-9]{{1,{MAX_DIGITS}}}"
+_NUMBER = rf"(?:{_DIGITS}(?:\.(?:{_DIGITS})?)?|\.{_DIGITS})(?:[eE][+-]?[0-9]{{1,9}})?"
+_BOUND = re.compile(rf"[+-]?{_NUMBER}")
+_FACTOR = re.compile(rf"({_NUMBER}) \* ")
+_SIGNED_FACTOR = re.compile(rf"([+-]?{_NUMBER}) \* ")
 _ALLOWED = "a tree as export_text prints it"
+
+_Reading: TypeAlias = tuple[
+    dict[int, float], float
+]  # weights of features, and threshold
 
 
 def splits_of_text(
@@ -642,96 +660,189 @@ def splits_of_text(
 
     Numbers of nodes may be left out, and what leaves say is not read.
     """
-    rules: list[tuple[int, str]] = []
+    rules = _rules(text, parameter)
+    names = _Names(feature_names, parameter)
+    readings: list[_Reading] = []  # of the nodes
+    sizes: list[int] = []
+    path: list[tuple[int, str]] = []  # splits of which some side is not yet read
+    has_left: set[int] = set()
+    at = 0
+    while path or not readings:
+        depth, rule = rules[at] if at < len(rules) else (-1, "")
+        if depth != len(path) or rule == "else":
+            where = f"after {quoted(rules[at - 1][1])}" if at else "in an empty text"
+            raise ValueError(
+                f"{parameter} lacks a node {where}: allowed is {_ALLOWED}."
+            )
+        at += 1
+        is_split = at < len(rules) and rules[at][0] == depth + 1
+        if is_split:
+            path.append((len(readings), rule))
+        readings.append(names.split(rule) if is_split else ({}, 0.0))
+        sizes.append(1)
+        if is_split:
+            continue
+        while path and path[-1][0] in has_left:
+            k, _ = path.pop()
+            sizes[k] = len(sizes) - k
+        if path:
+            if at == len(rules) or rules[at] != (len(path) - 1, "else"):
+                raise ValueError(f"{parameter} has no else for {quoted(path[-1][1])}.")
+            has_left.add(path[-1][0])
+            at += 1
+    if at < len(rules):
+        raise ValueError(f"{parameter} goes on after its tree: {quoted(rules[at][1])}.")
+    weights = np.zeros((len(readings), len(names.plain)))
+    for k, (own, _) in enumerate(readings):
+        weights[k, list(own)] = list(own.values())
+    thresholds = np.array([threshold for _, threshold in readings])
+    return weights, thresholds, np.array(sizes, dtype=np.int32)
+
+
+def _rules(text: str, parameter: str) -> list[tuple[int, str]]:
+    """Return the depths of nodes and of ``else`` in a text, and what they say, unfolded."""
+    if len(text) > MAX_CHARACTERS:
+        raise ValueError(
+            f"{parameter} has {len(text)} characters: allowed are {MAX_CHARACTERS}."
+        )
+    pieces: list[tuple[int, list[str]]] = []
     for line in filter(
         str.strip, re.split("^missing: ", text, flags=re.M)[0].splitlines()
     ):
         if (found := _NODE.fullmatch(line.rstrip())) is not None:
             rule = re.sub(r"^\[\d+\] ", "", found["rule"])
-            rules.append((len(found["indent"]) // 4, rule))
-        elif line.startswith("|") and rules:  # a folded line, or shares of influence
-            depth, rule = rules[-1]
+            pieces.append((len(found["indent"]) // 4, [rule]))
+        elif line.startswith("|") and pieces:  # a folded line, or shares of influence
             more = line.lstrip("| ").rstrip()
             if not more.startswith("# "):
-                rules[-1] = depth, f"{rule} {more}"
+                pieces[-1][1].append(more)
         elif not line.startswith("#"):
             raise ValueError(
-                f"{parameter} has the line {line!r}: allowed is {_ALLOWED}."
+                f"{parameter} has the line {quoted(line)}: allowed is {_ALLOWED}."
             )
-    written: dict[str, int] = {}
-    for j, name in enumerate(feature_names):
-        if printable(name) in written:
+    rules = [(depth, " ".join(parts)) for depth, parts in pieces]
+    for _, rule in rules:
+        if len(rule) > MAX_RULE:
             raise ValueError(
-                f"{parameter} cannot be read: {feature_names[written[printable(name)]]!r} and "
-                f"{name!r} are written alike; allowed are names that differ as they are printed."
+                f"{parameter} has a node of {len(rule)} characters, {quoted(rule)}: allowed are "
+                f"{MAX_RULE}."
             )
-        written[printable(name)] = j
-    term = "|".join(map(re.escape, sorted(written, key=len, reverse=True)))
-    nodes: list[tuple[np.ndarray, float, int]] = []
+    return rules
 
-    def read(at: int, depth: int) -> int:
-        """Read the node at a line, with all below it; return the line after it."""
-        if at >= len(rules) or rules[at][0] != depth or rules[at][1] == "else":
-            where = f"after {rules[at - 1][1]!r}" if at else "in an empty text"
+
+class _Names:
+    """What a text calls the features, and how it writes splits of them."""
+
+    def __init__(self, feature_names: Sequence[str], parameter: str) -> None:
+        self.parameter = parameter
+        self.plain: dict[str, int] = {}
+        self.operands: dict[str, list[int]] = {}  # features that may be meant in a sum
+        for j, name in enumerate(feature_names):
+            shown = printable(name)
+            if shown in self.plain:
+                raise ValueError(
+                    f"{parameter} cannot be read: {quoted(feature_names[self.plain[shown]])} and "
+                    f"{quoted(name)} are written alike; allowed are names that differ as they "
+                    "are printed."
+                )
+            self.plain[shown] = j
+            # By hand, and by earlier versions, names are written without brackets.
+            for form in filter(None, {shown, operand(shown, shown)}):
+                self.operands.setdefault(form, []).append(j)
+        self.longest = max(map(len, self.operands), default=0)
+
+    def split(self, rule: str) -> _Reading:
+        """Return the hyperplane of an inequality, or of a question of one category."""
+        readings = [*self._answers(rule), *self._inequalities(rule)]
+        if len(readings) > 1:
             raise ValueError(
-                f"{parameter} lacks a node {where}: allowed is {_ALLOWED}."
+                f"{self.parameter} has the split {quoted(rule)}, which can be read in several "
+                "ways: allowed are names that read as nothing else, or brackets around them, as "
+                "export_text has them."
             )
-        number = len(nodes)
-        after = at + 1
-        nodes.append((np.zeros(len(written)), 0.0, 1))
-        if after < len(rules) and rules[after][0] == depth + 1:
-            split = _split(rules[at][1], written, term, parameter)
-            after = read(after, depth + 1)
-            if after >= len(rules) or rules[after] != (depth, "else"):
-                raise ValueError(f"{parameter} has no else for {rules[at][1]!r}.")
-            after = read(after + 1, depth + 1)
-            nodes[number] = *split, len(nodes) - number
-        return after
+        if not readings or not any(readings[0][0].values()):
+            raise ValueError(
+                f"{self.parameter} has the split {quoted(rule)}: allowed are sums such as 'a + 2 "
+                f"* b <= 3', with numbers of up to {MAX_DIGITS} digits, of the features "
+                f"{', '.join(map(quoted, list(self.plain)[:20]))}."
+            )
+        weights, threshold = readings[0]
+        sizes = [abs(weight) for weight in weights.values() if weight]
+        if not all(1.0 / LARGEST <= size <= LARGEST for size in sizes) or not (
+            abs(threshold) <= LARGEST
+        ):
+            raise ValueError(
+                f"{self.parameter} has the split {quoted(rule)}: allowed are numbers up to "
+                f"{LARGEST:g}, and weights from {1.0 / LARGEST:g}; use other units."
+            )
+        return readings[0]
 
-    if (end := read(0, 0)) < len(rules):
-        raise ValueError(f"{parameter} goes on after its tree: {rules[end][1]!r}.")
-    weights, thresholds, sizes = zip(*nodes, strict=True)
-    return np.array(weights), np.array(thresholds), np.array(sizes, dtype=np.int32)
+    def _answers(self, rule: str) -> Iterator[_Reading]:
+        """Yield the splits that ask whether a feature is 1, or whether it is not."""
+        if rule in self.plain:  # the feature is 1 on the left
+            yield {self.plain[rule]: -1.0}, -0.5
+        if len(rule) > self.longest + len("not "):
+            return
+        for found in re.finditer(" is (?=not )", rule):
+            answer = rule[: found.end()] + rule[found.end() + len("not ") :]
+            if answer in self.plain:
+                yield {self.plain[answer]: 1.0}, 0.5
+
+    def _inequalities(self, rule: str) -> Iterator[_Reading]:
+        """Yield the reading of an inequality, twice if there are several."""
+        total, relation, bound = ["", "", "", *rule.rsplit(" ", 2)][-3:]
+        is_known = relation in ("<=", ">=", "<", ">")
+        if not is_known or _BOUND.fullmatch(bound) is None:
+            return
+        n_readings, weights = self._sum(total)
+        threshold = float(bound)
+        if relation.startswith(">"):
+            weights = {j: 0.0 - weight for j, weight in weights.items()}
+            threshold = 0.0 - threshold
+        if "=" not in relation:
+            threshold = float(np.nextafter(threshold, -np.inf))
+        yield from [(weights, threshold)] * n_readings
+
+    def _sum(self, total: str) -> tuple[int, dict[int, float]]:
+        """Return how many readings a sum has, of which 2 are many, and the weights of one."""
+        ends = [
+            *(found.start() for found in re.finditer("(?= [+-] )", total)),
+            len(total),
+        ]
+        ends = [end for end in ends if end]
+        n_readings = {0: 1}  # of what is before a place
+        last: dict[int, tuple[int, int, float]] = {}  # the term that ends there
+        for at, begin in enumerate([0, *ends[:-1]]):
+            if begin not in n_readings:
+                continue
+            for weight, first in _factors(total, begin):
+                for place in range(at, len(ends)):
+                    end = ends[place]
+                    if end - first > self.longest:
+                        break
+                    for j in self.operands.get(total[first:end], ()):
+                        known = n_readings.get(end, 0)
+                        n_readings[end] = min(known + n_readings[begin], 2)
+                        last[end] = begin, j, weight
+        weights: dict[int, float] = {}
+        end = len(total)
+        while end in last:
+            end, j, weight = last[end]
+            weights[j] = weights.get(j, 0.0) + weight
+        return n_readings.get(len(total), 0) if total else 0, weights
 
 
-def _split(
-    rule: str, written: dict[str, int], term: str, parameter: str
-) -> tuple[np.ndarray, float]:
-    """Return the hyperplane of an inequality, or of a question of one category."""
-    weights = np.zeros(len(written))
-    if rule in written:  # the feature is 1 on the left
-        weights[written[rule]] = -1.0
-        return weights, -0.5
-    for at in re.finditer(" is not ", rule):
-        if (answer := rule[: at.start() + 4] + rule[at.end() :]) in written:
-            weights[written[answer]] = 1.0
-            return weights, 0.5
-    piece = rf"(?P<sign>[+-]?) ?(?:(?P<weight>{_NUMBER}) \* )?(?P<name>{term})"
-    found = re.fullmatch(
-        rf"(?P<sum>.+) (?P<relation><=|>=|<|>) (?P<bound>{_NUMBER})", rule
-    )
-    end = 0
-    total = found["sum"] if found else ""
-    while end < len(total):
-        one = re.compile(piece + r"(?= [+-] |$)").match(total, end)
-        if one is None or (end and not one["sign"]):
-            break
-        weight = float(one["weight"] or 1.0)
-        weights[written[one["name"]]] += -weight if one["sign"] == "-" else weight
-        end = one.end() + (one.end() < len(total))
-    if (
-        not found
-        or end < len(total)
-        or not np.isfinite(weights).all()
-        or not weights.any()
-    ):
-        raise ValueError(
-            f"{parameter} has the split {rule!r}: allowed are sums such as 'a + 2 * b "
-            f"<= 3' of the features {', '.join(map(repr, list(written)[:20]))}."
-        )
-    threshold = float(found["bound"])
-    if found["relation"].startswith(">"):
-        weights, threshold = 0.0 - weights, 0.0 - threshold
-    if "=" not in found["relation"]:
-        threshold = float(np.nextafter(threshold, -np.inf))
-    return weights, threshold
+def _factors(total: str, begin: int) -> Iterator[tuple[float, int]]:
+    """Yield what a term may begin with: a weight, and where the name begins after it."""
+    signs = {"-": -1.0, "+": 1.0}
+    if begin:
+        starts = [(signs[total[begin + 1]], begin + 3)]
+    else:
+        starts = [(1.0, 0)]
+        if (sign := signs.get(total[:1])) is not None:
+            starts += [(sign, 1), (sign, 2)] if total[1:2] == " " else [(sign, 1)]
+    factor = _SIGNED_FACTOR if begin else _FACTOR
+    for weight, first in starts:
+        yield weight, first
+        if (found := factor.match(total, first)) is not None:
+            yield weight * float(found[1]), found.end()

@@ -13,7 +13,7 @@ from concurrent.futures import Executor
 from contextlib import nullcontext
 from dataclasses import dataclass, fields, replace
 from functools import partial
-from numbers import Integral, Real
+from numbers import Integral
 from typing import Any
 
 import numpy as np
@@ -40,6 +40,7 @@ from evotree.operators import variation as selection
 from evotree.operators.initialization.population import Breeder, split_init
 from evotree.operators.structure.rounding import MOST_DIGITS, Rounder
 from evotree.rng import make_streams, seed_from
+from evotree.tables.columns import LARGEST, is_number, quoted
 from evotree.tree import FitnessMax, Individual, ObliqueTree
 
 DEFAULT = Evolution(
@@ -75,10 +76,11 @@ class ScoredProblem:
     Parameters
     ----------
     score : callable
-        ``score(tree, seed)`` returns a finite number, the greater the better, or for
-        ``Variation(algorithm="nsga2")`` up to three. The tree is an `ObliqueTree` over raw features
-        with its numbers as they are printed; `seed`, an integer in [0, 2**31), is the same for all
-        trees of an episode. An attribute ``cost`` of a number is added to `ScoredResult.cost`.
+        ``score(tree, seed)`` returns a finite number, of a magnitude up to 1e100, the greater the
+        better, or for ``Variation(algorithm="nsga2")`` a tuple of up to three, always as many. The
+        tree is an `ObliqueTree` over raw features with its numbers as they are printed; `seed`, an
+        integer in [0, 2**31), is the same for all trees of an episode. An attribute ``cost`` of a
+        number is added to `ScoredResult.cost`.
     actions : int, sequence of str, or pair of float
         The number of actions that leaves choose from, at least 2, or their names; or the bounds of
         the number that they answer.
@@ -245,25 +247,39 @@ def score_trees(
     scored = []
     with deaf_to_interrupts(home):
         for tree, seeds in tasks:
-            returned = [score(tree, seed) for seed in seeds]
-            cost = math.fsum(getattr(one, "cost", 1.0) for one in returned)
+            try:
+                returned = [score(tree, seed) for seed in seeds]
+            except StopIteration as error:  # which would end loops around this one
+                raise RuntimeError("score raised StopIteration.") from error
+            cost = math.fsum(map(_as_cost, returned))
             scored.append((list(map(_as_scores, returned)), cost))
     return scored
 
 
 def _as_scores(value: Any) -> tuple[float, ...]:
     """Return a score as a tuple of finite numbers."""
+    if isinstance(value, np.ndarray) and value.ndim == 0:
+        value = value.item()
     is_several = isinstance(value, list | tuple | np.ndarray)
     values = tuple(value) if is_several else (value,)
     is_sound = 1 <= len(values) <= len(FITNESS_OF_SCORES)
-    if not is_sound or not all(
-        isinstance(one, Real) and math.isfinite(one) for one in values
-    ):
+    if not is_sound or not all(map(is_number, values)):
         raise ValueError(
-            f"score returned {value!r}: allowed is a finite number, or a tuple of up to "
-            f"{len(FITNESS_OF_SCORES)}."
+            f"score returned {quoted(value)}: allowed is a finite number, of a magnitude up to "
+            f"{LARGEST:g}, or a tuple of up to {len(FITNESS_OF_SCORES)}."
         )
     return tuple(map(float, values))
+
+
+def _as_cost(value: Any) -> float:
+    """Return what a score has cost."""
+    cost = getattr(value, "cost", 1.0)
+    if not is_number(cost):
+        raise ValueError(
+            f"score returned a number whose cost is {quoted(cost)}: allowed is a finite number, of "
+            f"a magnitude up to {LARGEST:g}."
+        )
+    return float(cost)
 
 
 class Scorer:
@@ -282,6 +298,7 @@ class Scorer:
         self.seed = seed
         variation = (config.evolution or DEFAULT).variation
         self.is_nsga2 = variation.algorithm == "nsga2"
+        self.n_values = 0 if self.is_nsga2 else 1  # of a score; 0 until there is one
         self.executor: Executor | None = None
         self.n_jobs = 1
         self.home = os.getpid()
@@ -440,6 +457,13 @@ class Scorer:
             chunks = [tasks[at : at + n] for at in range(0, len(tasks), n)]
             several = run_tasks(score, chunks, self.executor, "scores of trees")
             scored = [one for chunk in several for one in chunk]
+        for n in (len(values) for of_tree, _ in scored for values in of_tree):
+            self.n_values = self.n_values or n
+            if n != self.n_values:
+                raise ValueError(
+                    f"score returned {n} numbers: allowed is one, and of the algorithm 'nsga2' "
+                    "always the same number of them."
+                )
         self.n_scores += sum(len(seeds) for _, seeds in tasks)
         self.cost += math.fsum(cost for _, cost in scored)
         self._seconds += (time.perf_counter() - begin) * self.n_jobs

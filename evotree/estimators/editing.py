@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from copy import copy
 from dataclasses import replace
-from numbers import Integral, Real
+from numbers import Integral
 from typing import Any
 
 import numpy as np
@@ -22,7 +22,7 @@ from evotree.inspection.front import FrontTree
 from evotree.leaf_models import LeafModels
 from evotree.operators.constraints import Held
 from evotree.operators.pruning import kept_nodes, prune_tree
-from evotree.tables.columns import columns_asked, encode_in_order
+from evotree.tables.columns import LARGEST, columns_asked, encode_in_order, is_number
 from evotree.tree import ObliqueTree, node_weights
 
 
@@ -268,13 +268,11 @@ class Editor:
 
 
 def _number(name: str, value: Any) -> float:
-    """Return a finite number."""
-    if (
-        isinstance(value, bool)
-        or not isinstance(value, Real)
-        or not np.isfinite(float(value))
-    ):
-        raise ValueError(f"{name}={value!r}: allowed are finite numbers.")
+    """Return a number that rows may have, too."""
+    if isinstance(value, bool) or not is_number(value):
+        raise ValueError(
+            f"{name}={value!r}: allowed are numbers of magnitudes up to {LARGEST:g}."
+        )
     return float(value)
 
 

@@ -35,6 +35,8 @@ _BRIEF_ROWS, _BRIEF_CELLS, _BRIEF_ITERATIONS = (
 )
 _FEW_OF_CLASS = 10  # rows that are kept of each class, if it has as many
 _BLOCK = 2048  # rows whose probabilities are held at once
+_EPSILON = np.finfo(np.float64).eps
+_LEAST_SCALE = np.finfo(np.float64).tiny / _EPSILON  # by which slopes can be divided
 
 
 def fit_soft_sides(
@@ -112,7 +114,7 @@ def quick_shares(
     is_below &= leaves < (inner + tree.subtree_size[inner])[:, None]
     weighted = is_below * weight
     scale = (np.abs(away) * weighted).sum(axis=1) / weighted.sum(axis=1)
-    away /= np.where(scale > 0.0, scale, 1.0)[:, None]
+    away /= np.where(scale > _LEAST_SCALE, scale, 1.0)[:, None]
     best, least = shares, math.inf
     for slope in STARTS[:-1]:
         found = soft_reach(tree, expit(slope * away))[is_leaf].T @ shares
@@ -221,7 +223,7 @@ class _Likelihood:
         )
         reached = tree.apply(X)
         self.distances = distances(tree, X)
-        self.scale = self._typical_distances(reached)
+        self.scale = self._typical_distances(X, reached)
         self.distances /= self.scale[:, None]
         self.one_hot = (self.codes[:, None] == np.arange(self.n_classes)).astype(
             np.float64
@@ -232,18 +234,30 @@ class _Likelihood:
         total = weighted.sum(axis=0) + 1.0 / self.n_classes
         self.prior = total / total.sum()
 
-    def _typical_distances(self, reached: np.ndarray) -> np.ndarray:
-        """Return the median distance of the rows that reach each split; where it is 0, the mean."""
+    def _typical_distances(self, X: np.ndarray, reached: np.ndarray) -> np.ndarray:
+        """Return the median distance of the rows that reach each split, or else the mean.
+
+        The mean stands where the median row is on the hyperplane, but for rounding: just beside
+        it stand the rows of 0 of a split ``x > 0``, whose threshold is the next number below 0.
+        """
         scale = np.ones(len(self.inner))
         for split, k in enumerate(self.inner):
-            is_below = (reached >= k) & (reached < k + self.tree.subtree_size[k])
-            away = np.abs(self.distances[split, is_below])
-            weight = self.weight[is_below]
+            rows = np.flatnonzero(
+                (reached >= k) & (reached < k + self.tree.subtree_size[k])
+            )
+            away = np.abs(self.distances[split, rows])
+            weight = self.weight[rows]
             if away.any():
                 order = np.argsort(away, kind="stable")
                 before = np.cumsum(weight[order])
-                median = away[order[np.searchsorted(before, 0.5 * before[-1])]]
-                scale[split] = median or np.average(away, weights=weight)
+                median = order[np.searchsorted(before, 0.5 * before[-1])]
+                magnitude = np.abs(self.tree.weights[k]) @ np.abs(X[rows[median]])
+                rounding = max(
+                    _EPSILON * self.strength[split] * magnitude, _LEAST_SCALE
+                )
+                scale[split] = away[median]
+                if away[median] <= rounding:
+                    scale[split] = max(np.average(away, weights=weight), rounding)
         return scale
 
     def start(self, end: float = math.inf) -> np.ndarray:

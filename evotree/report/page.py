@@ -21,7 +21,7 @@ import pandas as pd
 from sklearn.utils.validation import check_is_fitted
 
 from evotree._version import __version__
-from evotree.description.named import NamedTree, is_forest, named_tree
+from evotree.description.named import NamedTree, is_forest, named_tree, operand
 from evotree.description.text import export_rules, numbered
 from evotree.engine.evolution import ORIGIN, to_frame
 from evotree.files import PathLike, write_whole
@@ -217,6 +217,9 @@ def collect(subject: Subject, cells: pd.DataFrame | None, y: Any) -> dict[str, A
         "colors": None if classes is None else class_colors(len(classes)),
         "columns": _columns(columns, used_columns, cells),
         "features": [named.features[j] for j in kept.tolist()],
+        "operands": [
+            operand(named.features[j], named.features[j]) for j in kept.tolist()
+        ],
         "negations": [named.indicators.get(j, (None, None))[1] for j in kept.tolist()],
         "weighted": named.is_weighted,
         "spread": _rounded(named.spread[kept]),

@@ -12,6 +12,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby
+from numbers import Real
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -21,6 +22,7 @@ from pandas.api.types import is_numeric_dtype
 # of a column of categories as it is written; None where missing
 Level: TypeAlias = str | None
 MISSING = "missing"  # how the level of missing cells is shown
+LARGEST = 1e100  # magnitude whose square, and the sum of some squares, is finite
 _SHOWN = 100  # characters of a cell in messages
 _SHOWN_NAMES = 8  # names of columns in messages
 
@@ -81,6 +83,14 @@ def quoted(value: Any) -> str:
     """Return a cell as messages show it: text in quotation marks, of a long one the beginning."""
     shown = repr(value) if isinstance(value, str) else text_of(value)
     return shown if len(shown) <= _SHOWN else f"{shown[:_SHOWN]}..."
+
+
+def is_number(value: Any) -> bool:
+    """Return whether a value is a finite number, of a magnitude up to `LARGEST`."""
+    try:
+        return isinstance(value, Real) and abs(float(value)) <= LARGEST
+    except OverflowError:  # of whole numbers beyond all others
+        return False
 
 
 def numbers_of(series: pd.Series) -> pd.Series:

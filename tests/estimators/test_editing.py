@@ -309,13 +309,17 @@ WRONG = {
     r"'maybe': allowed are None and the classes \['no'": lambda e: e.relabel(
         len(e.tree) - 1, "maybe"
     ),
-    r"value=nan: allowed are finite": lambda e: e.set_threshold(0, np.nan),
-    r"value='3': allowed are finite": lambda e: e.set_threshold(0, "3"),
+    r"value=nan: allowed are numbers": lambda e: e.set_threshold(0, np.nan),
+    r"value='3': allowed are numbers": lambda e: e.set_threshold(0, "3"),
     r"no row reaches the nodes \[.*both sides": lambda e: e.set_threshold(0, 1e9),
     r"weights names 'weight': allowed": lambda e: e.set_weights(
         0, {"weight": 1}, threshold=1
     ),
     r"weights names 77": lambda e: e.set_weights(0, {77: 1.0}, threshold=1.0),
+    r"weights\['age'\]=1e\+300: .* up to 1e\+100": lambda e: e.set_weights(
+        0, {"age": 1e300}, threshold=1.0
+    ),
+    r"value=1000*: allowed are numbers": lambda e: e.set_threshold(0, 10**400),
     r"weights\['age'\]=inf": lambda e: e.set_weights(0, {"age": np.inf}, threshold=1.0),
     r"weights=3.0: allowed are mappings": lambda e: e.set_weights(
         0, 3.0, threshold=1.0
@@ -324,7 +328,7 @@ WRONG = {
         0, {"age": 0}, threshold=1.0
     ),
     r"feature names 'nothing'": lambda e: e.drop_term(0, "nothing"),
-    r"threshold=None: allowed are finite": lambda e: e.set_weights(
+    r"threshold=None: allowed are numbers": lambda e: e.set_weights(
         0, {"age": 1}, threshold=None
     ),
     r"prune\(0\) needs rows: call model.edit": lambda e: e.model.edit().prune(0),

@@ -3,20 +3,23 @@
 import pickle
 
 import numpy as np
+import pandas as pd
 import pytest
-from hypothesis import given
+from hypothesis import assume, given
 from hypothesis import strategies as st
 from sklearn.base import clone
 from sklearn.datasets import load_iris, load_wine, make_classification
 from sklearn.metrics import log_loss
 from sklearn.model_selection import train_test_split
 
-from evotree import Cost, ObliqueTreeClassifier
+from evotree import Cost, ObliqueTree, ObliqueTreeClassifier, load_model, save_model
 from evotree.dataset import Dataset
+from evotree.export import to_onnx
 from evotree.fitness.probabilities import fit_soft_sides
 from evotree.inspection.training_rows import summarize
 from evotree.tree import SoftSides
 from tests.exported import tame, trees
+from tests.languages import run_onnx
 from tests.quick_models import CLASSIFIERS, brief, name_of
 from tests.reference import soft_sides as naive
 
@@ -179,3 +182,50 @@ def test_few_rows_of_many_have_about_the_class_shares_of_all():
     stump = ObliqueTreeClassifier("axis", max_depth=1).fit(X, y).tree_
     found = fit_soft_sides(stump, rows, brief=True).predict(stump, X).mean(axis=0)
     np.testing.assert_allclose(found, np.bincount(y) / len(y), rtol=0.2)
+
+
+def beside_zero(how):
+    """Return a model whose split is beside 0, where most of its rows are, and the rows."""
+    rng = np.random.default_rng(0)
+    X = np.column_stack([rng.uniform(size=200) < 0.3, rng.normal(size=200)]) * 1.0
+    y = (X[:, 0] > 0.0) ^ (rng.uniform(size=200) < 0.1)
+    rule = {"rule": "x0 > 0", "sum": "x0 - 1e50 * x0 < 0"}.get(how, "x0 <= 0")
+    start = f"|--- {rule}\n|   |--- 1\n|--- else\n|   |--- 0\n"
+    model = brief(start=start, hold=[0], leaves="constant", max_generations=1)
+    model.fit(X, y)
+    if how == "swap":
+        model = model.set_params(evolution__hold=None).edit(X, y).swap(0)
+    return model, X
+
+
+@pytest.mark.parametrize("how", ["rule", "sum", "swap"])
+def test_slopes_are_finite_where_most_rows_are_beside_the_hyperplane(how, tmp_path):
+    model, X = beside_zero(how)
+    assert abs(model.tree_.thresholds[0]) < 1e-300
+    found = model.predict_proba(X)
+    assert np.ptp(found[:, 1]) > 0.5
+    plain, _ = beside_zero("plain")
+    np.testing.assert_allclose(found, plain.predict_proba(X), atol=0.02)
+    save_model(tmp_path / "model.json", model)
+    frame = pd.DataFrame(X, columns=["x0", "x1"])
+    again = load_model(tmp_path / "model.json")
+    np.testing.assert_array_equal(again.predict_proba(frame), found)
+    pytest.importorskip("skl2onnx")
+    np.testing.assert_allclose(run_onnx(to_onnx(model), X)[1], found, atol=1e-9)
+
+
+@given(st.floats(-1e-12, 1e-12), st.integers(1, 3), st.sampled_from([1e-50, 1.0, 1e50]))
+def test_no_slope_is_steeper_than_the_rounding_of_its_projection(shift, n, unit):
+    rng = np.random.default_rng(0)
+    X = unit * np.repeat(np.c_[rng.normal(size=40), np.full((40, 2), 0.3)], 3, axis=0)
+    X[:100, 0] = -2.0 * X[:100, 1]
+    weights = np.zeros((3, 3))
+    weights[0] = [1.0, 1.0, 1.0] if n > 1 else [1.0, 0.0, 0.0]
+    on = float(X[0] @ weights[0]) + shift * unit
+    size = np.array([3, 1, 1], dtype=np.int32)
+    tree = ObliqueTree(weights, np.array([on, 0.0, 0.0]), size, np.full((3, 2), 0.5))
+    assume(0 < tree.apply(X).tolist().count(1) < len(X))
+    rows = Dataset.from_arrays(X, np.arange(len(X)) % 2)
+    sides = fit_soft_sides(tree, rows).validate(tree)
+    # The steepest start is 96, and what is lost by rounding about 1e-16 of the largest number.
+    assert 0.0 < sides.slopes[0] < 96.0 / (1e-17 * unit)

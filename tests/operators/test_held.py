@@ -1,6 +1,9 @@
 """Splits of a start that stay bit for bit, whatever an operator, a run or rounding does."""
 
+import tracemalloc
+
 import numpy as np
+import pandas as pd
 import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
@@ -9,10 +12,17 @@ from sklearn.datasets import load_wine
 from evotree import EvoTreeClassifier, EvoTreeRegressor, ObliqueTree, make_toolbox
 from evotree.description.text import splits_of_text
 from evotree.export import export_text
+from evotree.model_file import Model
 from evotree.operators.constraints import Held, Limits, keeps_all, repair
 from evotree.operators.initialization.population import ONE_BY_ONE, init_path, init_seed
 from evotree.operators.pruning import prune
 from evotree.operators.structure.splice import make_individual
+from evotree.tables.columns import (
+    CategoricalColumn,
+    NumericColumn,
+    answers_of,
+    feature_names,
+)
 from tests.quick_models import brief
 from tests.strategies import (
     OPERATORS,
@@ -218,12 +228,203 @@ def test_rules_read_back_are_the_tree(drawn):
         ("[3] hue is not red", [1.0, 0.0], 0.5),
         ("size - .5 * hue is red < 2e1", [-0.5, 1.0], np.nextafter(20.0, 0.0)),
         ("-size >= 3", [0.0, 1.0], -3.0),
+        ("size - .5 * (hue is red) <= 20.", [-0.5, 1.0], 20.0),
+        ("+ (hue is red) - -2 * size > 1", [-1.0, -2.0], -1.0 - 2**-52),
+        ("- 2 * size + 3 * size <= 1", [0.0, 1.0], 1.0),
     ],
 )
 def test_rules_written_by_hand_are_read(rule, weights, threshold):
     text = f"|--- {rule}\n|   |--- no\n|--- else\n|   |--- yes\nmissing: size = 3"
     read = splits_of_text(text, ["hue is red", "size"])
     assert read[0][0].tolist() == weights and read[1].tolist() == [threshold, 0.0, 0.0]
+
+
+PIECES = [
+    *(
+        "x",
+        "y",
+        "2",
+        "0.5",
+        "",
+        " ",
+        "'",
+        "(",
+        ")",
+        "[0]",
+        "\n",
+        "\\n",
+        "|",
+        "# ",
+        "missing: ",
+    ),
+    *(
+        " is ",
+        " is not ",
+        "not ",
+        "is",
+        " + ",
+        " - ",
+        "+ ",
+        "-",
+        " * ",
+        " <= ",
+        " > ",
+        "else",
+    ),
+]
+hostile_names = st.lists(
+    st.lists(st.sampled_from(PIECES), max_size=4).map("".join)
+    | st.sampled_from(
+        ["x", "2 * x", "+ x", "x is y", "x is not y", "x + y", "(x + y)"]
+    ),
+    min_size=2,
+    max_size=5,
+    unique=True,
+)
+
+
+@settings(max_examples=300)
+@given(hostile_names, st.data())
+def test_rules_of_hostile_names_are_read_back_as_the_same_tree_or_refused(names, data):
+    n = len(names)
+    weights, thresholds = np.zeros((3, n)), np.zeros(3)
+    numbers = st.sampled_from([0.0, 0.0, 1.0, -1.0, 2.0, 0.5, -0.5])
+    weights[0] = data.draw(st.lists(numbers, min_size=n, max_size=n).filter(any))
+    weights[0] /= np.abs(weights[0]).max()
+    thresholds[0] = data.draw(st.sampled_from([0.0, 0.5, -0.5, 1.0, -2.0]))
+    size = np.array([3, 1, 1], dtype=np.int32)
+    tree = ObliqueTree(weights, thresholds, size, np.eye(2)[[0, 0, 1]])
+    # Features that columns make are written in words, which hand-made ones are not.
+    columns = tuple(NumericColumn(name, 0.0) for name in names)
+    if data.draw(st.booleans()):
+        columns = (CategoricalColumn(names[0], tuple(names[1:])),)
+        if len({level.strip() for level in names[1:]}) < n - 1:
+            columns = tuple(NumericColumn(name, 0.0) for name in names)
+        else:
+            tree = tree.replaced(weights=weights[:, 1:])
+            assume(tree.weights.any())
+    names = list(feature_names(columns))
+    text = export_text(Model("y", np.array(["a", "b"]), columns, (tree,)))
+    try:
+        read = splits_of_text(text, names)
+    except ValueError:
+        return
+    X = np.random.default_rng(0).choice([-2.0, -0.5, 0.0, 0.5, 1.0], (99, len(names)))
+    indicators = answers_of(columns)
+    X[:, list(indicators)] = np.abs(X[:, list(indicators)]) > 0.5
+    np.testing.assert_array_equal(
+        ObliqueTree(*read, tree.values).apply(X), tree.apply(X)
+    )
+
+
+@pytest.mark.parametrize(
+    ("names", "feature"),
+    [
+        (["2 * x", "x"], 0),
+        (["0 * x", "x"], 0),
+        (["+ y", "y"], 0),
+        (["-y", "y"], 0),
+        (["x + y", "x", "y"], 0),
+        (["x <= 1", "x"], 0),
+        (["hue is red", "hue"], 0),
+        ([" x", "x"], 0),
+        (["x ", "x"], 0),
+    ],
+)
+def test_names_that_read_as_more_are_in_brackets_and_refused_without(names, feature):
+    weights = np.zeros((3, len(names)))
+    weights[0, feature] = 1.0
+    tree = ObliqueTree(
+        weights,
+        np.array([3.0, 0.0, 0.0]),
+        np.array([3, 1, 1], dtype=np.int32),
+        np.ones((3, 1)),
+    )
+    text = export_text(tree, names)
+    assert f"[0] ({names[feature]}) <= 3\n" in text
+    assert "(" not in export_text(tree, ["plain", *names[1:]]).splitlines()[0]
+    np.testing.assert_array_equal(splits_of_text(text, names)[0], weights)
+    ambiguous = text.replace(f"({names[feature]})", names[feature].strip())
+    try:
+        read = splits_of_text(ambiguous, names)[0][0]
+    except ValueError as error:
+        assert "can be read in several ways" in str(error)
+    else:
+        assert (
+            names[feature] != names[feature].strip()
+            or read.tolist() == weights[0].tolist()
+        )
+
+
+def chain(n):
+    """Return the rules of a tree of so many splits one below the other."""
+    lines = []
+    for depth in range(n):
+        indent = "|   " * depth
+        lines += [
+            f"{indent}|--- a <= {depth}",
+            f"{indent}|   |--- 0",
+            f"{indent}|--- else",
+        ]
+    return "\n".join([*lines, "|   " * n + "|--- 1"])
+
+
+def test_deep_rules_are_read_and_evolve():
+    weights, thresholds, size = splits_of_text(chain(1200), ["a"])
+    assert size[0] == len(size) == 2401 and thresholds[:2400:2].tolist() == list(
+        range(1200)
+    )
+    rows = pd.DataFrame({"a": np.arange(600.0) - 0.5})
+    held = list(range(0, 600, 2))
+    model = brief(EvoTreeClassifier, start=chain(300), hold=held, max_generations=0)
+    tree = model.set_params(leaves="constant").fit(rows, np.arange(600) % 2).tree_
+    start = ObliqueTree(*splits_of_text(chain(300), ["a"]), np.zeros((601, 2)))
+    assert_holds(tree.validate(), start, held)
+
+
+ONE = "|--- {}\n|   |--- 0\n|--- else\n|   |--- 1"
+ENDLESS = {
+    "text has [0-9]+ characters: allowed are 10000000": "#\n" * 5_000_001,
+    "a node of 1000003 characters": ONE.format("a" * 1_000_003),
+    "allowed are sums": ONE.format(" is not " * 64_000),
+    "numbers of up to 400 digits": ONE.format(f"a <= {'1' * 100_000}x"),
+    "with numbers of up": ONE.format(f"{'1' * 401} * a <= 1"),
+    "of the features": ONE.format("a + " * 20_000 + "b <= 1"),
+    "has the line": "a" * 1_000_000,
+    "lacks a node": "|   " * 100_000 + "|--- a",
+    "goes on after its tree": f"|--- a\n|--- {'b' * 500_000}",
+}
+
+
+@pytest.mark.parametrize("message", ENDLESS)
+def test_endless_text_is_refused_in_few_words_and_little_memory(message):
+    text = ENDLESS[message]
+    tracemalloc.start()
+    try:
+        with pytest.raises(ValueError, match=message) as error:
+            splits_of_text(text, ["a", "hue is red"])
+        _, most = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert len(str(error.value)) < 500
+    assert most < 100 * len(text) + 1_000_000
+
+
+@pytest.mark.parametrize(
+    "rule",
+    [
+        "a <= 1e999",
+        "a >= -1e101",
+        "1e300 * a + 1e300 * b <= 1e308",
+        "1e-101 * a <= 1",
+        "1e999 * a - 1e999 * a <= 1",
+    ],
+)
+def test_numbers_that_a_fit_refuses_in_rows_are_refused_in_rules(rule):
+    with pytest.raises(ValueError, match="allowed are numbers up to 1e.100"):
+        splits_of_text(ONE.format(rule), ["a", "b"])
+    read = splits_of_text(ONE.format("1e100 * a + 1e-100 * b < 0"), ["a", "b"])
+    assert read[0][0].tolist() == [1e100, 1e-100] and read[1][0] == -5e-324
 
 
 @pytest.mark.parametrize("sign", ["\n", "\t", "\x1b", "\u202e"])
@@ -234,6 +435,30 @@ def test_names_that_are_written_alike_are_refused(sign):
         splits_of_text(text, ["a", f"b{sign}", f"b{escaped}"], "start")
     weights, *_ = splits_of_text(text, ["a", f"b{sign}", f"c{escaped}"])
     assert weights.shape == (3, 3)
+
+
+def test_names_that_are_written_alike_are_told_apart_or_refused_at_every_door():
+    rows = X[["alcohol", "hue", "ash"]].set_axis(["a\nb", "a\\nb", "c"], axis=1)
+    rules = "|--- {} <= 1\n|   |--- no\n|--- else\n|   |--- yes"
+    plain = {"leaves": "constant", "max_generations": 1, "max_leaf_nodes": 2}
+    for name in ("a\\nb", "c"):
+        with pytest.raises(ValueError, match="start cannot be read: .* written alike"):
+            brief(EvoTreeClassifier, start=rules.format(name), hold=[0], **plain).fit(
+                rows, Y
+            )
+    for j, name in enumerate(rows):
+        model = brief(EvoTreeClassifier, hold={0: [name]}, **plain).fit(rows, Y)
+        assert np.flatnonzero(model.tree_.weights[0]).tolist() == [j]
+        again = brief(EvoTreeClassifier, start=model, hold=[0], **plain).fit(rows, Y)
+        assert_holds(again.tree_, model.tree_, [0])
+        model.set_params(evolution__hold=None)
+        middle = float(rows[name].median())
+        other = rows.columns[(j + 1) % 3]
+        weights = {name: 1.0, other: 0.01}
+        edited = model.edit(rows, Y).set_weights(0, weights, threshold=middle)
+        assert edited.tree_.weights[0, j] == 1.0
+        left = edited.edit(rows, Y).drop_term(0, other).tree_.weights[0]
+        assert np.flatnonzero(left).tolist() == [j]
 
 
 WRONG = {
@@ -262,13 +487,15 @@ WRONG = {
     "start has no else": {"start": "|--- hue <= 3\n|   |--- yes"},
     "start goes on after": {"start": "|--- 3\n|--- 4"},
     "start holds 3": {"start": 3},
+    r"init names '.*[.]{3}: allowed are": {"init": RULES * 99},
 }
 
 
 @pytest.mark.parametrize("message", WRONG)
 def test_what_cannot_start_or_stay_is_refused(message):
-    with pytest.raises(ValueError, match=message):
+    with pytest.raises(ValueError, match=message) as error:
         brief(EvoTreeClassifier, **WRONG[message]).fit(X, Y)
+    assert len(str(error.value)) < 1000
 
 
 def test_a_start_of_other_columns_or_classes_is_refused():

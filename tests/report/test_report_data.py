@@ -334,3 +334,6 @@ def test_splits_on_missing_cells_are_in_words():
     negations = {named.features[j]: no for j, (_, no) in named.indicators.items()}
     assert words == {name: negations.get(name) for name in page["features"]}
     assert words[f"kind is {MISSING}"] == f"kind is not {MISSING}"
+    assert page["operands"] == [
+        f"({name})" if " is " in name else name for name in page["features"]
+    ]

@@ -57,6 +57,7 @@ from evotree.operators.structure.splice import (
 )
 from evotree.operators.variation import separate_duplicates
 from evotree.rng import as_generator
+from evotree.tables.columns import quoted
 from evotree.tree import Individual, ObliqueTree
 
 TAO_DEPTH = 12  # to which a tree is grown
@@ -370,7 +371,8 @@ def seeding_shares(
             near = get_close_matches(str(name).lower(), map(str, SEEDS), 1)
             hint = f" Did you mean {near[0]!r}?" if near else ""
             raise ValueError(
-                f"init names {name!r}: allowed are {', '.join(map(repr, sorted(SEEDS)))}.{hint}"
+                f"init names {quoted(name)}: allowed are "
+                f"{', '.join(map(repr, sorted(SEEDS)))}.{hint}"
             )
         if not isinstance(share, float | int | np.number) or not 0.0 <= share <= 1.0:
             raise ValueError(f"init[{name!r}]={share!r}: allowed are shares in [0, 1].")

@@ -51,7 +51,7 @@
     const parts = features.slice(0, most).map((j, i) => {
       const size = Math.abs(weights[i]);
       const sign = weights[i] < 0 ? "− " : i === 0 ? "" : "+ ";
-      return `${sign}${size === 1 ? "" : `${number(size, digits)} `}${data.features[j]}`;
+      return `${sign}${size === 1 ? "" : `${number(size, digits)} `}${data.operands[j]}`;
     });
     if (features.length > most) parts.push(`+ ${features.length - most} more`);
     return parts.join(" ") || "0";
