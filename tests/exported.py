@@ -119,6 +119,7 @@ def holds(rule, row):
 
 def predict_from(text, row, leaf):
     """Follow printed rules by reading them to a leaf, and return its class."""
+    text = re.sub(r"\n[| ]*\|    # .*", "", text)  # shares of terms
     text = re.sub(r"\n(?:\|   )*\|    (?=[+-])", " ", text)  # a sum that goes on
     lines = text.splitlines()
     at = 0

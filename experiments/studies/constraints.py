@@ -94,7 +94,7 @@ class NamedProtocol(StudyProtocol):
 
 
 KINDS = {
-    "EvoTree": (EvoTreeClassifier, EvoTreeRegressor),
+    "EvoTree": (partial(EvoTreeClassifier, leaves="constant"), EvoTreeRegressor),
     "HGB": (HistGradientBoostingClassifier, HistGradientBoostingRegressor),
 }
 
