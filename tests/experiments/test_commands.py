@@ -145,7 +145,6 @@ def test_fits_that_fail_are_told(file, tmp_path, capsys):
         (("report", "nowhere"), "holds no results"),
         (("report", "nowhere", "--pictures", "gif"), "--pictures"),
         (("study", "wodt", "--out", "out"), "study"),
-        ((), "COMMAND"),
     ],
 )
 def test_mistakes_end_with_one_line(
