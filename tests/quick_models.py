@@ -34,6 +34,8 @@ BRIEF = {
     "max_generations": 4,
     "random_state": 0,
 }
+# The penalties are chosen.
+FREE = {name: value for name, value in BRIEF.items() if "penalty" not in name}
 
 
 def nested(parameters):

@@ -65,11 +65,10 @@ from evotree.operators.initialization.growth import GrowthLimits, grow
 from evotree.operators.splitters.axis import Axis
 from evotree.rng import make_streams
 from evotree.tree import FitnessMax
-from tests.quick_models import BRIEF, assert_same_fit, brief, evolved
+from tests.quick_models import FREE, assert_same_fit, brief, evolved
 from tests.strategies import any_populations, seeds
 
 SIZE_PENALTIES = (0.005, 0.002, 0.001, 0.0005)
-FREE = {name: value for name, value in BRIEF.items() if "penalty" not in name}
 
 
 def stream(seed=0):

@@ -10,6 +10,7 @@ import math
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
+from itertools import compress
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -32,13 +33,13 @@ from evotree.operators.constraints import keeps_all
 from evotree.operators.initialization.logistic import LOGISTIC, logistic_trees
 from evotree.operators.structure.reduced import row_losses
 from evotree.operators.structure.splice import make_individual
+from evotree.operators.variation import distinct
 from evotree.tree import Individual, ObliqueTree
 
 _HELD_OUT_ROWS = (
     600  # that differ, held out in all, if that takes no more than five folds
 )
 _FOLDS = 5
-_EVOLUTION_SEED = 0  # of the runs in which evolution is judged
 
 STANDARD_ERRORS = 0.5
 """By which the loss of a less complex candidate may be above that of the best."""
@@ -122,7 +123,7 @@ class Trial(NamedTuple):
     losses: dict[Candidate, np.ndarray]  # on the rows held out, each of shape (n_rows,)
     sizes: dict[Candidate, tuple[int, int]]  # leaves and complexity
     weights: np.ndarray  # of these rows
-    evolved: Sequence[Individual] = ()  # the fittest of each penalty, if trees evolved
+    evolved: Sequence[Individual] = ()  # the fittest at any penalty, if trees evolved
 
 
 class Found(NamedTuple):
@@ -322,7 +323,6 @@ def with_evolution(
             problem,
             noisy,
             penalties[-1],
-            _EVOLUTION_SEED,
             left,
             found=[make_individual(noisy, *tree.splits) for tree in found],
         )
@@ -330,7 +330,8 @@ def with_evolution(
         losses, sizes = dict(trial.losses), dict(trial.sizes)
         for candidate, lost, size in judge.of_trees(EVOLVED, fittest, others, held_out):
             losses[candidate], sizes[candidate] = lost, size
-        judged.append(trial._replace(losses=losses, sizes=sizes, evolved=fittest))
+        different = list(compress(fittest, distinct(fittest)))
+        judged.append(trial._replace(losses=losses, sizes=sizes, evolved=different))
         table = Table.of(judged)
         best, simplest = table.best(EVOLVED), table.simplest(STANDARD_ERRORS, EVOLVED)
         if table.gain(best, winner)[0] <= 0.0 and not table.prefers(simplest, winner):

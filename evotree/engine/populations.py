@@ -163,7 +163,7 @@ def trees_of(
     if problem.has_seeds:
         made = seeds_of_all_sizes(problem, rows, penalties, left, map)
     else:
-        made = evolve_briefly(problem, rows, penalties[-1], _OWN_SEED, left)
+        made = evolve_briefly(problem, rows, penalties[-1], left)
     best: dict[Penalties, list[Individual]] = {}
     last: list[Individual] = []
     for pair in penalties:
@@ -230,14 +230,13 @@ def evolve_briefly(
     problem: Problem,
     rows: Dataset,
     penalties: Penalties,
-    seed: int,
     seconds: float | None,
     found: Sequence[Individual] = (),
 ) -> list[Individual]:
-    """Return the trees of a short evolution, the best first."""
+    """Return the trees of a short evolution, the best first, the same for all seeds."""
     evolution = problem.evolution
     rows = rows.penalized(penalties.term)
-    toolbox = problem_toolbox(problem, rows, penalties, seed, found=found)
+    toolbox = problem_toolbox(problem, rows, penalties, _OWN_SEED, found=found)
     with thread_map(problem.config.n_jobs, rows.X.shape) as toolbox.map:
         return evolve(
             toolbox.population(n=evolution.population_size, seconds=seconds),

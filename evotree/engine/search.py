@@ -401,10 +401,12 @@ class RowSearch(Search):
         result = finish(self.problem, run, rows, self.choice)
         columns = self.found.columns
         if columns is not None:
-            loss = self.problem.loss_of_probabilities or "loss"
-            tree = result.tree
-            choice = TreeChoice(loss, tree.n_leaves, tree.n_terms, columns)
-            result.front.choice = result.candidates = choice
+            result.front.choice = result.candidates = TreeChoice(
+                loss=self.problem.loss_of_probabilities or "loss",
+                n_leaves=result.tree.n_leaves,
+                n_terms=result.tree.n_terms,
+                _columns=columns,
+            )
         return replace(
             result,
             seconds=self.progress.seconds,

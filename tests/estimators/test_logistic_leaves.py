@@ -28,9 +28,8 @@ from evotree.fitness.linear_leaves import (
     logistic_path,
 )
 from evotree.leaf_models import ClassModels
-from tests.quick_models import BRIEF, evolved
+from tests.quick_models import FREE, evolved
 
-FREE = {name: value for name, value in BRIEF.items() if "penalty" not in name}
 TABLES = {"two": load_breast_cancer, "three": load_wine}
 
 

@@ -29,10 +29,9 @@ from evotree.operators.initialization.logistic import (
     class_hierarchy,
     logistic_trees,
 )
-from tests.quick_models import BRIEF, evolved
+from tests.quick_models import FREE, evolved
 from tests.strategies import datasets, seeds
 
-FREE = {name: value for name, value in BRIEF.items() if "penalty" not in name}
 TABLES = {"two": load_breast_cancer, "three": load_wine}
 
 strengths = st.builds(Strength, st.sampled_from(COSTS), st.integers(0, HALVINGS))
