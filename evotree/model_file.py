@@ -40,14 +40,16 @@ from evotree.tables.columns import (
     feature_names,
     text_of,
 )
+from evotree.tables.frames import as_table, is_frame
 from evotree.tables.readers import reading
 from evotree.tree import ObliqueTree, SoftSides, mean_of_trees
 
 FORMAT = "evotree model"
-VERSION = 5
-READABLE = (3, 4, VERSION)
-"""Versions that are read: the third knew the shares of leaves alone, and up to the fourth the level
-of missing cells was written as ``"missing"``, not as null."""
+VERSION = 6
+READABLE = (3, 4, 5, VERSION)
+"""Versions that are read: the third knew the shares of leaves alone, up to the fourth the level of
+missing cells was written as ``"missing"``, not as null, and up to the fifth no column said what it
+holds."""
 STOP_REASONS = {
     "max_generations": "all generations done",
     "patience": "no better tree for long",
@@ -120,7 +122,9 @@ class Model:
                 )
             if self.classes is None:
                 if width != 1:
-                    raise ValueError("a model without classes has one value in a node.")
+                    raise ValueError(
+                        f"the model predicts {width} outputs: a file holds models of one."
+                    )
             elif tree.models is not None and not tree.models.of_classes:
                 raise ValueError(
                     "the tree has linear models in leaves, which predict no classes."
@@ -171,30 +175,50 @@ class Model:
         used = {of[j] for j in used_features(self.named)}
         return tuple(self.columns[at].name for at in sorted(used))
 
-    def encode(self, frame: pd.DataFrame) -> np.ndarray:
-        """Return the features of rows; of columns that no tree asks for, those of missing cells."""
-        return encode(self.columns, frame, self.used_columns)
+    def table(self, X: Any) -> pd.DataFrame:
+        """Return rows as a table that names its columns as the model does.
 
-    def predict_proba(self, frame: pd.DataFrame) -> np.ndarray:
+        Rows whose columns have other names than texts are taken in the order of the fit.
+        """
+        frame = as_table(X)
+        names = [column.name for column in self.columns]
+        is_named = is_frame(X) and all(isinstance(name, str) for name in frame.columns)
+        if is_named or {*names} <= {*map(str, frame.columns)}:
+            return frame.set_axis(frame.columns.map(str), axis=1)
+        if frame.shape[1] != len(names):
+            raise ValueError(
+                f"X has {frame.shape[1]} columns without names: allowed are the {len(names)} of "
+                "the model, in their order, and tables with its names."
+            )
+        return frame.set_axis(names, axis=1)
+
+    def encode(self, X: Any) -> np.ndarray:
+        """Return the features of rows; of columns that no tree asks for, those of missing cells.
+
+        Rows are a frame of pandas or polars, a table of Arrow, an array or a list.
+        """
+        return encode(self.columns, self.table(X), self.used_columns)
+
+    def predict_proba(self, X: Any) -> np.ndarray:
         """Return the probabilities of the classes, or the numbers in a column."""
-        rows = self.encode(frame)
+        rows = self.encode(X)
         if len(self.trees) > 1:
             return mean_of_trees(self.trees, rows)
         return class_probabilities(self.tree, self.sides, rows)
 
-    def predict(self, frame: pd.DataFrame) -> np.ndarray:
+    def predict(self, X: Any) -> np.ndarray:
         """Return the class or the number of each row: of one tree that of the leaf it reaches."""
         if self.classes is None:
-            return self.predict_proba(frame)[:, 0]
-        return self.classes[self.codes(frame)]
+            return self.predict_proba(X)[:, 0]
+        return self.classes[self.codes(X)]
 
-    def codes(self, frame: pd.DataFrame) -> np.ndarray:
+    def codes(self, X: Any) -> np.ndarray:
         """Return the positions of the predicted classes, of shape (n_rows,); see `predict`."""
         if len(self.trees) > 1:
-            return self.predict_proba(frame).argmax(axis=1)
-        return self.tree.predict_label(self.encode(frame))
+            return self.predict_proba(X).argmax(axis=1)
+        return self.tree.predict_label(self.encode(X))
 
-    def explain(self, frame: pd.DataFrame) -> Explanation:
+    def explain(self, X: Any) -> Explanation:
         """Explain how rows reach their leaves."""
         if self.training_rows is None:
             raise ValueError(
@@ -203,7 +227,7 @@ class Model:
         return explain(
             self.tree,
             self.training_rows,
-            encode(self.columns, frame),
+            encode(self.columns, self.table(X)),
             self.feature_names,
             self.classes,
         )
@@ -379,7 +403,8 @@ def load_model(path: PathLike) -> Model:
     """
     with reading(path):
         try:
-            data = json.loads(Path(path).read_text(encoding="utf-8"))
+            # Some editors put a mark before UTF-8.
+            data = json.loads(Path(path).read_text(encoding="utf-8-sig"))
         except json.JSONDecodeError as error:
             raise ValueError(f"it is not JSON, or was cut off: {error}") from error
         if not isinstance(data, dict) or data.get("format") != FORMAT:

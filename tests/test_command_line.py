@@ -278,7 +278,7 @@ def test_numbers_with_a_few_words_are_numbers_with_gaps(numbers, words, are_numb
     frame = pd.DataFrame({"x": cells, "kind": ["a"] * len(cells)}, dtype=object)
     assume(len({word for word in words if word[1:]}) < len(set(map(float, numbers))))
     with patch.object(rows, "say") as say:
-        table = rows.words_as_gaps(frame, ["x"], are_numbers)
+        table = rows.words_as_gaps(frame, {"x": "numbers"}, are_numbers)
     assert table["kind"].equals(frame["kind"])
     if not words:
         assert table["x"].equals(frame["x"]) and not say.called
@@ -293,10 +293,12 @@ def test_numbers_with_a_few_words_are_numbers_with_gaps(numbers, words, are_numb
 @hypothesis.given(words=st.lists(st.sampled_from(["?", "N/A", "null"]), min_size=1))
 def test_words_for_a_missing_number_may_be_many(words):
     frame = pd.DataFrame({"x": ["1", "2", *words]}, dtype=object)
-    assert rows.words_as_gaps(frame, ["x"])["x"].isna().sum() == len(words)
+    assert rows.words_as_gaps(frame, {"x": "numbers"})["x"].isna().sum() == len(words)
     only = frame.iloc[2:]
-    assert rows.words_as_gaps(only, ["x"])["x"].equals(only["x"])
-    assert rows.words_as_gaps(only, ["x"], are_numbers=True)["x"].isna().all()
+    assert rows.words_as_gaps(only, {"x": "numbers"})["x"].equals(only["x"])
+    assert (
+        rows.words_as_gaps(only, {"x": "numbers"}, are_numbers=True)["x"].isna().all()
+    )
 
 
 @pytest.mark.parametrize(

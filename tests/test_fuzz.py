@@ -125,7 +125,7 @@ def train_on(frame):
         is_classes = distinct_numbers(y) <= MANY_TARGETS
         y = (as_classes if is_classes else as_numbers)(y.to_numpy(), target)
         X = X.drop(columns=row_numbers(X))
-        X = words_as_gaps(X, X.columns)
+        X = words_as_gaps(X, dict.fromkeys(X.columns, "numbers"))
         check_features(X)
         X, y, (X_test, _) = hold_out(X, y, 0.25, 0, is_classes)
         X = X.drop(columns=constant_columns(X))

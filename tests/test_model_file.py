@@ -258,7 +258,7 @@ SIZE = {"name": "size", "fill": 0.0, "indicator": False}
         ("version", VERSION + 1, "the evotree that made it"),
         ("version", 2, "fit the model again"),
         ("target", 3, "target"),
-        ("classes", None, "one value in a node"),
+        ("classes", None, "a file holds models of one"),
         ("classes", ["a", 1], "classes"),
         ("classes", ["a", "a"], "twice"),
         ("classes", ["a", "b", "c"], "3 classes"),

@@ -30,7 +30,8 @@ from evotree.model_file import (
     load_tree_model,
     save_model,
 )
-from evotree.tables.columns import encode, numbers_of, text_of
+from evotree.tables.columns import encode, numbers_of, reading, text_of
+from evotree.tables.labels import positions_of
 
 # Lines of the summary of a model that its report shows.
 FACTS = (
@@ -148,10 +149,9 @@ def predict(args: argparse.Namespace) -> None:
             measured = errors(truth.to_numpy(), predicted[truth.index])
             say(f"{errors_text(*measured)} ({len(truth)} rows)")
     elif len(truth):
-        n_right = sum(
-            text_of(label) == text_of(value)
-            for label, value in zip(predicted[truth.index], truth, strict=True)
-        )
+        classes = model.classes.tolist() if model.classes is not None else []
+        said = positions_of(classes, predicted[truth.index])
+        n_right = int((positions_of(classes, truth) == said).sum())
         say(f"accuracy {n_right / len(truth):.4f} ({n_right} of {len(truth)} rows)")
 
 
@@ -392,21 +392,24 @@ def class_weights(
     if given == [("balanced", None)]:
         return "balanced"
     classes = {text_of(label): label for label in np.unique(y).tolist()}
+    read = reading([*classes])
     weights = {}
     for label, weight in given:
-        if label not in classes or weight is None:
+        if read(label) not in classes or weight is None:
             raise ValueError(
                 f"--class-weight {label}: the classes are {', '.join(classes)}"
             )
-        weights[classes[label]] = weight
+        weights[classes[read(label)]] = weight
     return weights
 
 
 def cost_matrix(table: pd.DataFrame, y: np.ndarray) -> np.ndarray:
     """Return what errors cost as the classifier takes it."""
     labels = [text_of(label) for label in np.unique(y).tolist()]
+    read = reading(labels)
     first, *predicted = map(str, table.columns)
-    rows = [text_of(label) for label in table.iloc[:, 0].tolist()]
+    predicted = list(map(read, predicted))
+    rows = [read(text_of(label)) for label in table.iloc[:, 0].tolist()]
     for where, names in ((f"column {first!r}", rows), ("header", predicted)):
         if sorted(names) != sorted(labels):
             raise ValueError(
@@ -422,11 +425,11 @@ def cost_matrix(table: pd.DataFrame, y: np.ndarray) -> np.ndarray:
 
 def confusion_counts(model: Model, X: pd.DataFrame, y: Any) -> np.ndarray:
     """Count some rows by their classes and those predicted; unknown classes come last."""
-    classes = pd.Index(model.classes)
+    assert model.classes is not None
     # Of a class that is not known the position is -1.
-    positions = [*range(len(classes)), -1]
-    counts = confusion_matrix(classes.get_indexer(y), model.codes(X), labels=positions)
-    return counts[:, :-1]
+    positions = [*range(len(model.classes)), -1]
+    true = positions_of(model.classes.tolist(), y)
+    return confusion_matrix(true, model.codes(X), labels=positions)[:, :-1]
 
 
 def report_of_model(model: Model, frame: pd.DataFrame | None) -> Any:

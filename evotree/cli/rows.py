@@ -11,18 +11,29 @@ import math
 import re
 import shlex
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 import pandas as pd
-from pandas.api.types import is_bool_dtype, is_float_dtype, is_numeric_dtype
+from pandas.api.types import (
+    is_bool_dtype,
+    is_float_dtype,
+    is_numeric_dtype,
+    is_string_dtype,
+)
 from sklearn.model_selection import train_test_split
 
 from evotree.cli import say
 from evotree.fitness.objectives import CLASS_OBJECTIVES, LOSSES, TARGET_OBJECTIVES
 from evotree.model_file import Model
-from evotree.tables.columns import NumericColumn, numbers_of, quoted, text_of
+from evotree.tables.columns import (
+    NUMBERS,
+    CategoricalColumn,
+    numbers_of,
+    quoted,
+    text_of,
+)
 from evotree.tables.readers import NA_VALUES, TextFormat, read_table
 
 # With more distinct numbers a column holds numbers to predict, not classes.
@@ -59,8 +70,10 @@ _SHOWN = 1000  # characters of the names of columns
 _SHOWN_WORDS = 5
 
 
-def read(path: str, args: argparse.Namespace) -> pd.DataFrame:
-    """Read a table as the options of a command say."""
+def read(
+    path: str, args: argparse.Namespace, texts: Collection[str] = ()
+) -> pd.DataFrame:
+    """Read a table as the options of a command say, some columns as texts."""
     return read_table(
         path,
         TextFormat(
@@ -68,17 +81,22 @@ def read(path: str, args: argparse.Namespace) -> pd.DataFrame:
             decimal=args.decimal,
             encoding=args.encoding,
             na_values=(*NA_VALUES, *args.na_values),
+            texts=texts,
             say=say,
         ),
     )
 
 
 def read_for_model(path: str, args: argparse.Namespace, model: Model) -> pd.DataFrame:
-    """Read a table for a model: what were numbers when it was fitted are numbers again."""
-    frame = read(path, args)
-    numeric = [c.name for c in model.columns if isinstance(c, NumericColumn)]
-    names = [name for name in numeric if name in frame and name in model.used_columns]
-    return words_as_gaps(frame, names, are_numbers=True)
+    """Read a table for a model: what were numbers or words when it was fitted are so again."""
+    words = {c.name for c in model.columns if isinstance(c, CategoricalColumn)}
+    frame = read(path, args, texts={*words, model.target})
+    numeric = {
+        column.name: column.holds
+        for column in model.columns
+        if column.name in frame and column.name in {*model.used_columns} - words
+    }
+    return words_as_gaps(frame, numeric, are_numbers=True)
 
 
 def read_training_rows(args: argparse.Namespace) -> tuple[Any, Any, Any, bool]:
@@ -87,7 +105,7 @@ def read_training_rows(args: argparse.Namespace) -> tuple[Any, Any, Any, bool]:
     The weights, if there are any, are those of the whole table: rows are found by their index. What
     is left out is said.
     """
-    frame = read(args.data, args)
+    frame = read(args.data, args, texts={args.target, *args.categorical})
     named = {
         "target": [args.target],
         "drop": args.drop,
@@ -106,6 +124,7 @@ def read_training_rows(args: argparse.Namespace) -> tuple[Any, Any, Any, bool]:
             f"; --keep {shlex.join(numbering)} keeps them"
         )
     X, y = features_and_target(frame, args.target, [*out, *numbering])
+    y = numbers_or_codes(y)
     if len(y) < len(frame):
         say(
             f"left out, without {args.target!r}: {len(frame) - len(y)} of {len(frame)} rows"
@@ -120,7 +139,8 @@ def read_training_rows(args: argparse.Namespace) -> tuple[Any, Any, Any, bool]:
     check_task(args, "regression" if is_regression else "classification")
     y = (as_numbers if is_regression else as_classes)(y.to_numpy(), args.target)
     categories = [name for name in X if name in args.categorical]
-    X = words_as_gaps(X, [name for name in X if name not in args.categorical])
+    numbers = {name: NUMBERS for name in X if name not in args.categorical}
+    X = words_as_gaps(X, numbers)
     check_features(X.drop(columns=categories))
     texts = {
         name: X[name].map(text_of, na_action="ignore").astype(object)
@@ -185,26 +205,35 @@ def row_numbers(frame: pd.DataFrame) -> list[str]:
     return found
 
 
+def numbers_or_codes(cells: pd.Series) -> pd.Series:
+    """Return texts as numbers where all are, and as they are where some are codes such as 01."""
+    texts = cells if is_string_dtype(cells.dtype) else pd.Series(dtype=object)
+    numbers = pd.to_numeric(texts, errors="coerce")
+    if not len(texts) or numbers.isna().any() or texts.str.match(r"[+-]?0\d").any():
+        return cells
+    return numbers
+
+
 def words_as_gaps(
-    frame: pd.DataFrame, names: Iterable[str], are_numbers: bool = False
+    frame: pd.DataFrame, names: Mapping[str, str], are_numbers: bool = False
 ) -> pd.DataFrame:
     """Return a table whose columns of numbers with a few words have gaps there, and say so.
 
     Words for a missing number may be many, and all there is in columns that are known to be
-    numbers.
+    numbers. `names` says by the names of columns what they hold.
     """
     numbers = {}
-    for name in names:
+    for name, holds in names.items():
         if is_numeric_dtype(frame[name].dtype):
             continue
         cells = frame[name].dropna()
-        read_as = numbers_of(cells)
+        read_as = numbers_of(cells, holds)
         words = cells[read_as.isna()].astype(str)
         others = words[~words.str.strip().str.casefold().isin(GAPS)]
         n_numbers = read_as.nunique() + are_numbers
         are_few = len(others) <= FEW * len(cells) and others.nunique() < n_numbers
         if len(words) and are_few:
-            numbers[name] = numbers_of(frame[name])
+            numbers[name] = numbers_of(frame[name], holds)
             shown = [
                 f"{quoted(word)} ({n})" for word, n in Counter(words).most_common()
             ]

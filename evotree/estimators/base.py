@@ -61,6 +61,8 @@ from evotree.inspection.training_rows import TrainingRows, summarize
 from evotree.leaf_models import class_probabilities
 from evotree.operators.constraints import with_split_features
 from evotree.tables.columns import NumericColumn, column_of_feature, text_of
+from evotree.tables.frames import by_row
+from evotree.tables.labels import read_labels, refuse_dates
 from evotree.tree import ObliqueTree, SoftSides
 
 _BORROWED = 5.0  # degrees of freedom that each leaf takes from all others
@@ -322,7 +324,7 @@ class TreeEstimator(RowEncoder):
         bounds : mapping, optional
             ``(low, high)`` by names or positions of columns of numbers; None is no bound.
         integers : sequence of str or int, optional
-            Columns that hold whole numbers.
+            Columns that hold whole numbers, besides those whose type says so.
         fixed : sequence of str or int, optional
             Columns that cannot change.
         plausible : bool, default=True
@@ -403,10 +405,11 @@ class TreeEstimator(RowEncoder):
                 else text_of(changed.iloc[0, j]),
                 after,
             )
+            kind: Any = type(after) if isinstance(after, int | float) else object
+            if kind in (int, bool) and changed.dtypes.iloc[j].kind in "biu":
+                kind = changed.dtypes.iloc[j]
             changed[changed.columns[j]] = pd.Series(
-                [after],
-                index=changed.index,
-                dtype=float if isinstance(after, float) else object,
+                [after], index=changed.index, dtype=kind
             )
         return Counterfactual(
             changed if is_frame else changed.to_numpy(), changes, distance, leaf, point
@@ -417,7 +420,7 @@ class TreeEstimator(RowEncoder):
         return self.tree_.predict_value(rows)
 
 
-class ClassReader(RowEncoder):
+class ClassReader(ClassifierMixin, RowEncoder):
     """An estimator that reads rows with classes."""
 
     class_weight: Any
@@ -425,7 +428,8 @@ class ClassReader(RowEncoder):
     def _make_dataset(
         self, X: Any, y: Any, sample_weight: Any, scaling: str, sensitive: Any = None
     ) -> Dataset:
-        table, y = self._read_training_rows(X, y)
+        sample_weight, sensitive = _of_rows(sample_weight, sensitive, X)
+        table, y = self._read_training_rows(X, read_labels(y))
         try:
             check_classification_targets(y)
         except ValueError:
@@ -444,6 +448,11 @@ class ClassReader(RowEncoder):
         self.classes_ = dataset.classes
         return dataset
 
+    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+        """Return the accuracy of `predict`, the share of the weight of rows that it gets right."""
+        score: float = super().score(X, read_labels(y), sample_weight)
+        return score
+
     def predict_log_proba(self, X: Any) -> np.ndarray:
         """Return the logarithms of `predict_proba`.
 
@@ -453,7 +462,7 @@ class ClassReader(RowEncoder):
             return np.log(self.predict_proba(X))
 
 
-class TreeClassifier(ClassifierMixin, ClassReader, TreeEstimator):
+class TreeClassifier(ClassReader, TreeEstimator):
     """A classifier whose model is one oblique tree."""
 
     probability: str
@@ -512,6 +521,8 @@ class TargetReader(RowEncoder):
     def _make_dataset(
         self, X: Any, y: Any, sample_weight: Any, scaling: str, sensitive: Any = None
     ) -> Dataset:
+        sample_weight, sensitive = _of_rows(sample_weight, sensitive, X)
+        refuse_dates(y, "numbers")
         header = getattr(y, "columns", None)
         several = is_of_several_outputs(y)
         try:
@@ -665,6 +676,14 @@ def is_of_several_outputs(y: Any) -> bool:
     """Return whether targets have several columns."""
     shape = y.shape if hasattr(y, "shape") else np.asarray(y).shape
     return len(shape) == 2 and shape[1] > 1
+
+
+def _of_rows(sample_weight: Any, sensitive: Any, X: Any) -> tuple[Any, Any]:
+    """Return what fits take beside rows in the order of these, where labels tell it."""
+    return (
+        by_row(sample_weight, X, "sample_weight"),
+        by_row(sensitive, X, "sensitive"),
+    )
 
 
 def weight_of_rows(sample_weight: Any, table: Any) -> np.ndarray:

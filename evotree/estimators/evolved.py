@@ -43,6 +43,7 @@ from evotree.fitness.objectives import ExpectedCost
 from evotree.inspection.front import CHOSEN, select
 from evotree.rng import seed_from
 from evotree.tables.columns import NumericColumn
+from evotree.tables.labels import positions_of, read_labels
 from evotree.tree import ObliqueTree, node_weights
 
 _Kind = TypeVar("_Kind", bound=type)
@@ -493,6 +494,7 @@ class EvolvedTree(base.TreeEstimator, SearchConfig):
 
     def _held_out(self, X: Any, y: Any) -> Dataset:
         """Return held-out rows in raw units, their labels as codes."""
+        y = read_labels(y) if is_classifier(self) else y
         rows, y = check_X_y(self.encode(X), y, dtype=np.float64, estimator=self)
         return Dataset.in_raw_units(
             rows, y, getattr(self, "classes_", None)
@@ -595,15 +597,15 @@ class EvoTreeClassifier(base.TreeClassifier, EvolvedTree):
         without one, 1 for each error.
         """
         rows = self.encode(X)
-        y = np.asarray(y)
-        unknown = np.setdiff1d(y, self.classes_)
-        if unknown.size:
+        y = read_labels(y)
+        codes = positions_of(self.classes_.tolist(), y)
+        if (unknown := np.asarray(y)[codes < 0]).size:
             raise ValueError(
                 f"y has the label {unknown.tolist()[0]!r}: allowed are "
                 f"{self.classes_.tolist()}."
             )
         costs, spent = self._costs(self.tree_)
-        paid = self.tree_.label_losses(rows, np.searchsorted(self.classes_, y), costs)
+        paid = self.tree_.label_losses(rows, codes, costs)
         paid += spent[self.tree_.apply(rows)]
         return float(np.average(paid, weights=sample_weight))
 

@@ -9,7 +9,7 @@ from typing import Annotated, Any, ClassVar, Self
 
 import numpy as np
 from joblib import Parallel, delayed
-from sklearn.base import ClassifierMixin, RegressorMixin, is_classifier
+from sklearn.base import RegressorMixin, is_classifier
 from sklearn.metrics import accuracy_score, r2_score
 from sklearn.utils import column_or_1d
 from sklearn.utils.validation import check_is_fitted
@@ -45,6 +45,8 @@ from evotree.operators.initialization.forest import (
     rows_of_choice,
 )
 from evotree.rng import seed_from
+from evotree.tables.frames import by_row
+from evotree.tables.labels import read_labels
 from evotree.tree import ObliqueTree, mean_of_trees
 
 _OF_ROWS = (
@@ -184,8 +186,10 @@ class ObliqueForest(RowEncoder):
         self.estimators_ = [self._member(one.tree, dataset) for one in members]
         if self.oob_score:
             rows = np.asarray(self.encode(X), dtype=np.float64)
-            weight = check_sample_weight(sample_weight, rows)
-            y = column_or_1d(y)
+            weight = check_sample_weight(
+                by_row(sample_weight, X, "sample_weight"), rows
+            )
+            y = column_or_1d(read_labels(y) if is_classifier(self) else y)
             at = positions_of(dataset.like(rows, y), weight, dataset)
             found = _out_of_bag(members, at, rows)
             known = ~np.isnan(found[:, 0])
@@ -266,7 +270,7 @@ class ObliqueForest(RowEncoder):
 
 @documented(PARAMETERS=_PARAMETERS, ATTRIBUTES=_ATTRIBUTES, **SHARED)
 @dataclass(kw_only=True, eq=False, repr=False)
-class ObliqueForestClassifier(ClassifierMixin, ClassReader, ObliqueForest):
+class ObliqueForestClassifier(ClassReader, ObliqueForest):
     """A classifier that is the vote of small sparse oblique trees.
 
     The probabilities of a row are the means of the class shares of the leaves that it reaches. A

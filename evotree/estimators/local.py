@@ -415,10 +415,11 @@ default=None
             probabilities[at] = shares
         return probabilities
 
-    def _warn_of_gaps(self, table: pd.DataFrame) -> None:
-        """Say nothing where rows are shared: nothing stands for what they lack."""
-        if not getattr(self, "shares_rows_", False):
-            super()._warn_of_gaps(table)
+    def _asked_columns(self) -> set[str]:
+        """Return none where rows are shared: nothing stands for what they lack."""
+        return (
+            set() if getattr(self, "shares_rows_", False) else super()._asked_columns()
+        )
 
     def _predict_incomplete(self, X: Any) -> tuple[np.ndarray, np.ndarray]:
         """Return the rows that lack a value that some split asks for, and their class shares."""

@@ -40,6 +40,7 @@ from evotree.inspection.front import FittedFront, FrontTree
 from evotree.operators.constraints import nodes_without
 from evotree.rng import row_keys, seed_from
 from evotree.tables.columns import NumericColumn, encode_in_order
+from evotree.tables.labels import read_labels
 from evotree.tree import CountedTree, ObliqueTree, sizes_of_kept
 
 MAX_SAMPLES = 100_000
@@ -73,8 +74,8 @@ class Reader:
             raise ValueError(
                 f"X has the columns {list(table.columns)}, not {self.columns}."
             )
-        y = np.asarray(y, dtype=np.float64 if self.is_regression else None)
-        y = y.astype(object) if y.dtype.kind in "UT" else y
+        y = np.asarray(y, dtype=np.float64) if self.is_regression else read_labels(y)
+        y = y.astype(object) if y.dtype.kind == "U" else y
         weight = (
             np.ones(len(table))
             if weight is None

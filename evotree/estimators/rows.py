@@ -6,29 +6,27 @@ features is the business of `evotree.tables.columns`.
 """
 
 import sys
-import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from copy import copy
 from dataclasses import KW_ONLY, dataclass
 from datetime import date, timedelta
 from functools import wraps
-from itertools import compress
 from typing import Annotated, Any, Self
 
 import numpy as np
 import pandas as pd
-from pandas.api.types import is_numeric_dtype
+from pandas.api.types import is_bool_dtype, is_numeric_dtype
 from sklearn.base import BaseEstimator
-from sklearn.utils import check_array, check_X_y
+from sklearn.utils import check_X_y
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from evotree.configuration import Constrained, StrOptions
 from evotree.dataset import Dataset
 from evotree.tables.columns import (
+    TRUTH,
     CategoricalColumn,
     Column,
-    NumericColumn,
     column_of_feature,
     encode_in_order,
     feature_names,
@@ -36,11 +34,16 @@ from evotree.tables.columns import (
     numbers_of,
     quoted,
 )
+from evotree.tables.frames import (
+    as_table,
+    by_label,
+    is_frame,
+    refuse_complex,
+    unmasked,
+)
 
 FROM_DTYPE = "from_dtype"
 """The word for: columns of a dtype of categories are categories."""
-
-_SHOWN = 10  # columns that a warning names
 
 
 @dataclass(eq=False, repr=False)
@@ -82,16 +85,22 @@ class RowEncoder(BaseEstimator, Constrained):
         They are C-contiguous, and in single precision only where `X` is and has nothing to encode:
         to route such rows a copy would cost more. Rows may have missing values; where a column had
         none in the fit, its median stands for them, no split was fitted to such rows, and a
-        `UserWarning` says so.
+        `UserWarning` says so. A level is known by its value (`evotree.tables.columns`); of levels
+        that the fit did not see a `UserWarning` tells, too.
         """
         check_is_fitted(self)
         columns = self.columns_
         is_categorical = np.array(
             [isinstance(one, CategoricalColumn) for one in columns]
         )
-        if is_categorical.any() or _is_frame(X):
-            table = _as_table(X)
-            validate_data(self, X, skip_check_array=True, reset=False)
+        if is_categorical.any() or is_frame(X):
+            table = as_table(X)
+            validate_data(
+                self,
+                table if is_frame(X) else X,
+                skip_check_array=True,
+                reset=False,
+            )
         else:
             numbers: np.ndarray = _as_numbers(
                 self, X, dtype=[np.float64, np.float32], order="C", reset=False
@@ -102,34 +111,19 @@ class RowEncoder(BaseEstimator, Constrained):
                 return numbers
             table = pd.DataFrame(numbers, copy=False)
         table = table.set_axis([one.name for one in columns], axis=1)
-        refuse_text(table, is_categorical)
-        self._warn_of_gaps(table)
-        return encode_in_order(columns, table)
+        has_words = is_categorical | [one.holds == TRUTH for one in columns]
+        refuse_text(table, has_words)
+        return encode_in_order(columns, table, self._asked_columns())
 
-    def _warn_of_gaps(self, table: pd.DataFrame) -> None:
-        """Warn of columns of numbers that lack some, and lacked none in the fit."""
+    def _asked_columns(self) -> set[str]:
+        """Return the columns whose cells a warning tells of, if the fit knew none like them."""
         rows = self._training_summary()
         if rows is None:
-            return
+            return set()
         # A column that did not vary has no split, and may have been missing throughout.
-        varies = np.bincount(
-            column_of_feature(self.columns_),
-            rows.lowest < rows.highest,
-            len(self.columns_),
-        )
-        filled = [
-            f"{column.name!r} ({column.fill:g})"
-            for column in compress(self.columns_, table.isna().any() & (varies > 0))
-            if isinstance(column, NumericColumn) and not column.indicator
-        ]
-        if filled:
-            if len(filled) > _SHOWN:
-                filled[_SHOWN:] = ["..."]
-            warnings.warn(
-                "X has missing values in columns that had none in fit; the median of the training "
-                f"rows stands for them: {', '.join(filled)}.",
-                stacklevel=_level_of_user(),
-            )
+        of = column_of_feature(self.columns_)
+        varies = np.flatnonzero(rows.lowest < rows.highest)
+        return {self.columns_[of[j]].name for j in varies}
 
     def _training_summary(self) -> Any:
         """Return the summary of the training rows, or None before there is one."""
@@ -142,19 +136,22 @@ class RowEncoder(BaseEstimator, Constrained):
     def _cells(self, X: Any) -> pd.DataFrame:
         """Return checked rows as a table with the columns of the fit, in their order."""
         self.encode(X)
-        return _as_table(X).set_axis([one.name for one in self.columns_], axis=1)
+        return as_table(X).set_axis([one.name for one in self.columns_], axis=1)
 
     def _read_training_rows(
         self, X: Any, y: Any, **checks: bool
     ) -> tuple[pd.DataFrame, np.ndarray]:
         """Return training rows as a named table, and labels or targets that pass `checks`."""
         given = self.categorical_features
-        if _is_frame(X) or not (given is None or isinstance(given, str)):
-            table = _as_table(X)
-            validate_data(self, X, y, skip_check_array=True)
+        if is_frame(X) or not (given is None or isinstance(given, str)):
+            table = as_table(X)
+            validate_data(self, table if is_frame(X) else X, y, skip_check_array=True)
             _, y = check_X_y(np.zeros((len(table), 1)), y, estimator=self, **checks)
         else:
-            numbers, y = _as_numbers(self, X, y=y, dtype=np.float64, **checks)
+            # Whole numbers stay so: columns know what they hold.
+            is_float = np.asarray(X).dtype.kind not in "biu"
+            dtype = np.float64 if is_float else None
+            numbers, y = _as_numbers(self, X, y=y, dtype=dtype, **checks)
             table = pd.DataFrame(numbers, copy=False)
         unnamed = [f"x{j}" for j in range(table.shape[1])]
         return table.set_axis(
@@ -196,59 +193,10 @@ class RowEncoder(BaseEstimator, Constrained):
         )
 
 
-def _level_of_user() -> int:
-    """Return the level, for the function that warns, of the first caller outside the package."""
-    frame, level = sys._getframe(1), 1
-    while frame.f_back and str(frame.f_globals.get("__name__")).startswith("evotree."):
-        frame, level = frame.f_back, level + 1
-    return level
-
-
-def _is_frame(X: Any) -> bool:
-    """Return whether rows are a frame of pandas or polars; nobody has one who did not import it."""
-    polars = sys.modules.get("polars")
-    return isinstance(X, pd.DataFrame) or (
-        polars is not None and isinstance(X, polars.DataFrame)
-    )
-
-
-def _as_table(X: Any) -> pd.DataFrame:
-    """Return rows as a frame of pandas whose columns keep their types."""
-    if not _is_frame(X):
-        _refuse_complex(X)
-        # The array of a list of numbers and texts would hold texts only.
-        cells = check_array(
-            X,
-            dtype=None if isinstance(X, np.ndarray) else object,
-            ensure_all_finite=False,
-        )
-        return pd.DataFrame(cells, copy=False)
-    if 0 in X.shape:
-        raise ValueError(
-            f"X has shape {X.shape}: allowed are 2 dimensions, both at least 1."
-        )
-    if isinstance(X, pd.DataFrame):
-        if not X.columns.is_unique:
-            name = X.columns[X.columns.duplicated()][0]
-            raise ValueError(
-                f"X has the column {name!r} more than once: rename or drop one."
-            )
-        return X
-    categories = ("Categorical", "Enum")
-    return pd.DataFrame(
-        {
-            name: pd.Series(
-                X[name].to_numpy(),
-                dtype="category" if type(dtype).__name__ in categories else None,
-            )
-            for name, dtype in X.schema.items()
-        }
-    )
-
-
 def _as_numbers(estimator: RowEncoder, X: Any, **checks: Any) -> Any:
     """Check rows that are no frame, whose columns all hold numbers; missing ones are NaN."""
-    _refuse_complex(X)
+    refuse_complex(X)
+    X = unmasked(X)
     if isinstance(X, np.ndarray) and X.dtype == object:
         X = np.where(pd.isna(X), np.nan, X)
     try:
@@ -262,14 +210,6 @@ def _as_numbers(estimator: RowEncoder, X: Any, **checks: Any) -> Any:
         raise
 
 
-def _refuse_complex(X: Any) -> None:
-    """Raise for an array or list of complex numbers, in words that scikit-learn asks for."""
-    if np.asarray(X).dtype.kind == "c":
-        raise ValueError(
-            "Complex data not supported: X has such numbers, allowed are real ones."
-        )
-
-
 def categorical_mask(table: pd.DataFrame, given: Any) -> np.ndarray:
     """Return which columns of a table are categories, as `categorical_features` says."""
     n_features = table.shape[1]
@@ -277,8 +217,14 @@ def categorical_mask(table: pd.DataFrame, given: Any) -> np.ndarray:
         return np.zeros(n_features, dtype=bool)
     if isinstance(given, str):
         return np.array(
-            [isinstance(dtype, pd.CategoricalDtype) for dtype in table.dtypes]
+            [
+                isinstance(dtype, pd.CategoricalDtype)
+                or str(dtype).startswith("dictionary<")  # Arrow's categories
+                for dtype in table.dtypes
+            ]
         )
+    if isinstance(given, pd.Series) and is_bool_dtype(given.dtype):
+        given = by_label(given, table.columns, "categorical_features")
     chosen = np.asarray(given)
     kind = chosen.dtype.kind
     if kind == "b" and chosen.shape == (n_features,):

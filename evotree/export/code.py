@@ -27,7 +27,14 @@ from evotree.description.named import (
     summed,
     used_features,
 )
-from evotree.tables.columns import Column, NumericColumn
+from evotree.tables.columns import (
+    TEXTS,
+    TRUTH,
+    CategoricalColumn,
+    Column,
+    NumericColumn,
+    value_of,
+)
 from evotree.tree import LEAD, SoftSides
 
 _C_ADVICE = (
@@ -847,15 +854,30 @@ def _sql_predicted(named: NamedTree, k: int, operands: Sequence[str]) -> str:
 def _sql_encoded(column: Column, name: str) -> list[str]:
     """Return an expression for each feature that is made of a column."""
     indicator = f"CASE WHEN {name} IS NULL THEN 1.0e0 ELSE 0.0e0 END"
+    if column.holds == TRUTH:
+        # Strict databases make no other numbers of truth values.
+        name = f"CAST({name} AS INTEGER)"
     if isinstance(column, NumericColumn):
-        filled = f"COALESCE({name}, {_sql_number(column.fill)})"
+        number = f"CAST({name} AS DOUBLE PRECISION)" if column.holds == TRUTH else name
+        filled = f"COALESCE({number}, {_sql_number(column.fill)})"
         return [filled, indicator] if column.indicator else [filled]
     return [
         indicator
         if level is None
-        else f"CASE WHEN {name} = {_sql_quoted(level)} THEN 1.0e0 ELSE 0.0e0 END"
+        else f"CASE WHEN {_sql_is(column, name, level)} THEN 1.0e0 ELSE 0.0e0 END"
         for level in column.levels
     ]
+
+
+def _sql_is(column: CategoricalColumn, name: str, level: str) -> str:
+    """Return the question whether a column has a level."""
+    value = value_of(level)
+    if column.holds == TEXTS or not isinstance(value, int | float):
+        return f"{name} = {_sql_quoted(level)}"
+    if column.holds == TRUTH:
+        return f"{name} = {value:d}"
+    # A column without a type, as expressions are to SQLite, may hold the number as a text.
+    return f"CAST({name} AS DOUBLE PRECISION) = {_sql_number(value)}"
 
 
 def _sql_branch(splits: list[list[str]], output: str) -> str:

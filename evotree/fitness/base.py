@@ -18,11 +18,13 @@ from types import SimpleNamespace
 from typing import Any, ClassVar, Self, TypeAlias
 
 import numpy as np
+import pandas as pd
 
 from evotree._jit import kernel
 from evotree.dataset import Dataset
 from evotree.fitness.leaves import SQUARED, quality_of_losses
-from evotree.tables.columns import columns_asked
+from evotree.tables.columns import columns_asked, text_of
+from evotree.tables.frames import by_label, order_of
 from evotree.tree import CountedTree, Individual, ObliqueTree
 
 
@@ -66,7 +68,8 @@ class FeatureCosts:
         position of the column that each feature was made of.
         """
         if not isinstance(feature_costs, Mapping):
-            prices = np.asarray(feature_costs, dtype=object)
+            prices = by_label(feature_costs, names, "features")
+            prices = np.asarray(prices, dtype=object)
             if prices.shape != (len(names),):
                 raise ValueError(
                     f"features has shape {prices.shape}: allowed are {len(names)} numbers, one for "
@@ -107,6 +110,12 @@ class FeatureCosts:
 def check_costs(cost_matrix: Any, classes: np.ndarray) -> tuple[tuple[float, ...], ...]:
     """Return a matrix of costs; that of None costs 1 for each error."""
     n = len(classes)
+    if isinstance(cost_matrix, pd.DataFrame):
+        labels = [text_of(label) for label in classes]
+        rows, columns = (
+            order_of(axis.map(text_of), labels, "matrix") for axis in cost_matrix.axes
+        )
+        cost_matrix = cost_matrix.to_numpy()[np.ix_(rows, columns)]
     shown = cost_matrix.tolist() if isinstance(cost_matrix, np.ndarray) else cost_matrix
     try:
         costs = np.asarray(

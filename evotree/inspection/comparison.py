@@ -8,6 +8,7 @@ from scipy import stats
 from sklearn.base import is_classifier
 
 from evotree.description.named import named_tree
+from evotree.tables.labels import read_labels
 
 
 class RowComparison(NamedTuple):
@@ -120,7 +121,8 @@ def compare_models(a: Any, b: Any, X: Any, y: Any) -> ModelComparison:
     ValueError
         If the models are of different tasks, or `y` is not one target of the rows.
     """
-    truth, models = np.asarray(y), {"a": a, "b": b}
+    truth = np.asarray(read_labels(y) if is_classifier(a) else y)
+    models = {"a": a, "b": b}
     found = [np.asarray(model.predict(X)) for model in models.values()]
     if is_classifier(a) != is_classifier(b):
         raise ValueError(

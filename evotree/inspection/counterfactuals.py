@@ -24,12 +24,15 @@ from scipy.optimize import Bounds, LinearConstraint, milp
 
 from evotree.inspection.training_rows import TrainingRows, uncorrelated_spreads
 from evotree.tables.columns import (
+    TRUTH,
+    WHOLE,
     CategoricalColumn,
     Column,
     NumericColumn,
     column_of_feature,
     columns_asked,
 )
+from evotree.tables.frames import by_label
 from evotree.tree import ObliqueTree
 
 MARGINS = (1e-5, 1e-4, 1e-3)
@@ -276,16 +279,19 @@ class Limits:
         fixed: Any,
         plausible: bool,
     ) -> Self:
-        """Return the limits that users give."""
+        """Return the limits that users give; whole numbers and truth values stay so."""
         n = len(columns)
+        is_truth = np.array([one.holds == TRUTH for one in columns])
+        is_number = np.array([isinstance(one, NumericColumn) for one in columns])
         limits = cls(
             costs=np.ones(n),
-            lower=np.full(n, -np.inf),
-            upper=np.full(n, np.inf),
-            whole=np.zeros(n, dtype=bool),
+            lower=np.where(is_truth & is_number, 0.0, -np.inf),
+            upper=np.where(is_truth & is_number, 1.0, np.inf),
+            whole=is_number & [one.holds in (WHOLE, TRUTH) for one in columns],
             fixed=np.zeros(n, dtype=bool),
             plausible=bool(plausible),
         )
+        costs = by_label(costs, [column.name for column in columns], "costs")
         if costs is not None and not isinstance(costs, Mapping):
             if np.shape(costs) != (n,):
                 raise ValueError(
@@ -385,8 +391,8 @@ class Space:
         stays = limits.fixed[of]
         for j in np.flatnonzero(self.is_whole & ~stays & (x != np.round(x))).tolist():
             raise ValueError(
-                f"integers names {columns[of[j]].name!r}: the row has {x[j]:g} there, allowed "
-                "are whole numbers."
+                f"{columns[of[j]].name!r} holds whole numbers, by its type or by integers: the row "
+                f"has {x[j]:g} there."
             )
         if limits.plausible:
             self.lower = np.maximum(self.lower, np.minimum(training.lowest, x))
@@ -587,7 +593,10 @@ def explain_failure(
 def cell(column: Column, features: np.ndarray) -> Any:
     """Return the cell of a table that makes some features."""
     if isinstance(column, NumericColumn):
-        return None if features[1:].any() else float(features[0])
+        kind = {WHOLE: int, TRUTH: bool}.get(column.holds, float)
+        # A whole column may have a median between two numbers, which a missing cell has.
+        kind = kind if float(features[0]).is_integer() else float
+        return None if features[1:].any() else kind(features[0])
     return next(compress(column.levels, features), column.other)
 
 

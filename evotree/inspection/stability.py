@@ -11,6 +11,7 @@ from sklearn.model_selection import ShuffleSplit, StratifiedShuffleSplit
 
 from evotree.description.named import named_tree, used_features
 from evotree.tables.columns import column_of_feature
+from evotree.tables.labels import read_labels
 
 _HELD_OUT = 0.2  # of the rows, in each refit
 
@@ -89,7 +90,7 @@ def stability(
     if not 0.0 < coverage < 1.0:
         raise ValueError(f"coverage={coverage!r}: allowed are numbers between 0 and 1.")
     is_of_classes = is_classifier(model)
-    targets = np.asarray(y)
+    targets = np.asarray(read_labels(y) if is_of_classes else y)
     draw = StratifiedShuffleSplit if is_of_classes else ShuffleSplit
     table = X if hasattr(X, "iloc") else np.asarray(X)
     rows = getattr(table, "iloc", table)

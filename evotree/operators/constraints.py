@@ -50,6 +50,7 @@ from evotree.operators.structure.reduced import (
 from evotree.operators.structure.splice import make_individual, subtree_sizes
 from evotree.rng import make_streams
 from evotree.tables.columns import CategoricalColumn, Column, columns_asked
+from evotree.tables.frames import by_label
 from evotree.tree import Individual, ObliqueTree, node_depths, sizes_of_kept
 
 _ROUNDS = 8  # of repairs, each of which may undo what another one did
@@ -861,6 +862,8 @@ def check_monotonic_cst(
         )
     if isinstance(monotonic_cst, Mapping):
         monotonic_cst = dict(monotonic_cst)  # no other mapping is one for scikit-learn
+    names = [column.name for column in columns]
+    monotonic_cst = by_label(monotonic_cst, names, "monotonic_cst")
     signs = check_monotonic_signs(estimator, monotonic_cst)
     for column, sign in zip(columns, signs, strict=True):
         if sign and isinstance(column, CategoricalColumn):

@@ -34,6 +34,7 @@ from evotree.plotting.style import (
     short_name,
     tint,
 )
+from evotree.tables.labels import read_labels
 from evotree.tree import ObliqueTree, node_depths
 
 FONT = 10.0
@@ -523,7 +524,7 @@ def check_points(
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Return the points as a tree reads them, their class codes and the labels of all classes."""
     points = np.asarray(getattr(source, "encode", np.asarray)(X), dtype=np.float64)
-    given = np.asarray(y)
+    given = np.asarray(read_labels(y))
     if points.ndim != 2 or points.shape[1] != tree.n_features or points.shape[0] == 0:
         raise ValueError(
             f"X has shape {points.shape}: allowed is (n_samples, {tree.n_features})."

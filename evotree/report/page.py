@@ -42,10 +42,13 @@ from evotree.tables.columns import (
     NumericColumn,
     column_of_feature,
     encode_in_order,
+    levels_of,
     numbers_of,
     quoted,
+    reading,
     text_of,
 )
+from evotree.tables.labels import positions_of
 from evotree.tree import (
     ObliqueTree,
     SoftSides,
@@ -142,6 +145,16 @@ def _facts(estimator: Any) -> dict[str, str]:
     if hasattr(estimator, "oob_score_"):
         name = "accuracy" if hasattr(estimator, "classes_") else "R²"
         found["out of bag"] = f"{name} {estimator.oob_score_:.4f}"
+    if (choice := getattr(estimator, "choice_", None)) is not None:
+        found["chosen"] = repr(choice)
+    if (choice := getattr(estimator, "choice_", None)) is not None:
+        found["chosen"] = repr(choice)
+    if (choice := getattr(estimator, "choice_", None)) is not None:
+        found["chosen"] = repr(choice)
+    if (choice := getattr(estimator, "choice_", None)) is not None:
+        found["chosen"] = repr(choice)
+    if (choice := getattr(estimator, "choice_", None)) is not None:
+        found["chosen"] = repr(choice)
     if (choice := getattr(estimator, "choice_", None)) is not None:
         found["chosen"] = repr(choice)
     for name in ("size_penalty", "term_penalty"):
@@ -272,7 +285,7 @@ def _with_short_names(named: NamedTree) -> NamedTree:
 
 def _codes_or_numbers(y: Any, classes: Any, rows: Rows) -> np.ndarray:
     """Return targets as floats, or as positions of their classes, which are compared as written."""
-    values = np.asarray(y)
+    values = np.asarray(y, dtype=None if classes is None else object)
     n = 0 if rows is None else len(rows)
     if rows is None or values.shape != (n,):
         raise ValueError(
@@ -283,14 +296,11 @@ def _codes_or_numbers(y: Any, classes: Any, rows: Rows) -> np.ndarray:
         if not np.isfinite(numbers).all():
             raise ValueError("y has values that are not finite numbers.")
         return numbers
-    places = {text_of(label): at for at, label in enumerate(classes)}
-    codes, known = pd.factorize(values)
-    texts = [text_of(label) for label in known]
-    unknown = [quoted(text) for text in texts if text not in places]
-    if unknown or (codes < 0).any():
-        shown = [*unknown, "a missing value"][0]
+    codes = positions_of(classes, values)
+    if (strange := values[codes < 0]).size:
+        shown = "a missing value" if pd.isna(strange[0]) else quoted(strange[0])
         raise ValueError(f"y has {shown}: allowed are the classes of the model.")
-    return np.array([places[text] for text in texts], dtype=np.int64)[codes]
+    return codes
 
 
 def _training(subject: Subject, rows: Rows) -> TrainingRows:
@@ -486,7 +496,8 @@ def _options(column: CategoricalColumn, cells: pd.Series | None) -> list[Level]:
         return list(column.levels)
     counts = cells.astype(object).value_counts(sort=False)
     texts = map(text_of, counts.sort_values(ascending=False, kind="stable").index)
-    others = dict.fromkeys(text for text in texts if text not in column.levels)
+    read = map(reading(column.known), texts)
+    others = dict.fromkeys(text for text in read if text not in column.levels)
     return [*column.levels, *list(others)[:MAX_OPTIONS]]
 
 
@@ -507,14 +518,17 @@ def _sample(
         some = cells.iloc[drawn, at]
         if isinstance(column, NumericColumn):
             found.append(
-                numbers_of(some).astype(object).where(some.notna(), None).tolist()
+                numbers_of(some, column.holds)
+                .astype(object)
+                .where(some.notna(), None)
+                .tolist()
             )
         else:
             options = _options(column, cells.iloc[:, at])
-            codes, known = pd.factorize(some)
-            place = {text: p for p, text in enumerate(options)}
-            places = [place.get(text_of(value), -1) for value in known]
-            found.append([None if code < 0 else places[code] for code in codes])
+            places, levels = levels_of(some, column)
+            place = {level: p for p, level in enumerate(options)}
+            at_option = [None if x is None else place.get(x, -1) for x in levels]
+            found.append([at_option[p] for p in places])
     return {
         "total": len(cells),
         "numbers": drawn.tolist(),

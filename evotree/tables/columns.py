@@ -3,21 +3,32 @@
 A column of numbers is one feature, its missing cells being the median; where some cells are missing
 when it is fitted, a second feature of 0 and 1 says which. Of a column of categories every level is
 a feature of 0 and 1, and so are its missing cells, where there are some; two levels make one
-feature. Levels are compared by how they are written: a column of codes reads as text where one row
-has a letter in it, and as numbers where none has. The level of missing cells is None.
+feature. The level of missing cells is None.
+
+A level is kept as it is written. A cell of a later table is the level that is written alike, or
+else the only one of the same value: 1, 1.0, "1" and "01" are one number, True and "true" one truth
+value, and a date is the same with a time of midnight. So what a column is does not depend on who
+reads the table: codes are numbers to pandas where no row has a letter in it. Cells that a column
+does not know are told by a warning.
 """
 
 import math
+import re
+import warnings
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Collection, Hashable, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import datetime
+from functools import partial
 from itertools import groupby
-from numbers import Real
+from numbers import Integral, Real
 from typing import Any, TypeAlias
 
 import numpy as np
 import pandas as pd
-from pandas.api.types import is_numeric_dtype
+from pandas.api.types import is_bool_dtype, is_numeric_dtype, is_object_dtype
+
+from evotree.tables.frames import level_of_user
 
 # of a column of categories as it is written; None where missing
 Level: TypeAlias = str | None
@@ -25,6 +36,29 @@ MISSING = "missing"  # how the level of missing cells is shown
 LARGEST = 1e100  # magnitude whose square, and the sum of some squares, is finite
 _SHOWN = 100  # characters of a cell in messages
 _SHOWN_NAMES = 8  # names of columns in messages
+_SHOWN_LEVELS = 3  # of a column in messages
+
+TEXTS, NUMBERS, WHOLE, TRUTH = "texts", "numbers", "whole numbers", "truth values"
+"""What the cells of a column may be."""
+
+_TRUTH_VALUES = {"true": 1, "false": 0}
+_NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?")
+_DATE = re.compile(r"\d{4}-\d\d-\d\d.*")
+# Words that pandas reads as missing cells, where other readers keep them.
+_GAPS = {
+    *(
+        "",
+        "#n/a",
+        "#n/a n/a",
+        "#na",
+        "-1.#ind",
+        "-1.#qnan",
+        "-nan",
+        "1.#ind",
+        "1.#qnan",
+    ),
+    *("<na>", "n/a", "na", "nan", "nat", "none", "null"),
+}
 
 
 @dataclass(frozen=True)
@@ -36,6 +70,7 @@ class NumericColumn:
     indicator: bool = (
         False  # whether a second feature is 1 in the rows whose cell is missing
     )
+    holds: str = NUMBERS
 
     @property
     def feature_levels(self) -> tuple[str | None, ...]:
@@ -55,11 +90,17 @@ class CategoricalColumn:
     other: str | None = (
         None  # the most frequent one of one or two, which makes no feature
     )
+    holds: str = TEXTS
 
     @property
     def feature_levels(self) -> tuple[str, ...]:
         """The level that each feature asks for, as names show it."""
         return tuple(map(_shown, self.levels))
+
+    @property
+    def known(self) -> tuple[Level, ...]:
+        """The levels of the fit, whether they are features or not."""
+        return self.levels if self.other is None else (*self.levels, self.other)
 
 
 Column: TypeAlias = NumericColumn | CategoricalColumn
@@ -79,6 +120,52 @@ def text_of(value: Any) -> str:
     return str(value)
 
 
+def value_of(text: Level) -> Hashable:
+    """Return what a cell says, however it is written; None for a missing one."""
+    if text is None or (word := text.strip().casefold()) in _GAPS:
+        return None
+    if word in _TRUTH_VALUES:
+        return _TRUTH_VALUES[word]
+    if _NUMBER.fullmatch(word):
+        # Floats do not tell all whole numbers apart.
+        is_whole = word.lstrip("+-").isdecimal() and len(word) < _SHOWN
+        return int(word) if is_whole else float(word)
+    if _DATE.fullmatch(word):
+        try:
+            return datetime.fromisoformat(word)
+        except ValueError:
+            return text
+    return text
+
+
+def _single_value_of(text: Level) -> Hashable:
+    """Return what a cell says where numbers have single precision."""
+    value = value_of(text)
+    if not isinstance(value, float):
+        return value
+    with np.errstate(over="ignore"):
+        return float(np.float32(value))
+
+
+def reading(levels: Sequence[Level]) -> Callable[[Any], Any]:
+    """Return what says which level a text is, by writing or else by value; itself for none."""
+    written = set(levels)
+    ways: tuple[Callable[[Level], Hashable], ...] = (value_of, _single_value_of)
+    tables = []
+    for way in ways:
+        counts = Counter(map(way, levels))
+        tables.append({way(one): one for one in levels if counts[way(one)] == 1})
+
+    def read(text: Any) -> Any:
+        if text not in written:
+            for way, table in zip(ways, tables, strict=True):
+                if (value := way(text)) in table:
+                    return table[value]
+        return text
+
+    return read
+
+
 def quoted(value: Any) -> str:
     """Return a cell as messages show it: text in quotation marks, of a long one the beginning."""
     shown = repr(value) if isinstance(value, str) else text_of(value)
@@ -93,11 +180,27 @@ def is_number(value: Any) -> bool:
         return False
 
 
-def numbers_of(series: pd.Series) -> pd.Series:
-    """Return the numbers that cells are or spell as float64, NaN for all else."""
+def numbers_of(series: pd.Series, holds: str = NUMBERS) -> pd.Series:
+    """Return the numbers that cells are or spell as float64, NaN for all else.
+
+    Words for truth values are numbers where the column holds these.
+    """
+    if is_numeric_dtype(series.dtype) and series.dtype.kind != "c":
+        numbers = series.to_numpy(dtype=np.float64, na_value=np.nan)
+        return pd.Series(numbers, series.index, name=series.name)
+    spell = partial(_spelled, truth=_TRUTH_VALUES if holds == TRUTH else {})
     # Whole numbers of more than 64 bits are beyond pandas as numbers, but not as text.
-    texts = series.where(series.isna(), series.astype(str))
+    texts = series.astype(object).map(spell, na_action="ignore")
+    texts = texts.astype(object).where(texts.notna(), np.nan)
     return pd.to_numeric(texts, errors="coerce").astype(np.float64)
+
+
+def _spelled(value: Any, truth: Mapping[str, int]) -> str:
+    """Return how the number is written that a cell is."""
+    if isinstance(value, bool | np.bool_):
+        return str(int(value))
+    text = str(value)
+    return str(truth.get(text.strip().casefold(), text))
 
 
 def feature_names(columns: Sequence[Column]) -> tuple[str, ...]:
@@ -181,12 +284,18 @@ def columns_from(columns: Any, missing: str | None = None) -> tuple[Column, ...]
         fill, indicator, levels, other = map(
             column.get, ("fill", "indicator", "levels", "other")
         )
+        holds = column.get("holds", TEXTS if "levels" in column else NUMBERS)
+        if holds not in (TEXTS, NUMBERS, WHOLE, TRUTH):
+            raise ValueError(
+                f"column {name!r} holds {quoted(holds)}: allowed are {TEXTS!r}, {NUMBERS!r}, "
+                f"{WHOLE!r} and {TRUTH!r}"
+            )
         if (
             type(fill) in (int, float)
             and math.isfinite(fill)
             and isinstance(indicator, bool)
         ):
-            made.append(NumericColumn(name, float(fill), indicator))
+            made.append(NumericColumn(name, float(fill), indicator, holds))
         elif (
             isinstance(levels, list)
             and all(isinstance(level, str | None) for level in [*levels, other])
@@ -194,7 +303,7 @@ def columns_from(columns: Any, missing: str | None = None) -> tuple[Column, ...]
             == len(levels) + (other is not None or None not in levels)
         ):
             shown = [None if level == missing else level for level in levels]
-            made.append(CategoricalColumn(name, tuple(shown), other))
+            made.append(CategoricalColumn(name, tuple(shown), other, holds))
         else:
             raise ValueError(
                 f"column {name!r} has neither a finite fill and an indicator, true or false, nor a "
@@ -244,17 +353,24 @@ def fit_columns(
     )
     columns: list[Column] = []
     for j, name in enumerate(map(str, frame.columns)):
+        cells = frame.iloc[:, j]
         if is_category[j]:
-            places, levels = _levels(frame.iloc[:, j])
+            places, levels = levels_of(cells)
             weights = np.bincount(places, sample_weight, len(levels)).tolist()
-            columns.append(_categorical(name, dict(zip(levels, weights, strict=True))))
+            of_level = dict(zip(levels, weights, strict=True))
+            columns.append(_categorical(name, of_level, _held_by(cells, True)))
             continue
-        cells = next(numbers)
-        is_number = ~np.isnan(cells)
+        values = next(numbers)
+        is_number = ~np.isnan(values)
         weight = None if sample_weight is None else sample_weight[is_number]
-        fill = _median(cells[is_number], weight) if is_number.any() else 0.0
+        fill = _median(values[is_number], weight) if is_number.any() else 0.0
         columns.append(
-            NumericColumn(name, fill, bool(is_number.any() and not is_number.all()))
+            NumericColumn(
+                name,
+                fill,
+                bool(is_number.any() and not is_number.all()),
+                _held_by(cells, False),
+            )
         )
     names = feature_names(columns)
     if not names:
@@ -283,27 +399,61 @@ def _median(values: np.ndarray, weight: np.ndarray | None) -> float:
     return low if low == high else 0.5 * low + 0.5 * high
 
 
-def _categorical(name: str, weights: Mapping[Level, float]) -> CategoricalColumn:
+def _held_by(cells: pd.Series, is_category: bool) -> str:
+    """Return what cells are: texts, truth values, whole or other numbers.
+
+    Whole numbers that are floats are no whole numbers, but for those that lack some: pandas has no
+    others.
+    """
+    dtype = cells.dtype
+    if isinstance(dtype, pd.CategoricalDtype):
+        cells, dtype = pd.Series(dtype.categories), dtype.categories.dtype
+    if is_bool_dtype(dtype):
+        return TRUTH
+    if is_numeric_dtype(dtype) and dtype.kind in "iu":
+        return WHOLE
+    there = cells.dropna()
+    if is_numeric_dtype(dtype):
+        is_whole = 0 < len(there) < len(cells) and (there == np.round(there)).all()
+        return WHOLE if is_whole else NUMBERS
+    kinds = set(map(type, there)) if is_object_dtype(dtype) else {str}
+    for holds, of in ((TRUTH, bool | np.bool_), (WHOLE, Integral), (NUMBERS, Real)):
+        if kinds and all(issubclass(kind, of) for kind in kinds):
+            return holds
+    return TEXTS if is_category else NUMBERS
+
+
+def _categorical(
+    name: str, weights: Mapping[Level, float], holds: str
+) -> CategoricalColumn:
     """Return a column of categories and its levels that are features, the missing cells last."""
     texts = sorted(level for level in weights if level is not None)
     other = max(texts, key=weights.__getitem__) if 0 < len(texts) <= 2 else None
     levels: list[Level] = [level for level in texts if level != other]
     if texts and None in weights:
         levels.append(None)
-    return CategoricalColumn(name, tuple(levels), other)
+    return CategoricalColumn(name, tuple(levels), other, holds)
 
 
-def _levels(cells: pd.Series) -> tuple[np.ndarray, list[Level]]:
-    """Return the place of each cell's level among those there are, and these, as written."""
+def levels_of(
+    cells: pd.Series, column: CategoricalColumn | None = None
+) -> tuple[np.ndarray, list[Level]]:
+    """Return the place of each cell's level among those there are, and these.
+
+    Levels are as written, and where a column is given those that it knows as it has them.
+    """
     codes, values = pd.factorize(cells)
-    texts = [text_of(value) for value in values]
-    levels: list[Level] = [*sorted(set(texts))]
+    if getattr(values.dtype, "categories", values).dtype.kind == "f":
+        # One by one, categories of single precision would have further digits.
+        values = np.asarray(values)
+    read = (lambda text: text) if column is None else reading(column.known)
+    # The code of missing cells is -1, the place of the last one.
+    found: list[Level] = [read(text_of(value)) for value in values]
+    found += [read(None)] if (codes < 0).any() else []
+    texts = sorted({level for level in found if level is not None})
+    levels: list[Level] = [*texts, *([None] if None in found else [])]
     place = {level: k for k, level in enumerate(levels)}
-    # The code of missing cells is -1, the place of the last level.
-    places = np.array([*(place[text] for text in texts), len(levels)], dtype=np.intp)
-    if (codes < 0).any():
-        levels.append(None)
-    return places[codes], levels
+    return np.array([place[level] for level in found], dtype=np.intp)[codes], levels
 
 
 def encode(
@@ -312,8 +462,9 @@ def encode(
     """Return the features that columns make of a table.
 
     The table has these columns, in any order; others are ignored. Where `used` names some of them,
-    the others are taken for missing, whether they are there or not. The features are finite
-    numbers, of shape (n_rows, n_features), float64 and C-contiguous.
+    the others are taken for missing, whether they are there or not, and a warning tells of cells
+    that these do not know. The features are finite numbers, of shape (n_rows, n_features), float64
+    and C-contiguous.
     """
     frame = frame.set_axis(frame.columns.map(str), axis=1)
     present = set(frame.columns)
@@ -327,14 +478,21 @@ def encode(
     if twice := next((name for name in names if name in repeated), None):
         raise ValueError(f"the data have the column {twice!r} more than once.")
     frame = frame[names]
-    if used is not None:
-        frame = frame.reindex(columns=[column.name for column in columns])
-    return encode_in_order(columns, frame)
+    if used is None:
+        return encode_in_order(columns, frame)
+    frame = frame.reindex(columns=[column.name for column in columns])
+    return encode_in_order(columns, frame, asked=used)
 
 
-def encode_in_order(columns: Sequence[Column], frame: pd.DataFrame) -> np.ndarray:
-    """Return the features that columns make of a table of just these, in their order."""
+def encode_in_order(
+    columns: Sequence[Column], frame: pd.DataFrame, asked: Collection[str] = ()
+) -> np.ndarray:
+    """Return the features that columns make of a table of just these, in their order.
+
+    Of cells that the columns named by `asked` do not know a warning tells.
+    """
     parts: list[np.ndarray] = []
+    filled, unknown = [], []
     at = 0
     for is_number, group in groupby(
         columns, lambda column: isinstance(column, NumericColumn)
@@ -343,37 +501,96 @@ def encode_in_order(columns: Sequence[Column], frame: pd.DataFrame) -> np.ndarra
         cells = frame.iloc[:, at : at + len(run)]
         at += len(run)
         if is_number:
-            numbers = _numbers(cells)
+            numbers = _numbers(cells, [column.holds for column in run])
             missing = np.isnan(numbers)
             if missing.any():
                 numbers = np.where(missing, [column.fill for column in run], numbers)
+                filled += [
+                    f"{column.name!r} ({column.fill:g})"
+                    for column, some in zip(run, missing.any(axis=0), strict=True)
+                    if some and not column.indicator and column.name in asked
+                ]
             if indicated := [j for j, column in enumerate(run) if column.indicator]:
                 behind = np.add(indicated, 1)
                 numbers = np.insert(numbers, behind, missing[:, indicated], axis=1)
             parts.append(numbers)
             continue
         for j, column in enumerate(run):
-            places, levels = _levels(cells.iloc[:, j])
+            places, levels = levels_of(cells.iloc[:, j], column)
             is_level = [[level == shown for shown in column.levels] for level in levels]
             parts.append(
                 np.reshape(is_level, (len(levels), len(column.levels)))[places]
             )
+            if column.name in asked and (
+                said := _unknown_levels(column, places, levels)
+            ):
+                unknown.append(said)
+    _warn_of_cells(filled, unknown)
     features = parts[0] if len(parts) == 1 else np.hstack(parts)
     return np.ascontiguousarray(features, dtype=np.float64)
 
 
-def _numbers(block: pd.DataFrame) -> np.ndarray:
-    """Return columns of numbers, NaN where they are missing, and refuse text and infinity."""
+def _unknown_levels(
+    column: CategoricalColumn, places: np.ndarray, levels: Sequence[Level]
+) -> str:
+    """Return which levels of some cells a column does not know, and how many cells they have."""
+    counts = np.bincount(places, minlength=len(levels)).tolist()
+    strange = [
+        (n, MISSING if level is None else quoted(level))
+        for n, level in zip(counts, levels, strict=True)
+        if level not in column.known
+    ]
+    if not strange:
+        return ""
+    strange.sort(key=lambda pair: -pair[0])
+    of_rows = (
+        f"{_listed([f'{level} in {n}' for n, level in strange])} of {len(places)} rows"
+    )
+    if sum(n for n, _ in strange) < len(places):
+        return f"{column.name!r} has {of_rows}"
+    known = _listed([MISSING if one is None else quoted(one) for one in column.known])
+    return f"{column.name!r} has a level of the fit ({known}) in NO row, but {of_rows}"
+
+
+def _listed(names: Sequence[str], most: int = _SHOWN_LEVELS) -> str:
+    """Return the first names of a list."""
+    return ", ".join([*names[:most], *(["..."] if len(names) > most else [])])
+
+
+def _warn_of_cells(filled: list[str], unknown: list[str]) -> None:
+    """Warn of columns with cells of a kind that they had not when they were fitted."""
+    for said, named in (
+        (
+            "X has missing values in columns that had none in fit; the median of the training "
+            "rows stands for them",
+            filled,
+        ),
+        (
+            "X has levels that fit did not see, which count as none of its levels",
+            unknown,
+        ),
+    ):
+        if named:
+            shown = _listed(named, _SHOWN_NAMES)
+            warnings.warn(f"{said}: {shown}.", stacklevel=level_of_user())
+
+
+def _numbers(block: pd.DataFrame, holds: Sequence[str] | None = None) -> np.ndarray:
+    """Return columns of numbers, NaN where they are missing, and refuse text and infinity.
+
+    Where `holds` says that a column holds truth values, words for these are numbers.
+    """
     if block.shape[1] == 0:
         return np.empty(block.shape)
-    try:
-        # Where NaN needs no word for it, the user's own array is not copied.
-        is_plain = all(isinstance(dtype, np.dtype) for dtype in block.dtypes)
-        absent = {} if is_plain else {"na_value": np.nan}
-        numbers = block.to_numpy(dtype=np.float64, **absent)
-    except (ValueError, TypeError, OverflowError):
+    if all(
+        isinstance(dtype, np.dtype) and dtype.kind in "biuf" for dtype in block.dtypes
+    ):
+        # The user's own array is not copied.
+        numbers = block.to_numpy(dtype=np.float64)
+    else:
+        held = [NUMBERS] * block.shape[1] if holds is None else holds
         numbers = np.column_stack(
-            [numbers_of(block.iloc[:, j]) for j in range(block.shape[1])]
+            [numbers_of(block.iloc[:, j], of) for j, of in enumerate(held)]
         )
     bad = ~np.isfinite(numbers)
     if bad.any():

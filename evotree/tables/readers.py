@@ -21,7 +21,7 @@ import re
 import warnings
 import zipfile
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
@@ -69,12 +69,14 @@ class TextFormat:
 
     Where it is None, the separator is guessed from the first lines, the decimal sign from the cells
     of a file that commas do not separate, and the encoding is UTF-8. A guess is told to `say`.
+    Columns that are named by `texts` are not taken for numbers: codes such as 01 stay so.
     """
 
     sep: str | None = None
     decimal: str | None = None
     encoding: str | None = None
     na_values: Sequence[str] = NA_VALUES
+    texts: Collection[str] = ()
     say: Callable[[str], None] = lambda _: None
 
 
@@ -212,7 +214,7 @@ def _read_csv(path: Path, form: TextFormat) -> pd.DataFrame:
         if form.decimal is None and decimal != ".":
             form.say(f"{path}: read with decimal commas; see --decimal")
         parse = partial(parse, decimal=decimal)
-        frame = parse()
+        frame = parse(dtype={name: str for name in names if name in form.texts})
         # Strings such as "true" are labels like any other; pandas would respell them.
         labels = [name for name, dtype in frame.dtypes.items() if dtype.kind in "bO"]
         text = frame.dtypes[labels].map(lambda dtype: isinstance(dtype, pd.StringDtype))

@@ -115,15 +115,20 @@ def test_missing_values_that_are_new_are_filled(model):
     # not of 'size', which lacks some in the fit
     with pytest.warns(UserWarning) as told:
         found = outputs(fitted, later)
-    (message,) = [str(one.message) for one in told]
+    message, of_levels = [str(one.message) for one in told]
+    assert (
+        f"'sex' has a level of the fit ('m', 'f') in NO row, but missing in {len(X)}"
+        in of_levels
+    )
     assert re.search(
         r"none in fit; the median .*: 'count' \(2\), 'extra' \(-0.018\d*\)\.$", message
     )
     assert told[0].filename.endswith("quick_models.py")  # where the package is called
     np.testing.assert_array_equal(found, outputs(fitted, filled))
     unknown = X.assign(colour="violet")
-    assert not fitted.encode(unknown)[:, 3:7].any()
-    assert np.isfinite(outputs(fitted, unknown)).all()
+    with pytest.warns(UserWarning, match=r"'colour' .* in NO row, but 'violet' in"):
+        assert not fitted.encode(unknown)[:, 3:7].any()
+        assert np.isfinite(outputs(fitted, unknown)).all()
     numbers = X[["extra"]].to_numpy()
     plain = clone(model).fit(numbers, y)
     assert plain.feature_names_ == ("x0",)

@@ -1,0 +1,140 @@
+"""Tables of all kinds as frames of pandas: arrays, lists, and frames of polars and Arrow."""
+
+import sys
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from sklearn.utils import check_array
+
+_SHOWN = 5  # labels in messages
+
+
+def level_of_user() -> int:
+    """Return the level, for the function that warns, of the first caller outside the package."""
+    frame, level = sys._getframe(1), 1
+    while frame.f_back and str(frame.f_globals.get("__name__")).startswith("evotree."):
+        frame, level = frame.f_back, level + 1
+    return level
+
+
+def is_frame(X: Any) -> bool:
+    """Return whether rows are a frame of pandas or polars, or a table of Arrow."""
+    # Nobody has one who did not import it.
+    kinds = [("polars", "DataFrame"), ("polars", "LazyFrame"), ("pyarrow", "Table")]
+    return isinstance(X, pd.DataFrame) or any(
+        library in sys.modules and isinstance(X, getattr(sys.modules[library], kind))
+        for library, kind in kinds
+    )
+
+
+def as_table(X: Any) -> pd.DataFrame:
+    """Return rows as a frame of pandas whose columns keep their types."""
+    if not is_frame(X):
+        refuse_complex(X)
+        X = unmasked(X)
+        # The array of a list of numbers and texts would hold texts only.
+        cells = check_array(
+            X,
+            dtype=None if isinstance(X, np.ndarray) else object,
+            ensure_all_finite=False,
+        )
+        return pd.DataFrame(cells, copy=False)
+    if hasattr(X, "collect"):
+        raise ValueError(
+            "X is a LazyFrame: allowed are frames, such as of X.collect()."
+        )
+    if 0 in X.shape:
+        raise ValueError(
+            f"X has shape {X.shape}: allowed are 2 dimensions, both at least 1."
+        )
+    frame = _of_pandas(X)
+    if not frame.columns.is_unique:
+        name = frame.columns[frame.columns.duplicated()][0]
+        raise ValueError(
+            f"X has the column {name!r} more than once: rename or drop one."
+        )
+    return frame
+
+
+def _of_pandas(X: Any) -> pd.DataFrame:
+    """Return a frame as one of pandas."""
+    if isinstance(X, pd.DataFrame):
+        return X
+    if not hasattr(X, "schema") or not hasattr(X.schema, "items"):  # of Arrow
+        return X.to_pandas()
+    # The conversion by polars itself needs pyarrow.
+    categories = ("Categorical", "Enum")
+    return pd.DataFrame(
+        {
+            name: pd.Series(
+                X[name].to_numpy(),
+                dtype="category" if type(dtype).__name__ in categories else None,
+            )
+            for name, dtype in X.schema.items()
+        }
+    )
+
+
+def unmasked(X: Any) -> Any:
+    """Return an array whose masked cells are NaN."""
+    if not isinstance(X, np.ma.MaskedArray):
+        return X
+    cells: Any = X.astype(np.float64 if X.dtype.kind in "biuf" else object)
+    return cells.filled(np.nan)
+
+
+def refuse_complex(X: Any) -> None:
+    """Raise for an array or list of complex numbers, in words that scikit-learn asks for."""
+    if np.asarray(X).dtype.kind == "c":
+        raise ValueError(
+            "Complex data not supported: X has such numbers, allowed are real ones."
+        )
+
+
+def order_of(labels: Any, names: Sequence[Any], parameter: str) -> np.ndarray:
+    """Return the position of each name among the labels of a pandas object.
+
+    Labels that are no others than positions are taken for the order of the names.
+    """
+    if labels.equals(pd.RangeIndex(len(names))):
+        return np.arange(len(names))
+    written = pd.Index([str(label) for label in labels])
+    asked = [str(name) for name in names]
+    if len(written) != len(asked) or set(written) != set(asked):
+        raise ValueError(
+            f"{parameter} has the labels {_shown(written)}: allowed are {_shown(asked)}, each "
+            "once, and values without labels, in this order."
+        )
+    return written.get_indexer(asked)
+
+
+def by_label(values: Any, names: Sequence[Any], parameter: str) -> Any:
+    """Return values, one for each name, in the order of names where a Series labels them."""
+    if not isinstance(values, pd.Series):
+        return values
+    return values.to_numpy()[order_of(values.index, names, parameter)]
+
+
+def by_row(values: Any, X: Any, parameter: str) -> Any:
+    """Return values of rows in the order of the rows, where both have labels of pandas."""
+    if not isinstance(values, pd.Series) or not isinstance(X, pd.DataFrame):
+        return values
+    index = values.index
+    if index.equals(X.index) or len(index) != len(X):  # lengths are checked elsewhere
+        return values
+    if index.is_unique and X.index.is_unique and index.isin(X.index).all():
+        return values.loc[X.index]
+    if index.equals(pd.RangeIndex(len(index))):
+        return values
+    raise ValueError(
+        f"{parameter} has the row labels {_shown(index)}, X has {_shown(X.index)}: allowed are the "
+        f"same ones, and values without labels, such as {parameter}.to_numpy()."
+    )
+
+
+def _shown(labels: Any) -> str:
+    """Return the first of some labels."""
+    shown = ", ".join(map(repr, list(labels[:_SHOWN])))
+    return shown + (", ..." if len(labels) > _SHOWN else "")
