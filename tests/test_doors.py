@@ -25,7 +25,7 @@ from evotree import (
     save_model,
 )
 from evotree.cli import rows as command_line
-from evotree.export import export_sql
+from evotree.export import coefficient_table, export_sql, to_onnx
 from evotree.tables.columns import TRUTH, WHOLE, CategoricalColumn, encode, value_of
 from evotree.tables.labels import positions_of, read_labels
 from evotree.tables.readers import read_table
@@ -445,3 +445,32 @@ def test_a_mark_before_a_model_file_is_no_fault(tmp_path):
     text = (tmp_path / "m.json").read_text()
     (tmp_path / "m.json").write_bytes(b"\xef\xbb\xbf" + text.encode())
     assert load_model(tmp_path / "m.json").predict([[0.0], [1.0]]).tolist() == [0, 1]
+
+
+def test_periods_are_no_numbers():
+    years = pd.Series(pd.period_range("2000", periods=9, freq="Y"))
+    for column in (years, years.astype(object), years.astype("datetime64[ns]")):
+        with pytest.raises(
+            ValueError, match="in the column 'when'.*days since the first"
+        ):
+            ObliqueTreeClassifier().fit(pd.DataFrame({"when": column}), [0, 1, 2] * 3)
+
+
+def test_labels_beyond_onnx_are_named():
+    large = np.array([2**63, 2**63 + 1] * 3, dtype=np.uint64)
+    model = ObliqueTreeClassifier().fit(np.arange(6.0)[:, np.newaxis] % 2, large)
+    assert model.predict([[1.0]]).tolist() == [2**63 + 1]
+    with pytest.raises(ValueError, match=r"below 2\*\*63"):
+        to_onnx(model)
+
+
+def test_coefficients_have_names_of_their_own():
+    rng = np.random.default_rng(0)
+    X = pd.DataFrame(rng.normal(size=(60, 3)), columns=["leaf", "intercept", "x"])
+    model = ObliqueTreeRegressor("axis", leaves="linear", max_depth=1).fit(
+        X, X.sum(axis=1)
+    )
+    table = coefficient_table(model)
+    assert table.columns.is_unique and {"leaf", "'leaf'", "'intercept'"} <= {
+        *table.columns
+    }

@@ -20,6 +20,12 @@ from evotree.tables.readers import TextFormat, read_table
 in_one_folder = settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 
 
+def test_a_first_line_that_says_the_separator_is_no_row(tmp_path):
+    (tmp_path / "t.csv").write_text("sep=;\na;b\n1,5;x\n2,5;y\n")
+    frame = read_table(tmp_path / "t.csv")
+    assert frame["a"].tolist() == [1.5, 2.5] and frame["b"].tolist() == ["x", "y"]
+
+
 def read(folder, name, content, **options):
     """Write a file, packed as its name says, and read it."""
     raw = content if isinstance(content, bytes) else content.encode()

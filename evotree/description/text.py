@@ -424,10 +424,10 @@ def coefficient_table(
     pandas.DataFrame
         One row for each leaf: ``leaf``, its number as ``apply`` gives it, ``n_node_samples`` where
         that is known, ``intercept``, ``lowest`` and ``highest``, the bounds of its predictions, and
-        the coefficient of each feature that some leaf uses, in the order of the features. Of
-        several outputs each has the rows of the leaves, with its name as ``output`` in front. The
-        scores of classes have no bounds.
-
+        the coefficient of each feature that some leaf uses, in the order of the features; a feature
+        that is called like another column is in quotation marks. Of several outputs each has the
+        rows of the leaves, with its name as ``output`` in front. The scores of classes have no
+        bounds.
     """
     named = named_tree(tree, feature_names)
     is_bounded = named.scores is None
@@ -449,7 +449,11 @@ def coefficient_table(
         used = np.flatnonzero(models.coefficients.any(axis=0))
         coefficients = pd.DataFrame(
             models.coefficients[np.ix_(leaves, used)],
-            columns=[one.features[j] for j in used],
+            columns=[
+                # A feature may be called as one of the other columns.
+                repr(name) if (name := one.features[j]) in columns else name
+                for j in used
+            ],
         )
         tables.append(pd.concat([pd.DataFrame(columns), coefficients], axis=1))
     return (

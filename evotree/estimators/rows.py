@@ -252,7 +252,8 @@ def refuse_text(table: pd.DataFrame, is_categorical: np.ndarray) -> None:
         column = table.iloc[:, j].dropna()
         try:
             # Times would become numbers of nanoseconds, complex numbers real ones.
-            strange = column if dtype.kind in "cmM" else column[:0]
+            is_time = dtype.kind in "mM" or isinstance(dtype, pd.PeriodDtype)
+            strange = column if is_time or dtype.kind == "c" else column[:0]
             if not len(strange):
                 column.to_numpy(dtype=np.float64)
         except (TypeError, ValueError, OverflowError):
@@ -268,8 +269,8 @@ def refuse_text(table: pd.DataFrame, is_categorical: np.ndarray) -> None:
                 "the first."
             )
         raise ValueError(
-            f"{held}: allowed are numbers. A column of categories has the dtype 'category', or is "
-            "named by categorical_features."
+            f"{held}: allowed are numbers. A column of categories has the dtype 'category', or "
+            "categorical_features has its name or, for rows without names, its position."
         )
 
 

@@ -182,7 +182,12 @@ def _convert_classifier(scope: Any, operator: Any, container: Any) -> None:
         isinstance(label, numbers.Real) and float(label).is_integer()
         for label in labels
     ):
-        labels = np.array([int(label) for label in labels], dtype=np.int64)
+        try:
+            labels = np.array([int(label) for label in labels], dtype=np.int64)
+        except OverflowError as error:
+            raise ValueError(
+                f"tree has the class {max(labels)}: ONNX allows whole numbers below 2**63."
+            ) from error
     else:
         raise ValueError(
             f"classes_ holds {labels[:10]}: allowed in ONNX are strings, whole "

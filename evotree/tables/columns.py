@@ -18,7 +18,7 @@ import warnings
 from collections import Counter
 from collections.abc import Callable, Collection, Hashable, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import date, datetime, timedelta
 from functools import partial
 from itertools import groupby
 from numbers import Integral, Real
@@ -199,6 +199,8 @@ def _spelled(value: Any, truth: Mapping[str, int]) -> str:
     """Return how the number is written that a cell is."""
     if isinstance(value, bool | np.bool_):
         return str(int(value))
+    if isinstance(value, date | timedelta | pd.Period):
+        return "nan"  # a period of a year is written as a number
     text = str(value)
     return str(truth.get(text.strip().casefold(), text))
 

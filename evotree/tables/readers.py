@@ -183,7 +183,10 @@ def _read_csv(path: Path, form: TextFormat) -> pd.DataFrame:
     encoding = _encoding(path, form.encoding)
     with _opened(path, "rt", encoding=encoding, newline="") as file:
         lines = list(islice(filter(str.strip, file), _GUESSED_FROM))
-    sep = _separator(lines) if form.sep is None else form.sep
+    # Excel's own way to say what separates cells.
+    said = re.fullmatch(r"sep=(.)\s*", lines[0]) if lines else None
+    lines = lines[1:] if said else lines
+    sep = form.sep or (said[1] if said else _separator(lines))
     names = next(csv.reader(lines, delimiter=sep), [])
     if not names:
         raise ValueError("it is empty; a header row and data rows are needed")
@@ -199,6 +202,7 @@ def _read_csv(path: Path, form: TextFormat) -> pd.DataFrame:
         sep=sep,
         names=names,
         header=0,
+        skiprows=1 if said else 0,
         encoding=encoding,
         index_col=False,
         keep_default_na=False,
@@ -210,7 +214,9 @@ def _read_csv(path: Path, form: TextFormat) -> pd.DataFrame:
         if decimal is None:
             decimal = "." if sep == "," else _decimal(parse(nrows=1000, dtype=str))
         if form.sep is None and sep != ",":
-            form.say(f"{path}: read as separated by {_SEPARATORS[sep]}; see --sep")
+            form.say(
+                f"{path}: read as separated by {_SEPARATORS.get(sep, sep)}; see --sep"
+            )
         if form.decimal is None and decimal != ".":
             form.say(f"{path}: read with decimal commas; see --decimal")
         parse = partial(parse, decimal=decimal)

@@ -166,7 +166,8 @@ def test_what_cannot_be_encoded_is_named(model):
         with pytest.raises(ValueError, match=cell):
             clone(model).fit(rows, y)
     with pytest.raises(
-        ValueError, match=r"in the column 'colour': .* named by categorical_f"
+        ValueError,
+        match=r"in the column 'colour': .* categorical_features has its name",
     ):
         clone(model).set_params(categorical_features=None).fit(X, y)
     with pytest.raises(ValueError, match="X has 'red' in the column 'x1'"):
