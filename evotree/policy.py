@@ -264,6 +264,9 @@ class Policy:
                 [self.environment.episode(self._act, seed) for seed in seeds.tolist()]
             )
 
+    def __repr__(self) -> str:
+        return f"Policy for {self.environment.made_by!r}: {self.tree!r}"
+
     def __str__(self) -> str:
         return export_text(self.tree, self.feature_names, self.action_names).rstrip(
             "\n"

@@ -318,7 +318,7 @@ class ParetoFront(tools.ParetoFront):
         return front_table(self.items, held_out)
 
 
-@dataclass
+@dataclass(repr=False)
 class Run:
     """A run: its population and its records; what callbacks see and `evolve` returns.
 
@@ -370,6 +370,14 @@ class Run:
     def best(self) -> Individual:
         """The fittest individual of the present generation."""
         return self.population[0]
+
+    def __repr__(self) -> str:
+        best = ", ".join(f"{value:.4g}" for value in self.best_fitness) or "unknown"
+        return (
+            f"{type(self).__name__} of {len(self.population)} individuals: generation "
+            f"{self.generation} after {self.seconds:.1f} s, best fitness {best} in generation "
+            f"{self.last_improvement}; {self.stop_reason or 'going on'}"
+        )
 
 
 Callback = Callable[[Run], object]

@@ -191,10 +191,12 @@ class TreeEstimator(RowEncoder):
     @property
     def feature_importances_(self) -> np.ndarray:
         """Shares that the columns have in lowering the impurity, those of `importances`."""
-        return self.importances()
+        return self.importances().to_numpy()
 
-    def importances(self, kind: str = "impurity") -> np.ndarray:
+    def importances(self, kind: str = "impurity") -> pd.Series:
         """Return the share that each column has in what the tree does, at least 0, with a sum of 1.
+
+        By the names of the columns, in their order; `feature_importances_` is without names.
 
         Parameters
         ----------
@@ -206,11 +208,12 @@ class TreeEstimator(RowEncoder):
             together, and a number with the question whether it is missing.
         """
         check_is_fitted(self)
-        return np.bincount(
+        shares = np.bincount(
             column_of_feature(self.columns_),
             importances(self.tree_, kind, self._output_scale),
             self.n_features_in_,
         )
+        return pd.Series(shares, [column.name for column in self.columns_], name=kind)
 
     def _of_output(self, output: int | str | None) -> ObliqueTree:
         """Return the tree that predicts one of several outputs alone."""

@@ -8,6 +8,7 @@ from scipy import stats
 from sklearn.base import is_classifier
 
 from evotree.description.named import named_tree
+from evotree.inspection.paths import explain
 
 
 class RowComparison(NamedTuple):
@@ -16,13 +17,19 @@ class RowComparison(NamedTuple):
     `node` is the split, or the leaf where they meet. `terms` has a line for each of its terms, the
     one that parts them most first: the values, the weight as the split is printed, and what each
     adds to the distance to the hyperplane, in spreads of the projection, above 0 where the printed
-    sum is above its threshold; at a leaf with a line, to what it says. `rows` has the leaf and
+    sum is above its threshold; at a leaf with a model, to what it says, of classes
+    about the one that is predicted for `a`. `rows` has the leaf and
     prediction of each, and ``total``, that distance.
     """
 
     node: int
     terms: pd.DataFrame
     rows: pd.DataFrame
+
+    def __repr__(self) -> str:
+        where = "meet" if self.rows.leaf.eq(self.node).all() else "part"
+        terms = self.terms.to_string() if len(self.terms) else "no terms"
+        return f"{self.rows.to_string()}\nthey {where} at [{self.node}]:\n{terms}"
 
 
 def compare_rows(model: Any, row_a: Any, row_b: Any) -> RowComparison:
@@ -41,6 +48,21 @@ def compare_rows(model: Any, row_a: Any, row_b: Any) -> RowComparison:
         In the units of the columns, but for distances.
     """
     found = [model.explain(_as_table(row)) for row in (row_a, row_b)]
+    tree = model.tree_
+    if is_classifier(model) and tree.models is not None:
+        # The models of a leaf speak of one class, that of `row_a`.
+        b, of = (
+            model.encode(_as_table(row_b)),
+            tree.predict_label(model.encode(_as_table(row_a))),
+        )
+        found[1] = explain(
+            tree,
+            model.training_rows_,
+            b[:1],
+            model.feature_names_,
+            model.classes_,
+            of[:1],
+        )
     paths = [one.terms[one.terms.row == 0] for one in found]
     sides = [dict(zip(path.node, path.side, strict=True)) for path in paths]
     apart = [k for k in sides[0] if k in sides[1] and sides[0][k] != sides[1][k]]
@@ -95,6 +117,12 @@ class ModelComparison(NamedTuple):
     disagreement: float
     p_value: float
     leaves: pd.DataFrame
+
+    def __repr__(self) -> str:
+        return (
+            f"{self.models.to_string()}\n{self.disagreement:.1%} of the rows are predicted "
+            f"differently; which model is better: p = {self.p_value:.3g}"
+        )
 
 
 def compare_models(a: Any, b: Any, X: Any, y: Any) -> ModelComparison:

@@ -142,7 +142,7 @@ def plot_importances(
             f"estimator is a {type(estimator).__name__}: allowed are fitted estimators "
             "with importances."
         )
-    shares = estimator.importances(kind)
+    shares = estimator.importances(kind).to_numpy()
     order = np.argsort(-shares, kind="stable")
     order = order[: max(1, min(max_columns, np.count_nonzero(shares)))]
     names = [short_name(estimator.columns_[j].name) for j in order]
@@ -154,8 +154,15 @@ def plot_importances(
     ax.set_yticks(places, names, parse_math=False)
     ax.tick_params(axis="y", length=0)
     ax.set(ylim=(len(order) - 0.4, -0.6), xlim=(0.0, 1.12 * max(shares.max(), 1e-3)))
-    what = {"impurity": "lowering the impurity", "influence": "the sides of rows"}
-    ax.set_xlabel(f"share in {what[kind]}")
+    tree = estimator.tree_
+    what = {"impurity": "lowering the impurity", "influence": "the sides of rows"}[kind]
+    if tree.n_leaves == 1:
+        what = (
+            "what the model of the leaf says" if tree.n_terms else "nothing: no split"
+        )
+    elif tree.models is not None:
+        what += " and the models of leaves"
+    ax.set_xlabel(f"share in {what}")
     ax.spines[["left", "right", "top"]].set_visible(False)
     return ax
 

@@ -120,12 +120,19 @@ const Model = (data) => {
     return found.map((one) => one / whole);
   };
 
+  // The score of a class; of two classes its log-odds, which the second part has of the second.
+  const speaking = (z, at) => {
+    if (z.length > 2 || at === 1) return z[at];
+    const [, { w, b, lo, hi }] = z;
+    return { ...z[1], w: w.map((one) => -one), b: -b, lo: -hi, hi: -lo };
+  };
+
   // What each term adds to each decision on the way of a row, as `explain` tells it.
-  // Of scores of classes it is that of the predicted class; of two classes that of the second.
+  // Of scores of classes it is that of the predicted class, of two classes its log-odds.
   const explain = (tree, x) => path(tree, x).map((k, step, nodes) => {
     const node = tree.nodes[k];
-    const at = node.z === undefined ? null : node.z.length === 2 ? 1 : predict(tree, x);
-    const part = at === null ? node : node.z[at];
+    const at = node.z === undefined ? null : predict(tree, x);
+    const part = at === null ? node : speaking(node.z, at);
     const scale = node.isLeaf ? 1 : node.s;
     const constant = node.isLeaf ? (part.b === undefined ? 0 : part.b) : -node.t;
     const terms = part.f.map((j, i) => ({
