@@ -8,6 +8,7 @@ from concurrent.futures import Executor
 from contextlib import contextmanager
 from dataclasses import dataclass, field, fields, replace
 from functools import cached_property, partial
+from importlib import import_module
 from itertools import product
 from typing import Any
 
@@ -71,7 +72,7 @@ class Environment:
             if callable(self.made_by):
                 by_thread[thread] = self.made_by(**self.kwargs)
             else:
-                import gymnasium  # an extra
+                gymnasium = _gymnasium()
 
                 by_thread[thread] = gymnasium.make(self.made_by, **self.kwargs)
         return by_thread[thread]
@@ -173,6 +174,17 @@ class Environment:
         while len(seen) < 2 * n_points:
             self.episode(act, int(rng.integers(2**31)), seen)
         return np.array(seen)[rng.permutation(len(seen))[:n_points]]
+
+
+def _gymnasium() -> Any:
+    """Import gymnasium, or say how to install it."""
+    try:
+        return import_module("gymnasium")
+    except ModuleNotFoundError as error:
+        raise ModuleNotFoundError(
+            f"environments by their id need {error.name}: pip install 'evotree[policy]'",
+            name=error.name,
+        ) from error
 
 
 def _levels(space: Any) -> list[Any]:

@@ -898,12 +898,32 @@ def test_figures_of_a_page(name):
             assert figures[figure] == pytest.approx(value), (at, figure)
 
 
-def test_the_script_of_a_page_predicts_by_all_of_its_trees():
+def kinds_of_pages():
+    """Return the kinds of models that pages are about, by name."""
     found = {}
     for one in kinds():
         kind = kind_of(one) if isinstance(one, str) else None
         if kind is not None and kind.y is not None and kind.tree.output_names is None:
             found[one] = kind
+    return found
+
+
+def test_the_script_of_a_page_explains_leaves_as_the_library_does():
+    found = [kind for kind in kinds_of_pages().values() if kind.tree.models is not None]
+    X = rows(1, 25)
+    pages = [report(kind.model, X).data for kind in found]
+    for kind, said in zip(
+        found, run_page(pages, "model.explain(model.own, x).at(-1).total"), strict=True
+    ):
+        terms = kind.model.explain(X).terms
+        totals = terms[terms.side == "leaf"].groupby("row").total.first()
+        np.testing.assert_allclose(
+            np.array(said)[totals.index], totals, rtol=1e-3, atol=1e-4
+        )
+
+
+def test_the_script_of_a_page_predicts_by_all_of_its_trees():
+    found = kinds_of_pages()
     X = rows(1, 25)
     pages = [report(kind.model, X).data for kind in found.values()]
     said = run_page(

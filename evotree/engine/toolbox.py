@@ -11,7 +11,7 @@ import numpy as np
 from deap import base
 
 from evotree.dataset import Dataset
-from evotree.engine.config import Variation
+from evotree.engine.config import Variation, check_operators
 from evotree.engine.evolution import checked
 from evotree.fitness.penalties import (
     FITNESS_OF_SCORES,
@@ -117,7 +117,7 @@ def make_toolbox(
         Greatest number of terms of a split, or share of the features; None for any. All operators
         of this package keep it.
     min_samples_split : int, at least 2, default=5
-        A leaf with fewer distinct rows is not split.
+        A leaf with fewer training rows is not split; equal rows count one by one.
     init : optional
         As for `evotree.Evolution`; the rest is random, ``"dipole"``.
     found : sequence of Individual, default=()
@@ -135,6 +135,7 @@ def make_toolbox(
     start : ObliqueTree, optional
         As for `evotree.Evolution`.
     """
+    check_operators(operators or {})
     variation = Variation() if variation is None else variation
     refinement = as_refinement(refinement)
     linear = refinement or Refinement()

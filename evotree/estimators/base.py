@@ -217,6 +217,7 @@ class TreeEstimator(RowEncoder):
 
     def _of_output(self, output: int | str | None) -> ObliqueTree:
         """Return the tree that predicts one of several outputs alone."""
+        check_is_fitted(self)
         names = self.tree_.output_names
         if names is None and output is None:
             return self.tree_

@@ -278,7 +278,9 @@ class EvolvedTree(base.TreeEstimator, SearchConfig):
             Class labels, or targets. Several outputs share one tree; they are standardized, each
             by its own mean and standard deviation, and count alike.
         sample_weight : array-like of shape (n_samples,), optional
-            Weights of the rows; a row of weight 2 counts as two rows.
+            Weights of the rows. A row of weight 2 weighs as much as two rows, but is one where rows
+            are counted, dealt out to folds or drawn; so the tree may be another one than that of
+            the row given twice.
         sensitive : array-like of shape (n_samples,), optional
             A column that is not a feature, which a callable objective finds in
             ``leaves.extras["sensitive"]``.

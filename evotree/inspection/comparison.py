@@ -11,6 +11,15 @@ from evotree.description.named import named_tree
 from evotree.inspection.paths import explain
 
 
+def check_model(name: str, model: Any) -> None:
+    """Check that a model is an estimator of one tree."""
+    if not hasattr(model, "importances"):
+        raise TypeError(
+            f"{name} is of the type {type(model).__name__}: allowed are estimators of evotree "
+            "that have one tree."
+        )
+
+
 class RowComparison(NamedTuple):
     """Where the paths of two rows, a and b, part.
 
@@ -47,6 +56,7 @@ def compare_rows(model: Any, row_a: Any, row_b: Any) -> RowComparison:
     RowComparison
         In the units of the columns, but for distances.
     """
+    check_model("model", model)
     found = [model.explain(_as_table(row)) for row in (row_a, row_b)]
     tree = model.tree_
     if is_classifier(model) and tree.models is not None:
@@ -145,10 +155,14 @@ def compare_models(a: Any, b: Any, X: Any, y: Any) -> ModelComparison:
 
     Raises
     ------
+    TypeError
+        If one is no estimator of one tree.
     ValueError
         If the models are of different tasks, or `y` is not one target of the rows.
     """
     truth, models = np.asarray(y), {"a": a, "b": b}
+    for name, model in models.items():
+        check_model(name, model)
     found = [np.asarray(model.predict(X)) for model in models.values()]
     if is_classifier(a) != is_classifier(b):
         raise ValueError(

@@ -35,9 +35,10 @@ class Explanation(NamedTuple):
     rows : pandas.DataFrame
         One line for each row: ``prediction``, a class or a number; ``leaf``; ``decision_distance``,
         the smallest absolute distance to a hyperplane on its path, or to another class by the
-        logistic model of its leaf, infinite where there is neither; the unit of the latter is what
-        the spread of its log-odds would be if features were not correlated; ``outside``, the names of the features whose values are outside the range of the training
-        rows.
+        logistic model of its leaf, infinite where there is neither; ``outside``, the names of the
+        features whose values are outside the range of the training rows. The distance to another
+        class is a difference of scores, in units of the spread that it would have if the features
+        were not correlated.
     """
 
     terms: pd.DataFrame

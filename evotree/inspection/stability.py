@@ -10,6 +10,7 @@ from sklearn.base import clone, is_classifier
 from sklearn.model_selection import ShuffleSplit, StratifiedShuffleSplit
 
 from evotree.description.named import named_tree, printable, used_features
+from evotree.inspection.comparison import check_model
 from evotree.tables.columns import column_of_feature
 
 _HELD_OUT = 0.2  # of the rows, in each refit
@@ -101,6 +102,7 @@ def stability(
     Nadeau C., Bengio Y. (2003). Inference for the generalization error. Machine Learning 52,
     239-281.
     """
+    check_model("model", model)
     if isinstance(n, bool) or not isinstance(n, int | np.integer) or n < 2:
         raise ValueError(f"n={n!r}: allowed are integers of at least 2.")
     if not 0.0 < coverage < 1.0:
