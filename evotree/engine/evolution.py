@@ -154,6 +154,26 @@ def append_logbook(logbook: tools.Logbook, later: tools.Logbook) -> None:
         logbook.chapters[name].extend(chapter)
 
 
+def plain_logbook(logbook: tools.Logbook) -> dict[str, Any]:
+    """Return the records of a logbook and its chapters as lists, for files of other packages."""
+    chapters = {name: plain_logbook(one) for name, one in logbook.chapters.items()}
+    return {
+        "header": logbook.header,
+        "records": list(logbook),
+        "chapters": chapters,
+    }
+
+
+def logbook_of(plain: Mapping[str, Any]) -> tools.Logbook:
+    """Return the logbook that `plain_logbook` made lists of."""
+    logbook = tools.Logbook()
+    logbook.header = plain["header"]
+    logbook.extend(plain["records"])
+    for name, chapter in plain["chapters"].items():
+        logbook.chapters[name] = logbook_of(chapter)
+    return logbook
+
+
 def join_logbooks(
     logbooks: Sequence[tools.Logbook],
     sizes: Sequence[int],

@@ -72,6 +72,16 @@ def dipole_width(
     return max_features
 
 
+_ALONE = 1 << 32  # streams of trees that are made without one; no generation is so late
+
+
+class TreeToolbox(base.Toolbox):
+    """DEAP's toolbox, for workers, too: pools and locks of its map stay in their process."""
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**vars(self), "map": map}
+
+
 def make_toolbox(
     dataset: Dataset,
     *,
@@ -145,7 +155,7 @@ def make_toolbox(
         "size_penalty": size_penalty,
         "term_penalty": term_penalty,
     }
-    toolbox = base.Toolbox()
+    toolbox = TreeToolbox()
     toolbox.register("streams", make_streams, seed_from(random_state))
     toolbox.register("clone", Individual.clone)
     toolbox.register("map", map)
@@ -240,6 +250,19 @@ def kind_of_fitness(
     return FITNESS_OF_SCORES[n_scores]
 
 
+def new_individual(
+    make: Callable[[np.ndarray], Individual],
+    streams: Callable[[int, int], list[np.ndarray]],
+    number: list[int],
+    stream: np.ndarray | None = None,
+) -> Individual:
+    """Return a tree of a stream; without one, as DEAP calls it, of the next one of its own."""
+    if stream is None:
+        number[0] += 1
+        (stream,) = streams(number[0], 1)
+    return make(stream)
+
+
 def register_first_trees(
     toolbox: base.Toolbox,
     dataset: Dataset,
@@ -249,14 +272,9 @@ def register_first_trees(
 ) -> None:
     """Say how single trees are made: at random, on dipoles, and by other algorithms."""
     # Called as ``individual(stream)`` and ``quick(stream)``: what comes before goes by position.
-    toolbox.register(
-        "individual",
-        init_dipolar,
-        dataset,
-        penalties["size_penalty"],
-        term_penalty=penalties["term_penalty"],
-        **dipoles,
-    )
+    grow = partial(init_dipolar, dataset, penalties["size_penalty"], **dipoles)
+    grow = partial(grow, term_penalty=penalties["term_penalty"])
+    toolbox.register("individual", new_individual, grow, toolbox.streams, [_ALONE])
     toolbox.register(
         "quick",
         init_quick,

@@ -27,7 +27,7 @@ from evotree.engine.config import (
     evolution_of,
     is_auto,
 )
-from evotree.engine.evolution import Run
+from evotree.engine.evolution import Run, logbook_of, plain_logbook
 from evotree.engine.finish import Result, finish
 from evotree.engine.problem import Penalties, Problem, make_constraints, prepare
 from evotree.engine.progress import Progress
@@ -517,6 +517,18 @@ class EvolvedTree(base.TreeEstimator, SearchConfig):
     def __sklearn_clone__(self) -> Self:
         """Return a copy that is not fitted; it shares the callbacks."""
         return self._clone_sharing("callbacks")
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Return what files keep; skops knows lists, but not those of DEAP's kind."""
+        state: dict[str, Any] = super().__getstate__()
+        if "history_" in state:
+            state = {**state, "history_": plain_logbook(state["history_"])}
+        return state
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        if isinstance(state.get("history_"), Mapping):
+            state = {**state, "history_": logbook_of(state["history_"])}
+        super().__setstate__(state)
 
 
 @documented(SHAPE=_SHAPE, RUN=_RUN, ATTRIBUTES=_ATTRIBUTES, **base.SHARED)
