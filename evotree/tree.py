@@ -569,10 +569,6 @@ class SoftSides:
     intercepts: np.ndarray
     shares: np.ndarray
 
-    def __repr__(self) -> str:
-        n_nodes, n_classes = self.shares.shape
-        return f"SoftSides(n_nodes={n_nodes}, n_classes={n_classes})"
-
     def predict(self, tree: ObliqueTree, X: np.ndarray) -> np.ndarray:
         """Return the probabilities of the classes."""
         return raise_labels(self.mix(tree, X), tree.majority[tree.apply(X)])

@@ -154,23 +154,16 @@ def append_logbook(logbook: tools.Logbook, later: tools.Logbook) -> None:
         logbook.chapters[name].extend(chapter)
 
 
-def plain_logbook(logbook: tools.Logbook) -> dict[str, Any]:
-    """Return the records of a logbook and its chapters as lists, for files of other packages."""
-    chapters = {name: plain_logbook(one) for name, one in logbook.chapters.items()}
-    return {
-        "header": logbook.header,
-        "records": list(logbook),
-        "chapters": chapters,
-    }
+def plain_logbook(logbook: tools.Logbook) -> dict[str, list[Any]]:
+    """Return the records of a logbook of a run, and of its chapters by name, as lists."""
+    return {name: list(one) for name, one in {"": logbook, **logbook.chapters}.items()}
 
 
-def logbook_of(plain: Mapping[str, Any]) -> tools.Logbook:
+def logbook_of(plain: Mapping[str, list[Any]]) -> tools.Logbook:
     """Return the logbook that `plain_logbook` made lists of."""
-    logbook = tools.Logbook()
-    logbook.header = plain["header"]
-    logbook.extend(plain["records"])
-    for name, chapter in plain["chapters"].items():
-        logbook.chapters[name] = logbook_of(chapter)
+    logbook = make_logbook()
+    for name, records in plain.items():
+        (logbook.chapters[name] if name else logbook).extend(records)
     return logbook
 
 

@@ -272,8 +272,13 @@ def register_first_trees(
 ) -> None:
     """Say how single trees are made: at random, on dipoles, and by other algorithms."""
     # Called as ``individual(stream)`` and ``quick(stream)``: what comes before goes by position.
-    grow = partial(init_dipolar, dataset, penalties["size_penalty"], **dipoles)
-    grow = partial(grow, term_penalty=penalties["term_penalty"])
+    grow = partial(
+        init_dipolar,
+        dataset,
+        penalties["size_penalty"],
+        term_penalty=penalties["term_penalty"],
+        **dipoles,
+    )
     toolbox.register("individual", new_individual, grow, toolbox.streams, [_ALONE])
     toolbox.register(
         "quick",

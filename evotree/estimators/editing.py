@@ -58,11 +58,9 @@ class Editor:
             ", ".join(map(str, np.flatnonzero(self.tree.is_leaf == is_leaf))) or "none"
             for is_leaf in (False, True)
         )
-        with_rows = "without rows"
-        if self._finisher is not None:
-            with_rows = f"with {self._finisher.rows.n_rows} rows"
+        n_rows = 0 if self._finisher is None else self._finisher.rows.n_rows
         return (
-            f"Editor of {type(self.model).__name__}, {with_rows}: splits {splits}; "
+            f"Editor of {type(self.model).__name__}, {n_rows} rows: splits {splits}; "
             f"leaves {leaves}"
         )
 

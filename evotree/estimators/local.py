@@ -738,9 +738,6 @@ class TAOPath:
     table: pd.DataFrame
     estimators: list[AlternatingTree]
 
-    def __repr__(self) -> str:
-        return f"TAOPath of {len(self.estimators)} trees\n{self.table.to_string()}"
-
     @property
     def trees(self) -> list[ObliqueTree]:
         """The trees over raw features."""

@@ -26,9 +26,9 @@ class RowComparison(NamedTuple):
     `node` is the split, or the leaf where they meet. `terms` has a line for each of its terms, the
     one that parts them most first: the values, the weight as the split is printed, and what each
     adds to the distance to the hyperplane, in spreads of the projection, above 0 where the printed
-    sum is above its threshold; at a leaf with a model, to what it says, of classes
-    about the one that is predicted for `a`. `rows` has the leaf and
-    prediction of each, and ``total``, that distance.
+    sum is above its threshold; at a leaf with a model, to what it says, of classes about the one
+    that is predicted for `a`. `rows` has the leaf and prediction of each, and ``total``, that
+    distance.
     """
 
     node: int
@@ -37,8 +37,7 @@ class RowComparison(NamedTuple):
 
     def __repr__(self) -> str:
         where = "meet" if self.rows.leaf.eq(self.node).all() else "part"
-        terms = self.terms.to_string() if len(self.terms) else "no terms"
-        return f"{self.rows.to_string()}\nthey {where} at [{self.node}]:\n{terms}"
+        return f"{self.rows.to_string()}\nthey {where} at [{self.node}]\n{self.terms}"
 
 
 def compare_rows(model: Any, row_a: Any, row_b: Any) -> RowComparison:
@@ -57,23 +56,16 @@ def compare_rows(model: Any, row_a: Any, row_b: Any) -> RowComparison:
         In the units of the columns, but for distances.
     """
     check_model("model", model)
-    found = [model.explain(_as_table(row)) for row in (row_a, row_b)]
-    tree = model.tree_
-    if is_classifier(model) and tree.models is not None:
-        # The models of a leaf speak of one class, that of `row_a`.
-        b, of = (
-            model.encode(_as_table(row_b)),
-            tree.predict_label(model.encode(_as_table(row_a))),
-        )
-        found[1] = explain(
-            tree,
-            model.training_rows_,
-            b[:1],
-            model.feature_names_,
-            model.classes_,
-            of[:1],
-        )
-    paths = [one.terms[one.terms.row == 0] for one in found]
+    tree = model._of_output(None)
+    rows = [model.encode(_as_table(row))[:1] for row in (row_a, row_b)]
+    classes = model.classes_ if is_classifier(model) else None
+    # The models of a leaf speak of one class, that of `row_a`.
+    of = None if classes is None else tree.predict_label(rows[0])
+    found = [
+        explain(tree, model.training_rows_, one, model.feature_names_, classes, of)
+        for one in rows
+    ]
+    paths = [one.terms for one in found]
     sides = [dict(zip(path.node, path.side, strict=True)) for path in paths]
     apart = [k for k in sides[0] if k in sides[1] and sides[0][k] != sides[1][k]]
     node = int(apart[0] if apart else found[0].rows.leaf[0])
@@ -100,11 +92,11 @@ def compare_rows(model: Any, row_a: Any, row_b: Any) -> RowComparison:
     )
     terms["difference"] = terms.adds_b - terms.adds_a
     order = terms.difference.abs().sort_values(ascending=False, kind="stable").index
-    rows = pd.concat([one.rows[["leaf", "prediction"]].head(1) for one in found])
-    rows = rows.set_axis(["a", "b"]).assign(
+    reached = pd.concat([one.rows[["leaf", "prediction"]] for one in found])
+    reached = reached.set_axis(["a", "b"]).assign(
         total=[one["total"].iloc[0] if len(one) else np.nan for one in here]
     )
-    return RowComparison(node, terms.loc[order], rows)
+    return RowComparison(node, terms.loc[order], reached)
 
 
 def _as_table(row: Any) -> Any:

@@ -38,14 +38,11 @@ class ShapValues(NamedTuple):
     standard_errors: np.ndarray
 
     def __repr__(self) -> str:
-        n_rows, n_columns, *n_classes = self.values.shape
-        of_classes = f", {n_classes[0]} classes" if n_classes else ""
-        error = self.standard_errors.max(initial=0.0)
-        how = "exact" if error == 0.0 else f"standard errors up to {error:.2g}"
+        shape = zip(self.values.shape, ("rows", "columns", "classes"), strict=False)
         base = ", ".join(f"{value:.4g}" for value in np.atleast_1d(self.base))
         return (
-            f"ShapValues of {n_rows} rows, {n_columns} columns{of_classes}: base {base}; "
-            f"{how}"
+            f"ShapValues of {', '.join(f'{n} {kind}' for n, kind in shape)}: base {base}; "
+            f"standard errors up to {self.standard_errors.max(initial=0.0):.2g}"
         )
 
 

@@ -34,10 +34,6 @@ class TrainingRows:
     lowest: np.ndarray
     highest: np.ndarray
 
-    def __repr__(self) -> str:
-        n_nodes, n_features = self.means.shape
-        return f"TrainingRows(n_nodes={n_nodes}, n_features={n_features})"
-
     def validate(self, tree: ObliqueTree) -> TrainingRows:
         """Return the summary if its arrays fit a tree, else say which does not."""
         n_nodes, n_features = tree.weights.shape

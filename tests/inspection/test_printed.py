@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 from sklearn.datasets import load_iris
 
-from evotree import Dataset, ScoredProblem, SearchConfig, search_scores, tao_path
+from evotree import Dataset, ScoredProblem, SearchConfig, search_scores
 from evotree.engine.evolution import Run, evolve
 from evotree.engine.toolbox import make_toolbox
 from evotree.inspection.comparison import compare_models, compare_rows
@@ -40,8 +40,8 @@ def a_policy():
 
 
 RESULTS = {
-    "Editor": (lambda: MODEL.edit(X, Y), "with 150 rows: splits 0"),
-    "Editor without rows": (lambda: MODEL.edit(), "without rows: splits 0"),
+    "Editor": (lambda: MODEL.edit(X, Y), "150 rows: splits 0"),
+    "Editor without rows": (lambda: MODEL.edit(), "0 rows: splits 0"),
     "Stability": (
         lambda: stability(MODEL, X, Y, n=2, random_state=0),
         "2 refits: score",
@@ -56,10 +56,7 @@ RESULTS = {
     "ModelComparison": (lambda: compare_models(MODEL, MODEL, X, Y), "p = 1"),
     "RowComparison": (lambda: compare_rows(MODEL, X[:1], X[-1:]), "they part at [0]"),
     "Explanation": (lambda: MODEL.explain(X), "150 rows"),
-    "TrainingRows": (lambda: MODEL.training_rows_, "n_features=4"),
-    "SoftSides": (lambda: MODEL.probabilities_, "n_classes=3"),
     "Dataset": (lambda: ROWS, "150 rows, 149 distinct: 4 features, 3 classes"),
-    "TAOPath": (lambda: tao_path(X, Y, Cs=(1.0, 0.1)), "2 trees"),
     "ScoredResult": (by_scores, "scores"),
     "Policy": (a_policy, "CartPole-v1"),
 }
