@@ -37,7 +37,8 @@ def plot_explanation(
     it away from there, and the last one ends where the row stands, at a diamond. All are distances
     to the hyperplane, the line at 0, in spreads of the projection: red bars move a row to the right
     side, blue ones to the left. A linear model of the leaf is drawn likewise below, in units of the
-    target: red bars raise the prediction.
+    target: red bars raise the prediction. Of classes it gives the score of the one that is
+    predicted, of two its log-odds: red bars speak for it.
 
     Parameters
     ----------
