@@ -191,12 +191,11 @@ class TreeEstimator(RowEncoder):
     @property
     def feature_importances_(self) -> np.ndarray:
         """Shares that the columns have in lowering the impurity, those of `importances`."""
-        return self.importances().to_numpy()
+        shares: np.ndarray = self.importances()
+        return shares
 
-    def importances(self, kind: str = "impurity") -> pd.Series:
+    def importances(self, kind: str = "impurity", *, named: bool = False) -> Any:
         """Return the share that each column has in what the tree does, at least 0, with a sum of 1.
-
-        By the names of the columns, in their order; `feature_importances_` is without names.
 
         Parameters
         ----------
@@ -206,6 +205,9 @@ class TreeEstimator(RowEncoder):
             of a leaf's linear model has the squared error that it explains. ``"influence"`` gives
             each split and model the number of its rows instead. The levels of a category count
             together, and a number with the question whether it is missing.
+        named : bool, default=False
+            Whether a Series by the names of the columns is returned, instead of an array in their
+            order.
         """
         check_is_fitted(self)
         shares = np.bincount(
@@ -213,7 +215,8 @@ class TreeEstimator(RowEncoder):
             importances(self.tree_, kind, self._output_scale),
             self.n_features_in_,
         )
-        return pd.Series(shares, [column.name for column in self.columns_], name=kind)
+        names = [column.name for column in self.columns_]
+        return pd.Series(shares, names, name=kind) if named else shares
 
     def _of_output(self, output: int | str | None) -> ObliqueTree:
         """Return the tree that predicts one of several outputs alone."""

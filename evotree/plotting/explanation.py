@@ -143,7 +143,7 @@ def plot_importances(
             f"estimator is a {type(estimator).__name__}: allowed are fitted estimators "
             "with importances."
         )
-    shares = estimator.importances(kind).to_numpy()
+    shares = estimator.importances(kind)
     order = np.argsort(-shares, kind="stable")
     order = order[: max(1, min(max_columns, np.count_nonzero(shares)))]
     names = [short_name(estimator.columns_[j].name) for j in order]

@@ -81,8 +81,9 @@ def test_what_is_long_is_cut():
 
 def test_importances_have_names_and_stay_numbers():
     for kind in ("impurity", "influence"):
-        shares = MODEL.importances(kind)
+        shares = MODEL.importances(kind, named=True)
+        np.testing.assert_array_equal(shares, MODEL.importances(kind))
         assert shares.index.tolist() == X.columns.tolist() and shares.name == kind
         assert np.argmax(shares) in (2, 3) and sum(shares) == pytest.approx(1.0)
     np.testing.assert_array_equal(MODEL.feature_importances_, MODEL.importances())
-    assert type(MODEL.feature_importances_) is np.ndarray
+    assert type(MODEL.feature_importances_) is type(MODEL.importances()) is np.ndarray
