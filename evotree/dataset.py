@@ -246,6 +246,13 @@ class Dataset:
             or tuple(f"y{j}" for j in range(outputs.shape[1])),
         )
 
+    def __repr__(self) -> str:
+        kind = f"{self.n_classes} classes" if self.n_classes else "targets"
+        return (
+            f"Dataset of {self.n_rows} rows, {self.n_distinct} distinct: "
+            f"{self.X.shape[1]} features, {kind}"
+        )
+
     def __post_init__(self) -> None:
         """Make all arrays read-only; kernels are compiled for such alone."""
         for array in (*vars(self).values(), *self.extras.values()):

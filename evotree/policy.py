@@ -8,6 +8,7 @@ from concurrent.futures import Executor
 from contextlib import contextmanager
 from dataclasses import dataclass, field, fields, replace
 from functools import cached_property, partial
+from importlib import import_module
 from itertools import product
 from typing import Any
 
@@ -71,7 +72,7 @@ class Environment:
             if callable(self.made_by):
                 by_thread[thread] = self.made_by(**self.kwargs)
             else:
-                import gymnasium  # an extra
+                gymnasium = _gymnasium()
 
                 by_thread[thread] = gymnasium.make(self.made_by, **self.kwargs)
         return by_thread[thread]
@@ -175,6 +176,17 @@ class Environment:
         return np.array(seen)[rng.permutation(len(seen))[:n_points]]
 
 
+def _gymnasium() -> Any:
+    """Import gymnasium, or say how to install it."""
+    try:
+        return import_module("gymnasium")
+    except ModuleNotFoundError as error:
+        raise ModuleNotFoundError(
+            f"environments by their id need {error.name}: pip install 'evotree[policy]'",
+            name=error.name,
+        ) from error
+
+
 def _levels(space: Any) -> list[Any]:
     """Return the values of each number of an action from which a policy chooses, none of others."""
     if hasattr(space, "n"):  # MultiBinary
@@ -263,6 +275,9 @@ class Policy:
             return np.array(
                 [self.environment.episode(self._act, seed) for seed in seeds.tolist()]
             )
+
+    def __repr__(self) -> str:
+        return f"Policy for {self.environment.made_by!r}: {self.tree!r}"
 
     def __str__(self) -> str:
         return export_text(self.tree, self.feature_names, self.action_names).rstrip(

@@ -737,9 +737,16 @@ class Individual(ObliqueTree):
         What a refinement did to it in this generation; a clone has none.
     objective : Objective or None
         What it is evolved for; None for the accuracy, or the squared error.
+    history_index : int
+        Its number in the genealogy of DEAP's `History`, where one is kept.
     """
 
-    __slots__ = ("order", "start", "end", "counts", "_quality", "_n_terms", *_STATE)
+    __slots__ = (
+        *("order", "start", "end", "counts", "_quality", "_n_terms", "history_index"),
+        *_STATE,
+    )
+
+    history_index: int
 
     __hash__ = None
 
@@ -868,6 +875,8 @@ class Individual(ObliqueTree):
         kind: Any = type(self.fitness)
         copy.fitness = kind.__new__(kind)  # its __init__ checks what is known
         copy.fitness.wvalues = self.fitness.wvalues
+        if hasattr(self, "history_index"):
+            copy.history_index = self.history_index
         return copy
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Self:

@@ -457,12 +457,54 @@ def test_explanations(name):
         each = kind.tree.models.each
         for row, part in terms[terms.side == "leaf"].groupby("row"):
             total = part.centre.iloc[0] + part.contribution.sum()
-            k, which = of_rows.leaf[row], at
-            if kind.classes is not None:
-                which = 1 if len(each) == 2 else kind.classes.index(truth[row])
+            k, which, sign = of_rows.leaf[row], at, 1.0
+            if kind.classes is not None:  # it speaks of the class that is predicted
+                which = kind.classes.index(truth[row])
+                if len(each) == 2:
+                    which, sign = 1, 1.0 if which == 1 else -1.0
             one = each[which]
             bare = one.intercepts[k] + one.coefficients[k] @ X.to_numpy()[row]
-            assert total == pytest.approx(bare, abs=1e-9)
+            assert total == pytest.approx(sign * bare, abs=1e-9)
+            assert total >= 0.0 or kind.classes is None or len(each) > 2
+
+
+@every_model
+def test_decisions_inside_of_leaves_have_a_distance(name):
+    """A row as far from another class as its distance says stands where two scores are equal."""
+    kind, X = kind_of(name), rows(1, 40)
+    of_rows = kind.model.explain(X, output=outputs_of(kind)[0]).rows
+    if kind.classes is None or kind.tree.models is None:
+        assert np.isinf(of_rows.decision_distance).all() == (kind.tree.n_leaves == 1)
+        return
+    for at, x in enumerate(X.to_numpy()):
+        scores = kind.tree.models.scores(x[None], kind.tree.apply(x[None]))[0]
+        slopes = np.array(
+            [m.coefficients[of_rows.leaf[at]] for m in kind.tree.models.each]
+        )
+        best = scores.argmax()
+        units = np.linalg.norm((slopes - slopes[best]) * kind.tree.spread, axis=1)
+        inside = [
+            (scores[best] - scores[j]) / units[j] for j in np.flatnonzero(units > 0.0)
+        ]
+        path = kind.model.explain(X.iloc[[at]]).terms
+        splits = path[path.side != "leaf"].total.abs()
+        assert of_rows.decision_distance[at] == pytest.approx(min([*inside, *splits]))
+    assert of_rows.decision_distance.nunique() > 20
+
+
+@every_model
+def test_two_rows_of_a_leaf_are_compared_by_one_question(name):
+    kind, X = kind_of(name), rows(1, 60)
+    if kind.tree.models is None or kind.tree.output_names is not None:
+        pytest.skip("nothing but splits, or several outputs")
+    leaves, labels = kind.model.apply(X), kind.model.predict(X)
+    for a in range(10):
+        for b in np.flatnonzero((leaves == leaves[a]) & (labels != labels[a])).tolist():
+            terms = compare_rows(kind.model, X.iloc[[a]], X.iloc[[b]]).terms
+            gap = terms.weight * (terms.value_b - terms.value_a)
+            np.testing.assert_allclose(terms.difference, gap, atol=1e-9)
+            if kind.classes is not None and len(kind.classes) == 2:
+                assert terms.difference.sum() < 0.0  # less of the class of `a`
 
 
 @every_model
@@ -856,12 +898,32 @@ def test_figures_of_a_page(name):
             assert figures[figure] == pytest.approx(value), (at, figure)
 
 
-def test_the_script_of_a_page_predicts_by_all_of_its_trees():
+def kinds_of_pages():
+    """Return the kinds of models that pages are about, by name."""
     found = {}
     for one in kinds():
         kind = kind_of(one) if isinstance(one, str) else None
         if kind is not None and kind.y is not None and kind.tree.output_names is None:
             found[one] = kind
+    return found
+
+
+def test_the_script_of_a_page_explains_leaves_as_the_library_does():
+    found = [kind for kind in kinds_of_pages().values() if kind.tree.models is not None]
+    X = rows(1, 25)
+    pages = [report(kind.model, X).data for kind in found]
+    for kind, said in zip(
+        found, run_page(pages, "model.explain(model.own, x).at(-1).total"), strict=True
+    ):
+        terms = kind.model.explain(X).terms
+        totals = terms[terms.side == "leaf"].groupby("row").total.first()
+        np.testing.assert_allclose(
+            np.array(said)[totals.index], totals, rtol=1e-3, atol=1e-4
+        )
+
+
+def test_the_script_of_a_page_predicts_by_all_of_its_trees():
+    found = kinds_of_pages()
     X = rows(1, 25)
     pages = [report(kind.model, X).data for kind in found.values()]
     said = run_page(

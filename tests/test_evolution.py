@@ -4,7 +4,8 @@ import copy
 import pickle
 import time
 from collections import Counter
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
+from multiprocessing.pool import Pool, ThreadPool
 from types import SimpleNamespace
 
 import numpy as np
@@ -58,6 +59,48 @@ def test_the_same_seed_makes_the_same_run_on_any_number_of_threads_and_of_copies
     ]
     assert tried[0] == tried[1] and first.population == elsewhere.population
     assert any(a != b for a, b in zip(first.population, other.population, strict=True))
+
+
+@pytest.mark.parametrize("kind", [ThreadPool, Pool, ProcessPoolExecutor])
+@pytest.mark.parametrize("init", [None, "widths"])
+def test_maps_of_all_pools_make_the_same_run(iris, kind, init):
+    def evolved(mapper):
+        toolbox = make_toolbox(
+            iris, refinement=OFTEN_TAO, init=init, max_split_terms=2, random_state=1
+        )
+        toolbox.register("map", mapper)
+        return run(iris, toolbox, n=12, max_generations=3)
+
+    with kind(2) as pool:
+        elsewhere = evolved(pool.map)
+    assert elsewhere.population == evolved(map).population
+
+
+def test_trees_are_made_without_a_stream_as_deap_does(iris):
+    first, other = (make_toolbox(iris, random_state=seed) for seed in (1, 2))
+    trees = tools.initRepeat(list, first.individual, 5)
+    again = tools.initRepeat(list, make_toolbox(iris, random_state=1).individual, 5)
+    assert trees == again and trees != tools.initRepeat(list, other.individual, 5)
+    assert any(one != trees[0] for one in trees[1:])
+    assert len(evolve(trees, first, max_generations=2).population) == 5
+
+
+def test_the_genealogy_of_deap_knows_all_parents(iris):
+    toolbox, history = make_toolbox(iris, random_state=1), tools.History()
+    population = toolbox.population(n=12)
+    history.update(population)
+    founders = {one.history_index for one in population}
+    for role in ("mate", "mutate"):
+        toolbox.decorate(role, history.decorator)
+    last = evolve(population, toolbox, max_generations=3).population
+    parents = {index: set(of) for index, of in history.genealogy_tree.items()}
+    assert not set().union(*(parents[index] for index in founders))
+    children = set(parents) - founders
+    assert len(children) > 12 and all(parents[index] for index in children)
+    ancestors = {one.history_index for one in last}
+    while more := set().union(*(parents[index] for index in ancestors)) - ancestors:
+        ancestors |= more
+    assert ancestors & founders and ancestors - founders
 
 
 def test_stops(iris):

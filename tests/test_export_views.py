@@ -429,7 +429,7 @@ def test_every_view_counts_rows_once_and_names_weighted_shares(weighted, tmp_pat
         said = [f"{label}: {share_text(share)}"]
         others = [c for c in model.classes_ if c != label and share < 1]
         said += [f"{c}: {share_text(1.0 - share)}" for c in others]
-        also = [f"weighted {label}: {share_text(heavy)}"]
+        also = [f"by weight {label}: {share_text(heavy)}"]
         also = also if share_text(heavy) != share_text(share) else []
         n_weighted += len(also)
         line = "; ".join([rows_text(float(n)), ", ".join(said), *also])

@@ -6,10 +6,12 @@ import pandas as pd
 import pytest
 from matplotlib.colors import to_hex
 
+from evotree import EvoTreeClassifier, EvoTreeRegressor
 from evotree.plotting import plot_explanation, plot_importances
 from evotree.plotting.style import TERM_COLORS
 from evotree.tables.columns import CategoricalColumn, NumericColumn
 from tests.inspection.random_trees import estimator_of, grid, random_tree
+from tests.quick_models import brief
 
 why = plot_explanation
 
@@ -77,6 +79,28 @@ def test_importances_are_shown_from_the_largest_down(kind):
     assert [text.get_text() for text in ax.texts] == [
         f"{100 * one:.1f} %" for one in shares[:2]
     ]
+
+
+@pytest.mark.parametrize(
+    ("kind", "leaves", "max_leaf_nodes", "title"),
+    [
+        (EvoTreeClassifier, "constant", 3, "share in lowering the impurity"),
+        (EvoTreeClassifier, "linear", 2, "share in what the model of the leaf says"),
+        (EvoTreeRegressor, "linear", 6, "impurity and the models of leaves"),
+        (EvoTreeRegressor, "constant", None, "share in nothing: no split"),
+    ],
+)
+def test_the_title_of_importances_says_what_they_are_of(
+    kind, leaves, max_leaf_nodes, title
+):
+    random = np.random.default_rng(0)
+    X = random.normal(size=(200, 3))
+    y = X[:, 0] * 3.0 if kind is EvoTreeClassifier else np.abs(X[:, 0]) + X[:, 1]
+    if max_leaf_nodes is None:
+        y = np.zeros(200)
+    y = y > random.normal(size=200) if kind is EvoTreeClassifier else y
+    model = brief(kind, leaves=leaves, max_leaf_nodes=max_leaf_nodes).fit(X, y)
+    assert title in plot_importances(model).get_xlabel()
 
 
 @pytest.mark.parametrize(

@@ -398,7 +398,7 @@ curve, curves, regions = (
         (ValueError, "no chapter 'origin'", lambda: plot_lineage(RUN)),
         (
             ValueError,
-            "n_features=3",
+            "n_features=3: .* 2 only; plot_evolution draws two of .* plot_tree any tree",
             lambda: regions(make_tree(0, 3, n_features=3), X, Y),
         ),
         (TypeError, "tree_or_classifier is of the type int", lambda: regions(1, X, Y)),

@@ -2,6 +2,7 @@
 
 import pickle
 import subprocess
+import sys
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from itertools import product
@@ -338,3 +339,11 @@ def test_cart_pole_is_solved_by_few_leaves():
     policy = evolve("CartPole-v1", replace(BRIEF, max_leaf_nodes=4), n_episodes=4)
     assert isinstance(policy.tree, ObliqueTree) and policy.tree.n_leaves <= 4
     assert policy.returns(10, 0).mean() > 150.0  # random actions reach 22
+
+
+def test_a_missing_extra_is_named(monkeypatch):
+    monkeypatch.setitem(sys.modules, "gymnasium", None)
+    with pytest.raises(
+        ModuleNotFoundError, match=r"gymnasium: pip install 'evotree\[pol"
+    ):
+        evolve("CartPole-v1", SearchConfig(max_generations=1))

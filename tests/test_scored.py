@@ -1,6 +1,7 @@
 """Searches by scores: trees whose worth a callable alone knows."""
 
 import os
+import re
 import signal
 import time
 from collections import Counter
@@ -23,10 +24,12 @@ from evotree import (
     search_scores,
 )
 from evotree.engine.scored import DEFAULT, Scorer
+from evotree.export import export_graphviz, export_html, export_rules, export_text
 from evotree.fitness.objectives import as_actions
 from evotree.operators.constraints import Limits
 from evotree.operators.initialization.population import Breeder
 from evotree.operators.structure.splice import make_individual
+from evotree.plotting import plot_tree
 from evotree.rng import make_streams
 from evotree.tree import ObliqueTree
 from tests.quick_models import interrupts_raise
@@ -63,6 +66,18 @@ BRIEF = SearchConfig(max_generations=25, random_state=0, evolution=SMALL)
 @pytest.fixture(scope="module")
 def found():
     return search_scores(NOISY, BRIEF)
+
+
+def test_leaves_that_hold_actions_have_no_shares(found):
+    names = ["no", "treat"]
+    for shown in (export_text, export_rules, export_graphviz, export_html):
+        text = shown(found.tree, class_names=names)
+        assert "treat" in text and "treat: 1.00" not in text
+    assert re.search(
+        r"class: treat \(\d+ rows?\)$", export_text(found.tree, None, names), re.M
+    )
+    axes = plot_tree(found.tree, class_names=names)
+    assert not any(": 1.00" in said.get_text() for said in axes.texts)
 
 
 def test_the_tree_is_found_and_says_what_it_is_worth(found):

@@ -380,6 +380,16 @@ class NamedTree:
         ]
         return [label, *(c for c in order if c != label)]
 
+    @cached_property
+    def holds_actions(self) -> bool:
+        """Whether leaves hold what was chosen for them, as actions, and no shares of classes.
+
+        No root of counted rows is of one class where its leaves are of different ones.
+        """
+        values = self.tree.values
+        chosen = values[self.tree.is_leaf].argmax(axis=1)
+        return bool((values.max(axis=1) == 1.0).all() and (chosen != chosen[0]).any())
+
     def shares(
         self, k: int, most: int = 6
     ) -> tuple[list[tuple[str, str]], list[tuple[str, str]]]:
@@ -396,7 +406,7 @@ class NamedTree:
         weighted = share_text(float(self.tree.values[k, order[0]]))
         if n_shown < len(order):
             shares.append(("others", share_text(float(values[order[n_shown:]].sum()))))
-        return shares, [(f"weighted {label}", weighted)] if weighted != share else []
+        return shares, [(f"by weight {label}", weighted)] if weighted != share else []
 
     @cached_property
     def indicators(self) -> dict[int, tuple[str, str]]:

@@ -55,9 +55,11 @@ def export_text(
     ``# income 61 %, age 39 %`` names the shares of the terms in the influence. A split of a single
     category is written as ``colour is red`` or ``colour is not red``; in a sum, names that read as
     more than a name are in brackets: ``age + 12 * (skin is missing) <= 40``. Nodes have the numbers
-    that ``apply`` gives, and leaves name their training rows and class shares. A row counts once,
-    whatever its weight; where weights differ, the weighted share of the class of a leaf is named
-    too. The linear model of a leaf is written as ``predict 3.2 + 0.51 * rooms - 0.11 * age, within
+    that ``apply`` gives, and leaves name their training rows and the shares of these that have each
+    class. A row counts once, whatever its weight; where weights of rows or classes differ, ``by
+    weight Yes: 0.50`` is the share of the weight that the class of the leaf has, which decides.
+    Leaves of a search by scores have actions, and no shares. The linear model of a leaf is written
+    as ``predict 3.2 + 0.51 * rooms - 0.11 * age, within
     [5, 50]``, with the bounds that predictions do not leave; several outputs are named: ``predict
     height = 1.2, width = 3``. A line says what stands for missing cells of the columns that the
     tree uses, where the training rows had some; the last lines what the tree was chosen before
@@ -337,7 +339,13 @@ class Wording:
         ]
 
     def shares(self, k: int, most: int = 6) -> list[list[str]]:
-        """Return the class shares of a node, and the weighted one of its class if it differs."""
+        """Return the class shares of a node, and that of its class by weight if it differs.
+
+        Of a leaf that holds an action, the action alone.
+        """
+        if self.named.holds_actions:
+            assert self.named.classes is not None
+            return [[self.written(self.named.classes[self.named.winners[k]])]]
         return [
             [f"{self.written(name)}: {share}" for name, share in shares]
             for shares in self.named.shares(k, most)
@@ -392,7 +400,8 @@ class Wording:
         else:
             winner = self.written(named.classes[named.winners[k]])
             pieces = [f"class: {winner}"] if named.scores is None else self.scores(k)
-            known += map(", ".join, self.shares(k))
+            if not named.holds_actions:
+                known += map(", ".join, self.shares(k))
         if named.costs is not None:
             known.append(f"costs {number(float(named.costs[k]), 2)}")
         told = "; ".join(filter(None, known))

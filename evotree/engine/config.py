@@ -1,7 +1,8 @@
 """What a search is told: one configuration for each part of the engine, and one for the whole."""
 
+import inspect
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from concurrent.futures import Executor
 from dataclasses import dataclass, field, fields
 from numbers import Integral, Real
@@ -38,14 +39,18 @@ ALGORITHMS = ("penalized", "nsga2")
 SURVIVAL = ("best", "generational")
 """Names of the ways to choose who lives on."""
 
-OPERATORS = ("mate", "mutate", "select")
-"""Roles that operators of the user's own may have."""
+OPERATORS = {
+    "mate": "mate(a, b, dataset=...)",
+    "mutate": "mutate(individual, dataset=...)",
+    "select": "select(population, k)",
+}
+"""Roles that operators of the user's own may have, and how they are called."""
 
 AUTO = "auto"
 """What cross-validation chooses."""
 
 MIN_ROWS = 5
-"""A node of the first trees with fewer distinct rows is a leaf."""
+"""A node of the first trees with fewer training rows is a leaf."""
 
 _SHARE = Interval(Real, 0.0, 1.0, closed="both")
 _FROM_0 = Interval(Real, 0.0, None, closed="left")
@@ -174,6 +179,28 @@ class Checkpoint(Configuration):
     resume: Annotated[bool, "boolean"] = False
 
 
+def check_operators(operators: Mapping[str, Any]) -> None:
+    """Check the roles of operators of the user's own, and that they can be called so."""
+    for role, operator in operators.items():
+        if role not in OPERATORS or not callable(operator):
+            raise ValueError(
+                f"operators={{{role!r}: {operator!r}}}: allowed are callables for "
+                f"{', '.join(OPERATORS)}."
+            )
+        try:
+            found = inspect.signature(operator)
+        except ValueError:  # compiled functions may have none
+            continue
+        named = {} if role == "select" else {"dataset": None}
+        try:
+            found.bind(*["one"] * (1 if role == "mutate" else 2), **named)
+        except TypeError as error:
+            raise ValueError(
+                f"operators={{{role!r}: {operator!r}}}: allowed are callables for "
+                f"{OPERATORS[role]}; {error}."
+            ) from error
+
+
 @dataclass(frozen=True, repr=False)
 class Evolution(Configuration):
     """How the population evolves: what only a researcher moves.
@@ -251,12 +278,7 @@ class Evolution(Configuration):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        for role, operator in (self.operators or {}).items():
-            if role not in OPERATORS or not callable(operator):
-                allowed = f"callables for {', '.join(OPERATORS)}"
-                raise ValueError(
-                    f"operators={{{role!r}: {operator!r}}}: allowed are {allowed}."
-                )
+        check_operators(self.operators or {})
         islands = self.islands or Islands()
         groups = {
             "variation": self.variation or Variation(),

@@ -154,6 +154,19 @@ def append_logbook(logbook: tools.Logbook, later: tools.Logbook) -> None:
         logbook.chapters[name].extend(chapter)
 
 
+def plain_logbook(logbook: tools.Logbook) -> dict[str, list[Any]]:
+    """Return the records of a logbook of a run, and of its chapters by name, as lists."""
+    return {name: list(one) for name, one in {"": logbook, **logbook.chapters}.items()}
+
+
+def logbook_of(plain: Mapping[str, list[Any]]) -> tools.Logbook:
+    """Return the logbook that `plain_logbook` made lists of."""
+    logbook = make_logbook()
+    for name, records in plain.items():
+        (logbook.chapters[name] if name else logbook).extend(records)
+    return logbook
+
+
 def join_logbooks(
     logbooks: Sequence[tools.Logbook],
     sizes: Sequence[int],
@@ -318,7 +331,7 @@ class ParetoFront(tools.ParetoFront):
         return front_table(self.items, held_out)
 
 
-@dataclass
+@dataclass(repr=False)
 class Run:
     """A run: its population and its records; what callbacks see and `evolve` returns.
 
@@ -370,6 +383,14 @@ class Run:
     def best(self) -> Individual:
         """The fittest individual of the present generation."""
         return self.population[0]
+
+    def __repr__(self) -> str:
+        best = ", ".join(f"{value:.4g}" for value in self.best_fitness) or "unknown"
+        return (
+            f"{type(self).__name__} of {len(self.population)} individuals: generation "
+            f"{self.generation} after {self.seconds:.1f} s, best fitness {best} in generation "
+            f"{self.last_improvement}; {self.stop_reason or 'going on'}"
+        )
 
 
 Callback = Callable[[Run], object]

@@ -57,7 +57,7 @@ class Epoch(NamedTuple):
     home: int  # number of the process that the islands belong to
 
 
-@dataclass
+@dataclass(repr=False)
 class Archipelago(Run):
     """A run of several islands, seen as one.
 

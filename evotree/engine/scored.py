@@ -136,7 +136,7 @@ class ScoredProblem:
         return rows.evolved_for(as_actions(self.actions, config.leaves))
 
 
-@dataclass
+@dataclass(repr=False)
 class ScoredResult:
     """What a search by scores has found; its trees are over raw features, as they were scored.
 
@@ -157,6 +157,12 @@ class ScoredResult:
     run: Run
     n_scores: int
     cost: float
+
+    def __repr__(self) -> str:
+        return (
+            f"ScoredResult of {self.n_scores} scores: {self.tree!r} of score "
+            f"{self.tree.quality:.4g}\n{self.front!r}"
+        )
 
 
 def search_scores(

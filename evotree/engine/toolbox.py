@@ -11,7 +11,7 @@ import numpy as np
 from deap import base
 
 from evotree.dataset import Dataset
-from evotree.engine.config import Variation
+from evotree.engine.config import Variation, check_operators
 from evotree.engine.evolution import checked
 from evotree.fitness.penalties import (
     FITNESS_OF_SCORES,
@@ -72,6 +72,16 @@ def dipole_width(
     return max_features
 
 
+_ALONE = 1 << 32  # streams of trees that are made without one; no generation is so late
+
+
+class TreeToolbox(base.Toolbox):
+    """DEAP's toolbox, for workers, too: pools and locks of its map stay in their process."""
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**vars(self), "map": map}
+
+
 def make_toolbox(
     dataset: Dataset,
     *,
@@ -117,7 +127,7 @@ def make_toolbox(
         Greatest number of terms of a split, or share of the features; None for any. All operators
         of this package keep it.
     min_samples_split : int, at least 2, default=5
-        A leaf with fewer distinct rows is not split.
+        A leaf with fewer training rows is not split; equal rows count one by one.
     init : optional
         As for `evotree.Evolution`; the rest is random, ``"dipole"``.
     found : sequence of Individual, default=()
@@ -135,6 +145,7 @@ def make_toolbox(
     start : ObliqueTree, optional
         As for `evotree.Evolution`.
     """
+    check_operators(operators or {})
     variation = Variation() if variation is None else variation
     refinement = as_refinement(refinement)
     linear = refinement or Refinement()
@@ -144,7 +155,7 @@ def make_toolbox(
         "size_penalty": size_penalty,
         "term_penalty": term_penalty,
     }
-    toolbox = base.Toolbox()
+    toolbox = TreeToolbox()
     toolbox.register("streams", make_streams, seed_from(random_state))
     toolbox.register("clone", Individual.clone)
     toolbox.register("map", map)
@@ -239,6 +250,19 @@ def kind_of_fitness(
     return FITNESS_OF_SCORES[n_scores]
 
 
+def new_individual(
+    make: Callable[[np.ndarray], Individual],
+    streams: Callable[[int, int], list[np.ndarray]],
+    number: list[int],
+    stream: np.ndarray | None = None,
+) -> Individual:
+    """Return a tree of a stream; without one, as DEAP calls it, of the next one of its own."""
+    if stream is None:
+        number[0] += 1
+        (stream,) = streams(number[0], 1)
+    return make(stream)
+
+
 def register_first_trees(
     toolbox: base.Toolbox,
     dataset: Dataset,
@@ -248,14 +272,14 @@ def register_first_trees(
 ) -> None:
     """Say how single trees are made: at random, on dipoles, and by other algorithms."""
     # Called as ``individual(stream)`` and ``quick(stream)``: what comes before goes by position.
-    toolbox.register(
-        "individual",
+    grow = partial(
         init_dipolar,
         dataset,
         penalties["size_penalty"],
         term_penalty=penalties["term_penalty"],
         **dipoles,
     )
+    toolbox.register("individual", new_individual, grow, toolbox.streams, [_ALONE])
     toolbox.register(
         "quick",
         init_quick,

@@ -193,9 +193,10 @@ class TreeEstimator(RowEncoder):
     @property
     def feature_importances_(self) -> np.ndarray:
         """Shares that the columns have in lowering the impurity, those of `importances`."""
-        return self.importances()
+        shares: np.ndarray = self.importances()
+        return shares
 
-    def importances(self, kind: str = "impurity") -> np.ndarray:
+    def importances(self, kind: str = "impurity", *, named: bool = False) -> Any:
         """Return the share that each column has in what the tree does, at least 0, with a sum of 1.
 
         Parameters
@@ -206,16 +207,22 @@ class TreeEstimator(RowEncoder):
             of a leaf's linear model has the squared error that it explains. ``"influence"`` gives
             each split and model the number of its rows instead. The levels of a category count
             together, and a number with the question whether it is missing.
+        named : bool, default=False
+            Whether a Series by the names of the columns is returned, instead of an array in their
+            order.
         """
         check_is_fitted(self)
-        return np.bincount(
+        shares = np.bincount(
             column_of_feature(self.columns_),
             importances(self.tree_, kind, self._output_scale),
             self.n_features_in_,
         )
+        names = [column.name for column in self.columns_]
+        return pd.Series(shares, names, name=kind) if named else shares
 
     def _of_output(self, output: int | str | None) -> ObliqueTree:
         """Return the tree that predicts one of several outputs alone."""
+        check_is_fitted(self)
         names = self.tree_.output_names
         if names is None and output is None:
             return self.tree_

@@ -53,6 +53,17 @@ class Editor:
             None if X is None else finisher_of(model, X, y, sample_weight, sensitive)
         )
 
+    def __repr__(self) -> str:
+        splits, leaves = (
+            ", ".join(map(str, np.flatnonzero(self.tree.is_leaf == is_leaf))) or "none"
+            for is_leaf in (False, True)
+        )
+        n_rows = 0 if self._finisher is None else self._finisher.rows.n_rows
+        return (
+            f"Editor of {type(self.model).__name__}, {n_rows} rows: splits {splits}; "
+            f"leaves {leaves}"
+        )
+
     def prune(self, node: int) -> Any:
         """Return a model in which a split, with all below it, is a leaf."""
         marks = np.arange(len(self.tree)) == self._node("prune", node)

@@ -27,7 +27,7 @@ from evotree.engine.config import (
     evolution_of,
     is_auto,
 )
-from evotree.engine.evolution import Run
+from evotree.engine.evolution import Run, logbook_of, plain_logbook
 from evotree.engine.finish import Result, finish
 from evotree.engine.problem import Penalties, Problem, make_constraints, prepare
 from evotree.engine.progress import Progress
@@ -279,7 +279,9 @@ class EvolvedTree(base.TreeEstimator, SearchConfig):
             Class labels, or targets. Several outputs share one tree; they are standardized, each
             by its own mean and standard deviation, and count alike.
         sample_weight : array-like of shape (n_samples,), optional
-            Weights of the rows; a row of weight 2 counts as two rows.
+            Weights of the rows. A row of weight 2 weighs as much as two rows, but is one where rows
+            are counted, dealt out to folds or drawn; so the tree may be another one than that of
+            the row given twice.
         sensitive : array-like of shape (n_samples,), optional
             A column that is not a feature, which a callable objective finds in
             ``leaves.extras["sensitive"]``.
@@ -517,6 +519,18 @@ class EvolvedTree(base.TreeEstimator, SearchConfig):
     def __sklearn_clone__(self) -> Self:
         """Return a copy that is not fitted; it shares the callbacks."""
         return self._clone_sharing("callbacks")
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Return what files keep; skops knows lists, but not those of DEAP's kind."""
+        state: dict[str, Any] = super().__getstate__()
+        if "history_" in state:
+            state = {**state, "history_": plain_logbook(state["history_"])}
+        return state
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        if isinstance(state.get("history_"), Mapping):
+            state = {**state, "history_": logbook_of(state["history_"])}
+        super().__setstate__(state)
 
 
 @documented(SHAPE=_SHAPE, RUN=_RUN, ATTRIBUTES=_ATTRIBUTES, **base.SHARED)

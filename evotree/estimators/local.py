@@ -62,9 +62,9 @@ _TEXTS = {
     "LIMITS": """max_depth : int, at least 0, or None, default=None
         Nodes at this depth are leaves; None means any depth.
     min_samples_split : int, at least 2, default=2
-        Nodes with fewer distinct rows are leaves.
+        Nodes with fewer training rows are leaves; equal rows count one by one, whatever they weigh.
     min_samples_leaf : int, at least 1, default=1
-        A split leaves at least so many distinct rows on each side.
+        A split leaves at least so many training rows on each side, counted likewise.
     min_weight_fraction_leaf : float in [0, 0.5], default=0.0
         A split leaves at least this share of the whole weight on each side.
     min_impurity_decrease : float, at least 0, default=0.0
@@ -99,7 +99,7 @@ _TEXTS = {
     "SWEEPS": """max_iter : int, at least 1, default=14
         Most sweeps.
     min_samples_split : int, at least 2, default=5
-        Nodes of a grown tree with fewer distinct rows are leaves.
+        Nodes of a grown tree with fewer training rows are leaves; equal rows count one by one.
     scaling : {"standard", "common", "minmax"}, default="standard"
         Units in which the weights are penalized; a fitted tree is over raw features.
     n_jobs : int or None, default=None
@@ -186,7 +186,8 @@ class LocalTree(base.TreeEstimator):
             Class labels, or targets. Several outputs share one tree; they are standardized, each
             by its own mean and standard deviation, and count alike.
         sample_weight : array-like of shape (n_samples,), optional
-            Weights of the rows; a row of weight 2 counts as two rows.
+            Weights of the rows. A row of weight 2 weighs as much as two rows, but is one where rows
+            are counted: for `min_samples_split`, `min_samples_leaf` and folds.
         """
         check_parameters(self)
         with self._unchanged_on_failure():

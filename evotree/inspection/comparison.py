@@ -8,7 +8,17 @@ from scipy import stats
 from sklearn.base import is_classifier
 
 from evotree.description.named import named_tree
+from evotree.inspection.paths import explain
 from evotree.tables.labels import read_labels
+
+
+def check_model(name: str, model: Any) -> None:
+    """Check that a model is an estimator of one tree."""
+    if not hasattr(model, "importances"):
+        raise TypeError(
+            f"{name} is of the type {type(model).__name__}: allowed are estimators of evotree "
+            "that have one tree."
+        )
 
 
 class RowComparison(NamedTuple):
@@ -17,13 +27,18 @@ class RowComparison(NamedTuple):
     `node` is the split, or the leaf where they meet. `terms` has a line for each of its terms, the
     one that parts them most first: the values, the weight as the split is printed, and what each
     adds to the distance to the hyperplane, in spreads of the projection, above 0 where the printed
-    sum is above its threshold; at a leaf with a line, to what it says. `rows` has the leaf and
-    prediction of each, and ``total``, that distance.
+    sum is above its threshold; at a leaf with a model, to what it says, of classes about the one
+    that is predicted for `a`. `rows` has the leaf and prediction of each, and ``total``, that
+    distance.
     """
 
     node: int
     terms: pd.DataFrame
     rows: pd.DataFrame
+
+    def __repr__(self) -> str:
+        where = "meet" if self.rows.leaf.eq(self.node).all() else "part"
+        return f"{self.rows.to_string()}\nthey {where} at [{self.node}]\n{self.terms}"
 
 
 def compare_rows(model: Any, row_a: Any, row_b: Any) -> RowComparison:
@@ -41,8 +56,17 @@ def compare_rows(model: Any, row_a: Any, row_b: Any) -> RowComparison:
     RowComparison
         In the units of the columns, but for distances.
     """
-    found = [model.explain(_as_table(row)) for row in (row_a, row_b)]
-    paths = [one.terms[one.terms.row == 0] for one in found]
+    check_model("model", model)
+    tree = model._of_output(None)
+    rows = [model.encode(_as_table(row))[:1] for row in (row_a, row_b)]
+    classes = model.classes_ if is_classifier(model) else None
+    # The models of a leaf speak of one class, that of `row_a`.
+    of = None if classes is None else tree.predict_label(rows[0])
+    found = [
+        explain(tree, model.training_rows_, one, model.feature_names_, classes, of)
+        for one in rows
+    ]
+    paths = [one.terms for one in found]
     sides = [dict(zip(path.node, path.side, strict=True)) for path in paths]
     apart = [k for k in sides[0] if k in sides[1] and sides[0][k] != sides[1][k]]
     node = int(apart[0] if apart else found[0].rows.leaf[0])
@@ -69,11 +93,11 @@ def compare_rows(model: Any, row_a: Any, row_b: Any) -> RowComparison:
     )
     terms["difference"] = terms.adds_b - terms.adds_a
     order = terms.difference.abs().sort_values(ascending=False, kind="stable").index
-    rows = pd.concat([one.rows[["leaf", "prediction"]].head(1) for one in found])
-    rows = rows.set_axis(["a", "b"]).assign(
+    reached = pd.concat([one.rows[["leaf", "prediction"]] for one in found])
+    reached = reached.set_axis(["a", "b"]).assign(
         total=[one["total"].iloc[0] if len(one) else np.nan for one in here]
     )
-    return RowComparison(node, terms.loc[order], rows)
+    return RowComparison(node, terms.loc[order], reached)
 
 
 def _as_table(row: Any) -> Any:
@@ -97,6 +121,12 @@ class ModelComparison(NamedTuple):
     p_value: float
     leaves: pd.DataFrame
 
+    def __repr__(self) -> str:
+        return (
+            f"{self.models.to_string()}\n{self.disagreement:.1%} of the rows are predicted "
+            f"differently; which model is better: p = {self.p_value:.3g}"
+        )
+
 
 def compare_models(a: Any, b: Any, X: Any, y: Any) -> ModelComparison:
     """Compare two fitted models of one tree, of classes or of one target.
@@ -118,11 +148,15 @@ def compare_models(a: Any, b: Any, X: Any, y: Any) -> ModelComparison:
 
     Raises
     ------
+    TypeError
+        If one is no estimator of one tree.
     ValueError
         If the models are of different tasks, or `y` is not one target of the rows.
     """
-    truth = np.asarray(read_labels(y) if is_classifier(a) else y)
     models = {"a": a, "b": b}
+    for name, model in models.items():
+        check_model(name, model)
+    truth = np.asarray(read_labels(y) if is_classifier(a) else y)
     found = [np.asarray(model.predict(X)) for model in models.values()]
     if is_classifier(a) != is_classifier(b):
         raise ValueError(

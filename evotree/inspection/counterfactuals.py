@@ -22,6 +22,7 @@ from typing import Any, NamedTuple, Self, TypeAlias
 import numpy as np
 from scipy.optimize import Bounds, LinearConstraint, milp
 
+from evotree.description.named import printable
 from evotree.inspection.training_rows import TrainingRows, uncorrelated_spreads
 from evotree.tables.columns import (
     TRUTH,
@@ -242,6 +243,21 @@ class Counterfactual:
     distance: float
     leaf: int  # that it reaches
     point: np.ndarray  # in the features of the tree
+
+    def __repr__(self) -> str:
+        changes = [
+            f"{printable(name)}: {_shown(before)} -> {_shown(after)}"
+            for name, (before, after) in self.changes.items()
+        ]
+        return (
+            f"Counterfactual({'; '.join(changes) or 'no change'}; distance "
+            f"{self.distance:.4g}, leaf {self.leaf})"
+        )
+
+
+def _shown(value: Any) -> str:
+    """Return a cell in a few digits."""
+    return f"{value:.6g}" if isinstance(value, float) else printable(value)
 
 
 class Goal(NamedTuple):

@@ -30,17 +30,23 @@ class Explanation(NamedTuple):
         would be for the mean row. At a split it is the signed distance to the hyperplane, above 0
         on the right, and all three are in units of the spread of the projection over the training
         rows of the node. At a leaf with a linear model it is what the model says before its bounds,
-        in the units of the target; of two classes the log-odds of the second, of more the score of
-        the class that is predicted. Leaves without a model have no lines.
+        in the units of the target; of classes the score of the one that is predicted, of two its
+        log-odds. Leaves without a model have no lines.
     rows : pandas.DataFrame
         One line for each row: ``prediction``, a class or a number; ``leaf``; ``decision_distance``,
-        the smallest absolute distance to a hyperplane on its path, infinite where there is none;
-        ``outside``, the names of the features whose values are outside the range of the training
-        rows.
+        the smallest absolute distance to a hyperplane on its path, or to another class by the
+        logistic model of its leaf, infinite where there is neither; ``outside``, the names of the
+        features whose values are outside the range of the training rows. The distance to another
+        class is a difference of scores, in units of the spread that it would have if the features
+        were not correlated.
     """
 
     terms: pd.DataFrame
     rows: pd.DataFrame
+
+    def __repr__(self) -> str:
+        rows = self.rows.to_string(max_rows=10, show_dimensions=False)
+        return f"Explanation of {len(self.rows)} rows, {len(self.terms)} terms\n{rows}"
 
 
 def explain(
@@ -49,8 +55,9 @@ def explain(
     X: np.ndarray,
     feature_names: Sequence[str],
     classes: np.ndarray | None = None,
+    of: np.ndarray | None = None,
 ) -> Explanation:
-    """Explain the path of each row."""
+    """Explain the path of each row; `of` has other classes than those predicted, by position."""
     names = np.array(feature_names, dtype=object)
     leaves = tree.apply(X)
     spread = np.ones(tree.n_features) if tree.spread is None else tree.spread
@@ -58,7 +65,7 @@ def explain(
     depths = node_depths(tree.subtree_size)
     distances = np.full(len(X), np.inf)
     parts = {name: [np.empty(0, dtype)] for name, dtype in _COLUMNS.items()}
-    for k, side, rows, models in _sides(tree, leaves, labels):
+    for k, side, rows, models in _sides(tree, leaves, labels if of is None else of):
         if side != "leaf":
             weights, constant, scale = (
                 tree.weights[k],
@@ -102,6 +109,9 @@ def explain(
             parts[name].append(
                 np.broadcast_to(np.asarray(columns[name], dtype=dtype), values.size)
             )
+    if classes is not None and tree.models is not None:
+        inside = _distances_to_classes(tree, X, leaves, labels, spread)
+        distances = np.minimum(distances, inside)
     terms = pd.DataFrame({name: np.concatenate(part) for name, part in parts.items()})
     is_outside = np.less(X, training.lowest) | np.greater(X, training.highest)
     return Explanation(
@@ -131,8 +141,38 @@ def _sides(
                 yield k, side, np.flatnonzero((leaves >= child) & (leaves < end)), None
         elif tree.models is None or not tree.models.of_classes:
             yield k, "leaf", at, tree.models
-        elif len(tree.models.each) == 2:
-            yield k, "leaf", at, tree.models.each[1]
         else:
-            for label, models in enumerate(tree.models.each):
+            for label, models in enumerate(_speaking(tree.models)):
                 yield k, "leaf", at[labels[at] == label], models
+
+
+def _speaking(models: Any) -> list[LeafModels]:
+    """Return the models of the scores of classes, of two those of their log-odds."""
+    if len(models.each) > 2:
+        return list(models.each)
+    second = models.each[1]
+    first = LeafModels(
+        -second.intercepts, -second.coefficients, -second.highest, -second.lowest
+    )
+    return [first, second]
+
+
+def _distances_to_classes(
+    tree: ObliqueTree,
+    X: np.ndarray,
+    leaves: np.ndarray,
+    labels: np.ndarray,
+    spread: np.ndarray,
+) -> np.ndarray:
+    """Return how far rows are from where the model of their leaf predicts another class."""
+    models: Any = tree.models
+    scores = models.scores(X, leaves)
+    coefficients = np.stack([one.coefficients for one in models.each]) * spread
+    distances = np.full(len(X), np.inf)
+    for k, label in {*zip(leaves.tolist(), labels.tolist(), strict=True)}:
+        rows = np.flatnonzero((leaves == k) & (labels == label))
+        units = np.linalg.norm(coefficients[:, k] - coefficients[label, k], axis=1)
+        others = units > 0.0  # classes whose log-odds against this one change
+        gaps = scores[rows, label, np.newaxis] - scores[rows][:, others]
+        distances[rows] = (gaps / units[others]).min(axis=1, initial=np.inf)
+    return distances

@@ -37,6 +37,14 @@ class ShapValues(NamedTuple):
     base: Any
     standard_errors: np.ndarray
 
+    def __repr__(self) -> str:
+        shape = zip(self.values.shape, ("rows", "columns", "classes"), strict=False)
+        base = ", ".join(f"{value:.4g}" for value in np.atleast_1d(self.base))
+        return (
+            f"ShapValues of {', '.join(f'{n} {kind}' for n, kind in shape)}: base {base}; "
+            f"standard errors up to {self.standard_errors.max(initial=0.0):.2g}"
+        )
+
 
 def shap_values(
     predict: Callable[[np.ndarray], np.ndarray],

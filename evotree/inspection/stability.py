@@ -9,11 +9,13 @@ from scipy import stats
 from sklearn.base import clone, is_classifier
 from sklearn.model_selection import ShuffleSplit, StratifiedShuffleSplit
 
-from evotree.description.named import named_tree, used_features
+from evotree.description.named import named_tree, printable, used_features
+from evotree.inspection.comparison import check_model
 from evotree.tables.columns import column_of_feature
 from evotree.tables.labels import read_labels
 
 _HELD_OUT = 0.2  # of the rows, in each refit
+_SHOWN = 10  # columns in the printed form
 
 
 class Stability(NamedTuple):
@@ -37,6 +39,22 @@ class Stability(NamedTuple):
     summary: pd.Series
     columns: pd.Series
     disagreement: np.ndarray
+
+    def __repr__(self) -> str:
+        found = self.summary
+        used = [
+            f"{printable(name)} {share:.2f}" for name, share in self.columns.items()
+        ]
+        if len(used) > _SHOWN:
+            used[_SHOWN:] = [f"{len(used) - _SHOWN} more"]
+        return (
+            f"{found.name}: score {found.score:.3f} [{found.lower:.3f}, {found.upper:.3f}], "
+            f"agreement {found.agreement:.3f}, columns {found.columns:.2f}, "
+            f"root {found.root:.2f}\n"
+            f"use of columns: {', '.join(used) or 'none'}\n"
+            f"rows in dispute: {np.count_nonzero(self.disagreement)} of "
+            f"{len(self.disagreement)}"
+        )
 
 
 def stability(
@@ -85,6 +103,7 @@ def stability(
     Nadeau C., Bengio Y. (2003). Inference for the generalization error. Machine Learning 52,
     239-281.
     """
+    check_model("model", model)
     if isinstance(n, bool) or not isinstance(n, int | np.integer) or n < 2:
         raise ValueError(f"n={n!r}: allowed are integers of at least 2.")
     if not 0.0 < coverage < 1.0:

@@ -868,7 +868,8 @@ def check_monotonic_cst(
     for column, sign in zip(columns, signs, strict=True):
         if sign and isinstance(column, CategoricalColumn):
             raise ValueError(
-                f"monotonic_cst={sign} for {column.name!r}, a column of categories."
+                f"monotonic_cst={sign} for {column.name!r}, a column of categories: allowed is 0; "
+                "a column of numbers, such as 0 and 1, may rise or fall."
             )
     if n_classes > 2 and signs.any():
         raise ValueError(

@@ -37,7 +37,8 @@ def plot_explanation(
     it away from there, and the last one ends where the row stands, at a diamond. All are distances
     to the hyperplane, the line at 0, in spreads of the projection: red bars move a row to the right
     side, blue ones to the left. A linear model of the leaf is drawn likewise below, in units of the
-    target: red bars raise the prediction.
+    target: red bars raise the prediction. Of classes it gives the score of the one that is
+    predicted, of two its log-odds: red bars speak for it.
 
     Parameters
     ----------
@@ -154,8 +155,15 @@ def plot_importances(
     ax.set_yticks(places, names, parse_math=False)
     ax.tick_params(axis="y", length=0)
     ax.set(ylim=(len(order) - 0.4, -0.6), xlim=(0.0, 1.12 * max(shares.max(), 1e-3)))
-    what = {"impurity": "lowering the impurity", "influence": "the sides of rows"}
-    ax.set_xlabel(f"share in {what[kind]}")
+    tree = estimator.tree_
+    what = {"impurity": "lowering the impurity", "influence": "the sides of rows"}[kind]
+    if tree.n_leaves == 1:
+        what = (
+            "what the model of the leaf says" if tree.n_terms else "nothing: no split"
+        )
+    elif tree.models is not None:
+        what += " and the models of leaves"
+    ax.set_xlabel(f"share in {what}")
     ax.spines[["left", "right", "top"]].set_visible(False)
     return ax
 

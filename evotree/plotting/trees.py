@@ -460,7 +460,8 @@ def plot_decision_regions(
     tree = tree_of(tree_or_classifier, "tree_or_classifier", TypeError)
     if tree.n_features != 2:
         raise ValueError(
-            f"the tree has n_features={tree.n_features}: regions are drawn for 2 only."
+            f"the tree has n_features={tree.n_features}: regions are drawn for 2 only; "
+            "plot_evolution draws two of a run with keep_best_trees, plot_tree any tree."
         )
     if resolution < 2:
         raise ValueError(

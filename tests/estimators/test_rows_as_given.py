@@ -14,6 +14,7 @@ from evotree import (
     ObliqueForestClassifier,
     ObliqueForestRegressor,
     ObliqueTreeClassifier,
+    TAOClassifier,
 )
 from evotree.estimators import GREEDY_PRESETS
 from tests.quick_models import outputs
@@ -102,3 +103,16 @@ def test_bags_of_equal_rows_leave_some_of_them_out():
     assert known.mean() > 0.8  # a row is in all ten bags with a chance of .8**10
     score = accuracy_score(y[:1000][known], shares[known].argmax(axis=1))
     assert abs(score - right.mean()) <= 3.0 * error
+
+
+def test_limits_count_equal_rows_one_by_one_whatever_they_weigh():
+    X, y = np.array([[0.0, 1.0], [1.0, 0.0]]), np.array([0, 1])
+    many, classes = np.repeat(X, 10, axis=0), np.repeat(y, 10)
+    for make in (
+        lambda n: ObliqueTreeClassifier("axis", min_samples_split=n),
+        lambda n: ObliqueTreeClassifier("linear", min_samples_leaf=n // 2),
+        lambda n: TAOClassifier(depth=2, min_samples_split=n),
+    ):
+        assert make(20).fit(many, classes).get_n_leaves() == 2
+        assert make(22).fit(many, classes).get_n_leaves() == 1
+        assert make(4).fit(X, y, sample_weight=[10.0, 10.0]).get_n_leaves() == 1

@@ -5,10 +5,14 @@ import pytest
 from scipy import stats
 from sklearn.base import clone
 from sklearn.datasets import load_diabetes, load_wine
+from sklearn.exceptions import NotFittedError
+from sklearn.linear_model import LogisticRegression
+from sklearn.tree import DecisionTreeClassifier
 
 from evotree import EvoTreeClassifier, EvoTreeRegressor, ObliqueTreeClassifier
 from evotree.description.named import named_tree
 from evotree.inspection.comparison import compare_models, compare_rows
+from evotree.inspection.stability import stability
 from tests.quick_models import brief
 
 X, Y = load_wine(return_X_y=True, as_frame=True)
@@ -85,3 +89,36 @@ def test_rows_of_one_leaf_and_models_of_targets_are_compared_by_lines():
         compare_models(MODEL, brief(EvoTreeRegressor).fit(X, Y * 1.0), X, Y)
     with pytest.raises(ValueError, match=r"y has shape \(3,\): allowed is \(178,\)"):
         compare_models(MODEL, MODEL, X, Y[:3])
+
+
+@pytest.mark.parametrize("wrong", [DecisionTreeClassifier(), LogisticRegression(), []])
+@pytest.mark.parametrize(
+    ("name", "call"),
+    [
+        ("a", lambda one: compare_models(one, MODEL, X, Y)),
+        ("b", lambda one: compare_models(MODEL, one, X, Y)),
+        ("model", lambda one: compare_rows(one, X[:1], X[1:2])),
+        ("model", lambda one: stability(one, X, Y, n=2)),
+    ],
+)
+def test_what_is_no_estimator_of_one_tree_is_refused_by_name(name, call, wrong):
+    if wrong != []:
+        wrong = clone(wrong).fit(X, Y)
+    message = f"{name} is of the type {type(wrong).__name__}: allowed are"
+    with pytest.raises(TypeError, match=message):
+        call(wrong)
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda one: compare_models(MODEL, one, X, Y),
+        lambda one: compare_rows(one, X[:1], X[1:2]),
+        lambda one: one.explain(X),
+        lambda one: one.counterfactuals(X[:1]),
+        lambda one: one.shap_values(X, X),
+    ],
+)
+def test_what_is_not_fitted_says_so(call):
+    with pytest.raises(NotFittedError):
+        call(brief())

@@ -6,13 +6,14 @@ from dataclasses import replace
 from html import unescape
 
 import numpy as np
+import pandas as pd
 import pytest
 from sklearn import metrics
 from sklearn.base import clone
 from sklearn.calibration import calibration_curve
 from sklearn.datasets import load_iris
 
-from evotree import ObliqueForestClassifier
+from evotree import ObliqueForestClassifier, ObliqueTreeClassifier
 from evotree.cli.commands import report_of_model
 from evotree.inspection.paths import explain
 from evotree.inspection.stability import stability
@@ -123,6 +124,69 @@ def test_edited_trees_are_those_of_the_library():
                     twin.complexity,
                     twin.subtree_size.tolist(),
                 ]
+
+
+def test_a_threshold_that_leaves_a_node_without_rows_is_told():
+    """Those that rows passed before, as `edit` refuses them; pruned nodes are no such ones."""
+    frame, subject = table(), make_subject(make_model("numbers"))
+    rows = encode(subject.named.columns, frame)
+    tree = subject.named.tree
+    moved = "model.edited(model.own, k, node.t + 1e3 * (k % 2 ? 1 : -1))"
+    seen = "model.measure(tree, [x], null)"
+    each = f"""model.own.nodes.map((node, k) => node.isLeaf ? null :
+        [model.own, {moved}].map((tree) => {seen})).map((both) =>
+        both && model.emptied(...both))"""
+    (found,) = run_page([report(subject, frame).data], each)
+    n_told = 0
+    for row, told in zip(rows, found, strict=True):
+        before = tree.decision_path(row[None]).toarray()[0] > 0
+        for k in np.flatnonzero(~tree.is_leaf).tolist():
+            sign = 1.0 if k % 2 else -1.0
+            twin = models.edited(tree, k, tree.thresholds[k] + 1e3 * sign)
+            after = twin.decision_path(row[None]).toarray()[0] > 0
+            assert told[k] == np.flatnonzero(before & ~after).tolist()
+            n_told += len(told[k])
+    assert n_told > 100
+
+
+def test_rows_stand_beside_the_threshold_of_a_split_of_one_feature():
+    frame = pd.DataFrame({"glucose": np.arange(100.0, 140.0), "age": np.arange(40.0)})
+    y = frame.glucose > 118.7
+    model = ObliqueTreeClassifier("axis", max_depth=1).fit(frame, y)
+    page = report(model, frame).data
+    (found,) = run_page([page], "model.beside(model.own.nodes[0], x)")
+    (threshold,) = {one["threshold"] for one in found}
+    for value, one in zip(frame.glucose, found, strict=True):
+        assert one["value"] == value and one["gap"] == abs(value - threshold)
+        assert one["side"] == np.sign(value - threshold)
+    oblique = report(make_subject(make_model("numbers")), table()).data
+    said = run_page(
+        [oblique], "model.own.nodes.map((n) => n.isLeaf || model.beside(n, x))"
+    )
+    assert {one for one in said[0][0] if one is not True} == {None}
+
+
+def test_the_form_offers_each_level_once():
+    """Also where a level has the name that missing cells are shown by."""
+    colours = pd.Series(["missing", "red", "blue", None] * 30, name="colour")
+    frame = pd.DataFrame({"colour": colours.astype("category"), "x": np.arange(120.0)})
+    y = colours.isna() | (colours == "missing") | (frame.x > 100.0)
+    model = ObliqueTreeClassifier("linear", max_depth=3).fit(frame, y)
+    page = report(model, frame).data
+    at = next(i for i, one in enumerate(page["columns"]) if one["name"] == "colour")
+    (found,) = run_page([page], f"model.choices(data.columns[{at}])")
+    values, texts = zip(*found[0], strict=True)
+    assert len(set(texts)) == len(texts) == len(set(values))
+    assert sorted(texts) == ["(any other)", "(missing)", "blue", "missing", "red"]
+    cells = {text: "null" if value == "" else value for value, text in found[0]}
+    for text, value in cells.items():
+        row = ["0"] * len(page["columns"])
+        row[at] = value
+        (coded,) = run_page([page], f"model.encode([{', '.join(row)}])")
+        level = {"(missing)": None, "(any other)": "other"}.get(text, text)
+        known = encode(model.columns_, pd.DataFrame({"colour": [level], "x": [0.0]}))[0]
+        place = [model.feature_names_.index(name) for name in page["features"]]
+        assert coded[0] == known[place].tolist()
 
 
 def own_measures(model, frame, y):

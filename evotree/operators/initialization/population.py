@@ -712,13 +712,9 @@ def init_population(
     if found:  # of paths that are followed already
         n_paths = 0
 
-    def follow(number: int, stream: np.ndarray) -> list[Individual]:
-        if clock.is_late:
-            return []
-        return toolbox.path(number=number, stream=stream, **clock.limit)
-
-    of_slots = [streams[at] for at in slots[:n_paths]]
-    paths = toolbox.map(follow, range(n_paths), of_slots)
+    # Maps of pools take one sequence of tasks.
+    numbered = enumerate(streams[at] for at in slots[:n_paths])
+    paths = toolbox.map(partial(_follow, toolbox, clock), list(numbered))
     best = best_of_paths([*found, *chain.from_iterable(paths)], len(slots), worth)
     kinds = list(origins)
     for at in slots[len(best) :]:
@@ -726,9 +722,7 @@ def init_population(
     missing = slots[len(best) :] if clock.is_late else []  # else the paths are short
     left = [at for at, kind in enumerate(kinds) if kind != WIDTHS]
     made = toolbox.map(
-        _Maker(toolbox, clock, worth),
-        [kinds[at] for at in left],
-        [streams[at] for at in left],
+        _Maker(toolbox, clock, worth), [(kinds[at], streams[at]) for at in left]
     )
     ready = dict(zip(slots, best, strict=False)) | dict(zip(left, made, strict=True))
     trees = [ready[at] for at in range(len(origins))]
@@ -750,6 +744,18 @@ def init_population(
     return members
 
 
+def _follow(
+    toolbox: base.Toolbox, clock: _Clock, task: tuple[int, np.ndarray]
+) -> list[Individual]:
+    """Return the trees of a path, by its number and stream; none if the time is over."""
+    if clock.is_late:
+        return []
+    trees: list[Individual] = toolbox.path(
+        number=task[0], stream=task[1], **clock.limit
+    )
+    return trees
+
+
 class _Maker:
     """Makes one tree at a time: a seed as long as there is time, else a random tree."""
 
@@ -759,8 +765,9 @@ class _Maker:
         self.worth = worth
         self._random: Individual | None = None  # that is cloned where time is over
 
-    def __call__(self, origin: str, stream: np.ndarray) -> Individual:
-        """Return a tree of a kind."""
+    def __call__(self, task: tuple[str, np.ndarray]) -> Individual:
+        """Return a tree of a kind, by a stream."""
+        origin, stream = task
         if origin == DIPOLE or self.clock.is_late:
             return self._random_tree(stream)
         individual: Individual = self.toolbox.seed(

@@ -36,6 +36,14 @@ const Model = (data) => {
     return Number.isFinite(value) ? value : undefined;
   };
 
+  // What the form offers for a column of categories: the value of each option, and its text. The
+  // level of missing cells has the name of no other one.
+  const choices = (column) => [
+    ["", "(missing)"],
+    ...column.options.map((text, at) => [String(at), text]).filter((_, at) => at !== column.missing),
+    ["-1", "(any other)"],
+  ];
+
   // Cells, one a column: a number, the position of an option (-1 for any other), or null.
   const encode = (cells) => {
     const features = new Array(data.features.length).fill(0);
@@ -120,12 +128,19 @@ const Model = (data) => {
     return found.map((one) => one / whole);
   };
 
+  // The score of a class; of two classes its log-odds, which the second part has of the second.
+  const speaking = (z, at) => {
+    if (z.length > 2 || at === 1) return z[at];
+    const [, { w, b, lo, hi }] = z;
+    return { ...z[1], w: w.map((one) => -one), b: -b, lo: -hi, hi: -lo };
+  };
+
   // What each term adds to each decision on the way of a row, as `explain` tells it.
-  // Of scores of classes it is that of the predicted class; of two classes that of the second.
+  // Of scores of classes it is that of the predicted class, of two classes its log-odds.
   const explain = (tree, x) => path(tree, x).map((k, step, nodes) => {
     const node = tree.nodes[k];
-    const at = node.z === undefined ? null : node.z.length === 2 ? 1 : predict(tree, x);
-    const part = at === null ? node : node.z[at];
+    const at = node.z === undefined ? null : predict(tree, x);
+    const part = at === null ? node : speaking(node.z, at);
     const scale = node.isLeaf ? 1 : node.s;
     const constant = node.isLeaf ? (part.b === undefined ? 0 : part.b) : -node.t;
     const terms = part.f.map((j, i) => ({
@@ -155,20 +170,31 @@ const Model = (data) => {
     return each[0].map((_, c) => each.reduce((total, one) => total + one[c], 0) / each.length);
   };
 
-  // What a tree does with encoded rows: their leaves, by the numbers of the tree as fitted; how many
-  // pass each node, and what they lose there; accuracy or R², null where there are no targets.
+  // Where a row stands beside the threshold of a split of one feature, in the unit of that; null
+  // for other splits.
+  const beside = (node, x) => {
+    const { terms, threshold } = inequality(node);
+    if (terms.length !== 1 || terms[0] !== 1) return null;
+    const value = x[node.f[0]];
+    return { value, threshold, side: Math.sign(value - threshold), gap: Math.abs(value - threshold) };
+  };
+
+  // What a tree does with encoded rows: their predictions; how many pass each node, and what they
+  // lose there; accuracy or R², null where there are no targets.
   const measure = (tree, rows, y) => {
     const [reached, lost] = [tree.nodes.map(() => 0), tree.nodes.map(() => 0)];
-    const leaves = rows.map((x, i) => {
-      const [nodes, predicted] = [path(tree, x), predict(tree, x)];
-      const loss = y === null ? 0 : isClassifier ? Number(predicted !== y[i]) : (y[i] - predicted) ** 2;
-      nodes.forEach((k) => { reached[k] += 1; lost[k] += loss; });
-      return tree.nodes[nodes.at(-1)].of;
+    const predicted = rows.map((x) => predict(tree, x));
+    rows.forEach((x, i) => {
+      const loss = y === null ? 0 : isClassifier ? Number(predicted[i] !== y[i]) : (y[i] - predicted[i]) ** 2;
+      path(tree, x).forEach((k) => { reached[k] += 1; lost[k] += loss; });
     });
     const mean = (y || []).reduce((total, one) => total + one / rows.length, 0);
     const whole = isClassifier ? rows.length : (y || []).reduce((total, one) => total + (one - mean) ** 2, 0);
-    return { leaves, reached, lost, score: y === null || whole === 0 ? null : 1 - lost[0] / whole };
+    return { predicted, reached, lost, score: y === null || whole === 0 ? null : 1 - lost[0] / whole };
   };
+
+  // The nodes that rows reach no more after a threshold has moved, as `edit` refuses them.
+  const emptied = (before, after) => before.reached.map((_, k) => k).filter((k) => before.reached[k] > 0 && after.reached[k] === 0);
 
   // The same tree with another threshold at a split, or, where none is given, with a leaf for it.
   const edited = (tree, k, threshold) => {
@@ -185,5 +211,5 @@ const Model = (data) => {
     return prepare({ ...tree, nodes, size, leaves, terms, complexity: leaves + terms, soft: false });
   };
 
-  return { isClassifier, own, parse, encode, path, apply, predict, probabilities, vote, explain, inequality, measure, edited };
+  return { isClassifier, own, parse, choices, encode, path, apply, predict, probabilities, vote, explain, inequality, beside, measure, emptied, edited };
 };

@@ -670,8 +670,7 @@
       const id = `cell-${j}`;
       const name = make("label", { for: id, text: column.name, title: column.name });
       if (column.options === undefined) return make("div", {}, name, make("input", { id, inputmode: "decimal", placeholder: "missing" }));
-      const options = column.options.map((option, at) => make("option", { value: String(at), text: option }));
-      return make("div", {}, name, make("select", { id }, make("option", { value: "", text: "(missing)" }), ...options, make("option", { value: "-1", text: "(any other)" })));
+      return make("div", {}, name, make("select", { id }, ...model.choices(column).map(([value, text]) => make("option", { value, text }))));
     });
     byId("row-form").replaceChildren(...fields);
     byId("row-form").addEventListener("submit", (event) => {
@@ -728,7 +727,17 @@
   };
 
   const MOST_TERMS = 8;
-  const stepItem = (step) => {
+  // Where a row stands at a node, in words.
+  const standingText = (step, node, x) => {
+    const means = (digits) => `${number(step.centre, digits)} for the mean row of the ${node.isLeaf ? "leaf" : "node"}, ${number(step.total, digits)} for this one`;
+    if (node.isLeaf) return `${means(4)}${boundsText(step.part)}${step.label === null ? "" : `, the score of ${classes[step.label]}`}.`;
+    if (answerText(node) !== null) return "";
+    const alone = model.beside(node, x);
+    if (alone === null) return `${means(3)}: ${Math.abs(step.total) < 1e-9 ? "on the hyperplane, to within rounding" : `${number(Math.abs(step.total), 3)} spreads of the projection beyond the hyperplane`}.`;
+    const gap = alone.side === 0 ? "" : ` by ${number(alone.gap, 6)}`;
+    return `${number(alone.value, 6)}, ${["below", "at", "above"][alone.side + 1]} ${number(alone.threshold, 6)}${gap}.`;
+  };
+  const stepItem = (step, x) => {
     const node = tree().nodes[step.node];
     // What hardly moves a row has short bars.
     const sizes = [...step.terms.map((term) => term.contribution), node.isLeaf ? 0 : step.total].map(Math.abs);
@@ -743,10 +752,7 @@
       ? [make("strong", { text: `Leaf [${node.id}]` })]
       : [make("strong", { text: `[${node.id}]: ${step.goesLeft ? "yes" : "no"}, on to [${node.children[step.goesLeft ? 0 : 1]}]` }), make("p", { class: "hint", text: cut(conditionText(node, 6), 300) })];
     if (step.terms.length) {
-      const sum = node.isLeaf
-        ? `${number(step.centre)} for the mean row of the leaf, ${number(step.total)} for this one${boundsText(step.part)}${step.label === null ? "" : `, the score of ${classes[step.label]}`}.`
-        : `${number(step.centre, 3)} for the mean row of the node, ${number(step.total, 3)} for this one: ${Math.abs(step.total) < 1e-9 ? "on the hyperplane, to within rounding" : `${number(Math.abs(step.total), 3)} spreads of the projection beyond the hyperplane`}.`;
-      parts.push(table(heads, rows, { class: "wide" }), make("p", { class: "hint", text: sum }));
+      parts.push(table(heads, rows, { class: "wide" }), make("p", { class: "hint", text: standingText(step, node, x) }));
     }
     return make("li", { "data-step": step.node }, ...parts);
   };
@@ -765,7 +771,7 @@
       class: "hint",
       text: "What a term adds is its weight times what its value is above the mean of the training rows there, in spreads of the projection. The sum is at most 0 on the side of the first child, above 0 on the other.",
     }));
-    parts.push(make("ol", { class: "steps" }, ...steps.map(stepItem)));
+    parts.push(make("ol", { class: "steps" }, ...steps.map((step) => stepItem(step, x))));
     if (isClassifier) {
       const shares = data.forest === null ? model.probabilities(tree(), x) : model.vote(x);
       parts.push(make("h3", { text: data.forest === null ? "Probabilities" : "Probabilities of the forest" }), sharesTable(shares));
@@ -823,7 +829,7 @@
   const X = canEdit ? data.rows.numbers.map((_, i) => model.encode(cellsOf(i))) : [];
   const scoreName = isClassifier ? "accuracy" : "R²";
   const seenAt = (step) => (step.seen ??= model.measure(step.tree, X, data.rows.y));
-  const nMoved = (from, to) => d3.sum(seenAt(to).leaves, (leaf, i) => Number(leaf !== seenAt(from).leaves[i]));
+  const nChanged = (from, to) => d3.sum(seenAt(to).predicted, (one, i) => Number(one !== seenAt(from).predicted[i]));
 
   const showStep = (at, what) => {
     const one = histories[state.tree];
@@ -838,11 +844,11 @@
     drawAll(from.tree.nodes.length === to.tree.nodes.length);
     if (active.disabled) byId(at ? "bench-undo" : "bench-redo").focus();
     const score = data.rows.y === null ? "" : ` ${scoreName} ${number(seenAt(from).score)} before, ${number(seenAt(to).score)} after;`;
-    byId("bench-status").textContent = `${what}:${score} complexity ${from.tree.complexity} before, ${to.tree.complexity} after; ${nMoved(from, to)} of ${count(X.length, "row")} change leaf.`;
+    byId("bench-status").textContent = `${what}:${score} complexity ${from.tree.complexity} before, ${to.tree.complexity} after; ${nChanged(from, to)} of ${count(X.length, "row")} are predicted otherwise.`;
   };
 
-  // Give a split another threshold, as shown, or prune it where none is given. A slider that moves on,
-  // before it is left, replaces its edit.
+  // Give a split another threshold, as shown, or prune it where none is given; return whether it was
+  // done. A slider that moves on, before it is left, replaces its edit.
   const tryEdit = (k, threshold, movesOn = false) => {
     const one = histories[state.tree];
     one.at -= Number(movesOn);
@@ -854,12 +860,20 @@
     const what = threshold === undefined ? `Split [${k}] pruned to a leaf that predicts ${leafText(made.nodes[k])}` : `Threshold of [${k}] moved from ${from} to ${to}`;
     const step = { tree: made, k, threshold, what, folded, selected: k };
     const { reached, lost, score } = seenAt(step);
+    const empty = threshold === undefined ? [] : model.emptied(seenAt(one.steps[one.at]), seenAt(step));
+    if (empty.length) {
+      one.at += Number(movesOn);
+      drawBench(); // with the threshold that was there before
+      byId("bench-status").textContent = `With the threshold ${to} no row of the page reaches ${empty.map((j) => `[${j}]`).join(", ")}: allowed are thresholds with rows on both sides; prune what is below first.`;
+      return false;
+    }
     made.isEdited = true;
     made.nodes.forEach((node, j) => { node.n = reached[j]; });
     const base = seenAt({ tree: model.edited(before, 0) }).score;
     if (made.measures !== null) made.measures = { figures: [[scoreName, score, base]], reached, lost };
     one.steps.splice(one.at + 1, Infinity, step);
     showStep(one.at + 1, what);
+    return true;
   };
 
   // Names of features may have line breaks, which would end a comment.
@@ -905,8 +919,8 @@
       ["number", "range"].forEach((name) => Object.assign(byId(`bench-${name}`), field));
       byId("bench-span").textContent = n ? `The left side lies between ${number(sums[0])} and ${number(sums[1])} for the ${count(n, "row")} of the page here.` : "No row of the page passes this split.";
     }
-    const done = steps.slice(0, at + 1).map((step, i) => [i ? `${i}. ${step.what}` : "as fitted", number(seenAt(step).score), String(step.tree.complexity), ...[steps[Math.max(i - 1, 0)], steps[0]].map((from) => String(nMoved(from, step)))]);
-    byId("bench-table").replaceChildren(...table(["edit", scoreName, "complexity", "rows that change leaf", "in all"], done).childNodes);
+    const done = steps.slice(0, at + 1).map((step, i) => [i ? `${i}. ${step.what}` : "as fitted", number(seenAt(step).score), String(step.tree.complexity), ...[steps[Math.max(i - 1, 0)], steps[0]].map((from) => String(nChanged(from, step)))]);
+    byId("bench-table").replaceChildren(...table(["edit", scoreName, "complexity", "rows predicted otherwise", "in all"], done).childNodes);
     byId("bench-table").parentElement.scrollTop = byId("bench-table").offsetHeight; // to the last edit
     byId("bench-code").textContent = pythonText(histories[state.tree]);
   };
@@ -921,9 +935,9 @@
       const { field, scale } = spanOfSplit(tree().nodes[state.selected]);
       const wanted = target.valueAsNumber;
       const isOther = Number.isFinite(wanted * scale) && wanted !== field.value;
-      if (isOther) tryEdit(state.selected, wanted, movesOn);
-      else drawBench(); // what was there before
-      movesOn = type === "input" && (movesOn || isOther);
+      const isDone = isOther && tryEdit(state.selected, wanted, movesOn);
+      if (!isOther) drawBench(); // what was there before
+      movesOn = type === "input" && (movesOn || isDone);
     };
     byId("bench-number").addEventListener("change", move);
     byId("bench-range").addEventListener("input", move);

@@ -1,0 +1,89 @@
+"""What a person reads of results that are printed, in a few lines without arrays."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.datasets import load_iris
+
+from evotree import Dataset, ScoredProblem, SearchConfig, search_scores
+from evotree.engine.evolution import Run, evolve
+from evotree.engine.toolbox import make_toolbox
+from evotree.inspection.comparison import compare_models, compare_rows
+from evotree.inspection.stability import stability
+from evotree.policy import Environment, Policy
+from tests.quick_models import brief
+
+X, Y = load_iris(return_X_y=True, as_frame=True)
+MODEL = brief().fit(X, Y)
+ROWS = Dataset.from_arrays(X.to_numpy(), Y.to_numpy())
+
+
+def size(tree, seed):
+    return -float(len(tree))
+
+
+def by_scores():
+    problem = ScoredProblem(score=size, actions=2, box=([0.0], [1.0]), n_episodes=1)
+    return search_scores(problem, SearchConfig(max_generations=1, random_state=0))
+
+
+def a_run():
+    toolbox = make_toolbox(ROWS, random_state=0)
+    return evolve(toolbox.population(n=8), toolbox, max_generations=2)
+
+
+def a_policy():
+    names = ["position", "speed"]
+    return Policy(
+        MODEL.tree_, Environment("CartPole-v1"), [0, 1], names, None, by_scores()
+    )
+
+
+RESULTS = {
+    "Editor": (lambda: MODEL.edit(X, Y), "150 rows: splits 0"),
+    "Editor without rows": (lambda: MODEL.edit(), "0 rows: splits 0"),
+    "Stability": (
+        lambda: stability(MODEL, X, Y, n=2, random_state=0),
+        "2 refits: score",
+    ),
+    "Counterfactual": (lambda: MODEL.counterfactuals(X.iloc[0])[0], " -> "),
+    "ShapValues": (
+        lambda: MODEL.shap_values(X, X.iloc[::20]),
+        "150 rows, 4 columns, 3",
+    ),
+    "Run": (a_run, "8 individuals: generation 2"),
+    "Run to come": (lambda: Run([]), "going on"),
+    "ModelComparison": (lambda: compare_models(MODEL, MODEL, X, Y), "p = 1"),
+    "RowComparison": (lambda: compare_rows(MODEL, X[:1], X[-1:]), "they part at [0]"),
+    "Explanation": (lambda: MODEL.explain(X), "150 rows"),
+    "Dataset": (lambda: ROWS, "150 rows, 149 distinct: 4 features, 3 classes"),
+    "ScoredResult": (by_scores, "scores"),
+    "Policy": (a_policy, "CartPole-v1"),
+}
+
+
+@pytest.mark.parametrize("name", RESULTS)
+def test_results_are_printed_in_a_few_lines(name):
+    make, told = RESULTS[name]
+    text = repr(make())
+    assert told in text
+    assert " at 0x" not in text and "array(" not in text
+    lines = text.splitlines()
+    assert len(lines) <= 20 and max(map(len, lines)) <= 170
+
+
+def test_what_is_long_is_cut():
+    many = pd.DataFrame(np.random.default_rng(0).normal(size=(60, 40))).add_prefix("c")
+    found = stability(brief(), many, many.sum(axis=1) > 0.0, n=2, random_state=0)
+    assert len(found.columns) > 10
+    assert f"{len(found.columns) - 10} more" in repr(found)
+
+
+def test_importances_have_names_and_stay_numbers():
+    for kind in ("impurity", "influence"):
+        shares = MODEL.importances(kind, named=True)
+        np.testing.assert_array_equal(shares, MODEL.importances(kind))
+        assert shares.index.tolist() == X.columns.tolist() and shares.name == kind
+        assert np.argmax(shares) in (2, 3) and sum(shares) == pytest.approx(1.0)
+    np.testing.assert_array_equal(MODEL.feature_importances_, MODEL.importances())
+    assert type(MODEL.feature_importances_) is type(MODEL.importances()) is np.ndarray
