@@ -47,7 +47,7 @@ def refuse_dates(y: Any, allowed: str) -> None:
     """Raise for labels or targets that are dates, times or durations."""
     y = _of_pandas(y)
     dtype = getattr(y, "dtype", None)
-    if isinstance(dtype, pd.PeriodDtype) or getattr(dtype, "kind", "") in "mM":
+    if isinstance(dtype, pd.PeriodDtype) or getattr(dtype, "kind", "") in ("m", "M"):
         raise ValueError(
             f"y has dates or times, such as {np.asarray(y)[0]}: allowed are {allowed}."
         )

@@ -403,7 +403,7 @@ def test_targets_and_weights_that_do_not_fit_are_refused():
         ({"sample_weight": np.zeros(len(X))}, "no rows with weight"),
         (
             {"y": np.where(at == 800, np.nan, Y)},
-            "partition 1: y has values that are missing",
+            r"partition 1: Input y .* missing labels: 1 of 700",
         ),
         ({"y": X[:, 0]}, "Unknown label type"),
         (
