@@ -94,7 +94,7 @@ class NamedProtocol(StudyProtocol):
 
 
 KINDS = {
-    "EvoTree": (partial(EvoTreeClassifier, leaves="constant"), EvoTreeRegressor),
+    "EvoTree": (EvoTreeClassifier, EvoTreeRegressor),
     "HGB": (HistGradientBoostingClassifier, HistGradientBoostingRegressor),
 }
 

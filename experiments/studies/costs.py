@@ -188,7 +188,7 @@ def evolved(
     X: np.ndarray, codes: np.ndarray, method: CostMethod, knows_costs: bool
 ) -> Any:
     """Return a tree evolved for errors and features that cost, or for the accuracy."""
-    model = EvoTreeClassifier(leaves="constant", random_state=method.random_state)
+    model = EvoTreeClassifier(random_state=method.random_state)
     costs = method.feature_costs or None
     if knows_costs and not (costs is None and method.cost_matrix is None):
         model.set_params(objective=Cost(method.cost_matrix, costs))

@@ -71,9 +71,7 @@ def threshold_forest(
 
 def make_methods() -> dict[str, ClassifierMixin]:
     """Return the methods by name: what they are, and what they are made for."""
-    methods: dict[str, ClassifierMixin] = {
-        EVOTREE: EvoTreeClassifier(leaves="constant")
-    }
+    methods: dict[str, ClassifierMixin] = {EVOTREE: EvoTreeClassifier()}
     for objective, scoring in SCORES.items():
         methods[f"{EVOTREE} {objective}"] = EvoTreeClassifier(objective=objective)
         balanced = partial(pruned_cart, scoring=scoring, class_weight="balanced")

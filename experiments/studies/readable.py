@@ -75,8 +75,8 @@ def area(model: Any, X: np.ndarray, y: np.ndarray) -> float:
     )
 
 
-SHARES = EvoTreeClassifier(leaves="constant")
-MADE = (trees.CART, trees.LINEAR, trees.STREE, trees.TAO, trees.PAIRS, SHARES)
+DEFAULT = EvoTreeClassifier()
+MADE = (trees.CART, trees.LINEAR, trees.STREE, trees.TAO, trees.PAIRS, DEFAULT)
 EXPERIMENT = define(
     "readable",
     THIRTY,
@@ -156,7 +156,7 @@ def draw_trees(data_home: Path, out: Path) -> None:
         train, test = stratified_folds(data.y, N_FOLDS, 0)[0]
         columns = fit_columns(data.X.iloc[train])
         X = pd.DataFrame(encode(columns, data.X), columns=list(feature_names(columns)))
-        model = clone(SHARES).set_params(random_state=0)
+        model = clone(DEFAULT).set_params(random_state=0)
         model.fit(X.iloc[train], data.y[train])
         cart = clone(trees.CART).fit(X.iloc[train].to_numpy(), data.y[train])
         rows = X.iloc[test]

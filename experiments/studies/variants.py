@@ -37,6 +37,7 @@ VARIANTS: Mapping[str, Mapping[str, Any]] = {
     DEFAULT: {},
     "without refinement": {"evolution__refinement": None},
     "no evolution": {"max_generations": 0},
+    "15 generations": {"max_generations": 15},
     "no mutation of terms": {"evolution__variation__term_mutation_probability": 0.0},
     "dense dipoles": {"evolution__variation__sparse_dipoles": False},
     "generational survival": {"evolution__variation__survival": "generational"},
