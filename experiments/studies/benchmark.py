@@ -14,7 +14,6 @@ from evotree.experiments.protocols import Task
 from experiments import suites, tables
 from experiments.methods.classifiers import (
     CART,
-    CONSTANT,
     EVOTREE,
     FOREST,
     LINEAR_LEAVES,
@@ -67,7 +66,6 @@ SHAPED = (
 """The data sets of boosting machines, which take minutes on more columns."""
 DATASETS: Mapping[str, Sequence[str]] = {
     **dict.fromkeys((EVOTREE, *SIMPLE, FOREST), suites.GROUPS["in all"]),
-    CONSTANT: _QUICK,
     **dict.fromkeys(("OC1", "WODT", "STree"), (*_QUICK, "usps")),
     LINEAR_LEAVES: list(dict.fromkeys((*suites.TINY, *suites.SMALL, *SHAPED))),
     **{"GEA-ODT": _QUICK, "CEDT": suites.THIRTY[:-1], "EBM": SHAPED},
@@ -132,7 +130,7 @@ def beside_other_methods(runs: pd.DataFrame) -> dict[str, str]:
     """Return the tables of the page on the choice: EvoTree beside other methods, by groups."""
     if EVOTREE not in set(runs["method"]):
         return dict.fromkeys(("groups", "below", "choice_cells"), tables.NOT_RUN)
-    methods = (EVOTREE, CONSTANT, LINEAR_LEAVES, *SIMPLE, FOREST, "EBM")
+    methods = (EVOTREE, LINEAR_LEAVES, *SIMPLE, FOREST, "EBM")
     parts = []
     for title, datasets in {**suites.GROUPS, "on which EBM was run": SHAPED}.items():
         means = tables.figures_of(runs, CHOICE_FIGURES, datasets, methods)
