@@ -269,7 +269,8 @@ def _tune(
     dispatcher.compile = compile_undisturbed
     dispatcher.add_overload = add
     dispatcher.get_call_template = get_common_call_template
-    _guard_cache(dispatcher._cache)
+    if dispatcher._cache.cache_path is not None:  # None where no folder can be written
+        _guard_cache(dispatcher._cache)
 
 
 def _give_up(reason: object) -> None:
