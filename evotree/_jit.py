@@ -1,8 +1,8 @@
 """The decorators behind every compiled function of the package.
 
 Some of them change how numba compiles and calls, by names that numba does not promise to keep: all
-of that is in `_tune`. Where these names are other ones, or do something else, kernels are compiled
-as numba does it of its own accord: right, and slower.
+of that is in `_tune` and what it calls. Where these names are other ones, or do something else,
+kernels are compiled as numba does it of its own accord: right, and slower.
 """
 
 import ctypes
@@ -12,7 +12,9 @@ import warnings
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, suppress
 from functools import cache, partial
+from hashlib import sha256
 from importlib import import_module
+from pathlib import Path
 from threading import RLock, get_ident
 from typing import Any, NamedTuple
 
@@ -166,30 +168,41 @@ _known: dict[str, tuple[_Linked, Any]] = {}
 _addresses: dict[str, ctypes.c_void_p] = {}
 
 
-def _tune(
-    dispatcher: Any, writes: bool, is_long: bool, works: Callable[[], bool]
-) -> None:
-    """Change how numba compiles a function, keeps it and calls it, as far as `works` says so.
-
-    A long one is called by its address; calls from other kernels share one specialization; and
-    what cannot be read from the cache is compiled.
-    """
-    compile_ = dispatcher.compile
-    add_overload = dispatcher.add_overload
-    get_call_template = dispatcher.get_call_template
-    cache_ = dispatcher._cache
+def _guard_cache(cache_: Any) -> None:
+    """Let a function be compiled where its cache is damaged, out of date or full."""
     load = cache_.load_overload
     save = cache_.save_overload
+    rebuild = cache_._impl.rebuild
+    file = cache_._cache_file
+    dump = file._dump
+    load_data = file._load_data
+    path_of = file._data_path
 
-    def compile_undisturbed(signature: Any) -> Any:
-        with _without_collection:
-            return compile_(signature)
+    # Numba runs what it reads: one flipped bit may end the process, or change a result.
+    def dump_sealed(what: Any) -> bytes:
+        data: bytes = dump(what)
+        return data + sha256(data).digest()  # which numba alone would not read
+
+    def load_sealed(name: str) -> Any:
+        data = Path(path_of(name)).read_bytes()
+        if sha256(data[:-32]).digest() != data[-32:]:
+            raise ValueError("other bytes than were written")
+        return load_data(name)
+
+    def rebuild_if_up_to_date(*arguments: Any) -> Any:
+        # What it calls may not be there any more, or have other arguments or another result.
+        with suppress(Exception):
+            return rebuild(*arguments)
 
     def load_if_whole(*key: Any) -> Any:
-        # A file may be torn, and what calls a kernel that is not there any more, or has other
-        # arguments or another result, is out of date. Either is compiled again.
-        with suppress(Exception):
+        try:
             return load(*key)
+        except Exception as error:
+            _warn_once(
+                "damage",
+                f"files in {cache_.cache_path} are damaged ({error!r}): what was there is "
+                "compiled and written again.",
+            )
 
     def save_if_possible(*key: Any) -> None:
         try:
@@ -201,7 +214,29 @@ def _tune(
                 cache_.flush()
                 save(*key)
         except Exception as error:
-            _warn_uncached(error)
+            _warn_uncached(f"{cache_.cache_path}: {error}")
+
+    file._dump = dump_sealed
+    file._load_data = load_sealed
+    cache_._impl.rebuild = rebuild_if_up_to_date
+    cache_.load_overload = load_if_whole
+    cache_.save_overload = save_if_possible
+
+
+def _tune(
+    dispatcher: Any, writes: bool, is_long: bool, works: Callable[[], bool]
+) -> None:
+    """Change how numba compiles a function, keeps it and calls it, as far as `works` says so.
+
+    A long one is called by its address, and calls from other kernels share one specialization.
+    """
+    compile_ = dispatcher.compile
+    add_overload = dispatcher.add_overload
+    get_call_template = dispatcher.get_call_template
+
+    def compile_undisturbed(signature: Any) -> Any:
+        with _without_collection:
+            return compile_(signature)
 
     def add(compiled: Any) -> None:
         add_overload(compiled)
@@ -234,8 +269,8 @@ def _tune(
     dispatcher.compile = compile_undisturbed
     dispatcher.add_overload = add
     dispatcher.get_call_template = get_common_call_template
-    cache_.load_overload = load_if_whole
-    cache_.save_overload = save_if_possible
+    if dispatcher._cache.cache_path is not None:  # None where no folder can be written
+        _guard_cache(dispatcher._cache)
 
 
 def _give_up(reason: object) -> None:

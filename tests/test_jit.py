@@ -2,10 +2,12 @@
 
 import gc
 import os
+import struct
 import subprocess
 import sys
 import threading
 
+import numba
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -212,7 +214,9 @@ class Folder:
 
     def run(self, before="", **changed):
         """Return what the caller returns, how many were in the cache, and what is warned of."""
-        (self.path / "callee.py").write_text(CALLEE.format(**AS_BEFORE | changed))
+        callee, text = self.path / "callee.py", CALLEE.format(**AS_BEFORE | changed)
+        if not callee.exists() or callee.read_text() != text:
+            callee.write_text(text)  # numba looks when a file was written
         code = before + CALL.format(folder=str(self.path))
         done = python(code, NUMBA_CACHE_DIR=str(self.cache))
         return done.stdout.strip(), done.stderr
@@ -242,21 +246,43 @@ def test_a_kernel_from_the_cache_calls_the_one_that_is_there_now(folder, changed
     assert shown == f"{expected} 1"
 
 
+def other_constant(data):
+    """Change what the code computes with, as a disk might."""
+    return data.replace(struct.pack("<d", 10.5), struct.pack("<d", 11.5))
+
+
 @pytest.mark.parametrize(
     ("kind", "damaged"),
     [
         ("nbi", lambda data: b""),
         ("nbi", lambda data: bytes(255 - byte for byte in data)),
         ("nbc", lambda data: data[: len(data) // 2]),
+        ("nbc", other_constant),
     ],
-    ids=["no index", "another index", "half the code"],
+    ids=["no index", "another index", "half the code", "other code"],
 )
-def test_damaged_files_of_the_cache_are_written_again(folder, kind, damaged):
-    folder.run()
+def test_damaged_files_of_the_cache_are_written_again_and_warned_of_once(
+    folder, kind, damaged
+):
+    assert folder.run(value="10.5") == ("21.0 0", "")
     files = list(folder.cache.rglob(f"*.{kind}"))
-    for path in files:
-        path.write_bytes(damaged(path.read_bytes()))
-    assert files and folder.run() == ("2.0 0", "")
+    before = [path.read_bytes() for path in files]
+    after = list(map(damaged, before))
+    assert before != after
+    for path, data in zip(files, after, strict=True):
+        path.write_bytes(data)
+    shown, warned = folder.run(value="10.5")
+    assert shown.split()[0] == "21.0"
+    assert warned.count("RuntimeWarning") == 1 and str(folder.cache) in warned
+    assert folder.run(value="10.5") == ("21.0 1", "")
+
+
+def test_the_cache_of_another_numba_is_written_again(folder):
+    folder.run()
+    own, other = numba.__version__.encode(), b"9" * len(numba.__version__)
+    for path in folder.cache.rglob("*.nbi"):
+        path.write_bytes(path.read_bytes().replace(own, other))
+    assert folder.run() == ("2.0 0", "")
     assert folder.run() == ("2.0 1", "")
 
 
@@ -269,13 +295,14 @@ resource.setrlimit(resource.RLIMIT_FSIZE, (64, 64))  # bytes of a file
     shown, warned = folder.run(full)
     assert shown == "2.0 0"
     assert warned.count("RuntimeWarning") == 1 and "NUMBA_CACHE_DIR" in warned
+    assert str(folder.cache) in warned
 
 
 # Names of numba's that are not there when `_jit.py` asks for them; numba's own files find them.
 GONE = """
 import sys
 import numba
-from numba.core import base, callconv, codegen, compiler, dispatcher, funcdesc
+from numba.core import base, caching, callconv, codegen, compiler, dispatcher, funcdesc
 
 def is_asked_by_us():
     return sys._getframe(2).f_globals.get("__name__") == "evotree._jit"
@@ -299,6 +326,7 @@ BROKEN = {
     "compile": "Gone(dispatcher.Dispatcher, 'compile')",
     "call_template": "Gone(dispatcher._DispatcherBase, 'get_call_template')",
     "cache": "Gone(dispatcher.Dispatcher, '_cache')",
+    "file": "Gone(caching.IndexDataCacheFile, '_load_data')",
     "module": "Gone(codegen.JITCodeLibrary, '_final_module')",
     "pointer": "Gone(codegen.JITCodeLibrary, 'get_pointer_to_function')",
     "define": "Gone(base.BaseContext, 'insert_func_defn')",

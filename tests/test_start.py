@@ -4,14 +4,17 @@ import json
 import os
 import subprocess
 import sys
+import time
 from collections import Counter
 from types import SimpleNamespace
 
+import psutil
 import pytest
 from numba import config
 from numba.core.event import Event, EventStatus, broadcast
 
 import evotree
+from evotree.engine import progress
 from evotree.estimators import warmup
 
 # Lists what numba compiles: function, types without the width of integers and without whether
@@ -80,7 +83,10 @@ def python(code, **environment):
 @pytest.mark.slow
 @pytest.mark.parametrize("task", FIT)
 def test_a_first_fit_compiles_little_and_nothing_twice(task, tmp_path):
-    beside = COMPILING + f"from evotree.estimators.warmup import main\nmain({task!r})"
+    beside = COMPILING + (
+        "from evotree.estimators.warmup import compile_variation\n"
+        f"compile_variation({task!r})"
+    )
     compiled = []
     for code in (beside, COMPILING + FIT[task]):
         compiled.append(json.loads(python(code, NUMBA_CACHE_DIR=str(tmp_path)).stdout))
@@ -113,11 +119,33 @@ print(ObliqueTree(np.zeros((3, 1)), np.zeros(3), size, np.ones((3, 1))).apply(np
     assert "NUMBA_CACHE_DIR" in done.stderr
 
 
+@pytest.mark.parametrize(
+    ("is_kept", "often"), [(True, "once"), (False, "in every process")]
+)
+def test_a_bar_says_that_kernels_are_compiled_and_then_its_own_text(
+    capsys, monkeypatch, is_kept, often
+):
+    monkeypatch.setattr(progress, "is_cached", lambda: is_kept)
+    shown = progress.Progress(verbose=1)
+    with shown.phase("choosing", unit="trial"):
+        shown.step()
+        before = capsys.readouterr().err
+        for status in EventStatus:
+            broadcast(Event("numba:compiler_lock", status, data={}))
+        assert (
+            f"compiling kernels, {often}, about 15 seconds" in capsys.readouterr().err
+        )
+    assert "compiling" not in before
+    assert capsys.readouterr().err.split("\r")[-1].strip() == "choosing: trial 1, 00:00"
+
+
 @pytest.fixture
 def started(monkeypatch):
     """Let two processors be free, and record what would be started."""
     started = []
-    process = SimpleNamespace(kill=lambda: started.append("kill"), wait=lambda: None)
+    process = SimpleNamespace(
+        kill=lambda: started.append("kill"), communicate=lambda: None
+    )
     monkeypatch.setattr(
         warmup, "start_python", lambda code, **_: started.append(code) or process
     )
@@ -162,6 +190,51 @@ def test_no_process_starts_where_none_helps(started, monkeypatch, owner, name, v
     with warmup.compiling_beside("classification"):
         broadcast(COMPILING_STARTS)
     assert not started
+
+
+BESIDE = """
+import os, time
+from numba.core.event import Event, EventStatus, broadcast
+from evotree.estimators import warmup
+warmup.cpu_count = lambda: 2
+start = warmup.start_python
+
+def start_python(*statement, **options):
+    process = start(*statement, **options)
+    print(process.pid, flush=True)
+    return process
+
+warmup.start_python = start_python
+with warmup.compiling_beside("classification"):
+    broadcast(Event("numba:compile", EventStatus.START, data={}))
+    time.sleep(60)
+"""
+
+
+def is_alive(process):
+    try:
+        return process.status() != psutil.STATUS_ZOMBIE
+    except psutil.NoSuchProcess:
+        return False
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seconds", [0.0, 5.0], ids=["imports", "compiles"])
+def test_the_process_that_compiles_ends_with_its_parent(seconds, tmp_path):
+    environment = os.environ | {"NUMBA_CACHE_DIR": str(tmp_path)}
+    environment.pop("EVOTREE_NO_WARMUP", None)
+    parent = subprocess.Popen(
+        [sys.executable, "-c", BESIDE], env=environment, stdout=subprocess.PIPE
+    )
+    with parent:
+        child = psutil.Process(int(parent.stdout.readline()))
+        time.sleep(seconds)
+        assert is_alive(child)
+        parent.kill()
+    end = time.monotonic() + 1.0
+    while time.monotonic() < end and is_alive(child):
+        time.sleep(0.02)
+    assert not is_alive(child)
 
 
 @pytest.mark.parametrize(("background", "n_waits"), [(False, 2), (True, 0)])

@@ -8,7 +8,7 @@ from functools import partial
 
 from tqdm.auto import tqdm
 
-from evotree._jit import compile_seconds, told_of_compiling
+from evotree._jit import compile_seconds, is_cached, told_of_compiling
 from evotree.engine.evolution import Run
 
 _DELAY = 2.0  # seconds before a bar appears on its own
@@ -34,24 +34,30 @@ class Progress:
 
     @contextmanager
     def phase(
-        self, name: str, total: int | None = None, unit: str = "it", stays: bool = True
+        self, name: str, total: int | None = None, unit: str = "", stays: bool = True
     ) -> Iterator[None]:
-        """Show a phase while it lasts, and count its seconds."""
+        """Show a phase while it lasts, and count its seconds.
+
+        Where there is no `total`, what was done is counted if it has a `unit`.
+        """
         begin = time.perf_counter()
         compiled = self.seconds["compiling"] - compile_seconds()
         outer = self._bar
         before = self._inside
+        counted = "{desc}: {unit} {n_fmt}, {elapsed}" if unit else "{desc}: {elapsed}"
+        shape = counted if total is None else None
         self._bar = tqdm(
             desc=name,
             total=total,
             unit=unit,
             delay=max(0.0, self._delay - (begin - self._begin)),
             leave=stays,
+            bar_format=shape,
             disable=self._is_off,
         )
         self._inside = 0.0
         try:
-            with told_of_compiling(partial(self._tell_compiling, name)):
+            with told_of_compiling(partial(self._tell_compiling, shape)):
                 yield
         finally:
             self._bar.close()
@@ -81,7 +87,7 @@ class Progress:
             self._bar.set_postfix(shown, refresh=False)
             self._bar.update(run.generation - self._bar.n)
 
-    def _tell_compiling(self, name: str, compiles: bool) -> None:
+    def _tell_compiling(self, shape: str | None, compiles: bool) -> None:
         """Say that the compiler is at work: nothing else may happen for many seconds."""
         bar = self._bar
         if (
@@ -90,6 +96,9 @@ class Progress:
             or time.perf_counter() - self._begin < self._delay
         ):
             return
-        bar.set_description(
-            f"{name} (compiling)" if compiles else name, refresh=compiles
-        )
+        # To read the cache is not told apart: that is over before this text is read.
+        often = "once" if is_cached() else "in every process"
+        said = f"compiling kernels, {often}, about 15 seconds: {{elapsed}}"
+        bar.bar_format = said if compiles else shape
+        if compiles:
+            bar.refresh()

@@ -420,7 +420,7 @@ class RowSearch(Search):
         seconds = problem.seconds_left(0.5)
         end = time.perf_counter() + (seconds or 0.0)
         trials: Sequence[Trial] = []
-        phase = self.progress.phase("choosing hyperparameters")
+        phase = self.progress.phase("choosing hyperparameters", unit="trial")
         with phase, interrupt_as_flag() as interrupted:
             for trial in trials_of(problem, rows, seconds):
                 trials = [*trials, trial]

@@ -9,7 +9,6 @@ import os
 import subprocess
 import sys
 import threading
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from multiprocessing import parent_process
@@ -42,6 +41,12 @@ from evotree.rng import make_streams
 
 config: Any = numba.config
 
+# Ends a process when the pipe to its parent does, even if that was killed, and while it imports.
+_WITH_PARENT = (
+    "import os, threading; threading.Thread("
+    "target=lambda: os.read(0, 1) or os._exit(0), daemon=True).start()"
+)
+
 
 def start_python(statement: str, **options: Any) -> subprocess.Popen[bytes]:
     """Run a statement in a new Python process that has this one's modules and numba's cache."""
@@ -53,19 +58,6 @@ def start_python(statement: str, **options: Any) -> subprocess.Popen[bytes]:
         env=environment,
         **options,
     )
-
-
-def main(task: str) -> None:
-    """Compile what a search needs last, as long as the process that asked for it lives."""
-    threading.Thread(target=_end_after, args=(os.getppid(),), daemon=True).start()
-    compile_variation(task)
-
-
-def _end_after(parent: int) -> None:
-    """End this process when its parent is gone, as that does when it needs it no longer."""
-    while os.getppid() == parent:
-        time.sleep(0.2)
-    os._exit(0)
 
 
 def compile_variation(task: str) -> None:
@@ -123,8 +115,9 @@ class _Starter(Listener):
         if self._is_first.acquire(blocking=False) and may_help():
             with suppress(OSError):
                 self.process = start_python(
-                    f"from evotree.estimators.warmup import main; main({self.task!r})",
-                    stdin=subprocess.DEVNULL,
+                    f"{_WITH_PARENT}; from evotree.estimators.warmup import "
+                    f"compile_variation; compile_variation({self.task!r})",
+                    stdin=subprocess.PIPE,
                     stdout=subprocess.DEVNULL,
                     stderr=subprocess.DEVNULL,
                 )
@@ -156,7 +149,7 @@ def compiling_beside(task: str) -> Iterator[None]:
     finally:
         if starter.process is not None:
             starter.process.kill()
-            starter.process.wait()
+            starter.process.communicate()
 
 
 TASKS = ("classification", "regression")
