@@ -4,10 +4,11 @@
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
+OLDEST := .venv-oldest
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help demo experiment test test-all check docs bench size clean
+.PHONY: help demo experiment test test-all test-oldest check docs bench size clean
 
 help: ## list these targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-11s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
@@ -28,6 +29,9 @@ test-all: $(VENV)/stamp-test ## run all tests, and those of the kernels with bou
 		--numprocesses 2 --dist loadfile -m "not slow" tests/fitness tests/operators
 	$(BIN)/python -m pytest --numprocesses 2 --dist loadfile
 
+test-oldest: $(OLDEST)/stamp ## run the quick tests with the oldest libraries that setup.cfg allows
+	$(OLDEST)/bin/python -m pytest --numprocesses 2 --dist loadfile -m "not slow"
+
 check: $(VENV)/stamp-dev ## lint, formatting, types, floors
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
@@ -44,7 +48,8 @@ size: $(VENV)/stamp-base ## count the statements of the code
 	$(BIN)/python -m tests.size
 
 clean: ## remove .venv, caches and built files
-	rm -rf $(VENV) .numba_cache .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis
+	rm -rf $(VENV) $(OLDEST) .numba_cache .pytest_cache .mypy_cache .ruff_cache
+	rm -rf .import_linter_cache .hypothesis
 	rm -rf docs/_build docs/auto_examples docs/generated docs/sg_execution_times.rst
 	rm -rf build dist *.egg-info demo-output experiment-output htmlcov .coverage .coverage.*
 	find evotree experiments tests benchmarks docs -name __pycache__ -type d -prune -exec rm -rf {} + 2>/dev/null || true
@@ -66,6 +71,13 @@ $(VENV)/stamp-dev: setup.cfg | $(BIN)/pip
 $(VENV)/stamp-docs: setup.cfg | $(BIN)/pip
 	$(BIN)/pip install --quiet --disable-pip-version-check -e '.[docs]'
 	@touch $(VENV)/stamp-base $(VENV)/stamp-docs
+
+$(OLDEST)/stamp: setup.cfg tests/oldest.py | $(BIN)/pip
+	$(BIN)/python -m venv --clear $(OLDEST)
+	$(BIN)/python -m tests.oldest > $(OLDEST)/constraints.txt
+	$(OLDEST)/bin/pip install --quiet --disable-pip-version-check \
+		--constraint $(OLDEST)/constraints.txt -e '.[test]'
+	@touch $(OLDEST)/stamp
 
 # pip is the last thing that venv writes: without Debian's python3-venv package a folder with an
 # interpreter but no pip is left behind, and the next run has to make it again.
