@@ -911,13 +911,17 @@ def jitter(
     # Unmerged: a few copies of what many rows are would be told apart by chance.
     rows = dataset.unmerged()
     varies = dataset.X.min(axis=0) != dataset.X.max(axis=0)
-    drawn = rng.standard_normal((max(1, n_copies), *rows.X.shape))
-    copies = rows.X + noise * dataset.spread * varies * drawn
-    copies = copies.reshape(-1, rows.X.shape[1])
+    n_rows, n_features = rows.X.shape
+    n_kept = dataset.n_distinct if n_copies else 0
+    X = empty_rows(n_kept + max(1, n_copies) * n_rows, n_features)
+    X[:n_kept] = dataset.X[:n_kept]
+    # In place: of many columns each array of the copies' size is most of what a fit takes.
+    copies = X[n_kept:].reshape(-1, n_rows, n_features)
+    rng.standard_normal(out=copies)
+    copies *= noise * dataset.spread * varies
+    copies += rows.X
     if n_copies == 0:
-        return with_rows(
-            rows, copies, rows.y, rows.sample_weight, rows.extras, rows.outputs
-        )
+        return with_rows(rows, X, rows.y, rows.sample_weight, rows.extras, rows.outputs)
 
     def with_copies(merged: Any, unmerged: Any) -> np.ndarray:
         return np.concatenate([merged, *[unmerged] * n_copies])
@@ -930,7 +934,7 @@ def jitter(
     has_outputs = dataset.outputs is not None
     return with_rows(
         dataset,
-        np.concatenate([dataset.X, copies]),
+        X,
         with_copies(dataset.y, rows.y),
         weight,
         extras,
@@ -947,16 +951,16 @@ def with_rows(
     outputs: np.ndarray | None = None,
 ) -> Dataset:
     """Return a data set of other rows, the first of them the training rows or these with noise."""
-    rows = empty_rows(*X.shape)
-    rows[:] = X
     n_added = X.shape[0] - dataset.X.shape[0]
+    raw = X * dataset.scale
+    raw += dataset.mean
     return replace(
         dataset,
-        X=rows,
+        X=X,
         y=y,
         sample_weight=weight,
         outputs=outputs,
-        raw=X * dataset.scale + dataset.mean,
+        raw=raw,
         multiplicity=np.pad(dataset.multiplicity, (0, n_added)),
         extras=extras or {},
     )
