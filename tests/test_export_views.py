@@ -564,7 +564,7 @@ def test_the_table_of_an_estimator_predicts():
     X, y = load_diabetes(return_X_y=True, as_frame=True, scaled=False)
     model = ObliqueTreeRegressor("axis", max_depth=2, leaves="linear").fit(X, y)
     table = coefficient_table(model)
-    assert coefficient_table(model, ["leaf"] * X.shape[1]).columns[5] == "leaf"
+    assert coefficient_table(model, ["leaf"] * X.shape[1]).columns[5] == "'leaf'"
     with pytest.raises(ValueError, match="no linear models"):
         coefficient_table(stump_of_numbers())
     of_row = table.set_index("leaf").loc[model.apply(X)]
