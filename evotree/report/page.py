@@ -147,16 +147,6 @@ def _facts(estimator: Any) -> dict[str, str]:
         found["out of bag"] = f"{name} {estimator.oob_score_:.4f}"
     if (choice := getattr(estimator, "choice_", None)) is not None:
         found["chosen"] = repr(choice)
-    if (choice := getattr(estimator, "choice_", None)) is not None:
-        found["chosen"] = repr(choice)
-    if (choice := getattr(estimator, "choice_", None)) is not None:
-        found["chosen"] = repr(choice)
-    if (choice := getattr(estimator, "choice_", None)) is not None:
-        found["chosen"] = repr(choice)
-    if (choice := getattr(estimator, "choice_", None)) is not None:
-        found["chosen"] = repr(choice)
-    if (choice := getattr(estimator, "choice_", None)) is not None:
-        found["chosen"] = repr(choice)
     for name in ("size_penalty", "term_penalty"):
         if hasattr(estimator, f"{name}_"):
             found[name.replace("_", " ")] = f"{getattr(estimator, f'{name}_'):.4g}"
