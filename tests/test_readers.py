@@ -156,6 +156,15 @@ def test_numbers_among_words_have_the_decimal_sign_of_the_others(tmp_path):
     assert table["b"].tolist() == ["?", "7.25", "x,5"]
 
 
+def test_points_of_thousands_are_no_decimals_beside_commas(tmp_path):
+    lines = ["a;b;c;d", "1.234,56;1.234;01.02.2024;1,5", "-2.000.000,1;999;;0.500"]
+    table = read(tmp_path, "t.csv", "\n".join([*lines, "12,5;1.000;x;2,25\n"]))
+    assert table["a"].tolist() == ["1234.56", "-2000000.1", "12.5"]
+    assert table["b"].tolist() == ["1234", "999", "1000"]
+    assert table["c"].tolist()[::2] == ["01.02.2024", "x"]
+    assert table["d"].tolist() == ["1.5", "0.500", "2.25"]
+
+
 @pytest.mark.parametrize("name", ["t.csv", "t.arff", "t"])
 @pytest.mark.parametrize(
     ("content", "named"),

@@ -174,7 +174,8 @@ def search_scores(
 
     Ctrl-C ends the search with the best tree until then, and `time_limit` with the best of those
     that there was time to score: three quarters of it are for the evolution, the others for new
-    episodes that choose among the last trees.
+    episodes that choose among the last trees. Processes take seconds to start, once, which are not
+    in it.
 
     Parameters
     ----------

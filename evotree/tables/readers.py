@@ -54,6 +54,8 @@ NA_VALUES = ("", "NA", "NaN", "nan")
 _SEPARATORS = {",": "commas", ";": "semicolons", "\t": "tabs", "|": "vertical bars"}
 _GUESSED_FROM = 100  # lines
 _COMMA = r"^(\s*[-+]?\d*),(\d+(?:[eE][-+]?\d+)?\s*)$"  # a number with a decimal comma
+# Numbers of decimal commas whose thousands have points.
+_POINTS = r"\s*[-+]?[1-9]\d{0,2}(?:\.\d{3})+(?:,\d+)?\s*"
 # How files begin that are not text, whatever their names say.
 _OTHER_FORMS = {
     b"PK\x03\x04": "it is a workbook of Excel, or another archive: save the table as CSV",
@@ -228,7 +230,11 @@ def _read_csv(path: Path, form: TextFormat) -> pd.DataFrame:
             frame[mixed] = parse(usecols=mixed, dtype=str)
         frame = frame.astype(dict.fromkeys(labels, object))
         if decimal == ",":  # in numbers among text, as in the columns of numbers
-            frame[labels] = frame[labels].replace(_COMMA, r"\1.\2", regex=True)
+            frame[labels] = (
+                frame[labels]
+                .apply(_without_points)
+                .replace(_COMMA, r"\1.\2", regex=True)
+            )
     except (pd.errors.ParserError, pd.errors.ParserWarning) as error:
         raise ValueError(
             f"not every row has the {len(names)} columns of the header: {error}"
@@ -254,9 +260,18 @@ def _decimal(texts: pd.DataFrame) -> str:
     cells = texts.stack().astype(str)
     n_commas, n_points = (
         cells.str.fullmatch(number).sum()
-        for number in (_COMMA, _COMMA.replace(",", "[.]"))
+        for number in (f"{_COMMA}|(?=.*,){_POINTS}", _COMMA.replace(",", "[.]"))
     )
     return "," if n_commas > n_points else "."
+
+
+def _without_points(column: pd.Series) -> pd.Series:
+    """Return a column of text without points that part thousands, where no other points are."""
+    cells = column.dropna().astype(str)
+    pointed = cells[cells.str.contains(".", regex=False)]
+    if pointed.empty or not pointed.str.fullmatch(_POINTS).all():
+        return column
+    return column.where(~column.index.isin(pointed.index), pointed.str.replace(".", "", regex=False))
 
 
 def _read_parquet(path: Path) -> pd.DataFrame:
