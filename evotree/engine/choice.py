@@ -56,8 +56,8 @@ SIZE_MULTIPLES = (0.8, 0.4, 0.2, 0.1, 0.05, 0.025)
 TERM_MULTIPLES = (1.0, 0.25, 0.05)
 """Penalties for a term that are tried with each, in units of the penalty for a node."""
 
-LEAST_PENALTY = 1e-4
-"""No smaller penalty is tried, however many the rows: trees stay small enough to be read."""
+LEAST_PENALTY, LEAST_MULTIPLE = 1e-4, 0.1
+"""No smaller penalty is tried, nor, of many rows, a smaller multiple: trees can still be read."""
 
 TREE, EVOLVED, LINEAR = "tree", "evolved", "linear"
 """Kinds of candidates besides `LOGISTIC`: first trees, evolved ones, and those with models."""
@@ -93,11 +93,12 @@ def penalties_to_try(config: SearchConfig, n_rows: float) -> list[Penalties]:
 
     Those for nodes are multiples of log(n) / n, as that of BIC is of the log-likelihood (Schwarz
     1978): n rows tell about so small a difference. Those for terms are multiples of these. None is
-    below `LEAST_PENALTY`, unless it is given.
+    below `LEAST_PENALTY`, or from some 10,000 rows on `LEAST_MULTIPLE` of the unit, unless it is
+    given.
     """
     if is_auto(config.size_penalty):
-        least = LEAST_PENALTY
         unit = math.log(n_rows + 1.0) / n_rows
+        least = min(LEAST_PENALTY, LEAST_MULTIPLE * unit)
         sizes = [max(least, multiple * unit) for multiple in SIZE_MULTIPLES]
     else:
         least = 0.0
