@@ -49,8 +49,10 @@ class Dataset:
 
     Attributes
     ----------
-    X, raw : ndarray of shape (n_distinct, n_features), float64
-        Rows in the units of evolution, C-contiguous, and in raw ones: ``X = (raw - mean) / scale``.
+    X : ndarray of shape (n_distinct, n_features), float64
+        Rows in the units of evolution, C-contiguous: ``X = (raw - mean) / scale``.
+    given : ndarray of shape (n_distinct, n_features), float64, or None
+        The rows in raw units; None for noisy copies, whose `raw` is made of `X`.
     y : ndarray of shape (n_distinct,)
         Class codes, positions in `classes`, int32; for regression the targets in standard units,
         float64. Of several outputs their leading component, for operators that know of one target.
@@ -93,7 +95,7 @@ class Dataset:
     mean: np.ndarray
     scale: np.ndarray
     spread: np.ndarray
-    raw: np.ndarray
+    given: np.ndarray | None
     multiplicity: np.ndarray
     target_mean: Any = 0.0
     target_scale: Any = 1.0
@@ -181,7 +183,7 @@ class Dataset:
             mean=mean,
             scale=scale,
             spread=deviation / scale,
-            raw=X,
+            given=X,
             multiplicity=multiplicity,
             extras=extras,
             columns=columns,
@@ -209,7 +211,7 @@ class Dataset:
             mean=np.zeros(n_features),
             scale=np.ones(n_features),
             spread=np.ones(n_features),
-            raw=X[:0],
+            given=X[:0],
             multiplicity=np.empty(0),
         )
         if y.ndim == 2:
@@ -288,6 +290,12 @@ class Dataset:
         ):
             digest.update(json.dumps(names).encode())
         return digest.hexdigest()
+
+    @cached_property
+    def raw(self) -> np.ndarray:
+        """The rows in raw units."""
+        # Most noisy copies are never asked for these, which would take as much as `X`.
+        return self.X * self.scale + self.mean if self.given is None else self.given
 
     @cached_property
     def bound_objective(self) -> Any:
@@ -435,7 +443,7 @@ class Dataset:
             X=X,
             y=self.y[rows],
             sample_weight=np.array(sample_weight),
-            raw=self.raw[rows],
+            given=None if self.given is None else self.given[rows],
             multiplicity=multiplicity,
             extras={name: column[rows] for name, column in self.extras.items()},
             outputs=None if self.outputs is None else self.outputs[rows],
@@ -483,7 +491,7 @@ class Dataset:
             X=np.ascontiguousarray((X - self.mean) / self.scale),
             y=codes,
             sample_weight=np.ones(len(X)),
-            raw=np.array(X),
+            given=np.array(X),
             multiplicity=np.ones(len(X), dtype=np.int64),
             extras={},
             outputs=outputs,
@@ -959,15 +967,13 @@ def with_rows(
 ) -> Dataset:
     """Return a data set of other rows, the first of them the training rows or these with noise."""
     n_added = X.shape[0] - dataset.X.shape[0]
-    raw = X * dataset.scale
-    raw += dataset.mean
     return replace(
         dataset,
         X=X,
         y=y,
         sample_weight=weight,
         outputs=outputs,
-        raw=raw,
+        given=None,
         multiplicity=np.pad(dataset.multiplicity, (0, n_added)),
         extras=extras or {},
     )

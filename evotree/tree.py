@@ -542,7 +542,7 @@ _MIXED = 4096  # rows that are predicted together
 _FARTHEST = np.finfo(np.float64).max  # infinity times a slope of 0 would be NaN
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class SoftSides:
     """Sides of splits that are a matter of degree, and class probabilities of leaves.
 
@@ -568,6 +568,10 @@ class SoftSides:
     slopes: np.ndarray
     intercepts: np.ndarray
     shares: np.ndarray
+
+    def __repr__(self) -> str:
+        n_nodes, n_classes = self.shares.shape
+        return f"SoftSides(n_nodes={n_nodes}, n_classes={n_classes})"
 
     def predict(self, tree: ObliqueTree, X: np.ndarray) -> np.ndarray:
         """Return the probabilities of the classes."""

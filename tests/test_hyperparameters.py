@@ -482,7 +482,31 @@ def test_an_evolved_tree_is_less_complex_and_as_good_or_clearly_better(trials):
     else:
         needed = LARGE_ERRORS if size > LARGE >= other else STANDARD_ERRORS
     assume(abs(gain - needed * error) > 1e-9)
-    assert found.winner == (bred if gain > needed * error else plain)
+    same = [
+        one
+        for one in trials[0].losses
+        if one.kind == EVOLVED
+        and all(
+            one in trial.losses
+            and np.array_equal(trial.losses[one], trial.losses[bred])
+            for trial in trials
+        )
+    ]
+    least = max(same, key=lambda one: one.at)
+    assert found.winner == (least if gain > needed * error else plain)
+
+
+def test_of_penalties_with_the_same_trees_the_least_are_taken():
+    lost, worse = np.zeros(4), np.ones(4)
+    evolved = [Candidate(EVOLVED, at) for at in range(3)]
+    losses = dict(zip(evolved, (lost, lost, worse), strict=True))
+    losses[Candidate(TREE, 0)] = worse
+    sizes = dict.fromkeys(losses, (2, 3))
+    trees = FirstTrees([[None]] * 3, [])
+    trial = Trial(0, trees, losses, sizes, np.ones(4))
+    penalties = [Penalties(size, 0.0) for size in SIZE_PENALTIES[:3]]
+    found = found_by([trial], penalties)
+    assert found.winner == evolved[1] and found.penalties == penalties[1]
 
 
 @given(some_trials(TREE, LOGISTIC))

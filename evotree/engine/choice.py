@@ -388,6 +388,19 @@ class Table(NamedTuple):
                 chosen = smaller
         return self.candidates[at[chosen]]
 
+    def least_penalized(self, chosen: Candidate) -> Candidate:
+        """Return the candidate of least penalties whose trees were the same in all folds.
+
+        The rows of folds do not tell their penalties apart; of all rows a larger tree may pay.
+        """
+        losses = self.losses[self.candidates.index(chosen)]
+        same = [
+            one
+            for one, lost in zip(self.candidates, self.losses, strict=True)
+            if one.kind == chosen.kind and np.array_equal(lost, losses)
+        ]
+        return max(same, key=lambda one: one.at or 0)
+
     def most_complex(self, standard_errors: float, kind: str) -> Candidate:
         """Return the most complex candidate of a kind whose loss is close to that of the best."""
         best = self.best(kind)
@@ -449,7 +462,8 @@ def found_by(
     winner = table.simplest(STANDARD_ERRORS, *kinds)
     if table.has(EVOLVED):
         evolved = table.simplest(STANDARD_ERRORS, EVOLVED)
-        winner = evolved if table.prefers(evolved, winner) else winner
+        if table.prefers(evolved, winner):
+            winner = table.least_penalized(evolved)
     at = winner.at
     if at is None:
         at = table.simplest(STANDARD_ERRORS, TREE).at

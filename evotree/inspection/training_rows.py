@@ -13,7 +13,7 @@ from evotree.tree import ObliqueTree, distances
 _BLOCK = 4096  # rows that are projected together
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class TrainingRows:
     """A summary of the training rows at the nodes of a tree, weighted.
 
@@ -33,6 +33,10 @@ class TrainingRows:
     spreads: np.ndarray
     lowest: np.ndarray
     highest: np.ndarray
+
+    def __repr__(self) -> str:
+        n_nodes, n_features = self.means.shape
+        return f"TrainingRows(n_nodes={n_nodes}, n_features={n_features})"
 
     def validate(self, tree: ObliqueTree) -> TrainingRows:
         """Return the summary if its arrays fit a tree, else say which does not."""

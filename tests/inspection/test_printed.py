@@ -59,6 +59,11 @@ RESULTS = {
     "Dataset": (lambda: ROWS, "150 rows, 149 distinct: 4 features, 3 classes"),
     "ScoredResult": (by_scores, "scores"),
     "Policy": (a_policy, "CartPole-v1"),
+    "TrainingRows": (lambda: MODEL.training_rows_, "n_features=4"),
+    "SoftSides": (
+        lambda: brief(probability="soft").fit(X, Y).probabilities_,
+        "n_classes=3",
+    ),
 }
 
 

@@ -1,5 +1,7 @@
 """Trees of logistic models: naive twins of them, and what a fit keeps of them."""
 
+from itertools import combinations
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -27,6 +29,7 @@ from evotree.operators.initialization import logistic
 from evotree.operators.initialization.logistic import (
     LOGISTIC,
     class_hierarchy,
+    discriminant_distances,
     logistic_trees,
 )
 from tests.quick_models import FREE, evolved
@@ -223,6 +226,21 @@ def test_classes_whose_means_are_nearest_are_parted_last(rows):
             found.add(frozenset(present[node.pre_order()].tolist()))
             pending += [node.left, node.right]
     assert found == naive_groups(rows)
+
+
+@given(st.integers(3, 12), st.integers(1, 30), st.integers(0, 99))
+def test_distances_of_means_are_those_of_the_covariance(n_rows, n_features, seed):
+    rng = np.random.default_rng(seed)
+    residuals, means = (rng.normal(size=(n, n_features)) for n in (n_rows, 4))
+    weight, ridge = rng.uniform(0.5, 2.0, n_rows), rng.uniform(0.1, 2.0, n_features)
+    within = np.cov(residuals.T, aweights=weight, ddof=0).reshape(n_features, -1)
+    middle = np.average(residuals, axis=0, weights=weight)
+    within = within + np.outer(middle, middle) + np.diag(ridge)
+    inverse = np.linalg.inv(within)
+    found = discriminant_distances(residuals, weight, means, ridge)
+    for distance, (i, j) in zip(found, combinations(range(4), 2), strict=True):
+        apart = means[i] - means[j]
+        assert distance == pytest.approx(np.sqrt(apart @ inverse @ apart))
 
 
 @given(datasets(), strengths, st.integers(0, 3))

@@ -30,6 +30,7 @@ LOGISTIC = "logistic"
 """The origin of such trees."""
 
 _RIDGE = 0.1  # of the covariance within classes, of standardized features
+_LEAST_SPREAD = 1e-9  # of a feature that is constant
 
 
 class SoftTree(NamedTuple):
@@ -46,16 +47,41 @@ def class_hierarchy(rows: Dataset) -> tuple[ClusterNode, np.ndarray]:
     discriminant analysis has.
     """
     present, codes = np.unique(rows.y, return_inverse=True)
+    if len(present) == 2:
+        return to_tree(np.array([[0.0, 1.0, 1.0, 2.0]])), present
     weight = rows.sample_weight
     is_class = codes[:, np.newaxis] == np.arange(len(present))
     weighted = weight[:, np.newaxis] * is_class
     means = weighted.T @ rows.X / weighted.sum(axis=0)[:, np.newaxis]
-    residuals = rows.X - means[codes]
-    within = (residuals * weight[:, np.newaxis]).T @ residuals / weight.sum()
-    within += _RIDGE * np.diag(np.maximum(rows.spread, 1e-9) ** 2)
-    factor = np.linalg.cholesky(within)
-    apart = pdist(np.linalg.solve(factor, means.T).T)
+    ridge = _RIDGE * np.maximum(rows.spread, _LEAST_SPREAD) ** 2
+    apart = discriminant_distances(rows.X - means[codes], weight, means, ridge)
     return to_tree(linkage(apart, "average")), present
+
+
+def discriminant_distances(
+    residuals: np.ndarray, weight: np.ndarray, means: np.ndarray, ridge: np.ndarray
+) -> np.ndarray:
+    """Return how far the means of each two classes are apart, by the covariance within them.
+
+    The shapes are (n_rows, n_features), (n_rows,), (n_classes, n_features) and (n_features,).
+    """
+    n_rows, n_features = residuals.shape
+    if n_features <= n_rows:
+        within = (residuals * weight[:, np.newaxis]).T @ residuals / weight.sum()
+        within += np.diag(ridge)
+        factor = np.linalg.cholesky(within)
+        return pdist(np.linalg.solve(factor, means.T).T)
+    # By Woodbury's identity: a covariance of so many columns would be larger than the rows.
+    scale = np.sqrt(ridge)
+    means = means / scale
+    residuals = residuals * np.sqrt(weight / weight.sum())[:, np.newaxis] / scale
+    along = residuals @ means.T
+    between = residuals @ residuals.T + np.eye(n_rows)
+    products = means @ means.T - along.T @ np.linalg.solve(between, along)
+    squares = np.diag(products)
+    first, second = np.triu_indices(len(means), 1)
+    squared = squares[first] + squares[second] - 2.0 * products[first, second]
+    return np.sqrt(np.maximum(squared, 0.0))
 
 
 def logistic_trees(

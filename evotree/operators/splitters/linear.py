@@ -537,7 +537,9 @@ class Linear(Configuration):
             signs = side[codes].astype(np.float64)
             rows = np.flatnonzero(signs)
             theta = np.zeros(node.X.shape[1] + 1)
-            self._fit(node.X[rows], signs[rows], node.sample_weight[rows], theta)
+            # Where no class is left out, a copy of the rows would be twice the memory.
+            X = node.X if len(rows) == len(node.X) else node.X[rows]
+            self._fit(X, signs[rows], node.sample_weight[rows], theta)
             length = np.linalg.norm(theta[:-1])
             if not 0.0 < length < np.inf:
                 continue
