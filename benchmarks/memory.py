@@ -1,6 +1,7 @@
 """How much memory a fit takes, and that it stays within the bound that the guide states.
 
-``python -m benchmarks.memory ROWS FEATURES POPULATION THREADS`` prints what one fit takes, as JSON.
+``python -m benchmarks.memory ROWS FEATURES CLASSES POPULATION THREADS SECONDS`` prints what one fit
+takes, as JSON; with 0 seconds one without noisy copies of the rows, from random first trees.
 """
 
 from __future__ import annotations
@@ -9,6 +10,9 @@ import json
 import subprocess
 import sys
 from pathlib import Path
+from typing import NamedTuple
+
+from sklearn.base import clone
 
 from benchmarks.inputs import DENSE, PLAIN, make_rows
 from benchmarks.measure import Cell, Table
@@ -16,66 +20,95 @@ from evotree import Evolution, EvoTreeClassifier, Regularization
 from evotree.experiments.execution import PeakMemory
 
 ROOT = Path(__file__).resolve().parent.parent
+
+
+class Size(NamedTuple):
+    """What a fit is of."""
+
+    n_rows: int
+    n_features: int
+    n_classes: int = 4
+    population_size: int = 64
+    n_threads: int = 1
+    seconds: int = 0  # of a fit as it is by default; 0 for a plain one
+
+
 SIZES = (
-    (100_000, 16, 64, 1),
-    (100_000, 50, 8, 1),
-    (100_000, 50, 8, 8),
-    (200_000, 50, 32, 2),
-    (400_000, 4, 64, 1),
-    (400_000, 4, 128, 2),
-    (400_000, 64, 16, 1),
-    (1_000_000, 16, 64, 2),
+    Size(100_000, 16),
+    Size(100_000, 50, population_size=8),
+    Size(100_000, 50, population_size=8, n_threads=8),
+    Size(200_000, 50, population_size=32, n_threads=2),
+    Size(400_000, 4),
+    Size(400_000, 4, population_size=128, n_threads=2),
+    Size(400_000, 64, population_size=16),
+    Size(1_000_000, 16, n_threads=2),
+    Size(500, 1_000, n_classes=2, seconds=60),
+    Size(500, 20_000, n_classes=2, seconds=60),
+    Size(3_000, 20, n_classes=300, seconds=60),
+    Size(2_000, 300, n_classes=10, seconds=60),
+    Size(100_000, 16, seconds=60),
 )
-QUICK_SIZES = ((100_000, 8, 8, 1),)
+QUICK_SIZES = (Size(100_000, 8, population_size=8),)
 GENERATIONS = 8
+LEAST_ROWS, COPIES = 3_000, 4  # below which rows have so many noisy copies, at most
 
 NOTES = (
     "The most memory that a fit takes beyond what the process held before it, the user's own rows "
-    "included; in fresh processes and units of 2**20 bytes; no noisy copies of the rows, random "
-    "first trees. *Front* is the number of trees in the Pareto front. The bound is rows x (16 "
-    "features + 12 population + 4 front + 150) bytes, and 32 MiB and 16 MiB for each thread: the "
-    "rows in raw and in standard units, a permutation of the rows for each parent, each offspring "
-    "and each member of the front, room for one tree in the making, and what threads hold.",
+    "included; in fresh processes and units of 2**20 bytes. Those with a limit of seconds are fits "
+    "as they are by default; the others have no noisy copies of the rows, and random first trees. "
+    "*Front* is the number of trees in the Pareto front, *nodes* those of the largest of them. The "
+    "bound is rows x (32 features + 16 classes + 12 population + 4 front + 150) bytes, where below "
+    "3,000 rows noisy copies count, up to four of each; trees x nodes x (features + classes) x 8 "
+    "bytes, where trees are two populations and the front; and 32 MiB and 16 MiB for each thread: "
+    "the rows in raw and in standard units, those that a split is fitted to twice, a permutation "
+    "of the rows for each parent, each offspring and each member of the front, room for one tree "
+    "in the making, and what threads hold.",
 )
 
 
-def bound(
-    n_rows: int, n_features: int, population_size: int, n_threads: int, n_kept: int
-) -> float:
+def bound(size: Size, n_kept: int, n_nodes: int) -> float:
     """Return the most that a fit takes, in units of 2**20 bytes."""
-    each = 16 * n_features + 12 * population_size + 4 * n_kept + 150
-    return n_rows * each / 2**20 + 32 + 16 * n_threads
+    n_rows, width = size.n_rows, size.n_features + size.n_classes
+    if size.seconds and n_rows < LEAST_ROWS:
+        n_rows *= 1 + min(COPIES, round(LEAST_ROWS / n_rows))
+    each = 32 * size.n_features + 16 * size.n_classes
+    each += 12 * size.population_size + 4 * n_kept + 150
+    trees = 8 * (2 * size.population_size + n_kept) * n_nodes * width
+    return (n_rows * each + trees) / 2**20 + 32 + 16 * size.n_threads
 
 
-def measure(
-    n_rows: int, n_features: int, population_size: int, n_threads: int
-) -> dict[str, float]:
-    """Fit once in this process; return the memory that it took and the size of the front."""
-    estimator = EvoTreeClassifier(
-        size_penalty=0.0003,
-        evolution=Evolution(
-            population_size=population_size,
-            init=None,
-            variation=PLAIN,
-            refinement=None,
-            regularization=Regularization(C=1.0, noise=0.0),
-        ),
-        **DENSE,
-        random_state=0,
-        n_jobs=n_threads,
-    )
-    X, y = make_rows(n_rows, n_features, 4)
-    estimator.set_params(max_generations=2).fit(X[:1000], y[:1000])  # compiles
+def measure(size: Size) -> dict[str, float]:
+    """Fit once in this process; return the memory that it took, and the size of the front."""
+    estimator = EvoTreeClassifier(random_state=0, n_jobs=size.n_threads)
+    if size.seconds:
+        estimator.set_params(time_limit=size.seconds)
+    else:
+        estimator.set_params(
+            size_penalty=0.0003,
+            evolution=Evolution(
+                population_size=size.population_size,
+                init=None,
+                variation=PLAIN,
+                refinement=None,
+                regularization=Regularization(C=1.0, noise=0.0),
+            ),
+            max_generations=GENERATIONS,
+            **DENSE,
+        )
+    X, y = make_rows(size.n_rows, size.n_features, size.n_classes)
+    few = clone(estimator).set_params(max_generations=2)
+    few.fit(X[:1000, :20], y[:1000])  # compiles
     before = PeakMemory().megabytes()
     peak = PeakMemory()
-    estimator.set_params(max_generations=GENERATIONS).fit(X, y)
+    estimator.fit(X, y)
     return {
         "megabytes": peak.megabytes() - before,
         "front": len(estimator.pareto_front_),
+        "nodes": max(len(tree) for tree in estimator.pareto_front_),
     }
 
 
-def in_new_process(*size: int) -> dict[str, float]:
+def in_new_process(size: Size) -> dict[str, float]:
     """Fit once in a new process."""
     done = subprocess.run(
         [sys.executable, "-m", "benchmarks.memory", *map(str, size)],
@@ -92,23 +125,24 @@ def run(quick: bool = False) -> Table:
     """Measure fits of several sizes."""
     rows: list[dict[str, Cell]] = []
     for size in QUICK_SIZES if quick else SIZES:
-        n_rows, n_features, population_size, n_threads = size
-        figures = in_new_process(*size)
-        most = bound(*size, int(figures["front"]))
+        figures = in_new_process(size)
+        most = bound(size, int(figures["front"]), int(figures["nodes"]))
         rows.append(
             {
-                "rows x features": f"{n_rows:,} x {n_features}",
-                "population": population_size,
-                "threads": n_threads,
+                "rows x features": f"{size.n_rows:,} x {size.n_features:,}",
+                "classes": size.n_classes,
+                "population": size.population_size,
+                "threads": size.n_threads,
+                "seconds": size.seconds or "",
                 "front": int(figures["front"]),
+                "nodes": int(figures["nodes"]),
                 "MiB": figures["megabytes"],
                 "bound": most,
                 "MiB / bound": figures["megabytes"] / most,
-                "bytes a row": figures["megabytes"] * 2**20 / n_rows,
             }
         )
     return Table("memory", "what a fit takes", rows, NOTES)
 
 
 if __name__ == "__main__":
-    print(json.dumps(measure(*map(int, sys.argv[1:]))))
+    print(json.dumps(measure(Size(*map(int, sys.argv[1:])))))
