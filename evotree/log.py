@@ -142,7 +142,7 @@ def _tell(
         if isinstance(handler, _ForkedToo):
             LOGGER.removeHandler(handler)
     records: SimpleQueue[logging.LogRecord] = SimpleQueue()
-    keeper = QueueHandler(records)  # type: ignore[arg-type]
+    keeper = QueueHandler(records)
     LOGGER.setLevel(level)
     LOGGER.addHandler(keeper)
     try:

@@ -589,7 +589,12 @@ def log_generation(run: Run, place: str = "") -> None:
         return
     log.debug("%sgeneration %d: best %s", place, run.generation, describe(run.best))
     (*_, refined) = run.logbook.chapters.get(REFINEMENT) or [{}]
-    if told := {name: round(value, 6) for name, value in refined.items() if value}:
+    told = {
+        name: round(value, 6)
+        for name, value in refined.items()
+        if value and name not in _OF_ALL
+    }
+    if told:
         log.debug("%sgeneration %d: refined %s", place, run.generation, told)
 
 

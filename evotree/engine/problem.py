@@ -38,6 +38,7 @@ from evotree.operators.initialization.population import (
     WIDTHS,
     raw_tree,
     split_init,
+    splits_for,
 )
 from evotree.operators.structure.splice import make_individual
 from evotree.tables.columns import NumericColumn
@@ -178,6 +179,8 @@ def prepare(
     """
     dataset = _with_objective(dataset, config, encoder)
     evolution = evolution_of(config)
+    for tree in split_init(evolution.init)[1]:
+        splits_for(tree, dataset)  # before hyperparameters are chosen
     is_free = (
         is_auto(config.term_penalty)
         and config.max_terms is None
