@@ -182,6 +182,14 @@ class Checkpoint(Configuration):
 def check_operators(operators: Mapping[str, Any]) -> None:
     """Check the roles of operators of the user's own, and that they can be called so."""
     for role, operator in operators.items():
+        if role == "evaluate":
+            raise ValueError(
+                "operators={'evaluate': ...}: a search also prunes, chooses penalties and picks "
+                "its tree by what trees are worth, so it takes an objective: a callable, with "
+                "size_penalty and term_penalty, or search_scores. In a loop of your own "
+                "toolbox.register('evaluate', ...) takes any function of an individual that "
+                "returns a tuple of numbers."
+            )
         if role not in OPERATORS or not callable(operator):
             raise ValueError(
                 f"operators={{{role!r}: {operator!r}}}: allowed are callables for "

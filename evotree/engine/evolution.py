@@ -589,11 +589,7 @@ def log_generation(run: Run, place: str = "") -> None:
         return
     log.debug("%sgeneration %d: best %s", place, run.generation, describe(run.best))
     (*_, refined) = run.logbook.chapters.get(REFINEMENT) or [{}]
-    told = {
-        name: round(value, 6)
-        for name, value in refined.items()
-        if value and name not in _OF_ALL
-    }
+    told = {name: round(refined[name], 6) for name in refined if name not in _OF_ALL}
     if told:
         log.debug("%sgeneration %d: refined %s", place, run.generation, told)
 

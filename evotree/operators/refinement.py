@@ -332,8 +332,9 @@ def make_refiner(
     """Return the refiner of a name or a splitter, or the one that is given."""
     if isinstance(name, KINDS_OF_SPLITTERS):
         return Resplit(bounded(name, max_features))
-    if hasattr(name, "splitter") and hasattr(name, "fit"):  # a greedy estimator
-        return Resplit(bounded(as_splitter(name.splitter), max_features))
+    if hasattr(name, "fit"):  # a greedy estimator
+        splitter: Any = getattr(name, "splitter", name)
+        return Resplit(bounded(as_splitter(splitter), max_features))
     if callable(name) and not isinstance(name, type):
         return name
     if name in ("tao", "sparse", "linear"):

@@ -596,16 +596,14 @@ def splits_for(
     )
     by_position = [f"x{j}" for j in range(weights.shape[1])]
     if len(own) == len(by_position) and by_position not in (own, names):
-        used = weights.any(axis=0)
-        unknown = [name for name, is_used in zip(own, used, strict=True) if is_used]
-        unknown = [name for name in unknown if name not in names]
-        if unknown:
+        used = np.flatnonzero(weights.any(axis=0)).tolist()
+        if unknown := [own[j] for j in used if own[j] not in names]:
             raise ValueError(
                 f"init splits on {', '.join(map(quoted, unknown))}: allowed are the columns "
                 f"of X, {', '.join(map(quoted, names))}."
             )
         placed = np.zeros((len(weights), len(names)))
-        for j in np.flatnonzero(used):
+        for j in used:
             placed[:, names.index(own[j])] = weights[:, j]
         weights = placed
     if weights.shape[1] != len(names):
