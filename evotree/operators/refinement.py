@@ -322,6 +322,15 @@ REFINERS = ("tao", "sparse", *SPLITTERS)
 """Names of the refiners."""
 
 
+def splitter_of(one: Any) -> Splitter | None:
+    """Return a splitter as it is, and that of a greedy estimator; None of anything else."""
+    if isinstance(one, KINDS_OF_SPLITTERS):
+        return one
+    own = getattr(one, "splitter", None)
+    is_known = callable(own) or (isinstance(own, str) and own in SPLITTERS)
+    return as_splitter(own) if hasattr(one, "fit") and is_known else None
+
+
 def make_refiner(
     name: str | Refiner,
     C: tuple[float, float],
@@ -330,11 +339,9 @@ def make_refiner(
     max_features: int | None = None,
 ) -> Refiner:
     """Return the refiner of a name or a splitter, or the one that is given."""
-    if isinstance(name, KINDS_OF_SPLITTERS):
-        return Resplit(bounded(name, max_features))
-    if hasattr(name, "fit"):  # a greedy estimator
-        splitter: Any = getattr(name, "splitter", name)
-        return Resplit(bounded(as_splitter(splitter), max_features))
+    splitter = splitter_of(name)
+    if splitter is not None:
+        return Resplit(bounded(splitter, max_features))
     if callable(name) and not isinstance(name, type):
         return name
     if name in ("tao", "sparse", "linear"):

@@ -151,10 +151,27 @@ def test_a_mixture_of_all_forms_makes_a_population(tmp_path):
 
 
 @pytest.mark.parametrize(
-    "wrong", [OC1, len, lambda node: node, "forest", 3, {"oc1": "many"}, {"oc1": -1}]
+    "wrong",
+    [
+        OC1,
+        len,
+        lambda node: node,
+        "forest",
+        3,
+        DecisionTreeClassifier(),
+        {"oc1": "many"},
+        {"oc1": -1},
+    ],
 )
 def test_what_cannot_refine_is_refused_where_it_is_named(wrong):
     wrong = wrong if isinstance(wrong, dict) else {wrong: 1}
     for make in (Refinement, lambda given: Evolution(refinement=given)):
         with pytest.raises(ValueError, match=r"refinement .*: allowed are "):
             make(wrong)
+
+
+def test_a_start_of_a_model_file_knows_its_columns(tmp_path):
+    turned = ObliqueTreeClassifier("axis", max_depth=2).fit(X[X.columns[::-1]], y)
+    for start in forms_of(turned, tmp_path)[:2]:
+        with pytest.raises(ValueError, match="start has the features"):
+            evolved(EvoTreeClassifier, start=start).fit(X, y)

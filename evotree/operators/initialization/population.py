@@ -39,10 +39,10 @@ from evotree.operators.pruning import (
     weakest_links,
 )
 from evotree.operators.refinement import (
-    KINDS_OF_SPLITTERS,
     NODE_ROWS,
     draw_linear,
     draw_sparse,
+    splitter_of,
     tao_sweep,
 )
 from evotree.operators.splitters.axis import Axis
@@ -362,8 +362,7 @@ Seeder = Any
 
 def is_seeder(one: Any) -> bool:
     """Return whether something other than a name makes trees, and is none."""
-    is_unfitted = hasattr(one, "splitter") and not hasattr(one, "tree_")
-    return isinstance(one, KINDS_OF_SPLITTERS) or is_unfitted
+    return splitter_of(one) is not None and not hasattr(one, "tree_")
 
 
 def name_of(seeder: Seeder) -> str:
@@ -466,15 +465,12 @@ def init_seed(
             seconds=seconds,
             term_penalty=term_penalty,
         )
-    is_estimator = hasattr(splitter, "fit")
     return init_greedy(
         dataset,
         size_penalty,
-        bounded(
-            as_splitter(splitter.splitter if is_estimator else splitter), max_features
-        ),
+        bounded(splitter_of(splitter) or as_splitter(splitter), max_features),
         stream,
-        criterion=splitter.criterion if is_estimator else None,
+        criterion=splitter.criterion if hasattr(splitter, "fit") else None,
         max_depth=MAX_DEPTH if max_depth is None else min(MAX_DEPTH, max_depth),
         min_rows=min_rows,
         seconds=seconds,
