@@ -326,7 +326,7 @@ def splitter_of(one: Any) -> Splitter | None:
     """Return a splitter as it is, and that of a greedy estimator; None of anything else."""
     if isinstance(one, KINDS_OF_SPLITTERS):
         return one
-    own = getattr(one, "splitter", None)
+    own: Any = getattr(one, "splitter", None)
     is_known = callable(own) or (isinstance(own, str) and own in SPLITTERS)
     return as_splitter(own) if hasattr(one, "fit") and is_known else None
 
@@ -346,7 +346,7 @@ def make_refiner(
         return name
     if name in ("tao", "sparse", "linear"):
         return LinearRefiner(name, C, penalty, term_penalty, max_features)
-    if name in SPLITTERS:
+    if isinstance(name, str) and name in SPLITTERS:
         return Resplit(bounded(as_splitter(name), max_features))
     raise ValueError(
         f"refinement names {name!r}: allowed are {sorted(REFINERS)}, splitters such as OC1(), "

@@ -144,7 +144,7 @@ def plot_learning_curve(
 
 def _returned_tree(history: Any) -> dict[str, float]:
     """Return the chapters of the tree that a fitted estimator has; those that all trees have."""
-    tree = getattr(history, "tree_", None)
+    tree: Any = getattr(history, "tree_", None)
     if not hasattr(tree, "quality"):
         return {}
     return {
