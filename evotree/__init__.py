@@ -3,6 +3,7 @@
 The names below are imported on first use, so that ``import evotree`` costs next to nothing.
 """
 
+import logging
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
@@ -49,6 +50,8 @@ if TYPE_CHECKING:
     from evotree.tree import Individual, ObliqueTree
 
 from evotree._version import __version__
+
+logging.getLogger("evotree").addHandler(logging.NullHandler())
 
 _NAMES: dict[str, tuple[str, ...]] = {
     "evotree.dataset": ("Dataset",),

@@ -5,7 +5,7 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from evotree.cli.main import number
+from evotree.cli.main import add_log, logged, number
 from experiments import STUDIES, load_study
 from experiments.agreement import PAPERS, write_reproductions
 from experiments.study import Study, run_study, write_report
@@ -37,15 +37,18 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument(
         "--report", action="store_true", help="do no fit, report the rows alone"
     )
+    add_log(parser)
     options = vars(parser.parse_args(arguments))
     options["jobs"] = options.pop("n_jobs")
+    log = options.pop("log")
     study = load_study(options.pop("study"))
     out = options["out"]
     if options.pop("report"):
         write_page(study, write_report(study, out))
         return 0
     try:
-        runs, report = run_study(study, **options)
+        with logged(log):
+            runs, report = run_study(study, **options)
     except (ValueError, OSError) as error:
         print(error, file=sys.stderr)
         return 2

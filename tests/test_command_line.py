@@ -155,6 +155,19 @@ def test_fit_predict_and_show(run, iris, iris_csv):
     assert imread("tree.png").size
 
 
+def test_the_log_goes_to_a_file_and_leaves_the_model_as_it_is(run, iris_csv, tmp_path):
+    command = ("fit", iris_csv, "--target", "species", *QUICK)
+    assert run(*command, "--out", "plain.json")[0] == 0
+    assert run(*command, "--out", "logged.json", "--log", "fit.log")[0] == 0
+    trees = [load_model(tmp_path / name).tree for name in ("plain.json", "logged.json")]
+    assert trees[0] == trees[1]
+    log = (tmp_path / "fit.log").read_text()
+    for text in (" fit of a tree begun: ", " DEBUG ", " generation 0: ", " fit ended "):
+        assert text in log
+    status, _, said = run(*command, "--out", "a.json", "--log", "none/fit.log")
+    assert status == 2 and "cannot write none/fit.log" in said
+
+
 def test_categories_and_missing_values(run, iris):
     frame = iris.assign(
         petal_width=iris["petal_width"].where(iris.index % 5 > 0),

@@ -12,6 +12,7 @@ from matplotlib.collections import LineCollection
 from matplotlib.colors import to_hex
 from matplotlib.figure import Figure
 from matplotlib.patches import FancyBboxPatch, Rectangle
+from sklearn.datasets import load_iris
 
 from evotree.engine.evolution import CHAPTERS, make_logbook, to_frame
 from evotree.plotting import (
@@ -23,6 +24,7 @@ from evotree.plotting import (
 )
 from evotree.tree import ObliqueTree
 from tests.exported import chain as make_chain
+from tests.quick_models import brief
 from tests.reference.pruning import random_sizes
 
 
@@ -148,6 +150,20 @@ def test_lines_and_bands_are_the_records(x, ax):
                 assert corners.issuperset(
                     zip(positions, table[f"{chapter}_{edge}"], strict=True)
                 )
+
+
+def test_a_star_is_the_tree_that_is_returned(ax):
+    """Which need not be one of the run."""
+    X, y = load_iris(return_X_y=True)
+    fitted = brief().fit(X, y)
+    fitted.tree_ = min(fitted.pareto_front_, key=lambda tree: tree.complexity)
+    below = other_axes(plot_learning_curve(fitted, ax=ax))
+    last = fitted.n_generations_
+    for panel, chapter in ((ax, "quality"), (below, "complexity")):
+        (x,), (star,) = line_data(panel)[f"{chapter}, returned tree"]
+        assert (x, star) == (last, getattr(fitted.tree_, chapter))
+        assert star != line_data(panel)[f"{chapter}, best"][1][-1]
+    assert "fitness, returned tree" not in line_data(ax)
 
 
 @pytest.mark.parametrize("curve", ["size", "terms", "complexity"])

@@ -6,11 +6,13 @@ them, so that ``evotree --help`` answers at once.
 """
 
 import argparse
+import logging
 import math
 import os
 import sys
 import warnings
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from numbers import Number
 from pathlib import Path
 from typing import Any, NamedTuple, NoReturn
@@ -45,7 +47,8 @@ def main(argv: Sequence[str] | None = None) -> int:
                 check_writable(path)
             from evotree.cli import commands
 
-            getattr(commands, args.run)(args)
+            with logged(getattr(args, "log", None)):
+                getattr(commands, args.run)(args)
         sys.stdout.flush()
     except BrokenPipeError:
         # Python flushes standard output once more at exit, which would fail again.
@@ -111,7 +114,8 @@ def _add_fits(commands: Any, table: str, defaults: Mapping[str, Any]) -> None:
         "iris(as_frame=True).frame.to_csv('iris.csv', index=False)\"",
         "evotree fit iris.csv --target target --out iris.json --report iris.html",
     )
-    fit.set_defaults(files=("out", "report"))
+    fit.set_defaults(files=("out", "report", "log"))
+    add_log(fit)
     option = fit.add_argument
     option("data", metavar="DATA", help=table)
     option("--target", metavar="COLUMN", required=True, help="the column to predict")
@@ -286,6 +290,8 @@ def _add_experiments(commands: Any) -> None:
         "do the fits that a file defines and that are missing",
         run_small,
     )
+    run.set_defaults(files=("log",))
+    add_log(run)
     run.add_argument(
         "file", metavar="FILE.toml", type=Path, help="defines the experiment"
     )
@@ -412,6 +418,24 @@ def add_command(
     )
     command.set_defaults(run=run, files=())  # arguments that name files to be written
     return command
+
+
+def add_log(command: argparse.ArgumentParser) -> None:
+    """Add to a command the file of its log."""
+    command.add_argument(
+        "--log",
+        metavar="FILE",
+        help="append what happens to a file, generations and all (none)",
+    )
+
+
+def logged(path: str | None) -> AbstractContextManager[None]:
+    """Return a context that appends all that is logged to a file, if one is named."""
+    if path is None:
+        return nullcontext()
+    from evotree.log import log_to_file
+
+    return log_to_file(path, logging.DEBUG)
 
 
 def add_table_options(command: argparse.ArgumentParser) -> None:

@@ -182,6 +182,14 @@ class Checkpoint(Configuration):
 def check_operators(operators: Mapping[str, Any]) -> None:
     """Check the roles of operators of the user's own, and that they can be called so."""
     for role, operator in operators.items():
+        if role == "evaluate":
+            raise ValueError(
+                "operators={'evaluate': ...}: a search also prunes, chooses penalties and picks "
+                "its tree by what trees are worth, so it takes an objective: a callable, with "
+                "size_penalty and term_penalty, or search_scores. In a loop of your own "
+                "toolbox.register('evaluate', ...) takes any function of an individual that "
+                "returns a tuple of numbers."
+            )
         if role not in OPERATORS or not callable(operator):
             raise ValueError(
                 f"operators={{{role!r}: {operator!r}}}: allowed are callables for "
@@ -212,14 +220,17 @@ class Evolution(Configuration):
     patience : int or None, default=20
         Stop after this many generations without a better tree; after a fourth of them where
         evolution was not better on rows held out, so that trees evolve for the front alone.
-    init : str, dict of str to float, tree, list of these or None, default="widths"
+    init : str, splitter, dict of these to float, tree, list of all these or None, default="widths"
         What the first population is made of. ``"widths"`` makes optimized trees of falling widths,
         from dense splits to splits on one feature, axis-parallel trees and trees of logistic
         regressions; ``"tao"`` makes deep trees that are optimized and pruned in turn; the name of a
         splitter grows trees greedily.
         ``("tao", "oc1")`` gives each a fifth of the population, ``{"wodt": 0.2}`` sets the shares,
-        ``"widths"`` alone has four fifths; the rest is random. Trees join
-        as they are: `ObliqueTree`, fitted estimators of this package, scikit-learn's fitted
+        ``"widths"`` alone has four fifths; the rest is random. In place of names there may be
+        splitters with settings of their own, ``OC1(n_restarts=5)``, and greedy estimators that are
+        not fitted, ``ObliqueTreeClassifier.from_preset("C4.5")``, of which the splitter and the
+        criterion count. Trees join as they are, columns by their names: `ObliqueTree`, rules as
+        text, models of `load_model`, fitted estimators of this package, scikit-learn's fitted
         decision trees (in searches wrapped by `sklearn.frozen.FrozenEstimator`, since clones are
         not fitted); those that break a bound on trees, or use columns that their splits may not
         use, are repaired.

@@ -3,6 +3,7 @@
 Records are DEAP's statistics and logbook; `to_frame` makes tables of them.
 """
 
+import logging
 import math
 import reprlib
 import signal
@@ -43,6 +44,8 @@ from evotree.operators.pruning import (
 )
 from evotree.rng import uniform
 from evotree.tree import Individual, set_fitness
+
+log = logging.getLogger(__name__)
 
 CHAPTERS = ("fitness", "quality", "size", "terms", "complexity")
 ORIGIN = "origin"
@@ -573,9 +576,28 @@ def generations(
         run = population
     else:
         run = start(population, toolbox, stats, hall_of_fame)
+        log_generation(run)
     while True:
         yield run
         advance(run, toolbox, crossover_probability, stats, end)
+        log_generation(run)
+
+
+def log_generation(run: Run, place: str = "") -> None:
+    """Tell the log, where it is at DEBUG, about the present generation and its refinements."""
+    if not log.isEnabledFor(logging.DEBUG):
+        return
+    log.debug("%sgeneration %d: best %s", place, run.generation, describe(run.best))
+    (*_, refined) = run.logbook.chapters.get(REFINEMENT) or [{}]
+    told = {name: round(refined[name], 6) for name in refined if name not in _OF_ALL}
+    if told:
+        log.debug("%sgeneration %d: refined %s", place, run.generation, told)
+
+
+def describe(individual: Individual) -> str:
+    """Return what an individual is worth, and how large it is, in words."""
+    values = ", ".join(f"{value:.6g}" for value in individual.fitness.wvalues)
+    return f"{individual!r} of fitness {values}"
 
 
 def watch(
@@ -608,6 +630,7 @@ def watch(
         run.stop_reason = "interrupt"
         if not keep_on_interrupt:
             raise KeyboardInterrupt
+    log.info("evolution ended: %s", run)
     return run
 
 

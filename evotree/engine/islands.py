@@ -9,6 +9,7 @@ Tanese R. (1989). Distributed genetic algorithms. Proceedings of the Third Inter
 on Genetic Algorithms, 434-439.
 """
 
+import logging
 import math
 import os
 import pickle
@@ -30,7 +31,9 @@ from evotree.engine.evolution import (
     advance,
     append_logbook,
     best_first,
+    describe,
     join_logbooks,
+    log_generation,
     make_logbook,
     make_statistics,
     start,
@@ -39,6 +42,8 @@ from evotree.engine.parallel import n_at_once, run_tasks
 from evotree.operators.variation import separate_duplicates
 from evotree.rng import make_streams
 from evotree.tree import Individual
+
+log = logging.getLogger(__name__)
 
 _fitness = attrgetter("fitness.wvalues")
 _ISLANDS = 2**62 + 1  # the number of a generation that no run reaches
@@ -55,6 +60,7 @@ class Epoch(NamedTuple):
     crossover_probability: float  # chance that two parents mate
     seconds: float | None  # the island stops early, so many after it has begun
     home: int  # number of the process that the islands belong to
+    number: int  # of the island
 
 
 @dataclass(repr=False)
@@ -101,8 +107,10 @@ def run_epoch(epoch: Epoch) -> Run:
                 n=epoch.population_size, seconds=epoch.seconds
             )
             run = start(first, epoch.toolbox, stats)
+            log_generation(run, f"island {epoch.number}, ")
         while run.generation < epoch.until and time.perf_counter() < end:
             advance(run, epoch.toolbox, epoch.crossover_probability, stats, end)
+            log_generation(run, f"island {epoch.number}, ")
         return run
 
 
@@ -168,6 +176,9 @@ def migrate(islands: Sequence[Run], n: int) -> None:
         for k, one in zip(by_fitness, arriving, strict=False):
             population[k] = one
         best_first(population)
+        source = (i - 1) % len(islands)
+        shown = "migration: %d trees of island %d move to island %d, the best is %s"
+        log.info(shown, len(arriving), source, i, describe(arriving[0]))
 
 
 # ---- all islands seen as one ---------------------------------------------------------------------
@@ -246,8 +257,14 @@ def epochs(
         rest = until, evolution.variation.crossover_probability, left, os.getpid()
         size = evolution.population_size
         tasks = [
-            Epoch(toolbox, run and replace(run, logbook=make_logbook()), size, *rest)
-            for toolbox, run in zip(toolboxes, runs, strict=True)
+            Epoch(
+                toolbox,
+                run and replace(run, logbook=make_logbook()),
+                size,
+                *rest,
+                number,
+            )
+            for number, (toolbox, run) in enumerate(zip(toolboxes, runs, strict=True))
         ]
         found = run_epochs(tasks, executor)
         for earlier, later in zip(runs, found, strict=True):

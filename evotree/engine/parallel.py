@@ -9,6 +9,8 @@ from typing import Any
 
 from joblib import effective_n_jobs
 
+from evotree.log import Answer, telling, told
+
 # With fewer numbers, a task takes less time than the threads spend waiting for the GIL.
 _LEAST_NUMBERS = 80_000
 
@@ -46,7 +48,7 @@ def run_tasks(
     """
     futures = [submit(executor, function, task) for task in tasks]
     try:
-        return [future.result() for future in futures]
+        return [told(future.result()) for future in futures]
     except Exception as error:
         if not _is_lost_worker(error):
             raise
@@ -73,12 +75,12 @@ def n_at_once(executor: Executor, n_tasks: int) -> int:
 
 def submit(
     executor: Executor, function: Callable[[Any], Any], task: Any
-) -> Future[Any]:
+) -> Future[Answer]:
     """Hand a task over; that the executor is broken already is an error of the task."""
     try:
-        return executor.submit(function, task)
+        return executor.submit(telling(function), task)
     except BrokenExecutor as error:
-        future: Future[Any] = Future()
+        future: Future[Answer] = Future()
         future.set_exception(error)
         return future
 

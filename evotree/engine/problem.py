@@ -38,6 +38,7 @@ from evotree.operators.initialization.population import (
     WIDTHS,
     raw_tree,
     split_init,
+    splits_for,
 )
 from evotree.operators.structure.splice import make_individual
 from evotree.tables.columns import NumericColumn
@@ -178,6 +179,8 @@ def prepare(
     """
     dataset = _with_objective(dataset, config, encoder)
     evolution = evolution_of(config)
+    for tree in split_init(evolution.init)[1]:
+        splits_for(tree, dataset)  # before hyperparameters are chosen
     is_free = (
         is_auto(config.term_penalty)
         and config.max_terms is None
@@ -244,6 +247,7 @@ def start_of(config: SearchConfig, dataset: Dataset) -> ObliqueTree | None:
     if start is None:
         return None
     names = dataset.feature_names
+    own = getattr(start, "feature_names", names)  # of a model file
     if isinstance(start, str):
         splits = splits_of_text(start, names, "start")
     else:
@@ -251,7 +255,7 @@ def start_of(config: SearchConfig, dataset: Dataset) -> ObliqueTree | None:
     blank = np.zeros((len(splits[0]), dataset.n_classes or dataset.n_outputs))
     values = getattr(getattr(start, "tree_", start), "values", blank)
     for what, of_start, of_rows in (
-        ("features", getattr(start, "feature_names_", names), names),
+        ("features", getattr(start, "feature_names_", own), names),
         ("classes", getattr(start, "classes_", dataset.classes), dataset.classes),
         ("number of features", splits[0].shape[1], len(names)),
         ("number of values in a leaf", values.shape[1], blank.shape[1]),

@@ -36,8 +36,9 @@ from evotree.engine.toolbox import dipole_width, feature_bound, make_toolbox
 from evotree.fitness.objectives import Actions, as_actions
 from evotree.fitness.penalties import FITNESS_OF_SCORES, PenalizedAccuracy
 from evotree.inspection.front import FittedFront, FrontTree, own_scores, undominated
+from evotree.log import log_end
 from evotree.operators import variation as selection
-from evotree.operators.initialization.population import Breeder, split_init
+from evotree.operators.initialization.population import Breeder, is_seeder, split_init
 from evotree.operators.structure.rounding import MOST_DIGITS, Rounder
 from evotree.rng import make_streams, seed_from
 from evotree.tables.columns import LARGEST, is_number, quoted
@@ -230,7 +231,7 @@ def _refuse_what_needs_labels(config: SearchConfig) -> None:
             values[name] = value
     init = evolution.init
     for one in init if isinstance(init, list | tuple) else [init]:
-        if isinstance(one, str | dict) and one != Evolution().init:
+        if (isinstance(one, str | dict) and one != Evolution().init) or is_seeder(one):
             values["init"] = one
     for name, value in values.items():
         raise ValueError(
@@ -579,6 +580,7 @@ class ScoreSearch(Search):
         members = scorer.finalists(run, is_raced=run.stop_reason != "interrupt")
         is_regression = members[0].values.shape[1] == 1
         front = FittedFront(undominated(members), is_regression)
+        log_end(members[0], run.seconds)
         return ScoredResult(
             members[0],
             front.choosing(members[0]),

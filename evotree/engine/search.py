@@ -6,6 +6,7 @@ The worth of a tree follows from rows, or is what a callable says (`evotree.engi
 are two kinds of one `Search`, which say how populations are made and how a run ends.
 """
 
+import logging
 import math
 import time
 from collections.abc import Generator, Mapping, Sequence
@@ -67,10 +68,13 @@ from evotree.engine.state import (
     warn_of_a_fresh_start,
 )
 from evotree.inspection.choice import TreeChoice
+from evotree.log import log_begin, log_end
 from evotree.operators.constraints import repair
 from evotree.operators.initialization.population import WIDTHS
 from evotree.operators.structure.splice import make_individual
 from evotree.rng import seed_from
+
+log = logging.getLogger(__name__)
 
 # a larger sample may follow
 _SAMPLE_ENDS = {
@@ -183,6 +187,7 @@ class Search:
         problem = self.problem
         check_checkpoint(problem.config, self.parameters)
         with interrupt_as_flag() as interrupted:
+            log_begin(problem.dataset)
             before = self._earlier(continues)
             if before is None:
                 seed = seed_from(problem.config.random_state) if seed is None else seed
@@ -190,6 +195,9 @@ class Search:
                 state = State()
             else:
                 self.choice, state = before
+            size, term = self.choice.penalties
+            shown = "chosen: %s, penalties %.3g for nodes and %.3g for terms, seed %d"
+            log.info(shown, self.choice.winner.kind, size, term, self.choice.seed)
             evolving = self.progress.phase(
                 "evolving", total=problem.config.max_generations, unit="gen"
             )
@@ -399,6 +407,7 @@ class RowSearch(Search):
         """Search, and return what was found."""
         run, rows, failure = self.evolved(continues, seed)
         result = finish(self.problem, run, rows, self.choice)
+        log_end(result.tree, math.fsum(self.progress.seconds.values()))
         columns = self.found.columns
         if columns is not None:
             result.front.choice = result.candidates = TreeChoice(

@@ -1,5 +1,6 @@
 """Forests of small sparse oblique trees that vote: translation only."""
 
+import time
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Executor
 from dataclasses import KW_ONLY, dataclass
@@ -37,6 +38,7 @@ from evotree.estimators.base import (
 )
 from evotree.estimators.local import TAOClassifier, TAORegressor
 from evotree.estimators.rows import RowEncoder
+from evotree.log import log_begin, log_end
 from evotree.operators.initialization.forest import (
     Grower,
     Member,
@@ -165,6 +167,8 @@ class ObliqueForest(RowEncoder):
             raise ValueError(
                 f"y has {dataset.n_outputs} outputs: a forest predicts one."
             )
+        log_begin(dataset, kind="forest")
+        begin = time.perf_counter()
         dataset = dataset.evolved_for(self._objective(dataset))
         seed = seed_from(self.random_state)
         n_drawn = _amount(self.max_samples, dataset.n_rows)
@@ -184,6 +188,7 @@ class ObliqueForest(RowEncoder):
             grower, dataset, self.n_estimators, seed, partial(self._run, dataset)
         )
         self.estimators_ = [self._member(one.tree, dataset) for one in members]
+        log_end(self, time.perf_counter() - begin)
         if self.oob_score:
             rows = np.asarray(self.encode(X), dtype=np.float64)
             weight = check_sample_weight(

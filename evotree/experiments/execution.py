@@ -8,8 +8,7 @@ and text, nothing that is run.
 
 A fit is a task, one call of a function. Whatever becomes of it comes back as an `Outcome`: the
 result, the traceback, that its time was up, or that it brought its process down. Nothing else is
-lost with it, and the outcomes do not depend on how many workers there are. What happens is logged,
-by all processes of this machine to one file.
+lost with it, and the outcomes do not depend on how many workers there are.
 """
 
 import ctypes
@@ -51,6 +50,7 @@ from evotree.engine.parallel import submit
 from evotree.experiments.experiment import Experiment, describe, tree_sizes
 from evotree.experiments.problems import make_problem
 from evotree.experiments.protocols import KEY, Parts, Task
+from evotree.log import Answer, log_to_file, renew_queues, told
 
 log = logging.getLogger(__name__)
 
@@ -240,7 +240,6 @@ STATUSES = (DONE, FAILED, TIMEOUT, CRASHED)
 """What may become of a task."""
 LOG_FILE = "experiment.log"
 
-_LOGGER = logging.getLogger("evotree")
 _PARENT_CHECK = 1.0  # seconds between two looks whether the parent lives
 
 
@@ -315,7 +314,6 @@ def outcomes_of(
     time_limit: float | None = None,
     executor: Executor | None = None,
     mp_context: Any = None,
-    log_file: Path | None = None,
 ) -> Generator[Outcome, None, None]:
     """Do tasks side by side and yield what becomes of each, as they finish."""
     # When a process dies, all tasks that were handed over go with it: each is tried once more,
@@ -326,14 +324,13 @@ def outcomes_of(
         ProcessPoolExecutor,
         mp_context=mp_context,
         initializer=_begin_worker,
-        initargs=(log_file, _LOGGER.getEffectiveLevel()),
     )
     attempt_to_run = partial(attempt, run, time_limit=time_limit)
     n_workers = jobs
     if executor is not None:
         n_workers = getattr(executor, "_max_workers", None) or 64
     fresh = iter(tasks)
-    running: dict[Future[Outcome], Any] = {}
+    running: dict[Future[Answer], Any] = {}
     pool = executor or make_pool(jobs)
     try:
         while True:
@@ -358,7 +355,7 @@ def outcomes_of(
                     _close(alone, kill=True)
                 error = future.exception()
                 if error is None:
-                    yield future.result()
+                    yield told(future.result())
                     continue
                 reason = repr(error)  # of a result that cannot be sent
                 if isinstance(error, BrokenExecutor):
@@ -375,10 +372,11 @@ def _close(pool: Executor, kill: bool) -> None:
         for process in list((getattr(pool, "_processes", None) or {}).values()):
             with suppress(ProcessLookupError):
                 process.kill()
+        renew_queues()
     pool.shutdown(wait=True, cancel_futures=True)
 
 
-def _begin_worker(log_file: Path | None, level: int) -> None:
+def _begin_worker() -> None:
     """Prepare a process of ours: it ends when its parent is gone, however that ended."""
     # Ctrl-C reaches all processes of a terminal; the parent alone answers it, and ends the others.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
@@ -390,41 +388,6 @@ def _begin_worker(log_file: Path | None, level: int) -> None:
         os._exit(1)
 
     threading.Thread(target=watch, daemon=True).start()
-    # A forked process has the handler of its parent.
-    if log_file and not any(
-        isinstance(h.formatter, _OneLine) for h in _LOGGER.handlers
-    ):
-        _LOGGER.addHandler(_handler(log_file))
-        _LOGGER.setLevel(level)
-
-
-class _OneLine(logging.Formatter):
-    def format(self, record: logging.LogRecord) -> str:
-        return "\\n".join(super().format(record).splitlines())
-
-
-def _handler(path: Path) -> logging.Handler:
-    """Return what appends records to a file, each by one write, which no other process splits."""
-    # A name of no encoding may stand in a message.
-    handler = logging.FileHandler(path, encoding="utf-8", errors="backslashreplace")
-    handler.setFormatter(_OneLine("%(asctime)s %(levelname)s %(process)d %(message)s"))
-    return handler
-
-
-@contextmanager
-def log_to_file(path: Path) -> Iterator[None]:
-    """Append the package's log records to a file while a block runs, a line a record."""
-    level_before = _LOGGER.level
-    handler = _handler(path)
-    if not _LOGGER.isEnabledFor(logging.INFO):
-        _LOGGER.setLevel(logging.INFO)
-    _LOGGER.addHandler(handler)
-    try:
-        yield
-    finally:
-        _LOGGER.removeHandler(handler)
-        _LOGGER.setLevel(level_before)
-        handler.close()
 
 
 # Whose versions a row holds, beside those of Python and of what methods come from.
@@ -590,7 +553,8 @@ def run_experiment(
         Number of processes, each on one core.
     executor : Executor, optional
         Runs the fits in place of processes of our own: a Dask ``Client().get_executor()``,
-        ``mpi4py.futures.MPIPoolExecutor`` and the like. What its processes log is theirs.
+        ``mpi4py.futures.MPIPoolExecutor`` and the like. What its processes log comes with the
+        results.
     time_limit : float, optional
         Seconds that a fit may take; one that takes longer is recorded as ``"timeout"``.
     max_seconds : float, optional
@@ -634,7 +598,6 @@ def run_experiment(
             jobs,
             executor=executor,
             time_limit=time_limit,
-            log_file=out / LOG_FILE,
         )
         with closing(outcomes):  # what interrupts the loop ends the workers at once
             for task, status, result, error in outcomes:

@@ -17,6 +17,7 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
+from inspect import signature
 from numbers import Real
 from typing import Annotated, Any
 
@@ -35,8 +36,14 @@ from evotree.dataset import Dataset
 from evotree.fitness.node import Node
 from evotree.fitness.penalties import PenalizedAccuracy
 from evotree.operators.pruning import prune
+from evotree.operators.splitters.axis import C45
 from evotree.operators.splitters.base import Splitter
-from evotree.operators.splitters.linear import LOSSES, PENALTIES, Linear
+from evotree.operators.splitters.linear import (
+    LOSSES,
+    PENALTIES,
+    Linear,
+    LinearMachine,
+)
 from evotree.operators.splitters.registry import SPLITTERS, as_splitter, bounded
 from evotree.operators.splitters.sparse import Sparse
 from evotree.operators.structure.reduced import (
@@ -303,8 +310,25 @@ class Resplit:
         return (individual,)
 
 
+KINDS_OF_SPLITTERS: tuple[Any, ...] = (
+    *SPLITTERS.values(),
+    C45,
+    LinearMachine,
+    Sparse,
+)
+"""All classes of splitters."""
+
 REFINERS = ("tao", "sparse", *SPLITTERS)
 """Names of the refiners."""
+
+
+def splitter_of(one: Any) -> Splitter | None:
+    """Return a splitter as it is, and that of a greedy estimator; None of anything else."""
+    if isinstance(one, KINDS_OF_SPLITTERS):
+        return one
+    own: Any = getattr(one, "splitter", None)
+    is_known = callable(own) or (isinstance(own, str) and own in SPLITTERS)
+    return as_splitter(own) if hasattr(one, "fit") and is_known else None
 
 
 def make_refiner(
@@ -314,15 +338,19 @@ def make_refiner(
     term_penalty: float = 0.0,
     max_features: int | None = None,
 ) -> Refiner:
-    """Return the refiner of a name."""
-    if callable(name):
+    """Return the refiner of a name or a splitter, or the one that is given."""
+    splitter = splitter_of(name)
+    if splitter is not None:
+        return Resplit(bounded(splitter, max_features))
+    if callable(name) and not isinstance(name, type):
         return name
     if name in ("tao", "sparse", "linear"):
         return LinearRefiner(name, C, penalty, term_penalty, max_features)
-    if name in SPLITTERS:
+    if isinstance(name, str) and name in SPLITTERS:
         return Resplit(bounded(as_splitter(name), max_features))
     raise ValueError(
-        f"refinement names {name!r}: allowed are {sorted(REFINERS)}, and callables."
+        f"refinement names {name!r}: allowed are {sorted(REFINERS)}, splitters such as OC1(), "
+        "greedy estimators, and callables of an individual and a data set."
     )
 
 
@@ -333,8 +361,9 @@ class Refinement(Configuration):
     Parameters
     ----------
     operators : str, iterable of str or mapping of str to float, default="tao"
-        Names of refiners (see `make_refiner`), for equal shares or with their shares of the
-        refinements, which need not add up to 1. Keys of a mapping may also be refiners.
+        Names of refiners, splitters such as ``OC1(n_restarts=5)``, whose splits take the place of
+        one that is drawn, and callables of an individual and a data set (see `make_refiner`), for
+        equal shares or with their shares of the refinements, which need not add up to 1.
     probability : float in [0, 1], default=0.05
         Share of a generation's offspring that is refined.
     C : float above 0, or tuple of two, default=(0.1, 10.0)
@@ -355,6 +384,18 @@ class Refinement(Configuration):
     ] = (0.1, 10.0)
     penalty: Annotated[str, StrOptions(set(PENALTIES))] = "l2"
 
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        for operator in self.shares():
+            refiner = make_refiner(operator, self.bounds())
+            try:
+                signature(refiner).bind("individual", "dataset")
+            except TypeError as error:
+                raise ValueError(
+                    f"refinement names {operator!r}: allowed are callables of an individual "
+                    f"and a data set; {error}."
+                ) from error
+
     def bounds(self) -> tuple[float, float]:
         """Return the bounds of C."""
         return self.C if isinstance(self.C, tuple) else (self.C, self.C)
@@ -366,8 +407,10 @@ class Refinement(Configuration):
         )
         if not isinstance(operators, Mapping):
             operators = dict.fromkeys(operators, 1.0)
-        total = math.fsum(operators.values())
-        if not 0.0 < total < math.inf or min(operators.values()) < 0.0:
+        values = list(operators.values())
+        are_numbers = all(isinstance(share, Real) for share in values)
+        total = math.fsum(values) if are_numbers else math.nan
+        if not 0.0 < total < math.inf or min(values) < 0.0:
             raise ValueError(
                 f"refinement has the shares {dict(operators)!r}: allowed are numbers above 0."
             )

@@ -57,6 +57,8 @@ def plot_learning_curve(
 
     The best is a line, the median is dashed, in a band from the first quartile to the third. A
     history without quartiles, such as that of islands, has the mean in the place of the median.
+    A star is the tree that a fitted estimator has: where first trees, or trees of logistic models,
+    were better on rows held out, it is none of those that are drawn.
 
     Parameters
     ----------
@@ -87,6 +89,7 @@ def plot_learning_curve(
     panels = {ax: others or counts}
     if others and counts:
         panels[_panel_below(ax)] = counts
+    returned = _returned_tree(history)
     prefix = f"{label}: " if label else ""
     n_drawn = sum(
         line.get_linestyle() == "-" for panel in panels for line in panel.get_lines()
@@ -121,11 +124,35 @@ def plot_learning_curve(
                     alpha=0.15,
                     lw=0,
                 )
+            if curve in returned:
+                panel.plot(
+                    positions[-1:],
+                    returned[curve],
+                    "*",
+                    color=color,
+                    ms=11,
+                    mec="black",
+                    label=f"{name}, returned tree",
+                    clip_on=False,
+                )
         panel.set(ylabel=", ".join(shown), xlabel="")
         set_grid(panel, x)
     panel.set_xlabel(POSITION_LABELS[x])
     label_lines(*panels)
     return ax
+
+
+def _returned_tree(history: Any) -> dict[str, float]:
+    """Return the chapters of the tree that a fitted estimator has; those that all trees have."""
+    tree: Any = getattr(history, "tree_", None)
+    if not hasattr(tree, "quality"):
+        return {}
+    return {
+        "quality": tree.quality,
+        "size": tree.n_nodes,
+        "terms": tree.n_terms,
+        "complexity": tree.complexity,
+    }
 
 
 def _panel_below(ax: Axes) -> Axes:

@@ -1,21 +1,16 @@
 """Tasks side by side: what becomes of each, whatever another one does, and the log."""
 
-import logging
 import multiprocessing
 import os
-import re
 import signal
 import subprocess
 import sys
 import time
-from collections import Counter
 from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
 
 import pytest
 
-from evotree.experiments.execution import TimeIsUp, deadline, log_to_file, outcomes_of
-
-LOG = logging.getLogger("evotree.experiments.tests")
+from evotree.experiments.execution import TimeIsUp, deadline, outcomes_of
 
 
 def act(task):
@@ -174,54 +169,3 @@ def test_stopping_early_kills_the_workers():
     (_, _, (_, _, pid), _) = next(outcomes)
     outcomes.close()
     assert not _lives(pid)
-
-
-def lines_of(path):
-    """Return level, process and message of each line, all of which have to be whole."""
-    pattern = r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d,\d{3} ([A-Z]+) (\d+) (.*)"
-    lines = path.read_text(encoding="utf-8").splitlines()
-    return [re.fullmatch(pattern, line).groups() for line in lines]
-
-
-def chatter(worker):
-    for k in range(100):
-        LOG.info("w%d line %d %s.", worker, k, "x" * (50_000 if k % 50 == 7 else k))
-    LOG.debug("too low")
-
-
-@pytest.mark.parametrize(
-    "method", ["fork", pytest.param("spawn", marks=pytest.mark.slow)]
-)
-def test_workers_lose_no_record_and_mix_none(method, tmp_path):
-    logger, path = logging.getLogger("evotree"), tmp_path / "a.log"
-    before = logger.level, logger.handlers[:]
-    context = multiprocessing.get_context(method)
-    with log_to_file(path):
-        for _ in outcomes_of(chatter, range(3), 3, mp_context=context, log_file=path):
-            LOG.info("parent")
-    assert (logger.level, logger.handlers) == before
-    messages = [text for level, _, text in lines_of(path) if re.match("w. line", text)]
-    assert all(text.endswith(".") for text in messages)
-    counts = Counter(tuple(text.split()[:3:2]) for text in messages)
-    assert counts == Counter(
-        (f"w{worker}", str(k)) for worker in range(3) for k in range(100)
-    )
-
-
-def test_a_record_is_one_line(tmp_path):
-    path = tmp_path / "a.log"
-    with log_to_file(path):
-        LOG.info("one\ntwo\r\nthree\u2028four")
-        try:
-            print(1 / 0)
-        except ZeroDivisionError:
-            LOG.exception("failed")
-    LOG.error("after")
-    with pytest.raises(KeyError), log_to_file(path):
-        LOG.error("appended")
-        raise KeyError
-    first, second, third = (text for *_, text in lines_of(path))
-    assert first == r"one\ntwo\nthree\nfour" and third == "appended"
-    assert re.fullmatch(
-        r"failed\\nTraceback.*\\nZeroDivisionError: division by zero", second
-    )

@@ -15,6 +15,7 @@ McNemar Q. (1947). Note on the sampling error of the difference between correlat
 percentages. Psychometrika 12(2), 153-157.
 """
 
+import logging
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
@@ -31,6 +32,8 @@ from evotree.operators.pruning import prune
 from evotree.operators.splitters.axis import Axis
 from evotree.rng import as_generator, make_streams
 from evotree.tree import ObliqueTree
+
+log = logging.getLogger(__name__)
 
 SIZE_MULTIPLES = (0.01, 0.1)
 """Bounds of the penalty for a node, in units of log(n) / n for n rows with classes."""
@@ -111,6 +114,7 @@ class Grower:
         )
         if bag.bound_objective is not None:
             tree = bag.bound_objective.finish(tree, bag)
+        log.debug("tree of a forest: %r of %d rows", tree, len(taken))
         return Member(tree, n_times)
 
     def _draw_rows(self, dataset: Dataset, rng: np.random.Generator) -> np.ndarray:

@@ -25,6 +25,7 @@ import numpy as np
 from deap import base
 
 from evotree.dataset import Dataset, bootstrap
+from evotree.description.text import splits_of_text
 from evotree.fitness.penalties import PenalizedAccuracy
 from evotree.operators.constraints import Constraint, influences, repair, widest
 from evotree.operators.initialization.growth import GrowthLimits, grow, grow_on_sample
@@ -41,6 +42,7 @@ from evotree.operators.refinement import (
     NODE_ROWS,
     draw_linear,
     draw_sparse,
+    splitter_of,
     tao_sweep,
 )
 from evotree.operators.splitters.axis import Axis
@@ -354,25 +356,43 @@ PLAIN_SHARE = 0.2  # of the population, for each splitter of seeding's plain for
 PATH_SHARE = 0.8  # of the population, for paths of widths where they are named alone
 
 
+Seeder = Any
+"""What makes first trees: a name of `SEEDS`, a splitter, or a greedy estimator, not fitted."""
+
+
+def is_seeder(one: Any) -> bool:
+    """Return whether something other than a name makes trees, and is none."""
+    return splitter_of(one) is not None and not hasattr(one, "tree_")
+
+
+def name_of(seeder: Seeder) -> str:
+    """Return what individuals that are made so have as their origin."""
+    if isinstance(seeder, str):
+        return seeder
+    splitter = getattr(seeder, "splitter", seeder)
+    return splitter if isinstance(splitter, str) else type(splitter).__name__
+
+
 def seeding_shares(
-    seeding: str | Mapping[str, float] | Iterable[str] | None,
-) -> dict[str, float]:
-    """Return which share of a population is grown in which way, by name."""
+    seeding: Seeder | Mapping[Seeder, float] | Iterable[Seeder] | None,
+) -> dict[Seeder, float]:
+    """Return which share of a population is grown in which way."""
     if seeding is None:
         return {DIPOLE: 1.0}
-    if isinstance(seeding, str):
+    if isinstance(seeding, str) or is_seeder(seeding):
         seeding = {WIDTHS: PATH_SHARE} if seeding == WIDTHS else (seeding,)
     if not isinstance(seeding, Mapping):
         names = list(seeding)
         share = min(PLAIN_SHARE, 1.0 / max(1, len(names)))
         seeding = dict.fromkeys((name for name in names if name != DIPOLE), share)
     for name, share in seeding.items():
-        if name not in SEEDS:
+        if name not in SEEDS and not is_seeder(name):
             near = get_close_matches(str(name).lower(), map(str, SEEDS), 1)
             hint = f" Did you mean {near[0]!r}?" if near else ""
             raise ValueError(
                 f"init names {quoted(name)}: allowed are "
-                f"{', '.join(map(repr, sorted(SEEDS)))}.{hint}"
+                f"{', '.join(map(repr, sorted(SEEDS)))}, splitters such as OC1(), and greedy "
+                f"estimators that are not fitted.{hint}"
             )
         if not isinstance(share, float | int | np.number) or not 0.0 <= share <= 1.0:
             raise ValueError(f"init[{name!r}]={share!r}: allowed are shares in [0, 1].")
@@ -384,7 +404,7 @@ def seeding_shares(
     return {**seeding, DIPOLE: max(0.0, 1.0 - total) + seeding.get(DIPOLE, 0.0)}
 
 
-def slot_origins(n: int, shares: Mapping[str, float]) -> list[str]:
+def slot_origins(n: int, shares: Mapping[Seeder, float]) -> list[Seeder]:
     """Return which splitter grows each slot of a population."""
     exact = {name: n * share for name, share in shares.items()}
     counts = {name: math.floor(amount + 1e-9) for name, amount in exact.items()}
@@ -403,7 +423,7 @@ def slot_origins(n: int, shares: Mapping[str, float]) -> list[str]:
 def init_seed(
     dataset: Dataset,
     size_penalty: float,
-    splitter: str | Splitter,
+    splitter: Seeder,
     stream: np.ndarray,
     *,
     C: tuple[float, float] = (0.1, 10.0),
@@ -416,6 +436,7 @@ def init_seed(
 ) -> Individual:
     """Make one individual by another algorithm: a splitter, or tree alternating optimization.
 
+    A greedy estimator grows by its splitter and its criterion.
     `C` and `penalty` are those of the linear classifiers of the latter, `max_features` is the
     greatest number of terms of a split, and `seconds` the time that growing and optimizing take.
     """
@@ -447,8 +468,9 @@ def init_seed(
     return init_greedy(
         dataset,
         size_penalty,
-        bounded(as_splitter(splitter), max_features),
+        bounded(splitter_of(splitter) or as_splitter(splitter), max_features),
         stream,
+        criterion=splitter.criterion if hasattr(splitter, "fit") else None,
         max_depth=MAX_DEPTH if max_depth is None else min(MAX_DEPTH, max_depth),
         min_rows=min_rows,
         seconds=seconds,
@@ -467,6 +489,7 @@ def init_greedy(
     min_rows: int = 5,
     seconds: float = math.inf,
     term_penalty: float = 0.0,
+    criterion: str | None = None,
 ) -> Individual:
     """Make one individual by growing a tree greedily, and prune it."""
     # On a bootstrap sample, to a depth that is uniform in 1, ..., `max_depth`: so seeds differ.
@@ -476,6 +499,7 @@ def init_greedy(
         dataset,
         as_splitter(splitter),
         stream,
+        criterion,
         limits=GrowthLimits(
             max_depth=int(rng.integers(least_depth, max_depth + 1)),
             min_samples_split=min_rows,
@@ -537,12 +561,7 @@ def init_from_tree(
     # The training rows reach the leaves that they reach in the tree given, also where that is one
     # of scikit-learn's, which compares rows rounded to single precision. The leaves predict what
     # the training rows that reach them say, whatever they predicted before.
-    weights, thresholds, subtree_size = raw_tree(tree)
-    n_features = dataset.X.shape[1]
-    if weights.shape[1] != n_features:
-        raise ValueError(
-            f"init has a tree over {weights.shape[1]} features: X has {n_features}."
-        )
+    weights, thresholds, subtree_size = splits_for(tree, dataset)
     width = int(np.count_nonzero(weights, axis=1).max())
     if max_features is not None and width > max_features:
         raise ValueError(
@@ -555,16 +574,52 @@ def init_from_tree(
     return prune(individual, dataset, size_penalty, term_penalty)[0]
 
 
+def splits_for(
+    tree: Any, dataset: Dataset
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Return the arrays of a tree, or of rules, over the features of a data set.
+
+    Where both know the names of their features, these say which is which.
+    """
+    names = list(dataset.feature_names)
+    if isinstance(tree, str):
+        return splits_of_text(tree, names, "init")
+    weights, thresholds, subtree_size = raw_tree(tree)
+    own = list(
+        getattr(tree, "feature_names_", None)
+        or getattr(tree, "feature_names", None)
+        or getattr(tree, "feature_names_in_", names)
+    )
+    by_position = [f"x{j}" for j in range(weights.shape[1])]
+    if len(own) == len(by_position) and by_position not in (own, names):
+        used = np.flatnonzero(weights.any(axis=0)).tolist()
+        if unknown := [own[j] for j in used if own[j] not in names]:
+            raise ValueError(
+                f"init splits on {', '.join(map(quoted, unknown))}: allowed are the columns "
+                f"of X, {', '.join(map(quoted, names))}."
+            )
+        placed = np.zeros((len(weights), len(names)))
+        for j in used:
+            placed[:, names.index(own[j])] = weights[:, j]
+        weights = placed
+    if weights.shape[1] != len(names):
+        raise ValueError(
+            f"init has a tree over {weights.shape[1]} features: X has {len(names)}."
+        )
+    return weights, thresholds, subtree_size
+
+
 def raw_tree(
     tree: Any, parameter: str = "init"
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Return the arrays of a tree that users hand in, in prefix order and checked."""
-    plain = getattr(tree, "tree_", tree)
+    plain = getattr(tree, "tree_", getattr(tree, "tree", tree))
     if hasattr(plain, "children_left"):
         return _prefix_arrays(plain)
-    if not isinstance(plain, ObliqueTree):
+    if not isinstance(plain, ObliqueTree) or len(getattr(tree, "trees", "1")) > 1:
         raise ValueError(
-            f"{parameter} holds {tree!r}: allowed are trees, and estimators of one tree."
+            f"{parameter} holds {tree!r}: allowed are trees, rules, and fitted estimators or "
+            "model files of one tree."
         )
     try:
         return checked_arrays(*plain.splits, plain.values)
@@ -622,20 +677,42 @@ _SEEDS_SECONDS, _RANDOM_SECONDS = (
 )
 
 
-def split_init(init: Any) -> tuple[dict[str, float], list[Any]]:
+def split_init(init: Any) -> tuple[dict[Seeder, float], list[Any]]:
     """Return what a first population is made of: shares of the kinds of trees, and trees."""
-    if init is None or isinstance(init, str | Mapping):
+    if init is None or isinstance(init, Mapping) or _makes_trees(init):
         return seeding_shares(init), []
-    if isinstance(init, ObliqueTree) or hasattr(init, "tree_"):
+    if (
+        isinstance(init, str | ObliqueTree)
+        or hasattr(init, "tree_")
+        or hasattr(init, "tree")
+    ):
         return seeding_shares(None), [init]
     if not isinstance(init, Iterable):
         raise ValueError(
-            f"init={init!r}: allowed are names, a dict of names to shares, trees, fitted "
-            "estimators of trees, lists of these."
+            f"init={init!r}: allowed are names, splitters, a dict of these to shares, trees, "
+            "rules, fitted estimators of trees, lists of all these."
         )
-    names = [name for name in init if isinstance(name, str)]
-    trees = [tree for tree in init if not isinstance(tree, str)]
-    return seeding_shares(names or None), trees
+    shares: dict[Seeder, float] = {}
+    seeders: list[Seeder] = []
+    trees = []
+    for one in init:
+        if isinstance(one, Mapping):
+            shares |= seeding_shares(one)
+        elif _makes_trees(one):
+            seeders.append(one)
+        else:
+            trees.append(one)
+    if not shares:
+        return seeding_shares(seeders or None), trees
+    random = shares.pop(DIPOLE)
+    share = min(PLAIN_SHARE, random / max(1, len(seeders)))
+    return seeding_shares({**dict.fromkeys(seeders, share), **shares}), trees
+
+
+def _makes_trees(one: Any) -> bool:
+    """Return whether a member of `init` is a name or makes trees; else it is a tree, or rules."""
+    is_rules = isinstance(one, str) and ("\n" in one or "<=" in one)
+    return (isinstance(one, str) and not is_rules) or is_seeder(one)
 
 
 def best_of_paths(
@@ -687,7 +764,7 @@ class _Clock:
 def init_population(
     toolbox: base.Toolbox,
     n: int,
-    shares: Mapping[str, float] = MappingProxyType({DIPOLE: 1.0}),
+    shares: Mapping[Seeder, float] = MappingProxyType({DIPOLE: 1.0}),
     initial: Sequence[Individual] = (),
     found: Sequence[Individual] = (),
     fitness: type[base.Fitness] | None = None,
@@ -726,13 +803,14 @@ def init_population(
     )
     ready = dict(zip(slots, best, strict=False)) | dict(zip(left, made, strict=True))
     trees = [ready[at] for at in range(len(origins))]
-    missing += [at for at in left if trees[at].origin != kinds[at]]
+    missing += [at for at in left if trees[at].origin != name_of(kinds[at])]
     if missing:
         trees[missing[-1]] = toolbox.quick(streams[missing[-1]])
         n_seeds = n - len(members) - origins.count(DIPOLE)
         if len(missing) == n_seeds and not is_interrupted():
             warnings.warn(
-                f"time_limit ended before any of the first trees of init={sorted(shares)} was "
+                "time_limit ended before any of the first trees of "
+                f"init={sorted(map(name_of, shares))} was "
                 "ready: the tree is the best of random ones and of a quick greedy one.",
                 RuntimeWarning,
                 stacklevel=2,
@@ -765,7 +843,7 @@ class _Maker:
         self.worth = worth
         self._random: Individual | None = None  # that is cloned where time is over
 
-    def __call__(self, task: tuple[str, np.ndarray]) -> Individual:
+    def __call__(self, task: tuple[Seeder, np.ndarray]) -> Individual:
         """Return a tree of a kind, by a stream."""
         origin, stream = task
         if origin == DIPOLE or self.clock.is_late:
@@ -773,7 +851,7 @@ class _Maker:
         individual: Individual = self.toolbox.seed(
             splitter=origin, stream=stream, **self.clock.limit
         )
-        individual.origin = origin
+        individual.origin = name_of(origin)
         return individual
 
     def _random_tree(self, stream: np.ndarray) -> Individual:

@@ -1,0 +1,165 @@
+"""One log of a run, whoever works: the processes of an experiment, of islands, scores and forests.
+
+All that is told goes to ``logging.getLogger("evotree")``, and from there to whoever has added a
+handler. Forked processes have the handlers of their parent; what they tell `log_to_file` comes to
+it through a queue (multiprocessing-logging). Processes that are begun in another way, or on another
+machine, keep the records of a task in a queue of their own, and send them with its result.
+"""
+
+import itertools
+import logging
+import multiprocessing
+import os
+import warnings
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from functools import partial
+from logging.handlers import QueueHandler
+from pathlib import Path
+from queue import SimpleQueue
+from typing import Any, NamedTuple
+
+from multiprocessing_logging import MultiProcessingHandler
+
+LOGGER = logging.getLogger("evotree")
+_numbers = itertools.count()
+
+
+class _OneLine(logging.Formatter):
+    def format(self, record: logging.LogRecord) -> str:
+        return "\\n".join(super().format(record).splitlines())
+
+
+class _ForkedToo(MultiProcessingHandler):
+    """Records of this process and of those that are forked from it.
+
+    Its own records do not wait in the queue: a process that is killed while it writes there holds
+    the lock of the queue for ever.
+    """
+
+    def __init__(self, sub_handler: logging.Handler) -> None:
+        self.home = os.getpid()
+        name = f"evotree-log-{self.home}-{next(_numbers)}"
+        super().__init__(name, sub_handler)
+        self.set_name(name)
+
+    def emit(self, record: logging.LogRecord) -> None:
+        """Write a record here, or send it to where it is written."""
+        if os.getpid() == self.home:
+            self.sub_handler.handle(record)
+        else:
+            super().emit(record)
+
+
+@contextmanager
+def log_to_file(path: str | Path, level: int = logging.INFO) -> Iterator[None]:
+    """Append the package's log to a file while a block runs, a line a record.
+
+    Also written are the warnings of the block, and what processes log that do tasks for it.
+
+    Parameters
+    ----------
+    path : str or Path
+        The file, which is made if it is not there.
+    level : int, default=logging.INFO
+        The least that is written; ``logging.DEBUG`` has all generations.
+    """
+    # A name of no encoding may stand in a message.
+    file = logging.FileHandler(path, encoding="utf-8", errors="backslashreplace")
+    file.setFormatter(_OneLine("%(asctime)s %(levelname)s %(process)d %(message)s"))
+    file.setLevel(level)
+    forks = multiprocessing.get_start_method(allow_none=True) in (None, "fork")
+    LOGGER.addHandler(_ForkedToo(file) if forks else file)
+    level_before = LOGGER.level
+    LOGGER.setLevel(min(level, LOGGER.getEffectiveLevel()))
+    try:
+        with _logged_warnings():
+            yield
+    finally:
+        LOGGER.setLevel(level_before)
+        for handler in LOGGER.handlers[:]:  # a queue may be a later one than the first
+            if getattr(handler, "sub_handler", handler) is file:
+                LOGGER.removeHandler(handler)
+                handler.close()
+
+
+@contextmanager
+def _logged_warnings() -> Iterator[None]:
+    """Log the warnings of a block, and show them as before."""
+    with warnings.catch_warnings():
+        show = warnings.showwarning
+
+        def log_and_show(message: Any, category: Any, *place: Any) -> None:
+            LOGGER.warning("%s: %s", category.__name__, message)
+            show(message, category, *place)
+
+        warnings.showwarning = log_and_show  # type: ignore[assignment]
+        yield
+
+
+def renew_queues() -> None:
+    """Give processes that are forked from now on new queues, after others were killed."""
+    for handler in LOGGER.handlers[:]:
+        if isinstance(handler, _ForkedToo):
+            LOGGER.addHandler(_ForkedToo(handler.sub_handler))
+            LOGGER.removeHandler(handler)
+            handler.close()  # the file is opened again by the next record
+
+
+def log_begin(dataset: Any, kind: str = "tree") -> None:
+    """Log that something is fitted to a data set."""
+    shown = "fit of a %s begun: %d rows, %d columns, %d classes"
+    n_columns = len(dataset.column_names)
+    LOGGER.info(shown, kind, dataset.n_rows, n_columns, dataset.n_classes)
+
+
+def log_end(found: Any, seconds: float) -> None:
+    """Log what a fit has found."""
+    LOGGER.info("fit ended after %.2f s: %r", seconds, found)
+
+
+# ---- processes that are no forks of the one that logs -------------------------------------------
+
+
+class Answer(NamedTuple):
+    """What a task returns, and what it has logged where nobody listened."""
+
+    result: Any
+    records: list[logging.LogRecord]
+
+
+def telling(function: Callable[[Any], Any]) -> Callable[[Any], Answer]:
+    """Return a function for any process, whose answers are for `told`."""
+    return partial(_tell, function, _listeners(), LOGGER.getEffectiveLevel())
+
+
+def _tell(
+    function: Callable[[Any], Any], listeners: list[str], level: int, task: Any
+) -> Answer:
+    if _listeners() == listeners:  # this process is the one that logs, or its fork
+        return Answer(function(task), [])
+    for handler in LOGGER.handlers[:]:  # of a log that has ended
+        if isinstance(handler, _ForkedToo):
+            LOGGER.removeHandler(handler)
+    records: SimpleQueue[logging.LogRecord] = SimpleQueue()
+    keeper = QueueHandler(records)
+    LOGGER.setLevel(level)
+    LOGGER.addHandler(keeper)
+    try:
+        result = function(task)
+    finally:
+        LOGGER.removeHandler(keeper)
+    return Answer(result, [records.get() for _ in range(records.qsize())])
+
+
+def _listeners() -> list[str]:
+    """Return the names of the handlers that get the package's records."""
+    handlers = [*LOGGER.handlers, *logging.getLogger().handlers]
+    return [str(h.name) for h in handlers if not isinstance(h, logging.NullHandler)]
+
+
+def told(answer: Answer) -> Any:
+    """Return the result of an answer, and log here what was logged there."""
+    for record in answer.records:
+        logging.getLogger(record.name).handle(record)
+    return answer.result

@@ -1,0 +1,14 @@
+"""The package `evotree.fitness` by a short name, where the repository is at hand.
+
+Its modules are those of `evotree.fitness`, not others of the same text with other classes.
+"""
+
+import sys
+from importlib import import_module
+from pkgutil import walk_packages
+
+import evotree.fitness as package
+
+for found in walk_packages(package.__path__, f"{package.__name__}."):
+    sys.modules[found.name.removeprefix("evotree.")] = import_module(found.name)
+sys.modules[__name__] = package

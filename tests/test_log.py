@@ -1,0 +1,242 @@
+"""One log of a run, whoever works: nothing lost, no line mixed, and the same results."""
+
+import logging
+import multiprocessing
+import os
+import re
+import signal
+import warnings
+from collections import Counter
+from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
+from functools import partial
+
+import pytest
+from sklearn.datasets import load_iris
+
+from evotree import EvoTreeClassifier, ObliqueForestClassifier
+from evotree.engine.config import Evolution, Islands
+from evotree.engine.parallel import run_tasks
+from evotree.experiments.execution import outcomes_of
+from evotree.log import log_to_file
+
+LOG = logging.getLogger("evotree.tests")
+STARTS = ["fork", pytest.param("spawn", marks=pytest.mark.slow)]
+LINE = re.compile(r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d,\d{3} ([A-Z]+) (\d+) (.*)")
+
+
+def lines_of(path):
+    """Return level, process and text of each line; every one is whole."""
+    matches = [LINE.fullmatch(line) for line in path.read_text().splitlines()]
+    assert all(matches)
+    return [match.groups() for match in matches]
+
+
+def chatter(worker):
+    for k in range(100):
+        LOG.info("w%d line %d %s.", worker, k, "x" * (50_000 if k % 50 == 7 else k))
+    LOG.debug("too low")
+    return worker
+
+
+def in_runner(start, tasks):
+    context = multiprocessing.get_context(start)
+    return [one.result for one in outcomes_of(chatter, tasks, 3, mp_context=context)]
+
+
+def in_executor(start, tasks):
+    context = multiprocessing.get_context(start)
+    with ProcessPoolExecutor(3, mp_context=context) as executor:
+        return run_tasks(chatter, tasks, executor, "tests")
+
+
+def in_threads(start, tasks):
+    with ThreadPoolExecutor(3) as executor:
+        return run_tasks(chatter, tasks, executor, "tests")
+
+
+def expected_counts(n_workers):
+    return Counter(
+        (f"w{worker}", str(k)) for worker in range(n_workers) for k in range(100)
+    )
+
+
+def counts_of(path):
+    texts = [text for _, _, text in lines_of(path) if re.match(r"w\d line", text)]
+    assert all(text.endswith(".") for text in texts)
+    return Counter(tuple(text.split()[:3:2]) for text in texts)
+
+
+@pytest.mark.parametrize("start", STARTS)
+@pytest.mark.parametrize("run", [in_runner, in_executor, in_threads])
+def test_workers_lose_no_record_and_mix_none(run, start, tmp_path):
+    logger, path = logging.getLogger("evotree"), tmp_path / "a.log"
+    before = logger.level, logger.handlers[:]
+    with log_to_file(path):
+        assert sorted(run(start, range(3))) == [0, 1, 2]
+        LOG.info("parent")
+    assert (logger.level, logger.handlers) == before
+    assert counts_of(path) == expected_counts(3)
+    assert "too low" not in path.read_text()
+
+
+def test_workers_that_are_older_than_the_log_are_in_it(tmp_path):
+    with ProcessPoolExecutor(1, mp_context=multiprocessing.get_context("fork")) as pool:
+        for name in ("first.log", "second.log", "third.log"):
+            if name == "second.log":
+                assert run_tasks(chatter, range(2), pool, "tests") == [0, 1]
+            with log_to_file(tmp_path / name):
+                run_tasks(chatter, range(2), pool, "tests")
+            assert counts_of(tmp_path / name) == expected_counts(2)
+
+
+def dies(task):
+    LOG.info("about to die %s", "x" * 5_000)
+    os.kill(os.getpid(), signal.SIGKILL)
+
+
+@pytest.mark.slow  # the log waits five seconds for a record that was lost
+def test_a_worker_that_is_killed_costs_no_other_its_log(tmp_path):
+    with log_to_file(tmp_path / "a.log"):
+        assert list(outcomes_of(dies, [0]))[0].status == "crashed"
+        list(outcomes_of(chatter, range(2), 2))
+    assert counts_of(tmp_path / "a.log") == expected_counts(2)
+
+
+def test_handlers_of_the_users_own_get_records_of_other_processes(caplog):
+    context = multiprocessing.get_context("fork")
+    with ProcessPoolExecutor(1, mp_context=context) as pool:
+        run_tasks(len, [""], pool, "tests")  # forked before
+        with caplog.at_level(logging.INFO, "evotree"):
+            handler = logging.Handler()
+            texts = []
+            handler.emit = lambda record: texts.append(record.getMessage())
+            logging.getLogger("evotree").addHandler(handler)
+            try:
+                run_tasks(chatter, [4], pool, "tests")
+            finally:
+                logging.getLogger("evotree").removeHandler(handler)
+    assert len(texts) == 100 and texts[3] == "w4 line 3 xxx."
+
+
+def test_a_record_is_one_line(tmp_path):
+    path = tmp_path / "a.log"
+    with log_to_file(path):
+        LOG.info("one\ntwo\r\nthree\u2028four")
+        try:
+            print(1 / 0)
+        except ZeroDivisionError:
+            LOG.exception("failed")
+    LOG.error("after")
+    with pytest.raises(KeyError), log_to_file(path):
+        LOG.error("appended")
+        raise KeyError
+    first, second, third = (text for *_, text in lines_of(path))
+    assert first == r"one\ntwo\nthree\nfour" and third == "appended"
+    assert re.fullmatch(
+        r"failed\\nTraceback.*\\nZeroDivisionError: division by zero", second
+    )
+
+
+def test_warnings_are_logged_and_shown(tmp_path):
+    path = tmp_path / "a.log"
+    with pytest.warns(UserWarning, match="odd"), log_to_file(path):
+        warnings.warn("odd\nrows", UserWarning, stacklevel=1)
+    ((level, _, text),) = lines_of(path)
+    assert (level, text) == ("WARNING", r"UserWarning: odd\nrows")
+
+
+# ---- what a fit says -----------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def iris_rows():
+    return load_iris(return_X_y=True)
+
+
+def fitted(X, y, **options):
+    options = {
+        "size_penalty": 0.01,
+        "term_penalty": 0.0,
+        "leaves": "constant",
+    } | options
+    return EvoTreeClassifier(
+        max_generations=6, random_state=0, verbose=0, **options
+    ).fit(X, y)
+
+
+def evolution(executor=None):
+    islands = Islands(n=2, every=3, size=1, executor=executor)
+    return Evolution(init="oc1", population_size=8, islands=islands, refinement="tao")
+
+
+def test_a_fit_tells_its_course(iris_rows, tmp_path):
+    path = tmp_path / "a.log"
+    X, y = iris_rows
+    with log_to_file(path, logging.DEBUG):
+        tree = fitted(X, y, evolution=evolution())
+    texts = [text for _, _, text in lines_of(path)]
+    assert texts[0] == "fit of a tree begun: 150 rows, 4 columns, 3 classes"
+    assert texts[1].startswith("chosen: ") and texts[-1].startswith("fit ended after ")
+    assert texts[-1].endswith(repr(tree.tree_))
+    for island in range(2):
+        own = [text for text in texts if text.startswith(f"island {island}, ")]
+        found = [re.search(r"generation (\d+): best", text) for text in own]
+        assert [int(one[1]) for one in found if one] == list(range(7))
+        assert any(": refined {'tao_tried':" in text for text in own)
+    moves = [text for text in texts if text.startswith("migration: ")]
+    assert [text[:53] for text in moves[:2]] == [
+        "migration: 1 trees of island 1 move to island 0, the ",
+        "migration: 1 trees of island 0 move to island 1, the ",
+    ]
+
+
+@pytest.mark.parametrize("start", STARTS)
+def test_islands_in_processes_have_one_log(iris_rows, start, tmp_path):
+    X, y = iris_rows
+    alone = fitted(X, y, evolution=evolution())
+    context = multiprocessing.get_context(start)
+    with (
+        log_to_file(tmp_path / "a.log", logging.DEBUG),
+        ProcessPoolExecutor(2, mp_context=context) as executor,
+    ):
+        logged = fitted(X, y, evolution=evolution(executor))
+    lines = lines_of(tmp_path / "a.log")
+    told = Counter(
+        text.split(": best")[0] for _, _, text in lines if "generation " in text
+    )
+    for island in range(2):
+        for generation in range(7):
+            assert told[f"island {island}, generation {generation}"] == 1
+    assert {pid for _, pid, text in lines if text.startswith("island")}.isdisjoint(
+        pid for _, pid, text in lines if text.startswith(("fit", "migration"))
+    )
+    assert logged.tree_ == alone.tree_
+
+
+def test_forests_in_processes_have_one_log(iris_rows, tmp_path):
+    X, y = iris_rows
+    make = partial(ObliqueForestClassifier, 3, random_state=0)
+    with (
+        log_to_file(tmp_path / "a.log", logging.DEBUG),
+        ProcessPoolExecutor(2) as executor,
+    ):
+        logged = make(executor=executor).fit(X, y)
+    assert logged.trees_ == make().fit(X, y).trees_
+    texts = [text for _, _, text in lines_of(tmp_path / "a.log")]
+    assert sum(text.startswith("tree of a forest: ") for text in texts) == 3
+    assert texts[0] == "fit of a forest begun: 150 rows, 4 columns, 3 classes"
+
+
+def test_nothing_is_written_without_a_handler(iris_rows, capfd):
+    tree = fitted(*iris_rows)
+    LOG.error("nobody listens")
+    assert capfd.readouterr() == ("", "")
+    assert tree.tree_.n_leaves > 1
+
+
+def test_a_log_changes_no_result(iris_rows, tmp_path):
+    before = fitted(*iris_rows)
+    with log_to_file(tmp_path / "a.log", logging.DEBUG):
+        after = fitted(*iris_rows)
+    assert before.tree_ == after.tree_
+    assert before.hall_of_fame_ == after.hall_of_fame_
