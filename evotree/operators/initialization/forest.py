@@ -233,11 +233,13 @@ def restrict(dataset: Dataset, features: np.ndarray) -> Dataset:
         objective = replace(objective, used=tuple(at.tolist()))
     X = empty_rows(dataset.n_distinct, len(features))
     np.take(dataset.X, features, axis=1, out=X)
-    arrays = ("raw", "mean", "scale", "spread")
     return replace(
         dataset,
         X=X,
-        **{name: getattr(dataset, name)[..., features] for name in arrays},
+        given=dataset.raw[:, features],
+        mean=dataset.mean[features],
+        scale=dataset.scale[features],
+        spread=dataset.spread[features],
         feature_names=tuple(dataset.feature_names[j] for j in features),
         columns=(),
         objective=objective,
