@@ -487,7 +487,8 @@ WRONG = {
     "start has no else": {"start": "|--- hue <= 3\n|   |--- yes"},
     "start goes on after": {"start": "|--- 3\n|--- 4"},
     "start holds 3": {"start": 3},
-    r"init names '.*[.]{3}: allowed are": {"init": RULES * 99},
+    r"init names 'x*[.]{3}: allowed are": {"init": "x" * 999},
+    "init goes on after its tree": {"init": RULES * 99},
 }
 
 
