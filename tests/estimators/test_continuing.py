@@ -162,7 +162,7 @@ def test_what_differs_inside_of_a_parameter_is_seen():
     objectives = [lambda counts: 1.0, lambda counts: 0.0]
     first, second = (compared(quick(objective=one)) for one in objectives)
     assert first != second and first == compared(quick(objective=objectives[0]))
-    plain, same = ({"tao": one(0.3), "prune": 0.7} for one in (float, np.float64))
+    plain, same = ({"tao": one(0.3), "oc1": 0.7} for one in (float, np.float64))
     assert compared(quick(refinement=plain)) == compared(quick(refinement=same))
 
 

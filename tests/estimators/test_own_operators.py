@@ -80,11 +80,16 @@ def test_what_an_own_operator_returns_is_checked(returned, limits):
         fitted({"select": lambda population, k: population}, **limits)
 
 
-@pytest.mark.parametrize("operators", [{"evaluate": shift}, {"mutate": "shift"}])
-def test_other_roles_are_refused(operators):
-    with pytest.raises(
-        ValueError, match="operators=.*allowed are callables for mate, mutate"
-    ):
+@pytest.mark.parametrize(
+    ("operators", "message"),
+    [
+        ({"prune": shift}, "operators=.*allowed are callables for mate, mutate"),
+        ({"mutate": "shift"}, "operators=.*allowed are callables for mate, mutate"),
+        ({"evaluate": shift}, "operators=.*it takes an objective"),
+    ],
+)
+def test_other_roles_are_refused(operators, message):
+    with pytest.raises(ValueError, match=message):
         Evolution(operators=operators)
 
 
