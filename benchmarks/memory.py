@@ -17,6 +17,8 @@ from sklearn.base import clone
 from benchmarks.inputs import DENSE, PLAIN, make_rows
 from benchmarks.measure import Cell, Table
 from evotree import Evolution, EvoTreeClassifier, Regularization
+from evotree.engine.populations import COPIES
+from evotree.engine.problem import LEAST_ROWS
 from evotree.experiments.execution import PeakMemory
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -50,7 +52,6 @@ SIZES = (
 )
 QUICK_SIZES = (Size(100_000, 8, population_size=8),)
 GENERATIONS = 8
-LEAST_ROWS, COPIES = 3_000, 4  # below which rows have so many noisy copies, at most
 
 NOTES = (
     "The most memory that a fit takes beyond what the process held before it, the user's own rows "

@@ -393,11 +393,11 @@ class Table(NamedTuple):
 
         The rows of folds do not tell their penalties apart; of all rows a larger tree may pay.
         """
-        losses = self.losses[self.candidates.index(chosen)]
+        # Other trees may lose as much: where they rank all rows rightly, they lose nothing.
+        known = np.hstack([self.sizes, self.losses])
+        is_same = (known == known[self.candidates.index(chosen)]).all(axis=1)
         same = [
-            one
-            for one, lost in zip(self.candidates, self.losses, strict=True)
-            if one.kind == chosen.kind and np.array_equal(lost, losses)
+            one for one in compress(self.candidates, is_same) if one.kind == chosen.kind
         ]
         return max(same, key=lambda one: one.at or 0)
 

@@ -49,7 +49,7 @@ _KEPT_TREES = 5  # of each fold, that join the first population
 _SEEDS_EACH = 2  # optimized trees for each of the penalties that are tried
 _PATHS = 4  # of falling widths, axis-parallel and linear trees among them
 _GENERATIONS_SHARE = 3  # a candidate evolves for a third of the generations
-_COPIES = 4  # of each row, at most
+COPIES = 4  # of each row, at most
 _FRONT_ONLY_PENALTIES = 0.1  # of the penalties, at which such trees have to pay
 _FRONT_ONLY_SECONDS = 0.05  # of the time that is left, for these trees
 _OWN_SEED, _OWN_STREAMS = 0, 2**62  # the number of a generation that no run reaches
@@ -76,7 +76,7 @@ def with_noise(problem: Problem, rows: Dataset, stream: np.ndarray) -> Dataset:
     """Return the rows that the fitness is measured on: with noisy copies, if there is noise."""
     if problem.noise == 0.0:
         return rows
-    n_copies = min(_COPIES, round(LEAST_ROWS / rows.n_rows))
+    n_copies = min(COPIES, round(LEAST_ROWS / rows.n_rows))
     return jitter(rows, problem.noise, n_copies, stream)
 
 

@@ -175,8 +175,8 @@ def search_scores(
 
     Ctrl-C ends the search with the best tree until then, and `time_limit` with the best of those
     that there was time to score: three quarters of it are for the evolution, the others for new
-    episodes that choose among the last trees. Processes take seconds to start, once, which are not
-    in it.
+    episodes that choose among the last trees. It is passed by what is under way: a score, and the
+    first start of processes, which takes seconds.
 
     Parameters
     ----------

@@ -36,15 +36,14 @@ from evotree.dataset import Dataset
 from evotree.fitness.node import Node
 from evotree.fitness.penalties import PenalizedAccuracy
 from evotree.operators.pruning import prune
-from evotree.operators.splitters.axis import C45
 from evotree.operators.splitters.base import Splitter
-from evotree.operators.splitters.linear import (
-    LOSSES,
-    PENALTIES,
-    Linear,
-    LinearMachine,
+from evotree.operators.splitters.linear import LOSSES, PENALTIES, Linear
+from evotree.operators.splitters.registry import (
+    SPLITTERS,
+    as_splitter,
+    bounded,
+    splitter_of,
 )
-from evotree.operators.splitters.registry import SPLITTERS, as_splitter, bounded
 from evotree.operators.splitters.sparse import Sparse
 from evotree.operators.structure.reduced import (
     SPARSE_ROWS,
@@ -310,25 +309,8 @@ class Resplit:
         return (individual,)
 
 
-KINDS_OF_SPLITTERS: tuple[Any, ...] = (
-    *SPLITTERS.values(),
-    C45,
-    LinearMachine,
-    Sparse,
-)
-"""All classes of splitters."""
-
 REFINERS = ("tao", "sparse", *SPLITTERS)
 """Names of the refiners."""
-
-
-def splitter_of(one: Any) -> Splitter | None:
-    """Return a splitter as it is, and that of a greedy estimator; None of anything else."""
-    if isinstance(one, KINDS_OF_SPLITTERS):
-        return one
-    own: Any = getattr(one, "splitter", None)
-    is_known = callable(own) or (isinstance(own, str) and own in SPLITTERS)
-    return as_splitter(own) if hasattr(one, "fit") and is_known else None
 
 
 def make_refiner(

@@ -42,14 +42,18 @@ from evotree.operators.refinement import (
     NODE_ROWS,
     draw_linear,
     draw_sparse,
-    splitter_of,
     tao_sweep,
 )
 from evotree.operators.splitters.axis import Axis
 from evotree.operators.splitters.base import Splitter
 from evotree.operators.splitters.dipole import Dipole
 from evotree.operators.splitters.linear import Linear
-from evotree.operators.splitters.registry import SPLITTERS, as_splitter, bounded
+from evotree.operators.splitters.registry import (
+    SPLITTERS,
+    as_splitter,
+    bounded,
+    splitter_of,
+)
 from evotree.operators.structure.reduced import SPARSE_ROWS, loss_unit, replace_splits
 from evotree.operators.structure.splice import (
     checked_arrays,

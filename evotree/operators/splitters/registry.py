@@ -3,19 +3,21 @@
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
+from typing import Any
 
 import numpy as np
 
 from evotree.fitness.node import Node
 from evotree.operators.splitters.annealing import Annealing
-from evotree.operators.splitters.axis import Axis
+from evotree.operators.splitters.axis import C45, Axis
 from evotree.operators.splitters.base import Split, Splitter, best_split_along
 from evotree.operators.splitters.cart_lc import CartLC
 from evotree.operators.splitters.co2 import CO2
 from evotree.operators.splitters.cross_entropy import CrossEntropy
 from evotree.operators.splitters.dipole import Dipole
-from evotree.operators.splitters.linear import Linear
+from evotree.operators.splitters.linear import Linear, LinearMachine
 from evotree.operators.splitters.oc1 import OC1
+from evotree.operators.splitters.sparse import Sparse
 from evotree.operators.splitters.wodt import WODT
 
 SPLITTERS: Mapping[str, Callable[[], Splitter]] = MappingProxyType(
@@ -34,6 +36,15 @@ SPLITTERS: Mapping[str, Callable[[], Splitter]] = MappingProxyType(
 """The splitters with their default settings, by the names that are values of parameters."""
 
 
+KINDS_OF_SPLITTERS: tuple[Any, ...] = (
+    *SPLITTERS.values(),
+    C45,
+    LinearMachine,
+    Sparse,
+)
+"""All classes of splitters."""
+
+
 def as_splitter(splitter: str | Splitter) -> Splitter:
     """Return the splitter of a name, or the one given."""
     if isinstance(splitter, str):
@@ -45,6 +56,15 @@ def as_splitter(splitter: str | Splitter) -> Splitter:
             f"splitter={splitter!r}: allowed are {sorted(SPLITTERS)} and callables."
         )
     return splitter
+
+
+def splitter_of(one: Any) -> Splitter | None:
+    """Return a splitter as it is, and that of a greedy estimator; None of anything else."""
+    if isinstance(one, KINDS_OF_SPLITTERS):
+        return one
+    own: Any = getattr(one, "splitter", None)
+    is_known = callable(own) or (isinstance(own, str) and own in SPLITTERS)
+    return as_splitter(own) if hasattr(one, "fit") and is_known else None
 
 
 @dataclass(frozen=True)
