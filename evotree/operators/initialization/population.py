@@ -620,7 +620,7 @@ def raw_tree(
     plain = getattr(tree, "tree_", getattr(tree, "tree", tree))
     if hasattr(plain, "children_left"):
         return _prefix_arrays(plain)
-    if not isinstance(plain, ObliqueTree) or len(getattr(tree, "trees", "1")) > 1:
+    if not isinstance(plain, ObliqueTree) or len(getattr(tree, "trees", ())) > 1:
         raise ValueError(
             f"{parameter} holds {tree!r}: allowed are trees, rules, and fitted estimators or "
             "model files of one tree."
