@@ -64,10 +64,13 @@ def check(table, n_rows):
     ],
 )
 def test_a_fit_keeps_its_bound_of_memory(size):
-    """What a fit takes is below the bound that the page of speed states, and not by far."""
+    """What a fit takes is below the bound that the page of speed states, and not by far.
+
+    What a fit with a limit of seconds takes depends on how far the machine gets in them.
+    """
     figures = memory.in_new_process(size)
     most = memory.bound(size, int(figures["front"]), int(figures["nodes"]))
-    assert 0.2 * most < figures["megabytes"] < most
+    assert (0.0 if size.seconds else 0.2 * most) < figures["megabytes"] < most
 
 
 def test_command_line_writes_the_tables(tmp_path):
