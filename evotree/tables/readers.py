@@ -271,7 +271,9 @@ def _without_points(column: pd.Series) -> pd.Series:
     pointed = cells[cells.str.contains(".", regex=False)]
     if pointed.empty or not pointed.str.fullmatch(_POINTS).all():
         return column
-    return column.where(~column.index.isin(pointed.index), pointed.str.replace(".", "", regex=False))
+    return column.where(
+        ~column.index.isin(pointed.index), pointed.str.replace(".", "", regex=False)
+    )
 
 
 def _read_parquet(path: Path) -> pd.DataFrame:
