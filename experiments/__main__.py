@@ -44,6 +44,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
     study = load_study(options.pop("study"))
     out = options["out"]
     if options.pop("report"):
+        if not study.rows_file(out).exists():
+            print(
+                f"out={str(out)!r} has no file {study.rows_file(out).name}: copy it there from "
+                "docs/results, or let the study run, without --report.",
+                file=sys.stderr,
+            )
+            return 2
         write_page(study, write_report(study, out))
         return 0
     try:

@@ -1,8 +1,9 @@
 """Our figures beside the published ones: which agree, and how many.
 
 The published figures of a study are a CSV file in the folder ``data``, with the columns ``table``,
-``dataset``, ``system``, ``metric``, ``mean`` and ``std``. A study's ``measured`` returns ours under
-the same names: ``table``, ``dataset``, ``system``, ``metric`` and ``ours``.
+``dataset``, ``system``, ``metric``, ``mean`` and ``std``, and perhaps ``recalled``: those that were
+recalled, not read, do not count. A study's ``measured`` returns ours under the same names:
+``table``, ``dataset``, ``system``, ``metric`` and ``ours``.
 """
 
 from collections.abc import Mapping
@@ -11,6 +12,8 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
+from evotree.experiments.datasets import OFFICIAL_TRAIN_ROWS
+from evotree.experiments.problems import PROBLEMS
 from experiments import STUDIES, load_study
 from experiments.rows import read_rows
 from experiments.study import TEXTS, Text, tables_of, write_text
@@ -22,7 +25,8 @@ KEY = ["table", "dataset", "system", "metric"]
 COLUMNS = ["study", *KEY, "mean", "std", "ours", "difference", "verdict"]
 AS_PUBLISHED, BETTER, WORSE = "as published", "better", "worse"
 OTHER_PROGRAM, NO_DATA, NOT_RUN = "another program's", "no such data at hand", "not run"
-VERDICTS = (AS_PUBLISHED, BETTER, WORSE, OTHER_PROGRAM, NO_DATA, NOT_RUN)
+RECALLED = "recalled, not read"
+VERDICTS = (AS_PUBLISHED, BETTER, WORSE, OTHER_PROGRAM, NO_DATA, NOT_RUN, RECALLED)
 OWN = {"gea_odt": "GEA-ODT", "wodt": "WODT", "cedt": "CEDT", "oc1": "OC1", "tao": "TAO"}
 """The studies of papers, and the papers' own methods."""
 PAPERS = (*OWN, "dtsemnet")
@@ -36,7 +40,8 @@ TOLERATED_SIZE = 0.1  # sizes may differ by so much of the published one
 
 def load_published(study: str) -> pd.DataFrame:
     """Return the published figures of a study; ``std`` is NaN where none is published."""
-    return pd.read_csv(DATA / f"{study}.csv", dtype={"table": str})
+    published = pd.read_csv(DATA / f"{study}.csv", dtype={"table": str})
+    return published if "recalled" in published else published.assign(recalled=False)
 
 
 def name_as_published(runs: pd.DataFrame, tables: Mapping[str, str]) -> pd.DataFrame:
@@ -75,7 +80,9 @@ def agreement(published: pd.DataFrame, ours: pd.DataFrame) -> pd.DataFrame:
     both["difference"] = both["ours"] - both["mean"]
     verdicts = []
     for row in both.itertuples():
-        if not np.isnan(row.ours):
+        if row.recalled:
+            verdicts.append(RECALLED)
+        elif not np.isnan(row.ours):
             verdicts.append(judge(row.metric, row.mean, row.std, row.ours))
         elif row.system not in set(ours["system"]):
             verdicts.append(OTHER_PROGRAM)
@@ -134,6 +141,28 @@ def worse_table(figures: pd.DataFrame) -> str:
     return table(rows, 4)
 
 
+def datasets_table() -> str:
+    """Return where the data sets of the papers' studies come from, and how these take them."""
+    known = pd.read_csv(DATA / "datasets.csv", index_col="file", keep_default_na=False)
+    taken: dict[str, list[str]] = {name: [] for name in known.index}
+    for study in map(load_study, PAPERS):
+        files = getattr(study.experiment.protocol, "files", {})
+        real = [name for name in study.experiment.datasets if name not in PROBLEMS]
+        for name in real:
+            file = files.get(name, name)
+            taken[file].append(study.name if name == file else f"{study.name}: {name}")
+    rows = []
+    for file, one in known.iterrows():
+        n_train = OFFICIAL_TRAIN_ROWS.get(str(file))
+        row = {"file": str(file), "from": one["source"]}
+        row["taken by"] = ", ".join(taken[str(file)])
+        row["form"] = one["form"]
+        row["rows"] = f"{one['rows']:,}"
+        row["official training rows"] = "" if n_train is None else f"{n_train:,}"
+        rows.append(row | {"features": f"{one['features']}", "classes": one["classes"]})
+    return table(rows, 4)
+
+
 def write_reproductions(out: Path) -> Path:
     """Write the page ``reproductions.md``, and all figures as CSV, from the rows in a folder."""
     figures = all_agreements(out)
@@ -146,6 +175,7 @@ def write_reproductions(out: Path) -> Path:
     shown = {
         **{"n": counts[[AS_PUBLISHED, BETTER, WORSE]].sum(), "total": counts},
         **{"counts": counts_table(figures), "worse": worse_table(figures)},
+        "datasets": datasets_table(),
     }
     text = (TEXTS / "reproductions.md").read_text(encoding="utf-8")
     return write_text(

@@ -1,6 +1,6 @@
 """Pictures of the papers' figures: sampling, size penalty, depth and complexity."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import matplotlib.pyplot as plt
@@ -8,71 +8,96 @@ import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.axis import Axis
-from matplotlib.colors import Normalize
 from matplotlib.ticker import MaxNLocator
 
 from evotree.experiments.comparison import use_log_scale
+from evotree.operators.splitters.base import Split
 from evotree.operators.splitters.cross_entropy import SamplingStep
-from evotree.plotting.style import INK, PALETTE, axes_or_new, legend_below, point_style
-
-MAX_TICKS = 10
-# of the steps drawn: no preference, one, and nearly closed
-CONCENTRATIONS = (
-    0.0,
-    2.0,
-    20.0,
+from evotree.plotting.style import (
+    INK,
+    PALETTE,
+    axes_or_new,
+    class_colors,
+    legend_below,
+    point_style,
 )
 
+MAX_TICKS = 10
 
-def plot_sampling(trace: Sequence[SamplingStep]) -> Axes:
-    """Draw the directions of some steps of a search by cross-entropy, seen from the last mean."""
-    kappas = np.array([step.kappa for step in trace])
-    firsts = [np.argmax(kappas >= min(kappa, kappas.max())) for kappa in CONCENTRATIONS]
-    steps = np.unique(firsts).tolist()
-    figure = plt.figure(figsize=(3.4 * len(steps), 3.9), layout="constrained")
-    scores = np.concatenate([trace[k].scores for k in steps])
-    norm = Normalize(*np.quantile(scores[np.isfinite(scores)], [0.0, 1.0]))
-    x, y, z = trace[-1].mu
-    for column, k in enumerate(steps, 1):
-        step = trace[k]
-        parts = np.isfinite(trace[k].scores)
-        ax: Any = figure.add_subplot(1, len(steps), column, projection="3d")
-        look: dict[str, Any] = {"c": step.scores[parts], "norm": norm, "s": 16}
-        points = ax.scatter(*step.directions[parts].T, label="candidate", **look)
-        ax.scatter(
-            *step.directions[~parts].T,
-            marker="x",
-            color="#BBBBBB",
-            label="parts no rows",
-        )
-        ax.scatter(
-            *step.directions[step.is_elite].T, s=34, fc="none", ec=INK, label="elite"
-        )
-        if step.kappa > 0.0:
-            ax.plot(
-                *step.mu[:, np.newaxis],
-                "*",
-                color=PALETTE[3],
-                ms=12,
-                label="mean direction",
-            )
-        drawn = f"κ = {step.kappa:.1f}" if step.kappa > 0.0 else "uniform"
-        ax.set(
-            title=f"iteration {k}, {drawn}",
-            xlabel="x0",
-            ylabel="x1",
-            zlabel="intercept",
-        )
-        ax.set(
-            xlim=(-1, 1), ylim=(-1, 1), zlim=(-1, 1), xticks=[0], yticks=[0], zticks=[0]
-        )
-        ax.set_box_aspect((1, 1, 1))
-        ax.view_init(*np.degrees([np.arcsin(z), np.arctan2(y, x)]))
-    figure.colorbar(
-        points, ax=figure.axes, label="score (the lower the better)", shrink=0.6
-    )
-    figure.legend(*ax.get_legend_handles_labels(), loc="outside lower center", ncols=4)
-    return ax
+
+def plot_search_on_sphere(
+    X: np.ndarray,
+    y: np.ndarray,
+    split: Split,
+    trace: Sequence[SamplingStep],
+    score: Callable[[np.ndarray], np.ndarray],
+) -> Axes:
+    """Draw a search by cross-entropy over two features: its rows, the sphere, and its levels.
+
+    The sphere of the directions is seen from the best one; `score` returns scores of directions.
+    """
+    drawn = np.concatenate([step.directions for step in trace])
+    scores = np.concatenate([step.scores for step in trace])
+    towards = drawn[scores.argmin()]
+    up = np.eye(3)[2] - towards[2] * towards
+    up /= np.linalg.norm(up)
+    view = np.array([np.cross(up, towards), up, towards])
+    figure, axes = plt.subplots(2, 3, figsize=(10.0, 6.8), layout="constrained")
+    places = axes.ravel()
+    for k, color in enumerate(class_colors(int(y.max()) + 1)):
+        places[0].plot(*X[y == k].T, "o", color=color, ms=3.5, alpha=0.8)
+    foot = split.weights * split.threshold / (split.weights @ split.weights)
+    limits = places[0].axis()
+    places[0].axline(foot, foot + [-split.weights[1], split.weights[0]], color=INK)
+    places[0].set(xlim=limits[:2], ylim=limits[2:], title="rows and the best split")
+    at = np.linspace(-1.0, 1.0, 201)
+    grid = np.stack(np.meshgrid(at, at), axis=-1).reshape(-1, 2)
+    depth = 1.0 - (grid**2).sum(axis=1)
+    seen = np.column_stack([grid, np.sqrt(np.maximum(depth, 0.0))]) @ view
+    shown = np.where(depth >= 0.0, score(seen), np.nan)
+    shown = np.where(np.isinf(shown), np.nan, shown).reshape(len(at), len(at))
+    steps = np.unique(np.linspace(0, len(trace) - 1, 3).astype(int)).tolist()
+    for ax, k in zip(places[1:5], [None, *steps], strict=False):
+        look: dict[str, Any] = {"extent": (-1, 1, -1, 1), "origin": "lower"}
+        colors = ax.imshow(shown, alpha=1.0 if k is None else 0.35, **look)
+        ax.set(xlim=(-1.05, 1.05), ylim=(-1.05, 1.05))
+        ax.set_axis_off()
+        ax.set_title("scores of all directions" if k is None else _drawn(k, trace[k]))
+        if k is not None:
+            _draw_directions(ax, trace[k], view)
+    figure.colorbar(colors, ax=places[1], label="score", shrink=0.8)
+    handles, labels = places[len(steps) + 1].get_legend_handles_labels()
+    figure.legend(handles, labels, loc="outside lower center", ncols=4)
+    levels = [np.max(step.scores[step.is_elite], initial=-np.inf) for step in trace]
+    lowest = np.minimum.accumulate([step.scores.min() for step in trace])
+    places[5].plot(levels, "o-", color=PALETTE[0], label="level of the elite")
+    places[5].plot(lowest, "s--", color=PALETTE[3], label="best so far")
+    places[5].set(xlabel="iteration", ylabel="score", title="levels")
+    places[5].xaxis.set_major_locator(MaxNLocator(integer=True))
+    places[5].legend(frameon=False)
+    for ax in places[len(steps) + 2 : 5]:
+        ax.remove()
+    return axes[0, 0]
+
+
+def _drawn(k: int, step: SamplingStep) -> str:
+    """Return from which distribution the directions of an iteration were drawn."""
+    return f"iteration {k}, {f'κ = {step.kappa:.1f}' if step.kappa else 'uniform'}"
+
+
+def _draw_directions(ax: Axes, step: SamplingStep, view: np.ndarray) -> None:
+    """Draw the directions of an iteration on the sphere, those of its far side faint."""
+    x, y, z = view @ step.directions.T
+    looks = {
+        "candidate": (z >= 0.0, {"color": INK, "s": 9}),
+        "candidate, far side": (z < 0.0, {"color": "#999999", "s": 5}),
+        "elite": (step.is_elite, {"facecolor": "none", "edgecolor": PALETTE[3]}),
+    }
+    for label, (some, look) in looks.items():
+        ax.scatter(x[some], y[some], label=label, **look)
+    if step.kappa > 0.0:
+        mean = view @ step.mu
+        ax.plot(*mean[:2], "*", color=PALETTE[1], ms=13, mec=INK, label="mean")
 
 
 def plot_size_penalty(runs: pd.DataFrame, optimal_size: int) -> Axes:
@@ -114,27 +139,32 @@ def plot_size_penalty(runs: pd.DataFrame, optimal_size: int) -> Axes:
     return ax
 
 
-def plot_accuracy_against_depth(groups: Mapping[str, pd.DataFrame]) -> Axes:
+def plot_accuracy_against_depth(
+    groups: Mapping[str, pd.DataFrame], metric: str, methods: Sequence[str]
+) -> Axes:
     """Draw the mean accuracies of methods against the maximal depth, a panel for each data set.
 
     A band of one standard deviation over folds goes with each line.
     """
     n_rows = -(-len(groups) // 2)
-    size = (11, 4.8 * n_rows)
+    size = (11, 4.2 * n_rows)
     _, axes = plt.subplots(n_rows, 2, figsize=size, squeeze=False, layout="constrained")
     for ax, (title, runs) in zip(axes.ravel(), groups.items(), strict=False):
-        names = runs["method"].unique()
-        for i, name in enumerate(names):
-            of_depth = runs[runs["method"] == name].groupby("max_depth")["accuracy"]
+        present = set(runs["method"])
+        for i, name in enumerate(methods):
+            if name not in present:
+                continue
+            of_depth = runs[runs["method"] == name].groupby("max_depth")[metric]
             mean = of_depth.mean()
             spread = of_depth.std().fillna(0.0)
             style = {key: point_style(i)[key] for key in ("color", "marker")}
             band = {"color": style["color"], "alpha": 0.13, "linewidth": 0.0}
             ax.fill_between(mean.index, mean - spread, mean + spread, **band)
             ax.plot(mean.index, mean, **style, ms=5.5, lw=1.8, label=str(name))
-        ax.set(title=title, ylabel="accuracy", xlabel="maximal depth")
+        label = metric.replace("_", " ")
+        ax.set(title=title, ylabel=label, xlabel="maximal depth")
         ax.xaxis.set_major_locator(MaxNLocator(integer=True))
-        _finish(ax, min(4, len(names)))
+        _finish(ax, min(4, len(present)))
     for ax in axes.ravel()[len(groups) :]:
         ax.remove()
     return axes[0, 0]

@@ -19,9 +19,9 @@ ROOT = Path(__file__).resolve().parent.parent
 PACKAGE = ROOT / "evotree"
 FUNCTION_LINES = 80
 STATEMENTS = {
-    "evotree": 19_500,
-    "evotree/engine": 2_660,
-    "experiments": 2_600,
+    "evotree": 19_700,
+    "evotree/engine": 2_680,
+    "experiments": 2_760,
     "benchmarks": 1_400,
 }
 CHARACTERS = 48  # of a line that is not blank

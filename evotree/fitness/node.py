@@ -24,6 +24,9 @@ The others are of the two sides together: ``twoing`` is minus Breiman's measure
 weights over the node's weight (Heath et al. 1993); ``gain_ratio`` minus the information gain over
 the entropy of the two sides' weights (Quinlan 1993).
 
+Beyond these codes a criterion is a user's function of the class weights of the two sides, by the
+address that `evotree._jit.AddressOf` gives it.
+
 **The line search.** Axis-parallel search, coefficient perturbation, random jumps, the choice of a
 threshold: each is one question. Row j has the signed distance ``s_j`` from the present hyperplane,
 and it changes by ``t_j`` for each unit of some parameter alpha; which alpha gives the best split,
@@ -43,6 +46,7 @@ from typing import NamedTuple
 import numpy as np
 
 from evotree._jit import (
+    call_address,
     dot_kernel,
     dots_kernel,
     inner_kernel,
@@ -211,6 +215,11 @@ SUM_MINORITY, SUM_OF_VARIANCES, GAIN_RATIO, SQUARED_ERROR, ABSOLUTE_ERROR = rang
 """The codes as plain numbers, for kernels."""
 
 
+def is_own(criterion: int) -> bool:
+    """Return whether a criterion is a user's function, of which nothing is known."""
+    return criterion > ABSOLUTE_ERROR
+
+
 @inner_kernel
 def xlog2x(x):
     """Return ``x log2 x``, 0 for x up to 0."""
@@ -256,6 +265,8 @@ def weighted_impurity(criterion, counts, weight, rank):
 @inner_kernel
 def split_score(criterion, left, right, rank):
     """Return the score of a split, to be minimized."""
+    if criterion > ABSOLUTE_ERROR:  # the address of a user's function
+        return call_address(criterion, left, right)
     if criterion == SQUARED_ERROR:
         n_left, n_right = left[0], right[0]
     else:
@@ -303,7 +314,7 @@ class Node(NamedTuple):
     y: np.ndarray  # class codes, int32; targets, float64, for regression
     sample_weight: np.ndarray  # above 0
     n_classes: int  # 0 for regression
-    criterion: int  # a code of `evotree.fitness.node.Criterion`
+    criterion: int  # a code of `Criterion`, or the address of a user's function
     min_rows: int  # that each side of a split has at least
 
     @classmethod

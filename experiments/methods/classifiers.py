@@ -16,7 +16,7 @@ from experiments.methods.chosen import ChosenClassifier
 
 EVOTREE, LINEAR_LEAVES = "EvoTree", "Linear leaves"
 TAO, CART, LOGISTIC, FOREST = "TAO", "CART", "Logistic", "Forest"
-GREEDY = ("CEDT", "OC1", "WODT")  # presets of `ObliqueTreeClassifier`
+GREEDY = ("CEDT", "OC1", "WODT-groups")  # presets of `ObliqueTreeClassifier`
 TREES = (EVOTREE, TAO, "GEA-ODT", "Linear", *GREEDY, CART, "STree")
 """The methods whose model is one tree."""
 SYSTEMS = (*TREES, LOGISTIC, "EBM", FOREST, "HistGB", "XGBoost")

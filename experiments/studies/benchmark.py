@@ -66,7 +66,7 @@ SHAPED = (
 """The data sets of boosting machines, which take minutes on more columns."""
 DATASETS: Mapping[str, Sequence[str]] = {
     **dict.fromkeys((EVOTREE, *SIMPLE, FOREST), suites.GROUPS["in all"]),
-    **dict.fromkeys(("OC1", "WODT", "STree"), (*_QUICK, "usps")),
+    **dict.fromkeys(("OC1", "WODT-groups", "STree"), (*_QUICK, "usps")),
     LINEAR_LEAVES: list(dict.fromkeys((*suites.TINY, *suites.SMALL, *SHAPED))),
     **{"GEA-ODT": _QUICK, "CEDT": suites.THIRTY[:-1], "EBM": SHAPED},
     "HistGB": [name for name in suites.BENCHMARK if name != "nursery"],

@@ -4,29 +4,44 @@ The paper: Bollwein and Westphal (2022), Computational Statistics 37.
 """
 
 from collections.abc import Mapping
-from itertools import combinations, product
+from functools import partial
+from itertools import product
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
+from scipy.stats import norm
+from sklearn.datasets import load_iris
+from sklearn.ensemble import GradientBoostingClassifier, RandomForestClassifier
+from sklearn.neural_network import MLPClassifier
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.svm import SVC
 
-from evotree.estimators import ObliqueTreeClassifier
+from evotree.estimators import GREEDY_PRESETS, ObliqueTreeClassifier
 from evotree.experiments.comparison import (
     FriedmanTest,
+    adjust_by_holm,
     complete_datasets,
     friedman,
 )
-from evotree.experiments.problems import make_problem
 from evotree.experiments.protocols import Task
 from evotree.fitness.node import Criterion, Node
-from evotree.operators.splitters.cross_entropy import CrossEntropy
+from evotree.operators.splitters.cross_entropy import normalize, score_directions
 from evotree.plotting.style import save_picture
 from evotree.rng import make_streams
 from experiments.agreement import KEY, load_published
-from experiments.pictures import plot_sampling
+from experiments.pictures import plot_search_on_sphere
 from experiments.study import Results, Study, StudyProtocol, define
-from experiments.tables import NOT_RUN, groups_of, mean_and_std, named, table
+from experiments.tables import (
+    MISSING,
+    NOT_RUN,
+    groups_of,
+    mean_and_std,
+    named,
+    table,
+)
 
 SYSTEMS = ("CEDT", "OC1", "DT")
 N_FOLDS = 10
@@ -64,19 +79,59 @@ DATASETS = (
     *("page-blocks", "waveform21"),
 )
 """The cheap data sets come first."""
-# what is ranked, and whether more of it is better
-METRICS = {
-    "accuracy": True,
-    "leaves": False,
-}
 SIGNIFICANT = 0.05
+SLOW = "CEDT .8"
+PAPERS_SMOOTHING = 0.8
+"""The smoothing that the paper names; the preset has .2."""
+PRESETS = {name: GREEDY_PRESETS[name] for name in SYSTEMS}
+SMOOTHED = PRESETS["CEDT"]["splitter"].set_params(smoothing=PAPERS_SMOOTHING)
+PRESETS[SLOW] = {**PRESETS["CEDT"], "splitter": SMOOTHED}
+OTHERS = {
+    "NN": make_pipeline(StandardScaler(), MLPClassifier(max_iter=1000)),
+    "SVM": make_pipeline(StandardScaler(), SVC()),
+    "GB": GradientBoostingClassifier(),
+    "RF": RandomForestClassifier(),
+}
+"""The methods of table 6, at scikit-learn's defaults."""
+
+
+class Comparison(NamedTuple):
+    """Systems of a table of the paper, by our methods, and what they are ranked by."""
+
+    systems: Mapping[str, str]
+    metrics: tuple[str, ...]
+
+
+COMPARISONS = {
+    variant: Comparison(
+        {f"{system}, {variant}": system for system in SYSTEMS},
+        ("accuracy", "leaves", *more),
+    )
+    for variant, more in (("unpruned", ("seconds",)), ("pruned", ()))
+}
+COMPARISONS["others"] = Comparison(
+    {"CEDT, pruned": "CEDT", **{name: name for name in OTHERS}}, ("accuracy",)
+)
+PUBLISHED_P = {
+    ("unpruned", "accuracy"): 0.02,
+    ("pruned", "accuracy"): 0.01,
+    ("unpruned", "seconds"): 3e-7,
+    ("others", "accuracy"): 1.3e-2,
+}
+"""The p-values of Friedman's test in the paper's text."""
+SETTINGS = {
+    "α = 0.8, K = 1, the paper's": SMOOTHED.set_params(patience=1),
+    "α = 0.2, K = 3, the preset's": PRESETS["CEDT"]["splitter"],
+}
+N_SEARCHES = 50
+DRAWN = 1  # the search that is drawn, of the preset
 
 
 METHODS = {
-    f"{system}, {variant}": ObliqueTreeClassifier.from_preset(system, **parameters)
+    f"{name}, {variant}": ObliqueTreeClassifier(**{**preset, **parameters})
     for variant, parameters in VARIANTS.items()
-    for system in SYSTEMS
-}
+    for name, preset in PRESETS.items()
+} | OTHERS
 EXPERIMENT = define(
     "cedt",
     DATASETS,
@@ -88,94 +143,160 @@ EXPERIMENT = define(
 )
 
 
-def rank_variants(runs: pd.DataFrame) -> dict[tuple[str, str], FriedmanTest]:
-    """Compare the systems by each of `METRICS`; none of a variant of fewer than two data sets."""
+def rank_all(runs: pd.DataFrame) -> dict[tuple[str, str], FriedmanTest]:
+    """Compare the systems of each comparison that has them all on two data sets, by its metrics."""
     tests = {}
-    for variant in VARIANTS:
-        fits = of_variant(runs, variant)
-        if set(fits["method"]) == set(SYSTEMS) and len(complete_datasets(fits)[0]) > 1:
-            for metric, larger_is_better in METRICS.items():
-                tests[variant, metric] = friedman(fits, metric, larger_is_better)
+    for name, (systems, metrics) in COMPARISONS.items():
+        fits = of_comparison(runs, name)
+        is_complete = set(fits["method"]) == set(systems.values())
+        if is_complete and len(complete_datasets(fits)[0]) > 1:
+            for metric in metrics:
+                tests[name, metric] = friedman(fits, metric, metric == "accuracy")
     return tests
 
 
-def of_variant(runs: pd.DataFrame, variant: str) -> pd.DataFrame:
-    """Return the rows of a variant, their methods named as systems."""
-    names = {f"{system}, {variant}": system for system in SYSTEMS}
-    return runs[runs["method"].isin(names)].replace({"method": names})
+def of_comparison(runs: pd.DataFrame, name: str) -> pd.DataFrame:
+    """Return the rows of a comparison, their methods named as systems."""
+    systems = dict(COMPARISONS[name].systems)
+    return runs[runs["method"].isin(systems)].replace({"method": systems})
 
 
 def measured(runs: pd.DataFrame) -> pd.DataFrame:
     """Return our mean ranks, named as the published figures are."""
     rows = [
-        (variant, "20 data sets", str(system), f"rank by {metric}", float(rank))
-        for (variant, metric), test in rank_variants(runs).items()
+        (name, "20 data sets", str(system), f"rank by {metric}", float(rank))
+        for (name, metric), test in rank_all(runs).items()
         for system, rank in test.mean_ranks.items()
     ]
     return pd.DataFrame(rows, columns=[*KEY, "ours"])
 
 
-def draw_sampling(path: Path) -> None:
-    """Draw how the search closes in at the root of oblique stripes, after figures 4 and 5."""
-    X, y = make_problem("zebra1", random_state=0)
-    node = Node.of(X, y.astype(np.int32), np.ones(len(y)), 2, int(Criterion.GINI), 1)
-    trace = CrossEntropy().trace(node, make_streams(0, 0, 1)[0])
-    save_picture(plot_sampling(trace), path)
+def beside_control(test: FriedmanTest) -> dict[str, float]:
+    """Return the p-values of CEDT and each other system, adjusted by Holm with CEDT as control."""
+    ranks = test.mean_ranks
+    k = len(ranks)
+    error = np.sqrt(k * (k + 1) / (6.0 * len(test.datasets)))
+    rivals = ranks.drop("CEDT")
+    p = adjust_by_holm(2.0 * norm.sf(abs(rivals - ranks["CEDT"]) / error))
+    return dict(zip(map(str, rivals.index), p, strict=True))
+
+
+def rank_row(key: tuple[str, str], test: FriedmanTest, theirs: Any) -> dict[str, str]:
+    """Return the row of a ranking: mean ranks and p-values, published and ours."""
+    row = {"trees": key[0], "ranked by": key[1]}
+    for system in COMPARISONS[key[0]].systems.values():
+        row[f"{system}, published"] = f"{theirs[system]:g}"
+        row[f"{system}, ours"] = f"{test.mean_ranks[system]:.2f}"
+    row["p, published"] = f"{PUBLISHED_P[key]:g}" if key in PUBLISHED_P else MISSING
+    return row | {"p, ours": f"{test.p_value:.2g}"}
+
+
+def control_row(key: tuple[str, str], test: FriedmanTest) -> dict[str, str]:
+    """Return the row of a ranking in the table of p-values beside CEDT."""
+    row = {"trees": key[0], "ranked by": key[1]}
+    ranks = test.mean_ranks
+    for rival, p in beside_control(test).items():
+        better = min("CEDT", rival, key=ranks.get)
+        row[f"CEDT / {rival}"] = f"{p:.2g}{f' ({better})' if p < SIGNIFICANT else ''}"
+    return row
+
+
+def claim(tests: Mapping[tuple[str, str], FriedmanTest]) -> str:
+    """Return what holds of the claim that CEDT is significantly more accurate than both others."""
+    said = []
+    for variant in VARIANTS:
+        if (test := tests.get((variant, "accuracy"))) is None:
+            continue
+        p = beside_control(test)
+        is_first = test.mean_ranks.idxmin() == "CEDT"
+        is_sure = is_first and max(test.p_value, *p.values()) < SIGNIFICANT
+        pairs = ", ".join(f"{rival} {value:.2g}" for rival, value in p.items())
+        said.append(
+            f"{'confirmed' if is_sure else 'not confirmed'} for {variant} trees "
+            f"(Friedman's p = {test.p_value:.2g}; beside CEDT {pairs})"
+        )
+    return "; ".join(said) or NOT_RUN
+
+
+def score_rows(runs: pd.DataFrame, variant: str, complete: list[str]) -> str:
+    """Return accuracies and leaves of the trees of a variant on each data set."""
+    names = {f"{system}, {variant}": system for system in ("CEDT", SLOW, *SYSTEMS[1:])}
+    fits_of = groups_of(runs, complete, names)
+    rows = []
+    for dataset in complete:
+        cells = {
+            system: fits_of[dataset, name]
+            for name, system in names.items()
+            if (dataset, name) in fits_of
+        }
+        row = {"data set": dataset}
+        for system, fits in cells.items():
+            row[f"{system} %"] = mean_and_std(100.0 * fits["accuracy"], 1)
+        for system, fits in cells.items():
+            row[f"{system} leaves"] = mean_and_std(fits["leaves"], 1)
+        rows.append(row | {"folds": str(len(cells["CEDT"]))})
+    return table(rows)
+
+
+def sepals() -> Node:
+    """Return the rows of iris with two features, as in the paper's section 5.3."""
+    X, y = load_iris(return_X_y=True)
+    X, weight = np.ascontiguousarray(X[:, :2]), np.ones(len(y))
+    return Node.of(X, y.astype(np.int32), weight, 3, int(Criterion.ERROR), 1)
+
+
+def draw_search(path: Path) -> str:
+    """Draw the search on the sphere; return how often each of `SETTINGS` finds the optimum."""
+    node = sepals()
+    shown = PRESETS["CEDT"]["splitter"]
+    Z, rows, _ = normalize(node, shown.normalization)
+    streams = make_streams(0, 0, N_SEARCHES)
+    trace = shown.trace(node, streams[DRAWN].copy())
+    split = shown(node, streams[DRAWN].copy())
+    score = partial(score_directions, Z, rows)
+    axes = plot_search_on_sphere(node.X, node.y, split, trace, score)
+    axes.set(xlabel="sepal length", ylabel="sepal width")
+    save_picture(axes, path, dpi=110)
+    found = []
+    for name, search in SETTINGS.items():
+        splits = [search(node, stream.copy()) for stream in streams]
+        n_best = sum(split.score < 1.0 / 3.0 + 1e-9 for split in splits)
+        found.append(f"with {name}, {n_best} of {N_SEARCHES} searches find it")
+    return "; ".join(found)
 
 
 def report(results: Results) -> dict[str, Any]:
     """Return the tables, and draw the picture."""
-    tests = rank_variants(results.runs)
+    tests = rank_all(results.runs)
     published = load_published("cedt").pivot(
         index=["table", "metric"], columns="system", values="mean"
     )
-    ranks = []
-    pairs = []
-    n_same = 0
-    for (variant, metric), test in tests.items():
-        theirs = published.loc[variant, f"rank by {metric}"]
-        ours = test.mean_ranks
-        n_same += theirs.idxmin() == ours.idxmin()
-        trees = {"trees": variant, "ranked by": metric}
-        row = dict(trees)
-        for system in SYSTEMS:
-            row[f"{system}, published"] = f"{theirs[system]:g}"
-            row[f"{system}, ours"] = f"{ours[system]:.2f}"
-        ranks.append(
-            row | {"Friedman's χ²": f"{test.statistic:.2f}", "p": f"{test.p_value:.2g}"}
-        )
-        for pair in combinations(SYSTEMS, 2):
-            p = test.adjusted.loc[pair]
-            verdict = f" ({min(pair, key=ours.get)})" if p < SIGNIFICANT else ""
-            trees[" / ".join(pair)] = f"{p:.2g}{verdict}"
-        pairs.append(trees)
-    scores = dict.fromkeys(VARIANTS, NOT_RUN)
-    complete = []
-    for variant in [name for name in VARIANTS if (name, "accuracy") in tests]:
-        complete = named(DATASETS, tests[variant, "accuracy"].datasets)
-        groups = groups_of(of_variant(results.runs, variant), complete, SYSTEMS)
-        rows = []
-        for dataset in complete:
-            cells = {system: groups[dataset, system] for system in SYSTEMS}
-            row = {"data set": dataset}
-            row |= {
-                f"{s} %": mean_and_std(100.0 * fits.accuracy, 1)
-                for s, fits in cells.items()
-            }
-            row |= {
-                f"{s} leaves": mean_and_std(fits.leaves, 1) for s, fits in cells.items()
-            }
-            rows.append(row | {"folds": str(len(cells[SYSTEMS[0]]))})
-        scores[variant] = table(rows)
-    draw_sampling(results.out / "cedt_figure4.png")
+    theirs = {key: published.loc[key[0], f"rank by {key[1]}"] for key in tests}
+    ranks = {key: rank_row(key, test, theirs[key]) for key, test in tests.items()}
+    of_trees = {key: row for key, row in ranks.items() if key[0] in VARIANTS}
+    complete = {
+        variant: named(DATASETS, tests[variant, "accuracy"].datasets)
+        for variant in VARIANTS
+        if (variant, "accuracy") in tests
+    }
     return {
-        **{
-            "n_sets": len(complete),
-            "n_same": n_same,
-            "n_tests": len(tests),
-            "scores": scores,
+        "n_sets": max(map(len, complete.values()), default=0),
+        "n_same": sum(
+            theirs[key].idxmin() == tests[key].mean_ranks.idxmin() for key in of_trees
+        ),
+        "n_tests": len(of_trees),
+        "scores": {
+            variant: score_rows(results.runs, variant, complete[variant])
+            if variant in complete
+            else NOT_RUN
+            for variant in VARIANTS
         },
-        **{"ranks": table(ranks, 2), "pairs": table(pairs, 2)},
+        "ranks": table(of_trees.values(), 2),
+        "others": table([row for key, row in ranks.items() if key not in of_trees], 2),
+        "control": table([control_row(key, tests[key]) for key in of_trees], 2),
+        "claim": claim(tests),
+        "smoothing": PAPERS_SMOOTHING,
+        "found": draw_search(results.out / "cedt_sphere.png"),
     }
 
 

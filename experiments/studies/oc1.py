@@ -13,6 +13,7 @@ import pandas as pd
 from evotree.estimators import ObliqueTreeClassifier
 from evotree.experiments.problems import PROBLEMS
 from evotree.experiments.protocols import OFFICIAL, Task
+from evotree.operators.splitters.cart_lc import CartLC
 from evotree.operators.splitters.oc1 import OC1
 from experiments.agreement import load_published, name_as_published
 from experiments.study import ClassesProtocol, Results, Study, define
@@ -29,6 +30,7 @@ SEARCHES: Mapping[str, OC1] = {
     "20 starts, 5 jumps": OC1(n_restarts=20, n_jumps=5),
 }
 """Searches with more and more random moves."""
+SEARCHED = (*SEARCHES, "SADT")
 FIGURES = {"accuracy": ("accuracy", 100.0, 1), "leaves": ("leaves", 1.0, 1)}
 N_FOLDS, N_RUNS, N_SAMPLES = 5, 10, 5
 N_TRAIN, N_TEST = 2_000, 10_000
@@ -54,7 +56,7 @@ TASKS = [
     ),
     *(
         Task(dataset, search, OFFICIAL, run)
-        for run, dataset, search in product(range(N_SAMPLES), SYNTHETIC, SEARCHES)
+        for run, dataset, search in product(range(N_SAMPLES), SYNTHETIC, SEARCHED)
     ),
     *(
         Task(dataset, system, fold, 0)
@@ -66,9 +68,12 @@ TASKS = [
 EXPERIMENT = define(
     "oc1",
     dict.fromkeys(task.dataset for task in TASKS),
-    # The synthetic data are free of noise: nothing is to be pruned.
     {system: PRESET(system) for system in SYSTEMS}
-    | {name: PRESET("OC1", splitter=of, pruning=None) for name, of in SEARCHES.items()},
+    # In the paper's experiments CART-LC selects no features and normalizes none.
+    | {"CART-LC": PRESET("CART-LC", splitter=CartLC(elimination=0, standardized=False))}
+    # The synthetic data are free of noise: nothing is to be pruned.
+    | {name: PRESET("OC1", splitter=of, pruning=None) for name, of in SEARCHES.items()}
+    | {"SADT": PRESET("SADT", pruning=None)},
     ClassesProtocol(N_FOLDS, n_train=N_TRAIN, n_test=N_TEST),
     plan=list(dict.fromkeys(TASKS)),
 )
@@ -139,7 +144,7 @@ def report(results: Results) -> dict[str, Any]:
             "leaves, optimal": str((PROBLEMS[problem].optimal_nodes + 1) // 2),
             "fits": str(len(fits)),
         }
-        for (problem, search), fits in groups_of(runs, SYNTHETIC, SEARCHES).items()
+        for (problem, search), fits in groups_of(runs, SYNTHETIC, SEARCHED).items()
     ]
     figures = program_figures()
     groups = groups_of(runs[runs["seed"] == 0], figures.index.unique(0), SYSTEMS)

@@ -115,3 +115,30 @@ def test_search_ends_at_a_local_minimum(seed):
     assert np.abs(grad).max() < 1e-2
     further = minimize(entropy_and_gradient, theta, (scaled,), "L-BFGS-B", jac=True)
     assert further.fun >= value - 1e-4
+
+
+@settings(max_examples=15)
+@given(stumps(), st.sampled_from((0.05, 0.2)))
+def test_a_penalized_entropy_ends_where_no_weight_gains(case, l1):
+    """The conditions of optimality: a weight of 0 stays there if its slope is below the price."""
+    scaled, theta, _ = case
+    found = wodt.minimize_entropy(scaled, theta, max_iter=3000, tol=1e-11, l1=l1)
+    grad, weights = np.empty_like(found), found[:-1]
+    room = np.empty((scaled.totals.size, len(found))), np.empty((2, scaled.totals.size))
+    value = wodt.weighted_entropy(scaled, found, grad, *room)
+    assert np.abs(grad[:-1]).max(initial=0.0) <= l1 + 2e-3
+    used = weights != 0.0
+    np.testing.assert_allclose(grad[:-1][used], -l1 * np.sign(weights[used]), atol=2e-3)
+    start = wodt.weighted_entropy(scaled, theta, grad, *room)
+    assert value + l1 * np.abs(weights).sum() <= start + l1 * np.abs(theta[:-1]).sum()
+
+
+def test_the_penalty_makes_splits_sparse():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(200, 8))
+    node = smooth.make_node(X, (X[:, 2] + 0.2 * rng.normal(size=200) > 0.0).astype(int))
+    widths = [
+        np.count_nonzero(wodt.WODT(penalty="l1", C=C)(node, stream_of()).weights)
+        for C in (10.0, 0.05)
+    ]
+    assert widths[0] > widths[1] == 1

@@ -61,8 +61,10 @@ SEARCHES = {
         n_restarts=3, order="random", n_random=9, min_rows_per_feature=0.0
     ),
     "oc1 anywhere": OC1(n_restarts=3, random_start=True, min_rows_per_feature=0.0),
-    "wodt": WODT(),
+    "wodt": WODT(start="groups"),
     "wodt random": WODT(n_starts=3, start="random", rescale=False, max_iter=5),
+    "wodt sparse": WODT(penalty="l1", C=0.1, max_iter=20),
+    "cart_lc as given": CartLC(standardized=False, elimination=0.0),
 }
 OTHERS = {
     "bounded": Bounded(OC1(n_restarts=2, min_rows_per_feature=0.0), 2),
@@ -217,7 +219,8 @@ def test_units_of_features_do_not_matter(splitter):
     ("splitter", "atol"),
     # L-BFGS, Newton
     [
-        (WODT(), 1e-3),
+        (WODT(start="groups"), 1e-3),
+        (WODT(start="groups", penalty="l1"), 1e-3),
         *((Linear(groups=groups), 1e-6) for groups in GROUPS),
     ],
 )
@@ -256,6 +259,8 @@ def test_targets_are_refused(splitter):
         ),
         (C45, {"min_cases": 0.0}),
         (CartLC, {"start": "here", "max_cycles": -1, "tol": -0.1, "elimination": 1.0}),
+        (CartLC, {"standardized": "yes"}),
+        (WODT, {"penalty": "l2", "C": 0.0}),
         (CO2, {"start": "zero", "momentum": 1.0, "batch_size": 0, "epochs": 0}),
         (
             CrossEntropy,

@@ -249,6 +249,20 @@ def test_the_rule(metric, published, std, ours, verdict):
     assert judge(metric, published, std, ours) == verdict
 
 
+def test_figures_that_were_recalled_do_not_count():
+    published = agreement.load_published("oc1")
+    ours = published[agreement.KEY].assign(ours=published["mean"])
+    assert set(agreement.agreement(published, ours)["verdict"]) == {agreement.RECALLED}
+    read = published.assign(recalled=False)
+    assert set(agreement.agreement(read, ours)["verdict"]) == {AS_PUBLISHED}
+
+
+def test_every_data_set_of_the_papers_has_a_source_and_is_taken():
+    lines = agreement.datasets_table().splitlines()[2:]
+    cells = [[cell.strip() for cell in line.split("|")[1:4]] for line in lines]
+    assert len(cells) > 30 and all(all(row) for row in cells)
+
+
 @pytest.mark.parametrize("name", OF_PAPERS)
 def test_every_figure_of_ours_has_a_published_one(name):
     study = load_study(name)

@@ -148,7 +148,9 @@ def test_the_command_line(tmp_path, capsys):
     assert main([*command, "--methods", "APDT"]) == 0
     printed = f"50 done\nwrote {out / 'wodt.md'}\nwrote {out / 'reproductions.md'}\n"
     assert capsys.readouterr().out == printed
-    assert "50 of 4,430 planned fits" in (out / "wodt.md").read_text(encoding="utf-8")
+    n_planned = f"{len(load_study('wodt').experiment.tasks()):,}"
+    text = (out / "wodt.md").read_text(encoding="utf-8")
+    assert f"50 of {n_planned} planned fits" in text
     assert main(["wodt", "--out", str(out), "--report"]) == 0
     assert main([*command, "--methods", "nothing"]) == 2
     assert (
@@ -161,6 +163,14 @@ def test_the_command_line(tmp_path, capsys):
         main(["c45", "--out", str(out)])
     with pytest.raises(ValueError, match="name='c45': allowed are benchmark, cedt"):
         load_study("c45")
+
+
+@every_study
+def test_a_report_without_rows_says_what_is_missing(name, tmp_path, capsys):
+    assert main([name, "--out", str(tmp_path / "new"), "--report"]) == 2
+    said = capsys.readouterr().err
+    assert f"has no file {name}_runs.csv: copy it there" in said
+    assert said.count("\n") == 1
 
 
 @every_study

@@ -30,6 +30,7 @@ from evotree.operators.splitters.oc1 import (
     columns_of,
     combine,
     lowest_score,
+    score_unit,
 )
 from evotree.rng import below, uniform
 
@@ -69,7 +70,7 @@ def search_annealing(
     """
     n, d = node.X.shape
     scratch, a = make_split_scratch(node), np.zeros(d + 1)
-    unit = 1.0 if floor < 0.0 else undivided_score(node, scratch)
+    unit = score_unit(floor, undivided_score(node, scratch))
     for u in range(usable.shape[0] - 1):
         a[usable[u]] = 1.0
     combine(Z, a, usable, d + 1)

@@ -30,6 +30,7 @@ from evotree.operators.splitters.oc1 import (
     last_sum,
     lowest_score,
     move,
+    score_unit,
 )
 from evotree.rng import uniform
 
@@ -138,7 +139,7 @@ def search_columns(
     scratch = make_split_scratch(node)
     b, r = np.zeros(d + 1), np.empty(d + 1)
     undivided = undivided_score(node, scratch)
-    unit = 1.0 if floor < 0.0 else undivided
+    unit = score_unit(floor, undivided)
     same = SAME * unit
     b[d] = -threshold
     starts_at_random = True
@@ -175,13 +176,15 @@ def search_cart_lc(
     max_cycles: int,
     tol: float,
     elimination: float,
+    standardized: bool,
     weights: np.ndarray,
     threshold: float,
     stream: np.ndarray,
 ) -> None:
     """Search for the linear combination of a node, from its weights on, which are overwritten."""
     node, Z, usable = columns_of(node)
-    mean, scale = standardize(Z, node.sample_weight, usable)
+    scaled = usable if standardized else usable[-1:]
+    mean, scale = standardize(Z, node.sample_weight, scaled)
     search_columns(
         node,
         Z,
@@ -202,7 +205,7 @@ def search_cart_lc(
 class CartLC(Configuration):
     """The linear combination of CART, or the best axis-parallel split where that is better.
 
-    Features are standardized within the node. One after the other gets the coefficient, exactly
+    One after the other gets the coefficient, exactly
     found, that makes ``v - delta (x_m + gamma) <= c`` the best split, with gamma -0.25, 0 or 0.25;
     after each cycle the threshold is sought alone. In the end coefficients that matter little are
     set to 0 (Breiman et al. 1984, section 5.2.2).
@@ -220,13 +223,18 @@ class CartLC(Configuration):
         criterion of the undivided node (of 1 for twoing and the gain ratio).
     elimination : float in [0, 1), default=0.1
         Features are left out, the one whose loss costs least first, as long as all of them together
-        cost less than this share of the gain, that is of what the split lowers the criterion by.
+        cost less than this share of the gain, that is of what the split lowers the criterion by. 0
+        leaves none out.
+    standardized : bool, default=True
+        Whether features are standardized within the node, as Breiman et al. have it; if not, gamma
+        is in the units of the data.
     """
 
     start: Annotated[str, StrOptions(set(STARTS))] = "axis"
     max_cycles: Annotated[int, Interval(Integral, 0, None, closed="left")] = 100
     tol: Annotated[float, Interval(Real, 0.0, None, closed="left")] = 0.001
     elimination: Annotated[float, Interval(Real, 0.0, 1.0, closed="left")] = 0.1
+    standardized: Annotated[bool, "boolean"] = True
 
     def __call__(self, node: Node, stream: np.ndarray) -> Split | None:
         """Find the split (see `evotree.operators.splitters.base.Splitter`)."""
@@ -240,6 +248,7 @@ class CartLC(Configuration):
             max_cycles=int(self.max_cycles),
             tol=float(self.tol),
             elimination=float(self.elimination),
+            standardized=self.standardized,
             weights=weights,
             threshold=threshold,
             stream=stream,

@@ -32,6 +32,7 @@ from typing import Annotated, NamedTuple
 import numpy as np
 from scipy.special import ive
 
+from evotree._blas import one_blas_thread
 from evotree._jit import dot_kernel, dots_kernel, inner_kernel, kernel
 from evotree.configuration import Configuration, Interval, StrOptions
 from evotree.fitness.node import (
@@ -39,6 +40,7 @@ from evotree.fitness.node import (
     Criterion,
     Node,
     class_ranks,
+    is_own,
     split_score,
 )
 from evotree.operators.splitters.axis import Axis, search_features
@@ -203,6 +205,13 @@ def column_frame(
     return location, np.where(is_constant, 0.0, scale)
 
 
+def is_independent(Z: np.ndarray) -> bool:
+    """Return whether no column depends on those before it; there are no more of them than rows."""
+    with one_blas_thread():
+        left = np.abs(np.diagonal(np.linalg.qr(Z.T, mode="r")))
+    return bool((left > _DEPENDENT * np.linalg.norm(Z, axis=1)).all())
+
+
 def independent_columns(Z: np.ndarray, ranking: np.ndarray) -> np.ndarray:
     """Return the columns that are independent of the ones and of those before them in a ranking."""
     # Gram and Schmidt's process, twice for each column, so that rounding leaves no part of others.
@@ -210,8 +219,9 @@ def independent_columns(Z: np.ndarray, ranking: np.ndarray) -> np.ndarray:
     for j in (-1, *ranking.tolist()):
         rest = Z[j] - (Z[j] @ basis.T) @ basis
         rest -= (rest @ basis.T) @ basis
-        if len(basis) < Z.shape[1] and abs(rest).max() > _DEPENDENT * abs(Z[j]).max():
-            basis = np.vstack([basis, rest / np.linalg.norm(rest)])
+        length = np.linalg.norm(rest)
+        if len(basis) < Z.shape[1] and length > _DEPENDENT * np.linalg.norm(Z[j]):
+            basis = np.vstack([basis, rest / length])
             kept.append(j)
     return np.array(kept[1:], dtype=np.int64)
 
@@ -401,15 +411,15 @@ class SamplingStep(NamedTuple):
 class CrossEntropy(Configuration):
     """The best of the hyperplanes drawn while a distribution closes in on the good ones.
 
-    The features are normalized within the node; constant ones have weight 0. Where there are no
-    more rows than features, so have those that depend linearly on the ones and on features with a
-    better axis-parallel split. A single feature is split exactly.
+    The features are normalized within the node; constant ones have weight 0, and so have those that
+    depend linearly on the ones and on features with a better axis-parallel split. A single feature
+    is split exactly.
 
     Parameters
     ----------
     smoothing : float in [0, 1), default=0.2
         Weight alpha of the distribution before beside that fitted to the elite; 0 is no smoothing.
-        At 0.8 the search often stops at once, near a random hyperplane.
+        At 0.8, the paper's value, the search often stops at once, near a random hyperplane.
     elite_share : float in (0, 1], default=0.1
         Share rho of the candidates that forms the elite, with those of an equal score.
     patience : int, at least 1, default=3
@@ -508,6 +518,9 @@ class CrossEntropy(Configuration):
         generator = as_generator(stream)
         mu, kappa = np.zeros(p), 0.0
         lowest_level, stale = np.inf, 0
+        is_impurity = rows.criterion not in _NOT_IMPURITIES and not is_own(
+            rows.criterion
+        )
         for _ in range(self.max_iter):
             directions = sample_directions(generator, mu, kappa, n_samples)
             scores = score_directions(Z, rows, directions)
@@ -515,7 +528,7 @@ class CrossEntropy(Configuration):
             # Candidates that part no rows are never elite.
             is_elite = scores <= min(level, np.finfo(np.float64).max)
             yield SamplingStep(mu, kappa, directions, scores, is_elite)
-            if scores.min() <= 0.0 and rows.criterion not in _NOT_IMPURITIES:
+            if scores.min() <= 0.0 and is_impurity:
                 break
             stale = 0 if level < lowest_level else stale + 1
             if stale == self.patience:
@@ -555,7 +568,7 @@ def normalize(node: Node, normalization: str) -> tuple[np.ndarray, SortedRows, F
     rows, order = sort_rows(node)
     Z = np.ones((len(features) + 1, n))
     Z[:-1] = ((node.X[order][:, features] - frame.location) / frame.scale).T
-    if n > features.shape[0]:
+    if n > features.shape[0] and is_independent(Z):
         return Z, rows, frame
     scores = np.empty(d)
     search_features(node, scores, np.empty(d))

@@ -18,6 +18,7 @@ from evotree.configuration import Configuration, Interval, StrOptions
 from evotree.fitness.node import (
     Criterion,
     Node,
+    is_own,
     line_search,
     make_split_scratch,
     score_distances,
@@ -44,13 +45,14 @@ def columns_of(node: Node) -> tuple[Node, np.ndarray, np.ndarray]:
     The columns ``Z (d + 3, n)`` are the features, the ones, and room for two rows of distances.
     """
     # Classes that occur are numbered again: what a search does for each class it then does only for
-    # those. Squares of centred targets are added up without loss. Constant columns cannot be
-    # perturbed: what they would add belongs to the intercept, the last one.
+    # those; but a user's function gets the classes as they are numbered. Squares of centred targets
+    # are added up without loss. Constant columns cannot be perturbed: what they would add belongs
+    # to the intercept, the last one.
     n, d = node.X.shape
     if node.n_classes == 0:
         mean = last_sum(node.sample_weight * node.y) / last_sum(node.sample_weight)
         node = node._replace(y=read_only(node.y - mean))
-    else:
+    elif not is_own(node.criterion):
         present, codes = np.unique(node.y, return_inverse=True)
         node = node._replace(
             y=read_only(codes.astype(np.int32)), n_classes=len(present)
@@ -68,12 +70,22 @@ def last_sum(values: np.ndarray) -> float:
 
 def lowest_score(node: Node) -> float:
     """Return a score that no split of a node of two classes or more can fall below."""
+    if is_own(node.criterion):
+        return -np.inf
     if node.criterion not in (Criterion.TWOING, Criterion.GAIN_RATIO):
         return 0.0
     if node.criterion == Criterion.GAIN_RATIO or node.n_classes != 2:
         return -1.0
     share = last_sum(node.sample_weight * (node.y == 0)) / last_sum(node.sample_weight)
     return -4.0 * share * (1.0 - share)
+
+
+@inner_kernel
+def score_unit(floor, undivided):
+    """Return the unit of scores: that of the undivided node, or 1 where that has no meaning."""
+    if floor == -np.inf:  # a user's function
+        return abs(undivided) if undivided != 0.0 else 1.0
+    return 1.0 if floor < 0.0 else undivided
 
 
 @inner_kernel
@@ -184,7 +196,7 @@ def search_oc1(
     """
     d = node.X.shape[1]
     scratch = make_split_scratch(node)
-    same = SAME * (1.0 if floor < 0.0 else undivided_score(node, scratch))
+    same = SAME * score_unit(floor, undivided_score(node, scratch))
     if usable.shape[0] < 3:
         return
     a, r = np.zeros(d + 1), np.empty(d + 1)
