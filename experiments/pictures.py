@@ -140,6 +140,49 @@ def plot_accuracy_against_depth(groups: Mapping[str, pd.DataFrame]) -> Axes:
     return axes[0, 0]
 
 
+def plot_tao_path(path: pd.DataFrame, by_depth: pd.DataFrame) -> Axes:
+    """Draw the trees of a path against C, and errors against parameters by depth.
+
+    `path` is the table of `evotree.tao_path`; `by_depth` has the columns ``node``, ``depth``,
+    ``parameters``, ``train_error`` and ``test_error``.
+    """
+    _, axes = plt.subplots(2, 3, figsize=(13, 7.4), layout="constrained")
+    lines = {"train": PALETTE[5], "test": PALETTE[0]}
+    look: dict[str, Any] = {"marker": "o", "ms": 4, "lw": 1.6}
+    for part, color in lines.items():
+        error = 100.0 * (1.0 - path[f"{part}_score"])
+        axes[0, 0].plot(path["C"], error, color=color, label=part, **look)
+    for ax, y, unit, title in (
+        (axes[0, 1], "weight_share", 100.0, "weights that are not 0, %"),
+        (axes[0, 2], "leaves", 1.0, "leaves"),
+        (axes[1, 0], "path_mean", 1.0, "splits on the path of a row, mean and range"),
+        (axes[1, 1], "cost", 1.0, "multiplications to predict a row, mean"),
+    ):
+        ax.plot(path["C"], unit * path[y], color=PALETTE[2], **look)
+        ax.set(title=title, ylim=(0.0, None))
+    band = path["path_min"], path["path_max"]
+    axes[1, 0].fill_between(path["C"], *band, color=PALETTE[2], alpha=0.13, lw=0.0)
+    for ax in axes.ravel()[:5]:
+        ax.set(xscale="log", xlabel="C")
+    for i, (node, trees) in enumerate(by_depth.groupby("node")):
+        for part, style in (("train", "--"), ("test", "-")):
+            axes[1, 2].plot(
+                trees["parameters"],
+                100.0 * trees[f"{part}_error"],
+                style,
+                color=PALETTE[i],
+                label=f"{node}, {part}",
+                **look,
+            )
+    axes[0, 0].set(title="error, %", ylim=(0.0, None))
+    axes[1, 2].set(title="error, %, by depth", xlabel="parameters", xscale="log")
+    for ax in axes.ravel():
+        ax.grid(alpha=0.25, linewidth=0.6)
+    for ax in (axes[0, 0], axes[1, 2]):
+        ax.legend(frameon=False)
+    return axes[0, 0]
+
+
 def plot_accuracy_at_budgets(x: pd.DataFrame, y: pd.DataFrame, xlabel: str) -> Axes:
     """Draw accuracies against complexities, a line a row, the last column being its own choice."""
     ax = axes_or_new(None, (7.0, 4.8))

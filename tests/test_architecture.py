@@ -19,9 +19,9 @@ ROOT = Path(__file__).resolve().parent.parent
 PACKAGE = ROOT / "evotree"
 FUNCTION_LINES = 80
 STATEMENTS = {
-    "evotree": 19_300,
+    "evotree": 19_310,
     "evotree/engine": 2_600,
-    "experiments": 2_600,
+    "experiments": 2_630,
     "benchmarks": 1_400,
 }
 CHARACTERS = 48  # of a line that is not blank
