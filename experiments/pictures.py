@@ -159,7 +159,7 @@ def plot_tao_path(path: pd.DataFrame, by_depth: pd.DataFrame) -> Axes:
         (axes[1, 1], "cost", 1.0, "multiplications to predict a row, mean"),
     ):
         ax.plot(path["C"], unit * path[y], color=PALETTE[2], **look)
-        ax.set(title=title, ylim=(0.0, None))
+        ax.set_title(title)
     band = path["path_min"], path["path_max"]
     axes[1, 0].fill_between(path["C"], *band, color=PALETTE[2], alpha=0.13, lw=0.0)
     for ax in axes.ravel()[:5]:
@@ -174,9 +174,11 @@ def plot_tao_path(path: pd.DataFrame, by_depth: pd.DataFrame) -> Axes:
                 label=f"{node}, {part}",
                 **look,
             )
-    axes[0, 0].set(title="error, %", ylim=(0.0, None))
-    axes[1, 2].set(title="error, %, by depth", xlabel="parameters", xscale="log")
+    axes[0, 0].set_title("error, %")
+    axes[1, 2].set(title="error, %, by depth", xlabel="parameters")
+    use_log_scale(axes[1, 2], by_depth["parameters"])
     for ax in axes.ravel():
+        ax.set_ylim(bottom=0.0)
         ax.grid(alpha=0.25, linewidth=0.6)
     for ax in (axes[0, 0], axes[1, 2]):
         ax.legend(frameon=False)
