@@ -88,7 +88,7 @@ def _drawn(k: int, step: SamplingStep) -> str:
 def _draw_directions(ax: Axes, step: SamplingStep, view: np.ndarray) -> None:
     """Draw the directions of an iteration on the sphere, those of its far side faint."""
     x, y, z = view @ step.directions.T
-    looks = {
+    looks: dict[str, tuple[np.ndarray, dict[str, Any]]] = {
         "candidate": (z >= 0.0, {"color": INK, "s": 9}),
         "candidate, far side": (z < 0.0, {"color": "#999999", "s": 5}),
         "elite": (step.is_elite, {"facecolor": "none", "edgecolor": PALETTE[3]}),
@@ -167,6 +167,51 @@ def plot_accuracy_against_depth(
         _finish(ax, min(4, len(present)))
     for ax in axes.ravel()[len(groups) :]:
         ax.remove()
+    return axes[0, 0]
+
+
+def plot_tao_path(path: pd.DataFrame, by_depth: pd.DataFrame) -> Axes:
+    """Draw the trees of a path against C, and errors against parameters by depth.
+
+    `path` is the table of `evotree.tao_path`; `by_depth` has the columns ``node``, ``depth``,
+    ``parameters``, ``train_error`` and ``test_error``.
+    """
+    _, axes = plt.subplots(2, 3, figsize=(13, 7.4), layout="constrained")
+    lines = {"train": PALETTE[5], "test": PALETTE[0]}
+    look: dict[str, Any] = {"marker": "o", "ms": 4, "lw": 1.6}
+    for part, color in lines.items():
+        error = 100.0 * (1.0 - path[f"{part}_score"])
+        axes[0, 0].plot(path["C"], error, color=color, label=part, **look)
+    for ax, y, unit, title in (
+        (axes[0, 1], "weight_share", 100.0, "weights that are not 0, %"),
+        (axes[0, 2], "leaves", 1.0, "leaves"),
+        (axes[1, 0], "path_mean", 1.0, "splits on the path of a row, mean and range"),
+        (axes[1, 1], "cost", 1.0, "multiplications to predict a row, mean"),
+    ):
+        ax.plot(path["C"], unit * path[y], color=PALETTE[2], **look)
+        ax.set_title(title)
+    band = path["path_min"], path["path_max"]
+    axes[1, 0].fill_between(path["C"], *band, color=PALETTE[2], alpha=0.13, lw=0.0)
+    for ax in axes.ravel()[:5]:
+        ax.set(xscale="log", xlabel="C")
+    for i, (node, trees) in enumerate(by_depth.groupby("node")):
+        for part, style in (("train", "--"), ("test", "-")):
+            axes[1, 2].plot(
+                trees["parameters"],
+                100.0 * trees[f"{part}_error"],
+                style,
+                color=PALETTE[i],
+                label=f"{node}, {part}",
+                **look,
+            )
+    axes[0, 0].set_title("error, %")
+    axes[1, 2].set(title="error, %, by depth", xlabel="parameters")
+    use_log_scale(axes[1, 2], by_depth["parameters"])
+    for ax in axes.ravel():
+        ax.set_ylim(bottom=0.0)
+        ax.grid(alpha=0.25, linewidth=0.6)
+    for ax in (axes[0, 0], axes[1, 2]):
+        ax.legend(frameon=False)
     return axes[0, 0]
 
 

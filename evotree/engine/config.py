@@ -84,6 +84,13 @@ class Variation(Configuration):
         splits that mutate keep weights of 0. Otherwise they look at all features, as in the paper.
     selection_pressure : float above 1, default=2.0
         Expected number of offspring of the best individual.
+    published_operators : bool, default=False
+        Whether first trees, mutation and crossover are those of the paper. First trees then grow on
+        all rows, every split is centred between its nearest rows if these differ in class, a split
+        that changes its role becomes a leaf, and two splits that meet in crossover are mixed, also
+        where subtrees are exchanged. Otherwise first trees grow on 256 rows to a depth of 8, only
+        changed splits are centred, half of the changes of role leave a child in place of its
+        parent, and subtrees change places as they are.
     keep_duplicates : bool, default=False
         Whether equal trees may stand in one generation of generational survival, as in the paper.
         Otherwise parents replace them.
@@ -102,6 +109,7 @@ class Variation(Configuration):
     split_crossover_probability: Annotated[float, _SHARE] = 0.5
     term_mutation_probability: Annotated[float, _SHARE] = 0.5
     sparse_dipoles: Annotated[bool, "boolean"] = True
+    published_operators: Annotated[bool, "boolean"] = False
     selection_pressure: Annotated[
         float, Interval(Real, 1.0, None, closed="neither")
     ] = 2.0

@@ -20,7 +20,12 @@ from evotree.fitness.penalties import (
     scores_and_complexity,
 )
 from evotree.operators import variation as selection
-from evotree.operators.constraints import Constraint, repair, repaired
+from evotree.operators.constraints import (
+    Constraint,
+    repair,
+    repair_and_centre,
+    repaired,
+)
 from evotree.operators.initialization.growth import init_dipolar
 from evotree.operators.initialization.population import (
     WIDTHS,
@@ -110,7 +115,8 @@ def make_toolbox(
     ``population(n)`` and ``streams(generation, n)``; unless duplicates are kept,
     ``replace(parents, offspring) -> list``; and with a refinement
     ``refine(individual) -> (individual,)`` and ``choose(offspring) -> list``,
-    the offspring to be refined; with constraints ``repair(individual) -> individual``. An operator
+    the offspring to be refined; with constraints or the paper's operators
+    ``repair(individual) -> individual``. An operator
     draws random numbers from the stream of its first individual, ``individual.stream``
     (`evotree.rng.as_generator` makes a NumPy generator of it).
 
@@ -170,7 +176,9 @@ def make_toolbox(
         "max_depth": max_depth,
         "max_features": max_features,
     }
-    register_first_trees(toolbox, dataset, penalties, dipoles, optimized)
+    register_first_trees(
+        toolbox, dataset, penalties, dipoles, optimized, variation.published_operators
+    )
     register_variation(
         toolbox, dataset, variation, penalties, dipoles, linear.bounds(), max_features
     )
@@ -182,8 +190,13 @@ def make_toolbox(
         toolbox.register(role, operator)
     if refinement is not None:
         register_refinement(toolbox, dataset, refinement, penalties, max_features)
-    if constraints:
-        register_constraints(toolbox, dataset, constraints)
+    mend = partial(
+        repair_and_centre if variation.published_operators else repair,
+        dataset=dataset,
+        constraints=tuple(constraints),
+    )
+    if constraints or variation.published_operators:
+        register_repair(toolbox, mend)
     shares, trees = split_init(init)
     initial = [
         init_from_tree(
@@ -201,8 +214,8 @@ def make_toolbox(
         init_population,
         toolbox,
         shares=shares,
-        initial=[repair(tree, dataset, constraints) for tree in initial],
-        found=_found_on_rows(found, dataset, penalties, constraints, end),
+        initial=[mend(tree) for tree in initial],
+        found=_found_on_rows(found, dataset, penalties, mend, end),
         fitness=kind_of_fitness(dataset, variation),
         worth=PenalizedAccuracy(**penalties),
     )
@@ -213,7 +226,7 @@ def _found_on_rows(
     found: Sequence[Individual],
     dataset: Dataset,
     penalties: Mapping[str, float],
-    constraints: Sequence[Constraint],
+    mend: Callable[[Individual], Individual],
     end: float,
 ) -> list[Individual]:
     """Return trees of paths on other rows, routed and pruned; after `end` only the first."""
@@ -224,7 +237,7 @@ def _found_on_rows(
         tree = make_individual(dataset, *individual.splits)
         tree.origin = WIDTHS
         prune(tree, dataset, **penalties)
-        trees.append(repair(tree, dataset, constraints))
+        trees.append(mend(tree))
     return trees
 
 
@@ -269,15 +282,18 @@ def register_first_trees(
     penalties: Mapping[str, Any],
     dipoles: Mapping[str, Any],
     optimized: Mapping[str, Any],
+    published: bool,
 ) -> None:
     """Say how single trees are made: at random, on dipoles, and by other algorithms."""
     # Called as ``individual(stream)`` and ``quick(stream)``: what comes before goes by position.
+    whole: dict[str, Any] = {"max_rows": None, "max_depth": None} if published else {}
     grow = partial(
         init_dipolar,
         dataset,
         penalties["size_penalty"],
         term_penalty=penalties["term_penalty"],
         **dipoles,
+        **whole,
     )
     toolbox.register("individual", new_individual, grow, toolbox.streams, [_ALONE])
     toolbox.register(
@@ -307,6 +323,7 @@ def register_variation(
         dataset=dataset,
         probability=variation.mutation_probability,
         dipolar_probability=variation.dipolar_probability,
+        published=variation.published_operators,
         **dipoles,
     )
     terms = partial(
@@ -329,6 +346,7 @@ def register_variation(
         dataset=dataset,
         max_features=max_features,
         test_probability=variation.split_crossover_probability,
+        published=variation.published_operators,
     )
 
 
@@ -379,11 +397,11 @@ def register_survival(
         toolbox.register("replace", selection.replace_duplicates)
 
 
-def register_constraints(
-    toolbox: base.Toolbox, dataset: Dataset, constraints: Sequence[Constraint]
+def register_repair(
+    toolbox: base.Toolbox, mend: Callable[[Individual], Individual]
 ) -> None:
     """Let every role that makes or changes individuals repair them, before they are evaluated."""
-    toolbox.register("repair", repair, dataset=dataset, constraints=tuple(constraints))
+    toolbox.register("repair", mend)
     repairing = {"repair": toolbox.repair}
     for role in ("individual", "seed", "path", "quick", "mate", "mutate"):
         toolbox.register(role, repaired, operator=getattr(toolbox, role), **repairing)

@@ -175,6 +175,7 @@ EVOLUTION_PRESETS: Mapping[str, Mapping[str, Any]] = MappingProxyType(
                 variation=Variation(
                     term_mutation_probability=0.0,
                     sparse_dipoles=False,
+                    published_operators=True,
                     survival="generational",
                     keep_duplicates=True,
                 ),

@@ -623,7 +623,8 @@ class TAOClassifier(base.TreeClassifier, AlternatingTree):
 
     From an initial tree on, every node in turn gets the test that is best given all the others: a
     linear classifier of the rows that its two subtrees predict differently. The shape stays, or
-    shrinks: what no row reaches is dropped, and a subtree that predicts one class becomes a leaf.
+    shrinks: after the last sweep what no row reaches is dropped, and a subtree that predicts one
+    class becomes a leaf.
 
     Parameters
     ----------

@@ -48,6 +48,7 @@ from evotree.operators.structure.reduced import (
     replace_splits,
 )
 from evotree.operators.structure.splice import make_individual, subtree_sizes
+from evotree.operators.variation import centre_splits
 from evotree.rng import make_streams
 from evotree.tables.columns import CategoricalColumn, Column, columns_asked
 from evotree.tables.frames import by_label
@@ -97,6 +98,15 @@ def repair(
                 # Puts what is held on top of the leaf.
                 constraint.repair(individual, dataset)
     return individual
+
+
+def repair_and_centre(
+    individual: Individual, dataset: Dataset, constraints: Sequence[Constraint]
+) -> Individual:
+    """Let a tree keep all constraints, with splits in the middle of their margins."""
+    repair(individual, dataset, constraints)
+    centre_splits(individual, dataset)
+    return repair(individual, dataset, constraints)  # what is held stays where it is
 
 
 def repaired(

@@ -53,7 +53,11 @@ from evotree.operators.structure.reduced import (
     misrouted,
     reduced_problem,
     refit_split,
-    replace_splits,
+)
+from evotree.operators.structure.splice import (
+    Splits,
+    partition_tree,
+    rows_of_all_nodes,
 )
 from evotree.rng import as_generator, below, make_streams, next_uint64, uniform
 from evotree.tree import Individual, Outcome, node_depths, set_fitness
@@ -127,12 +131,41 @@ def tao_sweep(
     map : callable
         Maps over the nodes of a level, as the built-in one, maybe by several threads.
     """
+    splits = swept_splits(
+        individual,
+        dataset,
+        splitter,
+        leaf_table(individual, dataset.n_classes),
+        monotone=monotone,
+        term_cost=term_penalty * loss_unit(dataset),
+        max_rows=max_rows,
+        max_nodes=max_nodes,
+        end=end,
+        map=map,
+    )
+    if splits is not None:
+        take_splits(individual, dataset, splits, term_penalty if monotone else None)
+    return (individual,)
+
+
+def swept_splits(
+    individual: Individual,
+    dataset: Dataset,
+    splitter: Splitter,
+    table: np.ndarray,
+    *,
+    monotone: bool,
+    term_cost: float = 0.0,
+    max_rows: int | None = None,
+    max_nodes: int | None = None,
+    end: float = math.inf,
+    map: Callable[..., Iterable[Any]] = map,
+) -> Splits | None:
+    """Return the splits of a sweep over a tree, whose leaves lose `table`; None for its own."""
     weights = individual.weights.copy()
     thresholds = individual.thresholds.copy()
     size = individual.subtree_size
-    table = leaf_table(individual, dataset.n_classes)
     streams = make_streams(int(next_uint64(individual.stream)), 0, len(individual))
-    term_cost = term_penalty * loss_unit(dataset)
 
     def fit(k: int) -> Hyperplane | None:
         if time.perf_counter() >= end:
@@ -163,14 +196,28 @@ def tao_sweep(
             if split is not None:
                 weights[k], thresholds[k] = split
                 is_changed = True
-    if is_changed:
-        swept = individual.clone()
-        replace_splits(swept, dataset, weights, thresholds)
+    return Splits(dataset.allowed(weights), thresholds, size) if is_changed else None
+
+
+def take_splits(
+    individual: Individual,
+    dataset: Dataset,
+    splits: Splits,
+    term_penalty: float | None = None,
+) -> bool:
+    """Give an individual the parts of a tree that rows reach; return whether it was done.
+
+    With a penalty for terms it is not where the tree would be worse.
+    """
+    swept = individual.clone()
+    swept.replace(partition_tree(dataset.rows, *splits, dataset.n_statistics))
+    if term_penalty is not None:
         # A row on a hyperplane may fall to the other side than its projection above had it.
         fitness = PenalizedAccuracy(size_penalty=0.0, term_penalty=term_penalty)
-        if not monotone or fitness(swept) >= fitness(individual):
-            individual.replace_by(swept)
-    return (individual,)
+        if fitness(swept) < fitness(individual):
+            return False
+    individual.replace_by(swept)
+    return True
 
 
 def tao_sweeps(
@@ -186,16 +233,37 @@ def tao_sweeps(
     """Sweep over an individual until its training loss falls no further; yield after each sweep.
 
     It ends where a sweep lowers the loss by no more than the share `tol`. What `monotone` is false
-    for is the first sweep alone; ``map`` is that of `tao_sweep`.
+    for is the first sweep alone; ``map`` is that of `tao_sweep`. As published, the sweeps go on
+    over the parts that no row reaches, which may fill again; the individual is without them.
     """
-    tao_sweep(individual, dataset, splitter, monotone=monotone, map=map)
-    yield 1
-    for n_sweeps in range(2, max_sweeps + 1):
+    whole, table = individual, leaf_table(individual, dataset.n_classes)
+    for n_sweeps in range(1, max_sweeps + 1):
         loss = 1.0 - individual.quality
-        tao_sweep(individual, dataset, splitter, map=map)
+        keeps = monotone or n_sweeps > 1
+        splits = swept_splits(whole, dataset, splitter, table, monotone=keeps, map=map)
+        if splits is not None and take_splits(
+            individual, dataset, splits, 0.0 if keeps else None
+        ):
+            whole = with_all_nodes(individual, dataset, splits)
+            # A leaf without rows says what it said when it last had some.
+            is_reached = whole.is_leaf & (whole.end > whole.start)
+            reached = leaf_table(individual, dataset.n_classes)[individual.is_leaf]
+            table = table.copy()
+            table[is_reached] = reached
         yield n_sweeps
-        if loss - (1.0 - individual.quality) <= tol * loss:
+        if n_sweeps > 1 and loss - (1.0 - individual.quality) <= tol * loss:
             break
+
+
+def with_all_nodes(
+    individual: Individual, dataset: Dataset, splits: Splits
+) -> Individual:
+    """Return an individual of the whole of a tree, also of what no row reaches, without counts."""
+    rows = rows_of_all_nodes(dataset.X, *splits)
+    counts = np.zeros((len(splits.subtree_size), dataset.n_statistics))
+    whole = Individual((*splits, *rows, counts))
+    whole.stream = individual.stream
+    return whole
 
 
 # ---- refiners ------------------------------------------------------------------------------------

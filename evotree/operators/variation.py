@@ -1,9 +1,10 @@
 """Variation and selection: how trees change, which become parents, and which live on.
 
-Nodes mutate and trees exchange subtrees as in GEA-ODT; `mut_terms` changes the features of a split.
-Parents are selected in proportion to their fitness, or by NSGA-II, which sorts individuals into
-fronts of quality against complexity and prefers those with room beside them. In its fronts equal
-individuals stand behind each other, so that copies do not crowd out others.
+Nodes mutate and trees exchange subtrees after GEA-ODT, to the letter where `published` says so;
+`mut_terms` changes the features of a split. Parents are selected in proportion to their fitness, or
+by NSGA-II, which sorts individuals into fronts of quality against complexity and prefers those with
+room beside them. In its fronts equal individuals stand behind each other, so that copies do not
+crowd out others.
 
 References
 ----------
@@ -21,7 +22,13 @@ from deap import tools
 
 from evotree._jit import kernel, part_kernel
 from evotree.dataset import Dataset
-from evotree.fitness.node import Node, is_uniform, sort_rows
+from evotree.fitness.node import (
+    Node,
+    centre_margin,
+    is_uniform,
+    project_rows,
+    sort_rows,
+)
 from evotree.fitness.penalties import linear_scaling
 from evotree.operators.pruning import prune
 from evotree.operators.splitters.dipole import (
@@ -97,7 +104,7 @@ def emit_mutated(
     rows, times, spread, source, k, next_change, out, m, lo, hi, scratch, stream, rules
 ):
     """Route rows down the subtree of `source` at `k` as `emit` does, mutating the marked nodes."""
-    dipolar_probability, min_rows, max_width = rules
+    dipolar_probability, min_rows, max_width, leaf_share = rules
     pending = np.empty((source.subtree_size[k], 3), dtype=np.int64)
     n_pending = push(pending, 0, k, lo, hi)
     while n_pending > 0:
@@ -116,11 +123,11 @@ def emit_mutated(
             right = k + 1 + source.subtree_size[k + 1]
             changes = next_change[k] == k
             role = uniform(stream) if changes else 1.0
-            if role < 0.25:
+            if role < 0.5 * leaf_share:
                 m = emit_leaf(rows, out, m, lo, hi)
                 break
             if role < 0.5:
-                k = k + 1 if role < 0.375 else right
+                k = k + 1 if role < 0.25 + 0.25 * leaf_share else right
                 continue
             copy_split(source, k, out, m)
             if changes:
@@ -171,18 +178,20 @@ def mutate_nodes(
     dipolar_probability,
     min_rows,
     max_width,
+    leaf_share,
 ):
     """Mutate node `first` and each later node with a probability; return the arrays of the result.
 
     The first three arguments are `Rows`; ``times (n_rows,)`` says how many given rows each one is,
     ``spread (n_features,)`` is that of the features; the next seven are the individual's `Nodes`.
     A leaf of fewer than `min_rows` rows is not split; `max_width` is the greatest number of terms
-    of a new split, 0 for any.
+    of a new split, 0 for any; `leaf_share` how many of the internal nodes that change their role
+    become leaves, where the others make room for a child.
     """
     # Arrays one by one: a call of a kernel takes longer for arrays in tuples.
     rows = Rows(X, y, sample_weight)
     source = Nodes(weights, thresholds, subtree_size, order, start, end, counts)
-    rules = dipolar_probability, min_rows, max_width
+    rules = dipolar_probability, min_rows, max_width, leaf_share
     n_nodes = subtree_size.shape[0]
     next_change = np.empty(n_nodes, dtype=np.int64)
     capacity = n_nodes
@@ -233,12 +242,14 @@ def mut_nodes(
     dipolar_probability: float = 0.5,
     min_rows: int = 5,
     max_width: int = 0,
+    published: bool = False,
 ) -> tuple[Individual]:
     """Mutate each node of an individual with a probability (MutateNode)."""
     # An internal node changes, with equal probability, its split (by the dipolar operator or by
-    # standard mutation) or its role (it becomes a leaf or is replaced by the subtree of one of its
-    # children). A leaf becomes a dipole split with two leaves, unless it is pure or small. Margins
-    # of changed splits are centred, and parts that no row reaches are dropped.
+    # standard mutation) or its role: as published it becomes a leaf, else half of the times the
+    # subtree of one of its children takes its place. A leaf becomes a dipole split with two leaves,
+    # unless it is pure or small. Margins of changed splits are centred, and parts that no row
+    # reaches are dropped.
     first = failures(individual.stream, probability)
     if first < len(individual):
         mutated = mutate_nodes(
@@ -254,8 +265,37 @@ def mut_nodes(
             dipolar_probability,
             min_rows,
             max_width,
+            1.0 if published else 0.5,
         )
         individual.replace(mutated)
+    return (individual,)
+
+
+# ---- the middle of margins -----------------------------------------------------------------------
+
+
+@kernel
+def centred_thresholds(X, y, weights, thresholds, subtree_size, order, start, end):
+    """Return the thresholds of a tree, each in the middle of its margin (GEA-ODT, eq. 5)."""
+    centred = thresholds.copy()
+    projection = np.empty(X.shape[0])
+    for k in range(subtree_size.shape[0]):
+        if subtree_size[k] > 1:
+            lo, hi = np.int64(start[k]), np.int64(end[k])
+            project_rows(weights, k, X, order, lo, hi, projection)
+            centred[k] = centre_margin(projection, order, lo, hi, y, thresholds[k])
+    return centred
+
+
+def centre_splits(individual: Individual, dataset: Dataset) -> tuple[Individual]:
+    """Put every split whose nearest rows are a mixed dipole into the middle between them."""
+    # No row changes sides, so the partition stays. A tree whose fitness is known is as it was left.
+    if not individual.fitness.valid:
+        centred = centred_thresholds(dataset.X, dataset.y, *individual.nodes()[:6])
+        if not np.array_equal(centred, individual.thresholds):
+            moved = individual.clone()
+            moved.thresholds = centred
+            individual.replace_by(moved)
     return (individual,)
 
 
@@ -378,7 +418,9 @@ def draw_exchange(stream, size_a, size_b, n_features, split_probability):
 
 
 @part_kernel
-def emit_crossed(rows, target, a, source, b, cut, max_width, out, m, scratch):
+def emit_crossed(
+    rows, target, a, source, b, cut, max_width, moves_subtrees, out, m, scratch
+):
     """Write node `a` of `target`, its rows sorted, its split crossed with node `b` of `source`."""
     lo, hi = np.int64(target.start[a]), np.int64(target.end[a])
     copy_split(target, a, out, m)
@@ -388,6 +430,8 @@ def emit_crossed(rows, target, a, source, b, cut, max_width, out, m, scratch):
     if used_features(out.weights[m]).shape[0] > max_width:
         copy_split(source, b, out, m)
     out.thresholds[m] = source.thresholds[b]
+    if moves_subtrees:
+        return emit_below(rows, source, b, out, m, lo, hi, scratch, True)
     return emit_below(rows, target, a, out, m, lo, hi, scratch, True)
 
 
@@ -410,12 +454,14 @@ def graft(
     b,
     cut,
     max_width,
+    moves_subtrees,
 ):
     """Return a copy of an individual whose node `a` has become what node `b` of a tree is.
 
     The first three arguments are `Rows`, the next seven the individual's `Nodes`, the next three
-    the splits of the tree that node `b` is of. Where `cut` is above 0 only the splits are crossed:
-    the weights from `cut` on and the threshold are those of `b`.
+    the splits of the tree that node `b` is of. Where `cut` is above 0 the splits are crossed: the
+    weights from `cut` on and the threshold are those of `b`. What is below `b` replaces what is
+    below `a` where `moves_subtrees` is true, as it is without a cut.
     """
     # Arrays one by one: a call of a kernel takes longer for arrays in tuples.
     rows = Rows(X, y, sample_weight)
@@ -424,7 +470,9 @@ def graft(
     n_nodes, size = subtree_size.shape[0], subtree_size
     after = a + size[a]
     lo, hi = np.int64(target.start[a]), np.int64(target.end[a])
-    capacity = n_nodes if cut > 0 else n_nodes - size[a] + source.subtree_size[b]
+    capacity = n_nodes
+    if moves_subtrees:
+        capacity += source.subtree_size[b] - size[a]
     out = make_nodes(
         capacity, rows.X.shape[1], target.counts.shape[1], target.order.copy()
     )
@@ -432,11 +480,38 @@ def graft(
     m = copy_nodes(target, 0, a, out, 0)
     sort_rows(out.order, lo, hi)
     if cut > 0:
-        m = emit_crossed(rows, target, a, source, b, cut, max_width, out, m, scratch)
+        m = emit_crossed(
+            rows,
+            target,
+            a,
+            source,
+            b,
+            cut,
+            max_width,
+            moves_subtrees,
+            out,
+            m,
+            scratch,
+        )
     else:
         m = emit(rows, source, b, out, m, lo, hi, scratch)
     m = copy_nodes(target, after, n_nodes, out, m)
     return finish(out, m)
+
+
+def node_alone(
+    splits: tuple[np.ndarray, np.ndarray, np.ndarray], k: int
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Return the tree of one node of another tree, with two leaves below it if it is a split."""
+    weights, thresholds, subtree_size = splits
+    weights, thresholds = weights[k : k + 1], thresholds[k : k + 1]
+    if subtree_size[k] == 1:
+        return weights, thresholds, np.ones(1, dtype=np.int32)
+    return (
+        np.vstack([weights, np.zeros((2, weights.shape[1]))]),
+        np.append(thresholds, np.zeros(2)),
+        np.array([3, 1, 1], dtype=np.int32),
+    )
 
 
 def cx_trees(
@@ -445,27 +520,38 @@ def cx_trees(
     dataset: Dataset,
     test_probability: float = 0.5,
     max_features: int | None = None,
+    published: bool = False,
 ) -> tuple[Individual, Individual]:
     """Exchange splits or subtrees between two individuals (CrossoverTrees)."""
     # One node is drawn uniformly in each. With `test_probability` their splits are crossed at one
     # point of the vector (w, threshold), if both are internal, or their subtrees change places.
+    # As published, two splits are crossed in any case, other nodes change places, and what is below
+    # them stays with `test_probability`: a leaf that becomes a split then gets two leaves.
     n_features = dataset.X.shape[1]
     a, b, cut = draw_exchange(
         first.stream,
         first.subtree_size,
         second.subtree_size,
         n_features,
-        test_probability,
+        1.0 if published else test_probability,
     )
+    moves_subtrees = cut == 0
+    splits_a, splits_b, at_a, at_b = first.splits, second.splits, a, b
+    if published:
+        moves_subtrees = uniform(first.stream) >= test_probability
+        if cut == 0 and not moves_subtrees:
+            splits_a, splits_b = node_alone(splits_a, a), node_alone(splits_b, b)
+            at_a = at_b = 0
+            moves_subtrees = True
     # A tree whose root is exchanged descends from the other parent.
     first.origin, second.origin = (
-        second.origin if cut == 0 and a == 0 else first.origin,
-        first.origin if cut == 0 and b == 0 else second.origin,
+        second.origin if moves_subtrees and a == 0 else first.origin,
+        first.origin if moves_subtrees and b == 0 else second.origin,
     )
-    nodes_a, nodes_b = first.nodes(), second.nodes()
     max_width = n_features if max_features is None else max_features
-    first.replace(graft(*dataset.rows, *nodes_a, *nodes_b[:3], a, b, cut, max_width))
-    second.replace(graft(*dataset.rows, *nodes_b, *nodes_a[:3], b, a, cut, max_width))
+    how = cut, max_width, moves_subtrees
+    first.replace(graft(*dataset.rows, *first.nodes(), *splits_b, a, at_b, *how))
+    second.replace(graft(*dataset.rows, *second.nodes(), *splits_a, b, at_a, *how))
     return first, second
 
 

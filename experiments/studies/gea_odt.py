@@ -23,6 +23,8 @@ from experiments.study import Results, Study, StudyProtocol, define
 from experiments.tables import NOT_RUN, beside, groups_of, mean_and_std, table
 
 GEA, OC1, C45 = "GEA-ODT", "OC1", "C4.5"
+EVOTREE = f"{GEA}, operators of evotree"
+"""The preset with the operators that the defaults of evotree have."""
 GREEDY = (OC1, C45)  # the systems beside it, which are presets of ours
 PROBLEMS = ("chessboard2", "chessboard4", "zebra1", "zebra2", "zebra3", "house", "LS10")
 DATASETS = {  # the papers' names, and the files'
@@ -55,13 +57,14 @@ class GeaProtocol(StudyProtocol):
 
 
 def make_plan() -> list[Task]:
-    """Return the fits: those of the tables, of the systems beside it, of the figures."""
+    """Return the fits: of the tables, by both kinds of operators, of others, of the figures."""
     runs = range(N_RUNS)
     folds = range(N_FOLDS)
     drawn = [Task(name, GEA, OFFICIAL, run) for name, run in product(PROBLEMS, runs)]
     tasks = drawn + [
         Task(d, GEA, fold, run) for run, d, fold in product(runs, DATASETS, folds)
     ]
+    tasks += [task._replace(method=EVOTREE) for task in tasks]
     for system in GREEDY:
         tasks += [task._replace(method=system) for task in drawn]
         tasks += [
@@ -93,7 +96,8 @@ def thinned_curve(model: Any) -> pd.DataFrame | None:
 
 PRESET = partial(EvoTreeClassifier.from_preset, "gea_odt")
 LONG_RUN = {"max_generations": 1000, "evolution__patience": None}
-METHODS = {GEA: PRESET()}
+METHODS = {GEA: PRESET(), EVOTREE: PRESET()}
+METHODS[EVOTREE].set_params(evolution__variation__published_operators=False)
 METHODS |= {name: ObliqueTreeClassifier.from_preset(name) for name in GREEDY}
 for _name, _share in DIPOLAR.items():
     METHODS[_name] = PRESET(**LONG_RUN).set_params(
@@ -161,6 +165,26 @@ def compare_ours(runs: pd.DataFrame, number: str) -> str:
     return f"{text}\n\n{title}: **{is_good.sum()} of {len(gains)}**{others}."
 
 
+def compare_operators(runs: pd.DataFrame) -> str:
+    """Return quality and size by the paper's operators and by those of evotree."""
+    rows = []
+    for name in (*PROBLEMS, *DATASETS):
+        fits = groups_of(runs, [name], [GEA, EVOTREE])
+        if len(fits) < 2:
+            continue
+        means = {
+            method: of_method.groupby("seed")[["accuracy", "nodes"]].mean()
+            for (_, method), of_method in fits.items()
+        }
+        row = {"problem": name}
+        for title, (column, unit, decimals) in FIGURES.items():
+            for word, method in (("published", GEA), ("evotree", EVOTREE)):
+                values = unit * means[method][column]
+                row[f"{title}, {word}"] = mean_and_std(values, decimals)
+        rows.append(row)
+    return table(rows)
+
+
 def figure4(results: Results) -> str:
     """Draw the best fitness by generation, with and without dipoles; return where it leads to."""
     fits = groups_of(results.runs, CURVE_PROBLEMS, DIPOLAR)
@@ -211,6 +235,7 @@ def figure5(results: Results) -> str:
 def report(results: Results) -> dict[str, Any]:
     """Return the tables, and draw the figures."""
     tables = {"dipolar": figure4(results), "optimal": figure5(results)}
+    tables["operators"] = compare_operators(results.runs)
     for number in TABLES:
         tables[f"table{number}"] = compare_ours(results.runs, number)
         beside = [

@@ -4,7 +4,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from sklearn.datasets import load_breast_cancer, load_wine
 
@@ -20,6 +20,7 @@ from evotree.operators.initialization.growth import (
 from evotree.operators.pruning import prune
 from evotree.operators.refinement import solve, tao_sweep, tao_sweeps
 from evotree.operators.splitters.axis import Axis
+from evotree.operators.splitters.base import Split
 from evotree.operators.splitters.linear import Linear
 from evotree.operators.splitters.oc1 import OC1
 from evotree.operators.structure.reduced import (
@@ -29,10 +30,11 @@ from evotree.operators.structure.reduced import (
     misrouted,
     reduced_problem,
 )
-from evotree.operators.structure.splice import make_individual
+from evotree.operators.structure.splice import make_individual, rows_of_all_nodes
 from tests.fitness.test_several_outputs import cases as of_several_outputs
 from tests.reference import smooth
 from tests.reference import tao as naive
+from tests.reference.naive import leaf_of as naive_leaf_of
 from tests.strategies import any_populations, assert_sound, seeds, stream_of
 
 SPLITTERS = {
@@ -128,6 +130,63 @@ def test_sweeps_never_raise_the_loss(population, splitter, monotone):
                 after <= loss + slack
                 for loss, after in zip(losses, losses[1:], strict=False)
             )
+
+
+def test_a_part_without_rows_may_fill_again_in_a_later_sweep():
+    """A sweep that lets no row reach a leaf, and one that does: the leaf is there again."""
+    X = np.arange(8.0)[:, np.newaxis]
+    dataset = Dataset.from_arrays(X, [0, 0, 1, 1, 0, 0, 0, 0])
+    x = dataset.X[:, 0]
+    thresholds = np.array([x[3:5].mean(), x[1:3].mean(), 0.0, 0.0, 0.0])
+    weights = np.array([[1.0], [1.0], [0.0], [0.0], [0.0]])
+    size = np.array([5, 3, 1, 1, 1], dtype=np.int32)
+    individual = make_individual(dataset, weights, thresholds, size)
+    individual.stream, found = stream_of(), individual.clone()
+    n_fits = 0
+
+    def all_left_at_first(node, stream):
+        nonlocal n_fits
+        n_fits += 1
+        if n_fits == 1:
+            return Split(np.ones(1), 100.0, 0.0)
+        return Axis()(node, stream)
+
+    sweeps = tao_sweeps(individual, dataset, all_left_at_first, monotone=False)
+    assert next(sweeps) == 1
+    assert individual.n_leaves < 3 and individual.quality == 0.75
+    assert_sound(individual, dataset)
+    assert next(sweeps) == 2
+    assert_sound(individual, dataset)
+    assert individual.quality == 1.0
+    np.testing.assert_array_equal(individual.apply(dataset.X), found.apply(dataset.X))
+
+
+@settings(max_examples=40)
+@given(any_populations, seeds)
+def test_every_node_has_the_rows_that_pass_it_also_where_there_are_none(drawn, seed):
+    dataset, (individual, *_) = drawn
+    rng = np.random.default_rng(seed)
+    X = dataset.X[np.sort(rng.choice(len(dataset.X), 1 + len(dataset.X) // 4))]
+    distances = X @ individual.weights.T - individual.thresholds
+    assume(np.abs(distances[:, ~individual.is_leaf]).min(initial=np.inf) > 1e-9)
+    order, start, end = rows_of_all_nodes(X, *individual.splits)
+    leaves = np.array([naive_leaf_of(x, individual) for x in X])
+    for k, size in enumerate(individual.subtree_size):
+        passing = np.flatnonzero((leaves >= k) & (leaves < k + size))
+        np.testing.assert_array_equal(np.sort(order[start[k] : end[k]]), passing)
+
+
+@settings(max_examples=25)
+@given(any_populations, splitters)
+def test_sweeps_over_parts_without_rows_leave_sound_trees(population, splitter):
+    dataset, individuals = population
+    for individual in individuals:
+        individual.stream = stream_of()
+        qualities = [individual.quality]
+        for _ in tao_sweeps(individual, dataset, splitter, max_sweeps=4, tol=0.0):
+            assert_sound(individual, dataset)
+            qualities.append(individual.quality)
+        assert qualities == sorted(qualities)
 
 
 @pytest.mark.parametrize("name", SPLITTERS)

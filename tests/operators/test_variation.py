@@ -9,21 +9,28 @@ from hypothesis import strategies as st
 from sklearn.datasets import load_iris, load_wine
 
 from evotree.dataset import Dataset
+from evotree.engine.config import Variation
+from evotree.engine.toolbox import make_toolbox
 from evotree.operators.initialization.growth import init_dipolar
 from evotree.operators.initialization.population import ONE_BY_ONE, init_seed
 from evotree.operators.pruning import prune
 from evotree.operators.structure import splice
 from evotree.operators.structure.reduced import leaf_table, reduced_problem
+from evotree.operators.structure.splice import checked_arrays, make_individual
 from evotree.operators.variation import (
+    centre_splits,
     cx_trees,
     draw_exchange,
     mut_nodes,
     mut_terms,
+    mutate_nodes,
 )
-from evotree.rng import make_streams
+from evotree.rng import make_streams, uniform
+from evotree.tree import set_fitness
 from tests.reference import naive, sparse
 from tests.strategies import (
     VARIATION,
+    any_datasets,
     any_populations,
     apply_operator,
     assert_sound,
@@ -162,6 +169,111 @@ def test_exchange_of_subtrees_swaps_slices(iris):
         np.testing.assert_array_equal(a.weights[:i], first.weights[:i])
         seen.add((cut > 0, i == 0, j == 0))
     assert len(seen) >= 6
+
+
+def everywhere_centred(individual, dataset):
+    internal = np.flatnonzero(individual.subtree_size > 1)
+    return all(naive.is_centred(dataset, individual, k) for k in internal)
+
+
+PUBLISHED = Variation(published_operators=True, term_mutation_probability=0.0)
+
+
+@given(any_datasets, st.sampled_from((None, "tao", "axis")), seeds)
+def test_whatever_changes_a_published_tree_leaves_every_split_centred(
+    dataset, refiner, seed
+):
+    toolbox = make_toolbox(
+        dataset,
+        size_penalty=0.0,
+        variation=PUBLISHED,
+        init=None if refiner is None else {refiner: 0.3},
+        refinement=refiner,
+        random_state=seed,
+    )
+    trees = toolbox.population(n=6)
+    for generation in (1, 2):
+        children = [tree.clone() for tree in trees]
+        for child, stream in zip(children, toolbox.streams(generation, 6), strict=True):
+            child.stream = stream
+        children = [toolbox.mutate(child)[0] for child in children]
+        for a, b in zip(children[::2], children[1::2], strict=True):
+            toolbox.mate(a, b)
+        if refiner is not None:
+            for child in children:
+                set_fitness(child, toolbox.evaluate(child))
+                toolbox.refine(child)
+        for tree in trees + children:
+            assert_sound(tree, dataset)
+            assert everywhere_centred(tree, dataset)
+        trees = children
+
+
+@pytest.mark.parametrize(("published", "share"), [(True, 0.5), (False, 0.25)])
+def test_a_root_that_mutates_becomes_a_leaf(iris, published, share):
+    """In half of the draws as published, else in a quarter: children take the other quarter."""
+    grown = (init_dipolar(iris, 0.0, stream_of(seed)) for seed in range(100))
+    parent = next(
+        tree for tree in grown if min(tree.subtree_size[[1, tree.right(0)]]) > 1
+    )
+    n_leaves = 0
+    for stream in make_streams(8, 0, 2000):
+        child = parent.clone()
+        child.stream = stream
+        mutated = mutate_nodes(
+            *iris.rows[:3],
+            iris.multiplicity,
+            iris.spread,
+            *parent.nodes(),
+            0,
+            stream,
+            1e-9,
+            0.5,
+            5,
+            0,
+            1.0 if published else 0.5,
+        )
+        n_leaves += len(mutated[2]) == 1
+    assert n_leaves / 2000 == pytest.approx(share, abs=0.05)
+
+
+@given(any_populations, seeds)
+def test_published_crossover_exchanges_what_the_paper_says(drawn, seed):
+    dataset, (first, second, *_) = drawn
+    n_features = dataset.X.shape[1]
+    for stream in make_streams(seed, 1, 4):
+        children = first.clone(), second.clone()
+        children[0].stream = stream.copy()
+        sizes = first.subtree_size, second.subtree_size
+        a, b, cut = draw_exchange(stream, *sizes, n_features, 1.0)
+        moves_subtrees = uniform(stream) >= 0.5
+        cx_trees(*children, dataset, published=True)
+        parts = (first, a, second, b), (second, b, first, a)
+        for child, (mine, i, other, j) in zip(children, parts, strict=True):
+            node = naive.crossed(mine.splits, i, other.splits, j, cut, moves_subtrees)
+            tree = naive.flat(naive.with_node(mine.splits, i, node), n_features)
+            wanted = make_individual(dataset, *checked_arrays(*tree))
+            assert_sound(child, dataset)
+            for one in (child, wanted):
+                one.fitness.wvalues = ()
+                centre_splits(one, dataset)
+            assert child == wanted
+
+
+def test_published_first_trees_grow_on_all_rows():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(600, 2))
+    dataset = Dataset.from_arrays(X, rng.integers(0, 3, 600))
+    for variation, is_whole in ((PUBLISHED, True), (Variation(), False)):
+        toolbox = make_toolbox(
+            dataset,
+            size_penalty=0.0,
+            variation=variation,
+            min_samples_split=2,
+            random_state=0,
+        )
+        first = toolbox.individual()
+        assert (first.quality == 1.0) == (first.depth > 8) == is_whole
 
 
 @pytest.fixture(scope="module")

@@ -199,16 +199,19 @@ def init_dipolar(
     dataset: Dataset,
     size_penalty: float,
     stream: np.ndarray,
-    max_rows: int = 256,
-    max_depth: int = 8,
+    max_rows: int | None = 256,
+    max_depth: int | None = 8,
     min_rows: int = 5,
     term_penalty: float = 0.0,
     max_width: int = 0,
 ) -> Individual:
-    """Grow a dipolar tree on a random subsample, for speed and diversity, and prune it."""
-    order = as_generator(stream).permutation(len(dataset.distinct_of))
+    """Grow a dipolar tree, by default on a random subsample for speed and diversity; prune it."""
+    sample = dataset
+    if max_rows is not None:
+        order = as_generator(stream).permutation(len(dataset.distinct_of))
+        sample = dataset.subsample(order[:max_rows])
     individual = grow_on_sample(
-        dataset.subsample(order[:max_rows]),
+        sample,
         dataset,
         Dipole(scored=False, max_width=max_width),
         stream,
