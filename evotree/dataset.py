@@ -461,6 +461,29 @@ class Dataset:
             spread=self.spread * self.scale,
         )
 
+    def with_features(
+        self,
+        X: np.ndarray,
+        feature_names: tuple[str, ...],
+        columns: tuple[tuple[str, int], ...],
+        scaling: str,
+    ) -> Self:
+        """Return the same rows with other features, in raw units; what splits may use is open."""
+        mean, scale, deviation = _affine_map(X, self.sample_weight, scaling)
+        rows = np.subtract(X, mean, out=empty_rows(*X.shape))
+        rows /= scale
+        return replace(
+            self,
+            X=rows,
+            given=X,
+            feature_names=feature_names,
+            columns=columns,
+            mean=mean,
+            scale=scale,
+            spread=deviation / scale,
+            is_split_on=None,
+        )
+
     def evolved_for(self, objective: Any) -> Self:
         """Return the same rows with an objective (`evotree.fitness.objectives.as_objective`)."""
         return replace(self, objective=objective)

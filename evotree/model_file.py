@@ -34,6 +34,7 @@ from evotree.inspection.training_rows import TrainingRows
 from evotree.leaf_models import class_probabilities
 from evotree.tables.columns import (
     Column,
+    bends_of,
     column_of_feature,
     columns_from,
     encode,
@@ -45,11 +46,11 @@ from evotree.tables.readers import reading
 from evotree.tree import ObliqueTree, SoftSides, mean_of_trees
 
 FORMAT = "evotree model"
-VERSION = 6
-READABLE = (3, 4, 5, VERSION)
+VERSION = 7
+READABLE = (3, 4, 5, 6, VERSION)
 """Versions that are read: the third knew the shares of leaves alone, up to the fourth the level of
-missing cells was written as ``"missing"``, not as null, and up to the fifth no column said what it
-holds."""
+missing cells was written as ``"missing"``, not as null, up to the fifth no column said what it
+holds, and up to the sixth none had bends."""
 STOP_REASONS = {
     "max_generations": "all generations done",
     "patience": "no better tree for long",
@@ -230,6 +231,7 @@ class Model:
             encode(self.columns, self.table(X)),
             self.feature_names,
             self.classes,
+            bends=bends_of(self.columns),
         )
 
     def rules(self, written: Callable[[NamedTree], str] = export_text) -> str:

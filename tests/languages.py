@@ -6,6 +6,7 @@ probabilities where it has some.
 
 import ctypes
 import json
+import math
 import shutil
 import sqlite3
 import subprocess
@@ -28,7 +29,7 @@ from evotree import (
 from evotree.cli.commands import report_of_model
 from evotree.export import export_c, export_python, export_sql, to_onnx
 from evotree.model_file import Model
-from evotree.tables.columns import NumericColumn
+from evotree.tables.columns import NumericColumn, feature_names, with_bends
 from evotree.tree import ObliqueTree, SoftSides, mean_of_trees
 
 GCC, NODE = shutil.which("gcc"), shutil.which("node")
@@ -50,6 +51,12 @@ class Case(NamedTuple):
     rows: np.ndarray
     classes: tuple[Any, ...] | None = None
     sides: SoftSides | None = None
+    columns: tuple[NumericColumn, ...] = ()  # by default one for each number of a row
+
+    @property
+    def features(self):
+        """The rows as the trees read them."""
+        return with_bends(self.columns, self.rows)
 
     @property
     def has_probabilities(self):
@@ -64,8 +71,8 @@ class Case(NamedTuple):
     def predict_proba(self):
         """Return shares of classes, or numbers, a column for each output."""
         if self.sides is not None:
-            return self.sides.predict(self.trees[0], self.rows)
-        return mean_of_trees(self.trees, self.rows)
+            return self.sides.predict(self.trees[0], self.features)
+        return mean_of_trees(self.trees, self.features)
 
     def predict(self):
         """Return positions of classes, or numbers, a column for each output."""
@@ -73,7 +80,7 @@ class Case(NamedTuple):
             return self.predict_proba()
         if len(self.trees) > 1:
             return self.predict_proba().argmax(axis=1)
-        return self.trees[0].predict_label(self.rows)
+        return self.trees[0].predict_label(self.features)
 
     @property
     def estimator(self):
@@ -90,9 +97,11 @@ class Case(NamedTuple):
         return self._known(forest(), estimators_=members)
 
     def _known(self, estimator, **attributes):
-        columns = tuple(NumericColumn(f"x{j}", 0.0) for j in range(self.rows.shape[1]))
+        columns = self.columns or tuple(
+            NumericColumn(f"x{j}", 0.0) for j in range(self.rows.shape[1])
+        )
         attributes |= {"columns_": columns, "n_features_in_": len(columns)}
-        attributes["feature_names_"] = [column.name for column in columns]
+        attributes["feature_names_"] = feature_names(columns)
         if self.classes is not None:
             attributes["classes_"] = np.array(self.classes)
         vars(estimator).update(attributes)
@@ -110,6 +119,7 @@ def python(case):
     """Run functions in Python; those of one tree need no builtins, but for probabilities."""
     # by ``max``
     is_vote = len(case.trees) > 1 or (case.classes and case.trees[0].models)
+    is_vote = is_vote or case.columns
     predict = python_function(case.estimator, {} if is_vote else None)
     predicted, shares = [predict(row) for row in case.rows.tolist()], None
     if case.has_probabilities:
@@ -136,9 +146,8 @@ def by_position(case, predicted):
 
 def sql(case):
     """Run an expression in SQLite, which reads a table of the rows."""
-    answers = query(
-        case.estimator, case.rows, [f"x{j}" for j in range(case.rows.shape[1])]
-    )
+    names = [column.name for column in case.estimator.columns_]
+    answers = query(case.estimator, case.rows, names)
     predicted = [row[0] if len(row) == 1 else list(row) for row in answers]
     return Answer(by_position(case, predicted))
 
@@ -147,6 +156,7 @@ def query(tree, rows, names, **options):
     """Return what the expression of a tree says of the rows of a table, by SQLite."""
     quoted = ['"' + name.replace('"', '""') + '"' for name in names]
     with closing(sqlite3.connect(":memory:")) as base:
+        base.create_function("LN", 1, math.log)  # which not every SQLite has
         base.execute(
             f"CREATE TABLE data ({', '.join(f'{name} REAL' for name in quoted)})"
         )

@@ -21,9 +21,11 @@ from sklearn.exceptions import NotFittedError
 from evotree.leaf_models import LARGEST_SCORE
 from evotree.tables.columns import (
     MISSING,
+    Bend,
     Column,
     NumericColumn,
     answers_of,
+    bends_of,
     column_of_feature,
 )
 
@@ -36,7 +38,7 @@ _EXACT_DIGITS = (
 )
 
 
-_READS_AS_MORE = re.compile(r"^[ +-]| (?:is|[-+*<>]|[<>]=) | \Z|^\Z")
+_READS_AS_MORE = re.compile(r"^[ +-]| (?:is|above|below|[-+*<>]|[<>]=) | \Z|^\Z")
 
 
 def number(value: float, decimals: int | None) -> str:
@@ -225,6 +227,16 @@ class NamedTree:
     targets: tuple[str, ...] = ()
     shares_rows: bool = False  # whether rows with missing values go down both branches
     choice: str | None = None  # what a fit chose the tree before
+
+    @cached_property
+    def bends(self) -> dict[int, tuple[int, Bend]]:
+        """The feature that each bend follows from, and the bend."""
+        return bends_of(self.columns or ())
+
+    @cached_property
+    def plain(self) -> list[int]:
+        """The features that are no bends: what code reads, which computes these."""
+        return [j for j in range(len(self.features)) if j not in self.bends]
 
     @cached_property
     def each(self) -> tuple[NamedTree, ...]:

@@ -71,6 +71,7 @@ class Candidate(NamedTuple):
     kind: str = TREE
     at: int | None = None  # which penalties the tree has; None for what has none
     strength: Strength | None = None  # of logistic models
+    is_bent: bool = False  # where it is compared with those whose columns do not bend
 
 
 class Choice(NamedTuple):
@@ -81,6 +82,7 @@ class Choice(NamedTuple):
     winner: Candidate = Candidate(EVOLVED)
     # the logistic tree that joins the front, if there is one
     logistic: Strength | None = None
+    is_bent: bool = False  # whether columns bend
 
     @property
     def is_evolved(self) -> bool:
@@ -294,6 +296,41 @@ def cross_validate(
     )
 
 
+def bent_trials(
+    problem: Problem,
+    rows: Dataset,
+    trials: Sequence[Trial],
+    kinds: Sequence[str],
+    seconds: float | None,
+) -> list[Trial] | None:
+    """Return trials of columns that bend, in the same folds, if the rule prefers these; else None.
+
+    No further fold is tried once the best of them loses no less than the best of the others.
+    """
+    bent: list[Trial] = []
+    both: list[Trial] = []
+    for other, trial in zip(trials, trials_of(problem, rows, seconds), strict=False):
+        bent.append(trial)
+        both.append(_side_by_side(other, trial))
+        table = Table.of(both)
+        if not table.best(*kinds).is_bent:
+            return None
+        if len(bent) == len(trials):
+            return bent if table.simplest(STANDARD_ERRORS, *kinds).is_bent else None
+    return None
+
+
+def _side_by_side(trial: Trial, bent: Trial) -> Trial:
+    """Return a trial of the candidates of two trials of the same fold."""
+    marked: list[Any] = [
+        {one._replace(is_bent=True): value for one, value in values.items()}
+        for values in (bent.losses, bent.sizes)
+    ]
+    return trial._replace(
+        losses=trial.losses | marked[0], sizes=trial.sizes | marked[1]
+    )
+
+
 def with_evolution(
     problem: Problem, rows: Dataset, trials: Sequence[Trial], seconds: float | None
 ) -> Sequence[Trial]:
@@ -411,10 +448,10 @@ class Table(NamedTuple):
                 found = one
         return found
 
-    def best(self, kind: str) -> Candidate:
-        """Return the candidate of a kind that loses least."""
+    def best(self, *kinds: str) -> Candidate:
+        """Return the candidate of some kinds that loses least."""
         losses = self.losses @ self.weights
-        is_kind = [one.kind == kind for one in self.candidates]
+        is_kind = [one.kind in kinds for one in self.candidates]
         return self.candidates[int(np.where(is_kind, losses, np.inf).argmin())]
 
     def has(self, kind: str) -> bool:

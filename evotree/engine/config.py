@@ -273,6 +273,14 @@ class Evolution(Configuration):
         Splits of `start`, by their numbers, that all trees have in the same places, bit for bit,
         with all splits above them. One with columns, by names or positions, is first fitted again
         on these alone; so ``{0: ["age"]}``, for which no start is needed, asks for the age first.
+    shapes : "auto", dict of str to list of pairs, or None, default=None
+        Whether the effect of a column of numbers may bend. Its terms may then be ``age above 52``,
+        which is ``max(age - 52, 0)``, ``age below 52``, which is ``max(52 - age, 0)``, or
+        ``log(income)`` where it is positive and skewed, in splits and in linear leaves alike.
+        ``"auto"`` finds knots among quartiles (`evotree.engine.bends`), and takes bends where
+        cross-validation prefers them. Those of a dict are there in any case:
+        ``{"age": [("above", 52.0)], "income": [("log", 1.0)]}`` names kinds and knots, of a
+        logarithm the least number that it is taken of.
     """
 
     population_size: Annotated[int, _WHOLE_FROM_2] = 64
@@ -294,6 +302,7 @@ class Evolution(Configuration):
     operators: Annotated[Any, dict, None] = None
     start: Annotated[Any, object] = None
     hold: Annotated[Any, "array-like", dict, None] = None
+    shapes: Annotated[Any, StrOptions({AUTO}), dict, None] = None
 
     def __post_init__(self) -> None:
         super().__post_init__()

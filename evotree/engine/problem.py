@@ -14,7 +14,8 @@ import numpy as np
 from evotree.configuration import LinearLeaves
 from evotree.dataset import Dataset
 from evotree.description.text import splits_of_text
-from evotree.engine.config import Evolution, SearchConfig, evolution_of, is_auto
+from evotree.engine.bends import bent_columns
+from evotree.engine.config import AUTO, Evolution, SearchConfig, evolution_of, is_auto
 from evotree.engine.toolbox import feature_bound
 from evotree.fitness.linear_leaves import LogisticLeaves
 from evotree.fitness.objectives import (
@@ -41,7 +42,13 @@ from evotree.operators.initialization.population import (
     splits_for,
 )
 from evotree.operators.structure.splice import make_individual
-from evotree.tables.columns import NumericColumn
+from evotree.tables.columns import (
+    Column,
+    NumericColumn,
+    bends_of,
+    feature_names,
+    with_bends,
+)
 from evotree.tree import ObliqueTree
 
 PARAMETERS = {
@@ -100,6 +107,9 @@ class Problem:
     ends: Ends = Ends()
     leaf_models: LogisticLeaves | None = None  # that leaves of classes hold
     tries_logistic: bool = False  # trees of logistic models compete
+    # The same with columns that bend, where these compete, and what the features are made of.
+    bent: "Problem | None" = None
+    columns: tuple[Column, ...] | None = None
 
     @property
     def evolution(self) -> Evolution:
@@ -114,7 +124,9 @@ class Problem:
     @property
     def has_one_kind(self) -> bool:
         """Whether trees of class shares, or for targets, are all that may be returned."""
-        return self.leaf_models is None and not self.tries_logistic
+        return (
+            self.leaf_models is None and not self.tries_logistic and self.bent is None
+        )
 
     @property
     def judges_evolution(self) -> bool:
@@ -177,7 +189,36 @@ def prepare(
 
     `encoder` is the estimator that has read the rows, which knows their columns.
     """
-    dataset = _with_objective(dataset, config, encoder)
+    columns = getattr(encoder, "columns_", None)
+    problem = _prepared(dataset, config, begin, columns, encoder)
+    if evolution_of(config).shapes != AUTO:
+        return problem
+    if columns is None:
+        raise ValueError(
+            f"shapes={AUTO!r}: allowed in a search by a Dataset is None; estimators know columns."
+        )
+    bent = bent_columns(columns, problem.dataset)
+    if bent == columns or bends_of(columns):
+        return problem
+    rows = dataset.with_features(
+        with_bends(bent, dataset.raw),
+        feature_names(bent),
+        tuple((one.name, len(one.feature_levels)) for one in bent),
+        evolution_of(config).scaling,
+    )
+    other = _prepared(rows, config, begin, bent, encoder)
+    return replace(problem, bent=replace(other, ends=problem.ends))
+
+
+def _prepared(
+    dataset: Dataset,
+    config: SearchConfig,
+    begin: float | None,
+    columns: tuple[Column, ...] | None,
+    encoder: Any,
+) -> Problem:
+    """Return what a search is about, with the columns that the features are made of."""
+    dataset = _with_objective(dataset, config, columns, encoder)
     evolution = evolution_of(config)
     for tree in split_init(evolution.init)[1]:
         splits_for(tree, dataset)  # before hyperparameters are chosen
@@ -203,10 +244,16 @@ def prepare(
         tries_logistic=is_free
         and models is None
         and loss_of_probabilities(dataset.objective, dataset) is not None,
+        columns=columns,
     )
 
 
-def _with_objective(dataset: Dataset, config: SearchConfig, encoder: Any) -> Dataset:
+def _with_objective(
+    dataset: Dataset,
+    config: SearchConfig,
+    columns: tuple[Column, ...] | None,
+    encoder: Any,
+) -> Dataset:
     """Return a data set with what its trees are evolved for, and the columns of their splits.
 
     An objective that it has already stays.
@@ -220,7 +267,9 @@ def _with_objective(dataset: Dataset, config: SearchConfig, encoder: Any) -> Dat
         dataset,
         leaves=config.leaves,
         max_terms=config.max_terms,
-        constraint=_monotonic_constraint(config.monotonic_cst, dataset, encoder),
+        constraint=_monotonic_constraint(
+            config.monotonic_cst, dataset, columns, encoder
+        ),
     )
     if isinstance(objective, ProbabilityScore):
         is_soft = getattr(config, "probability", "soft") == "soft"
@@ -305,16 +354,17 @@ def _held(
 
 
 def _monotonic_constraint(
-    monotonic_cst: Any, dataset: Dataset, encoder: Any
+    monotonic_cst: Any,
+    dataset: Dataset,
+    columns: tuple[Column, ...] | None,
+    encoder: Any,
 ) -> MonotonicConstraint | None:
     """Return the constraint on the features that trees read."""
-    if encoder is not None:
-        return check_monotonic_cst(
-            monotonic_cst, encoder, encoder.columns_, dataset.n_classes
-        )
+    if columns is not None:
+        return check_monotonic_cst(monotonic_cst, encoder, columns, dataset.n_classes)
     names = np.array(dataset.feature_names, dtype=object)
     features = SimpleNamespace(n_features_in_=len(names), feature_names_in_=names)
-    columns = [NumericColumn(name, 0.0) for name in dataset.feature_names]
+    columns = tuple(NumericColumn(name, 0.0) for name in dataset.feature_names)
     return check_monotonic_cst(monotonic_cst, features, columns, dataset.n_classes)
 
 

@@ -67,7 +67,8 @@ _UNUSED = (
     "interaction_cst",
     "warm_start",
 )
-_OF_LABELS = ("refinement", "regularization", "max_samples", "hold")  # of `Evolution`
+_OF_LABELS = ("refinement", "regularization", "max_samples", "hold", "shapes")
+"""Parameters of `Evolution` that need labels, or columns."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -26,6 +26,7 @@ from evotree.engine.choice import (
     Choice,
     Found,
     Trial,
+    bent_trials,
     found_by,
     penalties_to_try,
     trials_of,
@@ -207,9 +208,9 @@ class Search:
                 evolved.run.stop_reason = "interrupt"
         return evolved
 
-    def _samples(self) -> GrowingSample:
+    def _samples(self, problem: Problem | None = None) -> GrowingSample:
         """Return the rows that evolution sees one sample after the other."""
-        dataset = self.problem.dataset
+        dataset = (problem or self.problem).dataset
         return GrowingSample(
             dataset, self.problem.evolution.max_samples, own_streams()[2]
         )
@@ -221,6 +222,7 @@ class Search:
         if checkpoint is not None and checkpoint.resume:
             path = checkpoint.path
             self.choice, stage = read_choice(read_settings(path), self.parameters, path)
+            self._bend()
             samples = self._samples()
             stage = min(stage, len(samples) - 1)  # of other rows, which are refused
             runs = load_checkpoint(path, self.rows_of(samples[stage]))
@@ -233,7 +235,9 @@ class Search:
             return self.choice, State(stage, runs)
         if continues is None:
             return None
+        given = self.problem
         self.choice = continues.choice
+        self._bend()
         rows = self.rows_of(self.problem.dataset)
         if (continues.parameters, continues.data) == (
             self.parameters,
@@ -242,7 +246,13 @@ class Search:
             last = len(self._samples()) - 1
             return self.choice, State(last, continues.islands)
         warn_of_a_fresh_start(continues, config)
+        self.problem = given
         return None
+
+    def _bend(self) -> None:
+        """Let columns bend if those of the run that is continued do."""
+        if self.choice.is_bent and self.problem.bent is not None:
+            self.problem = self.problem.bent
 
     def _evolve(self, state: State, *, begins: bool) -> Evolved:
         """Evolve on samples that grow, each for fewer generations and the same share of the time.
@@ -429,6 +439,7 @@ class RowSearch(Search):
         seconds = problem.seconds_left(0.5)
         end = time.perf_counter() + (seconds or 0.0)
         trials: Sequence[Trial] = []
+        bent = None
         phase = self.progress.phase("choosing hyperparameters", unit="trial")
         with phase, interrupt_as_flag() as interrupted:
             for trial in trials_of(problem, rows, seconds):
@@ -437,19 +448,28 @@ class RowSearch(Search):
                 if interrupted():
                     trials = []
                     break
+            kinds = (TREE, LOGISTIC) if problem.leaf_models is None else (LINEAR,)
+            left = None if seconds is None else end - time.perf_counter()
+            has_time = left is None or left > 0.0
+            if trials and problem.bent is not None and has_time and not interrupted():
+                bent_rows = self._samples(problem.bent)[0]
+                bent = bent_trials(problem.bent, bent_rows, trials, kinds, left)
+                if bent is not None:
+                    self.problem = problem = problem.bent
+                    trials, rows = bent, bent_rows
             evolves = problem.judges_evolution and problem.config.max_generations > 0
             if trials and evolves and not interrupted():
                 left = None if seconds is None else end - time.perf_counter()
                 trials = with_evolution(problem, rows, trials, left)
         penalties = penalties_to_try(problem.config, rows.total_weight)
-        kinds = (TREE, LOGISTIC) if problem.leaf_models is None else (LINEAR,)
         found = found_by(trials, penalties, kinds)
         if found.winner.kind == LOGISTIC and not self._keeps_bounds(found):
             found = found_by(trials, penalties, (TREE,))._replace(logistic=None)
         winner = found.winner
         if winner.kind == TREE and not (trials and problem.judges_evolution):
             winner = winner._replace(kind=EVOLVED)
-        return Choice(seed, found.penalties, winner, found.logistic), found
+        is_bent = bent is not None
+        return Choice(seed, found.penalties, winner, found.logistic, is_bent), found
 
     def _keeps_bounds(self, found: Found) -> bool:
         """Return whether the tree of logistic models keeps what trees have to, on all rows."""

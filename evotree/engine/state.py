@@ -484,6 +484,7 @@ def describe(
         "term_penalty": choice.penalties.term,
         "winner": [winner.kind, winner.at, winner.strength],
         "logistic": logistic,
+        "is_bent": choice.is_bent,
         "stage": stage,
     }
 
@@ -512,6 +513,7 @@ def read_choice(
             penalties,
             winner,
             _read_strength(settings["logistic"]),
+            settings.get("is_bent") is True,
         )
         stage = range(2**31).index(settings["stage"])
     except (

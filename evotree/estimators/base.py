@@ -60,7 +60,12 @@ from evotree.inspection.shapley import ShapValues, shap_values
 from evotree.inspection.training_rows import TrainingRows, summarize
 from evotree.leaf_models import class_probabilities
 from evotree.operators.constraints import with_split_features
-from evotree.tables.columns import NumericColumn, column_of_feature, text_of
+from evotree.tables.columns import (
+    NumericColumn,
+    bends_of,
+    column_of_feature,
+    text_of,
+)
 from evotree.tables.frames import by_row
 from evotree.tables.labels import read_labels, refuse_dates
 from evotree.tree import ObliqueTree, SoftSides
@@ -252,6 +257,7 @@ class TreeEstimator(RowEncoder):
             self.encode(X),
             self.feature_names_,
             self.classes_ if is_classifier(self) else None,
+            bends=bends_of(self.columns_),
         )
 
     def shap_values(

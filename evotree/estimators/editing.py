@@ -22,7 +22,13 @@ from evotree.inspection.front import FrontTree
 from evotree.leaf_models import LeafModels
 from evotree.operators.constraints import Held
 from evotree.operators.pruning import kept_nodes, prune_tree
-from evotree.tables.columns import LARGEST, columns_asked, encode_in_order, is_number
+from evotree.tables.columns import (
+    LARGEST,
+    columns_asked,
+    encode_in_order,
+    is_number,
+    shapes_of,
+)
 from evotree.tree import ObliqueTree, node_weights
 
 
@@ -373,8 +379,12 @@ def refit(
         for held in finisher_of(model, X, y, sample_weight, sensitive).constraints:
             if isinstance(held, Held):
                 hold = held.places_in(start)
+    shapes = shapes_of(model.columns_) or None  # the start has terms of these
     evolution = replace(
-        evolution_of(model), start=start.replaced(models=None), hold=hold
+        evolution_of(model),
+        start=start.replaced(models=None),
+        hold=hold,
+        shapes=shapes,
     )
     found = clone(model).set_params(
         evolution=evolution,

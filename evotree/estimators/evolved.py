@@ -42,7 +42,12 @@ from evotree.fitness.base import check_costs
 from evotree.fitness.objectives import ExpectedCost
 from evotree.inspection.front import CHOSEN, select
 from evotree.rng import seed_from
-from evotree.tables.columns import NumericColumn
+from evotree.tables.columns import (
+    NumericColumn,
+    bent_as_asked,
+    feature_names,
+    with_bends,
+)
 from evotree.tables.labels import positions_of, read_labels
 from evotree.tree import ObliqueTree, node_weights
 
@@ -306,6 +311,16 @@ class EvolvedTree(base.TreeEstimator, SearchConfig):
                 self._keep(result)
         return self._ended(result)  # if it raises, the fit is whole all the same
 
+    def _fit_encoder(self, table: Any, weight: np.ndarray) -> np.ndarray:
+        """Learn how columns become features, and return those of the training rows."""
+        rows = super()._fit_encoder(table, weight)
+        shapes = evolution_of(self).shapes
+        if not isinstance(shapes, Mapping):
+            return rows
+        self.columns_ = bent_as_asked(self.columns_, shapes)
+        self.feature_names_ = feature_names(self.columns_)
+        return with_bends(self.columns_, rows)
+
     def _search(
         self,
         X: Any,
@@ -353,6 +368,9 @@ class EvolvedTree(base.TreeEstimator, SearchConfig):
     def _keep(self, result: Result) -> None:
         """Set the fitted attributes: trees and records, no rows."""
         run, problem = result.run, result.problem
+        if problem.columns is not None:
+            self.columns_ = problem.columns
+            self.feature_names_ = feature_names(problem.columns)
         self._last = continuation(result) if self.warm_start else None
         penalties = result.choice.penalties
         # of the models of the leaves, which edits fit again

@@ -420,6 +420,7 @@ def fit_collections(
 def _refuse(estimator: Any, sensitive: Any) -> None:
     """Refuse what does not follow from the sums of leaves."""
     objective, leaves = estimator.objective, estimator.leaves
+    shapes = getattr(getattr(estimator, "evolution", None), "shapes", None)
     own = OwnObjective(objective) if callable(objective) else objective
     of_rows = (
         objective in ("absolute_error", "quantile", *ProbabilityScore.names)
@@ -429,6 +430,7 @@ def _refuse(estimator: Any, sensitive: Any) -> None:
     for name, value, is_refused, allowed in (
         ("sensitive", sensitive, sensitive is not None, "None"),
         ("leaves", leaves, leaves not in ("auto", "constant"), "'constant'"),
+        ("shapes", shapes, shapes is not None, "None"),
         (
             "objective",
             objective,

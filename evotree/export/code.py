@@ -28,8 +28,10 @@ from evotree.description.named import (
     used_features,
 )
 from evotree.tables.columns import (
+    LOG,
     TEXTS,
     TRUTH,
+    Bend,
     CategoricalColumn,
     Column,
     NumericColumn,
@@ -63,8 +65,11 @@ class _Language(NamedTuple):
     several: str  # how a function with several outputs ends
     right: str  # the probability of the right side, by its log-odds
     exp: str  # makes exp known
+    log: str  # makes log known
     local: str  # begins a function for this file alone
     between: str  # of two parts
+    hinge: str  # a number, or 0 where it is less; NaN stays so
+    logarithm: str  # of a number that is no less than another one
 
 
 _PYTHON = _Language(
@@ -78,8 +83,11 @@ _PYTHON = _Language(
     "return y",
     "1.0 / (1.0 + exp(-s)) if s > -700.0 else 0.0",  # exp overflows above
     "from math import exp\n",
+    "from math import log\n",
     "",
     "\n\n",
+    "max({0}, 0.0)",
+    "log(max({0}, {1}))",
 )
 _C = _Language(
     "doubles",
@@ -92,8 +100,11 @@ _C = _Language(
     "return",
     "1.0 / (1.0 + exp(-s))",
     "#include <math.h>\n",
+    "#include <math.h>\n",
     "static ",
     "\n",
+    "({0} <= 0.0 ? 0.0 : {0})",
+    "log({0} <= {1} ? {1} : {0})",
 )
 
 
@@ -107,7 +118,8 @@ def export_python(
     """Return a tree as a Python function that needs nothing, no import either, in UTF-8.
 
     The function takes one row, a sequence of floats in the order of the features (those that
-    ``encode`` of an estimator returns; comments say how they are made), and returns what
+    ``encode`` of an estimator returns, less bends such as ``age above 52``, which it computes
+    itself, logarithms by `math.log`; comments say how they are made), and returns what
     ``predict`` does: a label, a number, or a list of several outputs. Numbers of single precision
     are to be made Python's own first (``row.tolist()``), else NumPy reckons in single precision.
 
@@ -161,10 +173,11 @@ def export_c(
 ) -> str:
     """Return a tree as a C function that needs nothing, no header either, in UTF-8.
 
-    The function takes one row, an array of doubles in the order of the features. Of a classifier it
-    returns the index of the class, which ``<name>_classes[index]`` is the label of, as text in
-    UTF-8; of a regressor it returns the number. Several outputs are written into a second array of
-    doubles, ``void <name>(const double *x, double *y)``.
+    The function takes one row, an array of doubles as for `export_python`; of logarithms the code
+    includes ``math.h``. Of a classifier it returns the index of the class, which
+    ``<name>_classes[index]`` is the label of, as text in UTF-8; of a regressor it returns the
+    number. Several outputs are written into a second array of doubles,
+    ``void <name>(const double *x, double *y)``.
 
     C++ reads it as well. Rows on hyperplanes, missing values and depths are as for `export_python`.
     With ``-ffp-contract=off`` (gcc, clang) or ``/fp:precise`` (MSVC), C and Python agree to the
@@ -221,6 +234,9 @@ def _export(
         parts = (_probabilities if probability else _function)(
             members[0], name, language
         )
+    kinds = [members[0].bends[j][1].kind for j in _used_bends(members)]
+    if LOG in kinds and language.log not in parts:
+        parts.insert(0, language.log)
     return language.between.join(parts)
 
 
@@ -280,6 +296,7 @@ def _body(
 ) -> Iterator[str]:
     """Yield the splits and returns of a tree: of `outputs` by node, or else of its numbers."""
     open_splits = 0
+    product = _products(named, language)
     for k, level, left_first in clauses(named.tree):
         closing = range(open_splits - 1, level - 1, -1) if language.close else ()
         yield from ("    " * depth + language.close for depth in closing)
@@ -288,7 +305,7 @@ def _body(
         if named.is_split(k):
             bound = f" <= {float(named.tree.thresholds[k])!r}"
             first, *sums = _sums(
-                summed(named.terms(k), _product) or ["0.0"], room - len(bound)
+                summed(named.terms(k), product) or ["0.0"], room - len(bound)
             )
             split = language.when if left_first else language.unless
             statements = [first, *sums] if sums else []
@@ -309,7 +326,8 @@ def _leaf(named: NamedTree, k: int, language: _Language, room: int) -> Iterator[
         model = output.model(k)
         value = repr(model.intercept)
         if model.terms:
-            sums = _sums(summed(output.terms(k), _product, [value]), room)
+            product = _products(named, language)
+            sums = _sums(summed(output.terms(k), product, [value]), room)
             yield from (f"s = {line}" for line in sums)
             value = language.bounded.format(
                 low=repr(model.lowest), high=repr(model.highest)
@@ -319,9 +337,29 @@ def _leaf(named: NamedTree, k: int, language: _Language, room: int) -> Iterator[
         yield language.several
 
 
-def _product(weight: float, j: int) -> str:
-    """Return a term of a sum."""
-    return f"x[{j}]" if weight == 1.0 else f"{weight!r} * x[{j}]"
+def _products(named: NamedTree, language: _Language) -> Callable[[float, int], str]:
+    """Return how terms of sums are written."""
+    place = {j: f"x[{at}]" for at, j in enumerate(named.plain)}
+
+    def operand(j: int) -> str:
+        if j in place:
+            return place[j]
+        base, bend = named.bends[j]
+        knot = repr(bend.knot)
+        if bend.kind == LOG:
+            return language.logarithm.format(place[base], knot)
+        ends = (place[base], knot)[:: bend.sign]
+        return language.hinge.format(" - ".join(ends))
+
+    def product(weight: float, j: int) -> str:
+        return operand(j) if weight == 1.0 else f"{weight!r} * {operand(j)}"
+
+    return product
+
+
+def _used_bends(members: Sequence[NamedTree]) -> list[int]:
+    """Return the bends that trees use."""
+    return [j for j in used_features(members) if j in members[0].bends]
 
 
 def _sums(pieces: list[str], width: int) -> list[str]:
@@ -338,10 +376,12 @@ def _notes(members: Sequence[NamedTree], language: _Language) -> list[str]:
         if named.columns is None
         else [note for column in named.columns for note in _encoding(column)]
     )
+    read = {named.bends.get(j, (j,))[0] for j in used_features(members)}
+    used = [at for at, j in enumerate(named.plain) if j in read]
     return [
         *([ONE_WAY] if named.shares_rows else []),
-        f"x holds {len(named.features)} {language.numbers}:",
-        *(f"x[{j}] is {about[j]}" for j in used_features(members)),
+        f"x holds {len(named.plain)} {language.numbers}:",
+        *(f"x[{at}] is {about[at]}" for at in used),
         *(f"y[{j}] is {target!r}" for j, target in enumerate(named.targets)),
     ]
 
@@ -407,7 +447,7 @@ def _probabilities(named: NamedTree, name: str, language: _Language) -> list[str
         )
         parts.append(language.local + function)
     reaching = "\n".join(
-        f"{line}{language.end}" for line in _reaching(named, sides, language.right)
+        f"{line}{language.end}" for line in _reaching(named, sides, language)
     )
     notes = _notes([named], language) if language is _PYTHON else []
     notes.append("n[k] is the probability of reaching node k, p[c] that of class c.")
@@ -499,16 +539,17 @@ for (c = 0; c < {n_classes}; c++) {{
     return [*parts, _written(language, kind, name, [], body.splitlines())]
 
 
-def _reaching(named: NamedTree, sides: SoftSides, right: str) -> Iterator[str]:
+def _reaching(named: NamedTree, sides: SoftSides, language: _Language) -> Iterator[str]:
     """Yield the assignments that find how probably nodes are reached."""
     tree = named.tree
+    product = _products(named, language)
     yield "n[0] = 1.0"
     for k in np.flatnonzero(~tree.is_leaf).tolist():
-        sums = _sums(summed(named.terms(k), _product) or ["0.0"], LINE_WIDTH - 16)
+        sums = _sums(summed(named.terms(k), product) or ["0.0"], LINE_WIDTH - 16)
         yield from (f"s = {line}" for line in sums)
         bound, slope = float(tree.thresholds[k]), float(sides.slopes[k])
         yield f"s = {slope!r} * (s - {bound!r}) + {float(sides.intercepts[k])!r}"
-        yield f"n[{tree.right(k)}] = n[{k}] * ({right})"
+        yield f"n[{tree.right(k)}] = n[{k}] * ({language.right})"
         yield f"n[{k + 1}] = n[{k}] - n[{tree.right(k)}]"
 
 
@@ -638,6 +679,7 @@ def export_sql(
 
     Written in standard SQL and tested with SQLite, which takes sums of up to 990 terms or so. Names
     are in double quotation marks, numbers have an exponent, which makes them floating-point ones.
+    Logarithms are those of ``LN``.
     In text a backslash is itself (MySQL: ``sql_mode`` ANSI_QUOTES and NO_BACKSLASH_ESCAPES). Where
     a row lies on a hyperplane to within rounding errors it may go another way than in ``predict``
     (see `export_python`), and where a database reckons in decimals or reads a number's last digit
@@ -860,13 +902,23 @@ def _sql_encoded(column: Column, name: str) -> list[str]:
     if isinstance(column, NumericColumn):
         number = f"CAST({name} AS DOUBLE PRECISION)" if column.holds == TRUTH else name
         filled = f"COALESCE({number}, {_sql_number(column.fill)})"
-        return [filled, indicator] if column.indicator else [filled]
+        bends = [_sql_bent(bend, filled) for bend in column.bends]
+        return [filled, *bends, *([indicator] if column.indicator else [])]
     return [
         indicator
         if level is None
         else f"CASE WHEN {_sql_is(column, name, level)} THEN 1.0e0 ELSE 0.0e0 END"
         for level in column.levels
     ]
+
+
+def _sql_bent(bend: Bend, number: str) -> str:
+    """Return a bend of a number; a factor of 1 as for products."""
+    knot, number = _sql_number(bend.knot), f"1.0e0 * {number}"
+    if bend.kind == LOG:
+        return f"LN(CASE WHEN {number} > {knot} THEN {number} ELSE {knot} END)"
+    more, less = (number, knot)[:: bend.sign]
+    return f"CASE WHEN {more} > {less} THEN {more} - {less} ELSE 0.0e0 END"
 
 
 def _sql_is(column: CategoricalColumn, name: str, level: str) -> str:

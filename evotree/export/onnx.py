@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from evotree.description.named import ONE_WAY, is_forest
+from evotree.tables.columns import ABOVE, BELOW, LOG, bends_of
 from evotree.tree import LEAD, ObliqueTree, SoftSides
 
 MAX_LEAVES = 10_000
@@ -72,7 +73,8 @@ def to_onnx(model: Any, target_opset: int | None = None) -> Any:
     """Return a fitted estimator as an ONNX model in double precision.
 
     Its input is ``X``, encoded rows of shape (n_samples, n_features), as ``model.encode`` returns
-    them: it neither fills in what is missing nor knows categories. The outputs of a classifier are
+    them, less bends such as ``age above 52``, which it computes: it neither fills in what is
+    missing nor knows categories. The outputs of a classifier are
     ``label`` of shape (n_samples,), strings or 64-bit whole numbers, and ``probabilities`` of shape
     (n_samples, n_classes); that of a regressor is ``variable`` of shape (n_samples, 1). Precision
     and limits are those of `register_onnx`, which serves pipelines and single precision.
@@ -103,12 +105,12 @@ def to_onnx(model: Any, target_opset: int | None = None) -> Any:
             f"target_opset={target_opset!r}: allowed are versions from 13."
         )
     register_onnx()
+    n_bends = len(bends_of(getattr(model, "columns_", ())))
+    n_features = _trees_of(model)[0].n_features - n_bends
     types = import_module("skl2onnx.common.data_types")
     made = skl2onnx.to_onnx(
         model,
-        initial_types=[
-            ("X", types.DoubleTensorType([None, _trees_of(model)[0].n_features]))
-        ],
+        initial_types=[("X", types.DoubleTensorType([None, n_features]))],
         options={id(model): {"zipmap": False}}
         if hasattr(model, "predict_proba")
         else None,
@@ -148,10 +150,12 @@ def _estimator_of(model: Any) -> Any:
     members = [kinds[f"ObliqueTree{task}"]() for _ in model.trees]
     for member, tree in zip(members, model.trees, strict=True):
         member.tree_ = tree
+        member.columns_ = model.columns
     estimator = members[0]
     if len(members) > 1:
         estimator = kinds[f"ObliqueForest{task}"]()
         estimator.estimators_ = members
+        estimator.columns_ = model.columns
     estimator.probabilities_ = model.sides
     if model.classes is not None:
         estimator.classes_ = model.classes
@@ -170,7 +174,7 @@ def _convert_classifier(scope: Any, operator: Any, container: Any) -> None:
     """Write the nodes of a classifier: labels, picked by leaf or by vote, and probabilities."""
     model = operator.raw_operator
     graph = _Graph(scope, container)
-    rows = operator.inputs[0].full_name
+    rows = _bent(graph, operator.inputs[0].full_name, model)
     tree = _trees_of(model)[0]
     classes = import_module("skl2onnx.common.utils_classifier").get_label_classes(
         scope, model
@@ -239,7 +243,33 @@ def _convert_regressor(scope: Any, operator: Any, container: Any) -> None:
     """Write the nodes of a regressor: its numbers, or the mean of those of a forest."""
     graph = _Graph(scope, container)
     trees = _trees_of(operator.raw_operator)
-    graph.put_out(_mean(graph, operator.inputs[0].full_name, trees), operator, 0)
+    rows = _bent(graph, operator.inputs[0].full_name, operator.raw_operator)
+    graph.put_out(_mean(graph, rows, trees), operator, 0)
+
+
+def _bent(graph: _Graph, rows: str, model: Any) -> str:
+    """Write the nodes that make all features of those that are no bends."""
+    bends = bends_of(getattr(model, "columns_", ()))
+    if not bends:
+        return rows
+    n = _trees_of(model)[0].n_features
+    place = {j: at for at, j in enumerate(j for j in range(n) if j not in bends)}
+    base = np.array([place[bends.get(j, (j,))[0]] for j in range(n)])
+    of = [bends[j][1] if j in bends else None for j in range(n)]
+    signs = np.array([1.0 if bend is None else bend.sign for bend in of])
+    knots = np.array([1.0 if bend is None else bend.knot for bend in of])
+    rows = graph.node("Cast", [rows], to=graph.types.DOUBLE)
+    numbers = graph.node("Gather", [rows, base], axis=1)
+    away = graph.node("Mul", [graph.node("Sub", [numbers, knots]), signs])
+    logs = graph.node("Log", [graph.node("Max", [numbers, knots])])
+    for kinds, made in (
+        ((ABOVE, BELOW), graph.node("Relu", [away])),
+        ((LOG,), logs),
+    ):
+        is_made = np.array([bend is not None and bend.kind in kinds for bend in of])
+        mask = graph.node("Cast", [is_made.astype(np.int64)], to=graph.types.BOOL)
+        numbers = graph.node("Where", [mask, made, numbers])
+    return numbers
 
 
 def _predicted(paths: _Paths, leaf: str) -> str:

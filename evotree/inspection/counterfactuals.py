@@ -25,11 +25,15 @@ from scipy.optimize import Bounds, LinearConstraint, milp
 from evotree.description.named import printable
 from evotree.inspection.training_rows import TrainingRows, uncorrelated_spreads
 from evotree.tables.columns import (
+    LOG,
+    MISSING,
     TRUTH,
     WHOLE,
+    Bend,
     CategoricalColumn,
     Column,
     NumericColumn,
+    bends_of,
     column_of_feature,
     columns_asked,
 )
@@ -40,6 +44,12 @@ MARGINS = (1e-5, 1e-4, 1e-3)
 """How far behind a hyperplane a point is placed, in spreads of the projection; tried in turn."""
 
 _NOTHING = 1e-9  # a change of fewer spreads is none
+
+_FREE = 1e-9  # the price of what follows from other parts
+_LINES = 8  # by which a logarithm is drawn at first, over the range of its column
+_REFINEMENTS = 10  # of these lines, at most, each at the point that was found
+_STRAIGHT = 1e-7  # of a spread: what a logarithm may be off its line
+_FARTHEST = 1e4  # spreads that a column without bounds may change by, if it bends
 
 # ---- the smallest step into a polytope: one mixed-integer program -------------------------------
 
@@ -403,7 +413,10 @@ class Space:
         self.norms = uncorrelated_spreads(tree)
         of = self.column_of
         self.lower, self.upper = limits.lower[of], limits.upper[of]
-        self.is_whole = limits.whole[of]
+        self.bends = bends_of(columns)
+        self.breaks: dict[int, list[float]] = {}  # further ends of lines, by the column
+        is_bend = np.isin(np.arange(len(x)), list(self.bends))
+        self.is_whole = limits.whole[of] & ~is_bend
         stays = limits.fixed[of]
         for j in np.flatnonzero(self.is_whole & ~stays & (x != np.round(x))).tolist():
             raise ValueError(
@@ -418,7 +431,7 @@ class Space:
         for c, column in enumerate(columns):
             features = np.flatnonzero(of == c)
             if isinstance(column, NumericColumn):
-                is_missing = np.arange(len(features)) > 0
+                is_missing = np.array([one == MISSING for one in column.feature_levels])
             else:
                 self.is_whole[features] = True
                 self.lower[features], self.upper[features] = 0.0, 1.0
@@ -433,14 +446,25 @@ class Space:
             self.lower[as_it_is] = self.upper[as_it_is] = x[as_it_is]
         self.lower = np.where(stays, np.maximum(self.lower, x), self.lower)
         self.upper = np.where(stays, np.minimum(self.upper, x), self.upper)
+        for j, (base, bend) in self.bends.items():
+            reach = _FARTHEST * self.spread[base]
+            self.lower[base] = max(self.lower[base], x[base] - reach)
+            self.upper[base] = min(self.upper[base], x[base] + reach)
+            ends = bend.of(np.array([self.lower[base], self.upper[base]]))
+            self.lower[j], self.upper[j] = np.sort(ends)
         # Whole numbers take steps of 1, others of a spread.
         self.unit = np.where(self.is_whole, 1.0, self.spread)
-        self.prices = limits.costs[of] * self.unit / self.spread
+        self.prices = np.where(
+            is_bend, _FREE, limits.costs[of] * self.unit / self.spread
+        )
 
     def steps(
         self, leaf: int, goal: Goal, margin: float
     ) -> tuple[np.ndarray, Steps] | None:
-        """Return the features that matter to a leaf, and the steps in them that lead there."""
+        """Return the features that matter to a leaf, and the steps in them that lead there.
+
+        Parts beyond those of the features say on which line of a column that bends a point is.
+        """
         rows, limits = [], []
         for normal, limit, norm, is_closed, width in self._half_spaces(leaf, goal):
             if norm == 0.0:
@@ -457,7 +481,9 @@ class Space:
         A = np.array(rows).reshape(len(rows), len(self.x))
         must = (self.lower > self.x) | (self.upper < self.x)
         matters = np.unique(self.column_of[(A != 0.0).any(axis=0) | must])
-        features = np.flatnonzero(np.isin(self.column_of, matters))
+        is_needed = (A != 0.0).any(axis=0)
+        is_needed |= ~np.isin(np.arange(len(self.x)), list(self.bends))
+        features = np.flatnonzero(np.isin(self.column_of, matters) & is_needed)
         for known, is_one in self.groups:
             if self.column_of[known[0]] in matters:
                 sums = np.isin(np.arange(len(self.x)), known).astype(np.float64)
@@ -465,7 +491,7 @@ class Space:
                 A, limits = np.vstack([A, sums]), [*limits, 1.0 - present]
                 if is_one:
                     A, limits = np.vstack([A, -sums]), [*limits, present - 1.0]
-        return features, Steps(
+        steps = Steps(
             A=A[:, features],
             b=np.array(limits),
             lower=((self.lower - self.x) / self.unit)[features],
@@ -475,6 +501,91 @@ class Space:
             column=np.searchsorted(matters, self.column_of[features]),
             column_prices=self.limits.costs[matters],
         )
+        place = {j: at for at, j in enumerate(features.tolist())}
+        for base in sorted({self.bends[j][0] for j in place if j in self.bends}):
+            steps = self._on_lines(steps, base, place)
+        return features, steps
+
+    def _on_lines(self, steps: Steps, base: int, place: Mapping[int, int]) -> Steps:
+        """Return steps by which the bends of a column follow its number, on one of some lines.
+
+        Each line has a part that is 1 where the number is between its ends; then the bends are on
+        the chords between these ends, of hinges the lines themselves.
+        """
+        of = [j for j in place if self.bends.get(j, (-1,))[0] == base]
+        ends = self._ends(base, [self.bends[j][1] for j in of])
+        x, low, high = self.x[base], ends[:-1], ends[1:]
+        n, m = len(steps.prices), len(low)
+        if m == 0:  # the number stays, and so do its bends
+            return steps
+        on = np.zeros(m)
+        if low[0] <= x <= high[-1]:
+            on[np.searchsorted(high, x)] = 1.0
+        lines = slice(n, n + m)
+        unit = self.unit[base]
+        rows, limits = [np.zeros((4, n + m))], [[1.0 - on.sum(), on.sum() - 1.0]]
+        rows[0][0, lines], rows[0][1, lines] = 1.0, -1.0
+        rows[0][2, lines], rows[0][3, lines] = low / unit, -high / unit
+        rows[0][2, place[base]], rows[0][3, place[base]] = -1.0, 1.0
+        limits.append([(x - low @ on) / unit, (high @ on - x) / unit])
+        for j in of:
+            values = self.bends[j][1].of(ends)
+            slopes = np.diff(values) / (high - low)
+            # How far the bend is from each line at the ends of all of them, at most.
+            away = values[:-1, np.newaxis] + slopes[:, np.newaxis] * (
+                ends - low[:, np.newaxis]
+            )
+            room = np.abs(values - away).max(axis=1)
+            here = self.x[j] - values[:-1] - slopes * (x - low)
+            for sign in (1.0, -1.0):
+                block = np.zeros((m, n + m))
+                block[:, place[j]] = sign * self.unit[j]
+                block[:, place[base]] = -sign * slopes * unit
+                block[:, lines] = np.diag(room)
+                rows.append(block / self.unit[j])
+                limits.append((room * (1.0 - on) - sign * here) / self.unit[j])
+        wider = np.pad(steps.A, ((0, 0), (0, m)))
+        return Steps(
+            A=np.vstack([wider, *rows]),
+            b=np.concatenate([steps.b, *limits]),
+            lower=np.append(steps.lower, -on),
+            upper=np.append(steps.upper, 1.0 - on),
+            prices=np.append(steps.prices, np.full(m, _FREE)),
+            is_whole=np.append(steps.is_whole, np.ones(m, dtype=bool)),
+            column=np.append(steps.column, np.full(m, steps.column[place[base]])),
+            column_prices=steps.column_prices,
+        )
+
+    def _ends(self, base: int, bends: Sequence[Bend]) -> np.ndarray:
+        """Return the ends of the lines that bends of a column are drawn by, rising."""
+        low, high = self.lower[base], self.upper[base]
+        ends = [low, high, self.x[base], *(bend.knot for bend in bends)]
+        for bend in bends:
+            if bend.kind == LOG and high > bend.knot:
+                ends += np.geomspace(max(low, bend.knot), high, _LINES + 1).tolist()
+                ends += self.breaks.get(base, [])
+        return np.unique(np.clip(ends, low, high))
+
+    def point(self, features: np.ndarray, step: np.ndarray) -> tuple[np.ndarray, bool]:
+        """Return the point of a step, and whether logarithms were on their lines there.
+
+        Where they were not, further steps have a line that ends there.
+        """
+        moves = step * self.unit[features]
+        point = self.x.astype(np.float64)
+        moved = np.clip(
+            point[features] + moves, self.lower[features], self.upper[features]
+        )
+        point[features] = np.where(step == 0.0, point[features], moved)
+        is_straight = True
+        for j, (base, bend) in self.bends.items():
+            exact = float(bend.of(point[base]))
+            off = abs(exact - point[j]) if bend.kind == LOG and j in features else 0.0
+            if off > _STRAIGHT * self.spread[j]:
+                self.breaks.setdefault(base, []).append(float(point[base]))
+                is_straight = False
+            point[j] = exact
+        return point, is_straight
 
     def _half_spaces(
         self, leaf: int, goal: Goal
@@ -544,27 +655,32 @@ def _nearest_of_leaf(
     """Return the nearest point of a leaf, below a distance, that the tree itself takes there."""
     distance = None
     for margin in MARGINS:
-        program = space.steps(leaf, goal, margin)
-        if program is None:
-            return None
-        features, steps = program
-        if norm == "count" and not np.isfinite([steps.lower, steps.upper]).all():
-            names = {space.columns[c].name for c in space.column_of[features]}
-            raise ValueError(
-                "norm='count' needs finite bounds: allowed are plausible=True, and bounds for the "
-                f"columns {sorted(names)}."
-            )
-        step = fewest(steps, below) if norm == "count" else shortest_l1(steps)
-        if step is None:
+        for _ in range(_REFINEMENTS):
+            program = space.steps(leaf, goal, margin)
+            if program is None:
+                return None
+            features, steps = program
+            if norm == "count" and not np.isfinite([steps.lower, steps.upper]).all():
+                names = {space.columns[c].name for c in space.column_of[features]}
+                raise ValueError(
+                    "norm='count' needs finite bounds: allowed are plausible=True, and bounds for "
+                    f"the columns {sorted(names)}."
+                )
+            found = fewest(steps, below) if norm == "count" else shortest_l1(steps)
+            if found is None:
+                break
+            step = found[: len(features)]
+            moves = np.abs(step * space.unit[features])
+            step = np.where(moves >= _NOTHING * space.spread[features], step, 0.0)
+            point, is_straight = space.point(features, step)
+            if is_straight:
+                break
+        if found is None:
             break
-        moves = step * space.unit[features]
-        step = np.where(np.abs(moves) >= _NOTHING * space.spread[features], step, 0.0)
-        point = space.x.astype(np.float64)
-        moved = np.clip(
-            point[features] + moves, space.lower[features], space.upper[features]
-        )
-        point[features] = np.where(step == 0.0, point[features], moved)
-        distance = length_of(step, steps, norm)
+        is_own = ~np.isin(features, list(space.bends))
+        found = np.zeros_like(found)
+        found[: len(features)] = np.where(is_own, step, 0.0)
+        distance = length_of(found, steps, norm)
         if _keeps(space.tree, point, leaf, goal):
             return distance, leaf, point
     if distance is not None:
@@ -612,7 +728,7 @@ def cell(column: Column, features: np.ndarray) -> Any:
         kind = {WHOLE: int, TRUTH: bool}.get(column.holds, float)
         # A whole column may have a median between two numbers, which a missing cell has.
         kind = kind if float(features[0]).is_integer() else float
-        return None if features[1:].any() else kind(features[0])
+        return None if column.indicator and features[-1] else kind(features[0])
     return next(compress(column.levels, features), column.other)
 
 

@@ -1,6 +1,6 @@
 """Why single rows reach their leaves: what each term adds to each decision on the way."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -56,8 +56,12 @@ def explain(
     feature_names: Sequence[str],
     classes: np.ndarray | None = None,
     of: np.ndarray | None = None,
+    bends: Collection[int] = (),
 ) -> Explanation:
-    """Explain the path of each row; `of` has other classes than those predicted, by position."""
+    """Explain the path of each row; `of` has other classes than those predicted, by position.
+
+    `bends` are the features that are outside of their ranges where others are.
+    """
     names = np.array(feature_names, dtype=object)
     leaves = tree.apply(X)
     spread = np.ones(tree.n_features) if tree.spread is None else tree.spread
@@ -114,6 +118,7 @@ def explain(
         distances = np.minimum(distances, inside)
     terms = pd.DataFrame({name: np.concatenate(part) for name, part in parts.items()})
     is_outside = np.less(X, training.lowest) | np.greater(X, training.highest)
+    is_outside[:, list(bends)] = False
     return Explanation(
         terms.sort_values(["row", "step"], kind="stable", ignore_index=True),
         pd.DataFrame(

@@ -50,7 +50,7 @@ from evotree.operators.structure.reduced import (
 from evotree.operators.structure.splice import make_individual, subtree_sizes
 from evotree.operators.variation import centre_splits
 from evotree.rng import make_streams
-from evotree.tables.columns import CategoricalColumn, Column, columns_asked
+from evotree.tables.columns import Bend, CategoricalColumn, Column, columns_asked
 from evotree.tables.frames import by_label
 from evotree.tree import Individual, ObliqueTree, node_depths, sizes_of_kept
 
@@ -888,11 +888,13 @@ def check_monotonic_cst(
         )
     if n_classes == 1 or not signs.any():
         return None
-    # What says that a number is missing comes after the number, and has no sign.
+    # What says that a number is missing has no sign. A bend rises with its column, or falls: so
+    # a column that is raised takes each of its features the way that its own sign allows, and the
+    # proof for single features is one for the column.
     of_features = [
-        int(sign) if at == 0 else 0
+        int(sign) * (level.sign if isinstance(level, Bend) else level is None)
         for column, sign in zip(columns, signs, strict=True)
-        for at in range(len(column.feature_levels))
+        for level in column.feature_levels
     ]
     return MonotonicConstraint(tuple(of_features), n_classes)
 

@@ -34,6 +34,7 @@ from evotree.plotting.style import (
     short_name,
     tint,
 )
+from evotree.tables.columns import bends_of
 from evotree.tables.labels import read_labels
 from evotree.tree import ObliqueTree, node_depths
 
@@ -524,6 +525,11 @@ def check_points(
     source: Any, tree: ObliqueTree, X: Any, y: Any
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Return the points as a tree reads them, their class codes and the labels of all classes."""
+    if bends_of(getattr(source, "columns_", ())):
+        raise ValueError(
+            "the columns of this classifier bend: regions are drawn where none does, as with "
+            "shapes=None."
+        )
     points = np.asarray(getattr(source, "encode", np.asarray)(X), dtype=np.float64)
     given = np.asarray(read_labels(y))
     if points.ndim != 2 or points.shape[1] != tree.n_features or points.shape[0] == 0:

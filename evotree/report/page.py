@@ -9,7 +9,7 @@ page compares none of them.
 import json
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from html import escape
 from importlib.resources import files
 from pathlib import Path
@@ -40,6 +40,7 @@ from evotree.tables.columns import (
     Column,
     Level,
     NumericColumn,
+    bends_of,
     column_of_feature,
     encode_in_order,
     levels_of,
@@ -205,6 +206,8 @@ def collect(subject: Subject, cells: pd.DataFrame | None, y: Any) -> dict[str, A
     ]
     used_columns = sorted({int(column_of[j]) for part in parts for j in part["f"]})
     kept = np.flatnonzero(np.isin(column_of, used_columns))
+    # A bend is outside of its range where the number is.
+    is_bend = np.isin(np.arange(len(column_of)), list(bends_of(columns)))
     place = {j: at for at, j in enumerate(kept.tolist())}
     for part in parts:
         part["f"] = [place[j] for j in part["f"]]
@@ -227,8 +230,8 @@ def collect(subject: Subject, cells: pd.DataFrame | None, y: Any) -> dict[str, A
         "weighted": named.is_weighted,
         "spread": _rounded(named.spread[kept]),
         "means": _rounded(training.means[0, kept]),
-        "lowest": _rounded(training.lowest[kept]),
-        "highest": _rounded(training.highest[kept]),
+        "lowest": _rounded(np.where(is_bend, -np.inf, training.lowest)[kept]),
+        "highest": _rounded(np.where(is_bend, np.inf, training.highest)[kept]),
         "trees": trees,
         "own": own,
         "forest": _forest(subject, kept, rows, truth) if subject.members else None,
@@ -468,7 +471,11 @@ def _columns(
         one: dict[str, Any] = {"name": short(column.name), "first": first}
         first += len(column.feature_levels)
         if isinstance(column, NumericColumn):
-            one |= {"fill": column.fill, "indicator": column.indicator}
+            one |= {
+                "fill": column.fill,
+                "indicator": column.indicator,
+                "bends": [asdict(bend) for bend in column.bends],
+            }
         else:
             options = _options(column, None if cells is None else cells.iloc[:, at])
             one |= {

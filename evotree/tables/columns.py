@@ -1,7 +1,9 @@
 """How the columns of a table become features, and the same columns of a later table the same ones.
 
 A column of numbers is one feature, its missing cells being the median; where some cells are missing
-when it is fitted, a second feature of 0 and 1 says which. Of a column of categories every level is
+when it is fitted, a last feature of 0 and 1 says which. Between these may be its *bends*, by which
+its effect may be another one above or below a knot, or that of its logarithm: each is a feature
+that follows from the number alone. Of a column of categories every level is
 a feature of 0 and 1, and so are its missing cells, where there are some; two levels make one
 feature. The level of missing cells is None.
 
@@ -17,7 +19,7 @@ import re
 import warnings
 from collections import Counter
 from collections.abc import Callable, Collection, Hashable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import date, datetime, timedelta
 from functools import partial
 from itertools import groupby
@@ -37,6 +39,9 @@ LARGEST = 1e100  # magnitude whose square, and the sum of some squares, is finit
 _SHOWN = 100  # characters of a cell in messages
 _SHOWN_NAMES = 8  # names of columns in messages
 _SHOWN_LEVELS = 3  # of a column in messages
+
+ABOVE, BELOW, LOG = "above", "below", "log"
+"""Kinds of bends."""
 
 TEXTS, NUMBERS, WHOLE, TRUTH = "texts", "numbers", "whole numbers", "truth values"
 """What the cells of a column may be."""
@@ -62,20 +67,50 @@ _GAPS = {
 
 
 @dataclass(frozen=True)
+class Bend:
+    """A feature that follows from the number of a column, and rises or falls with it.
+
+    By its kind it is ``max(x - knot, 0)``, ``max(knot - x, 0)``, or ``log(max(x, knot))``, where
+    the knot is above 0.
+    """
+
+    kind: str
+    knot: float
+
+    @property
+    def sign(self) -> int:
+        """1 where it rises with the number, -1 where it falls."""
+        return -1 if self.kind == BELOW else 1
+
+    def of(self, numbers: np.ndarray) -> np.ndarray:
+        """Return the feature that numbers make."""
+        if self.kind == LOG:
+            return np.log(np.maximum(numbers, self.knot))
+        return np.maximum(self.sign * (numbers - self.knot), 0.0)
+
+    def named(self, column: str) -> str:
+        """Return the name of the feature."""
+        if self.kind == LOG:
+            return f"log({column})"
+        return f"{column} {self.kind} {text_of(self.knot)}"
+
+
+@dataclass(frozen=True)
 class NumericColumn:
-    """A column of numbers: a feature, and a second one where it was fitted to missing cells."""
+    """A column of numbers: a feature, its bends, and one where it was fitted to missing cells."""
 
     name: str
     fill: float  # stands for a missing number
     indicator: bool = (
-        False  # whether a second feature is 1 in the rows whose cell is missing
+        False  # whether a last feature is 1 in the rows whose cell is missing
     )
     holds: str = NUMBERS
+    bends: tuple[Bend, ...] = ()
 
     @property
-    def feature_levels(self) -> tuple[str | None, ...]:
-        """The level that each feature asks for, as names show it; None for the number."""
-        return (None, MISSING) if self.indicator else (None,)
+    def feature_levels(self) -> tuple[str | Bend | None, ...]:
+        """The level or bend that each feature asks for; None for the number."""
+        return (None, *self.bends, *([MISSING] if self.indicator else []))
 
 
 @dataclass(frozen=True)
@@ -93,7 +128,7 @@ class CategoricalColumn:
     holds: str = TEXTS
 
     @property
-    def feature_levels(self) -> tuple[str, ...]:
+    def feature_levels(self) -> tuple[str | Bend | None, ...]:
         """The level that each feature asks for, as names show it."""
         return tuple(map(_shown, self.levels))
 
@@ -221,8 +256,10 @@ def feature_names(columns: Sequence[Column]) -> tuple[str, ...]:
     )
 
 
-def _feature_name(column: str, level: str | None) -> str:
-    """Return the name of a feature that is a column of numbers, or asks for a level of one."""
+def _feature_name(column: str, level: str | Bend | None) -> str:
+    """Return the name of a feature that is a column, or a bend, or asks for a level of one."""
+    if isinstance(level, Bend):
+        return level.named(column)
     return column if level is None else f"{column} is {level}"
 
 
@@ -239,7 +276,61 @@ def answers_of(columns: Sequence[Column]) -> dict[int, tuple[str, str]]:
         for at, (name, level) in enumerate(
             zip(feature_names(columns), levels, strict=True)
         )
-        if level is not None
+        if isinstance(level, str)
+    }
+
+
+def bends_of(columns: Sequence[Column]) -> dict[int, tuple[int, Bend]]:
+    """Return the feature that each bend follows from, and the bend, by its position."""
+    found: dict[int, tuple[int, Bend]] = {}
+    first = 0
+    for column in columns:
+        for at, level in enumerate(column.feature_levels):
+            if isinstance(level, Bend):
+                found[first + at] = first, level
+        first += len(column.feature_levels)
+    return found
+
+
+def with_bends(columns: Sequence[Column], rows: np.ndarray) -> np.ndarray:
+    """Return the features of rows whose bends are missing, with the bends that columns make."""
+    bends = bends_of(columns)
+    n_features = rows.shape[1] + len(bends)
+    features = np.empty((len(rows), n_features))
+    features[:, [j for j in range(n_features) if j not in bends]] = rows
+    for j, (base, bend) in bends.items():
+        features[:, j] = bend.of(features[:, base])
+    return features
+
+
+def bent_as_asked(columns: Sequence[Column], shapes: Any) -> tuple[Column, ...]:
+    """Return columns with the bends that users ask for: kinds and knots, by names of columns."""
+    names = [column.name for column in columns]
+    made = list(columns)
+    for name, bends in shapes.items():
+        (c,) = columns_asked([name], names, "shapes")
+        column = made[c]
+        try:
+            data = [{"kind": kind, "knot": knot} for kind, knot in bends]
+            read = _bends_from(data, names[c])
+        except (TypeError, ValueError):
+            read = ()
+        if not read or not isinstance(column, NumericColumn):
+            raise ValueError(
+                f"shapes[{name!r}]={bends!r}: allowed, of a column of numbers, are pairs such as "
+                f"({ABOVE!r}, 52.0), ({BELOW!r}, 52.0), and ({LOG!r}, 1.0), of the least number "
+                "whose logarithm is taken, above 0."
+            )
+        made[c] = replace(column, bends=read)
+    return tuple(made)
+
+
+def shapes_of(columns: Sequence[Column]) -> dict[str, list[tuple[str, float]]]:
+    """Return the bends of columns as `bent_as_asked` takes them."""
+    return {
+        column.name: [(bend.kind, bend.knot) for bend in column.bends]
+        for column in columns
+        if isinstance(column, NumericColumn) and column.bends
     }
 
 
@@ -268,7 +359,8 @@ def indicator_of_feature(columns: Sequence[Column]) -> list[int]:
     places: list[int] = []
     for column in columns:
         if isinstance(column, NumericColumn) and column.indicator:
-            places += [len(places) + 1, -1]
+            n_others = len(column.bends) + 1
+            places += [len(places) + n_others] * n_others + [-1]
         else:
             places += [-1] * len(column.feature_levels)
     return places
@@ -297,7 +389,8 @@ def columns_from(columns: Any, missing: str | None = None) -> tuple[Column, ...]
             and math.isfinite(fill)
             and isinstance(indicator, bool)
         ):
-            made.append(NumericColumn(name, float(fill), indicator, holds))
+            bends = _bends_from(column.get("bends", []), name)
+            made.append(NumericColumn(name, float(fill), indicator, holds, bends))
         elif (
             isinstance(levels, list)
             and all(isinstance(level, str | None) for level in [*levels, other])
@@ -313,6 +406,24 @@ def columns_from(columns: Any, missing: str | None = None) -> tuple[Column, ...]
             )
     if len({column.name for column in made}) < len(made):
         raise ValueError("two columns have the same name")
+    return tuple(made)
+
+
+def _bends_from(bends: Any, name: str) -> tuple[Bend, ...]:
+    """Return the bends of a column of plain data."""
+    made: list[Bend] = []
+    for bend in bends if isinstance(bends, list) else [None]:
+        data: Any = bend if isinstance(bend, dict) else {}
+        kind, knot = data.get("kind"), data.get("knot")
+        is_bend = kind in (ABOVE, BELOW, LOG) and type(knot) in (int, float)
+        if is_bend and is_number(knot) and (kind != LOG or knot > 0.0):
+            made.append(Bend(kind, float(knot)))
+    if not isinstance(bends, list) or len({one.named("") for one in made}) < len(bends):
+        raise ValueError(
+            f"column {name!r} has the bends {quoted(bends)}: allowed is a list of objects that "
+            f"differ, with a kind, {ABOVE!r}, {BELOW!r}, or once {LOG!r}, and a knot, a number, of "
+            f"{LOG!r} above 0"
+        )
     return tuple(made)
 
 
@@ -515,7 +626,7 @@ def encode_in_order(
             if indicated := [j for j, column in enumerate(run) if column.indicator]:
                 behind = np.add(indicated, 1)
                 numbers = np.insert(numbers, behind, missing[:, indicated], axis=1)
-            parts.append(numbers)
+            parts.append(with_bends(run, numbers) if bends_of(run) else numbers)
             continue
         for j, column in enumerate(run):
             places, levels = levels_of(cells.iloc[:, j], column)

@@ -44,14 +44,23 @@ const Model = (data) => {
     ["-1", "(any other)"],
   ];
 
+  const bent = ({ kind, knot }, number) => {
+    if (kind === "log") return Math.log(Math.max(number, knot));
+    return Math.max(kind === "above" ? number - knot : knot - number, 0);
+  };
+
   // Cells, one a column: a number, the position of an option (-1 for any other), or null.
   const encode = (cells) => {
     const features = new Array(data.features.length).fill(0);
     data.columns.forEach((column, j) => {
       const cell = cells[j];
       if (column.options === undefined) {
-        features[column.first] = cell === null ? column.fill : cell;
-        if (column.indicator) features[column.first + 1] = cell === null ? 1 : 0;
+        const number = cell === null ? column.fill : cell;
+        features[column.first] = number;
+        column.bends.forEach((bend, at) => {
+          features[column.first + 1 + at] = bent(bend, number);
+        });
+        if (column.indicator) features[column.first + 1 + column.bends.length] = cell === null ? 1 : 0;
         return;
       }
       const level = cell === null ? column.missing : cell;

@@ -325,7 +325,7 @@
   const drawMissing = () => {
     const used = new Set(tree().nodes.flatMap((node) => node.f));
     const fills = data.columns.filter((column) => column.indicator || (column.missing ?? null) !== null)
-      .filter((column) => d3.range(column.n_levels ?? 2).some((at) => used.has(column.first + at)))
+      .filter((column) => d3.range(column.n_levels ?? 2 + column.bends.length).some((at) => used.has(column.first + at)))
       .map((column) => `${column.name} = ${column.options === undefined ? number(column.fill, 15) : column.options[column.missing]}`);
     byId("missing").textContent = fills.length ? `missing: ${fills.join(", ")}` : "";
   };

@@ -1,0 +1,165 @@
+"""Which bends columns get: knots at quantiles, of which a forward search keeps those that pay.
+
+The search is that of a linear model of the targets, or of which class rows have. It begins with
+all features; a bend enters where it lowers the squared error by more than the extended criterion of
+Chen and Chen (2008) takes for one of so many. A hinge enters from both sides of its knot: where the
+effect is flat on one of them, one term says so.
+
+References
+----------
+Chen J., Chen Z. (2008). Extended Bayesian information criteria for model selection with large model
+spaces. Biometrika 95(3), 759-771.
+Friedman J. H. (1991). Multivariate adaptive regression splines. Annals of Statistics 19(1), 1-67.
+"""
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from evotree.dataset import Dataset
+from evotree.tables.columns import (
+    ABOVE,
+    BELOW,
+    LOG,
+    TRUTH,
+    Bend,
+    Column,
+    NumericColumn,
+)
+
+KNOTS = (0.25, 0.5, 0.75)
+"""Quantiles of the rows at which a column may bend."""
+
+FEW_VALUES = 4
+"""A column of no more different values does not bend."""
+
+SKEWED = 1.0
+"""A column of positive numbers has a logarithm if its skewness is above this."""
+
+MOST_COLUMNS, MOST_BENDS, MOST_OF_COLUMN = 48, 16, 2
+"""How many columns may bend, how many knots and logarithms there may be, and of one column."""
+
+_ROUND_TO = 0.1  # of a standard deviation, at least: a knot is to be read
+_COLLINEAR = 1e-6  # share of its variance that a feature is nothing new below
+
+
+def bent_columns(columns: Sequence[Column], dataset: Dataset) -> tuple[Column, ...]:
+    """Return columns with the bends that pay, of rows whose features have none."""
+    found = _forward_search(dataset, _candidates(columns, dataset))
+    made: list[Column] = list(columns)
+    for c, bend, _ in sorted(found, key=lambda one: (one[1].kind, one[1].knot)):
+        kinds = (LOG,) if bend.kind == LOG else (ABOVE, BELOW)
+        column = made[c]
+        assert isinstance(column, NumericColumn)
+        bends = tuple(Bend(kind, bend.knot) for kind in kinds)
+        made[c] = replace(column, bends=(*column.bends, *bends))
+    return tuple(made)
+
+
+def _candidates(
+    columns: Sequence[Column], dataset: Dataset
+) -> list[tuple[int, Bend, np.ndarray]]:
+    """Return the bends that columns may get, by their positions, and the features they make."""
+    share = dataset.sample_weight / dataset.total_weight
+    first = np.cumsum([0, *(len(column.feature_levels) for column in columns)])
+    numbers = [
+        c
+        for c, column in enumerate(columns)
+        if isinstance(column, NumericColumn)
+        and column.holds != TRUTH
+        and len(np.unique(dataset.raw[:, first[c]])) > FEW_VALUES
+    ]
+    if len(numbers) > MOST_COLUMNS:
+        strength = _correlations(dataset, share)[first[numbers]]
+        strongest = np.argsort(-strength, kind="stable")[:MOST_COLUMNS]
+        numbers = [numbers[at] for at in np.sort(strongest)]
+    return [
+        (c, bend, bend.of(dataset.raw[:, first[c]]))
+        for c in numbers
+        for bend in _bends_of(dataset.raw[:, first[c]], share)
+    ]
+
+
+def _bends_of(numbers: np.ndarray, share: np.ndarray) -> Iterator[Bend]:
+    """Yield the bends that numbers may have."""
+    mean = share @ numbers
+    spread = math.sqrt(share @ (numbers - mean) ** 2)
+    low, high = numbers.min(), numbers.max()
+    if low > 0.0 and share @ (numbers - mean) ** 3 > SKEWED * spread**3:
+        yield Bend(LOG, float(low))
+    decimals = -math.floor(math.log10(_ROUND_TO * spread))
+    quantiles = np.quantile(numbers, KNOTS, weights=share, method="inverted_cdf")
+    for knot in np.unique(np.round(quantiles, decimals)).tolist():
+        if low < knot < high:
+            yield Bend(ABOVE, knot + 0.0)
+
+
+def _targets(dataset: Dataset) -> np.ndarray:
+    """Return what is to be explained, of shape (n_distinct, n_targets)."""
+    if dataset.n_classes == 0:
+        return dataset.targets.reshape(dataset.n_distinct, -1)
+    return (dataset.y[:, np.newaxis] == np.arange(1, dataset.n_classes)).astype(float)
+
+
+def _correlations(dataset: Dataset, share: np.ndarray) -> np.ndarray:
+    """Return how strongly each feature is correlated with the targets."""
+    targets = _targets(dataset)
+    targets = targets - share @ targets
+    return np.abs((targets * share[:, np.newaxis]).T @ dataset.X).max(axis=0) / (
+        dataset.spread
+    )
+
+
+def _forward_search(
+    dataset: Dataset, candidates: Sequence[tuple[int, Bend, np.ndarray]]
+) -> list[tuple[int, Bend, np.ndarray]]:
+    """Return the candidates that enter a linear model."""
+    if not candidates:
+        return []
+    share = dataset.sample_weight / dataset.total_weight
+    n_rows = dataset.total_weight
+    n_first = dataset.X.shape[1]
+    columns = np.column_stack(
+        [dataset.X, *(feature for _, _, feature in candidates), _targets(dataset)]
+    )
+    columns -= share @ columns
+    spread = np.sqrt(share @ columns**2)
+    columns /= np.where(spread > 0.0, spread, 1.0)
+    T = columns.T @ (columns * share[:, np.newaxis])
+    n_targets = T.shape[0] - n_first - len(candidates)
+    entered = 0
+    order = np.argsort(-np.abs(T[:n_first, -n_targets:]).max(axis=1), kind="stable")
+    for j in order[: int(n_rows / 4.0)].tolist():
+        if T[j, j] > _COLLINEAR:
+            _sweep(T, j)
+            entered += 1
+    price = math.log(n_rows) + 2.0 * math.log(len(candidates))
+    kept: list[int] = []
+    while len(kept) < MOST_BENDS:
+        own = np.diag(T)[n_first:-n_targets]
+        of_targets = T[n_first:-n_targets, -n_targets:]
+        left = np.diag(T)[-n_targets:]
+        is_open = own > _COLLINEAR
+        gains = of_targets**2 / np.where(is_open, own, 1.0)[:, np.newaxis]
+        columns_in = [candidates[at][0] for at in kept]
+        for at, (c, _, _) in enumerate(candidates):
+            if at in kept or columns_in.count(c) >= MOST_OF_COLUMN:
+                is_open[at] = False
+        # Of several targets the sum of what likelihoods gain.
+        rest = np.maximum(left - gains, 1e-12) / np.maximum(left, 1e-12)
+        gain = np.where(is_open, -n_rows * np.log(rest).mean(axis=1), 0.0)
+        best = int(gain.argmax())
+        if gain[best] <= price or len(kept) + entered > n_rows / 3.0:
+            break
+        _sweep(T, n_first + best)
+        kept.append(best)
+    return [candidates[at] for at in kept]
+
+
+def _sweep(T: np.ndarray, k: int) -> None:
+    """Let a feature enter the regression whose sums of products are swept."""
+    row = T[k] / T[k, k]
+    T -= np.outer(T[:, k], row)
+    T[k] = T[:, k] = 0.0

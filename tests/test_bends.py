@@ -1,0 +1,448 @@
+"""Columns that bend: what each feature is, who computes it, and that all speak of columns."""
+
+import warnings
+from dataclasses import replace
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from evotree import (
+    EvoTreeClassifier,
+    EvoTreeRegressor,
+    load_model,
+    save_model,
+)
+from evotree.description.text import splits_of_text
+from evotree.engine.bends import MOST_OF_COLUMN, bent_columns
+from evotree.export import export_rules, export_text
+from evotree.inspection.comparison import compare_rows
+from evotree.inspection.training_rows import summarize
+from evotree.model_file import Model
+from evotree.report import report
+from evotree.tables.columns import (
+    ABOVE,
+    BELOW,
+    LOG,
+    Bend,
+    CategoricalColumn,
+    NumericColumn,
+    bends_of,
+    column_of_feature,
+    columns_from,
+    encode,
+    feature_names,
+    indicator_of_feature,
+    with_bends,
+)
+from evotree.tree import ObliqueTree, SoftSides
+from tests.exported import with_models
+from tests.inspection.random_trees import random_tree
+from tests.languages import LANGUAGES, Case
+from tests.quick_models import brief
+
+KNOTS = st.floats(0.1, 10.0).map(lambda knot: round(knot, 3))
+BENDS = st.builds(Bend, st.sampled_from((ABOVE, BELOW, LOG)), KNOTS)
+
+
+@st.composite
+def bent(draw, indicators=False):
+    """Draw columns of numbers, some of which bend."""
+    columns = [
+        NumericColumn(
+            f"c{at}",
+            draw(KNOTS),
+            indicators and draw(st.booleans()),
+            bends=tuple(
+                draw(st.lists(BENDS, max_size=3, unique_by=lambda bend: bend.named("")))
+            ),
+        )
+        for at in range(draw(st.integers(1, 3)))
+    ]
+    return tuple(columns)
+
+
+def by_hand(column, x):
+    """Return the features of a cell, one by one."""
+    known = column.fill if x is None else x
+    made = [known]
+    for bend in column.bends:
+        made.append(
+            {
+                ABOVE: max(known - bend.knot, 0.0),
+                BELOW: max(bend.knot - known, 0.0),
+                LOG: float(np.log(max(known, bend.knot))),
+            }[bend.kind]
+        )
+    return [*made, float(x is None)] if column.indicator else made
+
+
+# ---- what features are ---------------------------------------------------------------------------
+
+
+@given(bent(indicators=True), st.integers(0, 2**32))
+def test_features_follow_from_the_number_of_their_column(columns, seed):
+    rng = np.random.default_rng(seed)
+    cells = rng.uniform(-5.0, 15.0, (6, len(columns))).round(2)
+    cells[rng.random(cells.shape) < 0.2] = np.nan
+    table = pd.DataFrame(cells, columns=[column.name for column in columns])
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        found = encode(columns, table)
+    for row, features in zip(cells.tolist(), found, strict=True):
+        wanted = [
+            by_hand(column, None if np.isnan(x) else x)
+            for column, x in zip(columns, row, strict=True)
+        ]
+        np.testing.assert_allclose(features, np.concatenate(wanted), rtol=1e-15)
+    names = feature_names(columns)
+    assert len(set(names)) == len(names) == found.shape[1]
+    of = column_of_feature(columns)
+    for j, (base, _) in bends_of(columns).items():
+        assert of[j] == of[base] and names[base] == columns[of[j]].name
+    for j, at in enumerate(indicator_of_feature(columns)):
+        assert (at < 0) == (not columns[of[j]].indicator or "missing" in names[j])
+        assert at < 0 or names[at] == f"{columns[of[j]].name} is missing"
+
+
+def test_names_say_what_features_are():
+    bends = (Bend(LOG, 1.0), Bend(ABOVE, 52.0), Bend(BELOW, 0.5))
+    assert feature_names((NumericColumn("age", 40.0, bends=bends),)) == (
+        "age",
+        "log(age)",
+        "age above 52",
+        "age below 0.5",
+    )
+
+
+@pytest.mark.parametrize(
+    "bends",
+    [
+        "above",
+        [3],
+        [{"kind": "over", "knot": 1.0}],
+        [{"kind": "above"}],
+        [{"kind": "above", "knot": float("nan")}],
+        [{"kind": "above", "knot": True}],
+        [{"kind": "log", "knot": 0.0}],
+        [{"kind": "log", "knot": 1.0}, {"kind": "log", "knot": 2.0}],
+    ],
+)
+def test_damaged_bends_are_told(bends):
+    data = {"name": "age", "fill": 1.0, "indicator": False, "bends": bends}
+    with pytest.raises(ValueError, match="bends"):
+        columns_from([data])
+
+
+# ---- which bends ---------------------------------------------------------------------------------
+
+
+def rows_with(effect, n=300, seed=0):
+    """Return rows of two columns, of which one has an effect on the targets."""
+    rng = np.random.default_rng(seed)
+    X = pd.DataFrame(
+        {"age": rng.uniform(20, 80, n).round(1), "size": rng.normal(size=n)}
+    )
+    return X, effect(X) + 0.3 * rng.normal(size=n)
+
+
+def plain_dataset(X, y):
+    model = EvoTreeRegressor()
+    return model._make_dataset(X, y, None, "standard"), model.columns_
+
+
+def test_a_search_finds_bends_and_none_where_nothing_bends():
+    X, y = rows_with(lambda X: 0.2 * (X.age - 50).clip(lower=0))
+    dataset, columns = plain_dataset(X, y)
+    age, size = bent_columns(columns, dataset)
+    assert {bend.kind for bend in age.bends} == {ABOVE, BELOW} and not size.bends
+    assert 1 <= len({bend.knot for bend in age.bends}) <= MOST_OF_COLUMN
+    assert any(abs(bend.knot - 50.0) < 16.0 for bend in age.bends)
+    X, y = rows_with(lambda X: 0.05 * X.age)
+    dataset, columns = plain_dataset(X, y)
+    assert bent_columns(columns, dataset) == columns
+
+
+def test_few_values_categories_and_truth_values_do_not_bend():
+    rng = np.random.default_rng(0)
+    n = 400
+    table = pd.DataFrame(
+        {
+            "few": rng.integers(0, 3, n),
+            "truth": rng.random(n) < 0.5,
+            "sort": pd.Categorical(rng.choice(list("abc"), n)),
+            "money": np.exp(rng.normal(size=n)),
+        }
+    )
+    y = np.log(table.money) + (table.few == 1) + 0.1 * rng.normal(size=n)
+    dataset, columns = plain_dataset(table, y)
+    *others, money = bent_columns(columns, dataset)
+    assert tuple(others) == columns[:-1]
+    assert LOG in {bend.kind for bend in money.bends}
+    assert any(isinstance(column, CategoricalColumn) for column in others)
+
+
+# ---- exports -------------------------------------------------------------------------------------
+
+
+def random_case(seed, is_classes, with_lines):
+    """Return a random tree over columns that bend, and rows on all sides of their knots."""
+    rng = np.random.default_rng(seed)
+    kinds = (LOG, ABOVE, BELOW)
+    columns = tuple(
+        NumericColumn(
+            f"c{at}",
+            1.0,
+            bends=tuple(
+                Bend(kind, round(rng.uniform(0.5, 8.0), 2))
+                for kind in kinds
+                if rng.random() < 0.6
+            ),
+        )
+        for at in range(3)
+    )
+    rows = rng.uniform(-2.0, 10.0, (60, 3)).round(3)
+    features = with_bends(columns, rows)
+    tree = random_tree(rng, features.shape[1], depth=2)
+    counts = rng.integers(1, 9, (len(tree), 2 if is_classes else 1)).astype(float)
+    tree = ObliqueTree(
+        tree.weights,
+        tree.thresholds,
+        tree.subtree_size,
+        counts / counts.sum(axis=1, keepdims=True) if is_classes else counts,
+        spread=features.std(axis=0),
+    )
+    sides = None
+    if with_lines and not is_classes:
+        tree = with_models(tree, rng)
+    elif is_classes:
+        inner = ~tree.is_leaf
+        sides = SoftSides(
+            np.where(inner, 0.7, 0.0),
+            np.where(inner, 0.1, 0.0),
+            np.where(inner[:, np.newaxis], 0.0, tree.values),
+        )
+    return Case((tree,), rows, ("no", "yes") if is_classes else None, sides, columns)
+
+
+CASES = [
+    random_case(seed, is_classes, with_lines)
+    for seed in range(6)
+    for is_classes, with_lines in ((True, False), (False, False), (False, True))
+]
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_every_language_computes_bends(language):
+    for case, answer in zip(CASES, LANGUAGES[language](CASES), strict=True):
+        wanted = case.predict()
+        if case.classes is not None:
+            assert list(answer.predicted) == wanted.tolist()
+        else:
+            found = np.reshape(answer.predicted, wanted.shape)
+            np.testing.assert_allclose(found, wanted, rtol=1e-12)
+        if answer.probabilities is not None:
+            np.testing.assert_allclose(
+                answer.probabilities, case.predict_proba(), atol=1e-5
+            )
+
+
+def model_of(case):
+    classes = None if case.classes is None else np.array(case.classes, dtype=object)
+    return Model("y", classes, case.columns, case.trees, sides=case.sides)
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_files_keep_bends(case, tmp_path):
+    table = pd.DataFrame(case.rows, columns=[column.name for column in case.columns])
+    model = model_of(case)
+    save_model(tmp_path / "model.json", model)
+    again = load_model(tmp_path / "model.json")
+    assert again.columns == case.columns
+    assert (again.predict(table) == model.predict(table)).all()
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_text_is_read_back(case):
+    tree = case.trees[0]
+    names = feature_names(case.columns)
+    text = export_text(model_of(case))
+    weights, thresholds, sizes = splits_of_text(text, names)
+    again = tree.replaced(
+        weights=weights, thresholds=thresholds, subtree_size=sizes, models=None
+    )
+    assert (again.apply(case.features) == tree.apply(case.features)).mean() > 0.95
+    used = (tree.weights != 0.0).any(axis=0)
+    for j in bends_of(case.columns):
+        shown = names[j] if names[j].startswith("log") else f"({names[j]})"
+        assert not used[j] or (shown in text and shown in export_rules(model_of(case)))
+
+
+# ---- constraints ---------------------------------------------------------------------------------
+
+
+@settings(max_examples=8, deadline=None)
+@given(st.integers(0, 2**16), st.sampled_from((1, -1)), st.booleans())
+def test_predictions_rise_with_columns_that_bend(seed, sign, is_classes):
+    rng = np.random.default_rng(seed)
+    X = pd.DataFrame(rng.uniform(0.5, 10.0, (120, 2)).round(2), columns=["a", "b"])
+    # Not monotonic: the constraint has to hold all the same.
+    y = np.abs(X.a - 5.0) + np.log(X.b) + 0.2 * rng.normal(size=len(X))
+    kind = EvoTreeClassifier if is_classes else EvoTreeRegressor
+    y = (y > y.median()).astype(int) if is_classes else y
+    shapes = {
+        "a": [("above", 5.0), ("below", 5.0), ("log", 0.5)],
+        "b": [("log", 0.5), ("above", 2.0)],
+    }
+    model = brief(kind, monotonic_cst={"a": sign}, shapes=shapes).fit(X, y)
+    assert bends_of(model.columns_)
+    for tree in model.pareto_front_:
+        assert model.objective_.constraint.violations(tree) == []
+    points = rng.uniform(-5.0, 15.0, (2000, 2))
+    raised = points.copy()
+    raised[:, 0] += rng.exponential(4.0, len(points))
+    predict = (
+        (lambda rows: model.predict_proba(rows)[:, 1]) if is_classes else model.predict
+    )
+    low, high = (
+        predict(pd.DataFrame(rows, columns=["a", "b"])) for rows in (points, raised)
+    )
+    assert (sign * (high - low) >= -1e-9).all()
+
+
+@pytest.mark.parametrize("kind", [EvoTreeClassifier, EvoTreeRegressor])
+def test_columns_share_splits_and_not_features(kind):
+    X, y = rows_with(lambda X: 0.2 * (X.age - 50).clip(lower=0) + X["size"])
+    y = (y > y.median()).astype(int) if kind is EvoTreeClassifier else y
+    shapes = {"age": [("above", 50.0), ("below", 50.0)], "size": [("above", 0.0)]}
+    model = brief(
+        kind, interaction_cst="no_interactions", leaves="constant", shapes=shapes
+    ).fit(X, y)
+    of = np.array(column_of_feature(model.columns_))
+    for tree in model.pareto_front_:
+        for weights in tree.weights:
+            assert len(set(of[weights != 0.0])) <= 1
+
+
+# ---- what speaks of columns ----------------------------------------------------------------------
+
+
+def distances_on_grid(space, x, spread):
+    return (np.abs(space - x) / spread).sum(axis=1)
+
+
+@pytest.mark.parametrize("is_regressor", [False, True])
+@pytest.mark.parametrize("seed", range(4))
+def test_counterfactuals_move_columns_and_none_is_nearer(seed, is_regressor):
+    rng = np.random.default_rng(seed)
+    columns = (
+        NumericColumn("a", 1.0, bends=(Bend(LOG, 0.2), Bend(ABOVE, 2.0))),
+        NumericColumn("b", 1.0, bends=(Bend(BELOW, 2.5), Bend(ABOVE, 1.0))),
+    )
+    rows = rng.uniform(0.0, 4.0, (60, 2))
+    features = with_bends(columns, rows)
+    tree = random_tree(rng, features.shape[1], depth=2, lines=is_regressor)
+    spread = features.std(axis=0)
+    tree = tree.replaced(spread=spread)
+    model = Case((tree,), rows, None if is_regressor else (0, 1, 2), None, columns)
+    model = model.estimator
+    model.training_rows_ = summarize(tree, features, np.ones(len(rows)))
+    ends = rows.min(axis=0), rows.max(axis=0)
+    axes = [np.linspace(low, high, 161) for low, high in zip(*ends, strict=True)]
+    grid = np.stack(np.meshgrid(*axes), axis=-1).reshape(-1, 2)
+    predicted = model.predict(grid)
+    targets = [(-1.0, 0.5), (1.5, np.inf)] if is_regressor else model.classes_.tolist()
+    for x in rows[:4]:
+        for target in targets:
+            low, high = target if is_regressor else (target, target)
+            wanted = (predicted >= low) & (predicted <= high)
+            try:
+                (one,) = model.counterfactuals(x, target)
+            except ValueError:
+                assert wanted.mean() < 0.01
+                continue
+            assert low <= model.predict(one.row)[0] <= high
+            np.testing.assert_array_equal(with_bends(columns, one.row)[0], one.point)
+            own = distances_on_grid(one.row, x, spread[[0, 3]])[0]
+            np.testing.assert_allclose(one.distance, own, atol=1e-9)
+            if wanted.any():
+                away = distances_on_grid(grid[wanted], x, spread[[0, 3]]).min()
+                assert one.distance <= away + 2e-3
+
+
+@pytest.fixture(scope="module", params=[EvoTreeRegressor, EvoTreeClassifier])
+def fitted(request):
+    X, y = rows_with(
+        lambda X: 0.3 * (X.age - 50).clip(lower=0) + X["size"] * 0.5, n=240
+    )
+    y = (y > 3.0).astype(int) if request.param is EvoTreeClassifier else y
+    leaves = "linear"
+    model = brief(
+        request.param, leaves=leaves, shapes={"age": [("above", 50.0), ("below", 50.0)]}
+    )
+    return model.fit(X, y), X, y
+
+
+def test_public_methods_speak_of_columns(fitted):
+    model, X, y = fitted
+    assert model.importances().shape == (2,)
+    shares = model.shap_values(X[:3], X[3:20])
+    assert shares.values.shape[:2] == (3, 2)
+    predict = (
+        model.predict if isinstance(y, pd.Series) and y.dtype.kind == "f" else None
+    )
+    if predict is not None:
+        np.testing.assert_allclose(
+            shares.values.sum(axis=1) + shares.base, predict(X[:3]), atol=1e-9
+        )
+    far = X[:1].assign(age=500.0)
+    assert model.explain(far).rows.outside[0] == ("age",)
+    assert len(model.explain(X).rows) == len(X)
+    compare_rows(model, X[:1], X[1:2])
+    page = report(model, X, pd.Series(y, name="y")).data
+    assert len(page["columns"]) <= 2
+
+
+def test_a_model_goes_on_with_its_bends(fitted):
+    model, X, y = fitted
+    edited = model.edit(X, y)
+    assert repr(edited)
+    again = model.refit(X, y)
+    assert again.columns_ == model.columns_
+    assert again.evolution == model.evolution
+    # What was printed is where another search begins.
+    evolution = replace(model.evolution, start=export_text(model))
+    begun = brief(type(model), leaves="linear").set_params(evolution=evolution)
+    assert begun.fit(X, y).columns_ == model.columns_
+
+
+@pytest.mark.parametrize("kind", [EvoTreeRegressor, EvoTreeClassifier])
+def test_cross_validation_takes_bends_where_they_pay(kind):
+    X, y = rows_with(lambda X: 0.2 * (X.age - 50).abs(), n=400)
+    y = (y > y.median()).astype(int) if kind is EvoTreeClassifier else y
+    free = {"size_penalty": "auto", "term_penalty": "auto", "shapes": "auto"}
+    model = brief(kind, max_leaf_nodes=2, **free).fit(X, y)
+    assert bends_of(model.columns_)
+    assert not bends_of(brief(kind, **free | {"shapes": None}).fit(X, y).columns_)
+    noise = np.random.default_rng(1).permutation(y)
+    assert not bends_of(brief(kind, **free).fit(X, noise).columns_)
+
+
+@pytest.mark.parametrize(
+    "shapes",
+    [
+        {"age": "above"},
+        {"age": [("over", 1.0)]},
+        {"age": [("log", -1.0)]},
+        {"sort": [("above", 1.0)]},
+        {"height": [("above", 1.0)]},
+        "always",
+    ],
+)
+def test_wrong_shapes_are_named(shapes):
+    X, y = rows_with(lambda X: X.age)
+    X["sort"] = pd.Categorical(np.where(X.age > 50, "a", "b"))
+    with pytest.raises(ValueError, match="shapes"):
+        brief(EvoTreeRegressor, shapes=shapes).fit(X, y)
