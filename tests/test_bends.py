@@ -3,6 +3,7 @@
 import warnings
 from dataclasses import replace
 
+import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 import pytest
@@ -10,17 +11,20 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from evotree import (
+    Checkpoint,
     EvoTreeClassifier,
     EvoTreeRegressor,
     load_model,
     save_model,
 )
+from evotree.description.named import named_tree
 from evotree.description.text import splits_of_text
-from evotree.engine.bends import MOST_OF_COLUMN, bent_columns
-from evotree.export import export_rules, export_text
+from evotree.engine.bends import MOST_OF_COLUMN, bent_columns, without_lone_bends
+from evotree.export import coefficient_table, export_rules, export_text
 from evotree.inspection.comparison import compare_rows
 from evotree.inspection.training_rows import summarize
 from evotree.model_file import Model
+from evotree.plotting import plot_shapes
 from evotree.report import report
 from evotree.tables.columns import (
     ABOVE,
@@ -157,9 +161,12 @@ def test_a_search_finds_bends_and_none_where_nothing_bends():
     X, y = rows_with(lambda X: 0.2 * (X.age - 50).clip(lower=0))
     dataset, columns = plain_dataset(X, y)
     age, size = bent_columns(columns, dataset)
-    assert {bend.kind for bend in age.bends} == {ABOVE, BELOW} and not size.bends
+    assert {bend.kind for bend in age.bends} == {ABOVE} and not size.bends
     assert 1 <= len({bend.knot for bend in age.bends}) <= MOST_OF_COLUMN
     assert any(abs(bend.knot - 50.0) < 16.0 for bend in age.bends)
+    # Where predictions may not fall, concave effects are sums of hinges from below.
+    age, _ = bent_columns(columns, dataset, np.array([1, 0]))
+    assert {bend.kind for bend in age.bends} == {ABOVE, BELOW}
     X, y = rows_with(lambda X: 0.05 * X.age)
     dataset, columns = plain_dataset(X, y)
     assert bent_columns(columns, dataset) == columns
@@ -182,6 +189,25 @@ def test_few_values_categories_and_truth_values_do_not_bend():
     assert tuple(others) == columns[:-1]
     assert LOG in {bend.kind for bend in money.bends}
     assert any(isinstance(column, CategoricalColumn) for column in others)
+
+
+@given(BENDS, st.floats(-3.0, 3.0), st.sampled_from((1.0, -1.0, 2.5)))
+def test_a_split_on_one_bend_alone_is_one_on_its_column(bend, threshold, weight):
+    columns = (NumericColumn("a", 0.0, bends=(bend,)), NumericColumn("b", 0.0))
+    tree = ObliqueTree(
+        weights=np.array([[0.0, weight, 0.0], [0.0, 0.0, 0.0], [0.0, 0.0, 0.0]]),
+        thresholds=np.array([threshold, 0.0, 0.0]),
+        subtree_size=np.array([3, 1, 1], dtype=np.int32),
+        values=np.zeros((3, 1)),
+    )
+    made = without_lone_bends(tree, bends_of(columns))
+    rows = np.column_stack([np.linspace(-20.0, 40.0, 997), np.zeros(997)])
+    features = with_bends(columns, rows)
+    sides, sums = tree.apply(features), features @ tree.weights[0] - threshold
+    is_clear = np.abs(sums) > 1e-9
+    assert (made.apply(features) == sides)[is_clear].all()
+    parts = np.ptp(sides[is_clear]) > 0
+    assert made.weights[0, 1] == 0.0 or not parts or abs(threshold) < 1e-9
 
 
 # ---- exports -------------------------------------------------------------------------------------
@@ -405,6 +431,42 @@ def test_public_methods_speak_of_columns(fitted):
     assert len(page["columns"]) <= 2
 
 
+def test_tables_and_pictures_add_up_the_terms_of_a_column(fitted):
+    model, X, _ = fitted
+    table = coefficient_table(model, ranges=True)
+    named = named_tree(model)
+    named = named.scores or named
+    ax = plot_shapes(model, X)
+    ax.figure.canvas.draw()
+    node = int(table.node.iloc[0])
+    names = [panel.get_xlabel() for panel in ax.child_axes]
+    for name, part in table[table.node == node].groupby("column"):
+        c = list(X).index(name)
+        lines = ax.child_axes[names.index(name)].get_lines()
+        line = next(one for one in lines if len(one.get_xdata()) > 200)
+        x, y = (np.asarray(one, dtype=float) for one in line.get_data())
+        for row in part.itertuples():
+            inside = (x >= row.low) & (x <= row.high)
+            if inside.sum() > 1 and row.per_log == 0.0:
+                slopes = np.diff(y[inside]) / np.diff(x[inside])
+                np.testing.assert_allclose(slopes, row.per_unit, atol=1e-9)
+        # The line is what the terms of the column add to the sum of the node.
+        features = model.encode(X)
+        of = np.flatnonzero(np.array(column_of_feature(model.columns_)) == c)
+        added = (features - model.training_rows_.means[node])[:, of]
+        added = added @ named.factors[node, of]
+        np.testing.assert_allclose(np.interp(X[name], x, y), added, atol=1e-6)
+    plt.close("all")
+
+
+def test_pictures_of_nodes_without_terms_are_refused(fitted):
+    model, _, _ = fitted
+    with pytest.raises(ValueError, match="node=True"):
+        plot_shapes(model, node=True)
+    with pytest.raises(TypeError, match="list"):
+        plot_shapes([])
+
+
 def test_a_model_goes_on_with_its_bends(fitted):
     model, X, y = fitted
     edited = model.edit(X, y)
@@ -425,9 +487,29 @@ def test_cross_validation_takes_bends_where_they_pay(kind):
     free = {"size_penalty": "auto", "term_penalty": "auto", "shapes": "auto"}
     model = brief(kind, max_leaf_nodes=2, **free).fit(X, y)
     assert bends_of(model.columns_)
+    assert "without bends" in repr(model.choice_)
+    table = model.choice_.to_frame()
+    assert set(table.bends) == {False, True} and table.bends[table.chosen].all()
+    assert table.chosen.sum() == 1
     assert not bends_of(brief(kind, **free | {"shapes": None}).fit(X, y).columns_)
     noise = np.random.default_rng(1).permutation(y)
     assert not bends_of(brief(kind, **free).fit(X, noise).columns_)
+
+
+def test_a_search_with_bends_continues(tmp_path):
+    X, y = rows_with(lambda X: 0.2 * (X.age - 50).abs(), n=200)
+    free = {"size_penalty": "auto", "shapes": "auto", "max_leaf_nodes": 2}
+    whole = brief(EvoTreeRegressor, **free).fit(X, y)
+    assert bends_of(whole.columns_)
+    warm = brief(EvoTreeRegressor, **free, warm_start=True, max_generations=2)
+    warm = warm.fit(X, y).set_params(max_generations=4).fit(X, y)
+    path = tmp_path / "run.npz"
+    begun = brief(EvoTreeRegressor, **free, max_generations=2)
+    begun.set_params(checkpoint=Checkpoint(path)).fit(X, y)
+    resumed = brief(EvoTreeRegressor, **free)
+    resumed.set_params(checkpoint=Checkpoint(path, resume=True)).fit(X, y)
+    for model in (warm, resumed):
+        assert model.tree_ == whole.tree_ and model.columns_ == whole.columns_
 
 
 @pytest.mark.parametrize(

@@ -30,7 +30,7 @@ from evotree.description.named import (
     summed,
     walk,
 )
-from evotree.tables.columns import LARGEST, quoted
+from evotree.tables.columns import ABOVE, BELOW, LARGEST, LOG, quoted
 
 #: Limits of the texts, which of a chain of nodes grow with the square of its length.
 MAX_CHARACTERS = 10_000_000
@@ -419,7 +419,7 @@ def numbered(texts: Sequence[str], first: int = 1) -> str:
 
 
 def coefficient_table(
-    tree: Any, feature_names: Sequence[str] | None = None
+    tree: Any, feature_names: Sequence[str] | None = None, *, ranges: bool = False
 ) -> pd.DataFrame:
     """Return the linear models of the leaves of a tree as a table.
 
@@ -427,6 +427,11 @@ def coefficient_table(
     ----------
     tree, feature_names
         As for `export_text`.
+    ranges : bool, default=False
+        Whether the table has a row for each range of a column between its knots instead, of splits,
+        too: ``node``; ``column``; ``low`` and ``high``, infinite at the ends; ``per_unit``, what a
+        unit more adds there, and ``per_log`` what one more of its logarithm adds. Of a feature of 0
+        and 1, such as a level, ``column`` is its name, and ``per_unit`` what being 1 adds.
 
     Returns
     -------
@@ -441,6 +446,8 @@ def coefficient_table(
     named = named_tree(tree, feature_names)
     is_bounded = named.scores is None
     named = named.scores or named
+    if ranges:
+        return pd.DataFrame(_slopes(named))
     leaves = np.flatnonzero(named.tree.is_leaf)
     tables = []
     for at, one in enumerate(named.each):
@@ -468,6 +475,35 @@ def coefficient_table(
     return (
         pd.concat(tables, ignore_index=True).fillna(0.0) if named.targets else tables[0]
     )
+
+
+def _slopes(named: NamedTree) -> Iterator[dict[str, Any]]:
+    """Yield what a unit of a column adds at each node, range by range between its knots."""
+    for at, one in enumerate(named.each):
+        output = {"output": named.targets[at]} if named.targets else {}
+        for k in np.flatnonzero(one.factors.any(axis=1)).tolist():
+            factors = {j: weight for weight, j in one.terms(k)}
+            bases = {j: one.bends.get(j, (j,))[0] for j in factors}
+            for base in dict.fromkeys(bases.values()):
+                of = [j for j in bases if bases[j] == base and j != base]
+                bends = [(one.bends[j][1], factors[j]) for j in of]
+                knots = {bend.knot for bend, _ in bends if bend.kind != LOG}
+                ends = [-np.inf, *sorted(knots), np.inf]
+                for low, high in itertools.pairwise(ends):
+                    per_unit = factors.get(base, 0.0)
+                    for bend, weight in bends:
+                        is_above = bend.kind == ABOVE and bend.knot <= low
+                        if is_above or (bend.kind == BELOW and bend.knot >= high):
+                            per_unit += bend.sign * weight
+                    yield {
+                        **output,
+                        "node": k,
+                        "column": one.features[base],
+                        "low": low,
+                        "high": high,
+                        "per_unit": per_unit,
+                        "per_log": sum(w for bend, w in bends if bend.kind == LOG),
+                    }
 
 
 # ---- HTML ----------------------------------------------------------------------------------------

@@ -2,8 +2,7 @@
 
 The search is that of a linear model of the targets, or of which class rows have. It begins with
 all features; a bend enters where it lowers the squared error by more than the extended criterion of
-Chen and Chen (2008) takes for one of so many. A hinge enters from both sides of its knot: where the
-effect is flat on one of them, one term says so.
+Chen and Chen (2008) takes for one of so many.
 
 References
 ----------
@@ -13,7 +12,7 @@ Friedman J. H. (1991). Multivariate adaptive regression splines. Annals of Stati
 """
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -28,6 +27,7 @@ from evotree.tables.columns import (
     Column,
     NumericColumn,
 )
+from evotree.tree import ObliqueTree
 
 KNOTS = (0.25, 0.5, 0.75)
 """Quantiles of the rows at which a column may bend."""
@@ -45,17 +45,44 @@ _ROUND_TO = 0.1  # of a standard deviation, at least: a knot is to be read
 _COLLINEAR = 1e-6  # share of its variance that a feature is nothing new below
 
 
-def bent_columns(columns: Sequence[Column], dataset: Dataset) -> tuple[Column, ...]:
-    """Return columns with the bends that pay, of rows whose features have none."""
+def bent_columns(
+    columns: Sequence[Column], dataset: Dataset, signs: np.ndarray | None = None
+) -> tuple[Column, ...]:
+    """Return columns with the bends that pay, of rows whose features have none.
+
+    `signs` are those that a monotonic constraint has for the features. Such a column has hinges
+    from both sides of a knot: by those from above alone an effect that rises could not level off.
+    """
+    first = np.cumsum([0, *(len(column.feature_levels) for column in columns)])
     found = _forward_search(dataset, _candidates(columns, dataset))
     made: list[Column] = list(columns)
     for c, bend, _ in sorted(found, key=lambda one: (one[1].kind, one[1].knot)):
-        kinds = (LOG,) if bend.kind == LOG else (ABOVE, BELOW)
+        is_signed = bend.kind == ABOVE and signs is not None and signs[first[c]] != 0
+        kinds = (ABOVE, BELOW) if is_signed else (bend.kind,)
         column = made[c]
         assert isinstance(column, NumericColumn)
         bends = tuple(Bend(kind, bend.knot) for kind in kinds)
         made[c] = replace(column, bends=(*column.bends, *bends))
     return tuple(made)
+
+
+def without_lone_bends(
+    tree: ObliqueTree, bends: Mapping[int, tuple[int, Bend]]
+) -> ObliqueTree:
+    """Return a tree over raw features whose splits on a single bend are splits on its column."""
+    weights, thresholds = tree.weights.copy(), tree.thresholds.copy()
+    for k in np.flatnonzero(np.count_nonzero(weights, axis=1) == 1).tolist():
+        j = int(np.flatnonzero(weights[k])[0])
+        if j not in bends:
+            continue
+        base, bend = bends[j]
+        number = bend.number(thresholds[k] / weights[k, j])
+        # Between its ends a bend is as good as its column, which is read more easily.
+        if bend.sign * (number - bend.knot) > 0.0 and math.isfinite(number):
+            sign = bend.sign * math.copysign(1.0, weights[k, j])
+            weights[k, j] = 0.0
+            weights[k, base], thresholds[k] = sign, sign * number
+    return tree.replaced(weights=weights, thresholds=thresholds)
 
 
 def _candidates(

@@ -311,7 +311,7 @@ def bent_trials(
     both: list[Trial] = []
     for other, trial in zip(trials, trials_of(problem, rows, seconds), strict=False):
         bent.append(trial)
-        both.append(_side_by_side(other, trial))
+        both.append(side_by_side(other, trial))
         table = Table.of(both)
         if not table.best(*kinds).is_bent:
             return None
@@ -320,8 +320,8 @@ def bent_trials(
     return None
 
 
-def _side_by_side(trial: Trial, bent: Trial) -> Trial:
-    """Return a trial of the candidates of two trials of the same fold."""
+def side_by_side(trial: Trial, bent: Trial) -> Trial:
+    """Return a trial of the candidates of two of the same fold, in one of which columns bend."""
     marked: list[Any] = [
         {one._replace(is_bent=True): value for one, value in values.items()}
         for values in (bent.losses, bent.sizes)
@@ -558,6 +558,8 @@ def columns_of(
         "standard_error": error,
         "chosen": np.arange(len(models)) == chosen,
     }
+    if any(one.is_bent for one in table.candidates):
+        columns["bends"] = [one.is_bent for one in table.candidates]
     for trial in trials:
         losses = np.array([trial.losses[one] for one in table.candidates])
         columns[f"fold_{trial.fold}"] = mean_and_error(losses, trial.weights)[0]

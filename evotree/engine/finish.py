@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from evotree.dataset import Dataset
+from evotree.engine.bends import without_lone_bends
 from evotree.engine.choice import LINEAR, Candidate, Choice
 from evotree.engine.evolution import ParetoFront, Run
 from evotree.engine.parallel import thread_map
@@ -45,6 +46,7 @@ from evotree.operators.initialization.logistic import (
 from evotree.operators.pruning import prune
 from evotree.operators.structure.rounding import Rounder, round_models
 from evotree.operators.structure.splice import in_place_of, make_individual, on_rows
+from evotree.tables.columns import bends_of
 from evotree.tree import (
     Individual,
     ObliqueTree,
@@ -192,6 +194,7 @@ class Finisher:
         self.constraints = problem.constraints
         self.precision = problem.config.precision
         self.rows = problem.dataset.penalized(choice.penalties.term)
+        self._bends = bends_of(problem.columns or ())
         self._kept = [*self.constraints, *self._least_rows()]
         self._rounder: Rounder | None = None
         if self.precision is not None:
@@ -228,7 +231,7 @@ class Finisher:
         prune(individual, rows, 0.0)
         # pruning knows nothing of what is held
         repair(individual, rows, self._kept)
-        tree = rows.to_raw(individual.to_tree())
+        tree = without_lone_bends(rows.to_raw(individual.to_tree()), self._bends)
         if self._rounder is not None:
             tree = self._rounder(tree)
         for constraint in self.constraints:

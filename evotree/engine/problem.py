@@ -197,8 +197,12 @@ def prepare(
         raise ValueError(
             f"shapes={AUTO!r}: allowed in a search by a Dataset is None; estimators know columns."
         )
-    bent = bent_columns(columns, problem.dataset)
-    if bent == columns or bends_of(columns):
+    if bends_of(columns):  # of a model that is edited
+        return problem
+    constraint = getattr(problem.dataset.objective, "constraint", None)
+    signs = None if constraint is None else constraint.array
+    bent = bent_columns(columns, problem.dataset, signs)
+    if bent == columns:
         return problem
     rows = dataset.with_features(
         with_bends(bent, dataset.raw),

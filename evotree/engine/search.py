@@ -25,10 +25,13 @@ from evotree.engine.choice import (
     TREE,
     Choice,
     Found,
+    Table,
     Trial,
     bent_trials,
+    columns_of,
     found_by,
     penalties_to_try,
+    side_by_side,
     trials_of,
     with_evolution,
 )
@@ -439,6 +442,7 @@ class RowSearch(Search):
         seconds = problem.seconds_left(0.5)
         end = time.perf_counter() + (seconds or 0.0)
         trials: Sequence[Trial] = []
+        plain = trials
         bent = None
         phase = self.progress.phase("choosing hyperparameters", unit="trial")
         with phase, interrupt_as_flag() as interrupted:
@@ -456,7 +460,7 @@ class RowSearch(Search):
                 bent = bent_trials(problem.bent, bent_rows, trials, kinds, left)
                 if bent is not None:
                     self.problem = problem = problem.bent
-                    trials, rows = bent, bent_rows
+                    plain, trials, rows = trials, bent, bent_rows
             evolves = problem.judges_evolution and problem.config.max_generations > 0
             if trials and evolves and not interrupted():
                 left = None if seconds is None else end - time.perf_counter()
@@ -465,6 +469,13 @@ class RowSearch(Search):
         found = found_by(trials, penalties, kinds)
         if found.winner.kind == LOGISTIC and not self._keeps_bounds(found):
             found = found_by(trials, penalties, (TREE,))._replace(logistic=None)
+        if bent is not None:
+            both = [
+                side_by_side(one, two) for one, two in zip(plain, trials, strict=True)
+            ]
+            winner = found.winner._replace(is_bent=True)
+            columns = columns_of(both, Table.of(both), penalties, winner)
+            found = found._replace(columns=columns)
         winner = found.winner
         if winner.kind == TREE and not (trials and problem.judges_evolution):
             winner = winner._replace(kind=EVOLVED)

@@ -47,7 +47,8 @@ class TreeChoice:
         ``leaves`` and ``complexity``, means over folds; ``size_penalty`` and ``term_penalty``;
         ``C`` and ``halvings`` of logistic models; ``loss``, the mean over the rows held out;
         ``excess``, the loss less that of the chosen one, and its ``standard_error``; ``chosen``;
-        and ``fold_0`` and so on, the loss in each fold.
+        where columns bend ``bends``, whether those of a candidate do; and ``fold_0`` and so on, the
+        loss in each fold.
         """
         return pd.DataFrame(dict(self._columns))
 
@@ -58,6 +59,10 @@ class TreeChoice:
             f"{size_text(self.n_leaves, self.n_terms)}: held-out {self.loss_name} "
             f"{_number(chosen['loss'])}"
         ]
+        if "bends" in table:  # those without stand for themselves
+            others = table[~table["bends"]]
+            parts.append(f"without bends {_best_of(others)}")
+            table = table[table["bends"]]
         rounded = table["complexity"].round()
         complexity = self.n_leaves + self.n_terms
         sizes = {
@@ -66,20 +71,22 @@ class TreeChoice:
         }
         for how, others in sizes.items():
             if len(others):
-                best = others.loc[others["loss"].idxmin()]
-                n_leaves = round(best["leaves"])
-                pays = how == "larger" and best["loss"] < chosen["loss"]
+                pays = how == "larger" and others["loss"].min() < chosen["loss"]
                 rule = ": select_tree('accurate')" if pays else ""
-                size = size_text(n_leaves, round(best["complexity"]) - n_leaves)
-                parts.append(
-                    f"best {how} tree {_number(best['loss'])} ± "
-                    f"{_number(best['standard_error'])} ({size}){rule}"
-                )
+                parts.append(f"best {how} tree {_best_of(others)}{rule}")
         return "; ".join(parts)
 
     def _repr_html_(self) -> str:
         """Return what a notebook shows."""
         return f"<p>{self!r}</p>{self.to_frame()._repr_html_()}"
+
+
+def _best_of(table: pd.DataFrame) -> str:
+    """Return what the best candidate lost, and its size, in words."""
+    best = table.loc[table["loss"].idxmin()]
+    n_leaves = round(best["leaves"])
+    size = size_text(n_leaves, round(best["complexity"]) - n_leaves)
+    return f"{_number(best['loss'])} ± {_number(best['standard_error'])} ({size})"
 
 
 def size_text(n_leaves: int, n_terms: int) -> str:

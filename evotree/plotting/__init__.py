@@ -18,6 +18,7 @@ from evotree.plotting.explanation import (
     plot_importances,
     plot_stability,
 )
+from evotree.plotting.shapes import plot_shapes
 from evotree.plotting.style import class_colors
 from evotree.plotting.trees import plot_decision_regions, plot_evolution, plot_tree
 
@@ -32,6 +33,7 @@ __all__ = [
     "plot_learning_curves",
     "plot_lineage",
     "plot_pareto",
+    "plot_shapes",
     "plot_stability",
     "plot_tree",
 ]

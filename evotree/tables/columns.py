@@ -88,6 +88,12 @@ class Bend:
             return np.log(np.maximum(numbers, self.knot))
         return np.maximum(self.sign * (numbers - self.knot), 0.0)
 
+    def number(self, feature: float) -> float:
+        """Return the number that makes a feature, of hinges one above 0."""
+        if self.kind == LOG:
+            return math.exp(feature)
+        return self.knot + self.sign * feature
+
     def named(self, column: str) -> str:
         """Return the name of the feature."""
         if self.kind == LOG:

@@ -1,0 +1,151 @@
+"""What each column adds to a split, or to the model of a leaf: one small panel a column."""
+
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from matplotlib.axes import Axes
+
+from evotree.description.named import NamedTree, check_whole, named_tree, tree_of
+from evotree.plotting.style import (
+    INK,
+    PALETTE,
+    axes_or_new,
+    draw_grid,
+    short_name,
+    take_as_written,
+)
+from evotree.tables.columns import (
+    Column,
+    NumericColumn,
+    column_of_feature,
+    encode_in_order,
+)
+
+_ACROSS = 3  # panels side by side
+_PANEL = (2.4, 1.9)  # inches
+_POINTS = 201  # of a line
+
+
+def plot_shapes(
+    estimator: Any,
+    X: Any = None,
+    *,
+    node: int | None = None,
+    max_columns: int = 9,
+    ax: Axes | None = None,
+) -> Axes:
+    """Draw what each column adds to a split, or to the linear model of a leaf.
+
+    A column has one line, the sum of its terms, such as ``age``, ``age above 52`` and ``log(age)``,
+    over the range of the training rows; that of categories has a point for each level. 0 is what
+    the mean of the training rows at the node adds. Of a split rows go right where the sum of all
+    columns is high. Of several outputs, and of scores of classes, each has a line; of two classes
+    it is that of the log-odds.
+
+    Parameters
+    ----------
+    estimator : fitted estimator of one tree
+        With ``tree_``, ``columns_`` and ``training_rows_``.
+    X : array-like of shape (n_samples, n_columns), optional
+        Rows, such as those of the fit, whose numbers are ticks below the lines.
+    node : int, optional
+        The split or leaf, as ``apply`` counts; by default the first that has terms.
+    max_columns : int, at least 1, default=9
+        How many columns to show, at most, those first that move the sum most.
+    ax : matplotlib Axes, optional
+        Where to draw the panels, ``ax.child_axes``; new ones of a fitting size by default.
+
+    Examples
+    --------
+    >>> from evotree.plotting import plot_shapes
+    >>> plot_shapes(model, X)  # doctest: +SKIP
+    """
+    check_whole("max_columns", max_columns, 1)
+    tree_of(estimator, "estimator", TypeError)
+    if not hasattr(estimator, "columns_"):
+        raise TypeError(
+            f"estimator is a {type(estimator).__name__}: allowed are fitted estimators of one tree."
+        )
+    named = named_tree(estimator)
+    named = named.scores or named
+    used = np.flatnonzero([one.factors.any(axis=1) for one in named.each][0])
+    if node is None and used.size:
+        node = int(used[0])
+    if node is None or isinstance(node, bool) or node not in used:
+        raise ValueError(
+            f"node={node!r}: allowed are nodes of tree_ with terms, "
+            f"{', '.join(map(str, used)) or 'of which there are none'}."
+        )
+    lines = _lines_of(named, estimator.columns_, estimator.training_rows_, node)
+    sizes = {c: np.ptp(values, axis=0).max() for c, (_, values) in lines.items()}
+    shown = sorted(lines, key=lambda c: -sizes[c])[:max_columns]
+    across = min(_ACROSS, len(shown))
+    down = -(-len(shown) // across)
+    ax = axes_or_new(ax, (_PANEL[0] * across + 0.8, _PANEL[1] * down + 0.6))
+    ax.set_axis_off()
+    ax.set_title(f"what columns add to [{node}]", size=9)
+    cells = None if X is None else estimator._cells(X)
+    first: Axes | None = None
+    for at, c in enumerate(shown):
+        left, top = (at % across) / across, 1.0 - (at // across) / down
+        place = (left + 0.08 / across, top - 0.72 / down, 0.88 / across, 0.68 / down)
+        panel = ax.inset_axes(place, sharey=first)
+        first = first or panel
+        column = estimator.columns_[c]
+        _draw(panel, column, *lines[c], None if cells is None else cells.iloc[:, c])
+        panel.set_xlabel(short_name(column.name), size="small", parse_math=False)
+        panel.tick_params(labelsize="x-small", labelleft=at % across == 0)
+    assert first is not None
+    if len(named.each) > 1:
+        labels = [short_name(target) for target in named.targets]
+        take_as_written(first.legend(first.get_lines(), labels, fontsize="x-small"))
+    return ax
+
+
+def _lines_of(
+    named: NamedTree, columns: tuple[Column, ...], training: Any, node: int
+) -> dict[int, tuple[Any, np.ndarray]]:
+    """Return the cells of each column that a node uses, and what they add to each output."""
+    column_of = np.array(column_of_feature(columns))
+    factors = np.column_stack([one.factors[node] for one in named.each])
+    found: dict[int, tuple[Any, np.ndarray]] = {}
+    for c in np.unique(column_of[factors.any(axis=1)]).tolist():
+        column, of = columns[c], np.flatnonzero(column_of == c)
+        cells: Any
+        if isinstance(column, NumericColumn):
+            ends = training.lowest[of[0]], training.highest[of[0]]
+            knots = [one.knot for one in column.bends if ends[0] < one.knot < ends[1]]
+            cells = np.unique([*np.linspace(*ends, _POINTS), *knots])
+        else:
+            cells = list(column.known)
+        table = pd.DataFrame({column.name: pd.Series(cells, dtype=object)})
+        features = encode_in_order([column], table)
+        found[c] = cells, (features - training.means[node, of]) @ factors[of]
+    return found
+
+
+def _draw(
+    panel: Axes, column: Column, cells: Any, values: np.ndarray, rows: Any
+) -> None:
+    """Draw the lines of a column, or the points of its levels, and the numbers of rows."""
+    draw_grid(panel)
+    panel.axhline(0.0, color=INK, linewidth=0.6)
+    is_number = isinstance(column, NumericColumn)
+    places = cells if is_number else np.arange(len(cells))
+    for color, line in zip(np.resize(PALETTE, values.shape[1]), values.T, strict=True):
+        panel.plot(places, line, "-" if is_number else "o", color=color)
+    if not is_number:
+        labels = ["missing" if level is None else short_name(level) for level in cells]
+        panel.set_xticks(places, labels, rotation=30, parse_math=False)
+    elif rows is not None:
+        numbers = rows.dropna().to_numpy(dtype=np.float64)
+        panel.plot(
+            numbers,
+            np.zeros(len(numbers)),
+            "|",
+            color=INK,
+            alpha=0.3,
+            markersize=5.0,
+            transform=panel.get_xaxis_transform(),
+        )
