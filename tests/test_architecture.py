@@ -19,8 +19,8 @@ ROOT = Path(__file__).resolve().parent.parent
 PACKAGE = ROOT / "evotree"
 FUNCTION_LINES = 80
 STATEMENTS = {
-    "evotree": 19_700,
-    "evotree/engine": 2_680,
+    "evotree": 20_200,
+    "evotree/engine": 2_820,
     "experiments": 2_800,
     "benchmarks": 1_400,
 }
