@@ -12,10 +12,16 @@ from hypothesis import strategies as st
 
 from evotree import (
     Checkpoint,
+    Dataset,
+    Evolution,
     EvoTreeClassifier,
     EvoTreeRegressor,
+    ScoredProblem,
+    SearchConfig,
     load_model,
     save_model,
+    search,
+    search_scores,
 )
 from evotree.description.named import named_tree
 from evotree.description.text import splits_of_text
@@ -24,7 +30,7 @@ from evotree.export import coefficient_table, export_rules, export_text
 from evotree.inspection.comparison import compare_rows
 from evotree.inspection.training_rows import summarize
 from evotree.model_file import Model
-from evotree.plotting import plot_shapes
+from evotree.plotting import plot_decision_regions, plot_shapes
 from evotree.report import report
 from evotree.tables.columns import (
     ABOVE,
@@ -46,6 +52,7 @@ from tests.exported import with_models
 from tests.inspection.random_trees import random_tree
 from tests.languages import LANGUAGES, Case
 from tests.quick_models import brief
+from tests.strategies import any_datasets
 
 KNOTS = st.floats(0.1, 10.0).map(lambda knot: round(knot, 3))
 BENDS = st.builds(Bend, st.sampled_from((ABOVE, BELOW, LOG)), KNOTS)
@@ -170,6 +177,21 @@ def test_a_search_finds_bends_and_none_where_nothing_bends():
     X, y = rows_with(lambda X: 0.05 * X.age)
     dataset, columns = plain_dataset(X, y)
     assert bent_columns(columns, dataset) == columns
+
+
+@given(any_datasets, st.sampled_from((1.0, 1e-60, 1e60)))
+def test_any_rows_have_sound_bends_or_none(dataset, unit):
+    raw = dataset.raw * unit
+    names = dataset.feature_names
+    rows = dataset.with_features(raw, names, (), "standard")
+    columns = tuple(NumericColumn(name, 0.0) for name in names)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        made = bent_columns(columns, rows)
+    features = with_bends(made, raw)
+    assert np.isfinite(features).all()
+    for j in bends_of(made):
+        assert features[:, j].min() < features[:, j].max()
 
 
 def test_few_values_categories_and_truth_values_do_not_bend():
@@ -528,3 +550,32 @@ def test_wrong_shapes_are_named(shapes):
     X["sort"] = pd.Categorical(np.where(X.age > 50, "a", "b"))
     with pytest.raises(ValueError, match="shapes"):
         brief(EvoTreeRegressor, shapes=shapes).fit(X, y)
+
+
+@pytest.mark.parametrize("shapes", ["auto", {"x0": [("above", 1.0)]}])
+def test_rows_without_columns_do_not_bend(shapes):
+    dataset = Dataset.from_arrays(np.eye(4), [0, 1, 0, 1])
+    config = SearchConfig(evolution=Evolution(shapes=shapes))
+    with pytest.raises(ValueError, match="shapes="):
+        search(dataset, config)
+    problem = ScoredProblem(score=lambda tree, seed: 0.0, actions=2, box=([0.0], [1.0]))
+    with pytest.raises(ValueError, match="shapes="):
+        search_scores(problem, config)
+
+
+@pytest.mark.parametrize("kind", [EvoTreeClassifier, EvoTreeRegressor])
+def test_collections_do_not_bend(kind):
+    array = pytest.importorskip("dask.array")
+    X = array.from_array(np.random.default_rng(0).random((40, 2)), chunks=20)
+    y = array.from_array(np.arange(40) % 2, chunks=20)
+    with pytest.raises(ValueError, match="shapes="):
+        brief(kind, leaves="constant", shapes="auto").fit(X, y)
+
+
+def test_regions_of_columns_that_bend_are_not_drawn():
+    X, y = rows_with(lambda X: X.age, n=60)
+    y = (y > y.median()).astype(int)
+    model = brief(EvoTreeClassifier, shapes={"age": [("log", 20.0)]})
+    model = model.fit(X[["age"]], y)
+    with pytest.raises(ValueError, match="bend"):
+        plot_decision_regions(model, X[["age"]], y)

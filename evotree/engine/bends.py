@@ -42,6 +42,7 @@ MOST_COLUMNS, MOST_BENDS, MOST_OF_COLUMN = 48, 16, 2
 """How many columns may bend, how many knots and logarithms there may be, and of one column."""
 
 _ROUND_TO = 0.1  # of a standard deviation, at least: a knot is to be read
+_ROUNDING = 1e-12  # share of the largest number that a spread is none below
 _COLLINEAR = 1e-6  # share of its variance that a feature is nothing new below
 
 
@@ -53,6 +54,8 @@ def bent_columns(
     `signs` are those that a monotonic constraint has for the features. Such a column has hinges
     from both sides of a knot: by those from above alone an effect that rises could not level off.
     """
+    if dataset.n_classes == 1:
+        return tuple(columns)
     first = np.cumsum([0, *(len(column.feature_levels) for column in columns)])
     found = _forward_search(dataset, _candidates(columns, dataset))
     made: list[Column] = list(columns)
@@ -114,6 +117,8 @@ def _bends_of(numbers: np.ndarray, share: np.ndarray) -> Iterator[Bend]:
     mean = share @ numbers
     spread = math.sqrt(share @ (numbers - mean) ** 2)
     low, high = numbers.min(), numbers.max()
+    if spread <= _ROUNDING * max(-low, high):
+        return
     if low > 0.0 and share @ (numbers - mean) ** 3 > SKEWED * spread**3:
         yield Bend(LOG, float(low))
     decimals = -math.floor(math.log10(_ROUND_TO * spread))
@@ -162,7 +167,8 @@ def _forward_search(
         if T[j, j] > _COLLINEAR:
             _sweep(T, j)
             entered += 1
-    price = math.log(n_rows) + 2.0 * math.log(len(candidates))
+    # That of Chen and Chen with their gamma at a half.
+    price = math.log(n_rows) + math.log(len(candidates))
     kept: list[int] = []
     while len(kept) < MOST_BENDS:
         own = np.diag(T)[n_first:-n_targets]
@@ -174,7 +180,7 @@ def _forward_search(
         for at, (c, _, _) in enumerate(candidates):
             if at in kept or columns_in.count(c) >= MOST_OF_COLUMN:
                 is_open[at] = False
-        # Of several targets the sum of what likelihoods gain.
+        # Of several targets the mean: each has a coefficient of its own, which costs as much.
         rest = np.maximum(left - gains, 1e-12) / np.maximum(left, 1e-12)
         gain = np.where(is_open, -n_rows * np.log(rest).mean(axis=1), 0.0)
         best = int(gain.argmax())

@@ -191,12 +191,14 @@ def prepare(
     """
     columns = getattr(encoder, "columns_", None)
     problem = _prepared(dataset, config, begin, columns, encoder)
-    if evolution_of(config).shapes != AUTO:
-        return problem
-    if columns is None:
+    shapes = evolution_of(config).shapes
+    if shapes is not None and columns is None:
         raise ValueError(
-            f"shapes={AUTO!r}: allowed in a search by a Dataset is None; estimators know columns."
+            f"shapes={shapes!r}: of rows without columns, as a search by a Dataset has, allowed is "
+            "None."
         )
+    if shapes != AUTO or columns is None:
+        return problem
     if bends_of(columns):  # of a model that is edited
         return problem
     constraint = getattr(problem.dataset.objective, "constraint", None)
