@@ -377,13 +377,8 @@ def test_columns_share_splits_and_not_features(kind):
 # ---- what speaks of columns ----------------------------------------------------------------------
 
 
-def distances_on_grid(space, x, spread):
-    return (np.abs(space - x) / spread).sum(axis=1)
-
-
-@pytest.mark.parametrize("is_regressor", [False, True])
-@pytest.mark.parametrize("seed", range(4))
-def test_counterfactuals_move_columns_and_none_is_nearer(seed, is_regressor):
+def bent_model(seed, is_regressor):
+    """Return an estimator of a random tree over two columns that bend, and its rows."""
     rng = np.random.default_rng(seed)
     columns = (
         NumericColumn("a", 1.0, bends=(Bend(LOG, 0.2), Bend(ABOVE, 2.0))),
@@ -392,32 +387,65 @@ def test_counterfactuals_move_columns_and_none_is_nearer(seed, is_regressor):
     rows = rng.uniform(0.0, 4.0, (60, 2))
     features = with_bends(columns, rows)
     tree = random_tree(rng, features.shape[1], depth=2, lines=is_regressor)
-    spread = features.std(axis=0)
-    tree = tree.replaced(spread=spread)
-    model = Case((tree,), rows, None if is_regressor else (0, 1, 2), None, columns)
-    model = model.estimator
+    tree = tree.replaced(spread=features.std(axis=0))
+    case = Case((tree,), rows, None if is_regressor else (0, 1, 2), None, columns)
+    model = case.estimator
     model.training_rows_ = summarize(tree, features, np.ones(len(rows)))
-    ends = rows.min(axis=0), rows.max(axis=0)
-    axes = [np.linspace(low, high, 161) for low, high in zip(*ends, strict=True)]
+    targets = [(-1.0, 0.5), (1.5, np.inf)] if is_regressor else [0, 1, 2]
+    return model, rows, [one if is_regressor else (one, one) for one in targets]
+
+
+def counterfactual(model, x, ends, **limits):
+    """Return the nearest point that is predicted within ends, or None where there is none."""
+    target = ends[0] if hasattr(model, "classes_") else ends
+    try:
+        (one,) = model.counterfactuals(x, target, **limits)
+    except ValueError:
+        return None
+    assert ends[0] <= model.predict(one.row)[0] <= ends[1]
+    np.testing.assert_array_equal(with_bends(model.columns_, one.row)[0], one.point)
+    return one
+
+
+def is_within(model, points, ends):
+    predicted = model.predict(points)
+    return (predicted >= ends[0]) & (predicted <= ends[1])
+
+
+@pytest.mark.parametrize("is_regressor", [False, True])
+@pytest.mark.parametrize("seed", range(4))
+def test_counterfactuals_move_columns_and_none_is_nearer(seed, is_regressor):
+    model, rows, targets = bent_model(seed, is_regressor)
+    spread = model.tree_.spread[[0, 3]]
+    axes = [np.linspace(x.min(), x.max(), 161) for x in rows.T]
     grid = np.stack(np.meshgrid(*axes), axis=-1).reshape(-1, 2)
-    predicted = model.predict(grid)
-    targets = [(-1.0, 0.5), (1.5, np.inf)] if is_regressor else model.classes_.tolist()
     for x in rows[:4]:
-        for target in targets:
-            low, high = target if is_regressor else (target, target)
-            wanted = (predicted >= low) & (predicted <= high)
-            try:
-                (one,) = model.counterfactuals(x, target)
-            except ValueError:
+        for ends in targets:
+            wanted = is_within(model, grid, ends)
+            one = counterfactual(model, x, ends)
+            if one is None:
                 assert wanted.mean() < 0.01
                 continue
-            assert low <= model.predict(one.row)[0] <= high
-            np.testing.assert_array_equal(with_bends(columns, one.row)[0], one.point)
-            own = distances_on_grid(one.row, x, spread[[0, 3]])[0]
+            own = (np.abs(one.row[0] - x) / spread).sum()
             np.testing.assert_allclose(one.distance, own, atol=1e-9)
             if wanted.any():
-                away = distances_on_grid(grid[wanted], x, spread[[0, 3]]).min()
+                away = (np.abs(grid[wanted] - x) / spread).sum(axis=1).min()
                 assert one.distance <= away + 2e-3
+
+
+@pytest.mark.parametrize("is_regressor", [False, True])
+def test_counterfactuals_change_few_columns_and_not_features(is_regressor):
+    model, rows, targets = bent_model(1, is_regressor)
+    for x in rows[:3]:
+        for ends in targets:
+            one = counterfactual(model, x, ends, norm="count")
+            fixed = counterfactual(model, x, ends, fixed=["a"])
+            assert fixed is None or list(fixed.changes) in ([], ["b"])
+            for c in range(2):
+                line = np.repeat(x[np.newaxis], 201, axis=0)
+                line[:, c] = np.linspace(rows[:, c].min(), rows[:, c].max(), 201)
+                if is_within(model, line, ends).any():
+                    assert one is not None and one.distance == len(one.changes) <= 1
 
 
 @pytest.fixture(scope="module", params=[EvoTreeRegressor, EvoTreeClassifier])
