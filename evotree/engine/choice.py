@@ -305,7 +305,8 @@ def bent_trials(
 ) -> list[Trial] | None:
     """Return trials of columns that bend, in the same folds, if the rule prefers these; else None.
 
-    No further fold is tried once the best of them loses no less than the best of the others.
+    No further fold is tried once the best of them loses clearly more than the best of the others:
+    a single fold says little.
     """
     bent: list[Trial] = []
     both: list[Trial] = []
@@ -313,7 +314,9 @@ def bent_trials(
         bent.append(trial)
         both.append(side_by_side(other, trial))
         table = Table.of(both)
-        if not table.best(*kinds).is_bent:
+        best, best_other = (table.best(*kinds, is_bent=side) for side in (True, False))
+        gain, error = table.gain(best, best_other)
+        if gain < -EVOLVING_ERRORS * error:
             return None
         if len(bent) == len(trials):
             return bent if table.simplest(STANDARD_ERRORS, *kinds).is_bent else None
@@ -448,10 +451,12 @@ class Table(NamedTuple):
                 found = one
         return found
 
-    def best(self, *kinds: str) -> Candidate:
-        """Return the candidate of some kinds that loses least."""
+    def best(self, *kinds: str, is_bent: bool = False) -> Candidate:
+        """Return the candidate of some kinds, with columns that bend or without, that loses least."""
         losses = self.losses @ self.weights
-        is_kind = [one.kind in kinds for one in self.candidates]
+        is_kind = [
+            one.kind in kinds and one.is_bent == is_bent for one in self.candidates
+        ]
         return self.candidates[int(np.where(is_kind, losses, np.inf).argmin())]
 
     def has(self, kind: str) -> bool:
