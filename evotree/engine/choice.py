@@ -452,7 +452,7 @@ class Table(NamedTuple):
         return found
 
     def best(self, *kinds: str, is_bent: bool = False) -> Candidate:
-        """Return the candidate of some kinds, with columns that bend or without, that loses least."""
+        """Return the candidate of some kinds that loses least, of those whose columns bend or not."""
         losses = self.losses @ self.weights
         is_kind = [
             one.kind in kinds and one.is_bent == is_bent for one in self.candidates
