@@ -452,7 +452,7 @@ class Table(NamedTuple):
         return found
 
     def best(self, *kinds: str, is_bent: bool = False) -> Candidate:
-        """Return the candidate of some kinds that loses least, of those whose columns bend or not."""
+        """Return the candidate of some kinds that loses least, with bends or without."""
         losses = self.losses @ self.weights
         is_kind = [
             one.kind in kinds and one.is_bent == is_bent for one in self.candidates
