@@ -232,15 +232,16 @@ class Evolution(Configuration):
         What the first population is made of. ``"widths"`` makes optimized trees of falling widths,
         from dense splits to splits on one feature, axis-parallel trees and trees of logistic
         regressions; ``"tao"`` makes deep trees that are optimized and pruned in turn; the name of a
-        splitter grows trees greedily.
+        splitter grows trees greedily, that of a greedy preset, such as ``"C4.5"``, by its splitter
+        and its criterion.
         ``("tao", "oc1")`` gives each a fifth of the population, ``{"wodt": 0.2}`` sets the shares,
         ``"widths"`` alone has four fifths; the rest is random. In place of names there may be
         splitters with settings of their own, ``OC1(n_restarts=5)``, and greedy estimators that are
-        not fitted, ``ObliqueTreeClassifier.from_preset("C4.5")``, of which the splitter and the
-        criterion count. Trees join as they are, columns by their names: `ObliqueTree`, rules as
-        text, models of `load_model`, fitted estimators of this package, scikit-learn's fitted
-        decision trees (in searches wrapped by `sklearn.frozen.FrozenEstimator`, since clones are
-        not fitted); those that break a bound on trees, or use columns that their splits may not
+        not fitted, of which the splitter and the criterion count. Trees join as they are, columns
+        by their names: `ObliqueTree`, rules as text, models of `load_model`, fitted estimators of
+        this package, scikit-learn's fitted decision trees (in searches wrapped by
+        `sklearn.frozen.FrozenEstimator`, since clones are not fitted); those that break a bound on
+        trees, or use columns that their splits may not
         use, are repaired.
     scaling : {"standard", "common", "minmax"}, default="standard"
         Units in which trees evolve: standard deviations of the features, their own units, or

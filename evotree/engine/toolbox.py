@@ -114,10 +114,9 @@ def make_toolbox(
     ``seed(splitter=..., stream=...)``, ``path(number, stream) -> list``, ``quick(stream)``,
     ``population(n)`` and ``streams(generation, n)``; unless duplicates are kept,
     ``replace(parents, offspring) -> list``; and with a refinement
-    ``refine(individual) -> (individual,)`` and ``choose(offspring) -> list``,
-    the offspring to be refined; with constraints or the paper's operators
-    ``repair(individual) -> individual``. An operator
-    draws random numbers from the stream of its first individual, ``individual.stream``
+    ``refine(individual) -> (individual,)`` and ``choose(offspring) -> list``, the offspring to be
+    refined; with constraints or the paper's operators ``repair(individual) -> individual``. An
+    operator draws random numbers from the stream of its first individual, ``individual.stream``
     (`evotree.rng.as_generator` makes a NumPy generator of it).
 
     Parameters
@@ -157,10 +156,8 @@ def make_toolbox(
     linear = refinement or Refinement()
     n_features = dataset.X.shape[1]
     max_features = feature_bound(max_split_terms, n_features, constraints)
-    penalties: dict[str, Any] = {
-        "size_penalty": size_penalty,
-        "term_penalty": term_penalty,
-    }
+    penalties: dict[str, Any] = {}
+    penalties |= {"size_penalty": size_penalty, "term_penalty": term_penalty}
     toolbox = TreeToolbox()
     toolbox.register("streams", make_streams, seed_from(random_state))
     toolbox.register("clone", Individual.clone)
@@ -190,21 +187,14 @@ def make_toolbox(
         toolbox.register(role, operator)
     if refinement is not None:
         register_refinement(toolbox, dataset, refinement, penalties, max_features)
-    mend = partial(
-        repair_and_centre if variation.published_operators else repair,
-        dataset=dataset,
-        constraints=tuple(constraints),
-    )
+    operator = repair_and_centre if variation.published_operators else repair
+    mend = partial(operator, dataset=dataset, constraints=tuple(constraints))
     if constraints or variation.published_operators:
         register_repair(toolbox, mend)
     shares, trees = split_init(init)
+    bound = feature_bound(max_split_terms, n_features)
     initial = [
-        init_from_tree(
-            dataset,
-            tree=tree,
-            **penalties,
-            max_features=feature_bound(max_split_terms, n_features),
-        )
+        init_from_tree(dataset, tree=tree, **penalties, max_features=bound)
         for tree in trees
     ]
     if start is not None:
