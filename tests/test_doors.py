@@ -4,6 +4,7 @@ import sqlite3
 import warnings
 from argparse import Namespace
 from contextlib import closing
+from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -101,7 +102,7 @@ def by_file(write, read):
 
 
 BY_FILE = {
-    "pandas": by_file(".csv", pd.read_csv),
+    "pandas": by_file(".csv", partial(pd.read_csv, float_precision="round_trip")),
     "readers": by_file(".csv", read_table),
     "parquet": by_file(".parquet", read_table),
     "pandas' parquet": by_file(".parquet", pd.read_parquet),

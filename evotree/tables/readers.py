@@ -210,6 +210,7 @@ def _read_csv(path: Path, form: TextFormat) -> pd.DataFrame:
         keep_default_na=False,
         na_values=list(form.na_values),
         low_memory=False,
+        float_precision="round_trip",  # as a table in memory has them
     )
     try:
         decimal = form.decimal

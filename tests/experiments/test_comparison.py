@@ -300,7 +300,9 @@ def test_latex():
 
 def test_csv_holds_all_digits(runs):
     table = mean_table(runs, "accuracy", reference="A")
-    back = pd.read_csv(io.StringIO(table.to_csv()), index_col="dataset")
+    back = pd.read_csv(
+        io.StringIO(table.to_csv()), index_col="dataset", float_precision="round_trip"
+    )
     for part, cells in (
         ("mean", table.means),
         ("std", table.stds),
