@@ -240,8 +240,8 @@ def plot_gaps(panels: Mapping[str, pd.DataFrame], bold: Sequence[str]) -> Axes:
     _, axes = plt.subplots(1, len(panels), figsize=size, layout="constrained")
     for ax, (title, gaps) in zip(np.ravel(axes), panels.items(), strict=True):
         for i, name in enumerate(gaps):
-            look: dict[str, Any] = {"color": PALETTE[i % (len(PALETTE) - 1)], "lw": 1.3}
-            look["ls"] = ("-", "--")[i // (len(PALETTE) - 1) % 2]
+            color, style = PALETTE[i % 6], ("-", "--", ":")[i // 6 % 3]
+            look: dict[str, Any] = {"color": color, "ls": style, "lw": 1.4}
             if name in bold:
                 look = {"color": INK, "lw": 2.4}
             ax.plot(gaps.index, gaps[name].replace(np.inf, np.nan), label=name, **look)

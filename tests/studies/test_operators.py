@@ -113,6 +113,8 @@ def test_the_tables_say_what_variants_differ_in(tmp_path):
         cart: (0.6, [(100, 0.25)] + [(100, 0.0)] * 55),
         start: (0.4, [(100, 0.25)]),
     }
+    late = "refinement: OC1"
+    figures[late] = 0.5, [(500, 0.25), (1000 * int(SECONDS) + 1500, 0.75)]
     made = report(results_of(figures, tmp_path))
     (row,) = made["variation"].splitlines()[2:]
     cells = [cell.strip() for cell in row.split("|")[1:-1]]
@@ -120,7 +122,8 @@ def test_the_tables_say_what_variants_differ_in(tmp_path):
     assert cells[:5] == ["no mutation", "+0.00 ± 0.00 (0 / 2 / 0)", fell, *cells[3:5]]
     assert cells[3:] == ["+0.00 ± 0.00", "-", "× 0.20", "+0.0"]
     assert (
-        "Fitness, 6 s: of 1 variants 1 clearly below: no mut" in made["variation_found"]
+        f"Fitness, {SECONDS:g} s: of 1 variants 1 clearly below: no mut"
+        in made["variation_found"]
     )
     (row,) = made["first_trees"].splitlines()[2:]
     assert "| CART | +10.10 ± 0.10 (2 / 0 / 0) |" in row and row.endswith(
@@ -129,9 +132,10 @@ def test_the_tables_say_what_variants_differ_in(tmp_path):
     (row,) = made["no_evolution"].splitlines()[2:]
     assert row.endswith("| +20.20 ± 0.20 (2 / 0 / 0) |")
     assert "60 generations" in made["base"] and "on 2 data sets" in made["base"]
+    assert made["late"] == f"{late} ({SECONDS + 2.0:.1f} s)"
     assert (tmp_path / "operators_gaps.png").stat().st_size > 5000
     gaps = operators.gaps(
-        results_of(figures, tmp_path), FIRST_TREES, np.array([0.25, 0.5, 6.0])
+        results_of(figures, tmp_path), FIRST_TREES, np.array([0.25, 0.5, SECONDS])
     )
     assert gaps["CART"].tolist() == [25.0, 25.0, 25.0]
     assert gaps[PATHS].tolist() == [np.inf, 25.0, 0.0]
