@@ -30,7 +30,9 @@ from experiments.studies.operators import (
 from experiments.study import Results
 
 # Steps in milliseconds, and by how much the best fitness rises in them, mostly not at all.
-STEPS = st.tuples(st.integers(1, 900), st.sampled_from([0.0, 0.0, 0.125, 0.5]))
+# Some end just where a budget does.
+MILLISECONDS = st.integers(1, 900) | st.sampled_from([250, 500])
+STEPS = st.tuples(MILLISECONDS, st.sampled_from([0.0, 0.0, 0.125, 0.5]))
 
 
 def curve_of(steps):
