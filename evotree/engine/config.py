@@ -125,8 +125,8 @@ class Regularization(Configuration):
     Parameters
     ----------
     C : float above 0 or tuple of two, default=(0.3, 3.0)
-        Inverse strength of the penalty of the linear classifiers that refine trees, as in
-        scikit-learn. Of two numbers, each refinement draws one between them, log-uniformly.
+        Inverse strength of the penalty of the linear classifiers of first trees, mutation and
+        refinement, as in scikit-learn. Of two numbers, each draws one between them, log-uniformly.
     penalty : {"l2", "l1"}, default="l2"
         Penalty of their weights; ``"l1"`` makes hyperplanes sparse.
     noise : float, at least 0, or "auto", default="auto"

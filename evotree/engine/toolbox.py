@@ -185,7 +185,7 @@ def make_toolbox(
             operator = partial(operator, dataset=dataset)
             operator = partial(checked, role=role, operator=operator)
         toolbox.register(role, operator)
-    if refinement is not None:
+    if refinement is not None and refinement.probability > 0.0:
         register_refinement(toolbox, dataset, refinement, penalties, max_features)
     operator = repair_and_centre if variation.published_operators else repair
     mend = partial(operator, dataset=dataset, constraints=tuple(constraints))
