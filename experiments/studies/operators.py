@@ -170,7 +170,9 @@ EXPERIMENT = define(
 )
 
 
-def read_at(curve: pd.DataFrame, column: str, budgets: Sequence[float]) -> np.ndarray:
+def read_at(
+    curve: pd.DataFrame, column: str, budgets: Sequence[float] | np.ndarray
+) -> np.ndarray:
     """Return the best fitness within each budget of generations or seconds, shape (n_budgets,).
 
     It is NaN before the first trees are there, and after the last generation; after the last
@@ -190,10 +192,11 @@ def with_budgets(results: Results) -> pd.DataFrame:
     for key, curve in results.curves.items():
         by_generation = read_at(curve, "gen", [0, *GENERATIONS])
         at_end = curve.iloc[-1]
+        known: dict[Any, Any] = dict(zip(KEY, key, strict=True))
+        known |= dict(zip(("first", *GENERATIONS), by_generation, strict=True))
         read.append(
-            {
-                **dict(zip(KEY, key, strict=True)),
-                **dict(zip(("first", *GENERATIONS), by_generation, strict=True)),
+            known
+            | {
                 "first_seconds": curve["seconds"].iloc[0],
                 "last": read_at(curve, "seconds", [SECONDS])[0],
                 "generations": at_end["gen"],
