@@ -422,7 +422,7 @@ def _compiled(function: Any) -> Any:
 
 
 @intrinsic
-def call_address(context, address, first, second):
+def call_address(context: Any, address: Any, first: Any, second: Any) -> Any:
     """Return what the function of an `AddressOf` returns for two arrays."""
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:

@@ -25,6 +25,7 @@ STUDIES = (
     ),
     *(
         "oc1",
+        "operators",
         "probabilities",
         "readable",
         "regression",

@@ -16,6 +16,7 @@ from evotree.experiments.execution import (
     read_runs,
 )
 from evotree.experiments.protocols import KEY
+from evotree.tables.readers import EXACT_NUMBERS
 
 log = logging.getLogger(__name__)
 
@@ -25,7 +26,9 @@ def read_rows(path: Path, columns: Sequence[str] = KEY) -> pd.DataFrame:
     try:
         # Types are inferred from whole columns; the first column is never taken for row names.
         kinds = {"settings": str, "revision": str}  # both may be of digits alone
-        rows = pd.read_csv(path, index_col=False, low_memory=False, dtype=kinds)
+        rows = pd.read_csv(
+            path, index_col=False, low_memory=False, dtype=kinds, **EXACT_NUMBERS
+        )
     except ValueError as error:
         raise ValueError(
             f"{path} cannot be read as a table of runs: {str(error)[:200]}"

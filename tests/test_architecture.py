@@ -21,7 +21,7 @@ FUNCTION_LINES = 80
 STATEMENTS = {
     "evotree": 20_200,
     "evotree/engine": 2_840,
-    "experiments": 2_800,
+    "experiments": 2_980,
     "benchmarks": 1_400,
 }
 CHARACTERS = 48  # of a line that is not blank

@@ -4,6 +4,7 @@ import sqlite3
 import warnings
 from argparse import Namespace
 from contextlib import closing
+from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -28,7 +29,7 @@ from evotree.cli import rows as command_line
 from evotree.export import coefficient_table, export_sql, to_onnx
 from evotree.tables.columns import TRUTH, WHOLE, CategoricalColumn, encode, value_of
 from evotree.tables.labels import positions_of, read_labels
-from evotree.tables.readers import read_table
+from evotree.tables.readers import EXACT_NUMBERS, read_table
 from tests.quick_models import brief
 
 LEVELS = {
@@ -101,7 +102,7 @@ def by_file(write, read):
 
 
 BY_FILE = {
-    "pandas": by_file(".csv", pd.read_csv),
+    "pandas": by_file(".csv", partial(pd.read_csv, **EXACT_NUMBERS)),
     "readers": by_file(".csv", read_table),
     "parquet": by_file(".parquet", read_table),
     "pandas' parquet": by_file(".parquet", pd.read_parquet),

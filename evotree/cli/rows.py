@@ -31,6 +31,7 @@ from evotree.tables.columns import (
     NUMBERS,
     CategoricalColumn,
     numbers_of,
+    numbers_spelled,
     quoted,
     text_of,
 )
@@ -208,7 +209,7 @@ def row_numbers(frame: pd.DataFrame) -> list[str]:
 def numbers_or_codes(cells: pd.Series) -> pd.Series:
     """Return texts as numbers where all are, and as they are where some are codes such as 01."""
     texts = cells if is_string_dtype(cells.dtype) else pd.Series(dtype=object)
-    numbers = pd.to_numeric(texts, errors="coerce")
+    numbers = numbers_spelled(texts)
     if not len(texts) or numbers.isna().any() or texts.str.match(r"[+-]?0\d").any():
         return cells
     return numbers

@@ -125,8 +125,8 @@ class Regularization(Configuration):
     Parameters
     ----------
     C : float above 0 or tuple of two, default=(0.3, 3.0)
-        Inverse strength of the penalty of the linear classifiers that refine trees, as in
-        scikit-learn. Of two numbers, each refinement draws one between them, log-uniformly.
+        Inverse strength of the penalty of the linear classifiers of first trees, mutation and
+        refinement, as in scikit-learn. Of two numbers, each draws one between them, log-uniformly.
     penalty : {"l2", "l1"}, default="l2"
         Penalty of their weights; ``"l1"`` makes hyperplanes sparse.
     noise : float, at least 0, or "auto", default="auto"
@@ -232,16 +232,16 @@ class Evolution(Configuration):
         What the first population is made of. ``"widths"`` makes optimized trees of falling widths,
         from dense splits to splits on one feature, axis-parallel trees and trees of logistic
         regressions; ``"tao"`` makes deep trees that are optimized and pruned in turn; the name of a
-        splitter grows trees greedily.
+        splitter grows trees greedily, that of a greedy preset, such as ``"C4.5"``, by its splitter
+        and its criterion.
         ``("tao", "oc1")`` gives each a fifth of the population, ``{"wodt": 0.2}`` sets the shares,
         ``"widths"`` alone has four fifths; the rest is random. In place of names there may be
         splitters with settings of their own, ``OC1(n_restarts=5)``, and greedy estimators that are
-        not fitted, ``ObliqueTreeClassifier.from_preset("C4.5")``, of which the splitter and the
-        criterion count. Trees join as they are, columns by their names: `ObliqueTree`, rules as
-        text, models of `load_model`, fitted estimators of this package, scikit-learn's fitted
-        decision trees (in searches wrapped by `sklearn.frozen.FrozenEstimator`, since clones are
-        not fitted); those that break a bound on trees, or use columns that their splits may not
-        use, are repaired.
+        not fitted, of which the splitter and the criterion count. Trees join as they are, columns
+        by their names: `ObliqueTree`, rules as text, models of `load_model`, fitted estimators of
+        this package, scikit-learn's fitted decision trees (in searches wrapped by
+        `sklearn.frozen.FrozenEstimator`, since clones are not fitted); those that break a bound on
+        trees, or use columns that their splits may not use, are repaired.
     scaling : {"standard", "common", "minmax"}, default="standard"
         Units in which trees evolve: standard deviations of the features, their own units, or
         [-1, 1]. The fitted tree uses raw features in any case.

@@ -92,13 +92,12 @@ def problem_toolbox(
     """Return the toolbox of a population; only one that begins needs the first trees."""
     config = problem.config
     evolution = problem.evolution
-    refinement = evolution.refinement
-    if refinement is not None:
-        refinement = replace(
-            refinement,
-            C=evolution.regularization.C,
-            penalty=evolution.regularization.penalty,
-        )
+    # First trees and mutations fit linear classifiers, too, whether or not there is refinement.
+    refinement = replace(
+        evolution.refinement or Refinement(probability=0.0),
+        C=evolution.regularization.C,
+        penalty=evolution.regularization.penalty,
+    )
     return make_toolbox(
         rows,
         size_penalty=penalties.size,

@@ -114,10 +114,9 @@ def make_toolbox(
     ``seed(splitter=..., stream=...)``, ``path(number, stream) -> list``, ``quick(stream)``,
     ``population(n)`` and ``streams(generation, n)``; unless duplicates are kept,
     ``replace(parents, offspring) -> list``; and with a refinement
-    ``refine(individual) -> (individual,)`` and ``choose(offspring) -> list``,
-    the offspring to be refined; with constraints or the paper's operators
-    ``repair(individual) -> individual``. An operator
-    draws random numbers from the stream of its first individual, ``individual.stream``
+    ``refine(individual) -> (individual,)`` and ``choose(offspring) -> list``, the offspring to be
+    refined; with constraints or the paper's operators ``repair(individual) -> individual``. An
+    operator draws random numbers from the stream of its first individual, ``individual.stream``
     (`evotree.rng.as_generator` makes a NumPy generator of it).
 
     Parameters
@@ -188,23 +187,13 @@ def make_toolbox(
             operator = partial(operator, dataset=dataset)
             operator = partial(checked, role=role, operator=operator)
         toolbox.register(role, operator)
-    if refinement is not None:
+    if refinement is not None and refinement.probability > 0.0:
         register_refinement(toolbox, dataset, refinement, penalties, max_features)
-    mend = partial(
-        repair_and_centre if variation.published_operators else repair,
-        dataset=dataset,
-        constraints=tuple(constraints),
-    )
-    if constraints or variation.published_operators:
-        register_repair(toolbox, mend)
+    mend = register_repair(toolbox, dataset, constraints, variation.published_operators)
     shares, trees = split_init(init)
+    bound = feature_bound(max_split_terms, n_features)
     initial = [
-        init_from_tree(
-            dataset,
-            tree=tree,
-            **penalties,
-            max_features=feature_bound(max_split_terms, n_features),
-        )
+        init_from_tree(dataset, tree=tree, **penalties, max_features=bound)
         for tree in trees
     ]
     if start is not None:
@@ -398,9 +387,20 @@ def register_survival(
 
 
 def register_repair(
-    toolbox: base.Toolbox, mend: Callable[[Individual], Individual]
-) -> None:
-    """Let every role that makes or changes individuals repair them, before they are evaluated."""
+    toolbox: base.Toolbox,
+    dataset: Dataset,
+    constraints: Sequence[Constraint],
+    published: bool,
+) -> Callable[[Individual], Individual]:
+    """Let every role that makes or changes individuals repair them, before they are evaluated.
+
+    Without constraints only the paper's operators have something to repair. What repairs is
+    returned, for individuals that no role makes.
+    """
+    operator = repair_and_centre if published else repair
+    mend = partial(operator, dataset=dataset, constraints=tuple(constraints))
+    if not constraints and not published:
+        return mend
     toolbox.register("repair", mend)
     repairing = {"repair": toolbox.repair}
     for role in ("individual", "seed", "path", "quick", "mate", "mutate"):
@@ -411,3 +411,4 @@ def register_repair(
             for name, (share, refiner) in toolbox.refine.keywords["refiners"].items()
         }
         toolbox.register("refine", toolbox.refine, refiners=refiners)
+    return mend

@@ -4,16 +4,15 @@ It is grown greedily, by any splitter, and pruned; or an initial one is optimize
 tree alternating optimization, for one penalty or for a path of them.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import KW_ONLY, dataclass
 from functools import partial
 from numbers import Integral, Real
-from types import MappingProxyType
 from typing import Annotated, Any, Self
 
 import numpy as np
 import pandas as pd
-from sklearn.base import clone
+from sklearn.base import BaseEstimator, clone
 from sklearn.frozen import FrozenEstimator
 from sklearn.tree import BaseDecisionTree
 from sklearn.utils import Bunch
@@ -21,6 +20,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from evotree.configuration import (
     N_JOBS,
+    HasMethods,
     Interval,
     LinearLeaves,
     StrOptions,
@@ -36,19 +36,19 @@ from evotree.fitness.objectives import Objective
 from evotree.operators.constraints import SplitFeatures
 from evotree.operators.initialization import growth as induction
 from evotree.operators.initialization.growth import GrowthLimits, grow, init_complete
-from evotree.operators.initialization.population import init_from_tree, raw_tree
+from evotree.operators.initialization.population import init_from_tree
 from evotree.operators.pruning import cost_complexity_path, prune, risk_of_leaves
 from evotree.operators.refinement import tao_sweeps
-from evotree.operators.splitters.annealing import Annealing
 from evotree.operators.splitters.axis import C45, Axis
 from evotree.operators.splitters.base import Splitter
-from evotree.operators.splitters.cart_lc import CartLC
-from evotree.operators.splitters.co2 import CO2
-from evotree.operators.splitters.cross_entropy import CrossEntropy
-from evotree.operators.splitters.linear import LOSSES, PENALTIES, Linear, LinearMachine
-from evotree.operators.splitters.oc1 import OC1
-from evotree.operators.splitters.registry import SPLITTERS, as_splitter
-from evotree.operators.splitters.wodt import WODT
+from evotree.operators.splitters.linear import LOSSES, PENALTIES, Linear
+from evotree.operators.splitters.registry import (
+    GREEDY_PRESETS,
+    SPLITTERS,
+    as_splitter,
+    criterion_of,
+    splitter_of,
+)
 from evotree.rng import make_streams, seed_from
 from evotree.tables.columns import (
     NumericColumn,
@@ -87,7 +87,8 @@ _TEXTS = {
         Which columns are categories, as for `EvoTreeClassifier`.""",
     "ELSEWHERE": """\
 ``"random"``, complete with random directions that halve the rows; or one found elsewhere,
-        an `ObliqueTree` or fitted estimator of this package or of scikit-learn that has one tree;
+        an `ObliqueTree`, a model of `load_model`, or a fitted estimator of this package or of
+        scikit-learn that has one tree, columns by their names;
         in searches wrapped by `sklearn.frozen.FrozenEstimator`, since copies are not fitted.""",
     "NODE": """node : {"oblique", "axis"} or Splitter, default="oblique"
         What finds the test of a node: a linear classifier, the best test of one feature, or a
@@ -109,71 +110,6 @@ _TEXTS = {
     categorical_features : array-like, "from_dtype" or None, default="from_dtype"
         Which columns are categories, as for `EvoTreeClassifier`.""",
 }
-
-# Twoing, nodes of at least 4 rows, cost-complexity pruning by a tenth of the rows, 0-SE
-# (Murthy et al. 1994).
-_OC1: Mapping[str, Any] = {
-    "criterion": "twoing",
-    "min_samples_split": 4,
-    "pruning": "cost_complexity",
-    "validation_fraction": 0.1,
-    "standard_errors": 0.0,
-}
-
-GREEDY_PRESETS: Mapping[str, Mapping[str, Any]] = MappingProxyType(
-    {
-        "APDT": {"splitter": Axis(), "criterion": "entropy", "scaling": "minmax"},
-        "C4.5": {
-            "splitter": C45(),
-            "criterion": "gain_ratio",
-            "pruning": "pessimistic",
-        },
-        "CART-LC": {"splitter": CartLC(start="axis"), **_OC1},
-        "CART-LCr": {"splitter": CartLC(start="random"), **_OC1},
-        # All rows, the paper's number of candidates, and the threshold as drawn; but the paper
-        # names a smoothing of .8, by which the search ends too early.
-        "CEDT": {
-            "splitter": CrossEntropy(
-                max_samples=None, max_rows=None, refine_threshold=False
-            ),
-            **_OC1,
-            "criterion": "gini",
-        },
-        "CO2": {
-            "splitter": CO2(start="axis"),
-            "criterion": "entropy",
-            "scaling": "minmax",
-        },
-        "CO2r": {
-            "splitter": CO2(start="random"),
-            "criterion": "entropy",
-            "scaling": "minmax",
-        },
-        "DT": {"splitter": Axis(), **_OC1, "criterion": "gini"},
-        "LMDT": {
-            "splitter": LinearMachine(),
-            "criterion": "entropy",
-            "pruning": "reduced_error",
-        },
-        "OC1": {"splitter": OC1(), **_OC1},
-        "OC1-AP": {"splitter": Axis(), **_OC1},
-        "OC1r": {"splitter": OC1(random_start=True), **_OC1},
-        "SADT": {"splitter": Annealing(), **_OC1, "criterion": "sum_minority"},
-        # The features are scaled once.
-        "WODT": {
-            "splitter": WODT(rescale=False),
-            "criterion": "entropy",
-            "scaling": "minmax",
-        },
-        # Ours: trees of fewer leaves.
-        "WODT-groups": {
-            "splitter": WODT(start="groups", rescale=False),
-            "criterion": "entropy",
-            "scaling": "minmax",
-        },
-    }
-)
-"""Parameters of `evotree.ObliqueTreeClassifier.from_preset`."""
 
 
 class LocalTree(base.TreeEstimator):
@@ -512,6 +448,7 @@ class ObliqueTreeRegressor(base.TreeRegressor, GreedyTree):
 
 RANDOM = "random"
 _TREES = (ObliqueTree, base.TreeEstimator, BaseDecisionTree, FrozenEstimator)
+_MODEL = HasMethods("summary")  # of `load_model`
 _NEGLIGIBLE = (
     1e-8  # share of the weight, or of the squared error, that no node is worth
 )
@@ -521,7 +458,13 @@ _NEGLIGIBLE = (
 class AlternatingTree(LocalTree):
     """An estimator whose initial tree is improved by tree alternating optimization."""
 
-    init: Annotated[Any, StrOptions({RANDOM, *SPLITTERS}), callable, *_TREES] = "axis"
+    init: Annotated[
+        Any,
+        StrOptions({RANDOM, *SPLITTERS, *GREEDY_PRESETS}),
+        callable,
+        _MODEL,
+        *_TREES,
+    ] = "axis"
     _: KW_ONLY
     depth: Annotated[int, Interval(Integral, 0, None, closed="left")] = 8
     node: Annotated[str | Splitter, StrOptions({"oblique", "axis"}), callable] = (
@@ -556,8 +499,8 @@ class AlternatingTree(LocalTree):
         if isinstance(self.init, str) or callable(self.init):
             individual = grow(
                 dataset,
-                as_splitter(self.init),
-                "entropy" if dataset.n_classes else "squared_error",
+                splitter_of(self.init) or as_splitter(self.init),
+                criterion_of(self.init, dataset.n_classes),
                 GrowthLimits(
                     max_depth=self.depth, min_samples_split=self.min_samples_split
                 ),
@@ -565,29 +508,17 @@ class AlternatingTree(LocalTree):
             )
             prune(individual, dataset, 0.0)
         else:
-            self._check_given_tree(dataset.X.shape[1])
+            if isinstance(self.init, BaseEstimator):
+                check_is_fitted(
+                    self.init,
+                    msg="init: this %(name)s is not fitted. The copies that cross-validation "
+                    "makes are not; sklearn.frozen.FrozenEstimator keeps what it wraps fitted.",
+                )
             individual = init_from_tree(dataset, 0.0, self.init)
             if dataset.is_split_on is not None:
                 SplitFeatures(dataset.is_split_on).repair(individual, dataset)
         individual.stream = stream
         return individual
-
-    def _check_given_tree(self, n_features: int) -> None:
-        if not isinstance(self.init, ObliqueTree):
-            check_is_fitted(
-                self.init,
-                msg="init: this %(name)s is not fitted. The copies that cross-validation makes "
-                "are not; sklearn.frozen.FrozenEstimator keeps what it wraps fitted.",
-            )
-            if not hasattr(self.init, "tree_"):
-                raise ValueError(
-                    f"init={self.init!r}: allowed are estimators that have one tree."
-                )
-        n_given = raw_tree(self.init)[0].shape[1]
-        if n_given != n_features:
-            raise ValueError(
-                f"init={self.init!r}: a tree over {n_given} features; the rows have {n_features}."
-            )
 
     def _optimize(
         self, individual: Individual, dataset: Dataset, monotone: bool = True
@@ -628,8 +559,9 @@ class TAOClassifier(base.TreeClassifier, AlternatingTree):
 
     Parameters
     ----------
-    init : str, Splitter, ObliqueTree or fitted estimator, default="axis"
-        The initial tree: grown by a splitter, by its name or itself, with the entropy;
+    init : str, Splitter, ObliqueTree, model or fitted estimator, default="axis"
+        The initial tree: grown by a splitter, by its name or itself, with the entropy; by the
+        splitter and the criterion of a greedy preset, such as ``"C4.5"``;
         <ELSEWHERE>
     depth : int, at least 0, default=8
         Depth to which an initial tree is grown.
@@ -681,7 +613,7 @@ class TAORegressor(base.TreeRegressor, AlternatingTree):
 
     Parameters
     ----------
-    init : str, Splitter, ObliqueTree or fitted estimator, default="axis"
+    init : str, Splitter, ObliqueTree, model or fitted estimator, default="axis"
         The initial tree: grown by a splitter, by its name or itself, with the squared error;
         <ELSEWHERE>
     depth : int, at least 0, default=4

@@ -449,7 +449,7 @@ def choose_tree(
     best = np.flatnonzero(mean <= mean.min() + _AGREE * mean.max())[-1]
     variance = max(0.0, square_losses[best] / weight - mean[best] ** 2)
     limit = mean[best] + standard_errors * np.sqrt(variance / weight)
-    return int(np.flatnonzero(mean <= limit)[-1])
+    return int(np.flatnonzero(mean <= limit + _AGREE * mean.max())[-1])
 
 
 def prune_held_out(

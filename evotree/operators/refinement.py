@@ -39,6 +39,7 @@ from evotree.operators.pruning import prune
 from evotree.operators.splitters.base import Splitter
 from evotree.operators.splitters.linear import LOSSES, PENALTIES, Linear
 from evotree.operators.splitters.registry import (
+    GREEDY_PRESETS,
     SPLITTERS,
     as_splitter,
     bounded,
@@ -399,7 +400,8 @@ def make_refiner(
     if isinstance(name, str) and name in SPLITTERS:
         return Resplit(bounded(as_splitter(name), max_features))
     raise ValueError(
-        f"refinement names {name!r}: allowed are {sorted(REFINERS)}, splitters such as OC1(), "
+        f"refinement names {name!r}: allowed are {sorted(REFINERS)}, presets "
+        f"({', '.join(sorted(GREEDY_PRESETS))}), splitters such as OC1(), "
         "greedy estimators, and callables of an individual and a data set."
     )
 
@@ -411,9 +413,10 @@ class Refinement(Configuration):
     Parameters
     ----------
     operators : str, iterable of str or mapping of str to float, default="tao"
-        Names of refiners, splitters such as ``OC1(n_restarts=5)``, whose splits take the place of
-        one that is drawn, and callables of an individual and a data set (see `make_refiner`), for
-        equal shares or with their shares of the refinements, which need not add up to 1.
+        Names of refiners or of greedy presets, splitters such as ``OC1(n_restarts=5)``, whose
+        splits take the place of one that is drawn, and callables of an individual and a data set
+        (see `make_refiner`), for equal shares or with their shares of the refinements, which need
+        not add up to 1.
     probability : float in [0, 1], default=0.05
         Share of a generation's offspring that is refined.
     C : float above 0, or tuple of two, default=(0.1, 10.0)

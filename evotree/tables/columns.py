@@ -233,7 +233,16 @@ def numbers_of(series: pd.Series, holds: str = NUMBERS) -> pd.Series:
     # Whole numbers of more than 64 bits are beyond pandas as numbers, but not as text.
     texts = series.astype(object).map(spell, na_action="ignore")
     texts = texts.astype(object).where(texts.notna(), np.nan)
-    return pd.to_numeric(texts, errors="coerce").astype(np.float64)
+    return numbers_spelled(texts).astype(np.float64)
+
+
+def numbers_spelled(texts: pd.Series) -> pd.Series:
+    """Return the numbers that texts spell, NaN for other texts."""
+    numbers = pd.to_numeric(texts, errors="coerce")
+    if numbers.dtype.kind == "f":  # pandas before version 3 misses the last bit of some
+        spelled = numbers.notna()
+        numbers[spelled] = texts[spelled].astype(np.float64)
+    return numbers
 
 
 def _spelled(value: Any, truth: Mapping[str, int]) -> str:

@@ -51,6 +51,10 @@ _ALWAYS_READ = 2**27  # bytes
 _SHOWN = 200  # characters of an error
 NA_VALUES = ("", "NA", "NaN", "nan")
 """Cells of CSV that are missing values."""
+EXACT_NUMBERS: dict[str, Any] = (
+    {"float_precision": "round_trip"} if int(pd.__version__.split(".")[0]) < 3 else {}
+)
+"""Options of ``read_csv`` by which numbers are those of the text to the last bit."""
 _SEPARATORS = {",": "commas", ";": "semicolons", "\t": "tabs", "|": "vertical bars"}
 _GUESSED_FROM = 100  # lines
 _COMMA = r"^(\s*[-+]?\d*),(\d+(?:[eE][-+]?\d+)?\s*)$"  # a number with a decimal comma
@@ -210,6 +214,7 @@ def _read_csv(path: Path, form: TextFormat) -> pd.DataFrame:
         keep_default_na=False,
         na_values=list(form.na_values),
         low_memory=False,
+        **EXACT_NUMBERS,
     )
     try:
         decimal = form.decimal

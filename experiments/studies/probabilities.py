@@ -136,7 +136,7 @@ def with_variants(runs: pd.DataFrame) -> pd.DataFrame:
             name: of_trees.get(f"{prefix}{name}") for name, _, _ in FIGURES.values()
         }
         parts.append(of_trees.assign(method=method, **columns))
-    return pd.concat(parts, ignore_index=True)
+    return pd.concat([part for part in parts if len(part)], ignore_index=True)
 
 
 def summary_table(runs: pd.DataFrame, datasets: tuple[str, ...]) -> str:

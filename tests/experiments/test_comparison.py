@@ -17,6 +17,7 @@ from evotree.experiments.comparison import (
     paired_t_test,
     paired_t_tests,
 )
+from evotree.tables.readers import EXACT_NUMBERS
 
 
 def runs_of(scores, n_folds=1):
@@ -300,7 +301,9 @@ def test_latex():
 
 def test_csv_holds_all_digits(runs):
     table = mean_table(runs, "accuracy", reference="A")
-    back = pd.read_csv(io.StringIO(table.to_csv()), index_col="dataset")
+    back = pd.read_csv(
+        io.StringIO(table.to_csv()), index_col="dataset", **EXACT_NUMBERS
+    )
     for part, cells in (
         ("mean", table.means),
         ("std", table.stds),

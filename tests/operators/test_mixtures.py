@@ -26,7 +26,7 @@ from evotree.operators.initialization.population import (
     split_init,
 )
 from evotree.operators.splitters.oc1 import OC1
-from evotree.operators.splitters.registry import SPLITTERS
+from evotree.operators.splitters.registry import SPLITTERS, criterion_of
 from tests.quick_models import evolved
 from tests.strategies import assert_sound
 
@@ -36,11 +36,12 @@ WINE = Dataset.from_arrays(X, y)
 NAMED = [name for name in SPLITTERS if name != "dipole"]  # the random trees
 OBJECTS = [make() for make in SPLITTERS.values()]
 PRESETS = [ObliqueTreeClassifier.from_preset(name) for name in GREEDY_PRESETS]
-KINDS = [*NAMED, *OBJECTS, *PRESETS]
+KINDS = [*NAMED, *OBJECTS, *PRESETS, *GREEDY_PRESETS]
 NAMES = [
     *NAMED,
     *(f"{type(one).__name__}()" for one in OBJECTS),
     *(f"preset {name}" for name in GREEDY_PRESETS),
+    *(f"name of preset {name}" for name in GREEDY_PRESETS),
 ]
 
 
@@ -86,6 +87,28 @@ def test_settings_and_criteria_are_those_given():
     assert trees[0] != trees[1]
 
 
+@pytest.mark.parametrize("name", ["C4.5", "SADT"])
+def test_a_preset_is_the_same_by_its_name(name):
+    by_name, itself = (
+        make_toolbox(WINE, init={one: 1.0}, random_state=0).population(n=4)
+        for one in (name, ObliqueTreeClassifier.from_preset(name))
+    )
+    assert by_name == itself
+    starts = (name, GREEDY_PRESETS[name]["splitter"])
+    by_name, splitter_alone = (
+        TAOClassifier(one, max_iter=1, random_state=0).fit(X, y).tree_ for one in starts
+    )
+    # C4.5 has one criterion; that of SADT is not the entropy.
+    assert (by_name == splitter_alone) is (name == "C4.5")
+
+
+@pytest.mark.parametrize("one", [len, OC1(), ObliqueTreeClassifier("oc1"), "C4.5"])
+def test_criteria_are_those_of_what_is_to_be_predicted(one):
+    own = "gain_ratio" if one == "C4.5" else getattr(one, "criterion", "entropy")
+    assert criterion_of(one, n_classes=3) == own
+    assert criterion_of(one, n_classes=0) == "squared_error"
+
+
 def forms_of(tree, path):
     """Return a fitted tree in all forms that a first population takes."""
     save_model(path / "tree.json", tree)
@@ -110,6 +133,20 @@ def test_a_bare_tree_and_rows_without_names_go_by_position():
     for given in (tree, tree.tree_, DecisionTreeClassifier(max_depth=2).fit(X, y)):
         individual = init_from_tree(WINE, 0.0, given)
         assert (WINE.to_raw(individual.to_tree()).apply(X.to_numpy()) > 0).any()
+
+
+def test_an_initial_tree_of_tao_is_taken_by_the_names_of_its_columns(tmp_path):
+    turned = ObliqueTreeClassifier("oc1", max_depth=2, random_state=0)
+    turned.fit(X[X.columns[::-1]], y)
+    tree, model, _ = forms_of(turned, tmp_path)
+    by_tree, by_model = (TAOClassifier(one).fit(X, y) for one in (tree, model))
+    assert by_tree.tree_ == by_model.tree_
+    same = TAOClassifier(
+        ObliqueTreeClassifier("oc1", max_depth=2, random_state=0).fit(X, y)
+    )
+    assert by_tree.score(X, y) > 0.9 * same.fit(X, y).score(X, y)
+    with pytest.raises(ValueError, match="init splits on 'strength': allowed are"):
+        TAOClassifier(strange(ObliqueTreeClassifier)).fit(X, y)
 
 
 def strange(kind):

@@ -219,6 +219,7 @@ TINY = {
     "gea_odt": ("chessboard2", "GEA-ODT, 1,000 generations, dipolar 0"),
     "objectives": ("car", "CART f1"),
     "oc1": ("POL", "1 start, 0 jumps"),
+    "operators": ("heart", "first trees: OC1"),
     "probabilities": ("iris", "CART, isotonic"),
     "readable": ("iris", "CART"),
     "regression": ("bodyfat", "Ridge"),

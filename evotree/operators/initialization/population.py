@@ -49,9 +49,11 @@ from evotree.operators.splitters.base import Splitter
 from evotree.operators.splitters.dipole import Dipole
 from evotree.operators.splitters.linear import Linear
 from evotree.operators.splitters.registry import (
+    GREEDY_PRESETS,
     SPLITTERS,
     as_splitter,
     bounded,
+    criterion_of,
     splitter_of,
 )
 from evotree.operators.structure.reduced import SPARSE_ROWS, loss_unit, replace_splits
@@ -361,7 +363,8 @@ PATH_SHARE = 0.8  # of the population, for paths of widths where they are named 
 
 
 Seeder = Any
-"""What makes first trees: a name of `SEEDS`, a splitter, or a greedy estimator, not fitted."""
+"""What makes first trees: a name of `SEEDS`, a splitter, or a greedy estimator, not fitted; names
+of `GREEDY_PRESETS` are such estimators, too."""
 
 
 def is_seeder(one: Any) -> bool:
@@ -395,7 +398,8 @@ def seeding_shares(
             hint = f" Did you mean {near[0]!r}?" if near else ""
             raise ValueError(
                 f"init names {quoted(name)}: allowed are "
-                f"{', '.join(map(repr, sorted(SEEDS)))}, splitters such as OC1(), and greedy "
+                f"{', '.join(map(repr, sorted(SEEDS)))}, presets "
+                f"({', '.join(sorted(GREEDY_PRESETS))}), splitters such as OC1(), and greedy "
                 f"estimators that are not fitted.{hint}"
             )
         if not isinstance(share, float | int | np.number) or not 0.0 <= share <= 1.0:
@@ -440,7 +444,7 @@ def init_seed(
 ) -> Individual:
     """Make one individual by another algorithm: a splitter, or tree alternating optimization.
 
-    A greedy estimator grows by its splitter and its criterion.
+    A preset or greedy estimator grows by its splitter and its criterion.
     `C` and `penalty` are those of the linear classifiers of the latter, `max_features` is the
     greatest number of terms of a split, and `seconds` the time that growing and optimizing take.
     """
@@ -474,7 +478,7 @@ def init_seed(
         size_penalty,
         bounded(splitter_of(splitter) or as_splitter(splitter), max_features),
         stream,
-        criterion=splitter.criterion if hasattr(splitter, "fit") else None,
+        criterion=criterion_of(splitter, dataset.n_classes),
         max_depth=MAX_DEPTH if max_depth is None else min(MAX_DEPTH, max_depth),
         min_rows=min_rows,
         seconds=seconds,

@@ -1,0 +1,356 @@
+"""The study of operators: what each part of the search of `EvoTreeClassifier` is worth.
+
+One part at a time differs from a base: first trees, refinement, variation. All searches have the
+same seconds, in which their first trees are made, too. Their curves say how fit the best tree was
+after these seconds and after some generations, so that one fit answers for both budgets.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from evotree.engine.evolution import to_frame
+from evotree.estimators import EvoTreeClassifier, ObliqueTreeClassifier
+from evotree.experiments.protocols import KEY
+from evotree.operators.initialization.population import DIPOLE, PATH_SHARE
+from evotree.operators.refinement import Refinement
+from evotree.plotting.style import save_picture
+from experiments.pictures import plot_gaps
+from experiments.study import ClassesProtocol, Results, Study, define
+from experiments.tables import MISSING, NOT_RUN, fold_means, named, paired, table
+
+N_FOLDS = 3
+SECONDS = 5.0
+"""Of a search, first trees among them."""
+GENERATIONS = (10, 50)
+"""After which fitness is compared."""
+AT_END = {"test accuracy": "accuracy", f"fitness, {SECONDS:g} s": "last"}
+EARLIER = {f"fitness, generation {n}": n for n in GENERATIONS}
+"""The columns in which variants are compared with the base, by title."""
+CURVE_STEP = (
+    0.25  # seconds at whose multiples a thinned curve says what the whole one does
+)
+SIZE_PENALTY, TERM_PENALTY = 0.002, 0.0005
+KINDS = {
+    "heart": "few rows, two classes",
+    "sonar": "few rows, 60 columns",
+    "balance-scale": "one oblique split",
+    "monks-2": "columns that act together",
+    "car": "ordered columns",
+    "vehicle": "four classes",
+    "cardiotocography-10": "ten classes",
+    "wall-following": "axis-parallel, 3,600 rows",
+    "dna": "180 columns",
+    "pendigits": "ten classes, 7,300 rows",
+}
+DATASETS = tuple(KINDS)
+DESCRIBED = [f"{name} ({kind})" for name, kind in KINDS.items()]
+ALGORITHMS: Mapping[str, Any] = {
+    "CART": "axis",
+    "C4.5": ObliqueTreeClassifier.from_preset("C4.5"),
+    "OC1": "oc1",
+    "CART-LC": "cart_lc",
+    "annealing": "annealing",
+    "WODT": "wodt",
+    "cross-entropy": "cross_entropy",
+    "CO2": "co2",
+    "linear": "linear",
+    "TAO": "tao",
+}
+"""What makes first trees, and refines, besides the base's operators."""
+GREEDY_MIX = ("axis", "oc1", "wodt", "linear")
+INITS: Mapping[str, Any] = {
+    "random dipoles": None,
+    **{name: {kind: PATH_SHARE} for name, kind in ALGORITHMS.items()},
+    "four algorithms": dict.fromkeys(GREEDY_MIX, PATH_SHARE / 4),
+    "paths and four": {
+        "widths": PATH_SHARE / 2,
+        **dict.fromkeys(GREEDY_MIX, PATH_SHARE / 8),
+    },
+}
+REFINERS = {
+    "no refinement": Refinement("sparse", probability=0.0),  # all else as in the base
+    "dipole": DIPOLE,
+    **{name: kind for name, kind in ALGORITHMS.items() if name != "C4.5"},
+}
+_VARIATION = "evolution__variation__"
+NO_NODES = {f"{_VARIATION}mutation_probability": 0.0}
+NO_TERMS = {f"{_VARIATION}term_mutation_probability": 0.0}
+NO_CROSSOVER = {f"{_VARIATION}crossover_probability": 0.0}
+PATHS = "paths of widths"
+FIRST_TREES, REFINEMENT, NO_EVOLUTION = "first trees", "refinement", "no evolution"
+FACTORS: Mapping[str, Mapping[str, Mapping[str, Any]]] = {
+    FIRST_TREES: {name: {"evolution__init": init} for name, init in INITS.items()},
+    REFINEMENT: {
+        name: {"evolution__refinement": refiner} for name, refiner in REFINERS.items()
+    },
+    "variation": {
+        "no mutation of nodes": NO_NODES,
+        "no dipoles in mutation": {f"{_VARIATION}dipolar_probability": 0.0},
+        "no mutation of terms": NO_TERMS,
+        "no mutation": NO_NODES | NO_TERMS,
+        "no crossover": NO_CROSSOVER,
+        "refinement alone": NO_NODES | NO_TERMS | NO_CROSSOVER,
+    },
+    NO_EVOLUTION: {
+        PATHS: {"max_generations": 0},
+        **{
+            name: {"max_generations": 0, "evolution__init": INITS[name]}
+            for name in ("random dipoles", "CART", "OC1", "TAO")
+        },
+    },
+}
+"""The overrides of each variant, by what they change."""
+BASE = "base"
+OF_BASE = {FIRST_TREES: PATHS, REFINEMENT: "sparse sweeps"}
+"""What the base has, as the pictures name it."""
+
+
+def make_model(**changed: Any) -> EvoTreeClassifier:
+    """Return the base, or a variant: only the seconds end its evolution."""
+    return EvoTreeClassifier(
+        leaves="constant",
+        size_penalty=SIZE_PENALTY,  # so that there is nothing to choose by folds
+        term_penalty=TERM_PENALTY,
+        max_generations=1_000_000,
+        time_limit=SECONDS / 0.75,  # of which three quarters are for the search
+    ).set_params(evolution__patience=None, **changed)
+
+
+def method_name(factor: str, variant: str) -> str:
+    """Return the name of a variant, which another factor may have, too."""
+    return f"{factor}: {variant}"
+
+
+def learning_curve(model: Any) -> pd.DataFrame:
+    """Return generations, seconds and best fitness of a search, thinned.
+
+    Seconds are those since the search began, those of its first trees among them.
+    """
+    curve = to_frame(model.history_)[["gen", "seconds", "fitness_best"]]
+    searched = model.seconds_["making first trees"] + model.seconds_["evolving"]
+    curve["seconds"] += searched - curve["seconds"].iloc[-1]
+    return thinned(curve.round({"seconds": 3, "fitness_best": 6}))
+
+
+def thinned(curve: pd.DataFrame) -> pd.DataFrame:
+    """Return what `read_at` needs of a curve: for generations compared, and for each step."""
+    step = np.ceil(curve["seconds"] / CURVE_STEP)
+    is_compared = curve["gen"].isin([0, *GENERATIONS])
+    kept = curve[is_compared | step.ne(step.shift(-1))]
+    is_needed = kept["fitness_best"].diff().ne(0.0) | kept["gen"].isin(GENERATIONS)
+    is_needed.iloc[-1] = True
+    return kept[is_needed]
+
+
+def compiling(model: Any) -> float:
+    """Return the seconds in which kernels were compiled: the search had so much less."""
+    return float(model.seconds_["compiling"])
+
+
+def seeded(model: Any) -> float:
+    """Return the share of the first trees that are not random."""
+    return 1.0 - to_frame(model.history_).get(f"origin_{DIPOLE}", [0.0])[0]
+
+
+METHODS = {BASE: make_model()} | {
+    method_name(factor, name): make_model(**changed)
+    for factor, variants in FACTORS.items()
+    for name, changed in variants.items()
+}
+EXPERIMENT = define(
+    "operators",
+    DATASETS,
+    METHODS,
+    ClassesProtocol(N_FOLDS),
+    curve=learning_curve,
+    measures={"seeded": seeded, "compiling": compiling},
+)
+
+
+def read_at(
+    curve: pd.DataFrame, column: str, budgets: Sequence[float] | np.ndarray
+) -> np.ndarray:
+    """Return the best fitness within each budget of generations or seconds, shape (n_budgets,).
+
+    It is NaN before the first trees are there, and after the last generation; after the last
+    second the search has what it ended with.
+    """
+    spent = curve[column].to_numpy()
+    at = np.searchsorted(spent, budgets, side="right") - 1
+    is_known = at >= 0
+    if column == "gen":
+        is_known &= np.asarray(budgets) <= spent[-1]
+    return np.where(is_known, curve["fitness_best"].to_numpy()[at], np.nan)
+
+
+def with_budgets(results: Results) -> pd.DataFrame:
+    """Return the rows of fits that have curves, with what their curves say at the budgets."""
+    read = []
+    for key, curve in results.curves.items():
+        by_generation = read_at(curve, "gen", [0, *GENERATIONS])
+        at_end = curve.iloc[-1]
+        known: dict[Any, Any] = dict(zip(KEY, key, strict=True))
+        known |= dict(zip(("first", *GENERATIONS), by_generation, strict=True))
+        read.append(
+            known
+            | {
+                "first_seconds": curve["seconds"].iloc[0],
+                "last": read_at(curve, "seconds", [SECONDS])[0],
+                "generations": at_end["gen"],
+                "end": at_end["seconds"],
+            }
+        )
+    return results.runs.merge(pd.DataFrame(read)) if read else results.runs.iloc[:0]
+
+
+def means_of(fits: pd.DataFrame, column: Any, unit: float = 1.0) -> pd.DataFrame:
+    """Return means over folds, data set by method."""
+    return unit * fold_means(fits, column, DATASETS, METHODS, N_FOLDS)
+
+
+def gains_of(fits: pd.DataFrame, column: Any, factor: str) -> pd.DataFrame:
+    """Return the variants of a factor less the base in points, data set by variant."""
+    means = means_of(fits, column, 100.0)
+    methods = {method_name(factor, name): name for name in FACTORS[factor]}
+    own = means[named(methods, means)].rename(columns=methods)
+    return own.sub(means[BASE], axis=0).dropna(axis=1, how="all")
+
+
+def factor_table(fits: pd.DataFrame, factor: str) -> str:
+    """Return what the variants of a factor differ in from the base."""
+    gains = {title: gains_of(fits, name, factor) for title, name in AT_END.items()}
+    earlier = {title: gains_of(fits, n, factor) for title, n in EARLIER.items()}
+    if factor == FIRST_TREES:
+        earlier = {"at first": gains_of(fits, "first", factor), **earlier}
+    accuracy = means_of(fits, "accuracy", 100.0)
+    complexity = means_of(fits, "complexity")
+    log_generations = np.log(means_of(fits, "generations").clip(lower=1.0))
+    first_seconds = means_of(fits, "first_seconds")
+    seeds = means_of(fits, "seeded", 100.0)
+    rows = []
+    for name in gains["test accuracy"]:
+        method = method_name(factor, name)
+        row = {"variant": name}
+        row |= {title: paired(of_title[name]) for title, of_title in gains.items()}
+        if factor != NO_EVOLUTION:
+            for title, of_title in earlier.items():
+                known = of_title.get(name, pd.Series(dtype=float))
+                row[title] = paired(known).partition(" (")[0] or MISSING
+            times = (log_generations[method] - log_generations[BASE]).mean()
+            row["generations"] = f"× {np.exp(times):.2f}"
+        more = complexity[method] - complexity[BASE]
+        row["complexity"] = f"{more.mean():+.1f}"
+        evolved = BASE if name == PATHS else method_name(FIRST_TREES, name)
+        if factor == NO_EVOLUTION and evolved in accuracy:
+            row["evolution adds"] = paired(accuracy[evolved] - accuracy[method])
+        if factor == FIRST_TREES:
+            row["seconds"] = f"{first_seconds[method].mean():.1f}"
+            row["not random"] = f"{seeds[method].mean():.0f} %"
+        rows.append(row)
+    return table(rows)
+
+
+def findings(fits: pd.DataFrame, factor: str) -> str:
+    """Return which variants are clearly below and above the base, an item for each budget."""
+    budgets = AT_END | {f"fitness, generation {GENERATIONS[0]}": GENERATIONS[0]}
+    return "\n".join(
+        f"- {title.capitalize()}: {clear_differences(gains_of(fits, name, factor))}"
+        for title, name in budgets.items()
+    )
+
+
+def clear_differences(gains: pd.DataFrame) -> str:
+    """Return which variants are above and below the base by more than two standard errors."""
+    if gains.empty:
+        return NOT_RUN
+    means = gains.mean()
+    errors = gains.std() / np.sqrt(gains.count())
+    sides = {
+        "below": means[means < -2.0 * errors].sort_values(),
+        "above": means[means > 2.0 * errors].sort_values(ascending=False),
+    }
+    said = []
+    for side, of_side in sides.items():
+        names = [f"{name} ({mean:+.2f})" for name, mean in of_side.items()]
+        which = f": {', '.join(names)}" if names else ""
+        said.append(f"{len(names) or 'none'} clearly {side}{which}")
+    return f"of {len(means)} variants {'; '.join(said)}."
+
+
+def base_sentence(fits: pd.DataFrame) -> str:
+    """Return the figures of the base."""
+    means = pd.DataFrame(
+        {
+            name: means_of(fits, name)[BASE]
+            for name in ("accuracy", "complexity", "generations", "first_seconds")
+        }
+    )
+    return (
+        f"The base, on {len(means)} data sets: accuracy {100.0 * means['accuracy'].mean():.2f}, "
+        f"complexity {means['complexity'].mean():.1f}. Its first trees take "
+        f"{means['first_seconds'].mean():.1f} seconds, and it breeds "
+        f"{means['generations'].min():.0f} to {means['generations'].max():.0f} generations."
+    )
+
+
+def late_searches(fits: pd.DataFrame) -> str:
+    """Return which searches ended a second late or more, as a step was under way."""
+    ends = fits.groupby("method")["end"].max().sort_values(ascending=False)
+    late = ends[ends >= SECONDS + 1.0]
+    return ", ".join(f"{name} ({end:.1f} s)" for name, end in late.items()) or "none"
+
+
+def gaps(results: Results, factor: str, seconds: np.ndarray) -> pd.DataFrame:
+    """Return how far the best tree is below the best of all searches, seconds by variant.
+
+    It is the median over the folds that all have, in points; infinite before there is a tree.
+    """
+    methods = {BASE: OF_BASE[factor]} | {
+        method_name(factor, name): name for name in FACTORS[factor]
+    }
+    best: dict[Any, float] = {}
+    read: dict[str, dict[Any, np.ndarray]] = {}
+    for (dataset, method, fold, seed), curve in results.curves.items():
+        part = dataset, fold, seed
+        fitness = np.nan_to_num(read_at(curve, "seconds", seconds), nan=-np.inf)
+        best[part] = max(best.get(part, -np.inf), fitness[-1])
+        if method in methods:
+            read.setdefault(methods[method], {})[part] = fitness
+    shared = set.intersection(*(set(of_one) for of_one in read.values()))
+    medians = {
+        name: np.median(
+            [100.0 * (best[part] - read[name][part]) for part in sorted(shared)], axis=0
+        )
+        for name in named(methods.values(), read)
+        if shared
+    }
+    return pd.DataFrame(medians, index=seconds)
+
+
+def report(results: Results) -> dict[str, Any]:
+    """Return the tables and the findings, and draw the picture."""
+    fits = with_budgets(results)
+    keys = {factor: factor.replace(" ", "_") for factor in FACTORS}
+    if BASE not in means_of(fits, "accuracy"):
+        names = [
+            "base",
+            "late",
+            *keys.values(),
+            *(f"{key}_found" for key in keys.values()),
+        ]
+        return dict.fromkeys(names, NOT_RUN)
+    made = {"base": base_sentence(fits), "late": late_searches(fits)}
+    for factor, key in keys.items():
+        made[key] = factor_table(fits, factor)
+        made[f"{key}_found"] = findings(fits, factor)
+    seconds = np.arange(0.0, SECONDS + CURVE_STEP, CURVE_STEP)
+    panels = {factor: gaps(results, factor, seconds) for factor in OF_BASE}
+    ax = plot_gaps(panels, bold=list(OF_BASE.values()))
+    save_picture(ax, results.out / "operators_gaps.png")
+    return made
+
+
+STUDY = Study(EXPERIMENT, report)
