@@ -484,6 +484,12 @@ class Dataset:
             is_split_on=None,
         )
 
+    def closed(self, features: np.ndarray) -> Self:
+        """Return the same rows, in some features of which, given by a mask, all are equal."""
+        rows = empty_rows(*self.X.shape)
+        rows[:] = np.where(features, 0.0, self.X)
+        return replace(self, X=rows)
+
     def evolved_for(self, objective: Any) -> Self:
         """Return the same rows with an objective (`evotree.fitness.objectives.as_objective`)."""
         return replace(self, objective=objective)

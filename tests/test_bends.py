@@ -25,7 +25,13 @@ from evotree import (
 )
 from evotree.description.named import named_tree
 from evotree.description.text import splits_of_text
-from evotree.engine.bends import MOST_OF_COLUMN, bent_columns, without_lone_bends
+from evotree.engine.bends import (
+    MOST_OF_COLUMN,
+    bent_columns,
+    open_features,
+    without_lone_bends,
+)
+from evotree.engine.problem import prepare
 from evotree.export import coefficient_table, export_rules, export_text
 from evotree.inspection.comparison import compare_rows
 from evotree.inspection.training_rows import summarize
@@ -192,6 +198,34 @@ def test_any_rows_have_sound_bends_or_none(dataset, unit):
     assert np.isfinite(features).all()
     for j in bends_of(made):
         assert features[:, j].min() < features[:, j].max()
+
+
+def test_a_fold_opens_the_bends_that_its_own_rows_find():
+    X, y = rows_with(lambda X: 0.2 * (X.age - 50).clip(lower=0) - X["size"] ** 2)
+    dataset, columns = plain_dataset(X, y)
+    made = bent_columns(columns, dataset)
+    rows = dataset.with_features(
+        with_bends(made, dataset.raw), feature_names(made), (), "standard"
+    )
+    bends = bends_of(made)
+    others = np.setdiff1d(np.arange(rows.X.shape[1]), list(bends))
+    # On these nothing bends: they are young, and larger than any knot of the size.
+    size = dataset.raw[:, 1]
+    is_straight = (dataset.raw[:, 0] < 45) & (size > 0.8)
+    assert {base for base, _ in bends.values()} == {0, others[1]}
+    for some, is_found in ((rows, True), (rows.take(is_straight), False)):
+        is_open = open_features(made, some)
+        assert is_open[others].all() and (is_open[list(bends)] == is_found).all()
+    problem = replace(
+        prepare(rows, EvoTreeRegressor()), columns=made, has_found_bends=True
+    )
+    for held_out_first in (False, True):
+        parts = problem.split(rows, (is_straight == held_out_first).astype(int), 1)
+        is_open = np.isin(np.arange(rows.X.shape[1]), others) | held_out_first
+        for part in parts:
+            assert not part.X[:, ~is_open].any()
+        whole = rows.take(is_straight != held_out_first)
+        assert np.array_equal(parts[0].X[:, is_open], whole.X[:, is_open])
 
 
 def test_few_values_categories_and_truth_values_do_not_bend():

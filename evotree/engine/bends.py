@@ -26,6 +26,7 @@ from evotree.tables.columns import (
     Bend,
     Column,
     NumericColumn,
+    bends_of,
 )
 from evotree.tree import ObliqueTree
 
@@ -57,7 +58,7 @@ def bent_columns(
     if dataset.n_classes == 1:
         return tuple(columns)
     first = np.cumsum([0, *(len(column.feature_levels) for column in columns)])
-    found = _forward_search(dataset, _candidates(columns, dataset))
+    found = _forward_search(dataset.X, dataset, _candidates(columns, dataset))
     made: list[Column] = list(columns)
     for c, bend, _ in sorted(found, key=lambda one: (one[1].kind, one[1].knot)):
         is_signed = bend.kind == ABOVE and signs is not None and signs[first[c]] != 0
@@ -67,6 +68,29 @@ def bent_columns(
         bends = tuple(Bend(kind, bend.knot) for kind in kinds)
         made[c] = replace(column, bends=(*column.bends, *bends))
     return tuple(made)
+
+
+def open_features(columns: Sequence[Column], dataset: Dataset) -> np.ndarray:
+    """Return which features, of rows with bends, a search by these rows would have.
+
+    These are all that are no bends, and the bends that enter.
+    """
+    bends = bends_of(columns)
+    is_open = np.ones(dataset.X.shape[1], dtype=bool)
+    is_open[list(bends)] = False
+    # A hinge from below is the sum of its column and that from above.
+    candidates = [
+        (base, bend, dataset.X[:, j])
+        for j, (base, bend) in bends.items()
+        if bend.kind != BELOW
+    ]
+    entered = {
+        (base, bend.kind == LOG, bend.knot)
+        for base, bend, _ in _forward_search(dataset.X[:, is_open], dataset, candidates)
+    }
+    for j, (base, bend) in bends.items():
+        is_open[j] = (base, bend.kind == LOG, bend.knot) in entered
+    return is_open
 
 
 def without_lone_bends(
@@ -145,16 +169,18 @@ def _correlations(dataset: Dataset, share: np.ndarray) -> np.ndarray:
 
 
 def _forward_search(
-    dataset: Dataset, candidates: Sequence[tuple[int, Bend, np.ndarray]]
+    first: np.ndarray,
+    dataset: Dataset,
+    candidates: Sequence[tuple[int, Bend, np.ndarray]],
 ) -> list[tuple[int, Bend, np.ndarray]]:
-    """Return the candidates that enter a linear model."""
+    """Return the candidates that enter a linear model, which begins with other features."""
     if not candidates:
         return []
     share = dataset.sample_weight / dataset.total_weight
     n_rows = dataset.total_weight
-    n_first = dataset.X.shape[1]
+    n_first = first.shape[1]
     columns = np.column_stack(
-        [dataset.X, *(feature for _, _, feature in candidates), _targets(dataset)]
+        [first, *(feature for _, _, feature in candidates), _targets(dataset)]
     )
     columns -= share @ columns
     spread = np.sqrt(share @ columns**2)

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from evotree.dataset import Dataset, make_folds, split_folds
+from evotree.dataset import Dataset, make_folds
 from evotree.engine.config import SearchConfig, is_auto
 from evotree.engine.parallel import thread_map
 from evotree.engine.populations import (
@@ -287,7 +287,7 @@ def cross_validate(
         if fold and time.perf_counter() >= end:
             return None
         # Not before: it takes much memory.
-        others, held_out = split_folds(dataset, folds, fold)
+        others, held_out = judge.problem.split(dataset, folds, fold)
         trees = search(others, penalties(others.total_weight))
         return judge.trial(fold, others, held_out, trees, end)
 
@@ -356,7 +356,7 @@ def with_evolution(
         left = None if seconds is None else (end - time.perf_counter()) / len(trials)
         if left is not None and left <= 0.0:
             return trials
-        others, held_out = split_folds(rows, folds, trial.fold)
+        others, held_out = problem.split(rows, folds, trial.fold)
         penalties = penalties_to_try(problem.config, others.total_weight)[: at + 1]
         noisy = with_noise(problem, others, own_streams()[1])
         found = [*trial.trees.best[at], *trial.trees.made]

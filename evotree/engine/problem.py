@@ -12,9 +12,9 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 
 from evotree.configuration import LinearLeaves
-from evotree.dataset import Dataset
+from evotree.dataset import Dataset, split_folds
 from evotree.description.text import splits_of_text
-from evotree.engine.bends import bent_columns
+from evotree.engine.bends import bent_columns, open_features
 from evotree.engine.config import AUTO, Evolution, SearchConfig, evolution_of, is_auto
 from evotree.engine.toolbox import feature_bound
 from evotree.fitness.linear_leaves import LogisticLeaves
@@ -110,6 +110,7 @@ class Problem:
     # The same with columns that bend, where these compete, and what the features are made of.
     bent: "Problem | None" = None
     columns: tuple[Column, ...] | None = None
+    has_found_bends: bool = False  # those of the columns were found by the rows
 
     @property
     def evolution(self) -> Evolution:
@@ -127,6 +128,19 @@ class Problem:
         return (
             self.leaf_models is None and not self.tries_logistic and self.bent is None
         )
+
+    def split(
+        self, rows: Dataset, folds: np.ndarray, fold: int
+    ) -> tuple[Dataset, Dataset]:
+        """Return the rows of all folds but one, and those of that one.
+
+        Of bends that were found those are open that are found by the first rows alone.
+        """
+        others, held_out = split_folds(rows, folds, fold)
+        if not self.has_found_bends or self.columns is None:
+            return others, held_out
+        is_closed = ~open_features(self.columns, others)
+        return others.closed(is_closed), held_out.closed(is_closed)
 
     @property
     def judges_evolution(self) -> bool:
@@ -213,7 +227,8 @@ def prepare(
         evolution_of(config).scaling,
     )
     other = _prepared(rows, config, begin, bent, encoder)
-    return replace(problem, bent=replace(other, ends=problem.ends))
+    other = replace(other, ends=problem.ends, has_found_bends=True)
+    return replace(problem, bent=other)
 
 
 def _prepared(
