@@ -540,6 +540,12 @@ EVOLUTION = (
         number(int, 1),
         "populations that exchange their best",
     ),
+    Option(
+        "evolution__shapes",
+        "auto",
+        lambda text: None if text == "none" else text,
+        "auto: effects of columns may bend, as in 'age above 52'; or none",
+    ),
     Option("checkpoint", "FILE", str, "write the run to a file as it goes on"),
     Option(
         "checkpoint", "FILE", _resumed, "go on with the run of such a file", "resume"
