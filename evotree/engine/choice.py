@@ -71,7 +71,7 @@ class Candidate(NamedTuple):
     kind: str = TREE
     at: int | None = None  # which penalties the tree has; None for what has none
     strength: Strength | None = None  # of logistic models
-    is_bent: bool = False  # where it is compared with those whose columns do not bend
+    is_bent: bool = False  # whether columns bend
 
 
 class Choice(NamedTuple):
@@ -82,7 +82,6 @@ class Choice(NamedTuple):
     winner: Candidate = Candidate(EVOLVED)
     # the logistic tree that joins the front, if there is one
     logistic: Strength | None = None
-    is_bent: bool = False  # whether columns bend
 
     @property
     def is_evolved(self) -> bool:

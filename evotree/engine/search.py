@@ -254,7 +254,7 @@ class Search:
 
     def _bend(self) -> None:
         """Let columns bend if those of the run that is continued do."""
-        if self.choice.is_bent and self.problem.bent is not None:
+        if self.choice.winner.is_bent and self.problem.bent is not None:
             self.problem = self.problem.bent
 
     def _evolve(self, state: State, *, begins: bool) -> Evolved:
@@ -475,12 +475,11 @@ class RowSearch(Search):
             ]
             winner = found.winner._replace(is_bent=True)
             columns = columns_of(both, Table.of(both), penalties, winner)
-            found = found._replace(columns=columns)
+            found = found._replace(winner=winner, columns=columns)
         winner = found.winner
         if winner.kind == TREE and not (trials and problem.judges_evolution):
             winner = winner._replace(kind=EVOLVED)
-        is_bent = bent is not None
-        return Choice(seed, found.penalties, winner, found.logistic, is_bent), found
+        return Choice(seed, found.penalties, winner, found.logistic), found
 
     def _keeps_bounds(self, found: Found) -> bool:
         """Return whether the tree of logistic models keeps what trees have to, on all rows."""

@@ -482,9 +482,8 @@ def describe(
         "seed": choice.seed,
         "size_penalty": choice.penalties.size,
         "term_penalty": choice.penalties.term,
-        "winner": [winner.kind, winner.at, winner.strength],
+        "winner": list(winner),
         "logistic": logistic,
-        "is_bent": choice.is_bent,
         "stage": stage,
     }
 
@@ -500,11 +499,12 @@ def read_choice(
         penalties = Penalties(
             float(settings["size_penalty"]), float(settings["term_penalty"])
         )
-        kind, at, strength = settings["winner"]
+        kind, at, strength, is_bent = settings["winner"]
         winner = Candidate(
             CANDIDATES[CANDIDATES.index(kind)],
             None if at is None else range(2**31).index(at),
             _read_strength(strength),
+            (False, True)[is_bent],
         )
         if (kind in (LOGISTIC, LINEAR)) != (winner.strength is not None):
             raise ValueError(f"{kind} with the strength {strength}")
@@ -513,7 +513,6 @@ def read_choice(
             penalties,
             winner,
             _read_strength(settings["logistic"]),
-            settings.get("is_bent") is True,
         )
         stage = range(2**31).index(settings["stage"])
     except (

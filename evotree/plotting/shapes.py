@@ -99,7 +99,8 @@ def plot_shapes(
     assert first is not None
     if len(named.each) > 1:
         labels = [short_name(target) for target in named.targets]
-        take_as_written(first.legend(first.get_lines(), labels, fontsize="x-small"))
+        handles = first.get_lines()[1 : len(labels) + 1]  # after that at 0
+        take_as_written(first.legend(handles, labels, fontsize="x-small"))
     return ax
 
 

@@ -354,7 +354,7 @@ def _tree(
         "depth": tree.depth,
         "quality": None if member is None else _rounded(member.quality),
         "origin": None if member is None else str(member.origin),
-        "importances": _most_important(importances(tree)),
+        "importances": _most_important(_with_bends_added(importances(tree), named)),
         "measures": None
         if rows is None or truth is None
         else measures(named, rows, truth),
@@ -376,6 +376,14 @@ def _forest(
         if rows is None
         else vote_measures(trees, rows, truth, subject.named.classes is not None),
     }
+
+
+def _with_bends_added(shares: np.ndarray, named: NamedTree) -> np.ndarray:
+    """Return shares of features in which that of a column has those of its bends."""
+    for j, (base, _) in bends_of(named.columns or ()).items():
+        shares[base] += shares[j]
+        shares[j] = 0.0
+    return shares
 
 
 def _most_important(shares: np.ndarray) -> list[list[Any]]:
