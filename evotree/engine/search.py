@@ -27,7 +27,7 @@ from evotree.engine.choice import (
     Found,
     Trial,
     found_by,
-    penalties_to_try,
+    penalties_of_rows,
     trials_of,
     with_evolution,
 )
@@ -441,7 +441,7 @@ class RowSearch(Search):
             if trials and evolves and not interrupted():
                 left = None if seconds is None else end - time.perf_counter()
                 trials = with_evolution(problem, rows, trials, left)
-        penalties = penalties_to_try(problem.config, rows.total_weight)
+        penalties = penalties_of_rows(problem.config, rows)
         kinds = (TREE, LOGISTIC) if problem.leaf_models is None else (LINEAR,)
         found = found_by(trials, penalties, kinds)
         if found.winner.kind == LOGISTIC and not self._keeps_bounds(found):

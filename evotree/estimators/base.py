@@ -39,6 +39,7 @@ from evotree.configuration import (
 from evotree.dataset import Dataset, as_numbers, check_weight, class_codes
 from evotree.description.named import named_tree, used_features
 from evotree.description.text import notebook_html
+from evotree.estimators.groups import Beside
 from evotree.estimators.rows import RowEncoder, lazy_on_collections
 from evotree.fitness.linear_leaves import term_penalty_of_rows
 from evotree.fitness.objectives import Objective, compose
@@ -65,6 +66,7 @@ from evotree.tables.frames import by_row
 from evotree.tables.labels import read_labels, refuse_dates
 from evotree.tree import ObliqueTree, SoftSides
 
+_NONE = Beside()
 _BORROWED = 5.0  # degrees of freedom that each leaf takes from all others
 
 PROBABILITIES = ("soft", "leaf")
@@ -433,9 +435,9 @@ class ClassReader(ClassifierMixin, RowEncoder):
     class_weight: Any
 
     def _make_dataset(
-        self, X: Any, y: Any, sample_weight: Any, scaling: str, sensitive: Any = None
+        self, X: Any, y: Any, sample_weight: Any, scaling: str, beside: Beside = _NONE
     ) -> Dataset:
-        sample_weight, sensitive = _of_rows(sample_weight, sensitive, X)
+        sample_weight = by_row(sample_weight, X, "sample_weight")
         table, y = self._read_training_rows(X, read_labels(y))
         try:
             check_classification_targets(y)
@@ -451,7 +453,8 @@ class ClassReader(ClassifierMixin, RowEncoder):
                 len(weight),
                 f"class_weight={self.class_weight!r}: the product with sample_weight",
             )
-        dataset = self._encoded(table, y, weight, scaling, "classification", sensitive)
+        columns = beside.columns(X, table, y)
+        dataset = self._encoded(table, y, weight, scaling, "classification", columns)
         self.classes_ = dataset.classes
         return dataset
 
@@ -526,9 +529,9 @@ class TargetReader(RowEncoder):
     _output_scale: np.ndarray | None
 
     def _make_dataset(
-        self, X: Any, y: Any, sample_weight: Any, scaling: str, sensitive: Any = None
+        self, X: Any, y: Any, sample_weight: Any, scaling: str, beside: Beside = _NONE
     ) -> Dataset:
-        sample_weight, sensitive = _of_rows(sample_weight, sensitive, X)
+        sample_weight = by_row(sample_weight, X, "sample_weight")
         refuse_dates(y, "numbers")
         header = getattr(y, "columns", None)
         several = is_of_several_outputs(y)
@@ -546,7 +549,7 @@ class TargetReader(RowEncoder):
             weight_of_rows(sample_weight, table),
             scaling,
             "regression",
-            sensitive,
+            beside.columns(X, table, y),
             tuple(map(str, header)) if several and header is not None else None,
         )
         self._know_outputs(dataset)
@@ -683,14 +686,6 @@ def is_of_several_outputs(y: Any) -> bool:
     """Return whether targets have several columns."""
     shape = y.shape if hasattr(y, "shape") else np.asarray(y).shape
     return len(shape) == 2 and shape[1] > 1
-
-
-def _of_rows(sample_weight: Any, sensitive: Any, X: Any) -> tuple[Any, Any]:
-    """Return what fits take beside rows in the order of these, where labels tell it."""
-    return (
-        by_row(sample_weight, X, "sample_weight"),
-        by_row(sensitive, X, "sensitive"),
-    )
 
 
 def weight_of_rows(sample_weight: Any, table: Any) -> np.ndarray:

@@ -27,7 +27,15 @@ from collections.abc import Callable, Iterator
 import numpy as np
 
 from evotree._jit import kernel
-from evotree.dataset import Dataset, make_folds, split_folds
+from evotree.dataset import (
+    HELD_OUT,
+    PART,
+    Dataset,
+    error_of_groups,
+    fold_count,
+    make_folds,
+    split_folds,
+)
 from evotree.fitness.node import (
     Criterion,
     class_ranks,
@@ -407,10 +415,10 @@ def add_losses(
                 k += 1 + subtree_size[k + 1]
 
 
-def node_losses(tree: ObliqueTree, held_out: Dataset) -> np.ndarray:
-    """Return what nodes would lose as leaves on the rows that reach them, and sums of squares.
+def loss_table(tree: ObliqueTree, held_out: Dataset) -> np.ndarray:
+    """Return what `loss_at` takes of the nodes of a tree, as leaves, for rows held out.
 
-    Both are of shape (2, n_nodes). Nodes of class models are judged as if they had none.
+    Nodes of class models are judged as if they had none.
     """
     if (
         held_out.n_classes == 0
@@ -430,12 +438,77 @@ def node_losses(tree: ObliqueTree, held_out: Dataset) -> np.ndarray:
     else:
         labels = tree.labels if tree.models is None else tree.majority
         table = error_table(labels, held_out.n_classes)
+    return np.ascontiguousarray(table)
+
+
+def node_losses(tree: ObliqueTree, held_out: Dataset) -> np.ndarray:
+    """Return what nodes would lose as leaves on the rows that reach them, and sums of squares.
+
+    Both are of shape (2, n_nodes).
+    """
     losses = np.zeros((2, len(tree)))
     rows = held_out.X, held_out.targets, held_out.sample_weight
     splits = tree.weights, tree.thresholds, tree.subtree_size
-    table = np.ascontiguousarray(table)
+    table = loss_table(tree, held_out)
     add_losses(*rows, *splits, table, *loss_of_targets(held_out), losses)
     return losses
+
+
+def group_losses(tree: ObliqueTree, held_out: Dataset) -> np.ndarray:
+    """Return what nodes would lose as leaves on the rows of each group, (n_groups, n_nodes)."""
+    splits = tree.weights, tree.thresholds, tree.subtree_size
+    table = loss_table(tree, held_out)
+    losses = np.zeros((held_out.n_groups, 2, len(tree)))
+    assert held_out.groups is not None
+    by_group = np.argsort(held_out.groups, kind="stable")
+    ends = np.cumsum(np.bincount(held_out.groups))[:-1]
+    for of_group, positions in zip(losses, np.split(by_group, ends), strict=True):
+        rows = held_out.take(positions)
+        of_rows = rows.X, rows.targets, rows.sample_weight
+        add_losses(*of_rows, *splits, table, *loss_of_targets(held_out), of_group)
+    return losses[:, 0]
+
+
+def squares_of_groups(sums: np.ndarray, weights: np.ndarray) -> np.ndarray:
+    """Return the sums of squares of rows whose means were as uncertain as those of groups.
+
+    `choose_tree` takes them. The sums are of shape (n_trees, n_groups).
+    """
+    total = weights.sum()
+    mean = sums.sum(axis=1) / total
+    return total * (total * error_of_groups(sums, weights) ** 2 + mean**2)
+
+
+class SequenceLosses:
+    """What the trees of a nested sequence lose on rows held out, one part after the other."""
+
+    def __init__(self) -> None:
+        self.sums: list[np.ndarray] = []  # (n_trees, 2), or (n_trees, n_groups)
+        self.weights: list[np.ndarray] = []  # of the groups
+
+    def add(
+        self,
+        tree: ObliqueTree,
+        held_out: Dataset,
+        collapse_at: np.ndarray,
+        alphas: np.ndarray,
+    ) -> None:
+        """Add what the prunings of a tree lose on some rows."""
+        losses_of = node_losses if held_out.groups is None else group_losses
+        values = losses_of(tree, held_out).T
+        self.sums.append(sequence_sums(values, collapse_at, tree.subtree_size, alphas))
+        if held_out.groups is not None:
+            self.weights.append(np.bincount(held_out.groups, held_out.sample_weight))
+
+    def choose(self, weight: float, standard_errors: float) -> int:
+        """Return the tree that the k-SE rule takes; of groups the error is that of their sums."""
+        if self.weights:
+            by_group = np.hstack(self.sums)
+            losses = by_group.sum(axis=1)
+            squares = squares_of_groups(by_group, np.concatenate(self.weights))
+        else:
+            losses, squares = sum(self.sums, np.zeros_like(self.sums[0])).T
+        return choose_tree(losses, squares, weight, standard_errors)
 
 
 def choose_tree(
@@ -460,10 +533,9 @@ def prune_held_out(
     alphas = critical_alphas(collapse_at, tree.subtree_size)
     if held_out.X.shape[0] == 0:
         return collapse_at <= 0.0
-    values = node_losses(tree, held_out).T
-    sums = sequence_sums(values, collapse_at, tree.subtree_size, alphas)
-    chosen = choose_tree(sums[:, 0], sums[:, 1], held_out.total_weight, standard_errors)
-    return collapse_at <= alphas[chosen]
+    losses = SequenceLosses()
+    losses.add(tree, held_out, collapse_at, alphas)
+    return collapse_at <= alphas[losses.choose(held_out.total_weight, standard_errors)]
 
 
 def prune_cross_validated(
@@ -486,21 +558,23 @@ def prune_cross_validated(
     risk, _ = risk_of_leaves(individual, n_classes, criterion)
     collapse_at = weakest_links(risk, individual.subtree_size)
     alphas = critical_alphas(collapse_at, individual.subtree_size)
-    n_folds = min(n_folds, dataset.n_rows)
-    if n_folds < 2 or alphas.shape[0] == 1:
+    n_folds = fold_count(dataset, n_folds)
+    if n_folds == 0 or alphas.shape[0] == 1:
         return collapse_at <= 0.0
     folds = make_folds(dataset, n_folds, stream)
     typical = np.append(np.sqrt(alphas[:-1] * alphas[1:]), np.inf)
-    sums = np.zeros((alphas.shape[0], 2))
+    losses = SequenceLosses()
     for fold in range(n_folds):
         others, held_out = split_folds(dataset, folds, fold)
         tree = grow_on(others)
-        values = node_losses(tree, held_out).T
         risk, _ = risk_of_leaves(tree, n_classes, criterion)
         links = weakest_links(risk, tree.subtree_size)
-        sums += sequence_sums(values, links, tree.subtree_size, typical)
-    chosen = choose_tree(sums[:, 0], sums[:, 1], dataset.total_weight, standard_errors)
-    return collapse_at <= alphas[chosen]
+        losses.add(tree, held_out, links, typical)
+    weight = dataset.sample_weight
+    if isinstance(dataset.cv, np.ndarray):
+        is_held_out = (dataset.cv == HELD_OUT).any(axis=1)
+        weight = weight[is_held_out[dataset.extras[PART]]]
+    return collapse_at <= alphas[losses.choose(float(weight.sum()), standard_errors)]
 
 
 def prune_reduced_error(tree: ObliqueTree, held_out: Dataset) -> np.ndarray:
