@@ -262,7 +262,7 @@ def trials_of(
 ) -> Iterator[Trial]:
     """Yield a trial of each fold where there is anything to choose."""
     config = problem.config
-    n_folds = fold_count(rows, _FOLDS)
+    n_folds = max(1, fold_count(rows, _FOLDS))
     if rows.cv is None:
         n_apart = rows.n_distinct if rows.groups is None else rows.n_groups
         n_folds = min(_FOLDS, math.ceil(_HELD_OUT_ROWS * _FOLDS / n_apart))
@@ -315,7 +315,10 @@ def cross_validate(
             return None
         # Not before: it takes much memory.
         others, held_out = split_folds(dataset, folds, fold)
-        if 0 in (others.n_rows, held_out.n_rows):  # of a sample of the rows
+        # A sample may have no rows of a part; early rows, or few groups, may have one class.
+        is_own = dataset.cv is not None or dataset.groups is not None
+        has_one = len(np.unique(others.y)) < min(2, dataset.n_classes)
+        if 0 in (others.n_rows, held_out.n_rows) or (is_own and has_one):
             return None
         trees = search(others, penalties(others))
         return judge.trial(fold, others, held_out, trees, end)

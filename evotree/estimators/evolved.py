@@ -399,7 +399,9 @@ class EvolvedTree(base.TreeEstimator, SearchConfig):
         ]
         self.__dict__.update(own)
 
-    def select_tree(self, rule: str, X: Any = None, y: Any = None) -> Self:
+    def select_tree(
+        self, rule: str, X: Any = None, y: Any = None, *, groups: Any = None
+    ) -> Self:
         """Choose another tree of the Pareto front; it becomes `tree_`.
 
         What goes with it was fitted to the training rows, as all else: soft probabilities,
@@ -419,15 +421,22 @@ class EvolvedTree(base.TreeEstimator, SearchConfig):
             Rows that `fit` has not seen.
         y : array-like of shape (n_samples,), optional
             Their labels or targets.
+        groups : array-like of shape (n_samples,), optional
+            Labels of rows that belong together: the standard error is that of groups.
         """
         check_is_fitted(self)
         if rule == CHOSEN:
             chosen: Any = self._chosen
         else:
+            held_out = None if X is None else self._held_out(X, y)
+            if held_out is not None and groups is not None:
+                beside = Beside(groups=groups)
+                extras, _ = beside.columns(X, held_out.X, held_out.y)
+                held_out = replace(held_out, extras=extras)
             chosen = select(
                 self.pareto_front_,
                 rule,
-                None if X is None else self._held_out(X, y),
+                held_out,
                 (self.size_penalty_, self.term_penalty_),
             )
         if chosen != self.tree_ or self._by_hand:

@@ -10,7 +10,6 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from sklearn.model_selection import check_cv
 
 from evotree.dataset import GROUPS, HELD_OUT, PART, TRAINED_ON
 from evotree.tables.frames import by_row
@@ -101,7 +100,7 @@ def read_folds(
         hasattr(cv, "split") or hasattr(cv, "__iter__")
     ):
         raise ValueError(f"cv={cv!r}: {_ALLOWED}.")
-    pairs = [*check_cv(cv).split(X, y, groups)]
+    pairs = [*(cv.split(X, y, groups) if hasattr(cv, "split") else cv)]
     roles = np.zeros((n_rows, len(pairs)), dtype=np.int8)
     for fold, pair in enumerate(pairs):
         train, test = _positions_of(pair, fold, n_rows)

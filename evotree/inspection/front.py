@@ -15,7 +15,12 @@ import pandas as pd
 from evotree.dataset import Dataset
 from evotree.fitness.penalties import FitnessQualityComplexity, PenalizedAccuracy
 from evotree.inspection.choice import TreeChoice
-from evotree.operators.pruning import choose_tree, node_losses
+from evotree.operators.pruning import (
+    choose_tree,
+    group_losses,
+    node_losses,
+    squares_of_groups,
+)
 from evotree.tree import ObliqueTree, SoftSides
 
 NAMED_RULES = ("accurate", "tree", "simplest")
@@ -201,18 +206,24 @@ def held_out_losses(
     if held_out.X.shape[0] == 0:
         raise ValueError("X has no rows: at least one is needed.")
     sums = np.array([_held_out_sums(member, held_out) for member in front])
+    if held_out.groups is not None:
+        weights = np.bincount(held_out.groups, held_out.sample_weight)
+        return sums.sum(axis=1), squares_of_groups(sums, weights)
     losses, square_losses = sums.reshape(-1, 2).T
     return losses, square_losses
 
 
 def _held_out_sums(tree: Any, held_out: Dataset) -> np.ndarray:
-    """Return the sums of the losses of held-out rows, and of their squares, of shape (2,)."""
+    """Return the sums of the losses of held-out rows, and of their squares, or those of groups."""
     if held_out.n_classes > 0 and (
         held_out.bound_objective is None or tree.models is not None
     ):
         losses = tree.label_losses(held_out.X, held_out.y)
+        if held_out.groups is not None:
+            return np.bincount(held_out.groups, losses * held_out.sample_weight)
         return np.array([losses, losses**2]) @ held_out.sample_weight
-    return node_losses(tree, held_out)[:, tree.is_leaf].sum(axis=1)
+    losses_of = node_losses if held_out.groups is None else group_losses
+    return losses_of(tree, held_out)[:, tree.is_leaf].sum(axis=1)
 
 
 def held_out_quality(

@@ -1,0 +1,433 @@
+"""Rows that belong together, and rows in time: what is held out is really held out."""
+
+from functools import partial
+
+import numpy as np
+import pandas as pd
+import pytest
+import sklearn
+from hypothesis import given
+from hypothesis import strategies as st
+from sklearn.model_selection import (
+    GridSearchCV,
+    GroupKFold,
+    StratifiedGroupKFold,
+    TimeSeriesSplit,
+    cross_val_score,
+)
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+
+from evotree import (
+    EvoTreeClassifier,
+    EvoTreeRegressor,
+    ObliqueForestClassifier,
+    ObliqueForestRegressor,
+    ObliqueTreeClassifier,
+    ObliqueTreeRegressor,
+)
+from evotree.dataset import (
+    GROUPS,
+    Dataset,
+    deal_groups,
+    error_of_groups,
+    hold_out,
+    make_folds,
+    split_folds,
+    strata_of,
+)
+from evotree.engine import choice
+from evotree.engine.choice import mean_and_error
+from evotree.engine.populations import GrowingSample, own_streams
+from evotree.operators import pruning
+from evotree.operators.initialization import forest, growth
+from evotree.rng import make_streams
+from tests.quick_models import FREE, evolved
+from tests.strategies import seeds
+
+COPIES = 4
+greedy = partial(
+    ObliqueTreeClassifier, "axis", pruning="cross_validation", random_state=0
+)
+quick = partial(evolved, EvoTreeClassifier, **FREE | {"max_generations": 2})
+
+
+def stream(seed=0):
+    return make_streams(seed, 0, 1)[0]
+
+
+@st.composite
+def grouped_datasets(draw):
+    """Draw few distinct rows, so that equal ones are of several groups."""
+    n = draw(st.integers(4, 50))
+    rng = np.random.default_rng(draw(seeds))
+    task = draw(st.sampled_from(("classification", "regression")))
+    y = rng.integers(0, 3, n)
+    groups = rng.integers(0, draw(st.integers(2, n)), n)
+    groups[:2] = [0, 1]
+    return Dataset.from_arrays(
+        rng.integers(0, 3, (n, 2)).astype(float),
+        y if task == "classification" else y.astype(float),
+        rng.integers(1, 3, n),
+        task=task,
+        extras={GROUPS: groups},
+    )
+
+
+def parts_no_group(*parts):
+    """Return whether the groups of data sets are others than those of all others."""
+    labels = [set(part.extras[GROUPS].tolist()) for part in parts]
+    return sum(map(len, labels)) == len(set.union(*labels))
+
+
+@given(grouped_datasets(), st.integers(2, 8), st.floats(0.05, 0.95), seeds)
+def test_no_part_of_the_rows_parts_a_group(dataset, n_folds, share, seed):
+    n_folds = min(n_folds, dataset.n_groups)
+    folds = make_folds(dataset, n_folds, stream(seed))
+    held_out = [split_folds(dataset, folds, fold) for fold in range(n_folds)]
+    assert parts_no_group(*(inside for _, inside in held_out))
+    for parts in (*held_out, hold_out(dataset, share, stream(seed))):
+        assert parts_no_group(*parts)
+        assert sum(part.n_rows for part in parts) == dataset.n_rows
+    assert all(inside.n_rows for _, inside in held_out)
+    samples = GrowingSample(dataset, share, stream(seed))
+    for at in range(len(samples)):
+        sample = samples[at]
+        assert len(set(sample.extras[GROUPS].tolist())) >= 2
+        inside = np.isin(dataset.extras[GROUPS], sample.extras[GROUPS])
+        assert sample.n_rows == dataset.multiplicity[inside].sum()
+
+
+@given(seeds)
+def test_folds_of_groups_have_like_shares_of_the_classes(seed):
+    """Nearly as even as scikit-learn's, which tries each group in each fold."""
+    rng = np.random.default_rng(seed % 2**32)
+    groups = rng.permutation(np.repeat(np.arange(40), rng.integers(1, 9, 40)))
+    y = (rng.random(40) < 0.3)[groups] ^ (rng.random(len(groups)) < 0.1)
+    theirs = np.empty(len(y), dtype=int)
+    known = StratifiedGroupKFold(4, shuffle=True, random_state=seed % 2**32)
+    for fold, (_, test) in enumerate(known.split(y, y, groups)):
+        theirs[test] = fold
+    ours = deal_groups(y.astype(int), groups, 4, rng)
+
+    def spread(folds):
+        return max(np.ptp(np.bincount(folds[y == c], minlength=4)) for c in (0, 1))
+
+    assert spread(ours) <= spread(theirs) + 8  # rows of the largest group
+
+
+@given(grouped_datasets(), seeds)
+def test_standard_errors_are_those_of_the_sums_of_groups(dataset, seed):
+    values = np.random.default_rng(seed % 2**32).normal(size=dataset.n_distinct)
+    weight, groups = dataset.sample_weight, dataset.groups
+    mean, error = mean_and_error(values, weight, groups)
+    assert mean == pytest.approx(np.average(values, weights=weight))
+    n = dataset.n_groups
+    of_groups = [weight[groups == g] @ (values[groups == g] - mean) for g in range(n)]
+    expected = np.sqrt(np.square(of_groups).sum() * n / (n - 1)) / weight.sum()
+    assert error == pytest.approx(expected)
+
+
+def test_equal_rows_of_one_group_tell_as_much_as_one():
+    rng = np.random.default_rng(0)
+    values = rng.normal(size=50)
+    ones = np.arange(50)
+    once = mean_and_error(values, np.ones(50), ones)[1]
+    again = mean_and_error(np.repeat(values, 9), np.ones(450), np.repeat(ones, 9))[1]
+    assert again == pytest.approx(once)
+    assert once == pytest.approx(values.std(ddof=1) / np.sqrt(50))
+    assert error_of_groups(np.ones(3), np.ones(3)) == 0.0
+
+
+# ---- through all doors ---------------------------------------------------------------------------
+
+
+def copies(n=60, noise=0.02, seed=0):
+    """Return rows, a class that a fifth of them have by chance, groups, and rows once.
+
+    Each row comes several times, with a little noise; its copies are its group.
+    """
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(n, 3))
+    y = (X[:, 0] > 0.0) ^ (rng.random(n) < 0.2)
+    groups = np.repeat(np.arange(n), COPIES)
+    again = X[groups] + noise * rng.normal(size=(n * COPIES, 3))
+    shuffled = rng.permutation(n * COPIES)
+    return again[shuffled], y[groups][shuffled].astype(int), groups[shuffled], X, y
+
+
+@pytest.fixture
+def seen(monkeypatch):
+    """Return the pairs of data sets that fits hold out, as they come."""
+    pairs = []
+
+    def spied(function):
+        def spy(*arguments):
+            pairs.append(function(*arguments))
+            return pairs[-1]
+
+        return spy
+
+    for module, name in (
+        (choice, "split_folds"),
+        (pruning, "split_folds"),
+        (growth, "hold_out"),
+    ):
+        monkeypatch.setattr(module, name, spied(getattr(module, name)))
+    return pairs
+
+
+DOORS = {
+    "evolved": quick(),
+    "evolved on samples": quick(max_samples=100),
+    "linear leaves": quick(leaves="linear"),
+    "log loss": quick(objective="log_loss"),
+    "targets": evolved(EvoTreeRegressor, **FREE | {"max_generations": 1}),
+    "cross_validation": greedy(),
+    "cost_complexity": greedy(pruning="cost_complexity"),
+    "reduced_error": greedy(pruning="reduced_error"),
+    "greedy targets": ObliqueTreeRegressor("axis", pruning="cross_validation"),
+}
+
+
+@pytest.mark.parametrize("name", DOORS)
+def test_what_a_fit_holds_out_parts_no_group(name, seen):
+    X, y, groups, *_ = copies()
+    labels = np.array([f"patient {g}" for g in groups])
+    DOORS[name].fit(X, y, groups=labels)
+    assert seen and all(parts_no_group(*pair) for pair in seen)
+    n_pairs = len(seen)
+    DOORS[name].fit(X, y)
+    assert len(seen) > n_pairs  # the door is one that holds rows out
+
+
+@pytest.mark.parametrize("bootstrap", [False, True])
+def test_a_group_is_in_a_bag_whole_or_not_at_all(bootstrap, monkeypatch):
+    X, y, groups, *_ = copies()
+    members = []
+    grow_forest = forest.grow_forest
+
+    def kept(*arguments):
+        members.append((arguments[1], grow_forest(*arguments)))
+        return members[-1][1]
+
+    monkeypatch.setattr("evotree.estimators.forest.grow_forest", kept)
+    found = ObliqueForestClassifier(
+        12, bootstrap=bootstrap, oob_score=True, random_state=0
+    )
+    found.fit(X, y, groups=groups)
+    ((dataset, trees),) = members
+    group_of = dataset.extras[GROUPS][dataset.distinct_of]
+    for _, n_times in trees:
+        drawn = [set(n_times[group_of == g].tolist()) for g in np.unique(group_of)]
+        assert all(len(times) == 1 for times in drawn)
+        assert 0 in n_times and n_times.any()
+    # Each row is predicted by the trees that lack it, and so its whole group.
+    of_group = np.isnan(found.oob_decision_function_[:, 0])
+    for g in np.unique(groups):
+        assert np.ptp(of_group[groups == g].astype(int)) == 0
+
+
+# ---- what comes of it ----------------------------------------------------------------------------
+
+
+def test_copies_in_groups_lead_to_the_tree_of_single_rows():
+    """At most half as complex again, and penalties within one step of those that are tried.
+
+    Without groups trees know the copies, those by chance included: twice as complex at least.
+    """
+    X, y, groups, X_once, y_once = copies(n=150)
+    model = evolved(EvoTreeClassifier, **FREE | {"max_generations": 4})
+    once = model.fit(X_once, y_once)
+    complexity, penalty = once.tree_.complexity, once.size_penalty_
+    grouped = model.fit(X, y, groups=groups)
+    assert 0.5 * complexity <= grouped.tree_.complexity <= 1.5 * complexity + 1
+    step = 0.5 * (COPIES ** (1 / 5))  # from .8 units of the groups to .025 of the rows
+    assert 0.9 * min(step, 0.5) <= grouped.size_penalty_ / penalty <= 2.2
+    assert model.fit(X, y).tree_.complexity >= 2 * complexity
+
+
+def test_copies_in_groups_lead_to_the_greedy_tree_of_single_rows():
+    X, y, groups, X_once, y_once = copies(n=150)
+    n_leaves = {
+        "once": greedy(standard_errors=1.0).fit(X_once, y_once).get_n_leaves(),
+        "groups": greedy(standard_errors=1.0).fit(X, y, groups=groups).get_n_leaves(),
+        "rows": greedy(standard_errors=1.0).fit(X, y).get_n_leaves(),
+    }
+    assert abs(n_leaves["groups"] - n_leaves["once"]) <= 1
+    assert n_leaves["rows"] >= 10 * n_leaves["groups"]
+    rng = np.random.default_rng(0)
+    target = 2.0 * (X_once[:, 0] > 0.0) + rng.normal(size=150)
+    for kind in (partial(ObliqueTreeRegressor, "axis", pruning="cross_validation"),):
+        model = kind(standard_errors=1.0, random_state=0)
+        once = model.fit(X_once, target).get_n_leaves()
+        assert (
+            abs(model.fit(X, target[groups], groups=groups).get_n_leaves() - once) <= 1
+        )
+        assert model.fit(X, target[groups]).get_n_leaves() >= 10 * once
+
+
+def test_scores_out_of_bag_are_those_of_groups_that_no_tree_has():
+    """Of a fifth of the classes nothing can be known: copies in the bags would tell them."""
+    X, y, groups, *_ = copies(n=100)
+    model = ObliqueForestClassifier(12, oob_score=True, random_state=0)
+    assert model.fit(X, y).oob_score_ > 0.92
+    assert model.fit(X, y, groups=groups).oob_score_ < 0.88
+    target = y + np.random.default_rng(0).normal(size=100)[groups]
+    model = ObliqueForestRegressor(12, oob_score=True, random_state=0)
+    assert (
+        model.fit(X, target).oob_score_
+        > model.fit(X, target, groups=groups).oob_score_ + 0.3
+    )
+
+
+@pytest.mark.parametrize("model", [greedy(standard_errors=1.0), quick()])
+def test_a_column_that_identifies_the_group_is_not_used(model):
+    rng = np.random.default_rng(0)
+    groups = np.repeat(np.arange(40), 6)
+    y = rng.integers(0, 2, 40)[groups]
+    X = pd.DataFrame(
+        {"patient": 1.0 * rng.permutation(40)[groups], "noise": rng.normal(size=240)}
+    )
+    assert model.fit(X, y, groups=groups).importances(named=True)["patient"] == 0.0
+    assert model.fit(X, y).importances(named=True)["patient"] > 0.5
+
+
+# ---- folds of the user's own ---------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("leaves", ["constant", "linear"])
+def test_pairs_that_are_the_folds_of_the_default_give_the_same_model(leaves):
+    _, _, _, X, y = copies(n=90)
+    folds = np.empty(90, dtype=int)
+    canonical = np.lexsort((y, *X.T[::-1]))
+    folds[canonical] = make_folds(Dataset.from_arrays(X, y), 5, own_streams()[0])
+    pairs = [(np.flatnonzero(folds != k), np.flatnonzero(folds == k)) for k in range(5)]
+    model = quick(leaves=leaves)
+    found = [
+        (fit.tree_, fit.size_penalty_, fit.term_penalty_, repr(fit.choice_))
+        for cv in (None, 5, pairs, iter(pairs))
+        for fit in [model.fit(X, y, cv=cv)]
+    ]
+    assert found == [found[0]] * 4
+    fewer = model.fit(X, y, cv=pairs[:2]).choice_
+    assert repr(fewer) != found[0][-1]
+
+
+@pytest.mark.parametrize("name", ["evolved", "targets", "cross_validation"])
+def test_rows_in_time_are_never_held_out_before_those_trained_on(name, seen):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(60, 2))
+    X[:, 1] = np.arange(60)  # the time of each row
+    y = np.sort(rng.integers(0, 2, 60))  # the first folds have one class
+    DOORS[name].fit(X, y, cv=TimeSeriesSplit(4))
+    assert len(seen) >= 4
+    for train, test in seen:
+        assert train.raw[:, 1].max() < test.raw[:, 1].min()
+
+
+def test_the_last_pair_is_what_greedy_trees_hold_out(seen):
+    X, y, groups, *_ = copies()
+    for rule in ("cost_complexity", "reduced_error"):
+        greedy(pruning=rule).fit(X, y, cv=TimeSeriesSplit(3))
+    for _, held_out in seen:
+        assert held_out.n_rows == len(X) // 4
+
+
+REFUSED = {
+    "a label too few": ({"groups": [0, 1] * 29 + [0]}, "groups has shape"),
+    "a matrix": ({"groups": np.zeros((60, 2))}, "groups has shape"),
+    "a missing one": (
+        {"groups": [None] + [0, 1] * 29 + [0]},
+        "missing labels: 1 of 60",
+    ),
+    "a missing number": ({"groups": [np.nan] * 2 + [0, 1] * 29}, "labels: 2 of 60"),
+    "lists": ({"groups": [[0]] * 60}, "groups: unhashable"),
+    "one group": ({"groups": ["a"] * 60}, "groups has one label, 'a'"),
+    "too few groups": (
+        {"groups": [0, 1, 2] * 20, "cv": 5},
+        "from 2 to 3, the number of g",
+    ),
+    "one fold": ({"cv": 1}, "cv=1: allowed are integers from 2 to 60"),
+    "truth": ({"cv": True}, "cv=True"),
+    "a word": ({"cv": "five"}, "cv='five'"),
+    "a number": ({"cv": 2.5}, "cv=2.5"),
+    "no pairs": ({"cv": []}, "cv has 0 pairs"),
+    "no pair": ({"cv": [(range(5),)]}, "cv has"),
+    "overlap": ({"cv": [(range(30), range(29, 60))]}, "row 29 in both parts"),
+    "beyond": ({"cv": [(range(30), range(30, 61))]}, "no rows"),
+    "below": ({"cv": [(range(30), [-1])]}, "no rows"),
+    "a mask": ({"cv": [(np.arange(60) < 30, np.arange(60) >= 30)]}, "no rows"),
+    "twice": ({"cv": [(range(30), range(30, 60))] * 2}, "held out once"),
+    "nothing": ({"cv": [(range(30), [])]}, "cv has no rows to train on"),
+    "parted": (
+        {"groups": [0, 1] * 30, "cv": [(range(30), range(30, 60))]},
+        "the group of the row 0 in both parts",
+    ),
+}
+
+
+@pytest.mark.parametrize("case", REFUSED)
+@pytest.mark.parametrize("model", [quick(), greedy(), greedy(pruning=None)])
+def test_what_is_wrong_is_said(model, case):
+    given_, message = REFUSED[case]
+    _, _, _, X, y = copies()
+    with pytest.raises(ValueError, match=message):
+        model.fit(X, y, **given_)
+    if set(given_) == {"groups"}:
+        with pytest.raises(ValueError, match=message):
+            ObliqueForestClassifier(2).fit(X, y, **given_)
+
+
+def test_weights_of_zero_leave_no_fold_empty():
+    _, _, _, X, y = copies()
+    weight = np.repeat([1.0, 0.0], 30)
+    with pytest.raises(ValueError, match="cv has no rows to train on, or to hold out"):
+        greedy().fit(X, y, weight, cv=[(range(30), range(30, 60))])
+
+
+LABELS = (str, float, lambda g: (g, "a"), lambda g: pd.Timestamp(g, unit="D"))
+
+
+@given(st.sampled_from(LABELS), seeds)
+def test_groups_are_the_same_by_any_labels_and_in_any_order(label, seed):
+    X, y, groups, *_ = copies(n=12)
+    order = np.random.default_rng(seed % 2**32).permutation(len(X))
+    model = greedy(n_folds=3)
+    labels = [label(int(g)) for g in groups]
+    first = model.fit(X, y, groups=labels).tree_
+    again = model.fit(X[order], y[order], groups=[labels[i] for i in order])
+    assert again.tree_ == first
+
+
+def test_groups_are_found_by_the_labels_of_rows(seen):
+    X, y, groups, *_ = copies(n=20)
+    frame = pd.DataFrame(X)
+    column = pd.Series(groups, index=frame.index)[::-1]
+    greedy().fit(frame, y, groups=column)
+    assert seen and all(parts_no_group(*pair) for pair in seen)
+
+
+def test_groups_are_routed_by_scikit_learn(seen):
+    X, y, groups, *_ = copies(n=20)
+    with sklearn.config_context(enable_metadata_routing=True):
+        tree = greedy(n_folds=3).set_fit_request(groups=True)
+        scaler = StandardScaler()
+        folds = GroupKFold(2)
+        told = {"groups": groups}
+        pipeline = make_pipeline(scaler, tree)
+        search = GridSearchCV(
+            pipeline, {"obliquetreeclassifier__max_depth": [1, 2]}, cv=folds
+        )
+        search.fit(X, y, groups=groups)
+        cross_val_score(pipeline, X, y, cv=folds, params=told)
+        asked = pipeline.fit(X, y, groups=groups)
+        assert asked[-1].get_n_leaves() >= 1
+    assert len(seen) == 3 * (2 * 2 + 1 + 2 + 1)
+    assert all(parts_no_group(*pair) for pair in seen)
+
+
+def test_strata_of_targets_are_tenths():
+    y = np.random.default_rng(0).normal(size=50)
+    dataset = Dataset.from_arrays(y[:, None], y, task="regression")
+    assert np.bincount(strata_of(dataset)).tolist() == [5] * 10
