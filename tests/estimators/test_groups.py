@@ -39,10 +39,14 @@ from evotree.dataset import (
 from evotree.engine import choice
 from evotree.engine.choice import mean_and_error
 from evotree.engine.populations import GrowingSample, own_streams
+from evotree.estimators.base import conformal_width
+from evotree.inspection.stability import stability
 from evotree.operators import pruning
 from evotree.operators.initialization import forest, growth
+from evotree.operators.pruning import group_losses, node_losses, squares_of_groups
+from evotree.operators.splitters.axis import Axis
 from evotree.rng import make_streams
-from tests.quick_models import FREE, evolved
+from tests.quick_models import FREE, brief, evolved
 from tests.strategies import seeds
 
 COPIES = 4
@@ -247,24 +251,29 @@ def test_copies_in_groups_lead_to_the_tree_of_single_rows():
     assert model.fit(X, y).tree_.complexity >= 2 * complexity
 
 
-def test_copies_in_groups_lead_to_the_greedy_tree_of_single_rows():
-    X, y, groups, X_once, y_once = copies(n=150)
-    n_leaves = {
-        "once": greedy(standard_errors=1.0).fit(X_once, y_once).get_n_leaves(),
-        "groups": greedy(standard_errors=1.0).fit(X, y, groups=groups).get_n_leaves(),
-        "rows": greedy(standard_errors=1.0).fit(X, y).get_n_leaves(),
-    }
-    assert abs(n_leaves["groups"] - n_leaves["once"]) <= 1
-    assert n_leaves["rows"] >= 10 * n_leaves["groups"]
-    rng = np.random.default_rng(0)
-    target = 2.0 * (X_once[:, 0] > 0.0) + rng.normal(size=150)
-    for kind in (partial(ObliqueTreeRegressor, "axis", pruning="cross_validation"),):
-        model = kind(standard_errors=1.0, random_state=0)
-        once = model.fit(X_once, target).get_n_leaves()
-        assert (
-            abs(model.fit(X, target[groups], groups=groups).get_n_leaves() - once) <= 1
-        )
-        assert model.fit(X, target[groups]).get_n_leaves() >= 10 * once
+def test_copies_in_groups_lead_to_greedy_trees_of_single_rows():
+    """In the mean of five draws within two leaves; without groups ten times as many leaves."""
+    n_leaves = np.zeros((5, 2, 3))
+    for seed in range(5):
+        X, y, groups, X_once, y_once = copies(n=150, seed=seed)
+        noise = np.random.default_rng(seed).normal(size=150)
+        target = 2.0 * (X_once[:, 0] > 0.0) + noise
+        regressor = ObliqueTreeRegressor("axis", pruning="cross_validation")
+        for kind, (model, once) in enumerate(((greedy(), y_once), (regressor, target))):
+            model.set_params(standard_errors=1.0, random_state=0)
+            again = target[groups] if kind else y
+            fits = (
+                model.fit(*rows, groups=told).get_n_leaves()
+                for rows, told in (
+                    ((X_once, once), None),
+                    ((X, again), groups),
+                    ((X, again), None),
+                )
+            )
+            n_leaves[seed, kind] = [*fits]
+    for once, grouped, rows in n_leaves.mean(axis=0):
+        assert abs(grouped - once) <= 2.0
+        assert rows >= 10.0 * grouped
 
 
 def test_scores_out_of_bag_are_those_of_groups_that_no_tree_has():
@@ -283,14 +292,100 @@ def test_scores_out_of_bag_are_those_of_groups_that_no_tree_has():
 
 @pytest.mark.parametrize("model", [greedy(standard_errors=1.0), quick()])
 def test_a_column_that_identifies_the_group_is_not_used(model):
-    rng = np.random.default_rng(0)
-    groups = np.repeat(np.arange(40), 6)
-    y = rng.integers(0, 2, 40)[groups]
-    X = pd.DataFrame(
-        {"patient": 1.0 * rng.permutation(40)[groups], "noise": rng.normal(size=240)}
+    """At most once in three draws, since it may be of use by chance; without groups always."""
+    used = {"groups": 0, "rows": 0}
+    for seed in range(3):
+        rng = np.random.default_rng(seed)
+        patients = np.repeat(np.arange(100), 3)
+        y = rng.integers(0, 2, 100)[patients]
+        numbers = 1.0 * rng.permutation(100)[patients]
+        X = pd.DataFrame({"patient": numbers, "noise": rng.normal(size=300)})
+        for name, groups in (("groups", patients), ("rows", None)):
+            found = model.fit(X, y, groups=groups).importances(named=True)
+            used[name] += found["patient"] > 0.0
+    assert used["groups"] <= 1 and used["rows"] == 3
+
+
+# ---- with rows that fits have not seen -----------------------------------------------------------
+
+
+@given(grouped_datasets())
+def test_the_losses_of_groups_add_up_to_those_of_rows(dataset):
+    criterion = "gini" if dataset.n_classes else "squared_error"
+    tree = growth.grow(dataset, Axis(), criterion, stream=stream())
+    by_group = group_losses(tree, dataset)
+    assert by_group.shape == (dataset.n_groups, len(tree))
+    np.testing.assert_allclose(by_group.sum(axis=0), node_losses(tree, dataset)[0])
+    leaves = by_group[:, tree.is_leaf].sum(axis=1)[np.newaxis]
+    weights = np.bincount(dataset.groups, dataset.sample_weight)
+    squares = squares_of_groups(leaves, weights)
+    total = weights.sum()
+    variance = squares / total - (leaves.sum() / total) ** 2
+    error = error_of_groups(leaves, weights)
+    np.testing.assert_allclose(
+        np.sqrt(np.maximum(variance, 0.0) / total), error, atol=1e-6
     )
-    assert model.fit(X, y, groups=groups).importances(named=True)["patient"] == 0.0
-    assert model.fit(X, y).importances(named=True)["patient"] > 0.5
+
+
+@given(seeds, st.sampled_from((0.5, 0.8, 0.9)))
+def test_groups_of_one_row_are_calibrated_as_rows_are(seed, coverage):
+    rng = np.random.default_rng(seed % 2**32)
+    X = rng.integers(0, 3, (40, 2)).astype(float)
+    y = X[:, 0] + rng.normal(size=40)
+    model = ObliqueTreeRegressor("axis", max_depth=2, random_state=0).fit(X, y)
+    expected = model.calibrate(X, y).predict_interval(X, coverage)
+    of_ones = model.calibrate(X, y, groups=rng.permutation(40))
+    np.testing.assert_array_equal(of_ones.predict_interval(X, coverage), expected)
+
+
+def test_intervals_cover_rows_of_further_groups():
+    """The rows of a group have an effect in common; nine tenths of new ones are to be covered."""
+    rng = np.random.default_rng(0)
+    covered = []
+    for _ in range(400):
+        sizes = rng.choice([1, 30], 21)
+        scores = [abs(3.0 * rng.normal() + rng.normal(size=n)) for n in sizes]
+        *known, new = scores
+        mass = np.repeat(1.0 / sizes[:-1], sizes[:-1])
+        flat = np.concatenate(known)
+        order = np.argsort(flat)
+        width = conformal_width(flat[order], 0.9, np.cumsum(mass[order]))
+        covered.append(new[0] <= width)
+    assert 0.9 - 3.0 * 0.015 <= np.mean(covered) <= 0.9 + 1 / 21 + 3.0 * 0.015
+    with pytest.raises(ValueError, match="20 groups of calibration allow 0.952381"):
+        conformal_width(flat[order], 0.96, np.cumsum(mass[order]))
+
+
+def test_copies_of_held_out_rows_do_not_make_the_rule_surer():
+    X, y, groups, X_once, y_once = copies(n=100, noise=0.0)
+    model = brief(size_penalty=0.0).fit(X_once, y_once)
+    rng = np.random.default_rng(1)
+    flips = rng.random(100) < 0.2
+    once = model.select_tree("simplest", X_once, y_once ^ flips).tree_
+    found = model.select_tree("simplest", X, y ^ flips[groups], groups=groups).tree_
+    assert found.complexity <= once.complexity
+    sure = model.select_tree("simplest", X, y ^ flips[groups]).tree_
+    assert sure.complexity >= once.complexity
+
+
+def test_refits_are_to_whole_groups(monkeypatch):
+    X, y, groups, *_ = copies(n=20)
+    told = []
+    fit = ObliqueTreeClassifier.fit
+
+    def spy(self, X, y, sample_weight=None, *, groups=None, cv=None):
+        told.append(groups)
+        return fit(self, X, y, sample_weight, groups=groups, cv=cv)
+
+    monkeypatch.setattr(ObliqueTreeClassifier, "fit", spy)
+    model = greedy(pruning=None)
+    of_groups = stability(model, X, y, n=4, random_state=0, groups=groups).summary
+    for labels in told:
+        assert np.unique(labels, return_counts=True)[1].tolist() == [COPIES] * 16
+    of_rows = stability(model, X, y, n=4, random_state=0).summary
+    assert told[-1] is None
+    # Copies tell the labels of rows that nothing else tells.
+    assert of_rows.score > of_groups.score
 
 
 # ---- folds of the user's own ---------------------------------------------------------------------
