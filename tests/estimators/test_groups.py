@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import sklearn
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.model_selection import (
     GridSearchCV,
@@ -236,9 +236,10 @@ def test_a_group_is_in_a_bag_whole_or_not_at_all(bootstrap, monkeypatch):
 
 
 def test_copies_in_groups_lead_to_the_tree_of_single_rows():
-    """At most half as complex again, and penalties within one step of those that are tried.
+    """At most half as complex again, and penalties within a step of those that are tried.
 
-    Without groups trees know the copies, those by chance included: twice as complex at least.
+    Without groups trees know the labels of the copies, those by chance included: ten times as
+    complex at least.
     """
     X, y, groups, X_once, y_once = copies(n=150)
     model = evolved(EvoTreeClassifier, **FREE | {"max_generations": 4})
@@ -246,9 +247,8 @@ def test_copies_in_groups_lead_to_the_tree_of_single_rows():
     complexity, penalty = once.tree_.complexity, once.size_penalty_
     grouped = model.fit(X, y, groups=groups)
     assert 0.5 * complexity <= grouped.tree_.complexity <= 1.5 * complexity + 1
-    step = 0.5 * (COPIES ** (1 / 5))  # from .8 units of the groups to .025 of the rows
-    assert 0.9 * min(step, 0.5) <= grouped.size_penalty_ / penalty <= 2.2
-    assert model.fit(X, y).tree_.complexity >= 2 * complexity
+    assert 0.4 <= grouped.size_penalty_ / penalty <= 2.5
+    assert model.fit(X, y).tree_.complexity >= 10 * complexity
 
 
 def test_copies_in_groups_lead_to_greedy_trees_of_single_rows():
@@ -327,6 +327,7 @@ def test_the_losses_of_groups_add_up_to_those_of_rows(dataset):
     )
 
 
+@settings(max_examples=20)
 @given(seeds, st.sampled_from((0.5, 0.8, 0.9)))
 def test_groups_of_one_row_are_calibrated_as_rows_are(seed, coverage):
     rng = np.random.default_rng(seed % 2**32)
@@ -484,6 +485,7 @@ def test_weights_of_zero_leave_no_fold_empty():
 LABELS = (str, float, lambda g: (g, "a"), lambda g: pd.Timestamp(g, unit="D"))
 
 
+@settings(max_examples=20)
 @given(st.sampled_from(LABELS), seeds)
 def test_groups_are_the_same_by_any_labels_and_in_any_order(label, seed):
     X, y, groups, *_ = copies(n=12)
