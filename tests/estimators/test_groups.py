@@ -280,8 +280,9 @@ def test_scores_out_of_bag_are_those_of_groups_that_no_tree_has():
     """Of a fifth of the classes nothing can be known: copies in the bags would tell them."""
     X, y, groups, *_ = copies(n=100)
     model = ObliqueForestClassifier(12, oob_score=True, random_state=0)
-    assert model.fit(X, y).oob_score_ > 0.92
-    assert model.fit(X, y, groups=groups).oob_score_ < 0.88
+    of_rows = model.fit(X, y).oob_score_
+    of_groups = model.fit(X, y, groups=groups).oob_score_
+    assert of_groups < min(0.85, of_rows - 0.1)
     target = y + np.random.default_rng(0).normal(size=100)[groups]
     model = ObliqueForestRegressor(12, oob_score=True, random_state=0)
     assert (
