@@ -60,7 +60,7 @@ def mutation_of(
     def mutate() -> object:
         rows, columns = dataset.rows, (dataset.multiplicity, dataset.spread)
         return mutate_nodes(
-            *rows, *columns, *nodes, k, next(streams).copy(), 0.0, 0.5, 5, 0
+            *rows, *columns, *nodes, k, next(streams).copy(), 0.0, 0.5, 5, 0, 0.5
         )
 
     return mutate

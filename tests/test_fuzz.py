@@ -9,6 +9,7 @@ import gzip
 import io
 import json
 import warnings
+from functools import partial
 
 import numpy as np
 import pandas as pd
@@ -114,7 +115,11 @@ TABLES = {
 }
 PACKS = {
     **{ending: (ending, bytes) for ending in TABLES},
-    **{f"{ending}.gz": (ending, gzip.compress) for ending in (".csv", ".arff", ".svm")},
+    # Without the time, so that examples are the same when they are drawn again.
+    **{
+        f"{ending}.gz": (ending, partial(gzip.compress, mtime=0))
+        for ending in (".csv", ".arff", ".svm")
+    },
     ".svm.bz2": (".svm", bz2.compress),
 }
 

@@ -241,8 +241,7 @@ class Evolution(Configuration):
         by their names: `ObliqueTree`, rules as text, models of `load_model`, fitted estimators of
         this package, scikit-learn's fitted decision trees (in searches wrapped by
         `sklearn.frozen.FrozenEstimator`, since clones are not fitted); those that break a bound on
-        trees, or use columns that their splits may not
-        use, are repaired.
+        trees, or use columns that their splits may not use, are repaired.
     scaling : {"standard", "common", "minmax"}, default="standard"
         Units in which trees evolve: standard deviations of the features, their own units, or
         [-1, 1]. The fitted tree uses raw features in any case.

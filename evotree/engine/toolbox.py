@@ -156,8 +156,10 @@ def make_toolbox(
     linear = refinement or Refinement()
     n_features = dataset.X.shape[1]
     max_features = feature_bound(max_split_terms, n_features, constraints)
-    penalties: dict[str, Any] = {}
-    penalties |= {"size_penalty": size_penalty, "term_penalty": term_penalty}
+    penalties: dict[str, Any] = {
+        "size_penalty": size_penalty,
+        "term_penalty": term_penalty,
+    }
     toolbox = TreeToolbox()
     toolbox.register("streams", make_streams, seed_from(random_state))
     toolbox.register("clone", Individual.clone)
@@ -187,10 +189,7 @@ def make_toolbox(
         toolbox.register(role, operator)
     if refinement is not None and refinement.probability > 0.0:
         register_refinement(toolbox, dataset, refinement, penalties, max_features)
-    operator = repair_and_centre if variation.published_operators else repair
-    mend = partial(operator, dataset=dataset, constraints=tuple(constraints))
-    if constraints or variation.published_operators:
-        register_repair(toolbox, mend)
+    mend = register_repair(toolbox, dataset, constraints, variation.published_operators)
     shares, trees = split_init(init)
     bound = feature_bound(max_split_terms, n_features)
     initial = [
@@ -388,9 +387,20 @@ def register_survival(
 
 
 def register_repair(
-    toolbox: base.Toolbox, mend: Callable[[Individual], Individual]
-) -> None:
-    """Let every role that makes or changes individuals repair them, before they are evaluated."""
+    toolbox: base.Toolbox,
+    dataset: Dataset,
+    constraints: Sequence[Constraint],
+    published: bool,
+) -> Callable[[Individual], Individual]:
+    """Let every role that makes or changes individuals repair them, before they are evaluated.
+
+    Without constraints only the paper's operators have something to repair. What repairs is
+    returned, for individuals that no role makes.
+    """
+    operator = repair_and_centre if published else repair
+    mend = partial(operator, dataset=dataset, constraints=tuple(constraints))
+    if not constraints and not published:
+        return mend
     toolbox.register("repair", mend)
     repairing = {"repair": toolbox.repair}
     for role in ("individual", "seed", "path", "quick", "mate", "mutate"):
@@ -401,3 +411,4 @@ def register_repair(
             for name, (share, refiner) in toolbox.refine.keywords["refiners"].items()
         }
         toolbox.register("refine", toolbox.refine, refiners=refiners)
+    return mend

@@ -1,4 +1,6 @@
-"""The study of variants: what each part of the default `EvoTreeClassifier` is worth, by ablation.
+"""The study of variants: what parts of the default `EvoTreeClassifier` are worth, by ablation.
+
+First trees, refinement and variation are in the study of operators.
 
 A variant overrides some of the defaults, whatever these are at the time. A row says by a checksum
 with which parameters it was made: where a default has changed, its rows no longer count and are
@@ -11,10 +13,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from evotree.engine.config import Evolution
 from evotree.estimators import EvoTreeClassifier
 from experiments import suites
-from experiments.methods.chosen import ChosenClassifier, pruned_cart
 from experiments.study import ClassesProtocol, Results, Study, define
 from experiments.suites import TINY
 from experiments.tables import paired, table
@@ -35,10 +35,8 @@ FIGURES = [
 ]
 VARIANTS: Mapping[str, Mapping[str, Any]] = {
     DEFAULT: {},
-    "without refinement": {"evolution__refinement": None},
     "no evolution": {"max_generations": 0},
     "15 generations": {"max_generations": 15},
-    "no mutation of terms": {"evolution__variation__term_mutation_probability": 0.0},
     "dense dipoles": {"evolution__variation__sparse_dipoles": False},
     "generational survival": {"evolution__variation__survival": "generational"},
     "no penalty for terms": {"term_penalty": 0.0},
@@ -54,23 +52,10 @@ VARIANTS: Mapping[str, Mapping[str, Any]] = {
 SHARES: dict[str, Any] = {"leaves": "constant"}  # which all variants have
 
 
-def with_held_root(
-    X: np.ndarray, y: np.ndarray, random_state: int
-) -> EvoTreeClassifier:
-    """Return the default whose trees all have the first split of pruned CART."""
-    cart = pruned_cart(X, y, random_state)
-    held = {"start": cart, "hold": [0]} if cart.get_n_leaves() > 1 else {}
-    model = EvoTreeClassifier(
-        **SHARES, evolution=Evolution(**held), random_state=random_state
-    )
-    return model.fit(X, y)
-
-
 METHODS: dict[str, Any] = {
     name: EvoTreeClassifier().set_params(**{**SHARES, **made})
     for name, made in VARIANTS.items()
 }
-METHODS["root of CART held"] = ChosenClassifier(with_held_root)
 EXPERIMENT = define("variants", DATASETS, METHODS, ClassesProtocol(N_FOLDS))
 
 

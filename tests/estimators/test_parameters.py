@@ -277,7 +277,7 @@ def test_the_text_of_an_estimator_can_be_pasted(model):
 
 
 BAD = {
-    "init": [3, "forest", "WODT", {"tao": "a"}],
+    "init": [3, "forest", "Wodt 2", {"tao": "a"}],
     "leaves": ["trees", 3],
     "n_jobs": [0, 0.5],
     "callbacks": [3, [3]],

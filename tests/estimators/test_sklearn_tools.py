@@ -160,7 +160,8 @@ def test_fitted_trees_stay_fitted_in_copies_where_frozen():
         with pytest.raises(NotFittedError, match="init: .*FrozenEstimator"):
             clone(TAOClassifier(start)).fit(X, y)
     with pytest.raises(
-        ValueError, match="init=Frozen.*allowed are trees, rules, and fitted estimators"
+        ValueError,
+        match="init holds Frozen.*allowed are trees, rules, and fitted estimators",
     ):
         TAOClassifier(FrozenEstimator(DummyClassifier().fit(X, y))).fit(X, y)
 

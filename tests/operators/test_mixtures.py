@@ -26,7 +26,7 @@ from evotree.operators.initialization.population import (
     split_init,
 )
 from evotree.operators.splitters.oc1 import OC1
-from evotree.operators.splitters.registry import SPLITTERS
+from evotree.operators.splitters.registry import SPLITTERS, criterion_of
 from tests.quick_models import evolved
 from tests.strategies import assert_sound
 
@@ -100,6 +100,13 @@ def test_a_preset_is_the_same_by_its_name(name):
     )
     # C4.5 has one criterion; that of SADT is not the entropy.
     assert (by_name == splitter_alone) is (name == "C4.5")
+
+
+@pytest.mark.parametrize("one", [len, OC1(), ObliqueTreeClassifier("oc1"), "C4.5"])
+def test_criteria_are_those_of_what_is_to_be_predicted(one):
+    own = "gain_ratio" if one == "C4.5" else getattr(one, "criterion", "entropy")
+    assert criterion_of(one, n_classes=3) == own
+    assert criterion_of(one, n_classes=0) == "squared_error"
 
 
 def forms_of(tree, path):

@@ -153,7 +153,7 @@ def test_a_cycle_of_cart_lc(name):
         b, c = cart_lc_cycle(
             standard, name, weights * scale, threshold - weights @ mean
         )
-        search_cart_lc(node, 1, 0.0, 0.0, weights, threshold, stream_of())
+        search_cart_lc(node, 1, 0.0, 0.0, True, weights, threshold, stream_of())
         assert weights * scale == pytest.approx(b, abs=1e-9)
         goes_left = standard.X @ b <= c
         found = choose_threshold(node, weights)[0]
@@ -171,7 +171,9 @@ def test_elimination_costs_less_than_its_share_of_the_gain(name):
         for share in (0.0, 0.1, 0.3):
             weights, axis = np.zeros(6), Axis()(node, stream_of())
             weights[:] = axis.weights
-            search_cart_lc(node, 50, 0.0, share, weights, axis.threshold, stream_of())
+            search_cart_lc(
+                node, 50, 0.0, share, True, weights, axis.threshold, stream_of()
+            )
             scores.append(choose_threshold(node, weights)[0])
             used.append((weights != 0.0).sum())
             assert flat - scores[-1] > (1.0 - share) * (flat - scores[0]) - 1e-9

@@ -205,10 +205,10 @@ def search_cart_lc(
 class CartLC(Configuration):
     """The linear combination of CART, or the best axis-parallel split where that is better.
 
-    One after the other gets the coefficient, exactly
-    found, that makes ``v - delta (x_m + gamma) <= c`` the best split, with gamma -0.25, 0 or 0.25;
-    after each cycle the threshold is sought alone. In the end coefficients that matter little are
-    set to 0 (Breiman et al. 1984, section 5.2.2).
+    One feature after the other gets the coefficient, exactly found, that makes
+    ``v - delta (x_m + gamma) <= c`` the best split, with gamma -0.25, 0 or 0.25; after each cycle
+    the threshold is sought alone. In the end coefficients that matter little are set to 0
+    (Breiman et al. 1984, section 5.2.2).
 
     Parameters
     ----------

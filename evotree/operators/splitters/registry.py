@@ -140,8 +140,11 @@ def criterion_of(one: Any, n_classes: int) -> Any:
 
     That is the usual one, too, where theirs is of classes and there are targets.
     """
-    own = GREEDY_PRESETS.get(one, {}) if isinstance(one, str) else vars(one)
-    found = own.get("criterion", "")
+    found: Any = ""
+    if isinstance(one, str):
+        found = GREEDY_PRESETS.get(one, {}).get("criterion", "")
+    elif hasattr(one, "fit"):
+        found = one.criterion
     if n_classes == 0:
         return found if found in REGRESSION else "squared_error"
     return "entropy" if found == "" or found in REGRESSION else found
