@@ -20,6 +20,7 @@ from evotree.dataset import (
     Dataset,
     error_of_groups,
     fold_count,
+    group_moments,
     make_folds,
     split_folds,
 )
@@ -539,7 +540,7 @@ def mean_and_error(
             np.add.reduceat(each[..., order], first, axis=-1)
             for each in (values * weights, weights)
         )
-        return mean, error_of_groups(sums, of_groups)
+        return mean, error_of_groups(group_moments(sums, of_groups))
     variance = np.maximum(0.0, values**2 @ weights / total - mean**2)
     return mean, np.sqrt(variance / total)
 

@@ -13,7 +13,7 @@ from sklearn.model_selection import (
     StratifiedShuffleSplit,
 )
 
-from evotree.dataset import error_of_groups
+from evotree.dataset import error_of_groups, group_moments
 from evotree.description.named import named_tree, printable, used_features
 from evotree.inspection.comparison import check_model
 from evotree.tables.columns import column_of_feature
@@ -186,7 +186,7 @@ def _error_of_all(losses: np.ndarray, test: np.ndarray, labels: Any) -> float:
         return float(np.var(losses))
     groups = np.unique(labels[test], return_inverse=True)[1]
     sums, weights = np.bincount(groups, losses), np.bincount(groups).astype(float)
-    return float(error_of_groups(sums, weights)) ** 2 * len(test)
+    return float(error_of_groups(group_moments(sums, weights))) ** 2 * len(test)
 
 
 def _columns(model: Any) -> set[str]:

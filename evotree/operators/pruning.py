@@ -28,11 +28,10 @@ import numpy as np
 
 from evotree._jit import kernel
 from evotree.dataset import (
-    HELD_OUT,
-    PART,
     Dataset,
     error_of_groups,
     fold_count,
+    group_moments,
     make_folds,
     split_folds,
 )
@@ -67,6 +66,8 @@ _SQUARED_ERROR = int(Criterion.SQUARED_ERROR)
 
 # A split whose gain is below this share of the root's risk changes nothing but for rounding.
 _ROUNDING = 1e-13
+
+_MAX_NUMBERS = 1_000_000
 
 
 def split_prices(tree: ObliqueTree, first: float, further: float) -> np.ndarray:
@@ -398,15 +399,19 @@ def add_losses(
     loss,
     level,
     origin,
+    groups,
     losses,
 ):
-    """Add the loss of each row, and its square, at every node on its way; see `node_losses`."""
+    """Add the loss of each row, and its square, at every node on its way; see `losses_by_group`."""
     for i in range(X.shape[0]):
+        group = groups[i]
+        if group < 0 or group >= losses.shape[0]:
+            continue
         k = 0
         while True:
             row_loss = loss_at(table, k, X, y, i, loss, level, origin)
-            losses[0, k] += sample_weight[i] * row_loss
-            losses[1, k] += sample_weight[i] * row_loss * row_loss
+            losses[group, 0, k] += sample_weight[i] * row_loss
+            losses[group, 1, k] += sample_weight[i] * row_loss * row_loss
             if subtree_size[k] == 1:
                 break
             if project(weights[k], X, i) <= thresholds[k]:
@@ -441,87 +446,82 @@ def loss_table(tree: ObliqueTree, held_out: Dataset) -> np.ndarray:
     return np.ascontiguousarray(table)
 
 
-def node_losses(tree: ObliqueTree, held_out: Dataset) -> np.ndarray:
+def losses_by_group(
+    tree: ObliqueTree,
+    held_out: Dataset,
+    table: np.ndarray,
+    groups: np.ndarray,
+    n_groups: int = 1,
+) -> np.ndarray:
     """Return what nodes would lose as leaves on the rows that reach them, and sums of squares.
 
-    Both are of shape (2, n_nodes).
+    They are of shape (n_groups, 2, n_nodes); rows of other groups than these are left out.
     """
-    losses = np.zeros((2, len(tree)))
+    losses = np.zeros((n_groups, 2, len(tree)))
     rows = held_out.X, held_out.targets, held_out.sample_weight
     splits = tree.weights, tree.thresholds, tree.subtree_size
-    table = loss_table(tree, held_out)
-    add_losses(*rows, *splits, table, *loss_of_targets(held_out), losses)
+    add_losses(*rows, *splits, table, *loss_of_targets(held_out), groups, losses)
     return losses
 
 
-def group_losses(tree: ObliqueTree, held_out: Dataset) -> np.ndarray:
-    """Return what nodes would lose as leaves on the rows of each group, (n_groups, n_nodes)."""
-    splits = tree.weights, tree.thresholds, tree.subtree_size
-    table = loss_table(tree, held_out)
-    losses = np.zeros((held_out.n_groups, 2, len(tree)))
-    assert held_out.groups is not None
-    by_group = np.argsort(held_out.groups, kind="stable")
-    ends = np.cumsum(np.bincount(held_out.groups))[:-1]
-    for of_group, positions in zip(losses, np.split(by_group, ends), strict=True):
-        rows = held_out.take(positions)
-        of_rows = rows.X, rows.targets, rows.sample_weight
-        add_losses(*of_rows, *splits, table, *loss_of_targets(held_out), of_group)
-    return losses[:, 0]
+def node_losses(tree: ObliqueTree, held_out: Dataset) -> np.ndarray:
+    """Return the losses of nodes on all rows, and sums of squares, of shape (2, n_nodes)."""
+    of_one = np.zeros(held_out.n_distinct, dtype=np.int64)
+    return losses_by_group(tree, held_out, loss_table(tree, held_out), of_one)[0]
 
 
-def squares_of_groups(sums: np.ndarray, weights: np.ndarray) -> np.ndarray:
-    """Return the sums of squares of rows whose means were as uncertain as those of groups.
+def sum_losses(
+    tree: ObliqueTree, held_out: Dataset, sum_up: Callable[[np.ndarray], np.ndarray]
+) -> np.ndarray:
+    """Return what trees lose on rows held out, a row for each tree, as `mean_losses` takes it.
 
-    `choose_tree` takes them. The sums are of shape (n_trees, n_groups).
+    `sum_up` makes sums of trees, (n_trees, n), of those of the nodes of one, (n_nodes, n). The
+    columns are sums of losses and of squares; where rows have groups, what `group_moments` returns.
     """
-    total = weights.sum()
-    mean = sums.sum(axis=1) / total
-    return total * (total * error_of_groups(sums, weights) ** 2 + mean**2)
+    if held_out.groups is None:
+        return sum_up(node_losses(tree, held_out).T)
+    table = loss_table(tree, held_out)
+    weights = np.bincount(held_out.groups, held_out.sample_weight)
+    moments = np.zeros(1)
+    # Some at a time: all groups of large data, times nodes, would fill the memory.
+    n_at_once = 1 + _MAX_NUMBERS // len(tree)
+    for first in range(0, held_out.n_groups, n_at_once):
+        of_groups = weights[first : first + n_at_once]
+        groups = held_out.groups - first
+        losses = losses_by_group(tree, held_out, table, groups, len(of_groups))
+        moments = moments + group_moments(sum_up(losses[:, 0].T), of_groups)
+    return moments
 
 
-class SequenceLosses:
-    """What the trees of a nested sequence lose on rows held out, one part after the other."""
-
-    def __init__(self) -> None:
-        self.sums: list[np.ndarray] = []  # (n_trees, 2), or (n_trees, n_groups)
-        self.weights: list[np.ndarray] = []  # of the groups
-
-    def add(
-        self,
-        tree: ObliqueTree,
-        held_out: Dataset,
-        collapse_at: np.ndarray,
-        alphas: np.ndarray,
-    ) -> None:
-        """Add what the prunings of a tree lose on some rows."""
-        losses_of = node_losses if held_out.groups is None else group_losses
-        values = losses_of(tree, held_out).T
-        self.sums.append(sequence_sums(values, collapse_at, tree.subtree_size, alphas))
-        if held_out.groups is not None:
-            self.weights.append(np.bincount(held_out.groups, held_out.sample_weight))
-
-    def choose(self, weight: float, standard_errors: float) -> int:
-        """Return the tree that the k-SE rule takes; of groups the error is that of their sums."""
-        if self.weights:
-            by_group = np.hstack(self.sums)
-            losses = by_group.sum(axis=1)
-            squares = squares_of_groups(by_group, np.concatenate(self.weights))
-        else:
-            losses, squares = sum(self.sums, np.zeros_like(self.sums[0])).T
-        return choose_tree(losses, squares, weight, standard_errors)
+def sequence_losses(
+    tree: ObliqueTree, held_out: Dataset, collapse_at: np.ndarray, alphas: np.ndarray
+) -> np.ndarray:
+    """Return what the prunings of a tree lose on rows held out, as `sum_losses` does."""
+    return sum_losses(
+        tree,
+        held_out,
+        lambda values: sequence_sums(values, collapse_at, tree.subtree_size, alphas),
+    )
 
 
-def choose_tree(
-    losses: np.ndarray, square_losses: np.ndarray, weight: float, standard_errors: float
-) -> int:
-    """Choose one of a sequence of ever smaller trees by the k-SE rule."""
+def mean_losses(sums: np.ndarray, weight: float) -> tuple[np.ndarray, np.ndarray]:
+    """Return the mean losses of trees, and their standard errors, of what `sum_losses` returns."""
+    mean = sums[:, 0] / weight
+    if sums.shape[1] > 2:
+        return mean, error_of_groups(sums)
+    # For a share e of misclassified rows it is sqrt(e (1 - e) / n); a row of weight 2 counts as
+    # two.
+    variance = np.maximum(0.0, sums[:, 1] / weight - mean**2)
+    return mean, np.sqrt(variance / weight)
+
+
+def choose_tree(sums: np.ndarray, weight: float, standard_errors: float) -> int:
+    """Choose one of a sequence of ever smaller trees by the k-SE rule, of their `sum_losses`."""
     # Breiman et al. (1984, section 3.4.3): the smallest tree whose mean loss is at most k standard
-    # errors above the lowest. For a share e of misclassified rows the standard error of the mean is
-    # sqrt(e (1 - e) / n); a row of weight 2 counts as two.
-    mean = losses / weight
+    # errors above the lowest.
+    mean, error = mean_losses(sums, weight)
     best = np.flatnonzero(mean <= mean.min() + _AGREE * mean.max())[-1]
-    variance = max(0.0, square_losses[best] / weight - mean[best] ** 2)
-    limit = mean[best] + standard_errors * np.sqrt(variance / weight)
+    limit = mean[best] + standard_errors * error[best]
     return int(np.flatnonzero(mean <= limit + _AGREE * mean.max())[-1])
 
 
@@ -533,9 +533,10 @@ def prune_held_out(
     alphas = critical_alphas(collapse_at, tree.subtree_size)
     if held_out.X.shape[0] == 0:
         return collapse_at <= 0.0
-    losses = SequenceLosses()
-    losses.add(tree, held_out, collapse_at, alphas)
-    return collapse_at <= alphas[losses.choose(held_out.total_weight, standard_errors)]
+    sums = sequence_losses(tree, held_out, collapse_at, alphas)
+    return (
+        collapse_at <= alphas[choose_tree(sums, held_out.total_weight, standard_errors)]
+    )
 
 
 def prune_cross_validated(
@@ -563,18 +564,15 @@ def prune_cross_validated(
         return collapse_at <= 0.0
     folds = make_folds(dataset, n_folds, stream)
     typical = np.append(np.sqrt(alphas[:-1] * alphas[1:]), np.inf)
-    losses = SequenceLosses()
+    sums, weight = np.zeros(1), 0.0
     for fold in range(n_folds):
         others, held_out = split_folds(dataset, folds, fold)
         tree = grow_on(others)
         risk, _ = risk_of_leaves(tree, n_classes, criterion)
         links = weakest_links(risk, tree.subtree_size)
-        losses.add(tree, held_out, links, typical)
-    weight = dataset.sample_weight
-    if isinstance(dataset.cv, np.ndarray):
-        is_held_out = (dataset.cv == HELD_OUT).any(axis=1)
-        weight = weight[is_held_out[dataset.extras[PART]]]
-    return collapse_at <= alphas[losses.choose(float(weight.sum()), standard_errors)]
+        sums = sums + sequence_losses(tree, held_out, links, typical)
+        weight += held_out.total_weight
+    return collapse_at <= alphas[choose_tree(sums, weight, standard_errors)]
 
 
 def prune_reduced_error(tree: ObliqueTree, held_out: Dataset) -> np.ndarray:

@@ -31,6 +31,7 @@ from evotree.dataset import (
     Dataset,
     deal_groups,
     error_of_groups,
+    group_moments,
     hold_out,
     make_folds,
     split_folds,
@@ -43,7 +44,7 @@ from evotree.estimators.base import conformal_width
 from evotree.inspection.stability import stability
 from evotree.operators import pruning
 from evotree.operators.initialization import forest, growth
-from evotree.operators.pruning import group_losses, node_losses, squares_of_groups
+from evotree.operators.pruning import mean_losses, node_losses, sum_losses
 from evotree.operators.splitters.axis import Axis
 from evotree.rng import make_streams
 from tests.quick_models import FREE, brief, evolved
@@ -140,7 +141,7 @@ def test_equal_rows_of_one_group_tell_as_much_as_one():
     again = mean_and_error(np.repeat(values, 9), np.ones(450), np.repeat(ones, 9))[1]
     assert again == pytest.approx(once)
     assert once == pytest.approx(values.std(ddof=1) / np.sqrt(50))
-    assert error_of_groups(np.ones(3), np.ones(3)) == 0.0
+    assert error_of_groups(group_moments(np.ones(3), np.ones(3))) == 0.0
 
 
 # ---- through all doors ---------------------------------------------------------------------------
@@ -310,22 +311,28 @@ def test_a_column_that_identifies_the_group_is_not_used(model):
 # ---- with rows that fits have not seen -----------------------------------------------------------
 
 
-@given(grouped_datasets())
-def test_the_losses_of_groups_add_up_to_those_of_rows(dataset):
+@given(grouped_datasets(), st.integers(1, 60))
+def test_errors_of_pruned_trees_are_those_of_the_sums_of_groups(dataset, max_numbers):
     criterion = "gini" if dataset.n_classes else "squared_error"
     tree = growth.grow(dataset, Axis(), criterion, stream=stream())
-    by_group = group_losses(tree, dataset)
-    assert by_group.shape == (dataset.n_groups, len(tree))
-    np.testing.assert_allclose(by_group.sum(axis=0), node_losses(tree, dataset)[0])
-    leaves = by_group[:, tree.is_leaf].sum(axis=1)[np.newaxis]
-    weights = np.bincount(dataset.groups, dataset.sample_weight)
-    squares = squares_of_groups(leaves, weights)
-    total = weights.sum()
-    variance = squares / total - (leaves.sum() / total) ** 2
-    error = error_of_groups(leaves, weights)
-    np.testing.assert_allclose(
-        np.sqrt(np.maximum(variance, 0.0) / total), error, atol=1e-6
-    )
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(pruning, "_MAX_NUMBERS", max_numbers)  # some groups at a time
+        mean, error = mean_losses(
+            sum_losses(tree, dataset, identity), dataset.total_weight
+        )
+    weight, groups = dataset.sample_weight, dataset.groups
+    np.testing.assert_allclose(mean * weight.sum(), node_losses(tree, dataset)[0])
+    for k in range(len(tree)):
+        losses = [
+            node_losses(tree, dataset.take(np.flatnonzero(groups == g)))[0, k]
+            for g in range(dataset.n_groups)
+        ]
+        moments = group_moments(np.array(losses), np.bincount(groups, weight))
+        np.testing.assert_allclose(error[k], error_of_groups(moments), atol=1e-7)
+
+
+def identity(losses_of_nodes):
+    return losses_of_nodes
 
 
 @settings(max_examples=20)
