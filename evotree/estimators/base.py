@@ -567,7 +567,8 @@ class TargetReader(RowEncoder):
     def _objective(self, dataset: Dataset) -> Objective | None:
         """Return what leaves are fitted for: lines, where they are asked for."""
         objective = compose("squared_error", dataset, leaves=self.leaves)
-        price = term_penalty_of_rows(dataset.total_weight)
+        n_apart = dataset.total_weight if dataset.groups is None else dataset.n_groups
+        price = term_penalty_of_rows(n_apart)
         return None if objective is None else objective.penalized(price)
 
 
