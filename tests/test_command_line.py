@@ -208,9 +208,10 @@ def told(monkeypatch):
     """Return what the estimator is told that a command would fit, and let it not fit."""
     parameters = {}
 
-    def fit(self, X, y, sample_weight=None):
+    def fit(self, X, y, sample_weight=None, *, groups=None, cv=None):
         parameters.clear()
         parameters.update(self.get_params(), X=X, y=y, sample_weight=sample_weight)
+        parameters.update(groups=groups, cv=cv)
         raise ValueError(f"not fitted: {type(self).__name__}")
 
     for kind in (EvoTreeClassifier, EvoTreeRegressor):
@@ -393,6 +394,44 @@ def test_options_become_parameters(run, iris, told):
         np.testing.assert_array_equal(told["sample_weight"], of_file)
 
 
+def test_test_rows_and_folds_are_of_whole_groups(run, iris_csv, iris, told):
+    groups = np.array([f"{k:03}" for k in np.arange(150) // 4])
+    frame = iris.assign(patient=groups)
+    frame.to_csv("iris.csv", index=False)
+    run(*FIT, "--group", "patient", "--test-size", "0.3")
+    kept = groups[told["X"].index]
+    assert "patient" not in told["X"] and told["groups"].tolist() == kept.tolist()
+    left = set(groups) - set(kept)
+    assert 0.2 < len(left) / len(set(groups)) < 0.4
+    assert len(kept) == sum(group not in left for group in groups)
+    frame.assign(patient=[None, *groups[1:]]).to_csv("iris.csv", index=False)
+    status, _, err = run(*FIT, "--group", "patient")
+    assert status == 2 and "--group: 1 rows have none, the first is data row 1" in err
+
+
+@pytest.mark.parametrize("dates", [False, True])
+def test_test_rows_and_folds_are_later_than_those_trained_on(
+    run, iris_csv, iris, told, dates
+):
+    days = np.random.default_rng(0).permutation(np.arange(150) // 3)
+    times = pd.Series(pd.Timestamp("2026-01-01") + pd.to_timedelta(days, unit="D"))
+    frame = iris.assign(day=times.astype(str) if dates else days)
+    frame.to_csv("iris.csv", index=False)
+    run(*FIT, "--time", "day", "--test-size", "0.3")
+    kept = days[told["X"].index]
+    assert "day" not in told["X"] and sorted(kept) == sorted(days[days < 35])
+    assert len(told["cv"]) == 5
+    for train, test in told["cv"]:
+        assert kept[train].max() < kept[test].min()
+    status, _, err = run(*FIT, "--time", "species")
+    assert status == 2 and "is the target" in err
+    status, _, err = run(*FIT, "--time", "day", "--group", "day")
+    assert status == 2 and "not allowed with" in err
+    frame.assign(day="soon").to_csv("iris.csv", index=False)
+    status, _, err = run(*FIT, "--time", "day")
+    assert status == 2 and "no dates such as" in err
+
+
 def test_a_tree_of_the_front_is_selected(run, iris_csv):
     n_leaves = {}
     for rule in ("complexity<=4", "leaves<=2", "accurate", "chosen"):
@@ -432,7 +471,8 @@ def test_values_of_options_are_checked_before_the_table_is_read(run, options, na
 
 
 @pytest.mark.parametrize(
-    "option", ["target", "drop", "keep", "categorical", "sample-weight"]
+    "option",
+    ["target", "drop", "keep", "categorical", "sample-weight", "group", "time"],
 )
 def test_options_name_columns(run, iris_csv, option):
     named = f"--{option} 'rose': there is no such column; the columns are sepal_length"

@@ -414,6 +414,8 @@ def test_files_of_codes_keep_them(tmp_path):
         **{"drop": [], "keep": [], "categorical": ["code"], "monotonic_cst": None},
         **{
             "sample_weight": None,
+            "group": None,
+            "time": None,
             "task": "auto",
             "class_weight": None,
             "cost_matrix": None,

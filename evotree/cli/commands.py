@@ -51,12 +51,13 @@ def fit(args: argparse.Namespace) -> None:
         if args.select != CHOSEN:
             check_rule(args.select)
     costs = rows.read(args.cost_matrix, args) if args.cost_matrix else None
-    X, y, weight, is_regression = rows.read_training_rows(args)
+    X, y, beside, is_regression = rows.read_training_rows(args)
     test = None
     if args.test_size:
         X, y, test = rows.hold_out(
-            X, y, args.test_size, args.random_state, not is_regression
+            X, y, args.test_size, args.random_state, not is_regression, beside
         )
+        beside = beside.loc[X.index]
     if constant := rows.constant_columns(X):
         say(f"left out, the same in all rows: {', '.join(map(str, constant))}")
         X = X.drop(columns=constant)
@@ -75,7 +76,7 @@ def fit(args: argparse.Namespace) -> None:
         parameters,
         is_regression,
         test,
-        weight=None if weight is None else weight[X.index].to_numpy(),
+        beside=beside,
         rule=args.select,
     )
     if estimator.stop_reason_ == "interrupt":
@@ -293,19 +294,27 @@ def train(
     is_regression: bool,
     test: Any,
     *,
-    weight: np.ndarray | None,
+    beside: pd.DataFrame,
     rule: str,
 ) -> tuple[Model, Any]:
     """Evolve a tree, and make a model of it that knows what became of it.
 
-    The tree is that of the front which a rule of `select_tree` takes.
+    The tree is that of the front which a rule of `select_tree` takes. `beside` are the columns of
+    `rows.read_training_rows`.
     """
+    of_rows = {}
+    if "weight" in beside:
+        of_rows["sample_weight"] = beside["weight"].to_numpy()
+    if "group" in beside:
+        of_rows["groups"] = beside["group"].to_numpy()
+    if "time" in beside:
+        of_rows["cv"] = rows.forward_folds(beside["time"])
     kind = EvoTreeRegressor if is_regression else EvoTreeClassifier
     estimator = kind(
         categorical_features=[not is_numeric_dtype(dtype) for dtype in X.dtypes]
     ).set_params(**given)
     try:
-        estimator.fit(X, y, weight)
+        estimator.fit(X, y, **of_rows)
     except KeyboardInterrupt:  # ends the evolution
         if not hasattr(estimator, "tree_"):
             raise

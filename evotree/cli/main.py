@@ -146,7 +146,7 @@ def _add_fits(commands: Any, table: str, defaults: Mapping[str, Any]) -> None:
         default=0.0,
         help="share of the rows to hold out and test on, such as 0.2 (none)",
     )
-    _add_columns(option)
+    _add_columns(fit)
     option("--plots", metavar="DIR", help="draw learning curve and tree into a folder")
     option(
         "--report",
@@ -157,8 +157,9 @@ def _add_fits(commands: Any, table: str, defaults: Mapping[str, Any]) -> None:
     add_evolution(fit, defaults)
 
 
-def _add_columns(option: Any) -> None:
+def _add_columns(fit_options: Any) -> None:
     """Add the options of `fit` that say what columns, rows and classes are."""
+    option = fit_options.add_argument
     option(
         "--drop",
         metavar="COLUMN",
@@ -192,6 +193,19 @@ def _add_columns(option: Any) -> None:
         "two classes, -1 where it may only lower it",
     )
     option("--sample-weight", metavar="COLUMN", help="a column of weights of the rows")
+    together = fit_options.add_mutually_exclusive_group().add_argument
+    together(
+        "--group",
+        metavar="COLUMN",
+        help="a column of what rows belong to, such as a patient: test rows, and all rows held "
+        "out, are of whole groups",
+    )
+    together(
+        "--time",
+        metavar="COLUMN",
+        help="a column of numbers or dates: test rows, and all rows held out, are later than "
+        "those trained on",
+    )
     option(
         "--class-weight",
         metavar="WEIGHT",

@@ -22,7 +22,11 @@ from pandas.api.types import (
     is_numeric_dtype,
     is_string_dtype,
 )
-from sklearn.model_selection import train_test_split
+from sklearn.model_selection import (
+    GroupShuffleSplit,
+    TimeSeriesSplit,
+    train_test_split,
+)
 
 from evotree.cli import say
 from evotree.fitness.objectives import CLASS_OBJECTIVES, LOSSES, TARGET_OBJECTIVES
@@ -69,6 +73,7 @@ ROW_NAMES = re.compile(
 )
 _SHOWN = 1000  # characters of the names of columns
 _SHOWN_WORDS = 5
+_FORWARD_FOLDS = 5
 
 
 def read(
@@ -100,13 +105,16 @@ def read_for_model(path: str, args: argparse.Namespace, model: Model) -> pd.Data
     return words_as_gaps(frame, numeric, are_numbers=True)
 
 
-def read_training_rows(args: argparse.Namespace) -> tuple[Any, Any, Any, bool]:
-    """Return features and targets of a table, weights, and whether the targets are numbers.
+def read_training_rows(
+    args: argparse.Namespace,
+) -> tuple[Any, Any, pd.DataFrame, bool]:
+    """Return features and targets of a table, what is beside, and whether targets are numbers.
 
-    The weights, if there are any, are those of the whole table: rows are found by their index. What
-    is left out is said.
+    Beside are, as far as they are asked for, the columns ``"weight"``, ``"group"`` and ``"time"``.
+    What is left out is said.
     """
-    frame = read(args.data, args, texts={args.target, *args.categorical})
+    codes = {args.target, *args.categorical, *filter(None, [args.group])}
+    frame = read(args.data, args, texts=codes)
     named = {
         "target": [args.target],
         "drop": args.drop,
@@ -114,10 +122,14 @@ def read_training_rows(args: argparse.Namespace) -> tuple[Any, Any, Any, bool]:
         "categorical": args.categorical,
         "monotonic-cst": [name for name, _ in args.monotonic_cst or ()],
         "sample-weight": [args.sample_weight] if args.sample_weight else [],
+        "group": [args.group] if args.group else [],
+        "time": [args.time] if args.time else [],
     }
     check_names(frame, named)
-    weight = numbers_of(frame[args.sample_weight]) if args.sample_weight else None
-    out = {*args.drop, *named["sample-weight"]}
+    of_rows = [*named["sample-weight"], *named["group"], *named["time"]]
+    if args.target in of_rows:
+        raise ValueError(f"column {args.target!r} is the target: it says nothing else")
+    out = {*args.drop, *of_rows}
     chosen = {name for names in named.values() for name in names}
     if numbering := row_numbers(frame.drop(columns=[*chosen])):
         say(
@@ -147,7 +159,51 @@ def read_training_rows(args: argparse.Namespace) -> tuple[Any, Any, Any, bool]:
         name: X[name].map(text_of, na_action="ignore").astype(object)
         for name in categories
     }
-    return X.assign(**texts), y, weight, is_regression
+    return X.assign(**texts), y, _beside(args, frame.loc[X.index]), is_regression
+
+
+def _beside(args: argparse.Namespace, frame: pd.DataFrame) -> pd.DataFrame:
+    """Return the columns of a table that are no features."""
+    beside = pd.DataFrame(index=frame.index)
+    if args.sample_weight:
+        beside["weight"] = numbers_of(frame[args.sample_weight])
+    if args.group:
+        beside["group"] = frame[args.group]
+    if args.time:
+        times = frame[args.time]
+        numbers = numbers_of(times)
+        if numbers.notna().sum() < times.notna().sum():
+            try:
+                numbers = pd.to_datetime(times)
+            except ValueError as error:
+                raise ValueError(
+                    f"--time {args.time!r}: the column has no numbers, and no dates such as "
+                    f"2026-01-31: {error}"
+                ) from error
+        beside["time"] = numbers
+    for name in beside.columns.intersection(["group", "time"]):
+        is_missing = beside[name].isna()
+        if is_missing.any():
+            raise ValueError(
+                f"--{name}: {is_missing.sum()} rows have none, the first is data row "
+                f"{beside.index[is_missing.argmax()] + 1}"
+            )
+    return beside
+
+
+def forward_folds(times: pd.Series) -> list[tuple[np.ndarray, np.ndarray]]:
+    """Return pairs of positions of rows, to train on and to hold out, the latter being later."""
+    distinct, at = np.unique(times.to_numpy(), return_inverse=True)
+    n_folds = min(_FORWARD_FOLDS, len(distinct) - 1)
+    if n_folds < 2:
+        raise ValueError(
+            f"--time: the rows to train on have {len(distinct)} different times: at least three "
+            "are needed"
+        )
+    return [
+        (np.flatnonzero(np.isin(at, train)), np.flatnonzero(np.isin(at, test)))
+        for train, test in TimeSeriesSplit(n_folds).split(distinct)
+    ]
 
 
 def check_task(args: argparse.Namespace, task: str) -> None:
@@ -338,26 +394,44 @@ def constant_columns(X: pd.DataFrame) -> list[str]:
 
 
 def hold_out(
-    X: pd.DataFrame, y: np.ndarray, share: float, seed: int, is_classes: bool = True
+    X: pd.DataFrame,
+    y: np.ndarray,
+    share: float,
+    seed: int,
+    is_classes: bool = True,
+    beside: pd.DataFrame | None = None,
 ) -> tuple[pd.DataFrame, np.ndarray, tuple[pd.DataFrame, np.ndarray]]:
-    """Draw test rows, each class in its share where every class has rows for both parts."""
-    n_test = math.ceil(share * len(y))
+    """Draw test rows, each class in its share where every class has rows for both parts.
+
+    Where rows have groups, a share of these is drawn, where they have times, the last rows are
+    taken, and all of one time together.
+    """
+    n_rows = len(y)
+    n_test = math.ceil(share * n_rows)
     counts = np.unique(y, return_counts=True)[1]
-    is_enough = counts.min() >= 2 and min(n_test, len(y) - n_test) >= counts.size
-    X, X_test, y, y_test = train_test_split(
-        X,
-        y,
-        test_size=share,
-        random_state=seed % 2**32,
-        stratify=y if is_classes and is_enough else None,
-    )
-    if pd.unique(y).size < 2:
-        raise ValueError(
-            f"a test share of {share:g} leaves one "
-            f"{'class' if is_classes else 'number'} to train on"
+    is_enough = counts.min() >= 2 and min(n_test, n_rows - n_test) >= counts.size
+    seed %= 2**32
+    if beside is not None and "time" in beside:
+        times = beside["time"].to_numpy()
+        is_test = times >= np.sort(times)[n_rows - n_test]
+        train, test = np.flatnonzero(~is_test), np.flatnonzero(is_test)
+    elif beside is not None and "group" in beside:
+        draw = GroupShuffleSplit(1, test_size=share, random_state=seed)
+        train, test = next(draw.split(X, y, beside["group"].astype(str)))
+    else:
+        train, test = train_test_split(
+            np.arange(n_rows),
+            test_size=share,
+            random_state=seed,
+            stratify=y if is_classes and is_enough else None,
         )
-    if not is_classes and n_test < 2:
+    if pd.unique(y[train]).size < 2:
         raise ValueError(
-            f"a test share of {share:g} leaves one row to test on, of {len(y) + 1}"
+            f"a test share of {share:g} leaves {len(train)} rows, with fewer than two "
+            f"{'classes' if is_classes else 'numbers'} to train on"
         )
-    return X, y, (X_test, y_test)
+    if not is_classes and len(test) < 2:
+        raise ValueError(
+            f"a test share of {share:g} leaves one row to test on, of {n_rows}"
+        )
+    return X.iloc[train], y[train], (X.iloc[test], y[test])

@@ -177,7 +177,10 @@ def _forward_search(
     if not candidates:
         return []
     share = dataset.sample_weight / dataset.total_weight
-    n_rows = dataset.total_weight
+    # The rows of a group tell less than as many others.
+    n_rows = (
+        float(dataset.n_groups) if dataset.groups is not None else dataset.total_weight
+    )
     n_first = first.shape[1]
     columns = np.column_stack(
         [first, *(feature for _, _, feature in candidates), _targets(dataset)]

@@ -15,7 +15,14 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from evotree.dataset import Dataset, make_folds
+from evotree.dataset import (
+    GROUPS,
+    Dataset,
+    error_of_groups,
+    fold_count,
+    group_moments,
+    make_folds,
+)
 from evotree.engine.config import SearchConfig, is_auto
 from evotree.engine.parallel import thread_map
 from evotree.engine.populations import (
@@ -36,9 +43,8 @@ from evotree.operators.structure.splice import make_individual
 from evotree.operators.variation import distinct
 from evotree.tree import Individual, ObliqueTree
 
-_HELD_OUT_ROWS = (
-    600  # that differ, held out in all, if that takes no more than five folds
-)
+# that differ, or groups, held out in all, if that takes no more than five folds
+_HELD_OUT_ROWS = 600
 _FOLDS = 5
 
 STANDARD_ERRORS = 0.5
@@ -89,18 +95,24 @@ class Choice(NamedTuple):
         return self.winner.kind in (EVOLVED, LINEAR)
 
 
-def penalties_to_try(config: SearchConfig, n_rows: float) -> list[Penalties]:
+def penalties_to_try(
+    config: SearchConfig, n_rows: float, n_groups: float | None = None
+) -> list[Penalties]:
     """Return the penalties among which cross-validation chooses.
 
     Those for nodes are multiples of log(n) / n, as that of BIC is of the log-likelihood (Schwarz
     1978): n rows tell about so small a difference. Those for terms are multiples of these. None is
     below `LEAST_PENALTY`, or from some 10,000 rows on `LEAST_MULTIPLE` of the unit, unless it is
-    given.
+    given. What rows tell that belong together lies between what as many groups tell and what as
+    many rows do: the largest penalty is that of the groups, the least that of the rows.
     """
     if is_auto(config.size_penalty):
         unit = math.log(n_rows + 1.0) / n_rows
         least = min(LEAST_PENALTY, LEAST_MULTIPLE * unit)
         sizes = [max(least, multiple * unit) for multiple in SIZE_MULTIPLES]
+        if n_groups is not None:
+            largest = SIZE_MULTIPLES[0] * math.log(n_groups + 1.0) / n_groups
+            sizes = np.geomspace(largest, sizes[-1], len(sizes)).tolist()
     else:
         least = 0.0
         sizes = [float(config.size_penalty)]
@@ -112,6 +124,12 @@ def penalties_to_try(config: SearchConfig, n_rows: float) -> list[Penalties]:
         for size in sizes
         for multiple in multiples
     ]
+
+
+def penalties_of_rows(config: SearchConfig, rows: Dataset) -> list[Penalties]:
+    """Return the penalties among which cross-validation chooses for some rows."""
+    n_groups = None if rows.groups is None else rows.n_groups
+    return penalties_to_try(config, rows.total_weight, n_groups)
 
 
 # ---- candidates x folds --------------------------------------------------------------------------
@@ -126,6 +144,7 @@ class Trial(NamedTuple):
     sizes: dict[Candidate, tuple[int, int]]  # leaves and complexity
     weights: np.ndarray  # of these rows
     evolved: Sequence[Individual] = ()  # the fittest at any penalty, if trees evolved
+    groups: np.ndarray | None = None  # of these rows
 
 
 class Found(NamedTuple):
@@ -161,7 +180,14 @@ class Judge:
         losses, sizes = {}, {}
         for candidate, lost, size in self._judged(rows, held_out, trees.best, end):
             losses[candidate], sizes[candidate] = lost, size
-        return Trial(number, trees, losses, sizes, held_out.sample_weight)
+        return Trial(
+            number,
+            trees,
+            losses,
+            sizes,
+            held_out.sample_weight,
+            groups=held_out.extras.get(GROUPS),
+        )
 
     def _judged(
         self,
@@ -237,7 +263,10 @@ def trials_of(
 ) -> Iterator[Trial]:
     """Yield a trial of each fold where there is anything to choose."""
     config = problem.config
-    n_folds = min(_FOLDS, math.ceil(_HELD_OUT_ROWS * _FOLDS / rows.n_distinct))
+    n_folds = max(1, fold_count(rows, _FOLDS))
+    if rows.cv is None:
+        n_apart = rows.n_distinct if rows.groups is None else rows.n_groups
+        n_folds = min(_FOLDS, math.ceil(_HELD_OUT_ROWS * _FOLDS / n_apart))
     end = math.inf if seconds is None else time.perf_counter() + seconds
     # Threads that wait for the trees of a fold, and threads that make them.
     with thread_map(config.n_jobs) as mapper, thread_map(config.n_jobs) as making:
@@ -252,7 +281,7 @@ def trials_of(
             search,
             Judge(problem),
             own_streams()[0],
-            penalties=partial(penalties_to_try, config),
+            penalties=partial(penalties_of_rows, config),
             n_folds=_FOLDS,
             max_folds=n_folds,
             end=end,
@@ -266,7 +295,7 @@ def cross_validate(
     judge: Judge,
     stream: np.ndarray,
     *,
-    penalties: Callable[[float], Sequence[Any]],
+    penalties: Callable[[Dataset], Sequence[Any]],
     n_folds: int = 5,
     max_folds: int = 5,
     end: float = math.inf,
@@ -276,9 +305,9 @@ def cross_validate(
 
     A search makes the trees of all penalties. After `end` no trial but the first one begins.
     """
-    n_folds = min(n_folds, dataset.n_rows)
-    is_one = len(penalties(dataset.total_weight)) == 1
-    if n_folds < 2 or (is_one and judge.problem.has_one_kind):
+    n_folds = fold_count(dataset, n_folds)
+    is_one = len(penalties(dataset)) == 1
+    if n_folds == 0 or (is_one and judge.problem.has_one_kind):
         return
     folds = make_folds(dataset, n_folds, stream)
 
@@ -287,7 +316,12 @@ def cross_validate(
             return None
         # Not before: it takes much memory.
         others, held_out = judge.problem.split(dataset, folds, fold)
-        trees = search(others, penalties(others.total_weight))
+        # A sample may have no rows of a part; early rows, or few groups, may have one class.
+        is_own = dataset.cv is not None or dataset.groups is not None
+        has_one = len(np.unique(others.y)) < min(2, dataset.n_classes)
+        if 0 in (others.n_rows, held_out.n_rows) or (is_own and has_one):
+            return None
+        trees = search(others, penalties(others))
         return judge.trial(fold, others, held_out, trees, end)
 
     yield from (
@@ -349,14 +383,14 @@ def with_evolution(
     assert at is not None
     judge = Judge(problem)
     end = math.inf if seconds is None else time.perf_counter() + seconds
-    folds = make_folds(rows, min(_FOLDS, rows.n_rows), own_streams()[0])
+    folds = make_folds(rows, fold_count(rows, _FOLDS), own_streams()[0])
     judged: list[Trial] = []
     for trial in trials:
         left = None if seconds is None else (end - time.perf_counter()) / len(trials)
         if left is not None and left <= 0.0:
             return trials
         others, held_out = problem.split(rows, folds, trial.fold)
-        penalties = penalties_to_try(problem.config, others.total_weight)[: at + 1]
+        penalties = penalties_of_rows(problem.config, others)[: at + 1]
         noisy = with_noise(problem, others, own_streams()[1])
         found = [*trial.trees.best[at], *trial.trees.made]
         bred = evolve_briefly(
@@ -389,6 +423,7 @@ class Table(NamedTuple):
     losses: np.ndarray  # of shape (n_candidates, n_rows)
     sizes: np.ndarray  # means of leaves and complexity, of shape (n_candidates, 2)
     weights: np.ndarray  # of the rows
+    groups: np.ndarray | None = None  # of the rows, numbers from 0
 
     @classmethod
     def of(cls, trials: Sequence[Trial]) -> "Table":
@@ -407,6 +442,11 @@ class Table(NamedTuple):
             np.concatenate(losses, axis=1)[order],
             sizes[order],
             np.concatenate([trial.weights for trial in trials]),
+            None
+            if trials[0].groups is None
+            else np.unique(
+                np.concatenate([trial.groups for trial in trials]), return_inverse=True
+            )[1],
         )
 
     def simplest(self, standard_errors: float, *kinds: str) -> Candidate:
@@ -418,7 +458,7 @@ class Table(NamedTuple):
         at = [i for i, one in enumerate(self.candidates) if one.kind in kinds]
         losses = self.losses[at]
         excess = losses - losses[(losses @ self.weights).argmin()]
-        mean, error = mean_and_error(excess, self.weights)
+        mean, error = mean_and_error(excess, self.weights, self.groups)
         chosen = int((mean <= standard_errors * error).argmax())
         is_small = self.sizes[at, 1] <= LARGE
         if not is_small[chosen] and is_small.any():
@@ -478,7 +518,7 @@ class Table(NamedTuple):
     def gain(self, one: Candidate, other: Candidate) -> tuple[float, float]:
         """Return how much less a candidate loses than another one, and its standard error."""
         mine, others = (self.losses[self.candidates.index(c)] for c in (one, other))
-        mean, error = mean_and_error(others - mine, self.weights)
+        mean, error = mean_and_error(others - mine, self.weights, self.groups)
         return float(mean), float(error)
 
 
@@ -528,11 +568,19 @@ def found_by(
 
 
 def mean_and_error(
-    values: np.ndarray, weights: np.ndarray
+    values: np.ndarray, weights: np.ndarray, groups: np.ndarray | None = None
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Return the means of some rows, and their standard errors."""
+    """Return the means of some rows, and their standard errors, of groups if there are any."""
     total = weights.sum()
     mean = values @ weights / total
+    if groups is not None:
+        order = np.argsort(groups, kind="stable")
+        first = np.flatnonzero(np.diff(groups[order], prepend=-1))
+        sums, of_groups = (
+            np.add.reduceat(each[..., order], first, axis=-1)
+            for each in (values * weights, weights)
+        )
+        return mean, error_of_groups(group_moments(sums, of_groups))
     variance = np.maximum(0.0, values**2 @ weights / total - mean**2)
     return mean, np.sqrt(variance / total)
 
@@ -548,7 +596,9 @@ def columns_of(
     pairs = [none if one.at is None else penalties[one.at] for one in table.candidates]
     models = [one.strength for one in table.candidates]
     chosen = table.candidates.index(winner)
-    excess, error = mean_and_error(table.losses - table.losses[chosen], table.weights)
+    excess, error = mean_and_error(
+        table.losses - table.losses[chosen], table.weights, table.groups
+    )
     columns: dict[str, Any] = {
         "kind": [one.kind for one in table.candidates],
         "leaves": table.sizes[:, 0],

@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from deap import base
 
-from evotree.dataset import Dataset, jitter
+from evotree.dataset import Dataset, jitter, shares_of_groups, strata_of
 from evotree.engine.config import MIN_ROWS
 from evotree.engine.evolution import (
     Run,
@@ -312,13 +312,12 @@ def _penalized(individual: Individual, term_penalty: float) -> Individual:
 GROWTH = 4
 """How many times as large as the sample before it a sample is, at most."""
 
-_STRATA = 10  # of targets
-
 
 class GrowingSample:
     """Nested stratified samples of the rows of a data set, the last of which are all of them.
 
-    Tenths of the rows by rising target take the place of the classes where there are none.
+    Tenths of the rows by rising target take the place of the classes where there are none. Groups
+    are drawn whole.
     """
 
     def __init__(
@@ -327,8 +326,12 @@ class GrowingSample:
         self._dataset = dataset
         n_rows = dataset.n_rows
         self.sizes = sample_sizes(n_rows, max_samples, max(2, dataset.n_classes))
-        if len(self.sizes) > 1:
+        if len(self.sizes) == 1:
+            return
+        if dataset.groups is None:
             self._order = stratified_order(strata_of(dataset), stream)
+        else:
+            self._order, self.sizes = _whole_groups(dataset, self.sizes, stream)
 
     def __len__(self) -> int:
         return len(self.sizes)
@@ -359,15 +362,19 @@ def sample_sizes(n_rows: int, max_samples: float | None, least: int = 2) -> list
     ] + [n_rows]
 
 
-def strata_of(dataset: Dataset) -> np.ndarray:
-    """Return the classes of the given rows; of targets, in which tenth of the rows each is."""
-    y = dataset.y[dataset.distinct_of]
-    if dataset.n_classes:
-        return y
-    n_rows = y.shape[0]
-    rank = np.empty(n_rows, dtype=np.int64)
-    rank[np.argsort(y, kind="stable")] = np.arange(n_rows)
-    return rank * _STRATA // n_rows
+def _whole_groups(
+    dataset: Dataset, sizes: list[int], stream: np.ndarray
+) -> tuple[np.ndarray, list[int]]:
+    """Return an order of rows, group by group, and the least sizes of whole groups."""
+    shares = shares_of_groups(strata_of(dataset), dataset.group_of)
+    # Of the strata of a group that counts which it has most of.
+    of_group = shares.argmax(axis=1)
+    order = stratified_order(of_group, stream)
+    ends = np.cumsum(np.bincount(dataset.group_of)[order])
+    least = min(len(ends), max(2, len(np.unique(of_group)))) - 1
+    at = np.maximum(least, np.searchsorted(ends, sizes))
+    rank = np.argsort(order)
+    return np.argsort(rank[dataset.group_of], kind="stable"), ends[at].tolist()
 
 
 def stratified_order(strata: np.ndarray, stream: np.ndarray) -> np.ndarray:

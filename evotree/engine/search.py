@@ -30,7 +30,7 @@ from evotree.engine.choice import (
     bent_trials,
     columns_of,
     found_by,
-    penalties_to_try,
+    penalties_of_rows,
     side_by_side,
     trials_of,
     with_evolution,
@@ -465,7 +465,7 @@ class RowSearch(Search):
             if trials and evolves and not interrupted():
                 left = None if seconds is None else end - time.perf_counter()
                 trials = with_evolution(problem, rows, trials, left)
-        penalties = penalties_to_try(problem.config, rows.total_weight)
+        penalties = penalties_of_rows(problem.config, rows)
         found = found_by(trials, penalties, kinds)
         if found.winner.kind == LOGISTIC and not self._keeps_bounds(found):
             found = found_by(trials, penalties, (TREE,))._replace(logistic=None)

@@ -10,6 +10,8 @@ References
 ----------
 Lei J., G'Sell M., Rinaldo A., Tibshirani R. J., Wasserman L. (2018). Distribution-free predictive
 inference for regression. Journal of the American Statistical Association 113, 1094-1111.
+Lee Y., Barber R. F., Willett R. (2023). Distribution-free inference with hierarchical data. arXiv
+2306.06342.
 Smyth G. K. (2004). Linear models and empirical Bayes methods for assessing differential expression
 in microarray experiments. Statistical Applications in Genetics and Molecular Biology 3.
 """
@@ -36,9 +38,10 @@ from evotree.configuration import (
     group_with,
     split_params,
 )
-from evotree.dataset import Dataset, as_numbers, check_weight, class_codes
+from evotree.dataset import GROUPS, Dataset, as_numbers, check_weight, class_codes
 from evotree.description.named import named_tree, used_features
 from evotree.description.text import notebook_html
+from evotree.estimators.groups import Beside
 from evotree.estimators.rows import RowEncoder, lazy_on_collections
 from evotree.fitness.linear_leaves import term_penalty_of_rows
 from evotree.fitness.objectives import Objective, compose
@@ -70,6 +73,7 @@ from evotree.tables.frames import by_row
 from evotree.tables.labels import read_labels, refuse_dates
 from evotree.tree import ObliqueTree, SoftSides
 
+_NONE = Beside()
 _BORROWED = 5.0  # degrees of freedom that each leaf takes from all others
 
 PROBABILITIES = ("soft", "leaf")
@@ -439,9 +443,9 @@ class ClassReader(ClassifierMixin, RowEncoder):
     class_weight: Any
 
     def _make_dataset(
-        self, X: Any, y: Any, sample_weight: Any, scaling: str, sensitive: Any = None
+        self, X: Any, y: Any, sample_weight: Any, scaling: str, beside: Beside = _NONE
     ) -> Dataset:
-        sample_weight, sensitive = _of_rows(sample_weight, sensitive, X)
+        sample_weight = by_row(sample_weight, X, "sample_weight")
         table, y = self._read_training_rows(X, read_labels(y))
         try:
             check_classification_targets(y)
@@ -457,7 +461,8 @@ class ClassReader(ClassifierMixin, RowEncoder):
                 len(weight),
                 f"class_weight={self.class_weight!r}: the product with sample_weight",
             )
-        dataset = self._encoded(table, y, weight, scaling, "classification", sensitive)
+        columns = beside.columns(X, table, y)
+        dataset = self._encoded(table, y, weight, scaling, "classification", columns)
         self.classes_ = dataset.classes
         return dataset
 
@@ -532,9 +537,9 @@ class TargetReader(RowEncoder):
     _output_scale: np.ndarray | None
 
     def _make_dataset(
-        self, X: Any, y: Any, sample_weight: Any, scaling: str, sensitive: Any = None
+        self, X: Any, y: Any, sample_weight: Any, scaling: str, beside: Beside = _NONE
     ) -> Dataset:
-        sample_weight, sensitive = _of_rows(sample_weight, sensitive, X)
+        sample_weight = by_row(sample_weight, X, "sample_weight")
         refuse_dates(y, "numbers")
         header = getattr(y, "columns", None)
         several = is_of_several_outputs(y)
@@ -552,7 +557,7 @@ class TargetReader(RowEncoder):
             weight_of_rows(sample_weight, table),
             scaling,
             "regression",
-            sensitive,
+            beside.columns(X, table, y),
             tuple(map(str, header)) if several and header is not None else None,
         )
         self._know_outputs(dataset)
@@ -568,7 +573,8 @@ class TargetReader(RowEncoder):
     def _objective(self, dataset: Dataset) -> Objective | None:
         """Return what leaves are fitted for: lines, where they are asked for."""
         objective = compose("squared_error", dataset, leaves=self.leaves)
-        price = term_penalty_of_rows(dataset.total_weight)
+        n_apart = dataset.total_weight if dataset.groups is None else dataset.n_groups
+        price = term_penalty_of_rows(n_apart)
         return None if objective is None else objective.penalized(price)
 
 
@@ -579,6 +585,7 @@ class TreeRegressor(RegressorMixin, TargetReader, TreeEstimator):
     """
 
     residual_std_: np.ndarray
+    _mass: np.ndarray | None = None  # of the groups at each of `_scores` and below
 
     def __sklearn_tags__(self) -> Any:
         """Return scikit-learn's tags: there may be several outputs, but for absolute errors."""
@@ -642,14 +649,21 @@ class TreeRegressor(RegressorMixin, TargetReader, TreeEstimator):
             )
         return rows, y
 
-    def calibrate(self, X: Any, y: Any) -> Self:
+    def calibrate(self, X: Any, y: Any, *, groups: Any = None) -> Self:
         """Learn from held-out rows, which `fit` has not seen, how wide intervals have to be.
 
-        `fit`, and another tree, end what is learned.
+        `fit`, and another tree, end what is learned. Rows may belong together, as the labels
+        `groups` say: intervals are then for rows of further groups, and each group counts once,
+        however many rows it has (Lee, Barber and Willett 2023).
         """
         rows, y = self._check_targets(X, y)
         residuals = np.abs(y - self._predict_targets(rows))
-        self._scores = np.sort(residuals / self._units[self.tree_.apply(rows)], axis=0)
+        scores = residuals / self._units[self.tree_.apply(rows)]
+        self._scores, self._mass = np.sort(scores, axis=0), None
+        if groups is not None:
+            extras, _ = Beside(groups=groups).columns(X, rows, y)
+            share = 1.0 / np.bincount(extras[GROUPS])[extras[GROUPS]]
+            self._mass = np.cumsum(share[np.argsort(scores, axis=0)], axis=0)
         return self
 
     def predict_interval(
@@ -665,7 +679,7 @@ class TreeRegressor(RegressorMixin, TargetReader, TreeEstimator):
         probability of at least `coverage`, and of at most ``coverage + 1 / (n + 1)`` if no two of
         them are alike, however good the tree is. That is on average over rows of all leaves, not
         for each leaf by itself. Of several outputs each has intervals of its own; that all of them
-        hold at once is less probable.
+        hold at once is less probable. Calibrated by groups, the n of the bounds are groups.
         """
         check_is_fitted(self)
         if self._scores is None:
@@ -673,7 +687,7 @@ class TreeRegressor(RegressorMixin, TargetReader, TreeEstimator):
                 "predict_interval: this estimator is not calibrated; call calibrate(X, y) with "
                 "held-out rows first."
             )
-        width = conformal_width(self._scores, coverage)
+        width = conformal_width(self._scores, coverage, self._mass)
         rows = self.encode(X)
         middle = self._predict_targets(rows)
         reached = (width * self._units)[self.tree_.apply(rows)]
@@ -689,14 +703,6 @@ def is_of_several_outputs(y: Any) -> bool:
     """Return whether targets have several columns."""
     shape = y.shape if hasattr(y, "shape") else np.asarray(y).shape
     return len(shape) == 2 and shape[1] > 1
-
-
-def _of_rows(sample_weight: Any, sensitive: Any, X: Any) -> tuple[Any, Any]:
-    """Return what fits take beside rows in the order of these, where labels tell it."""
-    return (
-        by_row(sample_weight, X, "sample_weight"),
-        by_row(sensitive, X, "sensitive"),
-    )
 
 
 def weight_of_rows(sample_weight: Any, table: Any) -> np.ndarray:
@@ -775,18 +781,30 @@ def deviations(
     return np.where(tree.is_leaf, np.sqrt(variances), 0.0)
 
 
-def conformal_width(scores: np.ndarray, coverage: float) -> Any:
-    """Return the score that a further row keeps below with a probability of `coverage` or more."""
+def conformal_width(
+    scores: np.ndarray, coverage: float, mass: np.ndarray | None = None
+) -> Any:
+    """Return the score that a further row keeps below with a probability of `coverage` or more.
+
+    The scores are sorted. Where they are of groups, `mass` is how many groups have come with each,
+    a row of a group of n rows being 1 / n of it.
+    """
     if not 0.0 < coverage < 1.0:
         raise ValueError(f"coverage={coverage!r}: allowed are numbers between 0 and 1.")
-    n = len(scores)
+    what = "rows"
+    if mass is None:
+        mass = np.arange(1.0, len(scores) + 1.0).reshape(-1, *[1] * (scores.ndim - 1))
+    else:
+        what = "groups"
+    n = round(float(mass[-1].max()))
     # 10 * 0.9 is 9, whatever it rounds to
-    k = math.ceil((n + 1) * coverage * (1.0 - 1e-12))
-    if k > n:
+    least = (n + 1) * coverage * (1.0 - 1e-12)
+    if least > n:
         raise ValueError(
-            f"coverage={coverage!r}: {n} rows of calibration allow {n / (n + 1):.6g} at most."
+            f"coverage={coverage!r}: {n} {what} of calibration allow {n / (n + 1):.6g} at most."
         )
-    return scores[k - 1]
+    at = np.minimum((mass < least).sum(axis=0), len(scores) - 1)
+    return scores[at] if scores.ndim == 1 else scores[at, np.arange(scores.shape[1])]
 
 
 def _one_row(x: Any) -> Any:

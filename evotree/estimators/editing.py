@@ -17,6 +17,7 @@ from evotree.engine.config import evolution_of
 from evotree.engine.finish import Finisher, score_on, scores_on
 from evotree.engine.problem import PARAMETERS, Penalties, prepare
 from evotree.engine.toolbox import feature_bound
+from evotree.estimators.groups import Beside
 from evotree.fitness.penalties import PenalizedAccuracy
 from evotree.inspection.front import FrontTree
 from evotree.leaf_models import LeafModels
@@ -303,7 +304,7 @@ def finisher_of(
     if model._refit_evolution is not None:
         twin.evolution = model._refit_evolution
     dataset = twin._make_dataset(
-        X, y, sample_weight, evolution_of(model).scaling, sensitive
+        X, y, sample_weight, evolution_of(model).scaling, Beside(sensitive)
     )
     for name in ("classes_", "n_outputs_"):
         had, has = (
@@ -371,10 +372,11 @@ def _differences(
 
 
 def refit(
-    model: Any, X: Any, y: Any, sample_weight: Any, sensitive: Any, hold: Any
+    model: Any, X: Any, y: Any, sample_weight: Any, beside: Beside, hold: Any
 ) -> Any:
     """Return a model of a search that goes on from the tree of another one."""
     start = model.tree_
+    sensitive = beside.sensitive
     if hold is None and X is not None:
         for held in finisher_of(model, X, y, sample_weight, sensitive).constraints:
             if isinstance(held, Held):
@@ -391,7 +393,7 @@ def refit(
         size_penalty=model.size_penalty_,
         term_penalty=model.term_penalty_,
     )
-    found.fit(X, y, sample_weight, sensitive)
+    found.fit(X, y, sample_weight, **vars(beside))
     kept = Editor(found, X, y, sample_weight, sensitive)._refilled(
         "refit", start, np.arange(len(start))
     )

@@ -35,6 +35,7 @@ from evotree.engine.search import RowSearch
 from evotree.engine.state import Continuation, continuation
 from evotree.estimators import base
 from evotree.estimators.editing import Editor, refit
+from evotree.estimators.groups import Beside
 from evotree.estimators.partitions import fit_collections
 from evotree.estimators.rows import is_collection
 from evotree.estimators.warmup import compiling_beside
@@ -257,7 +258,14 @@ class EvolvedTree(base.TreeEstimator, SearchConfig):
         return estimator
 
     def fit(
-        self, X: Any, y: Any, sample_weight: Any = None, sensitive: Any = None
+        self,
+        X: Any,
+        y: Any,
+        sample_weight: Any = None,
+        sensitive: Any = None,
+        *,
+        groups: Any = None,
+        cv: Any = None,
     ) -> Self:
         """Evolve a tree.
 
@@ -291,20 +299,28 @@ class EvolvedTree(base.TreeEstimator, SearchConfig):
         sensitive : array-like of shape (n_samples,), optional
             A column that is not a feature, which a callable objective finds in
             ``leaves.extras["sensitive"]``.
+        groups : array-like of shape (n_samples,), optional
+            Labels of rows that belong together, such as those of one patient, machine or day.
+            Samples and all that is held out are of whole groups, and standard errors count groups.
+        cv : int, splitter or iterable of pairs, optional
+            What is held out while a tree is chosen: a number of folds, by default 5 or fewer; a
+            splitter of scikit-learn, such as ``TimeSeriesSplit()``; or pairs of positions of rows,
+            to train on and to hold out. A row is held out once at most, and a pair parts no group.
         """
         begin = time.perf_counter()
         check_parameters(self)
         # Threads of BLAS would wait for each other, and the last digits would depend on how many.
         task = "classification" if is_classifier(self) else "regression"
+        beside = Beside(sensitive, groups, cv)
         with self._unchanged_on_failure(), one_blas_thread(), compiling_beside(task):
             if is_collection(X):
-                result = fit_collections(self, X, y, sample_weight, sensitive, begin)
+                result = fit_collections(self, X, y, sample_weight, beside, begin)
             else:
                 result = self._search(
                     X,
                     y,
                     sample_weight,
-                    sensitive,
+                    beside,
                     begin,
                     continues=getattr(self, "_last", None) if self.warm_start else None,
                 )
@@ -326,7 +342,7 @@ class EvolvedTree(base.TreeEstimator, SearchConfig):
         X: Any,
         y: Any,
         sample_weight: Any,
-        sensitive: Any,
+        beside: Beside,
         begin: float,
         continues: Continuation | None = None,
         seed: int | None = None,
@@ -334,9 +350,7 @@ class EvolvedTree(base.TreeEstimator, SearchConfig):
     ) -> Result:
         """Evolve a tree for rows in memory."""
         problem = prepare(
-            self._make_dataset(
-                X, y, sample_weight, evolution_of(self).scaling, sensitive
-            ),
+            self._make_dataset(X, y, sample_weight, evolution_of(self).scaling, beside),
             self,
             begin,
             encoder=self,
@@ -403,7 +417,9 @@ class EvolvedTree(base.TreeEstimator, SearchConfig):
         ]
         self.__dict__.update(own)
 
-    def select_tree(self, rule: str, X: Any = None, y: Any = None) -> Self:
+    def select_tree(
+        self, rule: str, X: Any = None, y: Any = None, *, groups: Any = None
+    ) -> Self:
         """Choose another tree of the Pareto front; it becomes `tree_`.
 
         What goes with it was fitted to the training rows, as all else: soft probabilities,
@@ -423,15 +439,22 @@ class EvolvedTree(base.TreeEstimator, SearchConfig):
             Rows that `fit` has not seen.
         y : array-like of shape (n_samples,), optional
             Their labels or targets.
+        groups : array-like of shape (n_samples,), optional
+            Labels of rows that belong together: the standard error is that of groups.
         """
         check_is_fitted(self)
         if rule == CHOSEN:
             chosen: Any = self._chosen
         else:
+            held_out = None if X is None else self._held_out(X, y)
+            if held_out is not None and groups is not None:
+                beside = Beside(groups=groups)
+                extras, _ = beside.columns(X, held_out.X, held_out.y)
+                held_out = replace(held_out, extras=extras)
             chosen = select(
                 self.pareto_front_,
                 rule,
-                None if X is None else self._held_out(X, y),
+                held_out,
                 (self.size_penalty_, self.term_penalty_),
             )
         if chosen != self.tree_ or self._by_hand:
@@ -472,6 +495,8 @@ class EvolvedTree(base.TreeEstimator, SearchConfig):
         sensitive: Any = None,
         *,
         hold: Any = None,
+        groups: Any = None,
+        cv: Any = None,
     ) -> Self:
         """Return a model of a search that goes on from the tree, on rows that are as for `fit`.
 
@@ -480,7 +505,7 @@ class EvolvedTree(base.TreeEstimator, SearchConfig):
         model held. What leaves were made to predict by hand ends. The parameters of the new model
         are those of this one.
         """
-        return refit(self, X, y, sample_weight, sensitive, hold)
+        return refit(self, X, y, sample_weight, Beside(sensitive, groups, cv), hold)
 
     def apply(self, X: Any, tree: int | ObliqueTree | None = None) -> np.ndarray:
         """Return the leaf that each row reaches, as positions in the arrays of a tree, int32.

@@ -3,7 +3,7 @@
 import time
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Executor
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import KW_ONLY, dataclass, replace
 from functools import partial
 from numbers import Integral, Real
 from typing import Annotated, Any, ClassVar, Self
@@ -36,6 +36,7 @@ from evotree.estimators.base import (
     TargetReader,
     TreeEstimator,
 )
+from evotree.estimators.groups import Beside
 from evotree.estimators.local import TAOClassifier, TAORegressor
 from evotree.estimators.rows import RowEncoder
 from evotree.log import log_begin, log_end
@@ -149,20 +150,24 @@ class ObliqueForest(RowEncoder):
         """Return one of `estimators_`."""
         return self.estimators_[index]
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+    def fit(
+        self, X: Any, y: Any, sample_weight: Any = None, *, groups: Any = None
+    ) -> Self:
         """Make the trees, each of rows and features of its own.
 
         Rows may have missing values, encoded as by `EvoTreeClassifier`; a row has one label or
-        target. Bags are drawn of the rows as they are given.
+        target. Bags are drawn of the rows as they are given, or of whole `groups` of them, labels
+        of shape (n_samples,): these are what `max_samples` counts, and are out of bag whole.
         """
         check_parameters(self)
         with self._unchanged_on_failure():
-            self._fit(X, y, sample_weight)
+            self._fit(X, y, sample_weight, groups)
         return self
 
-    def _fit(self, X: Any, y: Any, sample_weight: Any) -> None:
+    def _fit(self, X: Any, y: Any, sample_weight: Any, groups: Any) -> None:
         """Make the trees, and predict out of bag."""
-        dataset = self._make_dataset(X, y, sample_weight, "standard")
+        beside = Beside(groups=groups)
+        dataset = self._make_dataset(X, y, sample_weight, "standard", beside)
         if dataset.outputs is not None:
             raise ValueError(
                 f"y has {dataset.n_outputs} outputs: a forest predicts one."
@@ -171,7 +176,7 @@ class ObliqueForest(RowEncoder):
         begin = time.perf_counter()
         dataset = dataset.evolved_for(self._objective(dataset))
         seed = seed_from(self.random_state)
-        n_drawn = _amount(self.max_samples, dataset.n_rows)
+        n_drawn = _amount(self.max_samples, dataset.n_groups)
         grower = Grower(
             self.bootstrap,
             n_drawn,
@@ -183,7 +188,7 @@ class ObliqueForest(RowEncoder):
             self._means_share,
         )
         if self.oob_score and not self.bootstrap:
-            self._check_out_of_bag(n_drawn < dataset.n_rows)
+            self._check_out_of_bag(n_drawn < dataset.n_groups)
         members = grow_forest(
             grower, dataset, self.n_estimators, seed, partial(self._run, dataset)
         )
@@ -195,7 +200,10 @@ class ObliqueForest(RowEncoder):
                 by_row(sample_weight, X, "sample_weight"), rows
             )
             y = column_or_1d(read_labels(y) if is_classifier(self) else y)
-            at = positions_of(dataset.like(rows, y), weight, dataset)
+            as_given = replace(
+                dataset.like(rows, y), extras=beside.columns(X, rows, y)[0]
+            )
+            at = positions_of(as_given, weight, dataset)
             found = _out_of_bag(members, at, rows)
             known = ~np.isnan(found[:, 0])
             self._check_out_of_bag(bool(weight[known].any()))

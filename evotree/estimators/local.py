@@ -30,6 +30,7 @@ from evotree.configuration import (
 from evotree.dataset import SCALINGS, Dataset
 from evotree.engine.parallel import thread_map
 from evotree.estimators import base
+from evotree.estimators.groups import Beside
 from evotree.estimators.rows import lazy_on_collections
 from evotree.fitness.node import CLASSIFICATION, REGRESSION
 from evotree.fitness.objectives import Objective
@@ -117,7 +118,15 @@ class LocalTree(base.TreeEstimator):
 
     scaling: str
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+    def fit(
+        self,
+        X: Any,
+        y: Any,
+        sample_weight: Any = None,
+        *,
+        groups: Any = None,
+        cv: Any = None,
+    ) -> Self:
         """Grow a tree, and prune it, or make an initial one, and optimize it.
 
         Parameters
@@ -131,10 +140,17 @@ class LocalTree(base.TreeEstimator):
         sample_weight : array-like of shape (n_samples,), optional
             Weights of the rows. A row of weight 2 weighs as much as two rows, but is one where rows
             are counted: for `min_samples_split`, `min_samples_leaf` and folds.
+        groups : array-like of shape (n_samples,), optional
+            Labels of rows that belong together, as for `EvoTreeClassifier`: `pruning` holds them
+            out together, and the standard errors of its rule are those of groups.
+        cv : int, splitter or iterable of pairs, optional
+            The folds of ``pruning="cross_validation"``, as for `EvoTreeClassifier`; other rules
+            hold out what the last one does. Without `pruning` no rows are held out.
         """
         check_parameters(self)
         with self._unchanged_on_failure():
-            dataset = self._make_dataset(X, y, sample_weight, self.scaling)
+            beside = Beside(groups=groups, cv=cv)
+            dataset = self._make_dataset(X, y, sample_weight, self.scaling, beside)
             self._fit(dataset.evolved_for(self._objective(dataset)))
         return self
 

@@ -27,6 +27,7 @@ from evotree.engine.finish import Result, front_with, scores_of
 from evotree.engine.progress import Progress
 from evotree.engine.state import seed_to_continue
 from evotree.estimators.base import deviations
+from evotree.estimators.groups import Beside
 from evotree.estimators.rows import categorical_mask, is_collection, refuse_text
 from evotree.fitness.objectives import (
     Objective,
@@ -339,12 +340,12 @@ class AllRows:
 
 
 def fit_collections(
-    estimator: Any, X: Any, y: Any, sample_weight: Any, sensitive: Any, begin: float
+    estimator: Any, X: Any, y: Any, sample_weight: Any, beside: Beside, begin: float
 ) -> Result:
     """Fit an estimator to a sample of collections, and count its trees by all rows."""
     from dask import delayed
 
-    _refuse(estimator, sensitive)
+    _refuse(estimator, beside)
     last = getattr(estimator, "_last", None) if estimator.warm_start else None
     progress = Progress(estimator.verbose)
     seed = seed_to_continue(estimator, last)
@@ -376,7 +377,7 @@ def fit_collections(
         table.to_numpy() if is_array else table,
         targets,
         weight,
-        None,
+        Beside(),
         begin,
         continues=last,
         seed=seed,
@@ -417,7 +418,7 @@ def fit_collections(
     return result
 
 
-def _refuse(estimator: Any, sensitive: Any) -> None:
+def _refuse(estimator: Any, beside: Beside) -> None:
     """Refuse what does not follow from the sums of leaves."""
     objective, leaves = estimator.objective, estimator.leaves
     shapes = getattr(getattr(estimator, "evolution", None), "shapes", None)
@@ -428,7 +429,10 @@ def _refuse(estimator: Any, sensitive: Any) -> None:
         or (isinstance(own, Objective) and own.needs_rows)
     )
     for name, value, is_refused, allowed in (
-        ("sensitive", sensitive, sensitive is not None, "None"),
+        *(
+            (name, value, value is not None, "None")
+            for name, value in vars(beside).items()
+        ),
         ("leaves", leaves, leaves not in ("auto", "constant"), "'constant'"),
         ("shapes", shapes, shapes is not None, "None"),
         (

@@ -176,10 +176,11 @@ class RowEncoder(BaseEstimator, Constrained):
         weight: Any,
         scaling: str,
         task: str,
-        sensitive: Any,
+        beside: tuple[dict[str, Any], Any],
         output_names: tuple[str, ...] | None = None,
     ) -> Dataset:
         """Learn how columns become features, and return a data set of the training rows."""
+        extras, cv = beside
         return Dataset.from_arrays(
             self._fit_encoder(table, weight),
             y,
@@ -187,9 +188,10 @@ class RowEncoder(BaseEstimator, Constrained):
             self.feature_names_,
             scaling,
             task,
-            {} if sensitive is None else {"sensitive": sensitive},
+            extras,
             tuple((one.name, len(one.feature_levels)) for one in self.columns_),
             output_names,
+            cv,
         )
 
 

@@ -39,9 +39,12 @@ from typing import Any, NamedTuple
 import numpy as np
 import pandas as pd
 from pandas.api.types import is_numeric_dtype
+from sklearn import config_context
 from sklearn.base import BaseEstimator, clone, is_classifier
 from sklearn.datasets import load_iris
 from sklearn.metrics import get_scorer
+from sklearn.utils.metadata_routing import get_routing_for_object
+from sklearn.utils.validation import has_fit_parameter
 from threadpoolctl import threadpool_limits
 from tqdm import tqdm
 
@@ -468,7 +471,7 @@ def do_fit(
             warm_up(experiment.methods[task.method])
         memory = PeakMemory()
         begin = time.perf_counter()
-        method.fit(parts.X_train, parts.y_train)
+        fit_to(method, parts)
         seconds = time.perf_counter() - begin
         row: dict[str, Any] = {"peak_memory_mb": memory.megabytes(), "seconds": seconds}
         begin = time.perf_counter()
@@ -480,6 +483,22 @@ def do_fit(
     shown = ", ".join(f"{name} {score:.4f}" for name, score in scores.items())
     log.info("%s: done in %.2f s, %s", task, seconds, shown)
     return row, experiment.curve(method) if experiment.curve else None
+
+
+def fit_to(method: BaseEstimator, parts: Parts) -> None:
+    """Fit a method to some rows; scikit-learn's routing tells all parts of it which have groups."""
+    if parts.groups is None:
+        method.fit(parts.X_train, parts.y_train)
+        return
+    with config_context(enable_metadata_routing=True):
+        for part in (method, *method.get_params().values()):
+            if isinstance(part, BaseEstimator) and has_fit_parameter(part, "groups"):
+                part.set_fit_request(groups=True)
+        try:
+            asked = get_routing_for_object(method).consumes("fit", ["groups"])
+        except NotImplementedError:  # as of some ensembles of scikit-learn
+            asked = set()
+        method.fit(parts.X_train, parts.y_train, **dict.fromkeys(asked, parts.groups))
 
 
 def _scores(

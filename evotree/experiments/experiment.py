@@ -306,7 +306,7 @@ def read_experiment(path: Path) -> Experiment:
     protocol = content.get("protocol", {})
     _check_keys(
         protocol,
-        allowed={"n_folds", "official"},
+        allowed={"n_folds", "official", "groups"},
         needed=set(),
         where=f"{path}: [protocol]",
     )

@@ -4,13 +4,19 @@ import warnings
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
 from sklearn.base import BaseEstimator
-from sklearn.model_selection import KFold, StratifiedKFold
+from sklearn.model_selection import (
+    GroupKFold,
+    KFold,
+    StratifiedGroupKFold,
+    StratifiedKFold,
+)
 
+from evotree.estimators.groups import read_groups
 from evotree.experiments.datasets import LoadedData, load
 from evotree.tables.columns import encode, fit_columns
 
@@ -25,6 +31,7 @@ class Parts(NamedTuple):
     y_train: np.ndarray
     X_test: np.ndarray
     y_test: np.ndarray
+    groups: np.ndarray | None = None  # of the rows to fit on
 
 
 class Task(NamedTuple):
@@ -56,10 +63,15 @@ class Protocol:
         shuffles again.
     official : bool, default=False
         Whether the official split of each data set takes the place of the folds.
+    groups : str, optional
+        The column of each data set that says which rows belong together; it is no feature. Folds
+        are of whole groups, and all parts of a method are told of them whose `fit` takes
+        ``groups``, or that hold rows out by a splitter of groups.
     """
 
     n_folds: int = 5
     official: bool = False
+    groups: str | None = None
 
     def __post_init__(self) -> None:
         if not isinstance(self.n_folds, int) or not 2 <= self.n_folds <= MAX_FOLDS:
@@ -70,11 +82,17 @@ class Protocol:
             raise ValueError(
                 f"official={str(self.official)[:50]}: allowed are true and false."
             )
+        if self.groups is not None and not isinstance(self.groups, str):
+            raise ValueError(
+                f"groups={str(self.groups)[:50]}: allowed are names of columns."
+            )
 
     def __str__(self) -> str:
+        together = f", rows of one {self.groups} together" if self.groups else ""
         if self.official:
-            return "the official split of each data set"
-        return f"{self.n_folds} stratified folds (plain folds of numeric targets), shuffled"
+            return f"the official split of each data set{together}"
+        folds = f"{self.n_folds} stratified folds (plain folds of numeric targets)"
+        return f"{folds}, shuffled{together}"
 
     def folds(self) -> list[int]:
         """Return the numbers of the folds."""
@@ -89,7 +107,14 @@ class Protocol:
         data = self.load(dataset, data_home)
         if self.official and data.n_train is None:
             raise ValueError(f"datasets has {dataset!r}, which has no official split.")
-        facts = {"rows": len(data.y), "columns": data.X.shape[1]}
+        X, groups = self._without_groups(data)
+        facts = {"rows": len(data.y), "columns": X.shape[1]}
+        if groups is not None:
+            facts["groups"] = len(np.unique(groups))
+            if not self.official and facts["groups"] < self.n_folds:
+                raise ValueError(
+                    f"n_folds={self.n_folds}: {dataset!r} has {facts['groups']} groups."
+                )
         if data.y.dtype.kind != "f":
             facts["classes"] = len(np.unique(data.y))
         return facts
@@ -103,6 +128,7 @@ class Protocol:
     ) -> Parts:
         """Return the rows to fit on and to score on."""
         data = self.load(task.dataset, data_home)
+        X, groups = self._without_groups(data)
         if task.fold == OFFICIAL:
             if data.n_train is None:
                 raise ValueError(
@@ -110,11 +136,27 @@ class Protocol:
                 )
             train, test = np.split(np.arange(len(data.y)), [data.n_train])
         elif stratified:
-            train, test = stratified_folds(data.y, self.n_folds, task.seed)[task.fold]
+            train, test = stratified_folds(data.y, self.n_folds, task.seed, groups)[
+                task.fold
+            ]
         else:
-            folds = KFold(self.n_folds, shuffle=True, random_state=task.seed)
-            train, test = list(folds.split(data.y))[task.fold]
-        return take_rows(data.X, data.y, train, test)
+            kind = KFold if groups is None else GroupKFold
+            folds = kind(self.n_folds, shuffle=True, random_state=task.seed)
+            train, test = list(folds.split(data.y, groups=groups))[task.fold]
+        parts = take_rows(X, data.y, train, test)
+        return parts if groups is None else parts._replace(groups=groups[train])
+
+    def _without_groups(self, data: LoadedData) -> tuple[pd.DataFrame, Any]:
+        """Return the features of a data set, and the numbers of the groups of its rows, or None."""
+        if self.groups is None:
+            return data.X, None
+        if self.groups not in data.X:
+            raise ValueError(
+                f"groups={self.groups!r}: {data.name!r} has no such feature; it has "
+                f"{', '.join(map(str, data.X.columns))[:500]}."
+            )
+        groups = read_groups(data.X[self.groups], len(data.y))
+        return data.X.drop(columns=self.groups), groups
 
     def method_for(
         self, method: BaseEstimator, task: Task, data_home: Path | None
@@ -135,13 +177,14 @@ def load_cached(name: str, data_home: Path | None) -> LoadedData:
 
 
 def stratified_folds(
-    y: np.ndarray, n_splits: int, random_state: int
+    y: np.ndarray, n_splits: int, random_state: int, groups: np.ndarray | None = None
 ) -> list[tuple[np.ndarray, np.ndarray]]:
     """Return training and test positions of shuffled folds; rare classes are not in all of them."""
-    folds = StratifiedKFold(n_splits, shuffle=True, random_state=random_state)
+    kind = StratifiedKFold if groups is None else StratifiedGroupKFold
+    folds = kind(n_splits, shuffle=True, random_state=random_state)
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", "The least populated class", UserWarning)
-        return list(folds.split(np.zeros(len(y)), y))
+        return list(folds.split(np.zeros(len(y)), y, groups))
 
 
 def take_rows(

@@ -12,10 +12,10 @@ from typing import Any, Self
 import numpy as np
 import pandas as pd
 
-from evotree.dataset import Dataset
+from evotree.dataset import Dataset, group_moments
 from evotree.fitness.penalties import FitnessQualityComplexity, PenalizedAccuracy
 from evotree.inspection.choice import TreeChoice
-from evotree.operators.pruning import choose_tree, node_losses
+from evotree.operators.pruning import choose_tree, mean_losses, sum_losses
 from evotree.tree import ObliqueTree, SoftSides
 
 NAMED_RULES = ("accurate", "tree", "simplest")
@@ -194,41 +194,46 @@ def front_table(
     return table
 
 
-def held_out_losses(
-    front: Sequence[Any], held_out: Dataset
-) -> tuple[np.ndarray, np.ndarray]:
-    """Return what the members of a front lose on held-out rows."""
+def held_out_losses(front: Sequence[Any], held_out: Dataset) -> np.ndarray:
+    """Return what the members of a front lose on held-out rows, as `sum_losses` does."""
     if held_out.X.shape[0] == 0:
         raise ValueError("X has no rows: at least one is needed.")
-    sums = np.array([_held_out_sums(member, held_out) for member in front])
-    losses, square_losses = sums.reshape(-1, 2).T
-    return losses, square_losses
+    return np.concatenate([_held_out_sums(member, held_out) for member in front])
 
 
 def _held_out_sums(tree: Any, held_out: Dataset) -> np.ndarray:
-    """Return the sums of the losses of held-out rows, and of their squares, of shape (2,)."""
+    """Return what a tree loses on held-out rows, of shape (1, n)."""
     if held_out.n_classes > 0 and (
         held_out.bound_objective is None or tree.models is not None
     ):
-        losses = tree.label_losses(held_out.X, held_out.y)
-        return np.array([losses, losses**2]) @ held_out.sample_weight
-    return node_losses(tree, held_out)[:, tree.is_leaf].sum(axis=1)
+        losses, weight = (
+            tree.label_losses(held_out.X, held_out.y),
+            held_out.sample_weight,
+        )
+        if held_out.groups is None:
+            return np.array([[losses @ weight, losses**2 @ weight]])
+        sums, weights = (
+            np.bincount(held_out.groups, each) for each in (losses * weight, weight)
+        )
+        return group_moments(sums[np.newaxis], weights)
+    return sum_losses(
+        tree, held_out, lambda of_nodes: of_nodes[tree.is_leaf].sum(axis=0)[np.newaxis]
+    )
 
 
 def held_out_quality(
     front: Sequence[Any], held_out: Dataset
 ) -> tuple[np.ndarray, np.ndarray]:
     """Return the accuracy of the members of a front on held-out rows, or R² for targets."""
-    losses, square_losses = held_out_losses(front, held_out)
     weight = whole = held_out.total_weight
-    variance = np.maximum(0.0, square_losses / weight - (losses / weight) ** 2)
+    loss, error = mean_losses(held_out_losses(front, held_out), weight)
     if held_out.n_classes == 0:
         targets = held_out.targets.reshape(held_out.n_distinct, -1)
         mean = np.average(targets, axis=0, weights=held_out.sample_weight)
         whole = float(held_out.sample_weight @ ((targets - mean) ** 2).sum(axis=1))
     if whole == 0.0:  # equal targets
-        return np.where(losses == 0.0, 1.0, 0.0), np.zeros(len(front))
-    return 1.0 - losses / whole, np.sqrt(variance * weight) / whole
+        return np.where(loss == 0.0, 1.0, 0.0), np.zeros(len(front))
+    return 1.0 - loss * (weight / whole), error * (weight / whole)
 
 
 def check_rule(rule: str) -> tuple[str, int]:
@@ -281,11 +286,9 @@ def select(
         return max(members, key=PenalizedAccuracy(*penalties))
     if held_out is None:
         return min(members, key=lambda member: (-member.quality, member.complexity))
-    losses, square_losses = held_out_losses(members, held_out)
     # The rule of pruning takes the trees from the most complex to the simplest.
     chosen = choose_tree(
-        losses[::-1],
-        square_losses[::-1],
+        held_out_losses(members, held_out)[::-1],
         held_out.total_weight,
         1.0 if kind == "simplest" else 0.0,
     )

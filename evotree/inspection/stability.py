@@ -7,11 +7,17 @@ import numpy as np
 import pandas as pd
 from scipy import stats
 from sklearn.base import clone, is_classifier
-from sklearn.model_selection import ShuffleSplit, StratifiedShuffleSplit
+from sklearn.model_selection import (
+    GroupShuffleSplit,
+    ShuffleSplit,
+    StratifiedShuffleSplit,
+)
 
+from evotree.dataset import error_of_groups, group_moments
 from evotree.description.named import named_tree, printable, used_features
 from evotree.inspection.comparison import check_model
 from evotree.tables.columns import column_of_feature
+from evotree.tables.frames import by_row
 from evotree.tables.labels import read_labels
 
 _HELD_OUT = 0.2  # of the rows, in each refit
@@ -64,6 +70,8 @@ def stability(
     n: int = 20,
     random_state: Any = None,
     coverage: float = 0.95,
+    *,
+    groups: Any = None,
 ) -> Stability:
     """Fit `n` clones of a model to random four fifths of the rows, and compare them.
 
@@ -87,6 +95,9 @@ def stability(
         Source of the draws of rows; the clones have the model's own.
     coverage : float in (0, 1), default=0.95
         How often the interval is to hold.
+    groups : array-like of shape (n_rows,), optional
+        Labels of rows that belong together: four fifths of the groups are drawn, the clones are
+        told of them, and what the interval takes for independent are groups.
 
     Returns
     -------
@@ -110,12 +121,19 @@ def stability(
         raise ValueError(f"coverage={coverage!r}: allowed are numbers between 0 and 1.")
     is_of_classes = is_classifier(model)
     targets = np.asarray(read_labels(y) if is_of_classes else y)
-    draw = StratifiedShuffleSplit if is_of_classes else ShuffleSplit
+    draw: Any = StratifiedShuffleSplit if is_of_classes else ShuffleSplit
     table = X if hasattr(X, "iloc") else np.asarray(X)
     rows = getattr(table, "iloc", table)
+    labels = None
+    if groups is not None:
+        draw, labels = GroupShuffleSplit, np.asarray(by_row(groups, X, "groups"))
     folds = draw(n, test_size=_HELD_OUT, random_state=random_state)
-    splits = list(folds.split(table, y))
-    fits = [clone(model).fit(rows[train], targets[train]) for train, _ in splits]
+    splits = list(folds.split(table, y, labels))
+    told = [{} if labels is None else {"groups": labels[train]} for train, _ in splits]
+    fits = [
+        clone(model).fit(rows[train], targets[train], **groups_of_fit)
+        for (train, _), groups_of_fit in zip(splits, told, strict=True)
+    ]
     tests = [test for _, test in splits]
     scores = [
         fit.score(rows[test], targets[test])
@@ -125,7 +143,7 @@ def stability(
     truth = targets.reshape(found.shape[1:])
     losses = found != truth if is_of_classes else (found - truth) ** 2
     errors = [
-        np.var(loss.reshape(len(table), -1).mean(axis=1)[test])
+        _error_of_all(loss.reshape(len(table), -1).mean(axis=1)[test], test, labels)
         for loss, test in zip(losses, tests, strict=True)
     ]
     pairs = list(combinations(range(n), 2))
@@ -160,6 +178,15 @@ def stability(
         "upper": min(1.0, np.mean(scores) + margin),
     }
     return Stability(pd.Series(summary, name=f"{n} refits"), counts / n, disagreement)
+
+
+def _error_of_all(losses: np.ndarray, test: np.ndarray, labels: Any) -> float:
+    """Return the variance of the losses of test rows; of groups that of as many apart."""
+    if labels is None:
+        return float(np.var(losses))
+    groups = np.unique(labels[test], return_inverse=True)[1]
+    sums, weights = np.bincount(groups, losses), np.bincount(groups).astype(float)
+    return float(error_of_groups(group_moments(sums, weights))) ** 2 * len(test)
 
 
 def _columns(model: Any) -> set[str]:

@@ -27,7 +27,14 @@ from collections.abc import Callable, Iterator
 import numpy as np
 
 from evotree._jit import kernel
-from evotree.dataset import Dataset, make_folds, split_folds
+from evotree.dataset import (
+    Dataset,
+    error_of_groups,
+    fold_count,
+    group_moments,
+    make_folds,
+    split_folds,
+)
 from evotree.fitness.node import (
     Criterion,
     class_ranks,
@@ -59,6 +66,8 @@ _SQUARED_ERROR = int(Criterion.SQUARED_ERROR)
 
 # A split whose gain is below this share of the root's risk changes nothing but for rounding.
 _ROUNDING = 1e-13
+
+_MAX_NUMBERS = 1_000_000
 
 
 def split_prices(tree: ObliqueTree, first: float, further: float) -> np.ndarray:
@@ -390,15 +399,19 @@ def add_losses(
     loss,
     level,
     origin,
+    groups,
     losses,
 ):
-    """Add the loss of each row, and its square, at every node on its way; see `node_losses`."""
+    """Add the loss of each row, and its square, at every node on its way; see `losses_by_group`."""
     for i in range(X.shape[0]):
+        group = groups[i]
+        if group < 0 or group >= losses.shape[0]:
+            continue
         k = 0
         while True:
             row_loss = loss_at(table, k, X, y, i, loss, level, origin)
-            losses[0, k] += sample_weight[i] * row_loss
-            losses[1, k] += sample_weight[i] * row_loss * row_loss
+            losses[group, 0, k] += sample_weight[i] * row_loss
+            losses[group, 1, k] += sample_weight[i] * row_loss * row_loss
             if subtree_size[k] == 1:
                 break
             if project(weights[k], X, i) <= thresholds[k]:
@@ -407,10 +420,10 @@ def add_losses(
                 k += 1 + subtree_size[k + 1]
 
 
-def node_losses(tree: ObliqueTree, held_out: Dataset) -> np.ndarray:
-    """Return what nodes would lose as leaves on the rows that reach them, and sums of squares.
+def loss_table(tree: ObliqueTree, held_out: Dataset) -> np.ndarray:
+    """Return what `loss_at` takes of the nodes of a tree, as leaves, for rows held out.
 
-    Both are of shape (2, n_nodes). Nodes of class models are judged as if they had none.
+    Nodes of class models are judged as if they had none.
     """
     if (
         held_out.n_classes == 0
@@ -430,25 +443,85 @@ def node_losses(tree: ObliqueTree, held_out: Dataset) -> np.ndarray:
     else:
         labels = tree.labels if tree.models is None else tree.majority
         table = error_table(labels, held_out.n_classes)
-    losses = np.zeros((2, len(tree)))
+    return np.ascontiguousarray(table)
+
+
+def losses_by_group(
+    tree: ObliqueTree,
+    held_out: Dataset,
+    table: np.ndarray,
+    groups: np.ndarray,
+    n_groups: int = 1,
+) -> np.ndarray:
+    """Return what nodes would lose as leaves on the rows that reach them, and sums of squares.
+
+    They are of shape (n_groups, 2, n_nodes); rows of other groups than these are left out.
+    """
+    losses = np.zeros((n_groups, 2, len(tree)))
     rows = held_out.X, held_out.targets, held_out.sample_weight
     splits = tree.weights, tree.thresholds, tree.subtree_size
-    table = np.ascontiguousarray(table)
-    add_losses(*rows, *splits, table, *loss_of_targets(held_out), losses)
+    add_losses(*rows, *splits, table, *loss_of_targets(held_out), groups, losses)
     return losses
 
 
-def choose_tree(
-    losses: np.ndarray, square_losses: np.ndarray, weight: float, standard_errors: float
-) -> int:
-    """Choose one of a sequence of ever smaller trees by the k-SE rule."""
+def node_losses(tree: ObliqueTree, held_out: Dataset) -> np.ndarray:
+    """Return the losses of nodes on all rows, and sums of squares, of shape (2, n_nodes)."""
+    of_one = np.zeros(held_out.n_distinct, dtype=np.int64)
+    return losses_by_group(tree, held_out, loss_table(tree, held_out), of_one)[0]
+
+
+def sum_losses(
+    tree: ObliqueTree, held_out: Dataset, sum_up: Callable[[np.ndarray], np.ndarray]
+) -> np.ndarray:
+    """Return what trees lose on rows held out, a row for each tree, as `mean_losses` takes it.
+
+    `sum_up` makes sums of trees, (n_trees, n), of those of the nodes of one, (n_nodes, n). The
+    columns are sums of losses and of squares; where rows have groups, what `group_moments` returns.
+    """
+    if held_out.groups is None:
+        return sum_up(node_losses(tree, held_out).T)
+    table = loss_table(tree, held_out)
+    weights = np.bincount(held_out.groups, held_out.sample_weight)
+    moments = np.zeros(1)
+    # Some at a time: all groups of large data, times nodes, would fill the memory.
+    n_at_once = 1 + _MAX_NUMBERS // len(tree)
+    for first in range(0, held_out.n_groups, n_at_once):
+        of_groups = weights[first : first + n_at_once]
+        groups = held_out.groups - first
+        losses = losses_by_group(tree, held_out, table, groups, len(of_groups))
+        moments = moments + group_moments(sum_up(losses[:, 0].T), of_groups)
+    return moments
+
+
+def sequence_losses(
+    tree: ObliqueTree, held_out: Dataset, collapse_at: np.ndarray, alphas: np.ndarray
+) -> np.ndarray:
+    """Return what the prunings of a tree lose on rows held out, as `sum_losses` does."""
+    return sum_losses(
+        tree,
+        held_out,
+        lambda values: sequence_sums(values, collapse_at, tree.subtree_size, alphas),
+    )
+
+
+def mean_losses(sums: np.ndarray, weight: float) -> tuple[np.ndarray, np.ndarray]:
+    """Return the mean losses of trees, and their standard errors, of what `sum_losses` returns."""
+    mean = sums[:, 0] / weight
+    if sums.shape[1] > 2:
+        return mean, error_of_groups(sums)
+    # For a share e of misclassified rows it is sqrt(e (1 - e) / n); a row of weight 2 counts as
+    # two.
+    variance = np.maximum(0.0, sums[:, 1] / weight - mean**2)
+    return mean, np.sqrt(variance / weight)
+
+
+def choose_tree(sums: np.ndarray, weight: float, standard_errors: float) -> int:
+    """Choose one of a sequence of ever smaller trees by the k-SE rule, of their `sum_losses`."""
     # Breiman et al. (1984, section 3.4.3): the smallest tree whose mean loss is at most k standard
-    # errors above the lowest. For a share e of misclassified rows the standard error of the mean is
-    # sqrt(e (1 - e) / n); a row of weight 2 counts as two.
-    mean = losses / weight
+    # errors above the lowest.
+    mean, error = mean_losses(sums, weight)
     best = np.flatnonzero(mean <= mean.min() + _AGREE * mean.max())[-1]
-    variance = max(0.0, square_losses[best] / weight - mean[best] ** 2)
-    limit = mean[best] + standard_errors * np.sqrt(variance / weight)
+    limit = mean[best] + standard_errors * error[best]
     return int(np.flatnonzero(mean <= limit + _AGREE * mean.max())[-1])
 
 
@@ -460,10 +533,10 @@ def prune_held_out(
     alphas = critical_alphas(collapse_at, tree.subtree_size)
     if held_out.X.shape[0] == 0:
         return collapse_at <= 0.0
-    values = node_losses(tree, held_out).T
-    sums = sequence_sums(values, collapse_at, tree.subtree_size, alphas)
-    chosen = choose_tree(sums[:, 0], sums[:, 1], held_out.total_weight, standard_errors)
-    return collapse_at <= alphas[chosen]
+    sums = sequence_losses(tree, held_out, collapse_at, alphas)
+    return (
+        collapse_at <= alphas[choose_tree(sums, held_out.total_weight, standard_errors)]
+    )
 
 
 def prune_cross_validated(
@@ -486,21 +559,20 @@ def prune_cross_validated(
     risk, _ = risk_of_leaves(individual, n_classes, criterion)
     collapse_at = weakest_links(risk, individual.subtree_size)
     alphas = critical_alphas(collapse_at, individual.subtree_size)
-    n_folds = min(n_folds, dataset.n_rows)
-    if n_folds < 2 or alphas.shape[0] == 1:
+    n_folds = fold_count(dataset, n_folds)
+    if n_folds == 0 or alphas.shape[0] == 1:
         return collapse_at <= 0.0
     folds = make_folds(dataset, n_folds, stream)
     typical = np.append(np.sqrt(alphas[:-1] * alphas[1:]), np.inf)
-    sums = np.zeros((alphas.shape[0], 2))
+    sums, weight = np.zeros(1), 0.0
     for fold in range(n_folds):
         others, held_out = split_folds(dataset, folds, fold)
         tree = grow_on(others)
-        values = node_losses(tree, held_out).T
         risk, _ = risk_of_leaves(tree, n_classes, criterion)
         links = weakest_links(risk, tree.subtree_size)
-        sums += sequence_sums(values, links, tree.subtree_size, typical)
-    chosen = choose_tree(sums[:, 0], sums[:, 1], dataset.total_weight, standard_errors)
-    return collapse_at <= alphas[chosen]
+        sums = sums + sequence_losses(tree, held_out, links, typical)
+        weight += held_out.total_weight
+    return collapse_at <= alphas[choose_tree(sums, weight, standard_errors)]
 
 
 def prune_reduced_error(tree: ObliqueTree, held_out: Dataset) -> np.ndarray:

@@ -240,7 +240,7 @@ def path_tables(data_home: Path) -> tuple[pd.DataFrame, pd.DataFrame]:
     """Return the trees of a path of falling C, and those of rising depth, axis and oblique."""
     data = load_cached(PATH_DATASET, data_home)
     rows = np.arange(len(data.y))
-    X, y, X_test, y_test = take_rows(
+    X, y, X_test, y_test, _ = take_rows(
         data.X, data.y, rows[: data.n_train], rows[data.n_train :]
     )
     model = TAOClassifier(random_state=0)

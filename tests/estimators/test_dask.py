@@ -261,19 +261,21 @@ def fair(counts, leaves):
 
 
 @pytest.mark.parametrize(
-    ("model", "sensitive", "named"),
+    ("model", "beside", "named"),
     [
-        (EvoTreeClassifier(objective=fair), None, "objective=.*fair"),
-        (EvoTreeClassifier("log_loss"), None, "objective='log_loss'"),
+        (EvoTreeClassifier(objective=fair), {}, "objective=.*fair"),
+        (EvoTreeClassifier("log_loss"), {}, "objective='log_loss'"),
         (
             EvoTreeRegressor(objective="absolute_error"),
-            None,
+            {},
             "objective='absolute_error'",
         ),
-        (EvoTreeRegressor(Quantile(0.5)), None, "objective=Quantile"),
-        (EvoTreeRegressor(objective=QuantileLoss()), None, "objective=QuantileLoss"),
-        (EvoTreeRegressor(leaves="linear"), None, "leaves='linear'"),
-        (EvoTreeClassifier(), [1], "sensitive="),
+        (EvoTreeRegressor(Quantile(0.5)), {}, "objective=Quantile"),
+        (EvoTreeRegressor(objective=QuantileLoss()), {}, "objective=QuantileLoss"),
+        (EvoTreeRegressor(leaves="linear"), {}, "leaves='linear'"),
+        (EvoTreeClassifier(), {"sensitive": [1]}, "sensitive="),
+        (EvoTreeClassifier(), {"groups": [1]}, "groups="),
+        (EvoTreeClassifier(), {"cv": 3}, "cv=3"),
     ],
     ids=[
         "rows",
@@ -283,14 +285,16 @@ def fair(counts, leaves):
         "instance",
         "lines",
         "sensitive",
+        "groups",
+        "folds",
     ],
 )
-def test_what_needs_rows_is_refused_before_any_work(model, sensitive, named):
+def test_what_needs_rows_is_refused_before_any_work(model, beside, named):
     never = da.from_delayed(dask.delayed(pytest.fail)("computed"), (9, 2), dtype=float)
     with pytest.raises(
         ValueError, match=f"^{named}.*: for collections of Dask allowed"
     ):
-        model.fit(never, never[:, 0], sensitive=sensitive)
+        model.fit(never, never[:, 0], **beside)
 
 
 # ---- frames: missing values, categories, hostile partitions --------------------------------------

@@ -14,14 +14,17 @@ import pandas as pd
 import pytest
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.datasets import load_diabetes, load_iris, load_wine
-from sklearn.model_selection import cross_val_score
+from sklearn.ensemble import AdaBoostClassifier
+from sklearn.model_selection import GridSearchCV, GroupKFold, cross_val_score
+from sklearn.pipeline import make_pipeline
 from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 
-from evotree import EvoTreeClassifier
+from evotree import EvoTreeClassifier, ObliqueTreeClassifier
 from evotree.engine.config import Regularization
 from evotree.experiments.datasets import LoadedData
 from evotree.experiments.execution import (
     FILE,
+    do_fit,
     read_curves,
     read_definition,
     read_runs,
@@ -247,6 +250,76 @@ def test_folds_part_the_rows_and_the_official_split_is_the_first_rows():
     np.testing.assert_array_equal(np.sort(np.concatenate(tests)), np.arange(30))
     np.testing.assert_array_equal(official, np.arange(20, 30))
     np.testing.assert_array_equal(parts[-1].X_train[:, 0], np.arange(20))
+
+
+class Patients(Protocol):
+    """Rows of ten patients, of three kinds, and one column that tells the patients."""
+
+    def load(self, dataset, data_home):
+        rows = np.arange(60)
+        X = pd.DataFrame({"x": 1.0 * rows, "patient": [f"p{k % 10}" for k in rows]})
+        y = 1.0 * rows if dataset == "numbers" else rows % 10 % 3
+        return LoadedData(dataset, X, y, n_train=45)
+
+
+@pytest.mark.parametrize("dataset", ["classes", "numbers"])
+def test_folds_are_of_whole_groups(dataset):
+    protocol = Patients(5, groups="patient")
+    tests = []
+    for fold in range(5):
+        task = Task(dataset, "", fold, 1)
+        parts = protocol.take_parts(task, None, dataset == "classes")
+        train, test = (X[:, 0].astype(int) for X in (parts.X_train, parts.X_test))
+        assert not set(train % 10) & set(test % 10)
+        # The numbers of groups are those of the patients, for all folds.
+        np.testing.assert_array_equal(parts.groups, train % 10)
+        tests.append(test)
+    np.testing.assert_array_equal(np.sort(np.concatenate(tests)), np.arange(60))
+    official = protocol.take_parts(Task(dataset, "", OFFICIAL, 1), None)
+    np.testing.assert_array_equal(official.groups, np.arange(45) % 10)
+    facts = protocol.check(dataset, None)
+    assert facts["groups"] == 10 and facts["columns"] == 1
+    assert Patients(5).check(dataset, None)["columns"] == 2
+    with pytest.raises(ValueError, match="n_folds=11: .* has 10 groups"):
+        Patients(11, groups="patient").check(dataset, None)
+    with pytest.raises(
+        ValueError, match="groups='doctor': .* such feature; .* patient"
+    ):
+        Patients(5, groups="doctor").check(dataset, None)
+
+
+def test_all_parts_of_a_method_are_told_of_groups(monkeypatch):
+    seen = []
+    fit = ObliqueTreeClassifier.fit
+
+    def spy(self, X, y, sample_weight=None, *, groups=None, cv=None):
+        seen.append((X[:, 0].astype(int) % 10, groups))
+        return fit(self, X, y, sample_weight, groups=groups, cv=cv)
+
+    monkeypatch.setattr(ObliqueTreeClassifier, "fit", spy)
+    tree = ObliqueTreeClassifier("axis", max_depth=1)
+    pipeline = make_pipeline("passthrough", tree)
+    by_group = {"cv": GroupKFold(2), "param_grid": [{}]}
+    methods = {
+        "tree": tree,
+        "pipeline": pipeline,
+        "search": GridSearchCV(pipeline, **by_group),
+        "theirs": GridSearchCV(TREE, **by_group),
+        "untold": make_pipeline("passthrough", TREE),
+        "refused": AdaBoostClassifier(TREE, n_estimators=2),
+    }
+    made = Experiment(
+        "groups",
+        ["classes"],
+        methods,
+        Patients(2, groups="patient"),
+        metrics=["accuracy"],
+    )
+    for name in methods:
+        do_fit(made, None, Task("classes", name, 0, 0))
+    assert len(seen) == 1 + 1 + 3
+    for patients, groups in seen:
+        np.testing.assert_array_equal(groups, patients)
 
 
 INTERRUPTED = """

@@ -95,6 +95,7 @@ def test_definitions_tell_experiments_apart():
         {"metrics": ["balanced_accuracy"]},
         {"metrics": [], "scorers": {"length": len}},
         {"protocol": Protocol(3)},
+        {"protocol": Protocol(groups="patient")},
     ):
         assert experiment(**changed).definition() != same.definition()
     space = {"logisticregression__C": loguniform(0.01, 10.0)}
@@ -168,6 +169,8 @@ def test_a_file_says_the_same_as_python(tmp_path):
     )
     assert read(tmp_path, TOML).definition() == expected.definition()
     assert read(tmp_path, TOML).tasks() == expected.tasks()
+    grouped = read(tmp_path, TOML.replace("= 3", '= 3\ngroups = "patient"', 1))
+    assert grouped.protocol == Protocol(3, groups="patient")
 
 
 @pytest.mark.parametrize(
@@ -177,6 +180,7 @@ def test_a_file_says_the_same_as_python(tmp_path):
         ("seeds", "seed", "has 'seed': allowed are"),
         ('name = "small"', "", "has no 'name'"),
         ("n_folds = 3", "n_folds = 1", "n_folds=1: allowed are"),
+        ("n_folds = 3", "groups = 3", "groups=3: allowed are names of columns"),
         ("n_folds = 3", "folds = 3", r"\[protocol\] has 'folds'"),
         ('"accuracy"', '"precise"', "metrics=.'precise'"),
         ("max_depth = 3", "depth = 3", r"\[methods.CART\]: Invalid parameter 'depth'"),

@@ -262,17 +262,18 @@ def test_held_out_choice_tree_by_tree(drawn, k):
 def test_the_standard_error_is_that_of_a_share():
     """Of 100 rows 20, 22, 25 are wrong: sqrt(0.2 * 0.8 / 100) = 0.04 reaches 0.24, not 0.25."""
     losses = np.array([23.0, 20.0, 22.0, 25.0])
-    assert choose_tree(losses, losses, 100.0, 0.0) == 1
-    assert choose_tree(losses, losses, 100.0, 1.0) == 2
-    assert choose_tree(losses, losses, 100.0, 1.26) == 3
+    assert choice_of(losses, losses, 0.0) == 1
+    assert choice_of(losses, losses, 1.0) == 2
+    assert choice_of(losses, losses, 1.26) == 3
     ties = np.array([3.0, 1.0, 1.0 + 1e-15, 2.0])
-    assert choose_tree(ties, ties, 100.0, 0.0) == 2
-    assert choose_tree(np.zeros(4), np.zeros(4), 9.0, 1.0) == 3
-    # Both lose 0.2 in the mean; the error is that of the smaller, 0.13, which 0.4 is beyond.
-    assert (
-        choose_tree(np.array([2.0, 2.0, 4.0]), np.array([40.0, 2.0, 16.0]), 10.0, 1.0)
-        == 1
-    )
+    assert choice_of(ties, ties, 0.0) == 2
+    assert choice_of(np.zeros(4), np.zeros(4), 1.0) == 3
+    # Both lose 2 of 10; the error is that of the smaller, 1.3, which 4 is beyond.
+    assert choice_of([2.0, 2.0, 4.0], [40.0, 2.0, 16.0], 1.0, n_rows=10.0) == 1
+
+
+def choice_of(losses, squares, standard_errors, n_rows=100.0):
+    return choose_tree(np.column_stack([losses, squares]), n_rows, standard_errors)
 
 
 @given(held_out_trees())

@@ -23,7 +23,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from evotree.dataset import Dataset, bag_of, bootstrap_counts, empty_rows
+from evotree.dataset import Dataset, bag_of, empty_rows, shares_of_rows
 from evotree.fitness.linear_leaves import LinearLeafObjective
 from evotree.fitness.penalties import PenalizedAccuracy
 from evotree.operators.initialization.growth import GrowthLimits, grow
@@ -75,7 +75,7 @@ class Grower:
     """What the trees of a forest have in common."""
 
     bootstrap: bool  # whether the rows of a bag are drawn with replacement
-    n_drawn: int  # how many rows are drawn
+    n_drawn: int  # how many rows are drawn, or groups of rows
     # how many columns a tree may use; None for all, and for half of them where a tree is axis-
     # parallel, or half to all where most are
     n_columns: int | None
@@ -120,10 +120,11 @@ class Grower:
     def _draw_rows(self, dataset: Dataset, rng: np.random.Generator) -> np.ndarray:
         """Return how often each given row is in a bag."""
         if self.bootstrap:
-            return bootstrap_counts(dataset, rng, self.n_drawn)
-        n_times = np.zeros(dataset.n_rows, dtype=np.int64)
-        n_times[rng.choice(dataset.n_rows, self.n_drawn, replace=False)] = 1
-        return n_times
+            share = np.bincount(dataset.group_of, shares_of_rows(dataset))
+            return rng.multinomial(self.n_drawn, share)[dataset.group_of]
+        n_times = np.zeros(dataset.n_groups, dtype=np.int64)
+        n_times[rng.choice(dataset.n_groups, self.n_drawn, replace=False)] = 1
+        return n_times[dataset.group_of]
 
     def _columns_of(self, bag: Dataset, is_axis: bool, rng: np.random.Generator) -> int:
         """Return how many columns a tree may use."""
@@ -179,11 +180,14 @@ def grow_forest(
 
 
 def rows_of_choice(dataset: Dataset, n_trees: int, seed: int) -> np.ndarray:
-    """Return which given rows choose the kind of the trees: half or none; others are for scores."""
+    """Return which given rows choose the kind of the trees: half or none; others are for scores.
+
+    Groups choose whole.
+    """
     if not dataset.n_classes or n_trees < N_PILOTS:
         return np.zeros(dataset.n_rows, dtype=bool)
-    order = as_generator(make_streams(seed, 1, 1)[0]).permutation(dataset.n_rows)
-    return order < dataset.n_rows // 2
+    order = as_generator(make_streams(seed, 1, 1)[0]).permutation(dataset.n_groups)
+    return (order < dataset.n_groups // 2)[dataset.group_of]
 
 
 def votes_better(
@@ -203,6 +207,7 @@ def votes_better(
     is_wrong = [is_counted & (codes >= 0) & (codes != rows.y) for codes in votes]
     fewer = rows.sample_weight * (is_wrong[1].astype(np.float64) - is_wrong[0])
     errors = [rows.sample_weight[wrong].sum() for wrong in is_wrong]
+    fewer = np.bincount(dataset.group_of, fewer)
     is_significant = fewer.sum() > SIGNIFICANT * np.linalg.norm(fewer)
     return bool(is_significant and errors[0] <= LESS * errors[1])
 
@@ -252,7 +257,10 @@ def positions_of(rows: Dataset, weight: np.ndarray, dataset: Dataset) -> np.ndar
     if dataset.n_classes:
         is_there &= np.isin(rows.y, dataset.y)
     there = np.flatnonzero(is_there)
-    order = np.lexsort([rows.y[there], *(rows.raw[there] + 0.0).T[::-1]])
+    keys = [rows.y[there], *(rows.raw[there] + 0.0).T[::-1]]
+    if rows.groups is not None:
+        keys.insert(0, rows.groups[there])
+    order = np.lexsort(keys)
     positions = np.full(rows.n_distinct, -1, dtype=np.int64)
     positions[there[order]] = np.arange(len(order))
     return positions

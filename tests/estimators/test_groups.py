@@ -1,0 +1,553 @@
+"""Rows that belong together, and rows in time: what is held out is really held out."""
+
+from functools import partial
+
+import numpy as np
+import pandas as pd
+import pytest
+import sklearn
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from sklearn.model_selection import (
+    GridSearchCV,
+    GroupKFold,
+    StratifiedGroupKFold,
+    TimeSeriesSplit,
+    cross_val_score,
+)
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+
+from evotree import (
+    EvoTreeClassifier,
+    EvoTreeRegressor,
+    ObliqueForestClassifier,
+    ObliqueForestRegressor,
+    ObliqueTreeClassifier,
+    ObliqueTreeRegressor,
+)
+from evotree.dataset import (
+    GROUPS,
+    Dataset,
+    deal_groups,
+    error_of_groups,
+    group_moments,
+    hold_out,
+    make_folds,
+    split_folds,
+    strata_of,
+)
+from evotree.engine import choice
+from evotree.engine.choice import mean_and_error
+from evotree.engine.populations import GrowingSample, own_streams
+from evotree.estimators.base import conformal_width
+from evotree.estimators.groups import Beside
+from evotree.inspection.stability import stability
+from evotree.operators import pruning
+from evotree.operators.initialization import forest, growth
+from evotree.operators.pruning import mean_losses, node_losses, sum_losses
+from evotree.operators.splitters.axis import Axis
+from evotree.rng import make_streams
+from tests.quick_models import FREE, brief, evolved
+from tests.strategies import seeds
+
+COPIES = 4
+greedy = partial(
+    ObliqueTreeClassifier, "axis", pruning="cross_validation", random_state=0
+)
+quick = partial(evolved, EvoTreeClassifier, **FREE | {"max_generations": 2})
+
+
+def stream(seed=0):
+    return make_streams(seed, 0, 1)[0]
+
+
+@st.composite
+def grouped_datasets(draw):
+    """Draw few distinct rows, so that equal ones are of several groups."""
+    n = draw(st.integers(4, 50))
+    rng = np.random.default_rng(draw(seeds))
+    task = draw(st.sampled_from(("classification", "regression")))
+    y = rng.integers(0, 3, n)
+    groups = rng.integers(0, draw(st.integers(2, n)), n)
+    groups[:2] = [0, 1]
+    return Dataset.from_arrays(
+        rng.integers(0, 3, (n, 2)).astype(float),
+        y if task == "classification" else y.astype(float),
+        rng.integers(1, 3, n),
+        task=task,
+        extras={GROUPS: groups},
+    )
+
+
+def parts_no_group(*parts):
+    """Return whether the groups of data sets are others than those of all others."""
+    labels = [set(part.extras[GROUPS].tolist()) for part in parts]
+    return sum(map(len, labels)) == len(set.union(*labels))
+
+
+@given(grouped_datasets(), st.integers(2, 8), st.floats(0.05, 0.95), seeds)
+def test_no_part_of_the_rows_parts_a_group(dataset, n_folds, share, seed):
+    n_folds = min(n_folds, dataset.n_groups)
+    folds = make_folds(dataset, n_folds, stream(seed))
+    held_out = [split_folds(dataset, folds, fold) for fold in range(n_folds)]
+    assert parts_no_group(*(inside for _, inside in held_out))
+    for parts in (*held_out, hold_out(dataset, share, stream(seed))):
+        assert parts_no_group(*parts)
+        assert sum(part.n_rows for part in parts) == dataset.n_rows
+    assert all(inside.n_rows for _, inside in held_out)
+    samples = GrowingSample(dataset, share, stream(seed))
+    for at in range(len(samples)):
+        sample = samples[at]
+        assert len(set(sample.extras[GROUPS].tolist())) >= 2
+        inside = np.isin(dataset.extras[GROUPS], sample.extras[GROUPS])
+        assert sample.n_rows == dataset.multiplicity[inside].sum()
+
+
+@given(seeds)
+def test_folds_of_groups_have_like_shares_of_the_classes(seed):
+    """Nearly as even as scikit-learn's, which tries each group in each fold."""
+    rng = np.random.default_rng(seed % 2**32)
+    groups = rng.permutation(np.repeat(np.arange(40), rng.integers(1, 9, 40)))
+    y = (rng.random(40) < 0.3)[groups] ^ (rng.random(len(groups)) < 0.1)
+    theirs = np.empty(len(y), dtype=int)
+    known = StratifiedGroupKFold(4, shuffle=True, random_state=seed % 2**32)
+    for fold, (_, test) in enumerate(known.split(y, y, groups)):
+        theirs[test] = fold
+    ours = deal_groups(y.astype(int), groups, 4, rng)
+
+    def spread(folds):
+        return max(np.ptp(np.bincount(folds[y == c], minlength=4)) for c in (0, 1))
+
+    assert spread(ours) <= spread(theirs) + 8  # rows of the largest group
+
+
+@given(grouped_datasets(), seeds)
+def test_standard_errors_are_those_of_the_sums_of_groups(dataset, seed):
+    values = np.random.default_rng(seed % 2**32).normal(size=dataset.n_distinct)
+    weight, groups = dataset.sample_weight, dataset.groups
+    mean, error = mean_and_error(values, weight, groups)
+    assert mean == pytest.approx(np.average(values, weights=weight))
+    n = dataset.n_groups
+    of_groups = [weight[groups == g] @ (values[groups == g] - mean) for g in range(n)]
+    expected = np.sqrt(np.square(of_groups).sum() * n / (n - 1)) / weight.sum()
+    assert error == pytest.approx(expected)
+
+
+def test_equal_rows_of_one_group_tell_as_much_as_one():
+    rng = np.random.default_rng(0)
+    values = rng.normal(size=50)
+    ones = np.arange(50)
+    once = mean_and_error(values, np.ones(50), ones)[1]
+    again = mean_and_error(np.repeat(values, 9), np.ones(450), np.repeat(ones, 9))[1]
+    assert again == pytest.approx(once)
+    assert once == pytest.approx(values.std(ddof=1) / np.sqrt(50))
+    assert error_of_groups(group_moments(np.ones(3), np.ones(3))) == 0.0
+
+
+# ---- through all doors ---------------------------------------------------------------------------
+
+
+def copies(n=60, noise=0.02, seed=0):
+    """Return rows, a class that a fifth of them have by chance, groups, and rows once.
+
+    Each row comes several times, with a little noise; its copies are its group.
+    """
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(n, 3))
+    y = (X[:, 0] > 0.0) ^ (rng.random(n) < 0.2)
+    groups = np.repeat(np.arange(n), COPIES)
+    again = X[groups] + noise * rng.normal(size=(n * COPIES, 3))
+    shuffled = rng.permutation(n * COPIES)
+    return again[shuffled], y[groups][shuffled].astype(int), groups[shuffled], X, y
+
+
+@pytest.fixture
+def seen(monkeypatch):
+    """Return the pairs of data sets that fits hold out, as they come."""
+    pairs = []
+
+    def spied(function):
+        def spy(*arguments):
+            pairs.append(function(*arguments))
+            return pairs[-1]
+
+        return spy
+
+    for module, name in (
+        (choice, "split_folds"),
+        (pruning, "split_folds"),
+        (growth, "hold_out"),
+    ):
+        monkeypatch.setattr(module, name, spied(getattr(module, name)))
+    return pairs
+
+
+DOORS = {
+    "evolved": quick(),
+    "evolved on samples": quick(max_samples=100),
+    "linear leaves": quick(leaves="linear"),
+    "log loss": quick(objective="log_loss"),
+    "targets": evolved(EvoTreeRegressor, **FREE | {"max_generations": 1}),
+    "cross_validation": greedy(),
+    "cost_complexity": greedy(pruning="cost_complexity"),
+    "reduced_error": greedy(pruning="reduced_error"),
+    "greedy targets": ObliqueTreeRegressor("axis", pruning="cross_validation"),
+}
+
+
+@pytest.mark.parametrize("name", DOORS)
+def test_what_a_fit_holds_out_parts_no_group(name, seen):
+    X, y, groups, *_ = copies()
+    labels = np.array([f"patient {g}" for g in groups])
+    DOORS[name].fit(X, y, groups=labels)
+    assert seen and all(parts_no_group(*pair) for pair in seen)
+    n_pairs = len(seen)
+    DOORS[name].fit(X, y)
+    assert len(seen) > n_pairs  # the door is one that holds rows out
+
+
+@pytest.mark.parametrize("bootstrap", [False, True])
+def test_a_group_is_in_a_bag_whole_or_not_at_all(bootstrap, monkeypatch):
+    X, y, groups, *_ = copies()
+    members = []
+    grow_forest = forest.grow_forest
+
+    def kept(*arguments):
+        members.append((arguments[1], grow_forest(*arguments)))
+        return members[-1][1]
+
+    monkeypatch.setattr("evotree.estimators.forest.grow_forest", kept)
+    found = ObliqueForestClassifier(
+        12, bootstrap=bootstrap, oob_score=True, random_state=0
+    )
+    found.fit(X, y, groups=groups)
+    ((dataset, trees),) = members
+    group_of = dataset.extras[GROUPS][dataset.distinct_of]
+    for _, n_times in trees:
+        drawn = [set(n_times[group_of == g].tolist()) for g in np.unique(group_of)]
+        assert all(len(times) == 1 for times in drawn)
+        assert 0 in n_times and n_times.any()
+    # Each row is predicted by the trees that lack it, and so its whole group.
+    of_group = np.isnan(found.oob_decision_function_[:, 0])
+    for g in np.unique(groups):
+        assert np.ptp(of_group[groups == g].astype(int)) == 0
+
+
+# ---- what comes of it ----------------------------------------------------------------------------
+
+
+BOTH = {
+    "greedy classes": greedy(standard_errors=1.0),
+    "greedy numbers": ObliqueTreeRegressor(
+        "axis", pruning="cross_validation", standard_errors=1.0, random_state=0
+    ),
+    "evolved classes": quick(),
+    "evolved numbers": evolved(EvoTreeRegressor, **FREE | {"max_generations": 2}),
+}
+
+
+@pytest.mark.parametrize("name", BOTH)
+def test_copies_in_groups_lead_to_the_tree_of_single_rows(name):
+    """In the median of three draws within two leaves or terms; penalties within a factor of 4.
+
+    A column that tells the groups apart is used once at most, by chance. Without groups it always
+    is, since it tells what the copies of held-out rows have; trees are at least five times as
+    complex, and penalties less than a tenth.
+    """
+    found = {"once": [], "groups": [], "rows": []}
+    for seed in range(3):
+        rng = np.random.default_rng(seed)
+        signal = rng.normal(size=100)
+        X = pd.DataFrame({"patient": 1.0 * rng.permutation(100), "signal": signal})
+        if "classes" in name:
+            y = (signal > 0.0) ^ (rng.random(100) < 0.2)
+        else:
+            y = 2.0 * (signal > 0.0) + rng.normal(size=100)
+        patients = np.repeat(np.arange(100), COPIES)
+        again = X.iloc[patients].reset_index(drop=True)
+        again["signal"] += 0.02 * rng.normal(size=len(again))
+        for how, rows, target, groups in (
+            ("once", X, y, None),
+            ("groups", again, y[patients], patients),
+            ("rows", again, y[patients], None),
+        ):
+            model = BOTH[name].fit(rows, target, groups=groups)
+            uses = model.importances(named=True)["patient"] > 0.0
+            penalty = np.log(getattr(model, "size_penalty_", 1.0))
+            found[how].append((model.tree_.complexity, penalty, uses))
+    once, grouped, alone = (np.median(found[how], axis=0) for how in found)
+    assert abs(grouped[0] - once[0]) <= 2.0
+    assert alone[0] >= 5.0 * grouped[0]
+    assert abs(grouped[1] - once[1]) <= np.log(4.0)
+    if "evolved" in name:
+        assert alone[1] <= grouped[1] - np.log(10.0)
+    assert sum(used for *_, used in found["groups"]) <= 1
+    assert all(used for *_, used in found["rows"])
+
+
+@pytest.mark.parametrize("kind", [ObliqueForestClassifier, ObliqueForestRegressor])
+def test_scores_out_of_bag_promise_no_more_than_those_of_single_rows(kind):
+    """By 0.05 at most in the mean of four draws, and by 0.2 and more without groups.
+
+    Of these targets nothing can be known but the copies. Leaves of so many rows are smaller
+    where rows have copies, so that scores may be lower.
+    """
+    scores = {"once": [], "groups": [], "rows": []}
+    for seed in range(4):
+        X, _, groups, X_once, _ = copies(n=100, seed=seed)
+        noise = np.random.default_rng(seed + 9).normal(size=100)
+        y = noise > 0.0 if kind is ObliqueForestClassifier else noise
+        model = kind(12, oob_score=True, random_state=0)
+        scores["once"].append(model.fit(X_once, y).oob_score_)
+        scores["groups"].append(model.fit(X, y[groups], groups=groups).oob_score_)
+        scores["rows"].append(model.fit(X, y[groups]).oob_score_)
+    once, grouped, alone = (np.mean(scores[how]) for how in scores)
+    assert grouped <= once + 0.05
+    assert alone >= once + 0.2
+
+
+def test_terms_of_lines_cost_as_of_as_many_rows_as_groups():
+    X, y, groups, X_once, y_once = copies()
+    model = ObliqueTreeRegressor(leaves="linear")
+    prices = [
+        model._objective(
+            model._make_dataset(rows, 1.0 * target, None, "standard", beside)
+        ).term_penalty
+        for rows, target, beside in (
+            (X_once, y_once, Beside()),
+            (X, y, Beside(groups=groups)),
+            (X, y, Beside()),
+        )
+    ]
+    assert prices[0] == prices[1] > prices[2]
+
+
+# ---- with rows that fits have not seen -----------------------------------------------------------
+
+
+@given(grouped_datasets(), st.integers(1, 60))
+def test_errors_of_pruned_trees_are_those_of_the_sums_of_groups(dataset, max_numbers):
+    criterion = "gini" if dataset.n_classes else "squared_error"
+    tree = growth.grow(dataset, Axis(), criterion, stream=stream())
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(pruning, "_MAX_NUMBERS", max_numbers)  # some groups at a time
+        mean, error = mean_losses(
+            sum_losses(tree, dataset, identity), dataset.total_weight
+        )
+    weight, groups = dataset.sample_weight, dataset.groups
+    np.testing.assert_allclose(mean * weight.sum(), node_losses(tree, dataset)[0])
+    for k in range(len(tree)):
+        losses = [
+            node_losses(tree, dataset.take(np.flatnonzero(groups == g)))[0, k]
+            for g in range(dataset.n_groups)
+        ]
+        moments = group_moments(np.array(losses), np.bincount(groups, weight))
+        np.testing.assert_allclose(error[k], error_of_groups(moments), atol=1e-7)
+
+
+def identity(losses_of_nodes):
+    return losses_of_nodes
+
+
+@settings(max_examples=20)
+@given(seeds, st.sampled_from((0.5, 0.8, 0.9)))
+def test_groups_of_one_row_are_calibrated_as_rows_are(seed, coverage):
+    rng = np.random.default_rng(seed % 2**32)
+    X = rng.integers(0, 3, (40, 2)).astype(float)
+    y = X[:, 0] + rng.normal(size=40)
+    model = ObliqueTreeRegressor("axis", max_depth=2, random_state=0).fit(X, y)
+    expected = model.calibrate(X, y).predict_interval(X, coverage)
+    of_ones = model.calibrate(X, y, groups=rng.permutation(40))
+    np.testing.assert_array_equal(of_ones.predict_interval(X, coverage), expected)
+
+
+def test_intervals_cover_rows_of_further_groups():
+    """The rows of a group have an effect in common; nine tenths of new ones are to be covered."""
+    rng = np.random.default_rng(0)
+    covered = []
+    for _ in range(400):
+        sizes = rng.choice([1, 30], 21)
+        scores = [abs(3.0 * rng.normal() + rng.normal(size=n)) for n in sizes]
+        *known, new = scores
+        mass = np.repeat(1.0 / sizes[:-1], sizes[:-1])
+        flat = np.concatenate(known)
+        order = np.argsort(flat)
+        width = conformal_width(flat[order], 0.9, np.cumsum(mass[order]))
+        covered.append(new[0] <= width)
+    assert 0.9 - 3.0 * 0.015 <= np.mean(covered) <= 0.9 + 1 / 21 + 3.0 * 0.015
+    with pytest.raises(ValueError, match="20 groups of calibration allow 0.952381"):
+        conformal_width(flat[order], 0.96, np.cumsum(mass[order]))
+
+
+def test_copies_of_held_out_rows_do_not_make_the_rule_surer():
+    X, y, groups, X_once, y_once = copies(n=100, noise=0.0)
+    model = brief(size_penalty=0.0).fit(X_once, y_once)
+    rng = np.random.default_rng(1)
+    flips = rng.random(100) < 0.2
+    once = model.select_tree("simplest", X_once, y_once ^ flips).tree_
+    found = model.select_tree("simplest", X, y ^ flips[groups], groups=groups).tree_
+    assert found.complexity <= once.complexity
+    sure = model.select_tree("simplest", X, y ^ flips[groups]).tree_
+    assert sure.complexity >= once.complexity
+
+
+def test_refits_are_to_whole_groups(monkeypatch):
+    X, y, groups, *_ = copies(n=20)
+    told = []
+    fit = ObliqueTreeClassifier.fit
+
+    def spy(self, X, y, sample_weight=None, *, groups=None, cv=None):
+        told.append(groups)
+        return fit(self, X, y, sample_weight, groups=groups, cv=cv)
+
+    monkeypatch.setattr(ObliqueTreeClassifier, "fit", spy)
+    model = greedy(pruning=None)
+    of_groups = stability(model, X, y, n=4, random_state=0, groups=groups).summary
+    for labels in told:
+        assert np.unique(labels, return_counts=True)[1].tolist() == [COPIES] * 16
+    of_rows = stability(model, X, y, n=4, random_state=0).summary
+    assert told[-1] is None
+    # Copies tell the labels of rows that nothing else tells.
+    assert of_rows.score > of_groups.score
+
+
+# ---- folds of the user's own ---------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("leaves", ["constant", "linear"])
+def test_pairs_that_are_the_folds_of_the_default_give_the_same_model(leaves):
+    _, _, _, X, y = copies(n=90)
+    folds = np.empty(90, dtype=int)
+    canonical = np.lexsort((y, *X.T[::-1]))
+    folds[canonical] = make_folds(Dataset.from_arrays(X, y), 5, own_streams()[0])
+    pairs = [(np.flatnonzero(folds != k), np.flatnonzero(folds == k)) for k in range(5)]
+    model = quick(leaves=leaves)
+    found = [
+        (fit.tree_, fit.size_penalty_, fit.term_penalty_, repr(fit.choice_))
+        for cv in (None, 5, pairs, iter(pairs))
+        for fit in [model.fit(X, y, cv=cv)]
+    ]
+    assert found == [found[0]] * 4
+    fewer = model.fit(X, y, cv=pairs[:2]).choice_
+    assert repr(fewer) != found[0][-1]
+
+
+@pytest.mark.parametrize("name", ["evolved", "targets", "cross_validation"])
+def test_rows_in_time_are_never_held_out_before_those_trained_on(name, seen):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(60, 2))
+    X[:, 1] = np.arange(60)  # the time of each row
+    y = np.sort(rng.integers(0, 2, 60))  # the first folds have one class
+    DOORS[name].fit(X, y, cv=TimeSeriesSplit(4))
+    assert len(seen) >= 4
+    for train, test in seen:
+        assert train.raw[:, 1].max() < test.raw[:, 1].min()
+
+
+def test_the_last_pair_is_what_greedy_trees_hold_out(seen):
+    X, y, groups, *_ = copies()
+    for rule in ("cost_complexity", "reduced_error"):
+        greedy(pruning=rule).fit(X, y, cv=TimeSeriesSplit(3))
+    for _, held_out in seen:
+        assert held_out.n_rows == len(X) // 4
+
+
+REFUSED = {
+    "a label too few": ({"groups": [0, 1] * 29 + [0]}, "groups has shape"),
+    "a matrix": ({"groups": np.zeros((60, 2))}, "groups has shape"),
+    "a missing one": (
+        {"groups": [None] + [0, 1] * 29 + [0]},
+        "missing labels: 1 of 60",
+    ),
+    "a missing number": ({"groups": [np.nan] * 2 + [0, 1] * 29}, "labels: 2 of 60"),
+    "lists": ({"groups": [[0]] * 60}, "groups: unhashable"),
+    "one group": ({"groups": ["a"] * 60}, "groups has one label, 'a'"),
+    "too few groups": (
+        {"groups": [0, 1, 2] * 20, "cv": 5},
+        "from 2 to 3, the number of g",
+    ),
+    "one fold": ({"cv": 1}, "cv=1: allowed are integers from 2 to 60"),
+    "truth": ({"cv": True}, "cv=True"),
+    "a word": ({"cv": "five"}, "cv='five'"),
+    "a number": ({"cv": 2.5}, "cv=2.5"),
+    "no pairs": ({"cv": []}, "cv has 0 pairs"),
+    "no pair": ({"cv": [(range(5),)]}, "cv has"),
+    "overlap": ({"cv": [(range(30), range(29, 60))]}, "row 29 in both parts"),
+    "beyond": ({"cv": [(range(30), range(30, 61))]}, "no rows"),
+    "below": ({"cv": [(range(30), [-1])]}, "no rows"),
+    "a mask": ({"cv": [(np.arange(60) < 30, np.arange(60) >= 30)]}, "no rows"),
+    "twice": ({"cv": [(range(30), range(30, 60))] * 2}, "held out once"),
+    "nothing": ({"cv": [(range(30), [])]}, "cv has no rows to train on"),
+    "parted": (
+        {"groups": [0, 1] * 30, "cv": [(range(30), range(30, 60))]},
+        "the group of the row 0 in both parts",
+    ),
+}
+
+
+@pytest.mark.parametrize("case", REFUSED)
+@pytest.mark.parametrize("model", [quick(), greedy(), greedy(pruning=None)])
+def test_what_is_wrong_is_said(model, case):
+    given_, message = REFUSED[case]
+    _, _, _, X, y = copies()
+    with pytest.raises(ValueError, match=message):
+        model.fit(X, y, **given_)
+    if set(given_) == {"groups"}:
+        with pytest.raises(ValueError, match=message):
+            ObliqueForestClassifier(2).fit(X, y, **given_)
+
+
+def test_weights_of_zero_leave_no_fold_empty():
+    _, _, _, X, y = copies()
+    weight = np.repeat([1.0, 0.0], 30)
+    with pytest.raises(ValueError, match="cv has no rows to train on, or to hold out"):
+        greedy().fit(X, y, weight, cv=[(range(30), range(30, 60))])
+
+
+LABELS = (str, float, lambda g: (g, "a"), lambda g: pd.Timestamp(g, unit="D"))
+
+
+@settings(max_examples=20)
+@given(st.sampled_from(LABELS), seeds)
+def test_groups_are_the_same_by_any_labels_and_in_any_order(label, seed):
+    X, y, groups, *_ = copies(n=12)
+    order = np.random.default_rng(seed % 2**32).permutation(len(X))
+    model = greedy(n_folds=3)
+    labels = [label(int(g)) for g in groups]
+    first = model.fit(X, y, groups=labels).tree_
+    again = model.fit(X[order], y[order], groups=[labels[i] for i in order])
+    assert again.tree_ == first
+
+
+def test_groups_are_found_by_the_labels_of_rows(seen):
+    X, y, groups, *_ = copies(n=20)
+    frame = pd.DataFrame(X)
+    column = pd.Series(groups, index=frame.index)[::-1]
+    greedy().fit(frame, y, groups=column)
+    assert seen and all(parts_no_group(*pair) for pair in seen)
+
+
+def test_groups_are_routed_by_scikit_learn(seen):
+    X, y, groups, *_ = copies(n=20)
+    with sklearn.config_context(enable_metadata_routing=True):
+        tree = greedy(n_folds=3).set_fit_request(groups=True)
+        scaler = StandardScaler()
+        folds = GroupKFold(2)
+        told = {"groups": groups}
+        pipeline = make_pipeline(scaler, tree)
+        search = GridSearchCV(
+            pipeline, {"obliquetreeclassifier__max_depth": [1, 2]}, cv=folds
+        )
+        search.fit(X, y, groups=groups)
+        cross_val_score(pipeline, X, y, cv=folds, params=told)
+        asked = pipeline.fit(X, y, groups=groups)
+        assert asked[-1].get_n_leaves() >= 1
+    assert len(seen) == 3 * (2 * 2 + 1 + 2 + 1)
+    assert all(parts_no_group(*pair) for pair in seen)
+
+
+def test_strata_of_targets_are_tenths():
+    y = np.random.default_rng(0).normal(size=50)
+    dataset = Dataset.from_arrays(y[:, None], y, task="regression")
+    assert np.bincount(strata_of(dataset)).tolist() == [5] * 10
