@@ -37,7 +37,7 @@ from evotree.dataset import (
     split_folds,
     strata_of,
 )
-from evotree.engine import choice
+from evotree.engine import problem
 from evotree.engine.choice import mean_and_error
 from evotree.engine.populations import GrowingSample, own_streams
 from evotree.estimators.base import conformal_width
@@ -175,7 +175,7 @@ def seen(monkeypatch):
         return spy
 
     for module, name in (
-        (choice, "split_folds"),
+        (problem, "split_folds"),
         (pruning, "split_folds"),
         (growth, "hold_out"),
     ):
