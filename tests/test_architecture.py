@@ -21,7 +21,7 @@ FUNCTION_LINES = 80
 STATEMENTS = {
     "evotree": 19_700,
     "evotree/engine": 2_680,
-    "experiments": 2_980,
+    "experiments": 3_090,
     "benchmarks": 1_400,
 }
 CHARACTERS = 48  # of a line that is not blank
