@@ -29,18 +29,14 @@ from evotree.plotting.style import (
 MAX_TICKS = 10
 POINT_SIZE = 6.0
 PLACES = (
-    *(
-        (7.0, 0.0, "left"),
-        (-7.0, 0.0, "right"),
-        (0.0, 10.0, "center"),
-        (0.0, -10.0, "center"),
-    ),
-    *(
-        (5.0, 9.0, "left"),
-        (5.0, -9.0, "left"),
-        (-5.0, 9.0, "right"),
-        (-5.0, -9.0, "right"),
-    ),
+    (7.0, 0.0, "left"),
+    (-7.0, 0.0, "right"),
+    (0.0, 10.0, "center"),
+    (0.0, -10.0, "center"),
+    (5.0, 9.0, "left"),
+    (5.0, -9.0, "left"),
+    (-5.0, 9.0, "right"),
+    (-5.0, -9.0, "right"),
 )
 """Where a name may be beside its point, in points, the best place first."""
 
