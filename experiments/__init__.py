@@ -29,6 +29,7 @@ STUDIES = (
         "probabilities",
         "readable",
         "regression",
+        "srbench",
         "steady",
         "tao",
         "variants",

@@ -1,6 +1,7 @@
 """Pictures of the studies: sampling, size penalty, depth, complexity, and searches over time."""
 
 from collections.abc import Callable, Mapping, Sequence
+from itertools import pairwise
 from typing import Any
 
 import matplotlib.pyplot as plt
@@ -9,6 +10,7 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.axis import Axis
 from matplotlib.ticker import MaxNLocator
+from matplotlib.transforms import Bbox
 
 from evotree.experiments.comparison import use_log_scale
 from evotree.operators.splitters.base import Split
@@ -25,6 +27,18 @@ from evotree.plotting.style import (
 )
 
 MAX_TICKS = 10
+POINT_SIZE = 6.0
+PLACES = (
+    (7.0, 0.0, "left"),
+    (-7.0, 0.0, "right"),
+    (0.0, 10.0, "center"),
+    (0.0, -10.0, "center"),
+    (5.0, 9.0, "left"),
+    (5.0, -9.0, "left"),
+    (-5.0, 9.0, "right"),
+    (-5.0, -9.0, "right"),
+)
+"""Where a name may be beside its point, in points, the best place first."""
 
 
 def plot_search_on_sphere(
@@ -254,6 +268,45 @@ def plot_gaps(panels: Mapping[str, pd.DataFrame], bold: Sequence[str]) -> Axes:
     first.set_ylabel("points below the best fitness seen")
     label_lines(*np.ravel(axes))
     return first
+
+
+def plot_ranks(ranks: pd.DataFrame, front: pd.DataFrame) -> Axes:
+    """Draw methods by name at their ranks ``r2`` and ``size``, by ``kind``, and a line of some.
+
+    A name stands beside its point where it covers the fewest points, names and parts of the line.
+    """
+    ax = axes_or_new(None, (8.0, 6.0))
+    line = front.sort_values("r2")[["r2", "size"]]
+    ax.plot(*line.to_numpy().T, color=INK, lw=0.9, ls="--", label="front")
+    for i, (kind, some) in enumerate(ranks.groupby("kind")):
+        ax.plot(some["r2"], some["size"], ms=7.0, label=kind, **point_style(i))
+    ax.set(
+        xlabel="mean rank by R², 1 the best", ylabel="mean rank by size, 1 the smallest"
+    )
+    ax.margins(0.15, 0.06)
+    _finish(ax, 4)
+    # The layout settles where the points are.
+    ax.figure.figure.draw_without_rendering()
+    steps = [np.linspace(*ends, 50) for ends in pairwise(ax.transData.transform(line))]
+    places = [ax.transData.transform(ranks[["r2", "size"]]), *steps]
+    taken = [Bbox([at - POINT_SIZE, at + POINT_SIZE]) for at in np.concatenate(places)]
+    look: dict[str, Any] = {
+        "textcoords": "offset points",
+        "va": "center",
+        "fontsize": "small",
+    }
+    for row in ranks.itertuples():
+        tried = [
+            ax.annotate(str(row.Index), (row.r2, row.size), (x, y), ha=side, **look)
+            for x, y, side in PLACES
+        ]
+        best = min(
+            tried, key=lambda text: text.get_window_extent().count_overlaps(taken)
+        )
+        taken.append(best.get_window_extent())
+        for other in set(tried) - {best}:
+            other.remove()
+    return ax
 
 
 def _use_half(axis: Axis, low: float, high: float, *, is_upper: bool) -> None:

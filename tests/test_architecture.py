@@ -19,9 +19,9 @@ ROOT = Path(__file__).resolve().parent.parent
 PACKAGE = ROOT / "evotree"
 FUNCTION_LINES = 80
 STATEMENTS = {
-    "evotree": 20_800,
+    "evotree": 20_600,
     "evotree/engine": 2_880,
-    "experiments": 2_980,
+    "experiments": 3_090,
     "benchmarks": 1_400,
 }
 CHARACTERS = 48  # of a line that is not blank

@@ -223,6 +223,7 @@ TINY = {
     "probabilities": ("iris", "CART, isotonic"),
     "readable": ("iris", "CART"),
     "regression": ("bodyfat", "Ridge"),
+    "srbench": ("192_vineyard", "EvoTree"),
     "steady": ("wine", "CART"),
     "tao": ("pendigits", "TAO, pendigits"),
     "variants": ("iris", "no noise"),
@@ -238,7 +239,9 @@ def test_a_fit_of_each_study(name, tmp_path, monkeypatch):
     study, out = load_study(name), tmp_path / "out"
     data = study.experiment.protocol
     if dataset not in base.PROBLEMS:
-        n_classes = {"regression": 0, "constraints": 0, "costs": 2}.get(name, 3)
+        n_classes = {"regression": 0, "constraints": 0, "srbench": 0, "costs": 2}.get(
+            name, 3
+        )
         write_data(tmp_path, FILES.get(dataset, dataset), 90, 4, n_classes)
     if name == "tao":
         monkeypatch.setattr(
@@ -247,7 +250,7 @@ def test_a_fit_of_each_study(name, tmp_path, monkeypatch):
     tasks = [task for task in study.experiment.tasks() if task[:2] == (dataset, method)]
     made = study.experiment.methods[method]
     if hasattr(made, "max_generations"):
-        made = brief(max_generations=6, patience=None)
+        made = brief(type(made), max_generations=6, patience=None)
     if name == "gea_odt":
         data = replace(data, n_train=80, n_test=50)
     methods = study.experiment.methods | {method: made}
