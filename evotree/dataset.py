@@ -25,6 +25,9 @@ SCALINGS = ("standard", "common", "minmax")
 GROUPS, PART = "groups", "cv"
 """Extra columns of rows that belong together, and of the parts that users' folds are made of."""
 
+EXPOSURE = "exposure"
+"""Extra column of how long, or at how much, the events of each row were counted, above 0."""
+
 HELD_OUT, TRAINED_ON = 1, -1
 """What a fold of a user does with the rows of a part; 0 for neither."""
 
@@ -53,6 +56,11 @@ class Dataset:
     Weights that are all multiples of the least one say how often each row occurs: their sum is the
     number of rows. The sum of other weights is the number of rows of equal weight that tell as
     much, that of Kish (1965, section 8.2), ``sum(w)**2 / sum(w**2)``.
+
+    Where rows have exposures, their targets are rates, events by exposure, and their weights are
+    multiplied by their exposures, in units of the mean. So a mean of rates is the sum of the events
+    by that of the exposures, and Poisson's deviance of the rates is that of the events. The sum of
+    all weights stays what it is without exposures: rows stay rows.
 
     Attributes
     ----------
@@ -152,7 +160,8 @@ class Dataset:
             What `y` holds.
         extras : mapping of str to array-like of shape (n_rows,), optional
             Columns that are not features, for an ``evaluate`` that reads them from the data set.
-            ``"groups"`` has a label for rows that belong together.
+            ``"groups"`` has a label for rows that belong together, ``"exposure"`` what events were
+            counted at.
         columns : tuple of tuple of str and int, optional
             Names of the columns of a table, and how many features each of them makes, in order; by
             default every feature is a column, with its name where `X` is a table.
@@ -182,6 +191,8 @@ class Dataset:
         feature_names, columns = _names_of(table, X.shape[1], feature_names, columns)
         weight, unit = _in_own_unit(check_weight(sample_weight, len(X)))
         extras = _check_extras(extras or {}, len(X))
+        if EXPOSURE in extras and task == "regression":
+            codes, weight, unit = _as_rates(codes, weight, unit, extras[EXPOSURE])
         X, codes, weight, extras, multiplicity = _canonical_rows(
             X, codes, weight, extras
         )
@@ -504,6 +515,22 @@ class Dataset:
         """Return the same rows with an objective (`evotree.fitness.objectives.as_objective`)."""
         return replace(self, objective=objective)
 
+    def with_extras(self, extras: dict[str, np.ndarray]) -> Self:
+        """Return the same rows with other extra columns; an exposure makes rates of targets."""
+        if EXPOSURE not in extras:
+            return replace(self, extras=extras)
+        targets = self.target_mean + self.target_scale * self.y
+        rates, weight, unit = _as_rates(
+            targets, self.sample_weight, self.weight_unit, extras[EXPOSURE]
+        )
+        return replace(
+            self,
+            y=(rates - self.target_mean) / self.target_scale,
+            sample_weight=weight,
+            weight_unit=unit,
+            extras=extras,
+        )
+
     def penalized(self, term_penalty: float) -> Self:
         """Return the same rows, where the terms of linear leaves have a penalty."""
         objective = self.objective
@@ -799,6 +826,14 @@ def _in_own_unit(weight: np.ndarray) -> tuple[np.ndarray, float]:
     part = share / share.max()
     factor = float(_rounded(part.sum() / (part @ part) / share.max(), 20))
     return share * factor, float(unit / factor)
+
+
+def _as_rates(
+    events: np.ndarray, weight: np.ndarray, unit: float, exposure: np.ndarray
+) -> tuple[np.ndarray, np.ndarray, float]:
+    """Return rates, their weights with the same sum, and the unit of these."""
+    mean = float(np.average(exposure, weights=weight))
+    return (events.T / exposure).T, weight * (exposure / mean), unit * mean
 
 
 def _rounded(numbers: Any, n_bits: int) -> Any:

@@ -16,6 +16,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from evotree.dataset import (
+    EXPOSURE,
     GROUPS,
     Dataset,
     error_of_groups,
@@ -144,6 +145,8 @@ class Trial(NamedTuple):
     weights: np.ndarray  # of these rows
     evolved: Sequence[Individual] = ()  # the fittest at any penalty, if trees evolved
     groups: np.ndarray | None = None  # of these rows
+    # A row tells as much as any other, whatever its weight is.
+    has_exposures: bool = False
 
 
 class Found(NamedTuple):
@@ -186,6 +189,7 @@ class Judge:
             sizes,
             held_out.sample_weight,
             groups=held_out.extras.get(GROUPS),
+            has_exposures=EXPOSURE in held_out.extras,
         )
 
     def _judged(
@@ -398,16 +402,17 @@ class Table(NamedTuple):
         each = [[trial.sizes[one] for one in candidates] for trial in trials]
         sizes = np.mean(each, axis=0)
         order = np.argsort(sizes[:, 1], kind="stable")
+        weights = np.concatenate([trial.weights for trial in trials])
+        groups = np.arange(len(weights)) if trials[0].has_exposures else None
+        if trials[0].groups is not None:
+            labels = np.concatenate([trial.groups for trial in trials])
+            groups = np.unique(labels, return_inverse=True)[1]
         return cls(
             [candidates[i] for i in order],
             np.concatenate(losses, axis=1)[order],
             sizes[order],
-            np.concatenate([trial.weights for trial in trials]),
-            None
-            if trials[0].groups is None
-            else np.unique(
-                np.concatenate([trial.groups for trial in trials]), return_inverse=True
-            )[1],
+            weights,
+            groups,
         )
 
     def simplest(self, standard_errors: float, *kinds: str) -> Candidate:

@@ -44,14 +44,16 @@ class Editor:
         y: Any = None,
         sample_weight: Any = None,
         sensitive: Any = None,
+        exposure: Any = None,
     ) -> None:
         check_is_fitted(model)
         if X is None and y is not None:
             raise ValueError("X=None, and y was given: allowed are both, or neither.")
         self.model = model
         self.tree = model.tree_
+        beside = Beside(sensitive, exposure=exposure)
         self._finisher = (
-            None if X is None else finisher_of(model, X, y, sample_weight, sensitive)
+            None if X is None else finisher_of(model, X, y, sample_weight, beside)
         )
 
     def __repr__(self) -> str:
@@ -289,7 +291,7 @@ def _number(name: str, value: Any) -> float:
 
 
 def finisher_of(
-    model: Any, X: Any, y: Any, sample_weight: Any, sensitive: Any = None
+    model: Any, X: Any, y: Any, sample_weight: Any, beside: Beside
 ) -> Finisher:
     """Return what finishes trees for rows, encoded as those that a model was fitted to."""
     model.encode(X)  # refuses other columns
@@ -298,7 +300,7 @@ def finisher_of(
     if model._refit_evolution is not None:
         twin.evolution = model._refit_evolution
     dataset = twin._make_dataset(
-        X, y, sample_weight, evolution_of(model).scaling, Beside(sensitive)
+        X, y, sample_weight, evolution_of(model).scaling, beside
     )
     for name in ("classes_", "n_outputs_"):
         had, has = (
@@ -370,9 +372,9 @@ def refit(
 ) -> Any:
     """Return a model of a search that goes on from the tree of another one."""
     start = model.tree_
-    sensitive = beside.sensitive
+    of_edits = replace(beside, groups=None, cv=None)
     if hold is None and X is not None:
-        for held in finisher_of(model, X, y, sample_weight, sensitive).constraints:
+        for held in finisher_of(model, X, y, sample_weight, of_edits).constraints:
             if isinstance(held, Held):
                 hold = held.places_in(start)
     evolution = replace(
@@ -384,9 +386,8 @@ def refit(
         term_penalty=model.term_penalty_,
     )
     found.fit(X, y, sample_weight, **vars(beside))
-    kept = Editor(found, X, y, sample_weight, sensitive)._refilled(
-        "refit", start, np.arange(len(start))
-    )
+    editor = Editor(found, X, y, sample_weight, beside.sensitive, beside.exposure)
+    kept = editor._refilled("refit", start, np.arange(len(start)))
     cost = kept.edit_cost_
     best = kept if cost.objective > cost.objective_before else found
     best.edit_cost_ = None

@@ -138,6 +138,7 @@ def check_costs(cost_matrix: Any, classes: np.ndarray) -> tuple[tuple[float, ...
 LINES = "leaves='linear'"
 OUTPUTS = "several outputs"
 ORDER = "monotonic_cst"
+EXPOSURES = "exposure"
 """What a loss may go with besides constant leaves of one output."""
 
 
@@ -151,7 +152,7 @@ class Objective:
     # What a loss declares.
     names: ClassVar[tuple[str, ...]] = ()  # by which users ask for it
     is_of_classes = True  # or of targets
-    # some of `LINES`, `OUTPUTS` and `ORDER`
+    # some of `LINES`, `OUTPUTS`, `ORDER` and `EXPOSURES`
     goes_with: ClassVar[frozenset[str]] = frozenset()
     is_sum = True  # the quality is 1 less the risks of the leaves; or these are an approximation
     takes_noise = True  # copies of the rows with noise may smooth the fitness

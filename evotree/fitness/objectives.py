@@ -17,8 +17,9 @@ from typing import Any, ClassVar, NamedTuple, Self
 import numpy as np
 
 from evotree.configuration import Cost, LinearLeaves, Quantile
-from evotree.dataset import Dataset
+from evotree.dataset import EXPOSURE, Dataset
 from evotree.fitness.base import (
+    EXPOSURES,
     LINES,
     ORDER,
     OUTPUTS,
@@ -481,6 +482,7 @@ class PoissonLoss(_LossOfRows):
     """Poisson's deviance, halved; leaves predict means."""
 
     names = ("poisson",)
+    goes_with = frozenset({EXPOSURES})
     code = POISSON
     needs_rows = False  # `PoissonSums` needs none
 
@@ -744,6 +746,7 @@ def compose(
         LINES: leaves not in ("auto", "constant"),
         OUTPUTS: dataset.outputs is not None,
         ORDER: constraint is not None,
+        EXPOSURES: EXPOSURE in dataset.extras,
     }
     for part, is_there in parts.items():
         if is_there and part not in kind.goes_with:
