@@ -197,6 +197,7 @@ class LinearModel(NamedTuple):
     terms: tuple[tuple[float, int], ...]
     lowest: float
     highest: float
+    is_log: bool = False  # the sum is the logarithm of what is predicted
 
     @property
     def is_bounded(self) -> bool:
@@ -325,11 +326,11 @@ class NamedTree:
             float(array[k])
             for array in (models.intercepts, models.lowest, models.highest)
         )
+        is_log = models.is_log
         if models.coefficients[k].any():
-            return LinearModel(intercept, self.by_influence(k), lowest, highest)
-        return LinearModel(
-            float(np.clip(intercept, lowest, highest)), (), lowest, highest
-        )
+            return LinearModel(intercept, self.by_influence(k), lowest, highest, is_log)
+        value = float(np.clip(intercept, lowest, highest))
+        return LinearModel(math.exp(value) if is_log else value, (), lowest, highest)
 
     @property
     def is_weighted(self) -> bool:

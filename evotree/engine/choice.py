@@ -35,7 +35,7 @@ from evotree.engine.populations import (
     with_noise,
 )
 from evotree.engine.problem import Penalties, Problem
-from evotree.fitness.linear_leaves import Strength
+from evotree.fitness.linear_leaves import Strength, rate_losses
 from evotree.fitness.probabilities import PROBABILITY_LOSSES, probabilities_of
 from evotree.operators.constraints import keeps_all
 from evotree.operators.initialization.logistic import LOGISTIC, logistic_trees
@@ -204,9 +204,6 @@ class Judge:
         yield from self.of_trees(TREE, fittest, rows, held_out, reference)
         if reference.objective is not None:
             reference.objective.forget()
-        if self.loss is None:
-            return
-        y, weight = held_out.y, held_out.sample_weight
         if self.problem.tries_logistic:
             for strength, (individual, sides) in logistic_trees(rows, end=end):
                 if keeps_all(individual, rows, self.problem.constraints):
@@ -214,15 +211,21 @@ class Judge:
                         shares = sides.predict(individual, held_out.X)
                     else:
                         shares = individual.values[individual.apply(held_out.X)]
-                    lost = self.loss(shares, y, weight)
+                    lost = self._lost(shares, held_out)
                     candidate = Candidate(LOGISTIC, strength=strength)
                     yield candidate, lost, size_of(individual)
         models = self.problem.leaf_models
         if models is not None:
             fits = models.fits(rows, held_out, fittest, end)
-            for place, strength, shares, size in fits:
+            for place, strength, predicted, size in fits:
                 candidate = Candidate(LINEAR, place, strength)
-                yield candidate, self.loss(shares, y, weight), size
+                yield candidate, self._lost(predicted, held_out), size
+
+    def _lost(self, predicted: np.ndarray, held_out: Dataset) -> np.ndarray:
+        """Return what rows held out lose by their probabilities, or rates."""
+        if self.loss is None:
+            return rate_losses(predicted, held_out)
+        return self.loss(predicted, held_out.y, held_out.sample_weight)
 
     def of_trees(
         self,
@@ -253,7 +256,7 @@ class Judge:
             return row_losses(tree, held_out, reference)
         raw = rows.to_raw(make_individual(rows, *tree.splits).to_tree())
         shares = probabilities_of(raw, rows, held_out.raw, self.probability)
-        return self.loss(shares, held_out.y, held_out.sample_weight)
+        return self._lost(shares, held_out)
 
 
 def size_of(tree: ObliqueTree) -> tuple[int, int]:

@@ -20,7 +20,6 @@ from evotree.engine.toolbox import feature_bound
 from evotree.estimators.groups import Beside
 from evotree.fitness.penalties import PenalizedAccuracy
 from evotree.inspection.front import FrontTree
-from evotree.leaf_models import LeafModels
 from evotree.operators.constraints import Held
 from evotree.operators.pruning import kept_nodes, prune_tree
 from evotree.tables.columns import LARGEST, columns_asked, encode_in_order, is_number
@@ -330,7 +329,7 @@ def refill(edit: str, model: Any, finisher: Finisher, tree: ObliqueTree) -> Obli
         raise ValueError(f"{edit}: max_split_terms allows {bound} terms of a split.")
     if broken := [PARAMETERS[type(one).__name__] for one in finisher.broken(tree)]:
         raise ValueError(f"{edit} breaks {broken[0]}: allowed are trees that keep it.")
-    return finisher.refilled(tree, model._strength if _has_class_models(tree) else None)
+    return finisher.refilled(tree, model._strength if tree.models else None)
 
 
 def _relabelled(tree: ObliqueTree, values: Mapping[int, Any]) -> ObliqueTree:
@@ -347,11 +346,11 @@ def _relabelled(tree: ObliqueTree, values: Mapping[int, Any]) -> ObliqueTree:
     numbers[leaves] = given
     if tree.models is None:
         return tree.replaced(values=numbers)
-    each = [LeafModels(*map(np.copy, models)) for models in tree.models.each]
+    each = [type(models)(*map(np.copy, models)) for models in tree.models.each]
     for j, models in enumerate(each):
         models.coefficients[leaves] = 0.0
         for array in (models.intercepts, models.lowest, models.highest):
-            array[leaves] = given[:, j]
+            array[leaves] = models.as_scores(given[:, j])
     return tree.replaced(values=numbers, models=tree.models.with_each(each))
 
 

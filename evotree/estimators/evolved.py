@@ -751,8 +751,9 @@ class EvoTreeRegressor(base.TreeRegressor, EvolvedTree):
     leaves : {"auto", "linear", "constant"} or LinearLeaves, default="auto"
         What leaves hold: a bounded linear model of few terms, or of none
         (`evotree.fitness.linear_leaves`), or the mean of their targets. Lines are for the squared
-        error; ``"auto"`` is lines where they can be, and means elsewhere. A `LinearLeaves` also
-        says which columns lines and splits may use.
+        error; ``"auto"`` is lines there, and means elsewhere. For ``"poisson"`` linear leaves are
+        log-linear models, which are fitted once trees have evolved, as logistic ones are. A
+        `LinearLeaves` also says which columns lines and splits may use.
     <SHAPE>
     <RUN>
 

@@ -106,6 +106,8 @@ def export_python(
 ) -> str:
     """Return a tree as a Python function that needs nothing, no import either, in UTF-8.
 
+    Log-linear leaves alone import `math.exp`.
+
     The function takes one row, a sequence of floats in the order of the features (those that
     ``encode`` of an estimator returns; comments say how they are made), and returns what
     ``predict`` does: a label, a number, or a list of several outputs. Numbers of single precision
@@ -160,6 +162,8 @@ def export_c(
     probability: bool = False,
 ) -> str:
     """Return a tree as a C function that needs nothing, no header either, in UTF-8.
+
+    Log-linear leaves alone include ``math.h``.
 
     The function takes one row, an array of doubles in the order of the features. Of a classifier it
     returns the index of the class, which ``<name>_classes[index]`` is the label of, as text in
@@ -254,6 +258,8 @@ def _function(
 ) -> list[str]:
     """Return the function of a tree, or one that returns `outputs` by node, after what it needs."""
     parts = [_C_ADVICE] if noted and language is _C else []
+    if named.tree.models is not None and named.tree.models.is_log:
+        parts.append(language.exp)
     kind = "void y" if named.targets else "double" if outputs is None else "int"
     if named.classes is not None and outputs is None:
         outputs = [repr(named.labels[c]) for c in named.winners]
@@ -314,6 +320,7 @@ def _leaf(named: NamedTree, k: int, language: _Language, room: int) -> Iterator[
             value = language.bounded.format(
                 low=repr(model.lowest), high=repr(model.highest)
             )
+            value = f"exp({value})" if model.is_log else value
         yield f"y[{j}] = {value}" if named.targets else f"return {value}"
     if named.targets:
         yield language.several
@@ -848,7 +855,8 @@ def _sql_predicted(named: NamedTree, k: int, operands: Sequence[str]) -> str:
         ["ELSE", highest],
     ]
     lines = [f"\n{16 * ' '}".join(fold(branch, LINE_WIDTH - 16)) for branch in branches]
-    return f"\n{12 * ' '}".join(["CASE", *lines]) + "\n        END"
+    case = f"\n{12 * ' '}".join(["CASE", *lines]) + "\n        END"
+    return f"EXP({case})" if model.is_log else case
 
 
 def _sql_encoded(column: Column, name: str) -> list[str]:

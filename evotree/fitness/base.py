@@ -157,6 +157,9 @@ class Objective:
     is_sum = True  # the quality is 1 less the risks of the leaves; or these are an approximation
     takes_noise = True  # copies of the rows with noise may smooth the fitness
     least_rows = 1  # of a leaf, where there is a split
+    # The link of linear models in leaves. Trees evolve with models of "identity"; others are made
+    # of the best trees, which evolve with constant leaves (`linear_leaves.LogisticLeaves`).
+    link: ClassVar[str] = "identity"
     needs_rows: bool = (
         False  # the quality is no function of the sums of the leaves (``counts``)
     )
@@ -240,6 +243,8 @@ class Objective:
 
 class ClassLoss(Objective):
     """A loss of classes: leaves have labels, and rows lose by a table of leaves and classes."""
+
+    link = "logit"
 
     def labels(self, tree: Leafed) -> np.ndarray:
         """Return the class that each node predicts as a leaf, of shape (n_nodes,)."""

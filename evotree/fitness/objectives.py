@@ -47,6 +47,7 @@ from evotree.fitness.linear_leaves import (
     LinearLeafObjective,
     LinesOfOutputs,
     LogisticLeaves,
+    LogLinearLeaves,
     MeansOfOutputs,
     lines_asked,
 )
@@ -482,7 +483,8 @@ class PoissonLoss(_LossOfRows):
     """Poisson's deviance, halved; leaves predict means."""
 
     names = ("poisson",)
-    goes_with = frozenset({EXPOSURES})
+    goes_with = frozenset({LINES, EXPOSURES})
+    link = "log"
     code = POISSON
     needs_rows = False  # `PoissonSums` needs none
 
@@ -662,8 +664,8 @@ __all__ = [
     "Leaves",
     "Objective",
     "as_objective",
-    "class_models",
     "compose",
+    "models_of_leaves",
 ]
 
 _KINDS: tuple[type[Objective], ...] = (
@@ -734,8 +736,8 @@ def compose(
     """Return the objective of a loss at some kind of leaves, for all outputs, under a constraint.
 
     `objective` is a name, a callable, a `Cost`, a `Quantile`, an objective, or None for that of the
-    task. What does not go together is refused here, and nowhere else. Linear leaves of classes are
-    `class_models`: trees evolve for the loss with constant leaves.
+    task. What does not go together is refused here, and nowhere else. Linear leaves of classes and
+    counts are `models_of_leaves`: trees evolve for the loss with constant leaves.
     """
     names = CLASS_OBJECTIVES if dataset.n_classes else TARGET_OBJECTIVES
     objective = objective or _PLAIN[not dataset.n_classes]
@@ -760,21 +762,22 @@ def compose(
         raise ValueError(
             f"monotonic_cst: y has {dataset.n_outputs} outputs; allowed is None."
         )
-    if dataset.n_classes and parts[LINES]:
+    if kind.link != "identity" and parts[LINES]:
         for bound, value in {
             "monotonic_cst": constraint,
             "max_terms": max_terms,
         }.items():
             if value is not None:
                 raise ValueError(
-                    f"{bound} does not go with leaves={leaves!r} of classes: allowed is None."
+                    f"{bound} does not go with leaves={leaves!r} of "
+                    f"{'classes' if dataset.n_classes else 'counts'}: allowed is None."
                 )
     loss = as_objective(objective, dataset)
     if isinstance(loss, MeansOfOutputs):
         return loss
     lines = loss if isinstance(loss, LinearLeafObjective) else None
     has_lines = leaves != "constant" and LINES in kind.goes_with
-    if lines is None and has_lines and not dataset.n_classes:
+    if lines is None and has_lines and kind.link == "identity":
         loss = lines = lines_asked(leaves, dataset, max_terms)
     if parts[OUTPUTS]:
         return MeansOfOutputs() if lines is None else LinesOfOutputs(lines=lines)
@@ -783,11 +786,18 @@ def compose(
     return (kind() if loss is None else loss).constrained(constraint)
 
 
-def class_models(leaves: str | LinearLeaves, dataset: Dataset) -> LogisticLeaves | None:
-    """Return the models that the leaves of classes hold; None where they hold shares."""
-    if not dataset.n_classes or leaves in ("auto", "constant"):
+def models_of_leaves(
+    leaves: str | LinearLeaves, dataset: Dataset
+) -> LogisticLeaves | None:
+    """Return the models that are made of leaves once trees have evolved, or None."""
+    objective = dataset.objective
+    link = "identity" if objective is None else objective.link
+    if dataset.n_classes:
+        link = "logit"
+    if link == "identity" or leaves in ("auto", "constant"):
         return None
-    return LogisticLeaves.asked(leaves, dataset)
+    kind = LogisticLeaves if link == "logit" else LogLinearLeaves
+    return kind.asked(leaves, dataset)
 
 
 def loss_of_probabilities(objective: Objective | None, dataset: Dataset) -> str | None:

@@ -13,6 +13,7 @@ import numpy as np
 import pandas as pd
 
 from evotree.dataset import Dataset
+from evotree.fitness.linear_leaves import rate_losses
 from evotree.fitness.penalties import FitnessQualityComplexity, PenalizedAccuracy
 from evotree.inspection.choice import TreeChoice
 from evotree.operators.pruning import (
@@ -215,10 +216,13 @@ def held_out_losses(
 
 def _held_out_sums(tree: Any, held_out: Dataset) -> np.ndarray:
     """Return the sums of the losses of held-out rows, and of their squares, or those of groups."""
-    if held_out.n_classes > 0 and (
-        held_out.bound_objective is None or tree.models is not None
-    ):
+    losses = None
+    objective = held_out.bound_objective
+    if held_out.n_classes > 0 and (objective is None or tree.models is not None):
         losses = tree.label_losses(held_out.X, held_out.y)
+    elif _are_rates(held_out):
+        losses = rate_losses(tree.predict_value(held_out.X)[:, 0], held_out)
+    if losses is not None:
         if held_out.groups is not None:
             return np.bincount(held_out.groups, losses * held_out.sample_weight)
         return np.array([losses, losses**2]) @ held_out.sample_weight
@@ -226,17 +230,29 @@ def _held_out_sums(tree: Any, held_out: Dataset) -> np.ndarray:
     return losses_of(tree, held_out)[:, tree.is_leaf].sum(axis=1)
 
 
+def _are_rates(held_out: Dataset) -> bool:
+    """Return whether targets are counts, or rates, whose loss is Poisson's deviance."""
+    objective = held_out.bound_objective
+    return objective is not None and objective.link == "log"
+
+
 def held_out_quality(
     front: Sequence[Any], held_out: Dataset
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Return the accuracy of the members of a front on held-out rows, or R² for targets."""
+    """Return the accuracy of the members of a front on held-out rows, or R² for targets.
+
+    Of counts it is the share of Poisson's deviance that is saved.
+    """
     losses, square_losses = held_out_losses(front, held_out)
     weight = whole = held_out.total_weight
     variance = np.maximum(0.0, square_losses / weight - (losses / weight) ** 2)
     if held_out.n_classes == 0:
         targets = held_out.targets.reshape(held_out.n_distinct, -1)
         mean = np.average(targets, axis=0, weights=held_out.sample_weight)
-        whole = float(held_out.sample_weight @ ((targets - mean) ** 2).sum(axis=1))
+        lost = ((targets - mean) ** 2).sum(axis=1)
+        if _are_rates(held_out):
+            lost = rate_losses(np.full(len(targets), mean[0]), held_out)
+        whole = float(held_out.sample_weight @ lost)
     if whole == 0.0:  # equal targets
         return np.where(losses == 0.0, 1.0, 0.0), np.zeros(len(front))
     return 1.0 - losses / whole, np.sqrt(variance * weight) / whole

@@ -13,6 +13,7 @@ from sklearn.preprocessing import StandardScaler
 
 from evotree import EvoTreeClassifier, EvoTreeRegressor
 from evotree.dataset import EXPOSURE, Dataset, make_folds, split_folds
+from evotree.fitness.linear_leaves import LogLinearLeaves, path_of_models
 from evotree.fitness.objectives import compose
 from evotree.operators.structure.splice import make_individual
 from evotree.rng import make_streams
@@ -197,6 +198,91 @@ def test_what_reads_rows_again_takes_their_exposures():
     assert all(again.tree_.values[k, 0] == pytest.approx(r) for k, r in leaves.items())
     model.select_tree("simplest", X, y, exposure=exposure)
     assert model.get_n_leaves() > 1
+
+
+# ---- log-linear leaves ---------------------------------------------------------------------------
+
+
+@given(counted_rows(), st.sampled_from([0.03, 3.0]))
+@settings(max_examples=15)
+def test_a_log_linear_leaf_is_a_poisson_regression(rows, C):
+    X, y, exposure, weight = rows
+    data = Dataset.from_arrays(
+        X, y, weight, task="regression", extras={EXPOSURE: exposure}
+    )
+    models = LogLinearLeaves()
+    fitted_to = models.rows_of(data)
+    scores = next(path_of_models(fitted_to, C))
+    # scikit-learn penalizes by the mean of the losses, ours by their sum.
+    alpha = 1.0 / (C * data.sample_weight.sum())
+    glm = PoissonRegressor(alpha=alpha, tol=1e-10, max_iter=10_000)
+    glm.fit(data.X / data.spread, fitted_to.y, sample_weight=data.sample_weight)
+    expected = glm.predict(data.X / data.spread) * data.target_mean
+    of_rows = data.X @ scores[:, :-1].T + scores[:, -1]
+    np.testing.assert_allclose(models.predicted(of_rows, data), expected, rtol=2e-2)
+
+
+def log_linear(n, seed):
+    """Draw counts whose logarithmic rate is a line, of another slope above 0 than below."""
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(n, 3)).round(3)
+    exposure = rng.choice([0.5, 2.0], n)
+    rate = np.exp(np.where(X[:, 0] > 0.0, X[:, 1], -X[:, 1]))
+    return X, rng.poisson(rate * exposure).astype(float), exposure
+
+
+@pytest.fixture(scope="module")
+def fitted():
+    model = evolved(EvoTreeRegressor, objective="poisson", leaves="linear", **FREE)
+    X, y, exposure = log_linear(800, 0)
+    return model.fit(X, y, exposure=exposure)
+
+
+def test_log_linear_leaves_add_to_splits(fitted):
+    X, y, exposure = log_linear(4000, 1)
+    train, counts, exposures = log_linear(800, 0)
+    glm = PoissonRegressor(alpha=0.0)
+    glm.fit(train, counts / exposures, sample_weight=exposures)
+    means = evolved(EvoTreeRegressor, objective="poisson", **FREE)
+    means.fit(train, counts, exposure=exposures)
+    ours, others, constant = (
+        mean_poisson_deviance(y, np.maximum(model.predict(X), 1e-9) * exposure)
+        for model in (fitted, glm, means)
+    )
+    assert fitted.tree_.models.is_log
+    assert ours < min(others, constant)
+
+
+def test_log_linear_leaves_never_explode(fitted):
+    X, _, _ = log_linear(800, 0)
+    seen = fitted.predict(X)
+    far = fitted.predict(1e6 * X)
+    assert np.isfinite(far).all()
+    assert far.max() <= seen.max() * (seen.max() / seen.min()) ** 0.5
+    assert (far > 0.0).all()
+
+
+def test_counterfactuals_reach_rates_of_log_linear_leaves(fitted):
+    X, _, _ = log_linear(800, 0)
+    row = X[[int(fitted.predict(X).argmax())]]
+    half = 0.5 * fitted.predict(row)[0]
+    point = fitted.counterfactuals(row, (0.0, half))[0]
+    assert fitted.predict(point.row)[0] <= half
+    assert half - fitted.predict(point.row)[0] < 0.5 * half
+
+
+def test_edits_fit_log_linear_leaves_again(fitted):
+    X, y, exposure = log_linear(800, 0)
+    k = int(np.flatnonzero(~fitted.tree_.is_leaf)[-1])
+    edited = fitted.edit(X, y, exposure=exposure).prune(k)
+    assert edited.tree_.models.is_log
+    leaf = int(edited.apply(X)[0])
+    by_hand = edited.edit(X, y, exposure=exposure).relabel(leaf, 0.5)
+    inside = edited.apply(X) == leaf
+    np.testing.assert_allclose(by_hand.predict(X[inside]), 0.5)
+
+
+# ---- what is refused -----------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
