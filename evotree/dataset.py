@@ -16,6 +16,7 @@ import numpy as np
 
 from evotree._jit import kernel
 from evotree.rng import as_generator
+from evotree.survival import StepFunction, Times, cumulative_hazard, exposures
 from evotree.tables.columns import LARGEST
 from evotree.tree import ObliqueTree, node_weights, project, sizes_of_kept
 
@@ -529,6 +530,19 @@ class Dataset:
             sample_weight=weight,
             weight_unit=unit,
             extras=extras,
+        )
+
+    def at_hazard(self, hazard: StepFunction) -> Self:
+        """Return the same times to events at exposures that are those of another hazard."""
+        times = Times.of(self.extras)
+        assert times is not None
+        exposure = exposures(times, hazard)
+        rates = times.event / exposure
+        return replace(
+            self,
+            y=(rates - self.target_mean) / self.target_scale,
+            sample_weight=self.sample_weight * exposure / self.extras[EXPOSURE],
+            extras={**self.extras, EXPOSURE: exposure},
         )
 
     def penalized(self, term_penalty: float) -> Self:
@@ -1047,10 +1061,8 @@ def hold_out(
     n_held_out = min(n_groups - 1, round(fraction * n_groups))
     is_held_out = np.zeros(n_groups, dtype=bool)
     is_held_out[as_generator(stream).permutation(n_groups)[:n_held_out]] = True
-    of_rows = is_held_out[dataset.group_of]
-    return (
-        dataset.subsample(np.flatnonzero(~of_rows)),
-        dataset.subsample(np.flatnonzero(of_rows)),
+    return parted(
+        dataset, np.where(is_held_out, HELD_OUT, TRAINED_ON)[dataset.group_of]
     )
 
 
@@ -1065,9 +1077,27 @@ def split_folds(
         role = dataset.cv[folds, fold]
     else:
         role = np.where(folds == fold, HELD_OUT, TRAINED_ON)
+    return parted(dataset, role)
+
+
+def parted(dataset: Dataset, role: np.ndarray) -> tuple[Dataset, Dataset]:
+    """Return the rows that are trained on, and those held out, by what each given row is for.
+
+    Exposures that are hazards are those of the former: nothing is known of rows held out.
+    """
+    rows, held_out = (
+        dataset.subsample(np.flatnonzero(role == one)) for one in (TRAINED_ON, HELD_OUT)
+    )
+    times = Times.of(rows.extras)
+    if times is None or not times.event.any():
+        return rows, held_out
+    hazard = cumulative_hazard(times, rows.sample_weight / rows.extras[EXPOSURE])
+    renewed = rows.at_hazard(hazard)
+    factor = rows.total_weight / renewed.total_weight
+    held_out = held_out.at_hazard(hazard)
     return (
-        dataset.subsample(np.flatnonzero(role == TRAINED_ON)),
-        dataset.subsample(np.flatnonzero(role == HELD_OUT)),
+        replace(renewed, sample_weight=factor * renewed.sample_weight),
+        replace(held_out, sample_weight=factor * held_out.sample_weight),
     )
 
 

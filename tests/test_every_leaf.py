@@ -718,6 +718,10 @@ def test_pictures_are_drawn(name, plot):
     if kind.classes is None and plot in OF_CLASSES_ALONE:
         pytest.skip("of classes")
     draw = getattr(evotree.plotting, plot)
+    if plot == "plot_survival":
+        with pytest.raises(TypeError, match="allowed is a fitted EvoTreeSurvival"):
+            draw(kind.model, kind.X, kind.y)
+        return
     if plot == "plot_choice" and getattr(kind.model, "choice_", None) is None:
         with pytest.raises(TypeError, match="without a choice"):
             draw(kind.model)

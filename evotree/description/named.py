@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 import operator
 import re
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, NamedTuple
@@ -226,6 +226,7 @@ class NamedTree:
     targets: tuple[str, ...] = ()
     shares_rows: bool = False  # whether rows with missing values go down both branches
     choice: str | None = None  # what a fit chose the tree before
+    leaf_notes: Mapping[int, str] | None = None  # what is known of leaves besides
 
     @cached_property
     def each(self) -> tuple[NamedTree, ...]:
@@ -338,7 +339,12 @@ class NamedTree:
         return self.tree.row_counts is not None
 
     def rows(self, k: int) -> str | None:
-        """Return how many training rows reach a node, in words; None where it is not known."""
+        """Return how many training rows reach a node, in words; None where it is not known.
+
+        Of a leaf also what else is known of them.
+        """
+        if self.leaf_notes is not None and k in self.leaf_notes:
+            return self.leaf_notes[k]
         if self.tree.n_node_samples is None:
             return None
         text = rows_text(float(self.tree.n_node_samples[k]))
@@ -519,6 +525,7 @@ def named_tree(
         () if output_names is None or n_outputs == 1 else tuple(map(str, output_names)),
         getattr(source, "shares_rows_", False),
         _choice_text(source, tree),
+        getattr(source, "leaf_notes_", None),
     )
 
 

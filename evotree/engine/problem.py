@@ -193,7 +193,11 @@ def prepare(
         and has_seeds(split_init(evolution.init)[0])
     )
     models = models_of_leaves(config.leaves, dataset)
-    if models is not None:
+    if models is not None and is_auto(config.leaves):
+        # What holds for splits alone is for constant leaves.
+        bounds = evolution.hold, config.interaction_cst, config.max_terms
+        models = models if bounds == (None, None, None) else None
+    elif models is not None:
         _refuse_bounds_of_splits(config)
     return Problem(
         dataset,

@@ -31,7 +31,7 @@ from evotree.engine.choice import (
     trials_of,
     with_evolution,
 )
-from evotree.engine.config import SearchConfig, checkpoint_of
+from evotree.engine.config import SearchConfig, checkpoint_of, is_auto
 from evotree.engine.evolution import (
     CallbackError,
     Run,
@@ -442,7 +442,9 @@ class RowSearch(Search):
                 left = None if seconds is None else end - time.perf_counter()
                 trials = with_evolution(problem, rows, trials, left)
         penalties = penalties_of_rows(problem.config, rows)
-        kinds = (TREE, LOGISTIC) if problem.leaf_models is None else (LINEAR,)
+        kinds: tuple[str, ...] = (TREE, LOGISTIC)
+        if problem.leaf_models is not None:
+            kinds = (TREE, LINEAR) if is_auto(problem.config.leaves) else (LINEAR,)
         found = found_by(trials, penalties, kinds)
         if found.winner.kind == LOGISTIC and not self._keeps_bounds(found):
             found = found_by(trials, penalties, (TREE,))._replace(logistic=None)

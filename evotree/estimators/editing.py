@@ -384,7 +384,8 @@ def refit(
         size_penalty=model.size_penalty_,
         term_penalty=model.term_penalty_,
     )
-    found.fit(X, y, sample_weight, **vars(beside))
+    told = {name: one for name, one in vars(beside).items() if one is not None}
+    found.fit(X, y, sample_weight, **told)
     editor = Editor(found, X, y, sample_weight, beside.sensitive, beside.exposure)
     kept = editor._refilled("refit", start, np.arange(len(start)))
     cost = kept.edit_cost_

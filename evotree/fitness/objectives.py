@@ -53,6 +53,7 @@ from evotree.fitness.linear_leaves import (
 )
 from evotree.fitness.probabilities import PROBABILITY_LOSSES, quick_shares
 from evotree.leaf_models import LeafModels
+from evotree.survival import TIME
 from evotree.tree import Individual, ObliqueTree
 
 
@@ -789,12 +790,16 @@ def compose(
 def models_of_leaves(
     leaves: str | LinearLeaves, dataset: Dataset
 ) -> LogisticLeaves | None:
-    """Return the models that are made of leaves once trees have evolved, or None."""
+    """Return the models that are made of leaves once trees have evolved, or None.
+
+    For times to events ``"auto"`` is models, too: they compete with constant leaves.
+    """
     objective = dataset.objective
     link = "identity" if objective is None else objective.link
     if dataset.n_classes:
         link = "logit"
-    if link == "identity" or leaves in ("auto", "constant"):
+    competes = leaves == "auto" and TIME in dataset.extras
+    if link == "identity" or (leaves in ("auto", "constant") and not competes):
         return None
     kind = LogisticLeaves if link == "logit" else LogLinearLeaves
     return kind.asked(leaves, dataset)

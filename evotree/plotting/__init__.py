@@ -19,6 +19,7 @@ from evotree.plotting.explanation import (
     plot_stability,
 )
 from evotree.plotting.style import class_colors
+from evotree.plotting.survival import plot_survival
 from evotree.plotting.trees import plot_decision_regions, plot_evolution, plot_tree
 
 __all__ = [
@@ -33,5 +34,6 @@ __all__ = [
     "plot_lineage",
     "plot_pareto",
     "plot_stability",
+    "plot_survival",
     "plot_tree",
 ]
