@@ -302,7 +302,9 @@ class Finisher:
             for tree in members
             if tree.n_leaves > 1 and not is_too_large(tree, self.rows)
         }
-        chosen = one_leaf if winner.at is None else made.get(id(best), one_leaf)
+        # Where the best tree is too large, the most complex that is not takes its place.
+        largest = max(made.values(), key=lambda tree: tree.complexity, default=one_leaf)
+        chosen = one_leaf if winner.at is None else made.get(id(best), largest)
         return chosen, [one_leaf, *made.values()]
 
     def _with_models(

@@ -114,7 +114,7 @@ class EvoTreeSurvival(base.TargetReader, EvolvedTree):
     def _make_dataset(
         self, X: Any, y: Any, sample_weight: Any, scaling: str, beside: Beside = _NONE
     ) -> Dataset:
-        """Return the rows as events at exposures, and keep the hazard that these are of."""
+        """Return the rows as events at exposures, the cumulative hazard of them all."""
         times = Times.read(y, X)
         sample_weight = by_row(sample_weight, X, "sample_weight")
         table, event = self._read_training_rows(
@@ -131,8 +131,6 @@ class EvoTreeSurvival(base.TargetReader, EvolvedTree):
             table, event, weight, scaling, "regression", (extras | times.extras, cv)
         )
         self._know_outputs(dataset)
-        self.cum_baseline_hazard_ = hazard
-        self.unique_times_ = hazard.x
         return dataset
 
     def _known_of(
@@ -143,7 +141,7 @@ class EvoTreeSurvival(base.TargetReader, EvolvedTree):
         brief: bool = False,
         end: float = math.inf,
     ) -> dict[str, Any]:
-        """Return the fitted attributes that go with a tree: also what its leaves say of times."""
+        """Return the fitted attributes that go with a tree: also what the rows say of times."""
         times = Times.of(dataset.extras)
         assert times is not None
         leaves = tree.apply(dataset.raw)
@@ -155,8 +153,13 @@ class EvoTreeSurvival(base.TargetReader, EvolvedTree):
             n_events = int(dataset.multiplicity[inside] @ times.event[inside])
             median = median_time(survival(times.take(inside), weight[inside]))
             notes[k] = f"{n_events} events of {n_rows} rows, median {median:.4g}"
-        known = super()._known_of(tree, dataset, brief=brief, end=end)
-        return {**known, "leaf_notes_": notes}
+        hazard = cumulative_hazard(times, weight)
+        return {
+            **super()._known_of(tree, dataset, brief=brief, end=end),
+            "leaf_notes_": notes,
+            "cum_baseline_hazard_": hazard,
+            "unique_times_": hazard.x,
+        }
 
     def _held_out(self, X: Any, y: Any) -> Dataset:
         """Return held-out rows in raw units, as events at the hazard of the training rows."""

@@ -942,7 +942,9 @@ def scores_of_rows(scores: np.ndarray, X: np.ndarray, leaves: np.ndarray) -> np.
 
 def is_too_large(tree: ObliqueTree, dataset: Dataset) -> bool:
     """Return whether models of so many leaves take too long to fit."""
-    of_a_leaf = (dataset.n_classes or 1) * (dataset.X.shape[1] + 1)
+    if dataset.n_classes == 0:  # each with all numbers of terms
+        return tree.n_leaves > 4 * _FEW_LEAVES
+    of_a_leaf = dataset.n_classes * (dataset.X.shape[1] + 1)
     most = min(_MANY_LEAVES, _MOST_COEFFICIENTS // of_a_leaf)
     return tree.n_leaves > max(_FEW_LEAVES, most)
 

@@ -288,6 +288,16 @@ def test_models_are_edited_refitted_saved_exported_and_drawn(tmp_path):
     plt.close("all")
 
 
+def test_an_edit_by_other_rows_has_their_hazard():
+    X, y = seen_until()
+    model = brief().fit(X, y)
+    later = y * [1.0, 10.0]
+    edited = model.edit(X, later).prune(0)
+    hazard = cumulative_hazard(Times.read(later), np.ones(len(X)))
+    found = edited.predict_cumulative_hazard_function(X[:1])[0]
+    np.testing.assert_allclose(found(later[:, 1]), hazard(later[:, 1]), rtol=1e-4)
+
+
 def test_curves_of_leaves_and_their_rows_at_risk_are_drawn():
     X, y = seen_until()
     model = brief().fit(X, y)
