@@ -40,7 +40,8 @@ class EvoTreeSurvival(base.TargetReader, EvolvedTree):
     The fitness is the share of the deviance of the full likelihood that a tree saves (LeBlanc and
     Crowley 1992): events are Poisson counts, whose exposure is the cumulative hazard of all
     training rows up to the time of a row. The hazard in a leaf is that of all rows times the risk
-    of the leaf, the sum of its events by that of its exposures.
+    of the leaf: the sum of its events by that of its exposures, each with one event more at the
+    risk of all rows, which is 1.
 
     Parameters
     ----------

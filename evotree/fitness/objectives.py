@@ -53,7 +53,7 @@ from evotree.fitness.linear_leaves import (
 )
 from evotree.fitness.probabilities import PROBABILITY_LOSSES, quick_shares
 from evotree.leaf_models import LeafModels
-from evotree.survival import TIME
+from evotree.survival import TIME, Times
 from evotree.tree import Individual, ObliqueTree
 
 
@@ -481,13 +481,19 @@ class QuantileLoss(_LossOfRows):
 
 @dataclass(frozen=True, eq=False)
 class PoissonLoss(_LossOfRows):
-    """Poisson's deviance, halved; leaves predict means."""
+    """Poisson's deviance, halved; leaves predict means.
+
+    For times to an event each leaf has one event more, at the rate of all rows, as of rpart's
+    survival trees: a leaf without events has not been shown to be without risk.
+    """
 
     names = ("poisson",)
     goes_with = frozenset({LINES, EXPOSURES})
     link = "log"
     code = POISSON
     needs_rows = False  # `PoissonSums` needs none
+
+    prior: float = 0.0  # weight of the mean of all rows in each leaf
 
     @classmethod
     def named(cls, name: str, dataset: Dataset, asked: Any = None) -> Self:
@@ -498,7 +504,26 @@ class PoissonLoss(_LossOfRows):
                 f"objective='poisson': y has targets from {raw.min():g} to {raw.max():g}; allowed "
                 "are 0 and above, not all 0."
             )
-        return cls()
+        times = Times.of(dataset.extras)
+        if times is None:
+            return cls()
+        weight = dataset.sample_weight / dataset.extras[EXPOSURE]
+        return cls(prior=float(weight.sum() / (weight @ times.event)))
+
+    def predictions(self, tree: Any, dataset: Dataset) -> np.ndarray:
+        """Return the means of each node, drawn to that of all rows, of shape (n_nodes,)."""
+        # The mean of the targets of a data set is 0.
+        return tree.counts[:, 1] / (tree.counts[:, 0] + self.prior)
+
+    def finish(self, tree: ObliqueTree, dataset: Dataset) -> ObliqueTree:
+        """Return a fitted tree with these means."""
+        if not self.prior:
+            return tree
+        tree = dataset.refill(tree)  # with the means alone
+        weight = np.asarray(tree.weighted_n_node_samples)
+        share = (weight / (weight + self.prior))[:, np.newaxis]
+        mean = dataset.target_mean
+        return tree.predicting(mean + share * (tree.values - mean))
 
 
 @dataclass(frozen=True)

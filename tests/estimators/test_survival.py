@@ -141,11 +141,12 @@ def test_step_functions_keep_their_values_until_the_next_step():
 
 @given(seeds, st.booleans())
 @settings(max_examples=10)
-def test_a_leaf_has_its_events_by_its_exposures(seed, is_late):
+def test_a_leaf_has_its_events_and_one_more_by_its_exposures(seed, is_late):
     X, y = seen_until(80, seed % 1000)
     if is_late:
         y = np.column_stack([y, 0.5 * y[:, 1]])
     weight = np.random.default_rng(seed).integers(1, 4, len(X)).astype(float)
+    weight[0] = 1.0
     model = brief(max_generations=1).fit(X, y, sample_weight=weight)
     times = Times.read(y)
     at = exposures(times, cumulative_hazard(times, weight))
@@ -153,7 +154,7 @@ def test_a_leaf_has_its_events_by_its_exposures(seed, is_late):
     for k in np.unique(leaves):
         inside = leaves == k
         events = weight[inside] @ times.event[inside]
-        risk = events / (weight[inside] @ at[inside])
+        risk = (events + 1.0) / (weight[inside] @ at[inside] + 1.0)
         assert model.tree_.values[k, 0] == pytest.approx(risk, rel=1e-6)
         n_events = times.event[inside].sum()
         median = median_time(survival(times.take(inside), weight[inside]))
@@ -236,6 +237,24 @@ def test_functions_are_those_of_scikit_survival():
     assert medians[risk.argmax()] <= medians[risk.argmin()]
     for median, function in zip(medians, functions, strict=True):
         assert function.y.min() > 0.5 if median == np.inf else function(median) <= 0.5
+
+
+def test_metrics_of_scikit_survival_take_what_is_predicted():
+    metrics = pytest.importorskip("sksurv.metrics")
+    X, y = seen_until()
+    # Censoring is known up to the last time of the training rows.
+    last = int(y[:, 1].argmax())
+    X[[0, last]], y[[0, last]] = X[[last, 0]], y[[last, 0]]
+    model = brief().fit(X[:200], y[:200])
+    train, test = (forms(part)["structured"] for part in (y[:200], y[200:]))
+    places = np.quantile(y[200:, 1], [0.2, 0.4, 0.6])
+    functions = model.predict_survival_function(X[200:])
+    alive = np.array([function(places) for function in functions])
+    brier = metrics.integrated_brier_score(train, test, alive, places)
+    same = np.tile(survival(Times.read(train), np.ones(200))(places), (100, 1))
+    assert 0.0 < brier < metrics.integrated_brier_score(train, test, same, places)
+    uno = metrics.concordance_index_ipcw(train, test, model.predict(X[200:]))[0]
+    assert uno > 0.5
 
 
 # ---- forms of targets, and what reads models -----------------------------------------------------
