@@ -13,6 +13,7 @@ from sklearn.preprocessing import StandardScaler
 
 from evotree import EvoTreeClassifier, EvoTreeRegressor
 from evotree.dataset import EXPOSURE, Dataset, make_folds, split_folds
+from evotree.engine.choice import Candidate, Table, Trial
 from evotree.fitness.linear_leaves import LogLinearLeaves, path_of_models
 from evotree.fitness.objectives import compose
 from evotree.operators.structure.splice import make_individual
@@ -171,6 +172,34 @@ def test_chosen_penalties_take_rows_as_units():
     again = evolved(EvoTreeRegressor, objective="poisson", **FREE)
     again.fit(X, y, exposure=16.0 * exposure)
     assert again.size_penalty_ == model.size_penalty_
+
+
+@given(seeds)
+@settings(max_examples=20)
+def test_errors_of_choices_count_rows_whatever_their_exposures(seed):
+    rng = np.random.default_rng(seed)
+    weights = rng.choice([0.01, 1.0, 100.0], 40)
+    losses = {Candidate(at=at): rng.uniform(size=40) for at in range(2)}
+    sizes = dict.fromkeys(losses, (1, 1))
+    parts = [np.arange(0, 25), np.arange(25, 40)]
+    trials = [
+        Trial(
+            fold,
+            None,
+            {one: lost[part] for one, lost in losses.items()},
+            sizes,
+            weights[part],
+            has_exposures=True,
+        )
+        for fold, part in enumerate(parts)
+    ]
+    one, other = losses
+    mean, error = Table.of(trials).gain(one, other)
+    gains = weights * (losses[other] - losses[one])
+    assert mean == pytest.approx(gains.sum() / weights.sum())
+    deviations = gains - mean * weights
+    expected = np.sqrt(40 / 39 * (deviations**2).sum()) / weights.sum()
+    assert error == pytest.approx(expected)
 
 
 def test_exposures_are_found_by_the_labels_of_rows_and_routed():
