@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from evotree.estimators import (
         EvoTreeClassifier,
         EvoTreeRegressor,
+        EvoTreeSurvival,
         ObliqueForestClassifier,
         ObliqueForestRegressor,
         ObliqueTreeClassifier,
@@ -77,6 +78,7 @@ _NAMES: dict[str, tuple[str, ...]] = {
     "evotree.estimators": (
         "EvoTreeClassifier",
         "EvoTreeRegressor",
+        "EvoTreeSurvival",
         "ObliqueForestClassifier",
         "ObliqueForestRegressor",
         "ObliqueTreeClassifier",

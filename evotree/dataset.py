@@ -16,6 +16,7 @@ import numpy as np
 
 from evotree._jit import kernel
 from evotree.rng import as_generator
+from evotree.survival import StepFunction, Times, cumulative_hazard, exposures
 from evotree.tables.columns import LARGEST
 from evotree.tree import ObliqueTree, node_weights, project, sizes_of_kept
 
@@ -24,6 +25,9 @@ SCALINGS = ("standard", "common", "minmax")
 
 GROUPS, PART = "groups", "cv"
 """Extra columns of rows that belong together, and of the parts that users' folds are made of."""
+
+EXPOSURE = "exposure"
+"""Extra column of how long, or at how much, the events of each row were counted, above 0."""
 
 HELD_OUT, TRAINED_ON = 1, -1
 """What a fold of a user does with the rows of a part; 0 for neither."""
@@ -53,6 +57,11 @@ class Dataset:
     Weights that are all multiples of the least one say how often each row occurs: their sum is the
     number of rows. The sum of other weights is the number of rows of equal weight that tell as
     much, that of Kish (1965, section 8.2), ``sum(w)**2 / sum(w**2)``.
+
+    Where rows have exposures, their targets are rates, events by exposure, and their weights are
+    multiplied by their exposures, in units of the mean. So a mean of rates is the sum of the events
+    by that of the exposures, and Poisson's deviance of the rates is that of the events. The sum of
+    all weights stays what it is without exposures: rows stay rows.
 
     Attributes
     ----------
@@ -152,7 +161,8 @@ class Dataset:
             What `y` holds.
         extras : mapping of str to array-like of shape (n_rows,), optional
             Columns that are not features, for an ``evaluate`` that reads them from the data set.
-            ``"groups"`` has a label for rows that belong together.
+            ``"groups"`` has a label for rows that belong together, ``"exposure"`` what events were
+            counted at.
         columns : tuple of tuple of str and int, optional
             Names of the columns of a table, and how many features each of them makes, in order; by
             default every feature is a column, with its name where `X` is a table.
@@ -182,6 +192,8 @@ class Dataset:
         feature_names, columns = _names_of(table, X.shape[1], feature_names, columns)
         weight, unit = _in_own_unit(check_weight(sample_weight, len(X)))
         extras = _check_extras(extras or {}, len(X))
+        if EXPOSURE in extras and task == "regression":
+            codes, weight, unit = _as_rates(codes, weight, unit, extras[EXPOSURE])
         X, codes, weight, extras, multiplicity = _canonical_rows(
             X, codes, weight, extras
         )
@@ -533,6 +545,35 @@ class Dataset:
         """Return the same rows with an objective (`evotree.fitness.objectives.as_objective`)."""
         return replace(self, objective=objective)
 
+    def with_extras(self, extras: dict[str, np.ndarray]) -> Self:
+        """Return the same rows with other extra columns; an exposure makes rates of targets."""
+        if EXPOSURE not in extras:
+            return replace(self, extras=extras)
+        targets = self.target_mean + self.target_scale * self.y
+        rates, weight, unit = _as_rates(
+            targets, self.sample_weight, self.weight_unit, extras[EXPOSURE]
+        )
+        return replace(
+            self,
+            y=(rates - self.target_mean) / self.target_scale,
+            sample_weight=weight,
+            weight_unit=unit,
+            extras=extras,
+        )
+
+    def at_hazard(self, hazard: StepFunction) -> Self:
+        """Return the same times to events at exposures that are those of another hazard."""
+        times = Times.of(self.extras)
+        assert times is not None
+        exposure = exposures(times, hazard)
+        rates = times.event / exposure
+        return replace(
+            self,
+            y=(rates - self.target_mean) / self.target_scale,
+            sample_weight=self.sample_weight * exposure / self.extras[EXPOSURE],
+            extras={**self.extras, EXPOSURE: exposure},
+        )
+
     def penalized(self, term_penalty: float) -> Self:
         """Return the same rows, where the terms of linear leaves have a penalty."""
         objective = self.objective
@@ -830,6 +871,14 @@ def _in_own_unit(weight: np.ndarray) -> tuple[np.ndarray, float]:
     return share * factor, float(unit / factor)
 
 
+def _as_rates(
+    events: np.ndarray, weight: np.ndarray, unit: float, exposure: np.ndarray
+) -> tuple[np.ndarray, np.ndarray, float]:
+    """Return rates, their weights with the same sum, and the unit of these."""
+    mean = float(np.average(exposure, weights=weight))
+    return (events.T / exposure).T, weight * (exposure / mean), unit * mean
+
+
 def _rounded(numbers: Any, n_bits: int) -> Any:
     """Return numbers with so many significant bits."""
     mantissa, exponent = np.frexp(numbers)
@@ -1041,10 +1090,8 @@ def hold_out(
     n_held_out = min(n_groups - 1, round(fraction * n_groups))
     is_held_out = np.zeros(n_groups, dtype=bool)
     is_held_out[as_generator(stream).permutation(n_groups)[:n_held_out]] = True
-    of_rows = is_held_out[dataset.group_of]
-    return (
-        dataset.subsample(np.flatnonzero(~of_rows)),
-        dataset.subsample(np.flatnonzero(of_rows)),
+    return parted(
+        dataset, np.where(is_held_out, HELD_OUT, TRAINED_ON)[dataset.group_of]
     )
 
 
@@ -1059,9 +1106,27 @@ def split_folds(
         role = dataset.cv[folds, fold]
     else:
         role = np.where(folds == fold, HELD_OUT, TRAINED_ON)
+    return parted(dataset, role)
+
+
+def parted(dataset: Dataset, role: np.ndarray) -> tuple[Dataset, Dataset]:
+    """Return the rows that are trained on, and those held out, by what each given row is for.
+
+    Exposures that are hazards are those of the former: nothing is known of rows held out.
+    """
+    rows, held_out = (
+        dataset.subsample(np.flatnonzero(role == one)) for one in (TRAINED_ON, HELD_OUT)
+    )
+    times = Times.of(rows.extras)
+    if times is None or not times.event.any():
+        return rows, held_out
+    hazard = cumulative_hazard(times, rows.sample_weight / rows.extras[EXPOSURE])
+    renewed = rows.at_hazard(hazard)
+    factor = rows.total_weight / renewed.total_weight
+    held_out = held_out.at_hazard(hazard)
     return (
-        dataset.subsample(np.flatnonzero(role == TRAINED_ON)),
-        dataset.subsample(np.flatnonzero(role == HELD_OUT)),
+        replace(renewed, sample_weight=factor * renewed.sample_weight),
+        replace(held_out, sample_weight=factor * held_out.sample_weight),
     )
 
 

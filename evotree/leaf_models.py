@@ -47,6 +47,11 @@ class LeafModels(NamedTuple):
         return False
 
     @property
+    def is_log(self) -> bool:
+        """Whether what leaves predict is the exponential of their scores (`LogModels`)."""
+        return False
+
+    @property
     def each(self) -> tuple[LeafModels, ...]:
         """The models of each number that a leaf predicts."""
         return (self,)
@@ -69,10 +74,18 @@ class LeafModels(NamedTuple):
 
     def take(self, nodes: np.ndarray) -> LeafModels:
         """Return the models of some nodes, by positions or a mask."""
-        return LeafModels(*(array[nodes] for array in self))
+        return type(self)(*(array[nodes] for array in self))
 
     def predict(self, X: np.ndarray, leaves: np.ndarray) -> np.ndarray:
-        """Return what rows are predicted, of shape (n_samples,).
+        """Return what rows are predicted, of shape (n_samples,)."""
+        return self.scores(X, leaves)
+
+    def as_scores(self, predictions: np.ndarray) -> np.ndarray:
+        """Return the scores of what is predicted; here the same."""
+        return predictions
+
+    def scores(self, X: np.ndarray, leaves: np.ndarray) -> np.ndarray:
+        """Return the bounded sums of rows, of shape (n_samples,).
 
         Terms are added one after the other, in the order of the features, as exported code does.
         Sums that overflow to both sides are the upper bound, as such rows go right at a split.
@@ -98,6 +111,25 @@ class LeafModels(NamedTuple):
             raise ValueError("lowest has values above those of highest.")
 
 
+class LogModels(LeafModels):
+    """Log-linear models of the leaves: a row is predicted the exponential of its bounded sum."""
+
+    __slots__ = ()
+
+    @property
+    def is_log(self) -> bool:
+        """Whether what leaves predict is the exponential of their scores."""
+        return True
+
+    def predict(self, X: np.ndarray, leaves: np.ndarray) -> np.ndarray:
+        """Return what rows are predicted, of shape (n_samples,)."""
+        return np.exp(self.scores(X, leaves))
+
+    def as_scores(self, predictions: np.ndarray) -> np.ndarray:
+        """Return the logarithms of what is predicted; of 0 that of the least number above."""
+        return np.log(np.maximum(predictions, np.finfo(np.float64).tiny))
+
+
 class OutputModels(NamedTuple):
     """Linear models of the leaves for several outputs, as `LeafModels` of each."""
 
@@ -106,6 +138,11 @@ class OutputModels(NamedTuple):
     @property
     def of_classes(self) -> bool:
         """Whether the numbers are scores of classes."""
+        return False
+
+    @property
+    def is_log(self) -> bool:
+        """Whether what leaves predict is the exponential of their scores."""
         return False
 
     def with_each(self, each: Sequence[LeafModels]) -> OutputModels:

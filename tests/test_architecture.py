@@ -19,8 +19,8 @@ ROOT = Path(__file__).resolve().parent.parent
 PACKAGE = ROOT / "evotree"
 FUNCTION_LINES = 80
 STATEMENTS = {
-    "evotree": 20_600,
-    "evotree/engine": 2_880,
+    "evotree": 21_050,
+    "evotree/engine": 2_890,
     "experiments": 3_090,
     "benchmarks": 1_400,
 }

@@ -23,7 +23,7 @@ import pandas as pd
 import pytest
 from scipy.special import expit
 from sklearn.base import is_classifier
-from sklearn.metrics import accuracy_score, log_loss, r2_score
+from sklearn.metrics import accuracy_score, d2_tweedie_score, log_loss, r2_score
 
 import evotree.export
 import evotree.plotting
@@ -129,6 +129,20 @@ def regressed(n_outputs=1, **parameters):
     return Kind(brief(EvoTreeRegressor, **parameters).fit(X, y), X, y)
 
 
+def counts(X):
+    rates = np.exp(1.0 + 2.0 * slopes(X))
+    return np.random.default_rng(1).poisson(rates).astype(float)
+
+
+def counted():
+    """Fit log-linear leaves to counts, and take the tree of the front that has splits."""
+    X = rows(n=300)
+    y = counts(X)
+    parameters = {"objective": "poisson", "leaves": "linear", "size_penalty": 0.001}
+    model = brief(EvoTreeRegressor, **parameters).fit(X, y)
+    return Kind(model.select_tree("tree"), X, y)
+
+
 def agreement(tree, seed):
     X = rows(seed).to_numpy()
     return float((tree.predict_label(X) == (X.sum(axis=1) > 0.2)).mean())
@@ -166,6 +180,7 @@ KINDS = {
     },
     "means": lambda: regressed(leaves="constant"),
     "lines": lambda: regressed(leaves="linear"),
+    "log-lines": lambda: counted(),
     "means of two outputs": lambda: regressed(2, leaves="constant"),
     "lines of two outputs": lambda: regressed(2, leaves="linear"),
     "actions": lambda: searched(agreement, 2, "constant"),
@@ -244,6 +259,8 @@ def numbers_of_row(tree, row):
         )
         for one in tree.models.each
     ]
+    if tree.models.is_log:
+        sums = np.exp(sums).tolist()
     if not tree.models.of_classes:
         return np.array(sums)
     if len(sums) == 2:
@@ -288,8 +305,21 @@ def worth(kind, X, y, tree=None):
     return score(y, expected(kind, X, tree))
 
 
+def is_of_counts(kind):
+    return getattr(kind.model, "objective", None) == "poisson"
+
+
+def quality(kind, X, y, tree=None):
+    """Return the accuracy, R² or the share of Poisson's deviance, by what is expected."""
+    if is_of_counts(kind):
+        return d2_tweedie_score(y, expected(kind, X, tree), power=1)
+    return worth(kind, X, y, tree)
+
+
 def held_out(kind):
     X = rows(7, 60)
+    if is_of_counts(kind):
+        return X, counts(X)
     if kind.classes is not None:
         return X, classes_of(X, kind.classes)
     y = slopes(X)
@@ -371,7 +401,7 @@ def test_held_out_quality_is_that_of_predictions(name):
     X, y = held_out(kind)
     front = kind.model.pareto_front_
     table = front.to_frame(kind.model._held_out(X, y))
-    worths = [worth(kind, X, y, tree) for tree in front]
+    worths = [quality(kind, X, y, tree) for tree in front]
     np.testing.assert_allclose(table.held_out_quality, worths)
     assert len(front.to_frame()) == len(front)
 
@@ -413,8 +443,8 @@ def test_a_selected_tree_predicts(name, rule):
     twin.select_tree(rule, X, y) if needs_rows else twin.select_tree(rule)
     assert_predicts(twin, X, expected(kind, X, twin.tree_))
     if needs_rows:
-        worths = [worth(kind, X, y, tree) for tree in front]
-        chosen = worth(kind, X, y, twin.tree_)
+        worths = [quality(kind, X, y, tree) for tree in front]
+        chosen = quality(kind, X, y, twin.tree_)
         if rule == "accurate":
             assert chosen == pytest.approx(max(worths))
         with_rows = load_pickled(kind.model).select_tree(rule, X, y)
@@ -688,6 +718,10 @@ def test_pictures_are_drawn(name, plot):
     if kind.classes is None and plot in OF_CLASSES_ALONE:
         pytest.skip("of classes")
     draw = getattr(evotree.plotting, plot)
+    if plot == "plot_survival":
+        with pytest.raises(TypeError, match="allowed is a fitted EvoTreeSurvival"):
+            draw(kind.model, kind.X, kind.y)
+        return
     if plot == "plot_choice" and getattr(kind.model, "choice_", None) is None:
         with pytest.raises(TypeError, match="without a choice"):
             draw(kind.model)
@@ -727,7 +761,7 @@ def test_qualities_of_held_out_rows_are_drawn(name):
     X, y = held_out(kind)
     ax = evotree.plotting.plot_pareto(kind.model, held_out=kind.model._held_out(X, y))
     drawn = [line for line in ax.get_lines() if line.get_label() == "held out"]
-    worths = [worth(kind, X, y, tree) for tree in kind.model.pareto_front_]
+    worths = [quality(kind, X, y, tree) for tree in kind.model.pareto_front_]
     np.testing.assert_allclose(drawn[0].get_ydata(), worths)
     plt.close("all")
 
@@ -858,6 +892,7 @@ def test_tables_of_coefficients_predict(name):
         scores[output] = total
     found = np.column_stack(list(scores.values()))
     if kind.classes is None:
+        found = np.exp(found) if kind.tree.models.is_log else found
         np.testing.assert_allclose(found, numbers(kind.tree, X), rtol=1e-9)
     else:
         if found.shape[1] == 1:

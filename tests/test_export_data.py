@@ -8,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from evotree.export import tree_from_dict, tree_to_dict
+from evotree.export.data import TREE_VERSION
 from evotree.leaf_models import OutputModels
 from evotree.operators.pruning import prune_tree
 from tests.exported import assert_same, modelled_trees, stump, tame, trees, with_models
@@ -75,7 +76,7 @@ OUTPUTS = CONSTANT.replaced(output_names=("height", "width"))
 @pytest.mark.parametrize(
     ("tree", "entry", "value", "named"),
     [
-        (CONSTANT, "version", 4, "newer"),
+        (CONSTANT, "version", TREE_VERSION + 1, "newer"),
         (CONSTANT, "version", "1", "version is a string"),
         (CONSTANT, "subtree_size", [3, 1, True], "subtree_size"),
         (CONSTANT, "subtree_size", [1, 1, 1], "subtree_size"),

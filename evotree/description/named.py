@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 import operator
 import re
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, NamedTuple
@@ -199,6 +199,7 @@ class LinearModel(NamedTuple):
     terms: tuple[tuple[float, int], ...]
     lowest: float
     highest: float
+    is_log: bool = False  # the sum is the logarithm of what is predicted
 
     @property
     def is_bounded(self) -> bool:
@@ -227,6 +228,7 @@ class NamedTree:
     targets: tuple[str, ...] = ()
     shares_rows: bool = False  # whether rows with missing values go down both branches
     choice: str | None = None  # what a fit chose the tree before
+    leaf_notes: Mapping[int, str] | None = None  # what is known of leaves besides
 
     @cached_property
     def bends(self) -> dict[int, tuple[int, Bend]]:
@@ -337,11 +339,11 @@ class NamedTree:
             float(array[k])
             for array in (models.intercepts, models.lowest, models.highest)
         )
+        is_log = models.is_log
         if models.coefficients[k].any():
-            return LinearModel(intercept, self.by_influence(k), lowest, highest)
-        return LinearModel(
-            float(np.clip(intercept, lowest, highest)), (), lowest, highest
-        )
+            return LinearModel(intercept, self.by_influence(k), lowest, highest, is_log)
+        value = float(np.clip(intercept, lowest, highest))
+        return LinearModel(math.exp(value) if is_log else value, (), lowest, highest)
 
     @property
     def is_weighted(self) -> bool:
@@ -349,7 +351,12 @@ class NamedTree:
         return self.tree.row_counts is not None
 
     def rows(self, k: int) -> str | None:
-        """Return how many training rows reach a node, in words; None where it is not known."""
+        """Return how many training rows reach a node, in words; None where it is not known.
+
+        Of a leaf also what else is known of them.
+        """
+        if self.leaf_notes is not None and k in self.leaf_notes:
+            return self.leaf_notes[k]
         if self.tree.n_node_samples is None:
             return None
         text = rows_text(float(self.tree.n_node_samples[k]))
@@ -530,6 +537,7 @@ def named_tree(
         () if output_names is None or n_outputs == 1 else tuple(map(str, output_names)),
         getattr(source, "shares_rows_", False),
         _choice_text(source, tree),
+        getattr(source, "leaf_notes_", None),
     )
 
 

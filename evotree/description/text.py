@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import math
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -324,10 +325,16 @@ class Wording:
         """Return the numbers that a leaf predicts in pieces, one for each term, then its bounds."""
         if not model.terms:
             return [f"{begin}{self._signs(exact(model.intercept, self.decimals))}"]
+        if model.is_log:
+            begin += "exp("
         pieces = self.sum(model.terms, [f"{begin}{self._number(model.intercept)}"])
+        ends = [model.lowest, model.highest]
+        if model.is_log:
+            pieces[-1] += ")"
+            ends = [math.exp(end) for end in ends]
         if model.is_bounded:
             pieces[-1] += before_bounds
-            bounds = map(self._number, (model.lowest, model.highest))
+            bounds = map(self._number, ends)
             pieces.append(f"within [{', '.join(bounds)}]")
         return pieces
 
@@ -439,7 +446,8 @@ def coefficient_table(
         One row for each leaf: ``leaf``, its number as ``apply`` gives it, ``n_node_samples`` where
         that is known, ``intercept``, ``lowest`` and ``highest``, the bounds of its predictions, and
         the coefficient of each feature that some leaf uses, in the order of the features; a feature
-        that is called like another column is in quotation marks. Of several outputs each has the
+        that is called like another column is in quotation marks. Those of log-linear models are of
+        the logarithm of what is predicted. Of several outputs each has the
         rows of the leaves, with its name as ``output`` in front. The scores of classes have no
         bounds.
     """

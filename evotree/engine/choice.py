@@ -16,6 +16,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from evotree.dataset import (
+    EXPOSURE,
     GROUPS,
     Dataset,
     error_of_groups,
@@ -34,7 +35,7 @@ from evotree.engine.populations import (
     with_noise,
 )
 from evotree.engine.problem import Penalties, Problem
-from evotree.fitness.linear_leaves import Strength
+from evotree.fitness.linear_leaves import Strength, rate_losses
 from evotree.fitness.probabilities import PROBABILITY_LOSSES, probabilities_of
 from evotree.operators.constraints import keeps_all
 from evotree.operators.initialization.logistic import LOGISTIC, logistic_trees
@@ -145,6 +146,8 @@ class Trial(NamedTuple):
     weights: np.ndarray  # of these rows
     evolved: Sequence[Individual] = ()  # the fittest at any penalty, if trees evolved
     groups: np.ndarray | None = None  # of these rows
+    # A row tells as much as any other, whatever its weight is.
+    has_exposures: bool = False
 
 
 class Found(NamedTuple):
@@ -187,6 +190,7 @@ class Judge:
             sizes,
             held_out.sample_weight,
             groups=held_out.extras.get(GROUPS),
+            has_exposures=EXPOSURE in held_out.extras,
         )
 
     def _judged(
@@ -201,9 +205,6 @@ class Judge:
         yield from self.of_trees(TREE, fittest, rows, held_out, reference)
         if reference.objective is not None:
             reference.objective.forget()
-        if self.loss is None:
-            return
-        y, weight = held_out.y, held_out.sample_weight
         if self.problem.tries_logistic:
             for strength, (individual, sides) in logistic_trees(rows, end=end):
                 if keeps_all(individual, rows, self.problem.constraints):
@@ -211,15 +212,21 @@ class Judge:
                         shares = sides.predict(individual, held_out.X)
                     else:
                         shares = individual.values[individual.apply(held_out.X)]
-                    lost = self.loss(shares, y, weight)
+                    lost = self._lost(shares, held_out)
                     candidate = Candidate(LOGISTIC, strength=strength)
                     yield candidate, lost, size_of(individual)
         models = self.problem.leaf_models
         if models is not None:
             fits = models.fits(rows, held_out, fittest, end)
-            for place, strength, shares, size in fits:
+            for place, strength, predicted, size in fits:
                 candidate = Candidate(LINEAR, place, strength)
-                yield candidate, self.loss(shares, y, weight), size
+                yield candidate, self._lost(predicted, held_out), size
+
+    def _lost(self, predicted: np.ndarray, held_out: Dataset) -> np.ndarray:
+        """Return what rows held out lose by their probabilities, or rates."""
+        if self.loss is None:
+            return rate_losses(predicted, held_out)
+        return self.loss(predicted, held_out.y, held_out.sample_weight)
 
     def of_trees(
         self,
@@ -250,7 +257,7 @@ class Judge:
             return row_losses(tree, held_out, reference)
         raw = rows.to_raw(make_individual(rows, *tree.splits).to_tree())
         shares = probabilities_of(raw, rows, held_out.raw, self.probability)
-        return self.loss(shares, held_out.y, held_out.sample_weight)
+        return self._lost(shares, held_out)
 
 
 def size_of(tree: ObliqueTree) -> tuple[int, int]:
@@ -437,16 +444,17 @@ class Table(NamedTuple):
         each = [[trial.sizes[one] for one in candidates] for trial in trials]
         sizes = np.mean(each, axis=0)
         order = np.argsort(sizes[:, 1], kind="stable")
+        weights = np.concatenate([trial.weights for trial in trials])
+        groups = np.arange(len(weights)) if trials[0].has_exposures else None
+        if trials[0].groups is not None:
+            labels = np.concatenate([trial.groups for trial in trials])
+            groups = np.unique(labels, return_inverse=True)[1]
         return cls(
             [candidates[i] for i in order],
             np.concatenate(losses, axis=1)[order],
             sizes[order],
-            np.concatenate([trial.weights for trial in trials]),
-            None
-            if trials[0].groups is None
-            else np.unique(
-                np.concatenate([trial.groups for trial in trials]), return_inverse=True
-            )[1],
+            weights,
+            groups,
         )
 
     def simplest(self, standard_errors: float, *kinds: str) -> Candidate:

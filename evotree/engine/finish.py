@@ -21,7 +21,12 @@ from evotree.engine.evolution import ParetoFront, Run
 from evotree.engine.parallel import thread_map
 from evotree.engine.problem import Problem
 from evotree.fitness.base import routed_rows
-from evotree.fitness.linear_leaves import LogisticLeaves, Strength, is_too_large
+from evotree.fitness.linear_leaves import (
+    LogisticLeaves,
+    Strength,
+    is_too_large,
+    rate_losses,
+)
 from evotree.fitness.objectives import ProbabilityScore
 from evotree.fitness.penalties import FITNESS_OF_SCORES, PenalizedAccuracy
 from evotree.inspection.choice import TreeChoice
@@ -272,8 +277,7 @@ class Finisher:
             filled = rows.refill(filled)
         if strength is None:
             return self._with_leaves(filled)
-        halvings = strength.halvings if len(tree) == 1 else 0
-        return self._filled(filled, strength._replace(halvings=halvings))
+        return self._filled(filled, strength)
 
     def broken(self, tree: ObliqueTree) -> list[Constraint]:
         """Return the constraints that a tree over raw features breaks."""
@@ -297,13 +301,13 @@ class Finisher:
         assert winner.strength is not None
         one_leaf = self._with_models(_one_leaf(self.rows), winner.strength, LINEAR)
         made = {
-            id(tree): self._with_models(
-                tree, winner.strength._replace(halvings=0), tree.origin
-            )
+            id(tree): self._with_models(tree, winner.strength, tree.origin)
             for tree in members
             if tree.n_leaves > 1 and not is_too_large(tree, self.rows)
         }
-        chosen = one_leaf if winner.at is None else made.get(id(best), one_leaf)
+        # Where the best tree is too large, the most complex that is not takes its place.
+        largest = max(made.values(), key=lambda tree: tree.complexity, default=one_leaf)
+        chosen = one_leaf if winner.at is None else made.get(id(best), largest)
         return chosen, [one_leaf, *made.values()]
 
     def _with_models(
@@ -377,7 +381,7 @@ def _one_leaf(rows: Dataset) -> ObliqueTree:
             weights=np.zeros((1, rows.X.shape[1])),
             thresholds=np.zeros(1),
             subtree_size=np.ones(1, dtype=np.int32),
-            values=np.zeros((1, rows.n_classes)),
+            values=np.zeros((1, rows.n_classes or 1)),
             spread=rows.spread * rows.scale,
         )
     )
@@ -399,6 +403,10 @@ def score_on(rows: Dataset, tree: ObliqueTree) -> float:
 def scores_on(rows: Dataset, tree: ObliqueTree) -> tuple[float, ...]:
     """Return the quality of a finished tree on some rows, or the user's own scores."""
     # rounded models are no longer those that the objective fits
+    if tree.models is not None and tree.models.is_log:
+        lost = rate_losses(tree.predict_value(rows.raw)[:, 0], rows)
+        whole = rows.bound_objective.whole_loss(rows)
+        return (1.0 - float(rows.sample_weight @ lost) / (whole or 1.0),)
     if tree.models is not None:
         return (score_on(rows, tree),)
     if isinstance(rows.bound_objective, ProbabilityScore):

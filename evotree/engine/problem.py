@@ -20,9 +20,9 @@ from evotree.engine.toolbox import feature_bound
 from evotree.fitness.linear_leaves import LogisticLeaves
 from evotree.fitness.objectives import (
     ProbabilityScore,
-    class_models,
     compose,
     loss_of_probabilities,
+    models_of_leaves,
 )
 from evotree.operators.constraints import (
     Constraint,
@@ -105,7 +105,8 @@ class Problem:
     config: SearchConfig
     constraints: list[Constraint]  # what all trees keep
     ends: Ends = Ends()
-    leaf_models: LogisticLeaves | None = None  # that leaves of classes hold
+    # that are made of leaves of classes, or counts, in the end
+    leaf_models: LogisticLeaves | None = None
     tries_logistic: bool = False  # trees of logistic models compete
     # The same with columns that bend, where these compete, and what the features are made of.
     bent: "Problem | None" = None
@@ -253,8 +254,12 @@ def _prepared(
         and evolution.variation.algorithm != "nsga2"
         and has_seeds(split_init(evolution.init)[0])
     )
-    models = class_models(config.leaves, dataset)
-    if models is not None:
+    models = models_of_leaves(config.leaves, dataset)
+    if models is not None and is_auto(config.leaves):
+        # What holds for splits alone is for constant leaves.
+        bounds = evolution.hold, config.interaction_cst, config.max_terms
+        models = models if bounds == (None, None, None) else None
+    elif models is not None:
         _refuse_bounds_of_splits(config)
     return Problem(
         dataset,
@@ -302,12 +307,12 @@ def _refuse_bounds_of_splits(config: SearchConfig) -> None:
     """Refuse what holds for splits alone where all leaves have models, which use all features."""
     if evolution_of(config).hold is not None:
         raise ValueError(
-            "hold: allowed is None where leaves are logistic; one leaf may be best."
+            "hold: allowed is None where leaves are logistic or log-linear; one leaf may be best."
         )
     if config.interaction_cst is not None:
         raise ValueError(
             f"interaction_cst={config.interaction_cst!r} does not go with "
-            f"leaves={config.leaves!r} of classes: allowed is None."
+            f"leaves={config.leaves!r} of classes or counts: allowed is None."
         )
 
 

@@ -35,7 +35,7 @@ from evotree.engine.choice import (
     trials_of,
     with_evolution,
 )
-from evotree.engine.config import SearchConfig, checkpoint_of
+from evotree.engine.config import SearchConfig, checkpoint_of, is_auto
 from evotree.engine.evolution import (
     CallbackError,
     Run,
@@ -452,7 +452,9 @@ class RowSearch(Search):
                 if interrupted():
                     trials = []
                     break
-            kinds = (TREE, LOGISTIC) if problem.leaf_models is None else (LINEAR,)
+            kinds: tuple[str, ...] = (TREE, LOGISTIC)
+            if problem.leaf_models is not None:
+                kinds = (TREE, LINEAR) if is_auto(problem.config.leaves) else (LINEAR,)
             left = None if seconds is None else end - time.perf_counter()
             has_time = left is None or left > 0.0
             if trials and problem.bent is not None and has_time and not interrupted():

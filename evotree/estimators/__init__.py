@@ -22,12 +22,14 @@ if TYPE_CHECKING:
         TAORegressor,
         tao_path,
     )
+    from evotree.estimators.survival import EvoTreeSurvival
 
 _NAMES = {
     "evolved": "EVOLUTION_PRESETS EvoTreeClassifier EvoTreeRegressor",
     "forest": "ObliqueForestClassifier ObliqueForestRegressor",
     "local": "GREEDY_PRESETS ObliqueTreeClassifier ObliqueTreeRegressor "
     "TAOClassifier TAOPath TAORegressor tao_path",
+    "survival": "EvoTreeSurvival",
 }
 _HOMES = {name: home for home, names in _NAMES.items() for name in names.split()}
 

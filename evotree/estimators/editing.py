@@ -20,7 +20,6 @@ from evotree.engine.toolbox import feature_bound
 from evotree.estimators.groups import Beside
 from evotree.fitness.penalties import PenalizedAccuracy
 from evotree.inspection.front import FrontTree
-from evotree.leaf_models import LeafModels
 from evotree.operators.constraints import Held
 from evotree.operators.pruning import kept_nodes, prune_tree
 from evotree.tables.columns import (
@@ -50,14 +49,16 @@ class Editor:
         y: Any = None,
         sample_weight: Any = None,
         sensitive: Any = None,
+        exposure: Any = None,
     ) -> None:
         check_is_fitted(model)
         if X is None and y is not None:
             raise ValueError("X=None, and y was given: allowed are both, or neither.")
         self.model = model
         self.tree = model.tree_
+        beside = Beside(sensitive, exposure=exposure)
         self._finisher = (
-            None if X is None else finisher_of(model, X, y, sample_weight, sensitive)
+            None if X is None else finisher_of(model, X, y, sample_weight, beside)
         )
 
     def __repr__(self) -> str:
@@ -295,7 +296,7 @@ def _number(name: str, value: Any) -> float:
 
 
 def finisher_of(
-    model: Any, X: Any, y: Any, sample_weight: Any, sensitive: Any = None
+    model: Any, X: Any, y: Any, sample_weight: Any, beside: Beside
 ) -> Finisher:
     """Return what finishes trees for rows, encoded as those that a model was fitted to."""
     model.encode(X)  # refuses other columns
@@ -304,7 +305,7 @@ def finisher_of(
     if model._refit_evolution is not None:
         twin.evolution = model._refit_evolution
     dataset = twin._make_dataset(
-        X, y, sample_weight, evolution_of(model).scaling, Beside(sensitive)
+        X, y, sample_weight, evolution_of(model).scaling, beside
     )
     for name in ("classes_", "n_outputs_"):
         had, has = (
@@ -334,7 +335,7 @@ def refill(edit: str, model: Any, finisher: Finisher, tree: ObliqueTree) -> Obli
         raise ValueError(f"{edit}: max_split_terms allows {bound} terms of a split.")
     if broken := [PARAMETERS[type(one).__name__] for one in finisher.broken(tree)]:
         raise ValueError(f"{edit} breaks {broken[0]}: allowed are trees that keep it.")
-    return finisher.refilled(tree, model._strength if _has_class_models(tree) else None)
+    return finisher.refilled(tree, model._strength if tree.models else None)
 
 
 def _relabelled(tree: ObliqueTree, values: Mapping[int, Any]) -> ObliqueTree:
@@ -351,11 +352,11 @@ def _relabelled(tree: ObliqueTree, values: Mapping[int, Any]) -> ObliqueTree:
     numbers[leaves] = given
     if tree.models is None:
         return tree.replaced(values=numbers)
-    each = [LeafModels(*map(np.copy, models)) for models in tree.models.each]
+    each = [type(models)(*map(np.copy, models)) for models in tree.models.each]
     for j, models in enumerate(each):
         models.coefficients[leaves] = 0.0
         for array in (models.intercepts, models.lowest, models.highest):
-            array[leaves] = given[:, j]
+            array[leaves] = models.as_scores(given[:, j])
     return tree.replaced(values=numbers, models=tree.models.with_each(each))
 
 
@@ -376,9 +377,9 @@ def refit(
 ) -> Any:
     """Return a model of a search that goes on from the tree of another one."""
     start = model.tree_
-    sensitive = beside.sensitive
+    of_edits = replace(beside, groups=None, cv=None)
     if hold is None and X is not None:
-        for held in finisher_of(model, X, y, sample_weight, sensitive).constraints:
+        for held in finisher_of(model, X, y, sample_weight, of_edits).constraints:
             if isinstance(held, Held):
                 hold = held.places_in(start)
     shapes = shapes_of(model.columns_) or None  # the start has terms of these
@@ -393,10 +394,10 @@ def refit(
         size_penalty=model.size_penalty_,
         term_penalty=model.term_penalty_,
     )
-    found.fit(X, y, sample_weight, **vars(beside))
-    kept = Editor(found, X, y, sample_weight, sensitive)._refilled(
-        "refit", start, np.arange(len(start))
-    )
+    told = {name: one for name, one in vars(beside).items() if one is not None}
+    found.fit(X, y, sample_weight, **told)
+    editor = Editor(found, X, y, sample_weight, beside.sensitive, beside.exposure)
+    kept = editor._refilled("refit", start, np.arange(len(start)))
     cost = kept.edit_cost_
     best = kept if cost.objective > cost.objective_before else found
     best.edit_cost_ = None

@@ -266,6 +266,7 @@ class EvolvedTree(base.TreeEstimator, SearchConfig):
         *,
         groups: Any = None,
         cv: Any = None,
+        exposure: Any = None,
     ) -> Self:
         """Evolve a tree.
 
@@ -306,12 +307,16 @@ class EvolvedTree(base.TreeEstimator, SearchConfig):
             What is held out while a tree is chosen: a number of folds, by default 5 or fewer; a
             splitter of scikit-learn, such as ``TimeSeriesSplit()``; or pairs of positions of rows,
             to train on and to hold out. A row is held out once at most, and a pair parts no group.
+        exposure : array-like of shape (n_samples,), optional
+            For ``objective="poisson"``: how long, or at how much, the events of each row were
+            counted, above 0. What is predicted is the rate, events by exposure: the sum of the
+            events of a leaf by that of the exposures. A row is one row, whatever its exposure is.
         """
         begin = time.perf_counter()
         check_parameters(self)
         # Threads of BLAS would wait for each other, and the last digits would depend on how many.
         task = "classification" if is_classifier(self) else "regression"
-        beside = Beside(sensitive, groups, cv)
+        beside = Beside(sensitive, groups, cv, exposure)
         with self._unchanged_on_failure(), one_blas_thread(), compiling_beside(task):
             if is_collection(X):
                 result = fit_collections(self, X, y, sample_weight, beside, begin)
@@ -418,7 +423,13 @@ class EvolvedTree(base.TreeEstimator, SearchConfig):
         self.__dict__.update(own)
 
     def select_tree(
-        self, rule: str, X: Any = None, y: Any = None, *, groups: Any = None
+        self,
+        rule: str,
+        X: Any = None,
+        y: Any = None,
+        *,
+        groups: Any = None,
+        exposure: Any = None,
     ) -> Self:
         """Choose another tree of the Pareto front; it becomes `tree_`.
 
@@ -441,16 +452,18 @@ class EvolvedTree(base.TreeEstimator, SearchConfig):
             Their labels or targets.
         groups : array-like of shape (n_samples,), optional
             Labels of rows that belong together: the standard error is that of groups.
+        exposure : array-like of shape (n_samples,), optional
+            What the events of these rows were counted at, as for `fit`.
         """
         check_is_fitted(self)
         if rule == CHOSEN:
             chosen: Any = self._chosen
         else:
             held_out = None if X is None else self._held_out(X, y)
-            if held_out is not None and groups is not None:
-                beside = Beside(groups=groups)
+            if held_out is not None:
+                beside = Beside(groups=groups, exposure=exposure)
                 extras, _ = beside.columns(X, held_out.X, held_out.y)
-                held_out = replace(held_out, extras=extras)
+                held_out = held_out.with_extras(extras)
             chosen = select(
                 self.pareto_front_,
                 rule,
@@ -479,13 +492,15 @@ class EvolvedTree(base.TreeEstimator, SearchConfig):
         y: Any = None,
         sample_weight: Any = None,
         sensitive: Any = None,
+        *,
+        exposure: Any = None,
     ) -> Editor:
         """Return an editor of the tree, each method of which returns a new model.
 
         Leaves and all that goes with them are made again by the rows, which are as for `fit`
         (`evotree.estimators.editing.Editor`).
         """
-        return Editor(self, X, y, sample_weight, sensitive)
+        return Editor(self, X, y, sample_weight, sensitive, exposure)
 
     def refit(
         self,
@@ -497,6 +512,7 @@ class EvolvedTree(base.TreeEstimator, SearchConfig):
         hold: Any = None,
         groups: Any = None,
         cv: Any = None,
+        exposure: Any = None,
     ) -> Self:
         """Return a model of a search that goes on from the tree, on rows that are as for `fit`.
 
@@ -505,7 +521,8 @@ class EvolvedTree(base.TreeEstimator, SearchConfig):
         model held. What leaves were made to predict by hand ends. The parameters of the new model
         are those of this one.
         """
-        return refit(self, X, y, sample_weight, Beside(sensitive, groups, cv), hold)
+        beside = Beside(sensitive, groups, cv, exposure)
+        return refit(self, X, y, sample_weight, beside, hold)
 
     def apply(self, X: Any, tree: int | ObliqueTree | None = None) -> np.ndarray:
         """Return the leaf that each row reaches, as positions in the arrays of a tree, int32.
@@ -752,8 +769,9 @@ class EvoTreeRegressor(base.TreeRegressor, EvolvedTree):
     leaves : {"auto", "linear", "constant"} or LinearLeaves, default="auto"
         What leaves hold: a bounded linear model of few terms, or of none
         (`evotree.fitness.linear_leaves`), or the mean of their targets. Lines are for the squared
-        error; ``"auto"`` is lines where they can be, and means elsewhere. A `LinearLeaves` also
-        says which columns lines and splits may use.
+        error; ``"auto"`` is lines there, and means elsewhere. For ``"poisson"`` linear leaves are
+        log-linear models, which are fitted once trees have evolved, as logistic ones are. A
+        `LinearLeaves` also says which columns lines and splits may use.
     <SHAPE>
     <RUN>
 

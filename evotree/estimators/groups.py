@@ -1,4 +1,4 @@
-"""Which rows belong together, and which are held out together: groups and folds from outside.
+"""What a fit takes beside rows and targets: groups and folds from outside, and exposures.
 
 Rows of one patient, machine or day are alike. Where some of them are held out and others are not, a
 tree that only knows its groups seems to be good.
@@ -11,7 +11,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from evotree.dataset import GROUPS, HELD_OUT, PART, TRAINED_ON
+from evotree.dataset import EXPOSURE, GROUPS, HELD_OUT, PART, TRAINED_ON, as_numbers
+from evotree.tables.columns import LARGEST
 from evotree.tables.frames import by_row
 
 _ALLOWED = (
@@ -27,6 +28,7 @@ class Beside:
     sensitive: Any = None
     groups: Any = None
     cv: Any = None
+    exposure: Any = None
 
     def columns(self, X: Any, table: Any, y: np.ndarray) -> tuple[dict[str, Any], Any]:
         """Return the extra columns of a data set, and its folds, for rows that are checked."""
@@ -37,6 +39,9 @@ class Beside:
         if self.groups is not None:
             groups = read_groups(by_row(self.groups, X, GROUPS), len(table))
             extras[GROUPS] = groups
+        if self.exposure is not None:
+            exposure = by_row(self.exposure, X, EXPOSURE)
+            extras[EXPOSURE] = read_exposure(exposure, len(table))
         if cv is not None:
             cv, part_of = read_folds(cv, table, y, groups)
             if part_of is not None:
@@ -77,6 +82,22 @@ def read_groups(groups: Any, n_rows: int) -> np.ndarray:
         )
     order = sorted(range(len(labels)), key=lambda code: str(labels[code]))
     return np.argsort(order)[codes]
+
+
+def read_exposure(exposure: Any, n_rows: int) -> np.ndarray:
+    """Return the exposure of each row, float64, above 0."""
+    numbers = as_numbers(EXPOSURE, exposure)
+    if numbers.shape != (n_rows,):
+        raise ValueError(
+            f"exposure has shape {numbers.shape}: allowed is one number for each of {n_rows} rows."
+        )
+    is_wrong = ~((numbers > 0.0) & (numbers <= LARGEST))
+    if is_wrong.any():
+        raise ValueError(
+            f"exposure has {numbers[is_wrong][0]:g} in row {is_wrong.argmax()}: allowed are "
+            f"numbers above 0, up to {LARGEST:g}."
+        )
+    return numbers
 
 
 def read_folds(

@@ -117,6 +117,8 @@ def export_python(
 ) -> str:
     """Return a tree as a Python function that needs nothing, no import either, in UTF-8.
 
+    Log-linear leaves alone import `math.exp`.
+
     The function takes one row, a sequence of floats in the order of the features (those that
     ``encode`` of an estimator returns, less bends such as ``age above 52``, which it computes
     itself, logarithms by `math.log`; comments say how they are made), and returns what
@@ -173,10 +175,10 @@ def export_c(
 ) -> str:
     """Return a tree as a C function that needs nothing, no header either, in UTF-8.
 
-    The function takes one row, an array of doubles as for `export_python`; of logarithms the code
-    includes ``math.h``. Of a classifier it returns the index of the class, which
-    ``<name>_classes[index]`` is the label of, as text in UTF-8; of a regressor it returns the
-    number. Several outputs are written into a second array of doubles,
+    The function takes one row, an array of doubles as for `export_python`; of logarithms, and of
+    log-linear leaves, the code includes ``math.h``. Of a classifier it returns the index of the
+    class, which ``<name>_classes[index]`` is the label of, as text in UTF-8; of a regressor it
+    returns the number. Several outputs are written into a second array of doubles,
     ``void <name>(const double *x, double *y)``.
 
     C++ reads it as well. Rows on hyperplanes, missing values and depths are as for `export_python`.
@@ -270,6 +272,8 @@ def _function(
 ) -> list[str]:
     """Return the function of a tree, or one that returns `outputs` by node, after what it needs."""
     parts = [_C_ADVICE] if noted and language is _C else []
+    if named.tree.models is not None and named.tree.models.is_log:
+        parts.append(language.exp)
     kind = "void y" if named.targets else "double" if outputs is None else "int"
     if named.classes is not None and outputs is None:
         outputs = [repr(named.labels[c]) for c in named.winners]
@@ -332,6 +336,7 @@ def _leaf(named: NamedTree, k: int, language: _Language, room: int) -> Iterator[
             value = language.bounded.format(
                 low=repr(model.lowest), high=repr(model.highest)
             )
+            value = f"exp({value})" if model.is_log else value
         yield f"y[{j}] = {value}" if named.targets else f"return {value}"
     if named.targets:
         yield language.several
@@ -890,7 +895,8 @@ def _sql_predicted(named: NamedTree, k: int, operands: Sequence[str]) -> str:
         ["ELSE", highest],
     ]
     lines = [f"\n{16 * ' '}".join(fold(branch, LINE_WIDTH - 16)) for branch in branches]
-    return f"\n{12 * ' '}".join(["CASE", *lines]) + "\n        END"
+    case = f"\n{12 * ' '}".join(["CASE", *lines]) + "\n        END"
+    return f"EXP({case})" if model.is_log else case
 
 
 def _sql_encoded(column: Column, name: str) -> list[str]:

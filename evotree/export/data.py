@@ -11,12 +11,12 @@ from typing import Any
 import numpy as np
 
 from evotree.inspection.training_rows import TrainingRows
-from evotree.leaf_models import ClassModels, LeafModels, OutputModels
+from evotree.leaf_models import ClassModels, LeafModels, LogModels, OutputModels
 from evotree.tree import ObliqueTree, SoftSides
 
-TREE_VERSION = 3
-"""The newest form that is read. Trees of several outputs are written in it, others with linear
-models in the second one, and all others in the first one."""
+TREE_VERSION = 4
+"""The newest form that is read. Trees with log-linear models are written in it, those of several
+outputs in the third one, others with linear models in the second one, all others in the first."""
 #: Limits of what is taken for a tree; far above anything that evolution makes.
 MAX_NODES = 100_000
 MAX_NUMBERS = 50_000_000
@@ -49,8 +49,13 @@ def tree_to_dict(tree: ObliqueTree) -> dict[str, Any]:
         if isinstance(tree.models, LeafModels):
             (models,) = models
     version = 1 if models is None else 2
+    if tree.output_names is not None:
+        version = 3
+    if isinstance(tree.models, LogModels):
+        version = TREE_VERSION
+        models["link"] = "log"
     return {
-        "version": version if tree.output_names is None else TREE_VERSION,
+        "version": version,
         **_lists(
             {
                 name: getattr(tree, name)
@@ -111,7 +116,12 @@ def tree_from_dict(data: Any) -> ObliqueTree:
             tuple(LeafModels(**_arrays(one, "models", fields)) for one in models)
         )
     elif models is not None:
-        models = LeafModels(**_arrays(models, "models", fields))
+        kinds = {None: LeafModels, "log": LogModels}
+        _check_object(models, "models", fields)
+        link = models.get("link")
+        if link not in (None, "log"):
+            raise ValueError(f"the link of models is {_kind(link)}, not 'log'.")
+        models = kinds[link](**_arrays(models, "models", fields))
     return ObliqueTree(
         subtree_size=np.array(sizes, dtype=np.int32),
         models=models,

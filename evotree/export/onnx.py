@@ -296,7 +296,8 @@ def _predicted(paths: _Paths, leaf: str) -> str:
         # A running sum adds in the order of the features, as `LeafModels.predict` does.
         sums = graph.node("CumSum", [summands, np.array([1])])
         last = graph.node("Gather", [sums, np.array([len(used)])], axis=1)
-        outputs.append(graph.clip(last, lowest, highest))
+        bounded = graph.clip(last, lowest, highest)
+        outputs.append(graph.node("Exp", [bounded]) if one.is_log else bounded)
     return graph.node("Concat", outputs, axis=1)
 
 

@@ -138,6 +138,7 @@ def check_costs(cost_matrix: Any, classes: np.ndarray) -> tuple[tuple[float, ...
 LINES = "leaves='linear'"
 OUTPUTS = "several outputs"
 ORDER = "monotonic_cst"
+EXPOSURES = "exposure"
 """What a loss may go with besides constant leaves of one output."""
 
 
@@ -151,11 +152,14 @@ class Objective:
     # What a loss declares.
     names: ClassVar[tuple[str, ...]] = ()  # by which users ask for it
     is_of_classes = True  # or of targets
-    # some of `LINES`, `OUTPUTS` and `ORDER`
+    # some of `LINES`, `OUTPUTS`, `ORDER` and `EXPOSURES`
     goes_with: ClassVar[frozenset[str]] = frozenset()
     is_sum = True  # the quality is 1 less the risks of the leaves; or these are an approximation
     takes_noise = True  # copies of the rows with noise may smooth the fitness
     least_rows = 1  # of a leaf, where there is a split
+    # The link of linear models in leaves. Trees evolve with models of "identity"; others are made
+    # of the best trees, which evolve with constant leaves (`linear_leaves.LogisticLeaves`).
+    link: ClassVar[str] = "identity"
     needs_rows: bool = (
         False  # the quality is no function of the sums of the leaves (``counts``)
     )
@@ -239,6 +243,8 @@ class Objective:
 
 class ClassLoss(Objective):
     """A loss of classes: leaves have labels, and rows lose by a table of leaves and classes."""
+
+    link = "logit"
 
     def labels(self, tree: Leafed) -> np.ndarray:
         """Return the class that each node predicts as a leaf, of shape (n_nodes,)."""

@@ -12,7 +12,8 @@ by the leading principal component of what is left to explain in a node; all els
 outputs.
 
 Trees of a classifier evolve with leaves of class shares; `LogisticLeaves` makes models of the best
-of them. A model is a multinomial logistic regression, penalized by squared coefficients. A node
+of them, and `LogLinearLeaves` those of counts, whose logarithm is linear (Poisson regression). A
+model is a multinomial logistic regression, penalized by squared coefficients. A node
 starts at the model of its parent and is shrunk towards it, the more so the fewer rows it has. Terms
 are halved, the weakest first, as long as the log loss of rows of cross-validation allows it.
 
@@ -31,18 +32,24 @@ from collections import OrderedDict
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from typing import Any, NamedTuple, Self
+from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 from scipy.optimize import minimize
-from scipy.special import softmax
+from scipy.special import softmax, xlogy
 
 from evotree._jit import inner_kernel, kernel
 from evotree.configuration import LinearLeaves
 from evotree.dataset import Dataset, leading_component
 from evotree.fitness.base import LINES, ORDER, OUTPUTS, TargetLoss, routed_rows
-from evotree.fitness.leaves import isotonic_values
-from evotree.leaf_models import LARGEST_SCORE, ClassModels, LeafModels, OutputModels
+from evotree.fitness.leaves import LEAST_MEAN, isotonic_values
+from evotree.leaf_models import (
+    LARGEST_SCORE,
+    ClassModels,
+    LeafModels,
+    LogModels,
+    OutputModels,
+)
 from evotree.tables.columns import columns_asked
 from evotree.tree import Individual, ObliqueTree
 
@@ -742,6 +749,7 @@ HALVINGS = 4
 _FEW_LEAVES, _MANY_LEAVES = 8, 64  # of which any tree, and no tree, may have models
 _MOST_COEFFICIENTS = 10_000  # of the models of a tree between these
 
+_LARGEST_LOG = 500.0  # of a rate
 _FREE = 1e-4  # penalty of the intercept of the root
 _MAX_ITERATIONS = 100
 _MAX_CELLS = 500e6  # rows times coefficients times iterations, of many of them
@@ -758,18 +766,22 @@ class Strength(NamedTuple):
 
 
 class ClassRows(NamedTuple):
-    """Rows of classes, which logistic models are fitted to, as a data set has them."""
+    """Rows of classes or counts, which models are fitted to, as a data set has them."""
 
     X: np.ndarray
-    y: np.ndarray  # codes
+    y: np.ndarray  # codes, or counts in units of their mean
     sample_weight: np.ndarray
     spread: np.ndarray  # of the features
-    n_classes: int
+    n_classes: int  # 0 for counts
 
 
 @dataclass(frozen=True, eq=False)
 class LogisticLeaves:
     """Logistic models in all leaves: of one leaf, of any strength, and of the leaves of trees."""
+
+    # How often the terms of all leaves of a tree are halved at most; those of one leaf are as often
+    # as there are `HALVINGS`.
+    tree_halvings: ClassVar[int] = 0
 
     used: np.ndarray | None = None  # mask of the features that models may use
 
@@ -785,72 +797,159 @@ class LogisticLeaves:
     def fits(
         self, rows: Dataset, held_out: Dataset, trees: Sequence[Individual], end: float
     ) -> Iterator[tuple[int | None, Strength, np.ndarray, tuple[int, int]]]:
-        """Yield the models that are tried, with probabilities of rows held out, and their sizes.
+        """Yield the models that are tried, what they say of rows held out, and their sizes.
 
         First those of one leaf, then those of the trees, by their positions, that are not too large
         for models. Out of time fits end after a step.
         """
-        roots: dict[float, np.ndarray] = {}
+        roots: dict[Strength, np.ndarray] = {}
         start = None
+        fitted_to = self.rows_of(rows)
         for C in COSTS:
-            path = list(logistic_path(rows, C, start, used=self.used, end=end))
-            roots[C] = start = path[0]
+            path = list(path_of_models(fitted_to, C, start, used=self.used, end=end))
+            start = path[0]
             for halvings, scores in enumerate(path):
+                roots[Strength(C, halvings)] = scores
                 of_rows = held_out.X @ scores[:, :-1].T + scores[:, -1]
                 size = 1, 1 + int(np.count_nonzero(scores[:, :-1]))
-                yield None, Strength(C, halvings), softmax(of_rows, axis=1), size
-        fitted: dict[tuple[int, float], tuple[np.ndarray, tuple[int, int]]] = {}
+                yield None, Strength(C, halvings), self.predicted(of_rows, rows), size
+        fitted: dict[tuple[int, Strength], tuple[np.ndarray, tuple[int, int]]] = {}
         for at, tree in enumerate(trees):
             if tree.n_leaves == 1 or is_too_large(tree, rows):
                 continue
-            for C in COSTS:
-                key = id(tree), C
+            for strength, root in roots.items():
+                if strength.halvings > self.tree_halvings:
+                    continue
+                key = id(tree), strength
                 if key not in fitted:
-                    fitted[key] = _fit_of_tree(tree, rows, held_out, roots[C], C, end)
-                yield at, Strength(C), *fitted[key]
+                    fitted[key] = self._fit_of_tree(
+                        tree, rows, held_out, root, strength.C, end
+                    )
+                yield at, strength, *fitted[key]
 
     def fill(
         self, tree: ObliqueTree, dataset: Dataset, strength: Strength, end: float
     ) -> ObliqueTree:
         """Return a finished tree, over raw features, with models in its leaves."""
-        *_, root = logistic_path(
-            dataset, strength.C, halvings=strength.halvings, used=self.used, end=end
+        fitted_to = self.rows_of(dataset)
+        halvings = strength.halvings
+        if len(tree) > 1:
+            halvings = min(halvings, self.tree_halvings)
+        *_, root = path_of_models(
+            fitted_to, strength.C, halvings=halvings, used=self.used, end=end
         )
         leaves = tree.apply(dataset.raw)
         scores = scores_of_nodes(
-            dataset, leaves, tree.subtree_size, root, strength.C, end
+            fitted_to, leaves, tree.subtree_size, root, strength.C, end
         )
-        return tree.with_models(_raw_models(tree, dataset, scores))
+        return tree.with_models(self.raw_models(tree, dataset, scores))
+
+    def _fit_of_tree(
+        self,
+        tree: Individual,
+        rows: Dataset,
+        held_out: Dataset,
+        root: np.ndarray,
+        C: float,
+        end: float,
+    ) -> tuple[np.ndarray, tuple[int, int]]:
+        """Return what a tree with models in its leaves says of rows held out, and its size."""
+        scores = scores_of_nodes(
+            self.rows_of(rows), tree.apply(rows.X), tree.subtree_size, root, C, end
+        )
+        of_rows = scores_of_rows(scores, held_out.X, tree.apply(held_out.X))
+        n_terms = int(np.count_nonzero(root[:, :-1]))
+        complexity = tree.complexity + tree.n_leaves * n_terms
+        return self.predicted(of_rows, rows), (tree.n_leaves, complexity)
+
+    def rows_of(self, dataset: Dataset) -> Dataset | ClassRows:
+        """Return the rows that models are fitted to."""
+        return dataset
+
+    def predicted(self, scores: np.ndarray, dataset: Dataset) -> np.ndarray:
+        """Return the probabilities of rows by their scores, (n_rows, n_classes)."""
+        return softmax(scores, axis=1)
+
+    def raw_models(
+        self, tree: ObliqueTree, dataset: Dataset, scores: np.ndarray
+    ) -> LeafModels | ClassModels:
+        """Return scores over standardized features as models over raw ones."""
+        intercepts, coefficients = _raw_lines(tree, dataset, scores)
+        largest = np.full(len(tree), LARGEST_SCORE)
+        each = [
+            LeafModels(intercepts[:, j], coefficients[:, j], -largest, largest)
+            for j in range(dataset.n_classes)
+        ]
+        return ClassModels(tuple(each))
 
 
-def _fit_of_tree(
-    tree: Individual,
-    rows: Dataset,
-    held_out: Dataset,
-    root: np.ndarray,
-    C: float,
-    end: float,
-) -> tuple[np.ndarray, tuple[int, int]]:
-    """Return probabilities of rows held out by a tree with logistic leaves, and its size."""
-    scores = scores_of_nodes(rows, tree.apply(rows.X), tree.subtree_size, root, C, end)
-    leaves = tree.apply(held_out.X)
-    of_rows = np.empty((len(leaves), rows.n_classes))
+@dataclass(frozen=True, eq=False)
+class LogLinearLeaves(LogisticLeaves):
+    """Log-linear models of counts, or rates, in all leaves: Poisson regressions."""
+
+    tree_halvings = HALVINGS
+
+    def rows_of(self, dataset: Dataset) -> ClassRows:
+        """Return the rows with rates in units of their mean, which penalties do not depend on."""
+        rates = 1.0 + dataset.y * (dataset.target_scale / dataset.target_mean)
+        weight, spread = dataset.sample_weight, dataset.spread
+        return ClassRows(dataset.X, np.maximum(rates, 0.0), weight, spread, 0)
+
+    def predicted(self, scores: np.ndarray, dataset: Dataset) -> np.ndarray:
+        """Return the raw rates of rows by their scores, (n_rows,)."""
+        return dataset.target_mean * _exp(scores[:, 0])
+
+    def raw_models(
+        self, tree: ObliqueTree, dataset: Dataset, scores: np.ndarray
+    ) -> LogModels:
+        """Return scores over standardized features as models over raw ones.
+
+        They are bounded by those of the training rows of their leaf, widened as lines are.
+        """
+        leaves = tree.apply(dataset.raw)
+        at_mean = math.log(dataset.target_mean)
+        of_rows = scores_of_rows(scores, dataset.X, leaves)[:, 0] + at_mean
+        low, high = np.full((2, len(tree)), np.nan)
+        np.fmin.at(low, leaves, of_rows)
+        np.fmax.at(high, leaves, of_rows)
+        margin = _WIDENED * (high - low)
+        intercepts, coefficients = _raw_lines(tree, dataset, scores)
+        models = LogModels(
+            intercepts[:, 0] + at_mean, coefficients[:, 0], low - margin, high + margin
+        )
+        for array in (models.intercepts, models.lowest, models.highest):
+            split = ~tree.is_leaf
+            array[split] = models.as_scores(tree.values[split, 0])
+        return models
+
+
+def rate_losses(rates: np.ndarray, dataset: Dataset) -> np.ndarray:
+    """Return half of Poisson's deviance of rows, by raw rates, in the units of the targets."""
+    scale = dataset.target_scale
+    counts = np.maximum(0.0, dataset.y + dataset.target_mean / scale)
+    means = np.maximum(LEAST_MEAN, rates / scale)
+    return means - counts + xlogy(counts, counts / means)
+
+
+def scores_of_rows(scores: np.ndarray, X: np.ndarray, leaves: np.ndarray) -> np.ndarray:
+    """Return the scores of rows by the models of their leaves, of shape (n_rows, n_scores)."""
+    of_rows = np.empty((len(leaves), scores.shape[1]))
     for k in np.unique(leaves):
         inside = leaves == k
-        of_rows[inside] = held_out.X[inside] @ scores[k, :, :-1].T + scores[k, :, -1]
-    n_terms = int(np.count_nonzero(root[:, :-1]))
-    complexity = tree.complexity + tree.n_leaves * n_terms
-    return softmax(of_rows, axis=1), (tree.n_leaves, complexity)
+        of_rows[inside] = X[inside] @ scores[k, :, :-1].T + scores[k, :, -1]
+    return of_rows
 
 
 def is_too_large(tree: ObliqueTree, dataset: Dataset) -> bool:
     """Return whether models of so many leaves take too long to fit."""
+    if dataset.n_classes == 0:  # each with all numbers of terms
+        return tree.n_leaves > 4 * _FEW_LEAVES
     of_a_leaf = dataset.n_classes * (dataset.X.shape[1] + 1)
     most = min(_MANY_LEAVES, _MOST_COEFFICIENTS // of_a_leaf)
     return tree.n_leaves > max(_FEW_LEAVES, most)
 
 
-def fit_logistic(
+def fit_scores(
     dataset: Dataset | ClassRows,
     inside: np.ndarray | slice,
     C: float,
@@ -861,10 +960,12 @@ def fit_logistic(
 ) -> np.ndarray:
     """Return scores of the classes, of shape (n_classes, n_features + 1), the intercepts last.
 
+    Of counts there is one score, the logarithm of their mean.
+
     Those of `start` that are not free stay as they are; the others are drawn to `prior`, or to 0.
     """
     y, weight = dataset.y[inside], dataset.sample_weight[inside]
-    n_rows, n_classes = len(y), len(start)
+    n_rows, n_classes, of_counts = len(y), len(start), dataset.n_classes == 0
     rows = np.column_stack([dataset.X[inside], np.ones(n_rows)])
     penalty = np.append(dataset.spread**2, 1.0) / C
     if prior is None:
@@ -872,22 +973,26 @@ def fit_logistic(
     centre = np.zeros_like(start) if prior is None else prior
     own = np.arange(n_rows), y
     is_class = (y[:, np.newaxis] == np.arange(n_classes)).astype(np.float64)
-    scores, shares = start.copy(), is_class
+    targets = y[:, np.newaxis] if of_counts else is_class
+    scores, shares = start.copy(), targets
 
     def loss(free: np.ndarray) -> tuple[float, np.ndarray]:
         nonlocal shares
         scores[is_free] = free
         of_rows = rows @ scores.T
-        of_rows -= of_rows.max(axis=1, keepdims=True)
-        shares, away = np.exp(of_rows), scores - centre
-        total = shares.sum(axis=1, keepdims=True)
-        shares /= total
-        excess = shares - is_class
+        away = scores - centre
+        if of_counts:
+            shares = _exp(of_rows)
+            lost = (shares - targets * of_rows)[:, 0]
+        else:
+            of_rows -= of_rows.max(axis=1, keepdims=True)
+            shares = np.exp(of_rows)
+            total = shares.sum(axis=1, keepdims=True)
+            shares /= total
+            lost = np.log(total[:, 0]) - of_rows[own]
+        excess = shares - targets
         gradient = (excess * weight[:, np.newaxis]).T @ rows + penalty * away
-        value = (
-            weight @ (np.log(total[:, 0]) - of_rows[own])
-            + 0.5 * (penalty * away**2).sum()
-        )
+        value = weight @ lost + 0.5 * (penalty * away**2).sum()
         return value, gradient[is_free]
 
     classes, columns = np.nonzero(is_free)
@@ -898,11 +1003,10 @@ def fit_logistic(
         weighted = shared * weight[:, np.newaxis]
         # not before: of many classes it is large
         is_same = classes[:, np.newaxis] == classes
-        return (
-            weighted.T @ each * is_same
-            - weighted.T @ shared
-            + np.diag(penalty[columns])
-        )
+        own_curvature = weighted.T @ each * is_same
+        if not of_counts:  # shares add up to 1
+            own_curvature = own_curvature - weighted.T @ shared
+        return own_curvature + np.diag(penalty[columns])
 
     n_free = len(classes)
     if n_rows * n_free**2 <= _NEWTON_CELLS:
@@ -957,7 +1061,7 @@ def _newton(
     return here
 
 
-def logistic_path(
+def path_of_models(
     dataset: Dataset | ClassRows,
     C: float,
     start: np.ndarray | None = None,
@@ -967,26 +1071,26 @@ def logistic_path(
 ) -> Iterator[np.ndarray]:
     """Yield models of the root over some features, each of half the terms of the one before."""
     if start is None:
-        start = np.zeros((dataset.n_classes, dataset.X.shape[1] + 1))
+        start = np.zeros((dataset.n_classes or 1, dataset.X.shape[1] + 1))
     is_free = np.ones(start.shape, dtype=bool)
     is_free[:, :-1] = np.ptp(dataset.X, axis=0) > 0.0
     if used is not None:
         is_free[:, :-1] &= used
     if len(start) == 2:  # one score tells two classes apart
         is_free[0] = False
-    scores = fit_logistic(dataset, slice(None), C, start, is_free, end=end)
+    scores = fit_scores(dataset, slice(None), C, start, is_free, end=end)
     yield scores
     for _ in range(halvings):
         terms = np.abs(scores[:, :-1]) * dataset.spread
         n_kept = max(1, int(np.count_nonzero(is_free[:, :-1])) // 2)
         is_free[:, :-1] &= terms >= np.sort(terms, axis=None)[-n_kept]
         start = np.where(is_free, scores, 0.0)
-        scores = fit_logistic(dataset, slice(None), C, start, is_free, end=end)
+        scores = fit_scores(dataset, slice(None), C, start, is_free, end=end)
         yield scores
 
 
 def scores_of_nodes(
-    dataset: Dataset,
+    dataset: Dataset | ClassRows,
     leaves: np.ndarray,
     sizes: np.ndarray,
     root: np.ndarray,
@@ -996,28 +1100,29 @@ def scores_of_nodes(
     """Return the scores of all nodes, each drawn to its parent's, of terms that the root has."""
     is_free = root != 0.0
     is_free[:, -1] = True
-    is_free[0] &= len(root) > 2
+    is_free[0] &= len(root) != 2
     scores = np.zeros((len(sizes), *root.shape))
     scores[0] = root
     for k in np.flatnonzero(sizes > 1).tolist():
         for child in (k + 1, k + 1 + int(sizes[k + 1])):
             inside = (leaves >= child) & (leaves < child + sizes[child])
-            scores[child] = fit_logistic(
+            scores[child] = fit_scores(
                 dataset, inside, C, scores[k], is_free, scores[k], end
             )
     return scores
 
 
-def _raw_models(tree: ObliqueTree, dataset: Dataset, scores: np.ndarray) -> ClassModels:
-    """Return scores over standardized features as models over raw ones."""
+def _exp(scores: np.ndarray) -> np.ndarray:
+    """Return exponentials that are finite."""
+    return np.exp(np.minimum(scores, _LARGEST_LOG))
+
+
+def _raw_lines(
+    tree: ObliqueTree, dataset: Dataset, scores: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return intercepts and coefficients over raw features; those of splits are 0."""
     coefficients = np.where(
         tree.is_leaf[:, np.newaxis, np.newaxis], scores[..., :-1], 0.0
     )
     coefficients /= dataset.scale
-    intercepts = scores[..., -1] - coefficients @ dataset.mean
-    largest = np.full(len(tree), LARGEST_SCORE)
-    each = [
-        LeafModels(intercepts[:, j], coefficients[:, j], -largest, largest)
-        for j in range(dataset.n_classes)
-    ]
-    return ClassModels(tuple(each))
+    return scores[..., -1] - coefficients @ dataset.mean, coefficients

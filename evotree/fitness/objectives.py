@@ -17,8 +17,9 @@ from typing import Any, ClassVar, NamedTuple, Self
 import numpy as np
 
 from evotree.configuration import Cost, LinearLeaves, Quantile
-from evotree.dataset import Dataset
+from evotree.dataset import EXPOSURE, Dataset
 from evotree.fitness.base import (
+    EXPOSURES,
     LINES,
     ORDER,
     OUTPUTS,
@@ -46,11 +47,13 @@ from evotree.fitness.linear_leaves import (
     LinearLeafObjective,
     LinesOfOutputs,
     LogisticLeaves,
+    LogLinearLeaves,
     MeansOfOutputs,
     lines_asked,
 )
 from evotree.fitness.probabilities import PROBABILITY_LOSSES, quick_shares
 from evotree.leaf_models import LeafModels
+from evotree.survival import TIME, Times
 from evotree.tree import Individual, ObliqueTree
 
 
@@ -478,11 +481,19 @@ class QuantileLoss(_LossOfRows):
 
 @dataclass(frozen=True, eq=False)
 class PoissonLoss(_LossOfRows):
-    """Poisson's deviance, halved; leaves predict means."""
+    """Poisson's deviance, halved; leaves predict means.
+
+    For times to an event each leaf has one event more, at the rate of all rows, as of rpart's
+    survival trees: a leaf without events has not been shown to be without risk.
+    """
 
     names = ("poisson",)
+    goes_with = frozenset({LINES, EXPOSURES})
+    link = "log"
     code = POISSON
     needs_rows = False  # `PoissonSums` needs none
+
+    prior: float = 0.0  # weight of the mean of all rows in each leaf
 
     @classmethod
     def named(cls, name: str, dataset: Dataset, asked: Any = None) -> Self:
@@ -493,7 +504,26 @@ class PoissonLoss(_LossOfRows):
                 f"objective='poisson': y has targets from {raw.min():g} to {raw.max():g}; allowed "
                 "are 0 and above, not all 0."
             )
-        return cls()
+        times = Times.of(dataset.extras)
+        if times is None:
+            return cls()
+        weight = dataset.sample_weight / dataset.extras[EXPOSURE]
+        return cls(prior=float(weight.sum() / (weight @ times.event)))
+
+    def predictions(self, tree: Any, dataset: Dataset) -> np.ndarray:
+        """Return the means of each node, drawn to that of all rows, of shape (n_nodes,)."""
+        # The mean of the targets of a data set is 0.
+        return tree.counts[:, 1] / (tree.counts[:, 0] + self.prior)
+
+    def finish(self, tree: ObliqueTree, dataset: Dataset) -> ObliqueTree:
+        """Return a fitted tree with these means."""
+        if not self.prior:
+            return tree
+        tree = dataset.refill(tree)  # with the means alone
+        weight = np.asarray(tree.weighted_n_node_samples)
+        share = (weight / (weight + self.prior))[:, np.newaxis]
+        mean = dataset.target_mean
+        return tree.predicting(mean + share * (tree.values - mean))
 
 
 @dataclass(frozen=True)
@@ -660,8 +690,8 @@ __all__ = [
     "Leaves",
     "Objective",
     "as_objective",
-    "class_models",
     "compose",
+    "models_of_leaves",
 ]
 
 _KINDS: tuple[type[Objective], ...] = (
@@ -732,8 +762,8 @@ def compose(
     """Return the objective of a loss at some kind of leaves, for all outputs, under a constraint.
 
     `objective` is a name, a callable, a `Cost`, a `Quantile`, an objective, or None for that of the
-    task. What does not go together is refused here, and nowhere else. Linear leaves of classes are
-    `class_models`: trees evolve for the loss with constant leaves.
+    task. What does not go together is refused here, and nowhere else. Linear leaves of classes and
+    counts are `models_of_leaves`: trees evolve for the loss with constant leaves.
     """
     names = CLASS_OBJECTIVES if dataset.n_classes else TARGET_OBJECTIVES
     objective = objective or _PLAIN[not dataset.n_classes]
@@ -744,6 +774,7 @@ def compose(
         LINES: leaves not in ("auto", "constant"),
         OUTPUTS: dataset.outputs is not None,
         ORDER: constraint is not None,
+        EXPOSURES: EXPOSURE in dataset.extras,
     }
     for part, is_there in parts.items():
         if is_there and part not in kind.goes_with:
@@ -757,21 +788,22 @@ def compose(
         raise ValueError(
             f"monotonic_cst: y has {dataset.n_outputs} outputs; allowed is None."
         )
-    if dataset.n_classes and parts[LINES]:
+    if kind.link != "identity" and parts[LINES]:
         for bound, value in {
             "monotonic_cst": constraint,
             "max_terms": max_terms,
         }.items():
             if value is not None:
                 raise ValueError(
-                    f"{bound} does not go with leaves={leaves!r} of classes: allowed is None."
+                    f"{bound} does not go with leaves={leaves!r} of "
+                    f"{'classes' if dataset.n_classes else 'counts'}: allowed is None."
                 )
     loss = as_objective(objective, dataset)
     if isinstance(loss, MeansOfOutputs):
         return loss
     lines = loss if isinstance(loss, LinearLeafObjective) else None
     has_lines = leaves != "constant" and LINES in kind.goes_with
-    if lines is None and has_lines and not dataset.n_classes:
+    if lines is None and has_lines and kind.link == "identity":
         loss = lines = lines_asked(leaves, dataset, max_terms)
     if parts[OUTPUTS]:
         return MeansOfOutputs() if lines is None else LinesOfOutputs(lines=lines)
@@ -780,11 +812,22 @@ def compose(
     return (kind() if loss is None else loss).constrained(constraint)
 
 
-def class_models(leaves: str | LinearLeaves, dataset: Dataset) -> LogisticLeaves | None:
-    """Return the models that the leaves of classes hold; None where they hold shares."""
-    if not dataset.n_classes or leaves in ("auto", "constant"):
+def models_of_leaves(
+    leaves: str | LinearLeaves, dataset: Dataset
+) -> LogisticLeaves | None:
+    """Return the models that are made of leaves once trees have evolved, or None.
+
+    For times to events ``"auto"`` is models, too: they compete with constant leaves.
+    """
+    objective = dataset.objective
+    link = "identity" if objective is None else objective.link
+    if dataset.n_classes:
+        link = "logit"
+    competes = leaves == "auto" and TIME in dataset.extras
+    if link == "identity" or (leaves in ("auto", "constant") and not competes):
         return None
-    return LogisticLeaves.asked(leaves, dataset)
+    kind = LogisticLeaves if link == "logit" else LogLinearLeaves
+    return kind.asked(leaves, dataset)
 
 
 def loss_of_probabilities(objective: Objective | None, dataset: Dataset) -> str | None:

@@ -700,10 +700,10 @@ def _keeps(tree: ObliqueTree, point: np.ndarray, leaf: int, goal: Goal) -> bool:
         return False
     if goal.label is not None:
         return int(tree.predict_label(row)[0]) == goal.label
-    return (
-        tree.models is None
-        or goal.low <= float(tree.predict_value(row)[0, 0]) <= goal.high
-    )
+    if tree.models is None:
+        return True
+    score = float(tree.models.scores(row, np.array([leaf]))[0])
+    return goal.low <= score <= goal.high
 
 
 def explain_failure(
@@ -764,8 +764,10 @@ def goals_of_interval(tree: ObliqueTree, target: Any) -> list[Goal]:
         raise ValueError(
             f"target={target!r}: allowed is an interval (low, high), low <= high."
         )
-    least = tree.values[:, 0] if tree.models is None else tree.models.lowest
-    most = tree.values[:, 0] if tree.models is None else tree.models.highest
+    least = most = tree.values[:, 0]
+    if tree.models is not None:
+        least, most = tree.models.lowest, tree.models.highest
+        low, high = tree.models.as_scores(np.array([low, high])).tolist()
     leaves = np.flatnonzero(tree.is_leaf & (least <= high) & (most >= low))
     if not leaves.size:
         raise ValueError(

@@ -20,6 +20,7 @@ from evotree.plotting.explanation import (
 )
 from evotree.plotting.shapes import plot_shapes
 from evotree.plotting.style import class_colors
+from evotree.plotting.survival import plot_survival
 from evotree.plotting.trees import plot_decision_regions, plot_evolution, plot_tree
 
 __all__ = [
@@ -35,5 +36,6 @@ __all__ = [
     "plot_pareto",
     "plot_shapes",
     "plot_stability",
+    "plot_survival",
     "plot_tree",
 ]

@@ -465,6 +465,7 @@ def _sum(named: NamedTree, k: int, training: TrainingRows, own: bool) -> dict[st
         "lo": model.lowest,
         "hi": model.highest,
         "bounded": model.is_bounded,
+        "log": model.is_log,
     }
 
 

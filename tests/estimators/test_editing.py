@@ -14,6 +14,7 @@ from evotree import EvoTreeClassifier, EvoTreeRegressor, LinearLeaves, Penalized
 from evotree.description.named import named_tree
 from evotree.engine.finish import scores_on
 from evotree.estimators.editing import finisher_of
+from evotree.estimators.groups import Beside
 from evotree.inspection.front import FrontTree
 from tests.quick_models import brief, outputs
 
@@ -255,7 +256,7 @@ def test_edit_and_refit_take_the_column_that_the_objective_asks_for():
     same = model.edit(X, y, sensitive=group).set_threshold(k, shown(model, k)[0])
     assert_same(model, same, X)
     again = same.refit(X, y, sensitive=group)
-    rows = finisher_of(model, X, y, None, group).rows
+    rows = finisher_of(model, X, y, None, Beside(group)).rows
     fitness = PenalizedAccuracy(model.size_penalty_, model.term_penalty_)
     before, after = (
         fitness(FrontTree.of(one.tree_, scores_on(rows, one.tree_)[0], ""))
@@ -268,7 +269,7 @@ def test_edit_and_refit_take_the_column_that_the_objective_asks_for():
 @pytest.mark.parametrize("noise", [0.0, 3.0])
 def test_refit_is_never_below_its_start(name, noise):
     model, (X, *known) = model_of(name)
-    rows = finisher_of(model, X, *known).rows
+    rows = finisher_of(model, X, *known, Beside()).rows
     fitness = PenalizedAccuracy(model.size_penalty_, model.term_penalty_)
     for k in splits_of(model):
         edited = (

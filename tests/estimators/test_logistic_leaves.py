@@ -23,9 +23,9 @@ from evotree.fitness import linear_leaves as logistic_leaves
 from evotree.fitness.linear_leaves import (
     COSTS,
     HALVINGS,
-    fit_logistic,
+    fit_scores,
     is_too_large,
-    logistic_path,
+    path_of_models,
 )
 from evotree.leaf_models import ClassModels
 from tests.quick_models import FREE, evolved
@@ -65,7 +65,7 @@ def fitted(request):
 def test_a_model_of_all_terms_is_that_of_scikit_learn(load, C, cells, monkeypatch):
     monkeypatch.setattr(logistic_leaves, "_NEWTON_CELLS", cells)
     dataset = Dataset.from_arrays(*load(return_X_y=True))
-    scores = next(logistic_path(dataset, C))
+    scores = next(path_of_models(dataset, C))
     known = LogisticRegression(C=C, tol=1e-8, max_iter=10_000)
     known.fit(dataset.X, dataset.y, dataset.sample_weight)
     of_rows = dataset.X @ scores[:, :-1].T + scores[:, -1]
@@ -76,7 +76,7 @@ def test_a_model_of_all_terms_is_that_of_scikit_learn(load, C, cells, monkeypatc
 
 def test_each_step_of_a_path_has_half_the_terms_of_the_one_before():
     dataset = Dataset.from_arrays(*load_wine(return_X_y=True))
-    n_terms = [np.count_nonzero(s[:, :-1]) for s in logistic_path(dataset, 1.0)]
+    n_terms = [np.count_nonzero(s[:, :-1]) for s in path_of_models(dataset, 1.0)]
     assert n_terms == [39, 19, 9, 4, 2]
 
 
@@ -168,7 +168,7 @@ def test_a_weight_of_two_is_a_row_given_twice(fitted):
         Dataset.from_arrays(X, y, weight),
         Dataset.from_arrays(X[twice], y[twice]),
     )
-    one, other = (next(logistic_path(rows, 0.3)) for rows in (first, second))
+    one, other = (next(path_of_models(rows, 0.3)) for rows in (first, second))
     np.testing.assert_allclose(one, other, atol=2e-3)
 
 
@@ -277,7 +277,7 @@ def test_a_fit_is_the_same_from_wherever_it_starts(seed, C):
     is_free = np.ones((2, 4), dtype=bool)
     is_free[0] = False
     starts = [np.zeros((2, 4)), np.where(is_free, rng.normal(0.0, 30.0, (2, 4)), 0.0)]
-    ends = [fit_logistic(dataset, slice(None), C, one, is_free) for one in starts]
+    ends = [fit_scores(dataset, slice(None), C, one, is_free) for one in starts]
     shares = [softmax(dataset.X @ s[:, :-1].T + s[:, -1], axis=1) for s in ends]
     np.testing.assert_allclose(shares[0], shares[1], atol=0.01)
 

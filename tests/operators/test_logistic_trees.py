@@ -22,7 +22,7 @@ from evotree.fitness.linear_leaves import (
     HALVINGS,
     ClassRows,
     Strength,
-    logistic_path,
+    path_of_models,
 )
 from evotree.fitness.probabilities import PROBABILITY_LOSSES
 from evotree.operators.initialization import logistic
@@ -69,7 +69,7 @@ def made(rows, strength):
 
 def scores_of(rows, strength):
     """Return the scores of the logistic regression of a strength."""
-    *_, scores = logistic_path(rows, strength.C, halvings=strength.halvings)
+    *_, scores = path_of_models(rows, strength.C, halvings=strength.halvings)
     return scores
 
 

@@ -20,7 +20,7 @@ from evotree.fitness.linear_leaves import (
     HALVINGS,
     ClassRows,
     Strength,
-    logistic_path,
+    path_of_models,
 )
 from evotree.fitness.node import Criterion, Node, choose_threshold
 from evotree.operators.structure.splice import make_individual, subtree_sizes
@@ -97,7 +97,7 @@ def logistic_trees(
         paths = {}
         for node in splits:
             binary = _groups(rows, present, node)
-            path = logistic_path(binary, C, start.get(node.id), HALVINGS, end=end)
+            path = path_of_models(binary, C, start.get(node.id), HALVINGS, end=end)
             paths[node.id] = [scores[1] for scores in path]
             start[node.id] = np.vstack([0.0 * paths[node.id][0], paths[node.id][0]])
         for halvings in range(HALVINGS + 1):

@@ -125,13 +125,13 @@ def round_models(
     weight = np.ones(len(X)) if sample_weight is None else sample_weight
     leaves = tree.apply(X)
     with np.errstate(over="ignore", invalid="ignore"):
-        predicted, unit = tree.models.predict(X, leaves), 0.0
+        predicted, unit = tree.models.scores(X, leaves), 0.0
         if len(X):  # their standard deviation
             centred = predicted - np.average(predicted, weights=weight)
             unit = float(np.sqrt(np.average(centred**2, weights=weight)))
         if not 1.0 / _LARGEST <= unit <= _LARGEST:
             return tree
-        models = LeafModels(*(array.copy() for array in tree.models))
+        models = type(tree.models)(*(array.copy() for array in tree.models))
         spread = X.std(axis=0) if tree.spread is None else tree.spread
         sharing = np.arange(len(tree)) if sharing is None else sharing
         for line in np.unique(sharing[leaves]).tolist():

@@ -92,8 +92,8 @@ const Model = (data) => {
   // A sum that overflows to both sides, which is no number, is the upper bound.
   const line = (part, x) => {
     const total = sum(part, x, part.b);
-    if (total < part.lo) return part.lo;
-    return total <= part.hi ? total : part.hi;
+    const bounded = total < part.lo ? part.lo : total <= part.hi ? total : part.hi;
+    return part.log ? Math.exp(bounded) : bounded;
   };
 
   // The position of the largest number, the first of equals.

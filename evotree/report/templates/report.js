@@ -360,10 +360,11 @@
     return make("p", { text: `Of the rows ${tree().isEdited ? "of the page" : "given"}: ${count(reached, "row")}${node.isLeaf ? how : ` pass${reached === 1 ? "es" : ""}`}.` });
   };
 
-  const boundsText = (part) => (part.bounded ? `, within ${number(part.lo)} and ${number(part.hi)}` : "");
+  const boundOf = (part, end) => number(part.log ? Math.exp(end) : end);
+  const boundsText = (part) => (part.bounded ? `, within ${boundOf(part, part.lo)} and ${boundOf(part, part.hi)}` : "");
   const lineText = (part) => make("p", {
     class: "inequality",
-    text: `${number(part.b)} ${part.f.length === 0 || part.w[0] < 0 ? "" : "+ "}${sumText(part.w, part.f, Infinity)}${boundsText(part)}`,
+    text: `${part.log ? "exp(" : ""}${number(part.b)} ${part.f.length === 0 || part.w[0] < 0 ? "" : "+ "}${sumText(part.w, part.f, Infinity)}${part.log ? ")" : ""}${boundsText(part)}`,
   });
 
   const drawPanel = () => {

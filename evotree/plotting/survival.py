@@ -1,0 +1,82 @@
+"""Curves of the leaves of a survival tree."""
+
+from typing import Any
+
+import numpy as np
+from matplotlib.axes import Axes
+
+from evotree.plotting.style import INK, axes_or_new, class_colors, draw_grid
+from evotree.survival import Times, survival
+
+_MOST_LEAVES = 16
+_PLACES = 6  # of times at which rows at risk are counted
+
+
+def plot_survival(model: Any, X: Any, y: Any, ax: Axes | None = None) -> Axes:
+    """Draw the survival of the rows of each leaf, with the numbers at risk below.
+
+    Parameters
+    ----------
+    model : fitted EvoTreeSurvival
+        Its leaves part the rows.
+    X : array-like of shape (n_samples, n_features)
+        Rows, such as those of the fit, or held-out ones.
+    y : structured array, frame or array
+        Their times to an event, as for `EvoTreeSurvival.fit`.
+    ax : matplotlib Axes, optional
+        Where to draw; new ones by default.
+
+    Returns
+    -------
+    matplotlib Axes
+        The estimates of Kaplan and Meier; a cross is where a row was censored.
+    """
+    if not hasattr(model, "cum_baseline_hazard_"):
+        raise TypeError(
+            f"model is a {type(model).__name__}: allowed is a fitted EvoTreeSurvival."
+        )
+    times, reached = Times.read(y, X), model.apply(X)
+    leaves = np.unique(reached).tolist()
+    if len(leaves) > _MOST_LEAVES:
+        raise ValueError(
+            f"the rows reach {len(leaves)} leaves: a picture shows up to {_MOST_LEAVES}."
+        )
+    ax = axes_or_new(ax, (7.0, 4.0 + 0.2 * len(leaves)))
+    places = np.linspace(0.0, float(times.time.max()), _PLACES)
+    counts, colors = [], class_colors(len(leaves))
+    for k, color in zip(leaves, colors, strict=True):
+        own = times.take(reached == k)
+        curve = survival(own, np.ones(len(own.time)))
+        label = f"leaf {k}: risk {model.predict(X)[reached == k].mean():.3g}"
+        ax.step(curve.x, curve.y, where="post", color=color, label=label)
+        ends = own.time[~own.event]
+        ax.plot(ends, curve(ends), "+", color=color, markersize=5)
+        is_seen = own.time >= places[:, np.newaxis]
+        counts.append((is_seen & (own.entry <= places[:, np.newaxis])).sum(axis=1))
+    ax.set(ylim=(0.0, 1.02), ylabel="share without event", xlabel="time")
+    draw_grid(ax)
+    ax.legend(fontsize="small")
+    below = [f"{place:.3g}" for place in places]
+    ax.set_xticks(places, below)
+    for row, (of_leaf, color) in enumerate(zip(counts, colors, strict=True)):
+        for place, count in zip(places, of_leaf.tolist(), strict=True):
+            ax.annotate(
+                str(count),
+                (place, 0.0),
+                (0.0, -44.0 - 12.0 * row),
+                xycoords=ax.get_xaxis_transform(),
+                textcoords="offset points",
+                ha="center",
+                color=color,
+                fontsize="small",
+            )
+    ax.annotate(
+        "rows at risk",
+        (0.0, 0.0),
+        (0.0, -44.0 - 12.0 * len(counts)),
+        xycoords="axes fraction",
+        textcoords="offset points",
+        color=INK,
+        fontsize="small",
+    )
+    return ax

@@ -1,0 +1,220 @@
+"""Times to an event: what users hand over, the hazard and survival of all rows, and concordance.
+
+Times are right-censored: a row whose event was not seen was seen until its time. It may have been
+seen from an entry time on (left truncation). In: structured arrays as of scikit-survival, frames,
+arrays. Out: `Times`, step functions and numbers.
+
+The full likelihood of proportional hazards in the leaves of a tree is that of Poisson counts
+(LeBlanc and Crowley 1992): a row has one event or none at the exposure H0(t), the cumulative
+hazard of all rows up to its time.
+
+References
+----------
+LeBlanc M., Crowley J. (1992). Relative risk trees for censored survival data. Biometrics 48,
+411-425.
+Harrell F. E., Califf R. M., Pryor D. B., Lee K. L., Rosati R. A. (1982). Evaluating the yield of
+medical tests. Journal of the American Medical Association 247, 2543-2546.
+"""
+
+from collections.abc import Mapping
+from typing import Any, NamedTuple, Self
+
+import numpy as np
+import pandas as pd
+
+from evotree.tables.frames import by_row
+
+EVENT, TIME, ENTRY = "event", "time", "entry"
+"""Extra columns of rows of a data set whose targets are times to an event."""
+
+_ALLOWED = (
+    "allowed are a structured array of event and time, as scikit-survival has it, and a frame or "
+    "array of the columns event, time and, with left truncation, entry"
+)
+_LEAST_SHARE = 1e-6  # of the first step of the hazard, which no exposure is below
+
+
+class Times(NamedTuple):
+    """When rows were seen, and whether an event ended that; arrays of shape (n_rows,)."""
+
+    event: np.ndarray  # bool
+    time: np.ndarray  # float64, at least 0
+    entry: (
+        np.ndarray
+    )  # float64, below `time`; minus infinity where all rows were seen from 0 on
+
+    @classmethod
+    def read(cls, y: Any, X: Any = None) -> Self:
+        """Return the times that users hand over, checked; in the order of the labels of `X`."""
+        columns = [_numbers(by_row(one, X, "y")) for one in _columns_of(y)]
+        event, time, *more = columns
+        entry = more[0] if more else np.full(len(time), -np.inf)
+        if not np.isin(event, (0.0, 1.0)).all():
+            wrong = event[~np.isin(event, (0.0, 1.0))][0]
+            raise ValueError(
+                f"y has the event {wrong:g}: allowed are False and True, or 0 and 1, in the first "
+                "column, and times in the second one."
+            )
+        for name, numbers in zip(("time", "entry time"), columns[1:], strict=False):
+            is_wrong = ~((numbers >= 0.0) & np.isfinite(numbers))
+            if is_wrong.any():
+                raise ValueError(
+                    f"y has the {name} {numbers[is_wrong][0]:g} in row {is_wrong.argmax()}: "
+                    "allowed are finite numbers from 0."
+                )
+        is_late = entry >= time
+        if more and is_late.any():
+            at = int(is_late.argmax())
+            raise ValueError(
+                f"y has the entry time {entry[at]:g} and the time {time[at]:g} in row {at}: "
+                "allowed are entries before the time."
+            )
+        return cls(event == 1.0, time, entry)
+
+    def take(self, rows: np.ndarray) -> Self:
+        """Return the times of some rows."""
+        return type(self)(*(column[rows] for column in self))
+
+    @classmethod
+    def of(cls, extras: Mapping[str, np.ndarray]) -> Self | None:
+        """Return the times that the extra columns of a data set have; None where it has none."""
+        if TIME not in extras:
+            return None
+        return cls(*(extras[name] for name in (EVENT, TIME, ENTRY)))
+
+    @property
+    def extras(self) -> dict[str, np.ndarray]:
+        """The columns by the names that they have in a data set."""
+        return dict(zip((EVENT, TIME, ENTRY), self, strict=True))
+
+
+def _columns_of(y: Any) -> list[Any]:
+    """Return the two or three columns of times to an event."""
+    names = getattr(getattr(y, "dtype", None), "names", None)
+    if names is not None:
+        columns = [y[name] for name in names]
+    elif hasattr(y, "columns"):
+        columns = [y[name] for name in y.columns]
+    elif isinstance(y, tuple):
+        columns = list(y)
+    else:
+        table = np.asarray(y)
+        if table.ndim != 2:
+            raise ValueError(f"y has shape {table.shape}: {_ALLOWED}.")
+        columns = list(table.T)
+    if len(columns) not in (2, 3):
+        raise ValueError(f"y has {len(columns)} columns: {_ALLOWED}.")
+    if len({len(column) for column in columns}) > 1:
+        raise ValueError(f"y has columns of several lengths: {_ALLOWED}.")
+    return columns
+
+
+def _numbers(column: Any) -> np.ndarray:
+    """Return a column as floats; what is no number is refused."""
+    try:
+        numbers = pd.Series(column).to_numpy(dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"y: {error}; {_ALLOWED}.") from error
+    return numbers
+
+
+class StepFunction:
+    """A function that is constant from each of its steps on, as scikit-survival's.
+
+    Attributes
+    ----------
+    x, y : ndarray of shape (n_steps,)
+        Rising places of the steps, and the values from there on.
+    """
+
+    def __init__(self, x: np.ndarray, y: np.ndarray) -> None:
+        self.x = x
+        self.y = y
+
+    @property
+    def domain(self) -> tuple[float, float]:
+        """Where the function has values: from the first step on."""
+        return float(self.x[0]), np.inf
+
+    def __call__(self, x: Any) -> Any:
+        """Return the value at one place, or at several."""
+        places = np.asarray(x, dtype=np.float64)
+        if not (places >= self.x[0]).all():
+            raise ValueError(
+                f"x has {np.min(places):g}: allowed are numbers from {self.x[0]:g}."
+            )
+        values = self.y[np.searchsorted(self.x, places, side="right") - 1]
+        return float(values) if values.ndim == 0 else values
+
+    def __repr__(self) -> str:
+        return f"StepFunction of {len(self.x)} steps from {self.x[0]:g} on"
+
+
+def at_risk(
+    times: Times, weight: np.ndarray
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Return the distinct times, 0 first, and the weights of events then, and of rows at risk."""
+    steps, at = np.unique(np.append(0.0, times.time), return_inverse=True)
+    events = np.bincount(at[1:], weight * times.event, len(steps))
+    ends = np.bincount(at[1:], weight, len(steps))
+    # A row is at risk at the times after its entry, up to its own.
+    entered = np.searchsorted(steps, times.entry, side="right")
+    begins = np.bincount(entered, weight, len(steps) + 1)[: len(steps)]
+    present = begins.cumsum() - np.append(0.0, ends.cumsum()[:-1])
+    return steps, events, np.where(events > 0.0, np.maximum(present, events), present)
+
+
+def cumulative_hazard(times: Times, weight: np.ndarray) -> StepFunction:
+    """Return the estimate of Nelson and Aalen."""
+    steps, events, present = at_risk(times, weight)
+    shares = np.divide(events, present, np.zeros(len(steps)), where=events > 0.0)
+    return StepFunction(steps, shares.cumsum())
+
+
+def survival(times: Times, weight: np.ndarray) -> StepFunction:
+    """Return the estimate of Kaplan and Meier."""
+    steps, events, present = at_risk(times, weight)
+    shares = np.divide(events, present, np.zeros(len(steps)), where=events > 0.0)
+    return StepFunction(steps, (1.0 - shares).cumprod())
+
+
+def median_time(function: StepFunction) -> float:
+    """Return the first time at which no more than a half survive; infinity where there is none."""
+    below = np.flatnonzero(function.y <= 0.5 * (1.0 + 1e-12))
+    return float(function.x[below[0]]) if below.size else np.inf
+
+
+def exposures(times: Times, hazard: StepFunction) -> np.ndarray:
+    """Return the cumulative hazard of all rows while each was seen, above 0."""
+    # A row that was censored before the first event says nothing: it has next to no exposure, and
+    # stays a row.
+    at_entry = np.where(
+        np.isneginf(times.entry), 0.0, hazard(np.maximum(times.entry, 0.0))
+    )
+    least = hazard.y[hazard.y > 0.0][0]
+    return np.maximum(hazard(times.time) - at_entry, _LEAST_SHARE * least)
+
+
+def concordance(
+    times: Times, risk: np.ndarray, weight: np.ndarray | None = None
+) -> float:
+    """Return the share of comparable pairs whose first event is that of the higher risk (Harrell).
+
+    A pair is comparable where one row has an event while the other is at risk. Equal risks count
+    half.
+    """
+    weight = np.ones(len(risk)) if weight is None else weight
+    right = total = 0.0
+    for i in np.flatnonzero(times.event).tolist():
+        is_later = times.time > times.time[i]
+        is_later |= (times.time == times.time[i]) & ~times.event
+        others = np.flatnonzero(is_later & (times.entry < times.time[i]))
+        pairs = weight[i] * weight[others]
+        right += pairs @ ((risk[i] > risk[others]) + 0.5 * (risk[i] == risk[others]))
+        total += pairs.sum()
+    if total == 0.0:
+        raise ValueError(
+            "y has no pair of rows of which one has its event while the other is seen: allowed "
+            "are times with at least one."
+        )
+    return float(right / total)

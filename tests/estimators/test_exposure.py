@@ -1,0 +1,331 @@
+"""Counts of events at exposures: rates are what trees predict, and rows stay rows."""
+
+import numpy as np
+import pandas as pd
+import pytest
+import sklearn
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from sklearn.linear_model import PoissonRegressor
+from sklearn.metrics import mean_poisson_deviance
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+
+from evotree import EvoTreeClassifier, EvoTreeRegressor
+from evotree.dataset import EXPOSURE, Dataset, make_folds, split_folds
+from evotree.engine.choice import Candidate, Table, Trial
+from evotree.fitness.linear_leaves import LogLinearLeaves, path_of_models
+from evotree.fitness.objectives import compose
+from evotree.operators.structure.splice import make_individual
+from evotree.rng import make_streams
+from tests.quick_models import BRIEF, FREE, evolved
+from tests.strategies import seeds
+
+
+def counts_of(n=200, seed=0):
+    """Draw rows whose rate is 4 above 0 and 1 below, exposures, and counts of events."""
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(n, 3)).round(2)
+    exposure = rng.choice([0.25, 1.0, 4.0], n)
+    rate = np.where(X[:, 0] > 0.0, 4.0, 1.0)
+    return X, rng.poisson(rate * exposure).astype(float), exposure
+
+
+def brief(**parameters):
+    return evolved(EvoTreeRegressor, **{"objective": "poisson"} | BRIEF | parameters)
+
+
+@st.composite
+def counted_rows(draw):
+    """Draw few distinct rows, with counts and exposures of many sizes."""
+    n = draw(st.integers(4, 40))
+    rng = np.random.default_rng(draw(seeds))
+    X = rng.integers(0, 4, (n, 2)).astype(float)
+    y = rng.poisson(2.0, n).astype(float)
+    y[0] = 1.0
+    return X, y, 2.0 ** rng.integers(-6, 7, n), rng.integers(1, 4, n).astype(float)
+
+
+def rates_of_leaves(tree, X, events, exposure, weight):
+    """Return the rate of each leaf as a loop over rows has it."""
+    leaves = tree.apply(X)
+    return {
+        leaf: (weight * events)[leaves == leaf].sum()
+        / (weight * exposure)[leaves == leaf].sum()
+        for leaf in set(leaves.tolist())
+    }
+
+
+@given(counted_rows())
+@settings(max_examples=25)
+def test_a_leaf_predicts_events_by_exposure(rows):
+    X, y, exposure, weight = rows
+    model = brief(max_generations=1)
+    model.fit(X, y, sample_weight=weight, exposure=exposure)
+    for leaf, rate in rates_of_leaves(model.tree_, X, y, exposure, weight).items():
+        assert model.tree_.values[leaf, 0] == pytest.approx(rate, rel=1e-9)
+
+
+@given(counted_rows(), seeds, st.floats(0.05, 0.95))
+@settings(max_examples=50)
+def test_a_row_in_two_parts_changes_nothing(rows, seed, share):
+    """Splits as before have the rates and the gains as before, whatever row is divided."""
+    X, y, exposure, weight = rows
+    rng = np.random.default_rng(seed)
+    at = rng.integers(len(X))
+    part = np.floor(share * y[at])
+    again = np.append(np.arange(len(X)), at)
+    parted_y, parted_exposure = y[again], exposure[again]
+    parted_y[[at, -1]] = part, y[at] - part
+    parted_exposure[[at, -1]] = share * exposure[at], (1.0 - share) * exposure[at]
+    splits = np.array([[1.0, 0.5], [0.0, 0.0], [0.0, 0.0]]), np.array([2.2, 0.0, 0.0])
+    found = []
+    for counts, exposures, of in (
+        (y, exposure, np.arange(len(X))),
+        (parted_y, parted_exposure, again),
+    ):
+        data = Dataset.from_arrays(
+            X[of],
+            counts,
+            weight[of],
+            task="regression",
+            extras={EXPOSURE: exposures},
+        )
+        data = data.evolved_for(compose("poisson", data))
+        scaled = splits[0] * data.scale, splits[1] - splits[0] @ data.mean
+        tree = make_individual(data, *scaled, np.array([3, 1, 1], dtype=np.int32))
+        losses = data.bound_objective.errors(tree) * data.bound_objective.whole_loss(
+            data
+        )
+        losses *= data.target_scale * data.weight_unit
+        rates = data.target_mean + data.target_scale * data.bound_objective.values(tree)
+        is_leaf = tree.subtree_size == 1
+        found.append((rates, losses[0] - losses[is_leaf].sum()))
+    np.testing.assert_allclose(found[0][0], found[1][0], rtol=1e-9)
+    assert found[0][1] == pytest.approx(found[1][1], rel=1e-6, abs=1e-6 * y.sum())
+
+
+@given(counted_rows())
+@settings(max_examples=50)
+def test_losses_are_deviances_of_the_counts(rows):
+    X, y, exposure, weight = rows
+    data = Dataset.from_arrays(
+        X, y, weight, task="regression", extras={EXPOSURE: exposure}
+    )
+    objective = compose("poisson", data).bind(data)
+    expected = np.sum(weight * y) / np.sum(weight * exposure) * exposure
+    deviance = mean_poisson_deviance(y, expected, sample_weight=weight)
+    whole = objective.whole_loss(data) * data.target_scale * data.weight_unit
+    assert whole == pytest.approx(0.5 * deviance * weight.sum(), rel=1e-6, abs=1e-9)
+
+
+@given(counted_rows())
+@settings(max_examples=25)
+def test_exposures_leave_the_number_of_rows(rows):
+    X, y, exposure, weight = rows
+    plain = Dataset.from_arrays(X, y, weight, task="regression")
+    data = Dataset.from_arrays(
+        X, y, weight, task="regression", extras={EXPOSURE: exposure}
+    )
+    assert data.n_rows == plain.n_rows
+    assert data.total_weight == pytest.approx(plain.total_weight)
+    folds = make_folds(data, 2, make_streams(0, 0, 1)[0])
+    parts = [split_folds(data, folds, fold)[1].n_rows for fold in range(2)]
+    assert sum(parts) == len(X)
+    assert abs(parts[0] - parts[1]) <= 1
+
+
+def test_least_rows_of_leaves_are_rows_whatever_their_exposures():
+    X, y, exposure = counts_of()
+    exposure = np.where(X[:, 0] > 1.0, 1000.0, exposure)
+    model = brief(min_samples_leaf=30).fit(X, y, exposure=exposure)
+    assert np.unique(model.apply(X), return_counts=True)[1].min() >= 30
+
+
+def test_equal_exposures_are_none():
+    X, y, _ = counts_of()
+    plain = brief().fit(X, y)
+    same = brief().fit(X, y, exposure=np.full(len(X), 8.0))
+    assert same.tree_.has_splits_of(plain.tree_)
+    np.testing.assert_allclose(8.0 * same.predict(X), plain.predict(X))
+
+
+def test_rates_are_found_that_counts_hide():
+    """Counts rise with exposures, which depend on another column than rates do."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(600, 2))
+    exposure = np.where(X[:, 1] > 0.0, 10.0, 0.5)
+    y = rng.poisson(np.where(X[:, 0] > 0.0, 2.0, 0.5) * exposure)
+    model = brief(max_leaf_nodes=2).fit(X, y, exposure=exposure)
+    assert np.abs(model.tree_.weights[0] * [1, 0]).sum() > 0.0
+    assert np.abs(model.predict([[1.0, 0.0], [-1.0, 0.0]]) - [2.0, 0.5]).max() < 0.3
+    deviance = mean_poisson_deviance(y, model.predict(X) * exposure)
+    glm = PoissonRegressor(alpha=0.0).fit(X, y / exposure, sample_weight=exposure)
+    assert deviance < mean_poisson_deviance(y, glm.predict(X) * exposure)
+
+
+def test_chosen_penalties_take_rows_as_units():
+    X, y, exposure = counts_of(300)
+    model = evolved(EvoTreeRegressor, objective="poisson", **FREE)
+    model.fit(X, y, exposure=exposure)
+    assert model.get_n_leaves() > 1
+    again = evolved(EvoTreeRegressor, objective="poisson", **FREE)
+    again.fit(X, y, exposure=16.0 * exposure)
+    assert again.size_penalty_ == model.size_penalty_
+
+
+@given(seeds)
+@settings(max_examples=20)
+def test_errors_of_choices_count_rows_whatever_their_exposures(seed):
+    rng = np.random.default_rng(seed)
+    weights = rng.choice([0.01, 1.0, 100.0], 40)
+    losses = {Candidate(at=at): rng.uniform(size=40) for at in range(2)}
+    sizes = dict.fromkeys(losses, (1, 1))
+    parts = [np.arange(0, 25), np.arange(25, 40)]
+    trials = [
+        Trial(
+            fold,
+            None,
+            {one: lost[part] for one, lost in losses.items()},
+            sizes,
+            weights[part],
+            has_exposures=True,
+        )
+        for fold, part in enumerate(parts)
+    ]
+    one, other = losses
+    mean, error = Table.of(trials).gain(one, other)
+    gains = weights * (losses[other] - losses[one])
+    assert mean == pytest.approx(gains.sum() / weights.sum())
+    deviations = gains - mean * weights
+    expected = np.sqrt(40 / 39 * (deviations**2).sum()) / weights.sum()
+    assert error == pytest.approx(expected)
+
+
+def test_exposures_are_found_by_the_labels_of_rows_and_routed():
+    X, y, exposure = counts_of(80)
+    frame = pd.DataFrame(X, columns=["a", "b", "c"])
+    first = brief().fit(frame, y, exposure=exposure)
+    shuffled = pd.Series(exposure, frame.index)[::-1]
+    assert brief().fit(frame, y, exposure=shuffled).tree_ == first.tree_
+    with sklearn.config_context(enable_metadata_routing=True):
+        asking = brief().set_fit_request(exposure=True)
+        pipeline = make_pipeline(StandardScaler(), asking)
+        pipeline.fit(X, y, exposure=exposure)
+        rates = pipeline.predict(X)
+    np.testing.assert_allclose(rates, first.predict(frame), rtol=0.2)
+
+
+def test_what_reads_rows_again_takes_their_exposures():
+    X, y, exposure = counts_of()
+    model = brief().fit(X, y, exposure=exposure)
+    edited = model.edit(X, y, exposure=exposure).prune(0)
+    assert edited.predict(X[:1])[0] == pytest.approx(y.sum() / exposure.sum())
+    again = model.refit(X, y, exposure=exposure)
+    assert again.edit_cost_ is None
+    leaves = rates_of_leaves(again.tree_, X, y, exposure, np.ones(len(X)))
+    assert all(again.tree_.values[k, 0] == pytest.approx(r) for k, r in leaves.items())
+    model.select_tree("simplest", X, y, exposure=exposure)
+    assert model.get_n_leaves() > 1
+
+
+# ---- log-linear leaves ---------------------------------------------------------------------------
+
+
+@given(counted_rows(), st.sampled_from([0.03, 3.0]))
+@settings(max_examples=15)
+def test_a_log_linear_leaf_is_a_poisson_regression(rows, C):
+    X, y, exposure, weight = rows
+    data = Dataset.from_arrays(
+        X, y, weight, task="regression", extras={EXPOSURE: exposure}
+    )
+    models = LogLinearLeaves()
+    fitted_to = models.rows_of(data)
+    scores = next(path_of_models(fitted_to, C))
+    # scikit-learn penalizes by the mean of the losses, ours by their sum.
+    alpha = 1.0 / (C * data.sample_weight.sum())
+    glm = PoissonRegressor(alpha=alpha, tol=1e-10, max_iter=10_000)
+    glm.fit(data.X / data.spread, fitted_to.y, sample_weight=data.sample_weight)
+    expected = glm.predict(data.X / data.spread) * data.target_mean
+    of_rows = data.X @ scores[:, :-1].T + scores[:, -1]
+    np.testing.assert_allclose(models.predicted(of_rows, data), expected, rtol=2e-2)
+
+
+def log_linear(n, seed):
+    """Draw counts whose logarithmic rate is a line, of another slope above 0 than below."""
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(n, 3)).round(3)
+    exposure = rng.choice([0.5, 2.0], n)
+    rate = np.exp(np.where(X[:, 0] > 0.0, X[:, 1], -X[:, 1]))
+    return X, rng.poisson(rate * exposure).astype(float), exposure
+
+
+@pytest.fixture(scope="module")
+def fitted():
+    model = evolved(EvoTreeRegressor, objective="poisson", leaves="linear", **FREE)
+    X, y, exposure = log_linear(800, 0)
+    return model.fit(X, y, exposure=exposure)
+
+
+def test_log_linear_leaves_add_to_splits(fitted):
+    X, y, exposure = log_linear(4000, 1)
+    train, counts, exposures = log_linear(800, 0)
+    glm = PoissonRegressor(alpha=0.0)
+    glm.fit(train, counts / exposures, sample_weight=exposures)
+    means = evolved(EvoTreeRegressor, objective="poisson", **FREE)
+    means.fit(train, counts, exposure=exposures)
+    ours, others, constant = (
+        mean_poisson_deviance(y, np.maximum(model.predict(X), 1e-9) * exposure)
+        for model in (fitted, glm, means)
+    )
+    assert fitted.tree_.models.is_log
+    assert ours < min(others, constant)
+
+
+def test_log_linear_leaves_never_explode(fitted):
+    X, _, _ = log_linear(800, 0)
+    seen = fitted.predict(X)
+    far = fitted.predict(1e6 * X)
+    assert np.isfinite(far).all()
+    assert far.max() <= seen.max() * (seen.max() / seen.min()) ** 0.5
+    assert (far > 0.0).all()
+
+
+def test_counterfactuals_reach_rates_of_log_linear_leaves(fitted):
+    X, _, _ = log_linear(800, 0)
+    row = X[[int(fitted.predict(X).argmax())]]
+    half = 0.5 * fitted.predict(row)[0]
+    point = fitted.counterfactuals(row, (0.0, half))[0]
+    assert fitted.predict(point.row)[0] <= half
+    assert half - fitted.predict(point.row)[0] < 0.5 * half
+
+
+def test_edits_fit_log_linear_leaves_again(fitted):
+    X, y, exposure = log_linear(800, 0)
+    k = int(np.flatnonzero(~fitted.tree_.is_leaf)[-1])
+    edited = fitted.edit(X, y, exposure=exposure).prune(k)
+    assert edited.tree_.models.is_log
+    leaf = int(edited.apply(X)[0])
+    by_hand = edited.edit(X, y, exposure=exposure).relabel(leaf, 0.5)
+    inside = edited.apply(X) == leaf
+    np.testing.assert_allclose(by_hand.predict(X[inside]), 0.5)
+
+
+# ---- what is refused -----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("model", "exposure", "message"),
+    [
+        (brief(), np.zeros(20), "exposure has 0 in row 0: allowed are numbers above 0"),
+        (brief(), np.full(20, np.nan), "exposure has nan in row 0"),
+        (brief(), np.ones(19), r"exposure has shape \(19,\)"),
+        (brief(), ["long"] * 20, "exposure: .*allowed are numbers"),
+        (brief(objective="squared_error"), np.ones(20), "allowed are 'poisson'"),
+        (evolved(EvoTreeClassifier, **BRIEF), np.ones(20), "not go with exposure"),
+    ],
+)
+def test_exposures_that_cannot_be_are_refused(model, exposure, message):
+    X = np.arange(20.0)[:, None]
+    with pytest.raises(ValueError, match=message):
+        model.fit(X, np.arange(20) % 2, exposure=exposure)

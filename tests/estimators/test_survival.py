@@ -1,0 +1,381 @@
+"""Times to an event: hazards, leaves, folds, concordance, and scikit-survival's face."""
+
+import re
+
+import matplotlib.pyplot as plt
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from sklearn.model_selection import cross_val_score
+
+from evotree import EvoTreeSurvival, load_model, save_model
+from evotree.dataset import EXPOSURE, Dataset, make_folds, split_folds
+from evotree.export import export_python, export_text
+from evotree.plotting import plot_survival, plot_tree
+from evotree.rng import make_streams
+from evotree.survival import (
+    StepFunction,
+    Times,
+    concordance,
+    cumulative_hazard,
+    exposures,
+    median_time,
+    survival,
+)
+from tests.quick_models import BRIEF, FREE, evolved
+from tests.strategies import seeds
+
+
+def brief(**parameters):
+    return evolved(EvoTreeSurvival, **{"leaves": "constant"} | BRIEF | parameters)
+
+
+def seen_until(n=300, seed=0):
+    """Draw rows whose risk is 4 above 0 and 1 below, and times that 2 ends."""
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(n, 3)).round(2)
+    time = rng.exponential(np.where(X[:, 0] > 0.0, 0.25, 1.0))
+    end = rng.uniform(0.5, 2.0, n)
+    return X, np.column_stack([time <= end, np.minimum(time, end)])
+
+
+@st.composite
+def times_to_events(draw):
+    """Draw few distinct times, some of them entered late, with weights, one event at least."""
+    n = draw(st.integers(3, 40))
+    rng = np.random.default_rng(draw(seeds))
+    time = rng.integers(1, 8, n).astype(float)
+    entry = np.full(n, -np.inf)
+    if draw(st.booleans()):
+        entry = np.floor(time * rng.uniform(0.0, 1.0, n))
+    event = rng.uniform(size=n) < draw(st.sampled_from([0.2, 0.5, 1.0]))
+    event[0] = True
+    return Times(event, time, entry), rng.integers(1, 4, n).astype(float)
+
+
+# ---- estimates, beside loops and scikit-survival -------------------------------------------------
+
+
+def naive(times, weight):
+    """Return the hazards and survivals at all distinct times, by loops over rows."""
+    hazard, alive, found = 0.0, 1.0, {0.0: (0.0, 1.0)}
+    for t in sorted(set(times.time.tolist())):
+        rows = list(zip(*times, weight, strict=True))
+        at_risk = sum(w for _, end, entry, w in rows if entry < t <= end)
+        events = sum(w for event, end, _, w in rows if event and end == t)
+        if events:
+            hazard += events / at_risk
+            alive *= 1.0 - events / at_risk
+        found[t] = hazard, alive
+    return found
+
+
+@given(times_to_events())
+def test_hazards_and_survivals_are_those_of_loops(drawn):
+    times, weight = drawn
+    for t, (hazard, alive) in naive(times, weight).items():
+        assert cumulative_hazard(times, weight)(t) == pytest.approx(hazard)
+        assert survival(times, weight)(t) == pytest.approx(alive, abs=1e-12)
+
+
+@given(times_to_events())
+def test_exposures_add_up_to_events(drawn):
+    """What all rows were exposed to by the hazard of Nelson and Aalen are their events."""
+    times, weight = drawn
+    at = exposures(times, cumulative_hazard(times, weight))
+    assert (at > 0.0).all()
+    assert weight @ at == pytest.approx(weight @ times.event, rel=1e-4)
+
+
+@given(times_to_events(), seeds)
+def test_concordance_is_that_of_all_pairs(drawn, seed):
+    times, _ = drawn
+    risk = np.random.default_rng(seed).integers(0, 4, len(times.time)).astype(float)
+    rows = list(zip(*times, risk, strict=True))
+    pairs = [
+        0.5 * (mine == other) + (mine > other)
+        for event, time, _, mine in rows
+        for is_seen, end, entry, other in rows
+        if event and entry < time and (end > time or (end == time and not is_seen))
+    ]
+    if not pairs:
+        with pytest.raises(ValueError, match="no pair of rows"):
+            concordance(times, risk)
+        return
+    assert concordance(times, risk) == pytest.approx(np.mean(pairs))
+    assert concordance(times, -risk) == pytest.approx(1.0 - np.mean(pairs))
+
+
+@given(times_to_events())
+@settings(max_examples=25)
+def test_estimates_are_those_of_scikit_survival(drawn):
+    sksurv = pytest.importorskip("sksurv.nonparametric")
+    metrics = pytest.importorskip("sksurv.metrics")
+    (event, time, _), _ = drawn
+    times, weight = Times(event, time, np.full(len(time), -np.inf)), np.ones(len(time))
+    x, hazard = sksurv.nelson_aalen_estimator(event, time)
+    np.testing.assert_allclose(cumulative_hazard(times, weight)(x), hazard)
+    x, alive = sksurv.kaplan_meier_estimator(event, time)
+    np.testing.assert_allclose(survival(times, weight)(x), alive, atol=1e-12)
+    risk = np.random.default_rng(0).integers(0, 4, len(time)).astype(float)
+    if (event & (time < time.max())).any():
+        expected = metrics.concordance_index_censored(event, time, risk)[0]
+        assert concordance(times, risk) == pytest.approx(expected)
+
+
+def test_step_functions_keep_their_values_until_the_next_step():
+    function = StepFunction(np.array([0.0, 1.0, 3.0]), np.array([1.0, 0.5, 0.2]))
+    assert function(2.9) == 0.5
+    assert function([0.0, 1.0, 99.0]).tolist() == [1.0, 0.5, 0.2]
+    assert function.domain == (0.0, np.inf)
+    assert median_time(function) == 1.0
+    assert median_time(StepFunction(np.array([0.0]), np.array([1.0]))) == np.inf
+    with pytest.raises(ValueError, match="allowed are numbers from 0"):
+        function(-1.0)
+
+
+# ---- leaves and folds ----------------------------------------------------------------------------
+
+
+@given(seeds, st.booleans())
+@settings(max_examples=10)
+def test_a_leaf_has_its_events_and_one_more_by_its_exposures(seed, is_late):
+    X, y = seen_until(80, seed % 1000)
+    if is_late:
+        y = np.column_stack([y, 0.5 * y[:, 1]])
+    weight = np.random.default_rng(seed).integers(1, 4, len(X)).astype(float)
+    weight[0] = 1.0
+    model = brief(max_generations=1).fit(X, y, sample_weight=weight)
+    times = Times.read(y)
+    at = exposures(times, cumulative_hazard(times, weight))
+    leaves = model.apply(X)
+    for k in np.unique(leaves):
+        inside = leaves == k
+        events = weight[inside] @ times.event[inside]
+        risk = (events + 1.0) / (weight[inside] @ at[inside] + 1.0)
+        assert model.tree_.values[k, 0] == pytest.approx(risk, rel=1e-6)
+        n_events = times.event[inside].sum()
+        median = median_time(survival(times.take(inside), weight[inside]))
+        said = f"{n_events} events of {inside.sum()} rows, median {median:.4g}"
+        assert model.leaf_notes_[k] == said
+
+
+@given(times_to_events(), seeds)
+def test_hazards_of_folds_are_of_the_rows_trained_on(drawn, seed):
+    times, weight = drawn
+    at = exposures(times, cumulative_hazard(times, weight))
+    X = np.arange(len(at), dtype=float)[:, np.newaxis]
+    data = Dataset.from_arrays(
+        X,
+        times.event.astype(float),
+        weight,
+        task="regression",
+        extras={EXPOSURE: at, **times.extras},
+    )
+    folds = make_folds(data, 2, make_streams(seed, 0, 1)[0])
+    for fold in range(2):
+        train, held_out = split_folds(data, folds, fold)
+        rows = train.raw[:, 0].astype(int)
+        if not times.event[rows].any():
+            continue
+        hazard = cumulative_hazard(times.take(rows), weight[rows])
+        for part in (train, held_out):
+            rows = part.raw[:, 0].astype(int)
+            exposure = exposures(times.take(rows), hazard)
+            np.testing.assert_allclose(part.extras[EXPOSURE], exposure)
+            rates = part.target_mean + part.target_scale * part.y
+            np.testing.assert_allclose(
+                rates * exposure, times.event[rows], atol=1e-6 * len(at)
+            )
+            ratio = part.sample_weight / (weight[rows] * exposure)
+            np.testing.assert_allclose(ratio, ratio[0])
+        assert train.n_rows + held_out.n_rows == len(at)
+
+
+def test_risks_order_times_and_models_in_leaves_add_to_that():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(700, 3))
+    time = rng.exponential(np.exp(-np.where(X[:, 0] > 0.0, X[:, 1], -X[:, 1])))
+    y = np.column_stack([time <= 2.0, np.minimum(time, 2.0)])
+    scores = {}
+    for leaves in ("constant", "auto"):
+        model = evolved(EvoTreeSurvival, leaves=leaves, **FREE)
+        scores[leaves] = model.fit(X[:400], y[:400]).score(X[400:], y[400:])
+    assert model.tree_.models.is_log
+    assert 0.55 < scores["constant"] < scores["auto"]
+    set_of_scores = cross_val_score(brief(), X[:200], y[:200], cv=2)
+    assert set_of_scores.min() > 0.5
+
+
+@pytest.mark.filterwarnings("ignore:no split pays")
+def test_one_leaf_survives_as_all_rows_do():
+    X, y = seen_until()
+    model = brief(size_penalty=9.0).fit(X, y)
+    assert model.get_n_leaves() == 1
+    times = Times.read(y)
+    hazard = cumulative_hazard(times, np.ones(len(X)))
+    found = model.predict_cumulative_hazard_function(X[:1])[0]
+    np.testing.assert_allclose(found.y, hazard.y, rtol=1e-6)
+    alive = model.predict_survival_function(X[:1])[0]
+    np.testing.assert_allclose(alive(times.time), np.exp(-hazard(times.time)), 1e-6)
+
+
+def test_functions_are_those_of_scikit_survival():
+    X, y = seen_until()
+    model = brief().fit(X, y)
+    hazards = model.predict_cumulative_hazard_function(X, return_array=True)
+    assert hazards.shape == (len(X), len(model.unique_times_))
+    assert (np.diff(hazards, axis=1) >= 0.0).all()
+    functions = model.predict_survival_function(X)
+    assert functions.dtype == object
+    for function, row in zip(functions, hazards, strict=True):
+        np.testing.assert_allclose(function(function.x), np.exp(-row))
+    medians = model.predict_median(X)
+    risk = model.predict(X)
+    assert medians[risk.argmax()] <= medians[risk.argmin()]
+    for median, function in zip(medians, functions, strict=True):
+        assert function.y.min() > 0.5 if median == np.inf else function(median) <= 0.5
+
+
+def test_metrics_of_scikit_survival_take_what_is_predicted():
+    metrics = pytest.importorskip("sksurv.metrics")
+    X, y = seen_until()
+    # Censoring is known up to the last time of the training rows.
+    last = int(y[:, 1].argmax())
+    X[[0, last]], y[[0, last]] = X[[last, 0]], y[[last, 0]]
+    model = brief().fit(X[:200], y[:200])
+    train, test = (forms(part)["structured"] for part in (y[:200], y[200:]))
+    places = np.quantile(y[200:, 1], [0.2, 0.4, 0.6])
+    functions = model.predict_survival_function(X[200:])
+    alive = np.array([function(places) for function in functions])
+    brier = metrics.integrated_brier_score(train, test, alive, places)
+    same = np.tile(survival(Times.read(train), np.ones(200))(places), (100, 1))
+    assert 0.0 < brier < metrics.integrated_brier_score(train, test, same, places)
+    uno = metrics.concordance_index_ipcw(train, test, model.predict(X[200:]))[0]
+    assert uno > 0.5
+
+
+# ---- forms of targets, and what reads models -----------------------------------------------------
+
+
+def forms(y):
+    """Return times to events in all forms, of which one is their second name."""
+    event, time = y[:, 0] == 1.0, y[:, 1]
+    kinds = [("dead", "?"), ("days", "<f8")]
+    frame = pd.DataFrame({"dead": event, "days": time})
+    return {
+        "structured": np.array(list(zip(event, time, strict=True)), dtype=kinds),
+        "frame": frame,
+        "shuffled frame": frame[::-1],
+        "tuple": (event, time),
+        "lists": y.tolist(),
+        "entry of all": np.column_stack([y, np.zeros(len(y))]),
+    }
+
+
+@pytest.mark.parametrize("form", forms(np.ones((1, 2))))
+def test_all_forms_of_times_say_the_same(form):
+    X, y = seen_until(100)
+    frame = pd.DataFrame(X, columns=["a", "b", "c"])
+    expected = brief().fit(frame, y)
+    found = brief().fit(frame, forms(y)[form])
+    assert found.tree_ == expected.tree_
+    assert found.score(frame, forms(y)[form]) == expected.score(frame, y)
+
+
+def test_models_are_edited_refitted_saved_exported_and_drawn(tmp_path):
+    X, y = seen_until()
+    model = brief(leaves="constant").fit(X, y)
+    assert re.search(r"\d+ events of \d+ rows, median", export_text(model))
+    space = {}
+    exec(export_python(model), space)
+    assert [space["predict"](row) for row in X.tolist()] == model.predict(X).tolist()
+    save_model(tmp_path / "model.json", model)
+    loaded = load_model(tmp_path / "model.json")
+    np.testing.assert_array_equal(loaded.predict(X), model.predict(X))
+    pruned = model.edit(X, y).prune(0)
+    assert pruned.predict(X[:1])[0] == pytest.approx(1.0, rel=1e-5)
+    assert f"{int(y[:, 0].sum())} events of {len(X)} rows" in pruned.leaf_notes_[0]
+    assert model.refit(X, y).score(X, y) > 0.5
+    assert model.select_tree("simplest", X, y).score(X, y) >= 0.5
+    point = model.counterfactuals(X[model.predict(X).argmax()], (0.0, 1.0))[0]
+    assert model.predict(point.row)[0] <= 1.0
+    assert model.explain(X).rows.prediction.tolist() == model.predict(X).tolist()
+    plot_tree(model)
+    plt.close("all")
+
+
+def test_an_edit_by_other_rows_has_their_hazard():
+    X, y = seen_until()
+    model = brief().fit(X, y)
+    later = y * [1.0, 10.0]
+    edited = model.edit(X, later).prune(0)
+    hazard = cumulative_hazard(Times.read(later), np.ones(len(X)))
+    found = edited.predict_cumulative_hazard_function(X[:1])[0]
+    np.testing.assert_allclose(found(later[:, 1]), hazard(later[:, 1]), rtol=1e-4)
+
+
+def test_curves_of_leaves_and_their_rows_at_risk_are_drawn():
+    X, y = seen_until()
+    model = brief().fit(X, y)
+    ax = plot_survival(model, X, y)
+    leaves = np.unique(model.apply(X))
+    curves = [line for line in ax.get_lines() if line.get_label().startswith("leaf")]
+    times = Times.read(y)
+    for k, curve in zip(leaves, curves, strict=True):
+        own = survival(
+            times.take(model.apply(X) == k), np.ones(len(X))[: sum(model.apply(X) == k)]
+        )
+        np.testing.assert_array_equal(curve.get_ydata(), own.y)
+    texts = [text.get_text() for text in ax.texts]
+    for k in leaves:
+        assert str((model.apply(X) == k).sum()) in texts
+    plt.close("all")
+    with pytest.raises(TypeError, match="allowed is a fitted EvoTreeSurvival"):
+        plot_survival(brief(), X, y)
+
+
+# ---- what is refused -----------------------------------------------------------------------------
+
+N = 20
+EVENTS, TIMES = np.ones(N), np.arange(1.0, N + 1.0)
+
+
+def with_first(column, value):
+    changed = column.copy()
+    changed[0] = value
+    return changed
+
+
+@pytest.mark.parametrize(
+    ("y", "message"),
+    [
+        ((EVENTS, with_first(TIMES, -1.0)), "time -1 in row 0: allowed are finite"),
+        ((EVENTS, with_first(TIMES, np.nan)), "time nan in row 0"),
+        ((EVENTS, with_first(TIMES, np.inf)), "time inf in row 0"),
+        ((0.0 * EVENTS, TIMES), "y has no event"),
+        ((TIMES, EVENTS), "y has the event 2: allowed are False and True"),
+        ((EVENTS, TIMES, TIMES), "entry time 1 and the time 1 in row 0"),
+        ((EVENTS, TIMES, with_first(0.0 * TIMES, -2.0)), "entry time -2 in row 0"),
+        ((EVENTS, TIMES, TIMES, TIMES), "y has 4 columns: allowed are"),
+        ((EVENTS, TIMES[1:]), "columns of several lengths"),
+        (TIMES, r"y has shape \(20,\): allowed are a structured array"),
+        ((EVENTS, ["soon"] * N), "could not convert"),
+        ((EVENTS[1:], TIMES[1:]), "inconsistent numbers of samples"),
+    ],
+)
+def test_times_that_cannot_be_are_refused(y, message):
+    with pytest.raises(ValueError, match=message):
+        brief().fit(TIMES[:, np.newaxis], y)
+
+
+def test_what_does_not_go_with_times_is_refused():
+    X, y = seen_until(50)
+    with pytest.raises(ValueError, match="monotonic_cst: allowed are"):
+        brief(monotonic_cst=[1, 0, 0]).fit(X, y)
+    with pytest.raises(TypeError, match="objective"):
+        EvoTreeSurvival(objective="poisson")
+    with pytest.raises(TypeError, match="exposure"):
+        brief().fit(X, y, exposure=np.ones(50))
