@@ -374,6 +374,8 @@ class Wording:
         if not self.named.targets:
             model = self.named.model(k)
             begin = "predict " if model.terms else "value: "
+            if self.named.leaf_notes is not None:
+                begin = "risk "  # of times to an event
             return self.model(model, begin, before_bounds=",")
         outputs = self.outputs(k, before_bounds=",")
         # The sum of a model has a comma before its bounds.

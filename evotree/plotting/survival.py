@@ -4,12 +4,13 @@ from typing import Any
 
 import numpy as np
 from matplotlib.axes import Axes
+from matplotlib.ticker import MaxNLocator
 
 from evotree.plotting.style import INK, axes_or_new, class_colors, draw_grid
 from evotree.survival import Times, survival
 
 _MOST_LEAVES = 16
-_PLACES = 6  # of times at which rows at risk are counted
+_PLACES = 6  # of times at which rows at risk are counted, at most, besides 0
 
 
 def plot_survival(model: Any, X: Any, y: Any, ax: Axes | None = None) -> Axes:
@@ -42,7 +43,9 @@ def plot_survival(model: Any, X: Any, y: Any, ax: Axes | None = None) -> Axes:
             f"the rows reach {len(leaves)} leaves: a picture shows up to {_MOST_LEAVES}."
         )
     ax = axes_or_new(ax, (7.0, 4.0 + 0.2 * len(leaves)))
-    places = np.linspace(0.0, float(times.time.max()), _PLACES)
+    last = float(times.time.max())
+    places = np.array(MaxNLocator(_PLACES).tick_values(0.0, last))
+    places = places[places <= last]
     counts, colors = [], class_colors(len(leaves))
     for k, color in zip(leaves, colors, strict=True):
         own = times.take(reached == k)
@@ -56,8 +59,7 @@ def plot_survival(model: Any, X: Any, y: Any, ax: Axes | None = None) -> Axes:
     ax.set(ylim=(0.0, 1.02), ylabel="share without event", xlabel="time")
     draw_grid(ax)
     ax.legend(fontsize="small")
-    below = [f"{place:.3g}" for place in places]
-    ax.set_xticks(places, below)
+    ax.set_xticks(places)
     for row, (of_leaf, color) in enumerate(zip(counts, colors, strict=True)):
         for place, count in zip(places, of_leaf.tolist(), strict=True):
             ax.annotate(

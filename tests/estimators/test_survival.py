@@ -288,7 +288,9 @@ def test_all_forms_of_times_say_the_same(form):
 def test_models_are_edited_refitted_saved_exported_and_drawn(tmp_path):
     X, y = seen_until()
     model = brief(leaves="constant").fit(X, y)
-    assert re.search(r"\d+ events of \d+ rows, median", export_text(model))
+    assert re.search(
+        r"risk [\d.]+ \(\d+ events of \d+ rows, median", export_text(model)
+    )
     space = {}
     exec(export_python(model), space)
     assert [space["predict"](row) for row in X.tolist()] == model.predict(X).tolist()
