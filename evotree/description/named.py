@@ -229,6 +229,7 @@ class NamedTree:
     shares_rows: bool = False  # whether rows with missing values go down both branches
     choice: str | None = None  # what a fit chose the tree before
     leaf_notes: Mapping[int, str] | None = None  # what is known of leaves besides
+    leaf_curves: Mapping[int, Any] | None = None  # survival of their training rows
 
     @cached_property
     def bends(self) -> dict[int, tuple[int, Bend]]:
@@ -360,9 +361,9 @@ class NamedTree:
         if self.tree.n_node_samples is None:
             return None
         text = rows_text(float(self.tree.n_node_samples[k]))
-        return (
-            f"{text}, weighted" if self.is_weighted and self.classes is None else text
-        )
+        # Exposures of times to an event are no weights.
+        is_weighted = self.is_weighted and self.leaf_notes is None
+        return f"{text}, weighted" if is_weighted and self.classes is None else text
 
     def note(self, k: int) -> str:
         """Return what all drawn forms write beside a node: its number, and its rows if known."""
@@ -538,6 +539,7 @@ def named_tree(
         getattr(source, "shares_rows_", False),
         _choice_text(source, tree),
         getattr(source, "leaf_notes_", None),
+        getattr(source, "leaf_curves_", None),
     )
 
 

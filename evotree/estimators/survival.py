@@ -60,6 +60,8 @@ class EvoTreeSurvival(base.TargetReader, EvolvedTree):
     leaf_notes_ : dict of int to str
         What texts and pictures say of each leaf: events, rows, and the median time by the estimate
         of Kaplan and Meier.
+    leaf_curves_ : dict of int to StepFunction
+        That estimate of the training rows of each leaf.
 
     References
     ----------
@@ -147,17 +149,19 @@ class EvoTreeSurvival(base.TargetReader, EvolvedTree):
         assert times is not None
         leaves = tree.apply(dataset.raw)
         weight = dataset.sample_weight / dataset.extras[EXPOSURE]
-        notes = {}
+        notes, curves = {}, {}
         for k in np.unique(leaves).tolist():
             inside = leaves == k
             n_rows = int(dataset.multiplicity[inside].sum())
             n_events = int(dataset.multiplicity[inside] @ times.event[inside])
-            median = median_time(survival(times.take(inside), weight[inside]))
+            curves[k] = survival(times.take(inside), weight[inside])
+            median = median_time(curves[k])
             notes[k] = f"{n_events} events of {n_rows} rows, median {median:.4g}"
         hazard = cumulative_hazard(times, weight)
         return {
             **super()._known_of(tree, dataset, brief=brief, end=end),
             "leaf_notes_": notes,
+            "leaf_curves_": curves,
             "cum_baseline_hazard_": hazard,
             "unique_times_": hazard.x,
         }

@@ -34,6 +34,7 @@ from evotree.plotting.style import (
     short_name,
     tint,
 )
+from evotree.survival import StepFunction
 from evotree.tables.columns import bends_of
 from evotree.tables.labels import read_labels
 from evotree.tree import ObliqueTree, node_depths
@@ -45,6 +46,7 @@ GAP = 12.0
 ROW_GAP = 34.0
 NOTE = 0.8  # size of the font of a node's number and rows, to that of its text
 BAR_WIDTH = 54.0
+CURVE_HEIGHT = 30.0  # of the survival of a leaf
 BAR_HEIGHT = 6.0  # of the class shares of a leaf, or of a term
 MOST_SHARES = 3
 MAX_LEAVES = 1000
@@ -88,7 +90,8 @@ def plot_tree(
     a linear model has its sum and bounds, as `export_text` writes them, and a bar for each term, in
     the same order: its influence, the absolute coefficient times the spread of the feature, to the
     right where it raises the prediction, in red, and to the left where it lowers it, in blue. Bars
-    of different leaves are on one scale.
+    of different leaves are on one scale. A leaf of times to an event has the curve of its training
+    rows by the estimate of Kaplan and Meier, from 1 down to 0, all up to the same last time.
 
     Where rows are images, splits are too: they show the influence of each pixel, its weight times
     its spread. A red pixel takes a row to the right, a blue one to the left, a white one is
@@ -126,12 +129,16 @@ def plot_tree(
     notes = [named.note(k) for k in range(tree.n_nodes)]
     words = Wording(named, decimals, max_terms, short_name, " ", is_printed=True)
     texts = [_text(words, k, image is not None) for k in range(tree.n_nodes)]
-    has_models = is_value and not named.targets
+    curves = named.leaf_curves or {}
+    has_models = is_value and not named.targets and not curves
     terms = [
         named.model(k).terms[:max_terms] if has_models else () for k in range(len(tree))
     ]
     n_bars = np.array([len(some) for some in terms]) if is_value else tree.is_leaf
-    boxes = _layout(tree, notes, texts, image, BAR_HEIGHT * n_bars)
+    bars = BAR_HEIGHT * n_bars
+    bars[list(curves)] = CURVE_HEIGHT
+    last = max((curve.x[-1] for curve in curves.values()), default=0.0)
+    boxes = _layout(tree, notes, texts, image, bars)
     left, right, bottom = _ends(boxes)
     width = int((right - left) / (0.55 * NOTE * FONT))
     chosen = [line.removeprefix("# ") for line in choice_lines(named, width)]
@@ -146,7 +153,9 @@ def plot_tree(
     for k, box in enumerate(boxes):
         if tree.subtree_size[k] == 1:
             _draw_box(ax, box, notes[k], texts[k], font, edges[k], tint(edges[k]))
-            if is_value:
+            if k in curves:
+                _draw_curve(ax, box, curves[k], last)
+            elif is_value:
                 influence = named.influence(k)
                 signed = [np.copysign(influence[j], weight) for weight, j in terms[k]]
                 lengths = room * np.nan_to_num(np.array(signed) / largest)
@@ -247,6 +256,24 @@ def _draw_terms(ax: Axes, box: Box, lengths: Sequence[float]) -> None:
                 lw=0,
                 zorder=3,
             )
+        )
+
+
+def _draw_curve(ax: Axes, box: Box, curve: StepFunction, last: float) -> None:
+    """Draw a curve that falls from 1, up to a time, at the bottom of the box of a leaf."""
+    width = box.width - 2 * PADDING
+    left, bottom = box.centre - width / 2, box.top - box.height + PADDING / 2
+    for times, shares, line in (
+        (curve.x, curve.y, 1.2),
+        (np.array([0.0, last]), np.zeros(2), 0.5),
+    ):
+        ax.step(
+            left + width * times / last,
+            bottom + (CURVE_HEIGHT - 2.0) * shares,
+            where="post",
+            color=INK,
+            linewidth=line,
+            zorder=3,
         )
 
 

@@ -335,6 +335,13 @@ def test_curves_of_leaves_and_their_rows_at_risk_are_drawn():
     for k in leaves:
         assert str((model.apply(X) == k).sum()) in texts
     plt.close("all")
+    drawn = [line for line in plot_tree(model).get_lines() if line.get_linewidth() > 1]
+    assert len(drawn) == len(leaves)
+    for k, line in zip(leaves, drawn, strict=True):
+        own, heights = model.leaf_curves_[k].y, line.get_ydata()
+        shares = np.diff(heights) / np.ptp(heights)
+        np.testing.assert_allclose(shares, np.diff(own) / np.ptp(own), atol=1e-9)
+    plt.close("all")
     with pytest.raises(TypeError, match="allowed is a fitted EvoTreeSurvival"):
         plot_survival(brief(), X, y)
 
