@@ -39,6 +39,7 @@ from evotree.tables.columns import (
     columns_from,
     encode,
     feature_names,
+    quoted,
     text_of,
 )
 from evotree.tables.frames import as_table, is_frame
@@ -81,6 +82,7 @@ class Model:
     training: Mapping[str, Any] = field(default_factory=dict)
     sides: SoftSides | None = None  # None for the shares of leaves
     training_rows: TrainingRows | None = None  # what explanations need
+    leaf_notes: Mapping[int, str] | None = None  # of leaves of times to an event
 
     @classmethod
     def of(
@@ -104,6 +106,7 @@ class Model:
             training or {},
             sides=getattr(estimator, "probabilities_", None),
             training_rows=getattr(estimator, "training_rows_", None),
+            leaf_notes=getattr(estimator, "leaf_notes_", None),
         )
 
     def __post_init__(self) -> None:
@@ -165,6 +168,7 @@ class Model:
                 named_tree(tree, self.feature_names, classes),
                 columns=self.columns,
                 sides=self.sides,
+                leaf_notes=self.leaf_notes,
             )
             for tree in self.trees
         )
@@ -376,6 +380,8 @@ def save_model(
         data["probabilities"] = plain.soft_sides_to_dict(model.sides)
     if model.training_rows is not None:
         data["training_rows"] = plain.training_rows_to_dict(model.training_rows)
+    if model.leaf_notes is not None:
+        data["leaf_notes"] = {str(k): note for k, note in model.leaf_notes.items()}
     content = (_to_json(data) + "\n").encode()
     write_whole(path, lambda file: file.write(content))
 
@@ -432,6 +438,7 @@ def load_model(path: PathLike) -> Model:
         read = tuple(map(plain.tree_from_dict, trees))
         sides = data.get("probabilities")
         rows = data.get("training_rows")
+        notes = data.get("leaf_notes")
         model = Model(
             data["target"],
             _classes_from(data["classes"]),
@@ -442,6 +449,7 @@ def load_model(path: PathLike) -> Model:
             training or {},
             None if sides is None else plain.soft_sides_from_dict(sides, read[0]),
             None if rows is None else plain.training_rows_from_dict(rows, read[0]),
+            None if notes is None else _leaf_notes_from(notes, read[0]),
         )
         # What is known of the training is only shown: that it can be is all that is asked of it.
         try:
@@ -459,6 +467,21 @@ def load_tree_model(path: PathLike) -> Model:
             f"{path} holds a forest of {len(model.trees)} trees: allowed is one tree"
         )
     return model
+
+
+def _leaf_notes_from(notes: Any, tree: ObliqueTree) -> dict[int, str]:
+    """Return what is known of leaves of plain data."""
+    leaves = {str(k): k for k in np.flatnonzero(tree.is_leaf).tolist()}
+    is_sound = isinstance(notes, dict) and all(
+        key in leaves and isinstance(note, str) and note.isprintable()
+        for key, note in notes.items()
+    )
+    if not is_sound:
+        raise ValueError(
+            f"leaf_notes is {quoted(notes)}: allowed is an object of lines of text, by the "
+            "numbers of leaves"
+        )
+    return {leaves[key]: note for key, note in notes.items()}
 
 
 def _classes_from(labels: Any) -> np.ndarray | None:

@@ -348,8 +348,8 @@ class NamedTree:
 
     @property
     def is_weighted(self) -> bool:
-        """Whether the training rows had weights that differ."""
-        return self.tree.row_counts is not None
+        """Whether the training rows had weights that differ; exposures of times are none."""
+        return self.tree.row_counts is not None and self.leaf_notes is None
 
     def rows(self, k: int) -> str | None:
         """Return how many training rows reach a node, in words; None where it is not known.
@@ -361,9 +361,9 @@ class NamedTree:
         if self.tree.n_node_samples is None:
             return None
         text = rows_text(float(self.tree.n_node_samples[k]))
-        # Exposures of times to an event are no weights.
-        is_weighted = self.is_weighted and self.leaf_notes is None
-        return f"{text}, weighted" if is_weighted and self.classes is None else text
+        return (
+            f"{text}, weighted" if self.is_weighted and self.classes is None else text
+        )
 
     def note(self, k: int) -> str:
         """Return what all drawn forms write beside a node: its number, and its rows if known."""

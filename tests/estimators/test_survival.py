@@ -1,5 +1,6 @@
 """Times to an event: hazards, leaves, folds, concordance, and scikit-survival's face."""
 
+import json
 import re
 
 import matplotlib.pyplot as plt
@@ -14,6 +15,7 @@ from evotree import EvoTreeSurvival, load_model, save_model
 from evotree.dataset import EXPOSURE, Dataset, make_folds, split_folds
 from evotree.export import export_python, export_text
 from evotree.plotting import plot_survival, plot_tree
+from evotree.report import report
 from evotree.rng import make_streams
 from evotree.survival import (
     StepFunction,
@@ -296,6 +298,15 @@ def test_models_are_edited_refitted_saved_exported_and_drawn(tmp_path):
     assert [space["predict"](row) for row in X.tolist()] == model.predict(X).tolist()
     save_model(tmp_path / "model.json", model)
     loaded = load_model(tmp_path / "model.json")
+    lines = [line for line in export_text(model).splitlines() if line[:1] == "|"]
+    assert export_text(loaded).splitlines()[: len(lines)] == lines
+    assert not report(model, X).data["weighted"] and "weighted" not in "".join(lines)
+    data = json.loads((tmp_path / "model.json").read_text())
+    for notes in ([], {"0": "a root"}, {str(len(model.tree_) - 1): "two\nlines"}):
+        data["leaf_notes"] = notes
+        (tmp_path / "wrong.json").write_text(json.dumps(data))
+        with pytest.raises(ValueError, match="leaf_notes is"):
+            load_model(tmp_path / "wrong.json")
     np.testing.assert_array_equal(loaded.predict(X), model.predict(X))
     pruned = model.edit(X, y).prune(0)
     assert pruned.predict(X[:1])[0] == pytest.approx(1.0, rel=1e-5)
