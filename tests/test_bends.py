@@ -572,7 +572,7 @@ def test_a_model_goes_on_with_its_bends(fitted):
 def test_cross_validation_takes_bends_where_they_pay(kind):
     X, y = rows_with(lambda X: 0.2 * (X.age - 50).abs(), n=400)
     y = (y > y.median()).astype(int) if kind is EvoTreeClassifier else y
-    free = {"size_penalty": "auto", "term_penalty": "auto", "shapes": "auto"}
+    free = {"size_penalty": "auto", "term_penalty": "auto", "shapes": "quartiles"}
     model = brief(kind, max_leaf_nodes=2, **free).fit(X, y)
     assert bends_of(model.columns_)
     assert "without bends" in repr(model.choice_)
@@ -582,6 +582,17 @@ def test_cross_validation_takes_bends_where_they_pay(kind):
     assert not bends_of(brief(kind, **free | {"shapes": None}).fit(X, y).columns_)
     noise = np.random.default_rng(1).permutation(y)
     assert not bends_of(brief(kind, **free).fit(X, noise).columns_)
+
+
+@pytest.mark.parametrize("kind", [EvoTreeRegressor, EvoTreeClassifier])
+def test_by_default_columns_bend_for_numbers_whose_penalties_are_chosen(kind):
+    X, y = rows_with(lambda X: 0.2 * (X.age - 50).abs(), n=400)
+    is_regressor = kind is EvoTreeRegressor
+    y = y if is_regressor else (y > y.median()).astype(int)
+    assert kind().evolution is None and Evolution().shapes == "auto"
+    free = {"term_penalty": "auto", "max_leaf_nodes": 2, "shapes": "auto"}
+    assert bool(bends_of(brief(kind, **free).fit(X, y).columns_)) == is_regressor
+    assert not bends_of(brief(kind, max_leaf_nodes=2, shapes="auto").fit(X, y).columns_)
 
 
 def test_a_search_with_bends_continues(tmp_path):
@@ -618,7 +629,7 @@ def test_wrong_shapes_are_named(shapes):
         brief(EvoTreeRegressor, shapes=shapes).fit(X, y)
 
 
-@pytest.mark.parametrize("shapes", ["auto", {"x0": [("above", 1.0)]}])
+@pytest.mark.parametrize("shapes", ["quartiles", {"x0": [("above", 1.0)]}])
 def test_rows_without_columns_do_not_bend(shapes):
     dataset = Dataset.from_arrays(np.eye(4), [0, 1, 0, 1])
     config = SearchConfig(evolution=Evolution(shapes=shapes))
@@ -635,7 +646,7 @@ def test_collections_do_not_bend(kind):
     X = array.from_array(np.random.default_rng(0).random((40, 2)), chunks=20)
     y = array.from_array(np.arange(40) % 2, chunks=20)
     with pytest.raises(ValueError, match="shapes="):
-        brief(kind, leaves="constant", shapes="auto").fit(X, y)
+        brief(kind, leaves="constant", shapes="quartiles").fit(X, y)
 
 
 def test_regions_of_columns_that_bend_are_not_drawn():

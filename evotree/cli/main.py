@@ -556,9 +556,10 @@ EVOLUTION = (
     ),
     Option(
         "evolution__shapes",
-        "auto",
+        "SHAPES",
         lambda text: None if text == "none" else text,
-        "auto: effects of columns may bend, as in 'age above 52'; or none",
+        "auto: effects of columns on numbers may bend, as in 'age above 52'; "
+        "quartiles: those on classes, too; or none",
     ),
     Option("checkpoint", "FILE", str, "write the run to a file as it goes on"),
     Option(

@@ -49,6 +49,9 @@ OPERATORS = {
 AUTO = "auto"
 """What cross-validation chooses."""
 
+QUARTILES = "quartiles"
+"""Bends for targets of every kind, with knots among quartiles."""
+
 MIN_ROWS = 5
 """A node of the first trees with fewer training rows is a leaf."""
 
@@ -273,14 +276,15 @@ class Evolution(Configuration):
         Splits of `start`, by their numbers, that all trees have in the same places, bit for bit,
         with all splits above them. One with columns, by names or positions, is first fitted again
         on these alone; so ``{0: ["age"]}``, for which no start is needed, asks for the age first.
-    shapes : "auto", dict of str to list of pairs, or None, default=None
+    shapes : {"auto", "quartiles"}, dict of str to list of pairs, or None, default="auto"
         Whether the effect of a column of numbers may bend. Its terms may then be ``age above 52``,
         which is ``max(age - 52, 0)``, ``age below 52``, which is ``max(52 - age, 0)``, or
         ``log(income)`` where it is positive and skewed, in splits and in linear leaves alike.
-        ``"auto"`` finds knots among quartiles (`evotree.engine.bends`), and takes bends where
-        cross-validation prefers them. Those of a dict are there in any case:
-        ``{"age": [("above", 52.0)], "income": [("log", 1.0)]}`` names kinds and knots, of a
-        logarithm the least number that it is taken of.
+        ``"quartiles"`` finds knots there (`evotree.engine.bends`), and takes bends where
+        cross-validation prefers them. ``"auto"`` does so for targets of numbers whose penalties are
+        chosen, too; for classes bends were not clearly better. Those of a dict are there in any
+        case: ``{"age": [("above", 52.0)], "income": [("log", 1.0)]}`` names kinds and knots, of a
+        logarithm the least number that it is taken of. With None no column bends.
     """
 
     population_size: Annotated[int, _WHOLE_FROM_2] = 64
@@ -302,7 +306,7 @@ class Evolution(Configuration):
     operators: Annotated[Any, dict, None] = None
     start: Annotated[Any, object] = None
     hold: Annotated[Any, "array-like", dict, None] = None
-    shapes: Annotated[Any, StrOptions({AUTO}), dict, None] = None
+    shapes: Annotated[Any, StrOptions({AUTO, QUARTILES}), dict, None] = AUTO
 
     def __post_init__(self) -> None:
         super().__post_init__()

@@ -15,7 +15,14 @@ from evotree.configuration import LinearLeaves
 from evotree.dataset import Dataset, split_folds
 from evotree.description.text import splits_of_text
 from evotree.engine.bends import bent_columns, open_features
-from evotree.engine.config import AUTO, Evolution, SearchConfig, evolution_of, is_auto
+from evotree.engine.config import (
+    AUTO,
+    QUARTILES,
+    Evolution,
+    SearchConfig,
+    evolution_of,
+    is_auto,
+)
 from evotree.engine.toolbox import feature_bound
 from evotree.fitness.linear_leaves import LogisticLeaves
 from evotree.fitness.objectives import (
@@ -207,12 +214,16 @@ def prepare(
     columns = getattr(encoder, "columns_", None)
     problem = _prepared(dataset, config, begin, columns, encoder)
     shapes = evolution_of(config).shapes
-    if shapes is not None and columns is None:
+    if columns is None and shapes not in (AUTO, None):
         raise ValueError(
-            f"shapes={shapes!r}: of rows without columns, as a search by a Dataset has, allowed is "
-            "None."
+            f"shapes={shapes!r}: of rows without columns, as a search by a Dataset has, "
+            f"allowed are {AUTO!r} and None."
         )
-    if shapes != AUTO or columns is None:
+    chooses = is_auto(config.size_penalty) or is_auto(config.term_penalty)
+    if columns is None or not (
+        shapes == QUARTILES
+        or (shapes == AUTO and chooses and problem.dataset.n_classes == 0)
+    ):
         return problem
     if bends_of(columns):  # of a model that is edited
         return problem

@@ -22,7 +22,7 @@ from sklearn.utils.multiclass import check_classification_targets
 
 from evotree.configuration import Quantile
 from evotree.dataset import Dataset, class_codes
-from evotree.engine.config import evolution_of
+from evotree.engine.config import AUTO, evolution_of
 from evotree.engine.finish import Result, front_with, scores_of
 from evotree.engine.progress import Progress
 from evotree.engine.state import seed_to_continue
@@ -421,7 +421,7 @@ def fit_collections(
 def _refuse(estimator: Any, beside: Beside) -> None:
     """Refuse what does not follow from the sums of leaves."""
     objective, leaves = estimator.objective, estimator.leaves
-    shapes = getattr(getattr(estimator, "evolution", None), "shapes", None)
+    shapes = getattr(getattr(estimator, "evolution", None), "shapes", AUTO)
     own = OwnObjective(objective) if callable(objective) else objective
     of_rows = (
         objective in ("absolute_error", "quantile", *ProbabilityScore.names)
@@ -434,7 +434,7 @@ def _refuse(estimator: Any, beside: Beside) -> None:
             for name, value in vars(beside).items()
         ),
         ("leaves", leaves, leaves not in ("auto", "constant"), "'constant'"),
-        ("shapes", shapes, shapes is not None, "None"),
+        ("shapes", shapes, shapes not in (AUTO, None), f"{AUTO!r}, None"),
         (
             "objective",
             objective,
@@ -535,7 +535,7 @@ def _on_sample(
         inner.min_samples_leaf = min(0.5, least / n_rows)
     inner.leaves = "constant"
     inner.categorical_features = categorical
-    inner.evolution = replace(evolution_of(estimator), max_samples=None)
+    inner.evolution = replace(evolution_of(estimator), max_samples=None, shapes=None)
     given = getattr(estimator, "class_weight", None)
     if isinstance(given, str):
         weights = classes["weight"]
