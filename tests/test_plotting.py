@@ -8,6 +8,8 @@ import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from matplotlib.collections import LineCollection
 from matplotlib.colors import to_hex
 from matplotlib.figure import Figure
@@ -22,7 +24,7 @@ from evotree.plotting import (
     plot_lineage,
     plot_tree,
 )
-from evotree.tree import ObliqueTree
+from evotree.tree import ObliqueTree, node_depths
 from tests.exported import chain as make_chain
 from tests.quick_models import brief
 from tests.reference.pruning import random_sizes
@@ -343,6 +345,27 @@ def test_boxes_are_apart_and_hold_their_texts(n_leaves, given, ax):
         )
 
 
+@given(st.integers(1, 130), st.none() | st.integers(0, 12))
+@settings(max_examples=15, deadline=None)
+def test_the_lower_part_of_a_large_tree_is_folded(n_leaves, max_depth):
+    tree = make_tree(n_leaves, n_leaves)
+    drawn = plot_tree(tree, max_depth=max_depth)
+    depths = node_depths(tree.subtree_size)
+    folded = [box for box in boxes_of(drawn) if box.get_linestyle() == "--"]
+    texts = [text.get_text() for text in bodies_of(drawn)]
+    # No leaf is lost: each is drawn, or counted in a folded subtree.
+    counted = [int(text.split()[0]) for text in texts if "leaves, " in text]
+    assert len(counted) == len(folded)
+    n_boxes = len(boxes_of(drawn))
+    ends = (n_boxes + 1) // 2
+    assert sum(counted) + ends - len(folded) == n_leaves
+    if max_depth is not None:
+        assert n_boxes == np.sum(depths <= max_depth)
+    else:
+        assert ends <= 24 and (not folded) == (n_leaves <= 24)
+    plt.close(drawn.figure)
+
+
 def test_texts_of_nodes():
     weights = np.array([[0.5, -2.0, 0.0, 0.001, 1.0], [0.0] * 5, [0.0] * 5])
     values = np.array([[0.5, 0.5], [0.25, 0.75], [1.0, 0.0]])
@@ -426,7 +449,11 @@ curve, curves, regions = (
         (ValueError, "feature_names has", lambda: plot_tree(TREE, feature_names=["a"])),
         (ValueError, "class_names='abc'", lambda: plot_tree(TREE, class_names="abc")),
         (ValueError, "max_terms=0", lambda: plot_tree(TREE, max_terms=0)),
-        (ValueError, "1001 leaves", lambda: plot_tree(make_chain(2001))),
+        (
+            ValueError,
+            "max_depth=1999: .* 1000 ends .* 1002",
+            lambda: plot_tree(make_chain(2003), max_depth=1999),
+        ),
     ],
 )
 def test_errors_name_the_parameter_and_leave_no_figure(kind, message, call):

@@ -4,7 +4,8 @@ The layout of boxes is made in points at a font size of 10, from the measures of
 then given limits, and texts a font size, that make both fit.
 """
 
-from collections.abc import Sequence
+import itertools
+from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
 import matplotlib.pyplot as plt
@@ -18,7 +19,13 @@ from matplotlib.image import AxesImage
 from matplotlib.patches import FancyBboxPatch, Rectangle
 from matplotlib.textpath import text_to_path
 
-from evotree.description.named import NamedTree, check_whole, named_tree, tree_of
+from evotree.description.named import (
+    NamedTree,
+    check_whole,
+    counted,
+    named_tree,
+    tree_of,
+)
 from evotree.description.text import Wording, choice_lines, missing_lines
 from evotree.inspection.importances import importances
 from evotree.plotting.curves import plot_learning_curve, positions_of, records_of
@@ -37,7 +44,7 @@ from evotree.plotting.style import (
 from evotree.survival import StepFunction
 from evotree.tables.columns import bends_of
 from evotree.tables.labels import read_labels
-from evotree.tree import ObliqueTree, node_depths
+from evotree.tree import ObliqueTree, node_depths, sizes_of_kept
 
 FONT = 10.0
 LINE_HEIGHT = 13.0
@@ -49,7 +56,7 @@ BAR_WIDTH = 54.0
 CURVE_HEIGHT = 30.0  # of the survival of a leaf
 BAR_HEIGHT = 6.0  # of the class shares of a leaf, or of a term
 MOST_SHARES = 3
-MAX_LEAVES = 1000
+MAX_LEAVES, UNFOLDED_LEAVES = 1000, 24
 LARGEST_SCALE = 1.2  # of a small tree in large axes
 LONGEST_SIDE = 60.0 * 72.0  # of a new figure, in points
 TITLE = 0.35  # inches left above a new picture
@@ -78,6 +85,7 @@ def plot_tree(
     feature_names: Sequence[str] | None = None,
     class_names: Sequence[str] | None = None,
     max_terms: int = 6,
+    max_depth: int | None = None,
     decimals: int | None = None,
     image_shape: tuple[int, int] | None = None,
 ) -> Axes:
@@ -92,6 +100,10 @@ def plot_tree(
     right where it raises the prediction, in red, and to the left where it lowers it, in blue. Bars
     of different leaves are on one scale. A leaf of times to an event has the curve of its training
     rows by the estimate of Kaplan and Meier, from 1 down to 0, all up to the same last time.
+
+    Of a tree of more than 24 leaves the lower part is folded: so high up that no more than 24 boxes
+    end a branch. Dashed boxes stand for subtrees, with the numbers of their leaves and terms, and
+    what their training rows are; a line below says so. `max_depth` draws more, or less.
 
     Where rows are images, splits are too: they show the influence of each pixel, its weight times
     its spread. A red pixel takes a row to the right, a blue one to the left, a white one is
@@ -108,6 +120,9 @@ def plot_tree(
     max_terms : int, at least 1, default=6
         Number of terms shown for each split, and for the model of a leaf, the most influential
         ones.
+    max_depth : int, at least 0, or None, default=None
+        Depth below which the tree is folded, if up to 1000 ends are left. By default the tree is
+        folded where it has more than 24 leaves.
     decimals : int, at least 0, or None, default=None
         As for `evotree.export.export_text`.
     image_shape : tuple of two int, optional
@@ -121,54 +136,68 @@ def plot_tree(
     )
     tree = named.tree
     is_value = named.classes is None
-    if (n := tree.n_leaves) > MAX_LEAVES:
-        raise ValueError(
-            f"the tree has {n} leaves: a picture shows up to {MAX_LEAVES}."
-        )
+    shown, drawn = _folded(tree, max_depth)
     image = _image_size(image_shape, tree.n_features)
-    notes = [named.note(k) for k in range(tree.n_nodes)]
+    notes = [named.note(k) for k in shown]
     words = Wording(named, decimals, max_terms, short_name, " ", is_printed=True)
-    texts = [_text(words, k, image is not None) for k in range(tree.n_nodes)]
+    is_folded = drawn.is_leaf & ~tree.is_leaf[shown]
+    texts = [
+        "\n".join(_folded_lines(words, k))
+        if fold
+        else _text(words, k, image is not None)
+        for k, fold in zip(shown, is_folded, strict=True)
+    ]
     curves = named.leaf_curves or {}
     has_models = is_value and not named.targets and not curves
     terms = [
-        named.model(k).terms[:max_terms] if has_models else () for k in range(len(tree))
+        named.model(k).terms[:max_terms] if has_models and not fold else ()
+        for k, fold in zip(shown, is_folded, strict=True)
     ]
-    n_bars = np.array([len(some) for some in terms]) if is_value else tree.is_leaf
+    n_bars = np.array([len(some) for some in terms]) if is_value else drawn.is_leaf
     bars = BAR_HEIGHT * n_bars
-    bars[list(curves)] = CURVE_HEIGHT
+    bars[np.isin(shown, list(curves))] = CURVE_HEIGHT
     last = max((curve.x[-1] for curve in curves.values()), default=0.0)
-    boxes = _layout(tree, notes, texts, image, bars)
+    boxes = _layout(drawn, notes, texts, image, bars)
     left, right, bottom = _ends(boxes)
     width = int((right - left) / (0.55 * NOTE * FONT))
     chosen = [line.removeprefix("# ") for line in choice_lines(named, width)]
-    missing = "\n".join([*missing_lines(named, width), *chosen])
+    folded = (
+        ["dashed: folded subtrees, which max_depth=... draws"]
+        if is_folded.any()
+        else []
+    )
+    missing = "\n".join([*folded, *missing_lines(named, width), *chosen])
     below = LINE_HEIGHT * (missing.count("\n") + 2) if missing else 0.0
-    ax, font = _prepared(ax, boxes, below, FONT if tree.n_leaves <= 8 else 0.8 * FONT)
+    font = FONT if drawn.n_leaves <= 8 else 0.8 * FONT
+    ax, font = _prepared(ax, boxes, below, font)
     colors = class_colors(tree.values.shape[1])
     edges = _value_colors(tree) if is_value else [colors[c] for c in named.winners]
-    modelled = [k for k, some in enumerate(terms) if some]
+    modelled = [k for k, some in zip(shown, terms, strict=True) if some]
     largest = float(np.max([named.influence(k) for k in modelled], initial=0.0)) or 1.0
-    room = min((boxes[k].width for k in modelled), default=0.0) / 2 - PADDING
-    for k, box in enumerate(boxes):
-        if tree.subtree_size[k] == 1:
-            _draw_box(ax, box, notes[k], texts[k], font, edges[k], tint(edges[k]))
+    rooms = (box.width for box, some in zip(boxes, terms, strict=True) if some)
+    room = min(rooms, default=0.0) / 2 - PADDING
+    for i, (k, box) in enumerate(zip(shown, boxes, strict=True)):
+        if drawn.subtree_size[i] == 1:
+            style = "--" if is_folded[i] else "-"
+            _draw_box(
+                ax, box, notes[i], texts[i], font, edges[k], tint(edges[k]), style
+            )
             if k in curves:
                 _draw_curve(ax, box, curves[k], last)
-            elif is_value:
+            elif not is_value:
+                _draw_shares(ax, box, named, k, colors)
+            elif terms[i]:
                 influence = named.influence(k)
-                signed = [np.copysign(influence[j], weight) for weight, j in terms[k]]
+                signed = [np.copysign(influence[j], weight) for weight, j in terms[i]]
                 lengths = room * np.nan_to_num(np.array(signed) / largest)
                 _draw_terms(ax, box, lengths.tolist())
-            else:
-                _draw_shares(ax, box, named, k, colors)
         else:
-            _draw_box(ax, box, notes[k], texts[k], font, INK, "#F5F5F5")
+            _draw_box(ax, box, notes[i], texts[i], font, INK, "#F5F5F5")
             if image is not None and image_shape is not None:
                 influence = np.sign(tree.weights[k]) * named.influence(k)
                 _draw_image(ax, box, influence.reshape(image_shape), image)
-            _draw_edge(ax, box, boxes[tree.left(k)], "yes", font)
-            _draw_edge(ax, box, boxes[tree.right(k)], "no", font)
+            _draw_edge(ax, box, boxes[drawn.left(i)], "yes", font)
+            _draw_edge(ax, box, boxes[drawn.right(i)], "no", font)
     if missing:
         ax.text(
             left,
@@ -182,8 +211,48 @@ def plot_tree(
     return ax
 
 
+def _folded(tree: ObliqueTree, max_depth: int | None) -> tuple[list[int], ObliqueTree]:
+    """Return the nodes that are drawn, and the tree of them, in which only sizes are right."""
+    depths = node_depths(tree.subtree_size)
+    # How many ends there are where a tree is folded below each depth.
+    n_ends = np.cumsum(np.bincount(depths[tree.is_leaf]))
+    n_ends[:-1] += np.bincount(depths[~tree.is_leaf])
+    if max_depth is None:
+        most = UNFOLDED_LEAVES
+        deepest = int(np.flatnonzero(n_ends <= max(most, n_ends.min()))[-1])
+    else:
+        check_whole("max_depth", max_depth, 0)
+        deepest = min(max_depth, tree.depth)
+        if (n := n_ends[deepest]) > MAX_LEAVES:
+            raise ValueError(
+                f"max_depth={max_depth}: a picture shows up to {MAX_LEAVES} ends of branches, and "
+                f"these are {n}."
+            )
+    is_shown = depths <= deepest
+    sizes = sizes_of_kept(is_shown, tree.subtree_size)
+    return np.flatnonzero(is_shown).tolist(), tree.replaced(subtree_size=sizes)
+
+
+def _folded_lines(words: Wording, k: int) -> Iterator[str]:
+    """Write what stands in the place of a subtree."""
+    named = words.named
+    below = slice(k, k + int(named.tree.subtree_size[k]))
+    n_leaves = int(named.tree.is_leaf[below].sum())
+    n_terms = int(np.count_nonzero(named.tree.weights[below]))
+    yield f"{n_leaves} leaves, {counted(n_terms, 'term')}"
+    if named.classes is not None and named.scores is None:
+        yield from itertools.chain.from_iterable(words.shares(k, MOST_SHARES))
+
+
 def _draw_box(
-    ax: Axes, box: Box, note: str, text: str, font: float, edge: str, face: Any
+    ax: Axes,
+    box: Box,
+    note: str,
+    text: str,
+    font: float,
+    edge: str,
+    face: Any,
+    line: str = "-",
 ) -> None:
     """Draw a box, with a note at its top left and a text at its bottom, above a bar's place."""
     left, bottom = box.centre - box.width / 2, box.top - box.height
@@ -196,6 +265,7 @@ def _draw_box(
             fc=face,
             ec=edge,
             lw=1.0,
+            ls=line,
             zorder=2,
         )
     )
