@@ -2,7 +2,6 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -12,6 +11,8 @@ _LOSS_NAMES = {
     "brier": "Brier loss",
     "roc_auc": "1 - AUC",
 }
+
+_DECIMALS, _MOST_DECIMALS = 3, 6  # of a loss
 
 
 @dataclass(frozen=True, eq=False)
@@ -54,26 +55,26 @@ class TreeChoice:
 
     def __repr__(self) -> str:
         table = self.to_frame()
-        chosen = table[table["chosen"]].iloc[0]
-        parts = [
-            f"{size_text(self.n_leaves, self.n_terms)}: held-out {self.loss_name} "
-            f"{_number(chosen['loss'])}"
-        ]
-        if "bends" in table:  # those without stand for themselves
-            others = table[~table["bends"]]
-            parts.append(f"without bends {_best_of(others)}")
-            table = table[table["bends"]]
+        lost = table.loc[table["chosen"], "loss"].iloc[0]
         rounded = table["complexity"].round()
         complexity = self.n_leaves + self.n_terms
-        sizes = {
-            "larger": table[rounded > complexity],
-            "smaller": table[rounded < complexity],
-        }
-        for how, others in sizes.items():
-            if len(others):
-                pays = how == "larger" and others["loss"].min() < chosen["loss"]
-                rule = ": select_tree('accurate')" if pays else ""
-                parts.append(f"best {how} tree {_best_of(others)}{rule}")
+        is_bent = table.get("bends", pd.Series(True, table.index))
+        larger = table[is_bent & (rounded > complexity)]
+        smaller = table[is_bent & (rounded < complexity)]
+        # A smaller tree was not chosen since it lost more: the digits have to show it.
+        digits = _digits_between(lost, smaller["loss"].min())
+        parts = [
+            f"{size_text(self.n_leaves, self.n_terms)}: held-out {self.loss_name} "
+            f"{_number(lost, digits)}"
+        ]
+        if "bends" in table:  # those without stand for themselves
+            parts.append(f"without bends {_best_of(table[~is_bent], digits)}")
+        if len(larger):
+            pays = larger["loss"].min() < lost
+            rule = ": select_tree('accurate')" if pays else ""
+            parts.append(f"best larger tree {_best_of(larger, digits)}{rule}")
+        if len(smaller):
+            parts.append(f"best smaller tree {_best_of(smaller, digits)}")
         return "; ".join(parts)
 
     def _repr_html_(self) -> str:
@@ -81,12 +82,21 @@ class TreeChoice:
         return f"<p>{self!r}</p>{self.to_frame()._repr_html_()}"
 
 
-def _best_of(table: pd.DataFrame) -> str:
+def _digits_between(lost: float, other: float) -> int:
+    """Return how many decimals show that another loss is greater: three, or a few more."""
+    for digits in range(_DECIMALS, _MOST_DECIMALS):
+        if _number(lost, digits) != _number(other, digits):
+            return digits
+    return _DECIMALS
+
+
+def _best_of(table: pd.DataFrame, digits: int) -> str:
     """Return what the best candidate lost, and its size, in words."""
     best = table.loc[table["loss"].idxmin()]
     n_leaves = round(best["leaves"])
     size = size_text(n_leaves, round(best["complexity"]) - n_leaves)
-    return f"{_number(best['loss'])} ± {_number(best['standard_error'])} ({size})"
+    error = _number(best["standard_error"], digits)
+    return f"{_number(best['loss'], digits)} ± {error} ({size})"
 
 
 def size_text(n_leaves: int, n_terms: int) -> str:
@@ -97,7 +107,7 @@ def size_text(n_leaves: int, n_terms: int) -> str:
     return f"one split of {terms}" if n_leaves == 2 else f"{n_leaves} leaves, {terms}"
 
 
-def _number(value: Any) -> str:
-    return (
-        f"{value:.3f}".replace("0.", ".", 1) if 0.0 <= value < 1.0 else f"{value:.3g}"
-    )
+def _number(value: float, digits: int) -> str:
+    if 0.0 <= value < 1.0:
+        return f"{value:.{digits}f}".replace("0.", ".", 1)
+    return f"{value:.{digits}g}"

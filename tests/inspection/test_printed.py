@@ -1,5 +1,7 @@
 """What a person reads of results that are printed, in a few lines without arrays."""
 
+import re
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -8,6 +10,7 @@ from sklearn.datasets import load_iris
 from evotree import Dataset, ScoredProblem, SearchConfig, search_scores
 from evotree.engine.evolution import Run, evolve
 from evotree.engine.toolbox import make_toolbox
+from evotree.inspection.choice import TreeChoice
 from evotree.inspection.comparison import compare_models, compare_rows
 from evotree.inspection.stability import stability
 from evotree.policy import Environment, Policy
@@ -92,3 +95,18 @@ def test_importances_have_names_and_stay_numbers():
         assert np.argmax(shares) in (2, 3) and sum(shares) == pytest.approx(1.0)
     np.testing.assert_array_equal(MODEL.feature_importances_, MODEL.importances())
     assert type(MODEL.feature_importances_) is type(MODEL.importances()) is np.ndarray
+
+
+@pytest.mark.parametrize("excess", [0.2, 0.002, 0.0002, 0.00002])
+def test_digits_show_that_a_smaller_tree_lost_more(excess):
+    columns = {
+        "complexity": np.array([2.0, 5.0, 9.0]),
+        "leaves": np.array([1.0, 2.0, 3.0]),
+        "loss": np.array([0.5341 + excess, 0.5341, 0.5349]),
+        "standard_error": np.array([0.0001, 0.0, 0.0002]),
+        "chosen": np.array([False, True, False]),
+    }
+    printed = repr(TreeChoice("loss", n_leaves=2, n_terms=3, _columns=columns))
+    lost, larger, smaller = re.findall(r"(\.\d+)(?: ±| *;)", printed)
+    assert float(lost) < float(smaller) and len(lost) == len(smaller) == len(larger)
+    assert len(lost) == 4 or excess < 0.001
