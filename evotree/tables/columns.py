@@ -381,8 +381,8 @@ def indicator_of_feature(columns: Sequence[Column]) -> list[int]:
     return places
 
 
-def columns_from(columns: Any, missing: str | None = None) -> tuple[Column, ...]:
-    """Return columns of plain data, where `missing` stands for the level of missing cells."""
+def columns_from(columns: Any) -> tuple[Column, ...]:
+    """Return columns of plain data."""
     if not isinstance(columns, list) or not columns:
         raise ValueError("columns is not a list of at least one column")
     made: list[Column] = []
@@ -412,8 +412,7 @@ def columns_from(columns: Any, missing: str | None = None) -> tuple[Column, ...]
             and len({*levels, other})
             == len(levels) + (other is not None or None not in levels)
         ):
-            shown = [None if level == missing else level for level in levels]
-            made.append(CategoricalColumn(name, tuple(shown), other, holds))
+            made.append(CategoricalColumn(name, tuple(levels), other, holds))
         else:
             raise ValueError(
                 f"column {name!r} has neither a finite fill and an indicator, true or false, nor a "
