@@ -13,6 +13,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from numbers import Integral
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -82,7 +83,7 @@ def rows_text(n: float) -> str:
 
 def check_whole(name: str, value: Any, least: int) -> None:
     """Check that a parameter is a whole number of at least `least`."""
-    if isinstance(value, bool) or not isinstance(value, int) or value < least:
+    if isinstance(value, bool) or not isinstance(value, Integral) or value < least:
         raise ValueError(
             f"{name}={value!r}: allowed is a whole number of at least {least}."
         )

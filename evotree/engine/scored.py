@@ -13,7 +13,6 @@ from concurrent.futures import Executor
 from contextlib import nullcontext
 from dataclasses import dataclass, fields, replace
 from functools import partial
-from numbers import Integral
 from typing import Any
 
 import numpy as np
@@ -23,6 +22,7 @@ from joblib.externals.loky import get_reusable_executor
 
 from evotree.configuration import as_text, check_parameters
 from evotree.dataset import Dataset, as_numbers
+from evotree.description.named import check_whole
 from evotree.engine.choice import Choice, Found
 from evotree.engine.config import Evolution, SearchConfig, Variation, is_auto
 from evotree.engine.evolution import CallbackError, Run
@@ -107,10 +107,7 @@ class ScoredProblem:
     def __post_init__(self) -> None:
         if not callable(self.score):
             raise ValueError(f"score={self.score!r}: allowed is a callable.")
-        if not isinstance(self.n_episodes, Integral) or self.n_episodes < 1:
-            raise ValueError(
-                f"n_episodes={self.n_episodes!r}: allowed are integers from 1."
-            )
+        check_whole("n_episodes", self.n_episodes, 1)
         if (self.observations is None) == (self.box is None):
             raise ValueError(
                 "observations and box: one of them is needed, and not both."

@@ -39,7 +39,7 @@ from evotree.configuration import (
     split_params,
 )
 from evotree.dataset import GROUPS, Dataset, as_numbers, check_weight, class_codes
-from evotree.description.named import named_tree, used_features
+from evotree.description.named import check_whole, named_tree, used_features
 from evotree.description.text import notebook_html
 from evotree.estimators.groups import Beside
 from evotree.estimators.rows import RowEncoder, lazy_on_collections
@@ -360,10 +360,7 @@ class TreeEstimator(RowEncoder):
             raise ValueError(
                 f"norm={norm!r}: allowed are {', '.join(map(repr, NORMS))}."
             )
-        if not isinstance(n_points, Integral) or n_points < 1:
-            raise ValueError(
-                f"n_points={n_points!r}: allowed are integers of at least 1."
-            )
+        check_whole("n_points", n_points, 1)
         row = _one_row(x)
         point = self.encode(row)[0].astype(np.float64)
         limits = Limits.of(

@@ -33,10 +33,10 @@ from evotree.estimators import base
 from evotree.estimators.groups import Beside
 from evotree.estimators.rows import lazy_on_collections
 from evotree.fitness.node import CLASSIFICATION, REGRESSION
-from evotree.fitness.objectives import Objective
+from evotree.fitness.objectives import Objective, QuantileLoss
 from evotree.operators.constraints import SplitFeatures
 from evotree.operators.initialization import growth as induction
-from evotree.operators.initialization.growth import GrowthLimits, grow, init_complete
+from evotree.operators.initialization.growth import GrowthLimits, grow
 from evotree.operators.initialization.population import init_from_tree
 from evotree.operators.pruning import cost_complexity_path, prune, risk_of_leaves
 from evotree.operators.refinement import tao_sweeps
@@ -216,7 +216,8 @@ class GreedyTree(LocalTree):
         )
         tree = individual.to_tree()
         if self.criterion == "absolute_error":
-            tree.values = induction.leaf_medians(individual, dataset)
+            medians = QuantileLoss().predictions(individual, dataset)
+            tree.values = medians[:, np.newaxis]
         self._keep_tree(tree, dataset)
 
     def cost_complexity_pruning_path(
@@ -505,21 +506,19 @@ class AlternatingTree(LocalTree):
     def _first(self, dataset: Dataset) -> Individual:
         """Return the initial tree, without subtrees that predict one class."""
         stream = make_streams(seed_from(self.random_state), 0, 1)[0]
+        limits = GrowthLimits(
+            max_depth=self.depth, min_samples_split=self.min_samples_split
+        )
         if isinstance(self.init, str) and self.init == RANDOM:
-            return init_complete(
-                dataset,
-                stream,
-                max_depth=self.depth,
-                min_rows=self.min_samples_split,
+            return induction.grow_on_sample(
+                dataset, dataset, induction.RandomHalves(), stream, limits=limits
             )
         if isinstance(self.init, str) or callable(self.init):
             individual = grow(
                 dataset,
                 splitter_of(self.init) or as_splitter(self.init),
                 criterion_of(self.init, dataset.n_classes),
-                GrowthLimits(
-                    max_depth=self.depth, min_samples_split=self.min_samples_split
-                ),
+                limits,
                 stream=stream,
             )
             prune(individual, dataset, 0.0)

@@ -236,7 +236,8 @@ def _export(
         parts = (_probabilities if probability else _function)(
             members[0], name, language
         )
-    kinds = [members[0].bends[j][1].kind for j in _used_bends(members)]
+    used = [j for j in used_features(members) if j in members[0].bends]
+    kinds = [members[0].bends[j][1].kind for j in used]
     if LOG in kinds and language.log not in parts:
         parts.insert(0, language.log)
     return language.between.join(parts)
@@ -360,11 +361,6 @@ def _products(named: NamedTree, language: _Language) -> Callable[[float, int], s
         return operand(j) if weight == 1.0 else f"{weight!r} * {operand(j)}"
 
     return product
-
-
-def _used_bends(members: Sequence[NamedTree]) -> list[int]:
-    """Return the bends that trees use."""
-    return [j for j in used_features(members) if j in members[0].bends]
 
 
 def _sums(pieces: list[str], width: int) -> list[str]:

@@ -553,8 +553,6 @@ def prune_cross_validated(
     # Breiman et al. (1984, section 3.4.2): a tree is grown on the rows outside each fold, and
     # pruned for the geometric means of the main tree's successive alphas; the losses of all folds
     # together choose the alpha.
-    if n_folds < 2:
-        raise ValueError(f"n_folds={n_folds}: allowed are integers of at least 2.")
     n_classes = dataset.n_classes
     risk, _ = risk_of_leaves(individual, n_classes, criterion)
     collapse_at = weakest_links(risk, individual.subtree_size)

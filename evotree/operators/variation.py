@@ -53,7 +53,7 @@ from evotree.operators.structure.splice import (
     make_scratch,
     push,
 )
-from evotree.rng import as_generator, below, failures, uniform
+from evotree.rng import as_generator, below, failures, shuffle, uniform
 from evotree.tree import Individual
 
 
@@ -562,15 +562,6 @@ def cx_trees(
 _PARSIMONY = ((1.0, 0.5), (3.0, 0.2), (10.0, 0.15), (30.0, 0.15))
 
 
-@kernel
-def shuffle(stream, places):
-    """Bring an array into random order (Fisher and Yates)."""
-    # One call for all draws: as many calls as draws took a thirtieth of the time of the loop.
-    for i in range(places.shape[0] - 1, 0, -1):
-        j = below(stream, i + 1)
-        places[i], places[j] = places[j], places[i]
-
-
 def universal_sampling(share: np.ndarray, k: int, stream: np.ndarray) -> list[int]:
     """Draw `k` positions with chances proportional to `share`, in random order."""
     # Stochastic universal sampling (Baker 1987): one turn of a wheel with k equidistant pointers,
@@ -598,10 +589,9 @@ def distinct(individuals: Sequence[Individual]) -> list[bool]:
     for individual in individuals:
         # The thresholds alone tell nearly all; the comparison of trees knows clones at a glance.
         alike = seen.setdefault(individual.thresholds.tobytes(), [])
-        is_new = individual not in alike
-        if is_new:
+        is_first.append(individual not in alike)
+        if is_first[-1]:
             alike.append(individual)
-        is_first.append(is_new)
     return is_first
 
 

@@ -491,10 +491,7 @@ def plot_decision_regions(
             f"the tree has n_features={tree.n_features}: regions are drawn for 2 only; "
             "plot_evolution draws two of a run with keep_best_trees, plot_tree any tree."
         )
-    if resolution < 2:
-        raise ValueError(
-            f"resolution={resolution!r}: allowed are whole numbers from 2."
-        )
+    check_whole("resolution", resolution, 2)
     points, codes, labels = check_points(tree_or_classifier, tree, X, y)
     features = names_or_known(
         "feature_names",
@@ -680,10 +677,7 @@ def plot_evolution(
         raise ValueError(
             f"classifier has n_features={tree.n_features}: allowed are 2 or more."
         )
-    if max_frames < 2:
-        raise ValueError(
-            f"max_frames={max_frames!r}: allowed are whole numbers from 2."
-        )
+    check_whole("max_frames", max_frames, 2)
     points, codes, labels = check_points(classifier, tree, X, y)
     features = names_or_known(
         "feature_names",
