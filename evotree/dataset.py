@@ -704,8 +704,7 @@ def keep_sides(
     """Move thresholds that rounding took across a row to the middle between the sides."""
     left, right = nearest_projections(X, weights, subtree_size, leaves)
     # The router may round in another way: keep a distance of some roundings.
-    largest = np.maximum(X.max(axis=0), -X.min(axis=0))
-    slack = 1e-12 * (1.0 + np.abs(weights) @ largest)
+    slack = 1e-12 * (1.0 + np.abs(weights) @ np.maximum(X.max(axis=0), -X.min(axis=0)))
     inside = (left + slack <= thresholds) & (thresholds <= right - slack)
     moved = np.isfinite(left) & np.isfinite(right) & ~inside
     thresholds[moved] = left[moved] + 0.5 * (right[moved] - left[moved])
@@ -942,8 +941,7 @@ def _sorted_order(keys: list[np.ndarray]) -> tuple[np.ndarray, np.ndarray]:
         if tied.size == 0:
             break
         rows = order[tied]
-        group = np.cumsum(is_new[tied])
-        order[tied] = rows = rows[np.lexsort((key[rows], group))]
+        order[tied] = rows = rows[np.lexsort((key[rows], np.cumsum(is_new[tied])))]
         is_new[tied[1:]] |= key[rows[1:]] != key[rows[:-1]]
     return order, is_new
 

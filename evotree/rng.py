@@ -68,8 +68,7 @@ def failures(stream, probability):
         return np.int64(0)
     if probability <= 0.0:
         return np.int64(1) << 62
-    draws = math.log(u) / math.log1p(-probability)
-    return np.int64(min(draws, 4.0e18))
+    return np.int64(min(math.log(u) / math.log1p(-probability), 4.0e18))
 
 
 @kernel

@@ -351,8 +351,7 @@ class ObliqueTree:
     def replaced(self, **arrays: Any) -> "ObliqueTree":
         """Return the same tree with some arrays replaced, by the names of the parameters."""
         names = (name.removeprefix("given_") for name in _ATTRIBUTES)
-        known = dict(zip(names, _state_of(self), strict=True))
-        return ObliqueTree(**known | arrays)
+        return ObliqueTree(**dict(zip(names, _state_of(self), strict=True)) | arrays)
 
     def left(self, k: int) -> int:
         """Return the left child of internal node `k`."""
@@ -392,9 +391,8 @@ class ObliqueTree:
         """
         # Column k of `passed` has the nodes that are reached through node k: its subtree.
         first = np.append(0, np.cumsum(self.subtree_size, dtype=np.int64))
-        nodes = np.arange(self.n_nodes)
         reached = np.arange(first[-1]) + np.repeat(
-            nodes - first[:-1], self.subtree_size
+            np.arange(self.n_nodes) - first[:-1], self.subtree_size
         )
         ones = np.ones(reached.size, dtype=np.int64)
         passed = csc_matrix((ones, reached, first), shape=(self.n_nodes, self.n_nodes))

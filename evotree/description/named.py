@@ -549,8 +549,7 @@ def _choice_text(source: Any, tree: Any) -> str | None:
     choice = getattr(source, "choice_", None)
     if choice is None:
         return None
-    is_chosen = tree == source._chosen
-    how = "chosen" if is_chosen else "in place of what was chosen"
+    how = "chosen" if tree == source._chosen else "in place of what was chosen"
     return f"{how}: {choice!r}"
 
 

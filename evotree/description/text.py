@@ -136,8 +136,7 @@ def choice_lines(named: NamedTree, width: int = LINE_WIDTH) -> list[str]:
     """Return what the tree was chosen before, as comments."""
     if named.choice is None:
         return []
-    parts = [f"{part};" for part in named.choice.split("; ")]
-    folded = fold(parts, width - 2)
+    folded = fold([f"{part};" for part in named.choice.split("; ")], width - 2)
     folded[-1] = folded[-1].removesuffix(";")
     return [f"# {line}" for line in folded]
 
@@ -850,8 +849,7 @@ class _Names:
     def _inequalities(self, rule: str) -> Iterator[_Reading]:
         """Yield the reading of an inequality, twice if there are several."""
         total, relation, bound = ["", "", "", *rule.rsplit(" ", 2)][-3:]
-        is_known = relation in ("<=", ">=", "<", ">")
-        if not is_known or _BOUND.fullmatch(bound) is None:
+        if relation not in ("<=", ">=", "<", ">") or _BOUND.fullmatch(bound) is None:
             return
         n_readings, weights = self._sum(total)
         threshold = float(bound)

@@ -401,8 +401,7 @@ Callback = Callable[[Run], object]
 
 def keep_best_trees(run: Run) -> None:
     """Keep the best tree of a generation in `best_trees` if it is a new one; a callback."""
-    last = next(reversed(run.best_trees.values()), None)
-    if run.best != last:
+    if run.best != next(reversed(run.best_trees.values()), None):
         run.best_trees[run.generation] = deepcopy(run.best)
 
 
@@ -728,8 +727,7 @@ def operator_of(
 ) -> Callable[..., tuple[Individual, ...]]:
     """Return an operator; what users' own return, and leave as it was, is checked."""
     operator: Callable[..., tuple[Individual, ...]] = getattr(toolbox, role)
-    module = str(getattr(_plain(operator), "__module__", None))
-    if module.startswith("evotree."):
+    if str(getattr(_plain(operator), "__module__", None)).startswith("evotree."):
         return operator
     return partial(checked, role=role, operator=operator)
 

@@ -396,8 +396,7 @@ def score_on(rows: Dataset, tree: ObliqueTree) -> float:
     predicted = (tree.predict_value(rows.raw) - rows.target_mean) / rows.target_scale
     targets = rows.targets.reshape(predicted.shape)
     error = float((weight @ (targets - predicted) ** 2).sum())
-    whole = float((weight @ targets**2).sum())
-    return 1.0 - error / (whole or 1.0)
+    return 1.0 - error / (float((weight @ targets**2).sum()) or 1.0)
 
 
 def scores_on(rows: Dataset, tree: ObliqueTree) -> tuple[float, ...]:

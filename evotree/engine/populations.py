@@ -366,9 +366,8 @@ def _whole_groups(
     dataset: Dataset, sizes: list[int], stream: np.ndarray
 ) -> tuple[np.ndarray, list[int]]:
     """Return an order of rows, group by group, and the least sizes of whole groups."""
-    shares = shares_of_groups(strata_of(dataset), dataset.group_of)
     # Of the strata of a group that counts which it has most of.
-    of_group = shares.argmax(axis=1)
+    of_group = shares_of_groups(strata_of(dataset), dataset.group_of).argmax(axis=1)
     order = stratified_order(of_group, stream)
     ends = np.cumsum(np.bincount(dataset.group_of)[order])
     least = min(len(ends), max(2, len(np.unique(of_group)))) - 1

@@ -266,8 +266,7 @@ def _as_scores(value: Any) -> tuple[float, ...]:
     """Return a score as a tuple of finite numbers."""
     if isinstance(value, np.ndarray) and value.ndim == 0:
         value = value.item()
-    is_several = isinstance(value, list | tuple | np.ndarray)
-    values = tuple(value) if is_several else (value,)
+    values = tuple(value) if isinstance(value, list | tuple | np.ndarray) else (value,)
     is_sound = 1 <= len(values) <= len(FITNESS_OF_SCORES)
     if not is_sound or not all(map(is_number, values)):
         raise ValueError(
@@ -302,8 +301,7 @@ class Scorer:
         self.dataset = dataset
         self.config = config
         self.seed = seed
-        variation = (config.evolution or DEFAULT).variation
-        self.is_nsga2 = variation.algorithm == "nsga2"
+        self.is_nsga2 = (config.evolution or DEFAULT).variation.algorithm == "nsga2"
         self.n_values = 0 if self.is_nsga2 else 1  # of a score; 0 until there is one
         self.executor: Executor | None = None
         self.n_jobs = 1
@@ -576,8 +574,7 @@ class ScoreSearch(Search):
         scorer.n_jobs = self.n_jobs
         scorer.end = self.problem.ends.trees
         members = scorer.finalists(run, is_raced=run.stop_reason != "interrupt")
-        is_regression = members[0].values.shape[1] == 1
-        front = FittedFront(undominated(members), is_regression)
+        front = FittedFront(undominated(members), members[0].values.shape[1] == 1)
         log_end(members[0], run.seconds)
         return ScoredResult(
             members[0],

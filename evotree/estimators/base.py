@@ -136,8 +136,7 @@ class TreeEstimator(RowEncoder):
     @lazy_on_collections(lambda _: np.empty(0, dtype=np.int32))
     def apply(self, X: Any) -> np.ndarray:
         """Return the leaf that each row reaches, as positions in the arrays of `tree_`, int32."""
-        rows = self.encode(X)
-        return self.tree_.apply(rows)
+        return self.tree_.apply(self.encode(X))
 
     def decision_path(self, X: Any) -> csr_matrix:
         """Return the nodes that each row passes, from the root to its leaf.
@@ -145,8 +144,7 @@ class TreeEstimator(RowEncoder):
         A ``csr_matrix`` of shape (n_samples, n_nodes), 1 where a row passes a node; nodes are
         positions in the arrays of `tree_`.
         """
-        rows = self.encode(X)
-        return self.tree_.decision_path(rows)
+        return self.tree_.decision_path(self.encode(X))
 
     def _repr_html_inner(self) -> str:
         """Return what a notebook shows that knows no bundles: scikit-learn's diagram, the tree."""

@@ -216,8 +216,7 @@ class GreedyTree(LocalTree):
         )
         tree = individual.to_tree()
         if self.criterion == "absolute_error":
-            medians = QuantileLoss().predictions(individual, dataset)
-            tree.values = medians[:, np.newaxis]
+            tree.values = QuantileLoss().predictions(individual, dataset)[:, np.newaxis]
         self._keep_tree(tree, dataset)
 
     def cost_complexity_pruning_path(

@@ -237,8 +237,7 @@ def _export(
             members[0], name, language
         )
     used = [j for j in used_features(members) if j in members[0].bends]
-    kinds = [members[0].bends[j][1].kind for j in used]
-    if LOG in kinds and language.log not in parts:
+    if LOG in [members[0].bends[j][1].kind for j in used] and language.log not in parts:
         parts.insert(0, language.log)
     return language.between.join(parts)
 
@@ -354,8 +353,7 @@ def _products(named: NamedTree, language: _Language) -> Callable[[float, int], s
         knot = repr(bend.knot)
         if bend.kind == LOG:
             return language.logarithm.format(place[base], knot)
-        ends = (place[base], knot)[:: bend.sign]
-        return language.hinge.format(" - ".join(ends))
+        return language.hinge.format(" - ".join((place[base], knot)[:: bend.sign]))
 
     def product(weight: float, j: int) -> str:
         return operand(j) if weight == 1.0 else f"{weight!r} * {operand(j)}"
@@ -577,8 +575,7 @@ def _vote(
         rows = None
         if labels:
             # A tree returns the row of its leaf in the class shares of all leaves.
-            places = np.cumsum(member.tree.is_leaf) - 1 + len(shares)
-            rows = list(map(str, places))
+            rows = list(map(str, np.cumsum(member.tree.is_leaf) - 1 + len(shares)))
             shares += member.tree.values[member.tree.is_leaf].tolist()
         (code,) = _function(member, of_tree, language, rows, noted=False)
         parts.append(language.local + code)

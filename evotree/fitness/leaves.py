@@ -374,8 +374,7 @@ def isotonic_values(orders, subtree_size, means, weight):
                 for i in range(high, high + subtree_size[high]):
                     values[i] = max(values[i], bound)
         elif orders[k] == 2:
-            mean = average(values, weight, subtree_size, k)
-            values[k : k + subtree_size[k]] = mean
+            values[k : k + subtree_size[k]] = average(values, weight, subtree_size, k)
     for k in range(subtree_size.shape[0] - 1, -1, -1):
         if subtree_size[k] > 1:
             values[k] = average(values, weight, subtree_size, k)

@@ -104,8 +104,7 @@ class ExpectedCost(ClassLoss):
         if self.costs is not None:
             costs = np.array(self.costs)
             of_errors = (costs.sum(axis=1) - costs.diagonal()) / max(len(totals) - 1, 1)
-            unit = float(totals @ of_errors / totals.sum())
-            return costs, unit or 1.0
+            return costs, float(totals @ of_errors / totals.sum()) or 1.0
         costs = 1.0 - np.eye(len(totals))
         if self.kind == "balanced_accuracy":
             present = totals > 0.0

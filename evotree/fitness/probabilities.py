@@ -134,8 +134,7 @@ def log_losses(shares: np.ndarray, y: np.ndarray, weight: np.ndarray) -> np.ndar
 
 def brier_losses(shares: np.ndarray, y: np.ndarray, weight: np.ndarray) -> np.ndarray:
     """Return the quadratic losses of rows (Brier 1950)."""
-    own = shares[np.arange(len(y)), y]
-    return 1.0 - 2.0 * own + (shares**2).sum(axis=1)
+    return 1.0 - 2.0 * shares[np.arange(len(y)), y] + (shares**2).sum(axis=1)
 
 
 def ranking_losses(shares: np.ndarray, y: np.ndarray, weight: np.ndarray) -> np.ndarray:

@@ -702,8 +702,7 @@ def _keeps(tree: ObliqueTree, point: np.ndarray, leaf: int, goal: Goal) -> bool:
         return int(tree.predict_label(row)[0]) == goal.label
     if tree.models is None:
         return True
-    score = float(tree.models.scores(row, np.array([leaf]))[0])
-    return goal.low <= score <= goal.high
+    return goal.low <= float(tree.models.scores(row, np.array([leaf]))[0]) <= goal.high
 
 
 def explain_failure(

@@ -367,8 +367,7 @@ class Interactions:
         used = np.logical_or.reduceat(individual.weights != 0.0, self._first, axis=1)
         if self._groups is None:
             return used.sum(axis=1) > self.max_columns
-        n_outside = used.astype(np.int64) @ ~self._groups.T
-        return n_outside.min(axis=1) > 0
+        return (used.astype(np.int64) @ ~self._groups.T).min(axis=1) > 0
 
 
 def as_interactions(interaction_cst: Any, dataset: Dataset) -> Interactions | None:
@@ -790,10 +789,9 @@ def _solve(system: _System, units: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         return z, np.arange(len(A))
     z[used] = solution.x[:-1] * units[used]
     multipliers = -solution.ineqlin.marginals
-    support = np.flatnonzero(
+    return z, np.flatnonzero(
         multipliers > _NO_MULTIPLIER * multipliers.max(initial=0.0)
     )
-    return z, support
 
 
 def _witness(
@@ -955,8 +953,7 @@ class MonotonicConstraint:
         for k in conflicts.tolist():
             dropped = np.sign(weights[k]) * self.array == -orders[k]
             rows = individual.order[individual.start[k] : individual.end[k]]
-            mean = dataset.X[rows].mean(axis=0)
-            thresholds[k] -= weights[k, dropped] @ mean[dropped]
+            thresholds[k] -= weights[k, dropped] @ dataset.X[rows].mean(axis=0)[dropped]
             weights[k, dropped] = 0.0
         refit_nodes(
             individual,

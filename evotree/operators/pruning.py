@@ -511,8 +511,7 @@ def mean_losses(sums: np.ndarray, weight: float) -> tuple[np.ndarray, np.ndarray
         return mean, error_of_groups(sums)
     # For a share e of misclassified rows it is sqrt(e (1 - e) / n); a row of weight 2 counts as
     # two.
-    variance = np.maximum(0.0, sums[:, 1] / weight - mean**2)
-    return mean, np.sqrt(variance / weight)
+    return mean, np.sqrt(np.maximum(0.0, sums[:, 1] / weight - mean**2) / weight)
 
 
 def choose_tree(sums: np.ndarray, weight: float, standard_errors: float) -> int:

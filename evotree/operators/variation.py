@@ -548,8 +548,7 @@ def cx_trees(
         second.origin if moves_subtrees and a == 0 else first.origin,
         first.origin if moves_subtrees and b == 0 else second.origin,
     )
-    max_width = n_features if max_features is None else max_features
-    how = cut, max_width, moves_subtrees
+    how = cut, n_features if max_features is None else max_features, moves_subtrees
     first.replace(graft(*dataset.rows, *first.nodes(), *splits_b, a, at_b, *how))
     second.replace(graft(*dataset.rows, *second.nodes(), *splits_a, b, at_a, *how))
     return first, second

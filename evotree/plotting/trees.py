@@ -582,8 +582,7 @@ def _segments(
     tree: ObliqueTree, low: np.ndarray, high: np.ndarray
 ) -> dict[int, np.ndarray]:
     """Return the part of each hyperplane that lies in the region of its node, within a box."""
-    box = np.vstack((np.eye(2), -np.eye(2)))
-    regions = {0: (box, np.concatenate((high, -low)))}
+    regions = {0: (np.vstack((np.eye(2), -np.eye(2))), np.concatenate((high, -low)))}
     segments = {}
     for k in np.flatnonzero(tree.subtree_size > 1).tolist():
         weights, threshold = tree.weights[k], tree.thresholds[k]

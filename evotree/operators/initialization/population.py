@@ -712,8 +712,7 @@ def split_init(init: Any) -> tuple[dict[Seeder, float], list[Any]]:
             trees.append(one)
     if not shares:
         return seeding_shares(seeders or None), trees
-    random = shares.pop(DIPOLE)
-    share = min(PLAIN_SHARE, random / max(1, len(seeders)))
+    share = min(PLAIN_SHARE, shares.pop(DIPOLE) / max(1, len(seeders)))
     return seeding_shares({**dict.fromkeys(seeders, share), **shares}), trees
 
 
@@ -740,8 +739,7 @@ def best_of_paths(
         )
 
     fittest = trees[: n // 2]
-    others = sorted(trees[n // 2 :], key=is_dominated)
-    return [*fittest, *others[: n - len(fittest)]]
+    return [*fittest, *sorted(trees[n // 2 :], key=is_dominated)[: n - len(fittest)]]
 
 
 @dataclass(frozen=True)

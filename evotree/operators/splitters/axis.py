@@ -33,8 +33,7 @@ def search_features(node, scores, cuts):
     t = np.full(node.X.shape[0], -1.0)
     scratch = make_split_scratch(node)
     for j in range(node.X.shape[1]):
-        s = node.X[:, j].copy()
-        scores[j], cuts[j] = line_search(node, s, t, scratch)
+        scores[j], cuts[j] = line_search(node, node.X[:, j].copy(), t, scratch)
 
 
 def search_gain_ratio(node: Node, scores: np.ndarray, cuts: np.ndarray) -> None:

@@ -80,8 +80,7 @@ def sample_directions(
 
 def _scaled(vectors: np.ndarray, lengths: np.ndarray | float) -> np.ndarray:
     """Return vectors, one a row, scaled to lengths."""
-    factors = lengths / np.linalg.norm(vectors, axis=1)
-    return vectors * factors[:, None]
+    return vectors * (lengths / np.linalg.norm(vectors, axis=1))[:, None]
 
 
 def _draw_one_less_cosine(
@@ -572,7 +571,6 @@ def normalize(node: Node, normalization: str) -> tuple[np.ndarray, SortedRows, F
         return Z, rows, frame
     scores = np.empty(d)
     search_features(node, scores, np.empty(d))
-    ranking = np.argsort(scores[features], kind="stable")
-    kept = independent_columns(Z, ranking)
+    kept = independent_columns(Z, np.argsort(scores[features], kind="stable"))
     Z = Z[np.append(kept, features.shape[0])]
     return Z, rows, Frame(features[kept], frame.location[kept], frame.scale[kept])
