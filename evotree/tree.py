@@ -421,9 +421,7 @@ class ObliqueTree:
         b for a row of class a, by default 1 for each error.
         """
         labels = self.predict_label(X)
-        if costs is None:
-            return (labels != y).astype(np.float64)
-        return costs[y, labels]
+        return (labels != y).astype(np.float64) if costs is None else costs[y, labels]
 
     def validate(self) -> "ObliqueTree":
         """Check that the arrays form one tree, and return it; an error names what is wrong."""

@@ -97,9 +97,7 @@ def run_epoch(epoch: Epoch) -> Run:
     stats = make_statistics()
     with deaf_to_interrupts(epoch.home):
         run = epoch.run
-        end = math.inf
-        if epoch.seconds is not None:
-            end = time.perf_counter() + epoch.seconds
+        end = math.inf if epoch.seconds is None else time.perf_counter() + epoch.seconds
         if hasattr(epoch.toolbox, "score"):  # clocks of two processes need not agree
             epoch.toolbox.score.end = end
         if run is None:

@@ -809,6 +809,4 @@ def _one_row(x: Any) -> Any:
     row = x if hasattr(x, "columns") else np.atleast_2d(np.asarray(x))
     if row.shape[0] != 1 or len(row.shape) != 2:
         raise ValueError(f"x has shape {np.shape(x)}: allowed is one row.")
-    if not isinstance(row, np.ndarray | pd.DataFrame):
-        return row.to_pandas()
-    return row
+    return row if isinstance(row, np.ndarray | pd.DataFrame) else row.to_pandas()

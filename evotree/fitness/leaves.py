@@ -257,9 +257,7 @@ def node_orders(weights: np.ndarray, signs: np.ndarray) -> np.ndarray:
 @inner_kernel
 def low_and_high(order, left, right):
     """Return the child that may not exceed the other, and the other; for orders of 1 and -1."""
-    if order == 1:
-        return left, right
-    return right, left
+    return (left, right) if order == 1 else (right, left)
 
 
 @kernel

@@ -391,9 +391,7 @@ class SquaredLoss(TargetLoss):
 
     def finish(self, tree: ObliqueTree, dataset: Dataset) -> ObliqueTree:
         """Return a fitted tree whose values keep the constraint, which is proved."""
-        if self.constraint is None:
-            return tree
-        return self.constraint.finish(tree)
+        return tree if self.constraint is None else self.constraint.finish(tree)
 
 
 @dataclass(frozen=True, eq=False)

@@ -90,9 +90,8 @@ class Bend:
 
     def number(self, feature: float) -> float:
         """Return the number that makes a feature, of hinges one above 0."""
-        if self.kind == LOG:
-            return math.exp(feature)
-        return self.knot + self.sign * feature
+        is_log = self.kind == LOG
+        return math.exp(feature) if is_log else self.knot + self.sign * feature
 
     def named(self, column: str) -> str:
         """Return the name of the feature."""

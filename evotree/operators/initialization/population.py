@@ -762,9 +762,8 @@ class _Clock:
     @property
     def limit(self) -> dict[str, float]:
         """The argument of what makes seeds: the seconds that are left, if they are limited."""
-        if self.seconds == math.inf:
-            return {}
-        return {"seconds": self.left(_SEEDS_SECONDS)}
+        is_limited = self.seconds < math.inf
+        return {"seconds": self.left(_SEEDS_SECONDS)} if is_limited else {}
 
 
 def init_population(
@@ -791,9 +790,8 @@ def init_population(
     origins = slot_origins(n - len(members), shares)
     streams = toolbox.streams(0, n)[len(members) :]
     slots = [at for at, origin in enumerate(origins) if origin == WIDTHS]
-    n_paths = min(len(slots), 2 + -(-len(slots) // _SEEDS_OF_A_PATH))
-    if found:  # of paths that are followed already
-        n_paths = 0
+    # None where `found` has those of paths that are followed already.
+    n_paths = 0 if found else min(len(slots), 2 + -(-len(slots) // _SEEDS_OF_A_PATH))
 
     # Maps of pools take one sequence of tasks.
     numbered = enumerate(streams[at] for at in slots[:n_paths])

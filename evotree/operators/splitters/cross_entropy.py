@@ -488,9 +488,7 @@ class CrossEntropy(Configuration):
         There are none where a single feature is left, which is split exactly.
         """
         Z, rows, _ = normalize(self._draw_part(node, stream), self.normalization)
-        if Z.shape[0] < 3:
-            return []
-        return list(self._iterate(Z, rows, stream))
+        return [] if Z.shape[0] < 3 else list(self._iterate(Z, rows, stream))
 
     def _draw_part(self, node: Node, stream: np.ndarray) -> Node:
         """Return a node of some of the rows, or the node itself if it is small."""
