@@ -1212,7 +1212,6 @@ def with_rows(
     outputs: np.ndarray | None = None,
 ) -> Dataset:
     """Return a data set of other rows, the first of them the training rows or these with noise."""
-    n_added = X.shape[0] - dataset.X.shape[0]
     return replace(
         dataset,
         X=X,
@@ -1220,7 +1219,7 @@ def with_rows(
         sample_weight=weight,
         outputs=outputs,
         given=None,
-        multiplicity=np.pad(dataset.multiplicity, (0, n_added)),
+        multiplicity=np.pad(dataset.multiplicity, (0, X.shape[0] - dataset.X.shape[0])),
         extras=extras or {},
     )
 

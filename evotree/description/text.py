@@ -311,10 +311,9 @@ class Wording:
     def influences(self, k: int) -> list[str]:
         """Return the shares of the terms of a split in its influence, where weights say nothing."""
         shares = self.named.influence_shares(k)[: self.max_terms]
-        terms = self.named.by_influence(k)
         pieces = [
             f"{self.written(self.named.features[j])} {_percent(share)},"
-            for share, (_, j) in zip(shares, terms, strict=False)
+            for share, (_, j) in zip(shares, self.named.by_influence(k), strict=False)
         ]
         return [*pieces[:-1], pieces[-1].removesuffix(",")] if pieces else []
 
@@ -333,8 +332,7 @@ class Wording:
             ends = [math.exp(end) for end in ends]
         if model.is_bounded:
             pieces[-1] += before_bounds
-            bounds = map(self._number, ends)
-            pieces.append(f"within [{', '.join(bounds)}]")
+            pieces.append(f"within [{', '.join(map(self._number, ends))}]")
         return pieces
 
     def outputs(self, k: int, before_bounds: str = "") -> list[list[str]]:
@@ -497,8 +495,7 @@ def _slopes(named: NamedTree) -> Iterator[dict[str, Any]]:
                 of = [j for j in bases if bases[j] == base and j != base]
                 bends = [(one.bends[j][1], factors[j]) for j in of]
                 knots = {bend.knot for bend, _ in bends if bend.kind != LOG}
-                ends = [-np.inf, *sorted(knots), np.inf]
-                for low, high in itertools.pairwise(ends):
+                for low, high in itertools.pairwise([-np.inf, *sorted(knots), np.inf]):
                     per_unit = factors.get(base, 0.0)
                     for bend, weight in bends:
                         is_above = bend.kind == ABOVE and bend.knot <= low

@@ -351,8 +351,7 @@ class Finisher:
 
     def members(self, individuals: Sequence[Individual]) -> list[FrontTree]:
         """Return finished trees, on several threads."""
-        n_jobs = self.problem.config.n_jobs
-        with thread_map(n_jobs, self.rows.X.shape) as mapper:
+        with thread_map(self.problem.config.n_jobs, self.rows.X.shape) as mapper:
             return self.in_time(self.member, individuals, mapper)
 
     def in_time(

@@ -93,11 +93,6 @@ def problem_toolbox(
     config = problem.config
     evolution = problem.evolution
     # First trees and mutations fit linear classifiers, too, whether or not there is refinement.
-    refinement = replace(
-        evolution.refinement or Refinement(probability=0.0),
-        C=evolution.regularization.C,
-        penalty=evolution.regularization.penalty,
-    )
     return make_toolbox(
         rows,
         size_penalty=penalties.size,
@@ -105,7 +100,11 @@ def problem_toolbox(
         max_split_terms=config.max_split_terms,
         init=evolution.init if begins else None,
         found=found if begins else (),
-        refinement=refinement,
+        refinement=replace(
+            evolution.refinement or Refinement(probability=0.0),
+            C=evolution.regularization.C,
+            penalty=evolution.regularization.penalty,
+        ),
         variation=evolution.variation,
         operators=evolution.operators,
         constraints=problem.constraints,

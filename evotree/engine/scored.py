@@ -33,7 +33,7 @@ from evotree.engine.problem import Ends, Penalties, Problem, make_constraints
 from evotree.engine.search import Search
 from evotree.engine.state import seed_to_continue
 from evotree.engine.toolbox import dipole_width, feature_bound, make_toolbox
-from evotree.fitness.objectives import Actions, as_actions
+from evotree.fitness.objectives import as_actions
 from evotree.fitness.penalties import FITNESS_OF_SCORES, PenalizedAccuracy
 from evotree.inspection.front import FittedFront, FrontTree, own_scores, undominated
 from evotree.log import log_end
@@ -398,8 +398,7 @@ class Scorer:
 
     def finished(self, individual: Individual) -> ObliqueTree:
         """Return a tree over raw features as it is scored and printed."""
-        actions: Actions = self.dataset.objective
-        return actions.finished(individual, self.dataset, self.shorten)
+        return self.dataset.objective.finished(individual, self.dataset, self.shorten)
 
     def race(
         self, trees: Sequence[Individual], number: int, n: int

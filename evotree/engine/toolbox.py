@@ -315,18 +315,17 @@ def register_variation(
         published=variation.published_operators,
         **dipoles,
     )
-    terms = partial(
-        mut_terms,
-        dataset=dataset,
-        **penalties,
-        C=C,
-        max_features=max_features,
-    )
     toolbox.register(
         "mutate",
         mut_either,
         first=nodes,
-        second=terms,
+        second=partial(
+            mut_terms,
+            dataset=dataset,
+            **penalties,
+            C=C,
+            max_features=max_features,
+        ),
         probability=variation.term_mutation_probability,
     )
     toolbox.register(

@@ -200,8 +200,7 @@ class TreeEstimator(RowEncoder):
     @property
     def feature_importances_(self) -> np.ndarray:
         """Shares that the columns have in lowering the impurity, those of `importances`."""
-        shares: np.ndarray = self.importances()
-        return shares
+        return self.importances()
 
     def importances(self, kind: str = "impurity", *, named: bool = False) -> Any:
         """Return the share that each column has in what the tree does, at least 0, with a sum of 1.
@@ -463,8 +462,7 @@ class ClassReader(ClassifierMixin, RowEncoder):
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """Return the accuracy of `predict`, the share of the weight of rows that it gets right."""
-        score: float = super().score(X, read_labels(y), sample_weight)
-        return score
+        return super().score(X, read_labels(y), sample_weight)
 
     def predict_log_proba(self, X: Any) -> np.ndarray:
         """Return the logarithms of `predict_proba`.

@@ -730,12 +730,11 @@ def export_sql(
         cases = [] if named.scores.targets else ["0.0e0"]
         cases += [_sql_cases(output, operands) for output in named.scores.each]
         names = [f"s{c}" for c in range(len(cases))]
-        labels = list(map(_sql_literal, named.labels))
         lines = [
             f"WITH scores ({', '.join(names)}) AS (VALUES (",
             ",\n".join(cases),
             "))",
-            *_sql_largest(names, labels, "scores"),
+            *_sql_largest(names, list(map(_sql_literal, named.labels)), "scores"),
         ]
     if lines:  # a subquery
         case = f"CASE\n{_sql_branch([needed], 'NULL')}    ELSE (" if needed else "("

@@ -314,11 +314,10 @@ def routed_rows(tree: ObliqueTree, X: np.ndarray) -> SimpleNamespace:
     order = np.argsort(leaves, kind="stable").astype(np.int32)
     start = np.searchsorted(leaves[order], np.arange(len(tree))).astype(np.int32)
     last = np.arange(len(tree)) + tree.subtree_size
-    end = np.searchsorted(leaves[order], last).astype(np.int32)
     return SimpleNamespace(
         weights=tree.weights,
         order=order,
         start=start,
-        end=end,
+        end=np.searchsorted(leaves[order], last).astype(np.int32),
         subtree_size=tree.subtree_size,
     )

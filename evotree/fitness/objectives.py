@@ -378,8 +378,7 @@ class SquaredLoss(TargetLoss):
         """Return what each node predicts, of shape (n_nodes, 1)."""
         if self.constraint is None:
             return super().values(tree)
-        values: np.ndarray = self.constraint.values(tree)
-        return values[:, np.newaxis]
+        return self.constraint.values(tree)[:, np.newaxis]
 
     def errors(self, tree: Leafed, *, splits: bool = False) -> np.ndarray:
         """Return the error of each node as a leaf, a share of the whole."""

@@ -78,8 +78,7 @@ def probabilities_of(
     """Return what a tree that was fitted to a data set says of rows: ``"soft"``, or of leaves."""
     if kind == "soft":
         return fit_soft_sides(tree, dataset, brief=True).predict(tree, X)
-    shares: np.ndarray = tree.values[tree.apply(X)]
-    return shares
+    return tree.values[tree.apply(X)]
 
 
 def quick_shares(

@@ -544,9 +544,8 @@ class Space:
                 block[:, lines] = np.diag(room)
                 rows.append(block / self.unit[j])
                 limits.append((room * (1.0 - on) - sign * here) / self.unit[j])
-        wider = np.pad(steps.A, ((0, 0), (0, m)))
         return Steps(
-            A=np.vstack([wider, *rows]),
+            A=np.vstack([np.pad(steps.A, ((0, 0), (0, m))), *rows]),
             b=np.concatenate([steps.b, *limits]),
             lower=np.append(steps.lower, -on),
             upper=np.append(steps.upper, 1.0 - on),

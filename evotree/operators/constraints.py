@@ -550,13 +550,12 @@ def _fitted(
     mask = np.isin(dataset.column_of, list(chosen))
     leaves = tree.apply(dataset.raw)
     rows = np.flatnonzero((leaves >= k) & (leaves < k + tree.subtree_size[k]))
-    criterion = Criterion.ENTROPY if dataset.n_classes else Criterion.SQUARED_ERROR
     node = Node.of(
         np.where(mask, dataset.X[rows], 0.0),
         dataset.y[rows],
         dataset.sample_weight[rows],
         dataset.n_classes,
-        int(criterion),
+        int(Criterion.ENTROPY if dataset.n_classes else Criterion.SQUARED_ERROR),
         1,
     )
     split = Linear(fallback=True)(node, make_streams(0, 0, 1)[0])
@@ -776,10 +775,9 @@ def _solve(system: _System, units: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     A = system.A[:, used] * units[used]
     norms = np.linalg.norm(A, axis=1)
     norms[norms == 0.0] = 1.0
-    A_room = np.column_stack([A / norms[:, np.newaxis], np.ones(len(A))])
     solution = linprog(
         np.append(np.zeros(used.size), -1.0),
-        A_room,
+        np.column_stack([A / norms[:, np.newaxis], np.ones(len(A))]),
         system.b / norms,
         bounds=[(None, None)] * used.size + [(None, 1.0)],
         method="highs-ds",

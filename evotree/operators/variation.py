@@ -642,8 +642,7 @@ def replace_best(
         candidates = candidates[n_places:]
     survivors += candidates[: n - len(survivors)]
     survivors.sort(key=lambda tree: tree.fitness.wvalues, reverse=True)
-    missing = n - len(survivors)
-    return survivors + [copy.clone() for copy in copies[:missing]]
+    return survivors + [copy.clone() for copy in copies[: n - len(survivors)]]
 
 
 class Standing(NamedTuple):

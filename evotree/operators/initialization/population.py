@@ -832,10 +832,7 @@ def _follow(
     """Return the trees of a path, by its number and stream; none if the time is over."""
     if clock.is_late:
         return []
-    trees: list[Individual] = toolbox.path(
-        number=task[0], stream=task[1], **clock.limit
-    )
-    return trees
+    return toolbox.path(number=task[0], stream=task[1], **clock.limit)
 
 
 class _Maker:
