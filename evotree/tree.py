@@ -214,9 +214,8 @@ class ObliqueTree:
     def _predicts_as(self, other: "ObliqueTree") -> bool:
         """Return whether leaves predict what those of a tree of equal splits do."""
         mine, theirs = self.models, other.models
-        if type(mine) is not type(theirs):
-            return False
-        if not np.array_equal(self.values, other.values):
+        is_alike = type(mine) is type(theirs)
+        if not is_alike or not np.array_equal(self.values, other.values):
             return False
         if mine is not None:
             return np.array_equal(mine.table, theirs.table)

@@ -486,9 +486,10 @@ def _record(
         ORIGIN: origin_shares(run.population, run.origins),
         **refinement_record(refined, refiner_names(toolbox)),
         **stats.compile(run.population),
+        "gen": run.generation,
+        "nevals": n_evaluations,
+        "diversity": diversity(run.population),
     }
-    record |= {"gen": run.generation, "nevals": n_evaluations}
-    record["diversity"] = diversity(run.population)
     if not run.logbook:  # the columns of the printed form
         is_several = isinstance(stats, tools.MultiStatistics)
         names = list(stats) if is_several else stats.fields

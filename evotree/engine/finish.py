@@ -366,11 +366,10 @@ class Finisher:
             is_over = time.perf_counter() >= self.problem.ends.trees
             return None if is_over else make(individual)
 
-        made = [make(individual) for individual in individuals[:1]]
-        made += takewhile(
-            lambda one: one is not None, map(make_in_time, individuals[1:])
-        )
-        return made
+        return [
+            *(make(individual) for individual in individuals[:1]),
+            *takewhile(lambda one: one is not None, map(make_in_time, individuals[1:])),
+        ]
 
 
 def _one_leaf(rows: Dataset) -> ObliqueTree:

@@ -11,6 +11,7 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from functools import partial
+from itertools import compress
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -291,13 +292,9 @@ def best_prunings(
         prune(_penalized(tree, term_penalty), dataset, size_penalty, term_penalty)[0]
         for tree in individuals
     ]
-    different = [
-        tree
-        for tree, is_first in zip(pruned, distinct(pruned), strict=True)
-        if is_first
-    ]
-    different.sort(key=PenalizedAccuracy(size_penalty, term_penalty), reverse=True)
-    return different[:n_best]
+    fitness = PenalizedAccuracy(size_penalty, term_penalty)
+    different = compress(pruned, distinct(pruned))
+    return sorted(different, key=fitness, reverse=True)[:n_best]
 
 
 def _penalized(individual: Individual, term_penalty: float) -> Individual:

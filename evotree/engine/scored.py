@@ -494,11 +494,14 @@ class Scorer:
             ]
             trees = [tree for tree, _ in met]
             scores = [one.mean(axis=0) for _, one in met]
-        ended = [
-            self.measured(tree.clone(), of_tree)
-            for tree, of_tree in zip(trees, scores, strict=True)
-        ]
-        ended.sort(key=lambda one: one.fitness, reverse=True)
+        ended = sorted(
+            (
+                self.measured(tree.clone(), of_tree)
+                for tree, of_tree in zip(trees, scores, strict=True)
+            ),
+            key=lambda one: one.fitness,
+            reverse=True,
+        )
         return [
             FrontTree.of(
                 self.finished(one),
