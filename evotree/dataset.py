@@ -1187,18 +1187,16 @@ def jitter(
     def with_copies(merged: Any, unmerged: Any) -> np.ndarray:
         return np.concatenate([merged, *[unmerged] * n_copies])
 
-    weight = with_copies(dataset.sample_weight, rows.sample_weight) / (n_copies + 1)
-    extras = {
-        name: with_copies(dataset.extras[name], rows.extras[name])
-        for name in rows.extras
-    }
     has_outputs = dataset.outputs is not None
     return with_rows(
         dataset,
         X,
         with_copies(dataset.y, rows.y),
-        weight,
-        extras,
+        with_copies(dataset.sample_weight, rows.sample_weight) / (n_copies + 1),
+        {
+            name: with_copies(dataset.extras[name], rows.extras[name])
+            for name in rows.extras
+        },
         with_copies(dataset.outputs, rows.outputs) if has_outputs else None,
     )
 

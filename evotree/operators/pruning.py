@@ -363,9 +363,8 @@ def sequence_sums(
     # to the first of them it takes away after the last.
     is_leaf = first < after
     places = np.column_stack([first, after])[is_leaf].astype(np.int64)
-    changes = np.stack([values, -values], axis=1)[is_leaf]
     sums = np.zeros((len(alphas) + 1, values.shape[1]))
-    np.add.at(sums, places, changes)
+    np.add.at(sums, places, np.stack([values, -values], axis=1)[is_leaf])
     return sums.cumsum(axis=0)[:-1]
 
 

@@ -192,9 +192,8 @@ def _threshold(
     labels = counts.argmax(axis=1)
     if counts.sum(axis=1).all() and not (both_are_leaves and labels[0] == labels[1]):
         return -float(model[-1])
-    criterion = int(Criterion.ENTROPY)
     X = np.ascontiguousarray(rows.X[inside])
-    reached = Node.of(X, y, weight, rows.n_classes, criterion, 1)
+    reached = Node.of(X, y, weight, rows.n_classes, int(Criterion.ENTROPY), 1)
     score, threshold = choose_threshold(reached, np.ascontiguousarray(model[:-1]))
     return float(threshold) if score < np.inf else None
 
