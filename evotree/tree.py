@@ -311,11 +311,19 @@ class ObliqueTree:
 
     def counted(self) -> CountedTree:
         """Return the tree with the class weights of its nodes."""
+        counts = self.values * self.known_samples[:, np.newaxis]
+        return CountedTree(self.weights, self.subtree_size, counts)
+
+    @property
+    def known_samples(self) -> np.ndarray:
+        """The weight of the rows of each node, 1 where it is not known."""
         known = self.weighted_n_node_samples
-        samples = np.ones(len(self)) if known is None else known
-        return CountedTree(
-            self.weights, self.subtree_size, self.values * samples[:, np.newaxis]
-        )
+        return np.ones(len(self)) if known is None else known
+
+    @property
+    def known_spread(self) -> np.ndarray:
+        """The spread of each feature, 1 where it is not known."""
+        return np.ones(self.n_features) if self.spread is None else self.spread
 
     @property
     def splits(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:

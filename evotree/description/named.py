@@ -532,7 +532,7 @@ def named_tree(
         tree,
         tuple(str(name) for name in feature_names),
         None if class_names is None else tuple(class_names),
-        np.ones(n_features) if tree.spread is None else tree.spread,
+        tree.known_spread,
         columns,
         source.expected_costs() if has_costs else None,
         getattr(source, "probabilities_", None),

@@ -693,12 +693,6 @@ def choose_threshold(node, w):
     return line_search(node, s, t, make_split_scratch(node))
 
 
-@kernel
-def search_line(node, s, t):
-    """Return the best score and its alpha along a line, as `line_search`."""
-    return line_search(node, s, t, make_split_scratch(node))
-
-
 @dots_kernel
 def project_rows(weights, k, X, order, lo, hi, out):
     """Write the projections ``weights[k] @ X[row]`` of the rows ``order[lo:hi]`` into `out`."""

@@ -408,8 +408,7 @@ class Space:
     ) -> None:
         self.tree, self.columns, self.x, self.limits = tree, columns, x, limits
         self.column_of = np.array(column_of_feature(columns))
-        spread = np.ones(tree.n_features) if tree.spread is None else tree.spread
-        self.spread = np.where(spread > 0.0, spread, 1.0)
+        self.spread = np.where(tree.known_spread > 0.0, tree.known_spread, 1.0)
         self.norms = uncorrelated_spreads(tree)
         of = self.column_of
         self.lower, self.upper = limits.lower[of], limits.upper[of]

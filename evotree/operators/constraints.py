@@ -757,8 +757,7 @@ def _joining_rows(
 
 def _units(tree: ObliqueTree, feature: int) -> np.ndarray:
     """Return units of z in which hyperplanes are about as far apart in all directions."""
-    spread = np.ones(tree.n_features) if tree.spread is None else tree.spread
-    units = np.where(spread > 0.0, spread, 1.0)
+    units = np.where(tree.known_spread > 0.0, tree.known_spread, 1.0)
     units = np.append(units, units[feature])
     if tree.models is None:
         return units
