@@ -731,11 +731,10 @@ def splits_of_text(
             )
         at += 1
         is_split = at < len(rules) and rules[at][0] == depth + 1
-        if is_split:
-            path.append((len(readings), rule))
         readings.append(names.split(rule) if is_split else ({}, 0.0))
         sizes.append(1)
         if is_split:
+            path.append((len(readings) - 1, rule))
             continue
         while path and path[-1][0] in has_left:
             k, _ = path.pop()
