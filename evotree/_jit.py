@@ -435,8 +435,7 @@ def call_address(context: Any, address: Any, first: Any, second: Any) -> Any:
         given = [one.data for one in arrays]
         given += cgutils.unpack_tuple(builder, arrays[0].shape)
         kind = ir.FunctionType(ir.DoubleType(), [one.type for one in given])
-        function = builder.inttoptr(arguments[0], kind.as_pointer())
-        return builder.call(function, given)
+        return builder.call(builder.inttoptr(arguments[0], kind.as_pointer()), given)
 
     return types.float64(types.int64, first, second), generate
 

@@ -704,8 +704,7 @@ def keep_sides(
     """Move thresholds that rounding took across a row to the middle between the sides."""
     left, right = nearest_projections(X, weights, subtree_size, leaves)
     # The router may round in another way: keep a distance of some roundings.
-    largest = np.maximum(X.max(axis=0), -X.min(axis=0))
-    slack = 1e-12 * (1.0 + np.abs(weights) @ largest)
+    slack = 1e-12 * (1.0 + np.abs(weights) @ np.maximum(X.max(axis=0), -X.min(axis=0)))
     inside = (left + slack <= thresholds) & (thresholds <= right - slack)
     moved = np.isfinite(left) & np.isfinite(right) & ~inside
     thresholds[moved] = left[moved] + 0.5 * (right[moved] - left[moved])
@@ -942,8 +941,7 @@ def _sorted_order(keys: list[np.ndarray]) -> tuple[np.ndarray, np.ndarray]:
         if tied.size == 0:
             break
         rows = order[tied]
-        group = np.cumsum(is_new[tied])
-        order[tied] = rows = rows[np.lexsort((key[rows], group))]
+        order[tied] = rows = rows[np.lexsort((key[rows], np.cumsum(is_new[tied])))]
         is_new[tied[1:]] |= key[rows[1:]] != key[rows[:-1]]
     return order, is_new
 
@@ -1189,18 +1187,16 @@ def jitter(
     def with_copies(merged: Any, unmerged: Any) -> np.ndarray:
         return np.concatenate([merged, *[unmerged] * n_copies])
 
-    weight = with_copies(dataset.sample_weight, rows.sample_weight) / (n_copies + 1)
-    extras = {
-        name: with_copies(dataset.extras[name], rows.extras[name])
-        for name in rows.extras
-    }
     has_outputs = dataset.outputs is not None
     return with_rows(
         dataset,
         X,
         with_copies(dataset.y, rows.y),
-        weight,
-        extras,
+        with_copies(dataset.sample_weight, rows.sample_weight) / (n_copies + 1),
+        {
+            name: with_copies(dataset.extras[name], rows.extras[name])
+            for name in rows.extras
+        },
         with_copies(dataset.outputs, rows.outputs) if has_outputs else None,
     )
 
@@ -1214,7 +1210,6 @@ def with_rows(
     outputs: np.ndarray | None = None,
 ) -> Dataset:
     """Return a data set of other rows, the first of them the training rows or these with noise."""
-    n_added = X.shape[0] - dataset.X.shape[0]
     return replace(
         dataset,
         X=X,
@@ -1222,7 +1217,7 @@ def with_rows(
         sample_weight=weight,
         outputs=outputs,
         given=None,
-        multiplicity=np.pad(dataset.multiplicity, (0, n_added)),
+        multiplicity=np.pad(dataset.multiplicity, (0, X.shape[0] - dataset.X.shape[0])),
         extras=extras or {},
     )
 

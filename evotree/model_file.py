@@ -48,10 +48,6 @@ from evotree.tree import ObliqueTree, SoftSides, mean_of_trees
 
 FORMAT = "evotree model"
 VERSION = 7
-READABLE = (3, 4, 5, 6, VERSION)
-"""Versions that are read: the third knew the shares of leaves alone, up to the fourth the level of
-missing cells was written as ``"missing"``, not as null, up to the fifth no column said what it
-holds, and up to the sixth none had bends."""
 STOP_REASONS = {
     "max_generations": "all generations done",
     "patience": "no better tree for long",
@@ -417,11 +413,10 @@ def load_model(path: PathLike) -> Model:
             raise ValueError(f"it is not JSON, or was cut off: {error}") from error
         if not isinstance(data, dict) or data.get("format") != FORMAT:
             raise ValueError(f'it is not a model, without "format": "{FORMAT}"')
-        if (version := data.get("version")) not in READABLE:
+        if (version := data.get("version")) != VERSION:
             raise ValueError(
-                f"version {str(version)[:40]} is none of those that evotree {__version__} reads, "
-                f"{', '.join(map(str, READABLE))}; fit the model again, or use the evotree that "
-                "made it"
+                f"version {str(version)[:40]} is not the one that evotree {__version__} reads, "
+                f"{VERSION}; fit the model again, or use the evotree that made it"
             )
         of_trees = "trees" if "trees" in data else "tree"
         needed = ("target", "classes", "columns", of_trees)
@@ -442,9 +437,7 @@ def load_model(path: PathLike) -> Model:
         model = Model(
             data["target"],
             _classes_from(data["classes"]),
-            columns_from(
-                data["columns"], missing="missing" if data["version"] < 5 else None
-            ),
+            columns_from(data["columns"]),
             read,
             training or {},
             None if sides is None else plain.soft_sides_from_dict(sides, read[0]),

@@ -72,9 +72,7 @@ class Environment:
             if callable(self.made_by):
                 by_thread[thread] = self.made_by(**self.kwargs)
             else:
-                gymnasium = _gymnasium()
-
-                by_thread[thread] = gymnasium.make(self.made_by, **self.kwargs)
+                by_thread[thread] = _gymnasium().make(self.made_by, **self.kwargs)
         return by_thread[thread]
 
     @contextmanager

@@ -214,9 +214,8 @@ class ObliqueTree:
     def _predicts_as(self, other: "ObliqueTree") -> bool:
         """Return whether leaves predict what those of a tree of equal splits do."""
         mine, theirs = self.models, other.models
-        if type(mine) is not type(theirs):
-            return False
-        if not np.array_equal(self.values, other.values):
+        is_alike = type(mine) is type(theirs)
+        if not is_alike or not np.array_equal(self.values, other.values):
             return False
         if mine is not None:
             return np.array_equal(mine.table, theirs.table)
@@ -312,11 +311,19 @@ class ObliqueTree:
 
     def counted(self) -> CountedTree:
         """Return the tree with the class weights of its nodes."""
+        counts = self.values * self.known_samples[:, np.newaxis]
+        return CountedTree(self.weights, self.subtree_size, counts)
+
+    @property
+    def known_samples(self) -> np.ndarray:
+        """The weight of the rows of each node, 1 where it is not known."""
         known = self.weighted_n_node_samples
-        samples = np.ones(len(self)) if known is None else known
-        return CountedTree(
-            self.weights, self.subtree_size, self.values * samples[:, np.newaxis]
-        )
+        return np.ones(len(self)) if known is None else known
+
+    @property
+    def known_spread(self) -> np.ndarray:
+        """The spread of each feature, 1 where it is not known."""
+        return np.ones(self.n_features) if self.spread is None else self.spread
 
     @property
     def splits(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -351,8 +358,7 @@ class ObliqueTree:
     def replaced(self, **arrays: Any) -> "ObliqueTree":
         """Return the same tree with some arrays replaced, by the names of the parameters."""
         names = (name.removeprefix("given_") for name in _ATTRIBUTES)
-        known = dict(zip(names, _state_of(self), strict=True))
-        return ObliqueTree(**known | arrays)
+        return ObliqueTree(**dict(zip(names, _state_of(self), strict=True)) | arrays)
 
     def left(self, k: int) -> int:
         """Return the left child of internal node `k`."""
@@ -392,9 +398,8 @@ class ObliqueTree:
         """
         # Column k of `passed` has the nodes that are reached through node k: its subtree.
         first = np.append(0, np.cumsum(self.subtree_size, dtype=np.int64))
-        nodes = np.arange(self.n_nodes)
         reached = np.arange(first[-1]) + np.repeat(
-            nodes - first[:-1], self.subtree_size
+            np.arange(self.n_nodes) - first[:-1], self.subtree_size
         )
         ones = np.ones(reached.size, dtype=np.int64)
         passed = csc_matrix((ones, reached, first), shape=(self.n_nodes, self.n_nodes))
@@ -423,9 +428,7 @@ class ObliqueTree:
         b for a row of class a, by default 1 for each error.
         """
         labels = self.predict_label(X)
-        if costs is None:
-            return (labels != y).astype(np.float64)
-        return costs[y, labels]
+        return (labels != y).astype(np.float64) if costs is None else costs[y, labels]
 
     def validate(self) -> "ObliqueTree":
         """Check that the arrays form one tree, and return it; an error names what is wrong."""

@@ -40,16 +40,8 @@ def written(tree):
 def test_plain_data_gives_back_the_same_tree(tree):
     plain = written(tree)
     assert_same(tree_from_dict(plain), tree)
-    # Older readers refuse what they do not know, and read what they do.
-    assert plain["version"] == (
-        3 if tree.output_names else 1 if tree.models is None else 2
-    )
     assert ("models" in plain) == (tree.models is not None)
     assert ("output_names" in plain) == (tree.output_names is not None)
-    # Older files have weights as the number of rows, or neither these nor the spread.
-    assert_same(
-        tree_from_dict({k.removeprefix("weighted_"): v for k, v in plain.items()}), tree
-    )
     optional = ("spread", "weighted_n_node_samples", "models")
     bare = tree.replaced(**dict.fromkeys(optional))
     assert_same(
@@ -76,8 +68,8 @@ OUTPUTS = CONSTANT.replaced(output_names=("height", "width"))
 @pytest.mark.parametrize(
     ("tree", "entry", "value", "named"),
     [
-        (CONSTANT, "version", TREE_VERSION + 1, "newer"),
-        (CONSTANT, "version", "1", "version is a string"),
+        (CONSTANT, "version", TREE_VERSION + 1, "another evotree"),
+        (CONSTANT, "version", "1", "version 1: allowed is"),
         (CONSTANT, "subtree_size", [3, 1, True], "subtree_size"),
         (CONSTANT, "subtree_size", [1, 1, 1], "subtree_size"),
         (CONSTANT, "subtree_size", [1] * 100_001, "subtree_size"),
@@ -95,7 +87,7 @@ OUTPUTS = CONSTANT.replaced(output_names=("height", "width"))
         (CONSTANT, "spread", "wide", "spread is a string"),
         (
             CONSTANT,
-            "n_node_samples",
+            "weighted_n_node_samples",
             [3.0, 1.0, -2.0],
             "weighted_n_node_samples has values",
         ),

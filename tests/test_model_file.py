@@ -182,15 +182,8 @@ def test_a_model_counts_in_words(y, said):
     assert said in summary and "1, as 1 feature\n" in summary
 
 
-@pytest.mark.parametrize("version", [3, 4])
-def test_levels_called_missing_are_kept_and_those_of_older_versions_read(
-    tmp_path, version
-):
-    path, columns = tmp_path / "m.json", [{"name": "b", "levels": ["missing"]}]
-    columns.insert(0, {"name": "size", "fill": 0.5, "indicator": True})
-    write_plain(path, make_model(), version=version, columns=columns)
-    model = load_model(path)
-    assert model.sides is None and model.columns[1] == CategoricalColumn("b", (None,))
+def test_levels_called_missing_are_kept(tmp_path):
+    path = tmp_path / "m.json"
     columns = (
         CategoricalColumn("b", ("missing", None), "x"),
         NumericColumn("size", 0.0),

@@ -230,7 +230,7 @@ def test_every_operator_leaves_whole_trees(seed, actions, is_linear):
     ("changed", "message"),
     [
         ({"score": 3}, "score=3: allowed is a callable"),
-        ({"n_episodes": 0}, "n_episodes=0: allowed are integers from 1"),
+        ({"n_episodes": 0}, "n_episodes=0: allowed is a whole number of at least 1"),
         ({"observations": [[0.0]]}, "one of them is needed, and not both"),
         ({"box": ([0.0], [0.0])}, "allowed are finite bounds, low below high"),
         (

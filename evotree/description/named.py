@@ -13,6 +13,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from numbers import Integral
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -82,7 +83,7 @@ def rows_text(n: float) -> str:
 
 def check_whole(name: str, value: Any, least: int) -> None:
     """Check that a parameter is a whole number of at least `least`."""
-    if isinstance(value, bool) or not isinstance(value, int) or value < least:
+    if isinstance(value, bool) or not isinstance(value, Integral) or value < least:
         raise ValueError(
             f"{name}={value!r}: allowed is a whole number of at least {least}."
         )
@@ -531,7 +532,7 @@ def named_tree(
         tree,
         tuple(str(name) for name in feature_names),
         None if class_names is None else tuple(class_names),
-        np.ones(n_features) if tree.spread is None else tree.spread,
+        tree.known_spread,
         columns,
         source.expected_costs() if has_costs else None,
         getattr(source, "probabilities_", None),
@@ -548,8 +549,7 @@ def _choice_text(source: Any, tree: Any) -> str | None:
     choice = getattr(source, "choice_", None)
     if choice is None:
         return None
-    is_chosen = tree == source._chosen
-    how = "chosen" if is_chosen else "in place of what was chosen"
+    how = "chosen" if tree == source._chosen else "in place of what was chosen"
     return f"{how}: {choice!r}"
 
 

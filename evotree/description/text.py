@@ -136,8 +136,7 @@ def choice_lines(named: NamedTree, width: int = LINE_WIDTH) -> list[str]:
     """Return what the tree was chosen before, as comments."""
     if named.choice is None:
         return []
-    parts = [f"{part};" for part in named.choice.split("; ")]
-    folded = fold(parts, width - 2)
+    folded = fold([f"{part};" for part in named.choice.split("; ")], width - 2)
     folded[-1] = folded[-1].removesuffix(";")
     return [f"# {line}" for line in folded]
 
@@ -312,10 +311,9 @@ class Wording:
     def influences(self, k: int) -> list[str]:
         """Return the shares of the terms of a split in its influence, where weights say nothing."""
         shares = self.named.influence_shares(k)[: self.max_terms]
-        terms = self.named.by_influence(k)
         pieces = [
             f"{self.written(self.named.features[j])} {_percent(share)},"
-            for share, (_, j) in zip(shares, terms, strict=False)
+            for share, (_, j) in zip(shares, self.named.by_influence(k), strict=False)
         ]
         return [*pieces[:-1], pieces[-1].removesuffix(",")] if pieces else []
 
@@ -334,8 +332,7 @@ class Wording:
             ends = [math.exp(end) for end in ends]
         if model.is_bounded:
             pieces[-1] += before_bounds
-            bounds = map(self._number, ends)
-            pieces.append(f"within [{', '.join(bounds)}]")
+            pieces.append(f"within [{', '.join(map(self._number, ends))}]")
         return pieces
 
     def outputs(self, k: int, before_bounds: str = "") -> list[list[str]]:
@@ -498,8 +495,7 @@ def _slopes(named: NamedTree) -> Iterator[dict[str, Any]]:
                 of = [j for j in bases if bases[j] == base and j != base]
                 bends = [(one.bends[j][1], factors[j]) for j in of]
                 knots = {bend.knot for bend, _ in bends if bend.kind != LOG}
-                ends = [-np.inf, *sorted(knots), np.inf]
-                for low, high in itertools.pairwise(ends):
+                for low, high in itertools.pairwise([-np.inf, *sorted(knots), np.inf]):
                     per_unit = factors.get(base, 0.0)
                     for bend, weight in bends:
                         is_above = bend.kind == ABOVE and bend.knot <= low
@@ -735,11 +731,10 @@ def splits_of_text(
             )
         at += 1
         is_split = at < len(rules) and rules[at][0] == depth + 1
-        if is_split:
-            path.append((len(readings), rule))
         readings.append(names.split(rule) if is_split else ({}, 0.0))
         sizes.append(1)
         if is_split:
+            path.append((len(readings) - 1, rule))
             continue
         while path and path[-1][0] in has_left:
             k, _ = path.pop()
@@ -850,8 +845,7 @@ class _Names:
     def _inequalities(self, rule: str) -> Iterator[_Reading]:
         """Yield the reading of an inequality, twice if there are several."""
         total, relation, bound = ["", "", "", *rule.rsplit(" ", 2)][-3:]
-        is_known = relation in ("<=", ">=", "<", ">")
-        if not is_known or _BOUND.fullmatch(bound) is None:
+        if relation not in ("<=", ">=", "<", ">") or _BOUND.fullmatch(bound) is None:
             return
         n_readings, weights = self._sum(total)
         threshold = float(bound)

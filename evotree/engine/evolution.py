@@ -401,8 +401,7 @@ Callback = Callable[[Run], object]
 
 def keep_best_trees(run: Run) -> None:
     """Keep the best tree of a generation in `best_trees` if it is a new one; a callback."""
-    last = next(reversed(run.best_trees.values()), None)
-    if run.best != last:
+    if run.best != next(reversed(run.best_trees.values()), None):
         run.best_trees[run.generation] = deepcopy(run.best)
 
 
@@ -487,9 +486,10 @@ def _record(
         ORIGIN: origin_shares(run.population, run.origins),
         **refinement_record(refined, refiner_names(toolbox)),
         **stats.compile(run.population),
+        "gen": run.generation,
+        "nevals": n_evaluations,
+        "diversity": diversity(run.population),
     }
-    record |= {"gen": run.generation, "nevals": n_evaluations}
-    record["diversity"] = diversity(run.population)
     if not run.logbook:  # the columns of the printed form
         is_several = isinstance(stats, tools.MultiStatistics)
         names = list(stats) if is_several else stats.fields
@@ -728,8 +728,7 @@ def operator_of(
 ) -> Callable[..., tuple[Individual, ...]]:
     """Return an operator; what users' own return, and leave as it was, is checked."""
     operator: Callable[..., tuple[Individual, ...]] = getattr(toolbox, role)
-    module = str(getattr(_plain(operator), "__module__", None))
-    if module.startswith("evotree."):
+    if str(getattr(_plain(operator), "__module__", None)).startswith("evotree."):
         return operator
     return partial(checked, role=role, operator=operator)
 

@@ -351,8 +351,7 @@ class Finisher:
 
     def members(self, individuals: Sequence[Individual]) -> list[FrontTree]:
         """Return finished trees, on several threads."""
-        n_jobs = self.problem.config.n_jobs
-        with thread_map(n_jobs, self.rows.X.shape) as mapper:
+        with thread_map(self.problem.config.n_jobs, self.rows.X.shape) as mapper:
             return self.in_time(self.member, individuals, mapper)
 
     def in_time(
@@ -367,11 +366,10 @@ class Finisher:
             is_over = time.perf_counter() >= self.problem.ends.trees
             return None if is_over else make(individual)
 
-        made = [make(individual) for individual in individuals[:1]]
-        made += takewhile(
-            lambda one: one is not None, map(make_in_time, individuals[1:])
-        )
-        return made
+        return [
+            *(make(individual) for individual in individuals[:1]),
+            *takewhile(lambda one: one is not None, map(make_in_time, individuals[1:])),
+        ]
 
 
 def _one_leaf(rows: Dataset) -> ObliqueTree:
@@ -396,8 +394,7 @@ def score_on(rows: Dataset, tree: ObliqueTree) -> float:
     predicted = (tree.predict_value(rows.raw) - rows.target_mean) / rows.target_scale
     targets = rows.targets.reshape(predicted.shape)
     error = float((weight @ (targets - predicted) ** 2).sum())
-    whole = float((weight @ targets**2).sum())
-    return 1.0 - error / (whole or 1.0)
+    return 1.0 - error / (float((weight @ targets**2).sum()) or 1.0)
 
 
 def scores_on(rows: Dataset, tree: ObliqueTree) -> tuple[float, ...]:

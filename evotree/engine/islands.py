@@ -97,9 +97,7 @@ def run_epoch(epoch: Epoch) -> Run:
     stats = make_statistics()
     with deaf_to_interrupts(epoch.home):
         run = epoch.run
-        end = math.inf
-        if epoch.seconds is not None:
-            end = time.perf_counter() + epoch.seconds
+        end = math.inf if epoch.seconds is None else time.perf_counter() + epoch.seconds
         if hasattr(epoch.toolbox, "score"):  # clocks of two processes need not agree
             epoch.toolbox.score.end = end
         if run is None:
@@ -176,10 +174,9 @@ def migrate(islands: Sequence[Run], n: int) -> None:
         for k, one in zip(by_fitness, arriving, strict=False):
             population[k] = one
         best_first(population)
-        source = (i - 1) % len(islands)
         best = describe(arriving[0]) if arriving else "none"
         shown = "migration: %d trees of island %d move to island %d, the best is %s"
-        log.info(shown, len(arriving), source, i, best)
+        log.info(shown, len(arriving), (i - 1) % len(islands), i, best)
 
 
 # ---- all islands seen as one ---------------------------------------------------------------------

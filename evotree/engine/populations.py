@@ -11,6 +11,7 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from functools import partial
+from itertools import compress
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -93,11 +94,6 @@ def problem_toolbox(
     config = problem.config
     evolution = problem.evolution
     # First trees and mutations fit linear classifiers, too, whether or not there is refinement.
-    refinement = replace(
-        evolution.refinement or Refinement(probability=0.0),
-        C=evolution.regularization.C,
-        penalty=evolution.regularization.penalty,
-    )
     return make_toolbox(
         rows,
         size_penalty=penalties.size,
@@ -105,7 +101,11 @@ def problem_toolbox(
         max_split_terms=config.max_split_terms,
         init=evolution.init if begins else None,
         found=found if begins else (),
-        refinement=refinement,
+        refinement=replace(
+            evolution.refinement or Refinement(probability=0.0),
+            C=evolution.regularization.C,
+            penalty=evolution.regularization.penalty,
+        ),
         variation=evolution.variation,
         operators=evolution.operators,
         constraints=problem.constraints,
@@ -292,13 +292,9 @@ def best_prunings(
         prune(_penalized(tree, term_penalty), dataset, size_penalty, term_penalty)[0]
         for tree in individuals
     ]
-    different = [
-        tree
-        for tree, is_first in zip(pruned, distinct(pruned), strict=True)
-        if is_first
-    ]
-    different.sort(key=PenalizedAccuracy(size_penalty, term_penalty), reverse=True)
-    return different[:n_best]
+    fitness = PenalizedAccuracy(size_penalty, term_penalty)
+    different = compress(pruned, distinct(pruned))
+    return sorted(different, key=fitness, reverse=True)[:n_best]
 
 
 def _penalized(individual: Individual, term_penalty: float) -> Individual:
@@ -366,9 +362,8 @@ def _whole_groups(
     dataset: Dataset, sizes: list[int], stream: np.ndarray
 ) -> tuple[np.ndarray, list[int]]:
     """Return an order of rows, group by group, and the least sizes of whole groups."""
-    shares = shares_of_groups(strata_of(dataset), dataset.group_of)
     # Of the strata of a group that counts which it has most of.
-    of_group = shares.argmax(axis=1)
+    of_group = shares_of_groups(strata_of(dataset), dataset.group_of).argmax(axis=1)
     order = stratified_order(of_group, stream)
     ends = np.cumsum(np.bincount(dataset.group_of)[order])
     least = min(len(ends), max(2, len(np.unique(of_group)))) - 1

@@ -13,7 +13,6 @@ from concurrent.futures import Executor
 from contextlib import nullcontext
 from dataclasses import dataclass, fields, replace
 from functools import partial
-from numbers import Integral
 from typing import Any
 
 import numpy as np
@@ -23,6 +22,7 @@ from joblib.externals.loky import get_reusable_executor
 
 from evotree.configuration import as_text, check_parameters
 from evotree.dataset import Dataset, as_numbers
+from evotree.description.named import check_whole
 from evotree.engine.choice import Choice, Found
 from evotree.engine.config import Evolution, SearchConfig, Variation, is_auto
 from evotree.engine.evolution import CallbackError, Run
@@ -33,7 +33,7 @@ from evotree.engine.problem import Ends, Penalties, Problem, make_constraints
 from evotree.engine.search import Search
 from evotree.engine.state import seed_to_continue
 from evotree.engine.toolbox import dipole_width, feature_bound, make_toolbox
-from evotree.fitness.objectives import Actions, as_actions
+from evotree.fitness.objectives import as_actions
 from evotree.fitness.penalties import FITNESS_OF_SCORES, PenalizedAccuracy
 from evotree.inspection.front import FittedFront, FrontTree, own_scores, undominated
 from evotree.log import log_end
@@ -107,10 +107,7 @@ class ScoredProblem:
     def __post_init__(self) -> None:
         if not callable(self.score):
             raise ValueError(f"score={self.score!r}: allowed is a callable.")
-        if not isinstance(self.n_episodes, Integral) or self.n_episodes < 1:
-            raise ValueError(
-                f"n_episodes={self.n_episodes!r}: allowed are integers from 1."
-            )
+        check_whole("n_episodes", self.n_episodes, 1)
         if (self.observations is None) == (self.box is None):
             raise ValueError(
                 "observations and box: one of them is needed, and not both."
@@ -269,8 +266,7 @@ def _as_scores(value: Any) -> tuple[float, ...]:
     """Return a score as a tuple of finite numbers."""
     if isinstance(value, np.ndarray) and value.ndim == 0:
         value = value.item()
-    is_several = isinstance(value, list | tuple | np.ndarray)
-    values = tuple(value) if is_several else (value,)
+    values = tuple(value) if isinstance(value, list | tuple | np.ndarray) else (value,)
     is_sound = 1 <= len(values) <= len(FITNESS_OF_SCORES)
     if not is_sound or not all(map(is_number, values)):
         raise ValueError(
@@ -305,8 +301,7 @@ class Scorer:
         self.dataset = dataset
         self.config = config
         self.seed = seed
-        variation = (config.evolution or DEFAULT).variation
-        self.is_nsga2 = variation.algorithm == "nsga2"
+        self.is_nsga2 = (config.evolution or DEFAULT).variation.algorithm == "nsga2"
         self.n_values = 0 if self.is_nsga2 else 1  # of a score; 0 until there is one
         self.executor: Executor | None = None
         self.n_jobs = 1
@@ -403,8 +398,7 @@ class Scorer:
 
     def finished(self, individual: Individual) -> ObliqueTree:
         """Return a tree over raw features as it is scored and printed."""
-        actions: Actions = self.dataset.objective
-        return actions.finished(individual, self.dataset, self.shorten)
+        return self.dataset.objective.finished(individual, self.dataset, self.shorten)
 
     def race(
         self, trees: Sequence[Individual], number: int, n: int
@@ -500,11 +494,14 @@ class Scorer:
             ]
             trees = [tree for tree, _ in met]
             scores = [one.mean(axis=0) for _, one in met]
-        ended = [
-            self.measured(tree.clone(), of_tree)
-            for tree, of_tree in zip(trees, scores, strict=True)
-        ]
-        ended.sort(key=lambda one: one.fitness, reverse=True)
+        ended = sorted(
+            (
+                self.measured(tree.clone(), of_tree)
+                for tree, of_tree in zip(trees, scores, strict=True)
+            ),
+            key=lambda one: one.fitness,
+            reverse=True,
+        )
         return [
             FrontTree.of(
                 self.finished(one),
@@ -579,8 +576,7 @@ class ScoreSearch(Search):
         scorer.n_jobs = self.n_jobs
         scorer.end = self.problem.ends.trees
         members = scorer.finalists(run, is_raced=run.stop_reason != "interrupt")
-        is_regression = members[0].values.shape[1] == 1
-        front = FittedFront(undominated(members), is_regression)
+        front = FittedFront(undominated(members), members[0].values.shape[1] == 1)
         log_end(members[0], run.seconds)
         return ScoredResult(
             members[0],

@@ -202,10 +202,9 @@ class Search:
             size, term = self.choice.penalties
             shown = "chosen: %s, penalties %.3g for nodes and %.3g for terms, seed %d"
             log.info(shown, self.choice.winner.kind, size, term, self.choice.seed)
-            evolving = self.progress.phase(
+            with self.progress.phase(
                 "evolving", total=problem.config.max_generations, unit="gen"
-            )
-            with evolving:
+            ):
                 evolved = self._evolve(state, begins=not interrupted())
             if interrupted():
                 evolved.run.stop_reason = "interrupt"

@@ -200,9 +200,8 @@ def _telling(path: PathLike) -> Iterator[None]:
     except _Refused as refused:
         raise ValueError(f"{path} {_shortened(str(refused))}.") from None
     except Exception as error:
-        reason = _shortened(repr(error))
         raise ValueError(
-            f"{path} is not a checkpoint, or is torn: {reason}."
+            f"{path} is not a checkpoint, or is torn: {_shortened(repr(error))}."
         ) from error
 
 

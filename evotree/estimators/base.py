@@ -39,7 +39,7 @@ from evotree.configuration import (
     split_params,
 )
 from evotree.dataset import GROUPS, Dataset, as_numbers, check_weight, class_codes
-from evotree.description.named import named_tree, used_features
+from evotree.description.named import check_whole, named_tree, used_features
 from evotree.description.text import notebook_html
 from evotree.estimators.groups import Beside
 from evotree.estimators.rows import RowEncoder, lazy_on_collections
@@ -136,8 +136,7 @@ class TreeEstimator(RowEncoder):
     @lazy_on_collections(lambda _: np.empty(0, dtype=np.int32))
     def apply(self, X: Any) -> np.ndarray:
         """Return the leaf that each row reaches, as positions in the arrays of `tree_`, int32."""
-        rows = self.encode(X)
-        return self.tree_.apply(rows)
+        return self.tree_.apply(self.encode(X))
 
     def decision_path(self, X: Any) -> csr_matrix:
         """Return the nodes that each row passes, from the root to its leaf.
@@ -145,8 +144,7 @@ class TreeEstimator(RowEncoder):
         A ``csr_matrix`` of shape (n_samples, n_nodes), 1 where a row passes a node; nodes are
         positions in the arrays of `tree_`.
         """
-        rows = self.encode(X)
-        return self.tree_.decision_path(rows)
+        return self.tree_.decision_path(self.encode(X))
 
     def _repr_html_inner(self) -> str:
         """Return what a notebook shows that knows no bundles: scikit-learn's diagram, the tree."""
@@ -202,8 +200,7 @@ class TreeEstimator(RowEncoder):
     @property
     def feature_importances_(self) -> np.ndarray:
         """Shares that the columns have in lowering the impurity, those of `importances`."""
-        shares: np.ndarray = self.importances()
-        return shares
+        return self.importances()
 
     def importances(self, kind: str = "impurity", *, named: bool = False) -> Any:
         """Return the share that each column has in what the tree does, at least 0, with a sum of 1.
@@ -360,10 +357,7 @@ class TreeEstimator(RowEncoder):
             raise ValueError(
                 f"norm={norm!r}: allowed are {', '.join(map(repr, NORMS))}."
             )
-        if not isinstance(n_points, Integral) or n_points < 1:
-            raise ValueError(
-                f"n_points={n_points!r}: allowed are integers of at least 1."
-            )
+        check_whole("n_points", n_points, 1)
         row = _one_row(x)
         point = self.encode(row)[0].astype(np.float64)
         limits = Limits.of(
@@ -468,8 +462,7 @@ class ClassReader(ClassifierMixin, RowEncoder):
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """Return the accuracy of `predict`, the share of the weight of rows that it gets right."""
-        score: float = super().score(X, read_labels(y), sample_weight)
-        return score
+        return super().score(X, read_labels(y), sample_weight)
 
     def predict_log_proba(self, X: Any) -> np.ndarray:
         """Return the logarithms of `predict_proba`.
@@ -814,6 +807,4 @@ def _one_row(x: Any) -> Any:
     row = x if hasattr(x, "columns") else np.atleast_2d(np.asarray(x))
     if row.shape[0] != 1 or len(row.shape) != 2:
         raise ValueError(f"x has shape {np.shape(x)}: allowed is one row.")
-    if not isinstance(row, np.ndarray | pd.DataFrame):
-        return row.to_pandas()
-    return row
+    return row if isinstance(row, np.ndarray | pd.DataFrame) else row.to_pandas()

@@ -168,7 +168,8 @@ class Editor:
         k = self._node("relabel", leaf, is_leaf=True)
         edit = f"relabel({leaf}, {value!r})"
         objective = self.model.objective_
-        if _has_class_models(self.tree):
+        models = self.tree.models
+        if models is not None and models.of_classes:  # which have no label of their own
             raise ValueError(f"{edit}: allowed are leaves without logistic models.")
         if objective is not None and objective.constraint is not None:
             raise ValueError(f"{edit}: allowed are trees without monotonic_cst.")
@@ -406,8 +407,3 @@ def refit(
     best._refit_evolution = evolution
     best._last = None  # of other parameters
     return best
-
-
-def _has_class_models(tree: ObliqueTree) -> bool:
-    """Return whether leaves have models of classes, which have no label of their own."""
-    return tree.models is not None and tree.models.of_classes

@@ -349,8 +349,7 @@ def fit_collections(
     last = getattr(estimator, "_last", None) if estimator.warm_start else None
     progress = Progress(estimator.verbose)
     seed = seed_to_continue(estimator, last)
-    if seed is None:
-        seed = seed_from(estimator.random_state)
+    seed = seed_from(estimator.random_state) if seed is None else seed
     parts = _parts_of(X, y, sample_weight)
     is_array = hasattr(X, "chunks")
     meta = (

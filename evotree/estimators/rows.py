@@ -111,8 +111,7 @@ class RowEncoder(BaseEstimator, Constrained):
                 return numbers
             table = pd.DataFrame(numbers, copy=False)
         table = table.set_axis([one.name for one in columns], axis=1)
-        has_words = is_categorical | [one.holds == TRUTH for one in columns]
-        refuse_text(table, has_words)
+        refuse_text(table, is_categorical | [one.holds == TRUTH for one in columns])
         return encode_in_order(columns, table, self._asked_columns())
 
     def _asked_columns(self) -> set[str]:
@@ -149,8 +148,7 @@ class RowEncoder(BaseEstimator, Constrained):
             _, y = check_X_y(np.zeros((len(table), 1)), y, estimator=self, **checks)
         else:
             # Whole numbers stay so: columns know what they hold.
-            is_float = np.asarray(X).dtype.kind not in "biu"
-            dtype = np.float64 if is_float else None
+            dtype = None if np.asarray(X).dtype.kind in "biu" else np.float64
             numbers, y = _as_numbers(self, X, y=y, dtype=dtype, **checks)
             table = pd.DataFrame(numbers, copy=False)
         unnamed = [f"x{j}" for j in range(table.shape[1])]

@@ -17,13 +17,14 @@ Journal of Artificial Intelligence Research 2, 1-32.
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from numbers import Integral
 from types import MappingProxyType
 from typing import Any
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
+
+from evotree.description.named import check_whole
 
 ReferenceTree = int | tuple[Any, ...]
 """A class label, or ("split", weights, threshold, left, right): left where weights @ x <= it."""
@@ -288,15 +289,7 @@ def _drawn(
     n_samples: Any, random_state: int | np.random.Generator | None
 ) -> np.random.Generator:
     """Check the arguments of a draw, and return the generator."""
-    _check_whole("n_samples", n_samples, least=1)
+    check_whole("n_samples", n_samples, 1)
     if not (random_state is None or isinstance(random_state, np.random.Generator)):
-        _check_whole("random_state", random_state, least=0)
+        check_whole("random_state", random_state, 0)
     return np.random.default_rng(random_state)
-
-
-def _check_whole(parameter: str, value: Any, least: int) -> None:
-    """Raise a ValueError for what is not a whole number, or below the least one."""
-    if not isinstance(value, Integral) or isinstance(value, bool) or value < least:
-        raise ValueError(
-            f"{parameter}={value!r} must be a whole number of at least {least}"
-        )

@@ -236,8 +236,8 @@ def _export(
         parts = (_probabilities if probability else _function)(
             members[0], name, language
         )
-    kinds = [members[0].bends[j][1].kind for j in _used_bends(members)]
-    if LOG in kinds and language.log not in parts:
+    used = [j for j in used_features(members) if j in members[0].bends]
+    if LOG in [members[0].bends[j][1].kind for j in used] and language.log not in parts:
         parts.insert(0, language.log)
     return language.between.join(parts)
 
@@ -353,18 +353,12 @@ def _products(named: NamedTree, language: _Language) -> Callable[[float, int], s
         knot = repr(bend.knot)
         if bend.kind == LOG:
             return language.logarithm.format(place[base], knot)
-        ends = (place[base], knot)[:: bend.sign]
-        return language.hinge.format(" - ".join(ends))
+        return language.hinge.format(" - ".join((place[base], knot)[:: bend.sign]))
 
     def product(weight: float, j: int) -> str:
         return operand(j) if weight == 1.0 else f"{weight!r} * {operand(j)}"
 
     return product
-
-
-def _used_bends(members: Sequence[NamedTree]) -> list[int]:
-    """Return the bends that trees use."""
-    return [j for j in used_features(members) if j in members[0].bends]
 
 
 def _sums(pieces: list[str], width: int) -> list[str]:
@@ -581,8 +575,7 @@ def _vote(
         rows = None
         if labels:
             # A tree returns the row of its leaf in the class shares of all leaves.
-            places = np.cumsum(member.tree.is_leaf) - 1 + len(shares)
-            rows = list(map(str, places))
+            rows = list(map(str, np.cumsum(member.tree.is_leaf) - 1 + len(shares)))
             shares += member.tree.values[member.tree.is_leaf].tolist()
         (code,) = _function(member, of_tree, language, rows, noted=False)
         parts.append(language.local + code)
@@ -737,12 +730,11 @@ def export_sql(
         cases = [] if named.scores.targets else ["0.0e0"]
         cases += [_sql_cases(output, operands) for output in named.scores.each]
         names = [f"s{c}" for c in range(len(cases))]
-        labels = list(map(_sql_literal, named.labels))
         lines = [
             f"WITH scores ({', '.join(names)}) AS (VALUES (",
             ",\n".join(cases),
             "))",
-            *_sql_largest(names, labels, "scores"),
+            *_sql_largest(names, list(map(_sql_literal, named.labels)), "scores"),
         ]
     if lines:  # a subquery
         case = f"CASE\n{_sql_branch([needed], 'NULL')}    ELSE (" if needed else "("

@@ -15,8 +15,7 @@ from evotree.leaf_models import ClassModels, LeafModels, LogModels, OutputModels
 from evotree.tree import ObliqueTree, SoftSides
 
 TREE_VERSION = 4
-"""The newest form that is read. Trees with log-linear models are written in it, those of several
-outputs in the third one, others with linear models in the second one, all others in the first."""
+"""The form that is written and read."""
 #: Limits of what is taken for a tree; far above anything that evolution makes.
 MAX_NODES = 100_000
 MAX_NUMBERS = 50_000_000
@@ -48,14 +47,10 @@ def tree_to_dict(tree: ObliqueTree) -> dict[str, Any]:
         models = [_lists(one._asdict()) for one in tree.models.each]
         if isinstance(tree.models, LeafModels):
             (models,) = models
-    version = 1 if models is None else 2
-    if tree.output_names is not None:
-        version = 3
     if isinstance(tree.models, LogModels):
-        version = TREE_VERSION
         models["link"] = "log"
     return {
-        "version": version,
+        "version": TREE_VERSION,
         **_lists(
             {
                 name: getattr(tree, name)
@@ -74,15 +69,11 @@ def tree_from_dict(data: Any) -> ObliqueTree:
     It is equal to the first one to the last bit. The data may come from a file that others have
     changed: all is checked, and a ValueError names the entry that is missing or wrong.
     """
-    _check_object(data, "the tree", ())
-    version = data.get("version")
-    if type(version) is not int or version < 1:
+    _check_object(data, "the tree", ("version",))
+    if data["version"] != TREE_VERSION:
         raise ValueError(
-            f"the tree's version is {_kind(version)}, not a whole number above 0."
-        )
-    if version > TREE_VERSION:
-        raise ValueError(
-            f"the tree has version {version}, of a newer evotree than {TREE_VERSION}."
+            f"the tree has version {str(data['version'])[:40]}: allowed is {TREE_VERSION}, "
+            "as another evotree may have written."
         )
     _check_object(data, "the tree", _REQUIRED)
     sizes = data["subtree_size"]
@@ -92,11 +83,9 @@ def tree_from_dict(data: Any) -> ObliqueTree:
         raise ValueError(
             f"subtree_size has entries that are not whole numbers in 1..{len(sizes)}."
         )
-    # Earlier versions called weights the number of rows.
-    known = {"weighted_n_node_samples": data.get("n_node_samples"), **data}
-    optional = [name for name in (*_OPTIONAL, *_WHOLE) if known.get(name) is not None]
+    optional = [name for name in (*_OPTIONAL, *_WHOLE) if data.get(name) is not None]
     arrays = {
-        name: _array(known[name], name)
+        name: _array(data[name], name)
         for name in ("weights", "thresholds", "values", *optional)
     }
     for name in set(_WHOLE).intersection(optional):

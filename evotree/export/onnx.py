@@ -242,9 +242,8 @@ def _shape_regressor(operator: Any) -> None:
 def _convert_regressor(scope: Any, operator: Any, container: Any) -> None:
     """Write the nodes of a regressor: its numbers, or the mean of those of a forest."""
     graph = _Graph(scope, container)
-    trees = _trees_of(operator.raw_operator)
     rows = _bent(graph, operator.inputs[0].full_name, operator.raw_operator)
-    graph.put_out(_mean(graph, rows, trees), operator, 0)
+    graph.put_out(_mean(graph, rows, _trees_of(operator.raw_operator)), operator, 0)
 
 
 def _bent(graph: _Graph, rows: str, model: Any) -> str:

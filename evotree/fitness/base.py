@@ -312,13 +312,11 @@ def routed_rows(tree: ObliqueTree, X: np.ndarray) -> SimpleNamespace:
     """Return the partition of rows by a tree over their features, as an individual has it."""
     leaves = tree.apply(X)
     order = np.argsort(leaves, kind="stable").astype(np.int32)
-    start = np.searchsorted(leaves[order], np.arange(len(tree))).astype(np.int32)
     last = np.arange(len(tree)) + tree.subtree_size
-    end = np.searchsorted(leaves[order], last).astype(np.int32)
     return SimpleNamespace(
         weights=tree.weights,
         order=order,
-        start=start,
-        end=end,
+        start=np.searchsorted(leaves[order], np.arange(len(tree))).astype(np.int32),
+        end=np.searchsorted(leaves[order], last).astype(np.int32),
         subtree_size=tree.subtree_size,
     )

@@ -257,9 +257,7 @@ def node_orders(weights: np.ndarray, signs: np.ndarray) -> np.ndarray:
 @inner_kernel
 def low_and_high(order, left, right):
     """Return the child that may not exceed the other, and the other; for orders of 1 and -1."""
-    if order == 1:
-        return left, right
-    return right, left
+    return (left, right) if order == 1 else (right, left)
 
 
 @kernel
@@ -374,8 +372,7 @@ def isotonic_values(orders, subtree_size, means, weight):
                 for i in range(high, high + subtree_size[high]):
                     values[i] = max(values[i], bound)
         elif orders[k] == 2:
-            mean = average(values, weight, subtree_size, k)
-            values[k : k + subtree_size[k]] = mean
+            values[k : k + subtree_size[k]] = average(values, weight, subtree_size, k)
     for k in range(subtree_size.shape[0] - 1, -1, -1):
         if subtree_size[k] > 1:
             values[k] = average(values, weight, subtree_size, k)

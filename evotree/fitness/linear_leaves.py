@@ -118,8 +118,7 @@ def sum_products(X, y, sample_weight, features, rows, grid, sums):
 def rounding_grid(squares: np.ndarray) -> np.ndarray:
     """Return the numbers that round products when they are added to them and taken off again."""
     largest = np.sqrt(np.outer(squares, squares))
-    exponents = np.ceil(np.log2(np.where(largest > 0.0, largest, 1.0)))
-    return 1.5 * np.exp2(exponents + 2.0)
+    return 1.5 * np.exp2(np.ceil(np.log2(np.where(largest > 0.0, largest, 1.0))) + 2.0)
 
 
 @inner_kernel
@@ -838,9 +837,8 @@ class LogisticLeaves:
         *_, root = path_of_models(
             fitted_to, strength.C, halvings=halvings, used=self.used, end=end
         )
-        leaves = tree.apply(dataset.raw)
         scores = scores_of_nodes(
-            fitted_to, leaves, tree.subtree_size, root, strength.C, end
+            fitted_to, tree.apply(dataset.raw), tree.subtree_size, root, strength.C, end
         )
         return tree.with_models(self.raw_models(tree, dataset, scores))
 
@@ -992,8 +990,7 @@ def fit_scores(
             lost = np.log(total[:, 0]) - of_rows[own]
         excess = shares - targets
         gradient = (excess * weight[:, np.newaxis]).T @ rows + penalty * away
-        value = weight @ lost + 0.5 * (penalty * away**2).sum()
-        return value, gradient[is_free]
+        return weight @ lost + 0.5 * (penalty * away**2).sum(), gradient[is_free]
 
     classes, columns = np.nonzero(is_free)
 
@@ -1002,8 +999,7 @@ def fit_scores(
         shared = each * shares[:, classes]
         weighted = shared * weight[:, np.newaxis]
         # not before: of many classes it is large
-        is_same = classes[:, np.newaxis] == classes
-        own_curvature = weighted.T @ each * is_same
+        own_curvature = weighted.T @ each * (classes[:, np.newaxis] == classes)
         if not of_counts:  # shares add up to 1
             own_curvature = own_curvature - weighted.T @ shared
         return own_curvature + np.diag(penalty[columns])

@@ -189,20 +189,13 @@ def argsort(values):
     return order
 
 
-class Criterion(IntEnum):
-    """Codes of the criteria, as the kernels take them; their names in lower case are parameters."""
-
-    ENTROPY = 0
-    GINI = 1
-    TWOING = 2
-    ERROR = 3
-    MAX_MINORITY = 4
-    SUM_MINORITY = 5
-    SUM_OF_VARIANCES = 6
-    GAIN_RATIO = 7
-    SQUARED_ERROR = 8
-    ABSOLUTE_ERROR = 9
-
+Criterion = IntEnum(
+    "Criterion",
+    "ENTROPY GINI TWOING ERROR MAX_MINORITY SUM_MINORITY SUM_OF_VARIANCES GAIN_RATIO "
+    "SQUARED_ERROR ABSOLUTE_ERROR",
+    start=0,
+)
+"""Codes of the criteria, as the kernels take them; their names in lower case are parameters."""
 
 CLASSIFICATION = tuple(c.name.lower() for c in Criterion if c < Criterion.SQUARED_ERROR)
 """Names of the criteria for classes."""
@@ -690,12 +683,6 @@ def choose_threshold(node, w):
     """Return the lowest score and its threshold along a normal vector."""
     s, t = np.empty(node.X.shape[0]), np.full(node.X.shape[0], -1.0)
     distances(node, w, 0.0, s)
-    return line_search(node, s, t, make_split_scratch(node))
-
-
-@kernel
-def search_line(node, s, t):
-    """Return the best score and its alpha along a line, as `line_search`."""
     return line_search(node, s, t, make_split_scratch(node))
 
 

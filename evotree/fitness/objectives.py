@@ -104,8 +104,7 @@ class ExpectedCost(ClassLoss):
         if self.costs is not None:
             costs = np.array(self.costs)
             of_errors = (costs.sum(axis=1) - costs.diagonal()) / max(len(totals) - 1, 1)
-            unit = float(totals @ of_errors / totals.sum())
-            return costs, unit or 1.0
+            return costs, float(totals @ of_errors / totals.sum()) or 1.0
         costs = 1.0 - np.eye(len(totals))
         if self.kind == "balanced_accuracy":
             present = totals > 0.0
@@ -379,8 +378,7 @@ class SquaredLoss(TargetLoss):
         """Return what each node predicts, of shape (n_nodes, 1)."""
         if self.constraint is None:
             return super().values(tree)
-        values: np.ndarray = self.constraint.values(tree)
-        return values[:, np.newaxis]
+        return self.constraint.values(tree)[:, np.newaxis]
 
     def errors(self, tree: Leafed, *, splits: bool = False) -> np.ndarray:
         """Return the error of each node as a leaf, a share of the whole."""
@@ -392,9 +390,7 @@ class SquaredLoss(TargetLoss):
 
     def finish(self, tree: ObliqueTree, dataset: Dataset) -> ObliqueTree:
         """Return a fitted tree whose values keep the constraint, which is proved."""
-        if self.constraint is None:
-            return tree
-        return self.constraint.finish(tree)
+        return tree if self.constraint is None else self.constraint.finish(tree)
 
 
 @dataclass(frozen=True, eq=False)

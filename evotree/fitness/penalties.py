@@ -23,8 +23,7 @@ class PenalizedAccuracy:
         """Return the fitness values of an individual, as DEAP's ``evaluate`` does."""
         fitness = individual.quality - self.size_penalty * len(individual)
         if self.term_penalty:
-            n_splits = len(individual) // 2
-            fitness -= self.term_penalty * (individual.n_terms - n_splits)
+            fitness -= self.term_penalty * (individual.n_terms - len(individual) // 2)
         return (fitness,)
 
 

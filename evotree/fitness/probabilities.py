@@ -78,8 +78,7 @@ def probabilities_of(
     """Return what a tree that was fitted to a data set says of rows: ``"soft"``, or of leaves."""
     if kind == "soft":
         return fit_soft_sides(tree, dataset, brief=True).predict(tree, X)
-    shares: np.ndarray = tree.values[tree.apply(X)]
-    return shares
+    return tree.values[tree.apply(X)]
 
 
 def quick_shares(
@@ -134,8 +133,7 @@ def log_losses(shares: np.ndarray, y: np.ndarray, weight: np.ndarray) -> np.ndar
 
 def brier_losses(shares: np.ndarray, y: np.ndarray, weight: np.ndarray) -> np.ndarray:
     """Return the quadratic losses of rows (Brier 1950)."""
-    own = shares[np.arange(len(y)), y]
-    return 1.0 - 2.0 * own + (shares**2).sum(axis=1)
+    return 1.0 - 2.0 * shares[np.arange(len(y)), y] + (shares**2).sum(axis=1)
 
 
 def ranking_losses(shares: np.ndarray, y: np.ndarray, weight: np.ndarray) -> np.ndarray:

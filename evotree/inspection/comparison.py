@@ -173,7 +173,6 @@ def compare_models(a: Any, b: Any, X: Any, y: Any) -> ModelComparison:
         one != truth if is_classifier(a) else np.abs(one - truth) for one in found
     ]
     better = [int((losses[i] < losses[1 - i]).sum()) for i in (0, 1)]
-    p_value = stats.binomtest(better[0], sum(better)).pvalue if sum(better) else 1.0
     table = pd.DataFrame(
         [
             {
@@ -192,6 +191,6 @@ def compare_models(a: Any, b: Any, X: Any, y: Any) -> ModelComparison:
     return ModelComparison(
         models=table.assign(better=better),
         disagreement=float(np.mean(found[0] != found[1])),
-        p_value=p_value,
+        p_value=stats.binomtest(better[0], sum(better)).pvalue if sum(better) else 1.0,
         leaves=pd.crosstab(*reached),
     )

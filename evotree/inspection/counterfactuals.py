@@ -408,8 +408,7 @@ class Space:
     ) -> None:
         self.tree, self.columns, self.x, self.limits = tree, columns, x, limits
         self.column_of = np.array(column_of_feature(columns))
-        spread = np.ones(tree.n_features) if tree.spread is None else tree.spread
-        self.spread = np.where(spread > 0.0, spread, 1.0)
+        self.spread = np.where(tree.known_spread > 0.0, tree.known_spread, 1.0)
         self.norms = uncorrelated_spreads(tree)
         of = self.column_of
         self.lower, self.upper = limits.lower[of], limits.upper[of]
@@ -544,9 +543,8 @@ class Space:
                 block[:, lines] = np.diag(room)
                 rows.append(block / self.unit[j])
                 limits.append((room * (1.0 - on) - sign * here) / self.unit[j])
-        wider = np.pad(steps.A, ((0, 0), (0, m)))
         return Steps(
-            A=np.vstack([wider, *rows]),
+            A=np.vstack([np.pad(steps.A, ((0, 0), (0, m))), *rows]),
             b=np.concatenate([steps.b, *limits]),
             lower=np.append(steps.lower, -on),
             upper=np.append(steps.upper, 1.0 - on),
@@ -702,8 +700,7 @@ def _keeps(tree: ObliqueTree, point: np.ndarray, leaf: int, goal: Goal) -> bool:
         return int(tree.predict_label(row)[0]) == goal.label
     if tree.models is None:
         return True
-    score = float(tree.models.scores(row, np.array([leaf]))[0])
-    return goal.low <= score <= goal.high
+    return goal.low <= float(tree.models.scores(row, np.array([leaf]))[0]) <= goal.high
 
 
 def explain_failure(

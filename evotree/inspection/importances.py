@@ -56,9 +56,7 @@ def importances(
 
 def _amounts(tree: ObliqueTree, kind: str) -> np.ndarray:
     """Return what is distributed over the features, of shape (n_features,)."""
-    spread = np.ones(tree.n_features) if tree.spread is None else tree.spread
-    known = tree.weighted_n_node_samples
-    samples = np.ones(len(tree)) if known is None else known
+    spread, samples = tree.known_spread, tree.known_samples
     amounts = samples
     if kind == "impurity":  # how much each split lowers it, times its rows; 0 at leaves
         amounts, inner = np.zeros(len(tree)), np.flatnonzero(~tree.is_leaf)

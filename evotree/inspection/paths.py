@@ -64,7 +64,6 @@ def explain(
     """
     names = np.array(feature_names, dtype=object)
     leaves = tree.apply(X)
-    spread = np.ones(tree.n_features) if tree.spread is None else tree.spread
     labels = leaves if classes is None else tree.predict_label(X)
     depths = node_depths(tree.subtree_size)
     distances = np.full(len(X), np.inf)
@@ -85,7 +84,7 @@ def explain(
             continue
         # The most influential first.
         features = features[
-            np.argsort(-np.abs(weights * spread)[features], kind="stable")
+            np.argsort(-np.abs(weights * tree.known_spread)[features], kind="stable")
         ]
         weights = weights[features]
         mean, values = training.means[k, features], X[np.ix_(rows, features)]
@@ -114,7 +113,7 @@ def explain(
                 np.broadcast_to(np.asarray(columns[name], dtype=dtype), values.size)
             )
     if classes is not None and tree.models is not None:
-        inside = _distances_to_classes(tree, X, leaves, labels, spread)
+        inside = _distances_to_classes(tree, X, leaves, labels)
         distances = np.minimum(distances, inside)
     terms = pd.DataFrame({name: np.concatenate(part) for name, part in parts.items()})
     is_outside = np.less(X, training.lowest) | np.greater(X, training.highest)
@@ -163,16 +162,14 @@ def _speaking(models: Any) -> list[LeafModels]:
 
 
 def _distances_to_classes(
-    tree: ObliqueTree,
-    X: np.ndarray,
-    leaves: np.ndarray,
-    labels: np.ndarray,
-    spread: np.ndarray,
+    tree: ObliqueTree, X: np.ndarray, leaves: np.ndarray, labels: np.ndarray
 ) -> np.ndarray:
     """Return how far rows are from where the model of their leaf predicts another class."""
     models: Any = tree.models
     scores = models.scores(X, leaves)
-    coefficients = np.stack([one.coefficients for one in models.each]) * spread
+    coefficients = tree.known_spread * np.stack(
+        [one.coefficients for one in models.each]
+    )
     distances = np.full(len(X), np.inf)
     for k, label in {*zip(leaves.tolist(), labels.tolist(), strict=True)}:
         rows = np.flatnonzero((leaves == k) & (labels == label))

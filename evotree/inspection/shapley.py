@@ -3,11 +3,11 @@
 from collections.abc import Callable, Sequence
 from functools import partial
 from math import comb
-from numbers import Integral
 from typing import Any, NamedTuple
 
 import numpy as np
 
+from evotree.description.named import check_whole
 from evotree.rng import seed_from
 from evotree.tables.columns import Column, column_of_feature
 
@@ -62,10 +62,7 @@ def shap_values(
     were set to those of the row. Features made of one column go together. With at most 12 columns
     in use all subsets are enumerated; else orders of the columns are sampled.
     """
-    if not isinstance(n_permutations, Integral) or n_permutations < 2:
-        raise ValueError(
-            f"n_permutations={n_permutations!r}: allowed are integers of at least 2."
-        )
+    check_whole("n_permutations", n_permutations, 2)
     column_of = np.array(column_of_feature(columns))
     players = np.unique(column_of[used])
     features = [np.flatnonzero(column_of == player) for player in players]

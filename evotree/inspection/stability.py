@@ -14,7 +14,7 @@ from sklearn.model_selection import (
 )
 
 from evotree.dataset import error_of_groups, group_moments
-from evotree.description.named import named_tree, printable, used_features
+from evotree.description.named import check_whole, named_tree, printable, used_features
 from evotree.inspection.comparison import check_model
 from evotree.tables.columns import column_of_feature
 from evotree.tables.frames import by_row
@@ -115,8 +115,7 @@ def stability(
     239-281.
     """
     check_model("model", model)
-    if isinstance(n, bool) or not isinstance(n, int | np.integer) or n < 2:
-        raise ValueError(f"n={n!r}: allowed are integers of at least 2.")
+    check_whole("n", n, 2)
     if not 0.0 < coverage < 1.0:
         raise ValueError(f"coverage={coverage!r}: allowed are numbers between 0 and 1.")
     is_of_classes = is_classifier(model)

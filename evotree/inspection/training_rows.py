@@ -92,7 +92,6 @@ def summarize(
 
 def uncorrelated_spreads(tree: ObliqueTree) -> np.ndarray:
     """Return what the spreads of the projections would be if the features were not correlated."""
-    spread = np.ones(tree.n_features) if tree.spread is None else tree.spread
     with np.errstate(over="ignore"):
-        spreads = np.sqrt(np.square(tree.weights * spread).sum(axis=1))
+        spreads = np.sqrt(np.square(tree.weights * tree.known_spread).sum(axis=1))
     return np.where((spreads > 0.0) & np.isfinite(spreads), spreads, 1.0)

@@ -367,8 +367,7 @@ class Interactions:
         used = np.logical_or.reduceat(individual.weights != 0.0, self._first, axis=1)
         if self._groups is None:
             return used.sum(axis=1) > self.max_columns
-        n_outside = used.astype(np.int64) @ ~self._groups.T
-        return n_outside.min(axis=1) > 0
+        return (used.astype(np.int64) @ ~self._groups.T).min(axis=1) > 0
 
 
 def as_interactions(interaction_cst: Any, dataset: Dataset) -> Interactions | None:
@@ -551,13 +550,12 @@ def _fitted(
     mask = np.isin(dataset.column_of, list(chosen))
     leaves = tree.apply(dataset.raw)
     rows = np.flatnonzero((leaves >= k) & (leaves < k + tree.subtree_size[k]))
-    criterion = Criterion.ENTROPY if dataset.n_classes else Criterion.SQUARED_ERROR
     node = Node.of(
         np.where(mask, dataset.X[rows], 0.0),
         dataset.y[rows],
         dataset.sample_weight[rows],
         dataset.n_classes,
-        int(criterion),
+        int(Criterion.ENTROPY if dataset.n_classes else Criterion.SQUARED_ERROR),
         1,
     )
     split = Linear(fallback=True)(node, make_streams(0, 0, 1)[0])
@@ -759,8 +757,7 @@ def _joining_rows(
 
 def _units(tree: ObliqueTree, feature: int) -> np.ndarray:
     """Return units of z in which hyperplanes are about as far apart in all directions."""
-    spread = np.ones(tree.n_features) if tree.spread is None else tree.spread
-    units = np.where(spread > 0.0, spread, 1.0)
+    units = np.where(tree.known_spread > 0.0, tree.known_spread, 1.0)
     units = np.append(units, units[feature])
     if tree.models is None:
         return units
@@ -777,10 +774,9 @@ def _solve(system: _System, units: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     A = system.A[:, used] * units[used]
     norms = np.linalg.norm(A, axis=1)
     norms[norms == 0.0] = 1.0
-    A_room = np.column_stack([A / norms[:, np.newaxis], np.ones(len(A))])
     solution = linprog(
         np.append(np.zeros(used.size), -1.0),
-        A_room,
+        np.column_stack([A / norms[:, np.newaxis], np.ones(len(A))]),
         system.b / norms,
         bounds=[(None, None)] * used.size + [(None, 1.0)],
         method="highs-ds",
@@ -790,10 +786,9 @@ def _solve(system: _System, units: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         return z, np.arange(len(A))
     z[used] = solution.x[:-1] * units[used]
     multipliers = -solution.ineqlin.marginals
-    support = np.flatnonzero(
+    return z, np.flatnonzero(
         multipliers > _NO_MULTIPLIER * multipliers.max(initial=0.0)
     )
-    return z, support
 
 
 def _witness(
@@ -955,8 +950,7 @@ class MonotonicConstraint:
         for k in conflicts.tolist():
             dropped = np.sign(weights[k]) * self.array == -orders[k]
             rows = individual.order[individual.start[k] : individual.end[k]]
-            mean = dataset.X[rows].mean(axis=0)
-            thresholds[k] -= weights[k, dropped] @ mean[dropped]
+            thresholds[k] -= weights[k, dropped] @ dataset.X[rows].mean(axis=0)[dropped]
             weights[k, dropped] = 0.0
         refit_nodes(
             individual,

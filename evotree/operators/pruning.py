@@ -363,9 +363,8 @@ def sequence_sums(
     # to the first of them it takes away after the last.
     is_leaf = first < after
     places = np.column_stack([first, after])[is_leaf].astype(np.int64)
-    changes = np.stack([values, -values], axis=1)[is_leaf]
     sums = np.zeros((len(alphas) + 1, values.shape[1]))
-    np.add.at(sums, places, changes)
+    np.add.at(sums, places, np.stack([values, -values], axis=1)[is_leaf])
     return sums.cumsum(axis=0)[:-1]
 
 
@@ -511,8 +510,7 @@ def mean_losses(sums: np.ndarray, weight: float) -> tuple[np.ndarray, np.ndarray
         return mean, error_of_groups(sums)
     # For a share e of misclassified rows it is sqrt(e (1 - e) / n); a row of weight 2 counts as
     # two.
-    variance = np.maximum(0.0, sums[:, 1] / weight - mean**2)
-    return mean, np.sqrt(variance / weight)
+    return mean, np.sqrt(np.maximum(0.0, sums[:, 1] / weight - mean**2) / weight)
 
 
 def choose_tree(sums: np.ndarray, weight: float, standard_errors: float) -> int:
@@ -553,8 +551,6 @@ def prune_cross_validated(
     # Breiman et al. (1984, section 3.4.2): a tree is grown on the rows outside each fold, and
     # pruned for the geometric means of the main tree's successive alphas; the losses of all folds
     # together choose the alpha.
-    if n_folds < 2:
-        raise ValueError(f"n_folds={n_folds}: allowed are integers of at least 2.")
     n_classes = dataset.n_classes
     risk, _ = risk_of_leaves(individual, n_classes, criterion)
     collapse_at = weakest_links(risk, individual.subtree_size)

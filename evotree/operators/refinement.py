@@ -260,9 +260,8 @@ def with_all_nodes(
     individual: Individual, dataset: Dataset, splits: Splits
 ) -> Individual:
     """Return an individual of the whole of a tree, also of what no row reaches, without counts."""
-    rows = rows_of_all_nodes(dataset.X, *splits)
     counts = np.zeros((len(splits.subtree_size), dataset.n_statistics))
-    whole = Individual((*splits, *rows, counts))
+    whole = Individual((*splits, *rows_of_all_nodes(dataset.X, *splits), counts))
     whole.stream = individual.stream
     return whole
 

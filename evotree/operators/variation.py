@@ -53,7 +53,7 @@ from evotree.operators.structure.splice import (
     make_scratch,
     push,
 )
-from evotree.rng import as_generator, below, failures, uniform
+from evotree.rng import as_generator, below, failures, shuffle, uniform
 from evotree.tree import Individual
 
 
@@ -548,8 +548,7 @@ def cx_trees(
         second.origin if moves_subtrees and a == 0 else first.origin,
         first.origin if moves_subtrees and b == 0 else second.origin,
     )
-    max_width = n_features if max_features is None else max_features
-    how = cut, max_width, moves_subtrees
+    how = cut, n_features if max_features is None else max_features, moves_subtrees
     first.replace(graft(*dataset.rows, *first.nodes(), *splits_b, a, at_b, *how))
     second.replace(graft(*dataset.rows, *second.nodes(), *splits_a, b, at_a, *how))
     return first, second
@@ -560,15 +559,6 @@ def cx_trees(
 # Levels of parsimony pressure, how many times the penalties of nodes and terms, and the share of
 # the population that is chosen at each.
 _PARSIMONY = ((1.0, 0.5), (3.0, 0.2), (10.0, 0.15), (30.0, 0.15))
-
-
-@kernel
-def shuffle(stream, places):
-    """Bring an array into random order (Fisher and Yates)."""
-    # One call for all draws: as many calls as draws took a thirtieth of the time of the loop.
-    for i in range(places.shape[0] - 1, 0, -1):
-        j = below(stream, i + 1)
-        places[i], places[j] = places[j], places[i]
 
 
 def universal_sampling(share: np.ndarray, k: int, stream: np.ndarray) -> list[int]:
@@ -598,10 +588,9 @@ def distinct(individuals: Sequence[Individual]) -> list[bool]:
     for individual in individuals:
         # The thresholds alone tell nearly all; the comparison of trees knows clones at a glance.
         alike = seen.setdefault(individual.thresholds.tobytes(), [])
-        is_new = individual not in alike
-        if is_new:
+        is_first.append(individual not in alike)
+        if is_first[-1]:
             alike.append(individual)
-        is_first.append(is_new)
     return is_first
 
 
@@ -653,8 +642,7 @@ def replace_best(
         candidates = candidates[n_places:]
     survivors += candidates[: n - len(survivors)]
     survivors.sort(key=lambda tree: tree.fitness.wvalues, reverse=True)
-    missing = n - len(survivors)
-    return survivors + [copy.clone() for copy in copies[:missing]]
+    return survivors + [copy.clone() for copy in copies[: n - len(survivors)]]
 
 
 class Standing(NamedTuple):

@@ -561,10 +561,7 @@ def plot_decision_regions(
             f"the tree has n_features={tree.n_features}: regions are drawn for 2 only; "
             "plot_evolution draws two of a run with keep_best_trees, plot_tree any tree."
         )
-    if resolution < 2:
-        raise ValueError(
-            f"resolution={resolution!r}: allowed are whole numbers from 2."
-        )
+    check_whole("resolution", resolution, 2)
     points, codes, labels = check_points(tree_or_classifier, tree, X, y)
     features = names_or_known(
         "feature_names",
@@ -655,8 +652,7 @@ def _segments(
     tree: ObliqueTree, low: np.ndarray, high: np.ndarray
 ) -> dict[int, np.ndarray]:
     """Return the part of each hyperplane that lies in the region of its node, within a box."""
-    box = np.vstack((np.eye(2), -np.eye(2)))
-    regions = {0: (box, np.concatenate((high, -low)))}
+    regions = {0: (np.vstack((np.eye(2), -np.eye(2))), np.concatenate((high, -low)))}
     segments = {}
     for k in np.flatnonzero(tree.subtree_size > 1).tolist():
         weights, threshold = tree.weights[k], tree.thresholds[k]
@@ -750,10 +746,7 @@ def plot_evolution(
         raise ValueError(
             f"classifier has n_features={tree.n_features}: allowed are 2 or more."
         )
-    if max_frames < 2:
-        raise ValueError(
-            f"max_frames={max_frames!r}: allowed are whole numbers from 2."
-        )
+    check_whole("max_frames", max_frames, 2)
     points, codes, labels = check_points(classifier, tree, X, y)
     features = names_or_known(
         "feature_names",

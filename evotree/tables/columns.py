@@ -90,9 +90,8 @@ class Bend:
 
     def number(self, feature: float) -> float:
         """Return the number that makes a feature, of hinges one above 0."""
-        if self.kind == LOG:
-            return math.exp(feature)
-        return self.knot + self.sign * feature
+        is_log = self.kind == LOG
+        return math.exp(feature) if is_log else self.knot + self.sign * feature
 
     def named(self, column: str) -> str:
         """Return the name of the feature."""
@@ -381,8 +380,8 @@ def indicator_of_feature(columns: Sequence[Column]) -> list[int]:
     return places
 
 
-def columns_from(columns: Any, missing: str | None = None) -> tuple[Column, ...]:
-    """Return columns of plain data, where `missing` stands for the level of missing cells."""
+def columns_from(columns: Any) -> tuple[Column, ...]:
+    """Return columns of plain data."""
     if not isinstance(columns, list) or not columns:
         raise ValueError("columns is not a list of at least one column")
     made: list[Column] = []
@@ -412,8 +411,7 @@ def columns_from(columns: Any, missing: str | None = None) -> tuple[Column, ...]
             and len({*levels, other})
             == len(levels) + (other is not None or None not in levels)
         ):
-            shown = [None if level == missing else level for level in levels]
-            made.append(CategoricalColumn(name, tuple(shown), other, holds))
+            made.append(CategoricalColumn(name, tuple(levels), other, holds))
         else:
             raise ValueError(
                 f"column {name!r} has neither a finite fill and an indicator, true or false, nor a "

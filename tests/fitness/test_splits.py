@@ -13,9 +13,10 @@ from evotree.fitness.node import (
     Node,
     choose_threshold,
     class_ranks,
+    line_search,
+    make_split_scratch,
     score_hyperplane,
     score_undivided,
-    search_line,
     split_score,
 )
 from tests.reference import criteria as naive
@@ -31,6 +32,12 @@ NOTHING = (np.inf, 0.0)
 def scored(criterion, left, right, rank):
     """The inner kernel, for Python."""
     return split_score(criterion, left, right, rank)
+
+
+@kernel
+def search_line(node, s, t):
+    """The inner kernel, for Python."""
+    return line_search(node, s, t, make_split_scratch(node))
 
 
 def score(name, left, right):

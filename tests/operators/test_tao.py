@@ -15,7 +15,7 @@ from evotree.operators.initialization.growth import (
     GrowthLimits,
     RandomHalves,
     grow,
-    init_complete,
+    grow_on_sample,
 )
 from evotree.operators.pruning import prune
 from evotree.operators.refinement import solve, tao_sweep, tao_sweeps
@@ -244,7 +244,8 @@ def test_no_more_nodes_are_fitted_than_asked_for(max_nodes):
 def test_random_trees_are_complete_and_halve_the_rows(task):
     X = np.random.default_rng(0).standard_normal((64, 3))
     dataset = Dataset.from_arrays(X, np.arange(64) % 63, task=task)
-    tree = init_complete(dataset, stream_of(), max_depth=3)
+    limits = GrowthLimits(max_depth=3, min_samples_split=5)
+    tree = grow_on_sample(dataset, dataset, RandomHalves(), stream_of(), limits=limits)
     assert_sound(tree, dataset)
     assert tree.n_leaves == 8 and tree.depth == 3
     assert ((tree.end - tree.start)[tree.subtree_size == 1] == 8).all()

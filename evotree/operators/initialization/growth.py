@@ -15,7 +15,6 @@ import numpy as np
 
 from evotree._jit import read_only
 from evotree.dataset import Dataset, hold_out
-from evotree.fitness.leaves import leaf_quantiles
 from evotree.fitness.node import (
     Criterion,
     Node,
@@ -242,19 +241,6 @@ class RandomHalves:
         return Split(weights, threshold, score_hyperplane(node, weights, threshold))
 
 
-def init_complete(
-    dataset: Dataset, stream: np.ndarray, max_depth: int = 8, min_rows: int = 5
-) -> Individual:
-    """Make one individual whose tree is complete to a depth, with random directions."""
-    return grow_on_sample(
-        dataset,
-        dataset,
-        RandomHalves(),
-        stream,
-        limits=GrowthLimits(max_depth=max_depth, min_samples_split=min_rows),
-    )
-
-
 # ---- greedy induction as a whole -----------------------------------------------------------------
 
 
@@ -308,18 +294,6 @@ def induce(
         links = weakest_links(of_leaves, individual.subtree_size)
         return prune_marked(individual, dataset, links <= ccp_alpha)[0]
     return individual
-
-
-def leaf_medians(individual: Individual, dataset: Dataset) -> np.ndarray:
-    """Return the weighted median of the targets that reach each node."""
-    return leaf_quantiles(
-        individual.order,
-        individual.start,
-        individual.end,
-        dataset.y,
-        dataset.sample_weight,
-        0.5,
-    )[:, np.newaxis]
 
 
 _ROUNDING = 1e-13  # of a middle, relative

@@ -50,8 +50,7 @@ def class_hierarchy(rows: Dataset) -> tuple[ClusterNode, np.ndarray]:
     if len(present) == 2:
         return to_tree(np.array([[0.0, 1.0, 1.0, 2.0]])), present
     weight = rows.sample_weight
-    is_class = codes[:, np.newaxis] == np.arange(len(present))
-    weighted = weight[:, np.newaxis] * is_class
+    weighted = weight[:, np.newaxis] * (codes[:, np.newaxis] == np.arange(len(present)))
     means = weighted.T @ rows.X / weighted.sum(axis=0)[:, np.newaxis]
     ridge = _RIDGE * np.maximum(rows.spread, _LEAST_SPREAD) ** 2
     apart = discriminant_distances(rows.X - means[codes], weight, means, ridge)
@@ -69,8 +68,7 @@ def discriminant_distances(
     if n_features <= n_rows:
         within = (residuals * weight[:, np.newaxis]).T @ residuals / weight.sum()
         within += np.diag(ridge)
-        factor = np.linalg.cholesky(within)
-        return pdist(np.linalg.solve(factor, means.T).T)
+        return pdist(np.linalg.solve(np.linalg.cholesky(within), means.T).T)
     # By Woodbury's identity: a covariance of so many columns would be larger than the rows.
     scale = np.sqrt(ridge)
     means = means / scale
@@ -194,9 +192,8 @@ def _threshold(
     labels = counts.argmax(axis=1)
     if counts.sum(axis=1).all() and not (both_are_leaves and labels[0] == labels[1]):
         return -float(model[-1])
-    criterion = int(Criterion.ENTROPY)
     X = np.ascontiguousarray(rows.X[inside])
-    reached = Node.of(X, y, weight, rows.n_classes, criterion, 1)
+    reached = Node.of(X, y, weight, rows.n_classes, int(Criterion.ENTROPY), 1)
     score, threshold = choose_threshold(reached, np.ascontiguousarray(model[:-1]))
     return float(threshold) if score < np.inf else None
 

@@ -712,8 +712,7 @@ def split_init(init: Any) -> tuple[dict[Seeder, float], list[Any]]:
             trees.append(one)
     if not shares:
         return seeding_shares(seeders or None), trees
-    random = shares.pop(DIPOLE)
-    share = min(PLAIN_SHARE, random / max(1, len(seeders)))
+    share = min(PLAIN_SHARE, shares.pop(DIPOLE) / max(1, len(seeders)))
     return seeding_shares({**dict.fromkeys(seeders, share), **shares}), trees
 
 
@@ -740,8 +739,7 @@ def best_of_paths(
         )
 
     fittest = trees[: n // 2]
-    others = sorted(trees[n // 2 :], key=is_dominated)
-    return [*fittest, *others[: n - len(fittest)]]
+    return [*fittest, *sorted(trees[n // 2 :], key=is_dominated)[: n - len(fittest)]]
 
 
 @dataclass(frozen=True)
@@ -764,9 +762,8 @@ class _Clock:
     @property
     def limit(self) -> dict[str, float]:
         """The argument of what makes seeds: the seconds that are left, if they are limited."""
-        if self.seconds == math.inf:
-            return {}
-        return {"seconds": self.left(_SEEDS_SECONDS)}
+        is_limited = self.seconds < math.inf
+        return {"seconds": self.left(_SEEDS_SECONDS)} if is_limited else {}
 
 
 def init_population(
@@ -793,9 +790,8 @@ def init_population(
     origins = slot_origins(n - len(members), shares)
     streams = toolbox.streams(0, n)[len(members) :]
     slots = [at for at, origin in enumerate(origins) if origin == WIDTHS]
-    n_paths = min(len(slots), 2 + -(-len(slots) // _SEEDS_OF_A_PATH))
-    if found:  # of paths that are followed already
-        n_paths = 0
+    # None where `found` has those of paths that are followed already.
+    n_paths = 0 if found else min(len(slots), 2 + -(-len(slots) // _SEEDS_OF_A_PATH))
 
     # Maps of pools take one sequence of tasks.
     numbered = enumerate(streams[at] for at in slots[:n_paths])
@@ -836,10 +832,7 @@ def _follow(
     """Return the trees of a path, by its number and stream; none if the time is over."""
     if clock.is_late:
         return []
-    trees: list[Individual] = toolbox.path(
-        number=task[0], stream=task[1], **clock.limit
-    )
-    return trees
+    return toolbox.path(number=task[0], stream=task[1], **clock.limit)
 
 
 class _Maker:

@@ -33,8 +33,7 @@ def search_features(node, scores, cuts):
     t = np.full(node.X.shape[0], -1.0)
     scratch = make_split_scratch(node)
     for j in range(node.X.shape[1]):
-        s = node.X[:, j].copy()
-        scores[j], cuts[j] = line_search(node, s, t, scratch)
+        scores[j], cuts[j] = line_search(node, node.X[:, j].copy(), t, scratch)
 
 
 def search_gain_ratio(node: Node, scores: np.ndarray, cuts: np.ndarray) -> None:
@@ -100,13 +99,6 @@ def total_entropy(counts):
     return total
 
 
-@inner_kernel
-def least_weight(known, n_classes, min_cases):
-    """Return the least weight of a side: a tenth of an even share of a class, within bounds."""
-    least = _LEAST_SHARE * known / n_classes
-    return min_cases if least <= min_cases else min(least, _MOST_ROWS)
-
-
 @kernel
 def search_gains(node, indicators, min_cases, gains, informations, cuts):
     """Find the threshold of the highest information gain of each feature, as C4.5 does.
@@ -132,7 +124,9 @@ def search_gains(node, indicators, min_cases, gains, informations, cuts):
                 m += 1
         sort_order(values, m, order, scratch)
         known, entropy = weight_of(right), total_entropy(right)
-        least = least_weight(known, node.n_classes, min_cases)
+        # Of a side: a tenth of an even share of a class, within bounds.
+        least = _LEAST_SHARE * known / node.n_classes
+        least = min_cases if least <= min_cases else min(least, _MOST_ROWS)
         best, on_left, n_tried = 0.0, 0.0, 0
         for e in range(m - 1):
             i, w = rows[order[e]], weight[rows[order[e]]]

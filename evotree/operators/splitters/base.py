@@ -97,9 +97,8 @@ def scale_rows(node: Node, rescale: bool) -> ScaledRows:
         is_constant = (low == high) | (scale < _LEAST_SCALE)
         mean = np.where(is_constant, low, mean)
         scale = np.where(is_constant, 0.0, scale)
-    factor = np.divide(1.0, scale, out=np.zeros(d), where=scale > 0.0)
     rows = np.ones((n, d + 1))
-    rows[:, :d] = (X - mean) * factor
+    rows[:, :d] = (X - mean) * np.divide(1.0, scale, out=np.zeros(d), where=scale > 0.0)
     return ScaledRows(rows, codes, shares, totals / weight, mean, scale)
 
 

@@ -32,7 +32,7 @@ from evotree.operators.splitters.base import (
     node_hyperplane,
     scale_rows,
 )
-from evotree.rng import below, normal
+from evotree.rng import normal, shuffle
 from evotree.tree import project
 
 STARTS = ("axis", "random")
@@ -97,14 +97,6 @@ def bound_gradient(rows, codes, shares, batch, theta, leaves, grad, leaf_grad):
         leaf_grad[0, k] /= total
         leaf_grad[1, k] /= total
     return bound / total
-
-
-@inner_kernel
-def shuffle(stream, order):
-    """Bring the order of the rows into a random one (Fisher and Yates)."""
-    for i in range(order.shape[0] - 1, 0, -1):
-        other = below(stream, i + 1)
-        order[i], order[other] = order[other], order[i]
 
 
 @inner_kernel

@@ -80,8 +80,7 @@ def sample_directions(
 
 def _scaled(vectors: np.ndarray, lengths: np.ndarray | float) -> np.ndarray:
     """Return vectors, one a row, scaled to lengths."""
-    factors = lengths / np.linalg.norm(vectors, axis=1)
-    return vectors * factors[:, None]
+    return vectors * (lengths / np.linalg.norm(vectors, axis=1))[:, None]
 
 
 def _draw_one_less_cosine(
@@ -489,9 +488,7 @@ class CrossEntropy(Configuration):
         There are none where a single feature is left, which is split exactly.
         """
         Z, rows, _ = normalize(self._draw_part(node, stream), self.normalization)
-        if Z.shape[0] < 3:
-            return []
-        return list(self._iterate(Z, rows, stream))
+        return [] if Z.shape[0] < 3 else list(self._iterate(Z, rows, stream))
 
     def _draw_part(self, node: Node, stream: np.ndarray) -> Node:
         """Return a node of some of the rows, or the node itself if it is small."""
@@ -572,7 +569,6 @@ def normalize(node: Node, normalization: str) -> tuple[np.ndarray, SortedRows, F
         return Z, rows, frame
     scores = np.empty(d)
     search_features(node, scores, np.empty(d))
-    ranking = np.argsort(scores[features], kind="stable")
-    kept = independent_columns(Z, ranking)
+    kept = independent_columns(Z, np.argsort(scores[features], kind="stable"))
     Z = Z[np.append(kept, features.shape[0])]
     return Z, rows, Frame(features[kept], frame.location[kept], frame.scale[kept])

@@ -107,8 +107,7 @@ def flipping_shift(s_i, s_j, x_i, x_j, depth):
     r_i = -s_i / x_i
     r_j = -s_j / x_j
     if (r_i < 0.0) != (r_j < 0.0):
-        nearer = r_i if abs(r_i) < abs(r_j) else r_j
-        return nearer * (1.0 + depth)
+        return (r_i if abs(r_i) < abs(r_j) else r_j) * (1.0 + depth)
     return r_i + (r_j - r_i) * depth
 
 

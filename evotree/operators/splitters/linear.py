@@ -736,8 +736,7 @@ def fit_machine(node: Node, tolerance: float, stream: np.ndarray) -> Machine:
             break
         if wrong <= least_wrong:
             best, least_wrong = functions.copy(), wrong
-        dispersion = functions[np.unique(node.y)][:, kept].var(axis=0)
-        weakest = kept[dispersion.argmin()]
+        weakest = kept[functions[np.unique(node.y)][:, kept].var(axis=0).argmin()]
         functions[:, weakest] = 0.0
         rows[:, weakest] = 0.0
         kept = kept[kept != weakest]

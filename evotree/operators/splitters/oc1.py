@@ -59,8 +59,7 @@ def columns_of(node: Node) -> tuple[Node, np.ndarray, np.ndarray]:
         )
     Z = np.ones((d + 3, n))
     Z[:d] = node.X.T
-    usable = np.append(np.flatnonzero((node.X[0] != node.X).any(axis=0)), d)
-    return node, Z, usable
+    return node, Z, np.append(np.flatnonzero((node.X[0] != node.X).any(axis=0)), d)
 
 
 def last_sum(values: np.ndarray) -> float:

@@ -319,8 +319,7 @@ def swap_terms(groups, max_width, best, split):
         if wider.shape[0] <= max_width:
             best = try_support(groups, wider, theta, best, split)
         kept = strongest(support, start, groups.spread, support.shape[0] - 1)
-        swapped = with_feature(kept, new)
-        best = try_support(groups, swapped, start, best, split)
+        best = try_support(groups, with_feature(kept, new), start, best, split)
         if best >= before:
             break
     return best
@@ -435,8 +434,7 @@ def screened(node: Node, weights: np.ndarray, n_kept: int) -> np.ndarray:
     # apart best by themselves (Fan and Lv 2008, "Sure independence screening for ultrahigh
     # dimensional feature space", JRSS B, section 2).
     spread, slope = separations(node.X, node.y, node.sample_weight)
-    order = np.lexsort((-slope, -np.abs(weights) * spread))
-    return np.sort(order[:n_kept])
+    return np.sort(np.lexsort((-slope, -np.abs(weights) * spread))[:n_kept])
 
 
 @dataclass(frozen=True, repr=False)

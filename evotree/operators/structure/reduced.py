@@ -244,9 +244,8 @@ def refit_nodes(
         node = reduced_problem(
             individual, dataset, k, weights, thresholds, table, stream, max_rows
         )
-        if node is None:
-            continue
-        split = fit(node, (weights[k].copy(), float(thresholds[k])))
+        present = weights[k].copy(), float(thresholds[k])
+        split = None if node is None else fit(node, present)
         if split is not None:
             weights[k], thresholds[k] = split
             is_changed = True

@@ -269,9 +269,8 @@ def _rounded(split: _Split, digits: int) -> np.ndarray:
 
 
 def _blocks(n_rows: int) -> Iterator[slice]:
-    """Yield blocks of rows: a copy of all rows of a node takes memory."""
-    for first in range(0, n_rows, _BLOCK):
-        yield slice(first, first + _BLOCK)
+    """Return blocks of rows: a copy of all rows of a node takes memory."""
+    return (slice(first, first + _BLOCK) for first in range(0, n_rows, _BLOCK))
 
 
 # ---- a given number of digits --------------------------------------------------------------------
