@@ -71,3 +71,23 @@ def test_every_page_is_listed_and_linked(folder):
     pages = {page.stem for page in (DOCS / folder).glob("*.md")}
     assert set(re.findall(rf"^{folder}/(\w+)$", listed, re.MULTILINE)) == pages
     assert set(re.findall(rf"\({folder}/(\w+)\.md\)", listed)) == pages
+
+
+@pytest.mark.slow
+def test_the_tutorial_says_what_its_models_do(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    code = (DOCS / "examples" / "plot_00_tutorial.py").read_text(encoding="utf-8")
+    names = {}
+    exec(code, names)
+    chosen, front = names["model"]._chosen, names["model"].pareto_front_
+    assert chosen.n_terms > names["model"].tree_.n_terms == 6
+    assert any(tree == chosen for tree in front)
+    columns = names["model"].feature_names_
+    uses_region = chosen.weights.any(axis=0)
+    assert uses_region[[name.startswith("region") for name in columns]].any()
+    of_rule = names["rounder"].tree_.weights.any(axis=0)
+    assert not of_rule[[name.startswith(("region", "age")) for name in columns]].any()
+    assert names["further"].tree_.n_terms == 6  # nothing was added
+    shown = names["figures"]["the edited tree"]
+    assert shown["accuracy"] > names["figures"].loc["accuracy"].drop(shown.name).max()
+    plt.close("all")
