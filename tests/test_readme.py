@@ -16,6 +16,8 @@ from tempfile import TemporaryDirectory
 import matplotlib.pyplot as plt
 import pytest
 
+from evotree import __version__
+
 ROOT = Path(__file__).parent.parent
 README, DOCS = ROOT / "README.md", ROOT / "docs"
 GUIDE = sorted(
@@ -97,6 +99,26 @@ def test_the_guide_runs_and_prints_what_it_says(page, tmp_path, monkeypatch):
         assert names["shifted"].generation == 5
         assert names["scored"].best.fitness.values[0] > -85.0  # always on, or off: -780
         assert names["islands"].n_generations_ >= 20
+
+
+def test_the_list_for_agents_names_pages_that_are_there():
+    text = (DOCS / "llms.txt").read_text(encoding="utf-8")
+    pages = set(re.findall(r"\(_sources/([\w/]+\.md)\.txt\)", text))
+    assert all((DOCS / page).is_file() for page in pages)
+    assert {f"guide/{page.name}" for page in (DOCS / "guide").glob("*.md")} <= pages
+    others = set(re.findall(r"\(([\w/]+)\.html\)", text))
+    assert others == {"auto_examples/plot_00_tutorial", "api", "changelog"}
+    assert len((DOCS / "agents.md").read_text(encoding="utf-8").splitlines()) <= 150
+
+
+def test_the_landing_page_shows_the_tree_of_the_first_page():
+    shown = (DOCS / "index.md").read_text(encoding="utf-8").split("```text\n")[1]
+    first = (DOCS / "getting_started.md").read_text(encoding="utf-8")
+    assert shown.split("```")[0] in first
+
+
+def test_the_citation_has_the_version():
+    assert f"{{{__version__}}}" in (DOCS / "citing.md").read_text(encoding="utf-8")
 
 
 @pytest.mark.parametrize("folder", ["guide", "results"])
