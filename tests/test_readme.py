@@ -5,7 +5,9 @@ it. `python -m tests.test_readme docs/guide/people.md` writes the blocks of a pa
 """
 
 import doctest
+import inspect
 import io
+import pydoc
 import re
 import sys
 import textwrap
@@ -26,6 +28,11 @@ GUIDE = sorted(
     if "```python" in page.read_text(encoding="utf-8")
 )
 FIRST = [README, DOCS / "getting_started.md", DOCS / "agents.md"]
+WRITTEN = [
+    page
+    for page in [*DOCS.glob("*.md"), *(DOCS / "guide").glob("*.md")]
+    if page.stem != "words"  # it lists the words of others
+]
 BLOCK = re.compile(r"```(python|text)\n(.*?)```", re.DOTALL)
 IS_SHOWN = doctest.OutputChecker().check_output
 LOOSELY = doctest.NORMALIZE_WHITESPACE | doctest.ELLIPSIS
@@ -99,6 +106,78 @@ def test_the_guide_runs_and_prints_what_it_says(page, tmp_path, monkeypatch):
         assert names["shifted"].generation == 5
         assert names["scored"].best.fitness.values[0] > -85.0  # always on, or off: -780
         assert names["islands"].n_generations_ >= 20
+
+
+# Phrases that pages and public docstrings do without, and the plain words in their place.
+UNCLEAR = {
+    r"as (it|they) comes?\b": "with its defaults",
+    r"\bless (it|them)\b": "minus",
+    r"\b(is|are|was|were|be) told(?! apart| from| in)\b": "gets, is given",
+    r"\b(chromosome|genome|gene)s?\b": "individual",
+    r"\b(decision|test|internal test) nodes?\b": "split",
+    r"\b(hyper-plane|sub-tree|data-set|over-fit)": "one word, or two",
+    r"\bsplitting (rule|criterion)s?\b": "split, criterion",
+    r"\b(utili[sz]e|leverage|seamless|state-of-the-art|cutting-edge)": "a plain word",
+}
+CODE = re.compile(r"```.*?```|``.*?``|`[^`]*`|\$\$.*?\$\$|\$[^$]*\$", re.DOTALL)
+# A sentence whose subject is a clause: the reader waits for the noun until its end.
+CLAUSE = re.compile(
+    r"(?<![\w,;:-] )(?<![(\[\"|])\bWhat (?!if\b)[a-z](?:[^.?!|\n]|\n(?!\n))*\.(?=\s|$)"
+)
+
+
+def prose_of(page):
+    """Return the text of a page without code, tables of words and headings."""
+    text = CODE.sub("CODE", page.read_text(encoding="utf-8"))
+    text = re.sub(r"\]\([^)]*\)", "]", text)  # targets of links
+    return re.sub(r"^#.*$", "", text, flags=re.MULTILINE)
+
+
+def public_docstrings():
+    """Yield the names that the API reference lists, with their docstrings and those of methods."""
+    module = "evotree"
+    for line in (DOCS / "api.rst").read_text(encoding="utf-8").splitlines():
+        if line.startswith(".. currentmodule::"):
+            module = line.split()[-1]
+        elif re.fullmatch(r"   [A-Za-z_.]+", line):
+            found = pydoc.locate(f"{module}.{line.strip()}")
+            yield line.strip(), inspect.getdoc(found) or ""
+            if inspect.isclass(found):
+                for name, member in vars(found).items():
+                    if not name.startswith("_"):
+                        yield f"{line.strip()}.{name}", inspect.getdoc(member) or ""
+
+
+def unclear(text):
+    """Return the unclear phrases of a text, with what to write instead."""
+    joined = " ".join(text.split())
+    return [
+        f"{match[0]!r}: {plain}"
+        for phrase, plain in UNCLEAR.items()
+        for match in re.finditer(phrase, joined, re.IGNORECASE)
+    ]
+
+
+@pytest.mark.parametrize("page", WRITTEN, ids=lambda page: page.stem)
+def test_pages_are_in_plain_words(page):
+    text = prose_of(page)
+    assert unclear(text) == []
+    if page.stem != "changelog":
+        assert [match[0] for match in CLAUSE.finditer(text)] == []
+
+
+def test_public_docstrings_are_in_plain_words():
+    documented = dict(public_docstrings())
+    assert len(documented) > 200 and all(documented[name] for name in ("report",))
+    wrong = {name: unclear(CODE.sub("CODE", text)) for name, text in documented.items()}
+    assert {name: phrases for name, phrases in wrong.items() if phrases} == {}
+
+
+def test_unclear_phrases_are_found():
+    assert unclear("EvoTree as it comes is told the rows") != []
+    assert unclear("they cannot be told apart, unless it is pure") == []
+    assert CLAUSE.search("It ends. What is printed is what predicts. Then")
+    assert not CLAUSE.search("What do errors cost? The matrix says what is true.")
 
 
 def test_the_list_for_agents_names_pages_that_are_there():
