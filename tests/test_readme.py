@@ -71,7 +71,9 @@ def renew(page):
     for block, printed in reversed(run_blocks(page)[1]):
         if not IS_SHOWN(block[2].strip(), printed.strip(), LOOSELY):
             lines = [
-                textwrap.fill(line, 88, subsequent_indent="    ", drop_whitespace=False)
+                textwrap.fill(
+                    line, 100, subsequent_indent="    ", drop_whitespace=False
+                )
                 for line in printed.rstrip().splitlines()
             ]
             shown = "\n".join(line.rstrip() for line in "\n".join(lines).splitlines())
