@@ -106,7 +106,6 @@ def test_the_guide_runs_and_prints_what_it_says(page, tmp_path, monkeypatch):
     if page.stem == "toolbox":
         assert names["run"].generation == 300
         assert names["shifted"].generation == 5
-        assert names["scored"].best.fitness.values[0] > -85.0  # always on, or off: -780
         assert names["islands"].n_generations_ >= 20
 
 

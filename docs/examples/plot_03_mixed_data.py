@@ -46,6 +46,7 @@ plot_importances(model)
 # Rows of which everything is missing can be predicted too. A warning names the columns that had no
 # missing values in ``fit``.
 
+import textwrap
 import warnings
 
 nothing = people.head(1).assign(age=np.nan, sex=None, bmi=np.nan, bp=np.nan)
@@ -53,6 +54,6 @@ nothing["log lipids"] = np.nan
 with warnings.catch_warnings(record=True) as caught:
     warnings.simplefilter("always")
     print(model.predict(nothing), model.predict_proba(nothing).round(2))
-print("warning:", caught[0].message)
+print(textwrap.fill(f"warning: {caught[0].message}", 80))
 
 # sphinx_gallery_thumbnail_number = 1
