@@ -22,6 +22,7 @@ extensions = [
     "sphinx-mathjax-offline",
 ]
 exclude_patterns = ["_build", "examples", "auto_examples/*.ipynb", "auto_examples/*.py"]
+exclude_patterns += ["**sg_execution_times.rst"]  # left by older builds
 # Detailed reports of papers' studies: written where their rows are, but no pages.
 papers = ("cedt", "dtsemnet", "gea_odt", "j48", "oc1", "tao", "wodt")
 exclude_patterns += [f"results/{name}.md" for name in papers]
@@ -67,7 +68,7 @@ sphinx_gallery_conf = {
     "download_all_examples": False,
     "remove_config_comments": True,
     "show_signature": False,
-    "min_reported_time": 0,
+    "write_computation_times": False,  # a page that searches would find
     "capture_repr": (),  # the examples print what they show
 }
 
@@ -77,7 +78,7 @@ html_theme = "pydata_sphinx_theme"
 html_title = "evotree"
 html_static_path = ["_static"]
 html_css_files = ["evotree.css"]
-html_show_sourcelink = False
+html_extra_path = ["llms.txt"]
 html_sidebars = {"**": ["pages.html"]}
 html_theme_options = {
     "show_toc_level": 2,
@@ -86,5 +87,7 @@ html_theme_options = {
     "navbar_center": [],  # the sidebar lists all pages
     "footer_start": ["copyright"],
     "footer_end": [],
-    "secondary_sidebar_items": ["page-toc"],
+    # The project has no public repository yet, so that there is no page to edit.
+    "secondary_sidebar_items": ["page-toc", "sourcelink"],
+    "logo": {"text": f"evotree {version}"},
 }

@@ -330,7 +330,7 @@ def evolve(
         4 whole numbers, a ``MultiDiscrete``, a ``MultiBinary`` or a ``Box`` of such, of which they
         choose any combination, of up to 256. It is closed in the end.
     config : SearchConfig, optional
-        What the search is told, as for `evotree.search_scores`. ``leaves="linear"`` has lines in
+        Settings of the search, as for `evotree.search_scores`. ``leaves="linear"`` has lines in
         leaves that answer a number.
     n_episodes, racing : int, and bool
         As for `evotree.ScoredProblem`.

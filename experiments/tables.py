@@ -180,7 +180,7 @@ def comparison(
             row["mean rank"] = shown(ranks.get(method, np.nan))
         for title, scores in duels.items():
             if ours in scores and method != ours:
-                row[f"{ours} less it: {title}"] = (
+                row[f"{ours} minus it: {title}"] = (
                     paired(scores[ours] - scores[method], title) or MISSING
                 )
         rows.append(row)
@@ -199,7 +199,7 @@ def floor_sentence(scores: pd.DataFrame, ours: str, floors: tuple[str, ...]) -> 
         f"{name} ({value:+.1f})" for name, value in difference.items() if value < -1.0
     ]
     return (
-        f"{ours} less the better of {' and '.join(floors)}: {paired(difference)};\n"
+        f"{ours} minus the better of {' and '.join(floors)}: {paired(difference)};\n"
         f"more than 1 point below on {', '.join(deep) or 'none'}."
     )
 

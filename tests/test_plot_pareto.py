@@ -9,8 +9,9 @@ from sklearn.datasets import load_breast_cancer
 
 from evotree import Dataset, make_toolbox
 from evotree.engine.evolution import ParetoFront
+from evotree.inspection.choice import TreeChoice
 from evotree.inspection.front import held_out_quality, select
-from evotree.plotting import plot_pareto
+from evotree.plotting import plot_choice, plot_pareto
 
 
 def make_front(loaded, task):
@@ -89,3 +90,18 @@ def test_bad_arguments_are_named(drawn):
     ):
         with pytest.raises(kind, match=message):
             plot_pareto(**{"front_or_estimator": front, **arguments})
+
+
+def test_the_chosen_candidate_is_drawn_where_an_equal_one_stands_before_it():
+    columns = {
+        "kind": ["tree", "evolved", "evolved"],
+        "complexity": [12.0, 10.0, 10.0],
+        "loss": [0.4, 0.2, 0.2],
+        "standard_error": [0.1, 0.0, 0.0],
+        "chosen": [False, False, True],
+    }
+    choice = TreeChoice("log_loss", 4, 6, {k: np.array(v) for k, v in columns.items()})
+    ax = plot_choice(choice)
+    assert labels(ax)[0] == "chosen: 4 leaves, 6 terms"
+    drawn = [bars for bars in ax.containers if bars.get_label() == "evolved trees"]
+    assert [len(bars[0].get_xdata()) for bars in drawn] == [1]  # the equal one once

@@ -2,7 +2,7 @@
 A first tree
 ============
 
-Fit a tree, print it, and draw it. What is printed is what predicts.
+Fit a tree, print it, and draw it. The printed tree is the one that predicts.
 """
 
 # %%
@@ -26,15 +26,15 @@ X_test, y_test = make_loans(5000, random_state=1)
 X.head()
 
 # %%
-# A default fit chooses its hyperparameters by cross-validation, and keeps the tree small. Below the
-# tree it says what it was chosen before.
+# A default fit chooses its hyperparameters by cross-validation, and keeps the tree small. The lines
+# below the tree compare it with the best larger and smaller ones.
 
 model = EvoTreeClassifier(random_state=0).fit(X, y)
 print(export_text(model))
 
 # %%
-# A split is one inequality, which a row fulfils that goes on to the first branch. Both rules are
-# there to be checked: 12 instalments and 3,000 of savings; rent and instalments twice.
+# A split is one inequality; a row that fulfils it goes on to the first branch. The tree has found
+# both rules: 12 instalments and 3,000 of savings; rent and instalments twice.
 
 plot_tree(model)
 

@@ -2,7 +2,7 @@
 Mixed data and missing values
 =============================
 
-Give data frames as they are: numbers, categories, and cells that are missing.
+Pass data frames without a pipeline: numbers, categories, and cells that are missing.
 """
 
 # %%
@@ -14,7 +14,7 @@ from sklearn.datasets import load_diabetes
 
 from evotree import EvoTreeClassifier
 from evotree.export import export_text
-from evotree.plotting import plot_importances
+from evotree.plotting import plot_importances, plot_tree
 
 people, progression = load_diabetes(return_X_y=True, as_frame=True, scaled=False)
 people = people[["age", "sex", "bmi", "bp", "s5"]].rename(columns={"s5": "log lipids"})
@@ -35,6 +35,7 @@ print(people.head())
 model = EvoTreeClassifier(random_state=0).fit(people, fast)
 print(model.feature_names_)
 print(export_text(model))
+plot_tree(model)
 
 # %%
 # Importances are of the columns: the features that a column makes count together.
@@ -42,8 +43,17 @@ print(export_text(model))
 plot_importances(model)
 
 # %%
-# Rows of which everything is missing can be predicted too.
+# Rows of which everything is missing can be predicted too. A warning names the columns that had no
+# missing values in ``fit``.
+
+import textwrap
+import warnings
 
 nothing = people.head(1).assign(age=np.nan, sex=None, bmi=np.nan, bp=np.nan)
 nothing["log lipids"] = np.nan
-print(model.predict(nothing), model.predict_proba(nothing).round(2))
+with warnings.catch_warnings(record=True) as caught:
+    warnings.simplefilter("always")
+    print(model.predict(nothing), model.predict_proba(nothing).round(2))
+print(textwrap.fill(f"warning: {caught[0].message}", 80))
+
+# sphinx_gallery_thumbnail_number = 1

@@ -15,6 +15,7 @@ from sklearn.metrics import ConfusionMatrixDisplay, balanced_accuracy_score
 from sklearn.model_selection import train_test_split
 
 from evotree import Cost, EvoTreeClassifier
+from evotree.plotting import plot_tree
 
 X, y = make_classification(
     n_samples=1200,
@@ -65,5 +66,7 @@ thrifty = EvoTreeClassifier(
     **hyperparameters,
     random_state=0,
 ).fit(X_train, y_train)
-print(thrifty.tree_)
+plot_tree(thrifty)
 print(f"mean cost, errors and features: {thrifty.cost_score(X_test, y_test):.2f}")
+
+# sphinx_gallery_thumbnail_number = 2

@@ -63,3 +63,5 @@ plt.show()
 
 again = run_experiment(experiment, folder, jobs=1)
 print(f"{len(runs)} fits before, {len(again)} now")
+
+# sphinx_gallery_thumbnail_path = 'results/readable_fronts.png'

@@ -12,8 +12,7 @@ import numpy as np
 from sklearn.datasets import load_diabetes
 
 from evotree import EvoTreeClassifier
-from evotree.export import export_text
-from evotree.plotting import plot_explanation, plot_importances
+from evotree.plotting import plot_explanation, plot_importances, plot_tree
 
 people, progression = load_diabetes(return_X_y=True, as_frame=True, scaled=False)
 names = {"bp": "blood pressure", "s3": "HDL", "s5": "log triglycerides"}
@@ -22,7 +21,7 @@ fast = np.where(progression > progression.median(), "fast", "slow")
 model = EvoTreeClassifier(size_penalty=0.004, term_penalty=0.001, random_state=0).fit(
     people, fast
 )
-print(export_text(model))
+plot_tree(model)
 
 # %%
 # Importances distribute what each split gains over its terms.
@@ -53,4 +52,4 @@ for norm in ("l1", "count"):
     for name, (before, after) in nearest.changes.items():
         print(f"{norm:<6} {name}: {before:.4g} -> {after:.4g}")
 
-# sphinx_gallery_thumbnail_number = 2
+# sphinx_gallery_thumbnail_number = 1

@@ -7,7 +7,7 @@ A doctor's rule stays at the root, evolution finds what is below, and a person h
 
 # %%
 # Cells of breast tumours, measured under the microscope. Pathologists distrust large nuclei: the
-# rule says so, as `export_text` would print it. What its leaves say does not matter.
+# rule says so, as `export_text` would print it. Its leaves may say anything.
 
 from pathlib import Path
 from tempfile import mkdtemp
@@ -52,7 +52,7 @@ print(f"right on held-out rows: {held.score(X_test, y_test):.3f}")
 plot_tree(held)
 
 # %%
-# What does the rule cost? A free search says so, and the table tells on which rows the two differ.
+# A free search tells the price of the rule, and the table on how many rows the two differ.
 
 free = clone(held).set_params(evolution=Evolution()).fit(X, y)
 both = compare_models(held, free, X_test, y_test)

@@ -50,7 +50,8 @@ print(export_text(first))
 print("broken signs:", violations(first.tree_, np.array([1, -1, -1, 0, 0])))
 
 # %%
-# The tree uses the post code, so the column leaves the table. That costs little.
+# Whether or not a split asks for the post code, the column leaves the table: then no fit to other
+# rows can use it. That costs little.
 
 allowed = X.columns.drop("post code").tolist()
 X_train, X_test = X_train[allowed], X_test[allowed]
@@ -61,7 +62,7 @@ print(f"without it         {model.score(X_test, y_test):.3f}")
 
 # %%
 # A clerk asks whether income covers the debt before anything else, and writes that split by hand.
-# The edit says what it costs. What breaks a sign is refused.
+# ``edit_cost_`` has the price. An edit that breaks a sign is refused.
 
 editor = model.edit(X_train, y_train)
 by_hand = editor.set_weights(0, {"income": -1.0, "debt": 1.25}, threshold=0.0)

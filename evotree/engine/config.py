@@ -324,7 +324,7 @@ class Evolution(Configuration):
 
 @dataclass(kw_only=True, eq=False, repr=False)
 class SearchConfig(Constrained):
-    """All that a search is told; the parameters of the evolved estimators.
+    """All settings of a search: the parameters of the evolved estimators.
 
     `evotree.EvoTreeClassifier` documents them. An objective of None is the accuracy of classes, and
     the squared error of targets.

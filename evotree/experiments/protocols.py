@@ -65,8 +65,8 @@ class Protocol:
         Whether the official split of each data set takes the place of the folds.
     groups : str, optional
         The column of each data set that says which rows belong together; it is no feature. Folds
-        are of whole groups, and all parts of a method are told of them whose `fit` takes
-        ``groups``, or that hold rows out by a splitter of groups.
+        are of whole groups, and every part of a method gets them whose `fit` takes
+        ``groups``, or that holds rows out by a splitter of groups.
     """
 
     n_folds: int = 5
@@ -161,7 +161,7 @@ class Protocol:
     def method_for(
         self, method: BaseEstimator, task: Task, data_home: Path | None
     ) -> BaseEstimator:
-        """Return what is fitted: the method as it is, or one that is told of its data set."""
+        """Return the method to fit: as it is, or made for its data set."""
         return method
 
     def random_state(self, task: Task) -> int:

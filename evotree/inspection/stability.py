@@ -96,8 +96,8 @@ def stability(
     coverage : float in (0, 1), default=0.95
         How often the interval is to hold.
     groups : array-like of shape (n_rows,), optional
-        Labels of rows that belong together: four fifths of the groups are drawn, the clones are
-        told of them, and what the interval takes for independent are groups.
+        Labels of rows that belong together: four fifths of the groups are drawn, the clones get
+        them, too, and the interval takes groups for independent, not rows.
 
     Returns
     -------

@@ -487,7 +487,10 @@ def plot_choice(choice_or_estimator: Any, *, ax: Axes | None = None) -> Axes:
             f"choice_or_estimator is a {type(choice_or_estimator).__name__}, without a choice: "
             "allowed are a TreeChoice, and estimators whose fit compared candidates."
         )
-    table = choice.to_frame().drop_duplicates(["kind", "complexity", "loss"])
+    of_chosen_first = choice.to_frame().sort_values(
+        "chosen", ascending=False, kind="stable"
+    )
+    table = of_chosen_first.drop_duplicates(["kind", "complexity", "loss"])
     chosen = table[table["chosen"]].iloc[0]
     worst = max(table["loss"].median(), chosen["loss"])
     ax = axes_or_new(ax, (6.5, 4.2))

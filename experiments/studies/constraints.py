@@ -249,7 +249,7 @@ def summary_row(means: pd.DataFrame, other: str) -> dict[str, str]:
     signs = np.sign(gain.where(gain.abs() > TOLERANCE, 0.0))
     won = " / ".join(str(int((signs == s).sum())) for s in (1, 0, -1))
     error = gain.std() / np.sqrt(len(gain))
-    row = {f"{EVOTREE} less it": f"{gain.mean():+.3f} ± {error:.3f} ({won})"}
+    row = {f"{EVOTREE} minus it": f"{gain.mean():+.3f} ± {error:.3f} ({won})"}
     for size in ("leaves", "terms") if other != BOOSTING else ():
         ratio = means[size][EVOTREE] / means[size].get(other, np.nan)
         row[f"{size}, median ratio"] = f"{ratio.median():.2f}"

@@ -151,7 +151,7 @@ def means_table(figures: Mapping[str, pd.DataFrame], ours: str) -> str:
         "method": r2.columns.to_series(),
         "R²": written(over(REAL, r2), 3),
         "copies once": written(over([s for s in REAL if s not in COPIES], r2), 3),
-        f"{ours} less it": gains.drop(columns=ours).apply(paired),
+        f"{ours} minus it": gains.drop(columns=ours).apply(paired),
         "size": written(over(REAL, figures["size"]), 0),
         "median size": written(over(REAL, figures["size"], "median"), 0),
         "complexity": written(over(REAL, figures["complexity"]), 0),
