@@ -394,7 +394,9 @@ PAGES = {
 }
 
 
-@pytest.mark.skipif(not AXE.exists(), reason="there is no axe-core: see `make axe`")
+@pytest.mark.skipif(
+    not AXE.exists(), reason="there is no axe-core: make test-all installs it"
+)
 @pytest.mark.parametrize("kind", PAGES)
 def test_the_page_keeps_the_rules_of_axe(open_page, screen, kind):
     """Contrast, names and focus, by axe-core, and the contrast of pictures, which it leaves."""
