@@ -80,7 +80,7 @@
     return `${sumText(terms, node.f, most)} ${relation}\u00a0${number(threshold)}`;
   };
   const leafText = (node) => {
-    if (node.z !== undefined) return "the class of the largest score";
+    if (node.z !== undefined) return classes.length > 2 ? "the class of the largest score" : `${classes[1]} where its log-odds are above 0`;
     if (isClassifier) return classes[node.l];
     if (node.b === undefined) return number(node.v[0], 7);
     return `a line of ${count(node.f.length, "term")}`;
@@ -131,7 +131,7 @@
   const PANEL = 356; // width of the text beside the drawing, with the gap
   const LEAST_SCALE = 0.8;
   const TALLEST = 1400;
-  const NARROW = 620;
+  const NARROW = 700;
   const PAPER = 690; // A4 less its margins
   const svg = d3.select("#tree");
   const stage = svg.append("g");
@@ -176,7 +176,7 @@
       const longer = found.at(-1) === "" ? word : `${found.at(-1)} ${word}`;
       if (widthOf(longer) <= width) found[found.length - 1] = longer;
       else {
-        for (; widthOf(word) > width; word = word.slice(found.at(-1).length)) {
+        for (; word.length > 1 && widthOf(word) > width; word = word.slice(found.at(-1).length)) {
           found.push(word.slice(0, Math.max(1, Math.floor((word.length * width) / widthOf(word)) - 1)));
         }
         found.push(word);
@@ -185,15 +185,25 @@
     return found.filter((one) => one !== "");
   };
 
-  // The lines of a card: a split or sum has as many terms as there is room for.
-  const cardLines = (node, width, mostLines) => {
-    if (node.isLeaf && node.b === undefined) return foldText(isClassifier ? leafText(node) : `predicts ${leafText(node)}`, width, true);
-    const textOf = node.isLeaf ? (n) => `predicts ${sumOf(node, n)}` : (n) => conditionText(node, n);
-    if (state.isPaper) return foldText(textOf(Infinity), width, node.isLeaf);
-    for (let n = Math.min(node.f.length, 6 * mostLines); ; n -= 1) {
-      const found = foldText(textOf(n), width, node.isLeaf);
-      if (found.length <= mostLines || n <= 1) return found.slice(0, mostLines);
+  // The lines of a text that has as many terms as there is room for.
+  const foldTerms = (textOf, nTerms, width, most, isStrong) => {
+    if (state.isPaper) return foldText(textOf(Infinity), width, isStrong);
+    for (let n = Math.min(nTerms, 6 * most); ; n -= 1) {
+      const found = foldText(textOf(n), width, isStrong);
+      if (found.length <= most || n <= 1) return found.slice(0, most);
     }
+  };
+  // The parts of a leaf's model of classes, with the names of what they are scores of.
+  const scoresOf = (node) => (classes.length === 2 ? [[`Log-odds of ${classes[1]}`, node.z[1]]] : node.z.map((part, c) => [`Score of ${classes[c]}`, part]));
+  // The lines of a card, those to be strong first.
+  const cardLines = (node, width, most) => {
+    if (!node.isLeaf) return { lines: foldTerms((n) => conditionText(node, n), node.f.length, width, most, false), nStrong: 0 };
+    const strong = node.b === undefined ? foldText(isClassifier ? leafText(node) : `predicts ${leafText(node)}`, width, true)
+      : foldTerms((n) => `predicts ${sumOf(node, n)}`, node.f.length, width, most, true);
+    const scores = node.z === undefined ? [] : scoresOf(node);
+    const each = Math.floor(most / scores.length);
+    const others = each < 2 && !state.isPaper ? [] : scores.flatMap(([name, part]) => foldTerms((n) => `${name}: ${sumOf(part, n)}`, part.f.length, width, each, false));
+    return { lines: [...strong, ...others], nStrong: strong.length };
   };
 
   // The nodes to draw, each with its lines, place and size; and in the order of their numbers.
@@ -202,7 +212,8 @@
   const layout = () => {
     const inOutline = isOutline();
     drawn = d3.hierarchy(tree().nodes[0], (node) => (isOpen(node) ? node.children.map((k) => tree().nodes[k]) : null));
-    const width = state.isPaper ? PAPER : byId("stage").clientWidth - 16;
+    // A frame that is not shown yet has no width.
+    const width = state.isPaper ? PAPER : Math.max(byId("stage").clientWidth - 16, 260);
     const indent = Math.min(20, (width - 220) / (drawn.height || 1));
     const roomy = (width - PANEL - 32) / (drawn.height + 1) - CARD.across;
     const wide = Math.min(CARD.widest, Math.max(CARD.width, roomy));
@@ -210,7 +221,7 @@
     const mostLines = Math.max(LINES.fewest, Math.min(LINES.most, Math.floor(LINES.all / nSplits)));
     drawn.each((one) => {
       one.width = inOutline ? width - one.depth * indent : wide;
-      one.lines = cardLines(one.data, one.width - 20, mostLines);
+      Object.assign(one, cardLines(one.data, one.width - 20, mostLines));
       one.tall = CARD.rest + CARD.line * one.lines.length;
     });
     if (!inOutline) {
@@ -240,14 +251,14 @@
     state.cells !== null && passed().has(node.id) ? "on the way of the row" : "",
   ].filter(Boolean).join(", ");
 
-  const drawCard = ({ data: node, width, tall, lines: texts }, group) => {
+  const drawCard = ({ data: node, width, tall, lines: texts, nStrong }, group) => {
     group.append("rect").attr("class", "card").attr("width", width).attr("height", tall).attr("rx", 6);
     const write = (text, attributes) => {
       const element = group.append("text").text(`${text} `); // apart from the next, where they are read
       Object.entries(attributes).forEach(([name, value]) => element.attr(name, value));
     };
     write(headOf(node), { class: "small", x: 10, y: 16 });
-    texts.forEach((text, i) => write(text, { x: 10, y: 34 + CARD.line * i, class: node.isLeaf ? "strong" : null }));
+    texts.forEach((text, i) => write(text, { x: 10, y: 34 + CARD.line * i, class: i < nStrong ? "strong" : null }));
     write(rowsOf(node), { class: "small", x: width - 10, y: 16, "text-anchor": "end" });
     const strip = (parts, y, paint, opacity) => {
       let x = 10;
@@ -470,10 +481,8 @@
     if (node.isLeaf) {
       parts.push(make("p", { class: "outcome" }, "Predicts ", make("strong", { text: node.b === undefined ? leafText(node) : "a line" })));
       if (node.b !== undefined) parts.push(lineText(node), termsTable(node, node.w, "coefficient"));
-      (node.z || []).forEach((part, c) => {
-        if (c === 0 && classes.length === 2) return;
-        parts.push(make("h3", { text: classes.length === 2 ? `Log-odds of ${classes[c]}` : `Score of ${classes[c]}` }));
-        parts.push(lineText(part), termsTable(part, part.w, "coefficient"));
+      (node.z === undefined ? [] : scoresOf(node)).forEach(([name, part]) => {
+        parts.push(make("h3", { text: name }), lineText(part), termsTable(part, part.w, "coefficient"));
       });
     } else {
       parts.push(make("p", { text: `Yes, on to [${node.children[0]}], if` }));
@@ -740,7 +749,7 @@
     byId("measures-section").hidden = false;
     const figures = make("figure", {}, make("figcaption", { text: `Figures of the tree shown, ${count(tree().isEdited ? X.length : data.rows.total, "row")}` }),
       table(["figure", "tree", "baseline"], found.figures.map(([name, ours, base]) => [name, number(ours), number(base)])),
-      make("p", { class: "hint", text: isClassifier ? "The baseline always says the class, and the shares, of the root." : "The baseline always predicts the mean of the root." }));
+      make("p", { class: "hint", text: isClassifier ? `The baseline always says the class, and the shares, of the root.${classes.length > 2 ? " The AUC is that of each class against the others, weighted by its rows." : ""}` : "The baseline always predicts the mean of the root." }));
     const charts = [figures];
     if (found.confusion !== undefined) charts.push(drawConfusion(found.confusion));
     if (found.calibration !== undefined) charts.push(drawCalibration(found.calibration));
@@ -1133,13 +1142,13 @@
     byId("unfold").addEventListener("click", () => { state.folded.clear(); drawTree(); fit(); });
     byId("fold").addEventListener("click", () => { foldMany(); drawTree(); drawPanel(); fit(); });
     byId("front-own").addEventListener("click", () => chooseTree(data.own));
-    let width = window.innerWidth;
-    window.addEventListener("resize", () => {
-      if (window.innerWidth === width) return;
-      width = window.innerWidth;
+    let width = byId("stage").clientWidth;
+    new ResizeObserver(([{ target }]) => {
+      if (state.isPaper || target.clientWidth === width) return;
+      width = target.clientWidth;
       drawTree();
       fit();
-    });
+    }).observe(byId("stage"));
     window.addEventListener("beforeprint", drawPaper);
     window.addEventListener("afterprint", leavePaper);
     const slider = byId("front-slider");
