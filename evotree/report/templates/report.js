@@ -37,6 +37,11 @@
       : String(Number(value.toPrecision(Math.max(digits, Math.ceil(Math.log10(size + 1))))));
     return text.replace("-", "−");
   };
+  // A number that was rounded is shown as it is, as `export_text` does, another one with a few digits.
+  const printed = (value, digits = 4) => {
+    const short = Number(value.toPrecision(7));
+    return Math.abs(short - value) <= 1e-12 * Math.abs(value) ? number(short, 7) : number(value, digits);
+  };
   const count = (n, what) => `${n === null ? "?" : d3.format(",")(Math.round(n * 10) / 10)} ${what}${n === 1 ? "" : "s"}`;
   const leavesText = (n) => count(n, "leaf").replace("leafs", "leaves");
   const percent = (share) => {
@@ -60,7 +65,7 @@
     const parts = features.slice(0, most).map((j, i) => {
       const size = Math.abs(weights[i]);
       const sign = weights[i] < 0 ? "−\u00a0" : i === 0 ? "" : "+\u00a0";
-      return `${sign}${size === 1 ? "" : `${number(size, digits)}\u00a0`}${unbroken(data.operands[j])}`;
+      return `${sign}${size === 1 ? "" : `${printed(size, digits)}\u00a0`}${unbroken(data.operands[j])}`;
     });
     if (features.length > most) parts.push(`+\u00a0${features.length - most}\u00a0more`);
     return parts.join(" ") || "0";
@@ -77,7 +82,7 @@
     const answer = answerText(node);
     if (answer !== null) return answer;
     const { terms, relation, threshold } = model.inequality(node);
-    return `${sumText(terms, node.f, most)} ${relation}\u00a0${number(threshold)}`;
+    return `${sumText(terms, node.f, most)} ${relation}\u00a0${printed(threshold)}`;
   };
   const leafText = (node) => {
     if (node.z !== undefined) return classes.length > 2 ? "the class of the largest score" : `${classes[1]} where its log-odds are above 0`;
@@ -193,16 +198,16 @@
       if (found.length <= most || n <= 1) return found.slice(0, most);
     }
   };
-  // The parts of a leaf's model of classes, with the names of what they are scores of.
-  const scoresOf = (node) => (classes.length === 2 ? [[`Log-odds of ${classes[1]}`, node.z[1]]] : node.z.map((part, c) => [`Score of ${classes[c]}`, part]));
+  // The parts of a leaf's model of classes, with their names.
+  const scoresOf = (node) => (classes.length === 2 ? [[`Log-odds of ${classes[1]}:`, node.z[1]]] : node.z.map((part, c) => [`Score of ${classes[c]}:`, part]));
   // The lines of a card, those to be strong first.
   const cardLines = (node, width, most) => {
     if (!node.isLeaf) return { lines: foldTerms((n) => conditionText(node, n), node.f.length, width, most, false), nStrong: 0 };
     const strong = node.b === undefined ? foldText(isClassifier ? leafText(node) : `predicts ${leafText(node)}`, width, true)
-      : foldTerms((n) => `predicts ${sumOf(node, n)}`, node.f.length, width, most, true);
-    const scores = node.z === undefined ? [] : scoresOf(node);
+      : [];
+    const scores = node.z !== undefined ? scoresOf(node) : node.b !== undefined ? [["predicts", node]] : [];
     const each = Math.floor(most / scores.length);
-    const others = each < 2 && !state.isPaper ? [] : scores.flatMap(([name, part]) => foldTerms((n) => `${name}: ${sumOf(part, n)}`, part.f.length, width, each, false));
+    const others = each < 2 && !state.isPaper ? [] : scores.flatMap(([name, part]) => foldTerms((n) => `${name} ${sumOf(part, n)}`, part.f.length, width, each, false));
     return { lines: [...strong, ...others], nStrong: strong.length };
   };
 
@@ -448,7 +453,7 @@
     const whole = d3.sum(node.influence) || 1;
     const most = (d3.max(node.influence) || 1) / whole;
     const texts = percents(node.influence.map((one) => one / whole));
-    const rows = node.f.map((j, i) => [data.features[j], number(weights[i]), bar(node.influence[i] / whole / most), texts[i]]);
+    const rows = node.f.map((j, i) => [data.features[j], printed(weights[i]), bar(node.influence[i] / whole / most), texts[i]]);
     const part = (some) => table(["feature", head, "", "influence"], some, { class: "wide" });
     if (rows.length <= MOST_TERMS + 2) return part(rows);
     return make("div", {}, part(rows.slice(0, MOST_TERMS)),
@@ -466,11 +471,11 @@
     return make("p", { text: `Of the rows ${tree().isEdited ? "of the page" : "given"}: ${count(reached, "row")}${node.isLeaf ? how : ` pass${reached === 1 ? "es" : ""}`}.` });
   };
 
-  const boundOf = (part, end) => number(part.log ? Math.exp(end) : end);
+  const boundOf = (part, end) => printed(part.log ? Math.exp(end) : end);
   const boundsText = (part) => (part.bounded ? `, within ${boundOf(part, part.lo)} and ${boundOf(part, part.hi)}` : "");
   const sumOf = (part, most = Infinity) => {
     const terms = part.f.length === 0 ? "" : ` ${part.w[0] < 0 ? "" : "+\u00a0"}${sumText(part.w, part.f, most)}`;
-    return `${part.log ? "exp(" : ""}${number(part.b)}${terms}${part.log ? ")" : ""}`;
+    return `${part.log ? "exp(" : ""}${printed(part.b)}${terms}${part.log ? ")" : ""}`;
   };
   const lineText = (part) => make("p", { class: "inequality", text: `${sumOf(part)}${boundsText(part)}` });
 
