@@ -107,12 +107,13 @@
   // The heads of columns; those of bars and buttons have none.
   const headRow = (heads) => make("thead", {}, make("tr", {}, ...heads.map((head, i) => (head === "" ? make("td")
     : make("th", { scope: "col", text: head, title: head, class: i === 0 ? "text" : null })))));
+  // A name that may be broken at its joints.
+  const jointed = (name) => String(name).split(/(?<=[_./-])/).flatMap((part) => [part, make("wbr")]);
   const table = (heads, rows, attributes = {}) => make("table", attributes,
     headRow(heads),
     make("tbody", {}, ...rows.map((cells) => make("tr", {}, ...cells.map((cell, i) => {
-      const inner = cell instanceof Node ? [cell] : [];
-      const attrs = i === 0 ? { scope: "row" } : {};
-      return make(i === 0 ? "th" : "td", inner.length ? attrs : { ...attrs, text: cell }, ...inner);
+      if (cell instanceof Node) return make("td", {}, cell);
+      return i === 0 ? make("th", { scope: "row" }, ...jointed(cell)) : make("td", { text: cell });
     })))));
 
   const MOST_SHARES = 8;
@@ -171,23 +172,37 @@
     for (let at = tree().nodes[k].parent; at !== undefined; at = tree().nodes[at].parent) state.folded.delete(at);
   };
 
-  // Fold a text into lines of at most a width in pixels.
+  // The width of a word in pixels, each measured once.
   const pen = document.createElement("canvas").getContext("2d");
+  const widths = new Map();
+  const widthOf = (word, isStrong) => {
+    const id = `${isStrong} ${word}`;
+    if (!widths.has(id)) {
+      pen.font = `${isStrong ? 600 : 400} 13px ${getComputedStyle(document.body).fontFamily}`;
+      widths.set(id, pen.measureText(word).width);
+    }
+    return widths.get(id);
+  };
+  // Fold a text into lines of at most a width; words that are wider are broken at their joints, if
+  // they have some.
   const foldText = (text, width, isStrong) => {
-    pen.font = `${isStrong ? 600 : 400} 13px ${getComputedStyle(document.body).fontFamily}`;
-    const widthOf = (some) => pen.measureText(some).width;
-    const found = [""];
+    const found = [];
+    let used = Infinity;
     for (let word of text.split(" ")) {
-      const longer = found.at(-1) === "" ? word : `${found.at(-1)} ${word}`;
-      if (widthOf(longer) <= width) found[found.length - 1] = longer;
-      else {
-        for (; word.length > 1 && widthOf(word) > width; word = word.slice(found.at(-1).length)) {
-          found.push(word.slice(0, Math.max(1, Math.floor((word.length * width) / widthOf(word)) - 1)));
+      const longer = used + widthOf(" ", isStrong) + widthOf(word, isStrong);
+      if (longer <= width) {
+        found[found.length - 1] += ` ${word}`;
+        used = longer;
+      } else {
+        for (; word.length > 1 && widthOf(word, isStrong) > width; word = word.slice(found.at(-1).length)) {
+          const part = word.slice(0, Math.max(1, Math.floor((word.length * width) / widthOf(word, isStrong)) - 1));
+          found.push(part.slice(0, 1 + part.search(/[_.\/-][^_.\/-]*$/)) || part);
         }
         found.push(word);
+        used = widthOf(word, isStrong);
       }
     }
-    return found.filter((one) => one !== "");
+    return found;
   };
 
   // The lines of a text that has as many terms as there is room for.
@@ -378,7 +393,8 @@
       const [top, height] = [one.top - CARD.gap / 2, one.tall + CARD.gap];
       const picture = d3.create("svg").attr("viewBox", `-2 ${top} ${PAPER + 4} ${height}`);
       const card = nodesLayer.selectAll("g.node").filter((other) => other === one).node();
-      picture.append(() => edges.node().cloneNode(true));
+      edges.selectAll("g").filter(({ source, target }) => source.top < top + height && target.top + target.tall > top)
+        .each(function draw() { picture.append(() => this.cloneNode(true)); });
       picture.append(() => card.cloneNode(true)).attr("tabindex", null);
       return picture.node();
     });
