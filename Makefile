@@ -5,6 +5,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 OLDEST := .venv-oldest
+AXE := node_modules/axe-core/axe.min.js
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
@@ -24,7 +25,7 @@ test: $(VENV)/stamp-test ## run the tests that are quick
 	$(BIN)/python -m pytest --numprocesses 2 --dist loadfile -m "not slow"
 
 # The kernels run a second time with their indices checked: out of bounds they read anything.
-test-all: $(VENV)/stamp-test ## run all tests, and those of the kernels with bounds checked
+test-all: $(VENV)/stamp-test | $(AXE) ## run all tests, and those of the kernels with bounds checked
 	NUMBA_BOUNDSCHECK=1 NUMBA_CACHE_DIR=.numba_cache/bounds $(BIN)/python -m pytest \
 		--numprocesses 2 --dist loadfile -m "not slow" tests/fitness tests/operators
 	$(BIN)/python -m pytest --numprocesses 2 --dist loadfile
@@ -48,7 +49,7 @@ size: $(VENV)/stamp-base ## count the statements of the code
 	$(BIN)/python -m tests.size
 
 clean: ## remove .venv, caches and built files
-	rm -rf $(VENV) $(OLDEST) .numba_cache .pytest_cache .mypy_cache .ruff_cache
+	rm -rf $(VENV) $(OLDEST) node_modules .numba_cache .pytest_cache .mypy_cache .ruff_cache
 	rm -rf .import_linter_cache .hypothesis
 	rm -rf docs/_build docs/auto_examples docs/generated docs/sg_execution_times.rst
 	rm -rf build dist *.egg-info demo-output experiment-output htmlcov .coverage .coverage.*
@@ -78,6 +79,10 @@ $(OLDEST)/stamp: setup.cfg tests/oldest.py | $(BIN)/pip
 	$(OLDEST)/bin/pip install --quiet --disable-pip-version-check \
 		--constraint $(OLDEST)/constraints.txt -e '.[test]'
 	@touch $(OLDEST)/stamp
+
+# Checks the page's contrast, names and focus; where there is no npm its test is skipped.
+$(AXE):
+	-npm install --silent --no-save --no-package-lock axe-core
 
 # pip is the last thing that venv writes: without Debian's python3-venv package a folder with an
 # interpreter but no pip is left behind, and the next run has to make it again.

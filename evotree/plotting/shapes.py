@@ -77,7 +77,7 @@ def plot_shapes(
             f"node={node!r}: allowed are nodes of tree_ with terms, "
             f"{', '.join(map(str, used)) or 'of which there are none'}."
         )
-    lines = _lines_of(named, estimator.columns_, estimator.training_rows_, node)
+    lines = column_lines(named, estimator.columns_, estimator.training_rows_, node)
     sizes = {c: np.ptp(values, axis=0).max() for c, (_, values) in lines.items()}
     shown = sorted(lines, key=lambda c: -sizes[c])[:max_columns]
     across = min(_ACROSS, len(shown))
@@ -104,8 +104,12 @@ def plot_shapes(
     return ax
 
 
-def _lines_of(
-    named: NamedTree, columns: tuple[Column, ...], training: Any, node: int
+def column_lines(
+    named: NamedTree,
+    columns: tuple[Column, ...],
+    training: Any,
+    node: int,
+    n_points: int = _POINTS,
 ) -> dict[int, tuple[Any, np.ndarray]]:
     """Return the cells of each column that a node uses, and what they add to each output."""
     column_of = np.array(column_of_feature(columns))
@@ -117,7 +121,7 @@ def _lines_of(
         if isinstance(column, NumericColumn):
             ends = training.lowest[of[0]], training.highest[of[0]]
             knots = [one.knot for one in column.bends if ends[0] < one.knot < ends[1]]
-            cells = np.unique([*np.linspace(*ends, _POINTS), *knots])
+            cells = np.unique([*np.linspace(*ends, n_points), *knots])
         else:
             cells = list(column.known)
         table = pd.DataFrame({column.name: pd.Series(cells, dtype=object)})

@@ -25,6 +25,7 @@ from evotree.description.named import NamedTree, is_forest, named_tree, operand
 from evotree.description.text import export_rules, numbered
 from evotree.engine.evolution import ORIGIN, to_frame
 from evotree.files import PathLike, write_whole
+from evotree.fitness.probabilities import brier_losses, ranking_losses
 from evotree.inspection.importances import importances
 from evotree.inspection.training_rows import (
     TrainingRows,
@@ -33,6 +34,7 @@ from evotree.inspection.training_rows import (
 )
 from evotree.leaf_models import class_probabilities
 from evotree.plotting.curves import cumulated
+from evotree.plotting.shapes import column_lines
 from evotree.plotting.style import class_colors
 from evotree.tables.columns import (
     MISSING,
@@ -64,8 +66,10 @@ MAX_TREES_LENGTH = (
 )
 MAX_OPTIONS = 100  # values of a column of categories that are no levels
 MAX_NAME = 80  # characters of a name
+MAX_FACT = 500
 MAX_RULES = 200_000  # characters of the rules as text
 N_BINS = 10  # of the calibration curve
+N_POINTS = 49  # of the line of a column
 MAX_CONFUSED = 12  # classes whose confusion matrix is shown
 # Least shares of votes for the class, of each group of rows.
 BANDS = (1.0, 0.9, 0.75, 0.5, 0.0)
@@ -86,8 +90,9 @@ class Subject:
         What is predicted.
     front : sequence of FrontTree
         Other trees to choose from, by rising complexity; may be empty.
-    sides_of_front : sequence of SoftSides or None
-        What their probabilities are of, each's; may be empty where they are of leaves alone.
+    known_of_front : sequence of mapping
+        What goes with each of them, as with the model's own: ``training_rows_``, and
+        ``probabilities_``, which has its soft sides or None; may be empty.
     history : pandas.DataFrame or None
         The records of the generations, as `evotree.to_frame` makes them.
     training : TrainingRows or None
@@ -101,7 +106,7 @@ class Subject:
     named: NamedTree
     target: str = "the target"
     front: Sequence[Any] = ()
-    sides_of_front: Sequence[SoftSides | None] = ()
+    known_of_front: Sequence[Mapping[str, Any]] = ()
     history: pd.DataFrame | None = None
     training: TrainingRows | None = None
     facts: Mapping[str, str] = field(default_factory=dict)
@@ -113,12 +118,11 @@ class Subject:
         if is_forest(model):
             members = [cls.of(member, target) for member in model.estimators_]
             return replace(members[0], facts=_facts(model), members=members)
-        known_of_front = getattr(model, "_known_of_front", ())
         return cls(
             named_tree(model),
             target or "the target",
             front=list(getattr(model, "pareto_front_", ())),
-            sides_of_front=[known.get("probabilities_") for known in known_of_front],
+            known_of_front=getattr(model, "_known_of_front", ()),
             history=to_frame(model.history_)
             if getattr(model, "history_", None)
             else None,
@@ -127,17 +131,23 @@ class Subject:
         )
 
     @property
-    def trees(self) -> tuple[list[NamedTree], int]:
+    def trees(self) -> tuple[list["Subject"], int]:
         """The trees to choose from, by rising complexity, and the position of the model's own."""
         own = self.named
-        sides = self.sides_of_front or [None] * len(self.front)
+        known = self.known_of_front or [{}] * len(self.front)
         others = [
-            replace(own, tree=tree, sides=of_tree, costs=None)
-            for tree, of_tree in zip(self.front, sides, strict=True)
+            replace(
+                self,
+                named=replace(
+                    own, tree=tree, sides=of_tree.get("probabilities_"), costs=None
+                ),
+                training=of_tree.get("training_rows_"),
+            )
+            for tree, of_tree in zip(self.front, known, strict=True)
             if tree != own.tree
         ]
-        at = sum(one.tree.complexity <= own.tree.complexity for one in others)
-        return [*others[:at], own, *others[at:]], at
+        at = sum(one.named.tree.complexity <= own.tree.complexity for one in others)
+        return [*others[:at], self, *others[at:]], at
 
 
 def _facts(estimator: Any) -> dict[str, str]:
@@ -182,19 +192,10 @@ def collect(subject: Subject, cells: pd.DataFrame | None, y: Any) -> dict[str, A
     training = _training(subject, rows)
     # Features are counted among all until it is known which are used.
     if subject.members:
-        trees = [
-            _tree(
-                member.named,
-                replace(member, training=_training(member, rows)),
-                rows,
-                truth,
-                own=True,
-            )
-            for member in subject.members
-        ]
+        trees = [_tree(one, rows, truth, own=True) for one in subject.members]
         own = 0
     else:
-        trees, own = _trees(replace(subject, training=training), rows, truth)
+        trees, own = _trees(subject, rows, truth)
     # Features of all columns that some tree uses are kept, and counted among these.
     column_of = np.array(column_of_feature(columns))
     parts = [
@@ -211,6 +212,8 @@ def collect(subject: Subject, cells: pd.DataFrame | None, y: Any) -> dict[str, A
     place = {j: at for at, j in enumerate(kept.tolist())}
     for part in parts:
         part["f"] = [place[j] for j in part["f"]]
+    for shape in (s for one in trees[own]["nodes"] for s in one.get("shapes", ())):
+        shape["column"] = used_columns.index(shape["column"])
     for tree in trees:
         tree["importances"] = [[place[j], share] for j, share in tree["importances"]]
     classes = (
@@ -237,16 +240,18 @@ def collect(subject: Subject, cells: pd.DataFrame | None, y: Any) -> dict[str, A
         "forest": _forest(subject, kept, rows, truth) if subject.members else None,
         "rows": _sample(columns, used_columns, cells, truth),
         "history": None if subject.history is None else _history(subject.history),
-        "facts": {short(name): short(fact) for name, fact in subject.facts.items()},
+        "facts": {
+            short(name): short(fact, MAX_FACT) for name, fact in subject.facts.items()
+        },
         "rules": _rules(subject.members or [replace(subject, named=named)]),
         "notes": _notes(subject, rows, truth, len(trees)),
     }
 
 
-def short(name: Any) -> str:
+def short(name: Any, most: int = MAX_NAME) -> str:
     """Return a name as the page shows it, cut where it is longer than anyone reads."""
     text = str(name)
-    return text if len(text) <= MAX_NAME else f"{text[: MAX_NAME - 1]}…"
+    return text if len(text) <= most else f"{text[: most - 1]}…"
 
 
 def _with_short_names(named: NamedTree) -> NamedTree:
@@ -317,10 +322,7 @@ def _trees(
 ) -> tuple[list[dict[str, Any]], int]:
     """Return the trees to choose from, every n-th as room allows, and where the model's own is."""
     trees, own = subject.trees
-    made = [
-        _tree(tree, subject, rows, truth, own=at == own)
-        for at, tree in enumerate(trees)
-    ]
+    made = [_tree(one, rows, truth, own=at == own) for at, one in enumerate(trees)]
     lengths = np.array([len(json.dumps(tree)) for tree in made])
     shown = np.arange(len(made))
     step = 1
@@ -330,22 +332,17 @@ def _trees(
     return [made[at] for at in shown], shown.tolist().index(own)
 
 
-def _tree(
-    named: NamedTree, subject: Subject, rows: Rows, truth: Rows, own: bool
-) -> dict[str, Any]:
+def _tree(subject: Subject, rows: Rows, truth: Rows, own: bool) -> dict[str, Any]:
     """Return one of the trees to choose from, features still counted among all."""
+    named, training = subject.named, _training(subject, rows)
     tree: ObliqueTree = named.tree
-    training = subject.training
-    assert training is not None
-    if not own:  # what is known at the nodes of another tree, without the training rows
-        training = replace(
-            training,
-            means=np.repeat(training.means[:1], len(tree), axis=0),
-            spreads=uncorrelated_spreads(tree),
-        )
     member = next((one for one in subject.front if one == tree), None)
+    nodes = [_node(named, k, training, own) for k in range(len(tree))]
+    has_range = np.isfinite(training.lowest).all()
+    if own and not subject.members and named.columns and has_range:
+        _add_shapes(nodes, named, training)
     return {
-        "nodes": [_node(named, k, training, own) for k in range(len(tree))],
+        "nodes": nodes,
         "size": tree.subtree_size.tolist(),
         "soft": named.sides is not None,
         "leaves": tree.n_leaves,
@@ -359,6 +356,29 @@ def _tree(
         if rows is None or truth is None
         else measures(named, rows, truth),
     }
+
+
+def _add_shapes(
+    nodes: list[dict[str, Any]], named: NamedTree, training: TrainingRows
+) -> None:
+    """Give each node with bent columns what its columns add, as `plot_shapes` draws it."""
+    columns, bent = named.columns or (), list(bends_of(named.columns or ()))
+    scored = named.scores or named
+    is_bent = np.any([one.factors[:, bent] for one in scored.each], axis=(0, 2))
+    for k in np.flatnonzero(is_bent).tolist():
+        lines = column_lines(scored, columns, training, k, N_POINTS)
+        nodes[k]["shapes"] = [
+            {
+                "column": c,
+                "cells": _rounded(cells, 5)
+                if isinstance(columns[c], NumericColumn)
+                else [MISSING if x is None else short(x) for x in cells],
+                "adds": _rounded(values.T, 4),
+            }
+            for c, (cells, values) in sorted(
+                lines.items(), key=lambda one: -np.ptp(one[1][1], axis=0).max()
+            )
+        ]
 
 
 def _forest(
@@ -451,9 +471,7 @@ def _sum(named: NamedTree, k: int, training: TrainingRows, own: bool) -> dict[st
         "f": [j for _, j in terms],
         "w": [weight for weight, _ in terms],
     }
-    if own:
-        # The means at the nodes of other trees are those of all rows.
-        found["c"] = _rounded(training.means[k, found["f"]])
+    found["c"] = _rounded(training.means[k, found["f"]], 7 if own else 4)
     if named.is_split(k):
         return found | {
             "t": float(named.tree.thresholds[k]),
@@ -721,13 +739,20 @@ def _figures(y: np.ndarray, values: np.ndarray, labels: np.ndarray | None) -> Fi
         }
     is_right = labels == y
     own = np.clip(values[np.arange(len(y)), y], 1e-15, 1.0)
+    weight = np.ones(len(y))
+    brier = brier_losses(values, y, weight).mean()
     return {
         "accuracy": float(is_right.mean()),
         "balanced accuracy": float(
             np.mean([is_right[y == c].mean() for c in np.unique(y)])
         ),
         "log loss": float(-np.log(own).mean()),
-        "Brier score": float(np.mean((values**2).sum(axis=1) - 2.0 * own + 1.0)),
+        # As scikit-learn's: of two classes that of the second alone.
+        "Brier score": float(brier) / (2.0 if values.shape[1] == 2 else 1.0),
+        # Of more classes each against the others, by their rows.
+        "AUC": 1.0 - float(ranking_losses(values, y, weight).mean())
+        if np.ptp(y) > 0
+        else None,
     }
 
 

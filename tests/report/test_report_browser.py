@@ -1,16 +1,23 @@
 """The page of a report in a real browser, where there is one: Chromium, driven by Selenium."""
 
+import os
+import re
 import shutil
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pytest
+from sklearn.datasets import load_diabetes
 
+from evotree import EvoTreeRegressor, ObliqueTreeClassifier
 from evotree.cli.commands import report_of_model
 from evotree.description.named import named_tree
 from evotree.report import report
 from evotree.report.page import measures
 from evotree.tables.columns import encode
+from tests.quick_models import brief
 from tests.report.models import (
     edited,
     make_forest,
@@ -22,6 +29,10 @@ from tests.report.models import (
 
 webdriver = pytest.importorskip("selenium.webdriver")
 keys = pytest.importorskip("selenium.webdriver.common.keys")
+ROOT = Path(__file__).resolve().parents[2]
+AXE = (
+    Path(os.environ.get("AXE_CORE", ROOT / "node_modules" / "axe-core")) / "axe.min.js"
+)
 CHROMIUM, DRIVER = shutil.which("chromium"), shutil.which("chromedriver")
 pytestmark = [
     pytest.mark.slow,
@@ -197,7 +208,7 @@ def test_edits_by_keys_do_what_python_does(open_page, kind):
     named, truth = named_tree(model), np.array(page.data["rows"]["y"])
     assert not driver.find_element("id", "bench-prune").is_enabled()
 
-    def check(before, after):
+    def check(before, after, is_moved):
         each = (
             measures(replace(named, tree=one), rows, truth) for one in (before, after)
         )
@@ -206,15 +217,18 @@ def test_edits_by_keys_do_what_python_does(open_page, kind):
         first, second = (getattr(one, predict)(rows).ravel() for one in (before, after))
         n_changed = (first != second).sum()
         told = f" {scores[0]} before, {scores[1]} after; complexity {before.complexity} before, "
-        told += f"{after.complexity} after; {n_changed} of 300 rows are predicted otherwise."
+        told += f"{after.complexity} after; of 300 rows {is_moved.sum()} change leaf, "
+        told += f"{n_changed} are predicted otherwise."
         assert told in driver.find_element("id", "bench-status").text.replace("−", "-")
         assert len(nodes(driver)) == len(after)
         return n_changed
 
+    driver.find_element("id", "unfold").click()
     edit_split(driver, 4)
     texts, pruned = [all_texts(driver)], edited(model.tree, 4)
     press(driver, "ENTER")
-    n_changed = check(model.tree, pruned)
+    leaves, inside = model.tree.apply(rows), range(5, 4 + model.tree.subtree_size[4])
+    n_changed = check(model.tree, pruned, np.isin(leaves, inside))
     edit_split(driver, 8, keys.Keys.SHIFT)  # which was 12
     texts.append(all_texts(driver))
     field = tab_to(driver, "bench-number")
@@ -225,7 +239,9 @@ def test_edits_by_keys_do_what_python_does(open_page, kind):
     field.send_keys(
         keys.Keys.CONTROL, "a", keys.Keys.NULL, repr(wanted), keys.Keys.ENTER
     )
-    assert n_changed + check(pruned, edited(pruned, 8, wanted * scale)) > 0
+    moved = edited(pruned, 8, wanted * scale)
+    n_changed += check(pruned, moved, moved.apply(rows) != pruned.apply(rows))
+    assert n_changed > 0
     texts.append(all_texts(driver))
     tab_to(driver, "bench-copy", keys.Keys.SHIFT)
     press(driver, "ENTER")
@@ -244,6 +260,23 @@ def test_edits_by_keys_do_what_python_does(open_page, kind):
         press(driver, "ENTER")
         assert all_texts(driver) == texts[at]
     assert driver.switch_to.active_element.get_attribute("id") == "bench-redo"
+    for shift, key, at in (
+        ("", "z", 0),
+        (keys.Keys.SHIFT, "z", 1),
+        ("", "y", 2),
+        (keys.Keys.SHIFT, "z", 2),
+        ("", "z", 1),
+        ("", "z", 0),
+    ):
+        driver.switch_to.active_element.send_keys(
+            keys.Keys.CONTROL, shift, key, keys.Keys.NULL
+        )
+        assert all_texts(driver) == texts[at]
+    field = tab_to(driver, "bench-number")
+    field.send_keys(keys.Keys.CONTROL, "a", keys.Keys.NULL, "1e9", keys.Keys.ENTER)
+    status = driver.find_element("id", "bench-status").text
+    assert re.search(r"no row of the page reaches \[\d+\]", status)
+    assert len(nodes(driver)) == len(model.tree)
     for _ in range(5):  # of a slider are one edit
         tab_to(driver, "bench-range").send_keys(keys.Keys.ARROW_RIGHT)
     assert len(driver.find_elements("css selector", "#bench-table tbody tr")) == 2
@@ -269,6 +302,8 @@ def test_the_slider_draws_another_tree(open_page, kind):
             f"complexity {one['complexity']}:"
             in driver.find_element("id", "front-text").text
         )
+        summary = driver.find_element("id", "summary").text
+        assert re.search(rf": {one['leaves']} lea.*, {one['terms']} term", summary)
         leaf = driver.find_element("css selector", "#trace [data-leaf]").get_attribute(
             "data-leaf"
         )
@@ -308,3 +343,195 @@ def test_all_controls_have_names(open_page):
         "tree",
     }
     assert [one for one in seen if not one.get("name", {}).get("value")] == []
+
+
+@pytest.fixture
+def screen(browser):
+    """Set the width of the window, the colours, and whether it is for paper; reset at the end."""
+
+    def set_screen(width=1280, scheme="light", media=""):
+        size = {"width": width, "height": 900, "deviceScaleFactor": 1, "mobile": False}
+        browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", size)
+        features = [{"name": "prefers-color-scheme", "value": scheme}]
+        browser.execute_cdp_cmd(
+            "Emulation.setEmulatedMedia", {"media": media, "features": features}
+        )
+
+    yield set_screen
+    set_screen()
+    browser.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
+
+
+def with_all_shown(page, open_page):
+    """Open a page in which a row is followed, an edit done, and all that folds is open."""
+    driver = open_page(page)
+    driver.execute_script("evotreeReport.followRow(3)")
+    click(driver, "#tree g.node[data-node='0']")
+    click(driver, "#bench-prune")
+    click(driver, "#bench-undo")
+    driver.execute_script(
+        "document.querySelectorAll('details').forEach((one) => { one.open = true; })"
+    )
+    return driver
+
+
+def bent_page():
+    X, y = load_diabetes(return_X_y=True, as_frame=True, scaled=False)
+    shapes = {"bmi": [("above", 25.0)], "bp": [("log", 60.0)]}
+    model = brief(EvoTreeRegressor, shapes=shapes).fit(X[::2], y[::2])
+    return report(model, X[1::2], y[1::2])
+
+
+def forest_page():
+    model, frame = make_forest("classes"), table()
+    return report_of_model(model, frame.assign(**{model.target: model.predict(frame)}))
+
+
+PAGES = {
+    "soft": lambda: make_page("soft")[3],
+    "bends": bent_page,
+    "forest": forest_page,
+}
+
+
+@pytest.mark.skipif(
+    not AXE.exists(), reason="there is no axe-core: make test-all installs it"
+)
+@pytest.mark.parametrize("kind", PAGES)
+def test_the_page_keeps_the_rules_of_axe(open_page, screen, kind):
+    """Contrast, names and focus, by axe-core, and the contrast of pictures, which it leaves."""
+    page = PAGES[kind]()
+    for width, scheme in ((1280, "light"), (1280, "dark"), (400, "light")):
+        screen(width, scheme)
+        driver = with_all_shown(page, open_page)
+        driver.execute_script(AXE.read_text("utf-8"))
+        found = driver.execute_async_script("axe.run().then(arguments[0])")
+        assert len(found["passes"]) > 20
+        assert [
+            (one["id"], [node["target"] for node in one["nodes"]], width, scheme)
+            for one in found["violations"]
+        ] == []
+        painted = driver.execute_script(
+            """return [...document.querySelectorAll('svg text')].map((one) =>
+            getComputedStyle(one).fill).concat(['card', 'back'].map((name) => {
+            document.body.style.color = `var(--${name})`;
+            return getComputedStyle(document.body).color; }))"""
+        )
+        *texts, card, back = (luminance(color) for color in painted)
+        for one in set(texts):
+            for below in (card, back):
+                assert (max(one, below) + 0.05) / (min(one, below) + 0.05) >= 4.5
+
+
+def luminance(color):
+    """Return the relative luminance of a colour, as WCAG 2 has it."""
+    parts = np.array([int(part) for part in re.findall(r"\d+", color)[:3]]) / 255.0
+    linear = np.where(parts <= 0.04045, parts / 12.92, ((parts + 0.055) / 1.055) ** 2.4)
+    return float(linear @ [0.2126, 0.7152, 0.0722])
+
+
+def test_what_has_the_focus_shows_it(open_page):
+    driver = with_all_shown(PAGES["soft"](), open_page)
+    driver.execute_script("document.activeElement.blur()")
+    seen = []
+    while len(seen) < 200:
+        driver.switch_to.active_element.send_keys(keys.Keys.TAB)
+        name, outline, stroke = driver.execute_script(
+            """const one = document.activeElement;
+            const card = one.querySelector(':scope > .card');
+            return [`${one.tagName} ${one.id}`, getComputedStyle(one).outlineStyle,
+                card && getComputedStyle(card).strokeWidth]"""
+        )
+        if name.startswith("BODY"):
+            break
+        assert outline != "none" or stroke == "4px", name
+        seen.append(name)
+    assert len(set(seen)) > 15
+
+
+@pytest.mark.parametrize("kind", PAGES)
+def test_a_narrow_page_cuts_nothing(open_page, screen, kind):
+    screen(400)
+    driver = with_all_shown(PAGES[kind](), open_page)
+    click(driver, "#unfold")
+    wide = "return document.documentElement.scrollWidth"
+    assert driver.execute_script(wide) <= 400
+    box = driver.find_element("id", "tree-box").rect
+    for node in nodes(driver):
+        card = node.find_element("css selector", ".card").rect
+        assert card["x"] >= box["x"]
+        assert card["x"] + card["width"] <= box["x"] + box["width"]
+        for text in node.find_elements("tag name", "text"):
+            assert text.rect["x"] + text.rect["width"] <= card["x"] + card["width"]
+    last = nodes(driver)[-1].rect
+    assert last["y"] + last["height"] <= box["y"] + box["height"]
+
+
+@pytest.mark.parametrize("kind", PAGES)
+def test_paper_has_whole_splits_and_cuts_nothing(open_page, screen, kind):
+    page = PAGES[kind]()
+    driver = with_all_shown(page, open_page)
+    click(driver, "#unfold")
+    n_nodes = len(nodes(driver))
+    screen(690, media="print")
+    driver.execute_script("window.dispatchEvent(new Event('beforeprint'))")
+    cards = driver.find_elements("css selector", "#tree-paper svg")
+    own = page.data["trees"][page.data["own"]]["nodes"]
+    assert len(cards) == n_nodes == len(own)
+    for card, node in zip(cards, own, strict=True):
+        drawn = " ".join(
+            one.get_attribute("textContent")
+            for one in card.find_elements("css selector", ".node text")
+        )
+        assert "more" not in drawn
+        for j in node.get("f", ()):
+            name = page.data["operands"][j]
+            negation = page.data["negations"][j] or name
+            squeezed = re.sub(r"\s", "", drawn)
+            assert any(re.sub(r"\s", "", one) in squeezed for one in (name, negation))
+    over = """return [...document.querySelectorAll('body *')].filter((one) =>
+        !one.closest('svg, pre, .unseen') && one.getBoundingClientRect().right > 691
+        ).map((one) => `${one.tagName} ${one.id} ${one.className}`)"""
+    assert driver.execute_script(over) == []
+    driver.execute_script("window.dispatchEvent(new Event('afterprint'))")
+    assert driver.find_elements("css selector", "#tree-paper svg") == []
+
+
+def test_splits_are_written_whole_in_the_drawing(open_page):
+    """Splits of three terms, and shares that add up to 100 % at every node."""
+    page = make_page("classes")[3]
+    driver = open_page(page)
+    click(driver, "#unfold")
+    own = page.data["trees"][page.data["own"]]["nodes"]
+    for element, node in zip(nodes(driver), own, strict=True):
+        text = element.text.replace("\u00a0", " ")
+        for j in node.get("f", ()):
+            assert page.data["operands"][j] in re.sub(r"\s+", " ", text)
+        driver.execute_script(
+            "arguments[0].dispatchEvent(new MouseEvent('click', {bubbles: true}))",
+            element,
+        )
+        for part in driver.find_elements("css selector", "#panel table"):
+            shares = re.findall(r"(\d+) %(?=\n|$)", part.text)
+            few = part.text.count("< 1 %")
+            assert sum(map(int, shares)) - few == 100 or "> 99 %" in part.text
+
+
+def test_a_followed_row_is_told_in_units_of_its_columns(open_page):
+    frame = pd.DataFrame({"glucose": np.arange(100.0, 140.0), "age": np.arange(40.0)})
+    model = ObliqueTreeClassifier("axis", max_depth=1).fit(frame, frame.glucose > 118.7)
+    driver = open_page(report(model, frame))
+    driver.execute_script("evotreeReport.followRow(2)")
+    said = driver.find_element("css selector", ".standing").text
+    assert said == "102, below 118.5 by 16.5."
+    sums = frame.glucose + 2.0 * frame.age
+    steep = ObliqueTreeClassifier("linear", max_depth=1).fit(frame, sums > 160.0)
+    driver = open_page(report(steep, frame))
+    driver.execute_script("evotreeReport.followRow(39)")
+    said = driver.find_element("css selector", ".standing").text.replace("−", "-")
+    value, limit, gap, _ = map(float, re.findall(r"-?\d+\.?\d*(?:e-?\d+)?", said))
+    assert gap == pytest.approx(abs(value - limit))
+    split = named_tree(steep).split(0)
+    assert value == pytest.approx(
+        sum(w * frame.iloc[39, j] for w, j in split.terms), rel=1e-4
+    )

@@ -2,22 +2,30 @@
 
 import json
 import re
+from copy import copy
 from dataclasses import replace
 from html import unescape
 
+import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 import pytest
 from sklearn import metrics
 from sklearn.base import clone
 from sklearn.calibration import calibration_curve
-from sklearn.datasets import load_iris
+from sklearn.datasets import load_breast_cancer, load_diabetes, load_iris
 
-from evotree import ObliqueForestClassifier, ObliqueTreeClassifier
+from evotree import (
+    EvoTreeClassifier,
+    EvoTreeRegressor,
+    ObliqueForestClassifier,
+    ObliqueTreeClassifier,
+)
 from evotree.cli.commands import report_of_model
 from evotree.inspection.paths import explain
 from evotree.inspection.stability import stability
 from evotree.inspection.training_rows import summarize
+from evotree.plotting import plot_shapes
 from evotree.report import Subject, report
 from evotree.report.page import MAX_TREES_LENGTH
 from evotree.tables.columns import MISSING, encode
@@ -84,10 +92,9 @@ def test_rows_go_where_the_model_sends_them():
         rows = encode(model.columns, frame)
         place = [model.feature_names.index(name) for name in page["features"]]
         assert [one["x"] for one in found] == rows[:, place].tolist()
-        for at, named in enumerate(subject.trees[0]):
-            assert [one["leaves"][at] for one in found] == named.tree.apply(
-                rows
-            ).tolist()
+        for at, one in enumerate(subject.trees[0]):
+            leaves = one.named.tree.apply(rows).tolist()
+            assert [row["leaves"][at] for row in found] == leaves
         training = summarize(model.tree, rows, np.ones(len(rows)))
         terms = explain(model.tree, training, rows, model.feature_names).terms
         told = {
@@ -101,6 +108,85 @@ def test_rows_go_where_the_model_sends_them():
         assert len(expected) > 300 and told == pytest.approx(
             expected, rel=1e-4, abs=1e-4
         )
+
+
+@pytest.fixture(scope="module")
+def with_front():
+    """A model with a front of trees, and rows that it has not seen."""
+    X, y = load_breast_cancer(return_X_y=True, as_frame=True)
+    free = {"size_penalty": 0.001, "term_penalty": 0.0005, "max_generations": 10}
+    X = X.iloc[:, :6]
+    return (
+        EvoTreeClassifier(**free, random_state=0).fit(X[::2], y[::2]),
+        X[1::2],
+        y[1::2],
+    )
+
+
+def test_each_tree_of_the_slider_is_that_of_select_tree(with_front):
+    """Its probabilities, figures and contributions are those of the model with this tree."""
+    model, X, y = with_front
+    page = report(model, X, y).data
+    assert len(page["trees"]) > 3
+    each = """data.trees.map((tree) =>
+        [model.probabilities(tree, x), model.explain(tree, x)])"""
+    (found,) = run_page([page], each)
+    for at, shown in enumerate(page["trees"]):
+        one = copy(model).select_tree(f"complexity<={shown['complexity']}")
+        shares = one.predict_proba(X)
+        assert (shares[:, 1] % 1.0 > 0.0).any() or shown["leaves"] == 1
+        np.testing.assert_allclose([row[at][0] for row in found], shares, atol=1e-5)
+        figures = {name: figure for name, figure, _ in shown["measures"]["figures"]}
+        assert figures == pytest.approx(
+            {
+                "accuracy": metrics.accuracy_score(y, one.predict(X)),
+                "balanced accuracy": metrics.balanced_accuracy_score(y, one.predict(X)),
+                "log loss": metrics.log_loss(y, shares),
+                "Brier score": metrics.brier_score_loss(y, shares[:, 1]),
+                "AUC": metrics.roc_auc_score(y, shares[:, 1].round(9)),
+            }
+        )
+        terms = one.explain(X).terms
+        names = page["features"]
+        told = [
+            (i, step["node"], names[term["feature"]], term["contribution"])
+            for i, row in enumerate(found)
+            for step in row[at][1]
+            for term in step["terms"]
+        ]
+        columns = ["row", "node", "feature", "contribution"]
+        both = pd.DataFrame(told, columns=columns).merge(terms, on=columns[:3])
+        assert len(both) == len(told) == len(terms)
+        page_adds, model_adds = both.filter(like="contribution").to_numpy(float).T
+        scale = abs(model_adds).max(initial=0.0)
+        np.testing.assert_allclose(page_adds, model_adds, atol=2e-3 * scale)
+
+
+def test_columns_of_nodes_that_bend_have_the_lines_of_the_picture():
+    X, y = load_diabetes(return_X_y=True, as_frame=True, scaled=False)
+    X, shapes = (
+        X[["bmi", "bp", "s5"]],
+        {"bmi": [("above", 25.0)], "bp": [("log", 60.0)]},
+    )
+    model = brief(EvoTreeRegressor, shapes=shapes, max_generations=3).fit(X, y)
+    page = report(model, X).data
+    nodes = page["trees"][page["own"]]["nodes"]
+    names = [column["name"] for column in page["columns"]]
+    bent = [j for j, name in enumerate(page["features"]) if name not in names]
+    for k, node in enumerate(nodes):
+        assert ("shapes" in node) == bool(set(bent) & set(node.get("f", ())))
+        if "shapes" not in node:
+            continue
+        panels = plot_shapes(model, node=k).child_axes
+        assert [names[one["column"]] for one in node["shapes"]] == [
+            panel.get_xlabel() for panel in panels
+        ]
+        for shape, panel in zip(node["shapes"], panels, strict=True):
+            x, added = panel.get_lines()[1].get_data()
+            expected = np.interp(shape["cells"], x, added)
+            np.testing.assert_allclose(shape["adds"][0], expected, rtol=2e-3, atol=0.1)
+        plt.close("all")
+    assert any("shapes" in node for node in nodes)
 
 
 def test_edited_trees_are_those_of_the_library():
@@ -159,11 +245,25 @@ def test_rows_stand_beside_the_threshold_of_a_split_of_one_feature():
     for value, one in zip(frame.glucose, found, strict=True):
         assert one["value"] == value and one["gap"] == abs(value - threshold)
         assert one["side"] == np.sign(value - threshold)
-    oblique = report(make_subject(make_model("numbers")), table()).data
-    said = run_page(
-        [oblique], "model.own.nodes.map((n) => n.isLeaf || model.beside(n, x))"
+
+
+def test_rows_stand_beside_the_threshold_of_a_sum_in_its_unit():
+    model, frame = make_model("numbers"), table()
+    page = report(make_subject(model), frame).data
+    (found,) = run_page(
+        [page], "model.own.nodes.map((n) => n.isLeaf ? null : model.beside(n, x))"
     )
-    assert {one for one in said[0][0] if one is not True} == {None}
+    tree, rows = model.tree, encode(model.columns, frame)
+    for k in np.flatnonzero(~tree.is_leaf).tolist():
+        split = model.named[0].split(k)
+        sums = rows[:, [j for _, j in split.terms]] @ [w for w, _ in split.terms]
+        for total, row in zip(sums, found, strict=True):
+            one = row[k]
+            assert one["threshold"] == pytest.approx(split.threshold)
+            assert one["value"] == pytest.approx(total, rel=1e-9, abs=1e-9)
+            assert one["gap"] == pytest.approx(abs(total - split.threshold), abs=1e-9)
+            if abs(total - split.threshold) > 1e-9:
+                assert one["side"] == np.sign(total - split.threshold)
 
 
 def test_the_form_offers_each_level_once():
@@ -203,12 +303,19 @@ def test_figures_of_classes(labels):
     measures, figures = own_measures(model, frame, y)
     predicted, shares = model.predict(frame), model.predict_proba(frame)
     codes = np.array([labels.index(label) for label in y])
-    brier = ((shares - np.eye(len(labels))[codes]) ** 2).sum(axis=1).mean()
+    if len(labels) == 2:
+        brier = metrics.brier_score_loss(codes, shares[:, 1])
+        auc = metrics.roc_auc_score(codes, shares[:, 1].round(9))
+    else:
+        brier = ((shares - np.eye(len(labels))[codes]) ** 2).sum(axis=1).mean()
+        each = {"multi_class": "ovr", "average": "weighted"}
+        auc = metrics.roc_auc_score(codes, shares.round(9), **each)
     expected = {
         "accuracy": metrics.accuracy_score(y, predicted),
         "balanced accuracy": metrics.balanced_accuracy_score(y, predicted),
         "log loss": metrics.log_loss(codes, shares, labels=range(len(labels))),
         "Brier score": brier,
+        "AUC": auc,
     }
     assert figures == pytest.approx(expected)
     matrix = metrics.confusion_matrix(y, predicted, labels=labels)
@@ -317,7 +424,7 @@ def test_the_report_of_an_estimator(tmp_path):
     assert (
         unescape(re.search(r'srcdoc="(.*?)" sandbox', frame, re.DOTALL)[1]) == page.html
     )
-    assert Subject.of(model).trees[0][data["own"]].tree == model.tree_
+    assert Subject.of(model).trees[0][data["own"]].named.tree == model.tree_
     cut, refits = model.edit(X, y).prune(0), stability(model, X, y, n=2)
     facts = report(cut, stability=refits).data["facts"]
     assert facts["last edit, prune(0)"].endswith(

@@ -179,27 +179,30 @@ const Model = (data) => {
     return each[0].map((_, c) => each.reduce((total, one) => total + one[c], 0) / each.length);
   };
 
-  // Where a row stands beside the threshold of a split of one feature, in the unit of that; null
-  // for other splits.
+  // Where the sum of a split stands beside its threshold, both as the inequality shows them; and
+  // the unit: what a spread of the projection is there.
   const beside = (node, x) => {
-    const { terms, threshold } = inequality(node);
-    if (terms.length !== 1 || terms[0] !== 1) return null;
-    const value = x[node.f[0]];
-    return { value, threshold, side: Math.sign(value - threshold), gap: Math.abs(value - threshold) };
+    const { terms, threshold, scale } = inequality(node);
+    const total = sum(node, x, 0);
+    const value = terms.length === 1 && terms[0] === 1 ? x[node.f[0]] : total / scale;
+    const side = Math.sign((total - node.t) * scale);
+    return { value, threshold, side, gap: Math.abs(value - threshold), unit: node.s / scale };
   };
 
-  // What a tree does with encoded rows: their predictions; how many pass each node, and what they
+  // What a tree does with encoded rows: their predictions and leaves, as those are counted in the tree
+  // as fitted; how many pass each node, and what they
   // lose there; accuracy or R², null where there are no targets.
   const measure = (tree, rows, y) => {
     const [reached, lost] = [tree.nodes.map(() => 0), tree.nodes.map(() => 0)];
     const predicted = rows.map((x) => predict(tree, x));
+    const leaves = rows.map((x) => tree.nodes[apply(tree, x)].of);
     rows.forEach((x, i) => {
       const loss = y === null ? 0 : isClassifier ? Number(predicted[i] !== y[i]) : (y[i] - predicted[i]) ** 2;
       path(tree, x).forEach((k) => { reached[k] += 1; lost[k] += loss; });
     });
     const mean = (y || []).reduce((total, one) => total + one / rows.length, 0);
     const whole = isClassifier ? rows.length : (y || []).reduce((total, one) => total + (one - mean) ** 2, 0);
-    return { predicted, reached, lost, score: y === null || whole === 0 ? null : 1 - lost[0] / whole };
+    return { predicted, leaves, reached, lost, score: y === null || whole === 0 ? null : 1 - lost[0] / whole };
   };
 
   // The nodes that rows reach no more after a threshold has moved, as `edit` refuses them.

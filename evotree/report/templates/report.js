@@ -7,7 +7,7 @@
   const { isClassifier } = model;
   const classes = data.classes || [];
   const byId = (id) => document.getElementById(id);
-  const state = { tree: data.own, folded: new Set(), selected: 0, focus: 0, cells: null, rows: [], page: 0 };
+  const state = { tree: data.own, folded: new Set(), selected: 0, focus: 0, cells: null, rows: [], page: 0, isPaper: false };
   // Each tree as fitted, the edited ones that follow it, and which of them is drawn.
   const histories = data.trees.map((one) => ({ steps: [{ tree: one }], at: 0 }));
   const tree = () => histories[state.tree].steps[histories[state.tree].at].tree;
@@ -37,23 +37,37 @@
       : String(Number(value.toPrecision(Math.max(digits, Math.ceil(Math.log10(size + 1))))));
     return text.replace("-", "−");
   };
+  // A number that was rounded is shown as it is, as `export_text` does, another one with a few digits.
+  const printed = (value, digits = 4) => {
+    const short = Number(value.toPrecision(7));
+    return Math.abs(short - value) <= 1e-12 * Math.abs(value) ? number(short, 7) : number(value, digits);
+  };
   const count = (n, what) => `${n === null ? "?" : d3.format(",")(Math.round(n * 10) / 10)} ${what}${n === 1 ? "" : "s"}`;
+  const leavesText = (n) => count(n, "leaf").replace("leafs", "leaves");
   const percent = (share) => {
     if (share > 0.995 && share < 1) return "> 99 %";
     if (share > 0 && share < 0.005) return "< 1 %";
     return `${Math.round(100 * share)} %`;
   };
+  // Shares of a whole in percent that add up, those with the greatest fractions rounded up.
+  const percents = (shares) => {
+    const found = shares.map((share) => Math.floor(100 * share));
+    const order = d3.range(shares.length).sort((a, b) => 100 * (shares[b] - shares[a]) - (found[b] - found[a]));
+    order.slice(0, Math.max(0, Math.round(100 * d3.sum(shares)) - d3.sum(found))).forEach((at) => { found[at] += 1; });
+    return found.map((one, at) => (one === 0 || (one === 100 && shares[at] < 1) ? percent(shares[at]) : `${one} %`));
+  };
   const cut = (text, most) => (text.length > most ? `${text.slice(0, most - 1)}…` : text);
   const color = (c) => (data.colors[c] === "#000000" ? "var(--ink)" : data.colors[c]);
   const predictionText = (value) => (isClassifier ? classes[value] : number(value, 7));
 
+  const unbroken = (text) => (text.length > 16 ? text : text.replaceAll(" ", "\u00a0"));
   const sumText = (weights, features, most, digits = 3) => {
     const parts = features.slice(0, most).map((j, i) => {
       const size = Math.abs(weights[i]);
-      const sign = weights[i] < 0 ? "− " : i === 0 ? "" : "+ ";
-      return `${sign}${size === 1 ? "" : `${number(size, digits)} `}${data.operands[j]}`;
+      const sign = weights[i] < 0 ? "−\u00a0" : i === 0 ? "" : "+\u00a0";
+      return `${sign}${size === 1 ? "" : `${printed(size, digits)}\u00a0`}${unbroken(data.operands[j])}`;
     });
-    if (features.length > most) parts.push(`+ ${features.length - most} more`);
+    if (features.length > most) parts.push(`+\u00a0${features.length - most}\u00a0more`);
     return parts.join(" ") || "0";
   };
   // A split of one feature of 0 and 1 in words; null for others.
@@ -68,10 +82,10 @@
     const answer = answerText(node);
     if (answer !== null) return answer;
     const { terms, relation, threshold } = model.inequality(node);
-    return `${sumText(terms, node.f, most)} ${relation} ${number(threshold)}`;
+    return `${sumText(terms, node.f, most)} ${relation}\u00a0${printed(threshold)}`;
   };
   const leafText = (node) => {
-    if (node.z !== undefined) return "the class of the largest score";
+    if (node.z !== undefined) return classes.length > 2 ? "the class of the largest score" : `${classes[1]} where its log-odds are above 0`;
     if (isClassifier) return classes[node.l];
     if (node.b === undefined) return number(node.v[0], 7);
     return `a line of ${count(node.f.length, "term")}`;
@@ -79,8 +93,6 @@
 
   // ---- bars --------------------------------------------------------------------------------------
 
-  const shareBar = (shares) => make("span", { class: "track split", "aria-hidden": "true" },
-    ...shares.map((share, c) => make("span", { style: { width: `${100 * share}%`, background: color(c) } })));
   const bar = (share, paint = "var(--bar)") => make("span", { class: "track", "aria-hidden": "true" },
     make("span", { style: { left: "0", width: `${100 * share}%`, background: paint } }));
   const signedBar = (value, most) => {
@@ -92,38 +104,48 @@
       make("span", { class: "middle" }));
   };
 
+  // The heads of columns; those of bars and buttons have none.
+  const headRow = (heads) => make("thead", {}, make("tr", {}, ...heads.map((head, i) => (head === "" ? make("td")
+    : make("th", { scope: "col", text: head, title: head, class: i === 0 ? "text" : null })))));
+  // A name that may be broken at its joints.
+  const jointed = (name) => String(name).split(/(?<=[_./-])/).flatMap((part) => [part, make("wbr")]);
   const table = (heads, rows, attributes = {}) => make("table", attributes,
-    make("thead", {}, make("tr", {}, ...heads.map((head, i) => make("th", { scope: "col", text: head, class: i === 0 ? "text" : null })))),
+    headRow(heads),
     make("tbody", {}, ...rows.map((cells) => make("tr", {}, ...cells.map((cell, i) => {
-      const inner = cell instanceof Node ? [cell] : [];
-      const attrs = i === 0 ? { scope: "row" } : {};
-      return make(i === 0 ? "th" : "td", inner.length ? attrs : { ...attrs, text: cell }, ...inner);
+      if (cell instanceof Node) return make("td", {}, cell);
+      return i === 0 ? make("th", { scope: "row" }, ...jointed(cell)) : make("td", { text: cell });
     })))));
 
   const MOST_SHARES = 8;
   const sharesTable = (shares) => {
     const order = d3.range(shares.length).filter((c) => shares[c] > 0).sort((a, b) => shares[b] - shares[a]);
-    const shown = order.slice(0, MOST_SHARES).map((c) => [classes[c], bar(shares[c], color(c)), percent(shares[c])]);
+    const shown = order.slice(0, MOST_SHARES).map((c) => [classes[c], shares[c], color(c)]);
     const others = order.slice(MOST_SHARES);
-    const rest = d3.sum(others, (c) => shares[c]);
-    if (others.length) shown.push([`${others.length} more`, bar(rest), percent(rest)]);
-    return table(["class", "", "share"], shown, { class: "wide" });
+    if (others.length) shown.push([`${others.length} more`, d3.sum(others, (c) => shares[c])]);
+    const texts = percents(shown.map(([, share]) => share));
+    return table(["class", "", "share"], shown.map(([name, share, paint], i) => [name, bar(share, paint), texts[i]]), { class: "wide" });
   };
 
   // ---- the tree ------------------------------------------------------------------------------------
 
-  const CARD = { width: 214, height: 64, gapX: 56, gapY: 12 };
+  // Wide pages have the root at the left and children beside it; on narrow ones and on paper it is
+  // an outline, children below.
+  const CARD = { width: 232, widest: 400, line: 17, rest: 47, gap: 12, across: 54 };
+  const LEVEL = CARD.width + CARD.across;
   const OPEN_LEAVES = 10;
-  const LEAST_SCALE = 0.72;
-  const LEVEL = CARD.width + CARD.gapX;
+  const LINES = { fewest: 5, most: 16, all: 32 }; // of a split; on paper it has all that it needs
+  const PANEL = 356; // width of the text beside the drawing, with the gap
+  const LEAST_SCALE = 0.8;
+  const TALLEST = 1400;
+  const NARROW = 700;
+  const PAPER = 690; // A4 less its margins
   const svg = d3.select("#tree");
-  svg.append("defs").append("clipPath").attr("id", "card-clip").append("rect")
-    .attr("width", CARD.width - 16).attr("height", CARD.height).attr("x", 8);
   const stage = svg.append("g");
   const edges = stage.append("g").attr("aria-hidden", "true");
   const nodesLayer = stage.append("g").attr("role", "tree").attr("aria-labelledby", "tree-title");
+  const isOutline = () => state.isPaper || byId("stage").clientWidth < NARROW;
   const zoom = d3.zoom().scaleExtent([0.1, 3])
-    .filter((event) => (event.type === "wheel" ? event.ctrlKey || event.metaKey : !event.button))
+    .filter((event) => !isOutline() && (event.type === "wheel" ? event.ctrlKey || event.metaKey : !event.button))
     .on("zoom", (event) => stage.attr("transform", event.transform));
   svg.call(zoom).on("dblclick.zoom", null);
 
@@ -133,7 +155,7 @@
 
   // Unfold what most rows pass, until enough leaves are open to fill the drawing, and no wider.
   const foldMany = () => {
-    const levels = Math.max(3, Math.floor((byId("stage").clientWidth / LEAST_SCALE + CARD.gapX) / LEVEL));
+    const levels = isOutline() ? Infinity : Math.max(3, Math.floor((byId("stage").clientWidth / LEAST_SCALE + CARD.across) / LEVEL));
     const depths = new Map([[0, 1]]);
     state.folded = new Set(tree().nodes.filter((node) => !node.isLeaf).map((node) => node.id));
     const waiting = [tree().nodes[0]];
@@ -150,146 +172,244 @@
     for (let at = tree().nodes[k].parent; at !== undefined; at = tree().nodes[at].parent) state.folded.delete(at);
   };
 
+  // The width of a word in pixels, each measured once.
+  const pen = document.createElement("canvas").getContext("2d");
+  const widths = new Map();
+  const widthOf = (word, isStrong) => {
+    const id = `${isStrong} ${word}`;
+    if (!widths.has(id)) {
+      pen.font = `${isStrong ? 600 : 400} 13px ${getComputedStyle(document.body).fontFamily}`;
+      widths.set(id, pen.measureText(word).width);
+    }
+    return widths.get(id);
+  };
+  // Fold a text into lines of at most a width; words that are wider are broken at their joints, if
+  // they have some.
+  const foldText = (text, width, isStrong) => {
+    const found = [];
+    let used = Infinity;
+    for (let word of text.split(" ")) {
+      const longer = used + widthOf(" ", isStrong) + widthOf(word, isStrong);
+      if (longer <= width) {
+        found[found.length - 1] += ` ${word}`;
+        used = longer;
+      } else {
+        for (; word.length > 1 && widthOf(word, isStrong) > width; word = word.slice(found.at(-1).length)) {
+          const part = word.slice(0, Math.max(1, Math.floor((word.length * width) / widthOf(word, isStrong)) - 1));
+          found.push(part.slice(0, 1 + part.search(/[_.\/-][^_.\/-]*$/)) || part);
+        }
+        found.push(word);
+        used = widthOf(word, isStrong);
+      }
+    }
+    return found;
+  };
+
+  // The lines of a text that has as many terms as there is room for.
+  const foldTerms = (textOf, nTerms, width, most, isStrong) => {
+    if (state.isPaper) return foldText(textOf(Infinity), width, isStrong);
+    for (let n = Math.min(nTerms, 6 * most); ; n -= 1) {
+      const found = foldText(textOf(n), width, isStrong);
+      if (found.length <= most || n <= 1) return found.slice(0, most);
+    }
+  };
+  // The parts of a leaf's model of classes, with their names.
+  const scoresOf = (node) => (classes.length === 2 ? [[`Log-odds of ${classes[1]}:`, node.z[1]]] : node.z.map((part, c) => [`Score of ${classes[c]}:`, part]));
+  // The lines of a card, those to be strong first.
+  const cardLines = (node, width, most) => {
+    if (!node.isLeaf) return { lines: foldTerms((n) => conditionText(node, n), node.f.length, width, most, false), nStrong: 0 };
+    const strong = node.b === undefined ? foldText(isClassifier ? leafText(node) : `predicts ${leafText(node)}`, width, true)
+      : [];
+    const scores = node.z !== undefined ? scoresOf(node) : node.b !== undefined ? [["predicts", node]] : [];
+    const each = Math.floor(most / scores.length);
+    const others = each < 2 && !state.isPaper ? [] : scores.flatMap(([name, part]) => foldTerms((n) => `${name} ${sumOf(part, n)}`, part.f.length, width, each, false));
+    return { lines: [...strong, ...others], nStrong: strong.length };
+  };
+
+  // The nodes to draw, each with its lines, place and size; and in the order of their numbers.
+  let drawn;
+  const inOrder = () => drawn.descendants().sort((a, b) => a.data.id - b.data.id);
   const layout = () => {
-    const root = d3.hierarchy(tree().nodes[0], (node) => (isOpen(node) ? node.children.map((k) => tree().nodes[k]) : null));
-    d3.tree().nodeSize([CARD.height + CARD.gapY, LEVEL]).separation(() => 1)(root);
-    return root;
+    const inOutline = isOutline();
+    drawn = d3.hierarchy(tree().nodes[0], (node) => (isOpen(node) ? node.children.map((k) => tree().nodes[k]) : null));
+    // A frame that is not shown yet has no width.
+    const width = state.isPaper ? PAPER : Math.max(byId("stage").clientWidth - 16, 260);
+    const indent = Math.min(20, (width - 220) / (drawn.height || 1));
+    const roomy = (width - PANEL - 32) / (drawn.height + 1) - CARD.across;
+    const wide = Math.min(CARD.widest, Math.max(CARD.width, roomy));
+    const nSplits = drawn.descendants().filter((one) => !one.data.isLeaf).length;
+    const mostLines = Math.max(LINES.fewest, Math.min(LINES.most, Math.floor(LINES.all / nSplits)));
+    drawn.each((one) => {
+      one.width = inOutline ? width - one.depth * indent : wide;
+      Object.assign(one, cardLines(one.data, one.width - 20, mostLines));
+      one.tall = CARD.rest + CARD.line * one.lines.length;
+    });
+    if (!inOutline) {
+      d3.tree().nodeSize([1, wide + CARD.across]).separation((a, b) => (a.tall + b.tall) / 2 + CARD.gap)(drawn);
+      drawn.each((one) => Object.assign(one, { left: one.y, top: one.x - one.tall / 2 }));
+      return;
+    }
+    let top = 0;
+    drawn.eachBefore((one) => {
+      Object.assign(one, { left: one.depth * indent, top });
+      top += one.tall + CARD.gap;
+    });
   };
 
   const passed = () => new Set(state.cells === null ? [] : model.path(tree(), model.encode(state.cells)));
 
-  const nodeLabel = (node) => {
-    const rows = node.n === null ? "" : `, ${count(node.n, rowKind())}`;
-    const way = state.cells !== null && passed().has(node.id) ? ", on the way of the row" : "";
-    const side = node.parent === undefined ? "" : tree().nodes[node.parent].children[0] === node.id ? "yes: " : "no: ";
-    const what = node.isLeaf ? `leaf ${node.id}, predicts ${leafText(node)}` : `split ${node.id}, ${conditionText(node, 4)}`;
-    return `${side}${what}${rows}${way}`;
+  const sideOf = (node) => (node.parent === undefined ? "" : tree().nodes[node.parent].children[0] === node.id ? "yes" : "no");
+  const headOf = (node) => {
+    const below = node.isLeaf || isOpen(node) ? "" : ` ${leavesText((tree().size[node.id] + 1) / 2)} below`;
+    return `${isOutline() && sideOf(node) ? `${sideOf(node)}: ` : ""}[${node.id}]${below}`;
   };
+  const rowsOf = (node) => (node.n === null ? "" : count(node.n, "row"));
+  // What is written on a card, as speech needs it, and what is drawn.
+  const nodeLabel = ({ data: node, lines }) => [
+    `${headOf(node)} ${lines.join(" ")} ${rowsOf(node)}`,
+    node.isLeaf ? "leaf" : "split", sideOf(node),
+    state.cells !== null && passed().has(node.id) ? "on the way of the row" : "",
+  ].filter(Boolean).join(", ");
 
-  // Set a text, cut to a width.
-  const fitText = (element, text, width) => {
-    element.text(cut(text, 60));
-    const length = element.node().getComputedTextLength();
-    if (length > width) element.text(cut(text, Math.max(2, Math.floor((Math.min(text.length, 60) * width) / length) - 1)));
-  };
-
-  const drawCard = (node, group) => {
-    group.append("rect").attr("class", "card").attr("width", CARD.width).attr("height", CARD.height).attr("rx", 6);
-    const inside = group.append("g").attr("clip-path", "url(#card-clip)");
-    inside.append("text").attr("class", "small").attr("x", 10).attr("y", 16).text(`[${node.id}]`);
-    if (node.n !== null) {
-      inside.append("text").attr("class", "small").attr("x", CARD.width - 10).attr("y", 16).attr("text-anchor", "end").text(count(node.n, "row"));
-    }
-    const width = CARD.width - 20;
-    const words = inside.append("text").attr("x", 10).attr("y", 34).attr("class", node.isLeaf ? "strong" : null);
-    if (node.isLeaf) fitText(words, isClassifier ? leafText(node) : `predicts ${leafText(node)}`, width);
-    else if (answerText(node) !== null) fitText(words, answerText(node), width);
-    else {
-      const { terms, relation, threshold } = model.inequality(node);
-      const more = node.f.length > 1 ? `+ ${count(node.f.length - 1, "term")}` : "";
-      const end = inside.append("text").attr("x", CARD.width - 14).attr("y", 34).attr("text-anchor", "end").text(`${more} ${relation} ${number(threshold, 3)}`.trim());
-      fitText(words, sumText(terms.slice(0, 1), node.f.slice(0, 1), 1), width - end.node().getComputedTextLength() - 10);
-    }
+  const drawCard = ({ data: node, width, tall, lines: texts, nStrong }, group) => {
+    group.append("rect").attr("class", "card").attr("width", width).attr("height", tall).attr("rx", 6);
+    const write = (text, attributes) => {
+      const element = group.append("text").text(`${text} `); // apart from the next, where they are read
+      Object.entries(attributes).forEach(([name, value]) => element.attr(name, value));
+    };
+    write(headOf(node), { class: "small", x: 10, y: 16 });
+    texts.forEach((text, i) => write(text, { x: 10, y: 34 + CARD.line * i, class: i < nStrong ? "strong" : null }));
+    write(rowsOf(node), { class: "small", x: width - 10, y: 16, "text-anchor": "end" });
     const strip = (parts, y, paint, opacity) => {
       let x = 10;
-      inside.append("rect").attr("class", "bar-back").attr("x", 10).attr("y", y).attr("width", width).attr("height", 6);
+      group.append("rect").attr("class", "bar-back").attr("x", 10).attr("y", y).attr("width", width - 20).attr("height", 6);
       parts.forEach((part, i) => {
-        inside.append("rect").attr("x", x).attr("y", y).attr("width", Math.max(0, part * width - 0.6)).attr("height", 6)
+        const long = part * (width - 20);
+        group.append("rect").attr("x", x).attr("y", y).attr("width", Math.max(0, long - 0.6)).attr("height", 6)
           .style("fill", paint(i)).style("opacity", opacity(i));
-        x += part * width;
+        x += long;
       });
     };
     if (node.f.length) {
       const whole = d3.sum(node.influence) || 1;
-      strip(node.influence.map((one) => one / whole), 42, () => "var(--bar)", (i) => Math.max(0.2, 1 - 0.22 * i));
+      strip(node.influence.map((one) => one / whole), tall - 22, () => "var(--bar)", (i) => Math.max(0.2, 1 - 0.22 * i));
     }
-    if (isClassifier) strip(node.r || node.v, 51, color, () => 1);
+    if (isClassifier) strip(node.r || node.v, tall - 13, color, () => 1);
     else {
       const range = d3.extent(tree().nodes, (one) => one.v[0]);
-      strip([range[1] > range[0] ? (node.v[0] - range[0]) / (range[1] - range[0]) : 0], 51, () => "var(--good)", () => 0.8);
+      strip([range[1] > range[0] ? (node.v[0] - range[0]) / (range[1] - range[0]) : 0], tall - 13, () => "var(--good)", () => 0.8);
     }
   };
 
   const drawTree = () => {
-    const root = layout();
+    layout();
+    const inOutline = isOutline();
     const onWay = passed();
-    const visible = root.descendants().map((one) => one.data.id);
+    const visible = drawn.descendants().map((one) => one.data.id);
     while (!visible.includes(state.selected)) state.selected = tree().nodes[state.selected].parent;
     state.focus = state.selected;
     const whole = weightOf(tree().nodes[0]) || 1;
     const isPassed = (one) => onWay.has(one.data.id);
-    const link = edges.selectAll("g").data(root.links()).join((enter) => {
+    const middle = (one) => one.top + one.tall / 2;
+    const link = edges.selectAll("g").data(drawn.links()).join((enter) => {
       const group = enter.append("g");
       group.append("path");
       group.append("text").attr("class", "edge-text").attr("text-anchor", "middle");
       return group;
     });
     link.select("path").attr("class", ({ target }) => `edge${isPassed(target) ? " passed" : ""}`)
-      .attr("stroke-width", ({ target }) => 1.5 + 9 * Math.sqrt(weightOf(target.data) / whole))
-      .attr("d", ({ source, target }) => d3.linkHorizontal()({ source: [source.y + CARD.width, source.x], target: [target.y, target.x] }));
-    link.select("text").attr("x", ({ target }) => target.y - 22).attr("y", ({ source, target }) => target.x + (target.x < source.x ? -8 : 15))
-      .text(({ source, target }) => (source.children[0] === target ? "yes" : "no"));
-    nodesLayer.selectAll("g.node").data(root.descendants(), (one) => `${state.tree}/${one.data.id}`)
+      .attr("stroke-width", ({ target }) => 1.5 + (inOutline ? 2 : 9) * Math.sqrt(weightOf(target.data) / whole))
+      .attr("d", ({ source, target }) => (inOutline ? `M${source.left + 9},${source.top + source.tall}V${middle(target)}H${target.left}`
+        : d3.linkHorizontal()({ source: [source.left + source.width, middle(source)], target: [target.left, middle(target)] })));
+    link.select("text").attr("x", ({ target }) => target.left - 22).attr("y", ({ source, target }) => middle(target) + (middle(target) < middle(source) ? -8 : 15))
+      .text(({ target }) => (inOutline ? "" : sideOf(target.data)));
+    nodesLayer.selectAll("g.node").data(inOrder(), (one) => `${state.tree}/${one.data.id}`)
       .join("g").each(function draw(one) {
         const group = d3.select(this);
         group.selectAll("*").remove();
         const node = one.data;
         group.attr("class", `node${onWay.has(node.id) ? " passed" : ""}${node.id === state.selected ? " selected" : ""}`)
-          .attr("transform", `translate(${one.y},${one.x - CARD.height / 2})`)
+          .attr("transform", `translate(${one.left},${one.top})`)
           .attr("data-node", node.id).attr("role", "treeitem").attr("aria-level", one.depth + 1)
-          .attr("aria-label", nodeLabel(node)).attr("aria-selected", node.id === state.selected)
+          .attr("aria-label", nodeLabel(one)).attr("aria-selected", node.id === state.selected)
           .attr("aria-expanded", node.isLeaf ? null : isOpen(node))
           .attr("tabindex", node.id === state.focus ? 0 : -1)
           .on("click", () => select(node.id));
-        drawCard(node, group);
+        drawCard(one, group);
         if (!node.isLeaf) {
-          const knob = group.append("g").attr("class", "fold").attr("transform", `translate(${CARD.width},${CARD.height / 2})`)
+          const at = inOutline ? [one.width - 16, one.tall] : [one.width, one.tall / 2];
+          const knob = group.append("g").attr("class", "fold").attr("transform", `translate(${at})`)
             .on("click", (event) => { event.stopPropagation(); toggle(node.id); });
           knob.append("title").text(isOpen(node) ? "Fold" : "Unfold");
+          knob.append("circle").attr("class", "reach").attr("r", 12);
           knob.append("circle").attr("r", 8);
-          knob.append("text").attr("dy", "0.32em").text(isOpen(node) ? "−" : "+");
+          knob.append("path").attr("d", isOpen(node) ? "M-4,0H4" : "M-4,0H4M0,-4V4");
         }
       }).order();
   };
 
-  const PANEL = 356; // its width, with the gap
   const box = () => byId("tree-box").getBoundingClientRect();
   const fit = () => {
-    const all = layout().descendants();
-    const [x0, x1] = [0, d3.max(all, (one) => one.y) + CARD.width];
-    const [y0, y1] = d3.extent(all, (one) => one.x);
+    const all = drawn.descendants();
+    const inOutline = isOutline();
+    const x1 = d3.max(all, (one) => one.left + one.width);
+    const [y0, y1] = [d3.min(all, (one) => one.top), d3.max(all, (one) => one.top + one.tall)];
+    const tall = y1 - y0;
+    byId("stage").classList.toggle("outline", inOutline);
+    ["zoom-in", "zoom-out", "zoom-fit", "drag-help"].forEach((id) => { byId(id).hidden = inOutline; });
     // The text about a node moves below a drawing that would not fit beside it.
     const beside = byId("stage").clientWidth - PANEL - 32;
-    byId("stage").classList.toggle("stacked", LEAST_SCALE * (x1 - x0) > beside);
+    byId("stage").classList.toggle("stacked", !inOutline && LEAST_SCALE * x1 > beside);
     const { width } = box();
-    const widest = Math.min(1.1, (width - 32) / (x1 - x0));
-    const tall = y1 - y0 + CARD.height;
-    const height = Math.min(Math.max(Math.max(widest, LEAST_SCALE) * tall + 48, 260), 560);
+    const widest = inOutline ? 1 : Math.min(1.1, (width - 32) / x1);
+    const height = inOutline ? tall + 24 : Math.min(Math.max(Math.max(widest, LEAST_SCALE) * tall + 32, 200), TALLEST);
     byId("tree-box").style.height = `${height}px`;
-    const scale = Math.min(widest, (height - 24) / tall);
+    const scale = inOutline ? 1 : Math.min(widest, (height - 24) / tall);
     const used = Math.max(scale, LEAST_SCALE);
     // Where all of it would be too small to read, the root and what is beside it are shown.
-    const left = used > scale ? 12 : (width - used * (x1 - x0)) / 2;
-    const isTall = used * tall > height;
-    const middle = isTall ? 0 : (y0 + y1) / 2;
+    const left = inOutline ? 6 : used > scale ? 12 : (width - used * x1) / 2;
+    const middle = used * tall > height ? drawn.top + drawn.tall / 2 : (y0 + y1) / 2;
     svg.call(zoom.transform, d3.zoomIdentity.translate(left, height / 2 - used * middle).scale(used));
   };
 
   // Move the drawing just as far as it takes to see a node.
   const show = (k) => {
-    const one = layout().descendants().find((candidate) => candidate.data.id === k);
+    if (isOutline()) return;
+    const one = drawn.descendants().find((candidate) => candidate.data.id === k);
     const now = d3.zoomTransform(svg.node());
     const { width, height } = box();
-    const [left, top] = now.apply([one.y, one.x - CARD.height / 2]);
-    const [right, bottom] = now.apply([one.y + CARD.width + 10, one.x + CARD.height / 2]);
+    const [left, top] = now.apply([one.left, one.top]);
+    const [right, bottom] = now.apply([one.left + one.width + 10, one.top + one.tall]);
     const dx = left < 8 ? 8 - left : Math.min(0, width - 8 - right);
     const dy = top < 8 ? 8 - top : Math.min(0, height - 8 - bottom);
     if (dx || dy) svg.call(zoom.translateBy, dx / now.k, dy / now.k);
   };
 
+  // On paper each card of the outline is a picture of its own, so that no page cuts one.
+  const drawPaper = () => {
+    state.isPaper = true;
+    drawTree();
+    const cards = inOrder().map((one) => {
+      const [top, height] = [one.top - CARD.gap / 2, one.tall + CARD.gap];
+      const picture = d3.create("svg").attr("viewBox", `-2 ${top} ${PAPER + 4} ${height}`);
+      const card = nodesLayer.selectAll("g.node").filter((other) => other === one).node();
+      edges.selectAll("g").filter(({ source, target }) => source.top < top + height && target.top + target.tall > top)
+        .each(function draw() { picture.append(() => this.cloneNode(true)); });
+      picture.append(() => card.cloneNode(true)).attr("tabindex", null);
+      return picture.node();
+    });
+    byId("tree-paper").replaceChildren(...cards);
+  };
+  const leavePaper = () => {
+    state.isPaper = false;
+    byId("tree-paper").replaceChildren();
+    drawTree();
+    fit();
+  };
+
   const focusNode = () => {
     const element = nodesLayer.selectAll("g.node").filter((one) => one.data.id === state.selected).node();
-    element.focus({ preventScroll: true });
+    element.focus({ preventScroll: !isOutline() });
   };
   const select = (k, focus = true) => {
     state.selected = k;
@@ -316,16 +436,20 @@
   nodesLayer.on("keydown", (event) => {
     if (!(event.key in KEYS) || event.ctrlKey || event.altKey || event.metaKey) return;
     event.preventDefault();
-    const order = layout().descendants().map((one) => one.data.id).sort((a, b) => a - b);
+    const order = inOrder().map((one) => one.data.id);
     const next = KEYS[event.key](tree().nodes[state.selected], order);
     if (next !== undefined && next !== null) select(next);
   });
 
+  // The columns that the tree uses.
+  const usedColumns = () => {
+    const used = new Set(tree().nodes.flatMap((node) => [node, ...(node.z || [])]).flatMap((part) => part.f));
+    return data.columns.filter((column, j) => d3.range(column.first, (data.columns[j + 1] ?? { first: data.features.length }).first).some((at) => used.has(at)));
+  };
+
   // What stands for missing cells of the columns that the tree uses and that had some.
   const drawMissing = () => {
-    const used = new Set(tree().nodes.flatMap((node) => node.f));
-    const fills = data.columns.filter((column) => column.indicator || (column.missing ?? null) !== null)
-      .filter((column) => d3.range(column.n_levels ?? 2 + column.bends.length).some((at) => used.has(column.first + at)))
+    const fills = usedColumns().filter((column) => column.indicator || (column.missing ?? null) !== null)
       .map((column) => `${column.name} = ${column.options === undefined ? number(column.fill, 15) : column.options[column.missing]}`);
     byId("missing").textContent = fills.length ? `missing: ${fills.join(", ")}` : "";
   };
@@ -340,13 +464,16 @@
 
   // ---- the node selected -----------------------------------------------------------------------------
 
+  const MOST_TERMS = 12;
   const termsTable = (node, weights, head) => {
     const whole = d3.sum(node.influence) || 1;
     const most = (d3.max(node.influence) || 1) / whole;
-    return make("div", { class: "more", tabindex: "0", role: "region", "aria-label": "Terms" },
-      table(["feature", head, "", "influence"], node.f.map((j, i) => [
-        data.features[j], number(weights[i]), bar(node.influence[i] / whole / most), percent(node.influence[i] / whole),
-      ]), { class: "wide" }));
+    const texts = percents(node.influence.map((one) => one / whole));
+    const rows = node.f.map((j, i) => [data.features[j], printed(weights[i]), bar(node.influence[i] / whole / most), texts[i]]);
+    const part = (some) => table(["feature", head, "", "influence"], some, { class: "wide" });
+    if (rows.length <= MOST_TERMS + 2) return part(rows);
+    return make("div", {}, part(rows.slice(0, MOST_TERMS)),
+      make("details", {}, make("summary", { text: `${rows.length - MOST_TERMS} weaker terms` }), part(rows.slice(MOST_TERMS))));
   };
 
   const measuredText = (node) => {
@@ -360,12 +487,13 @@
     return make("p", { text: `Of the rows ${tree().isEdited ? "of the page" : "given"}: ${count(reached, "row")}${node.isLeaf ? how : ` pass${reached === 1 ? "es" : ""}`}.` });
   };
 
-  const boundOf = (part, end) => number(part.log ? Math.exp(end) : end);
+  const boundOf = (part, end) => printed(part.log ? Math.exp(end) : end);
   const boundsText = (part) => (part.bounded ? `, within ${boundOf(part, part.lo)} and ${boundOf(part, part.hi)}` : "");
-  const lineText = (part) => make("p", {
-    class: "inequality",
-    text: `${part.log ? "exp(" : ""}${number(part.b)} ${part.f.length === 0 || part.w[0] < 0 ? "" : "+ "}${sumText(part.w, part.f, Infinity)}${part.log ? ")" : ""}${boundsText(part)}`,
-  });
+  const sumOf = (part, most = Infinity) => {
+    const terms = part.f.length === 0 ? "" : ` ${part.w[0] < 0 ? "" : "+\u00a0"}${sumText(part.w, part.f, most)}`;
+    return `${part.log ? "exp(" : ""}${printed(part.b)}${terms}${part.log ? ")" : ""}`;
+  };
+  const lineText = (part) => make("p", { class: "inequality", text: `${sumOf(part)}${boundsText(part)}` });
 
   const drawPanel = () => {
     const node = tree().nodes[state.selected];
@@ -374,10 +502,8 @@
     if (node.isLeaf) {
       parts.push(make("p", { class: "outcome" }, "Predicts ", make("strong", { text: node.b === undefined ? leafText(node) : "a line" })));
       if (node.b !== undefined) parts.push(lineText(node), termsTable(node, node.w, "coefficient"));
-      (node.z || []).forEach((part, c) => {
-        if (c === 0 && classes.length === 2) return;
-        parts.push(make("h3", { text: classes.length === 2 ? `Log-odds of ${classes[c]}` : `Score of ${classes[c]}` }));
-        parts.push(lineText(part), termsTable(part, part.w, "coefficient"));
+      (node.z === undefined ? [] : scoresOf(node)).forEach(([name, part]) => {
+        parts.push(make("h3", { text: name }), lineText(part), termsTable(part, part.w, "coefficient"));
       });
     } else {
       parts.push(make("p", { text: `Yes, on to [${node.children[0]}], if` }));
@@ -393,6 +519,7 @@
     } else parts.push(make("p", { text: `${data.weighted ? "Weighted mean" : "Mean"} target${asFitted}: ${number(node.v[0], 7)}` }));
     parts.push(measuredText(node));
     byId("panel").replaceChildren(...parts.filter((part) => part !== null));
+    drawShapes();
     if (canEdit) drawBench();
   };
 
@@ -401,10 +528,9 @@
   const figureOf = (one) => (one.measures === null ? null : one.measures.figures[0]);
   const treeText = (one) => {
     const known = [
-      `complexity ${one.complexity}: ${count(one.leaves, "leaf").replace("leafs", "leaves")}, ${count(one.terms, "term")}, depth ${one.depth}`,
+      `complexity ${one.complexity}: ${leavesText(one.leaves)}, ${count(one.terms, "term")}, depth ${one.depth}`,
       one.quality === null ? null : `quality in the search ${number(one.quality)}`,
       figureOf(one) === null ? null : `${figureOf(one)[0]} on the rows given ${number(figureOf(one)[1])}`,
-      one.origin === null ? null : `descends from “${one.origin}”`,
       one === model.own ? "the model's own tree" : null,
     ];
     return known.filter((part) => part !== null).join(" · ");
@@ -427,6 +553,7 @@
     drawTree();
     drawPanel();
     drawMissing();
+    drawSummary();
     if (isSameSize) show(state.selected);
     else fit();
     if (data.forest === null) drawFront();
@@ -435,6 +562,8 @@
     drawMeasures();
     drawImportances();
     drawRows();
+    const { origin } = data.trees[state.tree];
+    byId("origin").textContent = origin === null ? "" : `The tree shown descends from “${origin}”.`;
   };
 
   // ---- a forest ----------------------------------------------------------------------------------------
@@ -448,12 +577,17 @@
     return upper === 1 ? `${percent(least)} or more, not all` : `${percent(least)} to ${percent(upper)}`;
   };
 
+  const sharesOfFeatures = (found, most) => {
+    const texts = percents(found.map(([, share]) => share));
+    return found.slice(0, 15).map(([j, share], i) => [data.features[j], bar(share / most), texts[i]]);
+  };
+
   const drawForest = () => {
     const { vote, importances: found } = data.forest;
     const parts = [];
     if (vote !== null && vote.figures !== undefined) {
       parts.push(make("figure", {}, make("figcaption", { text: `Figures of the vote, ${count(data.rows.total, "row")}` }),
-        table(["figure", "vote", "mean of the trees", "one leaf"], vote.figures.map(([name, ...values]) => [name, ...values.map((value) => number(value))])),
+        table(["figure", "vote", "mean of the trees", "baseline"], vote.figures.map(([name, ...values]) => [name, ...values.map((value) => number(value))])),
         make("p", { class: "hint", text: "Trees that were fitted to these rows look better here than they are." })));
     }
     if (vote !== null && vote.bands !== undefined) {
@@ -463,7 +597,7 @@
         ]), { class: "wide" })));
     }
     const most = found.length ? found[0][1] : 1;
-    const shown = table(["feature", "", "share"], found.slice(0, 15).map(([j, share]) => [data.features[j], bar(share / most), percent(share)]), { class: "wide" });
+    const shown = table(["feature", "", "share"], sharesOfFeatures(found, most), { class: "wide" });
     parts.push(make("figure", {}, make("figcaption", { text: "What the forest looks at" }), found.length ? shown : make("p", { text: "Its trees look at nothing: each is one leaf." })));
     byId("forest").replaceChildren(...parts);
   };
@@ -474,13 +608,13 @@
     const figure = figureOf(tree());
     const heads = ["tree", "", "leaves", "terms", "depth", ...(figure === null ? [] : [figure[0]]), ...(vote === null ? [] : [isClassifier ? "agrees with the vote" : "RMS from the vote"])];
     const body = data.trees.map((one, at) => {
-      const button = make("button", { type: "button", text: at === state.tree ? "Shown" : "Show", "aria-label": `Show tree ${at}`, "aria-pressed": at === state.tree ? "true" : "false", onclick: () => chooseTree(at) });
+      const button = make("button", { type: "button", text: at === state.tree ? "Shown" : "Show", "aria-label": `${at === state.tree ? "Shown:" : "Show"} tree ${at}`, "aria-pressed": at === state.tree ? "true" : "false", onclick: () => chooseTree(at) });
       const texts = [one.leaves, one.terms, one.depth].map(String);
       if (figure !== null) texts.push(number(figureOf(one)[1]));
       if (vote !== null) texts.push(isClassifier ? percent(vote.agreement[at]) : number(vote.agreement[at]));
       return make("tr", { class: at === state.tree ? "chosen" : null }, make("th", { scope: "row", text: String(at) }), make("td", {}, button), ...texts.map((text) => make("td", { text })));
     });
-    byId("members").replaceChildren(make("thead", {}, make("tr", {}, ...heads.map((head) => make("th", { scope: "col", text: head })))), make("tbody", {}, ...body));
+    byId("members").replaceChildren(headRow(heads), make("tbody", {}, ...body));
   };
 
   const voteText = (x) => {
@@ -491,10 +625,10 @@
 
   // ---- charts --------------------------------------------------------------------------------------
 
-  const LINES = ["#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#8a8f98", "#b2a400"];
+  const COLORS = ["#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#8a8f98", "#b2a400"];
 
-  const chart = (caption, label, { x, y, xLabel, yLabel, height = 260, xTicks = 6 }) => {
-    const [width, left, right, top, bottom] = [440, 52, 18, 20, 38];
+  const chart = (caption, label, { x, y, xLabel, yLabel, width = 440, height = 260, xTicks = 6 }) => {
+    const [left, right, top, bottom] = [52, 18, 20, xLabel ? 38 : 22];
     const figure = make("figure", {}, make("figcaption", { text: caption }));
     const root = d3.select(figure).append("svg").attr("viewBox", `0 0 ${width} ${height}`).attr("role", "img").attr("aria-label", label);
     const scaleX = x.scale.range([left, width - right]);
@@ -514,6 +648,34 @@
     return [low - edge, high + edge];
   };
 
+  // What columns add to the sum of a node, in its unit: of the node selected, or of the first with bends.
+  const drawShapes = () => {
+    const { nodes } = tree();
+    const node = nodes[state.selected].shapes ? nodes[state.selected] : nodes.find((one) => one.shapes);
+    byId("shapes-section").hidden = node === undefined;
+    if (node === undefined) return;
+    const scale = node.isLeaf ? 1 : model.inequality(node).scale;
+    byId("shapes-title").textContent = `What columns add to ${node.isLeaf ? "leaf" : "split"} [${node.id}]`;
+    byId("shapes-sum").textContent = node.isLeaf ? (node.z ? "" : sumOf(node)) : conditionText(node);
+    const ofScores = node.shapes[0].adds.length > 1;
+    const y = spanOf(node.shapes.flatMap(({ adds }) => adds.flat().map((one) => one / scale)));
+    const figures = node.shapes.map(({ column, cells, adds }) => {
+      const { name, options } = data.columns[column];
+      const x = options === undefined ? linear(d3.extent(cells)) : d3.scalePoint(cells, [0, 1]).padding(0.5);
+      const { figure, root, scaleX, scaleY } = chart(name, `What ${name} adds`, { x: { scale: x }, y: { scale: linear(y) }, xLabel: "", yLabel: "adds", width: 300, height: 170, xTicks: 4 });
+      root.append("line").attr("x1", scaleX.range()[0]).attr("x2", scaleX.range()[1]).attr("y1", scaleY(0)).attr("y2", scaleY(0)).attr("stroke", "var(--soft)").attr("stroke-dasharray", "4 3");
+      adds.forEach((each, c) => {
+        const points = each.map((one, i) => [scaleX(cells[i]), scaleY(one / scale)]);
+        const paint = ofScores ? color(c) : COLORS[0];
+        if (options === undefined) root.append("path").attr("fill", "none").attr("stroke", paint).attr("stroke-width", 2).attr("d", d3.line()(points));
+        else root.selectAll(null).data(points).join("circle").attr("cx", (one) => one[0]).attr("cy", (one) => one[1]).attr("r", 4).attr("fill", paint);
+      });
+      return figure;
+    });
+    if (ofScores) figures.push(make("figure", {}, key(classes, color)));
+    byId("shapes").replaceChildren(...figures);
+  };
+
   const drawFront = () => {
     if (data.trees.length < 2) return;
     const curves = [];
@@ -528,14 +690,14 @@
     });
     curves.forEach(([, get], c) => {
       const points = data.trees.map((one, at) => ({ at, x: scaleX(one.complexity), y: get(one) })).filter((one) => one.y !== null && one.y >= scaleY.domain()[0]);
-      root.append("path").attr("fill", "none").attr("stroke", LINES[c]).attr("stroke-width", 1.3)
+      root.append("path").attr("fill", "none").attr("stroke", COLORS[c]).attr("stroke-width", 1.3)
         .attr("d", d3.line((one) => one.x, (one) => scaleY(one.y))(points));
       root.selectAll(null).data(points).join("circle").attr("cx", (one) => one.x).attr("cy", (one) => scaleY(one.y))
-        .attr("r", (one) => (one.at === state.tree ? 6 : 3.2)).attr("fill", LINES[c])
+        .attr("r", (one) => (one.at === state.tree ? 6 : 3.2)).attr("fill", COLORS[c])
         .attr("class", (one) => (one.at === state.tree ? "now" : null)).style("cursor", "pointer")
         .on("click", (_, one) => chooseTree(one.at));
     });
-    figure.append(key(curves.map(([name]) => name), (c) => LINES[c]));
+    figure.append(key(curves.map(([name]) => name), (c) => COLORS[c]));
     byId("front-chart").replaceChildren(...figure.childNodes);
   };
 
@@ -546,12 +708,12 @@
     const { figure, root, scaleX, scaleY } = chart(caption, label, { x: { scale: x }, y: { scale: y }, ...labels });
     curves.forEach(([name, ys, own, dashed], c) => {
       const points = ys.map((value, i) => [(own || xs)[i], value]).filter((one) => one[1] !== null);
-      root.append("path").attr("fill", "none").attr("stroke", LINES[(dashed ? c - 1 : c) % LINES.length]).attr("stroke-width", dashed ? 1.1 : 1.9)
+      root.append("path").attr("fill", "none").attr("stroke", COLORS[(dashed ? c - 1 : c) % COLORS.length]).attr("stroke-width", dashed ? 1.1 : 1.9)
         .attr("stroke-dasharray", dashed ? "4 3" : null).attr("d", d3.line((one) => scaleX(one[0]), (one) => scaleY(one[1]))(points))
         .append("title").text(name);
     });
     const named = curves.map(([name, , , dashed], c) => [name, dashed ? c - 1 : c]);
-    figure.append(key(named.map(([name]) => name), (i) => LINES[named[i][1] % LINES.length]));
+    figure.append(key(named.map(([name]) => name), (i) => COLORS[named[i][1] % COLORS.length]));
     return figure;
   };
 
@@ -586,16 +748,16 @@
         xLabel: "generation", yLabel: "share of the population",
       });
     const layers = d3.stack().keys(origins).value((i, name) => history.origins[name][i] || 0)(d3.range(history.gen.length));
-    root.selectAll(null).data(layers).join("path").attr("fill", (_, i) => LINES[i % LINES.length]).attr("opacity", 0.8)
+    root.selectAll(null).data(layers).join("path").attr("fill", (_, i) => COLORS[i % COLORS.length]).attr("opacity", 0.8)
       .attr("d", d3.area((_, i) => scaleX(history.gen[i]), (one) => scaleY(one[0]), (one) => scaleY(one[1])));
-    figure.append(key(origins, (i) => LINES[i % LINES.length]));
+    figure.append(key(origins, (i) => COLORS[i % COLORS.length]));
     return figure;
   };
 
   const drawImportances = () => {
     const found = tree().importances;
     const most = found.length ? found[0][1] : 1;
-    const shown = table(["feature", "", "share"], found.slice(0, 15).map(([j, share]) => [data.features[j], bar(share / most), percent(share)]), { class: "wide" });
+    const shown = table(["feature", "", "share"], sharesOfFeatures(found, most), { class: "wide" });
     const note = make("p", { class: "hint", text: `${tree().isEdited ? "Of the tree as fitted. " : ""}Shares of the features in lowering the impurity: what each split gains, over its terms by influence (weight times spread).` });
     byId("importances").replaceChildren(note, found.length ? shown : make("p", { text: "It looks at nothing: it is one leaf." }));
   };
@@ -607,8 +769,8 @@
     if (found === null) return;
     byId("measures-section").hidden = false;
     const figures = make("figure", {}, make("figcaption", { text: `Figures of the tree shown, ${count(tree().isEdited ? X.length : data.rows.total, "row")}` }),
-      table(["figure", "tree", "one leaf"], found.figures.map(([name, ours, base]) => [name, number(ours), number(base)])),
-      make("p", { class: "hint", text: isClassifier ? "One leaf always says the class, and the shares, of the root." : "One leaf always predicts the mean of the root." }));
+      table(["figure", "tree", "baseline"], found.figures.map(([name, ours, base]) => [name, number(ours), number(base)])),
+      make("p", { class: "hint", text: isClassifier ? `The baseline always says the class, and the shares, of the root.${classes.length > 2 ? " The AUC is that of each class against the others, weighted by its rows." : ""}` : "The baseline always predicts the mean of the root." }));
     const charts = [figures];
     if (found.confusion !== undefined) charts.push(drawConfusion(found.confusion));
     if (found.calibration !== undefined) charts.push(drawCalibration(found.calibration));
@@ -617,16 +779,17 @@
   };
 
   const drawConfusion = (counts) => {
-    const head = make("tr", {}, make("th", { scope: "col", class: "text", text: "true\u00a0↓ predicted\u00a0→" }), ...classes.map((name) => make("th", { scope: "col", text: cut(name, 14), title: name })));
+    const head = make("tr", {}, make("td"), ...classes.map((name) => make("th", { scope: "col", text: cut(name, 14), title: name })));
     const rows = counts.map((row, a) => {
       const whole = d3.sum(row) || 1;
       return make("tr", {}, make("th", { scope: "row", text: cut(classes[a], 18), title: classes[a] }), ...row.map((n, b) => make("td", {
         text: String(n), title: `${classes[a]} predicted as ${classes[b]}: ${n}`,
-        style: { background: n ? `rgba(var(--heat), ${0.08 + 0.42 * (n / whole)})` : "none", fontWeight: a === b ? "600" : "400" },
+        style: { background: n ? `rgba(var(--heat), ${0.08 + 0.34 * (n / whole)})` : "none", fontWeight: a === b ? "600" : "400" },
       })));
     });
     return make("figure", {}, make("figcaption", { text: "Confusion matrix" }), make("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": "Confusion matrix" },
-      make("table", { class: "matrix" }, make("thead", {}, head), make("tbody", {}, ...rows))));
+      make("table", { class: "matrix" }, make("thead", {}, head), make("tbody", {}, ...rows))),
+    make("p", { class: "hint", text: "A line for each true class, a column for each class predicted." }));
   };
 
   const drawCalibration = (bins) => {
@@ -638,9 +801,9 @@
     });
     root.append("line").attr("x1", scaleX(0)).attr("y1", scaleY(0)).attr("x2", scaleX(1)).attr("y2", scaleY(1)).attr("stroke", "var(--soft)").attr("stroke-dasharray", "4 3");
     const most = d3.max(bins, (bin) => bin[2]);
-    root.append("path").attr("fill", "none").attr("stroke", LINES[0]).attr("stroke-width", 1.4).attr("d", d3.line((bin) => scaleX(bin[0]), (bin) => scaleY(bin[1]))(bins));
+    root.append("path").attr("fill", "none").attr("stroke", COLORS[0]).attr("stroke-width", 1.4).attr("d", d3.line((bin) => scaleX(bin[0]), (bin) => scaleY(bin[1]))(bins));
     root.selectAll(null).data(bins).join("circle").attr("cx", (bin) => scaleX(bin[0])).attr("cy", (bin) => scaleY(bin[1]))
-      .attr("r", (bin) => 3 + 6 * Math.sqrt(bin[2] / most)).attr("fill", LINES[0]).attr("fill-opacity", 0.75)
+      .attr("r", (bin) => 3 + 6 * Math.sqrt(bin[2] / most)).attr("fill", COLORS[0]).attr("fill-opacity", 0.75)
       .append("title").text(([mean, share, n]) => `${percent(mean)} said, ${percent(share)} so, ${count(n, "row")}`);
     figure.append(make("p", { class: "hint", text: "Larger dots are more rows; on the dashed line probabilities are what they say." }));
     return figure;
@@ -657,7 +820,7 @@
     });
     root.append("line").attr("x1", scaleX.range()[0]).attr("x2", scaleX.range()[1]).attr("y1", scaleY(0)).attr("y2", scaleY(0)).attr("stroke", "var(--soft)").attr("stroke-dasharray", "4 3");
     root.selectAll(null).data(points).join("circle").attr("cx", (one) => scaleX(one.predicted)).attr("cy", (one) => scaleY(one.residual)).attr("r", 2.6)
-      .attr("fill", LINES[0]).attr("fill-opacity", 0.5).style("cursor", "pointer").on("click", (_, one) => followRow(one.i));
+      .attr("fill", COLORS[0]).attr("fill-opacity", 0.5).style("cursor", "pointer").on("click", (_, one) => followRow(one.i));
     return figure;
   };
 
@@ -727,34 +890,40 @@
     return names.length ? `No training row had such values: ${names.slice(0, 8).join(", ")}${names.length > 8 ? ", …" : ""}.` : null;
   };
 
-  const MOST_TERMS = 8;
+  const MOST_ADDED = 8;
+  // A number and what it is compared with, to the same digits.
+  const besideText = ({ value, side, threshold, gap }) => {
+    const digits = 5 - Math.floor(Math.log10(Math.max(Math.abs(value), Math.abs(threshold)) || 1));
+    const text = (one) => number(Number(one.toFixed(Math.min(20, Math.max(0, digits)))), 15);
+    const by = side === 0 ? "" : ` by ${Number(text(gap).replace("−", "-")) ? text(gap) : number(gap, 3)}`;
+    return `${text(value)}, ${["below", "at", "above"][side + 1]} ${text(threshold)}${by}`;
+  };
   // Where a row stands at a node, in words.
   const standingText = (step, node, x) => {
-    const means = (digits) => `${number(step.centre, digits)} for the mean row of the ${node.isLeaf ? "leaf" : "node"}, ${number(step.total, digits)} for this one`;
-    if (node.isLeaf) return `${means(4)}${boundsText(step.part)}${step.label === null ? "" : `, the score of ${classes[step.label]}`}.`;
+    if (node.isLeaf) {
+      return `${number(step.centre)} for the mean row of the leaf, ${number(step.total)} for this one${boundsText(step.part)}${step.label === null ? "" : `, the score of ${classes[step.label]}`}.`;
+    }
     if (answerText(node) !== null) return "";
-    const alone = model.beside(node, x);
-    if (alone === null) return `${means(3)}: ${Math.abs(step.total) < 1e-9 ? "on the hyperplane, to within rounding" : `${number(Math.abs(step.total), 3)} spreads of the projection beyond the hyperplane`}.`;
-    const gap = alone.side === 0 ? "" : ` by ${number(alone.gap, 6)}`;
-    return `${number(alone.value, 6)}, ${["below", "at", "above"][alone.side + 1]} ${number(alone.threshold, 6)}${gap}.`;
+    const found = model.beside(node, x);
+    if (node.f.length === 1) return `${besideText(found)}.`;
+    return `The sum is ${besideText(found)}; for the mean of the training rows here it is ${number(step.centre * found.unit + found.threshold)}.`;
   };
   const stepItem = (step, x) => {
     const node = tree().nodes[step.node];
-    // What hardly moves a row has short bars.
-    const sizes = [...step.terms.map((term) => term.contribution), node.isLeaf ? 0 : step.total].map(Math.abs);
-    const most = d3.max(sizes) || 1;
-    const rows = step.terms.slice(0, MOST_TERMS).map((term) => [data.features[term.feature], number(term.value), signedBar(term.contribution, most), number(term.contribution, 3)]);
-    if (step.terms.length > MOST_TERMS) {
-      const rest = d3.sum(step.terms.slice(MOST_TERMS), (term) => term.contribution);
-      rows.push([`${step.terms.length - MOST_TERMS} weaker terms`, "", signedBar(rest, Math.max(most, Math.abs(rest))), number(rest, 3)]);
+    // In the unit of the inequality that is shown, as all that is said of a split.
+    const unit = node.isLeaf ? 1 : model.beside(node, x).unit;
+    const added = step.terms.map((term) => term.contribution * unit);
+    const most = d3.max([...added, node.isLeaf ? 0 : step.total * unit].map(Math.abs)) || 1;
+    const rows = step.terms.slice(0, MOST_ADDED).map((term, i) => [data.features[term.feature], number(term.value), signedBar(added[i], most), number(added[i], 3)]);
+    if (step.terms.length > MOST_ADDED) {
+      const rest = d3.sum(added.slice(MOST_ADDED));
+      rows.push([`${step.terms.length - MOST_ADDED} weaker terms`, "", signedBar(rest, Math.max(most, Math.abs(rest))), number(rest, 3)]);
     }
-    const heads = ["feature", "value", "", "adds"];
     const parts = node.isLeaf
       ? [make("strong", { text: `Leaf [${node.id}]` })]
-      : [make("strong", { text: `[${node.id}]: ${step.goesLeft ? "yes" : "no"}, on to [${node.children[step.goesLeft ? 0 : 1]}]` }), make("p", { class: "hint", text: cut(conditionText(node, 6), 300) })];
-    if (step.terms.length) {
-      parts.push(table(heads, rows, { class: "wide" }), make("p", { class: "hint", text: standingText(step, node, x) }));
-    }
+      : [make("strong", { text: `[${node.id}]: ${step.goesLeft ? "yes" : "no"}, on to [${node.children[step.goesLeft ? 0 : 1]}]` }), make("p", { class: "hint", text: cut(conditionText(node, MOST_ADDED), 400) })];
+    if (step.terms.length) parts.push(make("p", { class: "standing", text: standingText(step, node, x) }));
+    if (step.terms.length > 1 || node.isLeaf && step.terms.length) parts.push(table(["feature", "value", "", "adds"], rows, { class: "wide" }));
     return make("li", { "data-step": step.node }, ...parts);
   };
 
@@ -770,7 +939,7 @@
     if (outside !== null) parts.push(make("p", { class: "wrong", text: outside }));
     parts.push(make("p", {
       class: "hint",
-      text: "What a term adds is its weight times what its value is above the mean of the training rows there, in spreads of the projection. The sum is at most 0 on the side of the first child, above 0 on the other.",
+      text: "A term adds its weight times the difference of its value from the mean of the training rows there.",
     }));
     parts.push(make("ol", { class: "steps" }, ...steps.map((step) => stepItem(step, x))));
     if (isClassifier) {
@@ -808,7 +977,7 @@
       return make("tr", { class: i === state.row ? "chosen" : null }, make("th", { scope: "row", text: String(data.rows.numbers[i]) }), make("td", {}, button),
         ...texts.map((text, at) => make("td", { text, title: text, class: wrong && at === 1 ? "wrong" : null })));
     });
-    byId("rows").replaceChildren(make("thead", {}, make("tr", {}, ...heads.map((head) => make("th", { scope: "col", text: head, title: head })))), make("tbody", {}, ...body));
+    byId("rows").replaceChildren(headRow(heads), make("tbody", {}, ...body));
   };
 
   const prepareRows = () => {
@@ -830,7 +999,7 @@
   const X = canEdit ? data.rows.numbers.map((_, i) => model.encode(cellsOf(i))) : [];
   const scoreName = isClassifier ? "accuracy" : "R²";
   const seenAt = (step) => (step.seen ??= model.measure(step.tree, X, data.rows.y));
-  const nChanged = (from, to) => d3.sum(seenAt(to).predicted, (one, i) => Number(one !== seenAt(from).predicted[i]));
+  const nChanged = (from, to, what = "predicted") => d3.sum(seenAt(to)[what], (one, i) => Number(one !== seenAt(from)[what][i]));
 
   const showStep = (at, what) => {
     const one = histories[state.tree];
@@ -845,7 +1014,7 @@
     drawAll(from.tree.nodes.length === to.tree.nodes.length);
     if (active.disabled) byId(at ? "bench-undo" : "bench-redo").focus();
     const score = data.rows.y === null ? "" : ` ${scoreName} ${number(seenAt(from).score)} before, ${number(seenAt(to).score)} after;`;
-    byId("bench-status").textContent = `${what}:${score} complexity ${from.tree.complexity} before, ${to.tree.complexity} after; ${nChanged(from, to)} of ${count(X.length, "row")} are predicted otherwise.`;
+    byId("bench-status").textContent = `${what}:${score} complexity ${from.tree.complexity} before, ${to.tree.complexity} after; of ${count(X.length, "row")} ${nChanged(from, to, "leaves")} change leaf, ${nChanged(from, to)} are predicted otherwise.`;
   };
 
   // Give a split another threshold, as shown, or prune it where none is given; return whether it was
@@ -907,7 +1076,7 @@
     const isKnown = node.v.every(Number.isFinite);
     byId("tree-title").textContent = at ? `The tree after ${count(at, "edit")}` : "The tree";
     byId("bench-title").textContent = node.isLeaf ? "Try an edit" : `Try an edit of split [${node.id}]`;
-    byId("bench-hint").textContent = node.isLeaf ? "This is a leaf: select a split of the drawing to edit it."
+    byId("bench-hint").textContent = node.isLeaf ? (tree().nodes.length === 1 ? "The tree is one leaf: there is no split to edit." : "This is a leaf: select a split of the drawing to edit it.")
       : isKnown ? `As a leaf it would predict ${isClassifier ? classes[node.l] : number(node.v[0], 7)}.` : "It cannot be pruned here: the model does not hold what it would predict.";
     byId("bench-prune").disabled = node.isLeaf || !isKnown;
     ["undo", "reset"].forEach((name) => { byId(`bench-${name}`).disabled = at === 0; });
@@ -920,8 +1089,8 @@
       ["number", "range"].forEach((name) => Object.assign(byId(`bench-${name}`), field));
       byId("bench-span").textContent = n ? `The left side lies between ${number(sums[0])} and ${number(sums[1])} for the ${count(n, "row")} of the page here.` : "No row of the page passes this split.";
     }
-    const done = steps.slice(0, at + 1).map((step, i) => [i ? `${i}. ${step.what}` : "as fitted", number(seenAt(step).score), String(step.tree.complexity), ...[steps[Math.max(i - 1, 0)], steps[0]].map((from) => String(nChanged(from, step)))]);
-    byId("bench-table").replaceChildren(...table(["edit", scoreName, "complexity", "rows predicted otherwise", "in all"], done).childNodes);
+    const done = steps.slice(0, at + 1).map((step, i) => [i ? `${i}. ${step.what}` : "as fitted", number(seenAt(step).score), String(step.tree.complexity), ...["leaves", "predicted"].map((what) => String(nChanged(steps[0], step, what)))]);
+    byId("bench-table").replaceChildren(...table(["edit", scoreName, "complexity", "rows that change leaf", "rows predicted otherwise"], done).childNodes);
     byId("bench-table").parentElement.scrollTop = byId("bench-table").offsetHeight; // to the last edit
     byId("bench-code").textContent = pythonText(histories[state.tree]);
   };
@@ -948,6 +1117,12 @@
     goBy("redo", (at) => at + 1, "Done again");
     goBy("reset", () => 0, "Reset to the tree as fitted");
     byId("bench-prune").addEventListener("click", () => tryEdit(state.selected));
+    document.addEventListener("keydown", (event) => {
+      const key = event.key.toLowerCase();
+      if (!canEdit || !(event.ctrlKey || event.metaKey) || event.altKey || !"zy".includes(key) || byId("row-form").contains(event.target)) return;
+      event.preventDefault();
+      byId(`bench-${key === "y" || event.shiftKey ? "redo" : "undo"}`).click();
+    });
     byId("bench-copy").addEventListener("click", () => {
       byId("bench-python").open = true;
       window.getSelection().selectAllChildren(byId("bench-code"));
@@ -958,16 +1133,22 @@
 
   // ---- start -----------------------------------------------------------------------------------------
 
+  const drawSummary = () => {
+    const { forest } = data;
+    const one = forest === null ? tree() : forest;
+    const hasLines = (some) => some.nodes.some((node) => node.b !== undefined);
+    const what = isClassifier ? `one of ${classes.length} classes` : (forest === null ? [one] : data.trees).some(hasLines) ? "a number, by lines in the leaves" : "a number";
+    const shown = one === model.own ? "The model’s tree" : one.isEdited ? "The edited tree" : "The tree shown, one of the front,";
+    const who = forest === null ? `${shown} predicts ${what}` : `${count(data.trees.length, "tree")} predict ${what}`;
+    const size = `${leavesText(one.leaves)}, ${count(one.terms, "term")}${forest === null ? "" : `, ${count(one.nodes, "node")} together`}`;
+    byId("summary").textContent = `${who}: ${size}, ${forest === null ? count(usedColumns().length, "column") : `over ${count(data.columns.length, "column")}`}.`;
+    if ("out of bag" in data.facts) byId("summary").append(` Out of bag: ${data.facts["out of bag"]}.`);
+  };
+
   const drawHead = () => {
     const { forest } = data;
-    const one = forest === null ? model.own : forest;
-    byId("title").textContent = `${forest === null ? "A decision tree" : "A forest"} for ${data.target}`;
-    const hasLines = (some) => some.nodes.some((node) => node.b !== undefined);
-    const what = isClassifier ? `one of ${classes.length} classes` : data.trees.some(hasLines) ? "a number, by lines in the leaves" : "a number";
-    const who = forest === null ? `One tree predicts ${what}` : `${count(data.trees.length, "tree")} predict ${what}`;
-    const size = `${count(one.leaves, "leaf").replace("leafs", "leaves")}, ${count(one.terms, "term")}, ${forest === null ? `depth ${one.depth}` : `${count(one.nodes, "node")} together`}`;
-    byId("summary").textContent = `${who}: ${size}, over ${count(data.columns.length, "column")} that some tree of the page uses.`;
-    if ("out of bag" in data.facts) byId("summary").append(` Out of bag: ${data.facts["out of bag"]}.`);
+    const kind = forest !== null ? "A forest" : model.own.leaves > 1 ? "A decision tree" : "A model of one leaf";
+    byId("title").textContent = `${kind} for ${data.target}`;
     if (forest !== null) byId("rules-title").textContent = "The trees as rules";
     byId("notes").replaceChildren(...data.notes.map((note) => make("li", { text: note })));
     byId("version").textContent = data.version;
@@ -982,6 +1163,15 @@
     byId("unfold").addEventListener("click", () => { state.folded.clear(); drawTree(); fit(); });
     byId("fold").addEventListener("click", () => { foldMany(); drawTree(); drawPanel(); fit(); });
     byId("front-own").addEventListener("click", () => chooseTree(data.own));
+    let width = byId("stage").clientWidth;
+    new ResizeObserver(([{ target }]) => {
+      if (state.isPaper || target.clientWidth === width) return;
+      width = target.clientWidth;
+      drawTree();
+      fit();
+    }).observe(byId("stage"));
+    window.addEventListener("beforeprint", drawPaper);
+    window.addEventListener("afterprint", leavePaper);
     const slider = byId("front-slider");
     slider.max = data.trees.length - 1;
     slider.addEventListener("input", () => chooseTree(Number(slider.value)));
