@@ -19,7 +19,6 @@ from evotree.fitness.penalties import (
     quality_and_complexity,
     scores_and_complexity,
 )
-from evotree.operators import variation as selection
 from evotree.operators.constraints import (
     Constraint,
     repair,
@@ -50,6 +49,11 @@ from evotree.operators.variation import (
     mut_either,
     mut_nodes,
     mut_terms,
+    replace_best,
+    replace_duplicates,
+    replace_nsga2,
+    sel_crowded,
+    sel_proportional,
 )
 from evotree.rng import make_streams, seed_from
 from evotree.tree import Individual, ObliqueTree
@@ -369,20 +373,18 @@ def register_survival(
 ) -> None:
     """Say what individuals are worth, who breeds, and who lives on."""
     if variation.algorithm == "nsga2":
-        toolbox.register("select", selection.sel_crowded)
-        toolbox.register("replace", selection.replace_nsga2)
+        toolbox.register("select", sel_crowded)
+        toolbox.register("replace", replace_nsga2)
         is_plain = kind_of_fitness(dataset, variation) is FITNESS_OF_SCORES[1]
         evaluate = quality_and_complexity if is_plain else scores_and_complexity
         toolbox.register("evaluate", evaluate)
         return
-    toolbox.register(
-        "select", selection.sel_proportional, pressure=variation.selection_pressure
-    )
+    toolbox.register("select", sel_proportional, pressure=variation.selection_pressure)
     toolbox.register("evaluate", PenalizedAccuracy(**penalties))
     if variation.survival == "best":
-        toolbox.register("replace", selection.replace_best, **penalties)
+        toolbox.register("replace", replace_best, **penalties)
     elif not variation.keep_duplicates:
-        toolbox.register("replace", selection.replace_duplicates)
+        toolbox.register("replace", replace_duplicates)
 
 
 def register_repair(

@@ -36,7 +36,6 @@ from evotree.fitness.node import CLASSIFICATION, REGRESSION
 from evotree.fitness.objectives import Objective, QuantileLoss
 from evotree.operators.constraints import SplitFeatures
 from evotree.operators.initialization import growth as induction
-from evotree.operators.initialization.growth import GrowthLimits, grow
 from evotree.operators.initialization.population import init_from_tree
 from evotree.operators.pruning import cost_complexity_path, prune, risk_of_leaves
 from evotree.operators.refinement import tao_sweeps
@@ -238,7 +237,7 @@ class GreedyTree(LocalTree):
         return Bunch(ccp_alphas=alphas * unit, impurities=impurities * unit)
 
     def _grow(self, dataset: Dataset, stream: np.ndarray) -> Individual:
-        return grow(
+        return induction.grow(
             dataset,
             as_splitter(self.splitter),
             self.criterion,
@@ -246,10 +245,10 @@ class GreedyTree(LocalTree):
             stream=stream,
         )
 
-    def _limits(self, dataset: Dataset) -> GrowthLimits:
+    def _limits(self, dataset: Dataset) -> induction.GrowthLimits:
         """Return what says where nodes are leaves, in the units of the data set."""
         power = 1 if self.criterion == "absolute_error" else 2
-        return GrowthLimits(
+        return induction.GrowthLimits(
             max_depth=self.max_depth,
             min_samples_split=self.min_samples_split,
             min_samples_leaf=self.min_samples_leaf,
@@ -505,7 +504,7 @@ class AlternatingTree(LocalTree):
     def _first(self, dataset: Dataset) -> Individual:
         """Return the initial tree, without subtrees that predict one class."""
         stream = make_streams(seed_from(self.random_state), 0, 1)[0]
-        limits = GrowthLimits(
+        limits = induction.GrowthLimits(
             max_depth=self.depth, min_samples_split=self.min_samples_split
         )
         if isinstance(self.init, str) and self.init == RANDOM:
@@ -513,7 +512,7 @@ class AlternatingTree(LocalTree):
                 dataset, dataset, induction.RandomHalves(), stream, limits=limits
             )
         if isinstance(self.init, str) or callable(self.init):
-            individual = grow(
+            individual = induction.grow(
                 dataset,
                 splitter_of(self.init) or as_splitter(self.init),
                 criterion_of(self.init, dataset.n_classes),
