@@ -51,6 +51,7 @@ from evotree.operators.variation import (
     mut_terms,
     replace_best,
     replace_duplicates,
+    replace_nsga2,
     sel_crowded,
     sel_proportional,
 )
