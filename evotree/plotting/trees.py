@@ -160,22 +160,21 @@ def plot_tree(
     boxes = _layout(drawn, notes, texts, image, bars)
     left, right, bottom = _ends(boxes)
     width = int((right - left) / (0.55 * NOTE * FONT))
-    chosen = [line.removeprefix("# ") for line in choice_lines(named, width)]
-    folded = (
-        ["dashed: folded subtrees, which max_depth=... draws"]
-        if is_folded.any()
-        else []
-    )
-    missing = "\n".join([*folded, *missing_lines(named, width), *chosen])
-    below = LINE_HEIGHT * (missing.count("\n") + 2) if missing else 0.0
+    last_lines = [
+        *(
+            ["dashed: folded subtrees, which max_depth=... draws"]
+            if is_folded.any()
+            else []
+        ),
+        *missing_lines(named, width),
+        *(line.removeprefix("# ") for line in choice_lines(named, width)),
+    ]
+    below = LINE_HEIGHT * (len(last_lines) + 1) if last_lines else 0.0
     font = FONT if drawn.n_leaves <= 8 else 0.8 * FONT
     ax, font = _prepared(ax, boxes, below, font)
     colors = class_colors(tree.values.shape[1])
     edges = _value_colors(tree) if is_value else [colors[c] for c in named.winners]
-    modelled = [k for k, some in zip(shown, terms, strict=True) if some]
-    largest = float(np.max([named.influence(k) for k in modelled], initial=0.0)) or 1.0
-    rooms = (box.width for box, some in zip(boxes, terms, strict=True) if some)
-    room = min(rooms, default=0.0) / 2 - PADDING
+    _draw_terms(ax, named, shown, boxes, terms)
     for i, (k, box) in enumerate(zip(shown, boxes, strict=True)):
         if drawn.subtree_size[i] == 1:
             style = "--" if is_folded[i] else "-"
@@ -186,11 +185,6 @@ def plot_tree(
                 _draw_curve(ax, box, curves[k], last)
             elif not is_value:
                 _draw_shares(ax, box, named, k, colors)
-            elif terms[i]:
-                influence = named.influence(k)
-                signed = [np.copysign(influence[j], weight) for weight, j in terms[i]]
-                lengths = room * np.nan_to_num(np.array(signed) / largest)
-                _draw_terms(ax, box, lengths.tolist())
         else:
             _draw_box(ax, box, notes[i], texts[i], font, INK, "#F5F5F5")
             if image is not None and image_shape is not None:
@@ -198,16 +192,8 @@ def plot_tree(
                 _draw_image(ax, box, influence.reshape(image_shape), image)
             _draw_edge(ax, box, boxes[drawn.left(i)], "yes", font)
             _draw_edge(ax, box, boxes[drawn.right(i)], "no", font)
-    if missing:
-        ax.text(
-            left,
-            bottom - below,
-            missing,
-            fontsize=NOTE * font,
-            va="bottom",
-            color=INK,
-            parse_math=False,
-        )
+    if last_lines:
+        _write_below(ax, left, bottom - below, last_lines, font)
     return ax
 
 
@@ -293,6 +279,15 @@ def _draw_box(
     )
 
 
+def _write_below(
+    ax: Axes, left: float, bottom: float, lines: Sequence[str], font: float
+) -> None:
+    """Write lines below the tree."""
+    size = NOTE * font
+    text = "\n".join(lines)
+    ax.text(left, bottom, text, fontsize=size, va="bottom", color=INK, parse_math=False)
+
+
 def _draw_shares(
     ax: Axes, box: Box, named: NamedTree, k: int, colors: Sequence[str]
 ) -> None:
@@ -313,20 +308,35 @@ def _draw_shares(
             begin += length
 
 
-def _draw_terms(ax: Axes, box: Box, lengths: Sequence[float]) -> None:
-    """Draw the terms of a leaf's model one below the other, to the left those below 0."""
-    bottom = box.top - box.height + PADDING / 2
-    for at, length in enumerate(reversed(lengths)):
-        ax.add_patch(
-            Rectangle(
-                (box.centre, bottom + at * BAR_HEIGHT),
-                length,
-                0.8 * BAR_HEIGHT,
-                fc=TERM_COLORS[length > 0.0],
-                lw=0,
-                zorder=3,
+def _draw_terms(
+    ax: Axes,
+    named: NamedTree,
+    shown: Sequence[int],
+    boxes: Sequence[Box],
+    terms: Sequence[Sequence[tuple[float, int]]],
+) -> None:
+    """Draw the terms of leaves' models, on one scale, to the left those below 0."""
+    modelled = [each for each in zip(shown, boxes, terms, strict=True) if each[2]]
+    if not modelled:
+        return
+    largest = max(float(named.influence(k).max()) for k, _, _ in modelled) or 1.0
+    room = min(box.width for _, box, _ in modelled) / 2 - PADDING
+    for k, box, some in modelled:
+        influence = named.influence(k)
+        signed = [np.copysign(influence[j], weight) for weight, j in some]
+        lengths = room * np.nan_to_num(np.array(signed) / largest)
+        bottom = box.top - box.height + PADDING / 2
+        for at, length in enumerate(reversed(lengths.tolist())):
+            ax.add_patch(
+                Rectangle(
+                    (box.centre, bottom + at * BAR_HEIGHT),
+                    length,
+                    0.8 * BAR_HEIGHT,
+                    fc=TERM_COLORS[length > 0.0],
+                    lw=0,
+                    zorder=3,
+                )
             )
-        )
 
 
 def _draw_curve(ax: Axes, box: Box, curve: StepFunction, last: float) -> None:
