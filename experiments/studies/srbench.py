@@ -17,7 +17,7 @@ import pandas as pd
 from sklearn.model_selection import train_test_split
 from sklearn.utils import check_random_state
 
-from evotree.estimators import EvoTreeRegressor
+from evotree import Evolution, EvoTreeRegressor
 from evotree.experiments.protocols import OFFICIAL, Parts, Task, take_rows
 from evotree.export import export_python
 from evotree.plotting.style import save_picture
@@ -61,8 +61,10 @@ BESIDE = ("XGB", "RandomForest", "FEAT", "GP-GOMEA", "Operon", "Linear")
 """The published methods in the tables of data sets."""
 MOST_COMPLEX, MOST_SECONDS, CLOSE = 40.0, 60.0, 0.02
 """The complexity and the seconds that a tree should keep to; a difference of R² that is small."""
+STRAIGHT = "EvoTree, no bends"
 METHODS = {
     EVOTREE: EvoTreeRegressor(),
+    STRAIGHT: EvoTreeRegressor(evolution=Evolution(shapes=None)),
 }
 
 
