@@ -158,10 +158,10 @@ def trees_of(
     """Return the best trees at each of some penalties, which are the same for all seeds."""
     end = math.inf if seconds is None else time.perf_counter() + seconds
     rows = with_noise(problem, rows, own_streams()[1])
-    left = None if seconds is None else end - time.perf_counter()
     if problem.has_seeds:
-        made = seeds_of_all_sizes(problem, rows, penalties, left, map)
+        made = seeds_of_all_sizes(problem, rows, penalties, end, map)
     else:
+        left = None if seconds is None else end - time.perf_counter()
         made = evolve_briefly(problem, rows, penalties[-1], left)
     best: dict[Penalties, list[Individual]] = {}
     last: list[Individual] = []
@@ -178,14 +178,13 @@ def seeds_of_all_sizes(
     problem: Problem,
     rows: Dataset,
     penalties: Sequence[Penalties],
-    seconds: float | None,
-    map: Callable[..., Iterable[Any]] = map,
+    end: float,
+    map: Callable[..., Iterable[Any]],
 ) -> list[Individual]:
     """Return first trees, of all penalties."""
     config = problem.config
     constraints = problem.constraints
     regularization = problem.evolution.regularization
-    end = math.inf if seconds is None else time.perf_counter() + seconds
     middle = penalties[len(penalties) // 2]
     rows = rows.penalized(middle.term)
     of_hyperplanes: dict[str, Any] = {

@@ -1074,15 +1074,13 @@ def path_of_models(
         is_free[:, :-1] &= used
     if len(start) == 2:  # one score tells two classes apart
         is_free[0] = False
-    scores = fit_scores(dataset, slice(None), C, start, is_free, end=end)
-    yield scores
-    for _ in range(halvings):
+    for _ in range(halvings + 1):
+        scores = fit_scores(dataset, slice(None), C, start, is_free, end=end)
+        yield scores
         terms = np.abs(scores[:, :-1]) * dataset.spread
         n_kept = max(1, int(np.count_nonzero(is_free[:, :-1])) // 2)
         is_free[:, :-1] &= terms >= np.sort(terms, axis=None)[-n_kept]
         start = np.where(is_free, scores, 0.0)
-        scores = fit_scores(dataset, slice(None), C, start, is_free, end=end)
-        yield scores
 
 
 def scores_of_nodes(
