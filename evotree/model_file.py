@@ -70,9 +70,9 @@ class Model:
     or all floats; without classes numbers are predicted. What is known of the training is for
     `summary`, each entry optional: ``rows``, ``accuracy``, ``base_rate`` (the accuracy of the most
     frequent class), ``balanced_accuracy``, ``recall`` of each class, ``confusion``; of numbers
-    ``r2``, ``rmse`` and ``others``, both of simpler predictions; the same of test rows with
-    ``test_`` before it; ``choice``, ``hyperparameters``, ``generations``, ``stop_reason`` and
-    ``seconds``.
+    ``r2``, ``rmse`` and ``others``, both of simpler predictions; of times ``concordance``; the same
+    of test rows with ``test_`` before it; ``choice``, ``hyperparameters``, ``generations``,
+    ``stop_reason`` and ``seconds``.
     """
 
     target: str
@@ -255,9 +255,11 @@ class Model:
             else f"forest     {len(sizes)} trees, {of_trees}, {of_splits}"
         )
         of_task = _lines_of_targets if self.labels is None else _lines_of_classes
+        is_time = self.leaf_notes is not None
+        kind = "a time, by the risk of its event" if is_time else "a number"
         return "\n".join(
             [
-                f"target     {self.target}: {', '.join(self.labels or ['a number'])}",
+                f"target     {self.target}: {', '.join(self.labels or [kind])}",
                 f"columns    {len(self.columns)}, as {counted(self.tree.n_features, 'feature')}",
                 size,
                 *of_task(self.training, self.labels or []),
@@ -272,6 +274,9 @@ def _lines_of_targets(known: Mapping[str, Any], labels: list[str]) -> Iterator[s
         if f"{of}r2" in known:
             figures = errors_text(known[f"{of}r2"], known[f"{of}rmse"])
             yield f"{name:10} {figures} on {known[f'{of}rows']} rows"
+        if f"{of}concordance" in known:
+            figure = f"concordance {known[f'{of}concordance']:.4f}"
+            yield f"{name:10} {figure} on {known[f'{of}rows']} rows"
     for name, two in known.get("others", {}).items():
         yield f"           {name}: {errors_text(*two)}"
 

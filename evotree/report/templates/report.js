@@ -208,6 +208,12 @@
       const range = d3.extent(tree().nodes, (one) => one.v[0]);
       strip([range[1] > range[0] ? (node.v[0] - range[0]) / (range[1] - range[0]) : 0], 51, () => "var(--good)", () => 0.8);
     }
+    if (node.curve !== undefined) {
+      const last = d3.max(tree().nodes, (one) => d3.max(one.curve?.[0] || [0]));
+      const [x, y] = [linear([0, last]).range([CARD.width - 66, CARD.width - 10]), linear([0, 1]).range([46, 21])];
+      inside.append("path").attr("fill", "none").attr("stroke", LINES[0]).attr("stroke-width", 1.4)
+        .attr("d", d3.line((time) => x(time), (_, i) => y(node.curve[1][i])).curve(d3.curveStepAfter)(node.curve[0]));
+    }
   };
 
   const drawTree = () => {
@@ -331,7 +337,7 @@
   };
 
   const drawLegend = () => {
-    const items = isClassifier ? classes.map((name, c) => [color(c), name]) : [["var(--good)", "the mean target, from the least to the greatest of the tree"]];
+    const items = isClassifier ? classes.map((name, c) => [color(c), name]) : [["var(--good)", `${data.risk ? "the risk" : "the mean target"}, from the least to the greatest of the tree`]];
     byId("legend").replaceChildren(
       make("li", {}, make("span", { class: "swatch", style: { background: "var(--bar)" } }), "influence of the terms, the strongest first"),
       ...items.slice(0, 30).map(([paint, name]) => make("li", {}, make("span", { class: "swatch", style: { background: paint } }), name)),
@@ -353,8 +359,8 @@
     const found = tree().measures;
     if (found === null) return null;
     const reached = found.reached[node.id];
-    const lost = found.lost[node.id];
-    const how = reached === 0 ? "" : isClassifier
+    const lost = found.lost?.[node.id];
+    const how = reached === 0 || lost === undefined ? "" : isClassifier
       ? `, ${number(lost)} of them predicted wrongly`
       : `, with a root mean squared error of ${number(Math.sqrt(lost / reached))}`;
     return make("p", { text: `Of the rows ${tree().isEdited ? "of the page" : "given"}: ${count(reached, "row")}${node.isLeaf ? how : ` pass${reached === 1 ? "es" : ""}`}.` });
@@ -390,8 +396,13 @@
     if (isClassifier) {
       parts.push(make("h3", { text: `Class shares of the training rows${asFitted}` }), sharesTable(node.r || node.v));
       if (node.r) parts.push(make("h3", { text: "The same, weighted" }), sharesTable(node.v));
-    } else parts.push(make("p", { text: `${data.weighted ? "Weighted mean" : "Mean"} target${asFitted}: ${number(node.v[0], 7)}` }));
+    } else parts.push(make("p", { text: `${data.risk ? "Risk" : data.weighted ? "Weighted mean target" : "Mean target"}${asFitted}: ${number(node.v[0], 7)}` }));
     parts.push(measuredText(node));
+    if (node.note !== undefined) parts.push(make("p", { text: `Of the training rows: ${node.note}.` }));
+    if (node.curve !== undefined) {
+      const [times, alive] = node.curve;
+      parts.push(lines("Kaplan and Meier's curve of the training rows", `Survival until ${number(times.at(-1))}`, times, [["share without the event", alive]], { xLabel: "time", yLabel: "", height: 160 }, 0));
+    }
     byId("panel").replaceChildren(...parts.filter((part) => part !== null));
     if (canEdit) drawBench();
   };
@@ -524,7 +535,7 @@
     const { figure, root, scaleX, scaleY } = chart("Quality and complexity", `Quality of ${data.trees.length} trees against their complexity`, {
       x: { scale: linear(spanOf(data.trees.map((one) => one.complexity))), format: "d" },
       y: { scale: linear(spanOf([Math.max(d3.min(values), d3.max(values) - 1), d3.max(values)])) },
-      xLabel: "complexity (leaves and terms)", yLabel: isClassifier ? "quality" : "R²", height: 160,
+      xLabel: "complexity (leaves and terms)", yLabel: isClassifier || data.risk ? "quality" : "R²", height: 160,
     });
     curves.forEach(([, get], c) => {
       const points = data.trees.map((one, at) => ({ at, x: scaleX(one.complexity), y: get(one) })).filter((one) => one.y !== null && one.y >= scaleY.domain()[0]);
@@ -608,11 +619,11 @@
     byId("measures-section").hidden = false;
     const figures = make("figure", {}, make("figcaption", { text: `Figures of the tree shown, ${count(tree().isEdited ? X.length : data.rows.total, "row")}` }),
       table(["figure", "tree", "one leaf"], found.figures.map(([name, ours, base]) => [name, number(ours), number(base)])),
-      make("p", { class: "hint", text: isClassifier ? "One leaf always says the class, and the shares, of the root." : "One leaf always predicts the mean of the root." }));
+      make("p", { class: "hint", text: data.risk ? "One leaf gives all rows the same risk." : isClassifier ? "One leaf always says the class, and the shares, of the root." : "One leaf always predicts the mean of the root." }));
     const charts = [figures];
     if (found.confusion !== undefined) charts.push(drawConfusion(found.confusion));
     if (found.calibration !== undefined) charts.push(drawCalibration(found.calibration));
-    if (!isClassifier) charts.push(drawResiduals());
+    if (!isClassifier && !data.risk) charts.push(drawResiduals());
     byId("measures").replaceChildren(...charts);
   };
 
@@ -828,7 +839,7 @@
   // ---- edits -----------------------------------------------------------------------------------------
 
   const X = canEdit ? data.rows.numbers.map((_, i) => model.encode(cellsOf(i))) : [];
-  const scoreName = isClassifier ? "accuracy" : "R²";
+  const scoreName = isClassifier ? "accuracy" : data.risk ? "concordance" : "R²";
   const seenAt = (step) => (step.seen ??= model.measure(step.tree, X, data.rows.y));
   const nChanged = (from, to) => d3.sum(seenAt(to).predicted, (one, i) => Number(one !== seenAt(from).predicted[i]));
 
@@ -871,7 +882,7 @@
     made.isEdited = true;
     made.nodes.forEach((node, j) => { node.n = reached[j]; });
     const base = seenAt({ tree: model.edited(before, 0) }).score;
-    if (made.measures !== null) made.measures = { figures: [[scoreName, score, base]], reached, lost };
+    if (made.measures !== null) made.measures = data.risk ? null : { figures: [[scoreName, score, base]], reached, lost };
     one.steps.splice(one.at + 1, Infinity, step);
     showStep(one.at + 1, what);
     return true;
