@@ -353,11 +353,9 @@ def train(
     if rule != CHOSEN:
         of_run["choice"] = f"by --select {rule}"
     if "event" in beside:
-        score = concordance(Times.read(y), model.predict(X))
-        training = {"rows": len(y), "concordance": score, **of_run}
+        training = {**of_run, **_concordances("", model, X, y)}
         if test is not None:
-            score = concordance(Times.read(test[1]), model.predict(test[0]))
-            training |= {"test_rows": len(test[1]), "test_concordance": score}
+            training |= _concordances("test_", model, *test)
         return replace(model, training=training), estimator
     if is_regression:
         r2, rmse = errors(y, model.predict(X))
@@ -401,6 +399,12 @@ def train(
             "confusion": counts[:-1].tolist(),
         }
     return replace(model, training=training), estimator
+
+
+def _concordances(of: str, model: Model, X: Any, y: Any) -> dict[str, Any]:
+    """Return how well risks order times, by the names that a model keeps it under."""
+    score = concordance(Times.read(y), model.predict(X))
+    return {f"{of}rows": len(y), f"{of}concordance": score}
 
 
 def errors(y: np.ndarray, predicted: np.ndarray) -> tuple[float, float]:
