@@ -83,6 +83,7 @@ class Model:
     sides: SoftSides | None = None  # None for the shares of leaves
     training_rows: TrainingRows | None = None  # what explanations need
     leaf_notes: Mapping[int, str] | None = None  # of leaves of times to an event
+    has_exposures: bool = False  # whether events were counted at these
 
     @classmethod
     def of(
@@ -107,6 +108,7 @@ class Model:
             sides=getattr(estimator, "probabilities_", None),
             training_rows=getattr(estimator, "training_rows_", None),
             leaf_notes=getattr(estimator, "leaf_notes_", None),
+            has_exposures=getattr(estimator, "_has_exposures", False),
         )
 
     def __post_init__(self) -> None:
@@ -169,6 +171,7 @@ class Model:
                 columns=self.columns,
                 sides=self.sides,
                 leaf_notes=self.leaf_notes,
+                has_exposures=self.has_exposures,
             )
             for tree in self.trees
         )
@@ -387,6 +390,8 @@ def save_model(
         data["training_rows"] = plain.training_rows_to_dict(model.training_rows)
     if model.leaf_notes is not None:
         data["leaf_notes"] = {str(k): note for k, note in model.leaf_notes.items()}
+    if model.has_exposures:
+        data["exposures"] = True
     content = (_to_json(data) + "\n").encode()
     write_whole(path, lambda file: file.write(content))
 
@@ -455,6 +460,7 @@ def load_model(path: PathLike) -> Model:
             None if sides is None else plain.soft_sides_from_dict(sides, read[0]),
             None if rows is None else plain.training_rows_from_dict(rows, read[0]),
             None if notes is None else _leaf_notes_from(notes, read[0]),
+            data.get("exposures") is True,
         )
         # What is known of the training is only shown: that it can be is all that is asked of it.
         try:
