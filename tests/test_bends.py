@@ -590,7 +590,7 @@ def test_log_linear_leaves_bend(kind, shapes):
     assert bent.get_n_leaves() == 1 < straight.get_n_leaves()
     pairs = [X[:2].assign(age=age, size=0.0) for age in ([55, 75], [22, 42])]
     risen = [np.diff(np.log(bent.predict(pair)))[0] for pair in pairs]
-    assert risen[0] == pytest.approx(2.0, abs=0.6) and abs(risen[1]) < 0.4
+    assert risen[0] > 1.4 and abs(risen[1]) < 0.5 * risen[0]  # a line has equal ones
     space = {}
     exec(export_python(bent), space)
     rows = X[:20].to_numpy().tolist()
