@@ -1,5 +1,6 @@
 """How much of a tree is the data's, and how much the sample's: refits to other rows."""
 
+from functools import partial
 from itertools import combinations
 from typing import Any, NamedTuple
 
@@ -148,20 +149,10 @@ def stability(
     unit = 1.0 if is_of_classes else targets.var(axis=0).mean() or 1.0
     if is_of_times:
         found, unit = np.log(found), 1.0
-        losses = [
-            _shares_of_rows(Times.read(targets[test]), risk[test])
-            for risk, test in zip(found, tests, strict=True)
-        ]
-    else:
-        truth = targets.reshape(found.shape[1:])
-        each = found != truth if is_of_classes else (found - truth) ** 2
-        losses = [
-            loss.reshape(len(table), -1).mean(axis=1)[test]
-            for loss, test in zip(each, tests, strict=True)
-        ]
+    lost = _lost_order if is_of_times else partial(_lost, is_of_classes)
     errors = [
-        _error_of_all(loss, test, labels)
-        for loss, test in zip(losses, tests, strict=True)
+        _error_of_all(lost(each[test], targets[test]), test, labels)
+        for each, test in zip(found, tests, strict=True)
     ]
     pairs = list(combinations(range(n), 2))
     if is_of_classes:
@@ -196,9 +187,16 @@ def stability(
     return Stability(pd.Series(summary, name=f"{n} refits"), counts / n, disagreement)
 
 
-def _shares_of_rows(times: Times, risk: np.ndarray) -> np.ndarray:
+def _lost(is_of_classes: bool, found: np.ndarray, targets: np.ndarray) -> np.ndarray:
+    """Return what rows lose by what is predicted, as means over outputs."""
+    truth = targets.reshape(found.shape)
+    losses = found != truth if is_of_classes else (found - truth) ** 2
+    return losses.reshape(len(found), -1).mean(axis=1)
+
+
+def _lost_order(risk: np.ndarray, times: np.ndarray) -> np.ndarray:
     """Return what each row adds to the concordance, whose variance is that of these by rows."""
-    right, pairs = concordant_pairs(times, risk)
+    right, pairs = concordant_pairs(Times.read(times), risk)
     # A pair is of two rows.
     return 2.0 * (right - pairs * right.sum() / pairs.sum()) / pairs.mean()
 
