@@ -64,7 +64,6 @@ STREED_DEPTH, MANY_COLUMNS = 4, 25
 N_TREES, FOREST_ROWS = 200, 15
 """Trees of the forest, and the fewest rows in a leaf."""
 MOST_ROWS = 1_000  # to train on, of flchain
-NONE = pd.Series(dtype=float)
 AIMS = ((HARRELL, COX, 0), (HARRELL, TREE, 2), (HARRELL, STREED, 2), (BRIER, COX, 0))
 """What our tree was to be above, and by how many standard errors of the difference."""
 SOME = {
@@ -321,7 +320,9 @@ def report(results: Results) -> dict[str, Any]:
         "harrell_cells": tables.cells_table(means[HARRELL], ".1f", bold=TREES),
         "brier_cells": tables.cells_table(means[BRIER], ".1f", bold=TREES),
         "aims": aims_table(means),
-        "size": tables.shown(means["complexity"].get(EVOTREE, NONE).mean(), ".1f"),
+        "size": tables.shown(
+            means["complexity"].reindex(columns=[EVOTREE]).mean().item(), ".1f"
+        ),
         "printed": file.read_text("utf-8").rstrip()
         if file.exists()
         else tables.NOT_RUN,
