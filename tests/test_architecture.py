@@ -21,7 +21,7 @@ FUNCTION_LINES = 80
 STATEMENTS = {
     "evotree": 21_130,
     "evotree/engine": 2_890,
-    "experiments": 3_250,
+    "experiments": 3_260,
     "benchmarks": 1_400,
 }
 CHARACTERS = 48  # of a line that is not blank

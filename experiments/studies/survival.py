@@ -315,8 +315,17 @@ def report(results: Results) -> dict[str, Any]:
     file = results.out / f"survival_{PRINTED}.txt"
     means = tables.figures_of(results.runs, FIGURES, list(SETS), list(METHODS))
     duels = {title: means[title] for title in (HARRELL, UNO, BRIER)}
+    rivals = {
+        title: values.drop(columns=[*SOME], errors="ignore")
+        for title, values in means.items()
+    }
+    ways = {
+        title: values[tables.named([EVOTREE, *SOME], values)]
+        for title, values in duels.items()
+    }
     return {
-        **tables.comparison(means, FIGURES, EVOTREE, duels),
+        **tables.comparison(rivals, FIGURES, EVOTREE, duels),
+        "ways": tables.differences_table(ways, EVOTREE, means["complexity"]),
         "harrell_cells": tables.cells_table(means[HARRELL], ".1f", bold=TREES),
         "brier_cells": tables.cells_table(means[BRIER], ".1f", bold=TREES),
         "aims": aims_table(means),
