@@ -66,9 +66,9 @@ class Model:
     or all floats; without classes numbers are predicted. What is known of the training is for
     `summary`, each entry optional: ``rows``, ``accuracy``, ``base_rate`` (the accuracy of the most
     frequent class), ``balanced_accuracy``, ``recall`` of each class, ``confusion``; of numbers
-    ``r2``, ``rmse`` and ``others``, both of simpler predictions; the same of test rows with
-    ``test_`` before it; ``choice``, ``hyperparameters``, ``generations``, ``stop_reason`` and
-    ``seconds``.
+    ``r2``, ``rmse`` and ``others``, both of simpler predictions; of times ``concordance``; the same
+    of test rows with ``test_`` before it; ``choice``, ``hyperparameters``, ``generations``,
+    ``stop_reason`` and ``seconds``.
     """
 
     target: str
@@ -79,6 +79,7 @@ class Model:
     sides: SoftSides | None = None  # None for the shares of leaves
     training_rows: TrainingRows | None = None  # what explanations need
     leaf_notes: Mapping[int, str] | None = None  # of leaves of times to an event
+    has_exposures: bool = False  # whether events were counted at these
 
     @classmethod
     def of(
@@ -103,6 +104,7 @@ class Model:
             sides=getattr(estimator, "probabilities_", None),
             training_rows=getattr(estimator, "training_rows_", None),
             leaf_notes=getattr(estimator, "leaf_notes_", None),
+            has_exposures=getattr(estimator, "_has_exposures", False),
         )
 
     def __post_init__(self) -> None:
@@ -165,6 +167,7 @@ class Model:
                 columns=self.columns,
                 sides=self.sides,
                 leaf_notes=self.leaf_notes,
+                has_exposures=self.has_exposures,
             )
             for tree in self.trees
         )
@@ -251,9 +254,11 @@ class Model:
             else f"forest     {len(sizes)} trees, {of_trees}, {of_splits}"
         )
         of_task = _lines_of_targets if self.labels is None else _lines_of_classes
+        is_time = self.leaf_notes is not None
+        kind = "a time, by the risk of its event" if is_time else "a number"
         return "\n".join(
             [
-                f"target     {self.target}: {', '.join(self.labels or ['a number'])}",
+                f"target     {self.target}: {', '.join(self.labels or [kind])}",
                 f"columns    {len(self.columns)}, as {counted(self.tree.n_features, 'feature')}",
                 size,
                 *of_task(self.training, self.labels or []),
@@ -268,6 +273,9 @@ def _lines_of_targets(known: Mapping[str, Any], labels: list[str]) -> Iterator[s
         if f"{of}r2" in known:
             figures = errors_text(known[f"{of}r2"], known[f"{of}rmse"])
             yield f"{name:10} {figures} on {known[f'{of}rows']} rows"
+        if f"{of}concordance" in known:
+            figure = f"concordance {known[f'{of}concordance']:.4f}"
+            yield f"{name:10} {figure} on {known[f'{of}rows']} rows"
     for name, two in known.get("others", {}).items():
         yield f"           {name}: {errors_text(*two)}"
 
@@ -378,6 +386,8 @@ def save_model(
         data["training_rows"] = plain.training_rows_to_dict(model.training_rows)
     if model.leaf_notes is not None:
         data["leaf_notes"] = {str(k): note for k, note in model.leaf_notes.items()}
+    if model.has_exposures:
+        data["exposures"] = True
     content = (_to_json(data) + "\n").encode()
     write_whole(path, lambda file: file.write(content))
 
@@ -443,6 +453,7 @@ def load_model(path: PathLike) -> Model:
             None if sides is None else plain.soft_sides_from_dict(sides, read[0]),
             None if rows is None else plain.training_rows_from_dict(rows, read[0]),
             None if notes is None else _leaf_notes_from(notes, read[0]),
+            data.get("exposures") is True,
         )
         # What is known of the training is only shown: that it can be is all that is asked of it.
         try:

@@ -71,6 +71,12 @@ class Times(NamedTuple):
             )
         return cls(event == 1.0, time, entry)
 
+    @property
+    def columns(self) -> np.ndarray:
+        """The columns as an array, (n_rows, 2), or 3 where some rows were entered late."""
+        n_columns = 2 if np.isneginf(self.entry).all() else 3
+        return np.column_stack(self)[:, :n_columns]
+
     def take(self, rows: np.ndarray) -> Self:
         """Return the times of some rows."""
         return type(self)(*(column[rows] for column in self))
@@ -203,18 +209,28 @@ def concordance(
     A pair is comparable where one row has an event while the other is at risk. Equal risks count
     half.
     """
-    weight = np.ones(len(risk)) if weight is None else weight
-    right = total = 0.0
-    for i in np.flatnonzero(times.event).tolist():
-        is_later = times.time > times.time[i]
-        is_later |= (times.time == times.time[i]) & ~times.event
-        others = np.flatnonzero(is_later & (times.entry < times.time[i]))
-        pairs = weight[i] * weight[others]
-        right += pairs @ ((risk[i] > risk[others]) + 0.5 * (risk[i] == risk[others]))
-        total += pairs.sum()
-    if total == 0.0:
+    right, pairs = concordant_pairs(times, risk, weight)
+    if not pairs.any():
         raise ValueError(
             "y has no pair of rows of which one has its event while the other is seen: allowed "
             "are times with at least one."
         )
-    return float(right / total)
+    return float(right.sum() / pairs.sum())
+
+
+def concordant_pairs(
+    times: Times, risk: np.ndarray, weight: np.ndarray | None = None
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return the weights of the pairs of each row that are in the right order, and of all."""
+    weight = np.ones(len(risk)) if weight is None else weight
+    right, pairs = np.zeros((2, len(risk)))
+    for i in np.flatnonzero(times.event).tolist():
+        is_later = times.time > times.time[i]
+        is_later |= (times.time == times.time[i]) & ~times.event
+        others = np.flatnonzero(is_later & (times.entry < times.time[i]))
+        of_all = weight[i] * weight[others]
+        is_right = (risk[i] > risk[others]) + 0.5 * (risk[i] == risk[others])
+        for sums, of_pairs in ((right, of_all * is_right), (pairs, of_all)):
+            sums[i] += of_pairs.sum()
+            sums[others] += of_pairs
+    return right, pairs

@@ -31,6 +31,7 @@ STUDIES = (
         "regression",
         "srbench",
         "steady",
+        "survival",
         "tao",
         "variants",
         "wodt",

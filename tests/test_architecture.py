@@ -19,9 +19,9 @@ ROOT = Path(__file__).resolve().parent.parent
 PACKAGE = ROOT / "evotree"
 FUNCTION_LINES = 80
 STATEMENTS = {
-    "evotree": 21_050,
+    "evotree": 21_130,
     "evotree/engine": 2_890,
-    "experiments": 3_090,
+    "experiments": 3_260,
     "benchmarks": 1_400,
 }
 CHARACTERS = 48  # of a line that is not blank

@@ -2,6 +2,7 @@
 
 import warnings
 from dataclasses import replace
+from functools import partial
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -16,6 +17,7 @@ from evotree import (
     Evolution,
     EvoTreeClassifier,
     EvoTreeRegressor,
+    EvoTreeSurvival,
     ScoredProblem,
     SearchConfig,
     load_model,
@@ -32,7 +34,7 @@ from evotree.engine.bends import (
     without_lone_bends,
 )
 from evotree.engine.problem import prepare
-from evotree.export import coefficient_table, export_rules, export_text
+from evotree.export import coefficient_table, export_python, export_rules, export_text
 from evotree.inspection.comparison import compare_rows
 from evotree.inspection.training_rows import summarize
 from evotree.model_file import Model
@@ -566,6 +568,33 @@ def test_a_model_goes_on_with_its_bends(fitted):
     evolution = replace(model.evolution, start=export_text(model))
     begun = brief(type(model), leaves="linear").set_params(evolution=evolution)
     assert begun.fit(X, y).columns_ == model.columns_
+
+
+@pytest.mark.parametrize("kind", ["counts", "times"])
+@pytest.mark.parametrize("shapes", ["auto", {"age": [("above", 50.0)]}])
+def test_log_linear_leaves_bend(kind, shapes):
+    """The logarithm of a rate rises from 50 years on, and not before."""
+    rng = np.random.default_rng(0)
+    X = pd.DataFrame({"age": rng.uniform(20, 80, 600), "size": rng.normal(size=600)})
+    rate = np.exp(0.1 * (X.age - 50.0).clip(lower=0.0) - 1.0).to_numpy()
+    made = {"leaves": "linear", "size_penalty": 0.05}
+    if kind == "counts":
+        y, parameters = rng.poisson(rate), made | {"objective": "poisson"}
+        make = partial(brief, EvoTreeRegressor, **parameters)
+    else:
+        time, end = rng.exponential(1.0 / rate), rng.uniform(0.5, 4.0, 600)
+        y = np.column_stack([time <= end, np.minimum(time, end)])
+        make = partial(brief, EvoTreeSurvival, **made)
+    bent, straight = (make(shapes=given).fit(X, y) for given in (shapes, None))
+    # Where no column bends, a split takes the place of the knot.
+    assert bent.get_n_leaves() == 1 < straight.get_n_leaves()
+    pairs = [X[:2].assign(age=age, size=0.0) for age in ([55, 75], [22, 42])]
+    risen = [np.diff(np.log(bent.predict(pair)))[0] for pair in pairs]
+    assert risen[0] > 1.4 and abs(risen[1]) < 0.5 * risen[0]  # a line has equal ones
+    space = {}
+    exec(export_python(bent), space)
+    rows = X[:20].to_numpy().tolist()
+    np.testing.assert_allclose(list(map(space["predict"], rows)), bent.predict(X[:20]))
 
 
 @pytest.mark.parametrize("kind", [EvoTreeRegressor, EvoTreeClassifier])

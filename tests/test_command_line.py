@@ -27,9 +27,10 @@ from evotree.cli import rows
 from evotree.cli.main import EVOLUTION, _make_parser, main
 from evotree.export import export_c, export_python
 from evotree.model_file import load_model
+from evotree.survival import Times, concordance
 from evotree.tables.columns import encode
 from tests.languages import run_onnx
-from tests.quick_models import interrupts_raise
+from tests.quick_models import interrupts_raise, seen_until
 
 PARAMETERS = {option.parameter for option in EVOLUTION}
 FIT = ("fit", "iris.csv", "--target", "species", "--out", "m.json")
@@ -430,6 +431,51 @@ def test_test_rows_and_folds_are_later_than_those_trained_on(
     frame.assign(day="soon").to_csv("iris.csv", index=False)
     status, _, err = run(*FIT, "--time", "day")
     assert status == 2 and "no dates such as" in err
+
+
+def test_times_to_an_event_are_fitted_predicted_and_reported(run):
+    X, y = seen_until(200)
+    table = pd.DataFrame(X, columns=["a", "b", "c"])
+    table = table.assign(dead=y[:, 0] == 1.0, days=y[:, 1])
+    table.to_csv("days.csv", index=False)
+    fit = ("fit", "days.csv", "--target", "days", "--event", "dead", "--out", "m.json")
+    more = ("--test-size", "0.25", "--report", "page.html", "--plots", "plots")
+    status, out, err = run(*fit, *QUICK, *more)
+    assert status == 0, err
+    model = load_model("m.json")
+    assert "dead" not in model.used_columns and "time, by the risk" in out
+    known = model.training
+    assert f"concordance {known['test_concordance']:.4f} on 50 rows" in out
+    assert Path("plots", "survival.png").is_file()
+    page = Path("page.html").read_text(encoding="utf-8")
+    assert '"curve":' in page and f'["concordance",{known["test_concordance"]}' in page
+
+    of_all = concordance(Times.read(y), model.predict(table))
+    says = ("--event", "dead")
+    status, out, err = run("predict", "m.json", "days.csv", *says)
+    risks = pd.read_csv(io.StringIO(out))["prediction"]
+    np.testing.assert_allclose(risks, model.predict(table))
+    assert err == f"concordance {of_all:.4f} (200 rows)\n"
+    assert run("predict", "m.json", "days.csv")[2] == ""
+    report = ("report", "m.json", "--data", "days.csv", "--out", "page.html")
+    for options, is_measured in ((says, True), ((), False)):
+        assert run(*report, *options)[0] == 0
+        page = Path("page.html").read_text(encoding="utf-8")
+        assert (f'["concordance",{of_all}' in page) == is_measured
+    assert run("export", "m.json", "--to", "sql")[0] == 0
+
+    for options, named in (
+        (("--task", "classification"), "--event is for times"),
+        (("--objective", "poisson"), "with --event allowed is none"),
+    ):
+        assert_error(run(*fit, *options), named)
+    table.assign(dead="soon").to_csv("days.csv", index=False)
+    assert_error(run(*fit), "data row 1 has 'soon': allowed are 0 and 1")
+
+
+def test_only_models_of_times_take_events(run, iris_csv, model_json):
+    said = run("predict", model_json, iris_csv, "--event", "species")
+    assert_error(said, "the model predicts no risk of an event")
 
 
 def test_a_tree_of_the_front_is_selected(run, iris_csv):

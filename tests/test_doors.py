@@ -415,6 +415,7 @@ def test_files_of_codes_keep_them(tmp_path):
         **{
             "sample_weight": None,
             "group": None,
+            "event": None,
             "time": None,
             "task": "auto",
             "class_weight": None,

@@ -14,7 +14,7 @@ from sklearn.exceptions import NotFittedError
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from evotree import ObliqueTreeClassifier, ObliqueTreeRegressor
+from evotree import EvoTreeRegressor, ObliqueTreeClassifier, ObliqueTreeRegressor
 from evotree.description.named import rows_text, share_text
 from evotree.description.text import splits_of_text
 from evotree.export import (
@@ -26,7 +26,7 @@ from evotree.export import (
     export_text,
 )
 from evotree.leaf_models import OutputModels
-from evotree.model_file import Model, save_model
+from evotree.model_file import Model, load_model, save_model
 from evotree.plotting import plot_tree
 from evotree.report import report
 from evotree.tables.columns import CategoricalColumn, NumericColumn
@@ -41,6 +41,7 @@ from tests.exported import (
     trees,
     with_models,
 )
+from tests.quick_models import brief
 
 eighths = st.integers(-64, 64).map(lambda n: n / 8.0)
 
@@ -462,6 +463,20 @@ def test_views_of_numbers_say_where_rows_are_weighted(leaves):
         assert re.search(rf"\[{leaf}\] [^(]*\({rows}, weighted\)", export_text(model))
         assert f"[{leaf}] {rows}, weighted" in export_graphviz(model)
     assert "weighted" not in export_text(model.fit(X, y, np.full(len(X), 7.0)))
+
+
+def test_views_and_files_of_counts_speak_of_exposure(tmp_path):
+    rng = np.random.default_rng(0)
+    X, years = rng.normal(size=(100, 2)), rng.uniform(0.1, 2.0, 100)
+    y = rng.poisson(np.where(X[:, 0] > 0.0, 2.0, 0.5) * years)
+    model = brief(EvoTreeRegressor, objective="poisson", leaves="constant")
+    model = model.fit(X, y, exposure=years)
+    save_model(tmp_path / "m.json", model)
+    loaded = load_model(tmp_path / "m.json")
+    for text in (export_text(model), loaded.rules(), export_graphviz(model)):
+        assert "rows, by exposure" in text and "weighted" not in text
+    of_rates = model.fit(X, y / years, sample_weight=years)
+    assert "rows, weighted" in export_text(of_rates)
 
 
 def test_views_say_what_stands_for_missing_cells_of_the_columns_used():

@@ -20,7 +20,7 @@ from sklearn.preprocessing import StandardScaler
 from evotree import export
 from evotree.cli import RETRIED, rows, say
 from evotree.configuration import Cost
-from evotree.estimators import EvoTreeClassifier, EvoTreeRegressor
+from evotree.estimators import EvoTreeClassifier, EvoTreeRegressor, EvoTreeSurvival
 from evotree.files import check_writable
 from evotree.inspection.front import CHOSEN, check_rule
 from evotree.model_file import (
@@ -30,6 +30,7 @@ from evotree.model_file import (
     load_tree_model,
     save_model,
 )
+from evotree.survival import Times, concordance
 from evotree.tables.columns import encode, numbers_of, reading, text_of
 from evotree.tables.labels import positions_of
 
@@ -52,12 +53,17 @@ def fit(args: argparse.Namespace) -> None:
             check_rule(args.select)
     costs = rows.read(args.cost_matrix, args) if args.cost_matrix else None
     X, y, beside, is_regression = rows.read_training_rows(args)
-    test = None
+    test, of_all = None, beside
     if args.test_size:
         X, y, test = rows.hold_out(
             X, y, args.test_size, args.random_state, not is_regression, beside
         )
         beside = beside.loc[X.index]
+    if args.event:
+        y = np.column_stack([beside["event"], y])
+        if test is not None:
+            events = of_all["event"].loc[test[0].index]
+            test = test[0], np.column_stack([events, test[1]])
     if constant := rows.constant_columns(X):
         say(f"left out, the same in all rows: {', '.join(map(str, constant))}")
         X = X.drop(columns=constant)
@@ -86,6 +92,7 @@ def fit(args: argparse.Namespace) -> None:
     print(f"{model.rules()}\n{model.summary()}")
     if not args.test_size:
         figure = "R² and RMSE" if model.classes is None else "the accuracy"
+        figure = "the concordance" if args.event else figure
         print(f"no rows were held out: --test-size 0.2 measures {figure} on new ones")
     print(f"wrote {args.out}")
     if folder:
@@ -96,12 +103,15 @@ def fit(args: argparse.Namespace) -> None:
                 estimator, X, y, class_names=model.labels
             )
         axes["tree.png"] = plotting.plot_tree(model)
+        if args.event:
+            axes["survival.png"] = plotting.plot_survival(estimator, X, y)
         _draw({folder / name: ax for name, ax in axes.items()})
     if args.report:
         from evotree.report import report
 
         X, y = test or (X, y)
-        report(estimator, X, pd.Series(y, name=args.target)).save(args.report)
+        named = y if args.event else pd.Series(y, name=args.target)
+        report(estimator, X, named).save(args.report)
         print(f"wrote {args.report}")
 
 
@@ -135,6 +145,7 @@ def predict(args: argparse.Namespace) -> None:
     if args.proba and model.labels is None:
         raise ValueError(f"--proba: {args.model} predicts numbers, not classes")
     frame = rows.read_for_model(args.data, args, model)
+    times = _times(model, frame, args.event)
     with _naming(args.data):
         predicted = model.predict(frame)
         table = (
@@ -144,16 +155,34 @@ def predict(args: argparse.Namespace) -> None:
         )
     table.to_csv(args.out or sys.stdout, index=False)
     truth = frame[model.target].dropna() if model.target in frame else pd.Series()
-    if model.labels is None:
+    if times is not None:
+        score = concordance(Times.read(times), predicted[times.index])
+        say(f"concordance {score:.4f} ({len(times)} rows)")
+    elif model.labels is None and model.leaf_notes is None:
         truth = numbers_of(truth).dropna()
         if len(truth) > 1:
             measured = errors(truth.to_numpy(), predicted[truth.index])
             say(f"{errors_text(*measured)} ({len(truth)} rows)")
-    elif len(truth):
+    elif len(truth) and model.labels is not None:
         classes = model.classes.tolist() if model.classes is not None else []
         said = positions_of(classes, predicted[truth.index])
         n_right = int((positions_of(classes, truth) == said).sum())
         say(f"accuracy {n_right / len(truth):.4f} ({n_right} of {len(truth)} rows)")
+
+
+def _times(model: Model, frame: pd.DataFrame, event: str | None) -> pd.DataFrame | None:
+    """Return events and times of the rows that have both, where a column of events is named."""
+    if event is None:
+        return None
+    if model.leaf_notes is None:
+        raise ValueError(f"--event {event!r}: the model predicts no risk of an event")
+    rows.check_names(frame, {"event": [event], "target": [model.target]})
+    known = frame[[event, model.target]].dropna()
+    times = {
+        "event": rows.events_of(known[event]),
+        "time": numbers_of(known[model.target]),
+    }
+    return pd.DataFrame(times).dropna()
 
 
 def warm_up(args: argparse.Namespace) -> None:
@@ -203,7 +232,7 @@ def report_model(args: argparse.Namespace) -> None:
     model = load_model(args.model)
     frame = rows.read_for_model(args.data, args, model) if args.data else None
     with _naming(args.data):
-        page = report_of_model(model, frame)
+        page = report_of_model(model, frame, args.event)
     page.save(args.out)
     for note in page.data["notes"]:
         say(note)
@@ -310,6 +339,7 @@ def train(
     if "time" in beside:
         of_rows["cv"] = rows.forward_folds(beside["time"])
     kind = EvoTreeRegressor if is_regression else EvoTreeClassifier
+    kind = EvoTreeSurvival if "event" in beside else kind
     estimator = kind(
         categorical_features=[not is_numeric_dtype(dtype) for dtype in X.dtypes]
     ).set_params(**given)
@@ -322,6 +352,11 @@ def train(
     of_run = course(estimator)
     if rule != CHOSEN:
         of_run["choice"] = f"by --select {rule}"
+    if "event" in beside:
+        training = {**of_run, **_concordances("", model, X, y)}
+        if test is not None:
+            training |= _concordances("test_", model, *test)
+        return replace(model, training=training), estimator
     if is_regression:
         r2, rmse = errors(y, model.predict(X))
         training = {"rows": len(y), "r2": r2, "rmse": rmse, **of_run}
@@ -364,6 +399,12 @@ def train(
             "confusion": counts[:-1].tolist(),
         }
     return replace(model, training=training), estimator
+
+
+def _concordances(of: str, model: Model, X: Any, y: Any) -> dict[str, Any]:
+    """Return how well risks order times, by the names that a model keeps it under."""
+    score = concordance(Times.read(y), model.predict(X))
+    return {f"{of}rows": len(y), f"{of}concordance": score}
 
 
 def errors(y: np.ndarray, predicted: np.ndarray) -> tuple[float, float]:
@@ -441,7 +482,9 @@ def confusion_counts(model: Model, X: pd.DataFrame, y: Any) -> np.ndarray:
     return confusion_matrix(true, model.codes(X), labels=positions)[:, :-1]
 
 
-def report_of_model(model: Model, frame: pd.DataFrame | None) -> Any:
+def report_of_model(
+    model: Model, frame: pd.DataFrame | None, event: str | None = None
+) -> Any:
     """Return the page about a model of a file."""
     from evotree.report import Subject, report
 
@@ -457,7 +500,10 @@ def report_of_model(model: Model, frame: pd.DataFrame | None) -> Any:
         return report(subject)
     frame = frame.set_axis(frame.columns.map(str), axis=1)
     y = None
-    if model.target in frame:
+    times = _times(model, frame, event)
+    if times is not None:
+        frame, y = frame.loc[times.index], times.to_numpy()
+    elif model.target in frame and model.leaf_notes is None:
         truth = frame[model.target]
         known = (truth if model.classes is not None else numbers_of(truth)).notna()
         if known.any():

@@ -119,6 +119,12 @@ def _add_fits(commands: Any, table: str, defaults: Mapping[str, Any]) -> None:
     option = fit.add_argument
     option("data", metavar="DATA", help=table)
     option("--target", metavar="COLUMN", required=True, help="the column to predict")
+    option(
+        "--event",
+        metavar="COLUMN",
+        help="a column that says whether an event was seen: the target is its time, or that until "
+        "which a row was seen, and its risk is predicted",
+    )
     option("--out", metavar="MODEL.json", required=True, help="the model file to write")
     option(
         "--task",
@@ -246,6 +252,11 @@ def _add_uses(commands: Any, table: str) -> None:
     )
     option("--out", metavar="FILE.csv", help="(standard output)")
     option(
+        "--event",
+        metavar="COLUMN",
+        help="as in the fit: it says how well risks predict",
+    )
+    option(
         "--proba",
         action="store_true",
         help="write the shares of all classes, a column each",
@@ -284,6 +295,7 @@ def _add_uses(commands: Any, table: str) -> None:
         metavar="DATA",
         help=f"rows to follow and to measure on: {table} (none)",
     )
+    option("--event", metavar="COLUMN", help="as in the fit, of a model of times")
     option("--out", metavar="FILE.html", required=True, help="the page to write")
 
 

@@ -110,8 +110,8 @@ def read_training_rows(
 ) -> tuple[Any, Any, pd.DataFrame, bool]:
     """Return features and targets of a table, what is beside, and whether targets are numbers.
 
-    Beside are, as far as they are asked for, the columns ``"weight"``, ``"group"`` and ``"time"``.
-    What is left out is said.
+    Beside are, as far as they are asked for, the columns ``"weight"``, ``"group"``, ``"time"`` and
+    ``"event"``. What is left out is said.
     """
     codes = {args.target, *args.categorical, *filter(None, [args.group])}
     frame = read(args.data, args, texts=codes)
@@ -124,9 +124,14 @@ def read_training_rows(
         "sample-weight": [args.sample_weight] if args.sample_weight else [],
         "group": [args.group] if args.group else [],
         "time": [args.time] if args.time else [],
+        "event": [args.event] if args.event else [],
     }
     check_names(frame, named)
-    of_rows = [*named["sample-weight"], *named["group"], *named["time"]]
+    of_rows = [
+        name
+        for key in ("sample-weight", "group", "time", "event")
+        for name in named[key]
+    ]
     if args.target in of_rows:
         raise ValueError(f"column {args.target!r} is the target: it says nothing else")
     out = {*args.drop, *of_rows}
@@ -142,8 +147,9 @@ def read_training_rows(
         say(
             f"left out, without {args.target!r}: {len(frame) - len(y)} of {len(frame)} rows"
         )
-    is_regression = args.task == "regression"
-    if args.task == "auto" and (n := distinct_numbers(y)) > MANY_TARGETS:
+    is_regression = args.task == "regression" or bool(args.event)
+    is_open = args.task == "auto" and not args.event
+    if is_open and (n := distinct_numbers(y)) > MANY_TARGETS:
         is_regression = True
         say(
             f"regression: {args.target!r} has {n} different numbers; "
@@ -169,6 +175,8 @@ def _beside(args: argparse.Namespace, frame: pd.DataFrame) -> pd.DataFrame:
         beside["weight"] = numbers_of(frame[args.sample_weight])
     if args.group:
         beside["group"] = frame[args.group]
+    if args.event:
+        beside["event"] = events_of(frame[args.event])
     if args.time:
         times = frame[args.time]
         numbers = numbers_of(times)
@@ -191,6 +199,19 @@ def _beside(args: argparse.Namespace, frame: pd.DataFrame) -> pd.DataFrame:
     return beside
 
 
+def events_of(cells: pd.Series) -> pd.Series:
+    """Return whether events were seen, as 0 and 1."""
+    words = cells.map(text_of, na_action="ignore").str.casefold()
+    events = words.map({"0": 0.0, "1": 1.0, "false": 0.0, "true": 1.0})
+    if events.isna().any():
+        at = events.isna().argmax()
+        raise ValueError(
+            f"--event: data row {cells.index[at] + 1} has {quoted(cells.iloc[at])}: allowed are 0 "
+            "and 1, false and true"
+        )
+    return events
+
+
 def forward_folds(times: pd.Series) -> list[tuple[np.ndarray, np.ndarray]]:
     """Return pairs of positions of rows, to train on and to hold out, the latter being later."""
     distinct, at = np.unique(times.to_numpy(), return_inverse=True)
@@ -208,6 +229,12 @@ def forward_folds(times: pd.Series) -> list[tuple[np.ndarray, np.ndarray]]:
 
 def check_task(args: argparse.Namespace, task: str) -> None:
     """Raise for an option that is not for the task, where this is known."""
+    if args.event and args.task == "classification":
+        raise ValueError(
+            "--event is for times, which --task classification does not predict"
+        )
+    if args.event and vars(args).get("objective") is not None:
+        raise ValueError(f"--objective {args.objective}: with --event allowed is none")
     for option in ("class_weight", "cost_matrix"):
         if task == "regression" and getattr(args, option) is not None:
             raise ValueError(

@@ -231,6 +231,7 @@ class NamedTree:
     choice: str | None = None  # what a fit chose the tree before
     leaf_notes: Mapping[int, str] | None = None  # what is known of leaves besides
     leaf_curves: Mapping[int, Any] | None = None  # survival of their training rows
+    has_exposures: bool = False  # whether what differs between rows is no weight
 
     @cached_property
     def bends(self) -> dict[int, tuple[int, Bend]]:
@@ -362,9 +363,9 @@ class NamedTree:
         if self.tree.n_node_samples is None:
             return None
         text = rows_text(float(self.tree.n_node_samples[k]))
-        return (
-            f"{text}, weighted" if self.is_weighted and self.classes is None else text
-        )
+        if not self.is_weighted or self.classes is not None:
+            return text
+        return f"{text}, {'by exposure' if self.has_exposures else 'weighted'}"
 
     def note(self, k: int) -> str:
         """Return what all drawn forms write beside a node: its number, and its rows if known."""
@@ -541,6 +542,7 @@ def named_tree(
         _choice_text(source, tree),
         getattr(source, "leaf_notes_", None),
         getattr(source, "leaf_curves_", None),
+        getattr(source, "_has_exposures", False),
     )
 
 

@@ -268,8 +268,9 @@ def _prepared(
     models = models_of_leaves(config.leaves, dataset)
     if models is not None and is_auto(config.leaves):
         # What holds for splits alone is for constant leaves.
-        bounds = evolution.hold, config.interaction_cst, config.max_terms
-        models = models if bounds == (None, None, None) else None
+        bounds = (config.interaction_cst, config.max_terms, config.monotonic_cst)
+        is_bound = any(bound is not None for bound in (evolution.hold, *bounds))
+        models = None if is_bound else models
     elif models is not None:
         _refuse_bounds_of_splits(config)
     return Problem(

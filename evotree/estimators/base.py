@@ -38,7 +38,14 @@ from evotree.configuration import (
     group_with,
     split_params,
 )
-from evotree.dataset import GROUPS, Dataset, as_numbers, check_weight, class_codes
+from evotree.dataset import (
+    EXPOSURE,
+    GROUPS,
+    Dataset,
+    as_numbers,
+    check_weight,
+    class_codes,
+)
 from evotree.description.named import check_whole, named_tree, used_features
 from evotree.description.text import notebook_html
 from evotree.estimators.groups import Beside
@@ -195,7 +202,10 @@ class TreeEstimator(RowEncoder):
         end: float = math.inf,
     ) -> dict[str, Any]:
         """Return the fitted attributes that go with a tree; soft sides may be fitted briefly."""
-        return {"training_rows_": summarize(tree, dataset.raw, dataset.sample_weight)}
+        return {
+            "training_rows_": summarize(tree, dataset.raw, dataset.sample_weight),
+            "_has_exposures": EXPOSURE in dataset.extras,
+        }
 
     @property
     def feature_importances_(self) -> np.ndarray:

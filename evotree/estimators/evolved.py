@@ -84,7 +84,8 @@ _SHAPE = """max_depth : int, at least 1, or None, default=None
         0 for others; or these numbers by names of columns. For two classes the share of the second
         is meant, and with it the label. It holds for all rows, and is proved for each fitted tree
         (`evotree.operators.constraints`). Objectives are ``"accuracy"``,
-        ``"balanced_accuracy"``, ``"cost"`` and ``"squared_error"`` then.
+        ``"balanced_accuracy"``, ``"cost"``, ``"squared_error"`` and, with constant leaves,
+        ``"poisson"`` then.
     interaction_cst : "no_interactions", "pairwise", list of sets or None, default=None
         Which columns may share a split: one alone, any two, or those of one of these sets, given by
         positions or names of columns; those of no set form another one, as in scikit-learn's

@@ -48,7 +48,7 @@ class EvoTreeSurvival(base.TargetReader, EvolvedTree):
     leaves : {"auto", "linear", "constant"} or LinearLeaves, default="auto"
         What leaves hold: one risk, or a log-linear model of it with few terms, which is one of
         proportional hazards; ``"auto"`` is what loses less on rows held out. A `LinearLeaves` also
-        says which columns models and splits may use. `monotonic_cst` is not allowed.
+        says which columns models and splits may use. `monotonic_cst` is for constant ones.
     <SHAPE>
     <RUN>
 

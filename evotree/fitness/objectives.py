@@ -477,19 +477,23 @@ class QuantileLoss(_LossOfRows):
 
 @dataclass(frozen=True, eq=False)
 class PoissonLoss(_LossOfRows):
-    """Poisson's deviance, halved; leaves predict means.
+    """Poisson's deviance, halved; leaves predict means, or the best values in order.
+
+    As the deviance is a Bregman divergence, these are those of the squared error (Robertson,
+    Wright and Dykstra 1988, Order restricted statistical inference, section 1.5).
 
     For times to an event each leaf has one event more, at the rate of all rows, as of rpart's
     survival trees: a leaf without events has not been shown to be without risk.
     """
 
     names = ("poisson",)
-    goes_with = frozenset({LINES, EXPOSURES})
+    goes_with = frozenset({LINES, EXPOSURES, ORDER})
     link = "log"
     code = POISSON
     needs_rows = False  # `PoissonSums` needs none
 
     prior: float = 0.0  # weight of the mean of all rows in each leaf
+    constraint: Any = None
 
     @classmethod
     def named(cls, name: str, dataset: Dataset, asked: Any = None) -> Self:
@@ -508,18 +512,22 @@ class PoissonLoss(_LossOfRows):
 
     def predictions(self, tree: Any, dataset: Dataset) -> np.ndarray:
         """Return the means of each node, drawn to that of all rows, of shape (n_nodes,)."""
+        if self.constraint is not None and len(tree.start) > 1:
+            values: np.ndarray = self.constraint.values(tree, self.prior)
+            return values
         # The mean of the targets of a data set is 0.
         return tree.counts[:, 1] / (tree.counts[:, 0] + self.prior)
 
     def finish(self, tree: ObliqueTree, dataset: Dataset) -> ObliqueTree:
-        """Return a fitted tree with these means."""
-        if not self.prior:
-            return tree
-        tree = dataset.refill(tree)  # with the means alone
-        weight = np.asarray(tree.weighted_n_node_samples)
-        share = (weight / (weight + self.prior))[:, np.newaxis]
-        mean = dataset.target_mean
-        return tree.predicting(mean + share * (tree.values - mean))
+        """Return a fitted tree with these means; that they are in order is proved."""
+        if self.prior:
+            tree = dataset.refill(tree)  # with the means alone
+            weight = np.asarray(tree.weighted_n_node_samples)
+            share = (weight / (weight + self.prior))[:, np.newaxis]
+            mean = dataset.target_mean
+            tree = tree.predicting(mean + share * (tree.values - mean))
+        constraint = self.constraint
+        return tree if constraint is None else constraint.finish(tree, self.prior)
 
 
 @dataclass(frozen=True)

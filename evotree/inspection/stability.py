@@ -1,5 +1,6 @@
 """How much of a tree is the data's, and how much the sample's: refits to other rows."""
 
+from functools import partial
 from itertools import combinations
 from typing import Any, NamedTuple
 
@@ -16,6 +17,7 @@ from sklearn.model_selection import (
 from evotree.dataset import error_of_groups, group_moments
 from evotree.description.named import check_whole, named_tree, printable, used_features
 from evotree.inspection.comparison import check_model
+from evotree.survival import Times, concordant_pairs
 from evotree.tables.columns import column_of_feature
 from evotree.tables.frames import by_row
 from evotree.tables.labels import read_labels
@@ -33,13 +35,14 @@ class Stability(NamedTuple):
         Means over pairs of refits: ``agreement``, the share of rows that both predict alike, for
         targets the correlation; ``columns``, the share of the columns that both use, of those that
         one does; ``root``, the absolute cosine of the normals of their roots in standard units, NaN
-        without two splits. Then ``score``, the mean accuracy or R² on rows that a refit has not
-        seen, and ``lower`` and ``upper``, its interval.
+        without two splits. Then ``score``, the mean accuracy, R² or concordance on rows that a
+        refit has not seen, and ``lower`` and ``upper``, its interval. Risks of times to an event
+        agree by their logarithms.
     columns : pandas.Series
         Share of the refits that use each column, the largest first.
     disagreement : ndarray of shape (n_samples,)
         Share of the pairs that predict a row differently; for targets the standard deviation of its
-        predictions, in that of the targets.
+        predictions, in that of the targets, or of the logarithms of its risks.
     """
 
     summary: pd.Series
@@ -88,7 +91,7 @@ def stability(
     X : array-like of shape (n_rows, n_columns)
         Rows.
     y : array-like of shape (n_rows,) or (n_rows, n_outputs)
-        Classes or targets.
+        Classes or targets; times to an event as `EvoTreeSurvival` takes them.
     n : int, at least 2, default=20
         How many clones are fitted.
     random_state : None, int or RandomState, default=None
@@ -119,7 +122,10 @@ def stability(
     if not 0.0 < coverage < 1.0:
         raise ValueError(f"coverage={coverage!r}: allowed are numbers between 0 and 1.")
     is_of_classes = is_classifier(model)
+    is_of_times = hasattr(model, "predict_survival_function")
     targets = np.asarray(read_labels(y) if is_of_classes else y)
+    if is_of_times:
+        targets = Times.read(y, X).columns
     draw: Any = StratifiedShuffleSplit if is_of_classes else ShuffleSplit
     table = X if hasattr(X, "iloc") else np.asarray(X)
     rows = getattr(table, "iloc", table)
@@ -127,7 +133,7 @@ def stability(
     if groups is not None:
         draw, labels = GroupShuffleSplit, np.asarray(by_row(groups, X, "groups"))
     folds = draw(n, test_size=_HELD_OUT, random_state=random_state)
-    splits = list(folds.split(table, y, labels))
+    splits = list(folds.split(table, targets, labels))
     told = [{} if labels is None else {"groups": labels[train]} for train, _ in splits]
     fits = [
         clone(model).fit(rows[train], targets[train], **groups_of_fit)
@@ -139,18 +145,19 @@ def stability(
         for fit, test in zip(fits, tests, strict=True)
     ]
     found = np.array([fit.predict(table) for fit in fits])
-    truth = targets.reshape(found.shape[1:])
-    losses = found != truth if is_of_classes else (found - truth) ** 2
+    unit = 1.0 if is_of_classes else targets.var(axis=0).mean() or 1.0
+    if is_of_times:
+        found, unit = np.log(found), 1.0
+    lost = _lost_order if is_of_times else partial(_lost, is_of_classes)
     errors = [
-        _error_of_all(loss.reshape(len(table), -1).mean(axis=1)[test], test, labels)
-        for loss, test in zip(losses, tests, strict=True)
+        _error_of_all(lost(each[test], targets[test]), test, labels)
+        for each, test in zip(found, tests, strict=True)
     ]
     pairs = list(combinations(range(n), 2))
     if is_of_classes:
         disagreement = np.mean([found[a] != found[b] for a, b in pairs], axis=0)
-        agreement, unit = 1.0 - disagreement.mean(), 1.0
+        agreement = 1.0 - disagreement.mean()
     else:
-        unit = targets.var(axis=0).mean() or 1.0
         disagreement = found.reshape(n, len(table), -1).std(axis=0).mean(
             axis=1
         ) / np.sqrt(unit)
@@ -177,6 +184,20 @@ def stability(
         "upper": min(1.0, np.mean(scores) + margin),
     }
     return Stability(pd.Series(summary, name=f"{n} refits"), counts / n, disagreement)
+
+
+def _lost(is_of_classes: bool, found: np.ndarray, targets: np.ndarray) -> np.ndarray:
+    """Return what rows lose by what is predicted, as means over outputs."""
+    truth = targets.reshape(found.shape)
+    losses = found != truth if is_of_classes else (found - truth) ** 2
+    return losses.reshape(len(found), -1).mean(axis=1)
+
+
+def _lost_order(risk: np.ndarray, times: np.ndarray) -> np.ndarray:
+    """Return what each row adds to the concordance, whose variance is that of these by rows."""
+    right, pairs = concordant_pairs(Times.read(times), risk)
+    # A pair is of two rows.
+    return 2.0 * (right - pairs * right.sum() / pairs.sum()) / pairs.mean()
 
 
 def _error_of_all(losses: np.ndarray, test: np.ndarray, labels: Any) -> float:

@@ -988,18 +988,27 @@ class MonotonicConstraint:
 
     # ---- leaves ----------------------------------------------------------------------------------
 
-    def values(self, tree: Any) -> np.ndarray:
-        """Return the best values in order: shares of the second class, or targets."""
-        means, weight = _means(tree)
-        return isotonic_values(self.orders(tree), tree.subtree_size, means, weight)
+    def values(self, tree: Any, prior: float = 0.0) -> np.ndarray:
+        """Return the best values in order: shares of the second class, or targets.
 
-    def _values_of(self, tree: ObliqueTree, values: np.ndarray) -> np.ndarray:
+        Of targets, each node may have rows of the weight `prior` more, whose mean is 0.
+        """
+        means, weight = _means(tree)
+        if prior:
+            means *= weight / (weight + prior)
+        return isotonic_values(
+            self.orders(tree), tree.subtree_size, means, weight + prior
+        )
+
+    def _values_of(
+        self, tree: ObliqueTree, values: np.ndarray, prior: float = 0.0
+    ) -> np.ndarray:
         """Return the values in order that are nearest to those of a finished tree."""
         return isotonic_values(
             self.orders(tree),
             tree.subtree_size,
             np.ascontiguousarray(values[:, -1]),
-            tree.weighted_n_node_samples,
+            np.asarray(tree.weighted_n_node_samples) + prior,
         )
 
     def in_order(self, tree: ObliqueTree, shares: np.ndarray) -> np.ndarray:
@@ -1013,9 +1022,9 @@ class MonotonicConstraint:
 
     # ---- finished trees --------------------------------------------------------------------------
 
-    def finish(self, tree: ObliqueTree) -> ObliqueTree:
+    def finish(self, tree: ObliqueTree, prior: float = 0.0) -> ObliqueTree:
         """Return a tree whose values keep the constraint, which is proved."""
-        values = self._values_of(tree, tree.values)[:, np.newaxis]
+        values = self._values_of(tree, tree.values, prior)[:, np.newaxis]
         marks = _of_equal_leaves(tree, values)
         if tree.values.shape[1] == 2:  # shares of two classes
             values = np.column_stack([1.0 - values, values])

@@ -36,6 +36,7 @@ from evotree.leaf_models import class_probabilities
 from evotree.plotting.curves import cumulated
 from evotree.plotting.shapes import column_lines
 from evotree.plotting.style import class_colors
+from evotree.survival import Times, concordance
 from evotree.tables.columns import (
     MISSING,
     CategoricalColumn,
@@ -68,6 +69,7 @@ MAX_OPTIONS = 100  # values of a column of categories that are no levels
 MAX_NAME = 80  # characters of a name
 MAX_FACT = 500
 MAX_RULES = 200_000  # characters of the rules as text
+MAX_STEPS = 100  # of the survival of a leaf
 N_BINS = 10  # of the calibration curve
 N_POINTS = 49  # of the line of a column
 MAX_CONFUSED = 12  # classes whose confusion matrix is shown
@@ -188,7 +190,7 @@ def collect(subject: Subject, cells: pd.DataFrame | None, y: Any) -> dict[str, A
         NumericColumn(name, 0.0) for name in named.features
     )
     rows = None if cells is None else encode_in_order(columns, cells)
-    truth = None if y is None else _codes_or_numbers(y, subject.named.classes, rows)
+    truth = None if y is None else _truth(y, subject.named, rows)
     training = _training(subject, rows)
     # Features are counted among all until it is known which are used.
     if subject.members:
@@ -221,7 +223,7 @@ def collect(subject: Subject, cells: pd.DataFrame | None, y: Any) -> dict[str, A
     )
     return {
         "version": __version__,
-        "target": short(subject.target),
+        "target": short(subject.target if named.leaf_notes is None else "the risk"),
         "classes": classes,
         "colors": None if classes is None else class_colors(len(classes)),
         "columns": _columns(columns, used_columns, cells),
@@ -231,6 +233,7 @@ def collect(subject: Subject, cells: pd.DataFrame | None, y: Any) -> dict[str, A
         ],
         "negations": [named.indicators.get(j, (None, None))[1] for j in kept.tolist()],
         "weighted": named.is_weighted,
+        "risk": named.leaf_notes is not None,
         "spread": _rounded(named.spread[kept]),
         "means": _rounded(training.means[0, kept]),
         "lowest": _rounded(np.where(is_bend, -np.inf, training.lowest)[kept]),
@@ -281,14 +284,19 @@ def _with_short_names(named: NamedTree) -> NamedTree:
     )
 
 
-def _codes_or_numbers(y: Any, classes: Any, rows: Rows) -> np.ndarray:
-    """Return targets as floats, or as positions of their classes, which are compared as written."""
-    values = np.asarray(y, dtype=None if classes is None else object)
+def _truth(y: Any, named: NamedTree, rows: Rows) -> np.ndarray | Times:
+    """Return targets as floats, positions of their classes, compared as written, or times."""
+    classes = named.classes
+    times = None if named.leaf_notes is None else Times.read(y)
+    kind = None if classes is None else object
+    values = np.asarray(y, dtype=kind) if times is None else times.time
     n = 0 if rows is None else len(rows)
     if rows is None or values.shape != (n,):
         raise ValueError(
             f"y has shape {values.shape}: allowed is ({n},), one for each row of X."
         )
+    if times is not None:
+        return times
     if classes is None:
         numbers = numbers_of(pd.Series(values)).to_numpy()
         if not np.isfinite(numbers).all():
@@ -318,7 +326,7 @@ def _training(subject: Subject, rows: Rows) -> TrainingRows:
 
 
 def _trees(
-    subject: Subject, rows: Rows, truth: Rows
+    subject: Subject, rows: Rows, truth: Any
 ) -> tuple[list[dict[str, Any]], int]:
     """Return the trees to choose from, every n-th as room allows, and where the model's own is."""
     trees, own = subject.trees
@@ -332,7 +340,7 @@ def _trees(
     return [made[at] for at in shown], shown.tolist().index(own)
 
 
-def _tree(subject: Subject, rows: Rows, truth: Rows, own: bool) -> dict[str, Any]:
+def _tree(subject: Subject, rows: Rows, truth: Any, own: bool) -> dict[str, Any]:
     """Return one of the trees to choose from, features still counted among all."""
     named, training = subject.named, _training(subject, rows)
     tree: ObliqueTree = named.tree
@@ -382,7 +390,7 @@ def _add_shapes(
 
 
 def _forest(
-    subject: Subject, kept: np.ndarray, rows: Rows, truth: Rows
+    subject: Subject, kept: np.ndarray, rows: Rows, truth: Any
 ) -> dict[str, Any]:
     """Return what there is to say of a forest as a whole."""
     trees = [one.named.tree for one in subject.members]
@@ -446,6 +454,8 @@ def _node(
             for c in range(len(values))
         )
         return node | {"z": [_sum(one, k, training, own) for one in each]}
+    if own and k in (named.leaf_notes or {}):
+        node |= _survival(named, k)
     has_terms = named.is_split(k) or (model is not None and model.terms)
     return node | _sum(named, k, training, own) if has_terms else node
 
@@ -462,6 +472,17 @@ def _soft(named: NamedTree, k: int, own: bool) -> dict[str, Any]:
     found = {"shares": _rounded(sides.shares[k], digits)}
     most_frequent = int(named.tree.majority[k])
     return found if most_frequent == named.winners[k] else found | {"m": most_frequent}
+
+
+def _survival(named: NamedTree, k: int) -> dict[str, Any]:
+    """Return what a leaf of times says in words, and its curve where the model has it."""
+    assert named.leaf_notes is not None
+    found: dict[str, Any] = {"note": named.leaf_notes[k]}
+    if named.leaf_curves is not None:
+        x, y = named.leaf_curves[k].x, named.leaf_curves[k].y
+        shown = np.unique(np.linspace(0, len(x) - 1, MAX_STEPS).round().astype(int))
+        found["curve"] = [_rounded(x[shown], 4), _rounded(y[shown], 3)]
+    return found
 
 
 def _sum(named: NamedTree, k: int, training: TrainingRows, own: bool) -> dict[str, Any]:
@@ -557,7 +578,10 @@ def _sample(
         "total": len(cells),
         "numbers": drawn.tolist(),
         "cells": found,
-        "y": None if truth is None else truth[drawn].tolist(),
+        # Of times there is no number to stand beside a risk.
+        "y": None
+        if truth is None or isinstance(truth, Times)
+        else truth[drawn].tolist(),
     }
 
 
@@ -599,7 +623,7 @@ def _rules(members: Sequence[Subject]) -> str:
     return f"{rules[:MAX_RULES]}\n... (the first {MAX_RULES:,} characters of {len(rules):,})"
 
 
-def _notes(subject: Subject, rows: Rows, truth: Rows, n_shown: int) -> list[str]:
+def _notes(subject: Subject, rows: Rows, truth: Any, n_shown: int) -> list[str]:
     """Return what the reader has to know of the page: what is left out, and why."""
     n_trees = len(subject.trees[0])
     is_tree = not subject.members
@@ -641,12 +665,18 @@ def _rounded(values: Any, digits: int = 7) -> Any:
 # ---- figures of rows -----------------------------------------------------------------------------
 
 
-def measures(named: NamedTree, rows: np.ndarray, y: np.ndarray) -> dict[str, Any]:
-    """Return how well a tree predicts some rows."""
+def measures(
+    named: NamedTree, rows: np.ndarray, y: np.ndarray | Times
+) -> dict[str, Any]:
+    """Return how well a tree predicts some rows; of times there is no loss of a node."""
     tree = named.tree
     leaves = tree.apply(rows)
+    reached = node_weights(leaves, np.ones(len(rows)), tree.subtree_size)
+    measured: dict[str, Any] = {"reached": reached.astype(int).tolist()}
+    if isinstance(y, Times):
+        score = concordance(y, tree.predict_value(rows)[:, 0])
+        return measured | {"figures": [["concordance", score, 0.5]]}
     values = class_probabilities(tree, named.sides, rows)
-    measured: dict[str, Any] = {}
     label = labels = None
     losses = (y - values[:, 0]) ** 2
     if named.classes is not None:
@@ -658,14 +688,12 @@ def measures(named: NamedTree, rows: np.ndarray, y: np.ndarray) -> dict[str, Any
         if n_classes <= MAX_CONFUSED:
             counts = np.bincount(y * n_classes + labels, minlength=n_classes**2)
             measured["confusion"] = counts.reshape(n_classes, n_classes).tolist()
-    reached = node_weights(leaves, np.ones(len(y)), tree.subtree_size)
     others = _of_one_leaf(y, tree.values[0], label)
     return measured | {
         "figures": [
             [name, figure, others[name]]
             for name, figure in _figures(y, values, labels).items()
         ],
-        "reached": reached.astype(int).tolist(),
         "lost": [
             float(f"{loss:.6g}")
             for loss in node_weights(leaves, losses, tree.subtree_size)
@@ -847,7 +875,7 @@ def report(
         of them, at most 1,000; figures are of all. Those of a `Subject` are a DataFrame of just its
         columns, in their order.
     y : array-like of shape (n_samples,), optional
-        Their labels or targets.
+        Their labels or targets; times as `EvoTreeSurvival.fit` takes them.
     stability : Stability, optional
         Of `evotree.inspection.stability.stability`, for a line about it.
     """

@@ -16,6 +16,7 @@ from evotree.dataset import EXPOSURE, Dataset, make_folds, split_folds
 from evotree.export import export_python, export_text
 from evotree.plotting import plot_survival, plot_tree
 from evotree.report import report
+from evotree.report.page import MAX_STEPS
 from evotree.rng import make_streams
 from evotree.survival import (
     StepFunction,
@@ -26,21 +27,12 @@ from evotree.survival import (
     median_time,
     survival,
 )
-from tests.quick_models import BRIEF, FREE, evolved
+from tests.quick_models import BRIEF, FREE, evolved, seen_until
 from tests.strategies import seeds
 
 
 def brief(**parameters):
     return evolved(EvoTreeSurvival, **{"leaves": "constant"} | BRIEF | parameters)
-
-
-def seen_until(n=300, seed=0):
-    """Draw rows whose risk is 4 above 0 and 1 below, and times that 2 ends."""
-    rng = np.random.default_rng(seed)
-    X = rng.normal(size=(n, 3)).round(2)
-    time = rng.exponential(np.where(X[:, 0] > 0.0, 0.25, 1.0))
-    end = rng.uniform(0.5, 2.0, n)
-    return X, np.column_stack([time <= end, np.minimum(time, end)])
 
 
 @st.composite
@@ -300,7 +292,23 @@ def test_models_are_edited_refitted_saved_exported_and_drawn(tmp_path):
     loaded = load_model(tmp_path / "model.json")
     lines = [line for line in export_text(model).splitlines() if line[:1] == "|"]
     assert export_text(loaded).splitlines()[: len(lines)] == lines
-    assert not report(model, X).data["weighted"] and "weighted" not in "".join(lines)
+    page = report(model, X, y).data
+    assert not page["weighted"] and "weighted" not in "".join(lines)
+    assert page["risk"] and page["rows"]["y"] is None
+    shown = page["trees"][page["own"]]
+    ((name, figure, base),) = shown["measures"]["figures"]
+    assert (name, figure, base) == ("concordance", model.score(X, y), 0.5)
+    for k, note in model.leaf_notes_.items():
+        times, alive = shown["nodes"][k]["curve"]
+        assert shown["nodes"][k]["note"] == note
+        curve = model.leaf_curves_[k]
+        assert len(times) <= MAX_STEPS and (np.diff(alive) <= 0.0).all()
+        for end in (0, -1):
+            np.testing.assert_allclose(
+                [times[end], alive[end]], [curve.x[end], curve.y[end]], 1e-2
+            )
+    with pytest.raises(ValueError, match="one for each row of X"):
+        report(model, X[:5], y)
     data = json.loads((tmp_path / "model.json").read_text())
     for notes in ([], {"0": "a root"}, {str(len(model.tree_) - 1): "two\nlines"}):
         data["leaf_notes"] = notes
@@ -393,8 +401,8 @@ def test_times_that_cannot_be_are_refused(y, message):
 
 def test_what_does_not_go_with_times_is_refused():
     X, y = seen_until(50)
-    with pytest.raises(ValueError, match="monotonic_cst: allowed are"):
-        brief(monotonic_cst=[1, 0, 0]).fit(X, y)
+    with pytest.raises(ValueError, match="monotonic_cst does not go with leaves='lin"):
+        brief(monotonic_cst=[1, 0, 0], leaves="linear").fit(X, y)
     with pytest.raises(TypeError, match="objective"):
         EvoTreeSurvival(objective="poisson")
     with pytest.raises(TypeError, match="exposure"):

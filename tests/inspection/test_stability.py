@@ -6,12 +6,18 @@ import pytest
 from scipy import stats
 from sklearn.base import clone
 from sklearn.datasets import load_iris, make_friedman1
-from sklearn.model_selection import StratifiedShuffleSplit
+from sklearn.model_selection import ShuffleSplit, StratifiedShuffleSplit
 
-from evotree import EvoTreeClassifier, ObliqueTreeClassifier, ObliqueTreeRegressor
-from evotree.inspection.stability import stability
+from evotree import (
+    EvoTreeClassifier,
+    EvoTreeSurvival,
+    ObliqueTreeClassifier,
+    ObliqueTreeRegressor,
+)
+from evotree.inspection.stability import _lost_order, stability
 from evotree.plotting import plot_stability
-from tests.quick_models import brief
+from evotree.survival import Times, concordance
+from tests.quick_models import BRIEF, brief, evolved, seen_until
 
 AXIS = ObliqueTreeClassifier("axis", max_depth=1, random_state=0)
 
@@ -81,17 +87,55 @@ def test_the_interval_is_that_of_the_corrected_resampled_t_test():
     assert found.upper == pytest.approx(min(1.0, np.mean(scores) + margin))
 
 
+def test_refits_to_times_agree_by_their_logarithms(monkeypatch):
+    X, y = seen_until(120)
+    model, fits = evolved(EvoTreeSurvival, leaves="constant", **BRIEF), []
+    fit = EvoTreeSurvival.fit
+    monkeypatch.setattr(
+        EvoTreeSurvival, "fit", lambda *args: fits.append(args[0]) or fit(*args)
+    )
+    found = stability(model, X, (y[:, 0], y[:, 1]), n=4, random_state=0)
+    risks = np.log([one.predict(X) for one in fits])
+    assert np.ptp(risks, axis=0).any()
+    np.testing.assert_allclose(found.disagreement, risks.std(axis=0))
+    tests = [
+        test for _, test in ShuffleSplit(4, test_size=0.2, random_state=0).split(X)
+    ]
+    scores = [
+        one.score(X[test], y[test]) for one, test in zip(fits, tests, strict=True)
+    ]
+    assert found.summary.score == pytest.approx(np.mean(scores))
+    assert found.summary.lower < np.mean(scores) < found.summary.upper
+
+
+def test_the_error_of_a_concordance_is_that_of_draws_of_rows():
+    rng = np.random.default_rng(0)
+
+    def draw(n=150):
+        risk, time = rng.normal(size=n), rng.exponential(size=n)
+        end, time = rng.uniform(0.0, 3.0, n), time * np.exp(-risk)
+        times = Times(time <= end, np.minimum(time, end), np.full(n, -np.inf))
+        return times, risk + rng.normal(size=n)
+
+    draws = [draw() for _ in range(200)]
+    spread = np.std([concordance(*one) for one in draws])
+    own = [
+        np.std(_lost_order(risk, times.columns)) / np.sqrt(150) for times, risk in draws
+    ]
+    assert np.mean(own) == pytest.approx(spread, rel=0.15)
+
+
 def test_targets_and_evolved_trees_and_the_picture():
     X, y = make_friedman1(90, 6, random_state=0)
     found = stability(
         ObliqueTreeRegressor("axis", max_depth=2), X, y, n=3, random_state=0
     )
     assert 0.0 < found.summary.agreement <= 1.0 and found.disagreement.shape == (90,)
-    evolved = stability(
+    of_classes = stability(
         brief(EvoTreeClassifier), *load_iris(return_X_y=True), n=2, random_state=0
     )
-    ax = plot_stability(evolved, max_columns=2)
-    assert len(ax.patches) == 2 and f"{evolved.summary.score:.3f}" in ax.get_title()
+    ax = plot_stability(of_classes, max_columns=2)
+    assert len(ax.patches) == 2 and f"{of_classes.summary.score:.3f}" in ax.get_title()
     for wrong, message in (
         ({"n": 1}, "n=1: allowed"),
         ({"coverage": 1.0}, "coverage=1.0: a"),

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from sklearn.base import clone
 from sklearn.datasets import load_breast_cancer
 
-from evotree import EvoTreeRegressor, Variation
+from evotree import EvoTreeRegressor, EvoTreeSurvival, Variation
 from evotree.dataset import Dataset
 from evotree.fitness.leaves import (
     CONFLICT,
@@ -475,6 +475,57 @@ def test_all_trees_of_a_search_keep_the_constraint(algorithm, precision):
     if algorithm == "penalized":
         assert clone(model).set_params(leaves="auto").fit(X, y).tree_ == fitted.tree_
         assert violations(model.set_params(monotonic_cst=None).fit(X, y).tree_, SIGNS)
+
+
+@pytest.mark.parametrize("kind", ["counts", "times"])
+def test_rates_and_risks_keep_the_constraint(kind):
+    rng = np.random.default_rng(3)
+    X = rng.normal(size=(300, SIGNS.size))
+    rate = np.exp(np.where(X[:, 0] > 0.0, 1.0, -1.0) + np.abs(X[:, 1]) + X[:, 2])
+    exposure = rng.uniform(0.2, 2.0, len(X))
+    signs = SIGNS.tolist()
+    small = BRIEF | {"size_penalty": 0.0005, "monotonic_cst": signs}
+    if kind == "counts":
+        y, more = rng.poisson(rate * exposure), {"exposure": exposure}
+        model = evolved(
+            EvoTreeRegressor, objective="poisson", leaves="constant", **small
+        )
+    else:
+        time, more = rng.exponential(1.0 / rate), {}
+        y = np.column_stack([time <= exposure, np.minimum(time, exposure)])
+        model = evolved(EvoTreeSurvival, **small)
+    model = model.fit(X, y, **more)
+    assert model.tree_.n_leaves > 3 and model.tree_.models is None
+    for tree in [model.tree_, *model.pareto_front_]:
+        assert_kept(tree, rng, 1000)
+    changed = {"monotonic_cst": None, "leaves": "constant"}
+    free = clone(model).set_params(**changed).fit(X, y, **more)
+    assert violations(free.tree_, SIGNS)
+
+
+@settings(max_examples=50)
+@given(small_problems(), st.sampled_from([0.0, 2.0]))
+def test_counts_lose_least_in_order_by_the_values_of_squares(drawn, prior):
+    """No small step of a leaf's value that keeps the order lowers Poisson's deviance."""
+    rng, size, pulls, orders = drawn
+    means, weight = rng.integers(1, 5, len(size)) / 2.0, rng.integers(1, 4, len(size))
+    drawn_to = (weight * means + prior) / (weight + prior)  # the mean of all rows is 1
+    values = isotonic_values(orders, size, drawn_to, weight + prior)
+    leaves = np.flatnonzero(size == 1)
+    pairs = naive.ordered_pairs(size, pulls)
+
+    def lost(values):
+        of_node = (weight + prior) * (values - drawn_to * np.log(values))
+        return of_node[leaves].sum()
+
+    for level in np.unique(values[leaves]):
+        block = leaves[values[leaves] == level]
+        for part in (block, *block[:, np.newaxis]):
+            for step in (-1e-4, 1e-4):
+                moved = values.copy()
+                moved[part] += step
+                if all(moved[low] <= moved[high] for low, high in pairs):
+                    assert lost(moved) >= lost(values) - 1e-9
 
 
 # ---- what users ask for --------------------------------------------------------------------------

@@ -11,13 +11,13 @@ import pandas as pd
 import pytest
 from sklearn.datasets import load_diabetes
 
-from evotree import EvoTreeRegressor, ObliqueTreeClassifier
+from evotree import EvoTreeRegressor, EvoTreeSurvival, ObliqueTreeClassifier
 from evotree.cli.commands import report_of_model
 from evotree.description.named import named_tree
 from evotree.report import report
 from evotree.report.page import measures
 from evotree.tables.columns import encode
-from tests.quick_models import brief
+from tests.quick_models import BRIEF, brief, evolved, seen_until
 from tests.report.models import (
     edited,
     make_forest,
@@ -75,6 +75,21 @@ def make_page(kind):
     model, frame = make_model(kind), table()
     y = truth_of(model, frame)
     return model, frame, y, report(make_subject(model), frame, y)
+
+
+def test_leaves_of_times_show_their_survival(open_page):
+    X, y = seen_until()
+    model = evolved(EvoTreeSurvival, leaves="constant", **BRIEF).fit(X, y)
+    driver = open_page(report(model, X, y))
+    leaves = list(model.leaf_notes_)
+    assert len(leaves) > 1
+    for k in leaves:
+        click(driver, f"g.node[data-node='{k}']")
+        panel = driver.find_element("id", "panel")
+        assert model.leaf_notes_[k] in panel.text
+        assert panel.find_elements("css selector", "figure path[stroke]")
+    said = driver.find_element("id", "measures").text
+    assert "concordance" in said and "Residuals" not in said
 
 
 def test_a_forest_votes_in_the_page(open_page):

@@ -130,7 +130,7 @@
 
   // Wide pages have the root at the left and children beside it; on narrow ones and on paper it is
   // an outline, children below.
-  const CARD = { width: 232, widest: 400, line: 17, rest: 47, gap: 12, across: 54 };
+  const CARD = { width: 232, widest: 400, line: 17, rest: 47, gap: 12, across: 54, curve: 38 };
   const LEVEL = CARD.width + CARD.across;
   const OPEN_LEAVES = 10;
   const LINES = { fewest: 5, most: 16, all: 32 }; // of a split; on paper it has all that it needs
@@ -242,7 +242,7 @@
     drawn.each((one) => {
       one.width = inOutline ? width - one.depth * indent : wide;
       Object.assign(one, cardLines(one.data, one.width - 20, mostLines));
-      one.tall = CARD.rest + CARD.line * one.lines.length;
+      one.tall = CARD.rest + CARD.line * one.lines.length + (one.data.curve === undefined ? 0 : CARD.curve);
     });
     if (!inOutline) {
       d3.tree().nodeSize([1, wide + CARD.across]).separation((a, b) => (a.tall + b.tall) / 2 + CARD.gap)(drawn);
@@ -298,6 +298,12 @@
     else {
       const range = d3.extent(tree().nodes, (one) => one.v[0]);
       strip([range[1] > range[0] ? (node.v[0] - range[0]) / (range[1] - range[0]) : 0], tall - 13, () => "var(--good)", () => 0.8);
+    }
+    if (node.curve !== undefined) {
+      const last = d3.max(tree().nodes, (one) => d3.max(one.curve?.[0] || [0]));
+      const [x, y] = [linear([0, last]).range([10, width - 10]), linear([0, 1]).range([tall - 30, tall - 30 - CARD.curve + 8])];
+      group.append("path").attr("fill", "none").attr("stroke", COLORS[0]).attr("stroke-width", 1.4)
+        .attr("d", d3.line((time) => x(time), (_, i) => y(node.curve[1][i])).curve(d3.curveStepAfter)(node.curve[0]));
     }
   };
 
@@ -455,7 +461,7 @@
   };
 
   const drawLegend = () => {
-    const items = isClassifier ? classes.map((name, c) => [color(c), name]) : [["var(--good)", "the mean target, from the least to the greatest of the tree"]];
+    const items = isClassifier ? classes.map((name, c) => [color(c), name]) : [["var(--good)", `${data.risk ? "the risk" : "the mean target"}, from the least to the greatest of the tree`]];
     byId("legend").replaceChildren(
       make("li", {}, make("span", { class: "swatch", style: { background: "var(--bar)" } }), "influence of the terms, the strongest first"),
       ...items.slice(0, 30).map(([paint, name]) => make("li", {}, make("span", { class: "swatch", style: { background: paint } }), name)),
@@ -480,8 +486,8 @@
     const found = tree().measures;
     if (found === null) return null;
     const reached = found.reached[node.id];
-    const lost = found.lost[node.id];
-    const how = reached === 0 ? "" : isClassifier
+    const lost = found.lost?.[node.id];
+    const how = reached === 0 || lost === undefined ? "" : isClassifier
       ? `, ${number(lost)} of them predicted wrongly`
       : `, with a root mean squared error of ${number(Math.sqrt(lost / reached))}`;
     return make("p", { text: `Of the rows ${tree().isEdited ? "of the page" : "given"}: ${count(reached, "row")}${node.isLeaf ? how : ` pass${reached === 1 ? "es" : ""}`}.` });
@@ -516,8 +522,13 @@
     if (isClassifier) {
       parts.push(make("h3", { text: `Class shares of the training rows${asFitted}` }), sharesTable(node.r || node.v));
       if (node.r) parts.push(make("h3", { text: "The same, weighted" }), sharesTable(node.v));
-    } else parts.push(make("p", { text: `${data.weighted ? "Weighted mean" : "Mean"} target${asFitted}: ${number(node.v[0], 7)}` }));
+    } else parts.push(make("p", { text: `${data.risk ? "Risk" : data.weighted ? "Weighted mean target" : "Mean target"}${asFitted}: ${number(node.v[0], 7)}` }));
     parts.push(measuredText(node));
+    if (node.note !== undefined) parts.push(make("p", { text: `Of the training rows: ${node.note}.` }));
+    if (node.curve !== undefined) {
+      const [times, alive] = node.curve;
+      parts.push(lines("Kaplan and Meier's curve of the training rows", `Survival until ${number(times.at(-1))}`, times, [["share without the event", alive]], { xLabel: "time", yLabel: "", height: 160 }, 0));
+    }
     byId("panel").replaceChildren(...parts.filter((part) => part !== null));
     drawShapes();
     if (canEdit) drawBench();
@@ -686,7 +697,7 @@
     const { figure, root, scaleX, scaleY } = chart("Quality and complexity", `Quality of ${data.trees.length} trees against their complexity`, {
       x: { scale: linear(spanOf(data.trees.map((one) => one.complexity))), format: "d" },
       y: { scale: linear(spanOf([Math.max(d3.min(values), d3.max(values) - 1), d3.max(values)])) },
-      xLabel: "complexity (leaves and terms)", yLabel: isClassifier ? "quality" : "R²", height: 160,
+      xLabel: "complexity (leaves and terms)", yLabel: isClassifier || data.risk ? "quality" : "R²", height: 160,
     });
     curves.forEach(([, get], c) => {
       const points = data.trees.map((one, at) => ({ at, x: scaleX(one.complexity), y: get(one) })).filter((one) => one.y !== null && one.y >= scaleY.domain()[0]);
@@ -770,11 +781,11 @@
     byId("measures-section").hidden = false;
     const figures = make("figure", {}, make("figcaption", { text: `Figures of the tree shown, ${count(tree().isEdited ? X.length : data.rows.total, "row")}` }),
       table(["figure", "tree", "baseline"], found.figures.map(([name, ours, base]) => [name, number(ours), number(base)])),
-      make("p", { class: "hint", text: isClassifier ? `The baseline always says the class, and the shares, of the root.${classes.length > 2 ? " The AUC is that of each class against the others, weighted by its rows." : ""}` : "The baseline always predicts the mean of the root." }));
+      make("p", { class: "hint", text: data.risk ? "The baseline gives all rows the same risk." : isClassifier ? `The baseline always says the class, and the shares, of the root.${classes.length > 2 ? " The AUC is that of each class against the others, weighted by its rows." : ""}` : "The baseline always predicts the mean of the root." }));
     const charts = [figures];
     if (found.confusion !== undefined) charts.push(drawConfusion(found.confusion));
     if (found.calibration !== undefined) charts.push(drawCalibration(found.calibration));
-    if (!isClassifier) charts.push(drawResiduals());
+    if (!isClassifier && !data.risk) charts.push(drawResiduals());
     byId("measures").replaceChildren(...charts);
   };
 
@@ -997,7 +1008,7 @@
   // ---- edits -----------------------------------------------------------------------------------------
 
   const X = canEdit ? data.rows.numbers.map((_, i) => model.encode(cellsOf(i))) : [];
-  const scoreName = isClassifier ? "accuracy" : "R²";
+  const scoreName = isClassifier ? "accuracy" : data.risk ? "concordance" : "R²";
   const seenAt = (step) => (step.seen ??= model.measure(step.tree, X, data.rows.y));
   const nChanged = (from, to, what = "predicted") => d3.sum(seenAt(to)[what], (one, i) => Number(one !== seenAt(from)[what][i]));
 
@@ -1040,7 +1051,7 @@
     made.isEdited = true;
     made.nodes.forEach((node, j) => { node.n = reached[j]; });
     const base = seenAt({ tree: model.edited(before, 0) }).score;
-    if (made.measures !== null) made.measures = { figures: [[scoreName, score, base]], reached, lost };
+    if (made.measures !== null) made.measures = data.risk ? null : { figures: [[scoreName, score, base]], reached, lost };
     one.steps.splice(one.at + 1, Infinity, step);
     showStep(one.at + 1, what);
     return true;
