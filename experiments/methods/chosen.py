@@ -30,7 +30,8 @@ VERSIONS: Mapping[str, str] = {
     "pystreed": "1.4.0",
     "scikit-survival": "0.28.0",
 }
-"""The versions of the packages, those of the extra ``peers`` of the installation."""
+"""The versions of the packages, those of the extras ``peers`` and ``survival`` of the
+installation."""
 
 TUNING_FOLDS = 5
 MAX_ALPHAS = (
