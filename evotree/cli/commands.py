@@ -33,6 +33,7 @@ from evotree.model_file import (
 from evotree.tables.columns import encode, numbers_of, reading, text_of
 from evotree.tables.labels import positions_of
 
+_FORWARD_FOLDS = 5
 # Lines of the summary of a model that its report shows.
 FACTS = (
     *("tree", "forest", "training", "test"),
@@ -248,6 +249,26 @@ def report_experiment(args: argparse.Namespace) -> None:
         print(f"wrote {path}")
 
 
+def compare(args: argparse.Namespace) -> None:
+    """Compare the default with the models that one would take else, on a table."""
+    from evotree.experiments import rivals
+
+    X, y, beside, is_regression = rows.read_training_rows(args)
+    comparison = rivals.compare(
+        X,
+        y,
+        groups=beside.get("group"),
+        time=beside.get("time"),
+        task="regression" if is_regression else "classification",
+        n_folds=args.folds,
+        random_state=args.random_state,
+        n_jobs=args.n_jobs,
+    )
+    print(comparison)
+    if args.plot:
+        _draw({args.plot: _plotting() and comparison.plot()})
+
+
 def _check_reference(reference: str | None, methods: Iterable[str]) -> None:
     """Raise a ValueError where no method has the name."""
     if reference not in (None, *methods):
@@ -308,7 +329,10 @@ def train(
     if "group" in beside:
         of_rows["groups"] = beside["group"].to_numpy()
     if "time" in beside:
-        of_rows["cv"] = rows.forward_folds(beside["time"])
+        from evotree.experiments.protocols import forward_folds
+
+        with _naming("--time"):
+            of_rows["cv"] = forward_folds(beside["time"].to_numpy(), _FORWARD_FOLDS)
     kind = EvoTreeRegressor if is_regression else EvoTreeClassifier
     estimator = kind(
         categorical_features=[not is_numeric_dtype(dtype) for dtype in X.dtypes]
