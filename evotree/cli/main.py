@@ -17,7 +17,7 @@ from numbers import Number
 from pathlib import Path
 from typing import Any, NamedTuple, NoReturn
 
-from evotree._version import __version__
+from evotree._version import DISTRIBUTION, __version__
 from evotree.cli import RETRIED, say
 from evotree.files import check_writable
 
@@ -84,7 +84,8 @@ def _make_parser(defaults: Mapping[str, Any]) -> argparse.ArgumentParser:
         description="Evolve small oblique decision trees, use them and read them.",
         **example("evotree fit --help"),
     )
-    parser.add_argument("--version", action="version", version=f"evotree {__version__}")
+    version = f"evotree {__version__} (distribution {DISTRIBUTION})"
+    parser.add_argument("--version", action="version", version=version)
     table = "a table: CSV with a header row (.csv, .csv.gz), .parquet, .npz, .arff or .libsvm"
     commands = _add_commands(parser)
     _add_fits(commands, table, defaults)
