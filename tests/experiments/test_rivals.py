@@ -107,7 +107,7 @@ def test_rows_that_are_not_alike_are_held_out_so_by_all(
         train, test = beside[model.train], beside[model.test]
         assert not set(train) & set(test)
         assert not is_time or max(train) < min(test)
-    for name, model in zip(list(rivals.rivals(False)) * 3, taken, strict=True):
+    for name, model in zip(list(rivals.rivals(2)) * 3, taken, strict=True):
         group = beside[model.train]
         inner = model.beside.get("cv", model.cv)
         if "EvoTree" in name and not is_time:
