@@ -1,18 +1,20 @@
 # One place for the project's commands; `make` alone lists them.
-# Each makes .venv on its first run. Another interpreter: make test PYTHON=python3.13
+# Each makes .venv on its first run, by PYTHON: make test PYTHON=python3.13
 
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 OLDEST := .venv-oldest
 AXE := node_modules/axe-core/axe.min.js
+OTHER := .venv-$(notdir $(PYTHON))
+BASE ?= HEAD~1
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help demo experiment test test-all test-oldest check docs bench size clean
+.PHONY: help demo experiment test test-all test-oldest test-python check docs bench gate size clean
 
 help: ## list these targets
-	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-11s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-11s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
 
 demo: $(VENV)/stamp-base ## evolve a few trees and draw them into demo-output/
 	$(BIN)/python docs/images/demo.py --out demo-output
@@ -25,13 +27,17 @@ test: $(VENV)/stamp-test ## run the tests that are quick
 	$(BIN)/python -m pytest --numprocesses 2 --dist loadfile -m "not slow"
 
 # The kernels run a second time with their indices checked: out of bounds they read anything.
-test-all: $(VENV)/stamp-test | $(AXE) ## run all tests, and those of the kernels with bounds checked
+test-all: test | $(AXE) ## run all tests, and those of the kernels with bounds checked
 	NUMBA_BOUNDSCHECK=1 NUMBA_CACHE_DIR=.numba_cache/bounds $(BIN)/python -m pytest \
 		--numprocesses 2 --dist loadfile -m "not slow" tests/fitness tests/operators
-	$(BIN)/python -m pytest --numprocesses 2 --dist loadfile
+	$(BIN)/python -m pytest --numprocesses 2 --dist loadfile -m slow
 
 test-oldest: $(OLDEST)/stamp ## run the quick tests with the oldest libraries that setup.cfg allows
 	$(OLDEST)/bin/python -m pytest --numprocesses 2 --dist loadfile -m "not slow"
+
+# With the newest libraries; .ci/run does so with each newer Python that the machine has.
+test-python: $(OTHER)/stamp ## run the quick tests with another interpreter, PYTHON
+	$(OTHER)/bin/python -m pytest --numprocesses 2 --dist loadfile -m "not slow"
 
 check: $(VENV)/stamp-dev ## lint, formatting, types, floors
 	$(BIN)/ruff check .
@@ -45,11 +51,14 @@ docs: $(VENV)/stamp-docs ## build the documentation into docs/_build/html, its e
 bench: $(VENV)/stamp-test ## time the kernels and the operators
 	$(BIN)/python -m benchmarks
 
+gate: $(VENV)/stamp-test ## measure the speed beside the commit BASE, and fail if it is slower
+	$(BIN)/python -m benchmarks gate --base $(BASE)
+
 size: $(VENV)/stamp-base ## count the statements of the code
 	$(BIN)/python -m tests.size
 
 clean: ## remove .venv, caches and built files
-	rm -rf $(VENV) $(OLDEST) node_modules .numba_cache .pytest_cache .mypy_cache .ruff_cache
+	rm -rf $(VENV) $(OLDEST) .venv-python* node_modules .numba_cache .pytest_cache .mypy_cache .ruff_cache
 	rm -rf .import_linter_cache .hypothesis
 	rm -rf docs/_build docs/auto_examples docs/generated docs/sg_execution_times.rst
 	rm -rf build dist *.egg-info demo-output experiment-output htmlcov .coverage .coverage.*
@@ -83,6 +92,11 @@ $(OLDEST)/stamp: setup.cfg tests/oldest.py | $(BIN)/pip
 # Checks the page's contrast, names and focus; where there is no npm its test is skipped.
 $(AXE):
 	-npm install --silent --no-save --no-package-lock axe-core
+
+$(OTHER)/stamp: setup.cfg
+	$(PYTHON) -m venv --clear $(OTHER)
+	$(OTHER)/bin/pip install --quiet --disable-pip-version-check -e '.[test]'
+	@touch $(OTHER)/stamp
 
 # pip is the last thing that venv writes: without Debian's python3-venv package a folder with an
 # interpreter but no pip is left behind, and the next run has to make it again.

@@ -1,8 +1,12 @@
-"""``python -m benchmarks [--only NAME ...] [--quick] [--data-home DIR] [--out FILE]``."""
+"""``python -m benchmarks [--only NAME ...] [--quick] [--data-home DIR] [--out FILE]``.
+
+``python -m benchmarks gate [--base REV]`` measures beside a commit before, and fails if slower.
+"""
 
 from __future__ import annotations
 
 import argparse
+import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
@@ -15,6 +19,7 @@ from benchmarks import (
     criteria,
     default_fit,
     explain,
+    gate,
     greedy,
     growth,
     islands,
@@ -23,7 +28,6 @@ from benchmarks import (
     memory,
     million,
     predict,
-    samples,
     sparse,
     start,
     threads,
@@ -41,7 +45,6 @@ BENCHMARKS: Mapping[str, Callable[..., Table]] = {
     "workers": workers.run,
     "million": million.run,
     "memory": memory.run,
-    "samples": samples.run,
     "criteria": criteria.run,
     "linear_fit": linear_fit.run,
     "sparse": sparse.run,
@@ -94,4 +97,6 @@ def main(arguments: Sequence[str] | None = None) -> list[Table]:
 
 
 if __name__ == "__main__":
+    if sys.argv[1:2] == ["gate"]:
+        sys.exit(gate.main(sys.argv[2:]))
     main()

@@ -7,7 +7,8 @@ from functools import partial
 import numpy as np
 
 from benchmarks.measure import Table, by_turns, stopwatch
-from evotree.fitness.node import Criterion, Node, search_line
+from evotree._jit import kernel
+from evotree.fitness.node import Criterion, Node, line_search, make_split_scratch
 
 NOTES = (
     "One exact search along a line (`search_line`): every row changes sides somewhere, the places "
@@ -15,6 +16,12 @@ NOTES = (
     "those of copying as many bytes as a row has there: a distance, its change, a label and a "
     "weight, 28 bytes.",
 )
+
+
+@kernel
+def search_line(node, s, t):
+    """The inner kernel, for Python."""
+    return line_search(node, s, t, make_split_scratch(node))
 
 
 def make_node(n_rows: int, n_classes: int, criterion: Criterion) -> Node:

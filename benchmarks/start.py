@@ -82,14 +82,16 @@ NOTES = (
 )
 
 
-def in_new_process(code: str, cache: Path | None = None, **variables: str) -> Any:
+def in_new_process(
+    code: str, cache: Path | None = None, root: Path = ROOT, **variables: str
+) -> Any:
     """Run code that prints its seconds, or other figures as JSON, and return them."""
     environment = os.environ | variables
     if cache is not None:
         environment["NUMBA_CACHE_DIR"] = str(cache)
     done = subprocess.run(
         [sys.executable, "-c", code],
-        cwd=ROOT,
+        cwd=root,
         env=environment,
         capture_output=True,
         text=True,

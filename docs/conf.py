@@ -1,7 +1,8 @@
 """Configuration of Sphinx for the documentation, which `make docs` builds."""
 
 import os
-from importlib.metadata import version as version_of
+
+from evotree import __version__
 
 # One thread: an executed example shows what it takes on one core.
 os.environ.setdefault("OMP_NUM_THREADS", "1")
@@ -9,7 +10,7 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")
 project = "evotree"
 author = "The evotree developers"
 copyright = author
-version = release = version_of("evotree")
+version = release = __version__
 
 extensions = [
     "sphinx.ext.autodoc",

@@ -4,6 +4,7 @@ The names below are imported on first use, so that ``import evotree`` costs next
 """
 
 import logging
+import warnings
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
@@ -50,7 +51,15 @@ if TYPE_CHECKING:
     from evotree.operators.structure.splice import with_tree
     from evotree.tree import Individual, ObliqueTree
 
-from evotree._version import __version__
+from evotree._version import DISTRIBUTION, __version__, namesakes
+
+for _other in namesakes():
+    warnings.warn(
+        f"this is evotree of the distribution {DISTRIBUTION}; {_other}, another one, is installed "
+        "in the same folder, where files of one name are either's. 'pip uninstall evotree' and "
+        f"'pip install --force-reinstall --no-deps {DISTRIBUTION}' leave this one whole.",
+        stacklevel=2,
+    )
 
 logging.getLogger("evotree").addHandler(logging.NullHandler())
 

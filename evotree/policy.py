@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from evotree._version import DISTRIBUTION
 from evotree.description.named import check_length, check_whole
 from evotree.description.text import export_text
 from evotree.engine.config import SearchConfig
@@ -180,7 +181,7 @@ def _gymnasium() -> Any:
         return import_module("gymnasium")
     except ModuleNotFoundError as error:
         raise ModuleNotFoundError(
-            f"environments by their id need {error.name}: pip install 'evotree[policy]'",
+            f"environments by their id need {error.name}: pip install '{DISTRIBUTION}[policy]'",
             name=error.name,
         ) from error
 

@@ -19,10 +19,10 @@ ROOT = Path(__file__).resolve().parent.parent
 PACKAGE = ROOT / "evotree"
 FUNCTION_LINES = 80
 STATEMENTS = {
-    "evotree": 21_130,
+    "evotree": 21_200,
     "evotree/engine": 2_890,
     "experiments": 3_260,
-    "benchmarks": 1_400,
+    "benchmarks": 1_440,
 }
 CHARACTERS = 48  # of a line that is not blank
 

@@ -8,6 +8,7 @@ import pytest
 from benchmarks import (
     criteria,
     explain,
+    gate,
     greedy,
     growth,
     islands,
@@ -15,7 +16,6 @@ from benchmarks import (
     loop,
     memory,
     million,
-    samples,
     sparse,
     workers,
 )
@@ -114,7 +114,7 @@ def test_plain_evolution_is_a_fair_twin(dataset):
         assert len(copy) == len(again)
 
 
-QUICK = {loop.run: 1, sparse.run: 1, explain.run: 5, samples.run: 2, criteria.run: 10}
+QUICK = {loop.run: 1, sparse.run: 1, explain.run: 5, criteria.run: 10}
 QUICK |= {greedy.run_axis: 2, greedy.run_oc1: 1}
 SLOW = {
     linear_fit.run: 4,
@@ -135,3 +135,30 @@ def test_quick_runs_have_their_rows(run, n_rows):
         assert row.get("equal", "yes") == "yes"
         assert float(row.get("times plain", 2.0)) > 1.0
         assert float(str(row.get("test", 1.0))) > 0.5  # better than chance
+
+
+def test_the_gate_counts_pairs_until_a_ratio_passes():
+    """A ratio that was chance is measured again; one that stays fails."""
+    slow_once = iter([2.0, *2 * [2.0], *6 * [1.0]])
+    sides = {"base": lambda: 1.0, "now": lambda: next(slow_once)}
+    row = gate.compare("loop", sides, 2)
+    assert row["pairs"] == 6 and row["ratio"] == 1.0
+    row = gate.compare("loop", {"base": lambda: 1.0, "now": lambda: 2.0}, 2)
+    assert row["pairs"] == 2 * gate.TRIES and row["ratio"] == 2.0
+    row = gate.compare("loop", {"base": lambda: 2.0, "now": lambda: 1.0}, 2)
+    assert row["pairs"] == 2 and row["ratio"] == 0.5
+
+
+def test_the_gate_is_skipped_where_there_is_nothing_to_compare(capsys, monkeypatch):
+    monkeypatch.setattr(gate, "run", None)
+    assert gate.main(["--base", "no-such-commit"]) == 0
+    assert "skipped" in capsys.readouterr().out
+
+
+@pytest.mark.slow
+def test_the_gate_measures_both_trees(monkeypatch):
+    """The package beside itself: every measure has its pairs."""
+    monkeypatch.setattr(gate, "TRIES", 1)
+    table = gate.run(gate.ROOT, {"loop": 2, gate.FIRST: 1})
+    check(table, 2)
+    assert [row["pairs"] for row in table.rows] == [2, 1]

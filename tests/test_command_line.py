@@ -23,6 +23,7 @@ from sklearn.datasets import load_iris
 from sklearn.model_selection import train_test_split
 
 from evotree import EvoTreeClassifier, EvoTreeRegressor, __version__
+from evotree._version import DISTRIBUTION
 from evotree.cli import rows
 from evotree.cli.main import EVOLUTION, _make_parser, main
 from evotree.export import export_c, export_python
@@ -574,7 +575,7 @@ def test_packages_that_lack_are_named(run, model_json, monkeypatch):
     for name in ("skl2onnx", "pyarrow.parquet"):
         monkeypatch.setitem(sys.modules, name, None)
     export = ("export", model_json, "--to", "onnx", "--out", "m.onnx")
-    assert_error(run(*export), "pip install 'evotree[onnx]'")
+    assert_error(run(*export), "pip install 'treevolve[onnx]'")
     Path("later.parquet").write_bytes(b"PAR1")
     assert_error(run("predict", model_json, "later.parquet"), "Parquet needs pyarrow")
 
@@ -690,7 +691,10 @@ def test_a_reader_that_goes_away_is_no_error(model_json, iris_csv):
 def test_the_version(run, capsys):
     with pytest.raises(SystemExit, match="0"):
         run("--version")
-    assert capsys.readouterr().out == f"evotree {__version__}\n"
+    assert (
+        capsys.readouterr().out
+        == f"evotree {__version__} (distribution {DISTRIBUTION})\n"
+    )
 
 
 def parsers(parser):

@@ -18,12 +18,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from evotree.cli.rows import (
-    MANY_TARGETS,
     as_classes,
     as_numbers,
     check_features,
     constant_columns,
-    distinct_numbers,
     features_and_target,
     hold_out,
     row_numbers,
@@ -33,6 +31,7 @@ from evotree.experiments.datasets import load
 from evotree.experiments.experiment import read_experiment
 from evotree.model_file import load_model, save_model
 from evotree.tables.columns import encode, fit_columns
+from evotree.tables.labels import are_many_numbers
 from evotree.tables.readers import read_table
 from tests.damage import damaged, fuzz, sound_or_refused
 from tests.exported import mutate
@@ -130,7 +129,7 @@ def train_on(frame):
     try:
         target = "kind" if "kind" in frame else frame.columns[-1]
         X, y = features_and_target(frame, target)
-        is_classes = distinct_numbers(y) <= MANY_TARGETS
+        is_classes = not are_many_numbers(y)
         y = (as_classes if is_classes else as_numbers)(y.to_numpy(), target)
         X = X.drop(columns=row_numbers(X))
         X = words_as_gaps(X, dict.fromkeys(X.columns, "numbers"))

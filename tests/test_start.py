@@ -2,10 +2,12 @@
 
 import json
 import os
+import shutil
 import subprocess
 import sys
 import time
 from collections import Counter
+from pathlib import Path
 from types import SimpleNamespace
 
 import psutil
@@ -14,6 +16,7 @@ from numba import config
 from numba.core.event import Event, EventStatus, broadcast
 
 import evotree
+from evotree._version import DISTRIBUTION
 from evotree.engine import progress
 from evotree.estimators import warmup
 
@@ -260,3 +263,19 @@ def test_kernels_are_compiled_ahead_of_time_by_a_process_for_each_task(
     if not background:
         with pytest.raises(OSError, match="for classification ended with 3"):
             evotree.warmup()
+
+
+def test_another_distribution_in_the_same_folder_is_named_and_breaks_nothing(tmp_path):
+    package = Path(evotree.__file__).parent
+    (tmp_path / "evotree").mkdir()
+    for name in ("__init__.py", "_version.py"):
+        shutil.copy(package / name, tmp_path / "evotree")
+    (tmp_path / f"{DISTRIBUTION}-{evotree.__version__}.dist-info").mkdir()
+    code = f"import sys; sys.path[0] = {str(tmp_path)!r}\n"
+    code += "import evotree; print(evotree.__file__)"
+    alone = python(code)
+    assert Path(alone.stdout.strip()).is_relative_to(tmp_path) and not alone.stderr
+    (tmp_path / "evotree-0.0.0.3.dist-info").mkdir()
+    beside = python(code)
+    assert beside.stdout == alone.stdout
+    assert f"distribution {DISTRIBUTION}; evotree 0.0.0.3" in beside.stderr

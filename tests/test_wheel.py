@@ -11,6 +11,8 @@ from zipfile import ZipFile
 import pytest
 from sklearn.datasets import load_iris
 
+from evotree._version import DISTRIBUTION, __version__
+
 pytest.importorskip("setuptools", minversion="77", reason="builds the wheel")
 pytest.importorskip("pip", reason="installs the wheel")
 pytestmark = pytest.mark.slow
@@ -38,6 +40,7 @@ def wheel(tmp_path_factory):
     offline = ("--no-deps", "--no-build-isolation", "--no-index")
     run(sys.executable, "-m", "pip", "wheel", *offline, "--wheel-dir", out, sources)
     (built,) = out.iterdir()
+    assert built.name.startswith(f"{DISTRIBUTION}-{__version__}-")
     return built
 
 
@@ -94,6 +97,9 @@ def test_the_commands_work_without_the_repository(programs, tmp_path):
 
     where = call("python", "-c", "import evotree; print(evotree.__file__)").strip()
     assert Path(where).is_relative_to(programs.parent)
+    named = f"from importlib.metadata import version; print(version({DISTRIBUTION!r}))"
+    assert call("python", "-c", named).strip() == __version__
+    assert DISTRIBUTION in call("evotree", "--version")
 
     bunch = load_iris(as_frame=True)
     iris = bunch.data.assign(species=bunch.target_names[bunch.target])

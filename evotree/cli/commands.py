@@ -34,6 +34,7 @@ from evotree.survival import Times, concordance
 from evotree.tables.columns import encode, numbers_of, reading, text_of
 from evotree.tables.labels import positions_of
 
+_FORWARD_FOLDS = 5
 # Lines of the summary of a model that its report shows.
 FACTS = (
     *("tree", "forest", "training", "test"),
@@ -277,6 +278,26 @@ def report_experiment(args: argparse.Namespace) -> None:
         print(f"wrote {path}")
 
 
+def compare(args: argparse.Namespace) -> None:
+    """Compare the default with the models that one would take else, on a table."""
+    from evotree.experiments import rivals
+
+    X, y, beside, is_regression = rows.read_training_rows(args)
+    comparison = rivals.compare(
+        X,
+        y,
+        groups=beside.get("group"),
+        time=beside.get("time"),
+        task="regression" if is_regression else "classification",
+        n_folds=args.folds,
+        random_state=args.random_state,
+        n_jobs=args.n_jobs,
+    )
+    print(comparison)
+    if args.plot:
+        _draw({args.plot: _plotting() and comparison.plot()})
+
+
 def _check_reference(reference: str | None, methods: Iterable[str]) -> None:
     """Raise a ValueError where no method has the name."""
     if reference not in (None, *methods):
@@ -315,6 +336,21 @@ def _draw(pictures: Mapping[str | Path, Any]) -> None:
 # ---- from rows to a model ------------------------------------------------------------------------
 
 
+def _arguments_beside(beside: pd.DataFrame) -> dict[str, Any]:
+    """Return what `fit` is told of rows beside their features."""
+    of_rows = {}
+    if "weight" in beside:
+        of_rows["sample_weight"] = beside["weight"].to_numpy()
+    if "group" in beside:
+        of_rows["groups"] = beside["group"].to_numpy()
+    if "time" in beside:
+        from evotree.experiments.protocols import forward_folds
+
+        with _naming("--time"):
+            of_rows["cv"] = forward_folds(beside["time"].to_numpy(), _FORWARD_FOLDS)
+    return of_rows
+
+
 def train(
     X: Any,
     y: Any,
@@ -331,13 +367,7 @@ def train(
     The tree is that of the front which a rule of `select_tree` takes. `beside` are the columns of
     `rows.read_training_rows`.
     """
-    of_rows = {}
-    if "weight" in beside:
-        of_rows["sample_weight"] = beside["weight"].to_numpy()
-    if "group" in beside:
-        of_rows["groups"] = beside["group"].to_numpy()
-    if "time" in beside:
-        of_rows["cv"] = rows.forward_folds(beside["time"])
+    of_rows = _arguments_beside(beside)
     kind = EvoTreeRegressor if is_regression else EvoTreeClassifier
     kind = EvoTreeSurvival if "event" in beside else kind
     estimator = kind(

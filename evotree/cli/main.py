@@ -17,9 +17,19 @@ from numbers import Number
 from pathlib import Path
 from typing import Any, NamedTuple, NoReturn
 
-from evotree._version import __version__
+from evotree._version import DISTRIBUTION, __version__
 from evotree.cli import RETRIED, say
 from evotree.files import check_writable
+
+PROCESSES = "processes (1)"
+# Options of `fit` that all models would have to know.
+NOT_COMPARED = (
+    "event",
+    "monotonic_cst",
+    "sample_weight",
+    "class_weight",
+    "cost_matrix",
+)
 
 
 class _Parser(argparse.ArgumentParser):
@@ -80,11 +90,13 @@ def _make_parser(defaults: Mapping[str, Any]) -> argparse.ArgumentParser:
         description="Evolve small oblique decision trees, use them and read them.",
         **example("evotree fit --help"),
     )
-    parser.add_argument("--version", action="version", version=f"evotree {__version__}")
+    version = f"evotree {__version__} (distribution {DISTRIBUTION})"
+    parser.add_argument("--version", action="version", version=version)
     table = "a table: CSV with a header row (.csv, .csv.gz), .parquet, .npz, .arff or .libsvm"
     commands = _add_commands(parser)
     _add_fits(commands, table, defaults)
     _add_uses(commands, table)
+    _add_comparison(commands, table)
     _add_experiments(commands)
     return parser
 
@@ -118,7 +130,6 @@ def _add_fits(commands: Any, table: str, defaults: Mapping[str, Any]) -> None:
     add_log(fit)
     option = fit.add_argument
     option("data", metavar="DATA", help=table)
-    option("--target", metavar="COLUMN", required=True, help="the column to predict")
     option(
         "--event",
         metavar="COLUMN",
@@ -126,12 +137,6 @@ def _add_fits(commands: Any, table: str, defaults: Mapping[str, Any]) -> None:
         "which a row was seen, and its risk is predicted",
     )
     option("--out", metavar="MODEL.json", required=True, help="the model file to write")
-    option(
-        "--task",
-        choices=("auto", "classification", "regression"),
-        default="auto",
-        help="predict classes or numbers; by default numbers where the target has many (auto)",
-    )
     option(
         "--leaves",
         choices=("auto", "linear", "constant"),
@@ -153,6 +158,7 @@ def _add_fits(commands: Any, table: str, defaults: Mapping[str, Any]) -> None:
         help="share of the rows to hold out and test on, such as 0.2 (none)",
     )
     _add_columns(fit)
+    _add_meaning(fit)
     option("--plots", metavar="DIR", help="draw learning curve and tree into a folder")
     option(
         "--report",
@@ -163,9 +169,16 @@ def _add_fits(commands: Any, table: str, defaults: Mapping[str, Any]) -> None:
     add_evolution(fit, defaults)
 
 
-def _add_columns(fit_options: Any) -> None:
-    """Add the options of `fit` that say what columns, rows and classes are."""
-    option = fit_options.add_argument
+def _add_columns(command: Any) -> None:
+    """Add the options that say what the columns of a table to learn from are."""
+    option = command.add_argument
+    option("--target", metavar="COLUMN", required=True, help="the column to predict")
+    option(
+        "--task",
+        choices=("auto", "classification", "regression"),
+        default="auto",
+        help="predict classes or numbers; by default numbers where the target has many (auto)",
+    )
     option(
         "--drop",
         metavar="COLUMN",
@@ -190,16 +203,7 @@ def _add_columns(fit_options: Any) -> None:
         default=[],
         help="take columns for categories; columns of text are",
     )
-    option(
-        "--monotonic-cst",
-        metavar="COLUMN=SIGN",
-        nargs="+",
-        type=pair("SIGN", number(int, -1, most=1)),
-        help="1 where more in a column may only raise the number, or the share of the second of "
-        "two classes, -1 where it may only lower it",
-    )
-    option("--sample-weight", metavar="COLUMN", help="a column of weights of the rows")
-    together = fit_options.add_mutually_exclusive_group().add_argument
+    together = command.add_mutually_exclusive_group().add_argument
     together(
         "--group",
         metavar="COLUMN",
@@ -212,6 +216,20 @@ def _add_columns(fit_options: Any) -> None:
         help="a column of numbers or dates: test rows, and all rows held out, are later than "
         "those trained on",
     )
+
+
+def _add_meaning(fit_options: Any) -> None:
+    """Add the options of `fit` that say what columns, rows and classes mean."""
+    option = fit_options.add_argument
+    option(
+        "--monotonic-cst",
+        metavar="COLUMN=SIGN",
+        nargs="+",
+        type=pair("SIGN", number(int, -1, most=1)),
+        help="1 where more in a column may only raise the number, or the share of the second of "
+        "two classes, -1 where it may only lower it",
+    )
+    option("--sample-weight", metavar="COLUMN", help="a column of weights of the rows")
     option(
         "--class-weight",
         metavar="WEIGHT",
@@ -299,6 +317,32 @@ def _add_uses(commands: Any, table: str) -> None:
     option("--out", metavar="FILE.html", required=True, help="the page to write")
 
 
+def _add_comparison(commands: Any, table: str) -> None:
+    """Add the command that fits other models beside ours."""
+    command = add_command(
+        commands,
+        "compare",
+        "compare",
+        "compare the default tree with other models on a table",
+        "evotree compare iris.csv --target target --plot iris.png",
+    )
+    command.set_defaults(files=("plot",), **dict.fromkeys(NOT_COMPARED))
+    option = command.add_argument
+    option("data", metavar="DATA", help=table)
+    _add_columns(command)
+    option("--folds", metavar="N", type=number(int, 2), default=5, help="(5)")
+    option(
+        "--random-state",
+        metavar="N",
+        type=number(int, 0),
+        default=0,
+        help="seed of the folds, and of all random draws (0)",
+    )
+    option("--n-jobs", metavar="N", type=number(int, 1), default=1, help=PROCESSES)
+    option("--plot", metavar="FILE.png", help="draw scores against sizes (none)")
+    add_table_options(command)
+
+
 def _add_experiments(commands: Any) -> None:
     """Add the commands that run what a file defines, and report it."""
     run_small = "evotree experiment run docs/experiments/small.toml --out results"
@@ -328,7 +372,7 @@ def _add_experiments(commands: Any) -> None:
         "--data-home", metavar="DIR", type=Path, help="folder of the data sets"
     )
     run.add_argument(
-        "--n-jobs", metavar="N", type=number(int, 1), default=1, help="processes (1)"
+        "--n-jobs", metavar="N", type=number(int, 1), default=1, help=PROCESSES
     )
     run.add_argument(
         "--time-limit",

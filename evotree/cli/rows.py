@@ -17,16 +17,11 @@ from typing import Any
 import numpy as np
 import pandas as pd
 from pandas.api.types import (
-    is_bool_dtype,
     is_float_dtype,
     is_numeric_dtype,
     is_string_dtype,
 )
-from sklearn.model_selection import (
-    GroupShuffleSplit,
-    TimeSeriesSplit,
-    train_test_split,
-)
+from sklearn.model_selection import GroupShuffleSplit, train_test_split
 
 from evotree.cli import say
 from evotree.fitness.objectives import CLASS_OBJECTIVES, LOSSES, TARGET_OBJECTIVES
@@ -39,10 +34,9 @@ from evotree.tables.columns import (
     quoted,
     text_of,
 )
+from evotree.tables.labels import are_many_numbers
 from evotree.tables.readers import NA_VALUES, TextFormat, read_table
 
-# With more distinct numbers a column holds numbers to predict, not classes.
-MANY_TARGETS = 20
 MANY_NUMBERS = 10  # a column of text with more distinct numbers was meant to be numeric
 # More distinct values than this, in most rows a new one, are no categories and no classes.
 MANY_CATEGORIES = 50
@@ -73,7 +67,6 @@ ROW_NAMES = re.compile(
 )
 _SHOWN = 1000  # characters of the names of columns
 _SHOWN_WORDS = 5
-_FORWARD_FOLDS = 5
 
 
 def read(
@@ -148,11 +141,10 @@ def read_training_rows(
             f"left out, without {args.target!r}: {len(frame) - len(y)} of {len(frame)} rows"
         )
     is_regression = args.task == "regression" or bool(args.event)
-    is_open = args.task == "auto" and not args.event
-    if is_open and (n := distinct_numbers(y)) > MANY_TARGETS:
+    if args.task == "auto" and not args.event and are_many_numbers(y):
         is_regression = True
         say(
-            f"regression: {args.target!r} has {n} different numbers; "
+            f"regression: {args.target!r} has {y.nunique()} different numbers; "
             "--task classification takes them for classes"
         )
     check_task(args, "regression" if is_regression else "classification")
@@ -210,21 +202,6 @@ def events_of(cells: pd.Series) -> pd.Series:
             "and 1, false and true"
         )
     return events
-
-
-def forward_folds(times: pd.Series) -> list[tuple[np.ndarray, np.ndarray]]:
-    """Return pairs of positions of rows, to train on and to hold out, the latter being later."""
-    distinct, at = np.unique(times.to_numpy(), return_inverse=True)
-    n_folds = min(_FORWARD_FOLDS, len(distinct) - 1)
-    if n_folds < 2:
-        raise ValueError(
-            f"--time: the rows to train on have {len(distinct)} different times: at least three "
-            "are needed"
-        )
-    return [
-        (np.flatnonzero(np.isin(at, train)), np.flatnonzero(np.isin(at, test)))
-        for train, test in TimeSeriesSplit(n_folds).split(distinct)
-    ]
 
 
 def check_task(args: argparse.Namespace, task: str) -> None:
@@ -339,13 +316,6 @@ def features_and_target(
             f"{target!r} is the only column left: there is nothing to predict it from"
         )
     return X, frame[target]
-
-
-def distinct_numbers(y: Any) -> int:
-    """Return how many values targets have where these are numbers, else 0."""
-    if not is_numeric_dtype(y.dtype) or is_bool_dtype(y.dtype):
-        return 0
-    return int(y.nunique())
 
 
 def as_numbers(y: np.ndarray, target: str) -> np.ndarray:

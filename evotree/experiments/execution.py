@@ -49,6 +49,7 @@ from threadpoolctl import threadpool_limits
 from tqdm import tqdm
 
 from evotree._jit import use_one_thread
+from evotree._version import __version__
 from evotree.engine.parallel import submit
 from evotree.experiments.experiment import Experiment, describe, tree_sizes
 from evotree.experiments.problems import make_problem
@@ -394,7 +395,7 @@ def _begin_worker() -> None:
 
 
 # Whose versions a row holds, beside those of Python and of what methods come from.
-PACKAGES = ("evotree", "numpy", "scipy", "scikit-learn", "numba", "deap")
+PACKAGES = ("numpy", "scipy", "scikit-learn", "numba", "deap")
 
 
 class PeakMemory:
@@ -647,9 +648,13 @@ def _versions(methods: Iterable[BaseEstimator]) -> dict[str, str]:
     }
     packages_of = packages_distributions()
     others = sorted(
-        {package for name in modules for package in packages_of.get(name, ())}
+        {
+            package
+            for name in modules - {"evotree"}
+            for package in packages_of.get(name, ())
+        }
     )
-    versions = {"python": platform.python_version()}
+    versions = {"python": platform.python_version(), "evotree": __version__}
     for name in (*PACKAGES, *others):
         with suppress(PackageNotFoundError):
             versions[name] = version(name)

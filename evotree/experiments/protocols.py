@@ -14,11 +14,14 @@ from sklearn.model_selection import (
     KFold,
     StratifiedGroupKFold,
     StratifiedKFold,
+    TimeSeriesSplit,
 )
 
 from evotree.estimators.groups import read_groups
 from evotree.experiments.datasets import LoadedData, load
 from evotree.tables.columns import encode, fit_columns
+
+Folds = list[tuple[np.ndarray, np.ndarray]]
 
 OFFICIAL = -1  # the number of the fold that stands for a data set's official split
 MAX_FOLDS = 10_000
@@ -135,14 +138,15 @@ class Protocol:
                     f"fold={OFFICIAL}: {data.name!r} has no official split."
                 )
             train, test = np.split(np.arange(len(data.y)), [data.n_train])
-        elif stratified:
-            train, test = stratified_folds(data.y, self.n_folds, task.seed, groups)[
-                task.fold
-            ]
         else:
-            kind = KFold if groups is None else GroupKFold
-            folds = kind(self.n_folds, shuffle=True, random_state=task.seed)
-            train, test = list(folds.split(data.y, groups=groups))[task.fold]
+            folds = folds_of(
+                data.y,
+                self.n_folds,
+                groups,
+                random_state=task.seed,
+                stratified=stratified,
+            )
+            train, test = folds[task.fold]
         parts = take_rows(X, data.y, train, test)
         return parts if groups is None else parts._replace(groups=groups[train])
 
@@ -176,9 +180,43 @@ def load_cached(name: str, data_home: Path | None) -> LoadedData:
     return load(name, data_home)
 
 
+def folds_of(
+    y: np.ndarray,
+    n_folds: int,
+    groups: np.ndarray | None = None,
+    times: np.ndarray | None = None,
+    *,
+    random_state: int,
+    stratified: bool,
+) -> Folds:
+    """Return training and test positions: of later rows where rows have times, else shuffled."""
+    if times is not None:
+        return forward_folds(times, n_folds)
+    if stratified:
+        return stratified_folds(y, n_folds, random_state, groups)
+    kind = KFold if groups is None else GroupKFold
+    folds = kind(n_folds, shuffle=True, random_state=random_state)
+    return list(folds.split(y, groups=groups))
+
+
+def forward_folds(times: np.ndarray, n_folds: int) -> Folds:
+    """Return positions of rows to train on and of later ones, all rows of one time together."""
+    distinct, at = np.unique(times, return_inverse=True)
+    n_folds = min(n_folds, len(distinct) - 1)
+    if n_folds < 2 or pd.isna(distinct).any():
+        raise ValueError(
+            f"the rows to train on have {len(distinct)} different times: at least three are "
+            "needed, and none may be missing"
+        )
+    return [
+        (np.flatnonzero(np.isin(at, train)), np.flatnonzero(np.isin(at, test)))
+        for train, test in TimeSeriesSplit(n_folds).split(distinct)
+    ]
+
+
 def stratified_folds(
     y: np.ndarray, n_splits: int, random_state: int, groups: np.ndarray | None = None
-) -> list[tuple[np.ndarray, np.ndarray]]:
+) -> Folds:
     """Return training and test positions of shuffled folds; rare classes are not in all of them."""
     kind = StratifiedKFold if groups is None else StratifiedGroupKFold
     folds = kind(n_splits, shuffle=True, random_state=random_state)

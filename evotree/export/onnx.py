@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from evotree._version import DISTRIBUTION
 from evotree.description.named import ONE_WAY, is_forest
 from evotree.tables.columns import ABOVE, BELOW, LOG, bends_of
 from evotree.tree import LEAD, ObliqueTree, SoftSides
@@ -127,7 +128,7 @@ def _skl2onnx() -> Any:
         return import_module("skl2onnx")
     except ModuleNotFoundError as error:
         raise ModuleNotFoundError(
-            f"ONNX models need {error.name}: pip install 'evotree[onnx]'",
+            f"ONNX models need {error.name}: pip install '{DISTRIBUTION}[onnx]'",
             name=error.name,
         ) from error
 

@@ -6,9 +6,11 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+from pandas.api.types import is_bool_dtype, is_numeric_dtype
 
 from evotree.tables.columns import reading, text_of
 
+MANY_TARGETS = 20
 _KINDS: tuple[tuple[Any, Any], ...] = (
     (bool | np.bool_, bool),
     (Integral, np.int64),
@@ -41,6 +43,12 @@ def read_labels(y: Any) -> Any:
             "such as by y.fillna('missing')."
         )
     return _narrowed(labels) if labels.dtype == object else labels
+
+
+def are_many_numbers(y: Any) -> bool:
+    """Return whether targets are more different numbers than there would be classes."""
+    is_numeric = is_numeric_dtype(y.dtype) and not is_bool_dtype(y.dtype)
+    return is_numeric and pd.Series(y).nunique() > MANY_TARGETS
 
 
 def refuse_dates(y: Any, allowed: str) -> None:

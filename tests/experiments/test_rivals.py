@@ -1,0 +1,216 @@
+"""The default beside other models on a table: equal folds, whole tables, sizes, and the command."""
+
+from functools import partial
+
+import numpy as np
+import pandas as pd
+import pytest
+from matplotlib import pyplot as plt
+from matplotlib.image import imread
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.datasets import load_iris
+from sklearn.ensemble import HistGradientBoostingClassifier
+from sklearn.linear_model import LogisticRegression
+from sklearn.tree import DecisionTreeClassifier
+
+import evotree.experiments
+from evotree.cli.main import main
+from evotree.experiments import execution, rivals
+from evotree.experiments.protocols import folds_of
+
+QUICK = {"max_generations": 2, "size_penalty": 0.01, "term_penalty": 0.0}
+
+
+@pytest.fixture(autouse=True)
+def quick(monkeypatch):
+    """Evolve for a moment, without what takes long or need not be installed."""
+    for name in ("EvoTreeClassifier", "EvoTreeRegressor"):
+        monkeypatch.setattr(rivals, name, partial(getattr(rivals, name), **QUICK))
+    monkeypatch.setattr(rivals, "find_spec", lambda name: None)
+    monkeypatch.setattr(execution, "warm_up", lambda method: None)
+
+
+@pytest.fixture
+def in_process(monkeypatch):
+    """Do the fits here, where they can be looked at."""
+
+    def outcomes_of(run, tasks, jobs):
+        for task in tasks:
+            yield execution.attempt(run, task)
+
+    monkeypatch.setattr(execution, "outcomes_of", outcomes_of)
+
+
+@pytest.fixture(scope="module")
+def table():
+    """Draw rows with categories and gaps, in groups, in which both say something."""
+    rng = np.random.default_rng(0)
+    n = 120
+    X = pd.DataFrame({"size": rng.normal(size=n), "noise": rng.normal(size=n)})
+    X["town"] = rng.choice(["Bonn", "Kiel", "Ulm"], n)
+    y = np.where(X["size"] + (X["town"] == "Ulm") > 0.5, "yes", "no")
+    X.loc[::7, "size"] = np.nan
+    X.loc[3::11, "town"] = None
+    return X, y, np.arange(n) // 3
+
+
+def test_all_methods_read_categories_and_gaps(table):
+    X, y, _ = table
+    comparison = evotree.experiments.compare(X, y, n_folds=3, n_jobs=2)
+    runs = comparison.runs
+    assert runs.groupby("method").size().tolist() == 6 * [3]
+    assert runs["accuracy"].between(0.5, 1.0).all() and runs["AUC"].gt(0.5).all()
+    assert runs[["log loss", "complexity", "seconds"]].gt(0.0).all(axis=None)
+    text = str(comparison)
+    assert text.startswith("120 rows, 3 columns, 2 classes; 3 folds, shuffled\n")
+    assert all(name in text for name in runs["method"].unique())
+
+
+def test_equal_seeds_give_equal_runs(table, in_process):
+    X, y, _ = table
+    figures = ["method", "fold", "accuracy", "AUC", "log loss", "leaves", "complexity"]
+    first, again = (rivals.compare(X, y, n_folds=2).runs[figures] for _ in range(2))
+    pd.testing.assert_frame_equal(first, again)
+    other = rivals.compare(X, y, n_folds=2, random_state=1).runs[figures]
+    assert not first.equals(other)
+
+
+def test_differences_are_those_of_equal_folds(table, in_process):
+    X, y, _ = table
+    comparison = rivals.compare(X, y, n_folds=4)
+    by_fold = comparison.runs.pivot(index="fold", columns="method", values="accuracy")
+    for method, text in comparison.means("EvoTree")["accuracy"].items():
+        gaps = by_fold[method] - by_fold["EvoTree"]
+        error = np.sqrt((1 / 4 + 1 / 3) * gaps.var())
+        assert [float(part.strip("* ")) for part in text.split("±")] == pytest.approx(
+            [gaps.mean(), error], abs=6e-4
+        )
+    shown = comparison.means().loc["CART", "accuracy"]
+    assert float(shown.split()[0]) == pytest.approx(by_fold["CART"].mean(), abs=6e-4)
+
+
+@pytest.mark.parametrize("is_time", [False, True])
+def test_rows_that_are_not_alike_are_held_out_so_by_all(
+    table, in_process, monkeypatch, is_time
+):
+    X, y, beside = table
+    taken = []
+    monkeypatch.setattr(
+        execution,
+        "seed_method",
+        lambda method, seed: taken.append(Recorder()) or taken[-1],
+    )
+    names = {"time": beside} if is_time else {"groups": [f"g{k}" for k in beside]}
+    X = X.assign(row=np.arange(len(X)))
+    rivals.compare(X, y, n_folds=3, **names)
+    for model in taken:
+        train, test = beside[model.train], beside[model.test]
+        assert not set(train) & set(test)
+        assert not is_time or max(train) < min(test)
+    for name, model in zip(list(rivals.rivals(2)) * 3, taken, strict=True):
+        group = beside[model.train]
+        inner = model.beside.get("cv", model.cv)
+        if "EvoTree" in name and not is_time:
+            labels = model.beside["groups"]
+            assert len({*zip(labels, group, strict=True)}) == len({*group})
+        elif "EvoTree" in name or name == "CART":
+            for fit, hold in inner:
+                assert not set(group[fit]) & set(group[hold])
+                assert not is_time or max(group[fit]) < min(group[hold])
+
+
+class Recorder(ClassifierMixin, BaseEstimator):
+    """A model that knows which rows it was told, and says the first class."""
+
+    cv = None
+    coef_, intercept_ = np.ones(1), 0.0
+
+    def set_params(self, gridsearchcv__cv):
+        self.cv = gridsearchcv__cv
+
+    def fit(self, X, y, **beside):
+        self.train, self.classes_, self.beside = (
+            X["row"].to_numpy(int),
+            np.unique(y),
+            beside,
+        )
+
+    def predict_proba(self, X):
+        self.test = X["row"].to_numpy(int)
+        return np.tile(np.eye(len(self.classes_))[0], (len(X), 1))
+
+    def predict(self, X):
+        return np.full(len(X), self.classes_[0])
+
+
+def test_folds_hold_every_row_out_once_or_later():
+    y, times = np.arange(30) % 3, np.arange(30) // 2
+    for stratified in (False, True):
+        folds = folds_of(y, 3, random_state=0, stratified=stratified)
+        assert sorted(np.concatenate([test for _, test in folds])) == list(range(30))
+    with pytest.raises(ValueError, match="2 different times"):
+        folds_of(y, 3, None, y == 0, random_state=0, stratified=True)
+    for train, test in folds_of(y, 3, None, times, random_state=0, stratified=True):
+        assert times[train].max() < times[test].min()
+
+
+def test_a_model_that_fails_is_left_out_and_ours_has_to_work(
+    table, in_process, monkeypatch
+):
+    X, y, _ = table
+
+    def fail(self, X, y):
+        raise ArithmeticError("no trees today")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(HistGradientBoostingClassifier, "fit", fail)
+        with pytest.warns(UserWarning, match="boosting is left out.*no trees today"):
+            comparison = rivals.compare(X, y, n_folds=2)
+    assert "boosting" not in str(comparison)
+    ax = comparison.plot()
+    assert ax.get_xscale() == "log" and len(ax.get_lines()) == 5
+    plt.close(ax.figure)
+    monkeypatch.setattr(rivals.EvoTreeClassifier.func, "fit", fail)
+    with pytest.raises(ValueError, match="EvoTree failed: .*no trees today"):
+        rivals.compare(X, y, n_folds=2)
+
+
+def test_sizes_count_what_models_are_made_of():
+    X, y = load_iris(return_X_y=True)
+    y = y > 0
+    tree = DecisionTreeClassifier(random_state=0).fit(X, y)
+    nodes = tree.tree_.node_count
+    sizes = rivals.sizes_of(tree)
+    assert (sizes["leaves"], sizes["complexity"]) == ((nodes + 1) / 2, nodes)
+    linear = LogisticRegression().fit(X, y)
+    assert rivals.sizes_of(linear)["complexity"] == 5
+    boosting = HistGradientBoostingClassifier(max_iter=3, max_leaf_nodes=2).fit(X, y)
+    assert rivals.sizes_of(boosting) == {"leaves": 6, "complexity": 9}
+
+
+def test_arguments_are_checked(table):
+    X, y, beside = table
+    for wrong, named in (
+        ({"groups": beside, "time": beside}, "one of them"),
+        ({"task": "ranking"}, "task='ranking'"),
+        ({"n_folds": 1}, "n_folds=1"),
+        ({"groups": beside[1:]}, "inconsistent"),
+        ({"time": np.full(len(y), np.nan)}, "missing"),
+    ):
+        with pytest.raises(ValueError, match=named):
+            rivals.compare(X, y, **wrong)
+
+
+@pytest.mark.parametrize("is_numeric", [False, True])
+def test_the_command_prints_draws_and_keeps(table, tmp_path, capsys, is_numeric):
+    X, y, beside = table
+    target = X["size"].fillna(0.0) * 1000.0 if is_numeric else y
+    X.assign(y=target, town_of=beside).to_csv(tmp_path / "rows.csv", index=False)
+    plot = tmp_path / "runs.png"
+    command = f"compare {tmp_path / 'rows.csv'} --target y --group town_of --folds 2"
+    assert main([*command.split(), "--plot", str(plot)]) == 0
+    printed = capsys.readouterr().out
+    assert "3 columns" in printed and "of whole groups" in printed
+    assert ("MAE" in printed) == is_numeric and ("AUC" in printed) != is_numeric
+    assert ("ridge regression" in printed) == is_numeric
+    assert imread(plot).std() > 0.0
