@@ -571,7 +571,7 @@ def test_a_model_goes_on_with_its_bends(fitted):
 
 
 @pytest.mark.parametrize("kind", ["counts", "times"])
-@pytest.mark.parametrize("shapes", ["auto", {"age": [("above", 50.0)]}])
+@pytest.mark.parametrize("shapes", ["quartiles", {"age": [("above", 50.0)]}])
 def test_log_linear_leaves_bend(kind, shapes):
     """The logarithm of a rate rises from 50 years on, and not before."""
     rng = np.random.default_rng(0)

@@ -344,6 +344,6 @@ def test_cart_pole_is_solved_by_few_leaves():
 def test_a_missing_extra_is_named(monkeypatch):
     monkeypatch.setitem(sys.modules, "gymnasium", None)
     with pytest.raises(
-        ModuleNotFoundError, match=r"gymnasium: pip install 'evotree\[pol"
+        ModuleNotFoundError, match=r"gymnasium: pip install 'treevolve\[pol"
     ):
         evolve("CartPole-v1", SearchConfig(max_generations=1))

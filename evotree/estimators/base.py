@@ -143,7 +143,8 @@ class TreeEstimator(RowEncoder):
     @lazy_on_collections(lambda _: np.empty(0, dtype=np.int32))
     def apply(self, X: Any) -> np.ndarray:
         """Return the leaf that each row reaches, as positions in the arrays of `tree_`, int32."""
-        return self.tree_.apply(self.encode(X))
+        rows = self.encode(X)  # first: it says so where there is no model
+        return self.tree_.apply(rows)
 
     def decision_path(self, X: Any) -> csr_matrix:
         """Return the nodes that each row passes, from the root to its leaf.
@@ -151,7 +152,8 @@ class TreeEstimator(RowEncoder):
         A ``csr_matrix`` of shape (n_samples, n_nodes), 1 where a row passes a node; nodes are
         positions in the arrays of `tree_`.
         """
-        return self.tree_.decision_path(self.encode(X))
+        rows = self.encode(X)  # first: it says so where there is no model
+        return self.tree_.decision_path(rows)
 
     def _repr_html_inner(self) -> str:
         """Return what a notebook shows that knows no bundles: scikit-learn's diagram, the tree."""

@@ -781,6 +781,7 @@ class LogisticLeaves:
     # How often the terms of all leaves of a tree are halved at most; those of one leaf are as often
     # as there are `HALVINGS`.
     tree_halvings: ClassVar[int] = 0
+    costs: ClassVar[tuple[float, ...]] = COSTS  # of a row's loss, that are tried
 
     used: np.ndarray | None = None  # mask of the features that models may use
 
@@ -804,7 +805,7 @@ class LogisticLeaves:
         roots: dict[Strength, np.ndarray] = {}
         start = None
         fitted_to = self.rows_of(rows)
-        for C in COSTS:
+        for C in self.costs:
             path = list(path_of_models(fitted_to, C, start, used=self.used, end=end))
             start = path[0]
             for halvings, scores in enumerate(path):
@@ -886,6 +887,8 @@ class LogLinearLeaves(LogisticLeaves):
     """Log-linear models of counts, or rates, in all leaves: Poisson regressions."""
 
     tree_halvings = HALVINGS
+    # A row tells less of a rate than of a class; weakly penalized rates grow without a bound.
+    costs = (0.0003, 0.003, 0.03, 0.3)
 
     def rows_of(self, dataset: Dataset) -> ClassRows:
         """Return the rows with rates in units of their mean, which penalties do not depend on."""

@@ -164,7 +164,7 @@ def test_no_leaf_has_fewer_rows_than_five_times_its_terms(outputs):
     for tree in model.pareto_front_:
         leaves = np.flatnonzero(tree.is_leaf)
         of_outputs = tree.models.each if outputs > 1 else [tree.models]
-        rows = np.bincount(tree.apply(X), minlength=len(tree))[leaves]
+        rows = np.bincount(tree.apply(model.encode(X)), minlength=len(tree))[leaves]
         for models in of_outputs:
             n_terms = np.count_nonzero(models.coefficients[leaves], axis=1)
             assert (rows >= 5 * n_terms).all()
