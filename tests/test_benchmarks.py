@@ -73,6 +73,7 @@ def test_a_fit_keeps_its_bound_of_memory(size):
     assert (0.0 if size.seconds else 0.2 * most) < figures["megabytes"] < most
 
 
+@pytest.mark.slow
 def test_command_line_writes_the_tables(tmp_path):
     """``--out`` makes the folder and the file; ``--only`` chooses."""
     out = tmp_path / "results" / "speed.md"

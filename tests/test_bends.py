@@ -367,6 +367,7 @@ def test_text_is_read_back(case):
 # ---- constraints ---------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @settings(max_examples=8, deadline=None)
 @given(st.integers(0, 2**16), st.sampled_from((1, -1)), st.booleans())
 def test_predictions_rise_with_columns_that_bend(seed, sign, is_classes):
@@ -448,6 +449,7 @@ def is_within(model, points, ends):
     return (predicted >= ends[0]) & (predicted <= ends[1])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("is_regressor", [False, True])
 @pytest.mark.parametrize("seed", range(4))
 def test_counterfactuals_move_columns_and_none_is_nearer(seed, is_regressor):

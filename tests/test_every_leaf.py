@@ -710,6 +710,7 @@ def pictures():
             yield pytest.param(*one.values, plot, marks=one.marks)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("name", "plot"), [*pictures()])
 def test_pictures_are_drawn(name, plot):
     kind = kind_of(name)

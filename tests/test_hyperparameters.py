@@ -679,6 +679,7 @@ def frame_of(model):
     return model.choice_.to_frame()
 
 
+@pytest.mark.slow
 def test_the_choice_is_the_same_for_all_seeds_and_threads():
     """And so is the tree, if it is a first one, though each run has bred others."""
     rows = chessboard(200, 3, noise=0.1)
@@ -723,6 +724,7 @@ def test_a_fit_says_what_it_has_chosen():
     assert model.pareto_front_.choice is choice
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("objective", "loss"),
     [("brier", "brier"), ("roc_auc", "roc_auc"), (Cost([[0, 1], [3, 0]]), "loss")],
@@ -796,6 +798,7 @@ def test_a_checkpoint_keeps_the_choice(seed, penalties, winner, logistic):
             read_choice(wrong, {"C": "1"}, "run.npz")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("leaves", ["auto", "linear"])
 @pytest.mark.parametrize(
     "load", [load_breast_cancer, load_iris], ids=["logistic", "trees"]

@@ -227,6 +227,7 @@ def folder(tmp_path):
     return Folder(tmp_path)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "changed",
     [
@@ -251,6 +252,7 @@ def other_constant(data):
     return data.replace(struct.pack("<d", 10.5), struct.pack("<d", 11.5))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("kind", "damaged"),
     [
@@ -277,6 +279,7 @@ def test_damaged_files_of_the_cache_are_written_again_and_warned_of_once(
     assert folder.run(value="10.5") == ("21.0 1", "")
 
 
+@pytest.mark.slow
 def test_the_cache_of_another_numba_is_written_again(folder):
     folder.run()
     own, other = numba.__version__.encode(), b"9" * len(numba.__version__)
@@ -343,6 +346,7 @@ numba.njit = njit
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", BROKEN)
 def test_another_numba_compiles_slower_and_says_so_once(folder, name):
     shown, warned = folder.run(GONE + BROKEN[name] + "\n")

@@ -190,6 +190,7 @@ def test_a_fit_tells_its_course(iris_rows, tmp_path):
     ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("start", STARTS)
 def test_islands_in_processes_have_one_log(iris_rows, start, tmp_path):
     X, y = iris_rows

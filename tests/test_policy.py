@@ -97,6 +97,7 @@ def test_a_walker_learns_to_turn_back(kwargs):
     assert policy.feature_names == ["x0", "x1", "x2"] and "x0" in str(policy)
 
 
+@pytest.mark.slow
 def test_a_teacher_is_a_first_individual(tmp_path):
     policy = evolve(
         Track,
@@ -310,6 +311,7 @@ def test_what_is_seen_is_numbers_or_it_is_named(observation):
     assert as_point((1, np.array([2.0, 3.0]), np.int64(4))) == [1.0, 2.0, 3.0, 4.0]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("used", [(0,), (1,), (0, 2)])
 def test_a_teacher_may_leave_out_actions(used):
     def teacher(point):

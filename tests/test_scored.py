@@ -96,6 +96,7 @@ def test_the_tree_is_found_and_says_what_it_is_worth(found):
     assert [float(one) for one in digits] == tree.weights[tree.weights != 0.0].tolist()
 
 
+@pytest.mark.slow
 def test_any_number_of_workers_gives_the_same(found):
     with ThreadPoolExecutor(3) as threads:
         others = [search_scores(NOISY, BRIEF, threads)]
@@ -449,6 +450,7 @@ def agreement_unless(path, tree, seed):
     return agreement(tree, seed)
 
 
+@pytest.mark.slow
 def test_a_worker_that_dies_is_an_error_and_loses_no_generation(found, tmp_path):
     crash, path = tmp_path / "crash", tmp_path / "run.npz"
     problem = replace(NOISY, score=partial(agreement_unless, crash))

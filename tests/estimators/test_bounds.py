@@ -97,6 +97,7 @@ def test_every_tree_keeps_the_bounds(
     assert_kept(model.fit(X, y, sample_weight=weight), X, weight)
 
 
+@pytest.mark.slow
 def test_every_operator_and_given_trees_keep_them():
     X, y = load_breast_cancer(return_X_y=True)
     names = ["tao", "sparse", "axis", "oc1", "linear", "dipole"]
@@ -149,6 +150,7 @@ def test_sets_of_columns_that_are_none_are_named(wrong):
         brief(interaction_cst=wrong).fit(*load_iris(return_X_y=True))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("outputs", [1, 2])
 def test_no_leaf_has_fewer_rows_than_five_times_its_terms(outputs):
     """A few rows lie apart, on a line of their own: they are no leaf with a line of five terms."""

@@ -232,6 +232,7 @@ def test_what_reads_rows_again_takes_their_exposures():
 # ---- log-linear leaves ---------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @given(counted_rows(), st.sampled_from([0.03, 3.0]))
 @settings(max_examples=15)
 def test_a_log_linear_leaf_is_a_poisson_regression(rows, C):
@@ -267,6 +268,7 @@ def fitted():
     return model.fit(X, y, exposure=exposure)
 
 
+@pytest.mark.slow
 def test_log_linear_leaves_add_to_splits(fitted):
     X, y, exposure = log_linear(4000, 1)
     train, counts, exposures = log_linear(800, 0)

@@ -196,6 +196,7 @@ DOORS = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", DOORS)
 def test_what_a_fit_holds_out_parts_no_group(name, seen):
     X, y, groups, *_ = copies()
@@ -250,6 +251,7 @@ BOTH = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", BOTH)
 def test_copies_in_groups_lead_to_the_tree_of_single_rows(name):
     """In the median of three draws within two leaves or terms; penalties within a factor of 4.
@@ -418,6 +420,7 @@ def test_refits_are_to_whole_groups(monkeypatch):
 # ---- folds of the user's own ---------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("leaves", ["constant", "linear"])
 def test_pairs_that_are_the_folds_of_the_default_give_the_same_model(leaves):
     _, _, _, X, y = copies(n=90)

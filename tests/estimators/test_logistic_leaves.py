@@ -80,6 +80,7 @@ def test_each_step_of_a_path_has_half_the_terms_of_the_one_before():
     assert n_terms == [39, 19, 9, 4, 2]
 
 
+@pytest.mark.slow
 def test_where_all_columns_say_a_little_one_logistic_leaf_is_chosen(fitted):
     model, X, y = fitted
     others = weak_columns(2000, n_classes=len(model.classes_))
@@ -93,6 +94,7 @@ def test_where_all_columns_say_a_little_one_logistic_leaf_is_chosen(fitted):
     assert ours < theirs
 
 
+@pytest.mark.slow
 def test_of_two_classes_a_logistic_tree_says_what_one_logistic_leaf_does():
     """Models in leaves are asked for; else the same regression is a split with soft sides."""
     X, y = weak_columns()
@@ -111,6 +113,7 @@ def test_of_two_classes_a_logistic_tree_says_what_one_logistic_leaf_does():
     np.testing.assert_allclose(*shares, atol=1e-3)
 
 
+@pytest.mark.slow
 def test_leaves_hold_no_models_unless_they_are_asked_for():
     X, y = weak_columns(n_classes=3)
     auto, constant = (quick(leaves=name).fit(X, y) for name in ("auto", "constant"))
@@ -249,6 +252,7 @@ def boxes(n_rows, seed):
     return X, ((X[:, 2:] - 0.5) * borders[cell]).sum(axis=1) > 0
 
 
+@pytest.mark.slow
 def test_trees_that_are_too_large_for_models_do_not_compete():
     X, y = boxes(1500, 0)
     dataset = Dataset.from_arrays(X, y)
@@ -261,6 +265,7 @@ def test_trees_that_are_too_large_for_models_do_not_compete():
     assert largest["tree"] > largest["linear"]
 
 
+@pytest.mark.slow
 def test_a_bound_on_leaves_is_the_only_one_for_small_trees():
     X, y = boxes(1500, 0)
     model = linear(max_leaf_nodes=12).fit(X, y)
@@ -290,6 +295,7 @@ def test_units_that_are_far_apart_end_in_numbers(units):
     assert np.isfinite(model.predict_proba(X * units)).all()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("leaves", ["auto", "linear"])
 @pytest.mark.parametrize("load", TABLES.values(), ids=TABLES)
 def test_costs_and_held_out_quality_are_those_of_what_rows_are_predicted(load, leaves):
@@ -314,6 +320,7 @@ def test_costs_and_held_out_quality_are_those_of_what_rows_are_predicted(load, l
                 assert cost == pytest.approx(expected)
 
 
+@pytest.mark.slow
 def test_refit_keeps_the_parameters_that_were_asked_for():
     X, y = load_iris(return_X_y=True)
     model = linear().fit(X, y)

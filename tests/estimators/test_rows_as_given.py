@@ -32,6 +32,7 @@ def cells(n_rows, seed):
     return X, (rng.random(n_rows) < share).astype(int)
 
 
+@pytest.mark.slow
 def test_equal_rows_are_not_taken_for_one():
     X, y = cells(1500, 0)
     assert len(np.unique(np.column_stack([X, y]), axis=0)) == 32
@@ -43,6 +44,7 @@ def test_equal_rows_are_not_taken_for_one():
         assert fitted.score(X[test], y[test]) >= cart.score(X[test], y[test]) - 0.02
 
 
+@pytest.mark.slow
 def test_a_move_of_a_millionth_changes_less_than_the_noise_of_folds():
     X, y = cells(900, 1)
     rng = np.random.default_rng(0)
@@ -57,6 +59,7 @@ def test_a_move_of_a_millionth_changes_less_than_the_noise_of_folds():
         assert abs(scores[0] - scores[1]) <= 2.0 * error
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "kind",
     [

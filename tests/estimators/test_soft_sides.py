@@ -100,6 +100,7 @@ def test_every_tree_of_the_front_brings_what_was_fitted_to_the_training_rows():
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("probability", ["soft", "leaf"])
 @pytest.mark.parametrize(
     ("objective", "agrees"),

@@ -76,6 +76,7 @@ def test_no_split_of_any_tree_uses_another_feature(seed, changed):
     watched(brief(random_state=seed, **changed), X[rows], y[rows])
 
 
+@pytest.mark.slow
 def test_every_operator_keeps_to_them_and_given_trees_are_repaired():
     X, y = load_diabetes(return_X_y=True)
     free = quick_models.brief(EvoTreeRegressor, leaves="constant").fit(X, y)

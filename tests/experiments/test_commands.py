@@ -45,6 +45,7 @@ def run(*arguments):
     return main(["experiment", *map(str, arguments)])
 
 
+@pytest.mark.slow
 def test_an_experiment_is_run_resumed_and_reported(file, tmp_path, capsys):
     out = tmp_path / "out"
     assert run("run", file, "--out", out, "--n-jobs", 2, "--reference", "EvoTree") == 0

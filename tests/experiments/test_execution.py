@@ -91,6 +91,7 @@ def experiment(**changed):
     return Experiment(**arguments | {"protocol": Protocol(2)} | changed)
 
 
+@pytest.mark.slow
 def test_rows_are_the_same_for_any_workers(home, tmp_path):
     made = experiment(warm_up=True)
     one = run_experiment(made, tmp_path / "one", home, jobs=1)
@@ -175,6 +176,7 @@ def test_scores_are_those_of_scikit_learn(home, tmp_path):
     assert runs["r2"].between(0.0, 0.6).all() and (runs["leaves"] == 4).all()
 
 
+@pytest.mark.slow
 def test_what_goes_wrong_is_recorded_and_the_rest_goes_on(home, tmp_path):
     methods = {what: Odd(what) for what in ("fit", "fail", "sleep", "die")}
     made = experiment(methods=methods, datasets=["iris"])

@@ -54,6 +54,7 @@ def table():
     return X, y, np.arange(n) // 3
 
 
+@pytest.mark.slow
 def test_all_methods_read_categories_and_gaps(table):
     X, y, _ = table
     comparison = evotree.experiments.compare(X, y, n_folds=3, n_jobs=2)
@@ -66,6 +67,7 @@ def test_all_methods_read_categories_and_gaps(table):
     assert all(name in text for name in runs["method"].unique())
 
 
+@pytest.mark.slow
 def test_equal_seeds_give_equal_runs(table, in_process):
     X, y, _ = table
     figures = ["method", "fold", "accuracy", "AUC", "log loss", "leaves", "complexity"]

@@ -125,6 +125,7 @@ def test_a_deadline_leaves_the_interpreter_as_it_was():
     assert done.stdout.split() == ["204", "36"], done.stderr
 
 
+@pytest.mark.slow
 def test_workers_end_with_a_parent_that_is_killed(tmp_path):
     path = tmp_path / "pids"
     parent = multiprocessing.get_context("spawn").Process(

@@ -163,6 +163,7 @@ def predictions(dataset, individual):
     return dataset.target_mean + dataset.target_scale * individual.values[:, 0]
 
 
+@pytest.mark.slow
 @each_prediction
 @quickly
 @given(st.data(), seeds)

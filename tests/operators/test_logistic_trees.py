@@ -392,6 +392,7 @@ def test_the_quality_of_such_a_tree_is_that_of_the_probabilities_it_keeps(object
     assert tree.quality == pytest.approx(1.0 - lost)
 
 
+@pytest.mark.slow
 def test_rows_in_another_order_and_weights_in_another_unit_change_nothing(table):
     X, y, others, _ = table
     order = np.random.default_rng(0).permutation(len(y))

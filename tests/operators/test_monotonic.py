@@ -456,6 +456,7 @@ def test_no_sample_breaks_a_finished_tree_of_lines(seed, precision):
         assert_kept(round_models(tree, dataset.raw, *options).validate(), rng)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("algorithm", "precision"), [("penalized", "auto"), ("nsga2", 2)]
 )

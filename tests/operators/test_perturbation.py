@@ -83,6 +83,7 @@ def test_the_rule_of_c45(node):
     assert split.score == score_hyperplane(node, split.weights, split.threshold)
 
 
+@pytest.mark.slow
 def test_equal_splits_go_to_the_first_feature():
     column = np.arange(6.0)
     node = Node.of(np.column_stack([column] * 3), np.array([0, 0, 0, 1, 1, 1], dtype=np.int32),
@@ -135,6 +136,7 @@ def test_when_oc1_is_axis_parallel():
         assert (splitter(node, stream_of()).weights != 0.0).sum() > 1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ("gini", "entropy", "twoing", "squared_error"))
 def test_a_cycle_of_cart_lc(name):
     """From a random hyperplane, rows of random weights: no two splits are equally good."""

@@ -232,6 +232,7 @@ def test_what_cannot_be_rounded_is_named(X: Any, precision: Any, message: str) -
             EvoTreeClassifier(precision=precision).fit(X, [0, 1])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("model", "load"),
     [

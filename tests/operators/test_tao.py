@@ -204,6 +204,7 @@ def test_the_same_stream_gives_the_same_tree_and_threads_change_nothing(name, ta
     assert trees[0] == trees[1]
 
 
+@pytest.mark.slow
 @settings(max_examples=40)
 @given(smooth.hostile_nodes(), splitters, seeds)
 def test_reduced_problems_of_hostile_rows_are_solved(node, splitter, seed):

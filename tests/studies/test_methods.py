@@ -155,6 +155,7 @@ def test_the_extra_installs_the_versions_that_are_named():
     assert {tuple(line.split(" ==")) for line in lines} == set(chosen.VERSIONS.items())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("package", PACKAGES)
 def test_the_packages_themselves(package):
     method, module = PACKAGES[package]
@@ -189,6 +190,7 @@ def noisy_rows(seed=0, n_rows=120, n_features=3, n_classes=2):
     return rng.normal(size=(n_rows, n_features)) + 0.8 * y[:, None], y
 
 
+@pytest.mark.slow
 @settings(max_examples=15, deadline=None)
 @given(st.integers(0, 1000), st.sampled_from([2, 3]))
 def test_the_tree_of_a_budget_is_that_of_an_exhaustive_search(seed, n_classes):

@@ -273,6 +273,7 @@ def test_every_figure_of_ours_has_a_published_one(name):
     assert ours.set_index(agreement.KEY).index.isin(published).mean() > 0.95
 
 
+@pytest.mark.slow
 def test_the_report_in_git_is_written_from_the_rows_in_git(tmp_path):
     for file in RESULTS.glob("*.csv"):
         shutil.copy(file, tmp_path)

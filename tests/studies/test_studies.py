@@ -234,6 +234,7 @@ TINY = {
 FILES = {"blood-transfusion-3": "blood-transfusion"}
 
 
+@pytest.mark.slow
 @every_study
 def test_a_fit_of_each_study(name, tmp_path, monkeypatch):
     dataset, method = TINY[name]
