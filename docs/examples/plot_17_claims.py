@@ -21,6 +21,7 @@ from sklearn.preprocessing import StandardScaler
 
 from evotree import EvoTreeRegressor
 from evotree.export import export_text
+from evotree.plotting import plot_tree
 
 
 def draw(n, seed):
@@ -56,6 +57,7 @@ models = {
 for model in models.values():
     model.fit(X, claims, exposure=years)
 print(export_text(models["tree of models"]))
+plot_tree(models["tree of models"], max_terms=3)
 
 # %%
 # The deviance of 40,000 other drivers, beside that of the true rates. The first model knows the

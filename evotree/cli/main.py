@@ -615,7 +615,7 @@ EVOLUTION = (
         "SHAPES",
         lambda text: None if text == "none" else text,
         "auto: effects of columns on numbers may bend, as in 'age above 52'; "
-        "quartiles: those on classes, too; or none",
+        "quartiles: those on classes, counts and times, too; or none",
     ),
     Option("checkpoint", "FILE", str, "write the run to a file as it goes on"),
     Option(

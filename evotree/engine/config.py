@@ -281,10 +281,10 @@ class Evolution(Configuration):
         which is ``max(age - 52, 0)``, ``age below 52``, which is ``max(52 - age, 0)``, or
         ``log(income)`` where it is positive and skewed, in splits and in linear leaves alike.
         ``"quartiles"`` finds knots there (`evotree.engine.bends`), and takes bends where
-        cross-validation prefers them. ``"auto"`` does so for targets of numbers whose penalties are
-        chosen, too; for classes bends were not clearly better. Those of a dict are there in any
-        case: ``{"age": [("above", 52.0)], "income": [("log", 1.0)]}`` names kinds and knots, of a
-        logarithm the least number that it is taken of. With None no column bends.
+        cross-validation prefers them. ``"auto"`` does so for the squared error where penalties are
+        chosen, too; for classes, counts and times bends were not clearly better. Those of a dict
+        are there in any case: ``{"age": [("above", 52.0)], "income": [("log", 1.0)]}`` names kinds
+        and knots, of a logarithm the least number that it is taken of. With None no column bends.
     """
 
     population_size: Annotated[int, _WHOLE_FROM_2] = 64

@@ -219,11 +219,10 @@ def prepare(
             f"shapes={shapes!r}: of rows without columns, as a search by a Dataset has, "
             f"allowed are {AUTO!r} and None."
         )
+    if columns is None or shapes not in (AUTO, QUARTILES):
+        return problem
     chooses = is_auto(config.size_penalty) or is_auto(config.term_penalty)
-    if columns is None or not (
-        shapes == QUARTILES
-        or (shapes == AUTO and chooses and problem.dataset.n_classes == 0)
-    ):
+    if shapes == AUTO and not (chooses and config.objective == "squared_error"):
         return problem
     if bends_of(columns):  # of a model that is edited
         return problem

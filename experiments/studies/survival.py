@@ -47,10 +47,10 @@ EVOTREE, CONSTANT, TREE, STREED = (
     "SurvivalTree",
     "STreeD",
 )
-ACCURATE, STRAIGHT = "EvoTree accurate", "EvoTree, no bends"
+ACCURATE, BENDS = "EvoTree accurate", "EvoTree bends"
 COX, FOREST = "Cox", "Forest"
 HARRELL, UNO, BRIER = "Harrell's C", "Uno's C", "Brier saved"
-TREES = (EVOTREE, ACCURATE, STRAIGHT, CONSTANT, TREE, STREED)
+TREES = (EVOTREE, ACCURATE, BENDS, CONSTANT, TREE, STREED)
 """The methods whose model is one tree."""
 TREE_LEAVES = (2, 3, 4, 5, 6, 8, 10, 12, 16, 24, 32)
 TREE_ROWS = (5, 10, 20)
@@ -68,7 +68,7 @@ AIMS = ((HARRELL, COX, 0), (HARRELL, TREE, 2), (HARRELL, STREED, 2), (BRIER, COX
 """What our tree was to be above, and by how many standard errors of the difference."""
 SOME = {
     ACCURATE: ("veterans", "breast_cancer", "gbsg2", "aids"),
-    STRAIGHT: ("veterans", "whas500", "gbsg2"),
+    BENDS: ("veterans", "whas500", "gbsg2"),
 }
 """The data sets of what was tried on some alone."""
 PRINTED = "gbsg2"  # whose tree is shown
@@ -254,7 +254,7 @@ def brier_saved(model: ChosenSurvival, X: np.ndarray, y: np.ndarray) -> float:
 METHODS: dict[str, Find] = {
     EVOTREE: evotree,
     ACCURATE: partial(evotree, rule="accurate"),
-    STRAIGHT: partial(evotree, evolution=Evolution(shapes=None)),
+    BENDS: partial(evotree, evolution=Evolution(shapes="quartiles")),
     CONSTANT: partial(evotree, leaves="constant"),
     TREE: chosen_tree,
     STREED: streed,
