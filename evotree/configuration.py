@@ -48,9 +48,12 @@ def documented(**shared: str) -> Callable[[_Kind], _Kind]:
     """Return a decorator that fills in what the docstrings of several classes share."""
 
     def filled(kind: _Kind) -> _Kind:
-        for name, text in shared.items():
-            if kind.__doc__:  # there is none under -OO
-                kind.__doc__ = kind.__doc__.replace(f"<{name}>", text)
+        if kind.__doc__:  # there is none under -OO
+            # Python 3.13 takes the indentation out of docstrings, and not of these texts.
+            kind.__doc__ = inspect.cleandoc(kind.__doc__)
+            for name, text in shared.items():
+                unindented = text.replace("\n    ", "\n")
+                kind.__doc__ = kind.__doc__.replace(f"<{name}>", unindented)
         return kind
 
     return filled

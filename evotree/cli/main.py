@@ -42,6 +42,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     argv = sys.argv[1:] if argv is None else argv
     try:
         with warnings.catch_warnings():
+            warnings.simplefilter("ignore", DeprecationWarning)  # not for users
             warnings.showwarning = lambda message, *_: say(
                 f"evotree: warning: {' '.join(str(message).split())}"
             )
