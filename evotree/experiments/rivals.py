@@ -186,7 +186,7 @@ class Comparison(NamedTuple):
         n_folds = self.runs["fold"].nunique()
         return (
             f"{self.about}\n\n{self.means().assign(**sizes).to_string()}\n\n"
-            f"Less {REFERENCE}, fold by fold:\n{self.means(REFERENCE).to_string()}\n\n"
+            f"Difference to {REFERENCE}, fold by fold:\n{self.means(REFERENCE).to_string()}\n\n"
             f"±: standard error √((1/{n_folds} + {self.test_ratio:.2g}) s²), since folds share "
             "rows to fit on (Nadeau and Bengio\n2003). *: its t-test, at the level "
             f"{comparison.LEVEL:g}, Holm over the methods. Sizes, seconds of the processor: "
