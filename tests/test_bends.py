@@ -624,6 +624,11 @@ def test_by_default_columns_bend_for_numbers_whose_penalties_are_chosen(kind):
     free = {"term_penalty": "auto", "max_leaf_nodes": 2, "shapes": "auto"}
     assert bool(bends_of(brief(kind, **free).fit(X, y).columns_)) == is_regressor
     assert not bends_of(brief(kind, max_leaf_nodes=2, shapes="auto").fit(X, y).columns_)
+    if is_regressor:  # counts do not gain by them
+        counts = brief(kind, objective="poisson", **free).fit(X, y - y.min())
+        assert not bends_of(counts.columns_)
+        asked = brief(kind, objective="poisson", **free | {"shapes": "quartiles"})
+        assert bends_of(asked.fit(X, y - y.min()).columns_)
 
 
 def test_a_search_with_bends_continues(tmp_path):
