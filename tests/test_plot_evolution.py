@@ -41,8 +41,10 @@ def test_a_film_has_a_picture_for_each_tree_and_the_end_and_the_curves_until_the
         title = figure.axes[0].get_title()
         assert title.startswith(f"generation {gen}: 4 leaves, accuracy ")
         for panel in figure.axes[1:]:
+            *curves, mark = panel.get_lines()
+            assert mark.get_xdata() == [gen, gen]
             end, _ = panel.transData.transform((gen, 0.0))
-            for artist in (*panel.get_lines(), *panel.collections):
+            for artist in (*curves, *panel.collections):
                 seen, frame = artist.clipbox, panel.bbox
                 expected = frame.x0, frame.y0, end, frame.y1
                 np.testing.assert_allclose(

@@ -738,8 +738,13 @@ def plot_evolution(
     Examples
     --------
     >>> from evotree import EvoTreeClassifier, keep_best_trees
-    >>> model = EvoTreeClassifier(init=None, callbacks=[keep_best_trees])  # doctest: +SKIP
-    >>> plot_evolution(model.fit(X, y), X, y).save("film.gif", writer="pillow")  # doctest: +SKIP
+    >>> from evotree.experiments.problems import make_loans
+    >>> X, y = make_loans(200, random_state=0)
+    >>> model = EvoTreeClassifier(
+    ...     size_penalty=0.01, term_penalty=0.001, max_generations=5, callbacks=[keep_best_trees]
+    ... )
+    >>> film = plot_evolution(model.fit(X, y), X, y)
+    >>> page = film.to_jshtml()  # film.save("film.gif", writer="pillow") writes a file
     """
     tree = tree_of(classifier, "tree_or_classifier", TypeError)
     trees = getattr(classifier, "best_trees_", {})
@@ -770,8 +775,9 @@ def plot_evolution(
     shown = np.sort(np.argsort(-importances(tree, "influence"), kind="stable")[:2])
     middle = np.median(points, axis=0)
 
-    figure = plt.figure(figsize=(10.0, 4.4), layout="constrained")
-    left, right = figure.subplots(1, 2, width_ratios=(5, 6))
+    figure, (left, right) = plt.subplots(
+        1, 2, width_ratios=(5, 6), figsize=(10.0, 4.4), layout="constrained"
+    )
 
     def draw(gen: int) -> list[Axes]:
         best = trees[max(first for first in trees if first <= gen)]
@@ -797,6 +803,8 @@ def plot_evolution(
     draw(frames[-1])  # the layout of all
     plot_learning_curve(records, curves=curves, ax=right)
     panels += [ax for ax in figure.axes if ax is not left]
+    for panel in panels:
+        panel.axvline(0.0, color="black", linewidth=1.5)  # the generation shown
     figure.draw_without_rendering()
     # It is the same for all, and takes longer than a picture.
     figure.set_layout_engine("none")
@@ -806,13 +814,15 @@ def plot_evolution(
 
 
 def _hide_after(panels: Sequence[Axes], gen: int) -> None:
-    """Hide what curves show of later generations."""
+    """Move the line of a panel to a generation, and hide what curves show of later ones."""
     for panel in panels:
         begin = panel.get_xlim()[0]
+        *curves, mark = panel.get_lines()
+        mark.set_xdata([gen, gen])
         seen = Rectangle(
             (begin, 0.0), gen - begin, 1.0, transform=panel.get_xaxis_transform()
         )
-        for artist in (*panel.get_lines(), *panel.collections):
+        for artist in (*curves, *panel.collections):
             artist.set_clip_path(seen)
 
 
