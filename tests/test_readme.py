@@ -30,9 +30,11 @@ GUIDE = sorted(
 FIRST = [README, DOCS / "getting_started.md", DOCS / "agents.md"]
 WRITTEN = [
     page
-    for page in [*DOCS.glob("*.md"), *(DOCS / "guide").glob("*.md")]
+    for page in [README, ROOT / "CONTRIBUTING.md", *DOCS.rglob("*.md")]
     if page.stem != "words"  # it lists the words of others
+    and not {"_build", "auto_examples", "generated"} & {*page.parts}
 ]
+EXAMPLES = sorted((DOCS / "examples").glob("*.py"))
 BLOCK = re.compile(r"```(python|text)\n(.*?)```", re.DOTALL)
 IS_SHOWN = doctest.OutputChecker().check_output
 LOOSELY = doctest.NORMALIZE_WHITESPACE | doctest.ELLIPSIS
@@ -128,8 +130,12 @@ CLAUSE = re.compile(
 
 
 def prose_of(page):
-    """Return the text of a page without code, tables of words and headings."""
-    text = CODE.sub("CODE", page.read_text(encoding="utf-8"))
+    """Return the text of a page or an example without code, tables of words and headings."""
+    text = page.read_text(encoding="utf-8")
+    if page.suffix == ".py":
+        comments = re.findall(r"^(?:# |#$|$)(.*)", text, re.MULTILINE)
+        text = "\n".join([text.split('"""')[1], *comments])
+    text = CODE.sub("CODE", text)
     text = re.sub(r"\]\([^)]*\)", "]", text)  # targets of links
     return re.sub(r"^#.*$", "", text, flags=re.MULTILINE)
 
@@ -159,7 +165,7 @@ def unclear(text):
     ]
 
 
-@pytest.mark.parametrize("page", WRITTEN, ids=lambda page: page.stem)
+@pytest.mark.parametrize("page", [*WRITTEN, *EXAMPLES], ids=lambda page: page.stem)
 def test_pages_are_in_plain_words(page):
     text = prose_of(page)
     assert unclear(text) == []

@@ -41,7 +41,7 @@ def draw_loans(n_clients):
     is_own_boss = loans["work"] == "self-employed"
     odds = np.where(is_own_boss, lasts / 1250, left / 200) + loans.pop("luck")
     is_repaid = rng.random(len(loans)) < 1 / (1 + np.exp(-odds))
-    loans.loc[rng.random(len(loans)) < 0.15, "savings"] = np.nan  # was not told
+    loans.loc[rng.random(len(loans)) < 0.15, "savings"] = np.nan  # not stated
     return loans, np.where(is_repaid, "repaid", "late"), client
 
 
