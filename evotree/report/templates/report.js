@@ -139,6 +139,7 @@
   const TALLEST = 1400;
   const NARROW = 700;
   const PAPER = 690; // A4 less its margins
+  const PAPER_LEAVES = 40; // a tree of more is folded on paper as on the screen
   const svg = d3.select("#tree");
   const stage = svg.append("g");
   const edges = stage.append("g").attr("aria-hidden", "true");
@@ -392,8 +393,11 @@
   };
 
   // On paper each card of the outline is a picture of its own, so that no page cuts one.
+  let foldedOnScreen;
   const drawPaper = () => {
     state.isPaper = true;
+    foldedOnScreen = state.folded;
+    if (tree().nodes.filter((node) => node.isLeaf).length <= PAPER_LEAVES) state.folded = new Set();
     drawTree();
     const cards = inOrder().map((one) => {
       const [top, height] = [one.top - CARD.gap / 2, one.tall + CARD.gap];
@@ -408,6 +412,7 @@
   };
   const leavePaper = () => {
     state.isPaper = false;
+    state.folded = foldedOnScreen;
     byId("tree-paper").replaceChildren();
     drawTree();
     fit();
