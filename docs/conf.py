@@ -88,7 +88,22 @@ html_theme_options = {
     "navbar_center": [],  # the sidebar lists all pages
     "footer_start": ["copyright"],
     "footer_end": [],
-    # The project has no public repository yet, so that there is no page to edit.
     "secondary_sidebar_items": ["page-toc", "sourcelink"],
     "logo": {"text": f"evotree {version}"},
 }
+# Where a file of docs/ is edited, such as https://example.org/evotree/edit/main/docs: each page
+# then leads to its own, those of examples and of the API to what they are made from.
+if edit_url := os.environ.get("EVOTREE_EDIT_URL"):
+    sources = {"auto_examples/index": "examples/README.rst", "generated/": "api.rst"}
+    html_theme_options["use_edit_page_button"] = True
+    html_theme_options["secondary_sidebar_items"].insert(1, "edit-this-page")
+    html_context = {
+        "edit_page_url_template": edit_url
+        + "/{% if 'auto_examples/plot' in file_name %}"
+        "{{ file_name | replace('auto_', '') | replace('.rst', '.py') }}"
+        + "".join(
+            f"{{% elif '{page}' in file_name %}}{source}"
+            for page, source in sources.items()
+        )
+        + "{% else %}{{ file_name }}{% endif %}"
+    }
