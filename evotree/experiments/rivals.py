@@ -84,7 +84,9 @@ def rivals(n_classes: int) -> dict[str, Any]:
     kind_of = compose.make_column_selector
     encoder = compose.make_column_transformer(
         (
-            impute.SimpleImputer(strategy="median", add_indicator=True),
+            impute.SimpleImputer(
+                strategy="median", add_indicator=True, keep_empty_features=True
+            ),
             kind_of(dtype_exclude="category"),
         ),
         (

@@ -91,6 +91,18 @@ def test_differences_are_those_of_equal_folds(table, in_process):
     assert float(shown.split()[0]) == pytest.approx(by_fold["CART"].mean(), abs=6e-4)
 
 
+@pytest.mark.filterwarnings("error")
+def test_a_column_that_is_all_missing_is_not_warned_of(table, in_process):
+    X, y, _ = table
+    whole, more = (
+        rivals.compare(each, y, n_folds=2).runs.set_index(["method", "fold"])
+        for each in (X, X.assign(empty=np.nan))
+    )
+    assert more.index.equals(whole.index)
+    sums = whole.loc["logistic regression"], more.loc["logistic regression"]
+    pd.testing.assert_series_equal(*(one["log loss"] for one in sums))
+
+
 @pytest.mark.parametrize("is_time", [False, True])
 def test_rows_that_are_not_alike_are_held_out_so_by_all(
     table, in_process, monkeypatch, is_time
