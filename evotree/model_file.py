@@ -315,7 +315,7 @@ def _lines_of_classes(known: Mapping[str, Any], labels: list[str]) -> Iterator[s
 def _lines_of_search(known: Mapping[str, Any]) -> Iterator[str]:
     """Yield what a search chose, how it ended and how long it took."""
     if "choice" in known:
-        yield f"chosen     {known['choice']}"
+        yield f"chosen     {known['choice']}".replace("; ", ";\n           ")
     if "hyperparameters" in known:
         yield "penalties  " + ", ".join(
             f"{name} {v:{'.4g' if isinstance(v, float) else ''}}"

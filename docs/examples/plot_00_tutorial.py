@@ -131,7 +131,7 @@ rounder = model.edit(X, y).set_weights(
 rounder = rounder.edit(X, y).set_weights(
     others, {"income": -1, "rent": 2, "instalment": 2}, threshold=-1000
 )
-print(rounder.edit_cost_)
+print(rounder.edit_cost_.to_string())
 print(export_text(rounder))
 
 # %%

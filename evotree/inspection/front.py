@@ -151,7 +151,11 @@ class FittedFront(Sequence[FrontTree]):
 
     def __repr__(self) -> str:
         table = self._shown().to_string(float_format="{:.4f}".format)
-        return table if self.choice is None else f"{table}\nchosen: {self.choice!r}"
+        return (
+            table
+            if self.choice is None
+            else f"{table}\nchosen: {self.choice!r}".replace("; ", ";\n    ")
+        )
 
     def _repr_html_(self) -> str:
         """Return what a notebook shows."""
