@@ -96,6 +96,7 @@ def test_the_chosen_candidate_is_drawn_where_an_equal_one_stands_before_it():
     columns = {
         "kind": ["tree", "evolved", "evolved"],
         "complexity": [12.0, 10.0, 10.0],
+        "leaves": [5.0, 4.0, 4.0],
         "loss": [0.4, 0.2, 0.2],
         "standard_error": [0.1, 0.0, 0.0],
         "chosen": [False, False, True],

@@ -17,6 +17,7 @@ from matplotlib.patches import FancyBboxPatch, Rectangle
 from sklearn.datasets import load_iris
 
 from evotree.engine.evolution import CHAPTERS, make_logbook, to_frame
+from evotree.inspection.choice import TreeChoice
 from evotree.plotting import (
     plot_decision_regions,
     plot_learning_curve,
@@ -343,6 +344,28 @@ def test_boxes_are_apart_and_hold_their_texts(n_leaves, given, ax):
         assert not any(
             extent.overlaps(text.get_window_extent().padded(-1.0)) for text in texts
         )
+
+
+@pytest.mark.parametrize("n_leaves", [1, 2, 3, 8])
+def test_lines_below_a_tree_are_within_the_picture(n_leaves):
+    columns = {
+        "complexity": np.array([30.0, 50.0, 70.0]),
+        "leaves": np.array([10.0, 20.0, 30.0]),
+        "loss": np.array([0.3, 0.1, 0.2]),
+        "standard_error": np.array([0.01, 0.0, 0.02]),
+        "chosen": np.array([False, True, False]),
+    }
+    tree = make_tree(n_leaves, n_leaves)
+    choice = TreeChoice("log_loss", n_leaves, 20, columns)
+    drawn = plot_tree(SimpleNamespace(tree_=tree, choice_=choice, _chosen=tree))
+    drawn.figure.canvas.draw()
+    lines, whole = drawn.texts[-1], drawn.figure.bbox
+    words = lines.get_text().replace("\n", " ").split(" ")
+    assert words == f"chosen: {choice!r}".split(" ")
+    extent = lines.get_window_extent()
+    assert whole.x0 <= extent.x0 and extent.x1 <= whole.x1
+    boxes = [patch.get_window_extent() for patch in boxes_of(drawn)]
+    assert whole.y0 <= extent.y0 and extent.y1 <= min(box.y0 for box in boxes)
 
 
 @given(st.integers(1, 130), st.none() | st.integers(0, 12))

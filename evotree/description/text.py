@@ -322,7 +322,9 @@ class Wording:
     ) -> list[str]:
         """Return the numbers that a leaf predicts in pieces, one for each term, then its bounds."""
         if not model.terms:
-            return [f"{begin}{self._signs(exact(model.intercept, self.decimals))}"]
+            # A picture is read, a text may be read back.
+            written = number if self.is_printed else exact
+            return [f"{begin}{self._signs(written(model.intercept, self.decimals))}"]
         if model.is_log:
             begin += "exp("
         pieces = self.sum(model.terms, [f"{begin}{self._number(model.intercept)}"])

@@ -19,7 +19,9 @@ _DECIMALS, _MOST_DECIMALS = 3, 6  # of a loss
 class TreeChoice:
     """The candidates of a fit, with what they lost on rows held out, and which one was chosen.
 
-    Printed, it says in a line what was chosen, and what the best larger and smaller trees lost.
+    Printed, it says in a line the size of the tree that was chosen, the mean size of the trees of
+    its folds where that is another, and what the best candidates of larger and of smaller trees
+    lost, with the standard error of the difference.
 
     Attributes
     ----------
@@ -55,22 +57,24 @@ class TreeChoice:
 
     def __repr__(self) -> str:
         table = self.to_frame()
-        lost = table.loc[table["chosen"], "loss"].iloc[0]
+        own = table[table["chosen"]].iloc[0]
         rounded = table["complexity"].round()
-        complexity = self.n_leaves + self.n_terms
         is_bent = table.get("bends", pd.Series(True, table.index))
-        larger = table[is_bent & (rounded > complexity)]
-        smaller = table[is_bent & (rounded < complexity)]
+        larger = table[is_bent & (rounded > round(own["complexity"]))]
+        smaller = table[is_bent & (rounded < round(own["complexity"]))]
         # A smaller tree was not chosen since it lost more: the digits have to show it.
-        digits = _digits_between(lost, smaller["loss"].min())
+        digits = _digits_between(own["loss"], smaller["loss"].min())
+        # Losses are those of trees of folds, whose size need not be that of the tree of all rows.
+        size, on_folds = _size_text(self.n_leaves, self.n_terms), _size_of(own)
         parts = [
-            f"{size_text(self.n_leaves, self.n_terms)}: held-out {self.loss_name} "
-            f"{_number(lost, digits)}"
+            size
+            + (f" ({on_folds} on folds)" if on_folds != size else "")
+            + f": held-out {self.loss_name} {_number(own['loss'], digits)}"
         ]
         if "bends" in table:  # those without stand for themselves
             parts.append(f"without bends {_best_of(table[~is_bent], digits)}")
         if len(larger):
-            pays = larger["loss"].min() < lost
+            pays = larger["loss"].min() < own["loss"]
             rule = ": select_tree('accurate')" if pays else ""
             parts.append(f"best larger tree {_best_of(larger, digits)}{rule}")
         if len(smaller):
@@ -90,16 +94,20 @@ def _digits_between(lost: float, other: float) -> int:
     return _DECIMALS
 
 
+def _size_of(candidate: pd.Series) -> str:
+    """Return the mean size of a candidate's trees of folds, in words."""
+    n_leaves = round(candidate["leaves"])
+    return _size_text(n_leaves, round(candidate["complexity"]) - n_leaves)
+
+
 def _best_of(table: pd.DataFrame, digits: int) -> str:
     """Return what the best candidate lost, and its size, in words."""
     best = table.loc[table["loss"].idxmin()]
-    n_leaves = round(best["leaves"])
-    size = size_text(n_leaves, round(best["complexity"]) - n_leaves)
     error = _number(best["standard_error"], digits)
-    return f"{_number(best['loss'], digits)} ± {error} ({size})"
+    return f"{_number(best['loss'], digits)} ± {error} ({_size_of(best)})"
 
 
-def size_text(n_leaves: int, n_terms: int) -> str:
+def _size_text(n_leaves: int, n_terms: int) -> str:
     """Return the size of a tree in words."""
     terms = f"{n_terms} term{'' if n_terms == 1 else 's'}"
     if n_leaves == 1:

@@ -18,7 +18,7 @@ from matplotlib.ticker import (
 from evotree.dataset import Dataset
 from evotree.description.named import counted
 from evotree.engine.evolution import ORIGIN, REFINEMENT, ParetoFront, to_frame
-from evotree.inspection.choice import TreeChoice, size_text
+from evotree.inspection.choice import TreeChoice
 from evotree.inspection.front import FittedFront, held_out_quality, select
 from evotree.plotting.style import (
     INK,
@@ -508,7 +508,7 @@ def plot_choice(choice_or_estimator: Any, *, ax: Axes | None = None) -> Axes:
                 color=colors[kind],
                 label=label,
             )
-    label = f"chosen: {size_text(choice.n_leaves, choice.n_terms)}"
+    label = f"chosen: {repr(choice).partition(':')[0]}"
     _draw_rings(ax, [chosen["complexity"]], [chosen["loss"]], label)
     ax.set_xscale("log")
     ax.xaxis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)))

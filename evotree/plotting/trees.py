@@ -23,6 +23,7 @@ from evotree.description.named import (
     NamedTree,
     check_whole,
     counted,
+    fold,
     named_tree,
     tree_of,
 )
@@ -159,15 +160,16 @@ def plot_tree(
     last = max((curve.x[-1] for curve in curves.values()), default=0.0)
     boxes = _layout(drawn, notes, texts, image, bars)
     left, right, bottom = _ends(boxes)
-    width = int((right - left) / (0.55 * NOTE * FONT))
+    width = max(24, int((right - left) / (0.48 * NOTE * FONT)))
     last_lines = [
-        *(
-            ["dashed: folded subtrees, which max_depth=... draws"]
-            if is_folded.any()
-            else []
-        ),
-        *missing_lines(named, width),
-        *(line.removeprefix("# ") for line in choice_lines(named, width)),
+        part
+        for line in (
+            "dashed: folded subtrees, which max_depth=... draws" * any(is_folded),
+            *missing_lines(named, width),
+            *(line.removeprefix("# ") for line in choice_lines(named, width)),
+        )
+        for part in fold(line.split(" "), width)
+        if part
     ]
     below = LINE_HEIGHT * (len(last_lines) + 1) if last_lines else 0.0
     font = FONT if drawn.n_leaves <= 8 else 0.8 * FONT
@@ -283,9 +285,15 @@ def _write_below(
     ax: Axes, left: float, bottom: float, lines: Sequence[str], font: float
 ) -> None:
     """Write lines below the tree."""
-    size = NOTE * font
-    text = "\n".join(lines)
-    ax.text(left, bottom, text, fontsize=size, va="bottom", color=INK, parse_math=False)
+    ax.text(
+        left,
+        bottom,
+        "\n".join(lines),
+        fontsize=NOTE * font,
+        va="bottom",
+        color=INK,
+        parse_math=False,
+    )
 
 
 def _draw_shares(

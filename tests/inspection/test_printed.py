@@ -5,6 +5,8 @@ import re
 import numpy as np
 import pandas as pd
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from sklearn.datasets import load_iris
 
 from evotree import Dataset, ScoredProblem, SearchConfig, search_scores
@@ -110,3 +112,44 @@ def test_digits_show_that_a_smaller_tree_lost_more(excess):
     lost, larger, smaller = re.findall(r"(\.\d+)(?: ±| *;)", printed)
     assert float(lost) < float(smaller) and len(lost) == len(smaller) == len(larger)
     assert len(lost) == 4 or excess < 0.001
+
+
+@given(
+    complexities=st.lists(st.floats(2.0, 40.0), min_size=1, max_size=8),
+    at=st.integers(0, 7),
+    n_terms=st.integers(1, 30),
+    seed=st.integers(0, 99),
+)
+def test_a_choice_compares_the_chosen_candidate_with_others_alone(
+    complexities, at, n_terms, seed
+):
+    """By the sizes on folds, which losses are of, and not by that of the tree of all rows."""
+    n, at = len(complexities), at % len(complexities)
+    losses = np.random.default_rng(seed).permutation(n) / 100 + 0.111
+    columns = {
+        "complexity": np.array(complexities),
+        "leaves": np.full(n, 2.0),
+        "loss": losses,
+        "standard_error": np.full(n, 0.05),
+        "chosen": np.arange(n) == at,
+    }
+    printed = repr(TreeChoice("loss", n_leaves=2, n_terms=n_terms, _columns=columns))
+    size, *others = printed.split("; ")
+    rounded = np.round(complexities).astype(int)
+    has_other_size = rounded[at] != 2 + n_terms
+    on_folds = re.search(r"one split of (\d+) terms? on folds", size)
+    assert (on_folds is not None) == has_other_size
+    if on_folds:
+        assert 2 + int(on_folds[1]) == rounded[at]
+    sides = {
+        "best larger tree": rounded > rounded[at],
+        "best smaller tree": rounded < rounded[at],
+    }
+    found = {one[: one.index(" .")]: one for one in others}
+    assert found.keys() == {name for name, side in sides.items() if side.any()}
+    for name, text in found.items():
+        best = np.flatnonzero(sides[name])[losses[sides[name]].argmin()]
+        assert f" {losses[best]:.3f} ± .050".replace(" 0.", " .") in text
+        assert ("select_tree('accurate')" in text) == (
+            name == "best larger tree" and losses[best] < losses[at]
+        )
