@@ -97,7 +97,10 @@ def _digits_between(lost: float, other: float) -> int:
 def _size_of(candidate: pd.Series) -> str:
     """Return the mean size of a candidate's trees of folds, in words."""
     n_leaves = round(candidate["leaves"])
-    return _size_text(n_leaves, round(candidate["complexity"]) - n_leaves)
+    # Each mean is rounded by itself, and a split has a term.
+    return _size_text(
+        n_leaves, max(round(candidate["complexity"]) - n_leaves, n_leaves - 1)
+    )
 
 
 def _best_of(table: pd.DataFrame, digits: int) -> str:
