@@ -190,8 +190,8 @@ class Comparison(NamedTuple):
             f"{self.about}\n\n{self.means().assign(**sizes).to_string()}\n\n"
             f"Difference to {REFERENCE}, fold by fold:\n{self.means(REFERENCE).to_string()}\n\n"
             f"±: standard error √((1/{n_folds} + {self.test_ratio:.2g}) s²), since folds share "
-            "rows to fit on (Nadeau and Bengio\n2003). *: its t-test, at the level "
-            f"{comparison.LEVEL:g}, Holm over the methods. Sizes, seconds of the processor: "
+            "rows to fit on (Nadeau and\nBengio 2003). *: its t-test, at the level "
+            f"{comparison.LEVEL:g}, Holm over the methods. Sizes, seconds\nof the processor: "
             "medians."
         )
 
