@@ -185,7 +185,9 @@ def test_a_picture_says_what_the_text_does_and_has_bars(n_features, leaves):
     said, drawn = from_text(tree), from_picture(tree)
     assert tree.n_leaves > 2 and sorted(drawn) == list(range(tree.n_nodes))
     for k in range(len(tree)):
-        assert bare(drawn[k]) == bare(said[k])
+        shown, told = bare(drawn[k]), bare(said[k])
+        # A mean, which the picture rounds.
+        assert shown == told or abs(float(shown) - float(told)) <= 0.0005
     bars = [
         one.get_width() for one in plot_tree(tree).patches if isinstance(one, Rectangle)
     ]
