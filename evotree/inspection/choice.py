@@ -74,9 +74,7 @@ class TreeChoice:
         if "bends" in table:  # those without stand for themselves
             parts.append(f"without bends {_best_of(table[~is_bent], digits)}")
         if len(larger):
-            pays = larger["loss"].min() < own["loss"]
-            rule = ": select_tree('accurate')" if pays else ""
-            parts.append(f"best larger tree {_best_of(larger, digits)}{rule}")
+            parts.append(f"best larger tree {_best_of(larger, digits, own['loss'])}")
         if len(smaller):
             parts.append(f"best smaller tree {_best_of(smaller, digits)}")
         return "; ".join(parts)
@@ -103,11 +101,13 @@ def _size_of(candidate: pd.Series) -> str:
     )
 
 
-def _best_of(table: pd.DataFrame, digits: int) -> str:
-    """Return what the best candidate lost, and its size, in words."""
+def _best_of(table: pd.DataFrame, digits: int, lost: float = -np.inf) -> str:
+    """Return what the best candidate lost, and its size, in words; and how to take a better one."""
     best = table.loc[table["loss"].idxmin()]
     error = _number(best["standard_error"], digits)
-    return f"{_number(best['loss'], digits)} ± {error} ({_size_of(best)})"
+    rule = f": select_tree('complexity<={round(best['complexity'])}')"
+    text = f"{_number(best['loss'], digits)} ± {error} ({_size_of(best)})"
+    return text + rule if best["loss"] < lost else text
 
 
 def _size_text(n_leaves: int, n_terms: int) -> str:

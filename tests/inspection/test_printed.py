@@ -149,6 +149,6 @@ def test_a_choice_compares_the_chosen_candidate_with_others_alone(
     for name, text in found.items():
         best = np.flatnonzero(sides[name])[losses[sides[name]].argmin()]
         assert f" {losses[best]:.3f} ± .050".replace(" 0.", " .") in text
-        assert ("select_tree('accurate')" in text) == (
-            name == "best larger tree" and losses[best] < losses[at]
-        )
+        pays = name == "best larger tree" and losses[best] < losses[at]
+        rule = f": select_tree('complexity<={rounded[best]}')"
+        assert text.endswith(rule) == pays == ("select_tree" in text)
