@@ -169,8 +169,8 @@ def means_table(figures: Mapping[str, pd.DataFrame], ours: str) -> str:
 def aims_table(figures: Mapping[str, pd.DataFrame], ours: Sequence[str]) -> str:
     """Return what our methods were to reach, what they reach, and whether that holds."""
     real, friedman = (over(sets, figures["r2"]) for sets in (REAL, FRIEDMAN))
-    symbolic = real.drop([*LEARNERS, *METHODS]).fillna(0.0).idxmax()
-    best = friedman.drop([*METHODS]).fillna(0.0).idxmax()
+    symbolic = real.drop([*LEARNERS, *METHODS], errors="ignore").fillna(0.0).idxmax()
+    best = friedman.drop([*METHODS], errors="ignore").fillna(0.0).idxmax()
     size, complexity = (over(REAL, figures[name]) for name in SIZES)
     # The last number is 1 where more is better, and -1 where less is.
     aims = {
