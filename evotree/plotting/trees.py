@@ -289,7 +289,7 @@ def _write_below(
         left,
         bottom,
         "\n".join(lines),
-        fontsize=NOTE * font,
+        fontsize=0.95 * NOTE * font,  # hinting widens small fonts
         va="bottom",
         color=INK,
         parse_math=False,
