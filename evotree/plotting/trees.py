@@ -144,15 +144,15 @@ def plot_tree(
     is_folded = drawn.is_leaf & ~tree.is_leaf[shown]
     texts = [
         "\n".join(_folded_lines(words, k))
-        if fold
+        if is_cut
         else _text(words, k, image is not None)
-        for k, fold in zip(shown, is_folded, strict=True)
+        for k, is_cut in zip(shown, is_folded, strict=True)
     ]
     curves = named.leaf_curves or {}
     has_models = is_value and not named.targets and not curves
     terms = [
-        named.model(k).terms[:max_terms] if has_models and not fold else ()
-        for k, fold in zip(shown, is_folded, strict=True)
+        named.model(k).terms[:max_terms] if has_models and not is_cut else ()
+        for k, is_cut in zip(shown, is_folded, strict=True)
     ]
     n_bars = np.array([len(some) for some in terms]) if is_value else drawn.is_leaf
     bars = BAR_HEIGHT * n_bars
