@@ -60,10 +60,10 @@ NOTES = (
     "*Front* is the number of trees in the Pareto front, *nodes* those of the largest of them. The "
     "bound is rows x (32 features + 16 classes + 12 population + 4 front + 150) bytes, where below "
     "3,000 rows noisy copies count, up to four of each; trees x nodes x (features + classes) x 8 "
-    "bytes, where trees are two populations and the front; and 96 MiB and 16 MiB for each thread: "
+    "bytes, where trees are two populations and the front; and 32 MiB and 16 MiB for each thread: "
     "the rows in raw and in standard units, those that a split is fitted to twice, a permutation "
     "of the rows for each parent, each offspring and each member of the front, room for one tree "
-    "in the making, compiled kernels, which a process loads once, and what threads hold.",
+    "in the making, and what threads hold.",
 )
 
 
@@ -75,7 +75,7 @@ def bound(size: Size, n_kept: int, n_nodes: int) -> float:
     each = 32 * size.n_features + 16 * size.n_classes
     each += 12 * size.population_size + 4 * n_kept + 150
     trees = 8 * (2 * size.population_size + n_kept) * n_nodes * width
-    return (n_rows * each + trees) / 2**20 + 96 + 16 * size.n_threads
+    return (n_rows * each + trees) / 2**20 + 32 + 16 * size.n_threads
 
 
 def measure(size: Size) -> dict[str, float]:

@@ -52,8 +52,9 @@ def documented(**shared: str) -> Callable[[_Kind], _Kind]:
             # Python 3.13 takes the indentation out of docstrings, and not of these texts.
             kind.__doc__ = inspect.cleandoc(kind.__doc__)
             for name, text in shared.items():
-                unindented = text.replace("\n    ", "\n")
-                kind.__doc__ = kind.__doc__.replace(f"<{name}>", unindented)
+                kind.__doc__ = kind.__doc__.replace(
+                    f"<{name}>", text.replace("\n    ", "\n")
+                )
         return kind
 
     return filled

@@ -253,7 +253,8 @@ class Wording:
     """What the nodes of a tree say, in pieces or lines, with so many digits and terms.
 
     Names are written so that they do no harm where they are shown: on a terminal by default. Signs
-    may be those of print, which belong beside letters.
+    may be those of print, which belong beside letters; means are then rounded, as a picture is not
+    read back.
     """
 
     named: NamedTree
@@ -322,7 +323,6 @@ class Wording:
     ) -> list[str]:
         """Return the numbers that a leaf predicts in pieces, one for each term, then its bounds."""
         if not model.terms:
-            # A picture is read, a text may be read back.
             written = number if self.is_printed else exact
             return [f"{begin}{self._signs(written(model.intercept, self.decimals))}"]
         if model.is_log:

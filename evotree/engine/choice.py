@@ -274,15 +274,15 @@ def trials_of(
     if rows.cv is None:
         n_apart = rows.n_distinct if rows.groups is None else rows.n_groups
         n_folds = min(_FOLDS, math.ceil(_HELD_OUT_ROWS * _FOLDS / n_apart))
+    left = None if seconds is None else seconds / n_folds
     end = math.inf if seconds is None else time.perf_counter() + seconds
     # Threads that wait for the trees of a fold, and threads that make them.
     with thread_map(config.n_jobs) as mapper, thread_map(config.n_jobs) as making:
-        search = partial(
-            trees_of,
-            problem,
-            map=making,
-            seconds=None if seconds is None else seconds / n_folds,
-        )
+
+        def search(others: Dataset, penalties: Sequence[Any]) -> FirstTrees:
+            noisy = with_noise(problem, others, own_streams()[1])
+            return trees_of(problem, noisy, penalties, left, map=making)
+
         yield from cross_validate(
             rows,
             search,

@@ -155,9 +155,11 @@ def trees_of(
     seconds: float | None = None,
     map: Callable[..., Iterable[Any]] = map,
 ) -> FirstTrees:
-    """Return the best trees at each of some penalties, which are the same for all seeds."""
+    """Return the best trees of rows with their noise at each of some penalties.
+
+    They are the same for all seeds.
+    """
     end = math.inf if seconds is None else time.perf_counter() + seconds
-    rows = with_noise(problem, rows, own_streams()[1])
     if problem.has_seeds:
         made = seeds_of_all_sizes(problem, rows, penalties, end, map)
     else:
@@ -236,7 +238,7 @@ def evolve_briefly(
     rows = rows.penalized(penalties.term)
     toolbox = problem_toolbox(problem, rows, penalties, _OWN_SEED, found=found)
     with thread_map(problem.config.n_jobs, rows.X.shape) as toolbox.map:
-        return evolve(
+        run = evolve(
             toolbox.population(n=evolution.population_size, seconds=seconds),
             toolbox,
             crossover_probability=evolution.variation.crossover_probability,
@@ -244,7 +246,11 @@ def evolve_briefly(
             max_generations=-(-problem.config.max_generations // _GENERATIONS_SHARE),
             time_limit=seconds,
             keep_on_interrupt=True,
-        ).population
+        )
+    vars(
+        toolbox
+    ).clear()  # its parts name it: the rows would stay until garbage is collected
+    return run.population
 
 
 def front_only_trees(

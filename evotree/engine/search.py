@@ -510,9 +510,7 @@ class RowSearch(Search):
         )
         if not self.found.trees or WIDTHS not in problem.shares:
             return Seeds((), front_only)
-        best, made = trees_of(
-            problem, self._samples()[0], [penalties], problem.seconds_left(0.5)
-        )
+        best, made = trees_of(problem, rows, [penalties], problem.seconds_left(0.5))
         trees = [
             repair(make_individual(rows, *tree.splits), rows, problem.constraints)
             for tree in (*best[0], *made, *self.found.trees)

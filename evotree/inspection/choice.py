@@ -42,6 +42,14 @@ class TreeChoice:
         """What was compared, in words."""
         return _LOSS_NAMES.get(self.loss, "loss")
 
+    @property
+    def size(self) -> str:
+        """The size of the tree, and of the trees of its folds where that is another."""
+        # Losses are those of trees of folds, whose size need not be that of the tree of all rows.
+        size = _size_text(self.n_leaves, self.n_terms)
+        on_folds = _size_of(self.to_frame().query("chosen").iloc[0])
+        return size if on_folds == size else f"{size} ({on_folds} on folds)"
+
     def to_frame(self) -> pd.DataFrame:
         """Return a table of the candidates, the least complex first.
 
@@ -64,12 +72,8 @@ class TreeChoice:
         smaller = table[is_bent & (rounded < round(own["complexity"]))]
         # A smaller tree was not chosen since it lost more: the digits have to show it.
         digits = _digits_between(own["loss"], smaller["loss"].min())
-        # Losses are those of trees of folds, whose size need not be that of the tree of all rows.
-        size, on_folds = _size_text(self.n_leaves, self.n_terms), _size_of(own)
         parts = [
-            size
-            + (f" ({on_folds} on folds)" if on_folds != size else "")
-            + f": held-out {self.loss_name} {_number(own['loss'], digits)}"
+            f"{self.size}: held-out {self.loss_name} {_number(own['loss'], digits)}"
         ]
         if "bends" in table:  # those without stand for themselves
             parts.append(f"without bends {_best_of(table[~is_bent], digits)}")
@@ -104,10 +108,13 @@ def _size_of(candidate: pd.Series) -> str:
 def _best_of(table: pd.DataFrame, digits: int, lost: float = -np.inf) -> str:
     """Return what the best candidate lost, and its size, in words; and how to take a better one."""
     best = table.loc[table["loss"].idxmin()]
-    error = _number(best["standard_error"], digits)
-    rule = f": select_tree('complexity<={round(best['complexity'])}')"
-    text = f"{_number(best['loss'], digits)} ± {error} ({_size_of(best)})"
-    return text + rule if best["loss"] < lost else text
+    loss, error = (_number(best[name], digits) for name in ("loss", "standard_error"))
+    text = f"{loss} ± {error} ({_size_of(best)})"
+    return (
+        f"{text}: select_tree('complexity<={round(best['complexity'])}')"
+        if best["loss"] < lost
+        else text
+    )
 
 
 def _size_text(n_leaves: int, n_terms: int) -> str:
@@ -119,6 +126,8 @@ def _size_text(n_leaves: int, n_terms: int) -> str:
 
 
 def _number(value: float, digits: int) -> str:
-    if 0.0 <= value < 1.0:
-        return f"{value:.{digits}f}".replace("0.", ".", 1)
-    return f"{value:.{digits}g}"
+    return (
+        f"{value:.{digits}f}".replace("0.", ".", 1)
+        if 0.0 <= value < 1.0
+        else f"{value:.{digits}g}"
+    )

@@ -487,15 +487,15 @@ def plot_choice(choice_or_estimator: Any, *, ax: Axes | None = None) -> Axes:
             f"choice_or_estimator is a {type(choice_or_estimator).__name__}, without a choice: "
             "allowed are a TreeChoice, and estimators whose fit compared candidates."
         )
-    of_chosen_first = choice.to_frame().sort_values(
-        "chosen", ascending=False, kind="stable"
+    table = (
+        choice.to_frame()
+        .sort_values("chosen", ascending=False, kind="stable")
+        .drop_duplicates(["kind", "complexity", "loss"])
     )
-    table = of_chosen_first.drop_duplicates(["kind", "complexity", "loss"])
     chosen = table[table["chosen"]].iloc[0]
     worst = max(table["loss"].median(), chosen["loss"])
     ax = axes_or_new(ax, (6.5, 4.2))
-    colors = dict(zip(_KIND_LABELS, PALETTE, strict=False))
-    for kind, label in _KIND_LABELS.items():
+    for color, (kind, label) in zip(PALETTE, _KIND_LABELS.items(), strict=False):
         some = table[(table["kind"] == kind) & (table["loss"] <= worst)]
         if len(some):
             ax.errorbar(
@@ -505,11 +505,10 @@ def plot_choice(choice_or_estimator: Any, *, ax: Axes | None = None) -> Axes:
                 fmt="o",
                 ms=4.5,
                 lw=1.0,
-                color=colors[kind],
+                color=color,
                 label=label,
             )
-    label = f"chosen: {repr(choice).partition(':')[0]}"
-    _draw_rings(ax, [chosen["complexity"]], [chosen["loss"]], label)
+    _draw_rings(ax, [chosen["complexity"]], [chosen["loss"]], f"chosen: {choice.size}")
     ax.set_xscale("log")
     ax.xaxis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)))
     ax.xaxis.set_major_formatter(StrMethodFormatter("{x:g}"))

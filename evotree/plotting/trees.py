@@ -125,7 +125,7 @@ def plot_tree(
         Depth below which the tree is folded, if up to 1000 ends are left. By default the tree is
         folded where it has more than 24 leaves.
     decimals : int, at least 0, or None, default=None
-        As for `evotree.export.export_text`.
+        As for `evotree.export.export_text`; means of leaves have three by default.
     image_shape : tuple of two int, optional
         Height and width of the images that the rows are, line by line. The terms of each split are
         then drawn as an image, not written, above the threshold.
@@ -803,7 +803,7 @@ def plot_evolution(
         left.set_title(
             f"generation {gen}: {best.n_leaves} leaves, accuracy {accuracy:.3f}"
         )
-        _hide_after(panels, gen)
+        _show_until(panels, gen)
         return [left, *panels]
 
     frames = _frames(list(trees), int(positions_of(records, "gen")[-1]), max_frames)
@@ -821,7 +821,7 @@ def plot_evolution(
     )
 
 
-def _hide_after(panels: Sequence[Axes], gen: int) -> None:
+def _show_until(panels: Sequence[Axes], gen: int) -> None:
     """Move the line of a panel to a generation, and hide what curves show of later ones."""
     for panel in panels:
         begin = panel.get_xlim()[0]
