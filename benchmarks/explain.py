@@ -13,7 +13,7 @@ from benchmarks.measure import Cell, Table
 from evotree import ObliqueTree, ObliqueTreeClassifier
 from evotree.inspection.counterfactuals import NORMS
 from evotree.inspection.shapley import MAX_EXACT
-from evotree.inspection.training_rows import summarize
+from evotree.fitted import summarize
 
 DEPTH, N_FEATURES = 4, 20  # 16 leaves
 N_BACKGROUND = 100

@@ -16,8 +16,8 @@ import numpy as np
 
 from evotree._jit import kernel
 from evotree.rng import as_generator
+from evotree.schema import LARGEST, Schema
 from evotree.survival import StepFunction, Times, cumulative_hazard, exposures
-from evotree.tables.columns import LARGEST
 from evotree.tree import ObliqueTree, node_weights, project, sizes_of_kept
 
 SCALINGS = ("standard", "common", "minmax")
@@ -89,8 +89,8 @@ class Dataset:
         Columns that are not features, such as a group or a cost.
     objective : Objective or None
         What trees are evolved for; None for the accuracy, or the squared error.
-    columns : tuple of tuple of str and int
-        Name of each column of the table, and its number of features; empty where these are columns.
+    schema : Schema or None
+        What the features are made of; None where each is a column of its own.
     outputs, output_names : ndarray of shape (n_distinct, n_outputs), and tuple of str, or None
         Several outputs in standard units; None for classes and for one output.
     is_split_on : ndarray of shape (n_features,), bool, or None
@@ -100,6 +100,8 @@ class Dataset:
     cv : int, or ndarray of shape (n_parts, n_folds), int8, or None
         How many folds a user asks for; or what the user's folds do with the rows of each part,
         `HELD_OUT`, `TRAINED_ON` or 0, where the extra column ``"cv"`` has the part of a row.
+    has_weights : bool
+        Whether the user gave weights of rows, those of classes aside.
 
     References
     ----------
@@ -120,12 +122,13 @@ class Dataset:
     target_scale: Any = 1.0
     extras: dict[str, np.ndarray] = field(default_factory=dict)
     objective: Any = None
-    columns: tuple[tuple[str, int], ...] = ()
+    schema: Schema | None = None
     outputs: np.ndarray | None = None
     output_names: tuple[str, ...] | None = None
     is_split_on: np.ndarray | None = None
     weight_unit: float = 1.0
     cv: int | np.ndarray | None = None
+    has_weights: bool = False
 
     @classmethod
     def from_arrays(
@@ -137,7 +140,7 @@ class Dataset:
         scaling: str = "standard",
         task: str = "classification",
         extras: Mapping[str, Any] | None = None,
-        columns: tuple[tuple[str, int], ...] = (),
+        schema: Schema | None = None,
         output_names: tuple[str, ...] | None = None,
         cv: int | np.ndarray | None = None,
     ) -> Self:
@@ -163,9 +166,9 @@ class Dataset:
             Columns that are not features, for an ``evaluate`` that reads them from the data set.
             ``"groups"`` has a label for rows that belong together, ``"exposure"`` what events were
             counted at.
-        columns : tuple of tuple of str and int, optional
-            Names of the columns of a table, and how many features each of them makes, in order; by
-            default every feature is a column, with its name where `X` is a table.
+        schema : Schema, optional
+            What the features are made of, which has their names, too; by default every feature is a
+            column.
         output_names : tuple of str, optional
             Names of several outputs; by default ``y0``, ``y1``, ...
         cv : int or ndarray of shape (n_parts, n_folds), optional
@@ -189,7 +192,9 @@ class Dataset:
         else:
             classes, codes = class_codes(y)
         _check_rows(X, codes, max_dimensions=1 if task == "classification" else 2)
-        feature_names, columns = _names_of(table, X.shape[1], feature_names, columns)
+        if schema is not None:
+            feature_names = schema.features
+        feature_names = _names_of(table, X.shape[1], feature_names)
         weight, unit = _in_own_unit(check_weight(sample_weight, len(X)))
         extras = _check_extras(extras or {}, len(X))
         if EXPOSURE in extras and task == "regression":
@@ -215,9 +220,10 @@ class Dataset:
             given=X,
             multiplicity=multiplicity,
             extras=extras,
-            columns=columns,
+            schema=schema,
             weight_unit=unit,
             cv=cv,
+            has_weights=sample_weight is not None,
         )
         if task == "classification":
             return dataset
@@ -369,13 +375,14 @@ class Dataset:
     @property
     def column_of(self) -> np.ndarray:
         """Position of the column that each feature was made of, of shape (n_features,), rising."""
-        n_made = [n for _, n in self.columns] or [1] * self.X.shape[1]
-        return np.repeat(np.arange(len(n_made)), n_made)
+        if self.schema is None:
+            return np.arange(self.X.shape[1])
+        return self.schema.column_of
 
     @property
     def column_names(self) -> list[str]:
         """Names of the columns that the features were made of."""
-        return [name for name, _ in self.columns] or list(self.feature_names)
+        return list(self.feature_names if self.schema is None else self.schema.names)
 
     @property
     def n_outputs(self) -> int:
@@ -512,13 +519,7 @@ class Dataset:
             spread=self.spread * self.scale,
         )
 
-    def with_features(
-        self,
-        X: np.ndarray,
-        feature_names: tuple[str, ...],
-        columns: tuple[tuple[str, int], ...],
-        scaling: str,
-    ) -> Self:
+    def with_schema(self, schema: Schema, X: np.ndarray, scaling: str) -> Self:
         """Return the same rows with other features, in raw units; what splits may use is open."""
         mean, scale, deviation = _affine_map(X, self.sample_weight, scaling)
         rows = np.subtract(X, mean, out=empty_rows(*X.shape))
@@ -527,8 +528,8 @@ class Dataset:
             self,
             X=rows,
             given=X,
-            feature_names=feature_names,
-            columns=columns,
+            feature_names=schema.features,
+            schema=schema,
             mean=mean,
             scale=scale,
             spread=deviation / scale,
@@ -787,22 +788,16 @@ def _names_of(
     table: Any,
     n_features: int,
     feature_names: tuple[str, ...] | None,
-    columns: tuple[tuple[str, int], ...],
-) -> tuple[tuple[str, ...], tuple[tuple[str, int], ...]]:
-    """Return the names of the features, and the columns that they were made of.
-
-    A table whose header is of strings names its features, and is where columns come from.
-    """
+) -> tuple[str, ...]:
+    """Return the names of the features, by default those of the header of a table."""
     if feature_names is None:
         header = getattr(table, "columns", [f"x{j}" for j in range(n_features)])
         feature_names = tuple(map(str, header))
-        if hasattr(table, "columns") and feature_names == tuple(header):
-            columns = columns or tuple((name, 1) for name in feature_names)
     if len(feature_names) != n_features:
         raise ValueError(
             f"feature_names has {len(feature_names)} names: one for each of {n_features}."
         )
-    return feature_names, tuple(columns)
+    return feature_names
 
 
 def _check_extras(extras: Mapping[str, Any], n_rows: int) -> dict[str, np.ndarray]:

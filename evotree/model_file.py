@@ -19,35 +19,21 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
 from evotree._version import __version__
-from evotree.description.named import (
-    NamedTree,
-    counted,
-    is_forest,
-    named_tree,
-    used_features,
-)
-from evotree.description.text import export_text, numbered
 from evotree.export import data as plain
 from evotree.files import PathLike, write_whole
+from evotree.fitted import FitArguments, Fitted, members_of, used_features
 from evotree.inspection.paths import Explanation, explain
-from evotree.inspection.training_rows import TrainingRows
 from evotree.leaf_models import class_probabilities
-from evotree.tables.columns import (
-    Column,
-    bends_of,
-    column_of_feature,
-    columns_from,
-    encode,
-    feature_names,
-    quoted,
-    text_of,
-)
+from evotree.schema import Schema, quoted, text_of
+from evotree.tables.columns import encode
 from evotree.tables.frames import as_table, is_frame
 from evotree.tables.readers import reading
+from evotree.texts import export_text, numbered
 from evotree.tree import ObliqueTree, SoftSides, mean_of_trees
+from evotree.words import counted
 
 FORMAT = "evotree model"
-VERSION = 7
+VERSION = 8
 STOP_REASONS = {
     "max_generations": "all generations done",
     "patience": "no better tree for long",
@@ -56,11 +42,12 @@ STOP_REASONS = {
 }
 
 _MOST_CONFUSED = 12  # of more classes no table is shown
+_FLAGS = ("has_weights", "has_exposures", "has_groups")
 
 
 @dataclass(frozen=True, eq=False)
 class Model:
-    """A tree, or those of a forest, with all that it takes to predict from a table.
+    """A fitted tree, or those of a forest, with what it takes to read tables.
 
     The mean of several trees predicts. Classes are all strings, all whole numbers, all truth values
     or all floats; without classes numbers are predicted. What is known of the training is for
@@ -69,17 +56,20 @@ class Model:
     ``r2``, ``rmse`` and ``others``, both of simpler predictions; of times ``concordance``; the same
     of test rows with ``test_`` before it; ``choice``, ``hyperparameters``, ``generations``,
     ``stop_reason`` and ``seconds``.
+
+    Attributes
+    ----------
+    target : str
+        Name of what is predicted.
+    members : tuple of Fitted
+        The tree, or those of a forest, which have the same columns and classes.
+    training : mapping of str to object
+        What is known of the training.
     """
 
     target: str
-    classes: np.ndarray | None
-    columns: tuple[Column, ...]
-    trees: tuple[ObliqueTree, ...]
+    members: tuple[Fitted, ...]
     training: Mapping[str, Any] = field(default_factory=dict)
-    sides: SoftSides | None = None  # None for the shares of leaves
-    training_rows: TrainingRows | None = None  # what explanations need
-    leaf_notes: Mapping[int, str] | None = None  # of leaves of times to an event
-    has_exposures: bool = False  # whether events were counted at these
 
     @classmethod
     def of(
@@ -89,32 +79,26 @@ class Model:
         training: Mapping[str, Any] | None = None,
     ) -> Self:
         """Return the model of a fitted estimator."""
-        if getattr(estimator, "shares_rows_", False):
+        members = members_of(estimator)
+        if members[0].shares_rows:
             raise ValueError(
                 f"model is a {type(estimator).__name__} whose rows with missing values go both "
                 "ways."
             )
-        labels = getattr(estimator, "classes_", None)
-        return cls(
-            target,
-            None if labels is None else _classes_from(labels.tolist()),
-            estimator.columns_,
-            tuple(estimator.trees_ if is_forest(estimator) else (estimator.tree_,)),
-            training or {},
-            sides=getattr(estimator, "probabilities_", None),
-            training_rows=getattr(estimator, "training_rows_", None),
-            leaf_notes=getattr(estimator, "leaf_notes_", None),
-            has_exposures=getattr(estimator, "_has_exposures", False),
-        )
+        classes = members[0].classes
+        if classes is not None:
+            classes = _classes_from(classes.tolist())
+            members = [replace(member, classes=classes) for member in members]
+        return cls(target, tuple(members), training or {})
 
     def __post_init__(self) -> None:
-        if not self.trees:
+        if not self.members:
             raise ValueError("there is no tree.")
         if self.sides is not None:
-            if self.classes is None or len(self.trees) > 1:
+            if self.classes is None or len(self.members) > 1:
                 raise ValueError("soft sides are for one tree of classes.")
             self.sides.validate(self.tree)
-        n = len(self.feature_names)
+        n = len(self.schema.features)
         for tree in self.trees:
             values = tree.values
             width = values.shape[1]
@@ -141,14 +125,34 @@ class Model:
                 )
 
     @property
+    def trees(self) -> tuple[ObliqueTree, ...]:
+        """The trees alone."""
+        return tuple(member.tree for member in self.members)
+
+    @property
     def tree(self) -> ObliqueTree:
         """The tree; of a forest the first one."""
-        return self.trees[0]
+        return self.members[0].tree
+
+    @property
+    def schema(self) -> Schema:
+        """What the features are made of."""
+        return self.members[0].schema
+
+    @property
+    def classes(self) -> np.ndarray | None:
+        """Class labels; None where numbers are predicted."""
+        return self.members[0].classes
+
+    @property
+    def sides(self) -> SoftSides | None:
+        """What probabilities are of; None for the shares of leaves."""
+        return self.members[0].sides
 
     @property
     def feature_names(self) -> tuple[str, ...]:
         """Names of the features, such as ``size``, ``size is missing``, ``sex is f``."""
-        return feature_names(self.columns)
+        return self.schema.features
 
     @property
     def labels(self) -> list[str] | None:
@@ -157,27 +161,11 @@ class Model:
             None if self.classes is None else [text_of(label) for label in self.classes]
         )
 
-    @property
-    def named(self) -> tuple[NamedTree, ...]:
-        """The trees with the names of their features and classes."""
-        classes = None if self.classes is None else self.classes.tolist()
-        return tuple(
-            replace(
-                named_tree(tree, self.feature_names, classes),
-                columns=self.columns,
-                sides=self.sides,
-                leaf_notes=self.leaf_notes,
-                has_exposures=self.has_exposures,
-            )
-            for tree in self.trees
-        )
-
     @cached_property
     def used_columns(self) -> tuple[str, ...]:
         """The columns that some tree asks for; tables to predict may lack the others."""
-        of = column_of_feature(self.columns)
-        used = {of[j] for j in used_features(self.named)}
-        return tuple(self.columns[at].name for at in sorted(used))
+        used = np.unique(self.schema.column_of[used_features(self.members)])
+        return tuple(self.schema.names[c] for c in used.tolist())
 
     def table(self, X: Any) -> pd.DataFrame:
         """Return rows as a table that names its columns as the model does.
@@ -185,7 +173,7 @@ class Model:
         Rows whose columns have other names than texts are taken in the order of the fit.
         """
         frame = as_table(X)
-        names = [column.name for column in self.columns]
+        names = list(self.schema.names)
         is_named = is_frame(X) and all(isinstance(name, str) for name in frame.columns)
         if is_named or {*names} <= {*map(str, frame.columns)}:
             return frame.set_axis(frame.columns.map(str), axis=1)
@@ -201,12 +189,12 @@ class Model:
 
         Rows are a frame of pandas or polars, a table of Arrow, an array or a list.
         """
-        return encode(self.columns, self.table(X), self.used_columns)
+        return encode(self.schema, self.table(X), self.used_columns)
 
     def predict_proba(self, X: Any) -> np.ndarray:
         """Return the probabilities of the classes, or the numbers in a column."""
         rows = self.encode(X)
-        if len(self.trees) > 1:
+        if len(self.members) > 1:
             return mean_of_trees(self.trees, rows)
         return class_probabilities(self.tree, self.sides, rows)
 
@@ -218,28 +206,22 @@ class Model:
 
     def codes(self, X: Any) -> np.ndarray:
         """Return the positions of the predicted classes, of shape (n_rows,); see `predict`."""
-        if len(self.trees) > 1:
+        if len(self.members) > 1:
             return self.predict_proba(X).argmax(axis=1)
         return self.tree.predict_label(self.encode(X))
 
     def explain(self, X: Any) -> Explanation:
         """Explain how rows reach their leaves."""
-        if self.training_rows is None:
+        fitted = self.members[0]
+        if fitted.training is None:
             raise ValueError(
                 "the model knows nothing of its training rows; fit it again"
             )
-        return explain(
-            self.tree,
-            self.training_rows,
-            encode(self.columns, self.table(X)),
-            self.feature_names,
-            self.classes,
-            bends=bends_of(self.columns),
-        )
+        return explain(fitted, encode(self.schema, self.table(X)))
 
-    def rules(self, written: Callable[[NamedTree], str] = export_text) -> str:
+    def rules(self, written: Callable[[Fitted], str] = export_text) -> str:
         """Return the trees as indented rules, or as another function writes them."""
-        return numbered([written(named) for named in self.named])
+        return numbered([written(member) for member in self.members])
 
     def summary(self) -> str:
         """Return what is predicted, the size of the trees and what is known of their training."""
@@ -254,12 +236,12 @@ class Model:
             else f"forest     {len(sizes)} trees, {of_trees}, {of_splits}"
         )
         of_task = _lines_of_targets if self.labels is None else _lines_of_classes
-        is_time = self.leaf_notes is not None
+        is_time = self.members[0].is_risk
         kind = "a time, by the risk of its event" if is_time else "a number"
         return "\n".join(
             [
                 f"target     {self.target}: {', '.join(self.labels or [kind])}",
-                f"columns    {len(self.columns)}, as {counted(self.tree.n_features, 'feature')}",
+                f"columns    {len(self.schema)}, as {counted(self.tree.n_features, 'feature')}",
                 size,
                 *of_task(self.training, self.labels or []),
                 *_lines_of_search(self.training),
@@ -363,7 +345,7 @@ def save_model(
     """
     if not isinstance(model, Model):
         check_is_fitted(model)
-        if not hasattr(model, "columns_"):
+        if not hasattr(model, "fitted_"):
             raise ValueError(
                 f"model is a {type(model).__name__}: allowed are fitted estimators of this "
                 "package."
@@ -376,18 +358,24 @@ def save_model(
         "target": model.target,
         "classes": None if model.classes is None else model.classes.tolist(),
         **({"training": dict(model.training)} if model.training else {}),
-        "columns": [asdict(column) for column in model.columns],
+        "columns": [asdict(column) for column in model.schema],
     }
     trees = [plain.tree_to_dict(tree) for tree in model.trees]
     data |= {"trees": trees} if len(trees) > 1 else {"tree": trees[0]}
-    if model.sides is not None:
-        data["probabilities"] = plain.soft_sides_to_dict(model.sides)
-    if model.training_rows is not None:
-        data["training_rows"] = plain.training_rows_to_dict(model.training_rows)
-    if model.leaf_notes is not None:
-        data["leaf_notes"] = {str(k): note for k, note in model.leaf_notes.items()}
-    if model.has_exposures:
-        data["exposures"] = True
+    fitted = model.members[0]
+    if fitted.sides is not None:
+        data["probabilities"] = plain.soft_sides_to_dict(fitted.sides)
+    if fitted.training is not None and len(trees) == 1:
+        data["training_rows"] = plain.training_rows_to_dict(fitted.training)
+    if fitted.notes is not None:
+        data["leaf_notes"] = {str(k): note for k, note in fitted.notes.items()}
+    if fitted.costs is not None:
+        data["costs"] = fitted.costs.tolist()
+    if fitted.choice is not None:
+        data["choice"] = fitted.choice
+    data["fit"] = {
+        name: value for name, value in asdict(fitted.arguments).items() if value
+    }
     content = (_to_json(data) + "\n").encode()
     write_whole(path, lambda file: file.write(content))
 
@@ -440,21 +428,26 @@ def load_model(path: PathLike) -> Model:
         training = data.get("training")
         if not isinstance(training, dict | None):
             raise ValueError("training is not an object")
+        schema = Schema.from_data(data["columns"])
+        classes = _classes_from(data["classes"])
         read = tuple(map(plain.tree_from_dict, trees))
         sides = data.get("probabilities")
         rows = data.get("training_rows")
-        notes = data.get("leaf_notes")
-        model = Model(
-            data["target"],
-            _classes_from(data["classes"]),
-            columns_from(data["columns"]),
-            read,
-            training or {},
-            None if sides is None else plain.soft_sides_from_dict(sides, read[0]),
-            None if rows is None else plain.training_rows_from_dict(rows, read[0]),
-            None if notes is None else _leaf_notes_from(notes, read[0]),
-            data.get("exposures") is True,
+        first = Fitted(
+            read[0],
+            schema,
+            classes,
+            sides=None if sides is None else plain.soft_sides_from_dict(sides, read[0]),
+            training=None
+            if rows is None
+            else plain.training_rows_from_dict(rows, read[0]),
+            notes=_notes_from(data.get("leaf_notes"), read[0]),
+            costs=_costs_from(data.get("costs"), read[0]),
+            choice=_choice_from(data.get("choice")),
+            arguments=_arguments_from(data.get("fit", {}), schema, classes),
         )
+        others = (replace(first, tree=tree) for tree in read[1:])
+        model = Model(data["target"], (first, *others), training or {})
         # What is known of the training is only shown: that it can be is all that is asked of it.
         try:
             model.summary()
@@ -466,15 +459,17 @@ def load_model(path: PathLike) -> Model:
 def load_tree_model(path: PathLike) -> Model:
     """Read a model of one tree from a file."""
     model = load_model(path)
-    if len(model.trees) > 1:
+    if len(model.members) > 1:
         raise ValueError(
             f"{path} holds a forest of {len(model.trees)} trees: allowed is one tree"
         )
     return model
 
 
-def _leaf_notes_from(notes: Any, tree: ObliqueTree) -> dict[int, str]:
-    """Return what is known of leaves of plain data."""
+def _notes_from(notes: Any, tree: ObliqueTree) -> dict[int, str] | None:
+    """Return what plain data say of leaves, if they do."""
+    if notes is None:
+        return None
     leaves = {str(k): k for k in np.flatnonzero(tree.is_leaf).tolist()}
     is_sound = isinstance(notes, dict) and all(
         key in leaves and isinstance(note, str) and note.isprintable()
@@ -486,6 +481,79 @@ def _leaf_notes_from(notes: Any, tree: ObliqueTree) -> dict[int, str]:
             "numbers of leaves"
         )
     return {leaves[key]: note for key, note in notes.items()}
+
+
+def _costs_from(costs: Any, tree: ObliqueTree) -> np.ndarray | None:
+    """Return what a row costs at each node, if plain data say so."""
+    if costs is None:
+        return None
+    if not _are_costs(costs) or len(costs) != len(tree):
+        raise ValueError(
+            f"costs is {quoted(costs)}: allowed are {len(tree)} numbers of at least 0"
+        )
+    return np.array(costs, dtype=np.float64)
+
+
+def _choice_from(choice: Any) -> str | None:
+    """Return what a tree was chosen before, if plain data say so."""
+    if choice is None or (isinstance(choice, str) and choice.isprintable()):
+        return choice
+    raise ValueError(f"choice is {quoted(choice)}: allowed is a line of text")
+
+
+def _are_costs(numbers: Any) -> bool:
+    """Return whether plain data are a list of finite numbers of at least 0."""
+    return isinstance(numbers, list) and all(
+        type(one) in (int, float) and 0.0 <= one < math.inf for one in numbers
+    )
+
+
+def _arguments_from(
+    data: Any, schema: Schema, classes: np.ndarray | None
+) -> FitArguments:
+    """Return what `fit` was given, of plain data."""
+    names = set(schema.names)
+    n = 0 if classes is None else len(classes)
+    checks: dict[str, Callable[[Any], bool]] = {
+        **dict.fromkeys(_FLAGS, lambda value: isinstance(value, bool)),
+        "penalties": lambda value: _are_costs(value) and len(value) == 2,
+        "signs": lambda value: (
+            isinstance(value, dict)
+            and value.keys() <= names
+            and all(type(sign) is int and abs(sign) == 1 for sign in value.values())
+        ),
+        "cost_matrix": lambda value: (
+            isinstance(value, list)
+            and len(value) == n
+            and all(_are_costs(row) and len(row) == n for row in value)
+        ),
+        "cost_of_columns": lambda value: (
+            isinstance(value, list)
+            and all(isinstance(item, list) and len(item) == 2 for item in value)
+            and all(
+                isinstance(item, list) and {*map(str, item)} <= names
+                for item, _ in value
+            )
+            and _are_costs([cost for _, cost in value])
+        ),
+    }
+    if not isinstance(data, dict) or not data.keys() <= checks.keys():
+        raise ValueError(
+            f"fit is {quoted(data)}: allowed is an object of {', '.join(checks)}"
+        )
+    if wrong := [name for name, value in data.items() if not checks[name](value)]:
+        raise ValueError(
+            f"fit has {quoted(data[wrong[0]])} as {wrong[0]}: allowed is what evotree writes "
+            "there, of the columns and classes of the model"
+        )
+    tuples = {
+        "penalties": tuple,
+        "cost_matrix": lambda rows: tuple(map(tuple, rows)),
+        "cost_of_columns": lambda items: tuple((tuple(c), p) for c, p in items),
+    }
+    return FitArguments(
+        **{name: tuples.get(name, lambda v: v)(value) for name, value in data.items()}
+    )
 
 
 def _classes_from(labels: Any) -> np.ndarray | None:

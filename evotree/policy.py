@@ -16,15 +16,15 @@ import numpy as np
 import pandas as pd
 
 from evotree._version import DISTRIBUTION
-from evotree.description.named import check_length, check_whole
-from evotree.description.text import export_text
 from evotree.engine.config import SearchConfig
 from evotree.engine.scored import DEFAULT, ScoredProblem, ScoredResult, search_scores
 from evotree.estimators.evolved import EvoTreeClassifier, EvoTreeRegressor
 from evotree.export.code import export_python
 from evotree.files import PathLike
 from evotree.rng import seed_from
+from evotree.texts import export_text
 from evotree.tree import ObliqueTree
+from evotree.words import check_length, check_whole
 
 _STICKY = 0.1  # chance of another random action in a step
 _LEVELS = (0.0, 0.5, 1.0)  # of several numbers, from low to high

@@ -230,7 +230,7 @@ class ObliqueTree:
     def __str__(self) -> str:
         """Return the rules of a small tree, with features by position: a tree knows no names."""
         # Not above: it needs pandas, which a tree does not.
-        from evotree.description.text import export_text
+        from evotree.texts import export_text
 
         if self.n_leaves > _PRINTED_LEAVES:
             return repr(self)
@@ -238,7 +238,7 @@ class ObliqueTree:
 
     def _repr_html_(self) -> str:
         """Return what a notebook shows."""
-        from evotree.description.text import notebook_html
+        from evotree.texts import notebook_html
 
         return notebook_html(self)
 

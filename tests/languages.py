@@ -29,7 +29,8 @@ from evotree import (
 from evotree.cli.commands import report_of_model
 from evotree.export import export_c, export_python, export_sql, to_onnx
 from evotree.model_file import Model
-from evotree.tables.columns import NumericColumn, feature_names, with_bends
+from evotree.schema import NumericColumn
+from evotree.tables.columns import feature_names, with_bends
 from evotree.tree import ObliqueTree, SoftSides, mean_of_trees
 
 GCC, NODE = shutil.which("gcc"), shutil.which("node")

@@ -25,8 +25,8 @@ from evotree import (
     search,
     search_scores,
 )
-from evotree.description.named import named_tree
-from evotree.description.text import splits_of_text
+from evotree.fitted import fitted_of
+from evotree.texts import splits_of_text
 from evotree.engine.bends import (
     MOST_OF_COLUMN,
     bent_columns,
@@ -36,17 +36,12 @@ from evotree.engine.bends import (
 from evotree.engine.problem import prepare
 from evotree.export import coefficient_table, export_python, export_rules, export_text
 from evotree.inspection.comparison import compare_rows
-from evotree.inspection.training_rows import summarize
+from evotree.fitted import summarize
 from evotree.model_file import Model
 from evotree.plotting import plot_decision_regions, plot_shapes
 from evotree.report import report
+from evotree.schema import ABOVE, BELOW, LOG, Bend, CategoricalColumn, NumericColumn
 from evotree.tables.columns import (
-    ABOVE,
-    BELOW,
-    LOG,
-    Bend,
-    CategoricalColumn,
-    NumericColumn,
     bends_of,
     column_of_feature,
     columns_from,
@@ -526,7 +521,7 @@ def test_public_methods_speak_of_columns(fitted):
 def test_tables_and_pictures_add_up_the_terms_of_a_column(fitted):
     model, X, _ = fitted
     table = coefficient_table(model, ranges=True)
-    named = named_tree(model)
+    named = fitted_of(model)
     named = named.scores or named
     ax = plot_shapes(model, X)
     ax.figure.canvas.draw()

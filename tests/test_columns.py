@@ -7,14 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.impute import SimpleImputer
 
-from evotree.tables.columns import (
-    CategoricalColumn,
-    NumericColumn,
-    encode,
-    feature_names,
-    fit_columns,
-    text_of,
-)
+from evotree.schema import CategoricalColumn, NumericColumn, text_of
+from evotree.tables.columns import encode, feature_names, fit_columns
 
 TRAINING = pd.DataFrame(
     {

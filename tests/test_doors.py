@@ -27,7 +27,8 @@ from evotree import (
 )
 from evotree.cli import rows as command_line
 from evotree.export import coefficient_table, export_sql, to_onnx
-from evotree.tables.columns import TRUTH, WHOLE, CategoricalColumn, encode, value_of
+from evotree.schema import TRUTH, WHOLE, CategoricalColumn
+from evotree.tables.columns import encode, value_of
 from evotree.tables.labels import positions_of, read_labels
 from evotree.tables.readers import EXACT_NUMBERS, read_table
 from tests.quick_models import brief

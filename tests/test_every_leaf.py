@@ -39,7 +39,7 @@ from evotree import (
 )
 from evotree.cli.commands import report_of_model
 from evotree.cli.main import main
-from evotree.description.named import named_tree
+from evotree.fitted import fitted_of
 from evotree.engine.scored import DEFAULT
 from evotree.inspection.comparison import compare_models, compare_rows
 from evotree.inspection.stability import stability
@@ -617,7 +617,7 @@ def edits_of(kind):
         return {}
     k = int(splits[-1])
     used = np.flatnonzero(tree.weights[k])
-    shown = named_tree(kind.model).split(k).threshold
+    shown = fitted_of(kind.model).split(k).threshold
     moved = float(tree.thresholds[k]) + 0.01
     weights = {NAMES[used[0]]: 1.0}
     edits = {

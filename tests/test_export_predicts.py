@@ -20,7 +20,7 @@ from evotree.cli.main import main
 from evotree.export import export_c, export_python, export_sql, register_onnx, to_onnx
 from evotree.leaf_models import ClassModels, LeafModels, OutputModels
 from evotree.model_file import Model, save_model
-from evotree.tables.columns import CategoricalColumn, NumericColumn
+from evotree.schema import CategoricalColumn, NumericColumn
 from evotree.tree import ObliqueTree, SoftSides
 from tests.exported import chain, modelled_trees, stump, trees, with_models
 from tests.languages import (

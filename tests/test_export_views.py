@@ -15,8 +15,8 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from evotree import EvoTreeRegressor, ObliqueTreeClassifier, ObliqueTreeRegressor
-from evotree.description.named import rows_text, share_text
-from evotree.description.text import splits_of_text
+from evotree.words import (rows_text, share_text)
+from evotree.texts import splits_of_text
 from evotree.export import (
     coefficient_table,
     export_graphviz,
@@ -29,7 +29,7 @@ from evotree.leaf_models import OutputModels
 from evotree.model_file import Model, load_model, save_model
 from evotree.plotting import plot_tree
 from evotree.report import report
-from evotree.tables.columns import CategoricalColumn, NumericColumn
+from evotree.schema import CategoricalColumn, NumericColumn
 from evotree.tree import ObliqueTree
 from tests.exported import (
     chain,

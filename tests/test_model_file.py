@@ -13,9 +13,9 @@ from sklearn.exceptions import NotFittedError
 from evotree import EvoTreeRegressor, ObliqueTreeClassifier
 from evotree.export import to_onnx, tree_to_dict
 from evotree.export.data import training_rows_to_dict
-from evotree.inspection.training_rows import summarize
+from evotree.fitted import summarize
 from evotree.model_file import VERSION, Model, load_model, save_model
-from evotree.tables.columns import CategoricalColumn, NumericColumn
+from evotree.schema import CategoricalColumn, NumericColumn
 from evotree.tree import SoftSides
 from tests.exported import assert_same, stump
 from tests.languages import run_onnx

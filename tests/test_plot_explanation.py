@@ -9,7 +9,7 @@ from matplotlib.colors import to_hex
 from evotree import EvoTreeClassifier, EvoTreeRegressor
 from evotree.plotting import plot_explanation, plot_importances
 from evotree.plotting.style import TERM_COLORS
-from evotree.tables.columns import CategoricalColumn, NumericColumn
+from evotree.schema import CategoricalColumn, NumericColumn
 from tests.inspection.random_trees import estimator_of, grid, random_tree
 from tests.quick_models import brief
 

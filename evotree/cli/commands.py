@@ -30,8 +30,9 @@ from evotree.model_file import (
     load_tree_model,
     save_model,
 )
+from evotree.schema import text_of
 from evotree.survival import Times, concordance
-from evotree.tables.columns import encode, numbers_of, reading, text_of
+from evotree.tables.columns import encode, numbers_of, reading
 from evotree.tables.labels import positions_of
 
 _FORWARD_FOLDS = 5
@@ -159,7 +160,7 @@ def predict(args: argparse.Namespace) -> None:
     if times is not None:
         score = concordance(Times.read(times), predicted[times.index])
         say(f"concordance {score:.4f} ({len(times)} rows)")
-    elif model.labels is None and model.leaf_notes is None:
+    elif model.labels is None and not model.members[0].is_risk:
         truth = numbers_of(truth).dropna()
         if len(truth) > 1:
             measured = errors(truth.to_numpy(), predicted[truth.index])
@@ -175,7 +176,7 @@ def _times(model: Model, frame: pd.DataFrame, event: str | None) -> pd.DataFrame
     """Return events and times of the rows that have both, where a column of events is named."""
     if event is None:
         return None
-    if model.leaf_notes is None:
+    if not model.members[0].is_risk:
         raise ValueError(f"--event {event!r}: the model predicts no risk of an event")
     rows.check_names(frame, {"event": [event], "target": [model.target]})
     known = frame[[event, model.target]].dropna()
@@ -394,8 +395,8 @@ def train(
             r2, rmse = errors(test[1], model.predict(test[0]))
             training |= {"test_rows": len(test[1]), "test_r2": r2, "test_rmse": rmse}
             ridge = make_pipeline(StandardScaler(), RidgeCV(np.logspace(-3.0, 3.0, 13)))
-            ridge.fit(encode(model.columns, X), y)
-            predicted = ridge.predict(encode(model.columns, test[0]))
+            ridge.fit(encode(model.schema, X), y)
+            predicted = ridge.predict(encode(model.schema, test[0]))
             training["others"] = {
                 "the mean": list(errors(test[1], np.full(len(test[1]), np.mean(y)))),
                 "ridge regression": list(errors(test[1], predicted)),
@@ -521,11 +522,12 @@ def report_of_model(
     # Names of the user's may have line breaks in them.
     lines = [line.split(maxsplit=1) for line in model.summary().splitlines()]
     facts = {line[0]: line[1] for line in lines if len(line) == 2 and line[0] in FACTS}
-    members = [
-        Subject(named, model.target, training=model.training_rows, facts=facts)
-        for named in model.named
-    ]
-    subject = replace(members[0], members=members) if len(members) > 1 else members[0]
+    subject = Subject(
+        model.members[0],
+        model.target,
+        facts=facts,
+        members=model.members if len(model.members) > 1 else (),
+    )
     if frame is None:
         return report(subject)
     frame = frame.set_axis(frame.columns.map(str), axis=1)
@@ -533,11 +535,11 @@ def report_of_model(
     times = _times(model, frame, event)
     if times is not None:
         frame, y = frame.loc[times.index], times.to_numpy()
-    elif model.target in frame and model.leaf_notes is None:
+    elif model.target in frame and not model.members[0].is_risk:
         truth = frame[model.target]
         known = (truth if model.classes is not None else numbers_of(truth)).notna()
         if known.any():
             frame = frame[known]
             y = truth[known].to_numpy()
     model.encode(frame.iloc[:1])  # says which columns are not there
-    return report(subject, frame.reindex(columns=[c.name for c in model.columns]), y)
+    return report(subject, frame.reindex(columns=list(model.schema.names)), y)

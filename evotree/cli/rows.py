@@ -26,14 +26,8 @@ from sklearn.model_selection import GroupShuffleSplit, train_test_split
 from evotree.cli import say
 from evotree.fitness.objectives import CLASS_OBJECTIVES, LOSSES, TARGET_OBJECTIVES
 from evotree.model_file import Model
-from evotree.tables.columns import (
-    NUMBERS,
-    CategoricalColumn,
-    numbers_of,
-    numbers_spelled,
-    quoted,
-    text_of,
-)
+from evotree.schema import NUMBERS, CategoricalColumn, quoted, text_of
+from evotree.tables.columns import numbers_of, numbers_spelled
 from evotree.tables.labels import are_many_numbers
 from evotree.tables.readers import NA_VALUES, TextFormat, read_table
 
@@ -88,11 +82,11 @@ def read(
 
 def read_for_model(path: str, args: argparse.Namespace, model: Model) -> pd.DataFrame:
     """Read a table for a model: what were numbers or words when it was fitted are so again."""
-    words = {c.name for c in model.columns if isinstance(c, CategoricalColumn)}
+    words = {c.name for c in model.schema if isinstance(c, CategoricalColumn)}
     frame = read(path, args, texts={*words, model.target})
     numeric = {
         column.name: column.holds
-        for column in model.columns
+        for column in model.schema
         if column.name in frame and column.name in {*model.used_columns} - words
     }
     return words_as_gaps(frame, numeric, are_numbers=True)

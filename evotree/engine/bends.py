@@ -18,16 +18,7 @@ from dataclasses import replace
 import numpy as np
 
 from evotree.dataset import Dataset
-from evotree.tables.columns import (
-    ABOVE,
-    BELOW,
-    LOG,
-    TRUTH,
-    Bend,
-    Column,
-    NumericColumn,
-    bends_of,
-)
+from evotree.schema import ABOVE, BELOW, LOG, TRUTH, Bend, NumericColumn, Schema
 from evotree.tree import ObliqueTree
 
 KNOTS = (0.25, 0.5, 0.75)
@@ -47,19 +38,19 @@ _ROUNDING = 1e-12  # share of the largest number that a spread is none below
 _COLLINEAR = 1e-6  # share of its variance that a feature is nothing new below
 
 
-def bent_columns(
-    columns: Sequence[Column], dataset: Dataset, signs: np.ndarray | None = None
-) -> tuple[Column, ...]:
+def bent_schema(
+    schema: Schema, dataset: Dataset, signs: np.ndarray | None = None
+) -> Schema:
     """Return columns with the bends that pay, of rows whose features have none.
 
     `signs` are those that a monotonic constraint has for the features. Such a column has hinges
     from both sides of a knot: by those from above alone an effect that rises could not level off.
     """
     if dataset.n_classes == 1:
-        return tuple(columns)
-    first = np.cumsum([0, *(len(column.feature_levels) for column in columns)])
-    found = _forward_search(dataset.X, dataset, _candidates(columns, dataset))
-    made: list[Column] = list(columns)
+        return schema
+    first = np.searchsorted(schema.column_of, np.arange(len(schema)))
+    found = _forward_search(dataset.X, dataset, _candidates(schema, dataset))
+    made = list(schema.columns)
     for c, bend, _ in sorted(found, key=lambda one: (one[1].kind, one[1].knot)):
         is_signed = bend.kind == ABOVE and signs is not None and signs[first[c]] != 0
         kinds = (ABOVE, BELOW) if is_signed else (bend.kind,)
@@ -67,15 +58,15 @@ def bent_columns(
         assert isinstance(column, NumericColumn)
         bends = tuple(Bend(kind, bend.knot) for kind in kinds)
         made[c] = replace(column, bends=(*column.bends, *bends))
-    return tuple(made)
+    return replace(schema, columns=tuple(made))
 
 
-def open_features(columns: Sequence[Column], dataset: Dataset) -> np.ndarray:
+def open_features(dataset: Dataset) -> np.ndarray:
     """Return which features, of rows with bends, a search by these rows would have.
 
     These are all that are no bends, and the bends that enter.
     """
-    bends = bends_of(columns)
+    bends = {} if dataset.schema is None else dataset.schema.bends
     is_open = np.ones(dataset.X.shape[1], dtype=bool)
     is_open[list(bends)] = False
     # A hinge from below is the sum of its column and that from above.
@@ -112,15 +103,13 @@ def without_lone_bends(
     return tree.replaced(weights=weights, thresholds=thresholds)
 
 
-def _candidates(
-    columns: Sequence[Column], dataset: Dataset
-) -> list[tuple[int, Bend, np.ndarray]]:
+def _candidates(schema: Schema, dataset: Dataset) -> list[tuple[int, Bend, np.ndarray]]:
     """Return the bends that columns may get, by their positions, and the features they make."""
     share = dataset.sample_weight / dataset.total_weight
-    first = np.cumsum([0, *(len(column.feature_levels) for column in columns)])
+    first = np.searchsorted(schema.column_of, np.arange(len(schema)))
     numbers = [
         c
-        for c, column in enumerate(columns)
+        for c, column in enumerate(schema)
         if isinstance(column, NumericColumn)
         and column.holds != TRUTH
         and len(np.unique(dataset.raw[:, first[c]])) > FEW_VALUES

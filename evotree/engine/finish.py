@@ -51,7 +51,6 @@ from evotree.operators.initialization.logistic import (
 from evotree.operators.pruning import prune
 from evotree.operators.structure.rounding import Rounder, round_models
 from evotree.operators.structure.splice import in_place_of, make_individual, on_rows
-from evotree.tables.columns import bends_of
 from evotree.tree import (
     Individual,
     ObliqueTree,
@@ -199,7 +198,8 @@ class Finisher:
         self.constraints = problem.constraints
         self.precision = problem.config.precision
         self.rows = problem.dataset.penalized(choice.penalties.term)
-        self._bends = bends_of(problem.columns or ())
+        schema = problem.dataset.schema
+        self._bends = {} if schema is None else schema.bends
         self._kept = [*self.constraints, *self._least_rows()]
         self._rounder: Rounder | None = None
         if self.precision is not None:

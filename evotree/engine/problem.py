@@ -6,15 +6,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 from numbers import Integral
-from types import SimpleNamespace
-from typing import Any, NamedTuple, Self
+from typing import NamedTuple, Self
 
 import numpy as np
 
 from evotree.configuration import LinearLeaves
 from evotree.dataset import Dataset, split_folds
-from evotree.description.text import splits_of_text
-from evotree.engine.bends import bent_columns, open_features
+from evotree.engine.bends import bent_schema, open_features
 from evotree.engine.config import (
     AUTO,
     QUARTILES,
@@ -35,7 +33,6 @@ from evotree.operators.constraints import (
     Constraint,
     Held,
     Limits,
-    MonotonicConstraint,
     SplitFeatures,
     as_interactions,
     check_monotonic_cst,
@@ -49,13 +46,8 @@ from evotree.operators.initialization.population import (
     splits_for,
 )
 from evotree.operators.structure.splice import make_individual
-from evotree.tables.columns import (
-    Column,
-    NumericColumn,
-    bends_of,
-    feature_names,
-    with_bends,
-)
+from evotree.schema import Schema
+from evotree.texts import splits_of_text
 from evotree.tree import ObliqueTree
 
 PARAMETERS = {
@@ -115,9 +107,8 @@ class Problem:
     # that are made of leaves of classes, or counts, in the end
     leaf_models: LogisticLeaves | None = None
     tries_logistic: bool = False  # trees of logistic models compete
-    # The same with columns that bend, where these compete, and what the features are made of.
+    # The same with columns that bend, where these compete.
     bent: "Problem | None" = None
-    columns: tuple[Column, ...] | None = None
     has_found_bends: bool = False  # those of the columns were found by the rows
 
     @property
@@ -145,9 +136,9 @@ class Problem:
         Of bends that were found those are open that are found by the first rows alone.
         """
         others, held_out = split_folds(rows, folds, fold)
-        if not self.has_found_bends or self.columns is None:
+        if not self.has_found_bends:
             return others, held_out
-        is_closed = ~open_features(self.columns, others)
+        is_closed = ~open_features(others)
         return others.closed(is_closed), held_out.closed(is_closed)
 
     @property
@@ -202,55 +193,40 @@ def has_seeds(shares: Mapping[str, float]) -> bool:
 
 
 def prepare(
-    dataset: Dataset,
-    config: SearchConfig,
-    begin: float | None = None,
-    encoder: Any = None,
+    dataset: Dataset, config: SearchConfig, begin: float | None = None
 ) -> Problem:
-    """Return what a search is about; the clock of its limits started at `begin`.
-
-    `encoder` is the estimator that has read the rows, which knows their columns.
-    """
-    columns = getattr(encoder, "columns_", None)
-    problem = _prepared(dataset, config, begin, columns, encoder)
+    """Return what a search is about; the clock of its limits started at `begin`."""
+    schema = dataset.schema
+    problem = _prepared(dataset, config, begin)
     shapes = evolution_of(config).shapes
-    if columns is None and shapes not in (AUTO, None):
+    if schema is None and shapes not in (AUTO, None):
         raise ValueError(
             f"shapes={shapes!r}: of rows without columns, as a search by a Dataset has, "
             f"allowed are {AUTO!r} and None."
         )
-    if columns is None or shapes not in (AUTO, QUARTILES):
+    if schema is None or shapes not in (AUTO, QUARTILES):
         return problem
     chooses = is_auto(config.size_penalty) or is_auto(config.term_penalty)
     if shapes == AUTO and not (chooses and config.objective == "squared_error"):
         return problem
-    if bends_of(columns):  # of a model that is edited
+    if schema.bends:  # of a model that is edited
         return problem
     constraint = getattr(problem.dataset.objective, "constraint", None)
     signs = None if constraint is None else constraint.array
-    bent = bent_columns(columns, problem.dataset, signs)
-    if bent == columns:
+    bent = bent_schema(schema, problem.dataset, signs)
+    if bent == schema:
         return problem
-    rows = dataset.with_features(
-        with_bends(bent, dataset.raw),
-        feature_names(bent),
-        tuple((one.name, len(one.feature_levels)) for one in bent),
-        evolution_of(config).scaling,
+    rows = dataset.with_schema(
+        bent, bent.with_bends(dataset.raw), evolution_of(config).scaling
     )
-    other = _prepared(rows, config, begin, bent, encoder)
+    other = _prepared(rows, config, begin)
     other = replace(other, ends=problem.ends, has_found_bends=True)
     return replace(problem, bent=other)
 
 
-def _prepared(
-    dataset: Dataset,
-    config: SearchConfig,
-    begin: float | None,
-    columns: tuple[Column, ...] | None,
-    encoder: Any,
-) -> Problem:
-    """Return what a search is about, with the columns that the features are made of."""
-    dataset = _with_objective(dataset, config, columns, encoder)
+def _prepared(dataset: Dataset, config: SearchConfig, begin: float | None) -> Problem:
+    """Return what a search is about, by the features that there are."""
+    dataset = _with_objective(dataset, config)
     evolution = evolution_of(config)
     for tree in split_init(evolution.init)[1]:
         splits_for(tree, dataset)  # before hyperparameters are chosen
@@ -281,16 +257,10 @@ def _prepared(
         tries_logistic=is_free
         and models is None
         and loss_of_probabilities(dataset.objective, dataset) is not None,
-        columns=columns,
     )
 
 
-def _with_objective(
-    dataset: Dataset,
-    config: SearchConfig,
-    columns: tuple[Column, ...] | None,
-    encoder: Any,
-) -> Dataset:
+def _with_objective(dataset: Dataset, config: SearchConfig) -> Dataset:
     """Return a data set with what its trees are evolved for, and the columns of their splits.
 
     An objective that it has already stays.
@@ -304,8 +274,10 @@ def _with_objective(
         dataset,
         leaves=config.leaves,
         max_terms=config.max_terms,
-        constraint=_monotonic_constraint(
-            config.monotonic_cst, dataset, columns, encoder
+        constraint=check_monotonic_cst(
+            config.monotonic_cst,
+            dataset.schema or Schema.of_features(dataset.feature_names),
+            dataset.n_classes,
         ),
     )
     if isinstance(objective, ProbabilityScore):
@@ -388,21 +360,6 @@ def _held(
             f"hold={hold!r}: {broken[0]} forbids these splits; allowed are others."
         )
     return [held]
-
-
-def _monotonic_constraint(
-    monotonic_cst: Any,
-    dataset: Dataset,
-    columns: tuple[Column, ...] | None,
-    encoder: Any,
-) -> MonotonicConstraint | None:
-    """Return the constraint on the features that trees read."""
-    if columns is not None:
-        return check_monotonic_cst(monotonic_cst, encoder, columns, dataset.n_classes)
-    names = np.array(dataset.feature_names, dtype=object)
-    features = SimpleNamespace(n_features_in_=len(names), feature_names_in_=names)
-    columns = tuple(NumericColumn(name, 0.0) for name in dataset.feature_names)
-    return check_monotonic_cst(monotonic_cst, features, columns, dataset.n_classes)
 
 
 def make_constraints(config: SearchConfig, dataset: Dataset) -> list[Constraint]:

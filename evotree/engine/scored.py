@@ -22,7 +22,6 @@ from joblib.externals.loky import get_reusable_executor
 
 from evotree.configuration import as_text, check_parameters
 from evotree.dataset import Dataset, as_numbers
-from evotree.description.named import check_whole
 from evotree.engine.choice import Choice, Found
 from evotree.engine.config import Evolution, SearchConfig, Variation, is_auto
 from evotree.engine.evolution import CallbackError, Run
@@ -41,8 +40,9 @@ from evotree.operators import variation as selection
 from evotree.operators.initialization.population import Breeder, is_seeder, split_init
 from evotree.operators.structure.rounding import MOST_DIGITS, Rounder
 from evotree.rng import make_streams, seed_from
-from evotree.tables.columns import LARGEST, is_number, quoted
+from evotree.schema import LARGEST, is_number, quoted
 from evotree.tree import FitnessMax, Individual, ObliqueTree
+from evotree.words import check_whole
 
 DEFAULT = Evolution(
     patience=None, init=None, refinement=None, variation=Variation(0.2, 0.3)

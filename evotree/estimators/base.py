@@ -20,12 +20,12 @@ import math
 from collections.abc import Mapping
 from dataclasses import replace
 from numbers import Integral
-from typing import Any, Self
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 import pandas as pd
 from scipy.sparse import csr_matrix
-from sklearn.base import ClassifierMixin, RegressorMixin, is_classifier
+from sklearn.base import ClassifierMixin, RegressorMixin
 from sklearn.exceptions import NotFittedError
 from sklearn.utils import check_X_y, compute_sample_weight
 from sklearn.utils.multiclass import check_classification_targets
@@ -46,13 +46,12 @@ from evotree.dataset import (
     check_weight,
     class_codes,
 )
-from evotree.description.named import check_whole, named_tree, used_features
-from evotree.description.text import notebook_html
 from evotree.estimators.groups import Beside
 from evotree.estimators.rows import RowEncoder, lazy_on_collections
 from evotree.fitness.linear_leaves import term_penalty_of_rows
 from evotree.fitness.objectives import Objective, compose
 from evotree.fitness.probabilities import fit_soft_sides
+from evotree.fitted import FitArguments, Fitted, TrainingRows, summarize, used_features
 from evotree.inspection.counterfactuals import (
     NORMS,
     Counterfactual,
@@ -67,18 +66,14 @@ from evotree.inspection.counterfactuals import (
 from evotree.inspection.importances import importances
 from evotree.inspection.paths import Explanation, explain
 from evotree.inspection.shapley import ShapValues, shap_values
-from evotree.inspection.training_rows import TrainingRows, summarize
 from evotree.leaf_models import class_probabilities
 from evotree.operators.constraints import with_split_features
-from evotree.tables.columns import (
-    NumericColumn,
-    bends_of,
-    column_of_feature,
-    text_of,
-)
+from evotree.schema import NumericColumn, Schema, text_of
 from evotree.tables.frames import by_row
 from evotree.tables.labels import read_labels, refuse_dates
+from evotree.texts import notebook_html
 from evotree.tree import ObliqueTree, SoftSides
+from evotree.words import check_whole
 
 _NONE = Beside()
 _BORROWED = 5.0  # degrees of freedom that each leaf takes from all others
@@ -124,13 +119,15 @@ SHARED["ONE_TREE"] = f"""{SHARED["READS"]}
 class TreeEstimator(RowEncoder):
     """An estimator whose model is one oblique tree, ``tree_``, over encoded rows in raw units."""
 
-    tree_: ObliqueTree
-    training_rows_: TrainingRows
-    _output_scale: np.ndarray | None = None
+    @property
+    def tree_(self) -> ObliqueTree:
+        """The tree, over features in their own units."""
+        return self.fitted_.tree
 
-    def __sklearn_is_fitted__(self) -> bool:
-        """Return whether there is a tree."""
-        return hasattr(self, "tree_")
+    @property
+    def training_rows_(self) -> TrainingRows | None:
+        """Means and ranges of the training rows."""
+        return self.fitted_.training
 
     def set_params(self, **params: Any) -> Self:
         """Set parameters, also those of groups and splitters, as ``splitter__n_restarts=5``."""
@@ -143,7 +140,7 @@ class TreeEstimator(RowEncoder):
     @lazy_on_collections(lambda _: np.empty(0, dtype=np.int32))
     def apply(self, X: Any) -> np.ndarray:
         """Return the leaf that each row reaches, as positions in the arrays of `tree_`, int32."""
-        rows = self.encode(X)  # first: it says so where there is no model
+        rows = self._features(X)  # first: it says so where there is no model
         return self.tree_.apply(rows)
 
     def decision_path(self, X: Any) -> csr_matrix:
@@ -152,7 +149,7 @@ class TreeEstimator(RowEncoder):
         A ``csr_matrix`` of shape (n_samples, n_nodes), 1 where a row passes a node; nodes are
         positions in the arrays of `tree_`.
         """
-        rows = self.encode(X)  # first: it says so where there is no model
+        rows = self._features(X)  # first: it says so where there is no model
         return self.tree_.decision_path(rows)
 
     def _repr_html_inner(self) -> str:
@@ -173,15 +170,11 @@ class TreeEstimator(RowEncoder):
         )
 
     def _keep_tree(self, tree: ObliqueTree, dataset: Dataset) -> None:
-        """Set the fitted attributes of a tree in the units of its training rows."""
+        """Set what is known of a tree in the units of its training rows."""
         raw = dataset.to_raw(tree)
         if dataset.bound_objective is not None:
             raw = dataset.bound_objective.finish(raw, dataset)
-        self._keep_raw_tree(raw, dataset)
-
-    def _keep_raw_tree(self, tree: ObliqueTree, dataset: Dataset) -> None:
-        """Set the fitted attributes of a tree in raw units."""
-        self.__dict__.update(self._known_of(tree, dataset), tree_=tree)
+        self.fitted_ = self._fitted_of(raw, dataset)
 
     def get_depth(self) -> int:
         """Return the depth of the tree."""
@@ -195,19 +188,30 @@ class TreeEstimator(RowEncoder):
 
     # ---- explanations ----------------------------------------------------------------------------
 
-    def _known_of(
+    def _fitted_of(
         self,
         tree: ObliqueTree,
         dataset: Dataset,
         *,
         brief: bool = False,
         end: float = math.inf,
-    ) -> dict[str, Any]:
-        """Return the fitted attributes that go with a tree; soft sides may be fitted briefly."""
-        return {
-            "training_rows_": summarize(tree, dataset.raw, dataset.sample_weight),
-            "_has_exposures": EXPOSURE in dataset.extras,
-        }
+    ) -> Fitted:
+        """Return what training rows say of a tree over raw features; soft sides may be brief."""
+        assert dataset.schema is not None
+        return Fitted(
+            tree,
+            dataset.schema,
+            classes=dataset.classes if dataset.n_classes else None,
+            training=summarize(tree, dataset.raw, dataset.sample_weight),
+            output_scale=None
+            if dataset.n_classes
+            else np.atleast_1d(dataset.target_scale),
+            arguments=FitArguments(
+                has_weights=dataset.has_weights,
+                has_exposures=EXPOSURE in dataset.extras,
+                has_groups=GROUPS in dataset.extras,
+            ),
+        )
 
     @property
     def feature_importances_(self) -> np.ndarray:
@@ -230,13 +234,13 @@ class TreeEstimator(RowEncoder):
             order.
         """
         check_is_fitted(self)
+        schema = self.fitted_.schema
         shares = np.bincount(
-            column_of_feature(self.columns_),
-            importances(self.tree_, kind, self._output_scale),
-            self.n_features_in_,
+            schema.column_of,
+            importances(self.tree_, kind, self.fitted_.output_scale),
+            len(schema),
         )
-        names = [column.name for column in self.columns_]
-        return pd.Series(shares, names, name=kind) if named else shares
+        return pd.Series(shares, list(schema.names), name=kind) if named else shares
 
     def _of_output(self, output: int | str | None) -> ObliqueTree:
         """Return the tree that predicts one of several outputs alone."""
@@ -264,14 +268,8 @@ class TreeEstimator(RowEncoder):
         (`evotree.inspection.paths.Explanation`). `output` says, by position or name, which of
         several outputs is explained; None is for a tree of one.
         """
-        return explain(
-            self._of_output(output),
-            self.training_rows_,
-            self.encode(X),
-            self.feature_names_,
-            self.classes_ if is_classifier(self) else None,
-            bends=bends_of(self.columns_),
-        )
+        fitted = replace(self.fitted_, tree=self._of_output(output))
+        return explain(fitted, self._features(X))
 
     def shap_values(
         self,
@@ -301,10 +299,10 @@ class TreeEstimator(RowEncoder):
         """
         return shap_values(
             self._predict_encoded,
-            self.encode(X),
-            self.encode(background),
-            self.columns_,
-            np.array(used_features([named_tree(self)]), dtype=np.intp),
+            self._features(X),
+            self._features(background),
+            self.fitted_.schema,
+            np.array(used_features([self.fitted_]), dtype=np.intp),
             n_permutations=n_permutations,
             random_state=random_state,
         )
@@ -371,9 +369,12 @@ class TreeEstimator(RowEncoder):
             )
         check_whole("n_points", n_points, 1)
         row = _one_row(x)
-        point = self.encode(row)[0].astype(np.float64)
+        point = self._features(row)[0].astype(np.float64)
+        fitted = self.fitted_
+        training = fitted.training
+        assert training is not None
         limits = Limits.of(
-            self.columns_,
+            fitted.schema,
             costs=costs,
             bounds=bounds,
             integers=integers,
@@ -382,21 +383,21 @@ class TreeEstimator(RowEncoder):
         )
         tree = self._of_output(output)
         goals = (
-            goals_of_class(tree, point, self.classes_, target)
-            if is_classifier(self)
+            goals_of_class(tree, point, fitted.classes, target)
+            if fitted.classes is not None
             else goals_of_interval(tree, target)
         )
         is_missing = np.asarray(pd.isna(pd.DataFrame(row))).ravel()
 
         def space_of(limits: Any) -> Any:
             limits = replace(limits, fixed=limits.fixed | is_missing)
-            return Space(tree, self.training_rows_, self.columns_, point, limits)
+            return Space(tree, training, fitted.schema, point, limits)
 
         found = nearest_points(space_of(limits), goals, norm, n_points)
         if not found:
             raise ValueError(
                 f"target={target!r}: no point within the constraints; "
-                f"{explain_failure(space_of, limits, goals, self.columns_)}"
+                f"{explain_failure(space_of, limits, goals, fitted.schema)}"
             )
         return [self._decoded(row, point, *one) for one in found]
 
@@ -448,10 +449,22 @@ class ClassReader(ClassifierMixin, RowEncoder):
 
     class_weight: Any
 
+    @property
+    def classes_(self) -> np.ndarray:
+        """Class labels."""
+        classes = self.fitted_.classes
+        assert classes is not None
+        return classes
+
     def _make_dataset(
-        self, X: Any, y: Any, sample_weight: Any, scaling: str, beside: Beside = _NONE
+        self,
+        X: Any,
+        y: Any,
+        beside: Beside = _NONE,
+        scaling: str = "standard",
+        schema: Schema | None = None,
     ) -> Dataset:
-        sample_weight = by_row(sample_weight, X, "sample_weight")
+        sample_weight = by_row(beside.sample_weight, X, "sample_weight")
         table, y = self._read_training_rows(X, read_labels(y))
         try:
             check_classification_targets(y)
@@ -467,10 +480,9 @@ class ClassReader(ClassifierMixin, RowEncoder):
                 len(weight),
                 f"class_weight={self.class_weight!r}: the product with sample_weight",
             )
-        columns = beside.columns(X, table, y)
-        dataset = self._encoded(table, y, weight, scaling, "classification", columns)
-        self.classes_ = dataset.classes
-        return dataset
+        return self._encoded(
+            table, y, weight, scaling, "classification", beside, X, schema
+        )
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """Return the accuracy of `predict`, the share of the weight of rows that it gets right."""
@@ -489,27 +501,29 @@ class TreeClassifier(ClassReader, TreeEstimator):
     """A classifier whose model is one oblique tree."""
 
     probability: str
-    probabilities_: SoftSides | None = None
 
-    def _known_of(
+    @property
+    def probabilities_(self) -> SoftSides | None:
+        """Soft sides of the tree; None where probabilities are the shares of leaves."""
+        return self.fitted_.sides
+
+    def _fitted_of(
         self,
         tree: ObliqueTree,
         dataset: Dataset,
         *,
         brief: bool = False,
         end: float = math.inf,
-    ) -> dict[str, Any]:
-        """Return the fitted attributes that go with a tree: also soft sides, if asked for."""
-        is_soft = self.probability == "soft" and tree.models is None
-        return {
-            **super()._known_of(tree, dataset),
-            "probabilities_": (
-                getattr(tree, "sides", None)
-                or fit_soft_sides(tree, dataset, brief=brief, end=end)
-            )
-            if is_soft
-            else None,
-        }
+    ) -> Fitted:
+        """Return what training rows say of a tree: also soft sides, if asked for."""
+        fitted = super()._fitted_of(tree, dataset)
+        if self.probability != "soft" or tree.models is not None:
+            return fitted
+        sides = getattr(tree, "sides", None)
+        return replace(
+            fitted,
+            sides=sides or fit_soft_sides(tree, dataset, brief=brief, end=end),
+        )
 
     @lazy_on_collections(lambda self: self.classes_[:0])
     def predict(self, X: Any) -> np.ndarray:
@@ -517,7 +531,7 @@ class TreeClassifier(ClassReader, TreeEstimator):
 
         It is the most frequent one there, with soft probabilities too.
         """
-        rows = self.encode(X)  # which says first that there is no fit
+        rows = self._features(X)  # which says first that there is no fit
         return self.classes_[self.tree_.predict_label(rows)]
 
     @lazy_on_collections(lambda self: np.empty((0, len(self.classes_))))
@@ -528,7 +542,7 @@ class TreeClassifier(ClassReader, TreeEstimator):
         `evotree.tree.SoftSides` says, with ``"leaf"`` they are the class shares of the leaf
         that it reaches. The class that `predict` returns has the largest one.
         """
-        return self._predict_encoded(self.encode(X))
+        return self._predict_encoded(self._features(X))
 
     def _predict_encoded(self, rows: np.ndarray) -> np.ndarray:
         """Return the probabilities of encoded rows."""
@@ -539,12 +553,21 @@ class TargetReader(RowEncoder):
     """An estimator that reads rows with targets."""
 
     leaves: str | LinearLeaves
-    _output_scale: np.ndarray | None
+
+    @property
+    def n_outputs_(self) -> int:
+        """Number of targets of a row."""
+        return self.fitted_.tree.values.shape[1]
 
     def _make_dataset(
-        self, X: Any, y: Any, sample_weight: Any, scaling: str, beside: Beside = _NONE
+        self,
+        X: Any,
+        y: Any,
+        beside: Beside = _NONE,
+        scaling: str = "standard",
+        schema: Schema | None = None,
     ) -> Dataset:
-        sample_weight = by_row(sample_weight, X, "sample_weight")
+        sample_weight = by_row(beside.sample_weight, X, "sample_weight")
         refuse_dates(y, "numbers")
         header = getattr(y, "columns", None)
         several = is_of_several_outputs(y)
@@ -562,18 +585,14 @@ class TargetReader(RowEncoder):
             weight_of_rows(sample_weight, table),
             scaling,
             "regression",
-            beside.columns(X, table, y),
+            beside,
+            X,
+            schema,
             tuple(map(str, header)) if several and header is not None else None,
         )
-        self._know_outputs(dataset)
         if isinstance(self.leaves, LinearLeaves):
             return with_split_features(dataset, self.leaves.split_features)
         return dataset
-
-    def _know_outputs(self, dataset: Dataset) -> None:
-        """Set how many outputs there are, and their units."""
-        self.n_outputs_ = dataset.n_outputs
-        self._output_scale = np.atleast_1d(dataset.target_scale)
 
     def _objective(self, dataset: Dataset) -> Objective | None:
         """Return what leaves are fitted for: lines, where they are asked for."""
@@ -583,14 +602,30 @@ class TargetReader(RowEncoder):
         return None if objective is None else objective.penalized(price)
 
 
+class Calibration(NamedTuple):
+    """How far held-out targets lay from what a tree predicted, in units of its leaves."""
+
+    fitted: Fitted
+    scores: np.ndarray  # (n_rows,) or (n_rows, n_outputs), sorted
+    mass: (
+        np.ndarray | None
+    )  # how many groups have come with each; None where rows count
+
+
 class TreeRegressor(RegressorMixin, TargetReader, TreeEstimator):
     """A regressor whose model is one oblique tree with a mean or a line in each leaf.
 
     Of several outputs each has its own.
     """
 
-    residual_std_: np.ndarray
-    _mass: np.ndarray | None = None  # of the groups at each of `_scores` and below
+    _calibration: "Calibration | None" = None
+
+    @property
+    def residual_std_(self) -> np.ndarray:
+        """Standard deviations of the residuals of the leaves' training rows."""
+        std = self.fitted_.deviations
+        assert std is not None
+        return std
 
     def __sklearn_tags__(self) -> Any:
         """Return scikit-learn's tags: there may be several outputs, but for absolute errors."""
@@ -600,20 +635,17 @@ class TreeRegressor(RegressorMixin, TargetReader, TreeEstimator):
         )
         return tags
 
-    def _known_of(
+    def _fitted_of(
         self,
         tree: ObliqueTree,
         dataset: Dataset,
         *,
         brief: bool = False,
         end: float = math.inf,
-    ) -> dict[str, Any]:
-        """Return the fitted attributes that go with a tree, which is not calibrated yet."""
-        return {
-            **super()._known_of(tree, dataset),
-            "residual_std_": leaf_deviations(tree, dataset),
-            "_scores": None,
-        }
+    ) -> Fitted:
+        """Return what training rows say of a tree: also the deviations of its leaves."""
+        fitted = super()._fitted_of(tree, dataset)
+        return replace(fitted, deviations=leaf_deviations(tree, dataset))
 
     @lazy_on_collections(lambda _: np.empty(0))
     def predict(
@@ -624,7 +656,7 @@ class TreeRegressor(RegressorMixin, TargetReader, TreeEstimator):
         With `return_std` standard deviations of the targets about them come second: `residual_std_`
         of the leaves. Of several outputs each has a column.
         """
-        rows = self.encode(X)
+        rows = self._features(X)
         predictions = self._predict_targets(rows)
         if not return_std:
             return predictions
@@ -639,7 +671,7 @@ class TreeRegressor(RegressorMixin, TargetReader, TreeEstimator):
         """Return encoded rows and their targets, as many as the tree predicts."""
         several = is_of_several_outputs(y)
         rows, y = check_X_y(
-            self.encode(X),
+            self._features(X),
             y,
             dtype=np.float64,
             multi_output=several,
@@ -664,12 +696,19 @@ class TreeRegressor(RegressorMixin, TargetReader, TreeEstimator):
         rows, y = self._check_targets(X, y)
         residuals = np.abs(y - self._predict_targets(rows))
         scores = residuals / self._units[self.tree_.apply(rows)]
-        self._scores, self._mass = np.sort(scores, axis=0), None
+        mass = None
         if groups is not None:
             extras, _ = Beside(groups=groups).columns(X, rows, y)
             share = 1.0 / np.bincount(extras[GROUPS])[extras[GROUPS]]
-            self._mass = np.cumsum(share[np.argsort(scores, axis=0)], axis=0)
+            mass = np.cumsum(share[np.argsort(scores, axis=0)], axis=0)
+        self._calibration = Calibration(self.fitted_, np.sort(scores, axis=0), mass)
         return self
+
+    @property
+    def _is_calibrated(self) -> bool:
+        """Whether intervals were learned for the present tree."""
+        calibration = self._calibration
+        return calibration is not None and calibration.fitted is self.fitted_
 
     def predict_interval(
         self, X: Any, coverage: float = 0.9
@@ -687,13 +726,14 @@ class TreeRegressor(RegressorMixin, TargetReader, TreeEstimator):
         hold at once is less probable. Calibrated by groups, the n of the bounds are groups.
         """
         check_is_fitted(self)
-        if self._scores is None:
+        if self._calibration is None or not self._is_calibrated:
             raise NotFittedError(
                 "predict_interval: this estimator is not calibrated; call calibrate(X, y) with "
                 "held-out rows first."
             )
-        width = conformal_width(self._scores, coverage, self._mass)
-        rows = self.encode(X)
+        _, scores, mass = self._calibration
+        width = conformal_width(scores, coverage, mass)
+        rows = self._features(X)
         middle = self._predict_targets(rows)
         reached = (width * self._units)[self.tree_.apply(rows)]
         return middle - reached, middle + reached

@@ -11,7 +11,6 @@ import pandas as pd
 from sklearn.base import clone, is_classifier
 from sklearn.utils.validation import check_is_fitted
 
-from evotree.description.named import named_tree
 from evotree.engine.choice import Choice
 from evotree.engine.config import evolution_of
 from evotree.engine.finish import Finisher, score_on, scores_on
@@ -22,14 +21,10 @@ from evotree.fitness.penalties import PenalizedAccuracy
 from evotree.inspection.front import FrontTree
 from evotree.operators.constraints import Held
 from evotree.operators.pruning import kept_nodes, prune_tree
-from evotree.tables.columns import (
-    LARGEST,
-    columns_asked,
-    encode_in_order,
-    is_number,
-    shapes_of,
-)
+from evotree.schema import LARGEST, columns_asked, is_number
 from evotree.tree import ObliqueTree, node_weights
+
+_NONE = Beside()
 
 
 class Editor:
@@ -47,19 +42,14 @@ class Editor:
         model: Any,
         X: Any,
         y: Any = None,
-        sample_weight: Any = None,
-        sensitive: Any = None,
-        exposure: Any = None,
+        beside: Beside = _NONE,
     ) -> None:
         check_is_fitted(model)
         if X is None and y is not None:
             raise ValueError("X=None, and y was given: allowed are both, or neither.")
         self.model = model
         self.tree = model.tree_
-        beside = Beside(sensitive, exposure=exposure)
-        self._finisher = (
-            None if X is None else finisher_of(model, X, y, sample_weight, beside)
-        )
+        self._finisher = None if X is None else finisher_of(model, X, y, beside)
 
     def __repr__(self) -> str:
         splits, leaves = (
@@ -81,7 +71,7 @@ class Editor:
     def set_threshold(self, node: int, value: float) -> Any:
         """Return a model in which a split has another threshold, for the sum that is printed."""
         k = self._node("set_threshold", node)
-        shown = named_tree(self.model).split(k)
+        shown = self.model.fitted_.split(k)
         threshold = float(self.tree.thresholds[k])
         if _number("value", value) != shown.threshold:
             weight, j = shown.terms[0]
@@ -133,7 +123,7 @@ class Editor:
             raise ValueError(
                 f"feature={feature!r}: of the split {node} allowed is {allowed}."
             )
-        mean = self.model.training_rows_.means[k, j]
+        mean = self.model.fitted_.training.means[k, j]
         threshold = float(self.tree.thresholds[k] - weights[j] * mean)
         weights[j] = 0.0
         return self._with_split(
@@ -243,8 +233,7 @@ class Editor:
         """Return a copy of the model with another tree, and what the edit cost."""
         model = self.model
         old = self.tree
-        known: dict[str, Any] = {}
-        before = model._by_hand
+        before = model.fitted_.by_hand
         by_hand = {
             k: before[at] for k, at in enumerate(kept.tolist()) if at in before
         } | (relabelled or {})
@@ -259,9 +248,10 @@ class Editor:
             "complexity": tree.complexity,
         }
         edited = FrontTree.of(tree, np.nan, "edited")
+        fitted = model.fitted_
         if self._finisher is not None:
             rows = self._finisher.rows
-            known = model._known_of(tree, self._finisher.problem.dataset)
+            fitted = model._fitted_of(tree, self._finisher.problem.dataset)
             fitness: Any = PenalizedAccuracy(model.size_penalty_, model.term_penalty_)
             for name, one, values in (("_before", old, before), ("", tree, after)):
                 score = quality = score_on(rows, one)
@@ -277,13 +267,9 @@ class Editor:
                 }
             cost["n_moved"], cost["n_changed"] = _differences(rows, old, tree, kept)
         made = copy(model)
-        made.__dict__.update(
-            known,
-            tree_=edited,
-            pareto_front_=model.pareto_front_.choosing(tree),
-            _by_hand=after,
-            edit_cost_=pd.Series(cost, name=edit, dtype=object),
-        )
+        made.fitted_ = replace(model._with_labels(fitted, edited), by_hand=after)
+        made.pareto_front_ = model.pareto_front_.choosing(tree)
+        made.edit_cost_ = pd.Series(cost, name=edit, dtype=object)
         return made
 
 
@@ -296,28 +282,25 @@ def _number(name: str, value: Any) -> float:
     return float(value)
 
 
-def finisher_of(
-    model: Any, X: Any, y: Any, sample_weight: Any, beside: Beside
-) -> Finisher:
+def finisher_of(model: Any, X: Any, y: Any, beside: Beside) -> Finisher:
     """Return what finishes trees for rows, encoded as those that a model was fitted to."""
     model.encode(X)  # refuses other columns
     twin = copy(model)
-    vars(twin)["_fit_encoder"] = lambda table, _: encode_in_order(model.columns_, table)
     if model._refit_evolution is not None:
         twin.evolution = model._refit_evolution
     dataset = twin._make_dataset(
-        X, y, sample_weight, evolution_of(model).scaling, beside
+        X, y, beside, evolution_of(model).scaling, model.fitted_.schema
     )
-    for name in ("classes_", "n_outputs_"):
-        had, has = (
-            np.atleast_1d(getattr(one, name, 0)).tolist() for one in (model, twin)
+    if dataset.n_classes:
+        name, had, has = "classes_", model.classes_, dataset.classes
+    else:
+        name, had, has = "n_outputs_", [model.n_outputs_], [dataset.n_outputs]
+    if list(had) != list(has):
+        raise ValueError(
+            f"y has {name}={list(has)}: allowed are rows with those of the fit, {list(had)}."
         )
-        if had != has:
-            raise ValueError(
-                f"y has {name}={has}: allowed are rows with those of the fit, {had}."
-            )
     return Finisher(
-        prepare(dataset, twin, encoder=twin),
+        prepare(dataset, twin),
         Choice(0, Penalties(model.size_penalty_, model.term_penalty_)),
     )
 
@@ -373,17 +356,15 @@ def _differences(
     return int(rows.multiplicity @ is_moved), int(rows.multiplicity @ is_other)
 
 
-def refit(
-    model: Any, X: Any, y: Any, sample_weight: Any, beside: Beside, hold: Any
-) -> Any:
+def refit(model: Any, X: Any, y: Any, beside: Beside, hold: Any) -> Any:
     """Return a model of a search that goes on from the tree of another one."""
     start = model.tree_
     of_edits = replace(beside, groups=None, cv=None)
     if hold is None and X is not None:
-        for held in finisher_of(model, X, y, sample_weight, of_edits).constraints:
+        for held in finisher_of(model, X, y, of_edits).constraints:
             if isinstance(held, Held):
                 hold = held.places_in(start)
-    shapes = shapes_of(model.columns_) or None  # the start has terms of these
+    shapes = model.fitted_.schema.shapes or None  # the start has terms of these
     evolution = replace(
         evolution_of(model),
         start=start.replaced(models=None),
@@ -395,9 +376,9 @@ def refit(
         size_penalty=model.size_penalty_,
         term_penalty=model.term_penalty_,
     )
-    told = {name: one for name, one in vars(beside).items() if one is not None}
-    found.fit(X, y, sample_weight, **told)
-    editor = Editor(found, X, y, sample_weight, beside.sensitive, beside.exposure)
+    given = {name: value for name, value in vars(beside).items() if value is not None}
+    found.fit(X, y, **given)
+    editor = Editor(found, X, y, of_edits)
     kept = editor._refilled("refit", start, np.arange(len(start)))
     cost = kept.edit_cost_
     best = kept if cost.objective > cost.objective_before else found

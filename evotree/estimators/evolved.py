@@ -3,7 +3,7 @@
 import math
 import time
 import warnings
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass, field, replace
 from types import MappingProxyType
@@ -39,16 +39,12 @@ from evotree.estimators.groups import Beside
 from evotree.estimators.partitions import fit_collections
 from evotree.estimators.rows import is_collection
 from evotree.estimators.warmup import compiling_beside
-from evotree.fitness.base import check_costs
+from evotree.fitness.base import FeatureCosts, check_costs
 from evotree.fitness.objectives import ExpectedCost
+from evotree.fitted import Fitted
 from evotree.inspection.front import CHOSEN, select
 from evotree.rng import seed_from
-from evotree.tables.columns import (
-    NumericColumn,
-    bent_as_asked,
-    feature_names,
-    with_bends,
-)
+from evotree.schema import NumericColumn, Schema
 from evotree.tables.labels import positions_of, read_labels
 from evotree.tree import ObliqueTree, node_weights
 
@@ -230,17 +226,15 @@ class EvolvedTree(base.TreeEstimator, SearchConfig):
                 f"{kinds[dataset.n_classes == 0]}: {cls.__name__} takes those over {n_features} "
                 f"features, for {kinds[is_regressor]}."
             )
-        names = dataset.feature_names
-        means = np.average(dataset.raw, axis=0, weights=dataset.sample_weight)
-        estimator.columns_ = tuple(map(NumericColumn, names, means.tolist()))
-        estimator.feature_names_ = names
+        if dataset.schema is None:
+            names = dataset.feature_names
+            means = np.average(dataset.raw, axis=0, weights=dataset.sample_weight)
+            columns = map(NumericColumn, names, means.tolist())
+            dataset = replace(dataset, schema=Schema(tuple(columns)))
         estimator.n_features_in_ = n_features
-        if tuple(name for name, _ in dataset.columns) == names:  # the rows were a table
-            estimator.feature_names_in_ = np.array(names, dtype=object)
-        if dataset.n_classes:
-            estimator.classes_ = dataset.classes
-        else:
-            estimator._know_outputs(dataset)
+        if dataset.feature_names != tuple(f"x{j}" for j in range(n_features)):
+            # the rows were a table
+            estimator.feature_names_in_ = np.array(dataset.feature_names, dtype=object)
         penalties = Penalties(
             *(
                 0.0 if is_auto(penalty) else float(penalty)
@@ -317,15 +311,14 @@ class EvolvedTree(base.TreeEstimator, SearchConfig):
         check_parameters(self)
         # Threads of BLAS would wait for each other, and the last digits would depend on how many.
         task = "classification" if is_classifier(self) else "regression"
-        beside = Beside(sensitive, groups, cv, exposure)
+        beside = Beside(sample_weight, sensitive, groups, cv, exposure)
         with self._unchanged_on_failure(), one_blas_thread(), compiling_beside(task):
             if is_collection(X):
-                result = fit_collections(self, X, y, sample_weight, beside, begin)
+                result = fit_collections(self, X, y, beside, begin)
             else:
                 result = self._search(
                     X,
                     y,
-                    sample_weight,
                     beside,
                     begin,
                     continues=getattr(self, "_last", None) if self.warm_start else None,
@@ -333,21 +326,16 @@ class EvolvedTree(base.TreeEstimator, SearchConfig):
                 self._keep(result)
         return self._ended(result)  # if it raises, the fit is whole all the same
 
-    def _fit_encoder(self, table: Any, weight: np.ndarray) -> np.ndarray:
-        """Learn how columns become features, and return those of the training rows."""
-        rows = super()._fit_encoder(table, weight)
+    def _fit_schema(self, table: Any, weight: np.ndarray) -> Schema:
+        """Learn how columns become features, with the bends that users ask for."""
+        schema = super()._fit_schema(table, weight)
         shapes = evolution_of(self).shapes
-        if not isinstance(shapes, Mapping):
-            return rows
-        self.columns_ = bent_as_asked(self.columns_, shapes)
-        self.feature_names_ = feature_names(self.columns_)
-        return with_bends(self.columns_, rows)
+        return schema.with_shapes(shapes) if isinstance(shapes, Mapping) else schema
 
     def _search(
         self,
         X: Any,
         y: Any,
-        sample_weight: Any,
         beside: Beside,
         begin: float,
         continues: Continuation | None = None,
@@ -356,10 +344,7 @@ class EvolvedTree(base.TreeEstimator, SearchConfig):
     ) -> Result:
         """Evolve a tree for rows in memory."""
         problem = prepare(
-            self._make_dataset(X, y, sample_weight, evolution_of(self).scaling, beside),
-            self,
-            begin,
-            encoder=self,
+            self._make_dataset(X, y, beside, evolution_of(self).scaling), self, begin
         )
         return RowSearch(problem, progress).result(continues, seed)
 
@@ -388,9 +373,6 @@ class EvolvedTree(base.TreeEstimator, SearchConfig):
     def _keep(self, result: Result) -> None:
         """Set the fitted attributes: trees and records, no rows."""
         run, problem = result.run, result.problem
-        if problem.columns is not None:
-            self.columns_ = problem.columns
-            self.feature_names_ = feature_names(problem.columns)
         self._last = continuation(result) if self.warm_start else None
         penalties = result.choice.penalties
         # of the models of the leaves, which edits fit again
@@ -400,7 +382,6 @@ class EvolvedTree(base.TreeEstimator, SearchConfig):
         )
         self.size_penalty_, self.term_penalty_ = penalties
         self.edit_cost_ = None
-        self._by_hand: Mapping[int, Any] = {}  # what leaves predict by hand
         # Which splits `refit` held, if it was called.
         self._refit_evolution: Evolution | None = None
         self.choice_ = result.candidates
@@ -410,18 +391,39 @@ class EvolvedTree(base.TreeEstimator, SearchConfig):
         self.n_generations_ = run.generation
         self.stop_reason_ = run.stop_reason
         self.seconds_ = result.seconds
-        self.tree_ = self._chosen = result.tree
+        self._chosen = result.tree
         self.objective_ = problem.dataset.objective
-        self.pareto_front_ = result.front.choosing(self.tree_)
+        self.pareto_front_ = result.front.choosing(result.tree)
         dataset, end = problem.dataset, problem.ends.all
-        own = self._known_of(self.tree_, dataset, end=end)
-        self._known_of_front = [
+        own = self._fitted_of(result.tree, dataset, end=end)
+        self._front = [
             own
-            if tree == self.tree_
-            else self._known_of(tree, dataset, brief=True, end=end)
+            if tree == result.tree
+            else self._fitted_of(tree, dataset, brief=True, end=end)
             for tree in self.pareto_front_
         ]
-        self.__dict__.update(own)
+        self.fitted_ = own
+
+    def _fitted_of(
+        self,
+        tree: ObliqueTree,
+        dataset: Dataset,
+        *,
+        brief: bool = False,
+        end: float = math.inf,
+    ) -> Fitted:
+        """Return what training rows say of a tree, and what the fit was given and chose."""
+        fitted = super()._fitted_of(tree, dataset, brief=brief, end=end)
+        arguments = replace(
+            fitted.arguments,
+            penalties=(self.size_penalty_, self.term_penalty_),
+            signs=signs_of(self.monotonic_cst, fitted.schema.names),
+        )
+        choice = None
+        if self.choice_ is not None:
+            how = "chosen" if tree == self._chosen else "in place of what was chosen"
+            choice = f"{how}: {self.choice_!r}"
+        return replace(fitted, arguments=arguments, choice=choice)
 
     def select_tree(
         self,
@@ -463,6 +465,7 @@ class EvolvedTree(base.TreeEstimator, SearchConfig):
             held_out = None if X is None else self._held_out(X, y)
             if held_out is not None:
                 beside = Beside(groups=groups, exposure=exposure)
+                self._check_beside("select_tree", beside)
                 extras, _ = beside.columns(X, held_out.X, held_out.y)
                 held_out = held_out.with_extras(extras)
             chosen = select(
@@ -471,19 +474,15 @@ class EvolvedTree(base.TreeEstimator, SearchConfig):
                 held_out,
                 (self.size_penalty_, self.term_penalty_),
             )
-        if chosen != self.tree_ or self._by_hand:
-            if getattr(self, "_scores", None) is not None:
+        if chosen != self.tree_ or self.fitted_.by_hand:
+            if getattr(self, "_is_calibrated", False):
                 warnings.warn(
                     "select_tree: intervals were calibrated for another tree; call "
                     "calibrate(X, y) again before predict_interval.",
                     stacklevel=2,
                 )
-            self.__dict__.update(
-                self._known_of_front[self.pareto_front_.index(chosen)],
-                tree_=chosen,
-                edit_cost_=None,
-                _by_hand={},
-            )
+            self.fitted_ = self._front[self.pareto_front_.index(chosen)]
+            self.edit_cost_ = None
         self.pareto_front_ = self.pareto_front_.choosing(chosen)
         return self
 
@@ -501,7 +500,7 @@ class EvolvedTree(base.TreeEstimator, SearchConfig):
         Leaves and all that goes with them are made again by the rows, which are as for `fit`
         (`evotree.estimators.editing.Editor`).
         """
-        return Editor(self, X, y, sample_weight, sensitive, exposure)
+        return Editor(self, X, y, Beside(sample_weight, sensitive, exposure=exposure))
 
     def refit(
         self,
@@ -522,8 +521,8 @@ class EvolvedTree(base.TreeEstimator, SearchConfig):
         model held. What leaves were made to predict by hand ends. The parameters of the new model
         are those of this one.
         """
-        beside = Beside(sensitive, groups, cv, exposure)
-        return refit(self, X, y, sample_weight, beside, hold)
+        beside = Beside(sample_weight, sensitive, groups, cv, exposure)
+        return refit(self, X, y, beside, hold)
 
     def apply(self, X: Any, tree: int | ObliqueTree | None = None) -> np.ndarray:
         """Return the leaf that each row reaches, as positions in the arrays of a tree, int32.
@@ -553,16 +552,19 @@ class EvolvedTree(base.TreeEstimator, SearchConfig):
                 f"0 to {n - 1}, and its members."
             )
         other = copy(self)
-        other.__dict__.update(self._known_of_front[at], tree_=front[at])
+        other.fitted_ = self._front[at]
         return other
+
+    def _with_labels(self, fitted: Fitted, tree: ObliqueTree) -> Fitted:
+        """Return the same model with a tree whose leaves may predict otherwise."""
+        return replace(fitted, tree=tree)
 
     def _held_out(self, X: Any, y: Any) -> Dataset:
         """Return held-out rows in raw units, their labels as codes."""
         y = read_labels(y) if is_classifier(self) else y
-        rows, y = check_X_y(self.encode(X), y, dtype=np.float64, estimator=self)
-        return Dataset.in_raw_units(
-            rows, y, getattr(self, "classes_", None)
-        ).evolved_for(self.objective_)
+        rows, y = check_X_y(self._features(X), y, dtype=np.float64, estimator=self)
+        rows = Dataset.in_raw_units(rows, y, self.fitted_.classes)
+        return rows.evolved_for(self.objective_)
 
     # ---- parameters ------------------------------------------------------------------------------
 
@@ -650,9 +652,6 @@ class EvoTreeClassifier(base.TreeClassifier, EvolvedTree):
     class_weight: Annotated[Any, *base.CLASS_WEIGHT] = None
     probability: Annotated[str, StrOptions(set(base.PROBABILITIES))] = "soft"
 
-    # Mean costs of the labels of the rows of each node, where leaves have models.
-    _label_costs: ClassVar[np.ndarray | None] = None
-
     def expected_costs(self) -> np.ndarray:
         """Return what a row that reaches each node of `tree_` costs, as a leaf, in the mean.
 
@@ -661,10 +660,16 @@ class EvoTreeClassifier(base.TreeClassifier, EvolvedTree):
         the mean cost of what the tree predicts for the training rows that reach a node.
         """
         check_is_fitted(self)
-        costs, spent = self._costs(self.tree_)
-        if self._label_costs is not None:
-            return self._label_costs + spent
-        return (self.tree_.values * costs.T[self.tree_.labels]).sum(axis=1) + spent
+        return self._expected_costs(self.tree_, self.fitted_.label_costs)
+
+    def _expected_costs(
+        self, tree: ObliqueTree, label_costs: np.ndarray | None
+    ) -> np.ndarray:
+        """Return what a row costs that ends at each node of a tree, in the mean."""
+        costs, spent = self._costs(tree)
+        if label_costs is None:
+            label_costs = (tree.values * costs.T[tree.labels]).sum(axis=1)
+        return label_costs + spent
 
     def cost_score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """Return the mean cost of the predictions of some rows; the lower, the better.
@@ -672,7 +677,7 @@ class EvoTreeClassifier(base.TreeClassifier, EvolvedTree):
         Of errors and of the features that the tree asks for by the `Cost` that it was evolved for;
         without one, 1 for each error.
         """
-        rows = self.encode(X)
+        rows = self._features(X)
         y = read_labels(y)
         codes = positions_of(self.classes_.tolist(), y)
         if (unknown := np.asarray(y)[codes < 0]).size:
@@ -690,23 +695,28 @@ class EvoTreeClassifier(base.TreeClassifier, EvolvedTree):
         objective = self.objective_
         if not isinstance(objective, ExpectedCost):
             objective = ExpectedCost()
-        return np.array(check_costs(objective.costs, self.classes_)), (
+        n_classes = tree.values.shape[1]
+        return np.array(check_costs(objective.costs, np.arange(n_classes))), (
             np.zeros(len(tree))
             if objective.features is None
             else objective.features.of_paths(tree)
         )
 
-    def _known_of(
+    def _fitted_of(
         self,
         tree: ObliqueTree,
         dataset: Dataset,
         *,
         brief: bool = False,
         end: float = math.inf,
-    ) -> dict[str, Any]:
-        """Return the fitted attributes that go with a tree; soft sides keep `monotonic_cst`."""
-        known = super()._known_of(tree, dataset, brief=brief, end=end)
-        known["_label_costs"] = None
+    ) -> Fitted:
+        """Return what training rows say of a tree: also costs; soft sides keep `monotonic_cst`."""
+        fitted = super()._fitted_of(tree, dataset, brief=brief, end=end)
+        sides, objective = fitted.sides, self.objective_
+        constraint = None if objective is None else objective.constraint
+        if sides is not None and constraint is not None:
+            sides = replace(sides, shares=constraint.in_order(tree, sides.shares))
+        label_costs = None
         if tree.models is not None:
             costs, _ = self._costs(tree)
             leaves = tree.apply(dataset.raw)
@@ -714,14 +724,22 @@ class EvoTreeClassifier(base.TreeClassifier, EvolvedTree):
             losses *= dataset.sample_weight
             paid = node_weights(leaves, losses, tree.subtree_size)
             weight = node_weights(leaves, dataset.sample_weight, tree.subtree_size)
-            known["_label_costs"] = paid / np.where(weight > 0.0, weight, 1.0)
-        constraint = None if self.objective_ is None else self.objective_.constraint
-        sides = known["probabilities_"]
-        if sides is not None and constraint is not None:
-            known["probabilities_"] = replace(
-                sides, shares=constraint.in_order(tree, sides.shares)
+            label_costs = paid / np.where(weight > 0.0, weight, 1.0)
+        fitted = replace(fitted, sides=sides, label_costs=label_costs)
+        if isinstance(objective, ExpectedCost):
+            arguments = replace(
+                fitted.arguments,
+                cost_matrix=objective.costs,
+                cost_of_columns=_cost_of_columns(objective.features, fitted.schema),
             )
-        return known
+            fitted = replace(fitted, arguments=arguments)
+        return self._with_labels(fitted, tree)
+
+    def _with_labels(self, fitted: Fitted, tree: ObliqueTree) -> Fitted:
+        """Return the same model with a tree whose labels may differ, and what these cost."""
+        is_of_costs = getattr(self.objective_, "kind", None) == "cost"
+        costs = self._expected_costs(tree, fitted.label_costs) if is_of_costs else None
+        return replace(fitted, tree=tree, costs=costs)
 
     def predict(self, X: Any, tree: int | ObliqueTree | None = None) -> np.ndarray:
         """Return the class of each row, that of the leaf that it reaches.
@@ -814,3 +832,29 @@ class EvoTreeRegressor(base.TreeRegressor, EvolvedTree):
         `tree` is a position in `pareto_front_`, or a member of it; None is `tree_`.
         """
         return base.TreeRegressor.predict(self._with(tree), X, return_std=return_std)
+
+
+def signs_of(monotonic_cst: Any, names: Sequence[str]) -> dict[str, int]:
+    """Return the signs of columns by their names, those that are not 0."""
+    if monotonic_cst is None:
+        return {}
+    is_named = isinstance(monotonic_cst, Mapping)
+    pairs = (
+        monotonic_cst.items() if is_named else zip(names, monotonic_cst, strict=True)
+    )
+    return {str(name): int(sign) for name, sign in pairs if sign}
+
+
+def _cost_of_columns(
+    features: FeatureCosts | None, schema: Schema
+) -> tuple[tuple[tuple[str, ...], float], ...]:
+    """Return the columns that are paid for together, and what knowing them costs."""
+    if features is None:
+        return ()
+    return tuple(
+        (
+            tuple(schema.names[c] for c in np.unique(schema.column_of[is_part])),
+            float(price),
+        )
+        for is_part, price in zip(features.is_part.T, features.prices, strict=True)
+    )

@@ -39,6 +39,7 @@ from evotree.estimators.base import (
 from evotree.estimators.groups import Beside
 from evotree.estimators.local import TAOClassifier, TAORegressor
 from evotree.estimators.rows import RowEncoder
+from evotree.fitted import Fitted
 from evotree.log import log_begin, log_end
 from evotree.operators.initialization.forest import (
     Grower,
@@ -52,13 +53,6 @@ from evotree.tables.frames import by_row
 from evotree.tables.labels import read_labels
 from evotree.tree import ObliqueTree, mean_of_trees
 
-_OF_ROWS = (
-    "columns_",
-    "feature_names_",
-    "n_features_in_",
-    "feature_names_in_",
-    "classes_",
-)
 _MEANS_SHARE = 0.5  # of the trees, where some have lines
 _SHARE = Interval(Real, 0.0, 1.0, closed="right")
 _COUNT = Interval(Integral, 1, None, closed="left")
@@ -126,9 +120,10 @@ class ObliqueForest(RowEncoder):
     executor: Annotated[Executor | None, HasMethods(["submit"]), None] = None
     random_state: Annotated[Any, "random_state", np.random.Generator] = None
 
-    def __sklearn_is_fitted__(self) -> bool:
-        """Return whether there are trees."""
-        return hasattr(self, "estimators_")
+    @property
+    def fitted_(self) -> Fitted:  # type: ignore[override]
+        """What is known of the first tree, which has the columns and classes of all."""
+        return self.estimators_[0].fitted_
 
     def __sklearn_clone__(self) -> Self:
         """Return a copy that is not fitted; it shares the executor."""
@@ -166,8 +161,8 @@ class ObliqueForest(RowEncoder):
 
     def _fit(self, X: Any, y: Any, sample_weight: Any, groups: Any) -> None:
         """Make the trees, and predict out of bag."""
-        beside = Beside(groups=groups)
-        dataset = self._make_dataset(X, y, sample_weight, "standard", beside)
+        beside = Beside(sample_weight, groups=groups)
+        dataset = self._make_dataset(X, y, beside)
         if dataset.outputs is not None:
             raise ValueError(
                 f"y has {dataset.n_outputs} outputs: a forest predicts one."
@@ -182,7 +177,7 @@ class ObliqueForest(RowEncoder):
             n_drawn,
             None
             if self.max_features is None
-            else _amount(self.max_features, len(self.columns_)),
+            else _amount(self.max_features, len(dataset.column_names)),
             feature_bound(self.max_split_terms, dataset.X.shape[1]),
             self.max_depth,
             self._means_share,
@@ -195,7 +190,7 @@ class ObliqueForest(RowEncoder):
         self.estimators_ = [self._member(one.tree, dataset) for one in members]
         log_end(self, time.perf_counter() - begin)
         if self.oob_score:
-            rows = np.asarray(self.encode(X), dtype=np.float64)
+            rows = np.asarray(self._features(X), dtype=np.float64)
             weight = check_sample_weight(
                 by_row(sample_weight, X, "sample_weight"), rows
             )
@@ -242,15 +237,10 @@ class ObliqueForest(RowEncoder):
     def _member(self, tree: ObliqueTree, dataset: Dataset) -> TreeEstimator:
         """Return a tree as a fitted estimator that reads rows as the forest does."""
         member = self._kind()
-        member.__dict__.update(
-            (name, vars(self)[name]) for name in _OF_ROWS if name in vars(self)
-        )
-        member._keep_raw_tree(tree, dataset)
+        for name in {"n_features_in_", "feature_names_in_"} & vars(self).keys():
+            setattr(member, name, getattr(self, name))
+        member.fitted_ = member._fitted_of(tree, dataset)
         return member
-
-    def _training_summary(self) -> Any:
-        """Return what is known of the ranges of the training rows, or None."""
-        return self.estimators_[0]._training_summary()
 
     @property
     def trees_(self) -> list[ObliqueTree]:
@@ -268,7 +258,7 @@ class ObliqueForest(RowEncoder):
 
     def _vote(self, X: Any) -> np.ndarray:
         """Return the mean of what the trees predict for rows, of shape (n_samples, n_outputs)."""
-        return mean_of_trees(self.trees_, self.encode(X))
+        return mean_of_trees(self.trees_, self._features(X))
 
     def predict(self, X: Any) -> np.ndarray:
         """Return the most probable class of each row, or the mean of what the trees predict."""

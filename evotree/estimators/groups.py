@@ -12,7 +12,7 @@ import numpy as np
 import pandas as pd
 
 from evotree.dataset import EXPOSURE, GROUPS, HELD_OUT, PART, TRAINED_ON, as_numbers
-from evotree.tables.columns import LARGEST
+from evotree.schema import LARGEST
 from evotree.tables.frames import by_row
 
 _ALLOWED = (
@@ -23,12 +23,14 @@ _ALLOWED = (
 
 @dataclass(frozen=True, eq=False)
 class Beside:
-    """What a fit takes beside rows, targets and weights: columns, no features, and folds."""
+    """What a fit takes beside rows and targets: weights, further columns, and folds."""
 
+    sample_weight: Any = None
     sensitive: Any = None
     groups: Any = None
     cv: Any = None
     exposure: Any = None
+    extras: Any = None  # further columns, as arrays by name
 
     def columns(self, X: Any, table: Any, y: np.ndarray) -> tuple[dict[str, Any], Any]:
         """Return the extra columns of a data set, and its folds, for rows that are checked."""
@@ -46,7 +48,7 @@ class Beside:
             cv, part_of = read_folds(cv, table, y, groups)
             if part_of is not None:
                 extras[PART] = part_of
-        return extras, cv
+        return extras | (self.extras or {}), cv
 
 
 def read_groups(groups: Any, n_rows: int) -> np.ndarray:

@@ -5,7 +5,7 @@ tree alternating optimization, for one penalty or for a path of them.
 """
 
 from collections.abc import Sequence
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import KW_ONLY, dataclass, replace
 from functools import partial
 from numbers import Integral, Real
 from typing import Annotated, Any, Self
@@ -50,11 +50,7 @@ from evotree.operators.splitters.registry import (
     splitter_of,
 )
 from evotree.rng import make_streams, seed_from
-from evotree.tables.columns import (
-    NumericColumn,
-    column_of_feature,
-    indicator_of_feature,
-)
+from evotree.schema import NumericColumn
 from evotree.tree import Individual, ObliqueTree, node_depths
 
 _TEXTS = {
@@ -148,8 +144,8 @@ class LocalTree(base.TreeEstimator):
         """
         check_parameters(self)
         with self._unchanged_on_failure():
-            beside = Beside(groups=groups, cv=cv)
-            dataset = self._make_dataset(X, y, sample_weight, self.scaling, beside)
+            beside = Beside(sample_weight, groups=groups, cv=cv)
+            dataset = self._make_dataset(X, y, beside, self.scaling)
             self._fit(dataset.evolved_for(self._objective(dataset)))
         return self
 
@@ -228,7 +224,7 @@ class GreedyTree(LocalTree):
         """
         check_parameters(self)
         twin = clone(self)
-        dataset = twin._make_dataset(X, y, sample_weight, self.scaling)
+        dataset = twin._make_dataset(X, y, Beside(sample_weight), self.scaling)
         dataset = dataset.evolved_for(twin._objective(dataset))
         grown = self._grow(dataset, make_streams(seed_from(self.random_state), 0, 1)[0])
         risk, _ = risk_of_leaves(grown, dataset.n_classes, self._risk())
@@ -334,23 +330,23 @@ default=None
     def _fit(self, dataset: Dataset) -> None:
         """Grow a tree, and prune it; C4.5 shares rows with missing values."""
         splitter = as_splitter(self.splitter)
-        self.shares_rows_ = False
         if not isinstance(splitter, C45) or self.pruning != induction.PESSIMISTIC:
             super()._fit(dataset)
             return
-        self.shares_rows_ = True
-        self._keep_raw_tree(
-            induction.induce_c45(
-                dataset,
-                induction.with_indicators(
-                    splitter, indicator_of_feature(self.columns_)
-                ),
-                confidence=self.confidence,
-                limits=self._limits(dataset),
-                stream=make_streams(seed_from(self.random_state), 0, 1)[0],
-            ),
+        assert dataset.schema is not None
+        tree = induction.induce_c45(
             dataset,
+            induction.with_indicators(splitter, dataset.schema.missing_of),
+            confidence=self.confidence,
+            limits=self._limits(dataset),
+            stream=make_streams(seed_from(self.random_state), 0, 1)[0],
         )
+        self.fitted_ = replace(self._fitted_of(tree, dataset), shares_rows=True)
+
+    @property
+    def shares_rows_(self) -> bool:
+        """Whether rows with missing values go down both branches."""
+        return self.fitted_.shares_rows
 
     @lazy_on_collections(lambda self: self.classes_[:0])
     def predict(self, X: Any) -> np.ndarray:
@@ -360,7 +356,7 @@ default=None
         class of the highest share in the mean of the leaves.
         """
         predicted: np.ndarray = super().predict(X)
-        if getattr(self, "shares_rows_", False):
+        if self.shares_rows_:
             at, shares = self._predict_incomplete(X)
             predicted[at] = self.classes_[shares.argmax(axis=1)]
         return predicted
@@ -375,26 +371,24 @@ default=None
         training rows. The class that `predict` returns has the largest one.
         """
         probabilities: np.ndarray = super().predict_proba(X)
-        if getattr(self, "shares_rows_", False):
+        if self.shares_rows_:
             at, shares = self._predict_incomplete(X)
             probabilities[at] = shares
         return probabilities
 
     def _asked_columns(self) -> set[str]:
         """Return none where rows are shared: nothing stands for what they lack."""
-        return (
-            set() if getattr(self, "shares_rows_", False) else super()._asked_columns()
-        )
+        return set() if self.shares_rows_ else super()._asked_columns()
 
     def _predict_incomplete(self, X: Any) -> tuple[np.ndarray, np.ndarray]:
         """Return the rows that lack a value that some split asks for, and their class shares."""
         is_number = [isinstance(column, NumericColumn) for column in self.columns_]
         is_empty = self._cells(X).isna().to_numpy() & is_number
-        is_missing = is_empty[:, column_of_feature(self.columns_)]
+        is_missing = is_empty[:, self.fitted_.schema.column_of]
         is_used = (self.tree_.weights != 0.0).any(axis=0)
         at = np.flatnonzero(is_missing[:, is_used].any(axis=1))
         return at, induction.mean_of_branches(
-            self.tree_, self.encode(X)[at], is_missing[at]
+            self.tree_, self._features(X)[at], is_missing[at]
         )
 
 
@@ -748,14 +742,15 @@ def tao_path(
         C=costs[0]
     )
     check_parameters(model)
-    dataset = model._make_dataset(X, y, sample_weight, model.scaling)
+    beside = Beside(sample_weight)
+    dataset = model._make_dataset(X, y, beside, model.scaling)
     dataset = dataset.evolved_for(model._objective(dataset))
     individual = model._first(dataset)
     records: list[dict[str, float]] = []
     fitted: list[AlternatingTree] = []
     for C in costs:
         step = clone(model).set_params(C=C)
-        step._make_dataset(X, y, sample_weight, model.scaling)
+        step._make_dataset(X, y, beside, model.scaling)
         step.n_iter_ = step._optimize(individual, dataset, monotone=not fitted)
         step._keep_tree(individual.to_tree(), dataset)
         record = {"C": C, "n_iter": step.n_iter_, "train_score": step.score(X, y)}

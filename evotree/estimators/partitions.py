@@ -7,7 +7,7 @@ weights are whole numbers, sums of class weights are exact, however the rows are
 """
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from copy import copy
 from dataclasses import dataclass, replace
 from functools import partial, reduce
@@ -37,10 +37,12 @@ from evotree.fitness.objectives import (
     ProbabilityScore,
 )
 from evotree.fitness.penalties import PenalizedAccuracy
+from evotree.fitted import Fitted
 from evotree.inspection.front import FittedFront, FrontTree
 from evotree.operators.constraints import nodes_without
 from evotree.rng import row_keys, seed_from
-from evotree.tables.columns import NumericColumn, encode_in_order
+from evotree.schema import NumericColumn
+from evotree.tables.columns import encode_in_order
 from evotree.tables.labels import read_labels
 from evotree.tree import CountedTree, ObliqueTree, sizes_of_kept
 
@@ -319,12 +321,14 @@ class AllRows:
         )
         return result, [counted_of[id(tree)] for tree in trees]
 
-    def known_of(self, known: Mapping[str, Any], counted: Counted) -> dict[str, Any]:
-        """Return the attributes that go with a tree, those of all rows where they say more."""
+    def fitted_of(self, fitted: Fitted, counted: Counted) -> Fitted:
+        """Return what is known of a tree, by all rows where they say more."""
         lowest, highest = counted.ends
-        rows = replace(known["training_rows_"], lowest=lowest, highest=highest)
+        assert fitted.training is not None
+        training = replace(fitted.training, lowest=lowest, highest=highest)
+        fitted = replace(fitted, training=training)
         if self.sample.n_classes:
-            return {**known, "training_rows_": rows}
+            return fitted
         tree = counted.tree
         weights, sums, squares = counted.counts.T
         scale = self.sample.target_scale
@@ -332,15 +336,12 @@ class AllRows:
         errors = np.maximum(0.0, squares - sums**2 / weights)
         errors = scale**2 * (errors + weights * (values - sums / weights) ** 2)
         of_leaves, errors = np.where(tree.is_leaf, [weights, errors], 0.0)
-        return {
-            **known,
-            "training_rows_": rows,
-            "residual_std_": deviations(tree, of_leaves, errors, float(weights[0])),
-        }
+        std = deviations(tree, of_leaves, errors, float(weights[0]))
+        return replace(fitted, deviations=std)
 
 
 def fit_collections(
-    estimator: Any, X: Any, y: Any, sample_weight: Any, beside: Beside, begin: float
+    estimator: Any, X: Any, y: Any, beside: Beside, begin: float
 ) -> Result:
     """Fit an estimator to a sample of collections, and count its trees by all rows."""
     from dask import delayed
@@ -350,7 +351,7 @@ def fit_collections(
     progress = Progress(estimator.verbose)
     seed = seed_to_continue(estimator, last)
     seed = seed_from(estimator.random_state) if seed is None else seed
-    parts = _parts_of(X, y, sample_weight)
+    parts = _parts_of(X, y, beside.sample_weight)
     is_array = hasattr(X, "chunks")
     meta = (
         pd.DataFrame(np.empty((0, X.shape[1]))).add_prefix("x") if is_array else X._meta
@@ -375,8 +376,7 @@ def fit_collections(
     result = inner._search(
         table.to_numpy() if is_array else table,
         targets,
-        weight,
-        Beside(),
+        Beside(weight),
         begin,
         continues=last,
         seed=seed,
@@ -399,21 +399,20 @@ def fit_collections(
             [inner.class_weight.get(k, 1.0) for k in dataset.classes.tolist()]
         )
     count = delayed(
-        partial(count_leaves, reader, inner.columns_, dataset.classes, mean, scale)
+        partial(count_leaves, reader, dataset.schema, dataset.classes, mean, scale)
     )
     rows = AllRows(parts, count, dataset, objective, mean, factors, least_rows)
     with progress.phase("counting all rows"):
         result, front = rows.refit(result)
         inner._keep(result)
-    of_front = [
-        rows.known_of(*pair) for pair in zip(inner._known_of_front, front, strict=True)
+    inner._front = [
+        rows.fitted_of(*pair) for pair in zip(inner._front, front, strict=True)
     ]
-    inner.__dict__.update(of_front[inner.pareto_front_.index(inner.tree_)])
+    inner.fitted_ = inner._front[inner.pareto_front_.index(inner.tree_)]
     parameters = estimator.get_params(deep=False)
     estimator.__dict__.update(
         (name, value) for name, value in vars(inner).items() if name not in parameters
     )
-    estimator._known_of_front = of_front
     return result
 
 
@@ -431,6 +430,7 @@ def _refuse(estimator: Any, beside: Beside) -> None:
         *(
             (name, value, value is not None, "None")
             for name, value in vars(beside).items()
+            if name != "sample_weight"
         ),
         ("leaves", leaves, leaves not in ("auto", "constant"), "'constant'"),
         ("shapes", shapes, shapes not in (AUTO, None), f"{AUTO!r}, None"),

@@ -9,7 +9,7 @@ import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from copy import copy
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import KW_ONLY, dataclass, replace
 from datetime import date, timedelta
 from functools import wraps
 from typing import Annotated, Any, Self
@@ -23,17 +23,10 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from evotree.configuration import Constrained, StrOptions
 from evotree.dataset import Dataset
-from evotree.tables.columns import (
-    TRUTH,
-    CategoricalColumn,
-    Column,
-    column_of_feature,
-    encode_in_order,
-    feature_names,
-    fit_columns,
-    numbers_of,
-    quoted,
-)
+from evotree.estimators.groups import Beside
+from evotree.fitted import Fitted
+from evotree.schema import TRUTH, CategoricalColumn, Column, Schema, quoted
+from evotree.tables.columns import encode_in_order, fit_columns, numbers_of
 from evotree.tables.frames import (
     as_table,
     by_label,
@@ -46,8 +39,28 @@ FROM_DTYPE = "from_dtype"
 """The word for: columns of a dtype of categories are categories."""
 
 
+class FittedModel:
+    """An estimator whose fit ends with `Fitted`."""
+
+    fitted_: Fitted
+
+    @property
+    def columns_(self) -> tuple[Column, ...]:
+        """How the columns of `X` become features."""
+        return self.fitted_.schema.columns
+
+    @property
+    def feature_names_(self) -> tuple[str, ...]:
+        """Names of the features that trees read."""
+        return self.fitted_.schema.features
+
+    def __sklearn_is_fitted__(self) -> bool:
+        """Return whether there is a tree."""
+        return hasattr(self, "fitted_")
+
+
 @dataclass(eq=False, repr=False)
-class RowEncoder(BaseEstimator, Constrained):
+class RowEncoder(FittedModel, BaseEstimator, Constrained):
     """An estimator whose rows may have missing values and categories."""
 
     _: KW_ONLY
@@ -79,19 +92,29 @@ class RowEncoder(BaseEstimator, Constrained):
         tags.input_tags.allow_nan = True
         return tags
 
-    def encode(self, X: Any) -> np.ndarray:
-        """Return the features that trees read, finite numbers in the order of `feature_names_`.
+    def encode(self, X: Any, *, bends: bool = False) -> np.ndarray:
+        """Return the features that exported code reads, finite numbers.
 
+        They are those of `feature_names_`, in this order, less bends such as ``age above 52``,
+        which code computes; with `bends` they are all that `tree_` reads.
         They are C-contiguous, and in single precision only where `X` is and has nothing to encode:
         to route such rows a copy would cost more. Rows may have missing values; where a column had
         none in the fit, its median stands for them, no split was fitted to such rows, and a
         `UserWarning` says so. A level is known by its value (`evotree.tables.columns`); of levels
         that the fit did not see a `UserWarning` tells, too.
         """
+        features = self._features(X)
+        schema = self.fitted_.schema
+        return (
+            features if bends or not schema.bends else features[:, schema.read_by_code]
+        )
+
+    def _features(self, X: Any) -> np.ndarray:
+        """Return the features that trees read."""
         check_is_fitted(self)
-        columns = self.columns_
+        schema = self.fitted_.schema
         is_categorical = np.array(
-            [isinstance(one, CategoricalColumn) for one in columns]
+            [isinstance(column, CategoricalColumn) for column in schema]
         )
         if is_categorical.any() or is_frame(X):
             table = as_table(X)
@@ -107,26 +130,22 @@ class RowEncoder(BaseEstimator, Constrained):
             )
             with np.errstate(over="ignore", invalid="ignore"):
                 has_nan = np.isnan(numbers.sum())  # all others are finite
-            if len(self.feature_names_) == len(columns) and not has_nan:
+            if len(schema.features) == len(schema) and not has_nan:
                 return numbers
             table = pd.DataFrame(numbers, copy=False)
-        table = table.set_axis([one.name for one in columns], axis=1)
-        refuse_text(table, is_categorical | [one.holds == TRUTH for one in columns])
-        return encode_in_order(columns, table, self._asked_columns())
+        table = table.set_axis(list(schema.names), axis=1)
+        is_truth = [column.holds == TRUTH for column in schema]
+        refuse_text(table, is_categorical | is_truth)
+        return encode_in_order(schema, table, self._asked_columns())
 
     def _asked_columns(self) -> set[str]:
         """Return the columns whose cells a warning tells of, if the fit knew none like them."""
-        rows = self._training_summary()
+        rows, schema = self.fitted_.training, self.fitted_.schema
         if rows is None:
             return set()
         # A column that did not vary has no split, and may have been missing throughout.
-        of = column_of_feature(self.columns_)
-        varies = np.flatnonzero(rows.lowest < rows.highest)
-        return {self.columns_[of[j]].name for j in varies}
-
-    def _training_summary(self) -> Any:
-        """Return the summary of the training rows, or None before there is one."""
-        return getattr(self, "training_rows_", None)
+        varies = rows.lowest < rows.highest
+        return {schema.names[c] for c in schema.column_of[varies]}
 
     def _objective(self, dataset: Any) -> Any:
         """Return what leaves are fitted for; None for the shares of classes, and for means."""
@@ -134,8 +153,8 @@ class RowEncoder(BaseEstimator, Constrained):
 
     def _cells(self, X: Any) -> pd.DataFrame:
         """Return checked rows as a table with the columns of the fit, in their order."""
-        self.encode(X)
-        return as_table(X).set_axis([one.name for one in self.columns_], axis=1)
+        self._features(X)
+        return as_table(X).set_axis(list(self.fitted_.schema.names), axis=1)
 
     def _read_training_rows(
         self, X: Any, y: Any, **checks: bool
@@ -156,16 +175,12 @@ class RowEncoder(BaseEstimator, Constrained):
             list(getattr(self, "feature_names_in_", unnamed)), axis=1
         ), y
 
-    def _fit_encoder(self, table: pd.DataFrame, weight: np.ndarray) -> np.ndarray:
-        """Learn how columns become features, and return those of the training rows."""
+    def _fit_schema(self, table: pd.DataFrame, weight: np.ndarray) -> Schema:
+        """Learn how columns become features."""
         is_categorical = categorical_mask(table, self.categorical_features)
         refuse_text(table, is_categorical)
         # Rows without any weight are refused where data sets are made.
-        self.columns_: tuple[Column, ...] = fit_columns(
-            table, is_categorical, weight if weight.any() else None
-        )
-        self.feature_names_ = feature_names(self.columns_)
-        return encode_in_order(self.columns_, table)
+        return fit_columns(table, is_categorical, weight if weight.any() else None)
 
     def _encoded(
         self,
@@ -174,23 +189,27 @@ class RowEncoder(BaseEstimator, Constrained):
         weight: Any,
         scaling: str,
         task: str,
-        beside: tuple[dict[str, Any], Any],
+        beside: Beside,
+        X: Any,
+        schema: Schema | None,
         output_names: tuple[str, ...] | None = None,
     ) -> Dataset:
-        """Learn how columns become features, and return a data set of the training rows."""
-        extras, cv = beside
-        return Dataset.from_arrays(
-            self._fit_encoder(table, weight),
+        """Return a data set of training rows, a table of `X`; without a schema it is learned."""
+        extras, cv = beside.columns(X, table, y)
+        if schema is None:
+            schema = self._fit_schema(table, weight)
+        dataset = Dataset.from_arrays(
+            encode_in_order(schema, table),
             y,
             weight,
-            self.feature_names_,
-            scaling,
-            task,
-            extras,
-            tuple((one.name, len(one.feature_levels)) for one in self.columns_),
-            output_names,
-            cv,
+            scaling=scaling,
+            task=task,
+            extras=extras,
+            schema=schema,
+            output_names=output_names,
+            cv=cv,
         )
+        return replace(dataset, has_weights=beside.sample_weight is not None)
 
 
 def _as_numbers(estimator: RowEncoder, X: Any, **checks: Any) -> Any:
@@ -276,16 +295,7 @@ def refuse_text(table: pd.DataFrame, is_categorical: np.ndarray) -> None:
 
 # ---- collections of Dask, partition by partition -------------------------------------------------
 
-_NEEDED = {
-    "classes_",
-    "columns_",
-    "feature_names_",
-    "feature_names_in_",
-    "n_features_in_",
-    "probabilities_",
-    "shares_rows_",
-    "tree_",
-}
+_READ_BY_WORKERS = {"feature_names_in_", "n_features_in_"}
 
 
 def is_collection(X: Any) -> bool:
@@ -348,6 +358,8 @@ def _without_records(estimator: Any) -> Any:
     bare.__dict__ = {
         key: None if key == "callbacks" else value
         for key, value in vars(estimator).items()
-        if not key.startswith("_") and (not key.endswith("_") or key in _NEEDED)
+        if not key.startswith("_")
+        and (not key.endswith("_") or key in _READ_BY_WORKERS)
     }
+    bare.fitted_ = replace(estimator.fitted_, training=None)
     return bare

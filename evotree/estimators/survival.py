@@ -5,6 +5,7 @@ hazard of all training rows is that of Nelson and Aalen (`evotree.survival`).
 """
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, Self
 
@@ -17,6 +18,8 @@ from evotree.estimators import base
 from evotree.estimators.evolved import _ATTRIBUTES, _RUN, _SHAPE, EvolvedTree
 from evotree.estimators.groups import Beside
 from evotree.estimators.rows import is_collection
+from evotree.fitted import Fitted
+from evotree.schema import Schema
 from evotree.survival import (
     StepFunction,
     Times,
@@ -115,11 +118,16 @@ class EvoTreeSurvival(base.TargetReader, EvolvedTree):
         return super().fit(X, y, sample_weight, groups=groups, cv=cv)
 
     def _make_dataset(
-        self, X: Any, y: Any, sample_weight: Any, scaling: str, beside: Beside = _NONE
+        self,
+        X: Any,
+        y: Any,
+        beside: Beside = _NONE,
+        scaling: str = "standard",
+        schema: Schema | None = None,
     ) -> Dataset:
         """Return the rows as events at exposures, the cumulative hazard of them all."""
         times = Times.read(y, X)
-        sample_weight = by_row(sample_weight, X, "sample_weight")
+        sample_weight = by_row(beside.sample_weight, X, "sample_weight")
         table, event = self._read_training_rows(
             X, times.event.astype(np.float64), y_numeric=True
         )
@@ -129,22 +137,41 @@ class EvoTreeSurvival(base.TargetReader, EvolvedTree):
         hazard = cumulative_hazard(times, weight)
         # A row with no weight may be seen at other times than the others.
         at = exposures(times, hazard)
-        extras, cv = replace(beside, exposure=at).columns(X, table, event)
-        dataset = self._encoded(
-            table, event, weight, scaling, "regression", (extras | times.extras, cv)
+        beside = replace(beside, exposure=at, extras=times.extras)
+        return self._encoded(
+            table, event, weight, scaling, "regression", beside, X, schema
         )
-        self._know_outputs(dataset)
-        return dataset
 
-    def _known_of(
+    @property
+    def leaf_notes_(self) -> Mapping[int, str] | None:
+        """What texts and pictures say of each leaf."""
+        return self.fitted_.notes
+
+    @property
+    def leaf_curves_(self) -> Mapping[int, StepFunction] | None:
+        """Survival of the training rows of each leaf."""
+        return self.fitted_.curves
+
+    @property
+    def cum_baseline_hazard_(self) -> StepFunction:
+        """The cumulative hazard of the training rows."""
+        hazard: StepFunction = self.fitted_.hazard
+        return hazard
+
+    @property
+    def unique_times_(self) -> np.ndarray:
+        """The steps of all functions that are predicted."""
+        return self.cum_baseline_hazard_.x
+
+    def _fitted_of(
         self,
         tree: ObliqueTree,
         dataset: Dataset,
         *,
         brief: bool = False,
         end: float = math.inf,
-    ) -> dict[str, Any]:
-        """Return the fitted attributes that go with a tree: also what the rows say of times."""
+    ) -> Fitted:
+        """Return what training rows say of a tree: also of times to the event."""
         times = Times.of(dataset.extras)
         assert times is not None
         leaves = tree.apply(dataset.raw)
@@ -157,20 +184,18 @@ class EvoTreeSurvival(base.TargetReader, EvolvedTree):
             curves[k] = survival(times.take(inside), weight[inside])
             median = median_time(curves[k])
             notes[k] = f"{n_events} events of {n_rows} rows, median {median:.4g}"
-        hazard = cumulative_hazard(times, weight)
-        return {
-            **super()._known_of(tree, dataset, brief=brief, end=end),
-            "leaf_notes_": notes,
-            "leaf_curves_": curves,
-            "cum_baseline_hazard_": hazard,
-            "unique_times_": hazard.x,
-        }
+        return replace(
+            super()._fitted_of(tree, dataset, brief=brief, end=end),
+            notes=notes,
+            curves=curves,
+            hazard=cumulative_hazard(times, weight),
+        )
 
     def _held_out(self, X: Any, y: Any) -> Dataset:
         """Return held-out rows in raw units, as events at the hazard of the training rows."""
         times = Times.read(y, X)
         rows = Dataset.in_raw_units(
-            self.encode(X).astype(np.float64), times.event.astype(np.float64), None
+            self._features(X).astype(np.float64), times.event.astype(np.float64), None
         )
         at = exposures(times, self.cum_baseline_hazard_)
         return rows.with_extras({EXPOSURE: at}).evolved_for(self.objective_)
@@ -181,7 +206,7 @@ class EvoTreeSurvival(base.TargetReader, EvolvedTree):
         `tree` is a position in `pareto_front_`, or a member of it; None is `tree_`.
         """
         model = self._with(tree)
-        return model.tree_.predict_value(model.encode(X))[:, 0]
+        return model.tree_.predict_value(model._features(X))[:, 0]
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """Return Harrell's concordance of the risks, the share of pairs in the right order."""

@@ -24,7 +24,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from evotree.description.named import check_whole
+from evotree.words import check_whole
 
 ReferenceTree = int | tuple[Any, ...]
 """A class label, or ("split", weights, threshold, left, right): left where weights @ x <= it."""

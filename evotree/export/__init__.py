@@ -5,13 +5,6 @@ drawing for Graphviz, HTML, plain data for JSON, source code in Python, C and SQ
 a table of the coefficients of linear leaves.
 """
 
-from evotree.description.text import (
-    coefficient_table,
-    export_graphviz,
-    export_html,
-    export_rules,
-    export_text,
-)
 from evotree.export.code import export_c, export_python, export_sql
 from evotree.export.data import (
     soft_sides_from_dict,
@@ -22,6 +15,13 @@ from evotree.export.data import (
     tree_to_dict,
 )
 from evotree.export.onnx import register_onnx, to_onnx
+from evotree.texts import (
+    coefficient_table,
+    export_graphviz,
+    export_html,
+    export_rules,
+    export_text,
+)
 
 __all__ = [
     "coefficient_table",

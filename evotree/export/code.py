@@ -14,20 +14,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from evotree.description.named import (
-    LEAST_WIDTH,
-    LINE_WIDTH,
-    ONE_WAY,
-    NamedTree,
-    clauses,
-    fold,
-    hung,
-    is_forest,
-    named_trees,
-    summed,
-    used_features,
-)
-from evotree.tables.columns import (
+from evotree.fitted import Fitted, clauses, is_forest, members_of, used_features
+from evotree.schema import (
     LOG,
     TEXTS,
     TRUTH,
@@ -35,9 +23,10 @@ from evotree.tables.columns import (
     CategoricalColumn,
     Column,
     NumericColumn,
-    value_of,
 )
+from evotree.tables.columns import value_of
 from evotree.tree import LEAD, SoftSides
+from evotree.words import LEAST_WIDTH, LINE_WIDTH, ONE_WAY, fold, hung, summed
 
 _C_ADVICE = (
     "// Compile with -ffp-contract=off, so that every product and every sum is rounded."
@@ -227,7 +216,7 @@ def _export(
     language: _Language,
 ) -> str:
     """Return the code of a tree or of the vote of a forest."""
-    members = named_trees(tree, features, classes)
+    members = members_of(tree, features, classes)
     if len(members) > 1 or is_forest(tree):
         parts = _vote(members, name, probability, language)
     elif members[0].scores is not None:
@@ -236,8 +225,11 @@ def _export(
         parts = (_probabilities if probability else _function)(
             members[0], name, language
         )
-    used = [j for j in used_features(members) if j in members[0].bends]
-    if LOG in [members[0].bends[j][1].kind for j in used] and language.log not in parts:
+    used = [j for j in used_features(members) if j in members[0].schema.bends]
+    if (
+        LOG in [members[0].schema.bends[j][1].kind for j in used]
+        and language.log not in parts
+    ):
         parts.insert(0, language.log)
     return language.between.join(parts)
 
@@ -264,7 +256,7 @@ def _block(lines: Iterable[str]) -> str:
 
 
 def _function(
-    named: NamedTree,
+    fitted: Fitted,
     name: str,
     language: _Language,
     outputs: Sequence[str] | None = None,
@@ -272,44 +264,44 @@ def _function(
 ) -> list[str]:
     """Return the function of a tree, or one that returns `outputs` by node, after what it needs."""
     parts = [_C_ADVICE] if noted and language is _C else []
-    if named.tree.models is not None and named.tree.models.is_log:
+    if fitted.tree.models is not None and fitted.tree.models.is_log:
         parts.append(language.exp)
-    kind = "void y" if named.targets else "double" if outputs is None else "int"
-    if named.classes is not None and outputs is None:
-        outputs = [repr(named.labels[c]) for c in named.winners]
+    kind = "void y" if fitted.targets else "double" if outputs is None else "int"
+    if fitted.classes is not None and outputs is None:
+        outputs = [repr(fitted.labels[c]) for c in fitted.winners]
         if language is _C:
             kind = "int"
-            outputs = [str(c) for c in named.winners]
-            parts.append(_c_labels(named, name))
-    body = list(_body(named, language, outputs))
+            outputs = [str(c) for c in fitted.winners]
+            parts.append(_c_labels(fitted, name))
+    body = list(_body(fitted, language, outputs))
     if language is _PYTHON:
-        body[:0] = [f"y = [0.0] * {len(named.targets)}"] if named.targets else []
+        body[:0] = [f"y = [0.0] * {len(fitted.targets)}"] if fitted.targets else []
     else:
-        body[:0] = [] if used_features([named]) else ["(void)x;"]
+        body[:0] = [] if used_features([fitted]) else ["(void)x;"]
         body[:0] = (
             ["double s;"]
             if any(line.lstrip().startswith("s = ") for line in body)
             else []
         )
-    notes = _notes([named], language) if noted else []
+    notes = _notes([fitted], language) if noted else []
     return [*parts, _written(language, kind, name, notes, body)]
 
 
 def _body(
-    named: NamedTree, language: _Language, outputs: Sequence[str] | None
+    fitted: Fitted, language: _Language, outputs: Sequence[str] | None
 ) -> Iterator[str]:
     """Yield the splits and returns of a tree: of `outputs` by node, or else of its numbers."""
     open_splits = 0
-    product = _products(named, language)
-    for k, level, left_first in clauses(named.tree):
+    product = _products(fitted, language)
+    for k, level, left_first in clauses(fitted.tree):
         closing = range(open_splits - 1, level - 1, -1) if language.close else ()
         yield from ("    " * depth + language.close for depth in closing)
-        indent, open_splits = "    " * level, level + named.is_split(k)
+        indent, open_splits = "    " * level, level + fitted.is_split(k)
         room = max(LINE_WIDTH - len(indent) - 14, LEAST_WIDTH)
-        if named.is_split(k):
-            bound = f" <= {float(named.tree.thresholds[k])!r}"
+        if fitted.is_split(k):
+            bound = f" <= {float(fitted.tree.thresholds[k])!r}"
             first, *sums = _sums(
-                summed(named.terms(k), product) or ["0.0"], room - len(bound)
+                summed(fitted.terms(k), product) or ["0.0"], room - len(bound)
             )
             split = language.when if left_first else language.unless
             statements = [first, *sums] if sums else []
@@ -320,36 +312,36 @@ def _body(
         else:
             yield from (
                 f"{indent}{line}{language.end}"
-                for line in _leaf(named, k, language, room)
+                for line in _leaf(fitted, k, language, room)
             )
 
 
-def _leaf(named: NamedTree, k: int, language: _Language, room: int) -> Iterator[str]:
+def _leaf(fitted: Fitted, k: int, language: _Language, room: int) -> Iterator[str]:
     """Yield the statements that return the numbers of a leaf."""
-    for j, output in enumerate(named.each):
+    for j, output in enumerate(fitted.each):
         model = output.model(k)
         value = repr(model.intercept)
         if model.terms:
-            product = _products(named, language)
+            product = _products(fitted, language)
             sums = _sums(summed(output.terms(k), product, [value]), room)
             yield from (f"s = {line}" for line in sums)
             value = language.bounded.format(
                 low=repr(model.lowest), high=repr(model.highest)
             )
             value = f"exp({value})" if model.is_log else value
-        yield f"y[{j}] = {value}" if named.targets else f"return {value}"
-    if named.targets:
+        yield f"y[{j}] = {value}" if fitted.targets else f"return {value}"
+    if fitted.targets:
         yield language.several
 
 
-def _products(named: NamedTree, language: _Language) -> Callable[[float, int], str]:
+def _products(fitted: Fitted, language: _Language) -> Callable[[float, int], str]:
     """Return how terms of sums are written."""
-    place = {j: f"x[{at}]" for at, j in enumerate(named.plain)}
+    place = {j: f"x[{at}]" for at, j in enumerate(fitted.schema.read_by_code)}
 
     def operand(j: int) -> str:
         if j in place:
             return place[j]
-        base, bend = named.bends[j]
+        base, bend = fitted.schema.bends[j]
         knot = repr(bend.knot)
         if bend.kind == LOG:
             return language.logarithm.format(place[base], knot)
@@ -367,21 +359,21 @@ def _sums(pieces: list[str], width: int) -> list[str]:
     return [first, *(f"s {line}" for line in others)]
 
 
-def _notes(members: Sequence[NamedTree], language: _Language) -> list[str]:
+def _notes(members: Sequence[Fitted], language: _Language) -> list[str]:
     """Return what a row is, and what each number of it that the trees read is."""
-    named = members[0]
+    fitted = members[0]
     about = (
-        list(map(repr, named.features))
-        if named.columns is None
-        else [note for column in named.columns for note in _encoding(column)]
+        [note for column in fitted.schema for note in _encoding(column)]
+        if fitted.schema.is_table
+        else list(map(repr, fitted.features))
     )
-    read = {named.bends.get(j, (j,))[0] for j in used_features(members)}
-    used = [at for at, j in enumerate(named.plain) if j in read]
+    read = {fitted.schema.bends.get(j, (j,))[0] for j in used_features(members)}
+    used = [at for at, j in enumerate(fitted.schema.read_by_code) if j in read]
     return [
-        *([ONE_WAY] if named.shares_rows else []),
-        f"x holds {len(named.plain)} {language.numbers}:",
+        *([ONE_WAY] if fitted.shares_rows else []),
+        f"x holds {len(fitted.schema.read_by_code)} {language.numbers}:",
         *(f"x[{at}] is {about[at]}" for at in used),
-        *(f"y[{j}] is {target!r}" for j, target in enumerate(named.targets)),
+        *(f"y[{j}] is {target!r}" for j, target in enumerate(fitted.targets)),
     ]
 
 
@@ -396,10 +388,10 @@ def _encoding(column: Column) -> list[str]:
     return [f"1 where {name} is {level}; else 0" for level in levels]
 
 
-def _c_labels(named: NamedTree, name: str) -> str:
+def _c_labels(fitted: Fitted, name: str) -> str:
     """Return the array of class labels, ``<name>_classes``."""
     labels = [
-        f"    {_c_string(str(label), at)}," for at, label in enumerate(named.labels)
+        f"    {_c_string(str(label), at)}," for at, label in enumerate(fitted.labels)
     ]
     head = f"const char *const {name}_classes[{len(labels)}] = {{"
     return "\n".join([head, *labels, "};\n"])
@@ -424,31 +416,31 @@ def _c_string(text: str, at: int) -> str:
 # ---- probabilities -------------------------------------------------------------------------------
 
 
-def _probabilities(named: NamedTree, name: str, language: _Language) -> list[str]:
+def _probabilities(fitted: Fitted, name: str, language: _Language) -> list[str]:
     """Return a function for probabilities, and the one for classes that it calls."""
-    if named.sides is None:
+    if fitted.sides is None:
         raise ValueError(
             "probability=True: allowed for a classifier that was fitted with "
             'probability="soft".'
         )
-    tree = named.tree
-    sides = named.sides.validate(tree)
+    tree = fitted.tree
+    sides = fitted.sides.validate(tree)
     leaves = np.flatnonzero(tree.is_leaf).tolist()
     n_classes = tree.values.shape[1]
     label = f"{name}_class"
-    winners = None if language is _C else [str(c) for c in named.winners]
-    parts = [language.exp, *_function(named, label, language, winners)]
+    winners = None if language is _C else [str(c) for c in fitted.winners]
+    parts = [language.exp, *_function(fitted, label, language, winners)]
     # Raised is the most frequent class: the predicted one, but for another objective.
     if not (tree.labels == tree.majority)[tree.is_leaf].all():
         label = f"{name}_highest"
         (function,) = _function(
-            named, label, language, [str(c) for c in tree.majority], noted=False
+            fitted, label, language, [str(c) for c in tree.majority], noted=False
         )
         parts.append(language.local + function)
     reaching = "\n".join(
-        f"{line}{language.end}" for line in _reaching(named, sides, language)
+        f"{line}{language.end}" for line in _reaching(fitted, sides, language)
     )
-    notes = _notes([named], language) if language is _PYTHON else []
+    notes = _notes([fitted], language) if language is _PYTHON else []
     notes.append("n[k] is the probability of reaching node k, p[c] that of class c.")
     if language is _PYTHON:
         body = f"""n = [0.0] * {len(tree)}
@@ -494,14 +486,14 @@ for (c = 0; c < {n_classes}; c++) {{
 
 
 def _by_scores(
-    named: NamedTree,
-    scores: NamedTree,
+    fitted: Fitted,
+    scores: Fitted,
     name: str,
     probability: bool,
     language: _Language,
 ) -> list[str]:
     """Return the functions of the scores of classes, and of the class or the probabilities."""
-    n_classes = len(named.labels)
+    n_classes = len(fitted.labels)
     found = f"{name}_scores(x)"
     parts = _function(scores, f"{name}_scores", language)
     if probability:
@@ -514,7 +506,7 @@ def _by_scores(
 total = sum(p)
 return [share / total for share in p]"""
         else:
-            body += f"return {tuple(named.labels)!r}[y.index(max(y))]"
+            body += f"return {tuple(fitted.labels)!r}[y.index(max(y))]"
     else:
         body = f"""double y[{n_classes}] = {{0.0}}{", total = 0.0" if probability else ""};
 int c, best = 0;
@@ -533,18 +525,18 @@ for (c = 0; c < {n_classes}; c++) {{
 }}"""
         else:
             body += "return best;"
-            parts.append(_c_labels(named, name))
+            parts.append(_c_labels(fitted, name))
     kind = "void p" if probability else "int"
     return [*parts, _written(language, kind, name, [], body.splitlines())]
 
 
-def _reaching(named: NamedTree, sides: SoftSides, language: _Language) -> Iterator[str]:
+def _reaching(fitted: Fitted, sides: SoftSides, language: _Language) -> Iterator[str]:
     """Yield the assignments that find how probably nodes are reached."""
-    tree = named.tree
-    product = _products(named, language)
+    tree = fitted.tree
+    product = _products(fitted, language)
     yield "n[0] = 1.0"
     for k in np.flatnonzero(~tree.is_leaf).tolist():
-        sums = _sums(summed(named.terms(k), product) or ["0.0"], LINE_WIDTH - 16)
+        sums = _sums(summed(fitted.terms(k), product) or ["0.0"], LINE_WIDTH - 16)
         yield from (f"s = {line}" for line in sums)
         bound, slope = float(tree.thresholds[k]), float(sides.slopes[k])
         yield f"s = {slope!r} * (s - {bound!r}) + {float(sides.intercepts[k])!r}"
@@ -562,7 +554,7 @@ def _c_table(rows: Sequence[Sequence[float]], n_classes: int) -> str:
 
 
 def _vote(
-    members: Sequence[NamedTree], name: str, probability: bool, language: _Language
+    members: Sequence[Fitted], name: str, probability: bool, language: _Language
 ) -> list[str]:
     """Return the functions of the trees of a forest, and the one of their vote."""
     labels = members[0].labels
@@ -719,31 +711,31 @@ def export_sql(
         ELSE 'yes'
     END
     """
-    members = named_trees(tree, feature_names, class_names)
+    members = members_of(tree, feature_names, class_names)
     operands, needed = _sql_operands(members, table)
-    named = members[0]
+    fitted = members[0]
     lines: list[str] = []
     if len(members) > 1 or is_forest(tree):
         lines = _vote_in_sql(members, operands)
-    elif named.scores is not None:
+    elif fitted.scores is not None:
         # of two classes one score is 0
-        cases = [] if named.scores.targets else ["0.0e0"]
-        cases += [_sql_cases(output, operands) for output in named.scores.each]
+        cases = [] if fitted.scores.targets else ["0.0e0"]
+        cases += [_sql_cases(output, operands) for output in fitted.scores.each]
         names = [f"s{c}" for c in range(len(cases))]
         lines = [
             f"WITH scores ({', '.join(names)}) AS (VALUES (",
             ",\n".join(cases),
             "))",
-            *_sql_largest(names, list(map(_sql_literal, named.labels)), "scores"),
+            *_sql_largest(names, list(map(_sql_literal, fitted.labels)), "scores"),
         ]
     if lines:  # a subquery
         case = f"CASE\n{_sql_branch([needed], 'NULL')}    ELSE (" if needed else "("
         return "\n".join([case, *lines, ")\nEND\n" if needed else ")\n"])
-    note = f"-- {ONE_WAY}\n" if named.shares_rows else ""
-    if not named.targets:
-        return f"{note}{_sql_cases(named, operands, needed=needed)}\n"
+    note = f"-- {ONE_WAY}\n" if fitted.shares_rows else ""
+    if not fitted.targets:
+        return f"{note}{_sql_cases(fitted, operands, needed=needed)}\n"
     columns = []
-    for output, name in zip(named.each, named.targets, strict=True):
+    for output, name in zip(fitted.each, fitted.targets, strict=True):
         operands, needed = _sql_operands([output], table)
         columns.append(
             f"{_sql_cases(output, operands, needed=needed)} AS {_sql_quoted(name, SQL_NAME)}"
@@ -764,7 +756,7 @@ def _sql_number(value: float) -> str:
     return text if "e" in text else text + "e0"
 
 
-def _vote_in_sql(trees: Sequence[NamedTree], operands: Sequence[str]) -> list[str]:
+def _vote_in_sql(trees: Sequence[Fitted], operands: Sequence[str]) -> list[str]:
     """Return the lines of the mean of trees, or of the class of the largest share in the leaves."""
     if trees[0].classes is None:
         return [
@@ -808,15 +800,11 @@ def _sql_largest(sums: Sequence[str], labels: Sequence[str], table: str) -> list
 
 
 def _sql_operands(
-    trees: Sequence[NamedTree], table: str | None
+    trees: Sequence[Fitted], table: str | None
 ) -> tuple[list[str], list[str]]:
     """Return an expression for each feature, and the condition that one that is read is NULL."""
-    columns = trees[0].columns
-    names = (
-        list(trees[0].features)
-        if columns is None
-        else [column.name for column in columns]
-    )
+    schema = trees[0].schema
+    names = schema.names
     if len(set(names)) < len(names):
         twice = next(name for name in names if names.count(name) > 1)
         raise ValueError(
@@ -824,15 +812,15 @@ def _sql_operands(
         )
     place = "" if table is None else f"{_sql_quoted(table, SQL_NAME)}."
     operands = [place + _sql_quoted(name, SQL_NAME) for name in names]
-    if columns is not None:
-        encoded = map(_sql_encoded, columns, operands)
+    if schema.is_table:
+        encoded = map(_sql_encoded, schema, operands)
         return [operand for of_column in encoded for operand in of_column], []
     used = enumerate(used_features(trees))
     return operands, [f"{'OR ' if at else ''}{operands[j]} IS NULL" for at, j in used]
 
 
 def _sql_cases(
-    named: NamedTree,
+    fitted: Fitted,
     operands: Sequence[str],
     output: Callable[[int], str] | None = None,
     needed: list[str] | None = None,
@@ -845,15 +833,15 @@ def _sql_cases(
     """
     branches = [_sql_branch([needed], "NULL")] if needed else []
     splits: list[list[str]] = []
-    for k, level, left_first in clauses(named.tree):
+    for k, level, left_first in clauses(fitted.tree):
         del splits[level:]
-        if named.is_split(k):
-            pieces = summed(named.terms(k), _sql_product(operands)) or ["0.0e0"]
+        if fitted.is_split(k):
+            pieces = summed(fitted.terms(k), _sql_product(operands)) or ["0.0e0"]
             pieces[-1] += " <= " if left_first else " > "
-            pieces[-1] += _sql_number(named.tree.thresholds[k])
+            pieces[-1] += _sql_number(fitted.tree.thresholds[k])
             splits.append(pieces)
             continue
-        said = _sql_predicted(named, k, operands) if output is None else output(k)
+        said = _sql_predicted(fitted, k, operands) if output is None else output(k)
         if splits:
             branches.append(_sql_branch(splits, said))
         elif branches:
@@ -868,15 +856,15 @@ def _sql_product(operands: Sequence[str]) -> Callable[[float, int], str]:
     return lambda weight, j: f"{_sql_number(weight)} * {operands[j]}"
 
 
-def _sql_predicted(named: NamedTree, k: int, operands: Sequence[str]) -> str:
+def _sql_predicted(fitted: Fitted, k: int, operands: Sequence[str]) -> str:
     """Return what a leaf predicts: a label, a number, or a sum within bounds."""
-    if named.classes is not None:
-        return _sql_literal(named.labels[named.winners[k]])
-    model = named.model(k)
+    if fitted.classes is not None:
+        return _sql_literal(fitted.labels[fitted.winners[k]])
+    model = fitted.model(k)
     if not model.terms:
         return _sql_number(model.intercept)
     pieces = summed(
-        named.terms(k), _sql_product(operands), [_sql_number(model.intercept)]
+        fitted.terms(k), _sql_product(operands), [_sql_number(model.intercept)]
     )
     *others, last = pieces
     lowest, highest = _sql_number(model.lowest), _sql_number(model.highest)

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from evotree.inspection.training_rows import TrainingRows
+from evotree.fitted import TrainingRows
 from evotree.leaf_models import ClassModels, LeafModels, LogModels, OutputModels
 from evotree.tree import ObliqueTree, SoftSides
 

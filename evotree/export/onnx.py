@@ -15,9 +15,10 @@ from typing import Any
 import numpy as np
 
 from evotree._version import DISTRIBUTION
-from evotree.description.named import ONE_WAY, is_forest
-from evotree.tables.columns import ABOVE, BELOW, LOG, bends_of
+from evotree.fitted import is_forest
+from evotree.schema import ABOVE, BELOW, LOG
 from evotree.tree import LEAD, ObliqueTree, SoftSides
+from evotree.words import ONE_WAY
 
 MAX_LEAVES = 10_000
 _FARTHEST = 1e300  # distance to a hyperplane
@@ -74,8 +75,8 @@ def to_onnx(model: Any, target_opset: int | None = None) -> Any:
     """Return a fitted estimator as an ONNX model in double precision.
 
     Its input is ``X``, encoded rows of shape (n_samples, n_features), as ``model.encode`` returns
-    them, less bends such as ``age above 52``, which it computes: it neither fills in what is
-    missing nor knows categories. The outputs of a classifier are
+    them: it computes bends such as ``age above 52``, but neither fills in what is missing nor
+    knows categories. The outputs of a classifier are
     ``label`` of shape (n_samples,), strings or 64-bit whole numbers, and ``probabilities`` of shape
     (n_samples, n_classes); that of a regressor is ``variable`` of shape (n_samples, 1). Precision
     and limits are those of `register_onnx`, which serves pipelines and single precision.
@@ -94,7 +95,7 @@ def to_onnx(model: Any, target_opset: int | None = None) -> Any:
 
     """
     skl2onnx = _skl2onnx()
-    if hasattr(model, "trees") and hasattr(model, "sides"):
+    if hasattr(model, "members"):
         model = _estimator_of(model)
     if type(model) not in _estimators() or not _trees_of(model):
         raise ValueError(
@@ -106,8 +107,8 @@ def to_onnx(model: Any, target_opset: int | None = None) -> Any:
             f"target_opset={target_opset!r}: allowed are versions from 13."
         )
     register_onnx()
-    n_bends = len(bends_of(getattr(model, "columns_", ())))
-    n_features = _trees_of(model)[0].n_features - n_bends
+    fitted = model.fitted_
+    n_features = len(fitted.schema.read_by_code)
     types = import_module("skl2onnx.common.data_types")
     made = skl2onnx.to_onnx(
         model,
@@ -117,7 +118,7 @@ def to_onnx(model: Any, target_opset: int | None = None) -> Any:
         else None,
         target_opset=target_opset,
     )
-    if getattr(model, "shares_rows_", False):
+    if fitted.shares_rows:
         made.doc_string = ONE_WAY
     return made
 
@@ -148,27 +149,21 @@ def _estimator_of(model: Any) -> Any:
     """Return an estimator with the fitted attributes that a model of a file has."""
     kinds = {kind.__name__: kind for kind in _estimators()}
     task = "Regressor" if model.classes is None else "Classifier"
-    members = [kinds[f"ObliqueTree{task}"]() for _ in model.trees]
-    for member, tree in zip(members, model.trees, strict=True):
-        member.tree_ = tree
-        member.columns_ = model.columns
-    estimator = members[0]
-    if len(members) > 1:
-        estimator = kinds[f"ObliqueForest{task}"]()
-        estimator.estimators_ = members
-        estimator.columns_ = model.columns
-    estimator.probabilities_ = model.sides
-    if model.classes is not None:
-        estimator.classes_ = model.classes
-    return estimator
+    members = [kinds[f"ObliqueTree{task}"]() for _ in model.members]
+    for member, fitted in zip(members, model.members, strict=True):
+        member.fitted_ = fitted
+    if len(members) == 1:
+        return members[0]
+    forest = kinds[f"ObliqueForest{task}"]()
+    forest.estimators_ = members
+    return forest
 
 
 def _trees_of(model: Any) -> list[ObliqueTree]:
     """Return the trees of an estimator; none where it is not fitted."""
     if is_forest(model):
         return list(model.trees_)
-    tree = getattr(model, "tree_", None)
-    return [tree] if isinstance(tree, ObliqueTree) else []
+    return [model.tree_] if hasattr(model, "fitted_") else []
 
 
 def _convert_classifier(scope: Any, operator: Any, container: Any) -> None:
@@ -198,7 +193,7 @@ def _convert_classifier(scope: Any, operator: Any, container: Any) -> None:
             f"classes_ holds {labels[:10]}: allowed in ONNX are strings, whole "
             "numbers and truth values."
         )
-    sides = getattr(model, "probabilities_", None)
+    sides = None if is_forest(model) else model.fitted_.sides
     if is_forest(model):
         shares = _mean(graph, rows, model.trees_)
         at = graph.node("ArgMax", [shares], axis=1, keepdims=0)
@@ -249,11 +244,12 @@ def _convert_regressor(scope: Any, operator: Any, container: Any) -> None:
 
 def _bent(graph: _Graph, rows: str, model: Any) -> str:
     """Write the nodes that make all features of those that are no bends."""
-    bends = bends_of(getattr(model, "columns_", ()))
+    schema = model.fitted_.schema
+    bends = schema.bends
     if not bends:
         return rows
-    n = _trees_of(model)[0].n_features
-    place = {j: at for at, j in enumerate(j for j in range(n) if j not in bends)}
+    n = len(schema.features)
+    place = {j: at for at, j in enumerate(schema.read_by_code)}
     base = np.array([place[bends.get(j, (j,))[0]] for j in range(n)])
     of = [bends[j][1] if j in bends else None for j in range(n)]
     signs = np.array([1.0 if bend is None else bend.sign for bend in of])

@@ -23,7 +23,7 @@ import pandas as pd
 from evotree._jit import kernel
 from evotree.dataset import Dataset
 from evotree.fitness.leaves import SQUARED, quality_of_losses
-from evotree.tables.columns import columns_asked, text_of
+from evotree.schema import columns_asked, text_of
 from evotree.tables.frames import by_label, order_of
 from evotree.tree import CountedTree, Individual, ObliqueTree
 

@@ -50,7 +50,7 @@ from evotree.leaf_models import (
     LogModels,
     OutputModels,
 )
-from evotree.tables.columns import columns_asked
+from evotree.schema import columns_asked
 from evotree.tree import Individual, ObliqueTree
 
 LOWEST, HIGHEST, ERROR, INTERCEPT, N_FIXED = range(5)

@@ -7,7 +7,6 @@ import pandas as pd
 from scipy import stats
 from sklearn.base import is_classifier
 
-from evotree.description.named import named_tree
 from evotree.inspection.paths import explain
 from evotree.tables.labels import read_labels
 
@@ -62,10 +61,7 @@ def compare_rows(model: Any, row_a: Any, row_b: Any) -> RowComparison:
     classes = model.classes_ if is_classifier(model) else None
     # The models of a leaf speak of one class, that of `row_a`.
     of = None if classes is None else tree.predict_label(rows[0])
-    found = [
-        explain(tree, model.training_rows_, one, model.feature_names_, classes, of)
-        for one in rows
-    ]
+    found = [explain(model.fitted_, one, of) for one in rows]
     paths = [one.terms for one in found]
     sides = [dict(zip(path.node, path.side, strict=True)) for path in paths]
     apart = [k for k in sides[0] if k in sides[1] and sides[0][k] != sides[1][k]]
@@ -74,10 +70,10 @@ def compare_rows(model: Any, row_a: Any, row_b: Any) -> RowComparison:
     weights = here[0]["weight"]
     if apart:
         # Of two forms of an inequality the one that is printed begins with a weight of 1.
-        named = named_tree(model)
-        printed = {named.features[j]: w for w, j in named.split(node).terms}
+        split = model.fitted_.split(node)
+        printed = {model.feature_names_[j]: weight for weight, j in split.terms}
         weights = pd.Series([printed[name] for name in weights.index], weights.index)
-        if named.split(node).relation == ">=":
+        if split.relation == ">=":
             here = [
                 one.assign(contribution=-one["contribution"], total=-one["total"])
                 for one in here

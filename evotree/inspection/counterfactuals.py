@@ -22,9 +22,8 @@ from typing import Any, NamedTuple, Self, TypeAlias
 import numpy as np
 from scipy.optimize import Bounds, LinearConstraint, milp
 
-from evotree.description.named import printable
-from evotree.inspection.training_rows import TrainingRows, uncorrelated_spreads
-from evotree.tables.columns import (
+from evotree.fitted import TrainingRows, uncorrelated_spreads
+from evotree.schema import (
     LOG,
     MISSING,
     TRUTH,
@@ -33,12 +32,12 @@ from evotree.tables.columns import (
     CategoricalColumn,
     Column,
     NumericColumn,
-    bends_of,
-    column_of_feature,
+    Schema,
     columns_asked,
 )
 from evotree.tables.frames import by_label
 from evotree.tree import ObliqueTree
+from evotree.words import printable
 
 MARGINS = (1e-5, 1e-4, 1e-3)
 """How far behind a hyperplane a point is placed, in spreads of the projection; tried in turn."""
@@ -297,7 +296,7 @@ class Limits:
     @classmethod
     def of(
         cls,
-        columns: Sequence[Column],
+        schema: Schema,
         *,
         costs: Any,
         bounds: Any,
@@ -306,18 +305,18 @@ class Limits:
         plausible: bool,
     ) -> Self:
         """Return the limits that users give; whole numbers and truth values stay so."""
-        n = len(columns)
-        is_truth = np.array([one.holds == TRUTH for one in columns])
-        is_number = np.array([isinstance(one, NumericColumn) for one in columns])
+        n = len(schema)
+        is_truth = np.array([one.holds == TRUTH for one in schema])
+        is_number = np.array([isinstance(one, NumericColumn) for one in schema])
         limits = cls(
             costs=np.ones(n),
             lower=np.where(is_truth & is_number, 0.0, -np.inf),
             upper=np.where(is_truth & is_number, 1.0, np.inf),
-            whole=is_number & [one.holds in (WHOLE, TRUTH) for one in columns],
+            whole=is_number & [one.holds in (WHOLE, TRUTH) for one in schema],
             fixed=np.zeros(n, dtype=bool),
             plausible=bool(plausible),
         )
-        costs = by_label(costs, [column.name for column in columns], "costs")
+        costs = by_label(costs, schema.names, "costs")
         if costs is not None and not isinstance(costs, Mapping):
             if np.shape(costs) != (n,):
                 raise ValueError(
@@ -334,9 +333,9 @@ class Limits:
                 raise ValueError(
                     f"costs[{key!r}]={cost!r}: allowed are finite numbers above 0."
                 )
-            limits.costs[_position("costs", key, columns)] = cost
+            limits.costs[_position("costs", key, schema)] = cost
         for key, pair in (bounds or {}).items():
-            c = _position("bounds", key, columns, of_numbers=True)
+            c = _position("bounds", key, schema, of_numbers=True)
             try:
                 low, high = pair
                 limits.lower[c] = -math.inf if low is None else low
@@ -349,9 +348,9 @@ class Limits:
                     f"bounds[{key!r}]={pair!r}: allowed are pairs (low, high), low <= high."
                 )
         for key in _listed("integers", integers):
-            limits.whole[_position("integers", key, columns, of_numbers=True)] = True
+            limits.whole[_position("integers", key, schema, of_numbers=True)] = True
         for key in _listed("fixed", fixed):
-            limits.fixed[_position("fixed", key, columns)] = True
+            limits.fixed[_position("fixed", key, schema)] = True
         return limits
 
     def relaxed(self, names: Sequence[str]) -> Iterator[tuple[str, Self]]:
@@ -386,11 +385,11 @@ def _listed(parameter: str, names: Any) -> Iterable[Any]:
 
 
 def _position(
-    parameter: str, key: Any, columns: Sequence[Column], of_numbers: bool = False
+    parameter: str, key: Any, schema: Schema, of_numbers: bool = False
 ) -> int:
     """Return the position of a column that users give by its name or position."""
-    (c,) = columns_asked([key], [column.name for column in columns], parameter)
-    if of_numbers and isinstance(columns[c], CategoricalColumn):
+    (c,) = columns_asked([key], schema.names, parameter)
+    if of_numbers and isinstance(schema[c], CategoricalColumn):
         raise ValueError(f"{parameter} names {key!r}: allowed are columns of numbers.")
     return c
 
@@ -402,24 +401,24 @@ class Space:
         self,
         tree: ObliqueTree,
         training: TrainingRows,
-        columns: Sequence[Column],
+        schema: Schema,
         x: np.ndarray,
         limits: Limits,
     ) -> None:
-        self.tree, self.columns, self.x, self.limits = tree, columns, x, limits
-        self.column_of = np.array(column_of_feature(columns))
+        self.tree, self.schema, self.x, self.limits = tree, schema, x, limits
+        self.column_of = schema.column_of
         self.spread = np.where(tree.known_spread > 0.0, tree.known_spread, 1.0)
         self.norms = uncorrelated_spreads(tree)
         of = self.column_of
         self.lower, self.upper = limits.lower[of], limits.upper[of]
-        self.bends = bends_of(columns)
+        self.bends = schema.bends
         self.breaks: dict[int, list[float]] = {}  # further ends of lines, by the column
         is_bend = np.isin(np.arange(len(x)), list(self.bends))
         self.is_whole = limits.whole[of] & ~is_bend
         stays = limits.fixed[of]
         for j in np.flatnonzero(self.is_whole & ~stays & (x != np.round(x))).tolist():
             raise ValueError(
-                f"{columns[of[j]].name!r} holds whole numbers, by its type or by integers: the row "
+                f"{schema.names[of[j]]!r} holds whole numbers, by its type or by integers: the row "
                 f"has {x[j]:g} there."
             )
         if limits.plausible:
@@ -427,7 +426,7 @@ class Space:
             self.upper = np.minimum(self.upper, np.maximum(training.highest, x))
         self.groups: list[tuple[np.ndarray, bool]] = []
         # none becomes missing, and levels exclude another
-        for c, column in enumerate(columns):
+        for c, column in enumerate(schema):
             features = np.flatnonzero(of == c)
             if isinstance(column, NumericColumn):
                 is_missing = np.array([one == MISSING for one in column.feature_levels])
@@ -659,7 +658,7 @@ def _nearest_of_leaf(
                 return None
             features, steps = program
             if norm == "count" and not np.isfinite([steps.lower, steps.upper]).all():
-                names = {space.columns[c].name for c in space.column_of[features]}
+                names = {space.schema.names[c] for c in space.column_of[features]}
                 raise ValueError(
                     "norm='count' needs finite bounds: allowed are plausible=True, and bounds for "
                     f"the columns {sorted(names)}."
@@ -707,12 +706,12 @@ def explain_failure(
     space_of: Callable[[Limits], Space],
     limits: Limits,
     goals: Sequence[Goal],
-    columns: Sequence[Column],
+    schema: Schema,
 ) -> str:
     """Return which single constraints forbid all points that are asked for."""
     if enough := [
         name
-        for name, other in limits.relaxed([column.name for column in columns])
+        for name, other in limits.relaxed(schema.names)
         if nearest_points(space_of(other), goals, "l1")
     ]:
         return f"there would be some without {', or without '.join(enough)}."

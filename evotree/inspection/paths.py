@@ -1,12 +1,12 @@
 """Why single rows reach their leaves: what each term adds to each decision on the way."""
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
 
-from evotree.inspection.training_rows import TrainingRows
+from evotree.fitted import Fitted
 from evotree.leaf_models import LeafModels
 from evotree.tree import ObliqueTree, node_depths
 
@@ -49,20 +49,11 @@ class Explanation(NamedTuple):
         return f"Explanation of {len(self.rows)} rows, {len(self.terms)} terms\n{rows}"
 
 
-def explain(
-    tree: ObliqueTree,
-    training: TrainingRows,
-    X: np.ndarray,
-    feature_names: Sequence[str],
-    classes: np.ndarray | None = None,
-    of: np.ndarray | None = None,
-    bends: Collection[int] = (),
-) -> Explanation:
-    """Explain the path of each row; `of` has other classes than those predicted, by position.
-
-    `bends` are the features that are outside of their ranges where others are.
-    """
-    names = np.array(feature_names, dtype=object)
+def explain(fitted: Fitted, X: np.ndarray, of: np.ndarray | None = None) -> Explanation:
+    """Explain the path of each row; `of` has other classes than those predicted, by position."""
+    tree, training, classes = fitted.tree, fitted.training, fitted.classes
+    assert training is not None
+    names = np.array(fitted.features, dtype=object)
     leaves = tree.apply(X)
     labels = leaves if classes is None else tree.predict_label(X)
     depths = node_depths(tree.subtree_size)
@@ -117,7 +108,8 @@ def explain(
         distances = np.minimum(distances, inside)
     terms = pd.DataFrame({name: np.concatenate(part) for name, part in parts.items()})
     is_outside = np.less(X, training.lowest) | np.greater(X, training.highest)
-    is_outside[:, list(bends)] = False
+    # A bend is outside of its range where the number is.
+    is_outside[:, list(fitted.schema.bends)] = False
     return Explanation(
         terms.sort_values(["row", "step"], kind="stable", ignore_index=True),
         pd.DataFrame(

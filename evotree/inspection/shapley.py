@@ -7,9 +7,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from evotree.description.named import check_whole
 from evotree.rng import seed_from
-from evotree.tables.columns import Column, column_of_feature
+from evotree.schema import Schema
+from evotree.words import check_whole
 
 MAX_EXACT = 12
 """Of so many columns that a tree uses, at most, all subsets are enumerated."""
@@ -50,7 +50,7 @@ def shap_values(
     predict: Callable[[np.ndarray], np.ndarray],
     X: np.ndarray,
     background: np.ndarray,
-    columns: Sequence[Column],
+    schema: Schema,
     used: np.ndarray,
     *,
     n_permutations: int = 100,
@@ -63,11 +63,11 @@ def shap_values(
     in use all subsets are enumerated; else orders of the columns are sampled.
     """
     check_whole("n_permutations", n_permutations, 2)
-    column_of = np.array(column_of_feature(columns))
+    column_of = schema.column_of
     players = np.unique(column_of[used])
     features = [np.flatnonzero(column_of == player) for player in players]
     base, n = predict(background).mean(axis=0), len(players)
-    values = np.zeros((len(X), len(columns), len(base)))
+    values = np.zeros((len(X), len(schema), len(base)))
     errors = np.zeros_like(values)
     if n <= MAX_EXACT:
         codes = np.arange(1 << n)

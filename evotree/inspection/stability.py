@@ -15,12 +15,12 @@ from sklearn.model_selection import (
 )
 
 from evotree.dataset import error_of_groups, group_moments
-from evotree.description.named import check_whole, named_tree, printable, used_features
+from evotree.fitted import used_features
 from evotree.inspection.comparison import check_model
 from evotree.survival import Times, concordant_pairs
-from evotree.tables.columns import column_of_feature
 from evotree.tables.frames import by_row
 from evotree.tables.labels import read_labels
+from evotree.words import check_whole, printable
 
 _HELD_OUT = 0.2  # of the rows, in each refit
 _SHOWN = 10  # columns in the printed form
@@ -211,8 +211,8 @@ def _error_of_all(losses: np.ndarray, test: np.ndarray, labels: Any) -> float:
 
 def _columns(model: Any) -> set[str]:
     """Return the names of the columns that a tree uses."""
-    columns, at = model.columns_, column_of_feature(model.columns_)
-    return {columns[at[j]].name for j in used_features([named_tree(model)])}
+    schema = model.fitted_.schema
+    return {schema.names[schema.column_of[j]] for j in used_features([model.fitted_])}
 
 
 def _root(model: Any) -> dict[str, float]:

@@ -22,6 +22,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property, partial
+from types import SimpleNamespace
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
@@ -50,7 +51,7 @@ from evotree.operators.structure.reduced import (
 from evotree.operators.structure.splice import make_individual, subtree_sizes
 from evotree.operators.variation import centre_splits
 from evotree.rng import make_streams
-from evotree.tables.columns import Bend, CategoricalColumn, Column, columns_asked
+from evotree.schema import Bend, CategoricalColumn, Schema, columns_asked
 from evotree.tables.frames import by_label
 from evotree.tree import Individual, ObliqueTree, node_depths, sizes_of_kept
 
@@ -855,7 +856,7 @@ def _without(row: list[Fraction], at: int, scaled: list[Fraction]) -> list[Fract
 
 
 def check_monotonic_cst(
-    monotonic_cst: Any, estimator: Any, columns: Sequence[Column], n_classes: int = 0
+    monotonic_cst: Any, schema: Schema, n_classes: int = 0
 ) -> "MonotonicConstraint | None":
     """Check what users ask for, and return the constraint on the features that trees read."""
     if monotonic_cst is None:
@@ -867,10 +868,13 @@ def check_monotonic_cst(
         )
     if isinstance(monotonic_cst, Mapping):
         monotonic_cst = dict(monotonic_cst)  # no other mapping is one for scikit-learn
-    names = [column.name for column in columns]
-    monotonic_cst = by_label(monotonic_cst, names, "monotonic_cst")
-    signs = check_monotonic_signs(estimator, monotonic_cst)
-    for column, sign in zip(columns, signs, strict=True):
+    monotonic_cst = by_label(monotonic_cst, schema.names, "monotonic_cst")
+    table = SimpleNamespace(
+        n_features_in_=len(schema),
+        feature_names_in_=np.array(schema.names, dtype=object),
+    )
+    signs = check_monotonic_signs(table, monotonic_cst)
+    for column, sign in zip(schema, signs, strict=True):
         if sign and isinstance(column, CategoricalColumn):
             raise ValueError(
                 f"monotonic_cst={sign} for {column.name!r}, a column of categories: allowed is 0; "
@@ -888,7 +892,7 @@ def check_monotonic_cst(
     # proof for single features is one for the column.
     of_features = [
         int(sign) * (level.sign if isinstance(level, Bend) else level is None)
-        for column, sign in zip(columns, signs, strict=True)
+        for column, sign in zip(schema, signs, strict=True)
         for level in column.feature_levels
     ]
     return MonotonicConstraint(tuple(of_features), n_classes)

@@ -16,7 +16,6 @@ from matplotlib.ticker import (
 )
 
 from evotree.dataset import Dataset
-from evotree.description.named import counted
 from evotree.engine.evolution import ORIGIN, REFINEMENT, ParetoFront, to_frame
 from evotree.inspection.choice import TreeChoice
 from evotree.inspection.front import FittedFront, held_out_quality, select
@@ -30,6 +29,7 @@ from evotree.plotting.style import (
     tint,
 )
 from evotree.tree import ObliqueTree, RegressionIndividual
+from evotree.words import counted
 
 Position: TypeAlias = Literal["gen", "seconds", "evaluations"]
 

@@ -6,7 +6,6 @@ import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 
-from evotree.description.named import check_whole, number
 from evotree.inspection.paths import Explanation
 from evotree.plotting.style import (
     INK,
@@ -17,6 +16,7 @@ from evotree.plotting.style import (
     short_name,
     write_beside,
 )
+from evotree.words import check_whole, number
 
 BAR = 0.7
 LINE_HEIGHT = 0.24  # thickness of a bar, in lines; height of a line, in inches
@@ -146,7 +146,7 @@ def plot_importances(
     shares = estimator.importances(kind)
     order = np.argsort(-shares, kind="stable")
     order = order[: max(1, min(max_columns, np.count_nonzero(shares)))]
-    names = [short_name(estimator.columns_[j].name) for j in order]
+    names = [short_name(estimator.fitted_.schema.names[j]) for j in order]
     ax = axes_or_new(ax, (WIDTH, LINE_HEIGHT * len(order) + 0.9))
     places = np.arange(len(order))
     ax.barh(places, shares[order], height=BAR, color=PALETTE[0])

@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 
-from evotree.description.named import NamedTree, check_whole, named_tree, tree_of
+from evotree.fitted import Fitted, fitted_of, tree_of
 from evotree.plotting.style import (
     INK,
     PALETTE,
@@ -15,12 +15,9 @@ from evotree.plotting.style import (
     short_name,
     take_as_written,
 )
-from evotree.tables.columns import (
-    Column,
-    NumericColumn,
-    column_of_feature,
-    encode_in_order,
-)
+from evotree.schema import Column, NumericColumn
+from evotree.tables.columns import encode_in_order
+from evotree.words import check_whole
 
 _ACROSS = 3  # panels side by side
 _PANEL = (2.4, 1.9)  # inches
@@ -46,7 +43,7 @@ def plot_shapes(
     Parameters
     ----------
     estimator : fitted estimator of one tree
-        With ``tree_``, ``columns_`` and ``training_rows_``.
+        The estimator.
     X : array-like of shape (n_samples, n_columns), optional
         Rows, such as those of the fit, whose numbers are ticks below the lines.
     node : int, optional
@@ -63,13 +60,13 @@ def plot_shapes(
     """
     check_whole("max_columns", max_columns, 1)
     tree_of(estimator, "estimator", TypeError)
-    if not hasattr(estimator, "columns_"):
+    if not hasattr(estimator, "fitted_"):
         raise TypeError(
             f"estimator is a {type(estimator).__name__}: allowed are fitted estimators of one tree."
         )
-    named = named_tree(estimator)
-    named = named.scores or named
-    used = np.flatnonzero([one.factors.any(axis=1) for one in named.each][0])
+    fitted = fitted_of(estimator)
+    fitted = fitted.scores or fitted
+    used = np.flatnonzero([one.factors.any(axis=1) for one in fitted.each][0])
     if node is None and used.size:
         node = int(used[0])
     if node is None or isinstance(node, bool) or node not in used:
@@ -77,7 +74,7 @@ def plot_shapes(
             f"node={node!r}: allowed are nodes of tree_ with terms, "
             f"{', '.join(map(str, used)) or 'of which there are none'}."
         )
-    lines = column_lines(named, estimator.columns_, estimator.training_rows_, node)
+    lines = column_lines(fitted, node)
     sizes = {c: np.ptp(values, axis=0).max() for c, (_, values) in lines.items()}
     shown = sorted(lines, key=lambda c: -sizes[c])[:max_columns]
     across = min(_ACROSS, len(shown))
@@ -92,31 +89,28 @@ def plot_shapes(
         place = (left + 0.08 / across, top - 0.72 / down, 0.88 / across, 0.68 / down)
         panel = ax.inset_axes(place, sharey=first)
         first = first or panel
-        column = estimator.columns_[c]
+        column = fitted.schema[c]
         _draw(panel, column, *lines[c], None if cells is None else cells.iloc[:, c])
         panel.set_xlabel(short_name(column.name), size="small", parse_math=False)
         panel.tick_params(labelsize="x-small", labelleft=at % across == 0)
     assert first is not None
-    if len(named.each) > 1:
-        labels = [short_name(target) for target in named.targets]
+    if len(fitted.each) > 1:
+        labels = [short_name(target) for target in fitted.targets]
         handles = first.get_lines()[1 : len(labels) + 1]  # after that at 0
         take_as_written(first.legend(handles, labels, fontsize="x-small"))
     return ax
 
 
 def column_lines(
-    named: NamedTree,
-    columns: tuple[Column, ...],
-    training: Any,
-    node: int,
-    n_points: int = _POINTS,
+    fitted: Fitted, node: int, n_points: int = _POINTS
 ) -> dict[int, tuple[Any, np.ndarray]]:
     """Return the cells of each column that a node uses, and what they add to each output."""
-    column_of = np.array(column_of_feature(columns))
-    factors = np.column_stack([one.factors[node] for one in named.each])
+    column_of, training = fitted.schema.column_of, fitted.training
+    assert training is not None
+    factors = np.column_stack([one.factors[node] for one in fitted.each])
     found: dict[int, tuple[Any, np.ndarray]] = {}
     for c in np.unique(column_of[factors.any(axis=1)]).tolist():
-        column, of = columns[c], np.flatnonzero(column_of == c)
+        column, of = fitted.schema[c], np.flatnonzero(column_of == c)
         cells: Any
         if isinstance(column, NumericColumn):
             ends = training.lowest[of[0]], training.highest[of[0]]

@@ -19,15 +19,7 @@ from matplotlib.image import AxesImage
 from matplotlib.patches import FancyBboxPatch, Rectangle
 from matplotlib.textpath import text_to_path
 
-from evotree.description.named import (
-    NamedTree,
-    check_whole,
-    counted,
-    fold,
-    named_tree,
-    tree_of,
-)
-from evotree.description.text import Wording, choice_lines, missing_lines
+from evotree.fitted import Fitted, fitted_of, tree_of
 from evotree.inspection.importances import importances
 from evotree.plotting.curves import plot_learning_curve, positions_of, records_of
 from evotree.plotting.style import (
@@ -43,9 +35,10 @@ from evotree.plotting.style import (
     tint,
 )
 from evotree.survival import StepFunction
-from evotree.tables.columns import bends_of
 from evotree.tables.labels import read_labels
+from evotree.texts import Wording, choice_lines, missing_lines
 from evotree.tree import ObliqueTree, node_depths, sizes_of_kept
+from evotree.words import check_whole, counted, fold
 
 FONT = 10.0
 LINE_HEIGHT = 13.0
@@ -132,15 +125,15 @@ def plot_tree(
     """
     check_whole("max_terms", max_terms, 1)
     check_axes(ax)
-    named = named_tree(
+    fitted = fitted_of(
         tree_or_classifier, feature_names, class_names, parameter="tree_or_classifier"
     )
-    tree = named.tree
-    is_value = named.classes is None
+    tree = fitted.tree
+    is_value = fitted.classes is None
     shown, drawn = _folded(tree, max_depth)
     image = _image_size(image_shape, tree.n_features)
-    notes = [named.note(k) for k in shown]
-    words = Wording(named, decimals, max_terms, short_name, " ", is_printed=True)
+    notes = [fitted.note(k) for k in shown]
+    words = Wording(fitted, decimals, max_terms, short_name, " ", is_printed=True)
     is_folded = drawn.is_leaf & ~tree.is_leaf[shown]
     texts = [
         "\n".join(_folded_lines(words, k))
@@ -148,10 +141,10 @@ def plot_tree(
         else _text(words, k, image is not None)
         for k, is_cut in zip(shown, is_folded, strict=True)
     ]
-    curves = named.leaf_curves or {}
-    has_models = is_value and not named.targets and not curves
+    curves = fitted.curves or {}
+    has_models = is_value and not fitted.targets and not curves
     terms = [
-        named.model(k).terms[:max_terms] if has_models and not is_cut else ()
+        fitted.model(k).terms[:max_terms] if has_models and not is_cut else ()
         for k, is_cut in zip(shown, is_folded, strict=True)
     ]
     n_bars = np.array([len(some) for some in terms]) if is_value else drawn.is_leaf
@@ -165,8 +158,8 @@ def plot_tree(
         part
         for line in (
             "dashed: folded subtrees, which max_depth=... draws" * any(is_folded),
-            *missing_lines(named, width),
-            *(line.removeprefix("# ") for line in choice_lines(named, width)),
+            *missing_lines(fitted, width),
+            *(line.removeprefix("# ") for line in choice_lines(fitted, width)),
         )
         for part in fold(line.split(" "), width)
         if part
@@ -175,8 +168,8 @@ def plot_tree(
     font = FONT if drawn.n_leaves <= 8 else 0.8 * FONT
     ax, font = _prepared(ax, boxes, below, font)
     colors = class_colors(tree.values.shape[1])
-    edges = _value_colors(tree) if is_value else [colors[c] for c in named.winners]
-    _draw_terms(ax, named, shown, boxes, terms)
+    edges = _value_colors(tree) if is_value else [colors[c] for c in fitted.winners]
+    _draw_terms(ax, fitted, shown, boxes, terms)
     for i, (k, box) in enumerate(zip(shown, boxes, strict=True)):
         if drawn.subtree_size[i] == 1:
             style = "--" if is_folded[i] else "-"
@@ -186,11 +179,11 @@ def plot_tree(
             if k in curves:
                 _draw_curve(ax, box, curves[k], last)
             elif not is_value:
-                _draw_shares(ax, box, named, k, colors)
+                _draw_shares(ax, box, fitted, k, colors)
         else:
             _draw_box(ax, box, notes[i], texts[i], font, INK, "#F5F5F5")
             if image is not None and image_shape is not None:
-                influence = np.sign(tree.weights[k]) * named.influence(k)
+                influence = np.sign(tree.weights[k]) * fitted.influence(k)
                 _draw_image(ax, box, influence.reshape(image_shape), image)
             _draw_edge(ax, box, boxes[drawn.left(i)], "yes", font)
             _draw_edge(ax, box, boxes[drawn.right(i)], "no", font)
@@ -223,12 +216,12 @@ def _folded(tree: ObliqueTree, max_depth: int | None) -> tuple[list[int], Obliqu
 
 def _folded_lines(words: Wording, k: int) -> Iterator[str]:
     """Write what stands in the place of a subtree."""
-    named = words.named
-    below = slice(k, k + int(named.tree.subtree_size[k]))
-    n_leaves = int(named.tree.is_leaf[below].sum())
-    n_terms = int(np.count_nonzero(named.tree.weights[below]))
+    fitted = words.fitted
+    below = slice(k, k + int(fitted.tree.subtree_size[k]))
+    n_leaves = int(fitted.tree.is_leaf[below].sum())
+    n_terms = int(np.count_nonzero(fitted.tree.weights[below]))
     yield f"{n_leaves} leaves, {counted(n_terms, 'term')}"
-    if named.classes is not None and named.scores is None:
+    if fitted.classes is not None and fitted.scores is None:
         yield from itertools.chain.from_iterable(words.shares(k, MOST_SHARES))
 
 
@@ -297,15 +290,15 @@ def _write_below(
 
 
 def _draw_shares(
-    ax: Axes, box: Box, named: NamedTree, k: int, colors: Sequence[str]
+    ax: Axes, box: Box, fitted: Fitted, k: int, colors: Sequence[str]
 ) -> None:
     """Draw the class shares of a leaf side by side at the bottom of its box."""
     bottom = box.top - box.height + PADDING / 2
     width = box.width - 2 * PADDING
     begin = box.centre - width / 2
-    shares = named.row_shares[k]
+    shares = fitted.row_shares[k]
     total = float(shares.sum()) or 1.0
-    for c in named.class_order(k):
+    for c in fitted.class_order(k):
         if shares[c] > 0.0:
             length = width * float(shares[c]) / total
             ax.add_patch(
@@ -318,7 +311,7 @@ def _draw_shares(
 
 def _draw_terms(
     ax: Axes,
-    named: NamedTree,
+    fitted: Fitted,
     shown: Sequence[int],
     boxes: Sequence[Box],
     terms: Sequence[Sequence[tuple[float, int]]],
@@ -327,10 +320,10 @@ def _draw_terms(
     modelled = [each for each in zip(shown, boxes, terms, strict=True) if each[2]]
     if not modelled:
         return
-    largest = max(float(named.influence(k).max()) for k, _, _ in modelled) or 1.0
+    largest = max(float(fitted.influence(k).max()) for k, _, _ in modelled) or 1.0
     room = min(box.width for _, box, _ in modelled) / 2 - PADDING
     for k, box, some in modelled:
-        influence = named.influence(k)
+        influence = fitted.influence(k)
         signed = [np.copysign(influence[j], weight) for weight, j in some]
         lengths = room * np.nan_to_num(np.array(signed) / largest)
         bottom = box.top - box.height + PADDING / 2
@@ -438,9 +431,9 @@ def _draw_edge(ax: Axes, parent: Box, child: Box, answer: str, font: float) -> N
 
 def _text(words: Wording, k: int, is_image: bool) -> str:
     """Write a node, one term a line; of one that is drawn as an image, the sum of its colours."""
-    if not words.named.is_split(k):
+    if not words.fitted.is_split(k):
         return "\n".join(words.leaf_lines(k, MOST_SHARES))
-    split = words.named.split(k)
+    split = words.fitted.split(k)
     if is_image:
         colors = "red − blue" if split.relation == "<=" else "blue − red"
         return f"{colors} {words.bound(split)}"
@@ -637,7 +630,7 @@ def check_points(
     source: Any, tree: ObliqueTree, X: Any, y: Any
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Return the points as a tree reads them, their class codes and the labels of all classes."""
-    if bends_of(getattr(source, "columns_", ())):
+    if hasattr(source, "fitted_") and source.fitted_.schema.bends:
         raise ValueError(
             "the columns of this classifier bend: regions are drawn where none does, as with "
             "shapes=None."

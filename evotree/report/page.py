@@ -21,44 +21,41 @@ import pandas as pd
 from sklearn.utils.validation import check_is_fitted
 
 from evotree._version import __version__
-from evotree.description.named import NamedTree, is_forest, named_tree, operand
-from evotree.description.text import export_rules, numbered
 from evotree.engine.evolution import ORIGIN, to_frame
 from evotree.files import PathLike, write_whole
 from evotree.fitness.probabilities import brier_losses, ranking_losses
-from evotree.inspection.importances import importances
-from evotree.inspection.training_rows import (
+from evotree.fitted import (
+    Fitted,
     TrainingRows,
+    is_forest,
+    members_of,
     summarize,
     uncorrelated_spreads,
 )
+from evotree.inspection.importances import importances
 from evotree.leaf_models import class_probabilities
 from evotree.plotting.curves import cumulated
 from evotree.plotting.shapes import column_lines
 from evotree.plotting.style import class_colors
-from evotree.survival import Times, concordance
-from evotree.tables.columns import (
+from evotree.schema import (
     MISSING,
     CategoricalColumn,
-    Column,
     Level,
     NumericColumn,
-    bends_of,
-    column_of_feature,
-    encode_in_order,
-    levels_of,
-    numbers_of,
+    Schema,
     quoted,
-    reading,
     text_of,
 )
+from evotree.survival import Times, concordance
+from evotree.tables.columns import encode_in_order, levels_of, numbers_of, reading
 from evotree.tables.labels import positions_of
+from evotree.texts import export_rules, numbered
 from evotree.tree import (
     ObliqueTree,
-    SoftSides,
     mean_of_trees,
     node_weights,
 )
+from evotree.words import operand
 
 MAX_ROWS = 1000  # of the page
 MAX_CELLS = 40_000  # of these rows, if that leaves 20 of them
@@ -86,70 +83,49 @@ class Subject:
 
     Attributes
     ----------
-    named : NamedTree
-        Its tree, with the columns that the features are made of.
+    fitted : Fitted
+        The tree; of a forest the first one.
     target : str
         What is predicted.
-    front : sequence of FrontTree
+    front : sequence of Fitted
         Other trees to choose from, by rising complexity; may be empty.
-    known_of_front : sequence of mapping
-        What goes with each of them, as with the model's own: ``training_rows_``, and
-        ``probabilities_``, which has its soft sides or None; may be empty.
     history : pandas.DataFrame or None
         The records of the generations, as `evotree.to_frame` makes them.
-    training : TrainingRows or None
-        The summary of the training rows at the nodes of the tree.
     facts : mapping of str to str
         What else is known of the training, to be shown as it is.
-    members : sequence of Subject
-        The trees of a forest, of which `named` is the first; empty where the model is one tree.
+    members : sequence of Fitted
+        The trees of a forest; empty where the model is one tree.
     """
 
-    named: NamedTree
+    fitted: Fitted
     target: str = "the target"
-    front: Sequence[Any] = ()
-    known_of_front: Sequence[Mapping[str, Any]] = ()
+    front: Sequence[Fitted] = ()
     history: pd.DataFrame | None = None
-    training: TrainingRows | None = None
     facts: Mapping[str, str] = field(default_factory=dict)
-    members: Sequence["Subject"] = ()
+    members: Sequence[Fitted] = ()
 
     @classmethod
     def of(cls, model: Any, target: str | None = None) -> Self:
         """Return what a fitted estimator of this package knows of itself."""
-        if is_forest(model):
-            members = [cls.of(member, target) for member in model.estimators_]
-            return replace(members[0], facts=_facts(model), members=members)
+        history = getattr(model, "history_", None)
         return cls(
-            named_tree(model),
+            model.fitted_,
             target or "the target",
-            front=list(getattr(model, "pareto_front_", ())),
-            known_of_front=getattr(model, "_known_of_front", ()),
-            history=to_frame(model.history_)
-            if getattr(model, "history_", None)
-            else None,
-            training=model.training_rows_,
+            front=getattr(model, "_front", ()),
+            history=to_frame(history) if history else None,
             facts=_facts(model),
+            members=members_of(model) if is_forest(model) else (),
         )
 
     @property
-    def trees(self) -> tuple[list["Subject"], int]:
+    def trees(self) -> tuple[list[Fitted], int]:
         """The trees to choose from, by rising complexity, and the position of the model's own."""
-        own = self.named
-        known = self.known_of_front or [{}] * len(self.front)
+        own = self.fitted
         others = [
-            replace(
-                self,
-                named=replace(
-                    own, tree=tree, sides=of_tree.get("probabilities_"), costs=None
-                ),
-                training=of_tree.get("training_rows_"),
-            )
-            for tree, of_tree in zip(self.front, known, strict=True)
-            if tree != own.tree
+            replace(one, costs=None) for one in self.front if one.tree != own.tree
         ]
-        at = sum(one.named.tree.complexity <= own.tree.complexity for one in others)
-        return [*others[:at], self, *others[at:]], at
+        at = sum(one.tree.complexity <= own.tree.complexity for one in others)
+        return [*others[:at], own, *others[at:]], at
 
 
 def _facts(estimator: Any) -> dict[str, str]:
@@ -185,21 +161,19 @@ def _facts(estimator: Any) -> dict[str, str]:
 
 def collect(subject: Subject, cells: pd.DataFrame | None, y: Any) -> dict[str, Any]:
     """Return all that a page shows."""
-    named = _with_short_names(subject.named)
-    columns = subject.named.columns or tuple(
-        NumericColumn(name, 0.0) for name in named.features
-    )
-    rows = None if cells is None else encode_in_order(columns, cells)
-    truth = None if y is None else _truth(y, subject.named, rows)
-    training = _training(subject, rows)
+    fitted = _with_short_names(subject.fitted)
+    schema = subject.fitted.schema
+    rows = None if cells is None else encode_in_order(schema, cells)
+    truth = None if y is None else _truth(y, subject.fitted, rows)
+    training = _training(subject.fitted, rows)
     # Features are counted among all until it is known which are used.
     if subject.members:
-        trees = [_tree(one, rows, truth, own=True) for one in subject.members]
+        trees = [_tree(one, subject, rows, truth, own=True) for one in subject.members]
         own = 0
     else:
         trees, own = _trees(subject, rows, truth)
     # Features of all columns that some tree uses are kept, and counted among these.
-    column_of = np.array(column_of_feature(columns))
+    column_of = schema.column_of
     parts = [
         part
         for tree in trees
@@ -210,7 +184,7 @@ def collect(subject: Subject, cells: pd.DataFrame | None, y: Any) -> dict[str, A
     used_columns = sorted({int(column_of[j]) for part in parts for j in part["f"]})
     kept = np.flatnonzero(np.isin(column_of, used_columns))
     # A bend is outside of its range where the number is.
-    is_bend = np.isin(np.arange(len(column_of)), list(bends_of(columns)))
+    is_bend = np.isin(np.arange(len(column_of)), list(schema.bends))
     place = {j: at for at, j in enumerate(kept.tolist())}
     for part in parts:
         part["f"] = [place[j] for j in part["f"]]
@@ -219,34 +193,36 @@ def collect(subject: Subject, cells: pd.DataFrame | None, y: Any) -> dict[str, A
     for tree in trees:
         tree["importances"] = [[place[j], share] for j, share in tree["importances"]]
     classes = (
-        None if named.classes is None else [text_of(label) for label in named.classes]
+        None if fitted.classes is None else [text_of(label) for label in fitted.classes]
     )
     return {
         "version": __version__,
-        "target": short(subject.target if named.leaf_notes is None else "the risk"),
+        "target": short("the risk" if fitted.is_risk else subject.target),
         "classes": classes,
         "colors": None if classes is None else class_colors(len(classes)),
-        "columns": _columns(columns, used_columns, cells),
-        "features": [named.features[j] for j in kept.tolist()],
+        "columns": _columns(schema, used_columns, cells),
+        "features": [short(fitted.features[j]) for j in kept.tolist()],
         "operands": [
-            operand(named.features[j], named.features[j]) for j in kept.tolist()
+            operand(fitted.features[j], fitted.features[j]) for j in kept.tolist()
         ],
-        "negations": [named.indicators.get(j, (None, None))[1] for j in kept.tolist()],
-        "weighted": named.is_weighted,
-        "risk": named.leaf_notes is not None,
-        "spread": _rounded(named.spread[kept]),
+        "negations": [
+            fitted.schema.answers.get(j, (None, None))[1] for j in kept.tolist()
+        ],
+        "weighted": fitted.is_weighted,
+        "risk": fitted.is_risk,
+        "spread": _rounded(fitted.spread[kept]),
         "means": _rounded(training.means[0, kept]),
         "lowest": _rounded(np.where(is_bend, -np.inf, training.lowest)[kept]),
         "highest": _rounded(np.where(is_bend, np.inf, training.highest)[kept]),
         "trees": trees,
         "own": own,
         "forest": _forest(subject, kept, rows, truth) if subject.members else None,
-        "rows": _sample(columns, used_columns, cells, truth),
+        "rows": _sample(schema, used_columns, cells, truth),
         "history": None if subject.history is None else _history(subject.history),
         "facts": {
             short(name): short(fact, MAX_FACT) for name, fact in subject.facts.items()
         },
-        "rules": _rules(subject.members or [replace(subject, named=named)]),
+        "rules": _rules(subject.members or [subject.fitted]),
         "notes": _notes(subject, rows, truth, len(trees)),
     }
 
@@ -257,37 +233,31 @@ def short(name: Any, most: int = MAX_NAME) -> str:
     return text if len(text) <= most else f"{text[: most - 1]}…"
 
 
-def _with_short_names(named: NamedTree) -> NamedTree:
+def _with_short_names(fitted: Fitted) -> Fitted:
     """Return a tree whose features, columns and classes have names of a readable length."""
-    classes = (
-        None
-        if named.classes is None
-        else tuple(short(text_of(c)) for c in named.classes)
-    )
+    classes = fitted.classes
+    if classes is not None:
+        classes = np.array([short(text_of(label)) for label in classes], dtype=object)
     columns = tuple(
-        replace(one, name=short(one.name))
-        if isinstance(one, NumericColumn)
+        replace(column, name=short(column.name))
+        if isinstance(column, NumericColumn)
         else replace(
-            one,
-            name=short(one.name),
+            column,
+            name=short(column.name),
             levels=tuple(
-                None if level is None else short(level) for level in one.levels
+                None if level is None else short(level) for level in column.levels
             ),
         )
-        for one in named.columns or ()
+        for column in fitted.schema
     )
-    return replace(
-        named,
-        features=tuple(map(short, named.features)),
-        classes=classes,
-        columns=columns or None,
-    )
+    schema = replace(fitted.schema, columns=columns)
+    return replace(fitted, schema=schema, classes=classes)
 
 
-def _truth(y: Any, named: NamedTree, rows: Rows) -> np.ndarray | Times:
+def _truth(y: Any, fitted: Fitted, rows: Rows) -> np.ndarray | Times:
     """Return targets as floats, positions of their classes, compared as written, or times."""
-    classes = named.classes
-    times = None if named.leaf_notes is None else Times.read(y)
+    classes = fitted.classes
+    times = Times.read(y) if fitted.is_risk else None
     kind = None if classes is None else object
     values = np.asarray(y, dtype=kind) if times is None else times.time
     n = 0 if rows is None else len(rows)
@@ -302,18 +272,18 @@ def _truth(y: Any, named: NamedTree, rows: Rows) -> np.ndarray | Times:
         if not np.isfinite(numbers).all():
             raise ValueError("y has values that are not finite numbers.")
         return numbers
-    codes = positions_of(classes, values)
+    codes = positions_of(classes.tolist(), values)
     if (strange := values[codes < 0]).size:
         shown = "a missing value" if pd.isna(strange[0]) else quoted(strange[0])
         raise ValueError(f"y has {shown}: allowed are the classes of the model.")
     return codes
 
 
-def _training(subject: Subject, rows: Rows) -> TrainingRows:
+def _training(fitted: Fitted, rows: Rows) -> TrainingRows:
     """Return the summary of the training rows, or what comes nearest to it."""
-    tree = subject.named.tree
-    if subject.training is not None:
-        return subject.training
+    tree = fitted.tree
+    if fitted.training is not None:
+        return fitted.training
     if rows is not None:
         return summarize(tree, rows, np.ones(len(rows)))
     anything = np.full(tree.n_features, np.inf)
@@ -330,7 +300,9 @@ def _trees(
 ) -> tuple[list[dict[str, Any]], int]:
     """Return the trees to choose from, every n-th as room allows, and where the model's own is."""
     trees, own = subject.trees
-    made = [_tree(one, rows, truth, own=at == own) for at, one in enumerate(trees)]
+    made = [
+        _tree(one, subject, rows, truth, own=at == own) for at, one in enumerate(trees)
+    ]
     lengths = np.array([len(json.dumps(tree)) for tree in made])
     shown = np.arange(len(made))
     step = 1
@@ -340,41 +312,41 @@ def _trees(
     return [made[at] for at in shown], shown.tolist().index(own)
 
 
-def _tree(subject: Subject, rows: Rows, truth: Any, own: bool) -> dict[str, Any]:
+def _tree(
+    fitted: Fitted, subject: Subject, rows: Rows, truth: Any, own: bool
+) -> dict[str, Any]:
     """Return one of the trees to choose from, features still counted among all."""
-    named, training = subject.named, _training(subject, rows)
-    tree: ObliqueTree = named.tree
-    member = next((one for one in subject.front if one == tree), None)
-    nodes = [_node(named, k, training, own) for k in range(len(tree))]
+    training = _training(fitted, rows)
+    tree: ObliqueTree = fitted.tree
+    member: Any = next((one.tree for one in subject.front if one.tree == tree), None)
+    nodes = [_node(fitted, k, training, own) for k in range(len(tree))]
     has_range = np.isfinite(training.lowest).all()
-    if own and not subject.members and named.columns and has_range:
-        _add_shapes(nodes, named, training)
+    if own and not subject.members and has_range:
+        _add_shapes(nodes, replace(fitted, training=training))
     return {
         "nodes": nodes,
         "size": tree.subtree_size.tolist(),
-        "soft": named.sides is not None,
+        "soft": fitted.sides is not None,
         "leaves": tree.n_leaves,
         "terms": tree.n_terms,
         "complexity": tree.complexity,
         "depth": tree.depth,
         "quality": None if member is None else _rounded(member.quality),
         "origin": None if member is None else str(member.origin),
-        "importances": _most_important(_with_bends_added(importances(tree), named)),
+        "importances": _most_important(_with_bends_added(importances(tree), fitted)),
         "measures": None
         if rows is None or truth is None
-        else measures(named, rows, truth),
+        else measures(fitted, rows, truth),
     }
 
 
-def _add_shapes(
-    nodes: list[dict[str, Any]], named: NamedTree, training: TrainingRows
-) -> None:
+def _add_shapes(nodes: list[dict[str, Any]], fitted: Fitted) -> None:
     """Give each node with bent columns what its columns add, as `plot_shapes` draws it."""
-    columns, bent = named.columns or (), list(bends_of(named.columns or ()))
-    scored = named.scores or named
+    columns, bent = fitted.schema, list(fitted.schema.bends)
+    scored = fitted.scores or fitted
     is_bent = np.any([one.factors[:, bent] for one in scored.each], axis=(0, 2))
     for k in np.flatnonzero(is_bent).tolist():
-        lines = column_lines(scored, columns, training, k, N_POINTS)
+        lines = column_lines(scored, k, N_POINTS)
         nodes[k]["shapes"] = [
             {
                 "column": c,
@@ -393,7 +365,7 @@ def _forest(
     subject: Subject, kept: np.ndarray, rows: Rows, truth: Any
 ) -> dict[str, Any]:
     """Return what there is to say of a forest as a whole."""
-    trees = [one.named.tree for one in subject.members]
+    trees = [one.tree for one in subject.members]
     shares = np.sum([importances(tree) for tree in trees], axis=0)
     return {
         "nodes": sum(len(tree) for tree in trees),
@@ -402,13 +374,13 @@ def _forest(
         "importances": _most_important(shares[kept] / (shares.sum() or 1.0)),
         "vote": None
         if rows is None
-        else vote_measures(trees, rows, truth, subject.named.classes is not None),
+        else vote_measures(trees, rows, truth, subject.fitted.classes is not None),
     }
 
 
-def _with_bends_added(shares: np.ndarray, named: NamedTree) -> np.ndarray:
+def _with_bends_added(shares: np.ndarray, fitted: Fitted) -> np.ndarray:
     """Return shares of features in which that of a column has those of its bends."""
-    for j, (base, _) in bends_of(named.columns or ()).items():
+    for j, (base, _) in fitted.schema.bends.items():
         shares[base] += shares[j]
         shares[j] = 0.0
     return shares
@@ -422,83 +394,82 @@ def _most_important(shares: np.ndarray) -> list[list[Any]]:
     return [[j, _rounded(shares[j], 4)] for j in most]
 
 
-def _node(
-    named: NamedTree, k: int, training: TrainingRows, own: bool
-) -> dict[str, Any]:
+def _node(fitted: Fitted, k: int, training: TrainingRows, own: bool) -> dict[str, Any]:
     """Return a node: rows, values, label, and terms, the most influential first.
 
     Where rows have weights, values are weighted shares of classes, and there are those of rows too.
     Where sides are soft, a split has its slope and intercept, a leaf the shares that are mixed and
     the class that is raised, where that is not its label.
     """
-    tree: ObliqueTree = named.tree
+    tree: ObliqueTree = fitted.tree
     samples = tree.n_node_samples
     # Splits of other trees only show their shares, leaves predict by them.
-    digits = 3 if named.is_split(k) and not own else 6
+    digits = 3 if fitted.is_split(k) and not own else 6
     values = _rounded(tree.values[k], digits)
-    model = named.model(k) if named.classes is None else None
+    model = fitted.model(k) if fitted.classes is None else None
     if model is not None:
         values = [float(tree.values[k, 0]) if model.terms else model.intercept]
     node: dict[str, Any] = {
         "n": None if samples is None else _rounded(samples[k]),
         "v": values,
-        "l": named.winners[k],
+        "l": fitted.winners[k],
     }
-    if named.is_weighted and model is None:
-        node["r"] = _rounded(named.row_shares[k], digits)
-    if named.sides is not None:
-        node |= _soft(named, k, own)
-    if named.scores is not None and not named.is_split(k):
+    if fitted.is_weighted and model is None:
+        node["r"] = _rounded(fitted.row_shares[k], digits)
+    if fitted.sides is not None:
+        node |= _soft(fitted, k, own)
+    if fitted.scores is not None and not fitted.is_split(k):
         each = (
-            replace(named, tree=tree.of_output(c), classes=None)
+            replace(fitted, tree=tree.of_output(c), classes=None)
             for c in range(len(values))
         )
         return node | {"z": [_sum(one, k, training, own) for one in each]}
-    if own and k in (named.leaf_notes or {}):
-        node |= _survival(named, k)
-    has_terms = named.is_split(k) or (model is not None and model.terms)
-    return node | _sum(named, k, training, own) if has_terms else node
+    if own and k in (fitted.notes or {}):
+        node |= _survival(fitted, k)
+    has_terms = fitted.is_split(k) or (model is not None and model.terms)
+    return node | _sum(fitted, k, training, own) if has_terms else node
 
 
-def _soft(named: NamedTree, k: int, own: bool) -> dict[str, Any]:
+def _soft(fitted: Fitted, k: int, own: bool) -> dict[str, Any]:
     """Return what a node of a tree with soft sides has: exact numbers in the model's own tree."""
-    sides: SoftSides = named.sides
+    sides = fitted.sides
+    assert sides is not None
     digits = 17 if own else 7
-    if named.is_split(k):
+    if fitted.is_split(k):
         return {
             "slope": _rounded(sides.slopes[k], digits),
             "intercept": _rounded(sides.intercepts[k], digits),
         }
     found = {"shares": _rounded(sides.shares[k], digits)}
-    most_frequent = int(named.tree.majority[k])
-    return found if most_frequent == named.winners[k] else found | {"m": most_frequent}
+    most_frequent = int(fitted.tree.majority[k])
+    return found if most_frequent == fitted.winners[k] else found | {"m": most_frequent}
 
 
-def _survival(named: NamedTree, k: int) -> dict[str, Any]:
+def _survival(fitted: Fitted, k: int) -> dict[str, Any]:
     """Return what a leaf of times says in words, and its curve where the model has it."""
-    assert named.leaf_notes is not None
-    found: dict[str, Any] = {"note": named.leaf_notes[k]}
-    if named.leaf_curves is not None:
-        x, y = named.leaf_curves[k].x, named.leaf_curves[k].y
+    assert fitted.notes is not None
+    found: dict[str, Any] = {"note": fitted.notes[k]}
+    if fitted.curves is not None:
+        x, y = fitted.curves[k].x, fitted.curves[k].y
         shown = np.unique(np.linspace(0, len(x) - 1, MAX_STEPS).round().astype(int))
         found["curve"] = [_rounded(x[shown], 4), _rounded(y[shown], 3)]
     return found
 
 
-def _sum(named: NamedTree, k: int, training: TrainingRows, own: bool) -> dict[str, Any]:
+def _sum(fitted: Fitted, k: int, training: TrainingRows, own: bool) -> dict[str, Any]:
     """Return the terms, the most influential first, and ends of a split or a leaf's model."""
-    terms = named.by_influence(k)
+    terms = fitted.by_influence(k)
     found: dict[str, Any] = {
         "f": [j for _, j in terms],
         "w": [weight for weight, _ in terms],
     }
     found["c"] = _rounded(training.means[k, found["f"]], 7 if own else 4)
-    if named.is_split(k):
+    if fitted.is_split(k):
         return found | {
-            "t": float(named.tree.thresholds[k]),
+            "t": float(fitted.tree.thresholds[k]),
             "s": _rounded(training.spreads[k]),
         }
-    model = named.model(k)
+    model = fitted.model(k)
     return found | {
         "b": model.intercept,
         "lo": model.lowest,
@@ -509,13 +480,13 @@ def _sum(named: NamedTree, k: int, training: TrainingRows, own: bool) -> dict[st
 
 
 def _columns(
-    columns: Sequence[Column], used: Sequence[int], cells: pd.DataFrame | None
+    schema: Schema, used: Sequence[int], cells: pd.DataFrame | None
 ) -> list[dict[str, Any]]:
     """Return how each column is typed, and which features it makes."""
     found = []
     first = 0
     for at in used:
-        column = columns[at]
+        column = schema[at]
         one: dict[str, Any] = {"name": short(column.name), "first": first}
         first += len(column.feature_levels)
         if isinstance(column, NumericColumn):
@@ -547,7 +518,7 @@ def _options(column: CategoricalColumn, cells: pd.Series | None) -> list[Level]:
 
 
 def _sample(
-    columns: Sequence[Column],
+    schema: Schema,
     used: Sequence[int],
     cells: pd.DataFrame | None,
     truth: Any,
@@ -559,7 +530,7 @@ def _sample(
     drawn = np.sort(np.random.default_rng(0).choice(len(cells), n_drawn, replace=False))
     found = []
     for at in used:
-        column = columns[at]
+        column = schema[at]
         some = cells.iloc[drawn, at]
         if isinstance(column, NumericColumn):
             found.append(
@@ -612,12 +583,10 @@ def _history(records: pd.DataFrame) -> dict[str, Any]:
     }
 
 
-def _rules(members: Sequence[Subject]) -> str:
+def _rules(members: Sequence[Fitted]) -> str:
     """Return the rules of the model's own tree, or of all of a forest, cut where they are long."""
     # The page counts trees from 0, as `estimators_` does.
-    rules = numbered(
-        [export_rules(_with_short_names(one.named)) for one in members], first=0
-    )
+    rules = numbered([export_rules(_with_short_names(one)) for one in members], first=0)
     if len(rules) <= MAX_RULES:
         return rules
     return f"{rules[:MAX_RULES]}\n... (the first {MAX_RULES:,} characters of {len(rules):,})"
@@ -644,7 +613,7 @@ def _notes(subject: Subject, rows: Rows, truth: Any, n_shown: int) -> list[str]:
         "The model keeps no record of an evolution.": is_tree
         and subject.history is None,
         "The model keeps no summary of its training rows: contributions are measured from "
-        f"{begin}.": subject.training is None,
+        f"{begin}.": subject.fitted.training is None,
     }
     return [note for note, is_told in notes.items() if is_told]
 
@@ -665,25 +634,23 @@ def _rounded(values: Any, digits: int = 7) -> Any:
 # ---- figures of rows -----------------------------------------------------------------------------
 
 
-def measures(
-    named: NamedTree, rows: np.ndarray, y: np.ndarray | Times
-) -> dict[str, Any]:
+def measures(fitted: Fitted, rows: np.ndarray, y: np.ndarray | Times) -> dict[str, Any]:
     """Return how well a tree predicts some rows; of times there is no loss of a node."""
-    tree = named.tree
+    tree = fitted.tree
     leaves = tree.apply(rows)
     reached = node_weights(leaves, np.ones(len(rows)), tree.subtree_size)
     measured: dict[str, Any] = {"reached": reached.astype(int).tolist()}
     if isinstance(y, Times):
         score = concordance(y, tree.predict_value(rows)[:, 0])
         return measured | {"figures": [["concordance", score, 0.5]]}
-    values = class_probabilities(tree, named.sides, rows)
+    values = class_probabilities(tree, fitted.sides, rows)
     label = labels = None
     losses = (y - values[:, 0]) ** 2
-    if named.classes is not None:
-        label = named.winners[0]
+    if fitted.classes is not None:
+        label = fitted.winners[0]
         labels = tree.predict_label(rows)
         losses = tree.label_losses(rows, y)
-        n_classes = len(named.classes)
+        n_classes = len(fitted.classes)
         measured["calibration"] = calibration(y, labels, values)
         if n_classes <= MAX_CONFUSED:
             counts = np.bincount(y * n_classes + labels, minlength=n_classes**2)
@@ -883,7 +850,7 @@ def report(
         return Report(collect(model, X, y))
     check_is_fitted(model)
     subject = Subject.of(model, getattr(y, "name", None))
-    if targets := subject.named.targets:
+    if targets := subject.fitted.targets:
         raise ValueError(
             f"report: the tree has {len(targets)} outputs; a page shows one."
         )

@@ -1,11 +1,4 @@
-"""How the columns of a table become features, and the same columns of a later table the same ones.
-
-A column of numbers is one feature, its missing cells being the median; where some cells are missing
-when it is fitted, a last feature of 0 and 1 says which. Between these may be its *bends*, by which
-its effect may be another one above or below a knot, or that of its logarithm: each is a feature
-that follows from the number alone. Of a column of categories every level is
-a feature of 0 and 1, and so are its missing cells, where there are some; two levels make one
-feature. The level of missing cells is None.
+"""Readers of tables: what a column holds, which level a cell has, and the features of rows.
 
 A level is kept as it is written. A cell of a later table is the level that is written alike, or
 else the only one of the same value: 1, 1.0, "1" and "01" are one number, True and "true" one truth
@@ -14,37 +7,40 @@ reads the table: codes are numbers to pandas where no row has a letter in it. Ce
 does not know are told by a warning.
 """
 
-import math
 import re
 import warnings
 from collections import Counter
 from collections.abc import Callable, Collection, Hashable, Mapping, Sequence
-from dataclasses import dataclass, replace
 from datetime import date, datetime, timedelta
 from functools import partial
 from itertools import groupby
 from numbers import Integral, Real
-from typing import Any, TypeAlias
+from typing import Any
 
 import numpy as np
 import pandas as pd
 from pandas.api.types import is_bool_dtype, is_numeric_dtype, is_object_dtype
 
+from evotree.schema import (
+    MISSING,
+    NUMBERS,
+    SHOWN_CHARACTERS,
+    SHOWN_NAMES,
+    TEXTS,
+    TRUTH,
+    WHOLE,
+    CategoricalColumn,
+    Column,
+    Level,
+    NumericColumn,
+    Schema,
+    quoted,
+    text_of,
+)
 from evotree.tables.frames import level_of_user
 
-# of a column of categories as it is written; None where missing
-Level: TypeAlias = str | None
-MISSING = "missing"  # how the level of missing cells is shown
-LARGEST = 1e100  # magnitude whose square, and the sum of some squares, is finite
-_SHOWN = 100  # characters of a cell in messages
-_SHOWN_NAMES = 8  # names of columns in messages
-_SHOWN_LEVELS = 3  # of a column in messages
-
-ABOVE, BELOW, LOG = "above", "below", "log"
-"""Kinds of bends."""
-
-TEXTS, NUMBERS, WHOLE, TRUTH = "texts", "numbers", "whole numbers", "truth values"
-"""What the cells of a column may be."""
+_SHOWN_LEVELS = 3
+"""Levels of a column in messages."""
 
 _TRUTH_VALUES = {"true": 1, "false": 0}
 _NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?")
@@ -66,100 +62,6 @@ _GAPS = {
 }
 
 
-@dataclass(frozen=True)
-class Bend:
-    """A feature that follows from the number of a column, and rises or falls with it.
-
-    By its kind it is ``max(x - knot, 0)``, ``max(knot - x, 0)``, or ``log(max(x, knot))``, where
-    the knot is above 0.
-    """
-
-    kind: str
-    knot: float
-
-    @property
-    def sign(self) -> int:
-        """1 where it rises with the number, -1 where it falls."""
-        return -1 if self.kind == BELOW else 1
-
-    def of(self, numbers: np.ndarray) -> np.ndarray:
-        """Return the feature that numbers make."""
-        if self.kind == LOG:
-            return np.log(np.maximum(numbers, self.knot))
-        return np.maximum(self.sign * (numbers - self.knot), 0.0)
-
-    def number(self, feature: float) -> float:
-        """Return the number that makes a feature, of hinges one above 0."""
-        is_log = self.kind == LOG
-        return math.exp(feature) if is_log else self.knot + self.sign * feature
-
-    def named(self, column: str) -> str:
-        """Return the name of the feature."""
-        if self.kind == LOG:
-            return f"log({column})"
-        return f"{column} {self.kind} {text_of(self.knot)}"
-
-
-@dataclass(frozen=True)
-class NumericColumn:
-    """A column of numbers: a feature, its bends, and one where it was fitted to missing cells."""
-
-    name: str
-    fill: float  # stands for a missing number
-    indicator: bool = (
-        False  # whether a last feature is 1 in the rows whose cell is missing
-    )
-    holds: str = NUMBERS
-    bends: tuple[Bend, ...] = ()
-
-    @property
-    def feature_levels(self) -> tuple[str | Bend | None, ...]:
-        """The level or bend that each feature asks for; None for the number."""
-        return (None, *self.bends, *([MISSING] if self.indicator else []))
-
-
-@dataclass(frozen=True)
-class CategoricalColumn:
-    """A column of levels, some of which are features that are 1 in the rows of that level.
-
-    Any other cell makes zeros only: that of an unknown level, and that of `other`.
-    """
-
-    name: str
-    levels: tuple[Level, ...]  # that are features, None for missing cells
-    other: str | None = (
-        None  # the most frequent one of one or two, which makes no feature
-    )
-    holds: str = TEXTS
-
-    @property
-    def feature_levels(self) -> tuple[str | Bend | None, ...]:
-        """The level that each feature asks for, as names show it."""
-        return tuple(map(_shown, self.levels))
-
-    @property
-    def known(self) -> tuple[Level, ...]:
-        """The levels of the fit, whether they are features or not."""
-        return self.levels if self.other is None else (*self.levels, self.other)
-
-
-Column: TypeAlias = NumericColumn | CategoricalColumn
-
-
-def _shown(level: Level) -> str:
-    """Return a level as names show it: quoted where it reads as missing, or as quoted."""
-    if level is None:
-        return MISSING
-    return repr(level) if level == MISSING or level.startswith(("'", '"')) else level
-
-
-def text_of(value: Any) -> str:
-    """Return a value as a table shows it: a whole number without a decimal point."""
-    if isinstance(value, float | np.floating) and float(value).is_integer():
-        value = int(value)
-    return str(value)
-
-
 def value_of(text: Level) -> Hashable:
     """Return what a cell says, however it is written; None for a missing one."""
     if text is None or (word := text.strip().casefold()) in _GAPS:
@@ -168,7 +70,7 @@ def value_of(text: Level) -> Hashable:
         return _TRUTH_VALUES[word]
     if _NUMBER.fullmatch(word):
         # Floats do not tell all whole numbers apart.
-        is_whole = word.lstrip("+-").isdecimal() and len(word) < _SHOWN
+        is_whole = word.lstrip("+-").isdecimal() and len(word) < SHOWN_CHARACTERS
         return int(word) if is_whole else float(word)
     if _DATE.fullmatch(word):
         try:
@@ -206,20 +108,6 @@ def reading(levels: Sequence[Level]) -> Callable[[Any], Any]:
     return read
 
 
-def quoted(value: Any) -> str:
-    """Return a cell as messages show it: text in quotation marks, of a long one the beginning."""
-    shown = repr(value) if isinstance(value, str) else text_of(value)
-    return shown if len(shown) <= _SHOWN else f"{shown[:_SHOWN]}..."
-
-
-def is_number(value: Any) -> bool:
-    """Return whether a value is a finite number, of a magnitude up to `LARGEST`."""
-    try:
-        return isinstance(value, Real) and abs(float(value)) <= LARGEST
-    except OverflowError:  # of whole numbers beyond all others
-        return False
-
-
 def numbers_of(series: pd.Series, holds: str = NUMBERS) -> pd.Series:
     """Return the numbers that cells are or spell as float64, NaN for all else.
 
@@ -254,197 +142,11 @@ def _spelled(value: Any, truth: Mapping[str, int]) -> str:
     return str(truth.get(text.strip().casefold(), text))
 
 
-def feature_names(columns: Sequence[Column]) -> tuple[str, ...]:
-    """Return the names of the features that columns make, in order."""
-    pairs = [
-        (column.name, level) for column in columns for level in column.feature_levels
-    ]
-    plain = [_feature_name(name, level) for name, level in pairs]
-    counts = Counter(plain)
-    # Of several that are the same, those made of a column's name have it in quotation marks.
-    return tuple(
-        _feature_name(repr(column), level)
-        if counts[name] > 1 and name != column
-        else name
-        for name, (column, level) in zip(plain, pairs, strict=True)
-    )
-
-
-def _feature_name(column: str, level: str | Bend | None) -> str:
-    """Return the name of a feature that is a column, or a bend, or asks for a level of one."""
-    if isinstance(level, Bend):
-        return level.named(column)
-    return column if level is None else f"{column} is {level}"
-
-
-def column_of_feature(columns: Sequence[Column]) -> list[int]:
-    """Return the position of the column that makes each feature, in order."""
-    return [j for j, column in enumerate(columns) for _ in column.feature_levels]
-
-
-def answers_of(columns: Sequence[Column]) -> dict[int, tuple[str, str]]:
-    """Return what each feature of 0 and 1 says by being 1, and by being 0, by its position."""
-    levels = [level for column in columns for level in column.feature_levels]
-    return {
-        at: (name, f"{name.removesuffix(f' is {level}')} is not {level}")
-        for at, (name, level) in enumerate(
-            zip(feature_names(columns), levels, strict=True)
-        )
-        if isinstance(level, str)
-    }
-
-
-def bends_of(columns: Sequence[Column]) -> dict[int, tuple[int, Bend]]:
-    """Return the feature that each bend follows from, and the bend, by its position."""
-    found: dict[int, tuple[int, Bend]] = {}
-    first = 0
-    for column in columns:
-        for at, level in enumerate(column.feature_levels):
-            if isinstance(level, Bend):
-                found[first + at] = first, level
-        first += len(column.feature_levels)
-    return found
-
-
-def with_bends(columns: Sequence[Column], rows: np.ndarray) -> np.ndarray:
-    """Return the features of rows whose bends are missing, with the bends that columns make."""
-    bends = bends_of(columns)
-    n_features = rows.shape[1] + len(bends)
-    features = np.empty((len(rows), n_features))
-    features[:, [j for j in range(n_features) if j not in bends]] = rows
-    for j, (base, bend) in bends.items():
-        features[:, j] = bend.of(features[:, base])
-    return features
-
-
-def bent_as_asked(columns: Sequence[Column], shapes: Any) -> tuple[Column, ...]:
-    """Return columns with the bends that users ask for: kinds and knots, by names of columns."""
-    names = [column.name for column in columns]
-    made = list(columns)
-    for name, bends in shapes.items():
-        (c,) = columns_asked([name], names, "shapes")
-        column = made[c]
-        try:
-            data = [{"kind": kind, "knot": knot} for kind, knot in bends]
-            read = _bends_from(data, names[c])
-        except (TypeError, ValueError):
-            read = ()
-        if not read or not isinstance(column, NumericColumn):
-            raise ValueError(
-                f"shapes[{name!r}]={bends!r}: allowed, of a column of numbers, are pairs such as "
-                f"({ABOVE!r}, 52.0), ({BELOW!r}, 52.0), and ({LOG!r}, 1.0), of the least number "
-                "whose logarithm is taken, above 0."
-            )
-        made[c] = replace(column, bends=read)
-    return tuple(made)
-
-
-def shapes_of(columns: Sequence[Column]) -> dict[str, list[tuple[str, float]]]:
-    """Return the bends of columns as `bent_as_asked` takes them."""
-    return {
-        column.name: [(bend.kind, bend.knot) for bend in column.bends]
-        for column in columns
-        if isinstance(column, NumericColumn) and column.bends
-    }
-
-
-def columns_asked(columns: Any, names: Sequence[str], parameter: str) -> set[int]:
-    """Return the positions of the columns that users name, by positions, or by their `names`."""
-    chosen = set()
-    listed: list[Any] = [columns] if isinstance(columns, str) else list(columns)
-    for column in listed:
-        is_number = isinstance(column, int | np.integer) and not isinstance(
-            column, bool
-        )
-        if is_number and 0 <= column < len(names):
-            chosen.add(int(column))
-        elif isinstance(column, str) and column in names:
-            chosen.add(list(names).index(column))
-        else:
-            raise ValueError(
-                f"{parameter} names {column!r}: allowed are positions from 0 to {len(names) - 1}, "
-                f"and names of columns: {', '.join(map(repr, names[:_SHOWN_NAMES]))}."
-            )
-    return chosen
-
-
-def indicator_of_feature(columns: Sequence[Column]) -> list[int]:
-    """Return the position of the feature that is 1 where each feature is missing; -1 for none."""
-    places: list[int] = []
-    for column in columns:
-        if isinstance(column, NumericColumn) and column.indicator:
-            n_others = len(column.bends) + 1
-            places += [len(places) + n_others] * n_others + [-1]
-        else:
-            places += [-1] * len(column.feature_levels)
-    return places
-
-
-def columns_from(columns: Any) -> tuple[Column, ...]:
-    """Return columns of plain data."""
-    if not isinstance(columns, list) or not columns:
-        raise ValueError("columns is not a list of at least one column")
-    made: list[Column] = []
-    for j, column in enumerate(columns):
-        name = column.get("name") if isinstance(column, dict) else None
-        if not isinstance(name, str):
-            raise ValueError(f"columns[{j}] is not an object with a name")
-        fill, indicator, levels, other = map(
-            column.get, ("fill", "indicator", "levels", "other")
-        )
-        holds = column.get("holds", TEXTS if "levels" in column else NUMBERS)
-        if holds not in (TEXTS, NUMBERS, WHOLE, TRUTH):
-            raise ValueError(
-                f"column {name!r} holds {quoted(holds)}: allowed are {TEXTS!r}, {NUMBERS!r}, "
-                f"{WHOLE!r} and {TRUTH!r}"
-            )
-        if (
-            type(fill) in (int, float)
-            and math.isfinite(fill)
-            and isinstance(indicator, bool)
-        ):
-            bends = _bends_from(column.get("bends", []), name)
-            made.append(NumericColumn(name, float(fill), indicator, holds, bends))
-        elif (
-            isinstance(levels, list)
-            and all(isinstance(level, str | None) for level in [*levels, other])
-            and len({*levels, other})
-            == len(levels) + (other is not None or None not in levels)
-        ):
-            made.append(CategoricalColumn(name, tuple(levels), other, holds))
-        else:
-            raise ValueError(
-                f"column {name!r} has neither a finite fill and an indicator, true or false, nor a "
-                "list of levels, distinct texts or null, of which the other one is none"
-            )
-    if len({column.name for column in made}) < len(made):
-        raise ValueError("two columns have the same name")
-    return tuple(made)
-
-
-def _bends_from(bends: Any, name: str) -> tuple[Bend, ...]:
-    """Return the bends of a column of plain data."""
-    made: list[Bend] = []
-    for bend in bends if isinstance(bends, list) else [None]:
-        data: Any = bend if isinstance(bend, dict) else {}
-        kind, knot = data.get("kind"), data.get("knot")
-        is_bend = kind in (ABOVE, BELOW, LOG) and type(knot) in (int, float)
-        if is_bend and is_number(knot) and (kind != LOG or knot > 0.0):
-            made.append(Bend(kind, float(knot)))
-    if not isinstance(bends, list) or len({one.named("") for one in made}) < len(bends):
-        raise ValueError(
-            f"column {name!r} has the bends {quoted(bends)}: allowed is a list of objects that "
-            f"differ, with a kind, {ABOVE!r}, {BELOW!r}, or once {LOG!r}, and a knot, a number, of "
-            f"{LOG!r} above 0"
-        )
-    return tuple(made)
-
-
 def fit_columns(
     frame: pd.DataFrame,
     categorical: Sequence[bool] | np.ndarray | None = None,
     sample_weight: np.ndarray | None = None,
-) -> tuple[Column, ...]:
+) -> Schema:
     """Return how the columns of a table become features.
 
     Fit them on training rows only, so that medians and levels know nothing of the test rows. By
@@ -455,10 +157,10 @@ def fit_columns(
     Examples
     --------
     >>> table = pd.DataFrame({"size": [1.0, None, 3.0], "sex": ["m", "f", "m"]})
-    >>> columns = fit_columns(table)
-    >>> feature_names(columns)
+    >>> schema = fit_columns(table)
+    >>> schema.features
     ('size', 'size is missing', 'sex is f')
-    >>> encode(columns, table)
+    >>> encode(schema, table)
     array([[1., 0., 0.],
            [2., 1., 1.],
            [3., 0., 0.]])
@@ -498,15 +200,15 @@ def fit_columns(
                 _held_by(cells, False),
             )
         )
-    names = feature_names(columns)
-    if not names:
+    schema = Schema(tuple(columns))
+    if not schema.features:
         raise ValueError("no column of the table makes a feature: each has one level.")
-    name, count = Counter(names).most_common(1)[0]
+    name, count = Counter(schema.features).most_common(1)[0]
     if count > 1:
         raise ValueError(
             f"the columns make {count} features of the name {name!r}: rename some."
         )
-    return tuple(columns)
+    return schema
 
 
 def _median(values: np.ndarray, weight: np.ndarray | None) -> float:
@@ -639,7 +341,7 @@ def encode_in_order(
             if indicated := [j for j, column in enumerate(run) if column.indicator]:
                 behind = np.add(indicated, 1)
                 numbers = np.insert(numbers, behind, missing[:, indicated], axis=1)
-            parts.append(with_bends(run, numbers) if bends_of(run) else numbers)
+            parts.append(Schema(tuple(run)).with_bends(numbers))
             continue
         for j, column in enumerate(run):
             places, levels = levels_of(cells.iloc[:, j], column)
@@ -697,7 +399,7 @@ def _warn_of_cells(filled: list[str], unknown: list[str]) -> None:
         ),
     ):
         if named:
-            shown = _listed(named, _SHOWN_NAMES)
+            shown = _listed(named, SHOWN_NAMES)
             warnings.warn(f"{said}: {shown}.", stacklevel=level_of_user())
 
 

@@ -8,7 +8,8 @@ import numpy as np
 import pandas as pd
 from pandas.api.types import is_bool_dtype, is_numeric_dtype
 
-from evotree.tables.columns import reading, text_of
+from evotree.schema import text_of
+from evotree.tables.columns import reading
 
 MANY_TARGETS = 20
 _KINDS: tuple[tuple[Any, Any], ...] = (

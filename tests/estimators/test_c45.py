@@ -9,7 +9,7 @@ from sklearn.datasets import load_breast_cancer, load_iris
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from evotree import ObliqueTreeClassifier
-from evotree.description.named import ONE_WAY
+from evotree.words import ONE_WAY
 from evotree.export import (
     export_c,
     export_python,

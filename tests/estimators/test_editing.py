@@ -11,7 +11,7 @@ from sklearn.base import is_classifier
 from sklearn.datasets import load_diabetes, load_wine
 
 from evotree import EvoTreeClassifier, EvoTreeRegressor, LinearLeaves, PenalizedAccuracy
-from evotree.description.named import named_tree
+from evotree.fitted import fitted_of
 from evotree.engine.finish import scores_on
 from evotree.estimators.editing import finisher_of
 from evotree.estimators.groups import Beside
@@ -112,7 +112,7 @@ def assert_same(one, other, X):
 
 def shown(model, k):
     """Return the threshold that is printed, and the weight that it was divided by."""
-    named = named_tree(model)
+    named = fitted_of(model)
     return named.split(k).threshold, named.by_influence(k)[0][0]
 
 

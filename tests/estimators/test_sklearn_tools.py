@@ -29,7 +29,7 @@ from evotree import (
     TAORegressor,
     to_frame,
 )
-from evotree.description.text import notebook_html
+from evotree.texts import notebook_html
 from tests.quick_models import (
     BRIEF,
     CLASSIFIERS,

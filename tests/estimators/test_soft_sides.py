@@ -16,7 +16,7 @@ from evotree import Cost, ObliqueTree, ObliqueTreeClassifier, load_model, save_m
 from evotree.dataset import Dataset
 from evotree.export import to_onnx
 from evotree.fitness.probabilities import fit_soft_sides
-from evotree.inspection.training_rows import summarize
+from evotree.fitted import summarize
 from evotree.tree import SoftSides
 from tests.exported import tame, trees
 from tests.languages import run_onnx

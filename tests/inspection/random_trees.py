@@ -3,9 +3,10 @@
 import numpy as np
 
 from evotree import ObliqueTreeClassifier, ObliqueTreeRegressor
-from evotree.inspection.training_rows import summarize
+from evotree.fitted import summarize
 from evotree.leaf_models import LARGEST_SCORE, ClassModels, LeafModels
-from evotree.tables.columns import NumericColumn, feature_names
+from evotree.schema import NumericColumn
+from evotree.tables.columns import feature_names
 from evotree.tree import ObliqueTree, node_weights
 
 CLASSES = np.array(["a", "b", "c"])

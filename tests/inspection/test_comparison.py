@@ -10,7 +10,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.tree import DecisionTreeClassifier
 
 from evotree import EvoTreeClassifier, EvoTreeRegressor, ObliqueTreeClassifier
-from evotree.description.named import named_tree
+from evotree.fitted import fitted_of
 from evotree.inspection.comparison import compare_models, compare_rows
 from evotree.inspection.stability import stability
 from tests.quick_models import brief
@@ -29,7 +29,7 @@ def check_two_rows(model, X, a, b):
     if tree.is_leaf[node]:
         return set()
     assert (rows.total["a"] > 0.0) != (rows.total["b"] > 0.0)
-    printed = named_tree(model).split(node)
+    printed = fitted_of(model).split(node)
     weights = {X.columns[j]: weight for weight, j in printed.terms}
     assert terms.weight.to_dict() == weights
     for row, which in ((a, "a"), (b, "b")):

@@ -10,8 +10,9 @@ from hypothesis import strategies as st
 
 from evotree.inspection import counterfactuals as nearest
 from evotree.inspection.counterfactuals import Steps, fewest, shortest_l1
-from evotree.inspection.training_rows import summarize
-from evotree.tables.columns import CategoricalColumn, NumericColumn, encode
+from evotree.fitted import summarize
+from evotree.schema import CategoricalColumn, NumericColumn
+from evotree.tables.columns import encode
 from tests.inspection.random_trees import CLASSES, estimator_of, grid, random_tree
 
 NORMS = ["l1", "count"]

@@ -6,7 +6,7 @@ from sklearn.exceptions import NotFittedError
 
 from evotree import EvoTreeClassifier, ObliqueTreeClassifier
 from evotree.inspection.importances import importances
-from evotree.tables.columns import CategoricalColumn, NumericColumn
+from evotree.schema import CategoricalColumn, NumericColumn
 from tests.inspection.random_trees import CLASSES, estimator_of, grid, random_tree
 
 

@@ -7,7 +7,8 @@ import pandas as pd
 import pytest
 
 from evotree.inspection import shapley
-from evotree.tables.columns import CategoricalColumn, NumericColumn, encode
+from evotree.schema import CategoricalColumn, NumericColumn
+from evotree.tables.columns import encode
 from tests.inspection.random_trees import estimator_of, random_tree
 
 COLUMNS = (

@@ -10,19 +10,15 @@ from hypothesis import strategies as st
 from sklearn.datasets import load_wine
 
 from evotree import EvoTreeClassifier, EvoTreeRegressor, ObliqueTree, make_toolbox
-from evotree.description.text import splits_of_text
+from evotree.texts import splits_of_text
 from evotree.export import export_text
 from evotree.model_file import Model
 from evotree.operators.constraints import Held, Limits, keeps_all, repair
 from evotree.operators.initialization.population import ONE_BY_ONE, init_path, init_seed
 from evotree.operators.pruning import prune
 from evotree.operators.structure.splice import make_individual
-from evotree.tables.columns import (
-    CategoricalColumn,
-    NumericColumn,
-    answers_of,
-    feature_names,
-)
+from evotree.schema import CategoricalColumn, NumericColumn
+from evotree.tables.columns import answers_of, feature_names
 from tests.quick_models import brief
 from tests.strategies import (
     OPERATORS,

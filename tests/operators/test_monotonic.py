@@ -32,7 +32,7 @@ from evotree.operators.pruning import prune
 from evotree.operators.structure.rounding import round_models
 from evotree.operators.structure.splice import in_place_of, make_individual
 from evotree.rng import make_streams
-from evotree.tables.columns import CategoricalColumn, NumericColumn
+from evotree.schema import CategoricalColumn, NumericColumn
 from evotree.tree import ObliqueTree
 from tests.quick_models import BRIEF, evolved
 from tests.reference import monotonic as naive

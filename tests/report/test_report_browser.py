@@ -13,7 +13,7 @@ from sklearn.datasets import load_diabetes
 
 from evotree import EvoTreeRegressor, EvoTreeSurvival, ObliqueTreeClassifier
 from evotree.cli.commands import report_of_model
-from evotree.description.named import named_tree
+from evotree.fitted import fitted_of
 from evotree.report import report
 from evotree.report.page import measures
 from evotree.tables.columns import encode
@@ -220,7 +220,7 @@ def test_edits_by_keys_do_what_python_does(open_page, kind):
     page.data["features"] = [f"{name}\n1" for name in page.data["features"]]
     page.data["trees"][page.data["own"]]["nodes"][0]["v"] = [None]
     driver, rows = open_page(page), encode(model.columns, frame)
-    named, truth = named_tree(model), np.array(page.data["rows"]["y"])
+    named, truth = fitted_of(model), np.array(page.data["rows"]["y"])
     assert not driver.find_element("id", "bench-prune").is_enabled()
 
     def check(before, after, is_moved):
@@ -547,7 +547,7 @@ def test_a_followed_row_is_told_in_units_of_its_columns(open_page):
     said = driver.find_element("css selector", ".standing").text.replace("−", "-")
     value, limit, gap, _ = map(float, re.findall(r"-?\d+\.?\d*(?:e-?\d+)?", said))
     assert gap == pytest.approx(abs(value - limit))
-    split = named_tree(steep).split(0)
+    split = fitted_of(steep).split(0)
     assert value == pytest.approx(
         sum(w * frame.iloc[39, j] for w, j in split.terms), rel=1e-4
     )

@@ -24,11 +24,12 @@ from evotree import (
 from evotree.cli.commands import report_of_model
 from evotree.inspection.paths import explain
 from evotree.inspection.stability import stability
-from evotree.inspection.training_rows import summarize
+from evotree.fitted import summarize
 from evotree.plotting import plot_shapes
 from evotree.report import Subject, report
 from evotree.report.page import MAX_TREES_LENGTH
-from evotree.tables.columns import MISSING, encode
+from evotree.schema import MISSING
+from evotree.tables.columns import encode
 from tests.languages import run_page
 from tests.quick_models import brief, every
 from tests.report import models

@@ -246,7 +246,7 @@ def restrict(dataset: Dataset, features: np.ndarray) -> Dataset:
         scale=dataset.scale[features],
         spread=dataset.spread[features],
         feature_names=tuple(dataset.feature_names[j] for j in features),
-        columns=(),
+        schema=None,
         objective=objective,
     )
 

@@ -25,7 +25,6 @@ import numpy as np
 from deap import base
 
 from evotree.dataset import Dataset, bootstrap
-from evotree.description.text import splits_of_text
 from evotree.fitness.penalties import PenalizedAccuracy
 from evotree.operators.constraints import Constraint, influences, repair, widest
 from evotree.operators.initialization.growth import GrowthLimits, grow, grow_on_sample
@@ -65,7 +64,8 @@ from evotree.operators.structure.splice import (
 )
 from evotree.operators.variation import separate_duplicates
 from evotree.rng import as_generator
-from evotree.tables.columns import quoted
+from evotree.schema import quoted
+from evotree.texts import splits_of_text
 from evotree.tree import Individual, ObliqueTree
 
 TAO_DEPTH = 12  # to which a tree is grown

@@ -1,140 +1,33 @@
-"""A tree with names for its features and classes: what every written or drawn form starts from.
+"""A fitted model: one tree, and all that is known of it once the training rows are gone.
 
-All forms for readers show a split as the same inequality (`NamedTree.split`), the numbers of a leaf
-as the same sum (`NamedTree.model`), numbers, names and sums as the functions here write them, and
-nodes under the numbers that `apply` gives.
+Estimators, fronts, model files, pages, printers and editors take one `Fitted`. All forms for
+readers show a split as the same inequality (`Fitted.split`), the numbers of a leaf as the same sum
+(`Fitted.model`), and nodes under the numbers that `apply` gives.
 """
 
 from __future__ import annotations
 
 import math
 import operator
-import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
-from numbers import Integral
 from typing import Any, NamedTuple
 
 import numpy as np
+from scipy.sparse import csr_matrix
 from sklearn.exceptions import NotFittedError
 
-from evotree.leaf_models import LARGEST_SCORE
-from evotree.tables.columns import (
-    MISSING,
-    Bend,
-    Column,
-    NumericColumn,
-    answers_of,
-    bends_of,
-    column_of_feature,
-)
+from evotree.leaf_models import LARGEST_SCORE, check_arrays
+from evotree.schema import MISSING, NumericColumn, Schema
+from evotree.tree import ObliqueTree, SoftSides, distances
+from evotree.words import check_length, exact, rows_text, share_text
 
-LINE_WIDTH = 100
-_UNITS = 1000.0  # times that weights differ whose units cannot be compared
-LEAST_WIDTH = 40
+_UNITS = 1000.0
+"""Times that weights differ whose units cannot be compared."""
 
-_EXACT_DIGITS = (
-    12  # a double that was never rounded to a decimal number nearly always has more
-)
-
-
-_READS_AS_MORE = re.compile(r"^[ +-]| (?:is|above|below|[-+*<>]|[<>]=) | \Z|^\Z")
-
-
-def number(value: float, decimals: int | None) -> str:
-    """Return a number as all forms for readers show it."""
-    if decimals is None:
-        if float(f"{value:.{_EXACT_DIGITS}g}") == value:
-            return repr(value + 0.0).removesuffix(".0")
-        decimals = 3
-    if value == 0.0 or abs(value) >= 1.0:
-        return f"{value + 0.0:.{decimals}f}"
-    return f"{value:#.{max(decimals, 1)}g}"
-
-
-def exact(value: float, decimals: int | None = None) -> str:
-    """Return a number, such as a mean, with all its digits where `decimals` is None."""
-    return (
-        repr(value + 0.0).removesuffix(".0")
-        if decimals is None
-        else number(value, decimals)
-    )
-
-
-def share_text(share: float) -> str:
-    """Return a share in two digits, where no rounding calls a leaf pure that is not."""
-    if 0.995 <= share < 1.0:
-        return ">0.99"
-    return "<0.01" if 0.0 < share < 0.005 else f"{share:.2f}"
-
-
-def counted(n: int, noun: str, plural: str | None = None) -> str:
-    """Return a number of things in words."""
-    return f"{n} {noun if n == 1 else plural or f'{noun}s'}"
-
-
-def rows_text(n: float) -> str:
-    """Return a number of rows in words."""
-    if n == 1.0:
-        return "1 row"
-    return f"{n:.0f} rows" if n.is_integer() else f"weight {n:.4g}"
-
-
-def check_whole(name: str, value: Any, least: int) -> None:
-    """Check that a parameter is a whole number of at least `least`."""
-    if isinstance(value, bool) or not isinstance(value, Integral) or value < least:
-        raise ValueError(
-            f"{name}={value!r}: allowed is a whole number of at least {least}."
-        )
-
-
-def printable(name: Any) -> str:
-    """Return a name for a terminal: what would move the cursor or change colours is escaped."""
-    return "".join(
-        sign
-        if sign.isprintable()
-        else sign.encode("unicode_escape", "replace").decode()
-        for sign in str(name)
-    )
-
-
-def operand(name: Any, shown: str) -> str:
-    """Return a name, as it is shown, for a sum: in brackets where it reads as more than a name.
-
-    So do ``skin is missing``, of which sums have a multiple, and ``2 * x`` beside ``x``.
-    """
-    return f"({shown})" if _READS_AS_MORE.search(str(name)) else shown
-
-
-def fold(pieces: Sequence[str], width: int) -> list[str]:
-    """Return pieces set into lines with blanks between them; a longer one has its own line."""
-    lines = [pieces[0]]
-    for piece in pieces[1:]:
-        if len(lines[-1]) + 1 + len(piece) <= width:
-            lines[-1] += f" {piece}"
-        else:
-            lines.append(piece)
-    return lines
-
-
-def hung(pieces: Sequence[str], head: str, below: str, width: int) -> list[str]:
-    """Return folded pieces, the first line after a head, those below it after another."""
-    first, *others = fold(pieces, width)
-    return [f"{head}{first}", *(f"{below}{line}" for line in others)]
-
-
-def summed(
-    terms: Iterable[tuple[float, int]],
-    product: Callable[[float, int], str],
-    before: Sequence[str] = (),
-) -> list[str]:
-    """Return the pieces of a sum, one for each term after those before it, with their signs."""
-    pieces = list(before)
-    for weight, j in terms:
-        sign, term = "-" if weight < 0.0 else "+", product(abs(weight), j)
-        pieces.append(f"{sign} {term}" if pieces else f"{sign.strip('+')}{term}")
-    return pieces
+_BLOCK_ROWS = 4096
+"""Rows that are projected together."""
 
 
 def walk(tree: Any) -> Iterator[tuple[int, int, bool]]:
@@ -169,14 +62,11 @@ def clauses(tree: Any) -> Iterator[tuple[int, int, bool]]:
         waiting += [(outside, level), (inside, level + 1)]
 
 
-ONE_WAY = "A row with a missing value goes one way here; the estimator averages both branches."
-"""What exports of a tree of C4.5 say."""
-
 _OPPOSITES = {"<=": ">", ">=": "<"}
 _RELATIONS = {"<=": operator.le, ">=": operator.ge, "<": operator.lt, ">": operator.gt}
 
 
-class Split(NamedTuple):
+class Inequality(NamedTuple):
     """The inequality of an internal node, by which a row goes to the left child.
 
     The terms are weights other than 0 and their features, the most influential first, with a weight
@@ -188,7 +78,7 @@ class Split(NamedTuple):
     threshold: float
 
     @property
-    def opposite(self) -> Split:
+    def opposite(self) -> Inequality:
         """The inequality by which a row goes to the right child."""
         return self._replace(relation=_OPPOSITES[self.relation])
 
@@ -209,52 +99,137 @@ class LinearModel(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False)
-class NamedTree:
-    """An `ObliqueTree` and its names."""
+class FitArguments:
+    """What `fit` was given beside rows and targets, as whatever scores, edits or refits needs it.
 
-    tree: Any
-    features: tuple[str, ...]
-    classes: tuple[Any, ...] | None  # None where the leaves hold numbers
-    spread: np.ndarray  # of each feature, 1 where it is not known
-    columns: tuple[Column, ...] | None = (
-        None  # what the features are made of, where it is known
-    )
-    costs: np.ndarray | None = (
-        None  # of a row at each node, where the tree was evolved for costs
-    )
-    sides: Any = (
-        None  # `SoftSides`, where probabilities are more than the shares of leaves
-    )
-    # names of several outputs; empty for one, and for classes
-    targets: tuple[str, ...] = ()
-    shares_rows: bool = False  # whether rows with missing values go down both branches
-    choice: str | None = None  # what a fit chose the tree before
-    leaf_notes: Mapping[int, str] | None = None  # what is known of leaves besides
-    leaf_curves: Mapping[int, Any] | None = None  # survival of their training rows
-    has_exposures: bool = False  # whether what differs between rows is no weight
+    Attributes
+    ----------
+    has_weights : bool
+        Whether rows had weights that differ.
+    has_exposures : bool
+        Whether events were counted at exposures: what is predicted is a rate.
+    has_groups : bool
+        Whether rows belonged together.
+    penalties : tuple of float, or None
+        The penalties for a node and for a term, given or chosen; None where nothing was penalized.
+    signs : mapping of str to int
+        1 for columns that the prediction may not fall with, -1 for those that it may not rise with.
+    cost_matrix : tuple of tuple of float, or None
+        ``cost_matrix[a][b]`` is what it costs to predict class b where class a is true.
+    cost_of_columns : tuple of tuple of tuple of str and float
+        Columns that are paid together, and what knowing them costs.
+    """
+
+    has_weights: bool = False
+    has_exposures: bool = False
+    has_groups: bool = False
+    penalties: tuple[float, float] | None = None
+    signs: Mapping[str, int] = field(default_factory=dict)
+    cost_matrix: tuple[tuple[float, ...], ...] | None = None
+    cost_of_columns: tuple[tuple[tuple[str, ...], float], ...] = ()
+
+
+@dataclass(frozen=True, eq=False)
+class Fitted:
+    """A tree over raw features and what is known of it; it never changes.
+
+    Attributes
+    ----------
+    tree : ObliqueTree
+        The tree.
+    schema : Schema
+        What its features are made of.
+    classes : ndarray of shape (n_classes,), or None
+        Class labels; None where leaves hold numbers.
+    sides : SoftSides or None
+        What probabilities are of; None for the shares of leaves.
+    training : TrainingRows or None
+        Means, spreads and ranges of the training rows, where they are known.
+    deviations : ndarray of shape (n_nodes,) or (n_nodes, n_outputs), or None
+        Standard deviations of the residuals of the training rows of each leaf.
+    output_scale : ndarray of shape (n_outputs,), or None
+        Units of the outputs, their standard deviations over the training rows.
+    costs : ndarray of shape (n_nodes,), or None
+        What a row costs that ends at each node, in the mean; for trees evolved for costs.
+    label_costs : ndarray of shape (n_nodes,), or None
+        The part of errors in these costs, where leaves have models, whose labels differ by row.
+    notes : mapping of int to str, or None
+        What is said of leaves of times to an event in the place of their rows.
+    curves : mapping of int to StepFunction, or None
+        Survival of the training rows of these leaves.
+    hazard : StepFunction or None
+        The cumulative hazard of all training rows, where leaves predict risks.
+    choice : str or None
+        What the fit chose the tree before.
+    by_hand : mapping of int to object
+        What leaves were made to predict, by their positions.
+    shares_rows : bool
+        Whether the estimator sends rows with missing values down both branches.
+    output_names : tuple of str, or None
+        Names of several outputs in the place of those of the tree.
+    arguments : FitArguments
+        What `fit` was given.
+    """
+
+    tree: ObliqueTree
+    schema: Schema
+    classes: np.ndarray | None = None
+    sides: SoftSides | None = None
+    training: TrainingRows | None = None
+    deviations: np.ndarray | None = None
+    output_scale: np.ndarray | None = None
+    costs: np.ndarray | None = None
+    label_costs: np.ndarray | None = None
+    notes: Mapping[int, str] | None = None
+    curves: Mapping[int, Any] | None = None
+    hazard: Any = None
+    choice: str | None = None
+    by_hand: Mapping[int, Any] = field(default_factory=dict)
+    shares_rows: bool = False
+    output_names: tuple[str, ...] | None = None
+    arguments: FitArguments = FitArguments()
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Return the fields alone: what follows from them need not be pickled."""
+        return {one.name: getattr(self, one.name) for one in fields(self)}
 
     @cached_property
-    def bends(self) -> dict[int, tuple[int, Bend]]:
-        """The feature that each bend follows from, and the bend."""
-        return bends_of(self.columns or ())
+    def targets(self) -> tuple[str, ...]:
+        """Names of several outputs; empty for one, and for classes."""
+        names = (
+            self.tree.output_names if self.output_names is None else self.output_names
+        )
+        if names is None or self.tree.values.shape[1] == 1:
+            return ()
+        return tuple(map(str, names))
 
     @cached_property
-    def plain(self) -> list[int]:
-        """The features that are no bends: what code reads, which computes these."""
-        return [j for j in range(len(self.features)) if j not in self.bends]
+    def spread(self) -> np.ndarray:
+        """The spread of each feature, 1 where it is not known."""
+        return self.tree.known_spread
+
+    @property
+    def features(self) -> tuple[str, ...]:
+        """Names of the features."""
+        return self.schema.features
+
+    @property
+    def is_risk(self) -> bool:
+        """Whether leaves predict the risk of an event."""
+        return self.notes is not None
 
     @cached_property
-    def each(self) -> tuple[NamedTree, ...]:
+    def each(self) -> tuple[Fitted, ...]:
         """The same tree for each of several outputs alone; otherwise itself."""
         if not self.targets:
             return (self,)
         return tuple(
-            replace(self, tree=self.tree.of_output(j), targets=())
+            replace(self, tree=self.tree.of_output(j), output_names=None)
             for j in range(len(self.targets))
         )
 
     @cached_property
-    def scores(self) -> NamedTree | None:
+    def scores(self) -> Fitted | None:
         """The tree of the scores of classes, where leaves have logistic models.
 
         Of two classes it has one output, the log-odds of the second class.
@@ -269,7 +244,7 @@ class NamedTree:
             self,
             classes=None,
             sides=None,
-            targets=tuple(f"score of {label}" for label in classes),
+            output_names=tuple(f"score of {label}" for label in classes),
         )
 
     @cached_property
@@ -319,7 +294,7 @@ class NamedTree:
             return ()
         return tuple(float(self.influence(k)[j] / total) for _, j in terms)
 
-    def split(self, k: int) -> Split:
+    def split(self, k: int) -> Inequality:
         """Return the inequality of internal node `k` as all forms for readers show it."""
         terms = self.by_influence(k)
         threshold = float(self.tree.thresholds[k])
@@ -328,9 +303,11 @@ class NamedTree:
             scaled = tuple((weight / first, j) for weight, j in terms)
             numbers = [threshold / first, *(weight for weight, _ in scaled)]
             if np.isfinite(numbers).all() and all(weight for weight, _ in scaled):
-                return Split(scaled, "<=" if first > 0.0 else ">=", numbers[0] + 0.0)
+                return Inequality(
+                    scaled, "<=" if first > 0.0 else ">=", numbers[0] + 0.0
+                )
         # Extreme weights, which division would take to infinity or to 0, stay as they are.
-        return Split(terms, "<=", threshold)
+        return Inequality(terms, "<=", threshold)
 
     def model(self, k: int) -> LinearModel:
         """Return what node `k` predicts where there are no classes."""
@@ -351,21 +328,22 @@ class NamedTree:
     @property
     def is_weighted(self) -> bool:
         """Whether the training rows had weights that differ; exposures of times are none."""
-        return self.tree.row_counts is not None and self.leaf_notes is None
+        return self.tree.row_counts is not None and not self.is_risk
 
     def rows(self, k: int) -> str | None:
         """Return how many training rows reach a node, in words; None where it is not known.
 
         Of a leaf also what else is known of them.
         """
-        if self.leaf_notes is not None and k in self.leaf_notes:
-            return self.leaf_notes[k]
+        if self.notes is not None and k in self.notes:
+            return self.notes[k]
         if self.tree.n_node_samples is None:
             return None
         text = rows_text(float(self.tree.n_node_samples[k]))
         if not self.is_weighted or self.classes is not None:
             return text
-        return f"{text}, {'by exposure' if self.has_exposures else 'weighted'}"
+        unit = "by exposure" if self.arguments.has_exposures else "weighted"
+        return f"{text}, {unit}"
 
     def note(self, k: int) -> str:
         """Return what all drawn forms write beside a node: its number, and its rows if known."""
@@ -430,33 +408,26 @@ class NamedTree:
             shares.append(("others", share_text(float(values[order[n_shown:]].sum()))))
         return shares, [(f"by weight {label}", weighted)] if weighted != share else []
 
-    @cached_property
-    def indicators(self) -> dict[int, tuple[str, str]]:
-        """What features of 0 and 1 say by being 1, and by being 0."""
-        return answers_of(self.columns or ())
-
-    def answer(self, split: Split) -> str | None:
+    def answer(self, split: Inequality) -> str | None:
         """Return a split of one feature of 0 and 1 in words; None for other splits."""
         if len(split.terms) != 1 or split.terms[0][0] != 1.0:
             return None
         holds = [_RELATIONS[split.relation](x, split.threshold) for x in (1.0, 0.0)]
-        known = self.indicators.get(split.terms[0][1])
+        known = self.schema.answers.get(split.terms[0][1])
         return (
             None if known is None or holds[0] == holds[1] else known[holds.index(True)]
         )
 
     def fills(self) -> list[tuple[str, str]]:
         """Return what stands for missing cells of the columns that the tree uses."""
-        if not self.columns:
-            return []
-        of = column_of_feature(self.columns)
-        used = sorted({of[j] for j in used_features([self])})
+        column_of = self.schema.column_of
+        used = sorted({int(column_of[j]) for j in used_features([self])})
         return [
             (
                 column.name,
                 exact(column.fill) if isinstance(column, NumericColumn) else MISSING,
             )
-            for column in (self.columns[at] for at in used)
+            for column in (self.schema[c] for c in used)
             if MISSING in column.feature_levels
         ]
 
@@ -465,7 +436,7 @@ class NamedTree:
         """The classes as labels that code can hold; none where there are no classes."""
         labels = [
             label.item() if isinstance(label, np.generic) else label
-            for label in (self.classes or ())
+            for label in ([] if self.classes is None else self.classes)
         ]
         for at, label in enumerate(labels):
             is_finite = not isinstance(label, float) or math.isfinite(label)
@@ -478,93 +449,88 @@ class NamedTree:
         return [str(label) if isinstance(label, str) else label for label in labels]
 
 
-def used_features(members: Iterable[NamedTree]) -> list[int]:
+def used_features(members: Iterable[Fitted]) -> list[int]:
     """Return the features that some node of some tree has a factor for, in order."""
     is_used = [(member.factors != 0.0).any(axis=0) for member in members]
     return np.flatnonzero(np.any(is_used, axis=0)).tolist()
 
 
-def named_tree(
+def fitted_of(
     source: Any,
     feature_names: Sequence[str] | None = None,
     class_names: Sequence[Any] | np.ndarray | None = None,
     output_names: Sequence[str] | None = None,
     parameter: str = "tree",
-) -> NamedTree:
-    """Return a tree with the names that are given, those its estimator knows, or made ones."""
-    members = getattr(source, "named", (source,))
-    if len(members) == 1 and isinstance(members[0], NamedTree):
-        return members[0]
-    if is_forest(source) or len(members) > 1:
+) -> Fitted:
+    """Return what is known of a tree, an estimator or a model, with any names that are given.
+
+    Names of features are ``x0``, ``x1`` where nobody knows them; those that are given are names of
+    encoded features, of which no table is known.
+    """
+    members = _own_members(source)
+    if len(members) > 1 or is_forest(source):
         raise ValueError(
             f"tree is a {type(source).__name__}: a forest is exported by export_python, "
             "export_c, export_sql and to_onnx; other forms are of one tree, such as "
             "estimators_[0] of the forest."
         )
-    tree = tree_of(source, parameter).validate()
-    n_features = tree.n_features
-    n_outputs = tree.values.shape[1]
-    # Names that are given are names of encoded features.
-    columns = getattr(source, "columns_", None) if feature_names is None else None
-    has_costs = getattr(getattr(source, "objective_", None), "kind", None) == "cost"
-    if feature_names is None:
-        feature_names = getattr(
-            source, "feature_names_", [f"x{j}" for j in range(n_features)]
+    if members:
+        (fitted,) = members
+        tree = fitted.tree
+    else:
+        tree = tree_of(source, parameter).validate()
+        fitted = Fitted(
+            tree,
+            Schema.of_features(f"x{j}" for j in range(tree.n_features)),
+            classes=getattr(source, "classes_", None),
         )
-    if class_names is None:
-        class_names = getattr(source, "classes_", None)
-    output_names = tree.output_names if output_names is None else output_names
+    n_outputs = tree.values.shape[1]
+    if feature_names is not None:
+        check_length("feature_names", feature_names, tree.n_features, "features")
+        fitted = replace(fitted, schema=Schema.of_features(feature_names))
     if output_names is not None:
         check_length("output_names", output_names, n_outputs, "outputs")
-        if class_names is not None:
+        fitted = replace(fitted, output_names=tuple(output_names))
+    has_outputs = output_names is not None or tree.output_names is not None
+    if class_names is None and fitted.classes is None and not has_outputs:
+        class_names = range(n_outputs) if n_outputs > 1 else None
+    if class_names is not None:
+        if has_outputs:
             raise ValueError(
                 "class_names: allowed is None for a tree of several outputs."
             )
-    elif class_names is None and n_outputs > 1:
-        class_names = range(n_outputs)
-    check_length("feature_names", feature_names, n_features, "features")
-    if class_names is not None:
         check_length("class_names", class_names, n_outputs, "classes")
         if tree.models is not None and not tree.models.of_classes:
             raise ValueError(
                 "class_names: allowed is None where leaves have linear models."
             )
-    return NamedTree(
-        tree,
-        tuple(str(name) for name in feature_names),
-        None if class_names is None else tuple(class_names),
-        tree.known_spread,
-        columns,
-        source.expected_costs() if has_costs else None,
-        getattr(source, "probabilities_", None),
-        () if output_names is None or n_outputs == 1 else tuple(map(str, output_names)),
-        getattr(source, "shares_rows_", False),
-        _choice_text(source, tree),
-        getattr(source, "leaf_notes_", None),
-        getattr(source, "leaf_curves_", None),
-        getattr(source, "_has_exposures", False),
-    )
+        labels = np.empty(n_outputs, dtype=object)
+        labels[:] = list(class_names)
+        fitted = replace(fitted, classes=labels)
+    return fitted
 
 
-def _choice_text(source: Any, tree: Any) -> str | None:
-    """Return what the fit of an estimator chose, and whether it is this tree."""
-    choice = getattr(source, "choice_", None)
-    if choice is None:
-        return None
-    how = "chosen" if tree == source._chosen else "in place of what was chosen"
-    return f"{how}: {choice!r}"
-
-
-def named_trees(
+def members_of(
     source: Any,
     feature_names: Sequence[str] | None = None,
     class_names: Sequence[Any] | np.ndarray | None = None,
-) -> list[NamedTree]:
-    """Return the trees of a forest with their names, or the one tree of anything else."""
-    members = (
-        source.estimators_ if is_forest(source) else getattr(source, "named", (source,))
-    )
-    return [named_tree(member, feature_names, class_names) for member in members]
+) -> list[Fitted]:
+    """Return the trees of a forest, or the one tree of anything else, as `fitted_of` does."""
+    return [
+        fitted_of(member, feature_names, class_names)
+        for member in _own_members(source) or (source,)
+    ]
+
+
+def _own_members(source: Any) -> tuple[Fitted, ...]:
+    """Return the fitted trees of a model or an estimator; none where it knows its tree alone."""
+    if isinstance(source, Fitted):
+        return (source,)
+    if is_forest(source):
+        return tuple(member.fitted_ for member in source.estimators_)
+    members: tuple[Fitted, ...] = getattr(source, "members", ())
+    own = getattr(source, "fitted_", None)
+    return members if own is None else (own,)
 
 
 def is_forest(estimator: Any) -> bool:
@@ -589,11 +555,85 @@ def tree_of(
     )
 
 
-def check_length(
-    name: str, given: Sequence[Any] | np.ndarray, n: int, things: str
-) -> None:
-    """Check that a parameter has one entry for each of so many things."""
-    if isinstance(given, str):
-        raise ValueError(f"{name}={given!r}: allowed is a sequence of {n} names.")
-    if len(given) != n:
-        raise ValueError(f"{name} has {len(given)} entries: the tree has {n} {things}.")
+@dataclass(frozen=True, eq=False, repr=False)
+class TrainingRows:
+    """A summary of the training rows at the nodes of a tree, weighted.
+
+    Attributes
+    ----------
+    means : ndarray of shape (n_nodes, n_features), float64
+        Means of the features over the rows that reach each node; of a node that none reaches, those
+        of its parent.
+    spreads : ndarray of shape (n_nodes,), float64
+        Standard deviations of the projections ``weights[k] @ x`` over the rows that reach each
+        internal node, above 0; 1 at leaves.
+    lowest, highest : ndarray of shape (n_features,), float64
+        The range of each feature over all rows.
+    """
+
+    means: np.ndarray
+    spreads: np.ndarray
+    lowest: np.ndarray
+    highest: np.ndarray
+
+    def __repr__(self) -> str:
+        n_nodes, n_features = self.means.shape
+        return f"TrainingRows(n_nodes={n_nodes}, n_features={n_features})"
+
+    def validate(self, tree: ObliqueTree) -> TrainingRows:
+        """Return the summary if its arrays fit a tree, else say which does not."""
+        n_nodes, n_features = tree.weights.shape
+        check_arrays(
+            vars(self),
+            ((n_nodes, n_features), (n_nodes,), (n_features,), (n_features,)),
+        )
+        if self.spreads.min() <= 0.0:
+            raise ValueError("spreads has values that are not above 0.")
+        return self
+
+
+def summarize(
+    tree: ObliqueTree, X: np.ndarray, sample_weight: np.ndarray
+) -> TrainingRows:
+    """Return the summary of the training rows of a tree."""
+    leaves = tree.apply(X)
+    sums = (
+        csr_matrix(
+            (sample_weight, (leaves, np.arange(len(X)))), shape=(len(tree), len(X))
+        )
+        @ X
+    )
+    totals = np.bincount(leaves, sample_weight, minlength=len(tree))
+    inner = np.flatnonzero(~tree.is_leaf)
+    for k in inner[::-1].tolist():
+        sums[k] = sums[tree.left(k)] + sums[tree.right(k)]
+        totals[k] = totals[tree.left(k)] + totals[tree.right(k)]
+    means = sums / np.where(totals > 0.0, totals, 1.0)[:, np.newaxis]
+    for k in inner.tolist():
+        for child in (tree.left(k), tree.right(k)):
+            if totals[child] == 0.0:
+                means[child] = means[k]
+    begin, end = inner[:, np.newaxis], (inner + tree.subtree_size[inner])[:, np.newaxis]
+    squares = np.zeros(len(tree))
+    with np.errstate(over="ignore", invalid="ignore"):
+        centres = (tree.weights[inner] * means[inner]).sum(axis=1) - tree.thresholds[
+            inner
+        ]
+        for first in range(0, len(X), _BLOCK_ROWS):
+            block = slice(first, first + _BLOCK_ROWS)
+            is_passed = (leaves[block] >= begin) & (leaves[block] < end)
+            away = np.square(distances(tree, X[block]) - centres[:, np.newaxis])
+            squares[inner] += np.where(is_passed, away, 0.0) @ sample_weight[block]
+        spreads = np.sqrt(squares / np.where(totals > 0.0, totals, 1.0))
+        # Of one row, or of rows with equal projections, there is no spread to speak of.
+        uncorrelated = uncorrelated_spreads(tree)
+        is_known = np.isfinite(spreads) & (spreads > 1e-12 * uncorrelated)
+    spreads = np.where(is_known, spreads, uncorrelated)
+    return TrainingRows(means, spreads, X.min(axis=0), X.max(axis=0))
+
+
+def uncorrelated_spreads(tree: ObliqueTree) -> np.ndarray:
+    """Return what the spreads of the projections would be if the features were not correlated."""
+    with np.errstate(over="ignore"):
+        spreads = np.sqrt(np.square(tree.weights * tree.known_spread).sum(axis=1))
+    return np.where((spreads > 0.0) & np.isfinite(spreads), spreads, 1.0)

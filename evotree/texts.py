@@ -13,25 +13,21 @@ from typing import Any, TypeAlias
 import numpy as np
 import pandas as pd
 
-from evotree.description.named import (
+from evotree.fitted import Fitted, Inequality, LinearModel, fitted_of, walk
+from evotree.schema import ABOVE, BELOW, LARGEST, LOG, quoted
+from evotree.words import (
     LEAST_WIDTH,
     LINE_WIDTH,
     ONE_WAY,
-    LinearModel,
-    NamedTree,
-    Split,
     check_whole,
     exact,
     fold,
     hung,
-    named_tree,
     number,
     operand,
     printable,
     summed,
-    walk,
 )
-from evotree.tables.columns import ABOVE, BELOW, LARGEST, LOG, quoted
 
 #: Limits of the texts, which of a chain of nodes grow with the square of its length.
 MAX_CHARACTERS = 10_000_000
@@ -103,21 +99,21 @@ def export_text(
     |--- else
     |   |--- [2] class: yes (1 row; yes: 1.00)
     """
-    named = named_tree(tree, feature_names, class_names, output_names)
-    return _bounded(_indented(Wording(named, decimals, max_terms)))
+    fitted = fitted_of(tree, feature_names, class_names, output_names)
+    return _bounded(_indented(Wording(fitted, decimals, max_terms)))
 
 
 def _indented(words: Wording) -> Iterator[str]:
     """Yield the lines of `export_text`."""
-    named = words.named
-    if named.shares_rows:
+    fitted = words.fitted
+    if fitted.shares_rows:
         yield f"# {ONE_WAY}"
-    for k, depth, is_right in walk(named.tree):
+    for k, depth, is_right in walk(fitted.tree):
         if is_right:
             yield f"{'|   ' * (depth - 1)}|--- else"
         indent = "|   " * depth
         first, *others = (
-            words.split(named.split(k)) if named.is_split(k) else words.leaf(k)
+            words.split(fitted.split(k)) if fitted.is_split(k) else words.leaf(k)
         )
         yield from hung(
             [f"[{k}] {first}", *others],
@@ -128,22 +124,22 @@ def _indented(words: Wording) -> Iterator[str]:
         if shares := words.influences(k):
             width = max(LINE_WIDTH - len(indent), LEAST_WIDTH) - 7
             yield from hung(shares, f"{indent}|    # ", f"{indent}|    # ", width)
-    yield from missing_lines(named)
-    yield from choice_lines(named)
+    yield from missing_lines(fitted)
+    yield from choice_lines(fitted)
 
 
-def choice_lines(named: NamedTree, width: int = LINE_WIDTH) -> list[str]:
+def choice_lines(fitted: Fitted, width: int = LINE_WIDTH) -> list[str]:
     """Return what the tree was chosen before, as comments."""
-    if named.choice is None:
+    if fitted.choice is None:
         return []
-    folded = fold([f"{part};" for part in named.choice.split("; ")], width - 2)
+    folded = fold([f"{part};" for part in fitted.choice.split("; ")], width - 2)
     folded[-1] = folded[-1].removesuffix(";")
     return [f"# {line}" for line in folded]
 
 
-def missing_lines(named: NamedTree, width: int = LINE_WIDTH) -> list[str]:
+def missing_lines(fitted: Fitted, width: int = LINE_WIDTH) -> list[str]:
     """Return what stands for missing cells in lines; none where the training rows had none."""
-    fills = [f"{printable(name)} = {value}," for name, value in named.fills()]
+    fills = [f"{printable(name)} = {value}," for name, value in fitted.fills()]
     if not fills:
         return []
     folded = fold([f"missing: {fills[0]}", *fills[1:]], width)
@@ -193,32 +189,32 @@ def export_rules(
     IF   length > 1
     THEN [2] class: yes (1 row; yes: 1.00)
     """
-    named = named_tree(tree, feature_names, class_names)
+    fitted = fitted_of(tree, feature_names, class_names)
     n_conditions = sum(
-        depth for k, depth, _ in walk(named.tree) if not named.is_split(k)
+        depth for k, depth, _ in walk(fitted.tree) if not fitted.is_split(k)
     )
     if n_conditions > MAX_CONDITIONS:
         raise ValueError(
             f"the tree's text has {n_conditions} conditions: rules list up to "
             f"{MAX_CONDITIONS}; {_ANY_TREE}."
         )
-    return _bounded(_blocks(Wording(named, decimals, max_terms)))
+    return _bounded(_blocks(Wording(fitted, decimals, max_terms)))
 
 
 def _blocks(words: Wording) -> Iterator[str]:
     """Yield the rules of `export_rules`, of each sum the tightest bound from each side."""
-    named = words.named
-    if named.shares_rows:
+    fitted = words.fitted
+    if fitted.shares_rows:
         yield from (f"# {ONE_WAY}", "")
-    path: list[Split] = []
+    path: list[Inequality] = []
     between: list[str] = []
-    for k, depth, is_right in walk(named.tree):
+    for k, depth, is_right in walk(fitted.tree):
         if is_right:
             path[depth - 1 :] = [path[depth - 1].opposite]
-        if named.is_split(k):
-            path[depth:] = [named.split(k)]
+        if fitted.is_split(k):
+            path[depth:] = [fitted.split(k)]
             continue
-        of_sum: dict[tuple[Any, str], list[Split]] = {}
+        of_sum: dict[tuple[Any, str], list[Inequality]] = {}
         for split in path[:depth]:
             of_sum.setdefault((split.terms, split.relation[0]), []).append(split)
         first, *others = words.leaf(k)
@@ -231,7 +227,7 @@ def _blocks(words: Wording) -> Iterator[str]:
         ):
             yield from hung(pieces, f"{head} ", "     ", LINE_WIDTH - 5)
         between = [""]
-    if missing := missing_lines(named):
+    if missing := missing_lines(fitted):
         yield from ("", *missing)
 
 
@@ -241,7 +237,7 @@ def _percent(share: float) -> str:
     return f"{percent} %" if percent else "<1 %"
 
 
-def _tightness(split: Split) -> tuple[float, bool]:
+def _tightness(split: Inequality) -> tuple[float, bool]:
     """Return what is least for the tightest of some bounds from one side on one sum."""
     # Of x < 1 and x <= 1, the first is the tighter one; of x > 1 and x >= 1 likewise.
     sign = 1.0 if split.relation.startswith("<") else -1.0
@@ -257,7 +253,7 @@ class Wording:
     read back.
     """
 
-    named: NamedTree
+    fitted: Fitted
     decimals: int | None = None
     max_terms: int | None = None
     written: Callable[[Any], str] = printable
@@ -278,7 +274,7 @@ class Wording:
     def _number(self, value: float) -> str:
         return self._signs(number(value, self.decimals))
 
-    def bound(self, split: Split) -> str:
+    def bound(self, split: Inequality) -> str:
         """Return what a split asks of its sum."""
         return f"{self._signs(split.relation)} {self._number(split.threshold)}"
 
@@ -289,7 +285,7 @@ class Wording:
 
         def product(weight: float, j: int) -> str:
             factor = "" if weight == 1.0 else f"{self._number(weight)}{self.times}"
-            name = self.named.features[j]
+            name = self.fitted.features[j]
             return f"{factor}{operand(name, self.written(name))}"
 
         pieces = summed(terms[: self.max_terms], product, before)
@@ -298,23 +294,23 @@ class Wording:
             pieces.append(f"(+{len(terms) - self.max_terms} more)")
         return pieces
 
-    def split(self, split: Split) -> list[str]:
+    def split(self, split: Inequality) -> list[str]:
         """Return an inequality in pieces, one for each term, the last one with the threshold."""
         *pieces, last = self.split_lines(split)
         return [*pieces[:-1], f"{pieces[-1]} {last}"] if pieces else [last]
 
-    def split_lines(self, split: Split) -> list[str]:
+    def split_lines(self, split: Inequality) -> list[str]:
         """Return an inequality in lines, one for each term, and one for the threshold."""
-        if (answer := self.named.answer(split)) is not None:
+        if (answer := self.fitted.answer(split)) is not None:
             return [self.written(answer)]
         return [*(self.sum(split.terms) or ["0"]), self.bound(split)]
 
     def influences(self, k: int) -> list[str]:
         """Return the shares of the terms of a split in its influence, where weights say nothing."""
-        shares = self.named.influence_shares(k)[: self.max_terms]
+        shares = self.fitted.influence_shares(k)[: self.max_terms]
         pieces = [
-            f"{self.written(self.named.features[j])} {_percent(share)},"
-            for share, (_, j) in zip(shares, self.named.by_influence(k), strict=False)
+            f"{self.written(self.fitted.features[j])} {_percent(share)},"
+            for share, (_, j) in zip(shares, self.fitted.by_influence(k), strict=False)
         ]
         return [*pieces[:-1], pieces[-1].removesuffix(",")] if pieces else []
 
@@ -341,7 +337,7 @@ class Wording:
         """Return the pieces of each of several outputs at leaf `k`, which begin with its name."""
         return [
             self.model(one.model(k), f"{self.written(name)} = ", before_bounds)
-            for name, one in zip(self.named.targets, self.named.each, strict=True)
+            for name, one in zip(self.fitted.targets, self.fitted.each, strict=True)
         ]
 
     def shares(self, k: int, most: int = 6) -> list[list[str]]:
@@ -349,31 +345,33 @@ class Wording:
 
         Of a leaf that holds an action, the action alone.
         """
-        if self.named.holds_actions:
-            assert self.named.classes is not None
-            return [[self.written(self.named.classes[self.named.winners[k]])]]
+        if self.fitted.holds_actions:
+            assert self.fitted.classes is not None
+            return [[self.written(self.fitted.classes[self.fitted.winners[k]])]]
         return [
             [f"{self.written(name)}: {share}" for name, share in shares]
-            for shares in self.named.shares(k, most)
+            for shares in self.fitted.shares(k, most)
         ]
 
     def leaf_lines(self, k: int, most: int = 6) -> list[str]:
         """Return what leaf `k` predicts in lines: its largest shares, or the terms of its sums."""
-        if self.named.scores is not None:
+        if self.fitted.scores is not None:
             return self.scores(k)
-        if self.named.classes is not None:
+        if self.fitted.classes is not None:
             return sum(self.shares(k, most), [])
         outputs = (
-            self.outputs(k) if self.named.targets else [self.model(self.named.model(k))]
+            self.outputs(k)
+            if self.fitted.targets
+            else [self.model(self.fitted.model(k))]
         )
         return [line for lines in outputs for line in lines]
 
     def predicted(self, k: int) -> list[str]:
         """Return the numbers that leaf `k` predicts in pieces of one sentence."""
-        if not self.named.targets:
-            model = self.named.model(k)
+        if not self.fitted.targets:
+            model = self.fitted.model(k)
             begin = "predict " if model.terms else "value: "
-            if self.named.leaf_notes is not None:
+            if self.fitted.notes is not None:
                 begin = "risk "  # of times to an event
             return self.model(model, begin, before_bounds=",")
         outputs = self.outputs(k, before_bounds=",")
@@ -386,32 +384,32 @@ class Wording:
 
     def scores(self, k: int) -> list[str]:
         """Return the scores of classes at leaf `k`, the largest of which predicts, in pieces."""
-        assert self.named.scores is not None and self.named.classes is not None
-        words = replace(self, named=self.named.scores)
-        if words.named.targets:
+        assert self.fitted.scores is not None and self.fitted.classes is not None
+        words = replace(self, fitted=self.fitted.scores)
+        if words.fitted.targets:
             first, *others = words.predicted(k)
             return [
                 "class: that of the largest score;",
                 first.removeprefix("predict "),
                 *others,
             ]
-        first, second = map(self.written, self.named.classes)
+        first, second = map(self.written, self.fitted.classes)
         begin = f"class: {second} if above 0, else {first}; log-odds of {second} ="
-        return [begin, *words.model(words.named.model(k), before_bounds=",")]
+        return [begin, *words.model(words.fitted.model(k), before_bounds=",")]
 
     def leaf(self, k: int) -> list[str]:
         """Return what leaf `k` predicts, its rows and its class shares, in pieces of a sentence."""
-        named = self.named
-        known = [named.rows(k)]
-        if named.classes is None:
+        fitted = self.fitted
+        known = [fitted.rows(k)]
+        if fitted.classes is None:
             pieces = self.predicted(k)
         else:
-            winner = self.written(named.classes[named.winners[k]])
-            pieces = [f"class: {winner}"] if named.scores is None else self.scores(k)
-            if not named.holds_actions:
+            winner = self.written(fitted.classes[fitted.winners[k]])
+            pieces = [f"class: {winner}"] if fitted.scores is None else self.scores(k)
+            if not fitted.holds_actions:
                 known += map(", ".join, self.shares(k))
-        if named.costs is not None:
-            known.append(f"costs {number(float(named.costs[k]), 2)}")
+        if fitted.costs is not None:
+            known.append(f"costs {number(float(fitted.costs[k]), 2)}")
         told = "; ".join(filter(None, known))
         pieces[-1] += f" ({told})" if told else ""
         return pieces
@@ -452,18 +450,20 @@ def coefficient_table(
         rows of the leaves, with its name as ``output`` in front. The scores of classes have no
         bounds.
     """
-    named = named_tree(tree, feature_names)
-    is_bounded = named.scores is None
-    named = named.scores or named
+    fitted = fitted_of(tree, feature_names)
+    is_bounded = fitted.scores is None
+    fitted = fitted.scores or fitted
     if ranges:
-        return pd.DataFrame(_slopes(named))
-    leaves = np.flatnonzero(named.tree.is_leaf)
+        return pd.DataFrame(_slopes(fitted))
+    leaves = np.flatnonzero(fitted.tree.is_leaf)
     tables = []
-    for at, one in enumerate(named.each):
+    for at, one in enumerate(fitted.each):
         models = one.tree.models
         if models is None:
             raise ValueError("tree has no linear models in its leaves.")
-        columns: dict[str, Any] = {"output": named.targets[at]} if named.targets else {}
+        columns: dict[str, Any] = (
+            {"output": fitted.targets[at]} if fitted.targets else {}
+        )
         columns["leaf"] = leaves
         if one.tree.n_node_samples is not None:
             columns["n_node_samples"] = one.tree.n_node_samples[leaves]
@@ -482,20 +482,22 @@ def coefficient_table(
         )
         tables.append(pd.concat([pd.DataFrame(columns), coefficients], axis=1))
     return (
-        pd.concat(tables, ignore_index=True).fillna(0.0) if named.targets else tables[0]
+        pd.concat(tables, ignore_index=True).fillna(0.0)
+        if fitted.targets
+        else tables[0]
     )
 
 
-def _slopes(named: NamedTree) -> Iterator[dict[str, Any]]:
+def _slopes(fitted: Fitted) -> Iterator[dict[str, Any]]:
     """Yield what a unit of a column adds at each node, range by range between its knots."""
-    for at, one in enumerate(named.each):
-        output = {"output": named.targets[at]} if named.targets else {}
+    for at, one in enumerate(fitted.each):
+        output = {"output": fitted.targets[at]} if fitted.targets else {}
         for k in np.flatnonzero(one.factors.any(axis=1)).tolist():
             factors = {j: weight for weight, j in one.terms(k)}
-            bases = {j: one.bends.get(j, (j,))[0] for j in factors}
+            bases = {j: one.schema.bends.get(j, (j,))[0] for j in factors}
             for base in dict.fromkeys(bases.values()):
                 of = [j for j in bases if bases[j] == base and j != base]
-                bends = [(one.bends[j][1], factors[j]) for j in of]
+                bends = [(one.schema.bends[j][1], factors[j]) for j in of]
                 knots = {bend.knot for bend, _ in bends if bend.kind != LOG}
                 for low, high in itertools.pairwise([-np.inf, *sorted(knots), np.inf]):
                     per_unit = factors.get(base, 0.0)
@@ -551,13 +553,13 @@ def export_html(
     ValueError
         If an argument does not fit the tree, or that is deeper than 100 splits.
     """
-    named = named_tree(tree, feature_names, class_names)
-    if named.tree.depth > MAX_DEPTH:
+    fitted = fitted_of(tree, feature_names, class_names)
+    if fitted.tree.depth > MAX_DEPTH:
         raise ValueError(
-            f"the tree has depth {named.tree.depth}: HTML nests up to {MAX_DEPTH}."
+            f"the tree has depth {fitted.tree.depth}: HTML nests up to {MAX_DEPTH}."
         )
-    body = "".join(_elements(Wording(named, decimals, max_terms)))
-    if missing := " ".join(missing_lines(named)):
+    body = "".join(_elements(Wording(fitted, decimals, max_terms)))
+    if missing := " ".join(missing_lines(fitted)):
         body += f'<div style="{_NOTE}">{escape(missing)}</div>'
     return f'<div style="{_WHOLE}">{body}</div>\n'
 
@@ -572,28 +574,28 @@ def notebook_html(tree: Any) -> str:
 
 def _elements(words: Wording) -> Iterator[str]:
     """Yield the elements of all nodes, each branch inside of its split."""
-    named = words.named
-    n_open = OPEN_DEPTH if named.tree.n_leaves > OPEN_LEAVES else MAX_DEPTH
+    fitted = words.fitted
+    n_open = OPEN_DEPTH if fitted.tree.n_leaves > OPEN_LEAVES else MAX_DEPTH
     inside = 0
-    for k, depth, is_right in walk(named.tree):
+    for k, depth, is_right in walk(fitted.tree):
         yield "</div></details>" * (inside - depth)
         yield "<div>else</div>" if is_right else ""
-        note = f'<span style="{_NOTE}">{named.note(k)}</span> '
-        inside = depth + named.is_split(k)
-        if named.is_split(k):
-            split = escape(" ".join(words.split(named.split(k))))
+        note = f'<span style="{_NOTE}">{fitted.note(k)}</span> '
+        inside = depth + fitted.is_split(k)
+        if fitted.is_split(k):
+            split = escape(" ".join(words.split(fitted.split(k))))
             if shares := escape(" ".join(words.influences(k))):
                 split += f' <span style="{_NOTE}">({shares})</span>'
             yield f"<details{' open' if depth < n_open else ''}><summary>{note}{split}</summary>"
             yield f'<div style="{_BRANCH}">'
-        elif named.classes is None:
+        elif fitted.classes is None:
             yield f"<div>{note}{escape(' '.join(words.predicted(k)))}</div>"
         else:
-            values = named.row_shares[k]
+            values = fitted.row_shares[k]
             bars = "".join(
                 f'<span style="height:100%;width:{100.0 * values[c]:.1f}%;'
                 f'background:hsl({360.0 * _hue(c, len(values)):.0f},60%,60%)"></span>'
-                for c in named.class_order(k)
+                for c in fitted.class_order(k)
                 if values[c] > 0.0
             )
             first, *others = map(escape, words.leaf_lines(k))
@@ -643,9 +645,9 @@ def export_graphviz(
     0 -> 1 [label=" yes "]
     0 -> 2 [label=" no "]
     """
-    named = named_tree(tree, feature_names, class_names, output_names)
-    words = Wording(named, decimals, max_terms, _escaped, " ")
-    missing = "\\n".join(map(_escaped, missing_lines(named)))
+    fitted = fitted_of(tree, feature_names, class_names, output_names)
+    words = Wording(fitted, decimals, max_terms, _escaped, " ")
+    missing = "\\n".join(map(_escaped, missing_lines(fitted)))
     below = (
         f', labelloc=b, fontname="Helvetica", fontsize=10, label="{missing}"'
         if missing
@@ -659,20 +661,20 @@ def export_graphviz(
         '    edge [fontname="Helvetica", fontsize=10, color="#333333"]',
         "",
     ]
-    for k in range(len(named.tree)):
+    for k in range(len(fitted.tree)):
         body = (
-            words.split_lines(named.split(k))
-            if named.is_split(k)
+            words.split_lines(fitted.split(k))
+            if fitted.is_split(k)
             else words.leaf_lines(k)
         )
-        label = "\\n".join([named.note(k), *body])
-        color = "#f5f5f5" if named.is_split(k) else "#ffffff"
-        if named.classes is not None and not named.is_split(k):  # pale
-            color = f"{_hue(named.winners[k], len(named.classes)):.3f} 0.200 1.000"
+        label = "\\n".join([fitted.note(k), *body])
+        color = "#f5f5f5" if fitted.is_split(k) else "#ffffff"
+        if fitted.classes is not None and not fitted.is_split(k):  # pale
+            color = f"{_hue(fitted.winners[k], len(fitted.classes)):.3f} 0.200 1.000"
         lines.append(f'    {k} [label="{label}", fillcolor="{color}"]')
-        if named.is_split(k):
-            lines.append(f'    {k} -> {named.tree.left(k)} [label=" yes "]')
-            lines.append(f'    {k} -> {named.tree.right(k)} [label=" no "]')
+        if fitted.is_split(k):
+            lines.append(f'    {k} -> {fitted.tree.left(k)} [label=" yes "]')
+            lines.append(f'    {k} -> {fitted.tree.right(k)} [label=" no "]')
     return "\n".join([*lines, "}"]) + "\n"
 
 

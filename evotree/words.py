@@ -1,0 +1,127 @@
+"""Numbers, names and sums as all texts, pictures and pages write them."""
+
+import re
+from collections.abc import Callable, Iterable, Sequence
+from numbers import Integral
+from typing import Any
+
+import numpy as np
+
+LINE_WIDTH = 100
+LEAST_WIDTH = 40
+
+_EXACT_DIGITS = (
+    12  # a double that was never rounded to a decimal number nearly always has more
+)
+
+
+_READS_AS_MORE = re.compile(r"^[ +-]| (?:is|above|below|[-+*<>]|[<>]=) | \Z|^\Z")
+
+
+def number(value: float, decimals: int | None) -> str:
+    """Return a number as all forms for readers show it."""
+    if decimals is None:
+        if float(f"{value:.{_EXACT_DIGITS}g}") == value:
+            return repr(value + 0.0).removesuffix(".0")
+        decimals = 3
+    if value == 0.0 or abs(value) >= 1.0:
+        return f"{value + 0.0:.{decimals}f}"
+    return f"{value:#.{max(decimals, 1)}g}"
+
+
+def exact(value: float, decimals: int | None = None) -> str:
+    """Return a number, such as a mean, with all its digits where `decimals` is None."""
+    return (
+        repr(value + 0.0).removesuffix(".0")
+        if decimals is None
+        else number(value, decimals)
+    )
+
+
+def share_text(share: float) -> str:
+    """Return a share in two digits, where no rounding calls a leaf pure that is not."""
+    if 0.995 <= share < 1.0:
+        return ">0.99"
+    return "<0.01" if 0.0 < share < 0.005 else f"{share:.2f}"
+
+
+def counted(n: int, noun: str, plural: str | None = None) -> str:
+    """Return a number of things in words."""
+    return f"{n} {noun if n == 1 else plural or f'{noun}s'}"
+
+
+def rows_text(n: float) -> str:
+    """Return a number of rows in words."""
+    if n == 1.0:
+        return "1 row"
+    return f"{n:.0f} rows" if n.is_integer() else f"weight {n:.4g}"
+
+
+def check_whole(name: str, value: Any, least: int) -> None:
+    """Check that a parameter is a whole number of at least `least`."""
+    if isinstance(value, bool) or not isinstance(value, Integral) or value < least:
+        raise ValueError(
+            f"{name}={value!r}: allowed is a whole number of at least {least}."
+        )
+
+
+def printable(name: Any) -> str:
+    """Return a name for a terminal: what would move the cursor or change colours is escaped."""
+    return "".join(
+        sign
+        if sign.isprintable()
+        else sign.encode("unicode_escape", "replace").decode()
+        for sign in str(name)
+    )
+
+
+def operand(name: Any, shown: str) -> str:
+    """Return a name, as it is shown, for a sum: in brackets where it reads as more than a name.
+
+    So do ``skin is missing``, of which sums have a multiple, and ``2 * x`` beside ``x``.
+    """
+    return f"({shown})" if _READS_AS_MORE.search(str(name)) else shown
+
+
+def fold(pieces: Sequence[str], width: int) -> list[str]:
+    """Return pieces set into lines with blanks between them; a longer one has its own line."""
+    lines = [pieces[0]]
+    for piece in pieces[1:]:
+        if len(lines[-1]) + 1 + len(piece) <= width:
+            lines[-1] += f" {piece}"
+        else:
+            lines.append(piece)
+    return lines
+
+
+def hung(pieces: Sequence[str], head: str, below: str, width: int) -> list[str]:
+    """Return folded pieces, the first line after a head, those below it after another."""
+    first, *others = fold(pieces, width)
+    return [f"{head}{first}", *(f"{below}{line}" for line in others)]
+
+
+def summed(
+    terms: Iterable[tuple[float, int]],
+    product: Callable[[float, int], str],
+    before: Sequence[str] = (),
+) -> list[str]:
+    """Return the pieces of a sum, one for each term after those before it, with their signs."""
+    pieces = list(before)
+    for weight, j in terms:
+        sign, term = "-" if weight < 0.0 else "+", product(abs(weight), j)
+        pieces.append(f"{sign} {term}" if pieces else f"{sign.strip('+')}{term}")
+    return pieces
+
+
+ONE_WAY = "A row with a missing value goes one way here; the estimator averages both branches."
+"""What exports of a tree of C4.5 say."""
+
+
+def check_length(
+    name: str, given: Sequence[Any] | np.ndarray, n: int, things: str
+) -> None:
+    """Check that a parameter has one entry for each of so many things."""
+    if isinstance(given, str):
+        raise ValueError(f"{name}={given!r}: allowed is a sequence of {n} names.")
+    if len(given) != n:
+        raise ValueError(f"{name} has {len(given)} entries: the tree has {n} {things}.")
