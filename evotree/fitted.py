@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 import operator
+import warnings
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
@@ -20,6 +21,7 @@ from sklearn.exceptions import NotFittedError
 
 from evotree.leaf_models import LARGEST_SCORE, check_arrays
 from evotree.schema import MISSING, NumericColumn, Schema
+from evotree.tables.frames import level_of_user
 from evotree.tree import ObliqueTree, SoftSides, distances
 from evotree.words import check_length, exact, rows_text, share_text
 
@@ -217,6 +219,30 @@ class Fitted:
     def is_risk(self) -> bool:
         """Whether leaves predict the risk of an event."""
         return self.notes is not None
+
+    def check_beside(
+        self, method: str, exposure: Any = None, sample_weight: Any = True
+    ) -> None:
+        """Check that a method of rows is given what `fit` was given beside them.
+
+        Exposures have to be there where leaves predict rates, or else events would be taken for
+        rates; of times to an event they follow from the times. Weights may be left out.
+        """
+        if self.is_risk and exposure is not None:
+            raise ValueError(
+                f"{method}: exposure was given; allowed is None, since it follows from the times."
+            )
+        if self.arguments.has_exposures and exposure is None and not self.is_risk:
+            raise ValueError(
+                f"{method}: exposure=None, but the model was fitted with exposures and predicts "
+                "rates; allowed is what the events of these rows were counted at."
+            )
+        if self.arguments.has_weights and sample_weight is None:
+            warnings.warn(
+                f"{method}: the model was fitted with sample_weight, and these rows have none; "
+                "each counts as one.",
+                stacklevel=level_of_user(),
+            )
 
     @cached_property
     def each(self) -> tuple[Fitted, ...]:

@@ -686,14 +686,21 @@ class TreeRegressor(RegressorMixin, TargetReader, TreeEstimator):
             )
         return rows, y
 
-    def calibrate(self, X: Any, y: Any, *, groups: Any = None) -> Self:
+    def calibrate(
+        self, X: Any, y: Any, *, groups: Any = None, exposure: Any = None
+    ) -> Self:
         """Learn from held-out rows, which `fit` has not seen, how wide intervals have to be.
 
         `fit`, and another tree, end what is learned. Rows may belong together, as the labels
         `groups` say: intervals are then for rows of further groups, and each group counts once,
-        however many rows it has (Lee, Barber and Willett 2023).
+        however many rows it has (Lee, Barber and Willett 2023). Where the model was fitted with
+        exposures, `exposure` has those of these rows, and intervals are for rates.
         """
         rows, y = self._check_targets(X, y)
+        self.fitted_.check_beside("calibrate", exposure)
+        if exposure is not None:
+            extras, _ = Beside(exposure=exposure).columns(X, rows, y)
+            y = y / extras[EXPOSURE]
         residuals = np.abs(y - self._predict_targets(rows))
         scores = residuals / self._units[self.tree_.apply(rows)]
         mass = None

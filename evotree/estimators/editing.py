@@ -18,11 +18,12 @@ from evotree.engine.problem import PARAMETERS, Penalties, prepare
 from evotree.engine.toolbox import feature_bound
 from evotree.estimators.groups import Beside
 from evotree.fitness.penalties import PenalizedAccuracy
+from evotree.fitted import Fitted
 from evotree.inspection.front import FrontTree
 from evotree.operators.constraints import Held
 from evotree.operators.pruning import kept_nodes, prune_tree
 from evotree.schema import LARGEST, columns_asked, is_number
-from evotree.tree import ObliqueTree, node_weights
+from evotree.tree import ObliqueTree, SoftSides, node_weights
 
 _NONE = Beside()
 
@@ -45,6 +46,8 @@ class Editor:
         beside: Beside = _NONE,
     ) -> None:
         check_is_fitted(model)
+        if X is not None:
+            model.fitted_.check_beside("edit", beside.exposure, beside.sample_weight)
         if X is None and y is not None:
             raise ValueError("X=None, and y was given: allowed are both, or neither.")
         self.model = model
@@ -140,15 +143,8 @@ class Editor:
         kept = np.r_[
             nodes[: k + 1], nodes[right:end], nodes[k + 1 : right], nodes[end:]
         ]
-        weights, thresholds, size = (array[kept] for array in tree.splits)
-        weights[k] = 0.0 - weights[k]
-        # A row on the hyperplane was on the left, and has to be on the right.
-        thresholds[k] = np.nextafter(-thresholds[k], -np.inf) + 0.0
-        return self._refilled(
-            f"swap({node})",
-            tree.replaced(weights=weights, thresholds=thresholds, subtree_size=size),
-            kept,
-        )
+        fitted = _swapped(self.model.fitted_, k, kept)
+        return self._model(f"swap({node})", fitted.tree, kept, fitted=fitted)
 
     def relabel(self, leaf: int, value: Any) -> Any:
         """Return a model in which a leaf predicts another class, or a number; None ends that.
@@ -181,7 +177,7 @@ class Editor:
             code = np.array([_number("value", one) for one in numbers])
         kept = np.arange(len(self.tree))
         if self._finisher is None and is_classifier(self.model) and value is not None:
-            return self._model(edit, self.tree, kept, {k: code})
+            return self._model(edit, self.tree, kept, {k: code}, self.model.fitted_)
         return self._refilled(edit, self.tree, kept, {k: code})
 
     # ---- what edits are made of ------------------------------------------------------------------
@@ -223,14 +219,21 @@ class Editor:
             raise ValueError(
                 f"{edit} needs rows: call model.edit(X, y) with the training rows."
             )
-        return self._model(
-            edit, refill(edit, self.model, self._finisher, tree), kept, relabelled
-        )
+        filled = refill(edit, self.model, self._finisher, tree)
+        return self._model(edit, filled, kept, relabelled)
 
     def _model(
-        self, edit: str, tree: ObliqueTree, kept: np.ndarray, relabelled: Any
+        self,
+        edit: str,
+        tree: ObliqueTree,
+        kept: np.ndarray,
+        relabelled: Any = None,
+        fitted: Fitted | None = None,
     ) -> Any:
-        """Return a copy of the model with another tree, and what the edit cost."""
+        """Return a copy of the model with another tree, and what the edit cost.
+
+        What is known of the tree is `fitted`, where it does not follow from the rows.
+        """
         model = self.model
         old = self.tree
         before = model.fitted_.by_hand
@@ -248,10 +251,8 @@ class Editor:
             "complexity": tree.complexity,
         }
         edited = FrontTree.of(tree, np.nan, "edited")
-        fitted = model.fitted_
         if self._finisher is not None:
             rows = self._finisher.rows
-            fitted = model._fitted_of(tree, self._finisher.problem.dataset)
             fitness: Any = PenalizedAccuracy(model.size_penalty_, model.term_penalty_)
             for name, one, values in (("_before", old, before), ("", tree, after)):
                 score = quality = score_on(rows, one)
@@ -267,6 +268,9 @@ class Editor:
                 }
             cost["n_moved"], cost["n_changed"] = _differences(rows, old, tree, kept)
         made = copy(model)
+        if fitted is None and self._finisher is not None:
+            fitted = model._fitted_of(tree, self._finisher.problem.dataset)
+        assert fitted is not None
         made.fitted_ = replace(model._with_labels(fitted, edited), by_hand=after)
         made.pareto_front_ = model.pareto_front_.choosing(tree)
         made.edit_cost_ = pd.Series(cost, name=edit, dtype=object)
@@ -344,6 +348,50 @@ def _relabelled(tree: ObliqueTree, values: Mapping[int, Any]) -> ObliqueTree:
     return tree.replaced(values=numbers, models=tree.models.with_each(each))
 
 
+def _swapped(fitted: Fitted, k: int, kept: np.ndarray) -> Fitted:
+    """Return what is known of a tree whose nodes stand in another order, a split mirrored."""
+    tree, sides, training = fitted.tree, fitted.sides, fitted.training
+    weights, thresholds, size = (array[kept] for array in tree.splits)
+    weights[k] = 0.0 - weights[k]
+    # A row on the hyperplane was on the left, and has to be on the right.
+    thresholds[k] = np.nextafter(-thresholds[k], -np.inf) + 0.0
+    swapped = tree.replaced(
+        weights=weights,
+        thresholds=thresholds,
+        subtree_size=size,
+        **{
+            name: array[kept]
+            for name, array in (
+                ("values", tree.values),
+                ("labels", tree.given_labels),
+                ("weighted_n_node_samples", tree.weighted_n_node_samples),
+                ("row_counts", tree.row_counts),
+            )
+            if array is not None
+        },
+        models=None if tree.models is None else tree.models.take(kept),
+    )
+    if sides is not None:
+        intercepts = sides.intercepts[kept]
+        intercepts[k] = 0.0 - intercepts[k]
+        sides = SoftSides(sides.slopes[kept], intercepts, sides.shares[kept])
+    if training is not None:
+        means, spreads = training.means[kept], training.spreads[kept]
+        training = replace(training, means=means, spreads=spreads)
+    facts: dict[str, Any] = {
+        name: None if array is None else array[kept]
+        for name in ("deviations", "label_costs")
+        for array in [getattr(fitted, name)]
+    }
+    facts |= {
+        name: {at: known[j] for at, j in enumerate(kept.tolist()) if j in known}
+        for name in ("notes", "curves")
+        for known in [getattr(fitted, name)]
+        if known is not None
+    }
+    return replace(fitted, tree=swapped, sides=sides, training=training, **facts)
+
+
 def _differences(
     rows: Any, before: ObliqueTree, after: ObliqueTree, kept: np.ndarray
 ) -> tuple[int, int]:
@@ -358,6 +406,8 @@ def _differences(
 
 def refit(model: Any, X: Any, y: Any, beside: Beside, hold: Any) -> Any:
     """Return a model of a search that goes on from the tree of another one."""
+    check_is_fitted(model)
+    model.fitted_.check_beside("refit", beside.exposure, beside.sample_weight)
     start = model.tree_
     of_edits = replace(beside, groups=None, cv=None)
     if hold is None and X is not None:

@@ -465,7 +465,7 @@ class EvolvedTree(base.TreeEstimator, SearchConfig):
             held_out = None if X is None else self._held_out(X, y)
             if held_out is not None:
                 beside = Beside(groups=groups, exposure=exposure)
-                self._check_beside("select_tree", beside)
+                self.fitted_.check_beside("select_tree", exposure)
                 extras, _ = beside.columns(X, held_out.X, held_out.y)
                 held_out = held_out.with_extras(extras)
             chosen = select(

@@ -24,6 +24,8 @@ from evotree.words import check_whole, printable
 
 _HELD_OUT = 0.2  # of the rows, in each refit
 _SHOWN = 10  # columns in the printed form
+_TOLERANCE = 0.1
+"""A spread of what refits predict for a row, in that of the targets, that is no dispute."""
 
 
 class Stability(NamedTuple):
@@ -43,11 +45,14 @@ class Stability(NamedTuple):
     disagreement : ndarray of shape (n_samples,)
         Share of the pairs that predict a row differently; for targets the standard deviation of its
         predictions, in that of the targets, or of the logarithms of its risks.
+    tolerance : float
+        A row is in dispute where its disagreement is above this: 0 for classes, 0.1 for numbers.
     """
 
     summary: pd.Series
     columns: pd.Series
     disagreement: np.ndarray
+    tolerance: float = 0.0
 
     def __repr__(self) -> str:
         found = self.summary
@@ -61,7 +66,7 @@ class Stability(NamedTuple):
             f"agreement {found.agreement:.3f}, columns {found.columns:.2f}, "
             f"root {found.root:.2f}\n"
             f"use of columns: {', '.join(used) or 'none'}\n"
-            f"rows in dispute: {np.count_nonzero(self.disagreement)} of "
+            f"rows in dispute: {np.count_nonzero(self.disagreement > self.tolerance)} of "
             f"{len(self.disagreement)}"
         )
 
@@ -118,6 +123,8 @@ def stability(
     239-281.
     """
     check_model("model", model)
+    if hasattr(model, "fitted_"):
+        model.fitted_.check_beside("stability")
     check_whole("n", n, 2)
     if not 0.0 < coverage < 1.0:
         raise ValueError(f"coverage={coverage!r}: allowed are numbers between 0 and 1.")
@@ -183,7 +190,12 @@ def stability(
         "lower": np.mean(scores) - margin,
         "upper": min(1.0, np.mean(scores) + margin),
     }
-    return Stability(pd.Series(summary, name=f"{n} refits"), counts / n, disagreement)
+    return Stability(
+        pd.Series(summary, name=f"{n} refits"),
+        counts / n,
+        disagreement,
+        tolerance=0.0 if is_of_classes else _TOLERANCE,
+    )
 
 
 def _lost(is_of_classes: bool, found: np.ndarray, targets: np.ndarray) -> np.ndarray:
