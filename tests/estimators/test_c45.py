@@ -19,8 +19,8 @@ from evotree.export import (
     to_onnx,
 )
 from evotree.operators.pruning import added_errors, normal_deviation
-from evotree.operators.splitters.axis import C45
-from evotree.operators.splitters.linear import LinearMachine
+from evotree.operators.splitters.c45 import C45
+from evotree.operators.splitters.linear_machine import LinearMachine
 from tests.reference import c45 as naive
 from tests.strategies import seeds
 
