@@ -15,10 +15,8 @@ from evotree import Evolution, EvoTreeClassifier, Regularization
 NAMES = ("vehicle", "sonar", "digits", "segment", "satimage")
 
 KINDS = {
-    "linear fits %": ("linear_fit.py",),
-    "splits of few features %": ("sparse.py",),
-    "reduced problems %": ("refinement.py", "reduced.py"),
-    "axis splits %": ("axis.py",),
+    "linear splits %": ("linear.py",),
+    "reduced problems %": ("refinement.py",),
     "routing %": ("splice.py", "partition.py", "growth.py"),
     "variation %": ("genetic.py", "dipole.py"),
 }

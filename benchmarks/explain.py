@@ -11,9 +11,9 @@ import numpy as np
 from benchmarks.inputs import balanced_tree, make_rows
 from benchmarks.measure import Cell, Table
 from evotree import ObliqueTree, ObliqueTreeClassifier
+from evotree.fitted import summarize
 from evotree.inspection.counterfactuals import NORMS
 from evotree.inspection.shapley import MAX_EXACT
-from evotree.fitted import summarize
 
 DEPTH, N_FEATURES = 4, 20  # 16 leaves
 N_BACKGROUND = 100

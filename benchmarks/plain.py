@@ -14,7 +14,7 @@ import numpy as np
 from deap import base
 
 from evotree.dataset import Dataset
-from evotree.fitness.penalties import linear_scaling
+from evotree.fitness.base import linear_scaling
 from evotree.rng import make_streams
 from evotree.tree import FitnessMax, ObliqueTree
 

@@ -7,8 +7,7 @@ import numpy as np
 from benchmarks.inputs import make_rows
 from benchmarks.measure import Cell, Table, by_turns, stopwatch
 from evotree.fitness.node import Criterion, Node
-from evotree.operators.splitters.linear import Linear
-from evotree.operators.splitters.sparse import WIDTHS, Sparse
+from evotree.operators.splitters.linear import WIDTHS, Linear, Sparse
 
 TARGET = 3.0
 

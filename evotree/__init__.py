@@ -44,7 +44,7 @@ if TYPE_CHECKING:
         tao_path,
     )
     from evotree.estimators.warmup import warmup
-    from evotree.fitness.penalties import PenalizedAccuracy
+    from evotree.fitness.base import PenalizedAccuracy
     from evotree.model_file import load_model, save_model
     from evotree.operators.refinement import Refinement
     from evotree.operators.structure.rounding import round_tree
@@ -98,7 +98,7 @@ _NAMES: dict[str, tuple[str, ...]] = {
         "tao_path",
     ),
     "evotree.estimators.warmup": ("warmup",),
-    "evotree.fitness.penalties": ("PenalizedAccuracy",),
+    "evotree.fitness.base": ("PenalizedAccuracy",),
     "evotree.model_file": ("load_model", "save_model"),
     "evotree.configuration": ("Cost", "LinearLeaves", "Quantile"),
     "evotree.operators.refinement": ("Refinement",),

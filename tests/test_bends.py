@@ -25,8 +25,6 @@ from evotree import (
     search,
     search_scores,
 )
-from evotree.fitted import fitted_of
-from evotree.texts import splits_of_text
 from evotree.engine.bends import (
     MOST_OF_COLUMN,
     bent_columns,
@@ -35,8 +33,8 @@ from evotree.engine.bends import (
 )
 from evotree.engine.problem import prepare
 from evotree.export import coefficient_table, export_python, export_rules, export_text
+from evotree.fitted import fitted_of, summarize
 from evotree.inspection.comparison import compare_rows
-from evotree.fitted import summarize
 from evotree.model_file import Model
 from evotree.plotting import plot_decision_regions, plot_shapes
 from evotree.report import report
@@ -50,6 +48,7 @@ from evotree.tables.columns import (
     indicator_of_feature,
     with_bends,
 )
+from evotree.texts import splits_of_text
 from evotree.tree import ObliqueTree, SoftSides
 from tests.exported import with_models
 from tests.inspection.random_trees import random_tree

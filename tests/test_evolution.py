@@ -22,7 +22,7 @@ from evotree import (
     with_tree,
 )
 from evotree.engine.evolution import CallbackError, ParetoFront
-from evotree.fitness.penalties import FitnessQualityComplexity
+from evotree.fitness.base import FitnessQualityComplexity
 from evotree.rng import as_generator
 from evotree.tree import FitnessMax, set_fitness
 from tests.runs import assert_same_run

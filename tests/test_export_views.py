@@ -15,8 +15,6 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from evotree import EvoTreeRegressor, ObliqueTreeClassifier, ObliqueTreeRegressor
-from evotree.words import (rows_text, share_text)
-from evotree.texts import splits_of_text
 from evotree.export import (
     coefficient_table,
     export_graphviz,
@@ -30,7 +28,9 @@ from evotree.model_file import Model, load_model, save_model
 from evotree.plotting import plot_tree
 from evotree.report import report
 from evotree.schema import CategoricalColumn, NumericColumn
+from evotree.texts import splits_of_text
 from evotree.tree import ObliqueTree
+from evotree.words import rows_text, share_text
 from tests.exported import (
     chain,
     matching,

@@ -53,17 +53,19 @@ from evotree.engine.finish import Finisher, with_less_fit
 from evotree.engine.populations import FirstTrees, best_prunings
 from evotree.engine.problem import Ends, prepare
 from evotree.engine.state import describe, read_choice, read_settings
-from evotree.fitness.linear_leaves import COSTS, HALVINGS, Strength
 from evotree.fitness.probabilities import (
+    COSTS,
+    HALVINGS,
     LEAST,
     PROBABILITY_LOSSES,
+    Strength,
     fit_soft_sides,
     log_losses,
     ranking_losses,
 )
 from evotree.inspection.front import undominated
 from evotree.operators.initialization.growth import GrowthLimits, grow
-from evotree.operators.splitters.axis import Axis
+from evotree.operators.splitters.base import Axis
 from evotree.rng import make_streams
 from evotree.tree import FitnessMax
 from tests.quick_models import FREE, assert_same_fit, brief, evolved

@@ -13,7 +13,7 @@ from sklearn.metrics import r2_score
 
 from evotree import Dataset, evolve, make_toolbox
 from evotree.engine.evolution import ParetoFront
-from evotree.fitness.penalties import FitnessQualityComplexity, PenalizedAccuracy
+from evotree.fitness.base import FitnessQualityComplexity, PenalizedAccuracy
 from evotree.inspection.front import (
     MAX_MEMBERS,
     FittedFront,

@@ -35,11 +35,11 @@ from evotree.engine.populations import (
     with_noise,
 )
 from evotree.engine.problem import Penalties, Problem
-from evotree.fitness.linear_leaves import Strength, rate_losses
-from evotree.fitness.probabilities import PROBABILITY_LOSSES, probabilities_of
+from evotree.fitness.base import row_losses
+from evotree.fitness.linear_leaves import rate_losses
+from evotree.fitness.probabilities import PROBABILITY_LOSSES, Strength, probabilities_of
 from evotree.operators.constraints import keeps_all
 from evotree.operators.initialization.logistic import LOGISTIC, logistic_trees
-from evotree.operators.structure.reduced import row_losses
 from evotree.operators.structure.splice import make_individual
 from evotree.operators.variation import distinct
 from evotree.tree import Individual, ObliqueTree

@@ -27,7 +27,7 @@ from deap import base, tools
 
 from evotree._jit import compile_seconds
 from evotree.dataset import Dataset
-from evotree.fitness.penalties import FitnessQualityComplexity
+from evotree.fitness.base import FitnessQualityComplexity
 from evotree.inspection.front import (
     MAX_MEMBERS,
     front_table,

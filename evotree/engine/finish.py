@@ -20,15 +20,10 @@ from evotree.engine.choice import LINEAR, Candidate, Choice
 from evotree.engine.evolution import ParetoFront, Run
 from evotree.engine.parallel import thread_map
 from evotree.engine.problem import Problem
-from evotree.fitness.base import routed_rows
-from evotree.fitness.linear_leaves import (
-    LogisticLeaves,
-    Strength,
-    is_too_large,
-    rate_losses,
-)
+from evotree.fitness.base import FITNESS_OF_SCORES, PenalizedAccuracy, routed_rows
+from evotree.fitness.linear_leaves import LogisticLeaves, is_too_large, rate_losses
 from evotree.fitness.objectives import ProbabilityScore
-from evotree.fitness.penalties import FITNESS_OF_SCORES, PenalizedAccuracy
+from evotree.fitness.probabilities import Strength
 from evotree.inspection.choice import TreeChoice
 from evotree.inspection.front import (
     FittedFront,
@@ -236,7 +231,9 @@ class Finisher:
         prune(individual, rows, 0.0)
         # pruning knows nothing of what is held
         repair(individual, rows, self._kept)
-        tree = without_lone_bends(rows.to_raw(individual.to_tree()), self._bends)
+        tree = rows.to_raw(individual.to_tree())
+        if self._bends:
+            tree = without_lone_bends(tree, self._bends)
         if self._rounder is not None:
             tree = self._rounder(tree)
         for constraint in self.constraints:

@@ -30,7 +30,7 @@ from evotree.engine.parallel import thread_map
 from evotree.engine.problem import LEAST_ROWS, Penalties, Problem
 from evotree.engine.progress import Progress
 from evotree.engine.toolbox import feature_bound, make_toolbox
-from evotree.fitness.penalties import PenalizedAccuracy
+from evotree.fitness.base import PenalizedAccuracy
 from evotree.operators.constraints import repair
 from evotree.operators.initialization.population import (
     TAO,

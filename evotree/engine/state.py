@@ -37,8 +37,8 @@ from evotree.engine.evolution import CHAPTERS, ORIGIN, REFINEMENT, Run, make_log
 from evotree.engine.finish import Result
 from evotree.engine.islands import islands_of
 from evotree.files import PathLike, check_writable, write_whole
-from evotree.fitness.linear_leaves import HALVINGS, Strength
-from evotree.fitness.penalties import FITNESS_OF_SCORES
+from evotree.fitness.base import FITNESS_OF_SCORES
+from evotree.fitness.probabilities import HALVINGS, Strength
 from evotree.operators.structure.splice import checked_arrays, make_individual
 from evotree.tree import FitnessMax, Individual, Outcome, set_fitness
 

@@ -13,7 +13,7 @@ from deap import base
 from evotree.dataset import Dataset
 from evotree.engine.config import Variation, check_operators
 from evotree.engine.evolution import checked
-from evotree.fitness.penalties import (
+from evotree.fitness.base import (
     FITNESS_OF_SCORES,
     PenalizedAccuracy,
     quality_and_complexity,

@@ -39,8 +39,8 @@ from evotree.operators.initialization import growth as induction
 from evotree.operators.initialization.population import init_from_tree
 from evotree.operators.pruning import cost_complexity_path, prune, risk_of_leaves
 from evotree.operators.refinement import tao_sweeps
-from evotree.operators.splitters.axis import C45, Axis
-from evotree.operators.splitters.base import Splitter
+from evotree.operators.splitters.base import Axis, Splitter
+from evotree.operators.splitters.c45 import C45
 from evotree.operators.splitters.linear import LOSSES, PENALTIES, Linear
 from evotree.operators.splitters.registry import (
     GREEDY_PRESETS,

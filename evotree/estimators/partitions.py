@@ -29,6 +29,7 @@ from evotree.engine.state import seed_to_continue
 from evotree.estimators.base import deviations
 from evotree.estimators.groups import Beside
 from evotree.estimators.rows import categorical_mask, is_collection, refuse_text
+from evotree.fitness.base import PenalizedAccuracy
 from evotree.fitness.objectives import (
     Objective,
     OwnObjective,
@@ -36,7 +37,6 @@ from evotree.fitness.objectives import (
     PoissonSums,
     ProbabilityScore,
 )
-from evotree.fitness.penalties import PenalizedAccuracy
 from evotree.fitted import Fitted
 from evotree.inspection.front import FittedFront, FrontTree
 from evotree.operators.constraints import nodes_without

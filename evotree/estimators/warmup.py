@@ -33,8 +33,8 @@ from evotree.operators.pruning import prune
 from evotree.operators.refinement import tao_sweep
 from evotree.operators.splitters.base import Split
 from evotree.operators.splitters.dipole import Dipole
+from evotree.operators.splitters.linear import Sparse
 from evotree.operators.splitters.registry import SPLITTERS
-from evotree.operators.splitters.sparse import Sparse
 from evotree.operators.structure.splice import make_individual
 from evotree.operators.variation import cx_trees, mut_nodes, sel_proportional
 from evotree.rng import make_streams

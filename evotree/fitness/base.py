@@ -1,4 +1,4 @@
-"""What an objective answers, and what it declares.
+"""What an objective answers and declares, and the fitness of individuals: quality less penalties.
 
 An objective is the loss of a row, the leaves that predict, and maybe a constraint that keeps the
 predictions in order. It says what the leaves of a tree predict, what the tree is worth, and what it
@@ -19,13 +19,15 @@ from typing import Any, ClassVar, Self, TypeAlias
 
 import numpy as np
 import pandas as pd
+from deap import base
 
-from evotree._jit import kernel
+from evotree._jit import inner_kernel, kernel
 from evotree.dataset import Dataset
-from evotree.fitness.leaves import SQUARED, quality_of_losses
+from evotree.fitness.leaves import SQUARED, quality_of_losses, target_loss
 from evotree.schema import columns_asked, text_of
+from evotree.tables.columns import text_of
 from evotree.tables.frames import by_label, order_of
-from evotree.tree import CountedTree, Individual, ObliqueTree
+from evotree.tree import CountedTree, Individual, ObliqueTree, node_weights
 
 
 @kernel
@@ -320,3 +322,184 @@ def routed_rows(tree: ObliqueTree, X: np.ndarray) -> SimpleNamespace:
         end=np.searchsorted(leaves[order], last).astype(np.int32),
         subtree_size=tree.subtree_size,
     )
+
+
+# ---- what rows lose at nodes ---------------------------------------------------------------------
+
+
+@inner_kernel
+def prediction_at(table, k, first, width, X, i):
+    """Return what row `i` is predicted at leaf `k`: a number, or by a bounded linear model."""
+    predicted = table[k, first]
+    if width == 1:
+        return predicted
+    for j in range(X.shape[1]):
+        predicted += table[k, first + 3 + j] * X[i, j]
+    return min(max(predicted, table[k, first + 1]), table[k, first + 2])
+
+
+@inner_kernel
+def squared_error_at(table, k, X, outputs, i):
+    """Return the squared error of row `i` at leaf `k`, summed over several outputs."""
+    width = table.shape[1] // outputs.shape[1]
+    total = 0.0
+    for o in range(outputs.shape[1]):
+        total += (outputs[i, o] - prediction_at(table, k, o * width, width, X, i)) ** 2
+    return total
+
+
+@inner_kernel
+def loss_at(table, k, X, y, i, loss, level, origin):
+    """Return what a unit of weight of row `i` loses at leaf `k`; `y` is classes or targets."""
+    if y.ndim == 2:
+        row_loss = squared_error_at(table, k, X, y, i)
+    elif isinstance(y[i], float):
+        predicted = prediction_at(table, k, 0, table.shape[1], X, i)
+        row_loss = target_loss(y[i], predicted, loss, level, origin)
+    else:
+        row_loss = table[k, y[i]]
+    return row_loss
+
+
+@kernel
+def losses_at(table, leaves, X, y, loss, level, origin):
+    """Return what a unit of weight of each row loses at its leaf, of shape (n_rows,)."""
+    losses = np.empty(leaves.shape[0])
+    for i in range(leaves.shape[0]):
+        losses[i] = loss_at(table, leaves[i], X, y, i, loss, level, origin)
+    return losses
+
+
+def leaf_table(individual: Individual, n_classes: int) -> np.ndarray:
+    """Return what rows lose, or are predicted, at each node, of shape (n_nodes, n_columns)."""
+    if individual.objective is not None:
+        return np.ascontiguousarray(individual.objective.table(individual))
+    if n_classes == 0:
+        return (individual.counts[:, 1] / individual.counts[:, 0])[:, np.newaxis]
+    return error_table(individual.counts.argmax(axis=1), n_classes)
+
+
+def error_table(labels: np.ndarray, n_classes: int) -> np.ndarray:
+    """Return whether each class is not the label of each node, as losses (n_nodes, n_classes)."""
+    return np.not_equal.outer(labels, np.arange(n_classes)).astype(np.float64)
+
+
+def loss_of_targets(dataset: Dataset) -> tuple[int, float, float]:
+    """Return the loss of the targets, its level and origin, as `target_loss` takes them."""
+    objective = dataset.bound_objective
+    return (SQUARED, 0.5, 0.0) if objective is None else objective.rule
+
+
+def class_masses(
+    leaves: np.ndarray, dataset: Dataset, subtree_size: np.ndarray
+) -> np.ndarray:
+    """Return the class weights of the rows that reach each node, of shape (n_nodes, n_classes)."""
+    return np.column_stack(
+        [
+            node_weights(leaves, dataset.sample_weight * (dataset.y == c), subtree_size)
+            for c in range(dataset.n_classes)
+        ]
+    )
+
+
+def row_losses(
+    individual: Individual, held_out: Dataset, reference: Individual | None = None
+) -> np.ndarray:
+    """Return the loss of each row held out, of shape (n_rows,), by the objective of the tree."""
+    leaves = individual.apply(held_out.X)
+    if individual.objective is None or not held_out.n_classes:
+        table = leaf_table(individual, held_out.n_classes)
+    else:
+        mass = class_masses(leaves, held_out, individual.subtree_size)
+        table = individual.objective.held_out_table(
+            individual, mass, reference or individual
+        )
+    if held_out.n_classes:
+        return table[leaves, held_out.y]
+    return losses_at(
+        table, leaves, held_out.X, held_out.targets, *loss_of_targets(held_out)
+    )
+
+
+def loss_unit(dataset: Dataset) -> float:
+    """Return the loss of which a quality is a share: the whole weight, or that of the root."""
+    if dataset.n_classes:
+        return dataset.total_weight
+    if dataset.bound_objective is not None:
+        return float(dataset.bound_objective.whole_loss(dataset))
+    return float(dataset.sample_weight @ dataset.y**2)  # targets have mean 0
+
+
+# ---- fitness -------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class PenalizedAccuracy:
+    """Re-classification quality less a penalty for each node (GEA-ODT's fitness function).
+
+    ``fitness = quality - size_penalty * n_nodes``, by default. Any callable with the same signature
+    can take its place.
+    """
+
+    size_penalty: float = 0.005  # for one node, the papers' alpha
+    term_penalty: float = 0.0  # for each term after a split's first
+
+    def __call__(self, individual: Individual) -> tuple[float]:
+        """Return the fitness values of an individual, as DEAP's ``evaluate`` does."""
+        fitness = individual.quality - self.size_penalty * len(individual)
+        if self.term_penalty:
+            fitness -= self.term_penalty * (individual.n_terms - len(individual) // 2)
+        return (fitness,)
+
+
+class FitnessQualityComplexity(base.Fitness):
+    """Two objectives: the quality, to be maximized, and the complexity, to be minimized."""
+
+    # Of two fitnesses the one of higher quality is greater, of equal quality that of less
+    # complexity.
+
+    weights = (1.0, -1.0)
+
+
+class FitnessTwoScores(base.Fitness):
+    """Two scores, to be maximized, and the complexity, to be minimized."""
+
+    weights = (1.0, 1.0, -1.0)
+
+
+class FitnessThreeScores(base.Fitness):
+    """Three scores, to be maximized, and the complexity, to be minimized."""
+
+    weights = (1.0, 1.0, 1.0, -1.0)
+
+
+FITNESS_OF_SCORES = {
+    1: FitnessQualityComplexity,
+    2: FitnessTwoScores,
+    3: FitnessThreeScores,
+}
+"""Kinds of fitness for NSGA-II, by the number of scores."""
+
+
+def quality_and_complexity(individual: Individual) -> tuple[float, float]:
+    """Return quality and complexity as objectives of their own, for `FitnessQualityComplexity`."""
+    return individual.quality, float(individual.complexity)
+
+
+def scores_and_complexity(individual: Individual) -> tuple[float, ...]:
+    """Return the scores of a callable objective, and the complexity."""
+    return (*individual.objective.scores(individual), float(individual.complexity))
+
+
+def linear_scaling(fitness: np.ndarray, pressure: float) -> np.ndarray:
+    """Scale fitness linearly, so that the best is expected to have `pressure` offspring."""
+    # ``f' = a f + b`` with ``mean(f') = 1`` and ``max(f') = pressure``; where that would make the
+    # worst negative, ``min(f') = 0`` instead (Goldberg 1989, chapter 3). Fitness may be negative.
+    mean = (fitness / len(fitness)).cumsum()[-1]
+    best, worst = fitness.max(), fitness.min()
+    if best - worst <= 1e-15 * max(abs(best), abs(worst)):
+        return np.ones(len(fitness))
+    slope = (pressure - 1.0) / (best - mean)
+    if 1.0 + slope * (worst - mean) < 0.0:
+        slope = 1.0 / (mean - worst)
+    return np.maximum(0.0, 1.0 + slope * (fitness - mean))

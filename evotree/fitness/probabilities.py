@@ -1,9 +1,16 @@
-"""Class probabilities: how soft sides are fitted to a finished tree, and what rows lose by them."""
+"""Class probabilities: soft sides of a finished tree, logistic regressions, and what rows lose.
+
+Soft sides are fitted to a tree that stays as it is. A logistic regression is multinomial, or of
+counts, whose logarithm is linear (Poisson regression); it is penalized by squared coefficients. It
+is what trees of logistic models (`evotree.operators.initialization.logistic`) and models of leaves
+(`evotree.fitness.linear_leaves`) are made of.
+"""
 
 import math
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from types import MappingProxyType
+from typing import NamedTuple
 
 import numpy as np
 from scipy.optimize import minimize
@@ -334,3 +341,179 @@ class _Likelihood:
         shares = np.zeros(self.tree.values.shape)
         shares[np.ix_(self.leaves, self.classes)] = softmax(logits, axis=1)
         return SoftSides(slopes, intercepts, shares)
+
+
+# ---- logistic regressions ------------------------------------------------------------------------
+
+
+COSTS = (0.003, 0.03, 0.3, 3.0)
+"""Costs of a row's loss against the penalty of the coefficients, of standardized features."""
+
+HALVINGS = 4
+"""How often the terms of a model are halved at most."""
+
+_LARGEST_LOG = 500.0  # of a rate
+_FREE = 1e-4  # penalty of the intercept of the root
+_MAX_STEPS = 100
+_MAX_CELLS = 500e6  # rows times coefficients times iterations, of many of them
+_NEWTON_CELLS = (
+    2e6  # rows times squared coefficients, up to which Newton's method is quicker
+)
+
+
+class Strength(NamedTuple):
+    """How logistic leaves are regularized."""
+
+    C: float  # cost of a row's loss
+    halvings: int = 0  # of the terms of the root
+
+
+class ClassRows(NamedTuple):
+    """Rows of classes or counts, which models are fitted to, as a data set has them."""
+
+    X: np.ndarray
+    y: np.ndarray  # codes, or counts in units of their mean
+    sample_weight: np.ndarray
+    spread: np.ndarray  # of the features
+    n_classes: int  # 0 for counts
+
+
+def fit_scores(
+    dataset: Dataset | ClassRows,
+    inside: np.ndarray | slice,
+    C: float,
+    start: np.ndarray,
+    is_free: np.ndarray,
+    prior: np.ndarray | None = None,
+    end: float = math.inf,
+) -> np.ndarray:
+    """Return scores of the classes, of shape (n_classes, n_features + 1), the intercepts last.
+
+    Of counts there is one score, the logarithm of their mean.
+
+    Those of `start` that are not free stay as they are; the others are drawn to `prior`, or to 0.
+    """
+    y, weight = dataset.y[inside], dataset.sample_weight[inside]
+    n_rows, n_classes, of_counts = len(y), len(start), dataset.n_classes == 0
+    rows = np.column_stack([dataset.X[inside], np.ones(n_rows)])
+    penalty = np.append(dataset.spread**2, 1.0) / C
+    if prior is None:
+        penalty[-1] = _FREE
+    centre = np.zeros_like(start) if prior is None else prior
+    own = np.arange(n_rows), y
+    is_class = (y[:, np.newaxis] == np.arange(n_classes)).astype(np.float64)
+    targets = y[:, np.newaxis] if of_counts else is_class
+    scores, shares = start.copy(), targets
+
+    def loss(free: np.ndarray) -> tuple[float, np.ndarray]:
+        nonlocal shares
+        scores[is_free] = free
+        of_rows = rows @ scores.T
+        away = scores - centre
+        if of_counts:
+            shares = finite_exp(of_rows)
+            lost = (shares - targets * of_rows)[:, 0]
+        else:
+            of_rows -= of_rows.max(axis=1, keepdims=True)
+            shares = np.exp(of_rows)
+            total = shares.sum(axis=1, keepdims=True)
+            shares /= total
+            lost = np.log(total[:, 0]) - of_rows[own]
+        excess = shares - targets
+        gradient = (excess * weight[:, np.newaxis]).T @ rows + penalty * away
+        return weight @ lost + 0.5 * (penalty * away**2).sum(), gradient[is_free]
+
+    classes, columns = np.nonzero(is_free)
+
+    def curvature() -> np.ndarray:  # where the loss was looked at last
+        each = rows[:, columns]
+        shared = each * shares[:, classes]
+        weighted = shared * weight[:, np.newaxis]
+        # not before: of many classes it is large
+        own_curvature = weighted.T @ each * (classes[:, np.newaxis] == classes)
+        if not of_counts:  # shares add up to 1
+            own_curvature = own_curvature - weighted.T @ shared
+        return own_curvature + np.diag(penalty[columns])
+
+    n_free = len(classes)
+    if n_rows * n_free**2 <= _NEWTON_CELLS:
+        scores[is_free] = _newton(loss, curvature, start[is_free], end)
+        return scores
+
+    def stop_in_time(intermediate_result: object) -> None:
+        if time.perf_counter() >= end:
+            raise StopIteration
+
+    most = max(20, min(_MAX_STEPS, int(_MAX_CELLS / (n_rows * n_free))))
+    scores[is_free] = minimize(
+        loss,
+        start[is_free],
+        jac=True,
+        method="L-BFGS-B",
+        callback=stop_in_time,
+        options={"maxiter": most, "ftol": 1e-7},
+    ).x
+    return scores
+
+
+def _newton(
+    loss: Callable[[np.ndarray], tuple[float, np.ndarray]],
+    curvature: Callable[[], np.ndarray],
+    start: np.ndarray,
+    end: float,
+) -> np.ndarray:
+    """Return where a convex loss is least; steps that do not lower it are halved."""
+    here = start
+    value, gradient = loss(here)
+    for _ in range(_MAX_STEPS):
+        try:
+            step = np.linalg.solve(curvature(), gradient)
+        except np.linalg.LinAlgError:  # units so apart that penalties vanish in the sum
+            step = np.linalg.lstsq(curvature(), gradient)[0]
+        gain = gradient @ step
+        least_gain = 1e-9 * abs(value)
+        # Comparisons are such that NaN, where sums overflow, ends the steps and is not taken.
+        if not gain > least_gain or time.perf_counter() >= end:
+            break
+        after, slope = loss(here - step)
+        while not after <= value - 0.1 * gain and gain > least_gain:
+            step = 0.5 * step
+            gain = 0.5 * gain
+            after, slope = loss(here - step)
+        if not after <= value:
+            break
+        here = here - step
+        value = after
+        gradient = slope
+    return here
+
+
+def path_of_models(
+    dataset: Dataset | ClassRows,
+    C: float,
+    start: np.ndarray | None = None,
+    halvings: int = HALVINGS,
+    used: np.ndarray | None = None,
+    end: float = math.inf,
+) -> Iterator[np.ndarray]:
+    """Yield models of the root over some features, each of half the terms of the one before."""
+    if start is None:
+        start = np.zeros((dataset.n_classes or 1, dataset.X.shape[1] + 1))
+    is_free = np.ones(start.shape, dtype=bool)
+    is_free[:, :-1] = np.ptp(dataset.X, axis=0) > 0.0
+    if used is not None:
+        is_free[:, :-1] &= used
+    if len(start) == 2:  # one score tells two classes apart
+        is_free[0] = False
+    for _ in range(halvings + 1):
+        scores = fit_scores(dataset, slice(None), C, start, is_free, end=end)
+        yield scores
+        terms = np.abs(scores[:, :-1]) * dataset.spread
+        n_kept = max(1, int(np.count_nonzero(is_free[:, :-1])) // 2)
+        is_free[:, :-1] &= terms >= np.sort(terms, axis=None)[-n_kept]
+        start = np.where(is_free, scores, 0.0)
+
+
+def finite_exp(scores: np.ndarray) -> np.ndarray:
+    """Return exponentials that are finite."""
+    return np.exp(np.minimum(scores, _LARGEST_LOG))

@@ -13,8 +13,8 @@ import numpy as np
 import pandas as pd
 
 from evotree.dataset import Dataset, group_moments
+from evotree.fitness.base import FitnessQualityComplexity, PenalizedAccuracy
 from evotree.fitness.linear_leaves import rate_losses
-from evotree.fitness.penalties import FitnessQualityComplexity, PenalizedAccuracy
 from evotree.inspection.choice import TreeChoice
 from evotree.operators.pruning import choose_tree, mean_losses, sum_losses
 from evotree.tree import ObliqueTree, SoftSides

@@ -30,24 +30,23 @@ from scipy.optimize import linprog
 
 from evotree.configuration import check_monotonic_signs
 from evotree.dataset import Dataset
+from evotree.fitness.base import PenalizedAccuracy
 from evotree.fitness.leaves import CONFLICT, isotonic_values, node_orders
 from evotree.fitness.node import Criterion, Node
-from evotree.fitness.penalties import PenalizedAccuracy
 from evotree.operators.pruning import (
     optimal_pruning,
     prune_marked,
     prune_tree,
     risk_of_leaves,
 )
-from evotree.operators.refinement import solve
-from evotree.operators.splitters.linear import Linear, start_at
-from evotree.operators.splitters.sparse import Sparse, fit_on
-from evotree.operators.structure.reduced import (
+from evotree.operators.refinement import (
     SPARSE_ROWS,
     Hyperplane,
     refit_nodes,
     replace_splits,
+    solve,
 )
+from evotree.operators.splitters.linear import Linear, Sparse, fit_on, start_at
 from evotree.operators.structure.splice import make_individual, subtree_sizes
 from evotree.operators.variation import centre_splits
 from evotree.rng import make_streams

@@ -35,19 +35,19 @@ from evotree.dataset import (
     make_folds,
     split_folds,
 )
+from evotree.fitness.base import (
+    PenalizedAccuracy,
+    class_masses,
+    error_table,
+    loss_at,
+    loss_of_targets,
+)
 from evotree.fitness.node import (
     Criterion,
     class_ranks,
     sort_rows,
     weight_of,
     weighted_impurity,
-)
-from evotree.fitness.penalties import PenalizedAccuracy
-from evotree.operators.structure.reduced import (
-    class_masses,
-    error_table,
-    loss_at,
-    loss_of_targets,
 )
 from evotree.operators.structure.splice import (
     Nodes,
@@ -308,7 +308,7 @@ def prune(
     size_penalty: float,
     term_penalty: float = 0.0,
 ) -> tuple[Individual]:
-    """Make a tree the fittest of its prunings, by `evotree.fitness.penalties.PenalizedAccuracy`."""
+    """Make a tree the fittest of its prunings, by `evotree.fitness.base.PenalizedAccuracy`."""
     counts, subtree_size = individual.counts, individual.subtree_size
     if individual.objective is not None:
         prices = split_prices(individual, 0.0, term_penalty)

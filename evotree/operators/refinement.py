@@ -5,11 +5,19 @@ search, optimization, genetic algorithms and martial arts: towards memetic algor
 is a function of an individual and its data set that changes the individual in place, as DEAP's
 operators do, and returns a tuple of it. Every splitter makes one, by the reduced problem of a node.
 
-Tree alternating optimization fits every node of a whole tree again, the others held fixed. Given
-all other nodes, the best split of an internal node is that of its reduced problem
-(`evotree.operators.structure.reduced`), which any splitter solves. Nodes of one level do not
-influence each other, so a sweep goes from the deepest level to the root, the nodes of a level side
-by side. Leaves predict the majority class, or the mean, of their rows at any time.
+**The reduced problem** of a node says where each of its rows should go, the other nodes held fixed.
+Given all other nodes, the best split of an internal node is that of a problem of two classes
+(Carreira-Perpiñán and Tavallali 2018, "Alternating optimization of decision trees, with application
+to learning sparse oblique trees", NeurIPS, section 3). A row that the subtrees of both children
+predict equally well does not matter. Any other, a *care row*, belongs to the child that predicts it
+better, and costs the difference of the two losses on the other side. The loss is that of the
+objective: by default 1 for a wrong class, and the squared error (Zharmagambetov and
+Carreira-Perpiñán 2020).
+
+**Tree alternating optimization** fits every node of a whole tree again, by its reduced problem,
+which any splitter solves. Nodes of one level do not influence each other, so a sweep goes from the
+deepest level to the root, the nodes of a level side by side. Leaves predict the majority class, or
+the mean, of their rows at any time.
 """
 
 import math
@@ -19,12 +27,12 @@ from dataclasses import dataclass
 from functools import partial
 from inspect import signature
 from numbers import Real
-from typing import Annotated, Any
+from typing import Annotated, Any, TypeAlias
 
 import numpy as np
 from deap import base
 
-from evotree._jit import compile_seconds
+from evotree._jit import compile_seconds, inner_kernel, kernel
 from evotree.configuration import (
     Configuration,
     HasMethods,
@@ -33,11 +41,17 @@ from evotree.configuration import (
     StrOptions,
 )
 from evotree.dataset import Dataset
-from evotree.fitness.node import Node
-from evotree.fitness.penalties import PenalizedAccuracy
+from evotree.fitness.base import (
+    PenalizedAccuracy,
+    leaf_table,
+    loss_at,
+    loss_of_targets,
+    loss_unit,
+)
+from evotree.fitness.node import Criterion, Node
 from evotree.operators.pruning import prune
 from evotree.operators.splitters.base import Splitter
-from evotree.operators.splitters.linear import LOSSES, PENALTIES, Linear
+from evotree.operators.splitters.linear import LOSSES, PENALTIES, Linear, Sparse
 from evotree.operators.splitters.registry import (
     GREEDY_PRESETS,
     SPLITTERS,
@@ -45,23 +59,195 @@ from evotree.operators.splitters.registry import (
     bounded,
     splitter_of,
 )
-from evotree.operators.splitters.sparse import Sparse
-from evotree.operators.structure.reduced import (
-    SPARSE_ROWS,
-    Hyperplane,
-    leaf_table,
-    loss_unit,
-    misrouted,
-    reduced_problem,
-    refit_split,
-)
 from evotree.operators.structure.splice import (
     Splits,
     partition_tree,
     rows_of_all_nodes,
 )
 from evotree.rng import as_generator, below, make_streams, next_uint64, uniform
-from evotree.tree import Individual, Outcome, node_depths, set_fitness
+from evotree.tree import Individual, Outcome, node_depths, project, set_fitness
+
+Hyperplane: TypeAlias = tuple[np.ndarray, float]
+"""Normal vector and threshold of a split."""
+
+SPARSE_ROWS = 4_096  # most that the features of a split are chosen by
+_ERROR = int(Criterion.ERROR)
+_FEW_ROWS = 1024  # that a reduced problem may have however few rows there are
+
+
+@inner_kernel
+def leaf_from(X, i, k, tree):
+    """Return the leaf of the subtree at node `k` that row `i` reaches."""
+    weights, thresholds, subtree_size = tree
+    while subtree_size[k] > 1:
+        if project(weights[k], X, i) <= thresholds[k]:
+            k += 1
+        else:
+            k += 1 + subtree_size[k + 1]
+    return k
+
+
+@kernel
+def care_rows(X, y, sample_weight, rows, k, tree, table, loss, level, origin):
+    """Return the care rows of node `k`, where they belong, and what they cost on the other side.
+
+    `rows` are the positions of the rows that reach the node, ``tree`` its ``(weights, thresholds,
+    subtree_size)`` and `table` what rows lose at each node (`leaf_table`). Of m care rows the three
+    arrays are ``X (m, d)``, ``goes_right (m,) int32``, 1 for those of the right child, and
+    ``cost (m,)``, the weight of a row times the difference of its two losses.
+    """
+    n, d = rows.shape[0], X.shape[1]
+    chosen = np.empty(n, dtype=np.int32)
+    goes_right = np.empty(n, dtype=np.int32)
+    cost = np.empty(n)
+    m = 0
+    left = k + 1
+    right = left + tree[2][left]
+    for t in range(n):
+        i = rows[t]
+        on_left = leaf_from(X, i, left, tree)
+        on_right = leaf_from(X, i, right, tree)
+        excess = loss_at(table, on_left, X, y, i, loss, level, origin)
+        excess -= loss_at(table, on_right, X, y, i, loss, level, origin)
+        if excess != 0.0:
+            chosen[m] = i
+            goes_right[m] = excess > 0.0
+            cost[m] = sample_weight[i] * abs(excess)
+            m += 1
+    care = np.empty((m, d))
+    for t in range(m):
+        for j in range(d):
+            care[t, j] = X[chosen[t], j]
+    return care, goes_right[:m].copy(), cost[:m].copy()
+
+
+@kernel
+def misrouted(X, goes_right, cost, w, threshold):
+    """Return the cost of the rows that a split sends to the wrong side."""
+    total = 0.0
+    for i in range(X.shape[0]):
+        if (project(w, X, i) > threshold) != (goes_right[i] == 1):
+            total += cost[i]
+    return total
+
+
+def reduced_problem(
+    individual: Individual,
+    dataset: Dataset,
+    k: int,
+    weights: np.ndarray,
+    thresholds: np.ndarray,
+    table: np.ndarray,
+    stream: np.ndarray,
+    max_rows: int | None = None,
+) -> Node | None:
+    """Return the reduced problem of an internal node: its care rows, of the classes 0 and 1.
+
+    `weights` and `thresholds` are those of the tree as it is being changed. Of a node with more
+    rows `max_rows` are drawn, and weigh as much as those they stand for. None where no row matters.
+    """
+    rows = individual.order[individual.start[k] : individual.end[k]]
+    step = 1.0
+    if max_rows is not None:
+        # Copies with noise tell no more than the rows that they are of.
+        max_rows = min(max_rows, max(_FEW_ROWS, dataset.n_rows))
+        if rows.size > max_rows:
+            step = rows.size / max_rows  # rows for which each of the drawn ones stands
+            drawn = (np.arange(max_rows) + uniform(stream)) * step
+            rows = rows[drawn.astype(np.int64)]
+    care, goes_right, cost = care_rows(
+        dataset.X,
+        dataset.targets,
+        dataset.sample_weight,
+        rows,
+        k,
+        (weights, thresholds, individual.subtree_size),
+        table,
+        *loss_of_targets(dataset),
+    )
+    if dataset.is_split_on is not None:
+        care[:, ~dataset.is_split_on] = 0.0
+    if cost.size == 0:
+        return None
+    return Node.of(
+        care, goes_right, step * cost, n_classes=2, criterion=_ERROR, min_rows=1
+    )
+
+
+def refit_nodes(
+    individual: Individual,
+    dataset: Dataset,
+    nodes: np.ndarray,
+    weights: np.ndarray,
+    thresholds: np.ndarray,
+    fit: Callable[[Node, Hyperplane], Hyperplane | None],
+    stream: np.ndarray,
+    max_rows: int,
+) -> bool:
+    """Fit the splits of nodes again, one after the other; return whether any has changed.
+
+    They are written into `weights (n_nodes, n_features)` and `thresholds (n_nodes,)`, which hold
+    the present ones. `fit` takes the reduced problem of a node and its present split.
+    """
+    table = leaf_table(individual, dataset.n_classes)
+    is_changed = False
+    for k in nodes.tolist():
+        node = reduced_problem(
+            individual, dataset, k, weights, thresholds, table, stream, max_rows
+        )
+        present = weights[k].copy(), float(thresholds[k])
+        split = None if node is None else fit(node, present)
+        if split is not None:
+            weights[k], thresholds[k] = split
+            is_changed = True
+    return is_changed
+
+
+def refit_split(
+    individual: Individual,
+    dataset: Dataset,
+    k: int,
+    fit: Callable[[Node, Hyperplane], Hyperplane | None],
+    stream: np.ndarray,
+    max_rows: int,
+) -> bool:
+    """Fit the split of one node again, as `refit_nodes`, in place; return whether it changed."""
+    weights = individual.weights.copy()
+    thresholds = individual.thresholds.copy()
+    is_changed = refit_nodes(
+        individual,
+        dataset,
+        np.array([k]),
+        weights,
+        thresholds,
+        fit=fit,
+        stream=stream,
+        max_rows=max_rows,
+    )
+    if is_changed:
+        replace_splits(individual, dataset, weights, thresholds)
+    return is_changed
+
+
+def replace_splits(
+    individual: Individual,
+    dataset: Dataset,
+    weights: np.ndarray,
+    thresholds: np.ndarray,
+) -> None:
+    """Give an individual other splits, and drop the parts that no row reaches."""
+    individual.replace(
+        partition_tree(
+            dataset.rows,
+            dataset.allowed(weights),
+            thresholds,
+            individual.subtree_size,
+            dataset.n_statistics,
+        )
+    )
+
+
+# ---- sweeps --------------------------------------------------------------------------------------
 
 
 def cost_of(node: Node, split: Hyperplane, term_cost: float) -> float:
@@ -389,13 +575,13 @@ def make_refiner(
     max_features: int | None = None,
 ) -> Refiner:
     """Return the refiner of a name or a splitter, or the one that is given."""
+    if isinstance(name, str) and name in ("tao", "sparse", "linear"):
+        return LinearRefiner(name, C, penalty, term_penalty, max_features)
     splitter = splitter_of(name)
     if splitter is not None:
         return Resplit(bounded(splitter, max_features))
     if callable(name) and not isinstance(name, type):
         return name
-    if name in ("tao", "sparse", "linear"):
-        return LinearRefiner(name, C, penalty, term_penalty, max_features)
     if isinstance(name, str) and name in SPLITTERS:
         return Resplit(bounded(as_splitter(name), max_features))
     raise ValueError(

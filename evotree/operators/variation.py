@@ -22,6 +22,7 @@ from deap import tools
 
 from evotree._jit import kernel, part_kernel
 from evotree.dataset import Dataset
+from evotree.fitness.base import linear_scaling
 from evotree.fitness.node import (
     Node,
     centre_margin,
@@ -29,16 +30,14 @@ from evotree.fitness.node import (
     project_rows,
     sort_rows,
 )
-from evotree.fitness.penalties import linear_scaling
 from evotree.operators.pruning import prune
+from evotree.operators.refinement import SPARSE_ROWS, Hyperplane, refit_split
 from evotree.operators.splitters.dipole import (
     dipolar_change,
     dipole_hyperplane,
     gaussian_change,
 )
-from evotree.operators.splitters.linear import start_at
-from evotree.operators.splitters.sparse import fit_on, used_features
-from evotree.operators.structure.reduced import SPARSE_ROWS, Hyperplane, refit_split
+from evotree.operators.splitters.linear import fit_on, start_at, used_features
 from evotree.operators.structure.splice import (
     Nodes,
     Rows,

@@ -21,7 +21,7 @@ from sklearn.tree import DecisionTreeClassifier
 from evotree.estimators import ObliqueTreeClassifier, TAOClassifier
 from evotree.estimators.local import tao_path
 from evotree.experiments.protocols import stratified_folds
-from evotree.fitness.penalties import PenalizedAccuracy
+from evotree.fitness.base import PenalizedAccuracy
 from evotree.operators.initialization.population import raw_tree
 from evotree.operators.pruning import (
     critical_alphas,

@@ -19,8 +19,8 @@ from evotree.dataset import Dataset
 from evotree.engine.config import Evolution
 from evotree.estimators.base import leaf_deviations
 from evotree.experiments.problems import make_problem
+from evotree.fitness.base import PenalizedAccuracy
 from evotree.fitness.objectives import QuantileLoss
-from evotree.fitness.penalties import PenalizedAccuracy
 from evotree.operators.structure.splice import make_individual
 from tests.estimators.test_continuing import quick
 

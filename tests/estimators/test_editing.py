@@ -11,10 +11,10 @@ from sklearn.base import is_classifier
 from sklearn.datasets import load_diabetes, load_wine
 
 from evotree import EvoTreeClassifier, EvoTreeRegressor, LinearLeaves, PenalizedAccuracy
-from evotree.fitted import fitted_of
 from evotree.engine.finish import scores_on
 from evotree.estimators.editing import finisher_of
 from evotree.estimators.groups import Beside
+from evotree.fitted import fitted_of
 from evotree.inspection.front import FrontTree
 from tests.quick_models import brief, outputs
 

@@ -14,8 +14,9 @@ from sklearn.preprocessing import StandardScaler
 from evotree import EvoTreeClassifier, EvoTreeRegressor
 from evotree.dataset import EXPOSURE, Dataset, make_folds, split_folds
 from evotree.engine.choice import Candidate, Table, Trial
-from evotree.fitness.linear_leaves import LogLinearLeaves, path_of_models
+from evotree.fitness.linear_leaves import LogLinearLeaves
 from evotree.fitness.objectives import compose
+from evotree.fitness.probabilities import path_of_models
 from evotree.operators.structure.splice import make_individual
 from evotree.rng import make_streams
 from tests.quick_models import BRIEF, FREE, evolved

@@ -46,7 +46,7 @@ from evotree.inspection.stability import stability
 from evotree.operators import pruning
 from evotree.operators.initialization import forest, growth
 from evotree.operators.pruning import mean_losses, node_losses, sum_losses
-from evotree.operators.splitters.axis import Axis
+from evotree.operators.splitters.base import Axis
 from evotree.rng import make_streams
 from tests.quick_models import FREE, brief, evolved
 from tests.strategies import seeds

@@ -19,14 +19,9 @@ from evotree import (
 )
 from evotree.dataset import Dataset
 from evotree.engine.choice import LARGE_ERRORS
-from evotree.fitness import linear_leaves as logistic_leaves
-from evotree.fitness.linear_leaves import (
-    COSTS,
-    HALVINGS,
-    fit_scores,
-    is_too_large,
-    path_of_models,
-)
+from evotree.fitness import probabilities
+from evotree.fitness.linear_leaves import is_too_large
+from evotree.fitness.probabilities import COSTS, HALVINGS, fit_scores, path_of_models
 from evotree.leaf_models import ClassModels
 from tests.quick_models import FREE, evolved
 
@@ -63,7 +58,7 @@ def fitted(request):
 @pytest.mark.parametrize("C", [0.01, 1.0])
 @pytest.mark.parametrize("cells", [0.0, np.inf], ids=["quasi-Newton", "Newton"])
 def test_a_model_of_all_terms_is_that_of_scikit_learn(load, C, cells, monkeypatch):
-    monkeypatch.setattr(logistic_leaves, "_NEWTON_CELLS", cells)
+    monkeypatch.setattr(probabilities, "_NEWTON_CELLS", cells)
     dataset = Dataset.from_arrays(*load(return_X_y=True))
     scores = next(path_of_models(dataset, C))
     known = LogisticRegression(C=C, tol=1e-8, max_iter=10_000)

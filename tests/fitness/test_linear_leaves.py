@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from evotree.dataset import Dataset
-from evotree.fitness.base import routed_rows
+from evotree.fitness.base import leaf_table, routed_rows, row_losses
 from evotree.fitness.linear_leaves import (
     ERROR,
     INTERCEPT,
@@ -21,8 +21,7 @@ from evotree.fitness.linear_leaves import (
 from evotree.leaf_models import LeafModels
 from evotree.operators.initialization.growth import GrowthLimits, grow, init_dipolar
 from evotree.operators.pruning import node_losses, prune
-from evotree.operators.splitters.axis import Axis
-from evotree.operators.structure.reduced import leaf_table, row_losses
+from evotree.operators.splitters.base import Axis
 from evotree.rng import make_streams
 from evotree.tree import ObliqueTree
 from tests.reference import linear_leaves as naive

@@ -11,7 +11,16 @@ from sklearn import metrics
 
 from evotree.configuration import Cost, Quantile
 from evotree.dataset import Dataset
-from evotree.fitness.base import LINES, ORDER, OUTPUTS, FeatureCosts
+from evotree.fitness.base import (
+    LINES,
+    ORDER,
+    OUTPUTS,
+    FeatureCosts,
+    PenalizedAccuracy,
+    leaf_table,
+    loss_unit,
+    row_losses,
+)
 from evotree.fitness.leaves import F1, score_labels
 from evotree.fitness.objectives import (
     CLASS_OBJECTIVES,
@@ -22,11 +31,9 @@ from evotree.fitness.objectives import (
     as_objective,
     compose,
 )
-from evotree.fitness.penalties import PenalizedAccuracy
 from evotree.fitness.probabilities import LEAST, PROBABILITY_LOSSES, quick_shares
 from evotree.operators.constraints import MonotonicConstraint
 from evotree.operators.pruning import node_losses, prune, prune_marked
-from evotree.operators.structure.reduced import leaf_table, loss_unit, row_losses
 from evotree.operators.structure.splice import make_individual
 from tests.reference import leaves as naive
 from tests.strategies import populations, seeds, with_random_zeros

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 
-from evotree.fitness.penalties import (
+from evotree.fitness.base import (
     FitnessQualityComplexity,
     PenalizedAccuracy,
     quality_and_complexity,

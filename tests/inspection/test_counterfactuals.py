@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from evotree.fitted import summarize
 from evotree.inspection import counterfactuals as nearest
 from evotree.inspection.counterfactuals import Steps, fewest, shortest_l1
-from evotree.fitted import summarize
 from evotree.schema import CategoricalColumn, NumericColumn
 from evotree.tables.columns import encode
 from tests.inspection.random_trees import CLASSES, estimator_of, grid, random_tree

@@ -9,8 +9,7 @@ from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 from evotree.dataset import Dataset
 from evotree.fitness.node import REGRESSION
 from evotree.operators.initialization.growth import GrowthLimits, grow
-from evotree.operators.splitters.axis import Axis
-from evotree.operators.splitters.base import Split
+from evotree.operators.splitters.base import Axis, Split
 from evotree.rng import uniform
 from tests.strategies import datasets, stream_of
 

@@ -10,7 +10,6 @@ from hypothesis import strategies as st
 from sklearn.datasets import load_wine
 
 from evotree import EvoTreeClassifier, EvoTreeRegressor, ObliqueTree, make_toolbox
-from evotree.texts import splits_of_text
 from evotree.export import export_text
 from evotree.model_file import Model
 from evotree.operators.constraints import Held, Limits, keeps_all, repair
@@ -19,6 +18,7 @@ from evotree.operators.pruning import prune
 from evotree.operators.structure.splice import make_individual
 from evotree.schema import CategoricalColumn, NumericColumn
 from evotree.tables.columns import answers_of, feature_names
+from evotree.texts import splits_of_text
 from tests.quick_models import brief
 from tests.strategies import (
     OPERATORS,

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from sklearn.datasets import load_wine
 
 from evotree.fitness.node import Criterion, score_hyperplane
-from evotree.operators.splitters.axis import Axis
+from evotree.operators.splitters.base import Axis
 from evotree.operators.splitters.linear import (
     LOSSES,
     PENALTIES,

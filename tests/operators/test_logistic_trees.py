@@ -17,14 +17,14 @@ from evotree.engine.choice import Choice, Penalties
 from evotree.engine.config import SearchConfig
 from evotree.engine.finish import Finisher
 from evotree.engine.problem import prepare
-from evotree.fitness.linear_leaves import (
+from evotree.fitness.probabilities import (
     COSTS,
     HALVINGS,
+    PROBABILITY_LOSSES,
     ClassRows,
     Strength,
     path_of_models,
 )
-from evotree.fitness.probabilities import PROBABILITY_LOSSES
 from evotree.operators.initialization import logistic
 from evotree.operators.initialization.logistic import (
     LOGISTIC,

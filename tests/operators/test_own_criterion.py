@@ -13,7 +13,7 @@ from evotree._jit import read_only
 from evotree.fitness.node import score_hyperplane
 from evotree.fitness.own_criterion import OwnCriterion
 from evotree.operators.splitters.annealing import Annealing
-from evotree.operators.splitters.axis import Axis
+from evotree.operators.splitters.base import Axis
 from evotree.operators.splitters.cart_lc import CartLC
 from evotree.operators.splitters.co2 import CO2
 from evotree.operators.splitters.cross_entropy import CrossEntropy

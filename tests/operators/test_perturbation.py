@@ -13,7 +13,7 @@ from evotree.fitness.node import (
     choose_threshold,
     score_hyperplane,
 )
-from evotree.operators.splitters.axis import Axis
+from evotree.operators.splitters.base import Axis
 from evotree.operators.splitters.cart_lc import search_cart_lc
 from evotree.operators.splitters.oc1 import (
     OC1,

@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from evotree.dataset import Dataset, make_folds, split_folds
-from evotree.fitness.penalties import PenalizedAccuracy
+from evotree.fitness.base import PenalizedAccuracy
 from evotree.operators.initialization.growth import GrowthLimits, grow
 from evotree.operators.pruning import (
     cheapest,
@@ -24,7 +24,7 @@ from evotree.operators.pruning import (
     sequence_sums,
     weakest_links,
 )
-from evotree.operators.splitters.axis import Axis
+from evotree.operators.splitters.base import Axis
 from evotree.operators.splitters.dipole import Dipole
 from evotree.operators.structure.splice import make_individual
 from tests.reference import pruning as naive

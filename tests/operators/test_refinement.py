@@ -10,7 +10,7 @@ from sklearn.datasets import load_iris, load_wine
 
 from evotree import Variation, evolve, make_toolbox, to_frame
 from evotree.dataset import Dataset
-from evotree.fitness.penalties import (
+from evotree.fitness.base import (
     FitnessQualityComplexity,
     PenalizedAccuracy,
     quality_and_complexity,
@@ -27,7 +27,7 @@ from evotree.operators.refinement import (
     make_refiners,
     refine,
 )
-from evotree.operators.splitters.axis import Axis
+from evotree.operators.splitters.base import Axis
 from evotree.operators.splitters.oc1 import OC1
 from evotree.rng import make_streams
 from tests.strategies import (

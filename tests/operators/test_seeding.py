@@ -20,7 +20,7 @@ from evotree import (
     to_frame,
 )
 from evotree.dataset import Dataset, bootstrap
-from evotree.fitness.penalties import PenalizedAccuracy
+from evotree.fitness.base import PenalizedAccuracy
 from evotree.operators.initialization.growth import GrowthLimits, grow
 from evotree.operators.initialization.population import (
     init_from_tree,

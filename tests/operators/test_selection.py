@@ -13,7 +13,7 @@ from evotree.dataset import Dataset
 from evotree.engine.config import Variation
 from evotree.engine.evolution import evolve
 from evotree.engine.toolbox import make_toolbox
-from evotree.fitness.penalties import (
+from evotree.fitness.base import (
     FitnessQualityComplexity,
     PenalizedAccuracy,
     linear_scaling,

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from evotree.fitness.node import Criterion
-from evotree.operators.splitters.sparse import WIDTHS, Sparse
+from evotree.operators.splitters.linear import WIDTHS, Sparse
 from tests.reference import smooth
 from tests.reference import sparse as naive
 from tests.strategies import seeds

@@ -8,8 +8,8 @@ from sklearn.linear_model import LogisticRegression
 from evotree.configuration import Cost
 from evotree.dataset import Dataset
 from evotree.engine.toolbox import make_toolbox
+from evotree.fitness.base import PenalizedAccuracy
 from evotree.fitness.objectives import as_objective
-from evotree.fitness.penalties import PenalizedAccuracy
 from evotree.operators.constraints import widest
 from evotree.operators.initialization.population import (
     axis_trees,

@@ -13,22 +13,21 @@ from evotree.dataset import Dataset
 from evotree.fitness.node import CLASSIFICATION, REGRESSION, Criterion
 from evotree.operators.initialization.growth import RandomHalves, grow
 from evotree.operators.splitters.annealing import Annealing
-from evotree.operators.splitters.axis import C45, Axis
+from evotree.operators.splitters.base import Axis
+from evotree.operators.splitters.c45 import C45
 from evotree.operators.splitters.cart_lc import CartLC
 from evotree.operators.splitters.co2 import CO2
 from evotree.operators.splitters.cross_entropy import CrossEntropy
 from evotree.operators.splitters.dipole import Dipole
-from evotree.operators.splitters.linear import (
-    GROUPS,
+from evotree.operators.splitters.linear import GROUPS, Linear, Sparse
+from evotree.operators.splitters.linear_machine import (
     Comparisons,
-    Linear,
     LinearMachine,
     Machine,
     train_machine,
 )
 from evotree.operators.splitters.oc1 import OC1
 from evotree.operators.splitters.registry import SPLITTERS, Bounded
-from evotree.operators.splitters.sparse import Sparse
 from evotree.operators.splitters.wodt import WODT
 from tests.reference import linear_machine as naive
 from tests.reference import smooth

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from sklearn.datasets import load_breast_cancer, load_wine
 
 from evotree.dataset import Dataset, jitter
+from evotree.fitness.base import leaf_table, loss_of_targets
 from evotree.fitness.linear_leaves import LinearLeafObjective
 from evotree.fitness.node import Criterion
 from evotree.operators.initialization.growth import (
@@ -18,18 +19,17 @@ from evotree.operators.initialization.growth import (
     grow_on_sample,
 )
 from evotree.operators.pruning import prune
-from evotree.operators.refinement import solve, tao_sweep, tao_sweeps
-from evotree.operators.splitters.axis import Axis
-from evotree.operators.splitters.base import Split
-from evotree.operators.splitters.linear import Linear
-from evotree.operators.splitters.oc1 import OC1
-from evotree.operators.structure.reduced import (
+from evotree.operators.refinement import (
     care_rows,
-    leaf_table,
-    loss_of_targets,
     misrouted,
     reduced_problem,
+    solve,
+    tao_sweep,
+    tao_sweeps,
 )
+from evotree.operators.splitters.base import Axis, Split
+from evotree.operators.splitters.linear import Linear
+from evotree.operators.splitters.oc1 import OC1
 from evotree.operators.structure.splice import make_individual, rows_of_all_nodes
 from tests.fitness.test_several_outputs import cases as of_several_outputs
 from tests.reference import smooth

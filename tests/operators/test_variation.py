@@ -11,11 +11,12 @@ from sklearn.datasets import load_iris, load_wine
 from evotree.dataset import Dataset
 from evotree.engine.config import Variation
 from evotree.engine.toolbox import make_toolbox
+from evotree.fitness.base import leaf_table
 from evotree.operators.initialization.growth import init_dipolar
 from evotree.operators.initialization.population import ONE_BY_ONE, init_seed
 from evotree.operators.pruning import prune
+from evotree.operators.refinement import reduced_problem
 from evotree.operators.structure import splice
-from evotree.operators.structure.reduced import leaf_table, reduced_problem
 from evotree.operators.structure.splice import checked_arrays, make_individual
 from evotree.operators.variation import (
     centre_splits,

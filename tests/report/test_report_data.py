@@ -22,9 +22,9 @@ from evotree import (
     ObliqueTreeClassifier,
 )
 from evotree.cli.commands import report_of_model
+from evotree.fitted import summarize
 from evotree.inspection.paths import explain
 from evotree.inspection.stability import stability
-from evotree.fitted import summarize
 from evotree.plotting import plot_shapes
 from evotree.report import Subject, report
 from evotree.report.page import MAX_TREES_LENGTH

@@ -24,12 +24,12 @@ from typing import NamedTuple
 import numpy as np
 
 from evotree.dataset import Dataset, bag_of, empty_rows, shares_of_rows
+from evotree.fitness.base import PenalizedAccuracy
 from evotree.fitness.linear_leaves import LinearLeafObjective
-from evotree.fitness.penalties import PenalizedAccuracy
 from evotree.operators.initialization.growth import GrowthLimits, grow
 from evotree.operators.initialization.population import sparsity_path
 from evotree.operators.pruning import prune
-from evotree.operators.splitters.axis import Axis
+from evotree.operators.splitters.base import Axis
 from evotree.rng import as_generator, make_streams
 from evotree.tree import ObliqueTree
 

@@ -34,8 +34,8 @@ from evotree.operators.pruning import (
     risk_of_leaves,
     weakest_links,
 )
-from evotree.operators.splitters.axis import C45
 from evotree.operators.splitters.base import Split, Splitter
+from evotree.operators.splitters.c45 import C45
 from evotree.operators.splitters.dipole import Dipole
 from evotree.operators.structure.splice import (
     Splits,

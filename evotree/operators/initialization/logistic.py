@@ -15,14 +15,14 @@ from scipy.cluster.hierarchy import ClusterNode, linkage, to_tree
 from scipy.spatial.distance import pdist
 
 from evotree.dataset import Dataset
-from evotree.fitness.linear_leaves import (
+from evotree.fitness.node import Criterion, Node, choose_threshold
+from evotree.fitness.probabilities import (
     COSTS,
     HALVINGS,
     ClassRows,
     Strength,
     path_of_models,
 )
-from evotree.fitness.node import Criterion, Node, choose_threshold
 from evotree.operators.structure.splice import make_individual, subtree_sizes
 from evotree.tree import Individual, ObliqueTree, SoftSides, distances
 

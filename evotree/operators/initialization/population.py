@@ -25,7 +25,7 @@ import numpy as np
 from deap import base
 
 from evotree.dataset import Dataset, bootstrap
-from evotree.fitness.penalties import PenalizedAccuracy
+from evotree.fitness.base import PenalizedAccuracy, loss_unit
 from evotree.operators.constraints import Constraint, influences, repair, widest
 from evotree.operators.initialization.growth import GrowthLimits, grow, grow_on_sample
 from evotree.operators.pruning import (
@@ -39,12 +39,13 @@ from evotree.operators.pruning import (
 )
 from evotree.operators.refinement import (
     NODE_ROWS,
+    SPARSE_ROWS,
     draw_linear,
     draw_sparse,
+    replace_splits,
     tao_sweep,
 )
-from evotree.operators.splitters.axis import Axis
-from evotree.operators.splitters.base import Splitter
+from evotree.operators.splitters.base import Axis, Splitter
 from evotree.operators.splitters.dipole import Dipole
 from evotree.operators.splitters.linear import Linear
 from evotree.operators.splitters.registry import (
@@ -55,7 +56,6 @@ from evotree.operators.splitters.registry import (
     criterion_of,
     splitter_of,
 )
-from evotree.operators.structure.reduced import SPARSE_ROWS, loss_unit, replace_splits
 from evotree.operators.structure.splice import (
     checked_arrays,
     in_place_of,

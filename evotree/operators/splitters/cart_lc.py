@@ -20,8 +20,7 @@ from evotree.fitness.node import (
     score_distances,
     undivided_score,
 )
-from evotree.operators.splitters.axis import Axis
-from evotree.operators.splitters.base import Split
+from evotree.operators.splitters.base import Axis, Split
 from evotree.operators.splitters.oc1 import (
     SAME,
     centred_split,

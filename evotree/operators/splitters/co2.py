@@ -22,8 +22,8 @@ import numpy as np
 from evotree._jit import inner_kernel, kernel
 from evotree.configuration import Configuration, Interval, StrOptions
 from evotree.fitness.node import Node
-from evotree.operators.splitters.axis import Axis
 from evotree.operators.splitters.base import (
+    Axis,
     ScaledRows,
     Split,
     better_split,

@@ -43,8 +43,13 @@ from evotree.fitness.node import (
     is_own,
     split_score,
 )
-from evotree.operators.splitters.axis import Axis, search_features
-from evotree.operators.splitters.base import Split, best_split_along, scored_split
+from evotree.operators.splitters.base import (
+    Axis,
+    Split,
+    best_split_along,
+    scored_split,
+    search_features,
+)
 from evotree.rng import as_generator, below
 
 MAX_LENGTH = 1.0 - 1e-10

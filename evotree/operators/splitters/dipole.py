@@ -14,7 +14,7 @@ import numpy as np
 from evotree._jit import kernel
 from evotree.fitness.node import Node, centre_margin, project_rows
 from evotree.operators.splitters.base import Split, better_split
-from evotree.operators.splitters.sparse import used_features
+from evotree.operators.splitters.linear import used_features
 from evotree.rng import below, normal, uniform
 from evotree.tree import project
 

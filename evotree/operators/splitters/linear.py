@@ -1,4 +1,4 @@
-"""Splits by linear classifiers: how these are fitted, groups of classes, and linear machines.
+"""Splits by linear classifiers: how these are fitted, of groups of classes, and of few features.
 
 **Fits** of logistic regression and of support vector machines to two groups of rows. Minimized over
 the weights w and the constant b is ::
@@ -18,16 +18,14 @@ one class against another and support vector machines this is the search of STre
 and Puerta 2021, "STree: a single multi-class oblique decision tree based on support vector
 machines", CAEPIA); with one class against the others it is its one-versus-rest form.
 
-**Linear machines**: the splits of LMDT (Utgoff and Brodley 1991; Brodley and Utgoff 1995). A linear
-machine has one linear function for each class; a row belongs to the class whose function is the
-highest. It is trained by corrections of misclassified rows that get smaller while training cools
-down, and loses features as long as it stays as accurate.
-
-A machine of two classes is one hyperplane. One of more is as many binary splits as it takes: each
-asks which of two functions is higher, until all rows of a node have one winner.
-
-The constants of the cooling, the first four of `_COOLING`, are those of the authors as they are
-remembered: accuracy hardly depends on them (``docs/algorithms.md``). The rest are ours.
+**Few features**: which ones, with which weights, and where, for two groups of rows. The reduced
+problem of a node (`evotree.operators.refinement`) asks for the split that costs least, a
+penalty for each term included. It is the L0 problem of a linear classifier. As in abess (Zhu et al.
+2020, "A polynomial algorithm for best-subset selection problem", PNAS) and L0Learn (Hazimeh and
+Mazumder 2020, "Fast best subset selection", Operations Research) features leave by what they
+contribute and are swapped for those that promise more, and every support is fitted again; here the
+widths go down from the dense classifier, since going up from one feature stops at poor splits, and
+supports are compared by what their splits cost, at the exact best threshold.
 """
 
 import math
@@ -39,16 +37,22 @@ from typing import Annotated, NamedTuple
 
 import numpy as np
 
-from evotree._jit import dot_kernel, inner_kernel, kernel
+from evotree._jit import dot_kernel, inner_kernel, kernel, read_only
 from evotree.configuration import Configuration, Interval, StrOptions
-from evotree.fitness.node import Node, score_hyperplane
-from evotree.operators.splitters.axis import Axis
+from evotree.fitness.node import (
+    Node,
+    SortScratch,
+    apart,
+    between,
+    make_sort_scratch,
+    sort_order,
+)
 from evotree.operators.splitters.base import (
+    Axis,
     Split,
     best_split_along,
     better_split,
     inner,
-    needs_classes,
 )
 from evotree.rng import as_generator
 from evotree.tree import project
@@ -576,169 +580,481 @@ class Linear(Configuration):
                 yield sides
 
 
-# Beta at first and where training ends, the factor and the step by which it falls, from memory of
-# Brodley and Utgoff (1995); and the most passes over the rows, ours.
-_COOLING = (2.0, 1e-3, 0.999, 0.0005, 1_000)
+# ---- splits on few features ----------------------------------------------------------------------
+
+
+WIDTHS = ("same", "fewer", "any")
+"""Names of the ways to choose how many features a split has."""
+
+_KEPT = 0.7  # of the terms, from one width to the next
+_FEW = 5  # terms, of which one leaves at a time
+_SWAPPED = 12  # terms of the widest split whose terms are swapped
+_ROUNDS = 3  # of swaps
+_TIE = 1e-9  # of the whole cost
+_FLAT = 1e-300  # a feature of less width has no bins
+_BINS = 32  # of a feature, by which features are left out that promise too little
+_LOOKED_AT = 48  # features of many, among which a split is searched
+
+
+class Groups(NamedTuple):
+    """Two groups of rows that a split is to part, and how its classifiers are fitted."""
+
+    spread: np.ndarray  # (d,): standard deviations of the features
+    s: np.ndarray  # (n,): room for projections
+    order: np.ndarray  # (n,) int32: room for sorting, as `sort`
+    sort: SortScratch
+    X: np.ndarray  # (n, d)
+    goes_right: np.ndarray  # (n,) int32: 1 for rows that belong to the right, or 0
+    cost: np.ndarray  # (n,): of each row on the wrong side
+    signs: np.ndarray  # (n,): 1 or -1, for `newton_fit`
+    costs: np.ndarray  # (n,): C times the cost, for `newton_fit`
+    loss: int  # position in `LOSSES`
+    max_iter: int  # most Newton steps of a fit
+    tol: float
+    term_cost: float  # penalty for each term after a split's first, in the rows' costs
 
 
 @inner_kernel
-def move(function, row, step):
-    """Add a multiple of a row to a function; return by how much its magnitude has risen."""
-    before = after = 0.0
-    for f in range(row.shape[0]):
-        before += function[f] * function[f]
-        function[f] += step * row[f]
-        after += function[f] * function[f]
-    return math.sqrt(after) - math.sqrt(before)
+def cheapest_threshold(groups, wish):
+    """Return the least cost of rows on the wrong sides, its threshold, and the sign of the normal.
+
+    `groups.s` holds the projections. Of equal costs the threshold nearest to `wish` is taken, and
+    where that is NaN the one in the widest gap.
+    """
+    s, order = groups.s, groups.order
+    goes_right, cost = groups.goes_right, groups.cost
+    n = s.shape[0]
+    sort_order(s, n, order, groups.sort)
+    wrong = total = 0.0
+    for i in range(n):
+        total += cost[i]
+        wrong += 0.0 if goes_right[i] == 1 else cost[i]
+    lowest, rank, threshold, sign = np.inf, np.inf, 0.0, 1.0
+    for t in range(n - 1):
+        i = order[t]
+        wrong += cost[i] if goes_right[i] == 1 else -cost[i]
+        low, high = s[i], s[order[t + 1]]
+        if not apart(low, high):
+            continue
+        here = min(wrong, total - wrong)
+        if here > lowest + _TIE * total:
+            continue
+        middle = between(low, high)
+        merit = low - high if math.isnan(wish) else abs(middle - wish)
+        if here < lowest - _TIE * total or merit < rank:
+            lowest, rank, threshold, sign = here, merit, middle, 1.0
+            if total - wrong < wrong:
+                threshold, sign = -between(-high, -low), -1.0
+    return lowest, threshold, sign
+
+
+@inner_kernel
+def least_costs(groups):
+    """Return what splits on each feature cost at least; infinity for features of one value."""
+    # The rows of a feature lie in bins of equal widths. What a threshold between two bins costs is
+    # known. Wherever it lies in a bin, the rows of the bins before are on the one side, those of
+    # the bins after on the other; there is none where all rows in the bin have one value.
+    X, goes_right, cost = groups.X, groups.goes_right, groups.cost
+    n, d = X.shape
+    low, high = X[0].copy(), X[0].copy()
+    for i in range(n):
+        for j in range(d):
+            low[j] = min(low[j], X[i, j])
+            high[j] = max(high[j], X[i, j])
+    scale = np.zeros(d)
+    for j in range(d):
+        if _FLAT < high[j] - low[j] < np.inf:
+            scale[j] = (_BINS - 1) / (high[j] - low[j])
+    # Of each bin: the cost of the rows of both sides, and 1 where they have several values.
+    in_bin, value = np.zeros((d, _BINS, 3)), np.empty((d, _BINS))
+    total = np.zeros(2)
+    for i in range(n):
+        side = 1 if goes_right[i] == 1 else 0
+        total[side] += cost[i]
+        for j in range(d):
+            if scale[j] > 0.0:
+                k = int((X[i, j] - low[j]) * scale[j])
+                in_bin[j, k, side] += cost[i]
+                if in_bin[j, k, 0] + in_bin[j, k, 1] == cost[i]:
+                    value[j, k] = X[i, j]
+                elif value[j, k] != X[i, j]:
+                    in_bin[j, k, 2] = 1.0
+    lowest = np.empty(d)
+    for j in range(d):
+        lowest[j] = np.inf if scale[j] > 0.0 or high[j] == low[j] else 0.0
+        if scale[j] == 0.0:
+            continue
+        before, after = np.zeros(2), total.copy()
+        for k in range(_BINS):
+            after[0] -= in_bin[j, k, 0]
+            after[1] -= in_bin[j, k, 1]
+            if in_bin[j, k, 2] > 0.0:
+                lowest[j] = min(lowest[j], before[1] + after[0], before[0] + after[1])
+            before[0] += in_bin[j, k, 0]
+            before[1] += in_bin[j, k, 1]
+            if k < _BINS - 1:
+                lowest[j] = min(lowest[j], before[1] + after[0], before[0] + after[1])
+        lowest[j] -= _TIE * (total[0] + total[1])
+    return lowest
+
+
+@inner_kernel
+def try_axis(groups, best, split):
+    """Put the cheapest split on one feature into `split` if it costs no more than `best`."""
+    n, d = groups.X.shape
+    lowest, chosen = least_costs(groups), -1
+    for _ in range(d):
+        # The most promising of those not yet looked at, the first of equals.
+        j = lowest.argmin()
+        if lowest[j] == np.inf or lowest[j] > best:
+            break
+        lowest[j] = np.inf
+        for i in range(n):
+            groups.s[i] = groups.X[i, j]
+        here, threshold, sign = cheapest_threshold(groups, np.nan)
+        if here < best or (here == best < np.inf and (chosen < 0 or j < chosen)):
+            best, chosen = here, j
+            split[:] = 0.0
+            split[j], split[d] = sign, -sign * threshold
+    return best
+
+
+@inner_kernel
+def try_support(groups, support, theta, best, split):
+    """Fit a classifier on some features; keep its split in `split` if it is below `best`."""
+    n, d = groups.X.shape
+    width = support.shape[0]
+    part, own = np.empty((n, width)), np.empty(width + 1)
+    for j in range(width):
+        own[j] = theta[support[j]]
+        for i in range(n):
+            part[i, j] = groups.X[i, support[j]]
+    own[width] = theta[d]
+    newton_fit(
+        part,
+        groups.signs,
+        groups.costs,
+        groups.loss,
+        None,
+        groups.max_iter,
+        groups.tol,
+        own,
+    )
+    theta[:] = 0.0
+    for j in range(width):
+        theta[support[j]] = own[j]
+    theta[d] = own[width]
+    for i in range(n):
+        groups.s[i] = 0.0
+        for j in range(width):
+            groups.s[i] += own[j] * part[i, j]
+    here, threshold, sign = cheapest_threshold(groups, -theta[d])
+    n_terms = 0  # a feature that is constant here has no weight
+    for j in range(width):
+        n_terms += own[j] != 0.0
+    here += groups.term_cost * max(0, n_terms - 1)
+    if here < best:
+        best = here
+        for j in range(d):
+            split[j] = sign * theta[j]
+        split[d] = -sign * threshold
+    return best
+
+
+@inner_kernel
+def spreads(X):
+    """Return the standard deviation of each column, exactly 0 for one of equal numbers."""
+    n, d = X.shape
+    mean, spread = np.zeros(d), np.zeros(d)
+    for i in range(n):
+        for j in range(d):
+            mean[j] += (X[i, j] - X[0, j]) / n
+    for i in range(n):
+        for j in range(d):
+            spread[j] += (X[i, j] - X[0, j] - mean[j]) ** 2
+    return np.sqrt(spread / n)
+
+
+@inner_kernel
+def strongest(support, theta, spread, n_kept):
+    """Return the `n_kept` features of a support with the most influence, in rising order."""
+    width = support.shape[0]
+    influence = np.empty(width)
+    for j in range(width):
+        here = abs(theta[support[j]]) * spread[support[j]]
+        influence[j] = here if here < np.inf else 0.0
+    for _ in range(width - n_kept):
+        weakest = 0
+        for j in range(1, width):
+            if influence[j] <= influence[weakest]:
+                weakest = j
+        influence[weakest] = np.inf
+    kept, n = np.empty(n_kept, dtype=np.int64), 0
+    for j in range(width):
+        if influence[j] < np.inf:
+            kept[n] = support[j]
+            n += 1
+    return kept
+
+
+@inner_kernel
+def used_features(weights):
+    """Return the features whose weights are not 0, in rising order."""
+    used, n = np.empty(weights.shape[0], dtype=np.int64), 0
+    for j in range(weights.shape[0]):
+        if weights[j] != 0.0:
+            used[n] = j
+            n += 1
+    return used[:n]
+
+
+@inner_kernel
+def with_feature(support, feature):
+    """Return a support and a feature that it lacks, in rising order."""
+    wider, before = np.empty(support.shape[0] + 1, dtype=np.int64), 0
+    for n in range(support.shape[0]):
+        if support[n] < feature:
+            before += 1
+        wider[n + (support[n] > feature)] = support[n]
+    wider[before] = feature
+    return wider
+
+
+@inner_kernel
+def most_promising(groups, theta, support):
+    """Return the feature off the support along which the loss falls fastest; -1 for none."""
+    # A feature of the support may have the weight 0: where costs are tiny, a fit changes nothing.
+    # Slopes are those of features of standard deviation 1 and mean 0. `s` holds the projections.
+    n, d = groups.X.shape
+    margins, powers = np.empty(n), np.empty(n)
+    slopes, curvatures = np.empty(n), np.empty(n)
+    for i in range(n):
+        margins[i] = groups.signs[i] * (groups.s[i] + theta[d])
+        powers[i] = math.exp(-abs(margins[i]))
+    loss_derivatives(groups.loss, margins, groups.costs, powers, slopes, curvatures)
+    total, slope, mean = 0.0, np.zeros(d), np.zeros(d)
+    for i in range(n):
+        pull = slopes[i] * groups.signs[i]
+        total += pull
+        for j in range(d):
+            slope[j] += pull * groups.X[i, j]
+            mean[j] += groups.X[i, j] / n
+    is_used = np.zeros(d, dtype=np.bool_)
+    for j in range(support.shape[0]):
+        is_used[support[j]] = True
+    feature, steepest = -1, 0.0
+    for j in range(d):
+        if not is_used[j] and groups.spread[j] > 0.0:
+            here = abs(slope[j] - total * mean[j]) / groups.spread[j]
+            if here > steepest:
+                feature, steepest = j, here
+    return feature
+
+
+@inner_kernel
+def swap_terms(groups, max_width, best, split):
+    """Add the most promising feature to a split, or put it in the place of the weakest one."""
+    d = groups.X.shape[1]
+    for _ in range(_ROUNDS):
+        support = used_features(split[:d])
+        if support.shape[0] > _SWAPPED:
+            break
+        theta = split.copy()
+        before = best = try_support(groups, support, theta, best, split)
+        new = most_promising(groups, theta, support)
+        if new < 0:
+            break
+        start, wider = theta.copy(), with_feature(support, new)
+        if wider.shape[0] <= max_width:
+            best = try_support(groups, wider, theta, best, split)
+        kept = strongest(support, start, groups.spread, support.shape[0] - 1)
+        best = try_support(groups, with_feature(kept, new), start, best, split)
+        if best >= before:
+            break
+    return best
 
 
 @kernel
-def train_machine(
-    rows, y, sample_weight, order, functions, hot, cold, factor, step, most_passes
-):
-    """Train a linear machine by thermal corrections (Brodley and Utgoff 1995).
+def next_width(width):
+    """Return how many terms stay when the weakest of so many leave."""
+    return width - 1 if width <= _FEW else np.int64(_KEPT * width)
 
-    ``rows (n, p)`` have a 1 in the last column; ``functions (n_classes, p)`` are overwritten. Beta
-    falls from `hot` to `cold`, each time to `factor` of it less `step`.
+
+@kernel
+def sparse_split(rows, theta, support, min_width, max_width, axis, swaps):
+    """Find the cheapest split on at most `max_width` features; write it over ``theta (d + 1,)``.
+
+    `rows` are what `Groups` has from `X` on, ``support`` the features to begin with: the weakest
+    leave until `min_width` are left. With `axis` the best split on one feature competes, with
+    `swaps` what comes of the best split when its terms are swapped. Returned is the cost.
     """
-    # A row of class i that the machine takes for class j, at the distance
-    # k = (w_j - w_i) . x / (2 x . x) from being right, moves both by c = beta**2 / (beta + k) of
-    # itself. Rows with k of beta or more, which are far off, move nothing. Beta falls when the
-    # magnitude of the machine falls after it rose.
-    n_classes, p = functions.shape
-    beta, rose = hot, False
-    values = np.empty(n_classes)
-    for _ in range(most_passes):
-        n_corrected = 0
-        for i in order:
-            right, other, length = y[i], -1, 0.0  # the class, and the highest one else
-            for f in range(p):
-                length += rows[i, f] * rows[i, f]
-            for c in range(n_classes):
-                values[c] = 0.0
-                for f in range(p):
-                    values[c] += functions[c, f] * rows[i, f]
-                if c != right and (other < 0 or values[c] > values[other]):
-                    other = c
-            k = (values[other] - values[right]) / (2.0 * length)
-            if not 0.0 <= k < beta:
-                continue
-            n_corrected += 1
-            correction = sample_weight[i] * beta * beta / (beta + k)
-            change = move(functions[right], rows[i], correction)
-            change += move(functions[other], rows[i], -correction)
-            if change < 0.0 and rose:
-                beta = factor * beta - step
-            rose = change > 0.0
-            if beta < cold:
-                return
-        if n_corrected == 0:
-            return
+    X = rows[0]
+    n, d = X.shape
+    order, sort = np.empty(n, dtype=np.int32), make_sort_scratch(n)
+    groups = Groups(spreads(X), np.empty(n), order, sort, *rows)
+    split, best = np.zeros(d + 1), np.inf
+    while True:
+        width = support.shape[0]
+        bound = best if width <= max_width else -np.inf  # nothing costs less
+        cost_now = try_support(groups, support, theta, bound, split)
+        best = cost_now if width <= max_width else best
+        if width <= min_width:
+            break
+        support = strongest(
+            support, theta, groups.spread, max(min_width, next_width(width))
+        )
+    if axis:
+        best = try_axis(groups, best, split)
+    if swaps and best < np.inf:
+        best = swap_terms(groups, max_width, best, split)
+    for j in range(d + 1):  # no slice: it would compile the texts of numba's errors
+        theta[j] = split[j]
+    return best
 
 
-class Machine(NamedTuple):
-    """A linear machine over the features of a node: one function for each class."""
+def cheapest_split(
+    node: Node,
+    theta: np.ndarray,
+    support: np.ndarray,
+    *,
+    loss: str,
+    C: float,
+    max_iter: int,
+    tol: float,
+    min_width: int,
+    max_width: int,
+    term_cost: float = 0.0,
+    axis: bool = False,
+    swaps: bool = False,
+) -> float:
+    """Write the cheapest split of two groups of rows over its start; return what it costs."""
+    rows = (
+        node.X,
+        node.y,
+        node.sample_weight,
+        np.where(node.y == 1, 1.0, -1.0),
+        C * node.sample_weight,
+        LOSSES.index(loss),
+        max_iter,
+        tol,
+        term_cost,
+    )
+    cost: float = sparse_split(rows, theta, support, min_width, max_width, axis, swaps)
+    return cost if np.isfinite(theta).all() else np.inf
 
-    weights: np.ndarray  # (n_classes, d): normal vectors
-    # (n_classes,): minus infinity for a class that no row of the node has.
-    intercepts: np.ndarray
 
-    def values(self, X: np.ndarray) -> np.ndarray:
-        """Return the value of each function for each row."""
-        return np.matmul(X, self.weights.T) + self.intercepts
+def fit_on(node: Node, theta: np.ndarray, support: np.ndarray, C: float) -> bool:
+    """Fit the logistic split on some features at its cheapest threshold; say whether it is one."""
+    cost = cheapest_split(
+        node,
+        theta,
+        support,
+        loss="logistic",
+        C=C,
+        max_iter=10,
+        tol=1e-2,
+        min_width=support.size,
+        max_width=support.size,
+    )
+    return cost < np.inf
+
+
+@kernel
+def separations(X, goes_right, cost):
+    """Return the features' standard deviations, and how well each by itself parts two groups."""
+    n, d = X.shape
+    total = right = 0.0
+    for i in range(n):
+        total += cost[i]
+        right += cost[i] if goes_right[i] == 1 else 0.0
+    spread, slope = spreads(X), np.zeros(d)
+    for i in range(n):
+        pull = cost[i] * ((1.0 if goes_right[i] == 1 else 0.0) - right / total)
+        for j in range(d):
+            slope[j] += pull * (X[i, j] - X[0, j])
+    for j in range(d):
+        slope[j] = abs(slope[j]) / spread[j] if spread[j] > 0.0 else 0.0
+    return spread, slope
+
+
+def screened(node: Node, weights: np.ndarray, n_kept: int) -> np.ndarray:
+    """Return the features among which a split is searched where there are many."""
+    # The present terms come first, by their influence, then the features that tell the two groups
+    # apart best by themselves (Fan and Lv 2008, "Sure independence screening for ultrahigh
+    # dimensional feature space", JRSS B, section 2).
+    spread, slope = separations(node.X, node.y, node.sample_weight)
+    return np.sort(np.lexsort((-slope, -np.abs(weights) * spread))[:n_kept])
 
 
 @dataclass(frozen=True, repr=False)
-class LinearMachine(Configuration):
-    """A linear machine, thermally trained, of few features (Brodley and Utgoff 1995).
+class Sparse(Configuration):
+    """A linear classifier of few features, or the best split on one feature, whichever costs less.
 
-    At a node whose rows have two classes the split is the machine. At one of more classes it is the
-    comparison of two of its functions that tells most of the winners apart, and the nodes below go
-    on with the same machine until all their rows have one winner; then another machine is trained.
-    Where a machine has one winner for all rows, the best split on one feature takes its place.
+    Of more than 48 features it looks at 48, the present ones and those that part the rows best by
+    themselves (`screened`); where a split keeps its terms, at all of these.
     """
 
-    # Features are eliminated, that of the least dispersion of weights first, until the machine has
-    # lost more than this share of the rows against the most accurate one. The most accurate machine
-    # is taken, of equals the one with the fewest features.
-    tolerance: Annotated[float, Interval(Real, 0.0, 1.0, closed="both")] = 0.01
+    # The classifiers that are tried: one on the features of the present split; one without the
+    # weakest of them, three tenths or, of few, one; or those of all widths, from all features down
+    # to one, and what swaps of single terms make of the best.
+    widths: Annotated[str, StrOptions(set(WIDTHS))] = "any"
+    max_features: Annotated[
+        int | None, Interval(Integral, 1, None, closed="left"), None
+    ] = None
+    # Penalty for each term after a split's first, in the rows' costs.
+    term_cost: float = 0.0
+    loss: Annotated[str, StrOptions(set(LOSSES))] = "logistic"
+    C: float = 1.0  # cost of the loss of a row of cost 1
+    max_iter: int = 20  # most Newton steps of a fit
+    # A fit ends when a step promises to lower its objective by a lesser share.
+    tol: float = 1e-3
 
     def __call__(self, node: Node, stream: np.ndarray) -> Split | None:
-        """Train a machine and find its first comparison (see `Splitter`)."""
-        needs_classes(node, "LinearMachine")
-        machine = fit_machine(node, self.tolerance, stream)
-        if np.unique(machine.values(node.X).argmax(axis=1)).size == 1:
-            return Axis()(node, stream)
-        return Comparisons(machine, self)(node, stream)
-
-
-@dataclass(frozen=True)
-class Comparisons:
-    """The binary splits that are a linear machine; for rows of one winner, the trainer's."""
-
-    machine: Machine
-    trainer: LinearMachine
-
-    def __call__(self, node: Node, stream: np.ndarray) -> Split | None:
-        """Compare the two functions that tell most about which class wins (see `Splitter`)."""
-        values = self.machine.values(node.X)
-        winners, codes = np.unique(values.argmax(axis=1), return_inverse=True)
-        if winners.size == 1:
-            return self.trainer(node, stream)
-        best, chosen = np.inf, (0, 0)
-        for first, second in combinations(winners.tolist(), 2):
-            left = values[:, first] <= values[:, second]
-            entropy = sum(
-                _entropy(codes[side], node.sample_weight[side])
-                for side in (left, ~left)
+        """Find the split of a node of two classes (see `Splitter`); draws nothing."""
+        if node.n_classes != 2:
+            raise ValueError(
+                f"the node has {node.n_classes} classes: a sparse split parts two."
             )
-            if entropy < best - 1e-9:
-                best, chosen = entropy, (first, second)
-        weights, intercepts = (array[list(chosen)] for array in self.machine)
-        normal, threshold = (
-            weights[0] - weights[1],
-            float(intercepts[1] - intercepts[0]),
+        return self.refit(node, np.zeros(node.X.shape[1]), 0.0)
+
+    def refit(self, node: Node, weights: np.ndarray, threshold: float) -> Split | None:
+        """Find a split that sends class 1 of two classes right, starting from a hyperplane."""
+        d = node.X.shape[1]
+        support = np.flatnonzero(weights)
+        n_kept = _LOOKED_AT if self.widths == "any" else max(_LOOKED_AT, support.size)
+        if d > n_kept:
+            among = screened(node, weights, n_kept)
+            X = read_only(np.take(node.X, among, axis=1))
+            split = self.refit(node._replace(X=X), weights[among], threshold)
+            if split is None:
+                return None
+            weights = np.zeros(d)
+            weights[among] = split.weights
+            return split._replace(weights=weights)
+        if self.widths == "any" or support.size == 0:
+            support = np.arange(d)
+        max_width = d if self.max_features is None else min(self.max_features, d)
+        width = {
+            "same": support.size,
+            "fewer": max(1, next_width(support.size)),
+            "any": 1,
+        }
+        min_width = min(width[self.widths], max_width)
+        theta = start_at(node.X, weights, threshold)
+        score = cheapest_split(
+            node,
+            theta,
+            support,
+            loss=self.loss,
+            C=float(self.C),
+            max_iter=self.max_iter,
+            tol=self.tol,
+            min_width=min_width,
+            max_width=min_width if self.widths == "fewer" else max_width,
+            term_cost=self.term_cost,
+            axis=True,
+            swaps=self.widths == "any",
         )
-        score = score_hyperplane(node, normal, threshold)
-        if (
-            score == np.inf
-        ):  # where values are huge, sums in another order have one winner
+        if score == np.inf:
             return None
-        return Split(
-            normal, threshold, score, self if winners.size > 2 else self.trainer
-        )
-
-
-def _entropy(codes: np.ndarray, weight: np.ndarray) -> float:
-    """Return the entropy of codes times their weight."""
-    counts = np.bincount(codes, weight)
-    counts = counts[counts > 0.0]
-    return float(-(counts * np.log2(counts / counts.sum())).sum())
-
-
-def fit_machine(node: Node, tolerance: float, stream: np.ndarray) -> Machine:
-    """Train a machine on the rows of a node, and eliminate features."""
-    varies = node.X.max(axis=0) > node.X.min(axis=0)
-    mean, scale = node.X.mean(axis=0), np.where(varies, node.X.std(axis=0), 1.0)
-    rows = np.ones((len(node.y), len(mean) + 1))
-    rows[:, :-1] = np.where(varies, (node.X - mean) / scale, 0.0)
-    weight = node.sample_weight / node.sample_weight.mean()
-    functions = np.zeros((node.n_classes, rows.shape[1]))
-    functions[np.setdiff1d(np.arange(node.n_classes), node.y), -1] = -np.inf
-    best, least_wrong = functions, np.inf
-    generator = as_generator(stream)
-    kept = np.flatnonzero(varies)
-    while kept.size:
-        order = generator.permutation(len(rows))
-        train_machine(rows, node.y, weight, order, functions, *_COOLING)
-        wrong = weight[(rows @ functions.T).argmax(axis=1) != node.y].sum()
-        if wrong > least_wrong + tolerance * weight.sum():
-            break
-        if wrong <= least_wrong:
-            best, least_wrong = functions.copy(), wrong
-        weakest = kept[functions[np.unique(node.y)][:, kept].var(axis=0).argmin()]
-        functions[:, weakest] = 0.0
-        rows[:, weakest] = 0.0
-        kept = kept[kept != weakest]
-    weights = best[:, :-1] / scale
-    return Machine(weights, best[:, -1] - weights @ mean)
+        return Split(theta[:-1].copy(), -float(theta[-1]), score)

@@ -25,8 +25,7 @@ from evotree.fitness.node import (
     score_undivided,
     undivided_score,
 )
-from evotree.operators.splitters.axis import Axis
-from evotree.operators.splitters.base import Split, best_split_along
+from evotree.operators.splitters.base import Axis, Split, best_split_along
 from evotree.rng import below, uniform
 
 ORDERS = ("sequential", "best", "random")

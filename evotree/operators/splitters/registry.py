@@ -9,15 +9,15 @@ import numpy as np
 
 from evotree.fitness.node import REGRESSION, Node
 from evotree.operators.splitters.annealing import Annealing
-from evotree.operators.splitters.axis import C45, Axis
-from evotree.operators.splitters.base import Split, Splitter, best_split_along
+from evotree.operators.splitters.base import Axis, Split, Splitter, best_split_along
+from evotree.operators.splitters.c45 import C45
 from evotree.operators.splitters.cart_lc import CartLC
 from evotree.operators.splitters.co2 import CO2
 from evotree.operators.splitters.cross_entropy import CrossEntropy
 from evotree.operators.splitters.dipole import Dipole
-from evotree.operators.splitters.linear import Linear, LinearMachine
+from evotree.operators.splitters.linear import Linear, Sparse
+from evotree.operators.splitters.linear_machine import LinearMachine
 from evotree.operators.splitters.oc1 import OC1
-from evotree.operators.splitters.sparse import Sparse
 from evotree.operators.splitters.wodt import WODT
 
 SPLITTERS: Mapping[str, Callable[[], Splitter]] = MappingProxyType(

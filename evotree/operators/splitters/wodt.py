@@ -29,8 +29,8 @@ from evotree._blas import one_blas_thread
 from evotree._jit import inner_kernel, kernel
 from evotree.configuration import Configuration, Interval, StrOptions
 from evotree.fitness.node import Node
-from evotree.operators.splitters.axis import Axis
 from evotree.operators.splitters.base import (
+    Axis,
     ScaledRows,
     Split,
     best_split_along,

@@ -1,4 +1,4 @@
-"""Splits on one feature: the best one (Breiman et al. 1984), and C4.5's (Quinlan 1993; 1996)."""
+"""C4.5's splits on one feature (Quinlan 1993; 1996)."""
 
 import math
 from dataclasses import dataclass
@@ -7,81 +7,17 @@ from typing import Annotated
 
 import numpy as np
 
-from evotree._jit import inner_kernel, kernel, read_only
+from evotree._jit import inner_kernel, kernel
 from evotree.configuration import Configuration, Interval
 from evotree.fitness.node import (
-    Criterion,
     Node,
     apart,
-    line_search,
     make_sort_scratch,
-    make_split_scratch,
-    score_hyperplane,
-    score_undivided,
     sort_order,
     weight_of,
     xlog2x,
 )
-from evotree.operators.splitters.base import Split, needs_classes
-
-_ROUNDING = 1e-12  # of a gain, in bits
-
-
-@kernel
-def search_features(node, scores, cuts):
-    """Find the best split on each feature; write scores, infinite where there is none, and cuts."""
-    t = np.full(node.X.shape[0], -1.0)
-    scratch = make_split_scratch(node)
-    for j in range(node.X.shape[1]):
-        scores[j], cuts[j] = line_search(node, node.X[:, j].copy(), t, scratch)
-
-
-def search_gain_ratio(node: Node, scores: np.ndarray, cuts: np.ndarray) -> None:
-    """Find the splits among which C4.5 chooses, as `search_features` (Quinlan 1993, chapter 2)."""
-    # The threshold of a feature is that of its highest information gain, not of its highest gain
-    # ratio, which would favour splits that part few rows. For the same reason features whose gain
-    # is below the average, that of all gains above 0, are out.
-    by_gain = node._replace(criterion=int(Criterion.ENTROPY))
-    search_features(by_gain, scores, cuts)
-    gains = score_undivided(by_gain) - scores
-    is_useful = gains > _ROUNDING
-    if is_useful.any():
-        scores[gains < gains[is_useful].mean() - _ROUNDING] = np.inf
-    for j in np.flatnonzero(np.isfinite(scores)).tolist():
-        scores[j] = axis_split(node, j, cuts[j]).score
-
-
-def axis_split(node: Node, feature: int, threshold: float) -> Split:
-    """Return the split on one feature, with the score that `score_hyperplane` has of it."""
-    column = np.ascontiguousarray(node.X[:, feature : feature + 1])
-    alone = node._replace(X=read_only(column))
-    weights = np.zeros(node.X.shape[1])
-    weights[feature] = 1.0
-    score = score_hyperplane(alone, np.ones(1), threshold)
-    return Split(weights, float(threshold), score)
-
-
-@dataclass(frozen=True)
-class Axis:
-    """The best axis-parallel split, found exactly in O(d n log n) at worst.
-
-    Of equal splits it takes the one of the first feature and the lowest threshold. By gain ratio it
-    is C4.5's (Quinlan 1993): the split on each feature is that of its highest information gain, and
-    of the splits of at least average gain the one of the best ratio wins.
-    """
-
-    def __call__(self, node: Node, stream: np.ndarray) -> Split | None:
-        """Find the split; draws nothing (see `evotree.operators.splitters.base.Splitter`)."""
-        scores, cuts = np.empty(node.X.shape[1]), np.empty(node.X.shape[1])
-        if node.criterion == Criterion.GAIN_RATIO:
-            search_gain_ratio(node, scores, cuts)
-        else:
-            search_features(node, scores, cuts)
-        feature = int(np.argmin(scores))
-        if scores[feature] == np.inf:
-            return None
-        return axis_split(node, feature, cuts[feature])
-
+from evotree.operators.splitters.base import Split, axis_split, needs_classes
 
 # The constants of C4.5's program, release 8.
 _LEAST_SHARE, _MOST_ROWS = 0.1, 25.0
