@@ -28,7 +28,6 @@ from evotree.configuration import (
     documented,
 )
 from evotree.dataset import SCALINGS, Dataset
-from evotree.engine.parallel import thread_map
 from evotree.estimators import base
 from evotree.estimators.groups import Beside
 from evotree.estimators.rows import lazy_on_collections
@@ -49,6 +48,7 @@ from evotree.operators.splitters.registry import (
     criterion_of,
     splitter_of,
 )
+from evotree.parallel import thread_map
 from evotree.rng import make_streams, seed_from
 from evotree.tables.columns import (
     NumericColumn,

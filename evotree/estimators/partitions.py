@@ -24,7 +24,6 @@ from evotree.configuration import Quantile
 from evotree.dataset import Dataset, class_codes
 from evotree.engine.config import AUTO, evolution_of
 from evotree.engine.finish import Result, front_with, scores_of
-from evotree.engine.progress import Progress
 from evotree.engine.state import seed_to_continue
 from evotree.estimators.base import deviations
 from evotree.estimators.groups import Beside
@@ -38,6 +37,7 @@ from evotree.fitness.objectives import (
 )
 from evotree.fitness.penalties import PenalizedAccuracy
 from evotree.inspection.front import FittedFront, FrontTree
+from evotree.log import Progress
 from evotree.operators.constraints import nodes_without
 from evotree.rng import row_keys, seed_from
 from evotree.tables.columns import NumericColumn, encode_in_order

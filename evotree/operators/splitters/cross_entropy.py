@@ -32,7 +32,6 @@ from typing import Annotated, NamedTuple
 import numpy as np
 from scipy.special import ive
 
-from evotree._blas import one_blas_thread
 from evotree._jit import dot_kernel, dots_kernel, inner_kernel, kernel
 from evotree.configuration import Configuration, Interval, StrOptions
 from evotree.fitness.node import (
@@ -45,6 +44,7 @@ from evotree.fitness.node import (
 )
 from evotree.operators.splitters.axis import Axis, search_features
 from evotree.operators.splitters.base import Split, best_split_along, scored_split
+from evotree.parallel import one_blas_thread
 from evotree.rng import as_generator, below
 
 MAX_LENGTH = 1.0 - 1e-10
