@@ -29,7 +29,6 @@ from evotree.engine.choice import (
     LEAST_MULTIPLE,
     LEAST_PENALTY,
     LINEAR,
-    LOGISTIC,
     SIZE_MULTIPLES,
     STANDARD_ERRORS,
     TERM_MULTIPLES,
@@ -37,22 +36,21 @@ from evotree.engine.choice import (
     Candidate,
     Choice,
     Judge,
-    Penalties,
     Table,
     Trial,
     cross_validate,
     found_by,
     mean_and_error,
     penalties_to_try,
-    row_losses,
     trials_of,
     with_evolution,
 )
 from evotree.engine.config import SearchConfig
 from evotree.engine.finish import Finisher, with_less_fit
 from evotree.engine.populations import FirstTrees, best_prunings
-from evotree.engine.problem import Ends, prepare
+from evotree.engine.problem import Ends, Penalties, prepare
 from evotree.engine.state import describe, read_choice, read_settings
+from evotree.fitness.base import row_losses
 from evotree.fitness.probabilities import (
     COSTS,
     HALVINGS,
@@ -65,6 +63,7 @@ from evotree.fitness.probabilities import (
 )
 from evotree.inspection.front import undominated
 from evotree.operators.initialization.growth import GrowthLimits, grow
+from evotree.operators.initialization.logistic import LOGISTIC
 from evotree.operators.splitters.base import Axis
 from evotree.rng import make_streams
 from evotree.tree import FitnessMax

@@ -15,9 +15,9 @@ from sklearn.datasets import load_iris
 
 from evotree import EvoTreeClassifier, ObliqueForestClassifier
 from evotree.engine.config import Evolution, Islands
-from evotree.engine.parallel import run_tasks
 from evotree.experiments.execution import outcomes_of
 from evotree.log import log_to_file
+from evotree.parallel import run_tasks
 
 LOG = logging.getLogger("evotree.tests")
 STARTS = ["fork", pytest.param("spawn", marks=pytest.mark.slow)]

@@ -16,8 +16,8 @@ from numba import config
 from numba.core.event import Event, EventStatus, broadcast
 
 import evotree
+from evotree import log
 from evotree._version import DISTRIBUTION
-from evotree.engine import progress
 from evotree.estimators import warmup
 
 # Lists what numba compiles: function, types without the width of integers and without whether
@@ -128,8 +128,8 @@ print(ObliqueTree(np.zeros((3, 1)), np.zeros(3), size, np.ones((3, 1))).apply(np
 def test_a_bar_says_that_kernels_are_compiled_and_then_its_own_text(
     capsys, monkeypatch, is_kept, often
 ):
-    monkeypatch.setattr(progress, "is_cached", lambda: is_kept)
-    shown = progress.Progress(verbose=1)
+    monkeypatch.setattr(log, "is_cached", lambda: is_kept)
+    shown = log.Progress(verbose=1)
     with shown.phase("choosing", unit="trial"):
         shown.step()
         before = capsys.readouterr().err

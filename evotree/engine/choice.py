@@ -25,7 +25,6 @@ from evotree.dataset import (
     make_folds,
 )
 from evotree.engine.config import SearchConfig, is_auto
-from evotree.engine.parallel import thread_map
 from evotree.engine.populations import (
     FirstTrees,
     best_prunings,
@@ -42,6 +41,7 @@ from evotree.operators.constraints import keeps_all
 from evotree.operators.initialization.logistic import LOGISTIC, logistic_trees
 from evotree.operators.structure.splice import make_individual
 from evotree.operators.variation import distinct
+from evotree.parallel import thread_map
 from evotree.tree import Individual, ObliqueTree
 
 # that differ, or groups, held out in all, if that takes no more than five folds

@@ -27,7 +27,7 @@ from evotree.configuration import (
 from evotree.dataset import SCALINGS
 from evotree.engine.evolution import Callback
 from evotree.files import PathLike
-from evotree.fitness.objectives import Objective
+from evotree.fitness.base import Objective
 from evotree.operators.constraints import WORDS
 from evotree.operators.refinement import Refinement, as_refinement
 from evotree.operators.splitters.linear import PENALTIES

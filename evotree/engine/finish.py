@@ -18,7 +18,6 @@ from evotree.dataset import Dataset
 from evotree.engine.bends import without_lone_bends
 from evotree.engine.choice import LINEAR, Candidate, Choice
 from evotree.engine.evolution import ParetoFront, Run
-from evotree.engine.parallel import thread_map
 from evotree.engine.problem import Problem
 from evotree.fitness.base import FITNESS_OF_SCORES, PenalizedAccuracy, routed_rows
 from evotree.fitness.linear_leaves import LogisticLeaves, is_too_large, rate_losses
@@ -46,6 +45,7 @@ from evotree.operators.initialization.logistic import (
 from evotree.operators.pruning import prune
 from evotree.operators.structure.rounding import Rounder, round_models
 from evotree.operators.structure.splice import in_place_of, make_individual, on_rows
+from evotree.parallel import thread_map
 from evotree.tree import (
     Individual,
     ObliqueTree,

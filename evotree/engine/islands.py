@@ -38,8 +38,8 @@ from evotree.engine.evolution import (
     make_statistics,
     start,
 )
-from evotree.engine.parallel import n_at_once, run_tasks
 from evotree.operators.variation import separate_duplicates
+from evotree.parallel import n_at_once, run_tasks
 from evotree.rng import make_streams
 from evotree.tree import Individual
 

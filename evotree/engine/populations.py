@@ -26,11 +26,10 @@ from evotree.engine.evolution import (
     evolve,
     interrupt_as_flag,
 )
-from evotree.engine.parallel import thread_map
 from evotree.engine.problem import LEAST_ROWS, Penalties, Problem
-from evotree.engine.progress import Progress
 from evotree.engine.toolbox import feature_bound, make_toolbox
 from evotree.fitness.base import PenalizedAccuracy
+from evotree.log import Progress
 from evotree.operators.constraints import repair
 from evotree.operators.initialization.population import (
     TAO,
@@ -43,6 +42,7 @@ from evotree.operators.pruning import prune
 from evotree.operators.refinement import Refinement
 from evotree.operators.structure.splice import in_place_of, make_individual
 from evotree.operators.variation import distinct
+from evotree.parallel import thread_map
 from evotree.rng import as_generator, make_streams
 from evotree.tree import Individual
 

@@ -26,7 +26,6 @@ from evotree.engine.choice import Choice, Found
 from evotree.engine.config import Evolution, SearchConfig, Variation, is_auto
 from evotree.engine.evolution import CallbackError, Run
 from evotree.engine.islands import deaf_to_interrupts
-from evotree.engine.parallel import run_tasks
 from evotree.engine.populations import Seeds
 from evotree.engine.problem import Ends, Penalties, Problem, make_constraints
 from evotree.engine.search import Search
@@ -39,6 +38,7 @@ from evotree.log import log_end
 from evotree.operators import variation as selection
 from evotree.operators.initialization.population import Breeder, is_seeder, split_init
 from evotree.operators.structure.rounding import MOST_DIGITS, Rounder
+from evotree.parallel import run_tasks
 from evotree.rng import make_streams, seed_from
 from evotree.schema import LARGEST, is_number, quoted
 from evotree.tree import FitnessMax, Individual, ObliqueTree

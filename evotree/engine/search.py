@@ -21,7 +21,6 @@ from evotree.dataset import Dataset
 from evotree.engine.choice import (
     EVOLVED,
     LINEAR,
-    LOGISTIC,
     TREE,
     Choice,
     Found,
@@ -45,7 +44,6 @@ from evotree.engine.evolution import (
 )
 from evotree.engine.finish import Finisher, Result, finish
 from evotree.engine.islands import epochs, island_seeds, islands_of
-from evotree.engine.parallel import island_executor, thread_map
 from evotree.engine.populations import (
     GrowingSample,
     Seeds,
@@ -59,7 +57,6 @@ from evotree.engine.populations import (
     with_noise,
 )
 from evotree.engine.problem import Problem, prepare
-from evotree.engine.progress import Progress
 from evotree.engine.state import (
     CheckpointWriter,
     Continuation,
@@ -72,10 +69,12 @@ from evotree.engine.state import (
     warn_of_a_fresh_start,
 )
 from evotree.inspection.choice import TreeChoice
-from evotree.log import log_begin, log_end
+from evotree.log import Progress, log_begin, log_end
 from evotree.operators.constraints import repair
+from evotree.operators.initialization.logistic import LOGISTIC
 from evotree.operators.initialization.population import WIDTHS
 from evotree.operators.structure.splice import make_individual
+from evotree.parallel import island_executor, thread_map
 from evotree.rng import seed_from
 
 log = logging.getLogger(__name__)

@@ -24,21 +24,16 @@ from deap import base, tools
 
 from evotree.configuration import UNKNOWN, as_text
 from evotree.dataset import Dataset
-from evotree.engine.choice import (
-    CANDIDATES,
-    LINEAR,
-    LOGISTIC,
-    Candidate,
-    Choice,
-    Penalties,
-)
+from evotree.engine.choice import CANDIDATES, LINEAR, Candidate, Choice
 from evotree.engine.config import SearchConfig, checkpoint_of, evolution_of
 from evotree.engine.evolution import CHAPTERS, ORIGIN, REFINEMENT, Run, make_logbook
 from evotree.engine.finish import Result
 from evotree.engine.islands import islands_of
+from evotree.engine.problem import Penalties
 from evotree.files import PathLike, check_writable, write_whole
 from evotree.fitness.base import FITNESS_OF_SCORES
 from evotree.fitness.probabilities import HALVINGS, Strength
+from evotree.operators.initialization.logistic import LOGISTIC
 from evotree.operators.structure.splice import checked_arrays, make_individual
 from evotree.tree import FitnessMax, Individual, Outcome, set_fitness
 

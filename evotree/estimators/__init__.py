@@ -14,7 +14,6 @@ if TYPE_CHECKING:
         ObliqueForestRegressor,
     )
     from evotree.estimators.local import (
-        GREEDY_PRESETS,
         ObliqueTreeClassifier,
         ObliqueTreeRegressor,
         TAOClassifier,
@@ -23,6 +22,7 @@ if TYPE_CHECKING:
         tao_path,
     )
     from evotree.estimators.survival import EvoTreeSurvival
+    from evotree.operators.splitters.registry import GREEDY_PRESETS
 
 _NAMES = {
     "evolved": "EVOLUTION_PRESETS EvoTreeClassifier EvoTreeRegressor",

@@ -48,8 +48,9 @@ from evotree.dataset import (
 )
 from evotree.estimators.groups import Beside
 from evotree.estimators.rows import RowEncoder, lazy_on_collections
+from evotree.fitness.base import Objective
 from evotree.fitness.linear_leaves import term_penalty_of_rows
-from evotree.fitness.objectives import Objective, compose
+from evotree.fitness.objectives import compose
 from evotree.fitness.probabilities import fit_soft_sides
 from evotree.fitted import FitArguments, Fitted, TrainingRows, summarize, used_features
 from evotree.inspection.counterfactuals import (

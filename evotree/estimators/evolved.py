@@ -14,7 +14,6 @@ from sklearn.base import RegressorMixin, is_classifier
 from sklearn.utils import check_X_y
 from sklearn.utils.validation import check_is_fitted
 
-from evotree._blas import one_blas_thread
 from evotree.configuration import StrOptions, check_parameters, documented, with_nested
 from evotree.dataset import Dataset
 from evotree.engine.choice import Choice
@@ -30,7 +29,6 @@ from evotree.engine.config import (
 from evotree.engine.evolution import Run, logbook_of, plain_logbook
 from evotree.engine.finish import Result, finish
 from evotree.engine.problem import Penalties, Problem, make_constraints, prepare
-from evotree.engine.progress import Progress
 from evotree.engine.search import RowSearch
 from evotree.engine.state import Continuation, continuation
 from evotree.estimators import base
@@ -43,6 +41,8 @@ from evotree.fitness.base import FeatureCosts, check_costs
 from evotree.fitness.objectives import ExpectedCost
 from evotree.fitted import Fitted
 from evotree.inspection.front import CHOSEN, select
+from evotree.log import Progress
+from evotree.parallel import one_blas_thread
 from evotree.rng import seed_from
 from evotree.schema import NumericColumn, Schema
 from evotree.tables.labels import positions_of, read_labels

@@ -27,7 +27,6 @@ from evotree.configuration import (
     documented,
 )
 from evotree.dataset import Dataset
-from evotree.engine.parallel import run_tasks
 from evotree.engine.toolbox import feature_bound
 from evotree.estimators.base import (
     CLASS_WEIGHT,
@@ -48,6 +47,7 @@ from evotree.operators.initialization.forest import (
     positions_of,
     rows_of_choice,
 )
+from evotree.parallel import run_tasks
 from evotree.rng import seed_from
 from evotree.tables.frames import by_row
 from evotree.tables.labels import read_labels

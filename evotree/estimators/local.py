@@ -28,12 +28,12 @@ from evotree.configuration import (
     documented,
 )
 from evotree.dataset import SCALINGS, Dataset
-from evotree.engine.parallel import thread_map
 from evotree.estimators import base
 from evotree.estimators.groups import Beside
 from evotree.estimators.rows import lazy_on_collections
+from evotree.fitness.base import Objective
 from evotree.fitness.node import CLASSIFICATION, REGRESSION
-from evotree.fitness.objectives import Objective, QuantileLoss
+from evotree.fitness.objectives import QuantileLoss
 from evotree.operators.constraints import SplitFeatures
 from evotree.operators.initialization import growth as induction
 from evotree.operators.initialization.population import init_from_tree
@@ -49,6 +49,7 @@ from evotree.operators.splitters.registry import (
     criterion_of,
     splitter_of,
 )
+from evotree.parallel import thread_map
 from evotree.rng import make_streams, seed_from
 from evotree.schema import NumericColumn
 from evotree.tree import Individual, ObliqueTree, node_depths

@@ -24,14 +24,12 @@ from evotree.configuration import Quantile
 from evotree.dataset import Dataset, class_codes
 from evotree.engine.config import AUTO, evolution_of
 from evotree.engine.finish import Result, front_with, scores_of
-from evotree.engine.progress import Progress
 from evotree.engine.state import seed_to_continue
 from evotree.estimators.base import deviations
 from evotree.estimators.groups import Beside
 from evotree.estimators.rows import categorical_mask, is_collection, refuse_text
-from evotree.fitness.base import PenalizedAccuracy
+from evotree.fitness.base import Objective, PenalizedAccuracy
 from evotree.fitness.objectives import (
-    Objective,
     OwnObjective,
     PoissonLoss,
     PoissonSums,
@@ -39,6 +37,7 @@ from evotree.fitness.objectives import (
 )
 from evotree.fitted import Fitted
 from evotree.inspection.front import FittedFront, FrontTree
+from evotree.log import Progress
 from evotree.operators.constraints import nodes_without
 from evotree.rng import row_keys, seed_from
 from evotree.schema import NumericColumn

@@ -50,11 +50,11 @@ from tqdm import tqdm
 
 from evotree._jit import use_one_thread
 from evotree._version import __version__
-from evotree.engine.parallel import submit
 from evotree.experiments.experiment import Experiment, describe, tree_sizes
 from evotree.experiments.problems import make_problem
 from evotree.experiments.protocols import KEY, Parts, Task
 from evotree.log import Answer, log_to_file, renew_queues, told
+from evotree.parallel import submit
 
 log = logging.getLogger(__name__)
 

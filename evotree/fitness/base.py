@@ -25,7 +25,6 @@ from evotree._jit import inner_kernel, kernel
 from evotree.dataset import Dataset
 from evotree.fitness.leaves import SQUARED, quality_of_losses, target_loss
 from evotree.schema import columns_asked, text_of
-from evotree.tables.columns import text_of
 from evotree.tables.frames import by_label, order_of
 from evotree.tree import CountedTree, Individual, ObliqueTree, node_weights
 

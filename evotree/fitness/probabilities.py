@@ -16,8 +16,8 @@ import numpy as np
 from scipy.optimize import minimize
 from scipy.special import expit, log_softmax, softmax
 
-from evotree._blas import one_blas_thread
 from evotree.dataset import Dataset
+from evotree.parallel import one_blas_thread
 from evotree.tree import (
     ObliqueTree,
     SoftSides,

@@ -14,8 +14,7 @@ from sklearn.datasets import (
 from sklearn.model_selection import train_test_split
 from sklearn.tree import DecisionTreeClassifier
 
-from evotree import EvoTreeClassifier, EvoTreeRegressor, to_frame
-from evotree.engine import parallel
+from evotree import EvoTreeClassifier, EvoTreeRegressor, parallel, to_frame
 from evotree.engine.choice import TERM_MULTIPLES
 from evotree.engine.problem import NOISE
 from evotree.export import export_text

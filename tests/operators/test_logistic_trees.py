@@ -13,10 +13,10 @@ from sklearn.metrics import log_loss
 
 from evotree import EvoTreeClassifier, load_model, save_model
 from evotree.dataset import Dataset
-from evotree.engine.choice import Choice, Penalties
+from evotree.engine.choice import Choice
 from evotree.engine.config import SearchConfig
 from evotree.engine.finish import Finisher
-from evotree.engine.problem import prepare
+from evotree.engine.problem import Penalties, prepare
 from evotree.fitness.probabilities import (
     COSTS,
     HALVINGS,

@@ -32,7 +32,6 @@ from typing import Annotated, NamedTuple
 import numpy as np
 from scipy.special import ive
 
-from evotree._blas import one_blas_thread
 from evotree._jit import dot_kernel, dots_kernel, inner_kernel, kernel
 from evotree.configuration import Configuration, Interval, StrOptions
 from evotree.fitness.node import (
@@ -50,6 +49,7 @@ from evotree.operators.splitters.base import (
     scored_split,
     search_features,
 )
+from evotree.parallel import one_blas_thread
 from evotree.rng import as_generator, below
 
 MAX_LENGTH = 1.0 - 1e-10

@@ -25,7 +25,6 @@ from typing import Annotated
 import numpy as np
 from scipy.optimize import minimize
 
-from evotree._blas import one_blas_thread
 from evotree._jit import inner_kernel, kernel
 from evotree.configuration import Configuration, Interval, StrOptions
 from evotree.fitness.node import Node
@@ -40,6 +39,7 @@ from evotree.operators.splitters.base import (
     node_hyperplane,
     scale_rows,
 )
+from evotree.parallel import one_blas_thread
 from evotree.rng import below, normal, uniform
 from evotree.tree import project
 

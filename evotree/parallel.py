@@ -1,18 +1,38 @@
-"""Threads for a search, where there is enough for them to do, and tasks for any executor."""
+"""Who works: BLAS on one thread, a search on several if they have enough to do, or an executor."""
 
 import math
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import BrokenExecutor, Executor, Future, ThreadPoolExecutor
 from contextlib import AbstractContextManager, contextmanager, nullcontext
+from functools import cache
+from threading import Lock
 from typing import Any
 
 from joblib import effective_n_jobs
+from threadpoolctl import ThreadpoolController
 
 from evotree.log import Answer, telling, told
 
 # With fewer numbers, a task takes less time than the threads spend waiting for the GIL.
 _LEAST_NUMBERS = 80_000
+
+_blas_lock = Lock()
+_blas_limits: list[Any] = []  # what each holder found when it came
+_libraries = cache(ThreadpoolController)  # it takes milliseconds to look them up
+
+
+@contextmanager
+def one_blas_thread() -> Iterator[None]:
+    """Keep BLAS to one thread in this process until the last of all holders leaves."""
+    # Whoever leaves puts back what the latest found: only the last of all, what the first found.
+    with _blas_lock:
+        _blas_limits.append(_libraries().limit(limits=1, user_api="blas"))
+    try:
+        yield
+    finally:
+        with _blas_lock:
+            _blas_limits.pop().restore_original_limits()
 
 
 @contextmanager

@@ -7,7 +7,7 @@ import pytest
 import scipy.linalg  # noqa: F401  (brings a library of its own)
 from threadpoolctl import threadpool_info, threadpool_limits
 
-from evotree._blas import one_blas_thread
+from evotree.parallel import one_blas_thread
 
 
 def blas_threads():
