@@ -42,7 +42,7 @@ test-python: $(OTHER)/stamp ## run the quick tests with another interpreter, PYT
 check: $(VENV)/stamp-dev ## lint, formatting, types, floors
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
-	$(BIN)/mypy -p evotree -p experiments
+	$(BIN)/mypy -p evotree -p experiments -p operators -p fitness
 	$(BIN)/lint-imports
 
 docs: $(VENV)/stamp-docs ## build the documentation into docs/_build/html, its examples executed

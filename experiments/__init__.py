@@ -1,48 +1,16 @@
-"""The studies: papers' tables and figures run again, the benchmark, the defaults.
+"""The library of experiments, whose modules are those of `evotree.experiments`, and the studies.
 
-Each module of `experiments.studies` is one study and holds it as ``STUDY``; its text is a file of
-its name in ``texts``. ``python -m experiments NAME`` runs it.
+A study is a module of `experiments.studies`; ``python -m experiments NAME`` runs it.
 """
 
-from __future__ import annotations
+from evotree.experiments.execution import run_experiment
+from evotree.experiments.experiment import Experiment
+from evotree.experiments.protocols import Protocol
+from evotree.experiments.report import write_report
+from evotree.experiments.rivals import compare
+from experiments.studies import STUDIES, load_study
 
-from importlib import import_module
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from experiments.study import Study
-
-STUDIES = (
-    *(
-        "benchmark",
-        "cedt",
-        "constraints",
-        "costs",
-        "dtsemnet",
-        "forests",
-        "gea_odt",
-        "objectives",
-    ),
-    *(
-        "oc1",
-        "operators",
-        "probabilities",
-        "readable",
-        "regression",
-        "srbench",
-        "steady",
-        "survival",
-        "tao",
-        "variants",
-        "wodt",
-    ),
-)
-"""Names of the studies."""
-
-
-def load_study(name: str) -> Study:
-    """Return a study by its name."""
-    if name not in STUDIES:
-        raise ValueError(f"name={name!r}: allowed are {', '.join(STUDIES)}.")
-    study: Study = import_module(f"experiments.studies.{name}").STUDY
-    return study
+# What is run, on which folds; its runs and their report; models side by side on one table.
+__all__ = ["Experiment", "Protocol", "run_experiment", "write_report", "compare"]
+# Studies by their names.
+__all__ += ["STUDIES", "load_study"]

@@ -1,14 +1,46 @@
-"""The package `evotree.fitness` by a short name, where the repository is at hand.
+"""What trees are worth and what leaves hold, by role: the contents of `evotree.fitness`.
 
-Its modules are those of `evotree.fitness`, not others of the same text with other classes.
+Each name has one module, from which code imports it: `evotree.fitness.objectives` and so on.
 """
 
-import sys
-from importlib import import_module
-from pkgutil import walk_packages
+from evotree.fitness.base import (
+    FeatureCosts,
+    Objective,
+    PenalizedAccuracy,
+    quality_and_complexity,
+    scores_and_complexity,
+)
+from evotree.fitness.linear_leaves import (
+    LinearLeafObjective,
+    LinesOfOutputs,
+    LogisticLeaves,
+    LogLinearLeaves,
+    MeansOfOutputs,
+)
+from evotree.fitness.node import Criterion, line_search
+from evotree.fitness.objectives import (
+    Accuracy,
+    Actions,
+    ConfusionScore,
+    ExpectedCost,
+    OwnObjective,
+    PoissonLoss,
+    ProbabilityScore,
+    QuantileLoss,
+    SquaredLoss,
+)
+from evotree.fitness.own_criterion import OwnCriterion
 
-import evotree.fitness as package
-
-for found in walk_packages(package.__path__, f"{package.__name__}."):
-    sys.modules[found.name.removeprefix("evotree.")] = import_module(found.name)
-sys.modules[__name__] = package
+# Losses of classes, where a leaf holds a label; of targets, where it holds a number.
+__all__ = ["Accuracy", "ExpectedCost", "ConfusionScore", "ProbabilityScore"]
+__all__ += ["SquaredLoss", "QuantileLoss", "PoissonLoss"]
+# Scores of whole trees, losses of users, and what every loss has to answer.
+__all__ += ["Actions", "OwnObjective", "Objective"]
+# Losses where a leaf holds a model, or several outputs.
+__all__ += ["LinearLeafObjective", "LogisticLeaves", "LogLinearLeaves"]
+__all__ += ["MeansOfOutputs", "LinesOfOutputs"]
+# What a tree is worth: quality less penalties, or the two side by side; prices of features.
+__all__ += ["PenalizedAccuracy", "quality_and_complexity", "scores_and_complexity"]
+__all__ += ["FeatureCosts"]
+# Splits of one node: what they are scored by, and the best one along a line.
+__all__ += ["Criterion", "OwnCriterion", "line_search"]

@@ -1,14 +1,57 @@
-"""The package `evotree.operators` by a short name, where the repository is at hand.
+"""What makes and changes trees, by its role in the toolbox: the contents of `evotree.operators`.
 
-Its modules are those of `evotree.operators`, not others of the same text with other classes.
+Each name has one module, from which code imports it: `evotree.operators.variation` and so on.
 """
 
-import sys
-from importlib import import_module
-from pkgutil import walk_packages
+from evotree.operators.constraints import (
+    Held,
+    Interactions,
+    Limits,
+    MonotonicConstraint,
+    SplitFeatures,
+)
+from evotree.operators.initialization.growth import init_dipolar
+from evotree.operators.initialization.population import (
+    init_path,
+    init_population,
+    init_seed,
+)
+from evotree.operators.pruning import prune, prune_cross_validated, prune_pessimistic
+from evotree.operators.refinement import LinearRefiner, Resplit, tao_sweep
+from evotree.operators.splitters.annealing import Annealing
+from evotree.operators.splitters.base import Axis
+from evotree.operators.splitters.c45 import C45
+from evotree.operators.splitters.cart_lc import CartLC
+from evotree.operators.splitters.co2 import CO2
+from evotree.operators.splitters.cross_entropy import CrossEntropy
+from evotree.operators.splitters.dipole import Dipole
+from evotree.operators.splitters.linear import Linear, Sparse
+from evotree.operators.splitters.linear_machine import LinearMachine
+from evotree.operators.splitters.oc1 import OC1
+from evotree.operators.splitters.wodt import WODT
+from evotree.operators.structure.rounding import round_tree
+from evotree.operators.variation import (
+    cx_trees,
+    mut_nodes,
+    mut_terms,
+    replace_best,
+    replace_nsga2,
+    sel_crowded,
+    sel_proportional,
+)
 
-import evotree.operators as package
-
-for found in walk_packages(package.__path__, f"{package.__name__}."):
-    sys.modules[found.name.removeprefix("evotree.")] = import_module(found.name)
-sys.modules[__name__] = package
+# First trees: on dipoles, by another algorithm, along a path of penalties; whole populations.
+__all__ = ["init_dipolar", "init_seed", "init_path", "init_population"]
+# Splitters, which search the hyperplane of one node: by features, by moves, by an optimizer.
+__all__ += ["Axis", "C45", "Dipole", "Annealing", "CartLC", "CrossEntropy", "OC1"]
+__all__ += ["CO2", "Linear", "LinearMachine", "Sparse", "WODT"]
+# Mutation and crossover.
+__all__ += ["mut_nodes", "mut_terms", "cx_trees"]
+# Selection of parents, and of those who live on.
+__all__ += ["sel_proportional", "sel_crowded", "replace_best", "replace_nsga2"]
+# Refinement: a sweep of TAO, linear classifiers at nodes, another split by any splitter.
+__all__ += ["tao_sweep", "LinearRefiner", "Resplit"]
+# Pruning by the fitness, by cross-validation and as in C4.5; rounding of finished trees.
+__all__ += ["prune", "prune_cross_validated", "prune_pessimistic", "round_tree"]
+# Constraints that every tree keeps.
+__all__ += ["Held", "Interactions", "Limits", "MonotonicConstraint", "SplitFeatures"]
