@@ -25,6 +25,7 @@ from evotree import (
     search,
     search_scores,
 )
+from evotree.dataset import GROUPS
 from evotree.engine.bends import (
     MOST_OF_COLUMN,
     bent_columns,
@@ -54,7 +55,7 @@ from tests.exported import with_models
 from tests.inspection.random_trees import random_tree
 from tests.languages import LANGUAGES, Case
 from tests.quick_models import brief
-from tests.strategies import any_datasets
+from tests.strategies import any_datasets, seeds
 
 KNOTS = st.floats(0.1, 10.0).map(lambda knot: round(knot, 3))
 BENDS = st.builds(Bend, st.sampled_from((ABOVE, BELOW, LOG)), KNOTS)
@@ -179,6 +180,28 @@ def test_a_search_finds_bends_and_none_where_nothing_bends():
     X, y = rows_with(lambda X: 0.05 * X.age)
     dataset, columns = plain_dataset(X, y)
     assert bent_columns(columns, dataset) == columns
+
+
+def squared_error(features, y):
+    """Return what a linear model of all features leaves of the squares of targets."""
+    X = np.column_stack([features, np.ones(len(y))])
+    return np.square(y - X @ np.linalg.lstsq(X, y, rcond=None)[0]).sum()
+
+
+@settings(max_examples=20)
+@given(seeds, st.sampled_from((2, 20)), st.booleans())
+def test_bends_pay_for_how_many_might_have_entered(seed, n_columns, is_grouped):
+    """The price is that of the extended BIC where each column has three knots."""
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(200, n_columns))
+    y = X[:, 0] + np.maximum(X[:, 1], 0.0) + rng.normal(size=200)
+    extras = {GROUPS: np.arange(200) // 2} if is_grouped else {}
+    rows = Dataset.from_arrays(X, y, task="regression", extras=extras)
+    made = bent_columns([NumericColumn(name, 0.0) for name in rows.feature_names], rows)
+    n = 100 if is_grouped else 200
+    gain = n * np.log(squared_error(X, y) / squared_error(with_bends(made, X), y))
+    price = np.log(n) + np.log(3 * n_columns)
+    assert gain >= len(bends_of(made)) * price - 1e-6
 
 
 @given(any_datasets, st.sampled_from((1.0, 1e-60, 1e60)))

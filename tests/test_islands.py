@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 from evotree import evolve, make_toolbox, to_frame
 from evotree.engine.evolution import CallbackError, make_statistics, start
-from evotree.engine.islands import emigrants, island_seeds, join, migrate
+from evotree.engine.islands import island_seeds, join, migrate
 from tests.runs import assert_same_run, evolve_islands
 
 
@@ -68,27 +68,35 @@ def test_a_run_is_best_since_the_first_of_its_islands_was(iris, best, at, expect
     assert joint.best_fitness == (max(best),) and joint.last_improvement == expected
 
 
-@given(st.integers(0, 100), st.integers(0, 12))
+@given(st.integers(0, 100), st.integers(0, 12), st.integers(0, 3))
 @settings(max_examples=15, deadline=None)
-def test_migrants_are_the_best_and_take_the_places_of_the_worst(iris, seed, n):
+def test_migrants_are_the_best_and_take_the_places_of_the_worst(iris, seed, n, copies):
+    """The best tree of an island stays, and no tree arrives twice."""
     islands = []
     for toolbox in make_toolboxes(iris, 3, seed):
-        islands.append(start(toolbox.population(n=8), toolbox, make_statistics()))
+        trees = toolbox.population(n=8 - copies)
+        trees += [tree.clone() for tree in trees[:copies]]
+        islands.append(start(trees, toolbox, make_statistics()))
     before = [list(island.population) for island in islands]
     migrate(islands, n)
     for i, island in enumerate(islands):
-        arrived = emigrants(before[i - 1], n)[: min(n, 7)]
-        old = before[i]
-        assert len(island.population) == len(old)
-        assert island.best.fitness == max(one.fitness for one in [*arrived, *old])
-        kept = [one for one in island.population if any(one is x for x in old)]
-        assert len(kept) == len(old) - len(arrived) and any(
-            one is old[0] for one in kept
+        fitness_of = {splits_of(tree): tree.fitness.values for tree in before[i - 1]}
+        arriving = sorted(fitness_of.values(), reverse=True)[: min(n, 7)]
+        best, *others = sorted(
+            (tree.fitness.values for tree in before[i]), reverse=True
         )
-        gone = [one for one in old if not any(one is x for x in kept)]
-        others = [x.fitness for x in kept if x is not old[0]]
-        assert not gone or not others or max(x.fitness for x in gone) <= min(others)
-        assert all(one in island.population for one in arrived)
+        expected = [best, *others[: 7 - len(arriving)], *arriving]
+        after = [tree.fitness.values for tree in island.population]
+        assert sorted(after) == sorted(expected) and after[0] == max(expected)
+        own = set(map(id, before[i]))
+        arrived = [splits_of(t) for t in island.population if id(t) not in own]
+        assert len(arrived) == len(set(arrived)) == len(arriving)
+        assert set(arrived) <= fitness_of.keys()
+
+
+def splits_of(tree):
+    """Return the splits of a tree, by which it is known."""
+    return tuple(array.tobytes() for array in tree.splits)
 
 
 def test_joint_records_are_those_of_all_members(alone):

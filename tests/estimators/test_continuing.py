@@ -7,6 +7,7 @@ import signal
 import subprocess
 import sys
 import warnings
+from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 
 import numpy as np
@@ -24,9 +25,10 @@ from evotree import (
     Refinement,
     keep_best_trees,
 )
+from evotree.configuration import Configuration
 from evotree.engine import choice
 from evotree.engine.state import compared
-from tests.quick_models import assert_same_fit, brief
+from tests.quick_models import assert_same_fit, brief, nested
 
 X, Y = load_wine(return_X_y=True)
 
@@ -35,6 +37,11 @@ def quick(kind=EvoTreeClassifier, **changed):
     return brief(
         kind, **({"max_generations": 8, "patience": None, "random_state": 3} | changed)
     )
+
+
+def polish(individual, dataset):
+    """Refine by a function of one's own, which has an address."""
+    return (individual,)
 
 
 def resumed(path):
@@ -91,22 +98,129 @@ def test_what_was_chosen_is_kept(tmp_path, monkeypatch):
     assert_same_fit(whole, warm.set_params(max_generations=8).fit(X, Y))
 
 
-def test_other_parameters_and_rows_are_refused(tmp_path):
+# A valid value of each parameter that a short run does not have.
+OTHERS = nested(
+    {
+        "objective": "balanced_accuracy",
+        "leaves": "linear",
+        "max_depth": 5,
+        "max_leaf_nodes": 9,
+        "min_samples_leaf": 2,
+        "max_split_terms": 2,
+        "max_terms": 9,
+        "size_penalty": 0.01,
+        "term_penalty": 0.001,
+        "precision": 3,
+        "monotonic_cst": [1, 0, 0],
+        "interaction_cst": "pairwise",
+        "max_generations": 2,
+        "time_limit": 60.0,
+        "warm_start": True,
+        "callbacks": [keep_best_trees],
+        "random_state": 99,
+        "n_jobs": 2,
+        "verbose": 0,
+        "categorical_features": None,
+        "class_weight": "balanced",
+        "probability": "leaf",
+        "population_size": 14,
+        "patience": 3,
+        "init": "tao",
+        "scaling": "minmax",
+        "max_samples": 60,
+        "variation__mutation_probability": 0.2,
+        "variation__crossover_probability": 0.3,
+        "variation__dipolar_probability": 0.4,
+        "variation__split_crossover_probability": 0.4,
+        "variation__term_mutation_probability": 0.4,
+        "variation__sparse_dipoles": False,
+        "variation__published_operators": True,
+        "variation__selection_pressure": 3.0,
+        "variation__keep_duplicates": True,
+        "variation__survival": "generational",
+        "variation__algorithm": "nsga2",
+        "refinement__operators": "tao",
+        "refinement__probability": 0.1,
+        "refinement__C": 1.0,
+        "refinement__penalty": "l1",
+        "regularization__C": 2.0,
+        "regularization__penalty": "l1",
+        "regularization__noise": 0.2,
+        "islands__n": 2,
+        "islands__every": 3,
+        "islands__size": 1,
+        "islands__executor": ThreadPoolExecutor(1),
+        "operators": {"mutate": polish},
+        "start": "|--- 1\n",
+        "hold": {0: [1]},
+        "shapes": None,
+    }
+)
+# Limits, who watches and where it runs, and what is done with finished trees.
+MAY_CHANGE = nested(
+    dict.fromkeys(
+        (
+            "max_generations",
+            "time_limit",
+            "patience",
+            "callbacks",
+            "verbose",
+            "n_jobs",
+            "islands__executor",
+            "precision",
+            "probability",
+            "warm_start",
+            "random_state",  # the file has the seed
+            "init",  # the file has the first population
+            "categorical_features",  # the rows show it
+        )
+    )
+)
+TWO_CLASSES = X[Y < 2, :3], Y[Y < 2]
+
+
+@pytest.fixture(scope="module")
+def short(tmp_path_factory):
+    """Return a fit of one generation that is in a file."""
+    path = tmp_path_factory.mktemp("short") / "fit.npz"
+    return quick(max_generations=1, checkpoint=path).fit(*TWO_CLASSES)
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        name
+        for name, value in quick().get_params().items()
+        if name != "checkpoint" and not isinstance(value, Configuration)
+    ],
+)
+def test_a_fit_goes_on_with_other_parameters_only_if_they_change_no_later_tree(
+    short, tmp_path, name
+):
+    """Each parameter is tried; one that is new is refused, or is added to the exceptions."""
+    path = shutil.copy(short.checkpoint, tmp_path / "fit.npz")
+    before = path.read_bytes()
+    model = quick(max_generations=1, checkpoint=resumed(path))
+    assert repr(model.get_params()[name]) != repr(OTHERS[name])
+    model.set_params(**{name: OTHERS[name]})
+    if name in MAY_CHANGE:
+        fitness = [
+            fit.history_.chapters["fitness"].select("mean")
+            for fit in (short, model.fit(*TWO_CLASSES))
+        ]
+        assert fitness[1][:2] == fitness[0]
+        return
+    field = name.removeprefix("evolution__").partition("__")[0]
+    refusal = f"^{field}=.*: the run in .*fit.npz has {field}="
+    with pytest.raises(ValueError, match=refusal):
+        model.fit(*TWO_CLASSES)
+    assert path.read_bytes() == before
+
+
+def test_other_rows_and_files_are_refused(tmp_path):
     path = tmp_path / "fit.npz"
     quick(max_generations=2, checkpoint=path).fit(X, Y)
     before = path.read_bytes()
-    for name, changed in (
-        ("variation", {"variation__mutation_probability": 0.2}),
-        ("population_size", {"population_size": 14}),
-        ("islands", {"islands": 2}),
-        ("refinement", {"refinement": None}),
-        ("max_samples", {"max_samples": 60}),
-        ("regularization", {"regularization__noise": 0.2}),
-    ):
-        with pytest.raises(
-            ValueError, match=f"{name}=.*: the run in .*fit.npz has {name}="
-        ):
-            quick(**changed, checkpoint=resumed(path)).fit(X, Y)
     with pytest.raises(ValueError, match="other rows"):
         quick(checkpoint=resumed(path)).fit(X[:-1], Y[:-1])
     with pytest.raises(FileNotFoundError):
@@ -141,11 +255,6 @@ def test_a_checkpoint_that_cannot_be_written_loses_no_tree(tmp_path, every):
 
 
 # ---- in another process --------------------------------------------------------------------------
-
-
-def polish(individual, dataset):
-    """Refine by a function of one's own, which has an address."""
-    return (individual,)
 
 
 def test_what_differs_inside_of_a_parameter_is_seen():

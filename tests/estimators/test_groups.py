@@ -291,6 +291,33 @@ def test_copies_in_groups_lead_to_the_tree_of_single_rows(name):
     assert all(used for *_, used in found["rows"])
 
 
+@pytest.mark.parametrize("seed", [3, 5])
+@pytest.mark.parametrize("kind", [EvoTreeClassifier, EvoTreeRegressor])
+def test_candidates_are_compared_by_the_differences_of_groups(kind, seed):
+    """Each group is a fold, so that the losses of folds tell what a choice by groups is.
+
+    That is the least complex candidate which the best one beats by half a standard error or less.
+    """
+    rng = np.random.default_rng(seed)
+    groups = np.repeat(np.arange(5), 12)
+    X = rng.normal(size=(60, 3))
+    y = X[:, 0] + rng.normal(size=5)[groups] + 0.3 * rng.normal(size=60)
+    y = y > np.median(y) if kind is EvoTreeClassifier else y
+    model = evolved(kind, **FREE | {"max_generations": 0, "shapes": None})
+    table = model.fit(X, y, groups=groups).choice_.to_frame()
+    losses = table.filter(like="fold_").to_numpy()
+    assert losses.shape[1] == 5 and table.complexity.is_monotonic_increasing
+
+    def error_beside(k):
+        return (losses - losses[k]).std(axis=1, ddof=1) / np.sqrt(5)
+
+    best = losses.mean(axis=1).argmin()
+    excess = (losses - losses[best]).mean(axis=1)
+    chosen = int((excess <= 0.5 * error_beside(best)).argmax())
+    assert np.flatnonzero(table.chosen).tolist() == [chosen]
+    np.testing.assert_allclose(table.standard_error, error_beside(chosen), atol=1e-12)
+
+
 @pytest.mark.parametrize("kind", [ObliqueForestClassifier, ObliqueForestRegressor])
 def test_scores_out_of_bag_promise_no_more_than_those_of_single_rows(kind):
     """By 0.05 at most in the mean of four draws, and by 0.2 and more without groups.

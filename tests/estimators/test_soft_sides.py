@@ -175,14 +175,21 @@ def test_no_class_of_the_training_rows_is_impossible_however_rare():
         assert model.predict_proba(X, tree=tree).min() > 0.0
 
 
-def test_few_rows_of_many_have_about_the_class_shares_of_all():
+def test_few_rows_of_many_have_about_the_class_shares_of_all_on_each_side():
+    """Of a rare class no row is left out: one in eight would stand for both sides alike."""
     random = np.random.default_rng(0)
-    X = random.normal(size=(20_000, 2))
-    y = random.choice(3, len(X), p=[0.9, 0.0995, 0.0005])
-    rows = Dataset.from_arrays(X, y)
+    is_right = random.permutation(120_000) < 60_000
+    X = np.where(is_right, 1.0, -1.0) * random.uniform(0.5, 1.5, len(is_right))
+    y = (is_right ^ (random.random(len(X)) < 0.1)).astype(int)
+    for side, n_rare in ((is_right, 12), (~is_right, 4)):
+        y[random.choice(np.flatnonzero(side), n_rare, replace=False)] = 2
+    X = X[:, np.newaxis]
     stump = ObliqueTreeClassifier("axis", max_depth=1).fit(X, y).tree_
-    found = fit_soft_sides(stump, rows, brief=True).predict(stump, X).mean(axis=0)
-    np.testing.assert_allclose(found, np.bincount(y) / len(y), rtol=0.2)
+    sides = fit_soft_sides(stump, Dataset.from_arrays(X, y), brief=True)
+    found = sides.predict(stump, X)
+    for side in (is_right, ~is_right):
+        expected = np.bincount(y[side]) / side.sum()
+        np.testing.assert_allclose(found[side].mean(axis=0), expected, rtol=0.2)
 
 
 def beside_zero(how):
