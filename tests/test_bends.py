@@ -26,6 +26,8 @@ from evotree import (
     search_scores,
 )
 from evotree.dataset import GROUPS
+from evotree.description.named import named_tree
+from evotree.description.text import splits_of_text
 from evotree.engine.bends import (
     MOST_OF_COLUMN,
     bent_columns,
@@ -34,13 +36,18 @@ from evotree.engine.bends import (
 )
 from evotree.engine.problem import prepare
 from evotree.export import coefficient_table, export_python, export_rules, export_text
-from evotree.fitted import fitted_of, summarize
 from evotree.inspection.comparison import compare_rows
+from evotree.inspection.training_rows import summarize
 from evotree.model_file import Model
 from evotree.plotting import plot_decision_regions, plot_shapes
 from evotree.report import report
-from evotree.schema import ABOVE, BELOW, LOG, Bend, CategoricalColumn, NumericColumn
 from evotree.tables.columns import (
+    ABOVE,
+    BELOW,
+    LOG,
+    Bend,
+    CategoricalColumn,
+    NumericColumn,
     bends_of,
     column_of_feature,
     columns_from,
@@ -49,7 +56,6 @@ from evotree.tables.columns import (
     indicator_of_feature,
     with_bends,
 )
-from evotree.texts import splits_of_text
 from evotree.tree import ObliqueTree, SoftSides
 from tests.exported import with_models
 from tests.inspection.random_trees import random_tree
@@ -543,7 +549,7 @@ def test_public_methods_speak_of_columns(fitted):
 def test_tables_and_pictures_add_up_the_terms_of_a_column(fitted):
     model, X, _ = fitted
     table = coefficient_table(model, ranges=True)
-    named = fitted_of(model)
+    named = named_tree(model)
     named = named.scores or named
     ax = plot_shapes(model, X)
     ax.figure.canvas.draw()
