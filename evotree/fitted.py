@@ -13,7 +13,7 @@ import warnings
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from scipy.sparse import csr_matrix
@@ -22,8 +22,10 @@ from sklearn.exceptions import NotFittedError
 from evotree.leaf_models import LARGEST_SCORE, check_arrays
 from evotree.schema import MISSING, NumericColumn, Schema
 from evotree.tables.frames import level_of_user
-from evotree.tree import ObliqueTree, SoftSides, distances
 from evotree.words import check_length, exact, rows_text, share_text
+
+if TYPE_CHECKING:  # trees print themselves by what stands on this
+    from evotree.tree import ObliqueTree, SoftSides
 
 _UNITS = 1000.0
 """Times that weights differ whose units cannot be compared."""
@@ -161,8 +163,10 @@ class Fitted:
         Survival of the training rows of these leaves.
     hazard : StepFunction or None
         The cumulative hazard of all training rows, where leaves predict risks.
-    choice : str or None
-        What the fit chose the tree before.
+    choice : TreeChoice or str, or None
+        What the fit compared, and chose; of a model of a file its text.
+    is_chosen : bool
+        Whether this is the tree that was chosen.
     by_hand : mapping of int to object
         What leaves were made to predict, by their positions.
     shares_rows : bool
@@ -185,7 +189,8 @@ class Fitted:
     notes: Mapping[int, str] | None = None
     curves: Mapping[int, Any] | None = None
     hazard: Any = None
-    choice: str | None = None
+    choice: Any = None
+    is_chosen: bool = True
     by_hand: Mapping[int, Any] = field(default_factory=dict)
     shares_rows: bool = False
     output_names: tuple[str, ...] | None = None
@@ -214,6 +219,14 @@ class Fitted:
     def features(self) -> tuple[str, ...]:
         """Names of the features."""
         return self.schema.features
+
+    @property
+    def choice_text(self) -> str | None:
+        """What the tree was chosen before, or that another one was."""
+        if self.choice is None or isinstance(self.choice, str):
+            return self.choice
+        how = "chosen" if self.is_chosen else "in place of what was chosen"
+        return f"{how}: {self.choice!r}"
 
     @property
     def is_risk(self) -> bool:
@@ -648,7 +661,7 @@ def summarize(
         for first in range(0, len(X), _BLOCK_ROWS):
             block = slice(first, first + _BLOCK_ROWS)
             is_passed = (leaves[block] >= begin) & (leaves[block] < end)
-            away = np.square(distances(tree, X[block]) - centres[:, np.newaxis])
+            away = np.square(tree.distances(X[block]) - centres[:, np.newaxis])
             squares[inner] += np.where(is_passed, away, 0.0) @ sample_weight[block]
         spreads = np.sqrt(squares / np.where(totals > 0.0, totals, 1.0))
         # Of one row, or of rows with equal projections, there is no spread to speak of.

@@ -371,8 +371,8 @@ def save_model(
         data["leaf_notes"] = {str(k): note for k, note in fitted.notes.items()}
     if fitted.costs is not None:
         data["costs"] = fitted.costs.tolist()
-    if fitted.choice is not None:
-        data["choice"] = fitted.choice
+    if fitted.choice_text is not None:
+        data["choice"] = fitted.choice_text
     data["fit"] = {
         name: value for name, value in asdict(fitted.arguments).items() if value
     }

@@ -130,9 +130,9 @@ def _indented(words: Wording) -> Iterator[str]:
 
 def choice_lines(fitted: Fitted, width: int = LINE_WIDTH) -> list[str]:
     """Return what the tree was chosen before, as comments."""
-    if fitted.choice is None:
+    if (text := fitted.choice_text) is None:
         return []
-    folded = fold([f"{part};" for part in fitted.choice.split("; ")], width - 2)
+    folded = fold([f"{part};" for part in text.split("; ")], width - 2)
     folded[-1] = folded[-1].removesuffix(";")
     return [f"# {line}" for line in folded]
 

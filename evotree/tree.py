@@ -390,6 +390,17 @@ class ObliqueTree:
         route(*arrays, leaves)
         return leaves
 
+    def distances(self, X: np.ndarray) -> np.ndarray:
+        """Return what the projections of rows are above the threshold of each split.
+
+        An array of shape (n_splits, n_samples), float64.
+        """
+        inner = ~self.is_leaf
+        with np.errstate(over="ignore", invalid="ignore"):
+            above: np.ndarray = self.weights[inner] @ X.T - self.thresholds[inner, None]
+        above[np.isnan(above)] = np.inf  # sums that overflow go right
+        return above
+
     def decision_path(self, X: np.ndarray) -> csr_matrix:
         """Return the nodes that each row passes, from the root to its leaf.
 
@@ -587,7 +598,7 @@ class SoftSides:
         found = np.empty((len(X), self.shares.shape[1]))
         for first in range(0, len(X), _MIXED):
             away = np.clip(
-                distances(tree, X[first : first + _MIXED]), -_FARTHEST, _FARTHEST
+                tree.distances(X[first : first + _MIXED]), -_FARTHEST, _FARTHEST
             )
             with np.errstate(over="ignore"):
                 log_odds = (
@@ -608,15 +619,6 @@ class SoftSides:
                 "shares of leaves are not probabilities: they must add up to 1."
             )
         return self
-
-
-def distances(tree: ObliqueTree, X: np.ndarray) -> np.ndarray:
-    """Return what the projections of rows are above the threshold of each split."""
-    inner = ~tree.is_leaf
-    with np.errstate(over="ignore", invalid="ignore"):
-        above: np.ndarray = tree.weights[inner] @ X.T - tree.thresholds[inner, None]
-    above[np.isnan(above)] = np.inf  # sums that overflow go right
-    return above
 
 
 def soft_reach(tree: ObliqueTree, right: np.ndarray) -> np.ndarray:

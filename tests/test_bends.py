@@ -27,7 +27,7 @@ from evotree import (
 )
 from evotree.dataset import GROUPS
 from evotree.description.named import named_tree
-from evotree.description.text import splits_of_text
+from evotree.texts import splits_of_text
 from evotree.engine.bends import (
     MOST_OF_COLUMN,
     bent_columns,
@@ -37,25 +37,12 @@ from evotree.engine.bends import (
 from evotree.engine.problem import prepare
 from evotree.export import coefficient_table, export_python, export_rules, export_text
 from evotree.inspection.comparison import compare_rows
-from evotree.inspection.training_rows import summarize
+from evotree.fitted import summarize
 from evotree.model_file import Model
 from evotree.plotting import plot_decision_regions, plot_shapes
 from evotree.report import report
-from evotree.tables.columns import (
-    ABOVE,
-    BELOW,
-    LOG,
-    Bend,
-    CategoricalColumn,
-    NumericColumn,
-    bends_of,
-    column_of_feature,
-    columns_from,
-    encode,
-    feature_names,
-    indicator_of_feature,
-    with_bends,
-)
+from evotree.schema import (ABOVE, BELOW, LOG, Bend, CategoricalColumn, NumericColumn)
+from evotree.tables.columns import (bends_of, column_of_feature, columns_from, encode, feature_names, indicator_of_feature, with_bends)
 from evotree.tree import ObliqueTree, SoftSides
 from tests.exported import with_models
 from tests.inspection.random_trees import random_tree

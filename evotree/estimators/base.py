@@ -25,16 +25,12 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 import pandas as pd
 from scipy.sparse import csr_matrix
-from sklearn.base import ClassifierMixin, RegressorMixin
+from sklearn.base import RegressorMixin
 from sklearn.exceptions import NotFittedError
-from sklearn.utils import check_X_y, compute_sample_weight
-from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils import check_X_y
 from sklearn.utils.validation import check_is_fitted
 
 from evotree.configuration import (
-    LinearLeaves,
-    StrOptions,
-    check_sample_weight,
     group_with,
     split_params,
 )
@@ -42,15 +38,15 @@ from evotree.dataset import (
     EXPOSURE,
     GROUPS,
     Dataset,
-    as_numbers,
-    check_weight,
-    class_codes,
 )
-from evotree.estimators.groups import Beside
-from evotree.estimators.rows import RowEncoder, lazy_on_collections
-from evotree.fitness.base import Objective
-from evotree.fitness.linear_leaves import term_penalty_of_rows
-from evotree.fitness.objectives import compose
+from evotree.estimators.rows import (
+    Beside,
+    ClassReader,
+    RowEncoder,
+    TargetReader,
+    is_of_several_outputs,
+    lazy_on_collections,
+)
 from evotree.fitness.probabilities import fit_soft_sides
 from evotree.fitted import FitArguments, Fitted, TrainingRows, summarize, used_features
 from evotree.inspection.counterfactuals import (
@@ -68,22 +64,15 @@ from evotree.inspection.importances import importances
 from evotree.inspection.paths import Explanation, explain
 from evotree.inspection.shapley import ShapValues, shap_values
 from evotree.leaf_models import class_probabilities
-from evotree.operators.constraints import with_split_features
-from evotree.schema import NumericColumn, Schema, text_of
-from evotree.tables.frames import by_row
-from evotree.tables.labels import read_labels, refuse_dates
+from evotree.schema import NumericColumn, text_of
 from evotree.texts import notebook_html
 from evotree.tree import ObliqueTree, SoftSides
 from evotree.words import check_whole
 
-_NONE = Beside()
 _BORROWED = 5.0  # degrees of freedom that each leaf takes from all others
 
 PROBABILITIES = ("soft", "leaf")
 """What `predict_proba` of a classifier may be of: soft sides, or the shares of leaves."""
-
-CLASS_WEIGHT = (dict, StrOptions({"balanced"}), None)
-"""Constraints of weights of classes."""
 
 SHARED = {
     "READS": """columns_ : tuple of NumericColumn or CategoricalColumn
@@ -445,59 +434,6 @@ class TreeEstimator(RowEncoder):
         return self.tree_.predict_value(rows)
 
 
-class ClassReader(ClassifierMixin, RowEncoder):
-    """An estimator that reads rows with classes."""
-
-    class_weight: Any
-
-    @property
-    def classes_(self) -> np.ndarray:
-        """Class labels."""
-        classes = self.fitted_.classes
-        assert classes is not None
-        return classes
-
-    def _make_dataset(
-        self,
-        X: Any,
-        y: Any,
-        beside: Beside = _NONE,
-        scaling: str = "standard",
-        schema: Schema | None = None,
-    ) -> Dataset:
-        sample_weight = by_row(beside.sample_weight, X, "sample_weight")
-        table, y = self._read_training_rows(X, read_labels(y))
-        try:
-            check_classification_targets(y)
-        except ValueError:
-            class_codes(y)  # if it holds labels of several types, that is what to say
-            raise
-        weight = weight_of_rows(sample_weight, table)
-        if self.class_weight is not None:
-            with np.errstate(over="ignore"):
-                weight = weight * class_weight_of_rows(self.class_weight, y, weight)
-            weight = check_weight(
-                weight,
-                len(weight),
-                f"class_weight={self.class_weight!r}: the product with sample_weight",
-            )
-        return self._encoded(
-            table, y, weight, scaling, "classification", beside, X, schema
-        )
-
-    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
-        """Return the accuracy of `predict`, the share of the weight of rows that it gets right."""
-        return super().score(X, read_labels(y), sample_weight)
-
-    def predict_log_proba(self, X: Any) -> np.ndarray:
-        """Return the logarithms of `predict_proba`.
-
-        Minus infinity where a probability is 0, as where a leaf has none of a class.
-        """
-        with np.errstate(divide="ignore"):
-            return np.log(self.predict_proba(X))
-
-
 class TreeClassifier(ClassReader, TreeEstimator):
     """A classifier whose model is one oblique tree."""
 
@@ -548,59 +484,6 @@ class TreeClassifier(ClassReader, TreeEstimator):
     def _predict_encoded(self, rows: np.ndarray) -> np.ndarray:
         """Return the probabilities of encoded rows."""
         return class_probabilities(self.tree_, self.probabilities_, rows)
-
-
-class TargetReader(RowEncoder):
-    """An estimator that reads rows with targets."""
-
-    leaves: str | LinearLeaves
-
-    @property
-    def n_outputs_(self) -> int:
-        """Number of targets of a row."""
-        return self.fitted_.tree.values.shape[1]
-
-    def _make_dataset(
-        self,
-        X: Any,
-        y: Any,
-        beside: Beside = _NONE,
-        scaling: str = "standard",
-        schema: Schema | None = None,
-    ) -> Dataset:
-        sample_weight = by_row(beside.sample_weight, X, "sample_weight")
-        refuse_dates(y, "numbers")
-        header = getattr(y, "columns", None)
-        several = is_of_several_outputs(y)
-        try:
-            table, y = self._read_training_rows(
-                X, y, y_numeric=True, multi_output=several
-            )
-        except ValueError as error:
-            if "could not convert" in str(error):
-                as_numbers("y", y)  # names what holds the text
-            raise
-        dataset = self._encoded(
-            table,
-            y,
-            weight_of_rows(sample_weight, table),
-            scaling,
-            "regression",
-            beside,
-            X,
-            schema,
-            tuple(map(str, header)) if several and header is not None else None,
-        )
-        if isinstance(self.leaves, LinearLeaves):
-            return with_split_features(dataset, self.leaves.split_features)
-        return dataset
-
-    def _objective(self, dataset: Dataset) -> Objective | None:
-        """Return what leaves are fitted for: lines, where they are asked for."""
-        objective = compose("squared_error", dataset, leaves=self.leaves)
-        n_apart = dataset.total_weight if dataset.groups is None else dataset.n_groups
-        price = term_penalty_of_rows(n_apart)
-        return None if objective is None else objective.penalized(price)
 
 
 class Calibration(NamedTuple):
@@ -750,41 +633,6 @@ class TreeRegressor(RegressorMixin, TargetReader, TreeEstimator):
     def _units(self) -> np.ndarray:
         """Units of the residuals by leaf: their deviations, or 1 where nothing deviates."""
         return np.where(self.residual_std_ > 0.0, self.residual_std_, 1.0)
-
-
-def is_of_several_outputs(y: Any) -> bool:
-    """Return whether targets have several columns."""
-    shape = y.shape if hasattr(y, "shape") else np.asarray(y).shape
-    return len(shape) == 2 and shape[1] > 1
-
-
-def weight_of_rows(sample_weight: Any, table: Any) -> np.ndarray:
-    """Return the weights of the rows of a table, within the bounds of data sets."""
-    return check_weight(
-        check_sample_weight(
-            sample_weight, table, dtype=np.float64, ensure_non_negative=True
-        ),
-        len(table),
-    )
-
-
-def class_weight_of_rows(
-    class_weight: Any, y: np.ndarray, weight: np.ndarray
-) -> np.ndarray:
-    """Return the weight of each row's class."""
-    if isinstance(class_weight, str):
-        codes = np.unique(y, return_inverse=True)[1]
-        totals = np.bincount(codes, weights=weight)
-        factors = weight.sum() / (
-            np.count_nonzero(totals) * np.where(totals > 0.0, totals, 1.0)
-        )
-        return factors[codes]
-    factors = compute_sample_weight(class_weight, y)
-    if not np.isfinite(factors).all() or factors.min() < 0.0:
-        raise ValueError(
-            f"class_weight={class_weight!r}: allowed are finite weights, at least 0."
-        )
-    return factors
 
 
 def preset(presets: Mapping[str, Mapping[str, Any]], name: str) -> Mapping[str, Any]:

@@ -16,7 +16,7 @@ from evotree.engine.config import evolution_of
 from evotree.engine.finish import Finisher, score_on, scores_on
 from evotree.engine.problem import PARAMETERS, Penalties, prepare
 from evotree.engine.toolbox import feature_bound
-from evotree.estimators.groups import Beside
+from evotree.estimators.rows import Beside
 from evotree.fitness.base import PenalizedAccuracy
 from evotree.fitted import Fitted
 from evotree.inspection.front import FrontTree

@@ -33,9 +33,8 @@ from evotree.engine.search import RowSearch
 from evotree.engine.state import Continuation, continuation
 from evotree.estimators import base
 from evotree.estimators.editing import Editor, refit
-from evotree.estimators.groups import Beside
 from evotree.estimators.partitions import fit_collections
-from evotree.estimators.rows import is_collection
+from evotree.estimators.rows import CLASS_WEIGHT, Beside, is_collection
 from evotree.estimators.warmup import compiling_beside
 from evotree.fitness.base import FeatureCosts, check_costs
 from evotree.fitness.objectives import ExpectedCost
@@ -419,11 +418,12 @@ class EvolvedTree(base.TreeEstimator, SearchConfig):
             penalties=(self.size_penalty_, self.term_penalty_),
             signs=signs_of(self.monotonic_cst, fitted.schema.names),
         )
-        choice = None
-        if self.choice_ is not None:
-            how = "chosen" if tree == self._chosen else "in place of what was chosen"
-            choice = f"{how}: {self.choice_!r}"
-        return replace(fitted, arguments=arguments, choice=choice)
+        return replace(
+            fitted,
+            arguments=arguments,
+            choice=self.choice_,
+            is_chosen=tree == self._chosen,
+        )
 
     def select_tree(
         self,
@@ -649,7 +649,7 @@ class EvoTreeClassifier(base.TreeClassifier, EvolvedTree):
 
     objective: Any = field(default="accuracy", kw_only=False)
     leaves: Any = "auto"
-    class_weight: Annotated[Any, *base.CLASS_WEIGHT] = None
+    class_weight: Annotated[Any, *CLASS_WEIGHT] = None
     probability: Annotated[str, StrOptions(set(base.PROBABILITIES))] = "soft"
 
     def expected_costs(self) -> np.ndarray:

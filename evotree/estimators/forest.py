@@ -28,16 +28,15 @@ from evotree.configuration import (
 )
 from evotree.dataset import Dataset
 from evotree.engine.toolbox import feature_bound
-from evotree.estimators.base import (
-    CLASS_WEIGHT,
-    SHARED,
-    ClassReader,
-    TargetReader,
-    TreeEstimator,
-)
-from evotree.estimators.groups import Beside
+from evotree.estimators.base import SHARED, TreeEstimator
 from evotree.estimators.local import TAOClassifier, TAORegressor
-from evotree.estimators.rows import RowEncoder
+from evotree.estimators.rows import (
+    CLASS_WEIGHT,
+    Beside,
+    ClassReader,
+    RowEncoder,
+    TargetReader,
+)
 from evotree.fitted import Fitted
 from evotree.log import log_begin, log_end
 from evotree.operators.initialization.forest import (

@@ -29,8 +29,7 @@ from evotree.configuration import (
 )
 from evotree.dataset import SCALINGS, Dataset
 from evotree.estimators import base
-from evotree.estimators.groups import Beside
-from evotree.estimators.rows import lazy_on_collections
+from evotree.estimators.rows import CLASS_WEIGHT, Beside, lazy_on_collections
 from evotree.fitness.base import Objective
 from evotree.fitness.node import CLASSIFICATION, REGRESSION
 from evotree.fitness.objectives import QuantileLoss
@@ -325,7 +324,7 @@ default=None
         Any, StrOptions({*induction.PRUNINGS, induction.PESSIMISTIC}), None
     ] = None
     confidence: Annotated[float, Interval(Real, 0.0, 1.0, closed="right")] = 0.25
-    class_weight: Annotated[Any, *base.CLASS_WEIGHT] = None
+    class_weight: Annotated[Any, *CLASS_WEIGHT] = None
     probability: Annotated[str, StrOptions(set(base.PROBABILITIES))] = "leaf"
 
     def _fit(self, dataset: Dataset) -> None:
@@ -607,7 +606,7 @@ class TAOClassifier(base.TreeClassifier, AlternatingTree):
     True
     """
 
-    class_weight: Annotated[Any, *base.CLASS_WEIGHT] = None
+    class_weight: Annotated[Any, *CLASS_WEIGHT] = None
     probability: Annotated[str, StrOptions(set(base.PROBABILITIES))] = "leaf"
 
 

@@ -26,8 +26,7 @@ from evotree.engine.config import AUTO, evolution_of
 from evotree.engine.finish import Result, front_with, scores_of
 from evotree.engine.state import seed_to_continue
 from evotree.estimators.base import deviations
-from evotree.estimators.groups import Beside
-from evotree.estimators.rows import categorical_mask, is_collection, refuse_text
+from evotree.estimators.rows import Beside, categorical_mask, is_collection, refuse_text
 from evotree.fitness.base import Objective, PenalizedAccuracy
 from evotree.fitness.objectives import (
     OwnObjective,

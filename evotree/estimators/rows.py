@@ -1,8 +1,12 @@
 """What comes from outside becomes rows of numbers: checks, missing values and categories.
 
-In: whatever users hand to ``fit`` and ``predict``: arrays, lists, frames of pandas and polars. Out:
-encoded rows, which are finite; the engine and its kernels see no others. How columns become
-features is the business of `evotree.tables.columns`.
+In: whatever users hand to ``fit`` and ``predict``: arrays, lists, frames of pandas and polars, and
+what stands beside their rows: labels or targets, weights, exposures, groups, folds. Out: encoded
+rows, which are finite; the engine and its kernels see no others. How columns become features is the
+business of `evotree.tables.columns`.
+
+Rows of one patient, machine or day are alike. Where some of them are held out and others are not, a
+tree that only knows its groups seems to be good.
 """
 
 import sys
@@ -12,31 +16,111 @@ from copy import copy
 from dataclasses import KW_ONLY, dataclass, replace
 from datetime import date, timedelta
 from functools import wraps
+from numbers import Integral
 from typing import Annotated, Any, Self
 
 import numpy as np
 import pandas as pd
 from pandas.api.types import is_bool_dtype, is_numeric_dtype
-from sklearn.base import BaseEstimator
-from sklearn.utils import check_X_y
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.utils import check_X_y, compute_sample_weight
+from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from evotree.configuration import Constrained, StrOptions
-from evotree.dataset import Dataset
-from evotree.estimators.groups import Beside
+from evotree.configuration import (
+    Constrained,
+    LinearLeaves,
+    StrOptions,
+    check_sample_weight,
+)
+from evotree.dataset import (
+    EXPOSURE,
+    GROUPS,
+    HELD_OUT,
+    PART,
+    TRAINED_ON,
+    Dataset,
+    as_numbers,
+    check_weight,
+    class_codes,
+)
+from evotree.fitness.base import Objective
+from evotree.fitness.linear_leaves import term_penalty_of_rows
+from evotree.fitness.objectives import compose
 from evotree.fitted import Fitted
-from evotree.schema import TRUTH, CategoricalColumn, Column, Schema, quoted
+from evotree.operators.constraints import with_split_features
+from evotree.schema import (
+    LARGEST,
+    TRUTH,
+    CategoricalColumn,
+    Column,
+    Schema,
+    quoted,
+)
 from evotree.tables.columns import encode_in_order, fit_columns, numbers_of
 from evotree.tables.frames import (
     as_table,
     by_label,
+    by_row,
     is_frame,
     refuse_complex,
     unmasked,
 )
+from evotree.tables.labels import read_labels, refuse_dates
 
 FROM_DTYPE = "from_dtype"
 """The word for: columns of a dtype of categories are categories."""
+
+CLASS_WEIGHT = (dict, StrOptions({"balanced"}), None)
+"""Constraints of weights of classes."""
+
+_ALLOWED = (
+    "allowed are None, an integer, a splitter of scikit-learn such as GroupKFold, and pairs of "
+    "arrays of positions of rows, to train on and to hold out"
+)
+
+
+@dataclass(frozen=True, eq=False)
+class Beside:
+    """What a fit takes beside rows and targets: weights, further columns, and folds."""
+
+    sample_weight: Any = None
+    sensitive: Any = None
+    groups: Any = None
+    cv: Any = None
+    exposure: Any = None
+    extras: Any = None  # further columns, as arrays by name
+
+    def weights(self, X: Any, table: Any) -> np.ndarray:
+        """Return the weights of the rows of a table, within the bounds of data sets."""
+        weight = check_sample_weight(
+            by_row(self.sample_weight, X, "sample_weight"),
+            table,
+            dtype=np.float64,
+            ensure_non_negative=True,
+        )
+        return check_weight(weight, len(table))
+
+    def columns(self, X: Any, table: Any, y: np.ndarray) -> tuple[dict[str, Any], Any]:
+        """Return the extra columns of a data set, and its folds, for rows that are checked."""
+        extras = {}
+        groups, cv = None, self.cv
+        if self.sensitive is not None:
+            extras["sensitive"] = by_row(self.sensitive, X, "sensitive")
+        if self.groups is not None:
+            groups = read_groups(by_row(self.groups, X, GROUPS), len(table))
+            extras[GROUPS] = groups
+        if self.exposure is not None:
+            exposure = by_row(self.exposure, X, EXPOSURE)
+            extras[EXPOSURE] = read_exposure(exposure, len(table))
+        if cv is not None:
+            cv, part_of = read_folds(cv, table, y, groups)
+            if part_of is not None:
+                extras[PART] = part_of
+        return extras | (self.extras or {}), cv
+
+
+_NONE = Beside()
 
 
 class FittedModel:
@@ -291,6 +375,253 @@ def refuse_text(table: pd.DataFrame, is_categorical: np.ndarray) -> None:
             f"{held}: allowed are numbers. A column of categories has the dtype 'category', or "
             "categorical_features has its name or, for rows without names, its position."
         )
+
+
+class ClassReader(ClassifierMixin, RowEncoder):
+    """An estimator that reads rows with classes."""
+
+    class_weight: Any
+
+    @property
+    def classes_(self) -> np.ndarray:
+        """Class labels."""
+        classes = self.fitted_.classes
+        assert classes is not None
+        return classes
+
+    def _make_dataset(
+        self,
+        X: Any,
+        y: Any,
+        beside: Beside = _NONE,
+        scaling: str = "standard",
+        schema: Schema | None = None,
+    ) -> Dataset:
+        table, y = self._read_training_rows(X, read_labels(y))
+        try:
+            check_classification_targets(y)
+        except ValueError:
+            class_codes(y)  # if it holds labels of several types, that is what to say
+            raise
+        weight = beside.weights(X, table)
+        if self.class_weight is not None:
+            with np.errstate(over="ignore"):
+                weight = weight * class_weight_of_rows(self.class_weight, y, weight)
+            weight = check_weight(
+                weight,
+                len(weight),
+                f"class_weight={self.class_weight!r}: the product with sample_weight",
+            )
+        return self._encoded(
+            table, y, weight, scaling, "classification", beside, X, schema
+        )
+
+    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+        """Return the accuracy of `predict`, the share of the weight of rows that it gets right."""
+        return super().score(X, read_labels(y), sample_weight)
+
+    def predict_log_proba(self, X: Any) -> np.ndarray:
+        """Return the logarithms of `predict_proba`.
+
+        Minus infinity where a probability is 0, as where a leaf has none of a class.
+        """
+        with np.errstate(divide="ignore"):
+            return np.log(self.predict_proba(X))
+
+
+class TargetReader(RowEncoder):
+    """An estimator that reads rows with targets."""
+
+    leaves: str | LinearLeaves
+
+    @property
+    def n_outputs_(self) -> int:
+        """Number of targets of a row."""
+        return self.fitted_.tree.values.shape[1]
+
+    def _make_dataset(
+        self,
+        X: Any,
+        y: Any,
+        beside: Beside = _NONE,
+        scaling: str = "standard",
+        schema: Schema | None = None,
+    ) -> Dataset:
+        refuse_dates(y, "numbers")
+        header = getattr(y, "columns", None)
+        several = is_of_several_outputs(y)
+        try:
+            table, y = self._read_training_rows(
+                X, y, y_numeric=True, multi_output=several
+            )
+        except ValueError as error:
+            if "could not convert" in str(error):
+                as_numbers("y", y)  # names what holds the text
+            raise
+        dataset = self._encoded(
+            table,
+            y,
+            beside.weights(X, table),
+            scaling,
+            "regression",
+            beside,
+            X,
+            schema,
+            tuple(map(str, header)) if several and header is not None else None,
+        )
+        if isinstance(self.leaves, LinearLeaves):
+            return with_split_features(dataset, self.leaves.split_features)
+        return dataset
+
+    def _objective(self, dataset: Dataset) -> Objective | None:
+        """Return what leaves are fitted for: lines, where they are asked for."""
+        objective = compose("squared_error", dataset, leaves=self.leaves)
+        n_apart = dataset.total_weight if dataset.groups is None else dataset.n_groups
+        price = term_penalty_of_rows(n_apart)
+        return None if objective is None else objective.penalized(price)
+
+
+# ---- what stands beside rows ---------------------------------------------------------------------
+
+
+def read_groups(groups: Any, n_rows: int) -> np.ndarray:
+    """Return the number of the group of each row, int64, from 0.
+
+    Labels may be of any type that can be hashed. The numbers do not depend on the order of rows.
+    """
+    if not hasattr(groups, "shape"):
+        groups = pd.Series(list(groups), dtype=object)
+    elif hasattr(groups, "to_numpy"):
+        groups = groups.to_numpy()
+    if tuple(groups.shape) != (n_rows,):
+        raise ValueError(
+            f"groups has shape {tuple(groups.shape)}: allowed is one label for each of {n_rows} "
+            "rows."
+        )
+    try:
+        codes, labels = pd.factorize(groups)
+    except TypeError as error:
+        raise ValueError(
+            f"groups: {error}; allowed are labels such as numbers, texts and dates."
+        ) from error
+    is_missing = codes < 0
+    if is_missing.any():
+        raise ValueError(
+            f"groups has missing labels: {is_missing.sum()} of {n_rows}, the first in row "
+            f"{is_missing.argmax()}. Leave these rows out, or give each a group of its own."
+        )
+    if len(labels) < 2:
+        raise ValueError(
+            f"groups has one label, {labels[0]!r}: allowed are two or more, so that some can be "
+            "held out."
+        )
+    order = sorted(range(len(labels)), key=lambda code: str(labels[code]))
+    return np.argsort(order)[codes]
+
+
+def read_exposure(exposure: Any, n_rows: int) -> np.ndarray:
+    """Return the exposure of each row, float64, above 0."""
+    numbers = as_numbers(EXPOSURE, exposure)
+    if numbers.shape != (n_rows,):
+        raise ValueError(
+            f"exposure has shape {numbers.shape}: allowed is one number for each of {n_rows} rows."
+        )
+    is_wrong = ~((numbers > 0.0) & (numbers <= LARGEST))
+    if is_wrong.any():
+        raise ValueError(
+            f"exposure has {numbers[is_wrong][0]:g} in row {is_wrong.argmax()}: allowed are "
+            f"numbers above 0, up to {LARGEST:g}."
+        )
+    return numbers
+
+
+def read_folds(
+    cv: Any, X: Any, y: np.ndarray, groups: np.ndarray | None
+) -> tuple[int | np.ndarray, np.ndarray | None]:
+    """Return a number of folds, or what they do with parts of the rows, and the part of each row.
+
+    The first is an array of shape (n_parts, n_folds) then, as `evotree.dataset.Dataset.cv` is, the
+    second one of shape (n_rows,).
+    """
+    n_rows = len(y)
+    if isinstance(cv, Integral) and not isinstance(cv, bool):
+        n_groups = n_rows if groups is None else int(groups.max()) + 1
+        if not 2 <= int(cv) <= n_groups:
+            raise ValueError(
+                f"cv={cv}: allowed are integers from 2 to {n_groups}, the number of "
+                f"{'rows' if groups is None else 'groups'}."
+            )
+        return int(cv), None
+    if isinstance(cv, str | bool) or not (
+        hasattr(cv, "split") or hasattr(cv, "__iter__")
+    ):
+        raise ValueError(f"cv={cv!r}: {_ALLOWED}.")
+    pairs = [*(cv.split(X, y, groups) if hasattr(cv, "split") else cv)]
+    roles = np.zeros((n_rows, len(pairs)), dtype=np.int8)
+    for fold, pair in enumerate(pairs):
+        train, test = _positions_of(pair, fold, n_rows)
+        roles[train, fold] = TRAINED_ON
+        roles[test, fold] = HELD_OUT
+        if groups is None:
+            shared = np.intersect1d(train, test)
+        else:
+            shared = np.flatnonzero(np.isin(groups, groups[train]))
+            shared = shared[np.isin(groups[shared], groups[test])]
+        if shared.size:
+            what = "the row" if groups is None else "the group of the row"
+            raise ValueError(
+                f"cv has {what} {shared[0]} in both parts of the pair {fold}: allowed are pairs "
+                f"that share no {'row' if groups is None else 'group; GroupKFold makes such'}."
+            )
+    if ((roles == HELD_OUT).sum(axis=1) > 1).any() or not pairs:
+        raise ValueError(
+            f"cv has {len(pairs)} pairs, some of which hold out the same rows: allowed are one or "
+            "more, each row being held out once at most."
+        )
+    parts, part_of = np.unique(roles, axis=0, return_inverse=True)
+    return parts, part_of
+
+
+def _positions_of(pair: Any, fold: int, n_rows: int) -> list[np.ndarray]:
+    """Return the positions of a pair: of the rows to train on, and of those to hold out."""
+    try:
+        train, test = pair
+        positions = [np.asarray(one).reshape(-1) for one in (train, test)]
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"cv has {pair!r} for the pair {fold}: {_ALLOWED}.") from error
+    for one in positions:
+        are_whole = one.dtype.kind in "iu" or one.size == 0
+        if not are_whole or (one.size and not 0 <= one.min() <= one.max() < n_rows):
+            raise ValueError(
+                f"cv has positions in the pair {fold} that are no rows: allowed are integers from "
+                f"0 to {n_rows - 1}."
+            )
+    return [one.astype(np.int64) for one in positions]
+
+
+def is_of_several_outputs(y: Any) -> bool:
+    """Return whether targets have several columns."""
+    shape = y.shape if hasattr(y, "shape") else np.asarray(y).shape
+    return len(shape) == 2 and shape[1] > 1
+
+
+def class_weight_of_rows(
+    class_weight: Any, y: np.ndarray, weight: np.ndarray
+) -> np.ndarray:
+    """Return the weight of each row's class."""
+    if isinstance(class_weight, str):
+        codes = np.unique(y, return_inverse=True)[1]
+        totals = np.bincount(codes, weights=weight)
+        factors = weight.sum() / (
+            np.count_nonzero(totals) * np.where(totals > 0.0, totals, 1.0)
+        )
+        return factors[codes]
+    factors = compute_sample_weight(class_weight, y)
+    if not np.isfinite(factors).all() or factors.min() < 0.0:
+        raise ValueError(
+            f"class_weight={class_weight!r}: allowed are finite weights, at least 0."
+        )
+    return factors
 
 
 # ---- collections of Dask, partition by partition -------------------------------------------------

@@ -16,8 +16,7 @@ from evotree.configuration import documented
 from evotree.dataset import EXPOSURE, Dataset
 from evotree.estimators import base
 from evotree.estimators.evolved import _ATTRIBUTES, _RUN, _SHAPE, EvolvedTree
-from evotree.estimators.groups import Beside
-from evotree.estimators.rows import is_collection
+from evotree.estimators.rows import Beside, TargetReader, is_collection
 from evotree.fitted import Fitted
 from evotree.schema import Schema
 from evotree.survival import (
@@ -29,7 +28,6 @@ from evotree.survival import (
     median_time,
     survival,
 )
-from evotree.tables.frames import by_row
 from evotree.tree import ObliqueTree
 
 _NONE = Beside()
@@ -37,7 +35,7 @@ _NONE = Beside()
 
 @documented(SHAPE=_SHAPE, RUN=_RUN, ATTRIBUTES=_ATTRIBUTES, **base.SHARED)
 @dataclass(kw_only=True, eq=False, repr=False)
-class EvoTreeSurvival(base.TargetReader, EvolvedTree):
+class EvoTreeSurvival(TargetReader, EvolvedTree):
     """A tree of times to an event, right-censored and perhaps left-truncated, that is evolved.
 
     The fitness is the share of the deviance of the full likelihood that a tree saves (LeBlanc and
@@ -127,11 +125,10 @@ class EvoTreeSurvival(base.TargetReader, EvolvedTree):
     ) -> Dataset:
         """Return the rows as events at exposures, the cumulative hazard of them all."""
         times = Times.read(y, X)
-        sample_weight = by_row(beside.sample_weight, X, "sample_weight")
         table, event = self._read_training_rows(
             X, times.event.astype(np.float64), y_numeric=True
         )
-        weight = base.weight_of_rows(sample_weight, table)
+        weight = beside.weights(X, table)
         if not (times.event & (weight > 0.0)).any():
             raise ValueError("y has no event: allowed are times with at least one.")
         hazard = cumulative_hazard(times, weight)

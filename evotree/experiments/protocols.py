@@ -17,7 +17,7 @@ from sklearn.model_selection import (
     TimeSeriesSplit,
 )
 
-from evotree.estimators.groups import read_groups
+from evotree.estimators.rows import read_groups
 from evotree.experiments.datasets import LoadedData, load
 from evotree.tables.columns import encode, fit_columns
 

@@ -27,7 +27,7 @@ from sklearn.utils import check_consistent_length
 from tqdm import tqdm
 
 from evotree.estimators import EvoTreeClassifier, EvoTreeRegressor
-from evotree.estimators.groups import read_groups
+from evotree.estimators.rows import read_groups
 from evotree.experiments import comparison, execution
 from evotree.experiments.experiment import innermost, tree_sizes
 from evotree.experiments.protocols import Folds, Protocol, Task, folds_of

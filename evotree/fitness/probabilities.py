@@ -21,7 +21,6 @@ from evotree.parallel import one_blas_thread
 from evotree.tree import (
     ObliqueTree,
     SoftSides,
-    distances,
     raise_labels,
     soft_reach,
 )
@@ -115,7 +114,7 @@ def quick_shares(
         every = np.zeros(counts.shape)
         every[is_leaf] = shares
         return every[leaves]
-    away = distances(tree, X)
+    away = tree.distances(X)
     is_below = leaves >= inner[:, None]
     is_below &= leaves < (inner + tree.subtree_size[inner])[:, None]
     weighted = is_below * weight
@@ -227,7 +226,7 @@ class _Likelihood:
             np.float64
         )
         reached = tree.apply(X)
-        self.distances = distances(tree, X)
+        self.distances = tree.distances(X)
         self.scale = self._typical_distances(X, reached)
         self.distances /= self.scale[:, None]
         self.one_hot = (self.codes[:, None] == np.arange(self.n_classes)).astype(

@@ -13,7 +13,7 @@ from sklearn.datasets import load_diabetes, load_wine
 from evotree import EvoTreeClassifier, EvoTreeRegressor, LinearLeaves, PenalizedAccuracy
 from evotree.engine.finish import scores_on
 from evotree.estimators.editing import finisher_of
-from evotree.estimators.groups import Beside
+from evotree.estimators.rows import Beside
 from evotree.fitted import fitted_of
 from evotree.inspection.front import FrontTree
 from tests.quick_models import brief, outputs

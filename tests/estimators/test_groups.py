@@ -41,7 +41,7 @@ from evotree.engine import problem
 from evotree.engine.choice import mean_and_error
 from evotree.engine.populations import GrowingSample, own_streams
 from evotree.estimators.base import conformal_width
-from evotree.estimators.groups import Beside
+from evotree.estimators.rows import Beside
 from evotree.inspection.stability import stability
 from evotree.operators import pruning
 from evotree.operators.initialization import forest, growth

@@ -24,7 +24,7 @@ from evotree.fitness.probabilities import (
     path_of_models,
 )
 from evotree.operators.structure.splice import make_individual, subtree_sizes
-from evotree.tree import Individual, ObliqueTree, SoftSides, distances
+from evotree.tree import Individual, ObliqueTree, SoftSides
 
 LOGISTIC = "logistic"
 """The origin of such trees."""
@@ -205,9 +205,9 @@ def sides_of(
 
     `X` are the rows in these units, `scaled` those of the data set.
     """
-    away = distances(tree, X)
+    away = tree.distances(X)
     inner = ~tree.is_leaf
-    log_odds = distances(same.individual, scaled) + same.sides.intercepts[inner, None]
+    log_odds = same.individual.distances(scaled) + same.sides.intercepts[inner, None]
     centred = away - away.mean(axis=1, keepdims=True)
     slopes = (centred * log_odds).sum(axis=1) / (centred**2).sum(axis=1)
     intercepts = log_odds.mean(axis=1) - slopes * away.mean(axis=1)
