@@ -55,7 +55,8 @@ STOP_REASONS = {
     "interrupt": "interrupted",
 }
 
-_MOST_CONFUSED = 12  # of more classes no table is shown
+# No table of confusions is shown of more classes.
+_MOST_CONFUSED = 12
 
 
 @dataclass(frozen=True, eq=False)

@@ -31,13 +31,12 @@ from evotree.tables.columns import (
 )
 
 LINE_WIDTH = 100
-_UNITS = 1000.0  # times that weights differ whose units cannot be compared
+# Units of weights that differ by more times than this cannot be compared.
+_COMPARABLE_RATIO = 1000.0
 LEAST_WIDTH = 40
 
-_EXACT_DIGITS = (
-    12  # a double that was never rounded to a decimal number nearly always has more
-)
-
+# A double that was never rounded to a decimal number nearly always has more.
+_EXACT_DIGITS = 12
 
 _READS_AS_MORE = re.compile(r"^[ +-]| (?:is|above|below|[-+*<>]|[<>]=) | \Z|^\Z")
 
@@ -215,17 +214,15 @@ class NamedTree:
     tree: Any
     features: tuple[str, ...]
     classes: tuple[Any, ...] | None  # None where the leaves hold numbers
-    spread: np.ndarray  # of each feature, 1 where it is not known
-    columns: tuple[Column, ...] | None = (
-        None  # what the features are made of, where it is known
-    )
-    costs: np.ndarray | None = (
-        None  # of a row at each node, where the tree was evolved for costs
-    )
-    sides: Any = (
-        None  # `SoftSides`, where probabilities are more than the shares of leaves
-    )
-    # names of several outputs; empty for one, and for classes
+    # The spread of each feature, 1 where it is not known.
+    spread: np.ndarray
+    # What the features are made of, where it is known.
+    columns: tuple[Column, ...] | None = None
+    # The mean cost of a row at each node, where the tree was evolved for costs.
+    costs: np.ndarray | None = None
+    # `SoftSides`, where probabilities are more than the shares of leaves.
+    sides: Any = None
+    # Names of several outputs; empty for one, and for classes.
     targets: tuple[str, ...] = ()
     shares_rows: bool = False  # whether rows with missing values go down both branches
     choice: str | None = None  # what a fit chose the tree before
@@ -313,7 +310,7 @@ class NamedTree:
         total = self.influence(k).sum()
         if (
             self.tree.spread is None
-            or max(sizes, default=0.0) < _UNITS * min(sizes, default=0.0)
+            or max(sizes, default=0.0) < _COMPARABLE_RATIO * min(sizes, default=0.0)
             or not 0.0 < total < np.inf
         ):
             return ()

@@ -393,7 +393,7 @@ class EvolvedTree(base.TreeEstimator, SearchConfig):
             self.feature_names_ = feature_names(problem.columns)
         self._last = continuation(result) if self.warm_start else None
         penalties = result.choice.penalties
-        # of the models of the leaves, which edits fit again
+        # Edits fit the models of the leaves again, by this strength.
         self._strength = result.choice.winner.strength
         self.regularization_ = problem.evolution.regularization.set_params(
             noise=problem.noise

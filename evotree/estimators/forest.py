@@ -59,7 +59,8 @@ _OF_ROWS = (
     "feature_names_in_",
     "classes_",
 )
-_MEANS_SHARE = 0.5  # of the trees, where some have lines
+# The share of the trees that have means in their leaves, where others have lines.
+_MEANS_SHARE = 0.5
 _SHARE = Interval(Real, 0.0, 1.0, closed="right")
 _COUNT = Interval(Integral, 1, None, closed="left")
 

@@ -143,7 +143,7 @@ def ranking_losses(shares: np.ndarray, y: np.ndarray, weight: np.ndarray) -> np.
     weighted by the rows of the class. Equal probabilities, but for rounding, count half.
     """
     losses = np.zeros(len(y))
-    shares = np.round(shares, _DIGITS)
+    shares = np.round(shares, _RANKED_DIGITS)
     for label in np.unique(y).tolist():
         inside = y == label
         if inside.all():
@@ -159,7 +159,8 @@ def ranking_losses(shares: np.ndarray, y: np.ndarray, weight: np.ndarray) -> np.
     return losses
 
 
-_DIGITS = 9  # of probabilities that are ranked
+# Probabilities that agree in so many digits have one rank.
+_RANKED_DIGITS = 9
 
 LEAST = 1e-3
 """No probability counts as less in the logarithmic loss."""
@@ -293,7 +294,7 @@ class _Likelihood:
         value -= (log_softmax(logits, axis=1) @ self.prior).sum()
         of_slopes = self.strength * excess
         of_places = places.copy()
-        # class weights of the leaves
+        # The class weights of the leaves.
         expected = np.tile(self.prior, (len(self.leaves), 1))
         for first in range(0, len(self.codes), _BLOCK):
             rows = slice(first, first + _BLOCK)

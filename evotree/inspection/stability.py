@@ -22,7 +22,7 @@ from evotree.tables.columns import column_of_feature
 from evotree.tables.frames import by_row
 from evotree.tables.labels import read_labels
 
-_HELD_OUT = 0.2  # of the rows, in each refit
+_HELD_OUT_SHARE = 0.2
 _SHOWN = 10  # columns in the printed form
 
 
@@ -132,7 +132,7 @@ def stability(
     labels = None
     if groups is not None:
         draw, labels = GroupShuffleSplit, np.asarray(by_row(groups, X, "groups"))
-    folds = draw(n, test_size=_HELD_OUT, random_state=random_state)
+    folds = draw(n, test_size=_HELD_OUT_SHARE, random_state=random_state)
     splits = list(folds.split(table, targets, labels))
     told = [{} if labels is None else {"groups": labels[train]} for train, _ in splits]
     fits = [
@@ -161,7 +161,7 @@ def stability(
         disagreement = found.reshape(n, len(table), -1).std(axis=0).mean(
             axis=1
         ) / np.sqrt(unit)
-        # of equal predictions it is NaN
+        # Of equal predictions it is NaN
         with np.errstate(invalid="ignore", divide="ignore"):
             agreement = np.corrcoef(found.reshape(n, -1))[np.triu_indices(n, 1)].mean()
     used, roots = [_columns(fit) for fit in fits], pd.DataFrame(map(_root, fits))

@@ -24,7 +24,7 @@ from evotree.tables.columns import (
 
 _ACROSS = 3  # panels side by side
 _PANEL = (2.4, 1.9)  # inches
-_POINTS = 201  # of a line
+_LINE_POINTS = 201
 
 
 def plot_shapes(
@@ -109,7 +109,7 @@ def column_lines(
     columns: tuple[Column, ...],
     training: Any,
     node: int,
-    n_points: int = _POINTS,
+    n_points: int = _LINE_POINTS,
 ) -> dict[int, tuple[Any, np.ndarray]]:
     """Return the cells of each column that a node uses, and what they add to each output."""
     column_of = np.array(column_of_feature(columns))

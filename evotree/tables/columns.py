@@ -32,13 +32,14 @@ from pandas.api.types import is_bool_dtype, is_numeric_dtype, is_object_dtype
 
 from evotree.tables.frames import level_of_user
 
-# of a column of categories as it is written; None where missing
+# A level of a column of categories as it is written; None where it is missing.
 Level: TypeAlias = str | None
 MISSING = "missing"  # how the level of missing cells is shown
 LARGEST = 1e100  # magnitude whose square, and the sum of some squares, is finite
-_SHOWN = 100  # characters of a cell in messages
-_SHOWN_NAMES = 8  # names of columns in messages
-_SHOWN_LEVELS = 3  # of a column in messages
+# How much messages show: characters of a cell, names of columns, levels of a column.
+_SHOWN_CHARACTERS = 100
+_SHOWN_NAMES = 8
+_SHOWN_LEVELS = 3
 
 ABOVE, BELOW, LOG = "above", "below", "log"
 """Kinds of bends."""
@@ -106,9 +107,8 @@ class NumericColumn:
 
     name: str
     fill: float  # stands for a missing number
-    indicator: bool = (
-        False  # whether a last feature is 1 in the rows whose cell is missing
-    )
+    # Whether a last feature is 1 in the rows whose cell is missing.
+    indicator: bool = False
     holds: str = NUMBERS
     bends: tuple[Bend, ...] = ()
 
@@ -127,9 +127,8 @@ class CategoricalColumn:
 
     name: str
     levels: tuple[Level, ...]  # that are features, None for missing cells
-    other: str | None = (
-        None  # the most frequent one of one or two, which makes no feature
-    )
+    # The most frequent one of one or two, which makes no feature.
+    other: str | None = None
     holds: str = TEXTS
 
     @property
@@ -168,7 +167,7 @@ def value_of(text: Level) -> Hashable:
         return _TRUTH_VALUES[word]
     if _NUMBER.fullmatch(word):
         # Floats do not tell all whole numbers apart.
-        is_whole = word.lstrip("+-").isdecimal() and len(word) < _SHOWN
+        is_whole = word.lstrip("+-").isdecimal() and len(word) < _SHOWN_CHARACTERS
         return int(word) if is_whole else float(word)
     if _DATE.fullmatch(word):
         try:
@@ -209,7 +208,9 @@ def reading(levels: Sequence[Level]) -> Callable[[Any], Any]:
 def quoted(value: Any) -> str:
     """Return a cell as messages show it: text in quotation marks, of a long one the beginning."""
     shown = repr(value) if isinstance(value, str) else text_of(value)
-    return shown if len(shown) <= _SHOWN else f"{shown[:_SHOWN]}..."
+    return (
+        shown if len(shown) <= _SHOWN_CHARACTERS else f"{shown[:_SHOWN_CHARACTERS]}..."
+    )
 
 
 def is_number(value: Any) -> bool:

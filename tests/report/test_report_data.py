@@ -27,7 +27,7 @@ from evotree.inspection.stability import stability
 from evotree.inspection.training_rows import summarize
 from evotree.plotting import plot_shapes
 from evotree.report import Subject, report
-from evotree.report.page import MAX_TREES_LENGTH
+from evotree.report.page import MAX_TREES_CHARACTERS
 from evotree.tables.columns import MISSING, encode
 from tests.languages import run_page
 from tests.quick_models import brief, every
@@ -380,7 +380,7 @@ def test_a_large_front_is_thinned():
         for seed in range(90)
     ]
     data = report(replace(subject, front=[*subject.front, *many])).data
-    assert len(json.dumps(data["trees"])) < 1.2 * MAX_TREES_LENGTH
+    assert len(json.dumps(data["trees"])) < 1.2 * MAX_TREES_CHARACTERS
     assert data["trees"][data["own"]]["size"] == model.tree.subtree_size.tolist()
     assert any("evenly spaced" in note for note in data["notes"])
 

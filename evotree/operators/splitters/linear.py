@@ -62,14 +62,17 @@ PENALTIES = ("l2", "l1")
 _LOGISTIC = 0
 _L2, _L1 = 0, 1
 _CONJUGATE_STEPS = 100
-_ENOUGH = 0.01  # of the square of the first residual
+# Conjugate gradients end at this share of the square of the first residual.
+_RESIDUAL_SHARE = 0.01
 _SWEEPS = 50
 _HALVINGS = 100  # far from all margins of 0 a model promises far too much
 _RIDGE = 1e-12  # keeps the quadratic models strictly convex
 # Most features with which a factorization is quicker than conjugate gradients.
 _FACTORED = 24
-_SINGULAR = 1e-10  # of a diagonal entry: a smaller pivot is rounding
-_LEAST_SIZE, _USUAL_SIZE, _GREATEST_SIZE = 0.2, 2.0, 30.0  # of decision functions
+# A pivot of a smaller share of its diagonal entry is rounding.
+_SINGULAR_SHARE = 1e-10
+# Sizes of decision functions.
+_LEAST_SIZE, _USUAL_SIZE, _GREATEST_SIZE = 0.2, 2.0, 30.0
 
 
 @dot_kernel
@@ -197,7 +200,7 @@ def exact_step(X, curvatures, grad, direction):
         pivot = matrix[j, j]
         for k in range(j):
             pivot -= matrix[j, k] * matrix[j, k]
-        if not pivot > _SINGULAR * matrix[j, j]:
+        if not pivot > _SINGULAR_SHARE * matrix[j, j]:
             return False
         root = math.sqrt(pivot)
         matrix[j, j] = root
@@ -236,7 +239,7 @@ def conjugate_gradients(X, curvatures, grad, direction):
         residual[j] = -grad[j] if j == d else mean[j] * grad[d] - grad[j]
         search[j] = residual[j] / scale[j]
         size += residual[j] * search[j]
-    enough = _ENOUGH * size
+    enough = _RESIDUAL_SHARE * size
     for _ in range(min(p, _CONJUGATE_STEPS) + 1):
         if not size > 0.0:
             break
