@@ -84,7 +84,7 @@ def main(arguments: Sequence[str] | None = None) -> list[Table]:
         run = BENCHMARKS[name]
         if name in ON_REAL_DATA:
             run = partial(run, data_home=options.data_home)
-        # of the matrix products
+        # Threads are those of the matrix products.
         with threadpool_limits(None if name in MANY_THREADS else 1):
             tables.append(run(quick=options.quick))
         text += "\n" + tables[-1].to_markdown()

@@ -17,7 +17,7 @@ from sklearn.base import clone
 from benchmarks.inputs import DENSE, PLAIN, make_rows
 from benchmarks.measure import Cell, Table
 from evotree import Evolution, EvoTreeClassifier, Regularization
-from evotree.engine.populations import COPIES
+from evotree.engine.populations import MAX_COPIES_OF_ROW
 from evotree.engine.problem import LEAST_ROWS
 from evotree.experiments.execution import PeakMemory
 
@@ -71,7 +71,7 @@ def bound(size: Size, n_kept: int, n_nodes: int) -> float:
     """Return the most that a fit takes, in units of 2**20 bytes."""
     n_rows, width = size.n_rows, size.n_features + size.n_classes
     if size.seconds and n_rows < LEAST_ROWS:
-        n_rows *= 1 + min(COPIES, round(LEAST_ROWS / n_rows))
+        n_rows *= 1 + min(MAX_COPIES_OF_ROW, round(LEAST_ROWS / n_rows))
     each = 32 * size.n_features + 16 * size.n_classes
     each += 12 * size.population_size + 4 * n_kept + 150
     trees = 8 * (2 * size.population_size + n_kept) * n_nodes * width

@@ -30,14 +30,13 @@ from experiments.methods import chosen
 
 DATASETS = (*suites.TINY, *suites.SMALL, "segment")
 DEPTHS, OPTIMAL_DEPTHS = (2, 4, 6), (2, 3)
-# of LicketySPLIT; its own default depth is 3
+# The settings of LicketySPLIT; its own default depth is 3.
 LEAF_PENALTIES, DEPTH_BUDGET = (
     (0.02, 0.01, 0.005),
     6,
 )
-TIME_LIMIT = (
-    60.0  # seconds of a search of STreeD, which returns the best tree so far then
-)
+# Seconds of a search of STreeD, which returns the best tree so far then.
+TIME_LIMIT = 60.0
 
 Rows = np.ndarray
 Grow = Callable[[Any], Any]
@@ -127,7 +126,7 @@ def leaves_of(model: Any, X: Rows) -> int | None:
     if hasattr(model, "steps"):
         return len(model[-1].leaf_paths())
     if type(model).__module__.startswith("obliquetree"):
-        # it does not say, and rows reach every leaf
+        # It does not say, and rows reach every leaf.
         return len(np.unique(model.apply(X)))
     return int(model.get_n_leaves()) if hasattr(model, "get_n_leaves") else None
 

@@ -32,9 +32,8 @@ templates_path = ["_templates"]
 
 # ---- text ---------------------------------------------------------------------------------------
 
-default_role = (
-    "py:obj"  # a name in single backticks leads to what it names, as numpydoc has it
-)
+# A name in single backticks leads to what it names, as numpydoc has it.
+default_role = "py:obj"
 myst_enable_extensions = ["amsmath", "colon_fence", "deflist", "dollarmath"]
 myst_heading_anchors = 3
 pygments_style = "friendly"

@@ -27,8 +27,9 @@ from numba.core.event import Event, Listener, register
 from numba.extending import intrinsic, is_jitted
 
 _OPTIONS: dict[str, Any] = {"nogil": True, "error_model": "numpy"}
-_ANY_ORDER = {"reassoc", "contract"}  # of additions
-_LONG = 300  # bytes of Python's code from which a kernel is called by its address
+_ADDITIONS_IN_ANY_ORDER = {"reassoc", "contract"}
+# A kernel of so many bytes of Python's code is called by its address.
+_LONG_CODE_BYTES = 300
 
 
 def _compiled_type(argument: Any, is_written: bool) -> types.Type:
@@ -312,7 +313,7 @@ def _compile(
                 **options,
             )
             if dispatcher is not function:  # as it is with NUMBA_DISABLE_JIT
-                is_long = is_long or len(function.__code__.co_code) >= _LONG
+                is_long = is_long or len(function.__code__.co_code) >= _LONG_CODE_BYTES
                 _tune(dispatcher, writes, is_long, works or _works)
             return dispatcher
         except Exception as error:
@@ -363,12 +364,12 @@ def dot_kernel(function: Callable[..., Any]) -> Any:
     """Compile a scalar product: as `kernel`, but its additions may be done in another order."""
     # With that licence the loop uses vector instructions and takes a third of the time. NaN and
     # infinity still behave.
-    return _compile(function, writes=False, fastmath=_ANY_ORDER)
+    return _compile(function, writes=False, fastmath=_ADDITIONS_IN_ANY_ORDER)
 
 
 def dots_kernel(function: Callable[..., Any]) -> Any:
     """Compile many scalar products that are written into an array, as `dot_kernel` compiles one."""
-    return _compile(function, fastmath=_ANY_ORDER)
+    return _compile(function, fastmath=_ADDITIONS_IN_ANY_ORDER)
 
 
 # ---- functions of users in kernels ---------------------------------------------------------------

@@ -202,10 +202,11 @@ def group_with(owner: Any, name: str, values: Mapping[str, Any]) -> Any:
 UNKNOWN = " that cannot be compared, at "
 """What the text of a value has after its name where nothing more can be told of it."""
 
-_DEPTH = 8  # of objects inside of objects, whose attributes are compared
+# Objects inside of objects are compared by their attributes to this depth.
+_COMPARED_DEPTH = 8
 
 
-def as_text(value: Any, depth: int = _DEPTH) -> str:
+def as_text(value: Any, depth: int = _COMPARED_DEPTH) -> str:
     """Return what a value is as text, the same in every process.
 
     A function is its name and what it does; an object its class and attributes. What cannot be told

@@ -32,13 +32,14 @@ EXPOSURE = "exposure"
 HELD_OUT, TRAINED_ON = 1, -1
 """What a fold of a user does with the rows of a part; 0 for neither."""
 
-_STRATA = 10  # of targets
+_TARGET_STRATA = 10
 _LINE = 128  # bytes; processors fetch lines of 64 by pairs
 _ENCODERS = (
     ": the estimators encode categories and missing values, and so do fit_columns and encode of "
     "evotree.tables.columns"
 )
-_SHARE_OF_OTHERS = 1e-3  # of components other than the first of several outputs
+# The share of the components other than the first, of several outputs.
+_SHARE_OF_OTHERS = 1e-3
 
 
 @dataclass(frozen=True, eq=False)
@@ -1038,7 +1039,7 @@ def strata_of(dataset: Dataset) -> np.ndarray:
     n_rows = y.shape[0]
     rank = np.empty(n_rows, dtype=np.int64)
     rank[np.argsort(y, kind="stable")] = np.arange(n_rows)
-    return rank * _STRATA // n_rows
+    return rank * _TARGET_STRATA // n_rows
 
 
 def shares_of_groups(strata: np.ndarray, groups: np.ndarray) -> np.ndarray:

@@ -27,8 +27,8 @@ from evotree.words import check_length, exact, rows_text, share_text
 if TYPE_CHECKING:  # trees print themselves by what stands on this
     from evotree.tree import ObliqueTree, SoftSides
 
-_UNITS = 1000.0
-"""Times that weights differ whose units cannot be compared."""
+_COMPARABLE_RATIO = 1000.0
+"""Units of weights that differ by more times than this cannot be compared."""
 
 _BLOCK_ROWS = 4096
 """Rows that are projected together."""
@@ -327,7 +327,7 @@ class Fitted:
         total = self.influence(k).sum()
         if (
             self.tree.spread is None
-            or max(sizes, default=0.0) < _UNITS * min(sizes, default=0.0)
+            or max(sizes, default=0.0) < _COMPARABLE_RATIO * min(sizes, default=0.0)
             or not 0.0 < total < np.inf
         ):
             return ()

@@ -93,7 +93,7 @@ class LeafModels(NamedTuple):
         predicted = np.asarray(self.intercepts[leaves], dtype=np.float64)
         order = np.argsort(leaves, kind="stable")
         reached, first = np.unique(leaves[order], return_index=True)
-        # the bounds hold for infinity, too
+        # The bounds hold for infinity, too
         with np.errstate(over="ignore", invalid="ignore"):
             for k, rows in zip(reached, np.split(order, first)[1:], strict=True):
                 for j in np.flatnonzero(self.coefficients[k]):

@@ -41,7 +41,8 @@ STOP_REASONS = {
     "interrupt": "interrupted",
 }
 
-_MOST_CONFUSED = 12  # of more classes no table is shown
+# No table of confusions is shown of more classes.
+_MOST_CONFUSED = 12
 _FLAGS = ("has_weights", "has_exposures", "has_groups")
 
 

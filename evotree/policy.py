@@ -27,13 +27,15 @@ from evotree.tree import ObliqueTree
 from evotree.words import check_length, check_whole
 
 _STICKY = 0.1  # chance of another random action in a step
-_LEVELS = (0.0, 0.5, 1.0)  # of several numbers, from low to high
-_MOST_NUMBERS = 4  # of an action
+# Where an action is several numbers, each is one of these shares of the way from low to high.
+_LEVELS = (0.0, 0.5, 1.0)
+_MOST_ACTION_NUMBERS = 4
 _MOST_ACTIONS = 256
-_ROUNDS = 3  # of imitation
-_STEPS = 1000  # of each round
-_MOST_LEAVES = 16  # of trees that imitate
-_MOST_FRAMES = 1000  # of a film
+_IMITATION_ROUNDS = 3
+_STEPS_OF_ROUND = 1000
+_MOST_IMITATION_LEAVES = 16
+_MOST_FRAMES = 1000
+_FRAME_MILLISECONDS = 40
 
 # Environments that are open in this process, by what makes them and by thread; and how many
 # searches and policies use those of a kind: the last closes them. Where an executor has processes
@@ -113,15 +115,16 @@ class Environment:
         if hasattr(space, "n") and not shape:
             first = int(getattr(space, "start", 0))
             actions = list(range(first, first + int(space.n)))
-        elif len(shape) == 1 and shape[0] <= _MOST_NUMBERS:
+        elif len(shape) == 1 and shape[0] <= _MOST_ACTION_NUMBERS:
             levels = _levels(space)
             if levels and math.prod(map(len, levels)) <= _MOST_ACTIONS:
                 actions = list(np.array(list(product(*levels)), dtype=space.dtype))
         if len(actions) < 2:
             raise ValueError(
                 f"environment has the actions {space}: allowed are Discrete of 2 or more; a "
-                f"bounded Box of up to {_MOST_NUMBERS} numbers; and MultiDiscrete or MultiBinary "
-                f"of up to {_MOST_NUMBERS} numbers and {_MOST_ACTIONS} combinations."
+                f"bounded Box of up to {_MOST_ACTION_NUMBERS} numbers; and MultiDiscrete or "
+                f"MultiBinary of up to {_MOST_ACTION_NUMBERS} numbers and {_MOST_ACTIONS} "
+                "combinations."
             )
         return actions
 
@@ -300,9 +303,12 @@ class Policy:
 
         with seen.used():
             seen.episode(act_and_draw, seed_from(random_state) % 2**31)
-        # in ms
         frames[0].save(
-            path, save_all=True, append_images=frames[1:], loop=0, duration=40
+            path,
+            save_all=True,
+            append_images=frames[1:],
+            loop=0,
+            duration=_FRAME_MILLISECONDS,
         )
 
 
@@ -380,7 +386,9 @@ def evolve(
                 f"action_names={action_names!r}: allowed is None where leaves answer numbers."
             )
         if teacher is not None:
-            most = min(config.max_leaf_nodes or _MOST_LEAVES, _MOST_LEAVES)
+            most = min(
+                config.max_leaf_nodes or _MOST_IMITATION_LEAVES, _MOST_IMITATION_LEAVES
+            )
             trees, points = imitations(made, teacher, actions, points, seed, most)
             evolution = config.evolution or DEFAULT
             given = [] if evolution.init is None else evolution.init
@@ -426,8 +434,8 @@ def imitations(
     seen: list[Any] = []
     act = teacher
     kind: Any = EvoTreeRegressor if actions is None else EvoTreeClassifier
-    for number in range(_ROUNDS):
-        while len(seen) < (number + 1) * _STEPS:
+    for number in range(_IMITATION_ROUNDS):
+        while len(seen) < (number + 1) * _STEPS_OF_ROUND:
             environment.episode(act, (seed + len(seen)) % 2**31, seen)
         done = [np.ravel(teacher(point)) for point in seen]
         if actions is not None:

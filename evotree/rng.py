@@ -97,7 +97,7 @@ def make_streams(seed: int, generation: int, n_streams: int) -> list[np.ndarray]
 
 def row_keys(seed: int, first: int, n: int) -> np.ndarray:
     """Return random numbers for rows that are counted over many parts."""
-    # a kernel of arrays would be compiled again
+    # The kernel would be compiled again, for arrays.
     scramble = getattr(mix, "py_func", mix)
     with np.errstate(over="ignore"):
         base = scramble(np.array([seed], dtype=np.uint64) + _GOLDEN)

@@ -20,7 +20,7 @@ from typing import Any, Self, TypeAlias, overload
 
 import numpy as np
 
-# of a column of categories as it is written; None where missing
+# A level of a column of categories as it is written; None where it is missing.
 Level: TypeAlias = str | None
 MISSING = "missing"  # how the level of missing cells is shown
 LARGEST = 1e100  # magnitude whose square, and the sum of some squares, is finite
@@ -76,9 +76,8 @@ class NumericColumn:
 
     name: str
     fill: float  # stands for a missing number
-    indicator: bool = (
-        False  # whether a last feature is 1 in the rows whose cell is missing
-    )
+    # Whether a last feature is 1 in the rows whose cell is missing.
+    indicator: bool = False
     holds: str = NUMBERS
     bends: tuple[Bend, ...] = ()
 
@@ -97,9 +96,8 @@ class CategoricalColumn:
 
     name: str
     levels: tuple[Level, ...]  # that are features, None for missing cells
-    other: str | None = (
-        None  # the most frequent one of one or two, which makes no feature
-    )
+    # The most frequent one of one or two, which makes no feature.
+    other: str | None = None
     holds: str = TEXTS
 
     @property

@@ -31,7 +31,8 @@ _ALLOWED = (
     "allowed are a structured array of event and time, as scikit-survival has it, and a frame or "
     "array of the columns event, time and, with left truncation, entry"
 )
-_LEAST_SHARE = 1e-6  # of the first step of the hazard, which no exposure is below
+# No exposure is below this share of the first step of the hazard.
+_LEAST_SHARE = 1e-6
 
 
 class Times(NamedTuple):
@@ -39,9 +40,8 @@ class Times(NamedTuple):
 
     event: np.ndarray  # bool
     time: np.ndarray  # float64, at least 0
-    entry: (
-        np.ndarray
-    )  # float64, below `time`; minus infinity where all rows were seen from 0 on
+    # The entry is float64, below `time`; minus infinity where all rows were seen from 0 on.
+    entry: np.ndarray
 
     @classmethod
     def read(cls, y: Any, X: Any = None) -> Self:

@@ -519,10 +519,12 @@ def _slopes(fitted: Fitted) -> Iterator[dict[str, Any]]:
 # ---- HTML ----------------------------------------------------------------------------------------
 
 MAX_DEPTH = 100  # browsers nest elements no deeper than some hundred
-OPEN_LEAVES = 32  # of larger trees, branches below some splits are closed at first
-OPEN_DEPTH = 3  # of these splits
-SHOWN_LEAVES = 256  # that notebooks show
-SHOWN_TERMS = 10  # of a split or line, that notebooks show
+# Of trees with more leaves, branches below splits of this depth are closed at first.
+OPEN_LEAVES = 32
+OPEN_DEPTH = 3
+# Notebooks show no more leaves, and terms of a split or line.
+SHOWN_LEAVES = 256
+SHOWN_TERMS = 10
 
 _WHOLE = "font-family:sans-serif;font-size:13px;line-height:1.5;overflow-wrap:anywhere"
 _BRANCH = "margin-left:1.3em;border-left:1px solid #ccc;padding-left:0.6em"
@@ -696,7 +698,8 @@ def _escaped(name: Any) -> str:
 # Reading takes time and memory in proportion to the text, whatever that is. Names may hold what
 # sums are made of: of a split all readings are looked for, and there has to be one.
 
-MAX_RULE = 1_000_000  # characters of a split, with the lines that it is folded to
+# Of a split, with the lines that it is folded to.
+MAX_RULE_CHARACTERS = 1_000_000
 MAX_DIGITS = 400  # on each side of a decimal point; the largest double has 309
 
 _NODE = re.compile(r"(?P<indent>(?:\|   )*)\|--- (?P<rule>.*)")
@@ -707,9 +710,8 @@ _FACTOR = re.compile(rf"({_NUMBER}) \* ")
 _SIGNED_FACTOR = re.compile(rf"([+-]?{_NUMBER}) \* ")
 _ALLOWED = "a tree as export_text prints it"
 
-_Reading: TypeAlias = tuple[
-    dict[int, float], float
-]  # weights of features, and threshold
+# Weights of features, and threshold.
+_Reading: TypeAlias = tuple[dict[int, float], float]
 
 
 def splits_of_text(
@@ -780,10 +782,10 @@ def _rules(text: str, parameter: str) -> list[tuple[int, str]]:
             )
     rules = [(depth, " ".join(parts)) for depth, parts in pieces]
     for _, rule in rules:
-        if len(rule) > MAX_RULE:
+        if len(rule) > MAX_RULE_CHARACTERS:
             raise ValueError(
                 f"{parameter} has a node of {len(rule)} characters, {quoted(rule)}: allowed are "
-                f"{MAX_RULE}."
+                f"{MAX_RULE_CHARACTERS}."
             )
     return rules
 

@@ -32,7 +32,8 @@ from evotree._jit import dot_kernel, kernel, read_only
 from evotree.leaf_models import LeafModels, OutputModels, check_arrays
 
 _BLOCK = 1024  # rows that are routed together
-_PRINTED_LEAVES, _PRINTED_TERMS = 32, 10  # of a tree that prints itself
+# A tree that prints itself shows no more of them.
+_PRINTED_LEAVES, _PRINTED_TERMS = 32, 10
 # What a tree is made of, in the order of its state.
 _ATTRIBUTES = (
     "weights",
@@ -103,7 +104,7 @@ def route(X, weights, thresholds, subtree_size, leaves):
 def node_depths(subtree_size: np.ndarray) -> np.ndarray:
     """Return the depth of every node, the root's being 0."""
     splits = np.flatnonzero(subtree_size > 1)
-    # less those that ended, at each node
+    # The subtrees that have begun, less those that have ended, at each node.
     n_begun = np.zeros(len(subtree_size) + 1, dtype=np.int32)
     n_begun[splits + 1] = 1
     np.subtract.at(n_begun, splits + subtree_size[splits], 1)
@@ -680,9 +681,8 @@ class FitnessMax(base.Fitness):
     __hash__ = base.Fitness.__hash__
 
 
-_LARGEST_FITNESS = (
-    1e100  # a fitness whose square, and the sum of some squares, is finite
-)
+# A fitness whose square, and the sum of some squares, is finite.
+_LARGEST_FITNESS = 1e100
 
 
 def set_fitness(individual: Any, values: Any) -> None:
@@ -712,7 +712,7 @@ class Outcome(NamedTuple):
     seconds: float  # compilation of kernels apart
 
 
-# of an individual but its arrays
+# What an individual holds besides its arrays.
 _STATE = (
     "fitness",
     "stream",

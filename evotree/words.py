@@ -10,9 +10,8 @@ import numpy as np
 LINE_WIDTH = 100
 LEAST_WIDTH = 40
 
-_EXACT_DIGITS = (
-    12  # a double that was never rounded to a decimal number nearly always has more
-)
+# A double that was never rounded to a decimal number nearly always has more.
+_EXACT_DIGITS = 12
 
 
 _READS_AS_MORE = re.compile(r"^[ +-]| (?:is|above|below|[-+*<>]|[<>]=) | \Z|^\Z")

@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 from sklearn.metrics import roc_auc_score
 
-LEAST = (
-    1e-3  # smaller probabilities count as this one in the log loss; trees' are often 0
-)
-N_BINS = 15  # of equal width, of the calibration error
+# Smaller probabilities count as this one in the log loss; trees' are often 0.
+LEAST = 1e-3
+# Bins of the calibration error, of equal width.
+N_BINS = 15
 
 
 def probabilities(model: Any, X: np.ndarray, classes: np.ndarray) -> np.ndarray:

@@ -1,8 +1,7 @@
 """The suites of data sets: which data sets a study is on, and on which the defaults were chosen."""
 
-N_FOLDS = (
-    5  # folds of the stratified cross-validation, which is the same for all methods
-)
+# Folds of the stratified cross-validation, which is the same for all methods.
+N_FOLDS = 5
 
 # The small data sets come first, so that all methods have them early.
 TINY = (

@@ -119,7 +119,7 @@ class Answer(NamedTuple):
 def python(case):
     """Run functions in Python; those of one tree need no builtins, but for exponentials."""
     models = case.trees[0].models
-    # by ``max``
+    # A vote is taken by ``max``.
     is_vote = len(case.trees) > 1 or (models and (case.classes or models.is_log))
     is_vote = is_vote or case.columns
     predict = python_function(case.estimator, {} if is_vote else None)

@@ -8,6 +8,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 import pytest
+from evotree.description.named import named_tree
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -26,8 +27,6 @@ from evotree import (
     search_scores,
 )
 from evotree.dataset import GROUPS
-from evotree.description.named import named_tree
-from evotree.texts import splits_of_text
 from evotree.engine.bends import (
     MOST_OF_COLUMN,
     bent_columns,
@@ -36,13 +35,22 @@ from evotree.engine.bends import (
 )
 from evotree.engine.problem import prepare
 from evotree.export import coefficient_table, export_python, export_rules, export_text
-from evotree.inspection.comparison import compare_rows
 from evotree.fitted import summarize
+from evotree.inspection.comparison import compare_rows
 from evotree.model_file import Model
 from evotree.plotting import plot_decision_regions, plot_shapes
 from evotree.report import report
-from evotree.schema import (ABOVE, BELOW, LOG, Bend, CategoricalColumn, NumericColumn)
-from evotree.tables.columns import (bends_of, column_of_feature, columns_from, encode, feature_names, indicator_of_feature, with_bends)
+from evotree.schema import ABOVE, BELOW, LOG, Bend, CategoricalColumn, NumericColumn
+from evotree.tables.columns import (
+    bends_of,
+    column_of_feature,
+    columns_from,
+    encode,
+    feature_names,
+    indicator_of_feature,
+    with_bends,
+)
+from evotree.texts import splits_of_text
 from evotree.tree import ObliqueTree, SoftSides
 from tests.exported import with_models
 from tests.inspection.random_trees import random_tree

@@ -100,7 +100,7 @@ def test_subsamples_are_of_rows_as_they_were_given(dataset, seed):
 @given(seeds, st.sampled_from(("classification", "regression")))
 def test_the_order_of_rows_of_any_weights_does_not_matter(seed, task):
     rng = np.random.default_rng(seed)
-    # zeros of both signs
+    # Zeros of both signs.
     X = rng.integers(-1, 2, (60, 2)) * rng.choice([-1.0, 1.0], (60, 2))
     y, weight = rng.integers(0, 2, 60), rng.exponential(size=60)
     one = Dataset.from_arrays(X, y, weight, task=task)

@@ -190,7 +190,7 @@ def test_databases_read_tables_as_the_model_does(drawn):
     with closing(sqlite3.connect(":memory:")) as base:
         frame.to_sql("t", base, index=False)
         assert [row[0] for row in base.execute(question)] == expected
-        # an expression has no type, by which SQLite makes numbers of texts
+        # An expression has no type, by which SQLite makes numbers of texts.
         cast = ", ".join(
             f'"{name}" || \'\' AS "{name}"' if name == "grade" else f'"{name}"'
             for name in frame

@@ -57,7 +57,7 @@ def test_what_a_killed_process_leaves_is_removed_by_the_next(tmp_path, name):
         assert path.read_bytes() == b"whole" and left.read_bytes() == b"half"
     write_whole(path, lambda file: file.write(b"again"))
     assert path.read_bytes() == b"again"
-    # that of a new file
+    # The mode is that of a new file.
     assert path.stat().st_mode == (tmp_path / other).stat().st_mode
     assert {one.name for one in tmp_path.iterdir()} == others | {name}
 

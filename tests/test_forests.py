@@ -57,7 +57,7 @@ def members_and_rows(seed):
 
 def test_most_trees_are_axis_parallel_where_these_vote_better():
     X = np.random.default_rng(0).uniform(size=(3000, 6))
-    # bands of three
+    # The class counts the bands of three columns.
     X, y = (
         np.exp(6 * X),
         ((X[:, :3] * 4).astype(int) % 2).sum(axis=1) > 1,
@@ -83,7 +83,7 @@ def test_the_first_trees_of_a_larger_forest_are_those_of_a_smaller_one():
             return [grower(dataset, stream) for stream in streams]
 
         few = grow_forest(grower, dataset, N_PILOTS - 1, 5, run)
-        # none is grown to choose the kind of few
+        # No tree is grown to choose the kind of few.
         assert len(few) == len(grown) == N_PILOTS - 1
         few = grow_forest(grower, dataset, N_PILOTS, 5, run)
         many = grow_forest(grower, dataset, N_PILOTS + 2, 5, run)

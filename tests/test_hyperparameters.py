@@ -220,7 +220,7 @@ def test_what_candidates_lose_is_by_the_probabilities_that_would_be_returned(
             sides = sides or fit_soft_sides(tree, others, brief=True)
             shares = sides.predict(tree, held_out.raw)
         expected = loss(shares, held_out.y, held_out.sample_weight)
-        # a fit of logistic models begins where the one before has ended
+        # A fit of logistic models begins where the one before has ended.
         np.testing.assert_allclose(trial.losses[candidate], expected, atol=1e-3)
         assert trial.sizes[candidate] == (tree.n_leaves, tree.complexity)
 
@@ -280,7 +280,7 @@ def test_the_penalty_of_the_least_loss_is_chosen():
     dataset, alike = chessboard(600, 2), (0.5, 0.001, 0.0005)
     found = choose(dataset, Search(), size_penalties=alike)
     assert found.penalties == 0.001  # as good as the last one, and before it
-    # nothing to choose
+    # Nothing to choose.
     assert choose(dataset, Search(), size_penalties=[0.25])[0] == 0.25
 
 
@@ -374,7 +374,7 @@ def some_trials(draw, *kinds):
     rng = np.random.default_rng(draw(seeds))
     candidates = [one for kind in kinds for one in CANDIDATES_OF_KINDS[kind]]
     spread = draw(st.sampled_from((0.05, 0.3, 1.0)))
-    # a loss that all have in common: differences are what counts
+    # A loss that all have in common: differences are what counts.
     level = rng.normal(1.0, draw(st.sampled_from((0.0, 0.1, 0.5))), len(candidates))
     size = rng.integers(1, draw(st.sampled_from((20, 3 * int(LARGE)))), len(level))
     trials = []
@@ -715,7 +715,7 @@ def test_a_fit_says_what_it_has_chosen():
     table = frame_of(model)
     (chosen,) = table[table["chosen"]].itertuples()
     if chosen.kind in (TREE, EVOLVED):
-        # that of all rows is smaller than that of the rows of a fold
+        # That of all rows is smaller than that of the rows of a fold.
         assert chosen.size_penalty == model.size_penalty_
         assert chosen.term_penalty == model.term_penalty_
     choice = model.choice_
@@ -736,7 +736,7 @@ def test_the_objective_says_by_which_loss_candidates_are_compared(objective, los
     model = quick(objective=objective, max_generations=1).fit(X[::4], y[::4])
     assert model.choice_.loss == loss
     kinds = set(frame_of(model)["kind"])
-    # labels that are judged by costs are not the most probable ones
+    # Labels that are judged by costs are not the most probable ones.
     assert (LOGISTIC in kinds) == (loss != "loss")
 
 

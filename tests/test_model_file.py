@@ -11,10 +11,11 @@ from sklearn.dummy import DummyClassifier
 from sklearn.exceptions import NotFittedError
 
 from evotree import EvoTreeRegressor, ObliqueTreeClassifier
+from evotree.engine.state import VERSION
 from evotree.export import to_onnx, tree_to_dict
 from evotree.export.data import training_rows_to_dict
 from evotree.fitted import summarize
-from evotree.model_file import VERSION, Model, load_model, save_model
+from evotree.model_file import Model, load_model, save_model
 from evotree.schema import CategoricalColumn, NumericColumn
 from evotree.tree import SoftSides
 from tests.exported import assert_same, stump

@@ -315,7 +315,7 @@ LONG_NAMES = [f"the largest {name} of all measured cells" for name in "abcdefgh"
 def test_boxes_are_apart_and_hold_their_texts(n_leaves, given, ax):
     tree = make_tree(n_leaves, n_leaves, n_features=8)
     drawn = plot_tree(tree, ax=ax if given else None, feature_names=LONG_NAMES)
-    # text is hinted to whole pixels, which a small font feels
+    # Text is hinted to whole pixels, which a small font feels.
     drawn.figure.set_dpi(400)
     drawn.figure.canvas.draw()
     boxes = [patch.get_window_extent() for patch in boxes_of(drawn)]

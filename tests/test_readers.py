@@ -36,7 +36,7 @@ def read(folder, name, content, **options):
 
 @pytest.mark.parametrize("name", ["t.csv.gz", "t.arff.gz", "t.svm.bz2", "t.npz"])
 def test_what_is_far_larger_than_its_file_is_refused(tmp_path, name, monkeypatch):
-    monkeypatch.setattr(readers, "_ALWAYS_READ", 2**20)
+    monkeypatch.setattr(readers, "_ALWAYS_READ_BYTES", 2**20)
     if name == "t.npz":
         np.savez_compressed(
             tmp_path / name, data=np.zeros((2**17, 2)), target=np.zeros(2**17)
@@ -206,7 +206,7 @@ def test_parquet(tmp_path, monkeypatch):
     np.testing.assert_array_equal(table["whole"], [1.0, np.nan, 3.0])
     assert table["kind"].tolist()[::2] == ["a", "b"] and pd.isna(table["kind"][1])
     assert table["truth"].tolist() == ["True", "False", "True"]
-    monkeypatch.setattr(readers, "_ALWAYS_READ", 10)
+    monkeypatch.setattr(readers, "_ALWAYS_READ_BYTES", 10)
     monkeypatch.setattr(readers, "_MAX_RATIO", 0)
     with pytest.raises(ValueError, match="holds more than 10 bytes"):
         read_table(tmp_path / "t.parquet")

@@ -65,7 +65,7 @@ EvoTreeRegressor(random_state=0).fit(X[:, :3], X[:, 3])
 """,
 }
 COMPILING_STARTS = Event("numba:compile", EventStatus.START, data={})
-# lines in leaves have their own
+# Lines in leaves have kernels of their own.
 MOST_KERNELS = {
     "classification": 119,
     "regression": 126,

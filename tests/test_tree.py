@@ -45,7 +45,7 @@ def test_figures_of_a_small_tree():
     np.testing.assert_array_equal(node_depths(tree.subtree_size), [0, 1, 2, 2, 1])
     np.testing.assert_array_equal(tree.is_leaf, [False, False, True, True, True])
     X = np.array([[1.0, 2.0], [1.0, 2.5], [np.nextafter(1.0, 2.0), 0.0]])
-    # rows on a hyperplane go left
+    # Rows on a hyperplane go left.
     np.testing.assert_array_equal(tree.apply(X), [2, 3, 4])
 
 

@@ -87,7 +87,7 @@ def contents(folder):
 
 @pytest.mark.slow
 def test_nothing_is_written_outside_the_paths_that_were_given(tmp_path):
-    # too long for sockets
+    # The path is too long for sockets.
     names = (
         "work",
         "home",

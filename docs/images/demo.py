@@ -40,7 +40,7 @@ HYPERPARAMETERS: dict[str, Any] = {
 }
 HYPERPARAMETERS |= {"evolution": Evolution(100, scaling="common", **OPTIONS)}
 HYPERPARAMETERS |= {"leaves": "constant", "callbacks": [keep_best_trees]}
-# of the generations, which are told of
+# Shares of the generations that are shown.
 SHARES = (
     0.0,
     1 / 16,

@@ -33,7 +33,8 @@ SKEWED = 1.0
 MOST_COLUMNS, MOST_BENDS, MOST_OF_COLUMN = 48, 16, 2
 """How many columns may bend, how many knots and logarithms there may be, and of one column."""
 
-_ROUND_TO = 0.1  # of a standard deviation, at least: a knot is to be read
+# A knot is rounded to this share of a standard deviation at least, since it is to be read.
+_ROUND_TO_SHARE = 0.1
 _ROUNDING = 1e-12  # share of the largest number that a spread is none below
 _COLLINEAR = 1e-6  # share of its variance that a feature is nothing new below
 
@@ -134,7 +135,7 @@ def _bends_of(numbers: np.ndarray, share: np.ndarray) -> Iterator[Bend]:
         return
     if low > 0.0 and share @ (numbers - mean) ** 3 > SKEWED * spread**3:
         yield Bend(LOG, float(low))
-    decimals = -math.floor(math.log10(_ROUND_TO * spread))
+    decimals = -math.floor(math.log10(_ROUND_TO_SHARE * spread))
     quantiles = np.quantile(numbers, KNOTS, weights=share, method="inverted_cdf")
     for knot in np.unique(np.round(quantiles, decimals)).tolist():
         if low < knot < high:

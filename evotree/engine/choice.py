@@ -44,9 +44,10 @@ from evotree.operators.variation import distinct
 from evotree.parallel import thread_map
 from evotree.tree import Individual, ObliqueTree
 
-# that differ, or groups, held out in all, if that takes no more than five folds
+# Folds are made until so many rows that differ, or groups, are held out in all, but no more folds
+# than these.
 _HELD_OUT_ROWS = 600
-_FOLDS = 5
+_MAX_FOLDS = 5
 
 STANDARD_ERRORS = 0.5
 """By which the loss of a less complex candidate may be above that of the best."""
@@ -87,7 +88,7 @@ class Choice(NamedTuple):
     seed: int  # seed of the run
     penalties: Penalties  # for nodes and terms, given or chosen
     winner: Candidate = Candidate(EVOLVED)
-    # the logistic tree that joins the front, if there is one
+    # The models of the logistic tree that joins the front, if there is one.
     logistic: Strength | None = None
 
     @property
@@ -155,9 +156,9 @@ class Found(NamedTuple):
 
     penalties: Any = None
     winner: Candidate = Candidate()
-    # at these penalties, of all folds; where evolution pays, all that it found there
+    # Trees at these penalties, of all folds; where evolution pays, all that it found there.
     trees: Sequence[Individual] = ()
-    # the best at each of the penalties after these
+    # The best trees at each of the penalties after these.
     front_only: Sequence[Individual] = ()
     logistic: Strength | None = None
     columns: Mapping[str, np.ndarray] | None = None  # of `TreeChoice`
@@ -270,10 +271,10 @@ def trials_of(
 ) -> Iterator[Trial]:
     """Yield a trial of each fold where there is anything to choose."""
     config = problem.config
-    n_folds = max(1, fold_count(rows, _FOLDS))
+    n_folds = max(1, fold_count(rows, _MAX_FOLDS))
     if rows.cv is None:
         n_apart = rows.n_distinct if rows.groups is None else rows.n_groups
-        n_folds = min(_FOLDS, math.ceil(_HELD_OUT_ROWS * _FOLDS / n_apart))
+        n_folds = min(_MAX_FOLDS, math.ceil(_HELD_OUT_ROWS * _MAX_FOLDS / n_apart))
     left = None if seconds is None else seconds / n_folds
     end = math.inf if seconds is None else time.perf_counter() + seconds
     # Threads that wait for the trees of a fold, and threads that make them.
@@ -289,7 +290,7 @@ def trials_of(
             Judge(problem),
             own_streams()[0],
             penalties=partial(penalties_of_rows, config),
-            n_folds=_FOLDS,
+            n_folds=_MAX_FOLDS,
             max_folds=n_folds,
             end=end,
             map=mapper,
@@ -390,7 +391,7 @@ def with_evolution(
     assert at is not None
     judge = Judge(problem)
     end = math.inf if seconds is None else time.perf_counter() + seconds
-    folds = make_folds(rows, fold_count(rows, _FOLDS), own_streams()[0])
+    folds = make_folds(rows, fold_count(rows, _MAX_FOLDS), own_streams()[0])
     judged: list[Trial] = []
     for trial in trials:
         left = None if seconds is None else (end - time.perf_counter()) / len(trials)

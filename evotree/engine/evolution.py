@@ -229,7 +229,7 @@ def _weighted_mean(values: Sequence[float], weights: Sequence[int]) -> float:
     return math.fsum(v * w for v, w in zip(values, weights, strict=True)) / sum(weights)
 
 
-_ROUNDING = 1e-12  # of a quality
+_QUALITY_ROUNDING = 1e-12
 _BOUNDED = attrgetter("complexity"), attrgetter("quality")
 
 
@@ -313,7 +313,7 @@ class ParetoFront(tools.ParetoFront):
                 member.subtree_size,
                 risk_of_leaves(member, dataset.n_classes),
             )
-            # what a split adds: a leaf and its terms
+            # What a split adds: a leaf and its terms
             prices = split_prices(member, 2.0, 1.0)
             collapse_at = weakest_links(risk, size, prices)
             for alpha in critical_alphas(collapse_at, size):
@@ -323,7 +323,7 @@ class ParetoFront(tools.ParetoFront):
                 # Most prunings are no better than a member, and to make one takes all rows.
                 # Where the objective is no sum of risks, this is no more than a guess.
                 if member.objective is not None or self._lets_in(
-                    quality - _ROUNDING, complexity
+                    quality - _QUALITY_ROUNDING, complexity
                 ):
                     self.update(
                         prune_marked(member.clone(), dataset, collapse_at <= alpha)

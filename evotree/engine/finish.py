@@ -64,20 +64,21 @@ class Result:
 
     run: Run
     problem: Problem
-    rows: Dataset  # that the fitness was measured on
+    # The rows that the fitness was measured on.
+    rows: Dataset
     choice: Choice
     tree: ObliqueTree  # the best one; all predict by the training rows alone
-    front: (
-        FittedFront  # undominated on the training rows; the fittest where the time ends
-    )
-    hall_of_fame: list[ObliqueTree]  # of the run, the first ones that time allows
-    best_trees: dict[int, ObliqueTree]  # that were the best of a generation
+    # The undominated trees on the training rows; the fittest where the time ends.
+    front: FittedFront
+    # The first trees of the run's hall of fame that time allows.
+    hall_of_fame: list[ObliqueTree]
+    # The best tree of each generation.
+    best_trees: dict[int, ObliqueTree]
     candidates: TreeChoice | None = None  # what was compared
-    # of each phase; of them "compiling"
+    # Seconds of each phase; "compiling" is a part of the others.
     seconds: dict[str, float] = field(default_factory=dict)
-    failure: BaseException | None = (
-        None  # of a callback, or the last write of a checkpoint
-    )
+    # What a callback, or the last write of a checkpoint, has raised.
+    failure: BaseException | None = None
 
 
 def finish(
@@ -229,7 +230,7 @@ class Finisher:
         rows = self.rows
         individual = repair(make_individual(rows, *splits), rows, self._kept)
         prune(individual, rows, 0.0)
-        # pruning knows nothing of what is held
+        # Pruning knows nothing of what is held
         repair(individual, rows, self._kept)
         tree = rows.to_raw(individual.to_tree())
         if self._bends:
@@ -396,7 +397,7 @@ def score_on(rows: Dataset, tree: ObliqueTree) -> float:
 
 def scores_on(rows: Dataset, tree: ObliqueTree) -> tuple[float, ...]:
     """Return the quality of a finished tree on some rows, or the user's own scores."""
-    # rounded models are no longer those that the objective fits
+    # Rounded models are no longer those that the objective fits
     if tree.models is not None and tree.models.is_log:
         lost = rate_losses(tree.predict_value(rows.raw)[:, 0], rows)
         whole = rows.bound_objective.whole_loss(rows)

@@ -53,14 +53,14 @@ class Epoch(NamedTuple):
     """What one island does until the next exchange."""
 
     toolbox: base.Toolbox  # the operators, with the island's own seed
-    # the island so far, without its records; None before its first population
+    # The island so far, without its records; None before its first population.
     run: Run | None
     population_size: int  # size of the first population
     until: int  # generation at which the epoch ends
     crossover_probability: float  # chance that two parents mate
     seconds: float | None  # the island stops early, so many after it has begun
     home: int  # number of the process that the islands belong to
-    number: int  # of the island
+    number: int  # number of the island
 
 
 @dataclass(repr=False)
@@ -71,9 +71,8 @@ class Archipelago(Run):
     """
 
     islands: list[Run] = field(default_factory=list)
-    n_joint: int = (
-        0  # generations of which all islands have records; their joint ones are final
-    )
+    # Number of generations of which all islands have records; their joint ones are final.
+    n_joint: int = 0
 
 
 # ---- one epoch -----------------------------------------------------------------------------------
@@ -205,7 +204,7 @@ def join(
     if before is not None:
         joint.logbook, joint.n_joint = before.logbook, before.n_joint
         first.best_trees = before.best_trees
-    # a run that goes on with its islands goes on with these
+    # A run that goes on with its islands goes on with these.
     joint.best_trees = first.best_trees
     join_logbooks(logbooks, sizes, joint.logbook, joint.n_joint)
     joint.n_joint = min(map(len, logbooks))

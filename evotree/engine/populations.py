@@ -46,22 +46,25 @@ from evotree.parallel import thread_map
 from evotree.rng import as_generator, make_streams
 from evotree.tree import Individual
 
-_KEPT_TREES = 5  # of each fold, that join the first population
+# So many trees of each fold join the first population.
+_KEPT_TREES_OF_FOLD = 5
 _SEEDS_EACH = 2  # optimized trees for each of the penalties that are tried
-_PATHS = 4  # of falling widths, axis-parallel and linear trees among them
+_WIDTH_PATHS = 4  # axis-parallel and linear trees among them
 _GENERATIONS_SHARE = 3  # a candidate evolves for a third of the generations
-COPIES = 4  # of each row, at most
-_FRONT_ONLY_PENALTIES = 0.1  # of the penalties, at which such trees have to pay
-_FRONT_ONLY_SECONDS = 0.05  # of the time that is left, for these trees
+MAX_COPIES_OF_ROW = 4
+# Trees for the front alone have to pay at this share of the penalties, in this share of the time
+# that is left.
+_FRONT_ONLY_PENALTY_SHARE = 0.1
+_FRONT_ONLY_TIME_SHARE = 0.05
 _OWN_SEED, _OWN_STREAMS = 0, 2**62  # the number of a generation that no run reaches
 
 
 class Seeds(NamedTuple):
     """What a first population has besides the trees that it makes itself."""
 
-    # of the choice of hyperparameters; they take places of paths
+    # Trees of the choice of hyperparameters; they take places of paths.
     chosen: Sequence[Individual] = ()
-    # trees of smaller penalties; they do not breed
+    # Trees of smaller penalties; they do not breed.
     front_only: Sequence[Individual] = ()
 
 
@@ -77,7 +80,7 @@ def with_noise(problem: Problem, rows: Dataset, stream: np.ndarray) -> Dataset:
     """Return the rows that the fitness is measured on: with noisy copies, if there is noise."""
     if problem.noise == 0.0:
         return rows
-    n_copies = min(COPIES, round(LEAST_ROWS / rows.n_rows))
+    n_copies = min(MAX_COPIES_OF_ROW, round(LEAST_ROWS / rows.n_rows))
     return jitter(rows, problem.noise, n_copies, stream)
 
 
@@ -170,7 +173,7 @@ def trees_of(
     for pair in penalties:
         if pair not in best:
             if not last or time.perf_counter() < end:
-                last = best_prunings(made, rows, *pair, _KEPT_TREES)
+                last = best_prunings(made, rows, *pair, _KEPT_TREES_OF_FOLD)
             # Out of time, penalties have equal trees: the first are chosen.
             best[pair] = last
     return FirstTrees([best[pair] for pair in penalties], made)
@@ -199,7 +202,7 @@ def seeds_of_all_sizes(
         ),
     }
     follows_paths = WIDTHS in problem.shares
-    kinds: Sequence[Any] = range(_PATHS)
+    kinds: Sequence[Any] = range(_WIDTH_PATHS)
     if not follows_paths:
         kinds = [pair for pair in penalties for _ in range(_SEEDS_EACH)]
     streams = make_streams(_OWN_SEED, 0, len(kinds))
@@ -266,13 +269,13 @@ def front_only_trees(
     """
     if not problem.has_seeds:
         return []
-    size, term = (_FRONT_ONLY_PENALTIES * penalty for penalty in penalties)
+    size, term = (_FRONT_ONLY_PENALTY_SHARE * penalty for penalty in penalties)
     rows = rows.penalized(term)
     trees = axis_trees(
         rows,
         stream,
         MIN_ROWS,
-        problem.seconds_left(_FRONT_ONLY_SECONDS),
+        problem.seconds_left(_FRONT_ONLY_TIME_SHARE),
         problem.config.max_depth,
     )
     trees += [make_individual(rows, *tree.splits) for tree in candidates]

@@ -62,10 +62,10 @@ PARAMETERS = {
 NOISE, LEAST_ROWS = 0.1, 3000
 """The noise of ``"auto"``, and the number of rows from which on there is none."""
 
-_SEARCH_SHARE = 0.75  # of the time limit; then trees are finished, and until
-_TREES_SHARE = (
-    0.95  # of it no more of them; the rest is for what tells how sure the best one is
-)
+# Shares of the time limit: after the first one trees are finished, and after the second no more of
+# them. The rest is for what tells how sure the best one is.
+_SEARCH_SHARE = 0.75
+_TREES_SHARE = 0.95
 
 
 class Penalties(NamedTuple):
@@ -104,7 +104,7 @@ class Problem:
     config: SearchConfig
     constraints: list[Constraint]  # what all trees keep
     ends: Ends = Ends()
-    # that are made of leaves of classes, or counts, in the end
+    # The models that leaves of classes, or of counts, are given in the end.
     leaf_models: LogisticLeaves | None = None
     tries_logistic: bool = False  # trees of logistic models compete
     # The same with columns that bend, where these compete.

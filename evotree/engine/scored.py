@@ -50,23 +50,19 @@ DEFAULT = Evolution(
 """How trees that are scored evolve where nothing else is said."""
 
 _AUTO = Penalties(0.002, 0.0005)  # in units of the range of a generation's scores
-_N_POINTS = 512  # that are drawn in a box
-_DIGITS = 3  # of the numbers of a tree where ``precision="auto"``
-_RESCORED = 0.5  # of the score of a tree that has one, what as many new episodes say
-# of the last population; times the episodes that choose among them
-_FINALISTS, _FINALS = (
-    16,
-    10,
-)
+_N_POINTS_OF_BOX = 512
+# Significant digits of the numbers of a tree where ``precision="auto"``.
+_AUTO_DIGITS = 3
+# The share of a tree's score that as many new episodes say; the rest is the score that it had.
+_RESCORED_SHARE = 0.5
+# So many trees of the last population are scored on so many times the episodes of a generation.
+_FINALISTS = 16
+_FINAL_EPISODES_FACTOR = 10
 _EPISODES, _LAST = 2**61, 2**62 + 2  # numbers of generations that no run reaches
-_CHECK_SECONDS = 0.1  # of scoring, between two looks at the clock where time is limited
-# by such a search, and
-_UNUSED = (
-    "objective",
-    "monotonic_cst",
-    "interaction_cst",
-    "warm_start",
-)
+# Seconds of scoring between two looks at the clock, where time is limited.
+_CHECK_SECONDS = 0.1
+# Parameters of `SearchConfig` that a search by scores does not use.
+_UNUSED = ("objective", "monotonic_cst", "interaction_cst", "warm_start")
 _OF_LABELS = ("refinement", "regularization", "max_samples", "hold", "shapes")
 """Parameters of `Evolution` that need labels, or columns."""
 
@@ -124,7 +120,7 @@ class ScoredProblem:
                 raise ValueError(
                     f"box={self.box!r}: allowed are finite bounds, low below high."
                 )
-            X = rng.uniform(low, high, (_N_POINTS, low.size))
+            X = rng.uniform(low, high, (_N_POINTS_OF_BOX, low.size))
         if np.ndim(X) == 2 and len(X) < 2:
             raise ValueError(
                 f"observations has {len(X)} points: allowed are 2 or more."
@@ -306,13 +302,13 @@ class Scorer:
         self.executor: Executor | None = None
         self.n_jobs = 1
         self.home = os.getpid()
-        # by `time.perf_counter`: what is not scored then is left out
+        # What is not scored by then, on `time.perf_counter`, is left out.
         self.end = math.inf
         self.n_scores = 0
         self.cost = 0.0
         self.range = 0.0
         self._seconds = 0.0  # that scores have taken
-        digits = _DIGITS if is_auto(config.precision) else config.precision
+        digits = _AUTO_DIGITS if is_auto(config.precision) else config.precision
         self.shorten = Rounder(dataset.raw, digits or MOST_DIGITS)
 
     def __getstate__(self) -> dict[str, Any]:
@@ -357,7 +353,7 @@ class Scorer:
             mean = of_tree.mean(axis=0)
             before = scores[key]
             if before is not None:
-                share = _RESCORED * len(of_tree) / n_episodes
+                share = _RESCORED_SHARE * len(of_tree) / n_episodes
                 mean = before + share * (mean - before)
             scores[key] = mean
         scored = [of_tree for of_tree in scores.values() if of_tree is not None]
@@ -488,7 +484,7 @@ class Scorer:
         self._see(scores)
         n_episodes = self.problem.n_episodes
         if n_episodes > 1 and is_raced and time.perf_counter() < self.end:
-            raced = self.race(trees, _LAST, _FINALS * n_episodes)
+            raced = self.race(trees, _LAST, _FINAL_EPISODES_FACTOR * n_episodes)
             met = [
                 (tree, one) for tree, one in zip(trees, raced, strict=True) if len(one)
             ]

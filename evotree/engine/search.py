@@ -79,13 +79,10 @@ from evotree.rng import seed_from
 
 log = logging.getLogger(__name__)
 
-# a larger sample may follow
-_SAMPLE_ENDS = {
-    "max_generations",
-    "patience",
-    "time_limit",
-}
-_FRONT_PATIENCE = 4  # times less of it where what evolves is for the front alone
+# A run on a sample that ends by these may go on with a larger one.
+_SAMPLE_ENDS = {"max_generations", "patience", "time_limit"}
+# The patience is so many times less where what evolves is for the front alone.
+_FRONT_PATIENCE_DIVISOR = 4
 
 
 class State(NamedTuple):
@@ -100,9 +97,8 @@ class Evolved(NamedTuple):
 
     run: Run
     rows: Dataset  # that the fitness was measured on
-    failure: BaseException | None = (
-        None  # what a callback raised, or the last write of the run
-    )
+    # What a callback, or the last write of the run, has raised.
+    failure: BaseException | None = None
 
 
 def search(
@@ -345,7 +341,7 @@ class Search:
         """Generations without a better tree, after which a run stops."""
         patience = self.problem.evolution.patience
         if patience is not None and not self.choice.is_evolved:
-            return -(-patience // _FRONT_PATIENCE)
+            return -(-patience // _FRONT_PATIENCE_DIVISOR)
         return patience
 
     def _writer(self, rows: Dataset, stage: int) -> CheckpointWriter | None:

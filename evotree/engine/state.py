@@ -47,7 +47,7 @@ KINDS: Mapping[str, type[base.Fitness]] = {
 }
 """Kinds of fitness that can be kept."""
 
-_LONGEST = 200  # characters of the reason why a file is refused
+_MAX_REASON_CHARACTERS = 200  # in the message that refuses a file
 
 
 # ---- writing -------------------------------------------------------------------------------------
@@ -201,7 +201,11 @@ def _telling(path: PathLike) -> Iterator[None]:
 
 
 def _shortened(text: str) -> str:
-    return text if len(text) <= _LONGEST else f"{text[:_LONGEST]}..."
+    return (
+        text
+        if len(text) <= _MAX_REASON_CHARACTERS
+        else f"{text[:_MAX_REASON_CHARACTERS]}..."
+    )
 
 
 def _read(path: PathLike) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
@@ -343,9 +347,8 @@ class CheckpointWriter:
     path: PathLike
     dataset: Dataset  # the rows that the run evolves on
     settings: Mapping[str, Any] = field(default_factory=dict)  # JSON, kept with the run
-    every: int = (
-        10  # generations between two writings; of islands, at the end of an epoch
-    )
+    # Generations between two writings; of islands, at the end of an epoch.
+    every: int = 10
 
     def __post_init__(self) -> None:
         if self.every < 1:

@@ -69,7 +69,8 @@ from evotree.texts import notebook_html
 from evotree.tree import ObliqueTree, SoftSides
 from evotree.words import check_whole
 
-_BORROWED = 5.0  # degrees of freedom that each leaf takes from all others
+# Degrees of freedom that each leaf takes from all others.
+_BORROWED_DEGREES = 5.0
 
 PROBABILITIES = ("soft", "leaf")
 """What `predict_proba` of a classifier may be of: soft sides, or the shares of leaves."""
@@ -678,7 +679,7 @@ def deviations(
         n_terms += (tree.models.coefficients != 0.0).sum(axis=1)
     freedom = np.maximum(0.0, rows - n_terms)
     pooled = errors.sum() / max(1.0, n_rows - n_terms.sum())
-    variances = (errors + _BORROWED * pooled) / (freedom + _BORROWED)
+    variances = (errors + _BORROWED_DEGREES * pooled) / (freedom + _BORROWED_DEGREES)
     return np.where(tree.is_leaf, np.sqrt(variances), 0.0)
 
 

@@ -232,7 +232,7 @@ class EvolvedTree(base.TreeEstimator, SearchConfig):
             dataset = replace(dataset, schema=Schema(tuple(columns)))
         estimator.n_features_in_ = n_features
         if dataset.feature_names != tuple(f"x{j}" for j in range(n_features)):
-            # the rows were a table
+            # The rows were a table.
             estimator.feature_names_in_ = np.array(dataset.feature_names, dtype=object)
         penalties = Penalties(
             *(
@@ -374,7 +374,7 @@ class EvolvedTree(base.TreeEstimator, SearchConfig):
         run, problem = result.run, result.problem
         self._last = continuation(result) if self.warm_start else None
         penalties = result.choice.penalties
-        # of the models of the leaves, which edits fit again
+        # Edits fit the models of the leaves again, by this strength.
         self._strength = result.choice.winner.strength
         self.regularization_ = problem.evolution.regularization.set_params(
             noise=problem.noise

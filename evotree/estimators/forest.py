@@ -52,7 +52,8 @@ from evotree.tables.frames import by_row
 from evotree.tables.labels import read_labels
 from evotree.tree import ObliqueTree, mean_of_trees
 
-_MEANS_SHARE = 0.5  # of the trees, where some have lines
+# The share of the trees that have means in their leaves, where others have lines.
+_MEANS_SHARE = 0.5
 _SHARE = Interval(Real, 0.0, 1.0, closed="right")
 _COUNT = Interval(Integral, 1, None, closed="left")
 

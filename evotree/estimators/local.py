@@ -457,10 +457,9 @@ class ObliqueTreeRegressor(base.TreeRegressor, GreedyTree):
 
 RANDOM = "random"
 _TREES = (ObliqueTree, base.TreeEstimator, BaseDecisionTree, FrozenEstimator)
-_MODEL = HasMethods("summary")  # of `load_model`
-_NEGLIGIBLE = (
-    1e-8  # share of the weight, or of the squared error, that no node is worth
-)
+_LOADED_MODEL = HasMethods("summary")
+# Share of the weight, or of the squared error, that no node is worth.
+_NEGLIGIBLE = 1e-8
 
 
 @dataclass(eq=False, repr=False)
@@ -471,7 +470,7 @@ class AlternatingTree(LocalTree):
         Any,
         StrOptions({RANDOM, *SPLITTERS, *GREEDY_PRESETS}),
         callable,
-        _MODEL,
+        _LOADED_MODEL,
         *_TREES,
     ] = "axis"
     _: KW_ONLY

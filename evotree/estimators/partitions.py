@@ -293,7 +293,7 @@ class AllRows:
                 one.scores[0],
                 before.origin,
                 (*one.scores, float(one.tree.complexity)) if before.scores else (),
-                # they are those of the sample, as of all trees
+                # They are those of the sample, as of all trees
                 sides=before.sides if one.tree.has_splits_of(before) else None,
             )
             for before, one in zip(front, counted, strict=False)

@@ -629,7 +629,7 @@ def plot_curves_of_datasets(
             ax.set(xlabel="generation", ylabel=f"{chapter}, best tree")
             ax.yaxis.set_major_locator(MaxNLocator(5, integer=chapter == "complexity"))
             low, high = ax.get_ylim()
-            # the steps of a flat curve are no more than they are
+            # The steps of a flat curve are no more than they are
             if high - low < least_range:
                 middle = 0.5 * (low + high)
                 ax.set_ylim(middle - 0.5 * least_range, middle + 0.5 * least_range)

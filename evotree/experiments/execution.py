@@ -297,7 +297,8 @@ def attempt(
     use_one_thread()
     log.info("%s: begun", task)
     try:
-        # n workers use n cores; and of tiny nodes linear algebra is slower with more threads.
+        # With one thread each, n workers use n cores; and on tiny nodes linear algebra is slower
+        # with more of them.
         with threadpool_limits(limits=1), deadline(time_limit):
             return Outcome(task, DONE, run(task))
     except TimeIsUp:

@@ -48,9 +48,8 @@ class _Language(NamedTuple):
     when: str  # a split, its opposite, and the end of its branch
     unless: str
     close: str
-    bounded: (
-        str  # the sum of a leaf; one that is NaN, of overflows to both sides, is `high`
-    )
+    # The sum of a leaf within its bounds; a NaN, of terms that overflow to both sides, is `high`.
+    bounded: str
     several: str  # how a function with several outputs ends
     right: str  # the probability of the right side, by its log-odds
     exp: str  # makes exp known
@@ -718,7 +717,7 @@ def export_sql(
     if len(members) > 1 or is_forest(tree):
         lines = _vote_in_sql(members, operands)
     elif fitted.scores is not None:
-        # of two classes one score is 0
+        # Of two classes one score is 0.
         cases = [] if fitted.scores.targets else ["0.0e0"]
         cases += [_sql_cases(output, operands) for output in fitted.scores.each]
         names = [f"s{c}" for c in range(len(cases))]

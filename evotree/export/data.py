@@ -19,7 +19,7 @@ TREE_VERSION = 4
 #: Limits of what is taken for a tree; far above anything that evolution makes.
 MAX_NODES = 100_000
 MAX_NUMBERS = 50_000_000
-_LARGEST_COUNT = 2.0**53  # of rows
+_LARGEST_ROW_COUNT = 2.0**53
 _MATRICES = ("weights", "values", "row_counts", "coefficients", "shares", "means")
 _REQUIRED = ("subtree_size", "thresholds", "weights", "values")
 _OPTIONAL = ("spread", "weighted_n_node_samples")
@@ -91,7 +91,7 @@ def tree_from_dict(data: Any) -> ObliqueTree:
     for name in set(_WHOLE).intersection(optional):
         if not (arrays[name] == np.floor(arrays[name])).all():
             raise ValueError(f"{name} has an entry that is not a whole number.")
-        arrays[name] = arrays[name].clip(-1, _LARGEST_COUNT).astype(np.int64)
+        arrays[name] = arrays[name].clip(-1, _LARGEST_ROW_COUNT).astype(np.int64)
     names = data.get("output_names")
     if names is not None and not (
         isinstance(names, list) and all(isinstance(name, str) for name in names)

@@ -342,7 +342,8 @@ class _Paths:
         log_odds = graph.clip(log_odds, np.array(-_SUREST), np.array(_SUREST))
         log_reach = []
         for sign, odds in ((1.0, log_odds), (-1.0, graph.node("Neg", [log_odds]))):
-            # log(1 + exp(odds)) as max(odds, 0) + log(1 + exp(-|odds|)), where exp is finite.
+            # The value of log(1 + exp(odds)) is max(odds, 0) + log(1 + exp(-|odds|)), whose exp is
+            # finite.
             small = graph.node("Exp", [graph.node("Neg", [graph.node("Abs", [odds])])])
             rest = graph.node("Log", [graph.node("Add", [small, np.array([1.0])])])
             softplus = graph.node("Add", [graph.node("Relu", [odds]), rest])
@@ -352,7 +353,7 @@ class _Paths:
         mixed = graph.node("MatMul", [reach, sides.shares[self.tree.is_leaf]])
         # The label is raised above the other classes.
         of_label = graph.sum_rows(graph.node("Mul", [mixed, is_label]))
-        # less 1, the label is none of them
+        # Less 1, the label is none of them.
         others = graph.node("Sub", [mixed, is_label])
         largest = graph.node("ArgMax", [others], axis=1, keepdims=1)
         most = graph.node("GatherElements", [others, largest], axis=1)

@@ -153,7 +153,7 @@ class Objective:
     # What a loss declares.
     names: ClassVar[tuple[str, ...]] = ()  # by which users ask for it
     is_of_classes = True  # or of targets
-    # some of `LINES`, `OUTPUTS`, `ORDER` and `EXPOSURES`
+    # Some of `LINES`, `OUTPUTS`, `ORDER` and `EXPOSURES`.
     goes_with: ClassVar[frozenset[str]] = frozenset()
     is_sum = True  # the quality is 1 less the risks of the leaves; or these are an approximation
     takes_noise = True  # copies of the rows with noise may smooth the fitness
@@ -161,15 +161,13 @@ class Objective:
     # The link of linear models in leaves. Trees evolve with models of "identity"; others are made
     # of the best trees, which evolve with constant leaves (`linear_leaves.LogisticLeaves`).
     link: ClassVar[str] = "identity"
-    needs_rows: bool = (
-        False  # the quality is no function of the sums of the leaves (``counts``)
-    )
+    # Whether the quality is no function of the sums of the leaves (``counts``).
+    needs_rows: bool = False
 
     # What an objective may have.
     features: FeatureCosts | None = None  # what features cost
-    constraint: Any = (
-        None  # what trees have to keep for the predictions to be the objective's
-    )
+    # What trees have to keep for the predictions to be the objective's.
+    constraint: Any = None
 
     @classmethod
     def named(cls, name: str, dataset: Dataset, asked: Any = None) -> Self:

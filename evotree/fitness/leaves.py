@@ -31,7 +31,8 @@ SQUARED, PINBALL, POISSON = 0, 1, 2
 LEAST_MEAN = 1e-9
 """The least mean that Poisson's deviance takes a logarithm of."""
 
-_STEP = 1e-6  # of the weight, by which a confusion matrix is changed to differentiate a score
+# A score is differentiated by changing a confusion matrix by this share of the weight.
+_STEP_SHARE = 1e-6
 _MOST_PASSES = 8
 
 
@@ -171,18 +172,18 @@ def score_labels(counts, subtree_size, measure, positive):
     for a in range(n_classes):
         for b in range(n_classes):
             if a != b:
-                confusion[a, a] -= _STEP * weight
-                confusion[a, b] += _STEP * weight
+                confusion[a, a] -= _STEP_SHARE * weight
+                confusion[a, b] += _STEP_SHARE * weight
                 changed = score_confusion(confusion, measure, positive)
-                confusion[a, a] += _STEP * weight
-                confusion[a, b] -= _STEP * weight
-                costs[a, b] = max(0.0, (score - changed) / _STEP)
+                confusion[a, a] += _STEP_SHARE * weight
+                confusion[a, b] -= _STEP_SHARE * weight
+                costs[a, b] = max(0.0, (score - changed) / _STEP_SHARE)
                 largest = max(largest, costs[a, b])
     # Where only one label is predicted a score may say nothing of errors: classes count alike.
-    if labels.min() == labels.max() or not 0.0 < largest < 1.0 / math.sqrt(_STEP):
+    if labels.min() == labels.max() or not 0.0 < largest < 1.0 / math.sqrt(_STEP_SHARE):
         for a in range(n_classes):
             for b in range(n_classes):
-                total = max(counts[0, a], _STEP * weight)
+                total = max(counts[0, a], _STEP_SHARE * weight)
                 costs[a, b] = 0.0 if a == b else weight / (n_classes * total)
     labels = np.where(subtree_size > 1, cheapest_labels(counts, costs), labels)
     return labels, costs, score

@@ -66,12 +66,14 @@ LOWEST, HIGHEST, ERROR, INTERCEPT, N_FIXED = range(5)
 LEAST_ROWS = 10
 """A leaf with fewer predicts by the model of all rows as trees evolve; in the end there is none."""
 
-_WIDENED = 0.25  # of the range of a leaf's targets, on each side
-_REMEMBERED = 1 << 26  # bytes of sums of products
+# Predictions may leave the range of a leaf's targets by this share of it, on each side.
+_WIDENED_SHARE = 0.25
+_REMEMBERED_BYTES = 1 << 26  # in sums of products
 _MOST_FEATURES = 48  # that lines may use, unless the user names them
 _KEYS_SEED = 0x5EED
 _ROUNDING = 1e-13  # share of its terms that a sum of them is none below
-_TERM_SHARE = 0.05  # of log(n) / n, a penalty for a term
+# The penalty for a term is this times log(n) / n.
+_TERM_FACTOR = 0.05
 
 
 @kernel
@@ -255,7 +257,7 @@ class _Memory:
         self.keys = rng.integers(0, 2**64, (n_rows, 2), dtype=np.uint64)
         self.shape = n_rows, n_features, n_sharing
         self.max_row_sets = max(
-            256, _REMEMBERED // (8 * n_sharing * (n_features + 2) ** 2)
+            256, _REMEMBERED_BYTES // (8 * n_sharing * (n_features + 2) ** 2)
         )
         self.row_sets: OrderedDict[bytes, _RowSet] = OrderedDict()
         # The arguments of `fits`, and what it returned.
@@ -530,7 +532,7 @@ class LinearLeafObjective(TargetLoss):
         coefficients = np.zeros((len(fits), self.rows.X.shape[1]))
         coefficients[:, self._columns] = fits[:, N_FIXED:]
         low, high = fits[:, LOWEST], fits[:, HIGHEST]
-        margin = _WIDENED * (high - low)
+        margin = _WIDENED_SHARE * (high - low)
         return LeafModels(
             fits[:, INTERCEPT].copy(), coefficients, low - margin, high + margin
         )
@@ -576,7 +578,7 @@ class LinearLeafObjective(TargetLoss):
 
 def term_penalty_of_rows(n_rows: float) -> float:
     """Return the penalty for a term of a leaf where no cross-validation chooses it."""
-    return _TERM_SHARE * float(np.log(n_rows + 1.0)) / n_rows
+    return _TERM_FACTOR * float(np.log(n_rows + 1.0)) / n_rows
 
 
 def lines_asked(
@@ -746,8 +748,10 @@ class LinesOfOutputs(MeansOfOutputs):
 
 # ---- logistic leaves -----------------------------------------------------------------------------
 
-_FEW_LEAVES, _MANY_LEAVES = 8, 64  # of which any tree, and no tree, may have models
-_MOST_COEFFICIENTS = 10_000  # of the models of a tree between these
+# Trees of few leaves have models, those of more than many have none, and those between if the
+# models have no more coefficients than this.
+_FEW_LEAVES, _MANY_LEAVES = 8, 64
+_MOST_COEFFICIENTS = 10_000
 
 
 @dataclass(frozen=True, eq=False)
@@ -889,7 +893,7 @@ class LogLinearLeaves(LogisticLeaves):
         low, high = np.full((2, len(tree)), np.nan)
         np.fmin.at(low, leaves, of_rows)
         np.fmax.at(high, leaves, of_rows)
-        margin = _WIDENED * (high - low)
+        margin = _WIDENED_SHARE * (high - low)
         intercepts, coefficients = _raw_lines(tree, dataset, scores)
         models = LogModels(
             intercepts[:, 0] + at_mean, coefficients[:, 0], low - margin, high + margin

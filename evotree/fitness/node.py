@@ -338,7 +338,7 @@ class SplitScratch(NamedTuple):
     left: np.ndarray
     right: np.ndarray
     rank: np.ndarray  # numbers of the classes, for the sum of variances
-    # k log2 k of whole numbers up to the node's weight; empty for other weights.
+    # The values k log2 k of whole numbers up to the node's weight; empty for other weights.
     table: np.ndarray
     # Positions of the rows by rising target, for the absolute error, and the inverse of these.
     by_target: np.ndarray

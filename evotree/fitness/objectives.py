@@ -565,7 +565,7 @@ class PoissonSums(TargetLoss):
         return 1.0 - lost / whole
 
 
-_DIGITS = 3  # of the numbers that leaves answer
+_ACTION_DIGITS = 3
 
 
 @dataclass(frozen=True, eq=False)
@@ -664,9 +664,9 @@ class Actions(ClassLoss):
 
 def _short(numbers: np.ndarray) -> np.ndarray:
     """Return numbers of few digits."""
-    return np.array([float(f"{one:.{_DIGITS}g}") for one in numbers.flat]).reshape(
-        numbers.shape
-    )
+    return np.array(
+        [float(f"{one:.{_ACTION_DIGITS}g}") for one in numbers.flat]
+    ).reshape(numbers.shape)
 
 
 def as_actions(given: Any, leaves: Any) -> Actions:

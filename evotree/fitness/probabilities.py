@@ -149,7 +149,7 @@ def ranking_losses(shares: np.ndarray, y: np.ndarray, weight: np.ndarray) -> np.
     weighted by the rows of the class. Equal probabilities, but for rounding, count half.
     """
     losses = np.zeros(len(y))
-    shares = np.round(shares, _DIGITS)
+    shares = np.round(shares, _RANKED_DIGITS)
     for label in np.unique(y).tolist():
         inside = y == label
         if inside.all():
@@ -165,7 +165,8 @@ def ranking_losses(shares: np.ndarray, y: np.ndarray, weight: np.ndarray) -> np.
     return losses
 
 
-_DIGITS = 9  # of probabilities that are ranked
+# Probabilities that agree in so many digits have one rank.
+_RANKED_DIGITS = 9
 
 LEAST = 1e-3
 """No probability counts as less in the logarithmic loss."""
@@ -299,7 +300,7 @@ class _Likelihood:
         value -= (log_softmax(logits, axis=1) @ self.prior).sum()
         of_slopes = self.strength * excess
         of_places = places.copy()
-        # class weights of the leaves
+        # The class weights of the leaves.
         expected = np.tile(self.prior, (len(self.leaves), 1))
         for first in range(0, len(self.codes), _BLOCK):
             rows = slice(first, first + _BLOCK)
@@ -351,7 +352,7 @@ COSTS = (0.003, 0.03, 0.3, 3.0)
 HALVINGS = 4
 """How often the terms of a model are halved at most."""
 
-_LARGEST_LOG = 500.0  # of a rate
+_LARGEST_LOG_RATE = 500.0
 _FREE = 1e-4  # penalty of the intercept of the root
 _MAX_STEPS = 100
 _MAX_CELLS = 500e6  # rows times coefficients times iterations, of many of them
@@ -428,7 +429,7 @@ def fit_scores(
         each = rows[:, columns]
         shared = each * shares[:, classes]
         weighted = shared * weight[:, np.newaxis]
-        # not before: of many classes it is large
+        # Not before: of many classes it is large.
         own_curvature = weighted.T @ each * (classes[:, np.newaxis] == classes)
         if not of_counts:  # shares add up to 1
             own_curvature = own_curvature - weighted.T @ shared
@@ -515,4 +516,4 @@ def path_of_models(
 
 def finite_exp(scores: np.ndarray) -> np.ndarray:
     """Return exponentials that are finite."""
-    return np.exp(np.minimum(scores, _LARGEST_LOG))
+    return np.exp(np.minimum(scores, _LARGEST_LOG_RATE))

@@ -12,7 +12,7 @@ _LOSS_NAMES = {
     "roc_auc": "1 - AUC",
 }
 
-_DECIMALS, _MOST_DECIMALS = 3, 6  # of a loss
+_LOSS_DECIMALS, _MOST_LOSS_DECIMALS = 3, 6
 
 
 @dataclass(frozen=True, eq=False)
@@ -90,10 +90,10 @@ class TreeChoice:
 
 def _digits_between(lost: float, other: float) -> int:
     """Return how many decimals show that another loss is greater: three, or a few more."""
-    for digits in range(_DECIMALS, _MOST_DECIMALS):
+    for digits in range(_LOSS_DECIMALS, _MOST_LOSS_DECIMALS):
         if _number(lost, digits) != _number(other, digits):
             return digits
-    return _DECIMALS
+    return _LOSS_DECIMALS
 
 
 def _size_of(candidate: pd.Series) -> str:

@@ -45,22 +45,19 @@ MARGINS = (1e-5, 1e-4, 1e-3)
 _NOTHING = 1e-9  # a change of fewer spreads is none
 
 _FREE = 1e-9  # the price of what follows from other parts
-_LINES = 8  # by which a logarithm is drawn at first, over the range of its column
-_REFINEMENTS = 10  # of these lines, at most, each at the point that was found
-_STRAIGHT = 1e-7  # of a spread: what a logarithm may be off its line
+# A logarithm is drawn by so many lines at first, over the range of its column; more are added at
+# the point that was found, until the logarithm is off its line by so few spreads.
+_LINES = 8
+_MAX_REFINEMENTS = 10
+_STRAIGHT_SPREADS = 1e-7
 _FARTHEST = 1e4  # spreads that a column without bounds may change by, if it bends
 
 # ---- the smallest step into a polytope: one mixed-integer program -------------------------------
 
 _WHOLE = 1e-6  # what is nearer to a whole number is one
-_SLACK = 1e-9  # of sums
-_MAX_ROUNDS = 200  # of programs
-# of one program
-_LIMITS = {
-    "mip_rel_gap": 0.0,
-    "node_limit": 10_000,
-    "time_limit": 60.0,
-}
+_SUM_SLACK = 1e-9
+_MAX_PROGRAMS = 200
+_PROGRAM_LIMITS = {"mip_rel_gap": 0.0, "node_limit": 10_000, "time_limit": 60.0}
 _SOLVED = (0, 2)  # what milp calls an optimum, and the proof that there is none
 _TOO_LONG = (
     "the nearest point takes too many programs to be found: fix columns (fixed), narrow bounds, "
@@ -79,7 +76,7 @@ class Steps:
     prices: np.ndarray  # what a part of length 1 costs, above 0
     is_whole: np.ndarray
     column: np.ndarray  # the group that each part belongs to: 0, 1, ...
-    # what it costs that some part of a group is not 0, above 0
+    # What it costs that some part of a group is not 0, above 0.
     column_prices: np.ndarray
 
 
@@ -106,7 +103,7 @@ def fewest(steps: Steps, below: float = np.inf) -> np.ndarray | None:
     )
     cost = np.append(0.0 * prices, steps.column_prices)
     slack = 1e-4 * float(steps.column_prices.min(initial=np.inf))
-    for _ in range(_MAX_ROUNDS):
+    for _ in range(_MAX_PROGRAMS):
         cheapest = program.solve(cost, cost, below)
         if cheapest is None or (least := float(cost @ np.round(cheapest))) >= below:
             return None
@@ -141,7 +138,7 @@ def least_length(steps: Steps, norm: str) -> float:
     """Return a length that no allowed step is below, by each bound and constraint alone."""
     A, least = steps.A, np.where(steps.A > 0.0, steps.lower, steps.upper)
     sums = np.multiply(A, least, out=np.zeros_like(A), where=A != 0.0).sum(axis=1)
-    if (steps.lower > steps.upper).any() or (sums > steps.b + _SLACK).any():
+    if (steps.lower > steps.upper).any() or (sums > steps.b + _SUM_SLACK).any():
         return np.inf
     broken = steps.b < 0.0
     if not broken.any():
@@ -163,7 +160,7 @@ def _cheapest_columns(steps: Steps, row: np.ndarray, needed: float) -> float:
         return float(prices.min())
     least = float(
         np.interp(
-            needed - _SLACK,
+            needed - _SUM_SLACK,
             np.append(0.0, np.cumsum(gains[order])),
             np.append(0.0, np.cumsum(prices[order])),
         )
@@ -217,7 +214,7 @@ class _Program:
         solution = np.where(is_free, 0.0, self.low)
         limits = b - A @ solution
         if not is_free.any():
-            return solution if (limits >= -_SLACK).all() else None
+            return solution if (limits >= -_SUM_SLACK).all() else None
         # Presolving fails on some programs with narrow margins.
         for presolve in (True, False):
             result = milp(
@@ -227,7 +224,7 @@ class _Program:
                 constraints=LinearConstraint(A[:, is_free], -np.inf, limits)
                 if len(b)
                 else (),
-                options=_LIMITS | {"presolve": presolve},
+                options=_PROGRAM_LIMITS | {"presolve": presolve},
             )
             if result.status == 1:
                 break
@@ -247,7 +244,7 @@ class Counterfactual:
     """A point that a tree predicts as was asked for."""
 
     row: Any  # as ``predict`` takes it, a DataFrame or an array of shape (1, n_columns)
-    # cells before and after, by the columns that change
+    # Cells before and after, by the columns that change.
     changes: dict[str, tuple[Any, Any]]
     distance: float
     leaf: int  # that it reaches
@@ -278,7 +275,7 @@ class Goal(NamedTuple):
     label: int | None = None  # the class, by position, whose score is to be the largest
 
 
-# a distance, its leaf, and the point there
+# A distance, its leaf, and the point there.
 LeafPoint: TypeAlias = tuple[float, int, np.ndarray]
 
 
@@ -425,7 +422,7 @@ class Space:
             self.lower = np.maximum(self.lower, np.minimum(training.lowest, x))
             self.upper = np.minimum(self.upper, np.maximum(training.highest, x))
         self.groups: list[tuple[np.ndarray, bool]] = []
-        # none becomes missing, and levels exclude another
+        # No cell becomes missing, and one level excludes the others.
         for c, column in enumerate(schema):
             features = np.flatnonzero(of == c)
             if isinstance(column, NumericColumn):
@@ -578,7 +575,7 @@ class Space:
         for j, (base, bend) in self.bends.items():
             exact = float(bend.of(point[base]))
             off = abs(exact - point[j]) if bend.kind == LOG and j in features else 0.0
-            if off > _STRAIGHT * self.spread[j]:
+            if off > _STRAIGHT_SPREADS * self.spread[j]:
                 self.breaks.setdefault(base, []).append(float(point[base]))
                 is_straight = False
             point[j] = exact
@@ -652,7 +649,7 @@ def _nearest_of_leaf(
     """Return the nearest point of a leaf, below a distance, that the tree itself takes there."""
     distance = None
     for margin in MARGINS:
-        for _ in range(_REFINEMENTS):
+        for _ in range(_MAX_REFINEMENTS):
             program = space.steps(leaf, goal, margin)
             if program is None:
                 return None

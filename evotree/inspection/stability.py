@@ -22,7 +22,7 @@ from evotree.tables.frames import by_row
 from evotree.tables.labels import read_labels
 from evotree.words import check_whole, printable
 
-_HELD_OUT = 0.2  # of the rows, in each refit
+_HELD_OUT_SHARE = 0.2
 _SHOWN = 10  # columns in the printed form
 _TOLERANCE = 0.1
 """A spread of what refits predict for a row, in that of the targets, that is no dispute."""
@@ -139,7 +139,7 @@ def stability(
     labels = None
     if groups is not None:
         draw, labels = GroupShuffleSplit, np.asarray(by_row(groups, X, "groups"))
-    folds = draw(n, test_size=_HELD_OUT, random_state=random_state)
+    folds = draw(n, test_size=_HELD_OUT_SHARE, random_state=random_state)
     splits = list(folds.split(table, targets, labels))
     told = [{} if labels is None else {"groups": labels[train]} for train, _ in splits]
     fits = [
@@ -161,16 +161,7 @@ def stability(
         for each, test in zip(found, tests, strict=True)
     ]
     pairs = list(combinations(range(n), 2))
-    if is_of_classes:
-        disagreement = np.mean([found[a] != found[b] for a, b in pairs], axis=0)
-        agreement = 1.0 - disagreement.mean()
-    else:
-        disagreement = found.reshape(n, len(table), -1).std(axis=0).mean(
-            axis=1
-        ) / np.sqrt(unit)
-        # of equal predictions it is NaN
-        with np.errstate(invalid="ignore", divide="ignore"):
-            agreement = np.corrcoef(found.reshape(n, -1))[np.triu_indices(n, 1)].mean()
+    agreement, disagreement = _agreement(found, pairs, unit, is_of_classes)
     used, roots = [_columns(fit) for fit in fits], pd.DataFrame(map(_root, fits))
     counts = pd.Series(
         [name for names in used for name in names], dtype=object
@@ -196,6 +187,21 @@ def stability(
         disagreement,
         tolerance=0.0 if is_of_classes else _TOLERANCE,
     )
+
+
+def _agreement(
+    found: np.ndarray, pairs: list[tuple[int, int]], unit: float, is_of_classes: bool
+) -> tuple[float, np.ndarray]:
+    """Return how far refits agree, and how far they disagree about each row."""
+    if is_of_classes:
+        disagreement = np.mean([found[a] != found[b] for a, b in pairs], axis=0)
+        return 1.0 - float(disagreement.mean()), disagreement
+    n = len(found)
+    spread = found.reshape(n, found.shape[1], -1).std(axis=0).mean(axis=1)
+    # The correlation of equal predictions is NaN.
+    with np.errstate(invalid="ignore", divide="ignore"):
+        agreement = np.corrcoef(found.reshape(n, -1))[np.triu_indices(n, 1)].mean()
+    return float(agreement), spread / np.sqrt(unit)
 
 
 def _lost(is_of_classes: bool, found: np.ndarray, targets: np.ndarray) -> np.ndarray:

@@ -54,7 +54,8 @@ from evotree.schema import Bend, CategoricalColumn, Schema, columns_asked
 from evotree.tables.frames import by_label
 from evotree.tree import Individual, ObliqueTree, node_depths, sizes_of_kept
 
-_ROUNDS = 8  # of repairs, each of which may undo what another one did
+# A repair may undo what another one did.
+_REPAIR_ROUNDS = 8
 
 
 class Constraint(Protocol):
@@ -85,7 +86,7 @@ def repair(
     individual: Individual, dataset: Dataset, constraints: Sequence[Constraint]
 ) -> Individual:
     """Let a tree keep all constraints; it is changed in place."""
-    for _ in range(_ROUNDS):
+    for _ in range(_REPAIR_ROUNDS):
         broken = [c for c in constraints if not c.keeps(individual, dataset)]
         if not broken:
             return individual
@@ -199,7 +200,7 @@ def with_split_features(dataset: Dataset, split_features: Any) -> Dataset:
 
 # ---- the shape of trees --------------------------------------------------------------------------
 
-_ROUNDING = 1e-9  # of a number of rows
+_ROW_COUNT_ROUNDING = 1e-9
 
 
 @dataclass(frozen=True)
@@ -280,7 +281,7 @@ class Limits:
             return np.zeros(len(individual), dtype=bool)
         before = np.append(0, np.cumsum(dataset.multiplicity[individual.order]))
         n_rows = before[individual.end] - before[individual.start]
-        least = math.ceil(self.min_leaf_share * n_rows[0] - _ROUNDING)
+        least = math.ceil(self.min_leaf_share * n_rows[0] - _ROW_COUNT_ROUNDING)
         return individual.is_leaf & (n_rows < least)
 
 
@@ -567,8 +568,9 @@ def _fitted(
     return weights, float(split.threshold + weights @ dataset.mean)
 
 
-_C = 1.0  # of the classifier that it is fitted by
-_NO_MULTIPLIER = 1e-9  # of the greatest: what the solver leaves of a zero
+_CLASSIFIER_C = 1.0
+# The solver leaves this share of the greatest multiplier where there is none.
+_NO_MULTIPLIER = 1e-9
 
 
 # ---- the proof that a tree is monotonic ----------------------------------------------------------
@@ -829,7 +831,7 @@ def _is_infeasible(system: _System, support: np.ndarray) -> bool:
 def _only_solution(equations: list[list[Fraction]], n: int) -> list[Fraction] | None:
     """Return the only direction that solves homogeneous equations of `n` unknowns, or None."""
     rows = equations
-    # equations, by the unknown that each is solved for
+    # Equations, by the unknown that each is solved for
     solved: dict[int, list[Fraction]] = {}
     for at in range(n):
         pivot = next((row for row in rows if row[at]), None)
@@ -980,7 +982,7 @@ class MonotonicConstraint:
         theta = start_at(node.X, weights, threshold)
         support = np.flatnonzero(weights)
         while support.size:
-            if not fit_on(node, theta, support, _C):
+            if not fit_on(node, theta, support, _CLASSIFIER_C):
                 return None
             turned = theta[:-1] * pulls < 0.0
             if not turned.any():

@@ -461,8 +461,10 @@ _NEWTON_STEPS, _TOLERANCE = 5, 1e-2
 NODE_ROWS = 32_768
 """Most rows that a node is refined by; so many tell a hyperplane from its neighbours."""
 
-_SWEPT = 256  # splits whose features are chosen in one sweep
-_ANY_SHARE = 0.25  # of the sweeps, that choose among splits of all widths
+# The features of so many splits are chosen in one sweep; this share of the sweeps chooses among
+# splits of all widths.
+_MAX_SWEPT_SPLITS = 256
+_ANY_WIDTH_SHARE = 0.25
 
 Refiner = Callable[["Individual", "Dataset"], tuple["Individual"]]
 """Changes an individual in place and returns a tuple of it."""
@@ -522,7 +524,7 @@ class LinearRefiner:
         if self.kind == "linear":
             sparse = draw_sparse(self.C, stream, max_features=self.max_features)
             return Resplit(sparse)(individual, dataset)
-        widths = "any" if uniform(stream) < _ANY_SHARE else "same"
+        widths = "any" if uniform(stream) < _ANY_WIDTH_SHARE else "same"
         splitter = draw_sparse(
             self.C,
             stream,
@@ -536,7 +538,7 @@ class LinearRefiner:
             splitter,
             term_penalty=self.term_penalty,
             max_rows=SPARSE_ROWS,
-            max_nodes=_SWEPT,
+            max_nodes=_MAX_SWEPT_SPLITS,
         )
 
 

@@ -21,7 +21,7 @@ from evotree.words import check_whole
 
 _ACROSS = 3  # panels side by side
 _PANEL = (2.4, 1.9)  # inches
-_POINTS = 201  # of a line
+_LINE_POINTS = 201
 
 
 def plot_shapes(
@@ -102,7 +102,7 @@ def plot_shapes(
 
 
 def column_lines(
-    fitted: Fitted, node: int, n_points: int = _POINTS
+    fitted: Fitted, node: int, n_points: int = _LINE_POINTS
 ) -> dict[int, tuple[Any, np.ndarray]]:
     """Return the cells of each column that a node uses, and what they add to each output."""
     column_of, training = fitted.schema.column_of, fitted.training

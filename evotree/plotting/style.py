@@ -19,7 +19,8 @@ PALETTE = (
 )
 INK = "#222222"
 MARKERS = "osD^vPX*"
-TERM_COLORS = {False: "#4393C3", True: "#D6604D"}  # of terms below 0, and above
+# By whether a term is above 0.
+TERM_COLORS = {False: "#4393C3", True: "#D6604D"}
 NAME_LENGTH = 28
 LINE_LABEL = "line label"
 LINE_HEIGHT = 12.0

@@ -10,7 +10,8 @@ from evotree.plotting.style import INK, axes_or_new, class_colors, draw_grid
 from evotree.survival import Times, survival
 
 _MOST_LEAVES = 16
-_PLACES = 6  # of times at which rows at risk are counted, at most, besides 0
+# Rows at risk are counted at 0, and at so many times more.
+_MAX_COUNTED_TIMES = 6
 
 
 def plot_survival(model: Any, X: Any, y: Any, ax: Axes | None = None) -> Axes:
@@ -44,7 +45,7 @@ def plot_survival(model: Any, X: Any, y: Any, ax: Axes | None = None) -> Axes:
         )
     ax = axes_or_new(ax, (7.0, 4.0 + 0.2 * len(leaves)))
     last = float(times.time.max())
-    places = np.array(MaxNLocator(_PLACES).tick_values(0.0, last))
+    places = np.array(MaxNLocator(_MAX_COUNTED_TIMES).tick_values(0.0, last))
     places = places[places <= last]
     counts, colors = [], class_colors(len(leaves))
     for k, color in zip(leaves, colors, strict=True):

@@ -47,14 +47,17 @@ GAP = 12.0
 ROW_GAP = 34.0
 NOTE = 0.8  # size of the font of a node's number and rows, to that of its text
 BAR_WIDTH = 54.0
-CURVE_HEIGHT = 30.0  # of the survival of a leaf
-BAR_HEIGHT = 6.0  # of the class shares of a leaf, or of a term
+SURVIVAL_HEIGHT = 30.0
+# A bar shows the class shares of a leaf, or a term.
+BAR_HEIGHT = 6.0
 MOST_SHARES = 3
 MAX_LEAVES, UNFOLDED_LEAVES = 1000, 24
-LARGEST_SCALE = 1.2  # of a small tree in large axes
-LONGEST_SIDE = 60.0 * 72.0  # of a new figure, in points
+# A small tree in large axes is drawn no larger.
+LARGEST_SCALE = 1.2
+LONGEST_FIGURE_SIDE = 60.0 * 72.0  # in points
 TITLE = 0.35  # inches left above a new picture
-IMAGE_SIDE = 64.0  # of an image of weights, the longer one, in points
+# The longer side of an image of weights, in points.
+IMAGE_SIDE = 64.0
 # Blue below 0, red above; an odd number of shades, so that 0 is white.
 IMAGE_COLORS = LinearSegmentedColormap.from_list(
     "influence", ["#053061", "#4393C3", "#FFFFFF", "#D6604D", "#67001F"], N=257
@@ -149,7 +152,7 @@ def plot_tree(
     ]
     n_bars = np.array([len(some) for some in terms]) if is_value else drawn.is_leaf
     bars = BAR_HEIGHT * n_bars
-    bars[np.isin(shown, list(curves))] = CURVE_HEIGHT
+    bars[np.isin(shown, list(curves))] = SURVIVAL_HEIGHT
     last = max((curve.x[-1] for curve in curves.values()), default=0.0)
     boxes = _layout(drawn, notes, texts, image, bars)
     left, right, bottom = _ends(boxes)
@@ -350,7 +353,7 @@ def _draw_curve(ax: Axes, box: Box, curve: StepFunction, last: float) -> None:
     ):
         ax.step(
             left + width * times / last,
-            bottom + (CURVE_HEIGHT - 2.0) * shares,
+            bottom + (SURVIVAL_HEIGHT - 2.0) * shares,
             where="post",
             color=INK,
             linewidth=line,
@@ -507,7 +510,7 @@ def _prepared(
     left, right, bottom = left - PADDING, right + PADDING, bottom - below - PADDING
     width, height = right - left, PADDING - bottom
     if ax is None:
-        scale = min(font / FONT, LONGEST_SIDE / max(width, height))
+        scale = min(font / FONT, LONGEST_FIGURE_SIDE / max(width, height))
         inches = max(scale * width / 72, 3.0), max(scale * height / 72, 1.2) + TITLE
         figure, ax = plt.subplots(figsize=inches)
         figure.subplots_adjust(0.0, 0.0, 1.0, 1.0 - TITLE / inches[1])

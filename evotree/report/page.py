@@ -57,18 +57,18 @@ from evotree.tree import (
 )
 from evotree.words import operand
 
-MAX_ROWS = 1000  # of the page
-MAX_CELLS = 40_000  # of these rows, if that leaves 20 of them
-MAX_TREES_LENGTH = (
-    600_000  # characters of the trees of the front; of more, every second one goes
-)
+MAX_PAGE_ROWS = 1000
+# The rows of the page have no more cells, if that leaves 20 of them.
+MAX_CELLS = 40_000
+# Where the trees of the front have more characters, every second one goes.
+MAX_TREES_CHARACTERS = 600_000
 MAX_OPTIONS = 100  # values of a column of categories that are no levels
-MAX_NAME = 80  # characters of a name
-MAX_FACT = 500
-MAX_RULES = 200_000  # characters of the rules as text
-MAX_STEPS = 100  # of the survival of a leaf
-N_BINS = 10  # of the calibration curve
-N_POINTS = 49  # of the line of a column
+MAX_NAME_CHARACTERS = 80
+MAX_FACT_CHARACTERS = 500
+MAX_RULES_CHARACTERS = 200_000
+MAX_SURVIVAL_STEPS = 100
+N_CALIBRATION_BINS = 10
+N_LINE_POINTS = 49
 MAX_CONFUSED = 12  # classes whose confusion matrix is shown
 # Least shares of votes for the class, of each group of rows.
 BANDS = (1.0, 0.9, 0.75, 0.5, 0.0)
@@ -220,14 +220,15 @@ def collect(subject: Subject, cells: pd.DataFrame | None, y: Any) -> dict[str, A
         "rows": _sample(schema, used_columns, cells, truth),
         "history": None if subject.history is None else _history(subject.history),
         "facts": {
-            short(name): short(fact, MAX_FACT) for name, fact in subject.facts.items()
+            short(name): short(fact, MAX_FACT_CHARACTERS)
+            for name, fact in subject.facts.items()
         },
         "rules": _rules(subject.members or [subject.fitted]),
         "notes": _notes(subject, rows, truth, len(trees)),
     }
 
 
-def short(name: Any, most: int = MAX_NAME) -> str:
+def short(name: Any, most: int = MAX_NAME_CHARACTERS) -> str:
     """Return a name as the page shows it, cut where it is longer than anyone reads."""
     text = str(name)
     return text if len(text) <= most else f"{text[: most - 1]}…"
@@ -306,7 +307,7 @@ def _trees(
     lengths = np.array([len(json.dumps(tree)) for tree in made])
     shown = np.arange(len(made))
     step = 1
-    while lengths[shown].sum() > MAX_TREES_LENGTH and len(shown) > 1:
+    while lengths[shown].sum() > MAX_TREES_CHARACTERS and len(shown) > 1:
         step *= 2
         shown = np.arange(own % step, len(made), step)
     return [made[at] for at in shown], shown.tolist().index(own)
@@ -346,7 +347,7 @@ def _add_shapes(nodes: list[dict[str, Any]], fitted: Fitted) -> None:
     scored = fitted.scores or fitted
     is_bent = np.any([one.factors[:, bent] for one in scored.each], axis=(0, 2))
     for k in np.flatnonzero(is_bent).tolist():
-        lines = column_lines(scored, k, N_POINTS)
+        lines = column_lines(scored, k, N_LINE_POINTS)
         nodes[k]["shapes"] = [
             {
                 "column": c,
@@ -451,7 +452,9 @@ def _survival(fitted: Fitted, k: int) -> dict[str, Any]:
     found: dict[str, Any] = {"note": fitted.notes[k]}
     if fitted.curves is not None:
         x, y = fitted.curves[k].x, fitted.curves[k].y
-        shown = np.unique(np.linspace(0, len(x) - 1, MAX_STEPS).round().astype(int))
+        shown = np.unique(
+            np.linspace(0, len(x) - 1, MAX_SURVIVAL_STEPS).round().astype(int)
+        )
         found["curve"] = [_rounded(x[shown], 4), _rounded(y[shown], 3)]
     return found
 
@@ -526,7 +529,7 @@ def _sample(
     """Return some rows, drawn at random where there are many, by columns."""
     if cells is None:
         return None
-    n_drawn = min(len(cells), MAX_ROWS, max(20, MAX_CELLS // max(len(used), 1)))
+    n_drawn = min(len(cells), MAX_PAGE_ROWS, max(20, MAX_CELLS // max(len(used), 1)))
     drawn = np.sort(np.random.default_rng(0).choice(len(cells), n_drawn, replace=False))
     found = []
     for at in used:
@@ -587,9 +590,12 @@ def _rules(members: Sequence[Fitted]) -> str:
     """Return the rules of the model's own tree, or of all of a forest, cut where they are long."""
     # The page counts trees from 0, as `estimators_` does.
     rules = numbered([export_rules(_with_short_names(one)) for one in members], first=0)
-    if len(rules) <= MAX_RULES:
+    if len(rules) <= MAX_RULES_CHARACTERS:
         return rules
-    return f"{rules[:MAX_RULES]}\n... (the first {MAX_RULES:,} characters of {len(rules):,})"
+    return (
+        f"{rules[:MAX_RULES_CHARACTERS]}\n"
+        f"... (the first {MAX_RULES_CHARACTERS:,} characters of {len(rules):,})"
+    )
 
 
 def _notes(subject: Subject, rows: Rows, truth: Any, n_shown: int) -> list[str]:
@@ -758,9 +764,9 @@ def calibration(
     given, is_so = shares[np.arange(len(y)), labels], labels == y
     if shares.shape[1] == 2:
         given, is_so = shares[:, 1], y == 1
-    bins = np.minimum((given * N_BINS).astype(int), N_BINS - 1)
+    bins = np.minimum((given * N_CALIBRATION_BINS).astype(int), N_CALIBRATION_BINS - 1)
     counts, *sums = (
-        np.bincount(bins, w, minlength=N_BINS) for w in (None, given, is_so)
+        np.bincount(bins, w, minlength=N_CALIBRATION_BINS) for w in (None, given, is_so)
     )
     given_mean, so_mean = (total / np.maximum(counts, 1) for total in sums)
     return [

@@ -95,6 +95,5 @@ def positions_of(classes: Sequence[Any], values: Any) -> np.ndarray:
     place = {text: at for at, text in enumerate(texts)}
     read = reading(texts)
     places = [place.get(read(text_of(value)), -1) for value in known]
-    return np.array([*places, -1], dtype=np.int64)[
-        codes
-    ]  # missing ones have the code -1
+    # Missing labels have the code -1, which takes the last place.
+    return np.array([*places, -1], dtype=np.int64)[codes]

@@ -35,8 +35,8 @@ import pandas as pd
 from pandas.api.types import is_bool_dtype, is_numeric_dtype
 from sklearn.datasets import load_svmlight_file
 
-# liac-arff, by which scikit-learn reads OpenML's files, has no public name there, and SciPy's
-# reader knows no letters but those of ASCII.
+# SciPy's reader knows no letters but those of ASCII; liac-arff, by which scikit-learn reads
+# OpenML's files, has no public name there.
 from sklearn.externals import _arff
 
 TARGET = "target"  # the column of classes in files that do not name their columns
@@ -47,8 +47,8 @@ ENDINGS = (".csv.gz", ".csv", ".parquet", ".npz", ".arff", ".arff.gz", *_LIBSVM)
 _MAX_FEATURES = 1_000_000
 # What is compressed may be many times as large; tables that are more are made to fill the memory.
 _MAX_RATIO = 100
-_ALWAYS_READ = 2**27  # bytes
-_SHOWN = 200  # characters of an error
+_ALWAYS_READ_BYTES = 2**27
+_SHOWN_ERROR_CHARACTERS = 200
 NA_VALUES = ("", "NA", "NaN", "nan")
 """Cells of CSV that are missing values."""
 EXACT_NUMBERS: dict[str, Any] = (
@@ -56,7 +56,7 @@ EXACT_NUMBERS: dict[str, Any] = (
 )
 """Options of ``read_csv`` by which numbers are those of the text to the last bit."""
 _SEPARATORS = {",": "commas", ";": "semicolons", "\t": "tabs", "|": "vertical bars"}
-_GUESSED_FROM = 100  # lines
+_GUESSED_FROM_LINES = 100
 _COMMA = r"^(\s*[-+]?\d*),(\d+(?:[eE][-+]?\d+)?\s*)$"  # a number with a decimal comma
 # Numbers of decimal commas whose thousands have points.
 _POINTS = r"\s*[-+]?[1-9]\d{0,2}(?:\.\d{3})+(?:,\d+)?\s*"
@@ -132,7 +132,11 @@ def reading(path: str | os.PathLike[str]) -> Iterator[None]:
             yield
     except Exception as error:
         reason = " ".join(str(error).split()) or type(error).__name__
-        reason = reason if len(reason) <= _SHOWN else f"{reason[:_SHOWN]}..."
+        reason = (
+            reason
+            if len(reason) <= _SHOWN_ERROR_CHARACTERS
+            else f"{reason[:_SHOWN_ERROR_CHARACTERS]}..."
+        )
         raise ValueError(f"{path} cannot be read: {reason}") from error
 
 
@@ -152,7 +156,7 @@ def _check_inflated(path: Path) -> None:
 
 def _most_bytes(path: Path) -> int:
     """Return how many bytes a compressed file may hold."""
-    return max(_ALWAYS_READ, _MAX_RATIO * path.stat().st_size)
+    return max(_ALWAYS_READ_BYTES, _MAX_RATIO * path.stat().st_size)
 
 
 def _check_size(path: Path, inflated: int) -> None:
@@ -188,7 +192,7 @@ def _encoding(path: Path, given: str | None) -> str:
 def _read_csv(path: Path, form: TextFormat) -> pd.DataFrame:
     encoding = _encoding(path, form.encoding)
     with _opened(path, "rt", encoding=encoding, newline="") as file:
-        lines = list(islice(filter(str.strip, file), _GUESSED_FROM))
+        lines = list(islice(filter(str.strip, file), _GUESSED_FROM_LINES))
     # Excel's own way to say what separates cells.
     said = re.fullmatch(r"sep=(.)\s*", lines[0]) if lines else None
     lines = lines[1:] if said else lines
@@ -254,7 +258,7 @@ def _separator(lines: Sequence[str]) -> str:
     def order(sep: str) -> tuple[bool, int]:
         header, *rows = [len(row) for row in csv.reader(lines, delimiter=sep)]
         # The last row may go on in a further line.
-        rows = rows[:-1] if len(lines) == _GUESSED_FROM else rows
+        rows = rows[:-1] if len(lines) == _GUESSED_FROM_LINES else rows
         return header > 1 and set(rows) <= {header}, header
 
     return max(_SEPARATORS, key=order) if lines else ","

@@ -34,9 +34,8 @@ VERSIONS: Mapping[str, str] = {
 installation."""
 
 TUNING_FOLDS = 5
-MAX_ALPHAS = (
-    30  # penalties for a leaf, of those on the path of a tree, among which folds choose
-)
+# Penalties for a leaf, of those on the path of a tree, among which folds choose.
+MAX_ALPHAS = 30
 TUNING_ROWS = 4_000  # so many training rows of targets at most judge draws of settings
 N_DRAWS = 30  # random draws of settings among which a tuned method chooses
 N_TREES, N_TRIAL_TREES = 500, 100

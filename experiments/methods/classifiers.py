@@ -20,7 +20,7 @@ GREEDY = ("CEDT", "OC1", "WODT-groups")  # presets of `ObliqueTreeClassifier`
 TREES = (EVOTREE, TAO, "GEA-ODT", "Linear", *GREEDY, CART, "STree")
 """The methods whose model is one tree."""
 SYSTEMS = (*TREES, LOGISTIC, "EBM", FOREST, "HistGB", "XGBoost")
-# values of C of the logistic regression
+# Values of C of the logistic regression.
 COSTS = tuple(float(C) for C in np.logspace(-3.0, 3.0, 7))
 
 

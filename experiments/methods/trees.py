@@ -34,9 +34,8 @@ from evotree.tree import ObliqueTree, node_weights
 from experiments.methods.chosen import import_peer
 
 BUDGETS = (5, 10, 20, 40, 80)
-MAX_LARGE = (
-    30  # so many prunings of more than twice the largest budget are tried of a tree
-)
+# So many prunings of more than twice the largest budget are tried of a tree.
+MAX_LARGE = 30
 
 DEPTHS = (1, 2, 4, 8)  # depths of the initial trees of TAO, a path each
 PATH_COSTS = tuple(float(f"{C:.2g}") for C in np.logspace(1.0, -3.0, 17))

@@ -45,13 +45,12 @@ from experiments.methods.trees import flatten
 from experiments.study import Results, Study, StudyProtocol, define
 from experiments.tables import named, table
 
-# what tests cost, by data set
+# What tests cost, by data set.
 TESTS = tomllib.loads((DATA / "test_costs.toml").read_text("utf-8"))
 N_FOLDS = 5
 MAX_ALPHAS = 20
-MAX_THRESHOLDS = (
-    9  # thresholds of a feature, at its quantiles, among which STreeD chooses
-)
+# Thresholds of a feature, at its quantiles, among which STreeD chooses.
+MAX_THRESHOLDS = 9
 DEPTH = 3
 EVOTREE, ACCURATE = "EvoTree", "EvoTree for accuracy"
 CART, CHEAP, STREED = "CART", "CART of cheap features", "STreeD"

@@ -33,7 +33,7 @@ SCORES: Mapping[str, str] = {
     "brier": "neg_brier_score",
 }
 """Names of scikit-learn's scorers, by objectives."""
-# the objectives that a threshold matters to
+# The objectives that a threshold matters to.
 OF_LABELS = (
     "balanced_accuracy",
     "f1",

@@ -29,9 +29,8 @@ GENERATIONS = (10, 50)
 AT_END = {"test accuracy": "accuracy", f"fitness, {SECONDS:g} s": "last"}
 EARLIER = {f"fitness, generation {n}": n for n in GENERATIONS}
 """The columns in which variants are compared with the base, by title."""
-CURVE_STEP = (
-    0.25  # seconds at whose multiples a thinned curve says what the whole one does
-)
+# Seconds at whose multiples a thinned curve says what the whole one does.
+CURVE_STEP = 0.25
 SIZE_PENALTY, TERM_PENALTY = 0.002, 0.0005
 KINDS = {
     "heart": "few rows, two classes",

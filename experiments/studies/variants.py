@@ -20,13 +20,13 @@ from experiments.suites import TINY
 from experiments.tables import paired, table
 
 N_FOLDS, DEFAULT = 3, "default"
-# on which the default is compared with its variants
+# Data sets on which the default is compared with its variants.
 DATASETS = (
     *TINY,
     *suites.SMALL,
     "segment",
 )
-# columns that are compared
+# Columns that are compared.
 FIGURES = [
     "accuracy",
     "train_accuracy",

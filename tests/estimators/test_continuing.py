@@ -381,7 +381,7 @@ def test_a_run_that_is_killed_again_and_again_goes_on(tmp_path, n_to_kill):
                     and int(seen[-1]) >= stop_at
                     and n_kills < n_to_kill
                 ):
-                    # another moment of the generation
+                    # Another moment of the generation.
                     for _ in range(rng.randrange(10**5)):
                         pass
                     os.kill(process.pid, signal.SIGKILL)

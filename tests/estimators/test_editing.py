@@ -159,7 +159,7 @@ def test_an_edit_and_its_undo_give_the_same_arrays(name, data):
         edited = edits[kind](model.edit(X, *known))
     except ValueError:
         assume(False)
-    # leaves with an order that are alike are joined
+    # Leaves with an order that are alike are joined.
     assume(len(edited.tree_) == len(tree))
     back = undo.get(kind, lambda editor: editor.set_weights(k, weights, threshold=at))
     assert_same(model, back(edited.edit(X, *known)), X)

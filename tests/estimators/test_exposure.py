@@ -244,7 +244,7 @@ def test_a_log_linear_leaf_is_a_poisson_regression(rows, C):
     models = LogLinearLeaves()
     fitted_to = models.rows_of(data)
     scores = next(path_of_models(fitted_to, C))
-    # scikit-learn penalizes by the mean of the losses, ours by their sum.
+    # The penalty of scikit-learn is by the mean of the losses, ours by their sum.
     alpha = 1.0 / (C * data.sample_weight.sum())
     glm = PoissonRegressor(alpha=alpha, tol=1e-10, max_iter=10_000)
     glm.fit(data.X / data.spread, fitted_to.y, sample_weight=data.sample_weight)

@@ -74,7 +74,7 @@ def test_other_trees_of_the_front_have_deviations_too():
         np.testing.assert_array_equal(predicted, fitted.predict(X, tree))
         np.testing.assert_allclose(std, leaf_deviations(tree, dataset)[tree.apply(X)])
     fitted.select_tree("complexity<=99").calibrate(X, y).select_tree("complexity<=99")
-    # the same tree is calibrated still
+    # The same tree is calibrated still.
     assert np.isfinite(fitted.predict_interval(X)).all()
     with pytest.warns(UserWarning, match=r"call calibrate\(X, y\) again"):
         fitted.select_tree("leaves<=2")
@@ -168,7 +168,7 @@ def test_bad_calls_are_named():
         ValueError, match=r"coverage=0.99: 19 rows of calibration allow 0.95 at mo"
     ):
         fitted.predict_interval(X, 0.99)
-    # are not rounded up
+    # Whole positions are not rounded up.
     for n, coverage, k in (
         (9, 0.9, 9),
         (99, 0.9, 90),

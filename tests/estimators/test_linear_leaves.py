@@ -78,7 +78,7 @@ def test_pruned_trees_keep_the_splits_that_lines_need(pruning):
     model.set_params(validation_fraction=0.3, random_state=0).fit(X, y)
     X, y = pieces(2000, seed=1, noise=0.5)
     assert 1 < model.get_n_leaves() < 10 and model.score(X, y) > 0.88
-    # it keeps what chance makes better on the rows held out
+    # It keeps what chance makes better on the rows held out.
     if pruning == "reduced_error":
         return
     flat = np.random.default_rng(0).normal(size=2000)

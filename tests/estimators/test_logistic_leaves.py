@@ -256,7 +256,7 @@ def test_trees_that_are_too_large_for_models_do_not_compete():
     assert not any(is_too_large(tree, dataset) for tree in model.pareto_front_)
     table = model.choice_.to_frame()
     largest = table.groupby("kind")["leaves"].max()
-    # a classifier of constant leaves has larger ones
+    # A classifier of constant leaves has larger ones.
     assert largest["tree"] > largest["linear"]
 
 

@@ -57,7 +57,7 @@ def test_a_run_goes_on_from_any_moment_with_any_workers(tmp_path, n_islands):
     changed = ON_SAMPLES | {"islands": Islands(n_islands, every=2), "refinement": "tao"}
     changed["max_generations"] = 12
     written = {"checkpoint": Checkpoint(path, every=1)}
-    # there is a file
+    # There is a file.
     quick(**changed, **written, callbacks=[lambda run: True]).fit(X, Y)
     whole = quick(**changed, **written, callbacks=[keep]).fit(X, Y)
     assert len(kept) >= 6

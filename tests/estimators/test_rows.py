@@ -112,7 +112,7 @@ def test_missing_values_that_are_new_are_filled(model):
     filled = later.assign(
         extra=X["extra"].median(), count=int(X["count"].median()), sex="f"
     )
-    # not of 'size', which lacks some in the fit
+    # There is no warning of 'size', which lacks some in the fit.
     with pytest.warns(UserWarning) as told:
         found = outputs(fitted, later)
     message, of_levels = [str(one.message) for one in told]

@@ -86,7 +86,7 @@ def test_weights_are_repetitions_and_leaves_hold_means(model):
 def test_the_order_of_outputs_and_their_units_do_not_matter(model):
     X, Y = corners()
     if isinstance(model, EvoTreeRegressor):
-        # numbers are rounded in their units
+        # Numbers are rounded in their units.
         model = clone(model).set_params(precision=None)
     fitted, turned = clone(model).fit(X, Y), clone(model).fit(X, 1e3 * Y[:, ::-1] - 5.0)
     np.testing.assert_allclose(

@@ -98,7 +98,7 @@ def test_labels_are_the_users(model, contain):
 @every
 def test_layout_and_type_of_arrays_change_nothing(model):
     X, y = rows_for(model)
-    # exact in single precision
+    # Exact in single precision.
     X = np.round(16.0 * (X - X.mean(axis=0)) / X.std(axis=0))
     expected = clone(model).fit(X, y)
     read_only, targets = X.copy(), y.copy()

@@ -16,7 +16,7 @@ from evotree.dataset import EXPOSURE, Dataset, make_folds, split_folds
 from evotree.export import export_python, export_text
 from evotree.plotting import plot_survival, plot_tree
 from evotree.report import report
-from evotree.report.page import MAX_STEPS
+from evotree.report.page import MAX_SURVIVAL_STEPS
 from evotree.rng import make_streams
 from evotree.survival import (
     StepFunction,
@@ -302,7 +302,7 @@ def test_models_are_edited_refitted_saved_exported_and_drawn(tmp_path):
         times, alive = shown["nodes"][k]["curve"]
         assert shown["nodes"][k]["note"] == note
         curve = model.leaf_curves_[k]
-        assert len(times) <= MAX_STEPS and (np.diff(alive) <= 0.0).all()
+        assert len(times) <= MAX_SURVIVAL_STEPS and (np.diff(alive) <= 0.0).all()
         for end in (0, -1):
             np.testing.assert_allclose(
                 [times[end], alive[end]], [curve.x[end], curve.y[end]], 1e-2

@@ -50,7 +50,7 @@ def test_an_experiment_is_run_resumed_and_reported(file, tmp_path, capsys):
     out = tmp_path / "out"
     assert run("run", file, "--out", out, "--n-jobs", 2, "--reference", "EvoTree") == 0
     printed = capsys.readouterr()
-    # no bar: it is no terminal
+    # No bar: it is no terminal.
     assert printed.out.startswith("18 done\n") and printed.err == ""
     files = {line.removeprefix("wrote ") for line in printed.out.splitlines()[1:]}
     against = [f"accuracy_against_{name}" for name in ("size", "terms", "complexity")]

@@ -142,7 +142,7 @@ def test_the_correction_needs_folds_or_a_ratio(runs):
 @pytest.mark.parametrize("larger_is_better", [True, False])
 def test_ranks_and_tests_by_hand(larger_is_better):
     scores = np.random.default_rng(0).random((12, 3)) + [0.3, 0.0, 0.1]
-    # a tie but for the last bits, and of all
+    # Two methods tie but for the last bits, and all of them tie.
     scores[0], scores[1] = (
         [0.3, 0.1 + 0.2, 0.9],
         0.5,

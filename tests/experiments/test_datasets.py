@@ -22,7 +22,7 @@ def test_load_csv(tmp_path, ending):
     assert data.name == "toy" and data.n_train is None
     assert data.source == f"toy{ending}, SHA-256 {hashlib.sha256(raw).hexdigest()}"
     np.testing.assert_array_equal(data.X["a"], [1.0, np.nan, 3.0])
-    # only the empty cell is missing, so "NA" is a category
+    # Only the empty cell is missing, so "NA" is a category.
     assert data.X.dtypes.to_dict() == {"a": np.float64, "colour": object, "b": object}
     assert data.X["b"].tolist() == ["0.5", "1.5", "NA"]
     assert data.X["colour"].tolist()[:2] == ["red", "blue"] and pd.isna(
@@ -152,7 +152,7 @@ def test_load_from_openml(tmp_path, openml, name, wanted):
     calls = openml(bunch("class"))
     data = load(f"openml:{name}", tmp_path)
     assert wanted.items() <= calls[0].items() and calls[0]["data_home"] == tmp_path
-    # values of nominal attributes are strings, digits too
+    # Values of nominal attributes are strings, digits too.
     assert data.X.dtypes.tolist() == [object, np.float64]
     assert data.X["digit"].tolist()[:2] == ["0", "1"] and isinstance(
         data.X["digit"][2], float

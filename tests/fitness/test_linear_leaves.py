@@ -10,7 +10,6 @@ from hypothesis import strategies as st
 from evotree.dataset import Dataset
 from evotree.fitness.base import leaf_table, routed_rows, row_losses
 from evotree.fitness.linear_leaves import (
-    ERROR,
     INTERCEPT,
     LinearLeafObjective,
     fit_model,
@@ -18,6 +17,7 @@ from evotree.fitness.linear_leaves import (
     squared_error,
     sum_products,
 )
+from evotree.fitness.node import ERROR
 from evotree.leaf_models import LeafModels
 from evotree.operators.initialization.growth import GrowthLimits, grow, init_dipolar
 from evotree.operators.pruning import node_losses, prune
@@ -197,7 +197,7 @@ def test_what_was_asked_before_does_not_matter(drawn):
 @pytest.mark.parametrize("threshold", [-1e9, 1e9])
 def test_a_node_that_no_row_reaches_loses_nothing(threshold):
     dataset = problem(0).evolved_for(LinearLeafObjective())
-    # the sums of all rows are known when the leaf that has them comes
+    # The sums of all rows are known when the leaf that has them comes.
     for size in (
         [1],
         [3, 1, 1],
@@ -239,7 +239,7 @@ def test_held_out_rows_lose_by_the_lines_of_all_nodes(drawn):
     """Those of splits as if they were leaves; finished trees have lines in their leaves alone."""
     dataset, individuals = drawn
     for one in individuals:
-        # of which there are residuals, too
+        # The first rows of the order have residuals, too.
         rows = np.sort(one.order[: one.end[0] // 2 + 1])
         *_, intercept, coefficients = naive.fit_of_rows(one.objective, dataset, rows)
         line = (

@@ -43,7 +43,7 @@ def found_or_none(model, x, target, **limits):
         return None
 
 
-# one without a whole point inside
+# A leaf without a whole point inside is left out.
 @pytest.mark.filterwarnings("ignore:leaf .* is left out")
 @settings(max_examples=40, deadline=None)
 @given(st.integers(0, 10**6), st.sampled_from(NORMS), st.booleans())
@@ -219,7 +219,7 @@ def test_a_search_that_takes_too_long_is_given_up(monkeypatch):
     A = np.repeat(rng.integers(1, 100, (2, 30)).astype(float), 2, axis=0) * signs
     b = 701.0 * signs[:, 0]
     steps = Steps(A, b, 0 * ones, ones, ones, ones > 0, np.arange(30), ones)
-    monkeypatch.setitem(nearest._LIMITS, "node_limit", 10)
+    monkeypatch.setitem(nearest._PROGRAM_LIMITS, "node_limit", 10)
     for search in (shortest_l1, fewest):
         with pytest.raises(ValueError, match=r"too many programs.*fixed.*another norm"):
             search(steps)

@@ -51,7 +51,7 @@ def test_axis_grows_the_trees_of_scikit_learn(limits, criterion):
     dataset = Dataset.from_arrays(X, y, weight, task=task)
     limits = dict(limits)
     model = kind(criterion=criterion, random_state=0, **limits).fit(X, y, weight)
-    # of targets in their units
+    # The decrease is that of targets in their units.
     if "min_impurity_decrease" in limits and criterion in REGRESSION:
         unit = dataset.target_scale
         limits["min_impurity_decrease"] /= (

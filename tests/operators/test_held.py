@@ -86,7 +86,7 @@ def test_held_splits_survive_every_operator(drawn, seed, data):
         assert keeps_all(tree, dataset, constraints)
         assert_sound(tree, dataset)
         assert_holds(tree, top, np.flatnonzero(~top.is_leaf).tolist())
-    # which some splits may not part
+    # There are splits that do not part so few rows.
     few = dataset.take(np.arange(len(dataset.y)) % 3 == 0)
     for tree in (top, others[0]):
         assert held.keeps(repair(make_individual(few, *tree.splits), few, [held]), few)
@@ -206,7 +206,7 @@ def test_rules_read_back_are_the_tree(drawn):
         : dataset.X.shape[1]
     ]
     for weights, thresholds, size in (one.splits for one in individuals):
-        # so that a weight is 1 or -1
+        # Scaled so that the largest weight is 1 or -1.
         largest = np.abs(weights).max(axis=1, keepdims=True)
         weights = np.round(weights / np.where(largest > 0.0, largest, 1.0), 3) + 0.0
         tree = ObliqueTree(

@@ -191,7 +191,7 @@ def test_of_more_classes_each_split_is_a_logistic_regression_of_two_groups(
 def naive_groups(rows):
     """Join the groups of the least mean distance of their classes until one group is left."""
     names = np.unique(rows.y).tolist()
-    means, within = {}, logistic._RIDGE * np.diag(rows.spread**2)
+    means, within = {}, logistic._COVARIANCE_RIDGE * np.diag(rows.spread**2)
     for label in names:
         weight = rows.sample_weight * (rows.y == label)
         means[label] = weight @ rows.X / weight.sum()

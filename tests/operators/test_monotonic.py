@@ -126,7 +126,7 @@ def test_what_a_sample_breaks_is_found_and_witnesses_are_real(kind, seed, n_leav
         at = zip(tree.apply(rows[broken]), tree.apply(raised[broken]), strict=True)
         assert {(int(a), int(b), feature) for a, b in at} <= pairs
     for one in found:
-        # generic trees leave nothing undecided
+        # Generic trees leave nothing undecided.
         assert one.row is not None or kind != "numbers"
         if one.row is not None:
             rows = np.array([one.row, one.raised_row])
@@ -141,7 +141,7 @@ def test_what_a_sample_breaks_is_found_and_witnesses_are_real(kind, seed, n_leav
     [
         ([[1.0, 2.0], [1.0, 2.0]], [0.0, 0.0], (-9.0, 9.0), True),
         ([[1.0, 2.0], [1.0, 2.0]], [0.5, 0.0], (-9.0, 9.0), False),
-        # they meet at the split
+        # They meet at the split.
         (
             [[2.0, 2.0], [1.0, 2.0]],
             [0.0, 1.0],
@@ -149,7 +149,7 @@ def test_what_a_sample_breaks_is_found_and_witnesses_are_real(kind, seed, n_leav
             True,
         ),
         ([[2.0, 2.0], [1.0, 2.0]], [0.0, 0.9], (-9.0, 9.0), False),
-        # they cross far away
+        # They cross far away.
         (
             [[1.0, 2.0], [1.0, 1.0]],
             [0.0, 2.0],
@@ -163,7 +163,7 @@ def test_what_a_sample_breaks_is_found_and_witnesses_are_real(kind, seed, n_leav
             ([0.0, -9.0, 1.0], [0.0, 1.0, 9.0]),
             True,
         ),
-        # the slope is wrong
+        # The slope is wrong.
         (
             [[1.0, 2.0], [-1.0, 2.0]],
             [0.0, 5.0],
@@ -424,7 +424,7 @@ def test_leaves_share_lines_and_intercepts_are_isotonic(seed):
             )
             rest = [dataset.y[r] - dataset.X[r] @ line for r in rows]
             weights = [dataset.sample_weight[r] for r in rows]
-            # the twin tries all orders
+            # The twin tries all orders.
             if sum(map(len, rows)) >= 40 and 1 < len(leaves) < 6:
                 means, mass = np.zeros(size[root]), np.ones(size[root])
                 means[leaves - root] = list(

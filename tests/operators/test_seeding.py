@@ -274,7 +274,7 @@ def test_small_cuts_end_where_one_would(dataset, seed, size_penalty, term_penalt
         assert_sound(tree, dataset)
         assert len(tree) < len(before)
         assert evaluate(tree)[0] >= evaluate(before)[0] - 1e-6
-        # there is nothing in between
+        # There is nothing in between.
         if len(tree) < 0.75 * len(before) and not term_penalty:
             collapse_at = weakest_links(
                 node_risk(before.counts, dataset.n_classes), size

@@ -87,7 +87,9 @@ def wide():
     X = rng.normal(size=(1400, 520))
     y = (X[:, :3].sum(axis=1) > 0).astype(int) + (X[:, 3] > 1.0)
     dataset = Dataset.from_arrays(X, y)
-    assert len(X) > 5 * max(splice._LEAST_BLOCK, splice._BLOCK_NUMBERS // X.shape[1])
+    assert len(X) > 5 * max(
+        splice._LEAST_BLOCK_ROWS, splice._BLOCK_NUMBERS // X.shape[1]
+    )
     return dataset, [
         init_dipolar(dataset, 0.0, stream, max_depth=2)
         for stream in make_streams(1, 0, 2)

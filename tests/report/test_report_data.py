@@ -27,7 +27,7 @@ from evotree.inspection.paths import explain
 from evotree.inspection.stability import stability
 from evotree.plotting import plot_shapes
 from evotree.report import Subject, report
-from evotree.report.page import MAX_TREES_LENGTH
+from evotree.report.page import MAX_TREES_CHARACTERS
 from evotree.schema import MISSING
 from evotree.tables.columns import encode
 from tests.languages import run_page
@@ -381,7 +381,7 @@ def test_a_large_front_is_thinned():
         for seed in range(90)
     ]
     data = report(replace(subject, front=[*subject.front, *many])).data
-    assert len(json.dumps(data["trees"])) < 1.2 * MAX_TREES_LENGTH
+    assert len(json.dumps(data["trees"])) < 1.2 * MAX_TREES_CHARACTERS
     assert data["trees"][data["own"]]["size"] == model.tree.subtree_size.tolist()
     assert any("evenly spaced" in note for note in data["notes"])
 

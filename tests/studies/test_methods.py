@@ -84,7 +84,7 @@ def test_a_linear_tree_predicts_by_the_leaf_that_a_row_reaches(monkeypatch):
         ModuleNotFoundError, match="EVOTREE_LINEAR_TREE_PYTHON is not set"
     ):
         regressors.LinearTree().fit(*bent_rows())
-    # standardized: -1 and 1
+    # Standardized: -1 and 1.
     X = np.array([[-1.0, 0.0], [1.0, 0.0], [-1.0, 2.0], [1.0, 2.0]])
     leaves = (
         '[{"conditions": [[0, false, 0.0]], "coef": [0, 1], "intercept": 5},'

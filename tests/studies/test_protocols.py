@@ -113,7 +113,7 @@ def test_a_recipe_of_tao_cuts_and_optimizes():
     assert 10 <= model.tree_.n_leaves <= 12 and model.score(X, y) > 0.9
     start = tao.start_tree(X, y, 0, recipe)
     assert start.tree_.depth == 6 and start.tree_.n_leaves > 12
-    # a pixel a split
+    # A pixel a split.
     assert tao.nonzero_weights_percent(start) == pytest.approx(100 / 64)
 
 

@@ -63,13 +63,13 @@ def naive_nodes(tree):
     n = 0
     for k in range(tree.n_nodes):
         if not tree.is_leaf[k]:
-            # a choice, a comparison, the threshold, and the sum
+            # A choice, a comparison, the threshold, and the sum.
             n += 3 + nodes_of_sum(tree.weights[k][tree.weights[k] != 0.0])
             continue
         models = tree.models
         weights = [] if models is None else models.coefficients[k]
         weights = [w for w in weights if w != 0.0]
-        # the intercept, and what is added to it between two bounds
+        # The intercept, and what is added to it between two bounds.
         n += 1 + (1 + nodes_of_sum(weights) + 4 if weights else 0)
     return n
 

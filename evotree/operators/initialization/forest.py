@@ -76,12 +76,12 @@ class Grower:
 
     bootstrap: bool  # whether the rows of a bag are drawn with replacement
     n_drawn: int  # how many rows are drawn, or groups of rows
-    # how many columns a tree may use; None for all, and for half of them where a tree is axis-
-    # parallel, or half to all where most are
+    # How many columns a tree may use. None is for all; for half of them where a tree is
+    # axis-parallel, or half to all where most are.
     n_columns: int | None
     max_width: int | None  # greatest number of terms of a split
     max_depth: int | None  # depth to which trees are grown
-    # share of the trees that have no linear models in their leaves where others do
+    # The share of the trees that have no linear models in their leaves where others do.
     means_share: float = 0.0
     is_mostly_axis: bool = False  # whether most trees of classes are axis-parallel
 

@@ -296,7 +296,7 @@ def induce(
     return individual
 
 
-_ROUNDING = 1e-13  # of a middle, relative
+_MIDDLE_ROUNDING = 1e-13  # relative
 _BLOCK = 4096  # rows that are predicted together
 
 
@@ -351,7 +351,7 @@ def values_at_or_below(
         values = X[:, feature]
         if indicators is not None and indicators[feature] >= 0:
             values = values[X[:, indicators[feature]] <= 0.0]
-        limit = thresholds[k] + _ROUNDING * abs(thresholds[k])
+        limit = thresholds[k] + _MIDDLE_ROUNDING * abs(thresholds[k])
         thresholds[k] = values[values <= limit].max()
     return thresholds
 

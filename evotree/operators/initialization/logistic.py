@@ -29,8 +29,9 @@ from evotree.tree import Individual, ObliqueTree, SoftSides
 LOGISTIC = "logistic"
 """The origin of such trees."""
 
-_RIDGE = 0.1  # of the covariance within classes, of standardized features
-_LEAST_SPREAD = 1e-9  # of a feature that is constant
+_COVARIANCE_RIDGE = 0.1  # within classes, of standardized features
+# A feature of less spread is constant.
+_LEAST_SPREAD = 1e-9
 
 
 class SoftTree(NamedTuple):
@@ -52,7 +53,7 @@ def class_hierarchy(rows: Dataset) -> tuple[ClusterNode, np.ndarray]:
     weight = rows.sample_weight
     weighted = weight[:, np.newaxis] * (codes[:, np.newaxis] == np.arange(len(present)))
     means = weighted.T @ rows.X / weighted.sum(axis=0)[:, np.newaxis]
-    ridge = _RIDGE * np.maximum(rows.spread, _LEAST_SPREAD) ** 2
+    ridge = _COVARIANCE_RIDGE * np.maximum(rows.spread, _LEAST_SPREAD) ** 2
     apart = discriminant_distances(rows.X - means[codes], weight, means, ridge)
     return to_tree(linkage(apart, "average")), present
 

@@ -69,14 +69,15 @@ from evotree.texts import splits_of_text
 from evotree.tree import Individual, ObliqueTree
 
 TAO_DEPTH = 12  # to which a tree is grown
-_KEPT = 0.75  # of the leaves, when a tree is cut
-_SWEEPS = 2  # between cuts
-_GROWN_C = 0.05  # of the classifiers that grow a tree
+_KEPT_LEAVES_SHARE = 0.75  # when a tree is cut
+_SWEEPS_BETWEEN_CUTS = 2
+_GROWTH_C = 0.05
 _PAIRED_CLASSES = 20  # most classes whose pairs are told apart in a tree that is grown
 # Most classes that are each told from the others; there are fewer random halves.
 _MOST_RESTS = 12
-_WORTHLESS = 0.1  # of the penalty for a node
-# Of the penalty for a term: what a split costs where nodes cost nothing.
+# Trees of targets are pruned at this share of the penalties before they are cut.
+_WORTHLESS_PENALTY_SHARE = 0.1
+# What a split costs where nodes cost nothing, as a share of the penalty for a term.
 _NEXT_TO_NOTHING = 1e-6
 
 
@@ -100,7 +101,7 @@ def prune_weakest_links(
     if smaller.size == 0:
         return False
     # The last that is not much smaller; the first, if all are.
-    n_close = int((n_nodes[smaller] >= _KEPT * len(individual)).sum())
+    n_close = int((n_nodes[smaller] >= _KEPT_LEAVES_SHARE * len(individual)).sum())
     chosen = alphas[smaller[max(0, n_close - 1)]]
     prune_marked(individual, dataset, collapse_at <= chosen)
     return True
@@ -125,7 +126,7 @@ def init_tao(
     rng = as_generator(stream)
     # The pairs of many classes are more than any limit of time has room for.
     groups = "one_vs_one" if dataset.n_classes <= _PAIRED_CLASSES else "random"
-    splitter = Axis() if rng.uniform() < 0.5 else Linear(C=_GROWN_C, groups=groups)
+    splitter = Axis() if rng.uniform() < 0.5 else Linear(C=_GROWTH_C, groups=groups)
     individual = grow_on_sample(
         bootstrap(dataset, rng, max_rows),
         dataset,
@@ -137,10 +138,10 @@ def init_tao(
     )
     classifier = draw_linear(C, penalty, stream)
     # Trees of targets grow as far as rows allow; nearly all of their leaves are worth nothing.
-    share = 0.0 if dataset.n_classes else _WORTHLESS
+    share = 0.0 if dataset.n_classes else _WORTHLESS_PENALTY_SHARE
     prune(individual, dataset, share * size_penalty, share * term_penalty)
     while True:
-        for sweep in range(_SWEEPS):
+        for sweep in range(_SWEEPS_BETWEEN_CUTS):
             if time.perf_counter() >= end:
                 return prune(individual, dataset, size_penalty, term_penalty)[0]
             tao_sweep(
@@ -156,7 +157,7 @@ def init_tao(
 
 
 _AXIS_PATH, _LINEAR_PATH = 1, 2
-_FACTORS = (0.5, 2.0)  # of the penalties
+_PENALTY_FACTORS = (0.5, 2.0)
 
 
 def keep_strongest_terms(individual: Individual, dataset: Dataset) -> None:
@@ -257,7 +258,7 @@ def path_trees(
             return axis_trees(rows, stream, min_rows, left, max_depth)
         if number == _LINEAR_PATH and not is_bounded:
             return linear_trees(rows, stream, C, min_rows, left, max_depth)
-        factor = _FACTORS[number // 2 % 2]
+        factor = _PENALTY_FACTORS[number // 2 % 2]
         return sparsity_path(
             rows,
             factor * size_penalty,
@@ -357,9 +358,11 @@ SEEDS = (WIDTHS, *ONE_BY_ONE)
 
 AT_ONCE = "axis"  # the splitter of the tree that is there at once
 _ROWS_AT_ONCE = 4_096  # that it is grown on
-MAX_ROWS, MAX_DEPTH = 16_384, 10  # of a greedy seed
-PLAIN_SHARE = 0.2  # of the population, for each splitter of seeding's plain form
-PATH_SHARE = 0.8  # of the population, for paths of widths where they are named alone
+GREEDY_MAX_ROWS, GREEDY_MAX_DEPTH = 16_384, 10
+# Shares of the population: for each splitter of seeding's plain form, and for paths of widths where
+# they are named alone.
+PLAIN_SHARE = 0.2
+PATH_SHARE = 0.8
 
 
 Seeder = Any
@@ -479,7 +482,9 @@ def init_seed(
         bounded(splitter_of(splitter) or as_splitter(splitter), max_features),
         stream,
         criterion=criterion_of(splitter, dataset.n_classes),
-        max_depth=MAX_DEPTH if max_depth is None else min(MAX_DEPTH, max_depth),
+        max_depth=GREEDY_MAX_DEPTH
+        if max_depth is None
+        else min(GREEDY_MAX_DEPTH, max_depth),
         min_rows=min_rows,
         seconds=seconds,
         term_penalty=term_penalty,
@@ -491,9 +496,9 @@ def init_greedy(
     size_penalty: float,
     splitter: str | Splitter,
     stream: np.ndarray,
-    max_rows: int = MAX_ROWS,
+    max_rows: int = GREEDY_MAX_ROWS,
     least_depth: int = 1,
-    max_depth: int = MAX_DEPTH,
+    max_depth: int = GREEDY_MAX_DEPTH,
     min_rows: int = 5,
     seconds: float = math.inf,
     term_penalty: float = 0.0,
@@ -550,7 +555,7 @@ def init_quick(
         AT_ONCE,
         stream,
         max_rows=_ROWS_AT_ONCE,
-        least_depth=MAX_DEPTH,
+        least_depth=GREEDY_MAX_DEPTH,
         min_rows=min_rows,
         term_penalty=term_penalty,
     )
@@ -678,11 +683,8 @@ def _double_threshold(threshold: np.ndarray) -> np.ndarray:
 
 _WORTH = PenalizedAccuracy()
 _SEEDS_OF_A_PATH = 8  # places in the population that one path is followed for
-# of the time, until seeds and random trees are made
-_SEEDS_SECONDS, _RANDOM_SECONDS = (
-    0.5,
-    0.75,
-)
+# Shares of the time after which no more seeds, and no more random trees, are made.
+_SEEDS_TIME_SHARE, _RANDOM_TIME_SHARE = 0.5, 0.75
 
 
 def split_init(init: Any) -> tuple[dict[Seeder, float], list[Any]]:
@@ -757,13 +759,13 @@ class _Clock:
     @property
     def is_late(self) -> bool:
         """Whether no more seeds are made."""
-        return self.is_interrupted() or self.left(_SEEDS_SECONDS) <= 0.0
+        return self.is_interrupted() or self.left(_SEEDS_TIME_SHARE) <= 0.0
 
     @property
     def limit(self) -> dict[str, float]:
         """The argument of what makes seeds: the seconds that are left, if they are limited."""
         is_limited = self.seconds < math.inf
-        return {"seconds": self.left(_SEEDS_SECONDS)} if is_limited else {}
+        return {"seconds": self.left(_SEEDS_TIME_SHARE)} if is_limited else {}
 
 
 def init_population(
@@ -856,7 +858,7 @@ class _Maker:
         return individual
 
     def _random_tree(self, stream: np.ndarray) -> Individual:
-        if self._random is not None and self.clock.left(_RANDOM_SECONDS) <= 0.0:
+        if self._random is not None and self.clock.left(_RANDOM_TIME_SHARE) <= 0.0:
             individual = self._random.clone()
             individual.stream = stream
             return individual
@@ -868,7 +870,7 @@ class _Maker:
         return individual
 
 
-_MOST_DEPTH = 3  # of first trees
+_MOST_FIRST_DEPTH = 3
 
 
 @dataclass(frozen=True)
@@ -887,7 +889,7 @@ class Breeder:
             self.dataset,
             Dipole(scored=False, max_width=self.max_width),
             stream,
-            limits=GrowthLimits(max_depth=1 + int(rng.integers(_MOST_DEPTH))),
+            limits=GrowthLimits(max_depth=1 + int(rng.integers(_MOST_FIRST_DEPTH))),
         )
         grown.origin = DIPOLE
         return self.whole(grown, None, rng)

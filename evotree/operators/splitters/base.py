@@ -139,7 +139,7 @@ def needs_classes(node: Node, splitter: str) -> None:
 # ---- splits on one feature -----------------------------------------------------------------------
 
 
-_ROUNDING = 1e-12  # of a gain, in bits
+_GAIN_ROUNDING = 1e-12  # in bits
 
 
 @kernel
@@ -159,9 +159,9 @@ def search_gain_ratio(node: Node, scores: np.ndarray, cuts: np.ndarray) -> None:
     by_gain = node._replace(criterion=int(Criterion.ENTROPY))
     search_features(by_gain, scores, cuts)
     gains = score_undivided(by_gain) - scores
-    is_useful = gains > _ROUNDING
+    is_useful = gains > _GAIN_ROUNDING
     if is_useful.any():
-        scores[gains < gains[is_useful].mean() - _ROUNDING] = np.inf
+        scores[gains < gains[is_useful].mean() - _GAIN_ROUNDING] = np.inf
     for j in np.flatnonzero(np.isfinite(scores)).tolist():
         scores[j] = axis_split(node, j, cuts[j]).score
 

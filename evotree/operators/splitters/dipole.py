@@ -74,7 +74,7 @@ def keep_few(w, max_width, stream):
 @kernel
 def dipole_hyperplane(X, y, order, lo, hi, stream, w, max_width):
     """Place a hyperplane at right angles to a random mixed dipole, between its two rows."""
-    # w = (x_i - x_j) / |x_i - x_j|, in the space of all features, or of few.
+    # The normal is (x_i - x_j) / |x_i - x_j|, in the space of all features, or of few.
     i, j = mixed_dipole(y, order, lo, hi, stream)
     for m in range(X.shape[1]):
         w[m] = X[i, m] - X[j, m]

@@ -66,14 +66,17 @@ PENALTIES = ("l2", "l1")
 _LOGISTIC = 0
 _L2, _L1 = 0, 1
 _CONJUGATE_STEPS = 100
-_ENOUGH = 0.01  # of the square of the first residual
+# Conjugate gradients end at this share of the square of the first residual.
+_RESIDUAL_SHARE = 0.01
 _SWEEPS = 50
 _HALVINGS = 100  # far from all margins of 0 a model promises far too much
 _RIDGE = 1e-12  # keeps the quadratic models strictly convex
 # Most features with which a factorization is quicker than conjugate gradients.
 _FACTORED = 24
-_SINGULAR = 1e-10  # of a diagonal entry: a smaller pivot is rounding
-_LEAST_SIZE, _USUAL_SIZE, _GREATEST_SIZE = 0.2, 2.0, 30.0  # of decision functions
+# A pivot of a smaller share of its diagonal entry is rounding.
+_SINGULAR_SHARE = 1e-10
+# Sizes of decision functions.
+_LEAST_SIZE, _USUAL_SIZE, _GREATEST_SIZE = 0.2, 2.0, 30.0
 
 
 @dot_kernel
@@ -201,7 +204,7 @@ def exact_step(X, curvatures, grad, direction):
         pivot = matrix[j, j]
         for k in range(j):
             pivot -= matrix[j, k] * matrix[j, k]
-        if not pivot > _SINGULAR * matrix[j, j]:
+        if not pivot > _SINGULAR_SHARE * matrix[j, j]:
             return False
         root = math.sqrt(pivot)
         matrix[j, j] = root
@@ -240,7 +243,7 @@ def conjugate_gradients(X, curvatures, grad, direction):
         residual[j] = -grad[j] if j == d else mean[j] * grad[d] - grad[j]
         search[j] = residual[j] / scale[j]
         size += residual[j] * search[j]
-    enough = _ENOUGH * size
+    enough = _RESIDUAL_SHARE * size
     for _ in range(min(p, _CONJUGATE_STEPS) + 1):
         if not size > 0.0:
             break
@@ -586,13 +589,17 @@ class Linear(Configuration):
 WIDTHS = ("same", "fewer", "any")
 """Names of the ways to choose how many features a split has."""
 
-_KEPT = 0.7  # of the terms, from one width to the next
-_FEW = 5  # terms, of which one leaves at a time
-_SWAPPED = 12  # terms of the widest split whose terms are swapped
-_ROUNDS = 3  # of swaps
-_TIE = 1e-9  # of the whole cost
+# From one width to the next this share of the terms is kept; of few terms one leaves at a time.
+_KEPT_TERMS_SHARE = 0.7
+_FEW_TERMS = 5
+# The terms of wider splits are not swapped.
+_MAX_SWAPPED_TERMS = 12
+_SWAP_ROUNDS = 3
+# Costs that differ by less, as a share of the whole cost, are equal.
+_TIE_SHARE = 1e-9
 _FLAT = 1e-300  # a feature of less width has no bins
-_BINS = 32  # of a feature, by which features are left out that promise too little
+# Features that promise too little are left out by the bins of each.
+_BINS_OF_FEATURE = 32
 _LOOKED_AT = 48  # features of many, among which a split is searched
 
 
@@ -637,11 +644,11 @@ def cheapest_threshold(groups, wish):
         if not apart(low, high):
             continue
         here = min(wrong, total - wrong)
-        if here > lowest + _TIE * total:
+        if here > lowest + _TIE_SHARE * total:
             continue
         middle = between(low, high)
         merit = low - high if math.isnan(wish) else abs(middle - wish)
-        if here < lowest - _TIE * total or merit < rank:
+        if here < lowest - _TIE_SHARE * total or merit < rank:
             lowest, rank, threshold, sign = here, merit, middle, 1.0
             if total - wrong < wrong:
                 threshold, sign = -between(-high, -low), -1.0
@@ -664,9 +671,9 @@ def least_costs(groups):
     scale = np.zeros(d)
     for j in range(d):
         if _FLAT < high[j] - low[j] < np.inf:
-            scale[j] = (_BINS - 1) / (high[j] - low[j])
+            scale[j] = (_BINS_OF_FEATURE - 1) / (high[j] - low[j])
     # Of each bin: the cost of the rows of both sides, and 1 where they have several values.
-    in_bin, value = np.zeros((d, _BINS, 3)), np.empty((d, _BINS))
+    in_bin, value = np.zeros((d, _BINS_OF_FEATURE, 3)), np.empty((d, _BINS_OF_FEATURE))
     total = np.zeros(2)
     for i in range(n):
         side = 1 if goes_right[i] == 1 else 0
@@ -685,16 +692,16 @@ def least_costs(groups):
         if scale[j] == 0.0:
             continue
         before, after = np.zeros(2), total.copy()
-        for k in range(_BINS):
+        for k in range(_BINS_OF_FEATURE):
             after[0] -= in_bin[j, k, 0]
             after[1] -= in_bin[j, k, 1]
             if in_bin[j, k, 2] > 0.0:
                 lowest[j] = min(lowest[j], before[1] + after[0], before[0] + after[1])
             before[0] += in_bin[j, k, 0]
             before[1] += in_bin[j, k, 1]
-            if k < _BINS - 1:
+            if k < _BINS_OF_FEATURE - 1:
                 lowest[j] = min(lowest[j], before[1] + after[0], before[0] + after[1])
-        lowest[j] -= _TIE * (total[0] + total[1])
+        lowest[j] -= _TIE_SHARE * (total[0] + total[1])
     return lowest
 
 
@@ -855,9 +862,9 @@ def most_promising(groups, theta, support):
 def swap_terms(groups, max_width, best, split):
     """Add the most promising feature to a split, or put it in the place of the weakest one."""
     d = groups.X.shape[1]
-    for _ in range(_ROUNDS):
+    for _ in range(_SWAP_ROUNDS):
         support = used_features(split[:d])
-        if support.shape[0] > _SWAPPED:
+        if support.shape[0] > _MAX_SWAPPED_TERMS:
             break
         theta = split.copy()
         before = best = try_support(groups, support, theta, best, split)
@@ -877,7 +884,7 @@ def swap_terms(groups, max_width, best, split):
 @kernel
 def next_width(width):
     """Return how many terms stay when the weakest of so many leave."""
-    return width - 1 if width <= _FEW else np.int64(_KEPT * width)
+    return width - 1 if width <= _FEW_TERMS else np.int64(_KEPT_TERMS_SHARE * width)
 
 
 @kernel

@@ -33,18 +33,16 @@ MOST_DIGITS = 17
 """Significant digits that tell any two numbers of double precision apart."""
 
 # Without this bound, splits of few rows lose terms that other rows need: half a point of accuracy
-# on small data sets.
-_MOST_CHANGE = 0.03  # of the influence of a term, a share of that of the strongest
-_KEPT_ROOM = (
-    0.5  # share of the room between the sides that rounding the weights must leave
-)
-_THRESHOLD_ROOM = 0.25  # how far the threshold may move, in units of that room
-_MODEL_CHANGE = (
-    0.001  # of a prediction, a share of the standard deviation of predictions
-)
-_LARGEST = (
-    1e100  # unit of predictions that are rounded, and the inverse of the smallest
-)
+# on small data sets. It bounds the change of a term's influence, as a share of the strongest's.
+_MOST_CHANGE = 0.03
+# The share of the room between the sides that rounding the weights must leave, and how far the
+# threshold may move, in units of that room.
+_KEPT_ROOM = 0.5
+_THRESHOLD_ROOM = 0.25
+# The change of a prediction, as a share of the standard deviation of predictions.
+_MODEL_CHANGE = 0.001
+# The largest unit of predictions that are rounded, and the inverse of the smallest.
+_LARGEST_UNIT = 1e100
 _EPSILON = float(np.finfo(np.float64).eps)
 _N_NEAREST = 1024  # rows on each side that are looked at first
 _BLOCK = 1024  # rows that are projected together
@@ -129,7 +127,7 @@ def round_models(
         if len(X):  # their standard deviation
             centred = predicted - np.average(predicted, weights=weight)
             unit = float(np.sqrt(np.average(centred**2, weights=weight)))
-        if not 1.0 / _LARGEST <= unit <= _LARGEST:
+        if not 1.0 / _LARGEST_UNIT <= unit <= _LARGEST_UNIT:
             return tree
         models = type(tree.models)(*(array.copy() for array in tree.models))
         spread = X.std(axis=0) if tree.spread is None else tree.spread

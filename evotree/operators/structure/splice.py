@@ -105,8 +105,9 @@ def push(pending, n_pending, a, b, c):
     return n_pending + 1
 
 
-_BLOCK_NUMBERS = 1 << 17  # of a block of rows: as many as fit into a mebibyte of cache
-_LEAST_BLOCK = 256  # rows
+# The numbers of a block of rows fit into a mebibyte of cache.
+_BLOCK_NUMBERS = 1 << 17
+_LEAST_BLOCK_ROWS = 256
 
 
 @inner_kernel
@@ -241,7 +242,7 @@ def emit_below(rows, source, k, out, m, lo, hi, scratch, centre):
     """Do what `emit` does, with the split at position `m` of `out` in the place of that at `k`."""
     # Rows are many and the cache is small: they are routed in blocks, each from the root of the
     # subtree down to its leaves.
-    block = max(_LEAST_BLOCK, _BLOCK_NUMBERS // rows.X.shape[1])
+    block = max(_LEAST_BLOCK_ROWS, _BLOCK_NUMBERS // rows.X.shape[1])
     n_blocks = max(1, (hi - lo) // block)
     n_rows = np.zeros((n_blocks, source.subtree_size[k]), dtype=np.int32)
     left = k + 1
