@@ -247,14 +247,27 @@ def boxes(n_rows, seed):
     return X, ((X[:, 2:] - 0.5) * borders[cell]).sum(axis=1) > 0
 
 
+def test_the_most_complex_tree_that_may_have_models_is_in_place_of_one_too_large():
+    """Folds are of a few rows that small trees part; of all rows the fittest tree is large."""
+    rng = np.random.default_rng(0)
+    X = rng.uniform(-1.0, 1.0, size=(600, 2))
+    y = (X[:, 0] > 0.0) ^ (X[:, 1] > 0.0)
+    y[120:] = rng.random(480) < 0.5
+    free = {"size_penalty": 0.0, "term_penalty": 0.0, "max_generations": 0}
+    model = linear(**free, regularization__noise=0.0)
+    model.fit(X, y, cv=[(range(60), range(60, 120))])
+    assert "linear" in set(model.choice_.to_frame().query("chosen and leaves > 1").kind)
+    rows, front = Dataset.from_arrays(X, y), model.pareto_front_
+    assert is_too_large(model.hall_of_fame_[0], rows) and len(front) > 2
+    assert not any(is_too_large(tree, rows) for tree in front)
+    assert all(isinstance(tree.models, ClassModels) for tree in front)
+    assert model.tree_.complexity == max(tree.complexity for tree in front)
+
+
 @pytest.mark.slow
 def test_trees_that_are_too_large_for_models_do_not_compete():
     X, y = boxes(1500, 0)
-    dataset = Dataset.from_arrays(X, y)
-    model = linear().fit(X, y)
-    assert all(isinstance(tree.models, ClassModels) for tree in model.pareto_front_)
-    assert not any(is_too_large(tree, dataset) for tree in model.pareto_front_)
-    table = model.choice_.to_frame()
+    table = linear().fit(X, y).choice_.to_frame()
     largest = table.groupby("kind")["leaves"].max()
     # A classifier of constant leaves has larger ones.
     assert largest["tree"] > largest["linear"]
