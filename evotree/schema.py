@@ -12,7 +12,7 @@ How cells are read is the business of `evotree.tables.columns`.
 
 import math
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from numbers import Real
@@ -179,6 +179,9 @@ class Schema(Sequence[Column]):
 
     def __len__(self) -> int:
         return len(self.columns)
+
+    def __iter__(self) -> Iterator[Column]:
+        return iter(self.columns)
 
     @overload
     def __getitem__(self, index: int) -> Column: ...
