@@ -411,17 +411,23 @@ def make_split_scratch(node):
 
 
 @inner_kernel
+def count_target(sums, rank, w, y):
+    """Add a row of target `y` and its rank to a Fenwick tree of the sums of w and w y."""
+    at = rank + 1
+    while at < sums.shape[1]:
+        sums[0, at] += w
+        sums[1, at] += w * y
+        at += at & -at
+
+
+@inner_kernel
 def count_row(node, i, is_right, w, scratch):
     """Add row `i` with the weight `w` to the statistics of the right side, or of the left one."""
     y = node.y[i]
     add(scratch.right if is_right else scratch.left, y, w, node.n_classes)
     if node.criterion == ABSOLUTE_ERROR:
         sums = scratch.tree[np.int64(is_right)]
-        at = scratch.target_rank[i] + 1
-        while at < sums.shape[1]:  # of a Fenwick tree
-            sums[0, at] += w
-            sums[1, at] += w * y
-            at += at & -at
+        count_target(sums, scratch.target_rank[i], w, y)
 
 
 @inner_kernel
@@ -448,9 +454,11 @@ def absolute_deviation(sums, targets, by_target, total):
 @inner_kernel
 def clear_sides(scratch):
     """Empty the statistics of both sides."""
-    scratch.left[:] = 0.0
-    scratch.right[:] = 0.0
-    scratch.tree[:] = 0.0
+    left, right, tree = scratch.left, scratch.right, scratch.tree
+    for c in range(left.shape[0]):
+        left[c] = right[c] = 0.0
+    if tree.shape[2] > 0:
+        tree[:] = 0.0
 
 
 @inner_kernel
@@ -472,13 +480,28 @@ def undivided_score(node, scratch):
 
 
 @inner_kernel
+def count_targets(node, s, scratch):
+    """Add the rows to the Fenwick trees of the sides, the left one where ``s <= 0``."""
+    for i in range(s.shape[0]):
+        sums = scratch.tree[np.int64(s[i] > 0.0)]
+        count_target(sums, scratch.target_rank[i], node.sample_weight[i], node.y[i])
+
+
+@inner_kernel
 def fill_sides(node, s, scratch):
     """Put the rows with ``s <= 0`` on the left side, the others on the right; count the former."""
     clear_sides(scratch)
+    y, weight, n_classes = node.y, node.sample_weight, node.n_classes
+    left, right = scratch.left, scratch.right
     n_left = 0
     for i in range(s.shape[0]):
-        n_left += s[i] <= 0.0
-        count_row(node, i, s[i] > 0.0, node.sample_weight[i], scratch)
+        if s[i] <= 0.0:
+            n_left += 1
+            add(left, y[i], weight[i], n_classes)
+        else:
+            add(right, y[i], weight[i], n_classes)
+    if node.criterion == ABSOLUTE_ERROR:
+        count_targets(node, s, scratch)
     return n_left
 
 
@@ -494,8 +517,9 @@ def score_distances(node, s, scratch):
 @inner_kernel
 def distances(node, w, threshold, s):
     """Write the signed distances ``w @ x - threshold`` of a node's rows into `s`."""
-    for i in range(node.X.shape[0]):
-        s[i] = project(w, node.X, i) - threshold
+    X = node.X
+    for i in range(X.shape[0]):
+        s[i] = project(w, X, i) - threshold
 
 
 @kernel
@@ -522,18 +546,28 @@ def start_sweep(node, s, t, scratch):
 
     Returned are how many change sides at all, and how many are on the left at first.
     """
+    # Arrays that are read from tuples in a loop have their references counted there, each time.
     clear_sides(scratch)
+    y, weight, n_classes = node.y, node.sample_weight, node.n_classes
+    left, right, tree = scratch.left, scratch.right, scratch.tree
+    events, rows, ranks = scratch.events, scratch.rows, scratch.target_rank
+    is_ranked = node.criterion == ABSOLUTE_ERROR
     n_events = n_left = 0
     for i in range(s.shape[0]):
         event = -s[i] / t[i] if t[i] != 0.0 else np.inf
         goes_right = s[i] > 0.0
         if abs(event) < np.inf:
-            scratch.events[n_events] = event
-            scratch.rows[n_events] = i
+            events[n_events] = event
+            rows[n_events] = i
             n_events += 1
             goes_right = t[i] < 0.0
-        n_left += not goes_right
-        count_row(node, i, goes_right, node.sample_weight[i], scratch)
+        if goes_right:
+            add(right, y[i], weight[i], n_classes)
+        else:
+            n_left += 1
+            add(left, y[i], weight[i], n_classes)
+        if is_ranked:
+            count_target(tree[np.int64(goes_right)], ranks[i], weight[i], y[i])
     sort_order(scratch.events, n_events, scratch.order, scratch.sort)
     return n_events, n_left
 
@@ -552,13 +586,13 @@ def between(low, high):
 
 
 @part_kernel
-def cross(e, n_left, t, sample_weight, scratch):
+def cross(e, n_left, t, weight, events, rows, order):
     """Let a row change sides: return it, its weight on the left, the rows there, and two places."""
-    at, after = scratch.order[e], scratch.order[e + 1]
-    i = scratch.rows[at]
-    w = sample_weight[i] if t[i] < 0.0 else -sample_weight[i]
+    at, after = order[e], order[e + 1]
+    i = rows[at]
+    w = weight[i] if t[i] < 0.0 else -weight[i]
     n_left += 1 if t[i] < 0.0 else -1
-    return i, w, n_left, scratch.events[at], scratch.events[after]
+    return i, w, n_left, events[at], events[after]
 
 
 @inner_kernel
@@ -571,12 +605,14 @@ def line_search(node, s, t, scratch):
         return sweep_squares(node, t, n_events, n_left, scratch)
     if node.criterion == TWOING:
         return sweep_twoing(node, t, n_events, n_left, scratch)
+    weight, min_rows = node.sample_weight, node.min_rows
+    events, rows, order = scratch.events, scratch.rows, scratch.order
     n, best, alpha = s.shape[0], np.inf, 0.0
     for e in range(n_events - 1):
-        i, w, n_left, here, there = cross(e, n_left, t, node.sample_weight, scratch)
+        i, w, n_left, here, there = cross(e, n_left, t, weight, events, rows, order)
         count_row(node, i, False, w, scratch)
         count_row(node, i, True, -w, scratch)
-        if apart(here, there) and min(n_left, n - n_left) >= node.min_rows:
+        if apart(here, there) and min(n_left, n - n_left) >= min_rows:
             score = score_sides(node, scratch)
             if score < best:
                 best, alpha = score, between(here, there)
@@ -595,17 +631,19 @@ def twoing_distance(left, whole, total, w_left):
 @inner_kernel
 def sweep_twoing(node, t, n_events, n_left, scratch):
     """Scan the line of `line_search` by twoing, with one side's class weights alone."""
-    n, left, whole = node.X.shape[0], scratch.left, scratch.right
+    weight, min_rows = node.sample_weight, node.min_rows
+    events, rows, order = scratch.events, scratch.rows, scratch.order
+    n, y, left, whole = node.X.shape[0], node.y, scratch.left, scratch.right
     w_left = weight_of(left)
     for c in range(left.shape[0]):
         whole[c] += left[c]
     total = weight_of(whole)
     best, alpha = -np.inf, 0.0
     for e in range(n_events - 1):
-        i, w, n_left, here, there = cross(e, n_left, t, node.sample_weight, scratch)
-        left[np.int64(node.y[i])] += w
+        i, w, n_left, here, there = cross(e, n_left, t, weight, events, rows, order)
+        left[np.int64(y[i])] += w
         w_left += w
-        if apart(here, there) and min(n_left, n - n_left) >= node.min_rows:
+        if apart(here, there) and min(n_left, n - n_left) >= min_rows:
             distance = twoing_distance(left, whole, total, w_left)
             score = distance * distance / (w_left * (total - w_left))
             if score > best:
@@ -616,21 +654,24 @@ def sweep_twoing(node, t, n_events, n_left, scratch):
 @inner_kernel
 def sweep_entropy(node, t, n_events, n_left, scratch):
     """Scan the line of `line_search` by entropy, with two terms of it renewed for each row."""
-    n, left, right, table = node.X.shape[0], scratch.left, scratch.right, scratch.table
+    weight, min_rows = node.sample_weight, node.min_rows
+    events, rows, order = scratch.events, scratch.rows, scratch.order
+    n, y, table = node.X.shape[0], node.y, scratch.table
+    left, right = scratch.left, scratch.right
     w_left, w_right, sums = weight_of(left), weight_of(right), 0.0
     for c in range(left.shape[0]):
         sums += table[np.int64(left[c])] + table[np.int64(right[c])]
     best, alpha = np.inf, 0.0
     for e in range(n_events - 1):
-        i, w, n_left, here, there = cross(e, n_left, t, node.sample_weight, scratch)
-        c = np.int64(node.y[i])
+        i, w, n_left, here, there = cross(e, n_left, t, weight, events, rows, order)
+        c = np.int64(y[i])
         sums -= table[np.int64(left[c])] + table[np.int64(right[c])]
         left[c] += w
         right[c] -= w
         sums += table[np.int64(left[c])] + table[np.int64(right[c])]
         w_left += w
         w_right -= w
-        if apart(here, there) and min(n_left, n - n_left) >= node.min_rows:
+        if apart(here, there) and min(n_left, n - n_left) >= min_rows:
             score = table[np.int64(w_left)] + table[np.int64(w_right)] - sums
             if score < best:
                 best, alpha = score, between(here, there)
@@ -640,6 +681,8 @@ def sweep_entropy(node, t, n_events, n_left, scratch):
 @inner_kernel
 def sweep_squares(node, t, n_events, n_left, scratch):
     """Scan the line of `line_search` by Gini or squared error, their sums renewed for each row."""
+    weight, min_rows = node.sample_weight, node.min_rows
+    events, rows, order = scratch.events, scratch.rows, scratch.order
     n, y, left, right = node.X.shape[0], node.y, scratch.left, scratch.right
     gini = node.criterion == GINI
     w_left = w_right = square_left = square_right = 0.0
@@ -650,7 +693,7 @@ def sweep_squares(node, t, n_events, n_left, scratch):
             square_right += right[c] * right[c]
     best, alpha = -np.inf, 0.0
     for e in range(n_events - 1):
-        i, w, n_left, here, there = cross(e, n_left, t, node.sample_weight, scratch)
+        i, w, n_left, here, there = cross(e, n_left, t, weight, events, rows, order)
         if gini:
             c = np.int64(y[i])
             square_left += w * (2.0 * left[c] + w)
@@ -664,7 +707,7 @@ def sweep_squares(node, t, n_events, n_left, scratch):
             right[0] -= w
             left[1] += w * y[i]
             right[1] -= w * y[i]
-        if apart(here, there) and min(n_left, n - n_left) >= node.min_rows:
+        if apart(here, there) and min(n_left, n - n_left) >= min_rows:
             if not gini:
                 w_left, square_left = left[0], left[1] * left[1]
                 w_right, square_right = right[0], right[1] * right[1]

@@ -628,6 +628,7 @@ def cheapest_threshold(groups, wish):
     `groups.s` holds the projections. Of equal costs the threshold nearest to `wish` is taken, and
     where that is NaN the one in the widest gap.
     """
+    # A scan of its own: `line_search`, whose rows move at any speed, takes a quarter more time.
     s, order = groups.s, groups.order
     goes_right, cost = groups.goes_right, groups.cost
     n = s.shape[0]
