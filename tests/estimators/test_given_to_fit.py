@@ -1,0 +1,112 @@
+"""What `fit` was given is asked for again by whatever edits, refits or judges its model."""
+
+import warnings
+
+import numpy as np
+import pytest
+from sklearn.datasets import load_breast_cancer
+
+from evotree import EvoTreeClassifier, EvoTreeRegressor, EvoTreeSurvival
+from evotree.inspection.stability import stability
+from tests.quick_models import brief
+
+RNG = np.random.default_rng(0)
+ROWS = RNG.normal(size=(120, 2))
+EXPOSURE = RNG.choice([1.0, 10.0], 120)
+EVENTS = RNG.poisson(np.where(ROWS[:, 0] > 0.0, 0.9, 0.2) * EXPOSURE)
+TIMES = np.column_stack([RNG.random(120) < 0.8, RNG.exponential(size=120)])
+
+
+@pytest.fixture(scope="module")
+def rates():
+    """Return a model of rates, and one of times to an event."""
+    return (
+        brief(EvoTreeRegressor, objective="poisson").fit(
+            ROWS, EVENTS, exposure=EXPOSURE
+        ),
+        brief(EvoTreeSurvival).fit(ROWS, TIMES),
+    )
+
+
+def asked(model):
+    """Return the methods that take rows and what stands beside them, by their names."""
+    return {
+        "edit": lambda *rows, **beside: model.edit(*rows, **beside),
+        "refit": lambda *rows, **beside: model.refit(*rows, **beside),
+        "select_tree": lambda *rows, **beside: model.select_tree(
+            "accurate", *rows, **beside
+        ),
+        "calibrate": lambda *rows, **beside: model.calibrate(*rows, **beside),
+    }
+
+
+def test_a_model_of_rates_asks_for_exposures(rates):
+    model, _ = rates
+    before = model.predict(ROWS)
+    for name, method in asked(model).items():
+        with pytest.raises(ValueError, match=f"{name}: exposure=None.*predicts rates"):
+            method(ROWS, EVENTS)
+        method(ROWS, EVENTS, exposure=EXPOSURE)
+    with pytest.raises(ValueError, match="stability: exposure=None"):
+        stability(model, ROWS, EVENTS, n=2)
+    with pytest.warns(UserWarning, match="intervals were calibrated"):
+        model.select_tree("chosen")
+    np.testing.assert_array_equal(model.predict(ROWS), before)
+
+
+def test_intervals_of_rates_are_about_rates(rates):
+    model, _ = rates
+    low, high = model.calibrate(ROWS, EVENTS, exposure=EXPOSURE).predict_interval(ROWS)
+    by_hand = model.calibrate(
+        ROWS, EVENTS / EXPOSURE, exposure=np.ones(120)
+    ).predict_interval(ROWS)
+    np.testing.assert_allclose((low, high), by_hand)
+    held = (low <= EVENTS / EXPOSURE) & (high >= EVENTS / EXPOSURE)
+    assert held.mean() >= 0.9
+
+
+def test_times_take_no_exposures(rates):
+    _, model = rates
+    for name in ("edit", "refit", "select_tree"):
+        with pytest.raises(ValueError, match=f"{name}: exposure.*allowed is None"):
+            asked(model)[name](ROWS, TIMES, exposure=np.ones(120))
+
+
+def test_a_model_of_weights_warns_of_rows_without():
+    y = (ROWS[:, 0] > 0.0).astype(int)
+    weighted = brief().fit(ROWS, y, sample_weight=1.0 + ROWS[:, 1] ** 2)
+    for method in (weighted.edit, weighted.refit):
+        with pytest.warns(UserWarning, match="fitted with sample_weight"):
+            method(ROWS, y)
+    plain = brief(class_weight="balanced").fit(ROWS, y)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        plain.edit(ROWS, y)
+
+
+def test_swapping_sides_changes_no_probability_and_needs_no_rows():
+    X, y = load_breast_cancer(return_X_y=True)
+    X = X[:, :6]
+    model = brief(EvoTreeClassifier, size_penalty=0.001).fit(X, y)
+    assert model.probabilities_ is not None
+    for k in np.flatnonzero(~model.tree_.is_leaf).tolist():
+        swapped = model.edit().swap(k)
+        assert swapped.tree_ != model.tree_
+        np.testing.assert_allclose(
+            swapped.predict_proba(X), model.predict_proba(X), rtol=0.0, atol=1e-12
+        )
+        np.testing.assert_array_equal(swapped.predict(X), model.predict(X))
+        terms, again = (
+            one.explain(X[:5]).terms.contribution.abs().sum()
+            for one in (model, swapped)
+        )
+        assert again == pytest.approx(terms)
+        assert swapped.edit().swap(k).tree_ == model.tree_
+
+
+def test_rows_in_dispute_of_numbers_are_those_that_refits_predict_far_apart():
+    y = 3.0 * ROWS[:, 0]
+    found = stability(brief(EvoTreeRegressor), ROWS, y, n=3, random_state=0)
+    n_far = int((found.disagreement > 0.1).sum())
+    assert n_far < len(ROWS)
+    assert f"rows in dispute: {n_far} of 120" in repr(found)
