@@ -392,16 +392,15 @@ class EvolvedTree(base.TreeEstimator, SearchConfig):
         self.seconds_ = result.seconds
         self._chosen = result.tree
         self.objective_ = problem.dataset.objective
-        self.pareto_front_ = result.front.choosing(result.tree)
         dataset, end = problem.dataset, problem.ends.all
-        own = self._fitted_of(result.tree, dataset, end=end)
-        self._front = [
+        self.fitted_ = own = self._fitted_of(result.tree, dataset, end=end)
+        models = [
             own
             if tree == result.tree
             else self._fitted_of(tree, dataset, brief=True, end=end)
-            for tree in self.pareto_front_
+            for tree in result.front
         ]
-        self.fitted_ = own
+        self.pareto_front_ = result.front.of_models(models).choosing(result.tree)
 
     def _fitted_of(
         self,
@@ -481,7 +480,7 @@ class EvolvedTree(base.TreeEstimator, SearchConfig):
                     "calibrate(X, y) again before predict_interval.",
                     stacklevel=2,
                 )
-            self.fitted_ = self._front[self.pareto_front_.index(chosen)]
+            self.fitted_ = self.pareto_front_.models[self.pareto_front_.index(chosen)]
             self.edit_cost_ = None
         self.pareto_front_ = self.pareto_front_.choosing(chosen)
         return self
@@ -552,7 +551,7 @@ class EvolvedTree(base.TreeEstimator, SearchConfig):
                 f"0 to {n - 1}, and its members."
             )
         other = copy(self)
-        other.fitted_ = self._front[at]
+        other.fitted_ = front.models[at]
         return other
 
     def _with_labels(self, fitted: Fitted, tree: ObliqueTree) -> Fitted:

@@ -403,10 +403,11 @@ def fit_collections(
     with progress.phase("counting all rows"):
         result, front = rows.refit(result)
         inner._keep(result)
-    inner._front = [
-        rows.fitted_of(*pair) for pair in zip(inner._front, front, strict=True)
-    ]
-    inner.fitted_ = inner._front[inner.pareto_front_.index(inner.tree_)]
+    known = inner.pareto_front_
+    at = known.index(inner.tree_)
+    models = [rows.fitted_of(*pair) for pair in zip(known.models, front, strict=True)]
+    inner.pareto_front_ = known.of_models(models)
+    inner.fitted_ = models[at]
     parameters = estimator.get_params(deep=False)
     estimator.__dict__.update(
         (name, value) for name, value in vars(inner).items() if name not in parameters

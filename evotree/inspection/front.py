@@ -15,6 +15,7 @@ import pandas as pd
 from evotree.dataset import Dataset, group_moments
 from evotree.fitness.base import FitnessQualityComplexity, PenalizedAccuracy
 from evotree.fitness.linear_leaves import rate_losses
+from evotree.fitted import Fitted
 from evotree.inspection.choice import TreeChoice
 from evotree.operators.pruning import choose_tree, mean_losses, sum_losses
 from evotree.tree import ObliqueTree, SoftSides
@@ -129,16 +130,22 @@ def _dominates(scores: Sequence[float], others: Sequence[float]) -> bool:
 
 
 class FittedFront(Sequence[FrontTree]):
-    """The front of a fitted estimator; printed, it has an arrow at the estimator's tree."""
+    """The front of a fitted estimator; printed, it has an arrow at the estimator's tree.
+
+    Its members are trees. Those of an estimator are what is known of each, `models`, a list of
+    `evotree.fitted.Fitted`; a search alone knows its trees.
+    """
 
     def __init__(
         self,
-        members: Iterable[FrontTree],
+        members: Iterable[FrontTree | Fitted],
         is_regression: bool,
         chosen: int | None = None,
         choice: TreeChoice | None = None,
     ) -> None:
-        self.items = list(members)
+        known = list(members)
+        self.models = [one for one in known if isinstance(one, Fitted)]
+        self.items: list[Any] = [model.tree for model in self.models] or known
         self.is_regression = is_regression
         self.chosen = chosen
         self.choice = choice
@@ -172,7 +179,12 @@ class FittedFront(Sequence[FrontTree]):
     def choosing(self, tree: ObliqueTree) -> Self:
         """Return the same front with the arrow at a tree; at none if that is no member."""
         at = self.index(tree) if tree in self else None
-        return type(self)(self.items, self.is_regression, at, self.choice)
+        members = self.models or self.items
+        return type(self)(members, self.is_regression, at, self.choice)
+
+    def of_models(self, models: Iterable[Fitted]) -> Self:
+        """Return the same front with what is known of each of its trees."""
+        return type(self)(models, self.is_regression, self.chosen, self.choice)
 
     def to_frame(self, held_out: Dataset | None = None) -> pd.DataFrame:
         """Return the front as a table; see `front_table`."""

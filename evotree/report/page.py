@@ -108,10 +108,11 @@ class Subject:
     def of(cls, model: Any, target: str | None = None) -> Self:
         """Return what a fitted estimator of this package knows of itself."""
         history = getattr(model, "history_", None)
+        front = getattr(model, "pareto_front_", None)
         return cls(
             model.fitted_,
             target or "the target",
-            front=getattr(model, "_front", ()),
+            front=() if front is None else front.models,
             history=to_frame(history) if history else None,
             facts=_facts(model),
             members=members_of(model) if is_forest(model) else (),
