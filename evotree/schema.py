@@ -103,7 +103,7 @@ class CategoricalColumn:
     @property
     def feature_levels(self) -> tuple[str | Bend | None, ...]:
         """The level that each feature asks for, as names show it."""
-        return tuple(map(_shown, self.levels))
+        return tuple(map(_shown_level, self.levels))
 
     @property
     def known(self) -> tuple[Level, ...]:
@@ -114,7 +114,7 @@ class CategoricalColumn:
 Column: TypeAlias = NumericColumn | CategoricalColumn
 
 
-def _shown(level: Level) -> str:
+def _shown_level(level: Level) -> str:
     """Return a level as names show it: quoted where it reads as missing, or as quoted."""
     if level is None:
         return MISSING

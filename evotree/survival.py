@@ -46,7 +46,7 @@ class Times(NamedTuple):
     @classmethod
     def read(cls, y: Any, X: Any = None) -> Self:
         """Return the times that users hand over, checked; in the order of the labels of `X`."""
-        columns = [_numbers(by_row(one, X, "y")) for one in _columns_of(y)]
+        columns = [_numbers_of_times(by_row(one, X, "y")) for one in _columns_of(y)]
         event, time, *more = columns
         entry = more[0] if more else np.full(len(time), -np.inf)
         if not np.isin(event, (0.0, 1.0)).all():
@@ -115,7 +115,7 @@ def _columns_of(y: Any) -> list[Any]:
     return columns
 
 
-def _numbers(column: Any) -> np.ndarray:
+def _numbers_of_times(column: Any) -> np.ndarray:
     """Return a column as floats; what is no number is refused."""
     try:
         numbers = pd.Series(column).to_numpy(dtype=np.float64)

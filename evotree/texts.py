@@ -198,10 +198,10 @@ def export_rules(
             f"the tree's text has {n_conditions} conditions: rules list up to "
             f"{MAX_CONDITIONS}; {_ANY_TREE}."
         )
-    return _bounded(_blocks(Wording(fitted, decimals, max_terms)))
+    return _bounded(_rule_blocks(Wording(fitted, decimals, max_terms)))
 
 
-def _blocks(words: Wording) -> Iterator[str]:
+def _rule_blocks(words: Wording) -> Iterator[str]:
     """Yield the rules of `export_rules`, of each sum the tightest bound from each side."""
     fitted = words.fitted
     if fitted.shares_rows:
@@ -648,8 +648,8 @@ def export_graphviz(
     0 -> 2 [label=" no "]
     """
     fitted = fitted_of(tree, feature_names, class_names, output_names)
-    words = Wording(fitted, decimals, max_terms, _escaped, " ")
-    missing = "\\n".join(map(_escaped, missing_lines(fitted)))
+    words = Wording(fitted, decimals, max_terms, _label_text, " ")
+    missing = "\\n".join(map(_label_text, missing_lines(fitted)))
     below = (
         f', labelloc=b, fontname="Helvetica", fontsize=10, label="{missing}"'
         if missing
@@ -685,7 +685,7 @@ def _hue(c: int, n_classes: int) -> float:
     return (0.6 + c / n_classes) % 1.0
 
 
-def _escaped(name: Any) -> str:
+def _label_text(name: Any) -> str:
     r"""Return a name as a label shows it."""
     text = "".join(sign if sign.isprintable() else " " for sign in str(name))
     return text.replace("&", "&amp;").replace("\\", "\\\\").replace('"', '\\"')
@@ -721,7 +721,7 @@ def splits_of_text(
 
     Numbers of nodes may be left out, and what leaves say is not read.
     """
-    rules = _rules(text, parameter)
+    rules = _nodes_of_text(text, parameter)
     names = _Names(feature_names, parameter)
     readings: list[_Reading] = []  # of the nodes
     sizes: list[int] = []
@@ -759,7 +759,7 @@ def splits_of_text(
     return weights, thresholds, np.array(sizes, dtype=np.int32)
 
 
-def _rules(text: str, parameter: str) -> list[tuple[int, str]]:
+def _nodes_of_text(text: str, parameter: str) -> list[tuple[int, str]]:
     """Return the depths of nodes and of ``else`` in a text, and what they say, unfolded."""
     if len(text) > MAX_CHARACTERS:
         raise ValueError(

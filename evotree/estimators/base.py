@@ -52,7 +52,7 @@ from evotree.fitted import FitArguments, Fitted, TrainingRows, summarize, used_f
 from evotree.inspection.counterfactuals import (
     NORMS,
     Counterfactual,
-    Limits,
+    PointLimits,
     Space,
     cell,
     explain_failure,
@@ -364,7 +364,7 @@ class TreeEstimator(RowEncoder):
         fitted = self.fitted_
         training = fitted.training
         assert training is not None
-        limits = Limits.of(
+        limits = PointLimits.of(
             fitted.schema,
             costs=costs,
             bounds=bounds,

@@ -76,7 +76,7 @@ class Editor:
         k = self._node("set_threshold", node)
         shown = self.model.fitted_.split(k)
         threshold = float(self.tree.thresholds[k])
-        if _number("value", value) != shown.threshold:
+        if _checked_number("value", value) != shown.threshold:
             weight, j = shown.terms[0]
             threshold = value * float(self.tree.weights[k, j] / weight)
         return self._with_split(
@@ -98,7 +98,7 @@ class Editor:
                 f"weights={weights!r}: allowed are mappings of features to numbers."
             )
         for feature, weight in weights.items():
-            normal[self._feature("weights", feature)] = _number(
+            normal[self._feature("weights", feature)] = _checked_number(
                 f"weights[{feature!r}]", weight
             )
         if not normal.any():
@@ -109,7 +109,7 @@ class Editor:
             f"set_weights({node}, {dict(weights)!r}, threshold={threshold!r})",
             k,
             normal,
-            _number("threshold", threshold),
+            _checked_number("threshold", threshold),
         )
 
     def drop_term(self, node: int, feature: str | int) -> Any:
@@ -174,7 +174,7 @@ class Editor:
                 raise ValueError(
                     f"value={value!r}: allowed are None and numbers, {n_outputs}."
                 )
-            code = np.array([_number("value", one) for one in numbers])
+            code = np.array([_checked_number("value", one) for one in numbers])
         kept = np.arange(len(self.tree))
         if self._finisher is None and is_classifier(self.model) and value is not None:
             return self._model(edit, self.tree, kept, {k: code}, self.model.fitted_)
@@ -277,7 +277,7 @@ class Editor:
         return made
 
 
-def _number(name: str, value: Any) -> float:
+def _checked_number(name: str, value: Any) -> float:
     """Return a number that rows may have, too."""
     if isinstance(value, bool) or not is_number(value):
         raise ValueError(

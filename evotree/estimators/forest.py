@@ -43,7 +43,7 @@ from evotree.operators.initialization.forest import (
     Grower,
     Member,
     grow_forest,
-    positions_of,
+    row_numbers,
     rows_of_choice,
 )
 from evotree.parallel import run_tasks
@@ -198,7 +198,7 @@ class ObliqueForest(RowEncoder):
             as_given = replace(
                 dataset.like(rows, y), extras=beside.columns(X, rows, y)[0]
             )
-            at = positions_of(as_given, weight, dataset)
+            at = row_numbers(as_given, weight, dataset)
             found = _out_of_bag(members, at, rows)
             known = ~np.isnan(found[:, 0])
             self._check_out_of_bag(bool(weight[known].any()))

@@ -755,12 +755,12 @@ def tao_path(
         record = {"C": C, "n_iter": step.n_iter_, "train_score": step.score(X, y)}
         if X_test is not None:
             record["test_score"] = step.score(X_test, y_test)
-        records.append(record | describe(step.tree_, step.apply(X)))
+        records.append(record | sizes_of_tree(step.tree_, step.apply(X)))
         fitted.append(step)
     return TAOPath(pd.DataFrame(records), fitted)
 
 
-def describe(tree: ObliqueTree, leaves: np.ndarray) -> dict[str, float]:
+def sizes_of_tree(tree: ObliqueTree, leaves: np.ndarray) -> dict[str, float]:
     """Return the sizes of a tree, and what the way to the leaves takes."""
     n_weights = np.count_nonzero(tree.weights, axis=1)
     paid = np.zeros(tree.n_nodes, dtype=np.int64)

@@ -124,7 +124,7 @@ def tally_rows(
     return len(X), pd.DataFrame(sums, index=range(len(y))).groupby(group).sum()
 
 
-def draw_rows(
+def draw_partition(
     reader: Reader,
     limits: pd.Series,
     seed: int,
@@ -505,7 +505,7 @@ def _draw_sample(
     takes = np.minimum(classes["n"], np.ceil(classes["n"] * (n_wanted / n_rows)))
     # So many rows are below these limits as are wanted, but for a chance of less than 1e-8.
     limits = np.minimum(1.0, (takes + 8.0 * np.sqrt(takes) + 32.0) / classes["n"])
-    draw = delayed(partial(draw_rows, reader, limits, seed))
+    draw = delayed(partial(draw_partition, reader, limits, seed))
     firsts = np.cumsum([0, *(size for size, _ in tallies)])
     with progress.phase("drawing the sample"):
         drawn = compute(

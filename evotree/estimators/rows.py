@@ -659,7 +659,8 @@ def _lazily(X: Any, name: str, estimator: Any, nothing: np.ndarray) -> Any:
     """Return what a method of an estimator will return for the rows of a collection."""
     asked = (name, estimator, nothing)
     if not hasattr(X, "map_blocks"):
-        return X.map_partitions(_predicted, *asked, meta=_predicted(X._meta, *asked))
+        meta = _predict_partition(X._meta, *asked)
+        return X.map_partitions(_predict_partition, *asked, meta=meta)
     if X.ndim != 2:
         raise ValueError(f"X has shape {X.shape}: allowed are 2 dimensions.")
     shape: dict[str, Any] = (
@@ -668,11 +669,13 @@ def _lazily(X: Any, name: str, estimator: Any, nothing: np.ndarray) -> Any:
         else {"drop_axis": 1}
     )
     return X.rechunk({1: -1}).map_blocks(
-        _predicted, *asked, dtype=nothing.dtype, meta=nothing, **shape
+        _predict_partition, *asked, dtype=nothing.dtype, meta=nothing, **shape
     )
 
 
-def _predicted(rows: Any, name: str, estimator: Any, nothing: np.ndarray) -> Any:
+def _predict_partition(
+    rows: Any, name: str, estimator: Any, nothing: np.ndarray
+) -> Any:
     """Return what a method says of a partition, with the index of its rows."""
     predicted: np.ndarray = getattr(estimator, name)(rows) if len(rows) else nothing
     if not isinstance(rows, pd.DataFrame):

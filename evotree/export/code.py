@@ -282,7 +282,7 @@ def _function(
             if any(line.lstrip().startswith("s = ") for line in body)
             else []
         )
-    notes = _notes([fitted], language) if noted else []
+    notes = _notes_of_row([fitted], language) if noted else []
     return [*parts, _written(language, kind, name, notes, body)]
 
 
@@ -358,11 +358,11 @@ def _sums(pieces: list[str], width: int) -> list[str]:
     return [first, *(f"s {line}" for line in others)]
 
 
-def _notes(members: Sequence[Fitted], language: _Language) -> list[str]:
+def _notes_of_row(members: Sequence[Fitted], language: _Language) -> list[str]:
     """Return what a row is, and what each number of it that the trees read is."""
     fitted = members[0]
     about = (
-        [note for column in fitted.schema for note in _encoding(column)]
+        [note for column in fitted.schema for note in _notes_of_column(column)]
         if fitted.schema.is_table
         else list(map(repr, fitted.features))
     )
@@ -376,7 +376,7 @@ def _notes(members: Sequence[Fitted], language: _Language) -> list[str]:
     ]
 
 
-def _encoding(column: Column) -> list[str]:
+def _notes_of_column(column: Column) -> list[str]:
     """Say of each feature of a column how it is made."""
     name = repr(column.name)
     if isinstance(column, NumericColumn):
@@ -439,7 +439,7 @@ def _probabilities(fitted: Fitted, name: str, language: _Language) -> list[str]:
     reaching = "\n".join(
         f"{line}{language.end}" for line in _reaching(fitted, sides, language)
     )
-    notes = _notes([fitted], language) if language is _PYTHON else []
+    notes = _notes_of_row([fitted], language) if language is _PYTHON else []
     notes.append("n[k] is the probability of reaching node k, p[c] that of class c.")
     if language is _PYTHON:
         body = f"""n = [0.0] * {len(tree)}
@@ -606,7 +606,9 @@ for tree in trees:
         p[c] += share
 p = [share / {len(names)}.0 for share in p]
 return {said}"""
-    vote = _written(language, kind, name, _notes(members, language), body.splitlines())
+    vote = _written(
+        language, kind, name, _notes_of_row(members, language), body.splitlines()
+    )
     return [*parts, vote]
 
 

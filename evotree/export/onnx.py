@@ -201,12 +201,12 @@ def _convert_classifier(scope: Any, operator: Any, container: Any) -> None:
         paths = _Paths(graph, rows, tree)
         at = paths.reached()
         if tree.models is not None:
-            shares = graph.node("Softmax", [_predicted(paths, at)], axis=1)
+            shares = graph.node("Softmax", [_leaf_values(paths, at)], axis=1)
             at = graph.node("ArgMax", [shares], axis=1, keepdims=0)
         else:
             labels = labels[tree.labels[tree.is_leaf]]
         if tree.models is None and sides is None:
-            shares = _predicted(paths, at)
+            shares = _leaf_values(paths, at)
         elif sides is not None:
             is_label = np.eye(tree.values.shape[1])[tree.majority[tree.is_leaf]]
             shares = paths.mix(sides, graph.node("Gather", [is_label, at], axis=0))
@@ -217,7 +217,7 @@ def _convert_classifier(scope: Any, operator: Any, container: Any) -> None:
 def _mean(graph: _Graph, rows: str, trees: Sequence[ObliqueTree]) -> str:
     """Write the nodes of `mean_of_trees`, which adds in the order of the trees."""
     all_paths = [_Paths(graph, rows, tree) for tree in trees]
-    total, *others = [_predicted(paths, paths.reached()) for paths in all_paths]
+    total, *others = [_leaf_values(paths, paths.reached()) for paths in all_paths]
     for other in others:
         total = graph.node("Add", [total, other])
     return (
@@ -268,7 +268,7 @@ def _bent(graph: _Graph, rows: str, model: Any) -> str:
     return numbers
 
 
-def _predicted(paths: _Paths, leaf: str) -> str:
+def _leaf_values(paths: _Paths, leaf: str) -> str:
     """Write the nodes of `predict_value`: values, or linear models, picked by leaf."""
     graph = paths.graph
     tree = paths.tree

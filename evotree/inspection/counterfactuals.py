@@ -252,7 +252,7 @@ class Counterfactual:
 
     def __repr__(self) -> str:
         changes = [
-            f"{printable(name)}: {_shown(before)} -> {_shown(after)}"
+            f"{printable(name)}: {_shown_cell(before)} -> {_shown_cell(after)}"
             for name, (before, after) in self.changes.items()
         ]
         return (
@@ -261,7 +261,7 @@ class Counterfactual:
         )
 
 
-def _shown(value: Any) -> str:
+def _shown_cell(value: Any) -> str:
     """Return a cell in a few digits."""
     return f"{value:.6g}" if isinstance(value, float) else printable(value)
 
@@ -280,7 +280,7 @@ LeafPoint: TypeAlias = tuple[float, int, np.ndarray]
 
 
 @dataclass(frozen=True, eq=False)
-class Limits:
+class PointLimits:
     """What a counterfactual may change, how far and at what cost, an entry for each column."""
 
     costs: np.ndarray  # factors of the distances, above 0
@@ -344,9 +344,9 @@ class Limits:
                 raise ValueError(
                     f"bounds[{key!r}]={pair!r}: allowed are pairs (low, high), low <= high."
                 )
-        for key in _listed("integers", integers):
+        for key in _as_names("integers", integers):
             limits.whole[_position("integers", key, schema, of_numbers=True)] = True
-        for key in _listed("fixed", fixed):
+        for key in _as_names("fixed", fixed):
             limits.fixed[_position("fixed", key, schema)] = True
         return limits
 
@@ -370,7 +370,7 @@ class Limits:
                     yield f"{parameter} {name!r}", replace(self, **fields)
 
 
-def _listed(parameter: str, names: Any) -> Iterable[Any]:
+def _as_names(parameter: str, names: Any) -> Iterable[Any]:
     """Return columns that users give as one name or several."""
     if names is None or isinstance(names, str | Integral):
         return () if names is None else (names,)
@@ -400,7 +400,7 @@ class Space:
         training: TrainingRows,
         schema: Schema,
         x: np.ndarray,
-        limits: Limits,
+        limits: PointLimits,
     ) -> None:
         self.tree, self.schema, self.x, self.limits = tree, schema, x, limits
         self.column_of = schema.column_of
@@ -700,8 +700,8 @@ def _keeps(tree: ObliqueTree, point: np.ndarray, leaf: int, goal: Goal) -> bool:
 
 
 def explain_failure(
-    space_of: Callable[[Limits], Space],
-    limits: Limits,
+    space_of: Callable[[PointLimits], Space],
+    limits: PointLimits,
     goals: Sequence[Goal],
     schema: Schema,
 ) -> str:

@@ -162,7 +162,7 @@ def stability(
     ]
     pairs = list(combinations(range(n), 2))
     agreement, disagreement = _agreement(found, pairs, unit, is_of_classes)
-    used, roots = [_columns(fit) for fit in fits], pd.DataFrame(map(_root, fits))
+    used, roots = [_used_columns(fit) for fit in fits], pd.DataFrame(map(_root, fits))
     counts = pd.Series(
         [name for names in used for name in names], dtype=object
     ).value_counts()
@@ -227,7 +227,7 @@ def _error_of_all(losses: np.ndarray, test: np.ndarray, labels: Any) -> float:
     return float(error_of_groups(group_moments(sums, weights))) ** 2 * len(test)
 
 
-def _columns(model: Any) -> set[str]:
+def _used_columns(model: Any) -> set[str]:
     """Return the names of the columns that a tree uses."""
     schema = model.fitted_.schema
     return {schema.names[schema.column_of[j]] for j in used_features([model.fitted_])}

@@ -76,7 +76,7 @@ def plot_learning_curve(
         Name of the run in the labels of its lines.
     """
     records = records_of(history, "history")
-    positions = positions_of(records, x)
+    positions = axis_positions(records, x)
     curves = (curves,) if isinstance(curves, str) else curves
     if not curves:
         raise ValueError("curves is empty: name at least one chapter of the history.")
@@ -249,7 +249,7 @@ def plot_lineage(history: Any, *, x: Position = "gen", ax: Axes | None = None) -
     those of `plot_learning_curve`.
     """
     records = records_of(history, "history")
-    positions = positions_of(records, x)
+    positions = axis_positions(records, x)
     columns = [name for name in map(str, records) if name.startswith(f"{ORIGIN}_")]
     if not columns:
         raise ValueError(
@@ -318,7 +318,7 @@ def _column(records: pd.DataFrame, column: str, given: str) -> np.ndarray:
     return records[column].to_numpy(dtype=np.float64)
 
 
-def positions_of(records: pd.DataFrame, x: str) -> np.ndarray:
+def axis_positions(records: pd.DataFrame, x: str) -> np.ndarray:
     """Return where on the axis the records of a run stand."""
     if x not in POSITION_LABELS:
         raise ValueError(
@@ -340,7 +340,7 @@ def _aligned(
     if not group:
         raise ValueError(f"{where} is empty: give at least one run.")
     tables = [records_of(history, f"{where}[{i}]") for i, history in enumerate(group)]
-    positions = [positions_of(table, x) for table in tables]
+    positions = [axis_positions(table, x) for table in tables]
     values = [_column(table, column, where) for table in tables]
     grid = np.unique(np.concatenate(positions))
     grid = grid[grid >= max(position[0] for position in positions)]

@@ -194,16 +194,14 @@ def _steps(
     steps = []
     for _, part in terms[terms.side != "leaf"].groupby("step"):
         first = part.iloc[0]
-        off = f"{first.side}, {_plain(abs(first.total), 2)} from the hyperplane"
+        off = f"{first.side}, {_signed_number(abs(first.total), 2)} from the hyperplane"
         steps.append((f"[{first.node}]  {off}", _bars(part, max_terms)))
     model = terms[terms.side == "leaf"]
     predicted = of_row.prediction
     is_number = isinstance(predicted, float | np.floating)
-    heading = (
-        f"[{of_row.leaf}]  predicts {_plain(predicted) if is_number else predicted}"
-    )
+    heading = f"[{of_row.leaf}]  predicts {_signed_number(predicted) if is_number else predicted}"
     if is_number and len(model) and not np.isclose(model.total.iloc[0], predicted):
-        heading += f", its bound; the line gives {_plain(model.total.iloc[0])}"
+        heading += f", its bound; the line gives {_signed_number(model.total.iloc[0])}"
     return [*steps, (heading, _bars(model, max_terms) if len(model) else [])]
 
 
@@ -212,7 +210,7 @@ def _bars(part: pd.DataFrame, max_terms: int) -> list[Bar]:
     sums = part.centre.iloc[0] + np.append(0.0, part.contribution.cumsum())
     bars = [
         (
-            f"{short_name(term.feature)} = {_plain(term.value)}",
+            f"{short_name(term.feature)} = {_signed_number(term.value)}",
             sums[k],
             sums[k + 1],
         )
@@ -243,7 +241,7 @@ def _draw_bars(ax: Axes, bars: list[Bar], place: int, with_zero: bool) -> None:
     ax.plot(bars[-1][2], end, "D", color=INK, markersize=5.0, zorder=4)
 
 
-def _plain(value: float, digits: int = 4) -> str:
+def _signed_number(value: float, digits: int = 4) -> str:
     """Write a number in a few digits, with the sign that belongs beside letters."""
     return number(float(f"{value:.{digits}g}"), None).replace("-", "−")
 

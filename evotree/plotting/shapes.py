@@ -90,7 +90,9 @@ def plot_shapes(
         panel = ax.inset_axes(place, sharey=first)
         first = first or panel
         column = fitted.schema[c]
-        _draw(panel, column, *lines[c], None if cells is None else cells.iloc[:, c])
+        _draw_panel(
+            panel, column, *lines[c], None if cells is None else cells.iloc[:, c]
+        )
         panel.set_xlabel(short_name(column.name), size="small", parse_math=False)
         panel.tick_params(labelsize="x-small", labelleft=at % across == 0)
     assert first is not None
@@ -124,7 +126,7 @@ def column_lines(
     return found
 
 
-def _draw(
+def _draw_panel(
     panel: Axes, column: Column, cells: Any, values: np.ndarray, rows: Any
 ) -> None:
     """Draw the lines of a column, or the points of its levels, and the numbers of rows."""

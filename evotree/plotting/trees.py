@@ -21,7 +21,7 @@ from matplotlib.textpath import text_to_path
 
 from evotree.fitted import Fitted, fitted_of, tree_of
 from evotree.inspection.importances import importances
-from evotree.plotting.curves import plot_learning_curve, positions_of, records_of
+from evotree.plotting.curves import axis_positions, plot_learning_curve, records_of
 from evotree.plotting.style import (
     INK,
     PALETTE,
@@ -169,7 +169,7 @@ def plot_tree(
     ]
     below = LINE_HEIGHT * (len(last_lines) + 1) if last_lines else 0.0
     font = FONT if drawn.n_leaves <= 8 else 0.8 * FONT
-    ax, font = _prepared(ax, boxes, below, font)
+    ax, font = _prepared_axes(ax, boxes, below, font)
     colors = class_colors(tree.values.shape[1])
     edges = _value_colors(tree) if is_value else [colors[c] for c in fitted.winners]
     _draw_terms(ax, fitted, shown, boxes, terms)
@@ -501,7 +501,7 @@ def _ends(boxes: Sequence[Box]) -> tuple[float, float, float]:
     )
 
 
-def _prepared(
+def _prepared_axes(
     ax: Axes | None, boxes: Sequence[Box], below: float, font: float
 ) -> tuple[Axes, float]:
     """Return axes with limits around the boxes, and room below, and the size of the font."""
@@ -802,7 +802,7 @@ def plot_evolution(
         _show_until(panels, gen)
         return [left, *panels]
 
-    frames = _frames(list(trees), int(positions_of(records, "gen")[-1]), max_frames)
+    frames = _frames(list(trees), int(axis_positions(records, "gen")[-1]), max_frames)
     panels: list[Axes] = []
     draw(frames[-1])  # the layout of all
     plot_learning_curve(records, curves=curves, ax=right)

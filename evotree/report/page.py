@@ -201,7 +201,7 @@ def collect(subject: Subject, cells: pd.DataFrame | None, y: Any) -> dict[str, A
         "target": short("the risk" if fitted.is_risk else subject.target),
         "classes": classes,
         "colors": None if classes is None else class_colors(len(classes)),
-        "columns": _columns(schema, used_columns, cells),
+        "columns": _columns_of_page(schema, used_columns, cells),
         "features": [short(fitted.features[j]) for j in kept.tolist()],
         "operands": [
             operand(fitted.features[j], fitted.features[j]) for j in kept.tolist()
@@ -211,10 +211,10 @@ def collect(subject: Subject, cells: pd.DataFrame | None, y: Any) -> dict[str, A
         ],
         "weighted": fitted.is_weighted,
         "risk": fitted.is_risk,
-        "spread": _rounded(fitted.spread[kept]),
-        "means": _rounded(training.means[0, kept]),
-        "lowest": _rounded(np.where(is_bend, -np.inf, training.lowest)[kept]),
-        "highest": _rounded(np.where(is_bend, np.inf, training.highest)[kept]),
+        "spread": _with_few_digits(fitted.spread[kept]),
+        "means": _with_few_digits(training.means[0, kept]),
+        "lowest": _with_few_digits(np.where(is_bend, -np.inf, training.lowest)[kept]),
+        "highest": _with_few_digits(np.where(is_bend, np.inf, training.highest)[kept]),
         "trees": trees,
         "own": own,
         "forest": _forest(subject, kept, rows, truth) if subject.members else None,
@@ -224,8 +224,8 @@ def collect(subject: Subject, cells: pd.DataFrame | None, y: Any) -> dict[str, A
             short(name): short(fact, MAX_FACT_CHARACTERS)
             for name, fact in subject.facts.items()
         },
-        "rules": _rules(subject.members or [subject.fitted]),
-        "notes": _notes(subject, rows, truth, len(trees)),
+        "rules": _text_of_rules(subject.members or [subject.fitted]),
+        "notes": _notes_of_page(subject, rows, truth, len(trees)),
     }
 
 
@@ -333,7 +333,7 @@ def _tree(
         "terms": tree.n_terms,
         "complexity": tree.complexity,
         "depth": tree.depth,
-        "quality": None if member is None else _rounded(member.quality),
+        "quality": None if member is None else _with_few_digits(member.quality),
         "origin": None if member is None else str(member.origin),
         "importances": _most_important(_with_bends_added(importances(tree), fitted)),
         "measures": None
@@ -352,10 +352,10 @@ def _add_shapes(nodes: list[dict[str, Any]], fitted: Fitted) -> None:
         nodes[k]["shapes"] = [
             {
                 "column": c,
-                "cells": _rounded(cells, 5)
+                "cells": _with_few_digits(cells, 5)
                 if isinstance(columns[c], NumericColumn)
                 else [MISSING if x is None else short(x) for x in cells],
-                "adds": _rounded(values.T, 4),
+                "adds": _with_few_digits(values.T, 4),
             }
             for c, (cells, values) in sorted(
                 lines.items(), key=lambda one: -np.ptp(one[1][1], axis=0).max()
@@ -393,7 +393,7 @@ def _most_important(shares: np.ndarray) -> list[list[Any]]:
     most = [
         j for j in np.argsort(-shares, kind="stable")[:20].tolist() if shares[j] > 0.0
     ]
-    return [[j, _rounded(shares[j], 4)] for j in most]
+    return [[j, _with_few_digits(shares[j], 4)] for j in most]
 
 
 def _node(fitted: Fitted, k: int, training: TrainingRows, own: bool) -> dict[str, Any]:
@@ -407,17 +407,17 @@ def _node(fitted: Fitted, k: int, training: TrainingRows, own: bool) -> dict[str
     samples = tree.n_node_samples
     # Splits of other trees only show their shares, leaves predict by them.
     digits = 3 if fitted.is_split(k) and not own else 6
-    values = _rounded(tree.values[k], digits)
+    values = _with_few_digits(tree.values[k], digits)
     model = fitted.model(k) if fitted.classes is None else None
     if model is not None:
         values = [float(tree.values[k, 0]) if model.terms else model.intercept]
     node: dict[str, Any] = {
-        "n": None if samples is None else _rounded(samples[k]),
+        "n": None if samples is None else _with_few_digits(samples[k]),
         "v": values,
         "l": fitted.winners[k],
     }
     if fitted.is_weighted and model is None:
-        node["r"] = _rounded(fitted.row_shares[k], digits)
+        node["r"] = _with_few_digits(fitted.row_shares[k], digits)
     if fitted.sides is not None:
         node |= _soft(fitted, k, own)
     if fitted.scores is not None and not fitted.is_split(k):
@@ -439,10 +439,10 @@ def _soft(fitted: Fitted, k: int, own: bool) -> dict[str, Any]:
     digits = 17 if own else 7
     if fitted.is_split(k):
         return {
-            "slope": _rounded(sides.slopes[k], digits),
-            "intercept": _rounded(sides.intercepts[k], digits),
+            "slope": _with_few_digits(sides.slopes[k], digits),
+            "intercept": _with_few_digits(sides.intercepts[k], digits),
         }
-    found = {"shares": _rounded(sides.shares[k], digits)}
+    found = {"shares": _with_few_digits(sides.shares[k], digits)}
     most_frequent = int(fitted.tree.majority[k])
     return found if most_frequent == fitted.winners[k] else found | {"m": most_frequent}
 
@@ -456,7 +456,7 @@ def _survival(fitted: Fitted, k: int) -> dict[str, Any]:
         shown = np.unique(
             np.linspace(0, len(x) - 1, MAX_SURVIVAL_STEPS).round().astype(int)
         )
-        found["curve"] = [_rounded(x[shown], 4), _rounded(y[shown], 3)]
+        found["curve"] = [_with_few_digits(x[shown], 4), _with_few_digits(y[shown], 3)]
     return found
 
 
@@ -467,11 +467,11 @@ def _sum(fitted: Fitted, k: int, training: TrainingRows, own: bool) -> dict[str,
         "f": [j for _, j in terms],
         "w": [weight for weight, _ in terms],
     }
-    found["c"] = _rounded(training.means[k, found["f"]], 7 if own else 4)
+    found["c"] = _with_few_digits(training.means[k, found["f"]], 7 if own else 4)
     if fitted.is_split(k):
         return found | {
             "t": float(fitted.tree.thresholds[k]),
-            "s": _rounded(training.spreads[k]),
+            "s": _with_few_digits(training.spreads[k]),
         }
     model = fitted.model(k)
     return found | {
@@ -483,7 +483,7 @@ def _sum(fitted: Fitted, k: int, training: TrainingRows, own: bool) -> dict[str,
     }
 
 
-def _columns(
+def _columns_of_page(
     schema: Schema, used: Sequence[int], cells: pd.DataFrame | None
 ) -> list[dict[str, Any]]:
     """Return how each column is typed, and which features it makes."""
@@ -569,25 +569,27 @@ def _history(records: pd.DataFrame) -> dict[str, Any]:
     with suppress(ValueError):  # nothing was refined
         totals = cumulated(records)
     return {
-        "gen": _rounded(records["gen"])
+        "gen": _with_few_digits(records["gen"])
         if "gen" in records
         else list(range(len(records))),
         "curves": {
-            name: _rounded(records[name], 5) for name in names if name in records
+            name: _with_few_digits(records[name], 5)
+            for name in names
+            if name in records
         },
         "origins": {
-            name.removeprefix(prefix): _rounded(records[name], 4)
+            name.removeprefix(prefix): _with_few_digits(records[name], 4)
             for name in map(str, records)
             if name.startswith(prefix)
         },
         "refiners": {
-            name: {field: _rounded(table[field], 4) for field in table}
+            name: {field: _with_few_digits(table[field], 4) for field in table}
             for name, table in totals.items()
         },
     }
 
 
-def _rules(members: Sequence[Fitted]) -> str:
+def _text_of_rules(members: Sequence[Fitted]) -> str:
     """Return the rules of the model's own tree, or of all of a forest, cut where they are long."""
     # The page counts trees from 0, as `estimators_` does.
     rules = numbered([export_rules(_with_short_names(one)) for one in members], first=0)
@@ -599,7 +601,7 @@ def _rules(members: Sequence[Fitted]) -> str:
     )
 
 
-def _notes(subject: Subject, rows: Rows, truth: Any, n_shown: int) -> list[str]:
+def _notes_of_page(subject: Subject, rows: Rows, truth: Any, n_shown: int) -> list[str]:
     """Return what the reader has to know of the page: what is left out, and why."""
     n_trees = len(subject.trees[0])
     is_tree = not subject.members
@@ -625,11 +627,11 @@ def _notes(subject: Subject, rows: Rows, truth: Any, n_shown: int) -> list[str]:
     return [note for note, is_told in notes.items() if is_told]
 
 
-def _rounded(values: Any, digits: int = 7) -> Any:
+def _with_few_digits(values: Any, digits: int = 7) -> Any:
     """Return numbers with a few significant digits, None for those that are not finite."""
     if np.ndim(values):
         return [
-            _rounded(value, digits)
+            _with_few_digits(value, digits)
             for value in np.asarray(values, dtype=np.float64).tolist()
         ]
     value = float(f"{float(values):.{digits}g}")

@@ -17,7 +17,7 @@ from sklearn.model_selection import train_test_split
 
 from evotree.dataset import jitter
 from evotree.estimators import ObliqueTreeClassifier
-from evotree.estimators.local import TAOClassifier, describe, tao_path
+from evotree.estimators.local import TAOClassifier, sizes_of_tree, tao_path
 from evotree.experiments.experiment import innermost
 from evotree.experiments.protocols import OFFICIAL, Parts, Task, load_cached, take_rows
 from evotree.operators.pruning import (
@@ -249,7 +249,7 @@ def path_tables(data_home: Path) -> tuple[pd.DataFrame, pd.DataFrame]:
     for node in ("axis", "oblique"):
         for depth in PATH_DEPTHS:
             model = TAOClassifier(node=node, depth=depth, random_state=0).fit(X, y)
-            sizes = describe(model.tree_, model.apply(X))
+            sizes = sizes_of_tree(model.tree_, model.apply(X))
             trees.append(
                 {
                     "node": node,
