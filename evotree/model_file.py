@@ -185,16 +185,18 @@ class Model:
             )
         return frame.set_axis(names, axis=1)
 
-    def encode(self, X: Any) -> np.ndarray:
-        """Return the features of rows; of columns that no tree asks for, those of missing cells.
+    def encode(self, X: Any, *, bends: bool = False) -> np.ndarray:
+        """Return the features that exported code reads; with `bends` all that trees read.
 
-        Rows are a frame of pandas or polars, a table of Arrow, an array or a list.
+        Rows are a frame of pandas or polars, a table of Arrow, an array or a list. Columns that no
+        tree asks for are taken for missing.
         """
-        return encode(self.schema, self.table(X), self.used_columns)
+        features = encode(self.schema, self.table(X), self.used_columns)
+        return features if bends else self.schema.without_bends(features)
 
     def predict_proba(self, X: Any) -> np.ndarray:
         """Return the probabilities of the classes, or the numbers in a column."""
-        rows = self.encode(X)
+        rows = self.encode(X, bends=True)
         if len(self.members) > 1:
             return mean_of_trees(self.trees, rows)
         return class_probabilities(self.tree, self.sides, rows)
@@ -209,7 +211,7 @@ class Model:
         """Return the positions of the predicted classes, of shape (n_rows,); see `predict`."""
         if len(self.members) > 1:
             return self.predict_proba(X).argmax(axis=1)
-        return self.tree.predict_label(self.encode(X))
+        return self.tree.predict_label(self.encode(X, bends=True))
 
     def explain(self, X: Any) -> Explanation:
         """Explain how rows reach their leaves."""

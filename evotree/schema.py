@@ -297,6 +297,10 @@ class Schema(Sequence[Column]):
             made[c] = replace(column, bends=read)
         return replace(self, columns=tuple(made))
 
+    def without_bends(self, features: np.ndarray) -> np.ndarray:
+        """Return the features that exported code reads, `features` itself where none bends."""
+        return features[:, self.read_by_code] if self.bends else features
+
     def with_bends(self, rows: np.ndarray) -> np.ndarray:
         """Return all features of rows that lack the bends.
 

@@ -188,10 +188,7 @@ class RowEncoder(FittedModel, BaseEstimator, Constrained):
         that the fit did not see a `UserWarning` tells, too.
         """
         features = self._features(X)
-        schema = self.fitted_.schema
-        return (
-            features if bends or not schema.bends else features[:, schema.read_by_code]
-        )
+        return features if bends else self.fitted_.schema.without_bends(features)
 
     def _features(self, X: Any) -> np.ndarray:
         """Return the features that trees read."""
