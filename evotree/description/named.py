@@ -176,7 +176,7 @@ _OPPOSITES = {"<=": ">", ">=": "<"}
 _RELATIONS = {"<=": operator.le, ">=": operator.ge, "<": operator.lt, ">": operator.gt}
 
 
-class Split(NamedTuple):
+class NamedSplit(NamedTuple):
     """The inequality of an internal node, by which a row goes to the left child.
 
     The terms are weights other than 0 and their features, the most influential first, with a weight
@@ -188,7 +188,7 @@ class Split(NamedTuple):
     threshold: float
 
     @property
-    def opposite(self) -> Split:
+    def opposite(self) -> NamedSplit:
         """The inequality by which a row goes to the right child."""
         return self._replace(relation=_OPPOSITES[self.relation])
 
@@ -319,7 +319,7 @@ class NamedTree:
             return ()
         return tuple(float(self.influence(k)[j] / total) for _, j in terms)
 
-    def split(self, k: int) -> Split:
+    def split(self, k: int) -> NamedSplit:
         """Return the inequality of internal node `k` as all forms for readers show it."""
         terms = self.by_influence(k)
         threshold = float(self.tree.thresholds[k])
@@ -328,9 +328,11 @@ class NamedTree:
             scaled = tuple((weight / first, j) for weight, j in terms)
             numbers = [threshold / first, *(weight for weight, _ in scaled)]
             if np.isfinite(numbers).all() and all(weight for weight, _ in scaled):
-                return Split(scaled, "<=" if first > 0.0 else ">=", numbers[0] + 0.0)
+                return NamedSplit(
+                    scaled, "<=" if first > 0.0 else ">=", numbers[0] + 0.0
+                )
         # Extreme weights, which division would take to infinity or to 0, stay as they are.
-        return Split(terms, "<=", threshold)
+        return NamedSplit(terms, "<=", threshold)
 
     def model(self, k: int) -> LinearModel:
         """Return what node `k` predicts where there are no classes."""
@@ -435,7 +437,7 @@ class NamedTree:
         """What features of 0 and 1 say by being 1, and by being 0."""
         return answers_of(self.columns or ())
 
-    def answer(self, split: Split) -> str | None:
+    def answer(self, split: NamedSplit) -> str | None:
         """Return a split of one feature of 0 and 1 in words; None for other splits."""
         if len(split.terms) != 1 or split.terms[0][0] != 1.0:
             return None

@@ -18,8 +18,8 @@ from evotree.description.named import (
     LINE_WIDTH,
     ONE_WAY,
     LinearModel,
+    NamedSplit,
     NamedTree,
-    Split,
     check_whole,
     exact,
     fold,
@@ -210,7 +210,7 @@ def _blocks(words: Wording) -> Iterator[str]:
     named = words.named
     if named.shares_rows:
         yield from (f"# {ONE_WAY}", "")
-    path: list[Split] = []
+    path: list[NamedSplit] = []
     between: list[str] = []
     for k, depth, is_right in walk(named.tree):
         if is_right:
@@ -218,7 +218,7 @@ def _blocks(words: Wording) -> Iterator[str]:
         if named.is_split(k):
             path[depth:] = [named.split(k)]
             continue
-        of_sum: dict[tuple[Any, str], list[Split]] = {}
+        of_sum: dict[tuple[Any, str], list[NamedSplit]] = {}
         for split in path[:depth]:
             of_sum.setdefault((split.terms, split.relation[0]), []).append(split)
         first, *others = words.leaf(k)
@@ -241,7 +241,7 @@ def _percent(share: float) -> str:
     return f"{percent} %" if percent else "<1 %"
 
 
-def _tightness(split: Split) -> tuple[float, bool]:
+def _tightness(split: NamedSplit) -> tuple[float, bool]:
     """Return what is least for the tightest of some bounds from one side on one sum."""
     # Of x < 1 and x <= 1, the first is the tighter one; of x > 1 and x >= 1 likewise.
     sign = 1.0 if split.relation.startswith("<") else -1.0
@@ -278,7 +278,7 @@ class Wording:
     def _number(self, value: float) -> str:
         return self._signs(number(value, self.decimals))
 
-    def bound(self, split: Split) -> str:
+    def bound(self, split: NamedSplit) -> str:
         """Return what a split asks of its sum."""
         return f"{self._signs(split.relation)} {self._number(split.threshold)}"
 
@@ -298,12 +298,12 @@ class Wording:
             pieces.append(f"(+{len(terms) - self.max_terms} more)")
         return pieces
 
-    def split(self, split: Split) -> list[str]:
+    def split(self, split: NamedSplit) -> list[str]:
         """Return an inequality in pieces, one for each term, the last one with the threshold."""
         *pieces, last = self.split_lines(split)
         return [*pieces[:-1], f"{pieces[-1]} {last}"] if pieces else [last]
 
-    def split_lines(self, split: Split) -> list[str]:
+    def split_lines(self, split: NamedSplit) -> list[str]:
         """Return an inequality in lines, one for each term, and one for the threshold."""
         if (answer := self.named.answer(split)) is not None:
             return [self.written(answer)]

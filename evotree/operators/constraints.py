@@ -202,7 +202,7 @@ _ROUNDING = 1e-9  # of a number of rows
 
 
 @dataclass(frozen=True)
-class Limits:
+class ShapeLimits:
     """Bounds on the shape of a tree; a `Constraint`."""
 
     # A tree that breaks one is repaired by what it can best do without: the bounds on depth, leaves
