@@ -6,8 +6,8 @@ Each name has one module, from which code imports it: `evotree.operators.variati
 from evotree.operators.constraints import (
     Held,
     Interactions,
-    Limits,
     MonotonicConstraint,
+    ShapeLimits,
     SplitFeatures,
 )
 from evotree.operators.initialization.growth import init_dipolar
@@ -54,4 +54,4 @@ __all__ += ["tao_sweep", "LinearRefiner", "Resplit"]
 # Pruning by the fitness, by cross-validation and as in C4.5; rounding of finished trees.
 __all__ += ["prune", "prune_cross_validated", "prune_pessimistic", "round_tree"]
 # Constraints that every tree keeps.
-__all__ += ["Held", "Interactions", "Limits", "MonotonicConstraint", "SplitFeatures"]
+__all__ += ["Held", "Interactions", "ShapeLimits", "MonotonicConstraint", "SplitFeatures"]

@@ -26,7 +26,7 @@ from evotree import (
 from evotree.engine.scored import DEFAULT, Scorer
 from evotree.export import export_graphviz, export_html, export_rules, export_text
 from evotree.fitness.objectives import as_actions
-from evotree.operators.constraints import Limits
+from evotree.operators.constraints import ShapeLimits
 from evotree.operators.initialization.population import Breeder
 from evotree.operators.structure.splice import make_individual
 from evotree.plotting import plot_tree
@@ -183,7 +183,7 @@ def test_several_scores_make_a_front_of_their_own():
 def test_bounds_are_kept_and_trees_taken_as_they_are():
     bounds = {"max_leaf_nodes": 3, "max_depth": 2, "max_terms": 3, "max_split_terms": 1}
     result = search_scores(NOISY, replace(BRIEF, **bounds))
-    limits = Limits(2, 3, 3, 0.0, 1)
+    limits = ShapeLimits(2, 3, 3, 0.0, 1)
     for one in (*result.run.population, *result.run.hall_of_fame):
         assert limits.keeps(one, None)
     X = points_of(5, 400)

@@ -18,6 +18,7 @@ from dataclasses import replace
 import numpy as np
 
 from evotree.dataset import Dataset
+from evotree.fitness.linear_leaves import sweep
 from evotree.schema import ABOVE, BELOW, LOG, TRUTH, Bend, NumericColumn, Schema
 from evotree.tree import ObliqueTree
 
@@ -184,7 +185,7 @@ def _forward_search(
     order = np.argsort(-np.abs(T[:n_first, -n_targets:]).max(axis=1), kind="stable")
     for j in order[: int(n_rows / 4.0)].tolist():
         if T[j, j] > _COLLINEAR:
-            _sweep(T, j)
+            sweep(T, j)
             entered += 1
     # That of Chen and Chen with their gamma at a half.
     price = math.log(n_rows) + math.log(len(candidates))
@@ -205,13 +206,6 @@ def _forward_search(
         best = int(gain.argmax())
         if gain[best] <= price or len(kept) + entered > n_rows / 3.0:
             break
-        _sweep(T, n_first + best)
+        sweep(T, n_first + best)
         kept.append(best)
     return [candidates[at] for at in kept]
-
-
-def _sweep(T: np.ndarray, k: int) -> None:
-    """Let a feature enter the regression whose sums of products are swept."""
-    row = T[k] / T[k, k]
-    T -= np.outer(T[:, k], row)
-    T[k] = T[:, k] = 0.0

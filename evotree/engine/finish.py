@@ -33,7 +33,7 @@ from evotree.inspection.front import (
 from evotree.operators.constraints import (
     Constraint,
     Held,
-    Limits,
+    ShapeLimits,
     keeps_all,
     repair,
 )
@@ -216,7 +216,7 @@ class Finisher:
         least = 1 if objective is None else objective.least_rows
         if least == 1 or any(isinstance(one, Held) for one in self.constraints):
             return []
-        return [Limits(min_leaf_share=min(1.0, least / self.rows.n_rows))]
+        return [ShapeLimits(min_leaf_share=min(1.0, least / self.rows.n_rows))]
 
     def tree(self, individual: Individual) -> ObliqueTree:
         """Return the finished tree of an individual."""

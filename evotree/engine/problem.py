@@ -32,7 +32,7 @@ from evotree.fitness.objectives import (
 from evotree.operators.constraints import (
     Constraint,
     Held,
-    Limits,
+    ShapeLimits,
     SplitFeatures,
     as_interactions,
     check_monotonic_cst,
@@ -55,7 +55,7 @@ PARAMETERS = {
     "MonotonicConstraint": "monotonic_cst",
     "SplitFeatures": "split_features of leaves",
     "Held": "evolution__hold",
-    "Limits": "max_depth, max_leaf_nodes, max_terms or min_samples_leaf",
+    "ShapeLimits": "max_depth, max_leaf_nodes, max_terms or min_samples_leaf",
 }
 """What users say for each kind of constraint."""
 
@@ -370,7 +370,7 @@ def make_constraints(config: SearchConfig, dataset: Dataset) -> list[Constraint]
     max_width = None
     if evolution_of(config).operators:  # those of this package keep it by themselves
         max_width = feature_bound(config.max_split_terms, dataset.X.shape[1])
-    limits = Limits(
+    limits = ShapeLimits(
         max_depth=config.max_depth,
         max_leaves=config.max_leaf_nodes,
         max_terms=config.max_terms,
@@ -387,6 +387,6 @@ def make_constraints(config: SearchConfig, dataset: Dataset) -> list[Constraint]
         constraints.append(interactions)
     if dataset.objective is not None and dataset.objective.constraint is not None:
         constraints.append(dataset.objective.constraint)
-    if limits != Limits():
+    if limits != ShapeLimits():
         constraints.append(limits)
     return [*_held(config, dataset, constraints), *constraints]

@@ -42,8 +42,8 @@ from evotree.log import log_begin, log_end
 from evotree.operators.initialization.forest import (
     Grower,
     Member,
+    given_positions,
     grow_forest,
-    row_numbers,
     rows_of_choice,
 )
 from evotree.parallel import run_tasks
@@ -198,7 +198,7 @@ class ObliqueForest(RowEncoder):
             as_given = replace(
                 dataset.like(rows, y), extras=beside.columns(X, rows, y)[0]
             )
-            at = row_numbers(as_given, weight, dataset)
+            at = given_positions(as_given, weight, dataset)
             found = _out_of_bag(members, at, rows)
             known = ~np.isnan(found[:, 0])
             self._check_out_of_bag(bool(weight[known].any()))

@@ -130,7 +130,7 @@ def rounding_grid(squares: np.ndarray) -> np.ndarray:
     return 1.5 * np.exp2(np.ceil(np.log2(np.where(largest > 0.0, largest, 1.0))) + 2.0)
 
 
-@inner_kernel
+@kernel
 def sweep(T, k):
     """Sweep a symmetric matrix on a pivot: feature k enters the regression, or leaves it."""
     n, pivot = T.shape[0], T[k, k]

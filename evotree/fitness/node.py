@@ -480,19 +480,12 @@ def undivided_score(node, scratch):
 
 
 @inner_kernel
-def count_targets(node, s, scratch):
-    """Add the rows to the Fenwick trees of the sides, the left one where ``s <= 0``."""
-    for i in range(s.shape[0]):
-        sums = scratch.tree[np.int64(s[i] > 0.0)]
-        count_target(sums, scratch.target_rank[i], node.sample_weight[i], node.y[i])
-
-
-@inner_kernel
 def fill_sides(node, s, scratch):
     """Put the rows with ``s <= 0`` on the left side, the others on the right; count the former."""
     clear_sides(scratch)
     y, weight, n_classes = node.y, node.sample_weight, node.n_classes
-    left, right = scratch.left, scratch.right
+    left, right, tree = scratch.left, scratch.right, scratch.tree
+    is_ranked, ranks = node.criterion == ABSOLUTE_ERROR, scratch.target_rank
     n_left = 0
     for i in range(s.shape[0]):
         if s[i] <= 0.0:
@@ -500,8 +493,8 @@ def fill_sides(node, s, scratch):
             add(left, y[i], weight[i], n_classes)
         else:
             add(right, y[i], weight[i], n_classes)
-    if node.criterion == ABSOLUTE_ERROR:
-        count_targets(node, s, scratch)
+        if is_ranked:
+            count_target(tree[np.int64(s[i] > 0.0)], ranks[i], weight[i], y[i])
     return n_left
 
 
@@ -515,7 +508,7 @@ def score_distances(node, s, scratch):
 
 
 @inner_kernel
-def distances(node, w, threshold, s):
+def write_distances(node, w, threshold, s):
     """Write the signed distances ``w @ x - threshold`` of a node's rows into `s`."""
     X = node.X
     for i in range(X.shape[0]):
@@ -526,7 +519,7 @@ def distances(node, w, threshold, s):
 def score_hyperplane(node, w, threshold):
     """Return the score of a split."""
     s = np.empty(node.X.shape[0])
-    distances(node, w, threshold, s)
+    write_distances(node, w, threshold, s)
     return score_distances(node, s, make_split_scratch(node))
 
 
@@ -725,7 +718,7 @@ def sweep_squares(node, t, n_events, n_left, scratch):
 def choose_threshold(node, w):
     """Return the lowest score and its threshold along a normal vector."""
     s, t = np.empty(node.X.shape[0]), np.full(node.X.shape[0], -1.0)
-    distances(node, w, 0.0, s)
+    write_distances(node, w, 0.0, s)
     return line_search(node, s, t, make_split_scratch(node))
 
 

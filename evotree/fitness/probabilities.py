@@ -58,24 +58,36 @@ def fit_soft_sides(
     has a standard normal prior around the hyperplane; and each leaf has one row more, of the class
     shares of all rows.
     """
+    max_rows = max(_BRIEF_ROWS, _BRIEF_CELLS // tree.n_leaves) if brief else _MAX_ROWS
+    problem = _Likelihood(tree, dataset, max_rows)
+    # The products are small: several threads of BLAS would wait for each other most of the time.
+    with one_blas_thread():
+        maxiter = _BRIEF_ITERATIONS if brief else _MAX_ITERATIONS
+        return problem.sides(
+            _minimum(problem, problem.start(end), end, maxiter=maxiter)
+        )
+
+
+def _minimum(
+    loss: Callable[[np.ndarray], tuple[float, np.ndarray]],
+    start: np.ndarray,
+    end: float,
+    **options: float,
+) -> np.ndarray:
+    """Return where a loss is least, given with its gradient, by L-BFGS; or where time ended it."""
 
     def stop_in_time(intermediate_result: object) -> None:
         if time.perf_counter() >= end:
             raise StopIteration
 
-    max_rows = max(_BRIEF_ROWS, _BRIEF_CELLS // tree.n_leaves) if brief else _MAX_ROWS
-    problem = _Likelihood(tree, dataset, max_rows)
-    # The products are small: several threads of BLAS would wait for each other most of the time.
-    with one_blas_thread():
-        found = minimize(
-            problem,
-            problem.start(end),
-            jac=True,
-            method="L-BFGS-B",
-            callback=stop_in_time,
-            options={"maxiter": _BRIEF_ITERATIONS if brief else _MAX_ITERATIONS},
-        )
-        return problem.sides(found.x)
+    return minimize(
+        loss,
+        start,
+        jac=True,
+        method="L-BFGS-B",
+        callback=stop_in_time,
+        options=options,
+    ).x
 
 
 def probabilities_of(
@@ -439,20 +451,8 @@ def fit_scores(
     if n_rows * n_free**2 <= _NEWTON_CELLS:
         scores[is_free] = _newton(loss, curvature, start[is_free], end)
         return scores
-
-    def stop_in_time(intermediate_result: object) -> None:
-        if time.perf_counter() >= end:
-            raise StopIteration
-
     most = max(20, min(_MAX_STEPS, int(_MAX_CELLS / (n_rows * n_free))))
-    scores[is_free] = minimize(
-        loss,
-        start[is_free],
-        jac=True,
-        method="L-BFGS-B",
-        callback=stop_in_time,
-        options={"maxiter": most, "ftol": 1e-7},
-    ).x
+    scores[is_free] = _minimum(loss, start[is_free], end, maxiter=most, ftol=1e-7)
     return scores
 
 

@@ -204,7 +204,7 @@ _ROW_COUNT_ROUNDING = 1e-9
 
 
 @dataclass(frozen=True)
-class Limits:
+class ShapeLimits:
     """Bounds on the shape of a tree; a `Constraint`."""
 
     # A tree that breaks one is repaired by what it can best do without: the bounds on depth, leaves

@@ -472,7 +472,7 @@ Refiner = Callable[["Individual", "Dataset"], tuple["Individual"]]
 
 def draw_linear(C: tuple[float, float], penalty: str, stream: Any) -> Linear:
     """Return a linear classifier of a loss and a C that are drawn, the C log-uniformly."""
-    cost, loss = _draw(C, stream)
+    cost, loss = _draw_cost_and_loss(C, stream)
     return Linear(
         loss=loss, penalty=penalty, C=cost, max_iter=_NEWTON_STEPS, tol=_TOLERANCE
     )
@@ -486,13 +486,13 @@ def draw_sparse(
     term_cost: float = 0.0,
 ) -> Sparse:
     """Return a sparse splitter of a loss and a C that are drawn, the C log-uniformly."""
-    cost, loss = _draw(C, stream)
+    cost, loss = _draw_cost_and_loss(C, stream)
     return Sparse(
         widths=widths, max_features=max_features, term_cost=term_cost, loss=loss, C=cost
     )
 
 
-def _draw(C: tuple[float, float], stream: Any) -> tuple[float, str]:
+def _draw_cost_and_loss(C: tuple[float, float], stream: Any) -> tuple[float, str]:
     """Draw a C between two bounds, and a loss."""
     low, high = C
     return low * (high / low) ** uniform(stream), LOSSES[below(stream, len(LOSSES))]

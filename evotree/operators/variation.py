@@ -37,7 +37,7 @@ from evotree.operators.splitters.dipole import (
     dipole_hyperplane,
     gaussian_change,
 )
-from evotree.operators.splitters.linear import fit_on, start_at, used_features
+from evotree.operators.splitters.linear import fit_on, nonzero_features, start_at
 from evotree.operators.structure.splice import (
     Nodes,
     Rows,
@@ -47,7 +47,7 @@ from evotree.operators.structure.splice import (
     emit_below,
     emit_leaf,
     emit_split,
-    finish,
+    finish_nodes,
     make_nodes,
     make_scratch,
     push,
@@ -231,7 +231,7 @@ def mutate_nodes(
         )
         copied = k + source.subtree_size[k]
     m = copy_nodes(source, copied, n_nodes, out, m)
-    return finish(out, m)
+    return finish_nodes(out, m)
 
 
 def mut_nodes(
@@ -426,7 +426,7 @@ def emit_crossed(
     for j in range(cut, source.weights.shape[1]):
         out.weights[m, j] = source.weights[b, j]
     # The mixture may be too wide; the split of `source` is not.
-    if used_features(out.weights[m]).shape[0] > max_width:
+    if nonzero_features(out.weights[m]).shape[0] > max_width:
         copy_split(source, b, out, m)
     out.thresholds[m] = source.thresholds[b]
     if moves_subtrees:
@@ -495,7 +495,7 @@ def graft(
     else:
         m = emit(rows, source, b, out, m, lo, hi, scratch)
     m = copy_nodes(target, after, n_nodes, out, m)
-    return finish(out, m)
+    return finish_nodes(out, m)
 
 
 def node_alone(

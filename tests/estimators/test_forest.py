@@ -32,7 +32,7 @@ from evotree.export import (
 from evotree.model_file import Model, load_model, load_tree_model, save_model
 from evotree.operators.initialization.forest import (
     draw_features,
-    row_numbers,
+    given_positions,
     rows_of_choice,
 )
 from tests.quick_models import checked
@@ -141,7 +141,7 @@ def test_rows_are_predicted_out_of_bag_by_trees_that_know_nothing_of_them():
     dataset = Dataset.from_arrays(X, y)
     asked = rows_of_choice(dataset, 12, 2)
     assert asked.sum() == 30
-    known &= ~asked[row_numbers(dataset.like(X, y), np.ones(60), dataset)]
+    known &= ~asked[given_positions(dataset.like(X, y), np.ones(60), dataset)]
     right = forest.classes_[shares[known].argmax(axis=1)] == y[known]
     assert forest.oob_score_ == pytest.approx(right.mean())
 

@@ -13,7 +13,7 @@ from evotree.dataset import Dataset
 from evotree.engine.toolbox import feature_bound
 from evotree.operators.constraints import (
     Interactions,
-    Limits,
+    ShapeLimits,
     as_interactions,
     keeps_all,
     repair,
@@ -35,7 +35,7 @@ from tests.strategies import (
 )
 
 limits = st.builds(
-    Limits,
+    ShapeLimits,
     max_depth=st.none() | st.integers(1, 4),
     max_leaves=st.none() | st.integers(2, 6),
     max_terms=st.none() | st.integers(0, 8),
@@ -108,7 +108,7 @@ def test_repaired_trees_keep_all_and_are_sound(drawn, data):
 def test_small_leaves_are_taken_out_by_the_number_of_rows(drawn, share):
     dataset, individuals = drawn
     for tree in individuals:
-        repair(tree, dataset, [Limits(min_leaf_share=share)])
+        repair(tree, dataset, [ShapeLimits(min_leaf_share=share)])
         leaves = np.repeat(tree.apply(dataset.X), dataset.multiplicity)
         counts = np.bincount(leaves, minlength=len(tree))[tree.is_leaf]
         assert len(tree) == 1 or counts.min() >= math.ceil(share * len(leaves) - 1e-9)

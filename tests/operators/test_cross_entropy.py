@@ -17,9 +17,9 @@ from evotree.operators.splitters.cross_entropy import (
     denormalize,
     independent_columns,
     normalize,
+    rows_by_class,
     sample_directions,
     score_directions,
-    sort_rows,
 )
 from tests.reference import cross_entropy as naive
 from tests.reference import smooth
@@ -107,7 +107,7 @@ def nodes(draw, criteria=CLASSIFICATION + REGRESSION, max_rows=30, max_features=
 @given(nodes(("gini", "entropy", "error", "twoing", *REGRESSION)), seeds)
 def test_scores_of_directions_are_those_of_the_definition(node, seed):
     rng = np.random.default_rng(seed)
-    rows, order = sort_rows(node)
+    rows, order = rows_by_class(node)
     Z = np.vstack(
         [rng.standard_normal((node.X.shape[1], node.X.shape[0])), np.ones(len(node.y))]
     )
@@ -135,7 +135,7 @@ def test_a_denormalized_hyperplane_splits_the_same_rows(node, normalization, see
     weights, threshold = denormalize(direction, frame, node.X.shape[1])
     assert np.linalg.norm(weights) == pytest.approx(1.0)
     distance = node.X @ weights - threshold
-    _, order = sort_rows(node)
+    _, order = rows_by_class(node)
     normalized = direction @ Z
     clear = np.abs(normalized) > 1e-6
     assert ((distance[order] <= 0) == (normalized <= 0))[clear].all()

@@ -12,7 +12,7 @@ from sklearn.datasets import load_wine
 from evotree import EvoTreeClassifier, EvoTreeRegressor, ObliqueTree, make_toolbox
 from evotree.export import export_text
 from evotree.model_file import Model
-from evotree.operators.constraints import Held, Limits, keeps_all, repair
+from evotree.operators.constraints import Held, ShapeLimits, keeps_all, repair
 from evotree.operators.initialization.population import ONE_BY_ONE, init_path, init_seed
 from evotree.operators.pruning import prune
 from evotree.operators.structure.splice import make_individual
@@ -68,7 +68,7 @@ def test_held_splits_survive_every_operator(drawn, seed, data):
     constraints, top = [held], held.scaled
     if data.draw(st.integers(0, 3)):
         constraints.append(
-            Limits(max_leaves=top.n_leaves + data.draw(st.integers(0, 1)))
+            ShapeLimits(max_leaves=top.n_leaves + data.draw(st.integers(0, 1)))
         )
     parents = [repair(tree, dataset, constraints) for tree in others]
     name = data.draw(

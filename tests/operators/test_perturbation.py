@@ -18,7 +18,7 @@ from evotree.operators.splitters.cart_lc import search_cart_lc
 from evotree.operators.splitters.oc1 import (
     OC1,
     ORDERS,
-    columns_of,
+    columns_to_perturb,
     lowest_score,
     search_oc1,
 )
@@ -94,7 +94,7 @@ def test_equal_splits_go_to_the_first_feature():
 
 def search(node, *parameters):
     """Search for an oblique split as `OC1` does; the last parameter becomes the hyperplane."""
-    searched, *columns = columns_of(node)
+    searched, *columns = columns_to_perturb(node)
     search_oc1(searched, *columns, lowest_score(searched), *parameters)
 
 

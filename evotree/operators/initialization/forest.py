@@ -251,7 +251,7 @@ def restrict(dataset: Dataset, features: np.ndarray) -> Dataset:
     )
 
 
-def row_numbers(rows: Dataset, weight: np.ndarray, dataset: Dataset) -> np.ndarray:
+def given_positions(rows: Dataset, weight: np.ndarray, dataset: Dataset) -> np.ndarray:
     """Return the numbers that rows have among the given rows of a data set made of them."""
     is_there = weight > 0.0
     if dataset.n_classes:

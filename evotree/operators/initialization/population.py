@@ -745,7 +745,7 @@ def best_of_paths(
 
 
 @dataclass(frozen=True)
-class _Clock:
+class _SeedingClock:
     """When what of a first population is no longer made."""
 
     begin: float
@@ -785,7 +785,7 @@ def init_population(
             f"init holds {len(initial)} trees: at most {n}, the population."
         )
     limit = math.inf if seconds is None else seconds
-    clock = _Clock(time.perf_counter(), limit, is_interrupted)
+    clock = _SeedingClock(time.perf_counter(), limit, is_interrupted)
     members = [individual.clone() for individual in initial]
     for member in members:
         member.origin = INITIAL
@@ -829,7 +829,7 @@ def init_population(
 
 
 def _follow(
-    toolbox: base.Toolbox, clock: _Clock, task: tuple[int, np.ndarray]
+    toolbox: base.Toolbox, clock: _SeedingClock, task: tuple[int, np.ndarray]
 ) -> list[Individual]:
     """Return the trees of a path, by its number and stream; none if the time is over."""
     if clock.is_late:
@@ -840,7 +840,7 @@ def _follow(
 class _Maker:
     """Makes one tree at a time: a seed as long as there is time, else a random tree."""
 
-    def __init__(self, toolbox: base.Toolbox, clock: _Clock, worth: Any) -> None:
+    def __init__(self, toolbox: base.Toolbox, clock: _SeedingClock, worth: Any) -> None:
         self.toolbox = toolbox
         self.clock = clock
         self.worth = worth

@@ -26,7 +26,7 @@ from evotree.operators.splitters.cart_lc import standardize
 from evotree.operators.splitters.oc1 import (
     SAME,
     centred_split,
-    columns_of,
+    columns_to_perturb,
     combine,
     lowest_score,
     score_unit,
@@ -64,8 +64,8 @@ def search_annealing(
 ):
     """Anneal a hyperplane of a node, and write its normal vector into ``weights (d,)``.
 
-    ``Z (d + 3, n)`` and `usable` are those of `columns_of`, standardized; ``scale (d,)`` is what
-    the columns were divided by. The search ends when the score is as low as `floor`.
+    ``Z (d + 3, n)`` and `usable` are those of `columns_to_perturb`, standardized; ``scale (d,)`` is
+    what the columns were divided by. The search ends when the score is as low as `floor`.
     """
     n, d = node.X.shape
     scratch, a = make_split_scratch(node), np.zeros(d + 1)
@@ -139,7 +139,7 @@ class Annealing(Configuration):
     def __call__(self, node: Node, stream: np.ndarray) -> Split | None:
         """Find the split (see `evotree.operators.splitters.base.Splitter`)."""
         weights = np.zeros(node.X.shape[1])
-        searched, Z, usable = columns_of(node)
+        searched, Z, usable = columns_to_perturb(node)
         _, scale = standardize(Z, node.sample_weight, usable)
         search_annealing(
             searched,

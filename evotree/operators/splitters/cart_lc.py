@@ -24,11 +24,11 @@ from evotree.operators.splitters.base import Axis, Split
 from evotree.operators.splitters.oc1 import (
     SAME,
     centred_split,
-    columns_of,
+    columns_to_perturb,
     combine,
     last_sum,
     lowest_score,
-    move,
+    move_along_line,
     score_unit,
 )
 from evotree.rng import uniform
@@ -44,8 +44,8 @@ def standardize(
 ) -> tuple[np.ndarray, np.ndarray]:
     """Give the usable columns but the last the mean 0 and the deviation 1; return what they had.
 
-    ``Z (d + 3, n)`` and `usable` are those of `columns_of`; the means and the deviations are of
-    shape (d,), 0 and 1 for columns that are left as they are.
+    ``Z (d + 3, n)`` and `usable` are those of `columns_to_perturb`; the means and the deviations
+    are of shape (d,), 0 and 1 for columns that are left as they are.
     """
     mean, scale = np.zeros(len(Z) - 3), np.ones(len(Z) - 3)
     share = weight / last_sum(weight)
@@ -84,7 +84,7 @@ def improve(node, Z, usable, b, r, m, current, same, scratch):
     if score > current + same:
         return current
     aim(Z, r, m, best_offset)
-    move(Z, b, usable, last + 2, best_delta, r)
+    move_along_line(Z, b, usable, last + 2, best_delta, r)
     return min(score, current)
 
 
@@ -131,7 +131,7 @@ def search_columns(
 ):
     """Search for the linear combination of a node, from ``weights (d,)`` on, which are overwritten.
 
-    ``Z (d + 3, n)`` and `usable` are those of `columns_of`, standardized; ``mean (d,)`` and
+    ``Z (d + 3, n)`` and `usable` are those of `columns_to_perturb`, standardized; ``mean (d,)`` and
     ``scale (d,)`` are what the columns had. The search ends when the score is as low as `floor`.
     """
     d = node.X.shape[1]
@@ -181,7 +181,7 @@ def search_cart_lc(
     stream: np.ndarray,
 ) -> None:
     """Search for the linear combination of a node, from its weights on, which are overwritten."""
-    node, Z, usable = columns_of(node)
+    node, Z, usable = columns_to_perturb(node)
     scaled = usable if standardized else usable[-1:]
     mean, scale = standardize(Z, node.sample_weight, scaled)
     search_columns(

@@ -100,7 +100,7 @@ def bound_gradient(rows, codes, shares, batch, theta, leaves, grad, leaf_grad):
 
 
 @inner_kernel
-def move(values, velocity, grad, momentum, rate):
+def momentum_step(values, velocity, grad, momentum, rate):
     """Make one step of gradient descent with momentum."""
     for j in range(values.shape[0]):
         velocity[j] = momentum * velocity[j] - rate * grad[j]
@@ -134,9 +134,9 @@ def lower_bound(scaled, theta, leaves, nu, rate, momentum, batch_size, epochs, s
             grad,
             leaf_grad,
         )
-        move(theta, velocity, grad, momentum, rate)
+        momentum_step(theta, velocity, grad, momentum, rate)
         for g in range(2):
-            move(leaves[g], leaf_velocity[g], leaf_grad[g], momentum, rate)
+            momentum_step(leaves[g], leaf_velocity[g], leaf_grad[g], momentum, rate)
         square = inner(theta, theta)
         if square > nu:
             factor = math.sqrt(nu / square)

@@ -230,7 +230,7 @@ def independent_columns(Z: np.ndarray, ranking: np.ndarray) -> np.ndarray:
     return np.array(kept[1:], dtype=np.int64)
 
 
-def sort_rows(node: Node) -> tuple[SortedRows, np.ndarray]:
+def rows_by_class(node: Node) -> tuple[SortedRows, np.ndarray]:
     """Return the rows of a node by rising class or target, and their positions in the node."""
     order = np.argsort(node.y, kind="stable")
     y, w = node.y[order], node.sample_weight[order]
@@ -320,7 +320,7 @@ def score_projections(projections, rows, scores):
 
 
 @dots_kernel
-def project_rows(directions, Z, out):
+def project_directions(directions, Z, out):
     """Write the projections of the rows on directions, two at a time, to read the rows less."""
     d, n = Z.shape[0] - 1, Z.shape[1]
     for k in range(0, directions.shape[0], 2):
@@ -355,7 +355,7 @@ def score_few(Z, rows, directions, projections, scores):
     for lo in range(0, scores.shape[0], size):
         hi = min(lo + size, scores.shape[0])
         tile = projections[: hi - lo]
-        project_rows(directions[lo:hi], Z, tile)
+        project_directions(directions[lo:hi], Z, tile)
         score_projections(tile, rows, scores[lo:hi])
 
 
@@ -388,7 +388,7 @@ _FINALISTS = 5
 
 
 @kernel
-def draw_rows(stream, n, n_drawn):
+def draw_positions(stream, n, n_drawn):
     """Draw positions below n without replacement (Fisher and Yates); they ascend."""
     position = np.arange(n)
     for i in range(n_drawn):
@@ -501,7 +501,7 @@ class CrossEntropy(Configuration):
         n_drawn = n if self.max_rows is None else max(self.max_rows, 2 * d)
         if n <= n_drawn:
             return node
-        drawn = draw_rows(stream, n, n_drawn)
+        drawn = draw_positions(stream, n, n_drawn)
         return node._replace(
             X=node.X[drawn],
             y=node.y[drawn],
@@ -567,7 +567,7 @@ def normalize(node: Node, normalization: str) -> tuple[np.ndarray, SortedRows, F
     location, scale = column_frame(node.X, node.sample_weight, normalization)
     features = np.flatnonzero(scale)
     frame = Frame(features, location[features], scale[features])
-    rows, order = sort_rows(node)
+    rows, order = rows_by_class(node)
     Z = np.ones((len(features) + 1, n))
     Z[:-1] = ((node.X[order][:, features] - frame.location) / frame.scale).T
     if n > features.shape[0] and is_independent(Z):

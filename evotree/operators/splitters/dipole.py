@@ -14,7 +14,7 @@ import numpy as np
 from evotree._jit import kernel
 from evotree.fitness.node import Node, centre_margin, project_rows
 from evotree.operators.splitters.base import Split, better_split
-from evotree.operators.splitters.linear import used_features
+from evotree.operators.splitters.linear import nonzero_features
 from evotree.rng import below, normal, uniform
 from evotree.tree import project
 
@@ -59,7 +59,7 @@ def mixed_dipole(y, order, lo, hi, stream):
 @kernel
 def keep_few(w, max_width, stream):
     """Set weights to 0, at random, until one is left, or two, or three, each half as likely."""
-    left, width = used_features(w).shape[0], 1
+    left, width = nonzero_features(w).shape[0], 1
     while width < min(left, max_width) and uniform(stream) < 0.5:
         width += 1
     for m in range(w.shape[0]):
@@ -117,7 +117,7 @@ def dipolar_change(X, y, order, lo, hi, stream, w, threshold, is_sparse):
     # The dipole is drawn by rejection, so it is uniform over the undivided mixed and the divided
     # pure ones; after a bounded number of trials the operator gives up.
     n = hi - lo
-    features = used_features(w) if is_sparse else np.arange(w.shape[0])
+    features = nonzero_features(w) if is_sparse else np.arange(w.shape[0])
     if features.shape[0] == 0:
         return False
     for _ in range(_PAIR_TRIALS):
@@ -147,7 +147,7 @@ def gaussian_change(stream, w, threshold, spread, is_sparse):
     variance = 0.0
     for m in range(w.shape[0]):
         variance += (w[m] * spread[m]) ** 2
-    features = used_features(w) if is_sparse else np.arange(w.shape[0])
+    features = nonzero_features(w) if is_sparse else np.arange(w.shape[0])
     d = features.shape[0]
     m = below(stream, d + 1)
     noise = normal(stream) * math.sqrt(variance) * 10.0 ** (-2.0 * uniform(stream))

@@ -98,7 +98,7 @@ def weighted_inner(a, b, c):
 
 
 @inner_kernel
-def loss_at(loss, margins, changes, step, costs, powers):
+def loss_on_line(loss, margins, changes, step, costs, powers):
     """Return the loss at ``margins + step * changes``; write ``exp(-|m|)`` of a logistic one."""
     total = 0.0
     for t in range(margins.shape[0]):
@@ -340,7 +340,7 @@ def step_length(
     new_value = np.inf
     for _ in range(_HALVINGS):
         new_value = penalty_at(penalty, theta, direction, step)
-        new_value += loss_at(loss, margins, changes, step, costs, powers)
+        new_value += loss_on_line(loss, margins, changes, step, costs, powers)
         if new_value <= value + 0.01 * step * promise:
             break
         step *= 0.5
@@ -365,7 +365,7 @@ def newton_fit(X, signs, costs, loss, columns, max_iter, tol, theta):
     for i in range(m):
         margins[i] = signs[i] * affine(theta, X, i)
     value = penalty_at(penalty, theta, direction, 0.0)
-    value += loss_at(loss, margins, changes, 0.0, costs, powers)
+    value += loss_on_line(loss, margins, changes, 0.0, costs, powers)
     for n_iter in range(max_iter):
         loss_derivatives(loss, margins, costs, powers, slopes, curvatures)
         for j in range(d + 1):
@@ -806,7 +806,7 @@ def strongest(support, theta, spread, n_kept):
 
 
 @inner_kernel
-def used_features(weights):
+def nonzero_features(weights):
     """Return the features whose weights are not 0, in rising order."""
     used, n = np.empty(weights.shape[0], dtype=np.int64), 0
     for j in range(weights.shape[0]):
@@ -864,7 +864,7 @@ def swap_terms(groups, max_width, best, split):
     """Add the most promising feature to a split, or put it in the place of the weakest one."""
     d = groups.X.shape[1]
     for _ in range(_SWAP_ROUNDS):
-        support = used_features(split[:d])
+        support = nonzero_features(split[:d])
         if support.shape[0] > _MAX_SWAPPED_TERMS:
             break
         theta = split.copy()

@@ -31,7 +31,7 @@ _COOLING = (2.0, 1e-3, 0.999, 0.0005, 1_000)
 
 
 @inner_kernel
-def move(function, row, step):
+def add_multiple(function, row, step):
     """Add a multiple of a row to a function; return by how much its magnitude has risen."""
     before = after = 0.0
     for f in range(row.shape[0]):
@@ -74,8 +74,8 @@ def train_machine(
                 continue
             n_corrected += 1
             correction = sample_weight[i] * beta * beta / (beta + k)
-            change = move(functions[right], rows[i], correction)
-            change += move(functions[other], rows[i], -correction)
+            change = add_multiple(functions[right], rows[i], correction)
+            change += add_multiple(functions[other], rows[i], -correction)
             if change < 0.0 and rose:
                 beta = factor * beta - step
             rose = change > 0.0

@@ -38,7 +38,7 @@ SAME = 1e-12  # scores that differ by less, in units of the node's, are equal bu
 _LARGE = 1e6
 
 
-def columns_of(node: Node) -> tuple[Node, np.ndarray, np.ndarray]:
+def columns_to_perturb(node: Node) -> tuple[Node, np.ndarray, np.ndarray]:
     """Return a node for a search, the columns of ``(X, 1)``, and which can be perturbed.
 
     The columns ``Z (d + 3, n)`` are the features, the ones, and room for two rows of distances.
@@ -97,7 +97,7 @@ def combine(Z, r, usable, out):
 
 
 @inner_kernel
-def move(Z, a, usable, m, alpha, r):
+def move_along_line(Z, a, usable, m, alpha, r):
     """Move a hyperplane by alpha along line m, and its distances with it."""
     # Line m changes coefficient m, the last one all by multiples of r.
     d = a.shape[0] - 1
@@ -168,7 +168,7 @@ def descend(
             continue
         idle = 0
         current = min(current, score)
-        move(Z, a, usable, m, alpha, r)
+        move_along_line(Z, a, usable, m, alpha, r)
     return current
 
 
@@ -298,7 +298,7 @@ class OC1(Configuration):
             if not self.random_start:
                 start[:d] = axis.weights
                 start[d] = -axis.threshold
-        searched, Z, usable = columns_of(node)
+        searched, Z, usable = columns_to_perturb(node)
         search_oc1(
             searched,
             Z,

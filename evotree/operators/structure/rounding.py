@@ -187,12 +187,16 @@ class Rounder:
         for k in np.flatnonzero(~tree.is_leaf).tolist():
             rows = reached.pop(k)
             is_left = leaves[rows] < tree.right(k)
-            split = _scaled(weights[k], float(thresholds[k]), spread, self._largest)
+            split = _in_unit_of_strongest(
+                weights[k], float(thresholds[k]), spread, self._largest
+            )
             if split is not None:
                 if isinstance(precision, str):
                     split = self._shortest(split, rows[is_left], rows[~is_left])
                 else:
-                    split = _shortened(split, X, rows, self.weight, int(precision))
+                    split = _split_of_digits(
+                        split, X, rows, self.weight, int(precision)
+                    )
             if split is not None:
                 weights[k, :] = 0.0
                 weights[k, split.features], thresholds[k] = (
@@ -229,7 +233,7 @@ class _Split(NamedTuple):
     largest: np.ndarray  # magnitudes of the features
 
 
-def _scaled(
+def _in_unit_of_strongest(
     weights: np.ndarray, threshold: float, spread: np.ndarray, largest: np.ndarray
 ) -> _Split | None:
     """Return a split in the unit of its strongest term; None where numbers are too extreme."""
@@ -247,7 +251,7 @@ def _scaled(
     return _Split(features, scaled, threshold, spread[features], largest[features])
 
 
-def _decimal(value: float, digits: int, rounding: str = ROUND_HALF_EVEN) -> float:
+def _with_digits(value: float, digits: int, rounding: str = ROUND_HALF_EVEN) -> float:
     """Return a number of so many significant digits near another one; 0 of 0 digits."""
     if digits == 0:
         return 0.0
@@ -256,17 +260,17 @@ def _decimal(value: float, digits: int, rounding: str = ROUND_HALF_EVEN) -> floa
     )
 
 
-def _rounded(split: _Split, digits: int) -> np.ndarray:
+def _rounded_weights(split: _Split, digits: int) -> np.ndarray:
     """Return weights of so many significant digits, of which none becomes the strongest."""
     weights = split.weights.tolist()
-    rounded = [_decimal(weight, digits) for weight in weights]
+    rounded = [_with_digits(weight, digits) for weight in weights]
     for j, (before, after) in enumerate(zip(weights, rounded, strict=True)):
         if (abs(after) * split.spread[j], abs(after)) > (split.spread[0], 1.0):
-            rounded[j] = _decimal(before, digits, ROUND_DOWN)
+            rounded[j] = _with_digits(before, digits, ROUND_DOWN)
     return np.array(rounded)
 
 
-def _blocks(n_rows: int) -> Iterator[slice]:
+def _row_blocks(n_rows: int) -> Iterator[slice]:
     """Return blocks of rows: a copy of all rows of a node takes memory."""
     return (slice(first, first + _BLOCK) for first in range(0, n_rows, _BLOCK))
 
@@ -274,18 +278,18 @@ def _blocks(n_rows: int) -> Iterator[slice]:
 # ---- a given number of digits --------------------------------------------------------------------
 
 
-def _shortened(
+def _split_of_digits(
     split: _Split, X: np.ndarray, rows: np.ndarray, weight: np.ndarray, digits: int
 ) -> _Split | None:
     """Return a split of so many digits, or more, that parts the rows; None if there is none."""
     if rows.size == 0:
         return None
-    mean = sum(weight[rows[block]] @ X[rows[block]] for block in _blocks(rows.size))
+    mean = sum(weight[rows[block]] @ X[rows[block]] for block in _row_blocks(rows.size))
     mean = mean[split.features] / weight[rows].sum()
     for enough in range(digits, MOST_DIGITS + 1):
-        weights = _rounded(split, enough)
+        weights = _rounded_weights(split, enough)
         threshold = split.threshold + float((weights - split.weights) @ mean)
-        threshold = _decimal(threshold, enough)
+        threshold = _with_digits(threshold, enough)
         dense = np.zeros(X.shape[1])
         dense[split.features] = weights
         if 0 < np.count_nonzero(_goes_left(X, rows, dense, threshold)) < rows.size:
@@ -306,7 +310,7 @@ def _goes_left(
         values=np.zeros((3, 1)),
     )
     is_left = np.empty(rows.size, dtype=bool)
-    for block in _blocks(rows.size):
+    for block in _row_blocks(rows.size):
         is_left[block] = stump.apply(X[rows[block]]) == 1
     return is_left
 
@@ -322,7 +326,9 @@ def _shortest(
     # comes too near to these.
     if left.size == 0 or right.size == 0:
         return None
-    sides = [project(X, rows, split.features, split.weights) for rows in (left, right)]
+    sides = [
+        project_on_few(X, rows, split.features, split.weights) for rows in (left, right)
+    ]
     low, high = _room(split, split.weights, *sides)
     needed = _KEPT_ROOM * (high - low)
     if not needed > 0.0:
@@ -340,17 +346,19 @@ def _shortest(
         )
         if weights is None:
             return None
-        sides = [project(X, rows, split.features, weights) for rows in (left, right)]
+        sides = [
+            project_on_few(X, rows, split.features, weights) for rows in (left, right)
+        ]
         low, high = _room(split, weights, *sides)
         if high - low >= needed:
-            threshold = _threshold(low, high, low + place * (high - low))
+            threshold = _shortest_threshold(low, high, low + place * (high - low))
             if threshold is None:
                 return None
             return split._replace(weights=weights, threshold=threshold)
 
 
 @kernel
-def project(X, rows, features, weights):
+def project_on_few(X, rows, features, weights):
     """Return the projections of some rows on a few features."""
     projections = np.empty(rows.shape[0])
     for i in range(rows.shape[0]):
@@ -392,7 +400,7 @@ def _fewest_digits(
 
     shorter: list[np.ndarray] = []
     for digits in range(MOST_DIGITS):
-        weights = _rounded(split, digits)
+        weights = _rounded_weights(split, digits)
         change = np.abs(weights - split.weights) * split.spread
         weights[change > _MOST_CHANGE * split.spread[0]] = np.nan
         if has_room(weights):
@@ -411,7 +419,7 @@ def _fewest_digits(
     return thinned if has_room(thinned) else weights  # changes add up roundings
 
 
-def _threshold(low: float, high: float, target: float) -> float | None:
+def _shortest_threshold(low: float, high: float, target: float) -> float | None:
     """Return the number of the fewest digits near a target, in [low, high); None without any."""
     nearby = _THRESHOLD_ROOM * (high - low)
     low, high = max(low, target - nearby), min(high, target + nearby)
@@ -419,7 +427,7 @@ def _threshold(low: float, high: float, target: float) -> float | None:
         return 0.0
     for digits in range(1, MOST_DIGITS + 1):
         around = (
-            _decimal(target, digits, rounding)
+            _with_digits(target, digits, rounding)
             for rounding in (ROUND_FLOOR, ROUND_CEILING)
         )
         inside = [value for value in around if low <= value < high]
@@ -456,7 +464,7 @@ def _round_line(
         after = _fewest_coefficient_digits(before, steps, allowed)
     else:
         after = np.array(
-            [_decimal(number, int(precision)) for number in before.tolist()]
+            [_with_digits(number, int(precision)) for number in before.tolist()]
         )
         moved = float(np.abs(steps @ (after - before)).max())
         last = Decimal(unit).adjusted() - int(precision) + 1
@@ -483,7 +491,7 @@ def _fewest_coefficient_digits(
     order = np.argsort(np.abs(before) * np.abs(steps).max(axis=0), kind="stable")
     for share, j in enumerate(order.tolist(), start=1):
         for digits in range(MOST_DIGITS):
-            rounded = _decimal(float(before[j]), digits)
+            rounded = _with_digits(float(before[j]), digits)
             further = moved + (rounded - before[j]) * steps[:, j]
             if np.abs(further).max() <= allowed * share / len(before):
                 after[j], moved = rounded, further
