@@ -22,7 +22,7 @@ from sklearn.exceptions import NotFittedError
 from evotree.leaf_models import LARGEST_SCORE, check_arrays
 from evotree.schema import MISSING, NumericColumn, Schema
 from evotree.tables.frames import level_of_user
-from evotree.words import check_length, exact, rows_text, share_text
+from evotree.words import check_length, number, rows_text, share_text
 
 if TYPE_CHECKING:  # trees print themselves by what stands on this
     from evotree.tree import ObliqueTree, SoftSides
@@ -464,7 +464,7 @@ class Fitted:
         return [
             (
                 column.name,
-                exact(column.fill) if isinstance(column, NumericColumn) else MISSING,
+                number(column.fill) if isinstance(column, NumericColumn) else MISSING,
             )
             for column in (self.schema[c] for c in used)
             if MISSING in column.feature_levels

@@ -20,7 +20,6 @@ from evotree.words import (
     LINE_WIDTH,
     ONE_WAY,
     check_whole,
-    exact,
     fold,
     hung,
     number,
@@ -50,17 +49,17 @@ def export_text(
     feature; weights of 0 are left out. A split is scaled so that the weight of its first term is 1,
     which changes no decision. Where weights differ a thousandfold, because their units do, a line
     ``# income 61 %, age 39 %`` names the shares of the terms in the influence. A split of a single
-    category is written as ``colour is red`` or ``colour is not red``; in a sum, names that read as
-    more than a name are in brackets: ``age + 12 * (skin is missing) <= 40``. Nodes have the numbers
-    that ``apply`` gives, and leaves name their training rows and the shares of these that have each
-    class. A row counts once, whatever its weight; where weights of rows or classes differ, ``by
-    weight Yes: 0.50`` is the share of the weight that the class of the leaf has, which decides.
-    Leaves of a search by scores have actions, and no shares. The linear model of a leaf is written
-    as ``predict 3.2 + 0.51 * rooms - 0.11 * age, within
-    [5, 50]``, with the bounds that predictions do not leave; several outputs are named: ``predict
-    height = 1.2, width = 3``. A line says what stands for missing cells of the columns that the
-    tree uses, where the training rows had some; the last lines what the tree was chosen before
-    (`evotree.inspection.choice.TreeChoice`).
+    category is written as ``colour is red`` or ``colour is not red``. Beside numbers, names that
+    read as more than a name, or as a number, are in brackets: ``age + 12 * (skin is missing) <=
+    40``, ``(6) <= 0.5``. Nodes have the numbers that ``apply`` gives, and leaves name their
+    training rows and the shares of these that have each class. A row counts once, whatever its
+    weight; where weights of rows or classes differ, ``by weight Yes: 0.50`` is the share of the
+    weight that the class of the leaf has, which decides. Leaves of a search by scores have actions,
+    and no shares. The linear model of a leaf is written as ``predict 3.2 + 0.51 * rooms - 0.11 *
+    age, within [5, 50]``, with the bounds that predictions do not leave; several outputs are named:
+    ``predict height = 1.2, width = 3``. A line says what stands for missing cells of the columns
+    that the tree uses, where the training rows had some; the last lines what the tree was chosen
+    before (`evotree.inspection.choice.TreeChoice`).
 
     Parameters
     ----------
@@ -73,9 +72,10 @@ def export_text(
         output and no class names is shown with its values.
     decimals : int, at least 0, or None, default=None
         Digits after the decimal point; numbers below 1 show as many significant digits instead,
-        since weights over features of large units are small. None shows means and numbers of at
-        most 12 significant digits as they are, and others with 3 decimals: of a tree whose splits
-        are rounded (`evotree.round_tree`), what is printed is what predicts.
+        since weights over features of large units are small. None shows numbers of at most 12
+        significant digits as they are, and others with 3 decimals. So splits and models that are
+        rounded (`evotree.round_tree`) are printed as they predict; means of leaves, and what stands
+        for missing cells, are rounded for readers.
     max_terms : int, at least 1, or None, default=None
         Number of terms of a split, or of the model of a leaf, that are shown, the most influential
         ones; None for all.
@@ -139,7 +139,9 @@ def choice_lines(fitted: Fitted, width: int = LINE_WIDTH) -> list[str]:
 
 def missing_lines(fitted: Fitted, width: int = LINE_WIDTH) -> list[str]:
     """Return what stands for missing cells in lines; none where the training rows had none."""
-    fills = [f"{printable(name)} = {value}," for name, value in fitted.fills()]
+    fills = [
+        f"{operand(name, printable(name))} = {value}," for name, value in fitted.fills()
+    ]
     if not fills:
         return []
     folded = fold([f"missing: {fills[0]}", *fills[1:]], width)
@@ -249,8 +251,7 @@ class Wording:
     """What the nodes of a tree say, in pieces or lines, with so many digits and terms.
 
     Names are written so that they do no harm where they are shown: on a terminal by default. Signs
-    may be those of print, which belong beside letters; means are then rounded, as a picture is not
-    read back.
+    may be those of print, which belong beside letters.
     """
 
     fitted: Fitted
@@ -274,6 +275,9 @@ class Wording:
     def _number(self, value: float) -> str:
         return self._signs(number(value, self.decimals))
 
+    def _operand(self, name: Any) -> str:
+        return operand(name, self.written(name))
+
     def bound(self, split: Inequality) -> str:
         """Return what a split asks of its sum."""
         return f"{self._signs(split.relation)} {self._number(split.threshold)}"
@@ -285,8 +289,7 @@ class Wording:
 
         def product(weight: float, j: int) -> str:
             factor = "" if weight == 1.0 else f"{self._number(weight)}{self.times}"
-            name = self.fitted.features[j]
-            return f"{factor}{operand(name, self.written(name))}"
+            return f"{factor}{self._operand(self.fitted.features[j])}"
 
         pieces = summed(terms[: self.max_terms], product, before)
         pieces = [self._signs(piece[:1]) + piece[1:] for piece in pieces]
@@ -309,7 +312,7 @@ class Wording:
         """Return the shares of the terms of a split in its influence, where weights say nothing."""
         shares = self.fitted.influence_shares(k)[: self.max_terms]
         pieces = [
-            f"{self.written(self.fitted.features[j])} {_percent(share)},"
+            f"{self._operand(self.fitted.features[j])} {_percent(share)},"
             for share, (_, j) in zip(shares, self.fitted.by_influence(k), strict=False)
         ]
         return [*pieces[:-1], pieces[-1].removesuffix(",")] if pieces else []
@@ -319,8 +322,7 @@ class Wording:
     ) -> list[str]:
         """Return the numbers that a leaf predicts in pieces, one for each term, then its bounds."""
         if not model.terms:
-            written = number if self.is_printed else exact
-            return [f"{begin}{self._signs(written(model.intercept, self.decimals))}"]
+            return [f"{begin}{self._number(model.intercept)}"]
         if model.is_log:
             begin += "exp("
         pieces = self.sum(model.terms, [f"{begin}{self._number(model.intercept)}"])
@@ -336,7 +338,7 @@ class Wording:
     def outputs(self, k: int, before_bounds: str = "") -> list[list[str]]:
         """Return the pieces of each of several outputs at leaf `k`, which begin with its name."""
         return [
-            self.model(one.model(k), f"{self.written(name)} = ", before_bounds)
+            self.model(one.model(k), f"{self._operand(name)} = ", before_bounds)
             for name, one in zip(self.fitted.targets, self.fitted.each, strict=True)
         ]
 

@@ -14,11 +14,12 @@ LEAST_WIDTH = 40
 _EXACT_DIGITS = 12
 
 
+_EXPONENT = re.compile(r"(?<=\d)[eE](?=[+-]?\d)")
 _READS_AS_MORE = re.compile(r"^[ +-]| (?:is|above|below|[-+*<>]|[<>]=) | \Z|^\Z")
 
 
-def number(value: float, decimals: int | None) -> str:
-    """Return a number as all forms for readers show it."""
+def number(value: float, decimals: int | None = None) -> str:
+    """Return a number as all forms for readers show it; a rounded one as it is by default."""
     if decimals is None:
         if float(f"{value:.{_EXACT_DIGITS}g}") == value:
             return repr(value + 0.0).removesuffix(".0")
@@ -26,15 +27,6 @@ def number(value: float, decimals: int | None) -> str:
     if value == 0.0 or abs(value) >= 1.0:
         return f"{value + 0.0:.{decimals}f}"
     return f"{value:#.{max(decimals, 1)}g}"
-
-
-def exact(value: float, decimals: int | None = None) -> str:
-    """Return a number, such as a mean, with all its digits where `decimals` is None."""
-    return (
-        repr(value + 0.0).removesuffix(".0")
-        if decimals is None
-        else number(value, decimals)
-    )
 
 
 def share_text(share: float) -> str:
@@ -75,11 +67,23 @@ def printable(name: Any) -> str:
 
 
 def operand(name: Any, shown: str) -> str:
-    """Return a name, as it is shown, for a sum: in brackets where it reads as more than a name.
+    """Return a name as it is shown beside numbers: in brackets where it reads as more than a name.
 
-    So do ``skin is missing``, of which sums have a multiple, and ``2 * x`` beside ``x``.
+    So do ``skin is missing``, of which sums have a multiple; ``2 * x`` beside ``x``; and ``6``.
     """
-    return f"({shown})" if _READS_AS_MORE.search(str(name)) else shown
+    text = str(name)
+    is_more = _READS_AS_MORE.search(text) is not None or _reads_as_number(text)
+    return f"({shown})" if is_more else shown
+
+
+def _reads_as_number(name: str) -> bool:
+    """Return whether a name is a number, or digits and signs without a letter, as ``10-20``."""
+    try:
+        float(name)
+    except ValueError:
+        signs = _EXPONENT.sub("", name)
+        return any(map(str.isnumeric, signs)) and not any(map(str.isalpha, signs))
+    return True
 
 
 def fold(pieces: Sequence[str], width: int) -> list[str]:

@@ -54,4 +54,10 @@ __all__ += ["tao_sweep", "LinearRefiner", "Resplit"]
 # Pruning by the fitness, by cross-validation and as in C4.5; rounding of finished trees.
 __all__ += ["prune", "prune_cross_validated", "prune_pessimistic", "round_tree"]
 # Constraints that every tree keeps.
-__all__ += ["Held", "Interactions", "ShapeLimits", "MonotonicConstraint", "SplitFeatures"]
+__all__ += [
+    "Held",
+    "Interactions",
+    "ShapeLimits",
+    "MonotonicConstraint",
+    "SplitFeatures",
+]

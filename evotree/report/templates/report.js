@@ -461,7 +461,7 @@
   // What stands for missing cells of the columns that the tree uses and that had some.
   const drawMissing = () => {
     const fills = usedColumns().filter((column) => column.indicator || (column.missing ?? null) !== null)
-      .map((column) => `${column.name} = ${column.options === undefined ? number(column.fill, 15) : column.options[column.missing]}`);
+      .map((column) => `${column.name} = ${column.options === undefined ? printed(column.fill, 6) : column.options[column.missing]}`);
     byId("missing").textContent = fills.length ? `missing: ${fills.join(", ")}` : "";
   };
 
