@@ -428,6 +428,8 @@ def load_model(path: PathLike) -> Model:
         trees = data["trees"] if "trees" in data else [data["tree"]]
         if not isinstance(trees, list):
             raise ValueError("trees is not a list of trees")
+        if not trees:
+            raise ValueError("there is no tree")
         training = data.get("training")
         if not isinstance(training, dict | None):
             raise ValueError("training is not an object")

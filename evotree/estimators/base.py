@@ -259,8 +259,8 @@ class TreeEstimator(RowEncoder):
         (`evotree.inspection.paths.Explanation`). `output` says, by position or name, which of
         several outputs is explained; None is for a tree of one.
         """
-        fitted = replace(self.fitted_, tree=self._of_output(output))
-        return explain(fitted, self._features(X))
+        tree = self._of_output(output)
+        return explain(replace(self.fitted_, tree=tree), self._features(X))
 
     def shap_values(
         self,

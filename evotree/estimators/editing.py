@@ -296,12 +296,12 @@ def finisher_of(model: Any, X: Any, y: Any, beside: Beside) -> Finisher:
         X, y, beside, evolution_of(model).scaling, model.fitted_.schema
     )
     if dataset.n_classes:
-        name, had, has = "classes_", model.classes_, dataset.classes
+        name, had, has = "classes_", model.classes_.tolist(), dataset.classes.tolist()
     else:
         name, had, has = "n_outputs_", [model.n_outputs_], [dataset.n_outputs]
-    if list(had) != list(has):
+    if had != has:
         raise ValueError(
-            f"y has {name}={list(has)}: allowed are rows with those of the fit, {list(had)}."
+            f"y has {name}={has}: allowed are rows with those of the fit, {had}."
         )
     return Finisher(
         prepare(dataset, twin),
