@@ -579,13 +579,12 @@ def make_refiner(
     """Return the refiner of a name or a splitter, or the one that is given."""
     if isinstance(name, str) and name in ("tao", "sparse", "linear"):
         return LinearRefiner(name, C, penalty, term_penalty, max_features)
-    splitter = splitter_of(name)
+    is_name = isinstance(name, str) and name in SPLITTERS
+    splitter = as_splitter(name) if is_name else splitter_of(name)
     if splitter is not None:
         return Resplit(bounded(splitter, max_features))
     if callable(name) and not isinstance(name, type):
         return name
-    if isinstance(name, str) and name in SPLITTERS:
-        return Resplit(bounded(as_splitter(name), max_features))
     raise ValueError(
         f"refinement names {name!r}: allowed are {sorted(REFINERS)}, presets "
         f"({', '.join(sorted(GREEDY_PRESETS))}), splitters such as OC1(), "

@@ -270,14 +270,6 @@ def conjugate_gradients(X, curvatures, grad, direction):
     direction[d] -= inner(mean, direction)
 
 
-def signed_columns(X: np.ndarray, signs: np.ndarray) -> np.ndarray:
-    """Return ``s_i (x_i, 1)`` of the rows, one feature after the other."""
-    columns = np.empty((X.shape[1] + 1, len(X)))
-    columns[:-1] = signs * X.T
-    columns[-1] = signs
-    return columns
-
-
 @inner_kernel
 def soft_step(slope, curvature, here, penalty):
     """Return the z that minimizes ``slope z + curvature z**2 / 2 + penalty |here + z|``."""
@@ -353,8 +345,9 @@ def newton_fit(X, signs, costs, loss, columns, max_iter, tol, theta):
 
     ``X (m, d)``, the `signs` 1 or -1 and the `costs` of the rows are of shape (m,), `loss` is a
     position in `LOSSES`. ``theta (d + 1,)``, the weights and the constant, holds the start and is
-    overwritten. The penalty is L1 where `columns` are those of `signed_columns`, L2 where None. A
-    fit ends when a step promises to lower the objective by less than the share `tol`.
+    overwritten. The penalty is L1 where `columns` are ``s_i (x_i, 1)`` of the rows, one feature
+    after the other, L2 where None. A fit ends when a step promises to lower the objective by less
+    than the share `tol`.
     """
     # Numba leaves out what None rules out: only those who ask for L1 compile it.
     m, d = X.shape
@@ -420,7 +413,7 @@ def fit_linear(
     tol: float,
 ) -> tuple[float, int]:
     """Fit a classifier over its start, ``theta (d + 1,)``, the constant last (see `newton_fit`)."""
-    columns = signed_columns(X, signs) if penalty == "l1" else None
+    columns = np.vstack([signs * X.T, signs]) if penalty == "l1" else None
     return newton_fit(
         X, signs, costs, LOSSES.index(loss), columns, max_iter, tol, theta
     )
