@@ -4,10 +4,9 @@ import math
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, partial
 from numbers import Integral
-from types import SimpleNamespace
-from typing import Any, NamedTuple, Self
+from typing import NamedTuple, Self
 
 import numpy as np
 
@@ -35,7 +34,6 @@ from evotree.operators.constraints import (
     Constraint,
     Held,
     Limits,
-    MonotonicConstraint,
     SplitFeatures,
     as_interactions,
     check_monotonic_cst,
@@ -83,7 +81,7 @@ class Penalties(NamedTuple):
     term: float  # penalty for each term after a split's first
 
 
-class Ends(NamedTuple):
+class Deadlines(NamedTuple):
     """When the parts of a search end, by `time.perf_counter`."""
 
     evolution: float = math.inf
@@ -92,7 +90,7 @@ class Ends(NamedTuple):
 
     @classmethod
     def of(cls, time_limit: float | None, begin: float | None) -> Self:
-        """Return the ends of a search whose clock started at `begin`, by default now."""
+        """Return those of a search whose clock started at `begin`, by default now."""
         if time_limit is None:
             return cls()
         begin = time.perf_counter() if begin is None else begin
@@ -111,7 +109,8 @@ class Problem:
     dataset: Dataset  # training rows, with their objective
     config: SearchConfig
     constraints: list[Constraint]  # what all trees keep
-    ends: Ends = Ends()
+    ends: Deadlines = Deadlines()
+    is_soft: bool = True  # probabilities are those of soft sides, not of leaves
     # that are made of leaves of classes, or counts, in the end
     leaf_models: LogisticLeaves | None = None
     tries_logistic: bool = False  # trees of logistic models compete
@@ -120,7 +119,7 @@ class Problem:
     columns: tuple[Column, ...] | None = None
     has_found_bends: bool = False  # those of the columns were found by the rows
 
-    @property
+    @cached_property
     def evolution(self) -> Evolution:
         """How the population evolves."""
         return evolution_of(self.config)
@@ -167,7 +166,7 @@ class Problem:
     @cached_property
     def start(self) -> ObliqueTree | None:
         """The first individual, over raw features."""
-        return start_of(self.config, self.dataset)
+        return start_of(self.evolution, self.dataset)
 
     @cached_property
     def noise(self) -> float:
@@ -184,16 +183,29 @@ class Problem:
         """Whether some first trees are optimized."""
         return has_seeds(self.shares)
 
+    def as_chosen(self, is_bent: bool) -> "Problem":
+        """Return the problem whose columns bend, if these were chosen; else this one."""
+        return self.bent if is_bent and self.bent is not None else self
+
     def seconds_left(self, share: float = 1.0) -> float | None:
         """Return a share of the seconds that evolution has; None where there is no limit."""
-        if self.ends.evolution == math.inf:
-            return None
-        return share * (self.ends.evolution - time.perf_counter())
+        left = seconds_until(self.ends.evolution)
+        return None if left is None else share * left
 
     def half_of_trees(self) -> float:
         """Return when half of the time has passed in which trees are finished."""
-        now = time.perf_counter()
-        return now + 0.5 * (self.ends.trees - now)
+        return half_way_to(self.ends.trees)
+
+
+def seconds_until(end: float) -> float | None:
+    """Return the seconds until a time of `time.perf_counter`; None where that is never."""
+    return None if end == math.inf else end - time.perf_counter()
+
+
+def half_way_to(end: float) -> float:
+    """Return the time of `time.perf_counter` in the middle of now and an end."""
+    now = time.perf_counter()
+    return now + 0.5 * (end - now)
 
 
 def has_seeds(shares: Mapping[str, float]) -> bool:
@@ -205,15 +217,29 @@ def prepare(
     dataset: Dataset,
     config: SearchConfig,
     begin: float | None = None,
-    encoder: Any = None,
+    *,
+    columns: tuple[Column, ...] | None = None,
+    has_names: bool = True,
+    is_soft: bool = True,
 ) -> Problem:
     """Return what a search is about; the clock of its limits started at `begin`.
 
-    `encoder` is the estimator that has read the rows, which knows their columns.
+    `columns` are those that the features were made of, if these are no columns themselves, and
+    `has_names` says whether they have names of the user's; `is_soft`, whether probabilities are
+    those of soft sides.
     """
-    columns = getattr(encoder, "columns_", None)
-    problem = _prepared(dataset, config, begin, columns, encoder)
-    shapes = evolution_of(config).shapes
+    evolution = evolution_of(config)
+    deadlines = Deadlines.of(config.time_limit, begin)
+    make = partial(
+        _problem_of,
+        config=config,
+        evolution=evolution,
+        deadlines=deadlines,
+        has_names=has_names,
+        is_soft=is_soft,
+    )
+    problem = make(dataset, columns)
+    shapes = evolution.shapes
     if columns is None and shapes not in (AUTO, None):
         raise ValueError(
             f"shapes={shapes!r}: of rows without columns, as a search by a Dataset has, "
@@ -235,24 +261,25 @@ def prepare(
         with_bends(bent, dataset.raw),
         feature_names(bent),
         tuple((one.name, len(one.feature_levels)) for one in bent),
-        evolution_of(config).scaling,
+        evolution.scaling,
     )
-    other = _prepared(rows, config, begin, bent, encoder)
-    other = replace(other, ends=problem.ends, has_found_bends=True)
-    return replace(problem, bent=other)
+    return replace(problem, bent=replace(make(rows, bent), has_found_bends=True))
 
 
-def _prepared(
+def _problem_of(
     dataset: Dataset,
-    config: SearchConfig,
-    begin: float | None,
     columns: tuple[Column, ...] | None,
-    encoder: Any,
+    *,
+    config: SearchConfig,
+    evolution: Evolution,
+    deadlines: Deadlines,
+    has_names: bool,
+    is_soft: bool,
 ) -> Problem:
     """Return what a search is about, with the columns that the features are made of."""
-    dataset = _with_objective(dataset, config, columns, encoder)
-    evolution = evolution_of(config)
-    for tree in split_init(evolution.init)[1]:
+    dataset = _with_objective(dataset, config, columns, has_names, is_soft)
+    shares, trees = split_init(evolution.init)
+    for tree in trees:
         splits_for(tree, dataset)  # before hyperparameters are chosen
     is_free = (
         is_auto(config.term_penalty)
@@ -262,7 +289,7 @@ def _prepared(
         and config.monotonic_cst is None
         and evolution.hold is None
         and evolution.variation.algorithm != "nsga2"
-        and has_seeds(split_init(evolution.init)[0])
+        and has_seeds(shares)
     )
     models = models_of_leaves(config.leaves, dataset)
     if models is not None and is_auto(config.leaves):
@@ -271,12 +298,13 @@ def _prepared(
         is_bound = any(bound is not None for bound in (evolution.hold, *bounds))
         models = None if is_bound else models
     elif models is not None:
-        _refuse_bounds_of_splits(config)
+        _refuse_bounds_of_splits(config, evolution)
     return Problem(
         dataset,
         config,
-        make_constraints(config, dataset),
-        ends=Ends.of(config.time_limit, begin),
+        make_constraints(config, evolution, dataset),
+        ends=deadlines,
+        is_soft=is_soft,
         leaf_models=models,
         tries_logistic=is_free
         and models is None
@@ -289,7 +317,8 @@ def _with_objective(
     dataset: Dataset,
     config: SearchConfig,
     columns: tuple[Column, ...] | None,
-    encoder: Any,
+    has_names: bool,
+    is_soft: bool,
 ) -> Dataset:
     """Return a data set with what its trees are evolved for, and the columns of their splits.
 
@@ -304,19 +333,21 @@ def _with_objective(
         dataset,
         leaves=config.leaves,
         max_terms=config.max_terms,
-        constraint=_monotonic_constraint(
-            config.monotonic_cst, dataset, columns, encoder
+        constraint=check_monotonic_cst(
+            config.monotonic_cst,
+            columns or [NumericColumn(name, 0.0) for name in dataset.feature_names],
+            dataset.n_classes,
+            has_names=has_names,
         ),
     )
     if isinstance(objective, ProbabilityScore):
-        is_soft = getattr(config, "probability", "soft") == "soft"
         objective = replace(objective, is_soft=is_soft)
     return dataset if objective is None else dataset.evolved_for(objective)
 
 
-def _refuse_bounds_of_splits(config: SearchConfig) -> None:
+def _refuse_bounds_of_splits(config: SearchConfig, evolution: Evolution) -> None:
     """Refuse what holds for splits alone where all leaves have models, which use all features."""
-    if evolution_of(config).hold is not None:
+    if evolution.hold is not None:
         raise ValueError(
             "hold: allowed is None where leaves are logistic or log-linear; one leaf may be best."
         )
@@ -327,9 +358,9 @@ def _refuse_bounds_of_splits(config: SearchConfig) -> None:
         )
 
 
-def start_of(config: SearchConfig, dataset: Dataset) -> ObliqueTree | None:
+def start_of(evolution: Evolution, dataset: Dataset) -> ObliqueTree | None:
     """Return the splits of a start over raw features, or None."""
-    start = evolution_of(config).start
+    start = evolution.start
     if start is None:
         return None
     names = dataset.feature_names
@@ -356,11 +387,14 @@ def start_of(config: SearchConfig, dataset: Dataset) -> ObliqueTree | None:
 
 
 def _held(
-    config: SearchConfig, dataset: Dataset, others: list[Constraint]
+    config: SearchConfig,
+    evolution: Evolution,
+    dataset: Dataset,
+    others: list[Constraint],
 ) -> list[Constraint]:
     """Return the constraint that splits of the start stay, if any do."""
-    hold = evolution_of(config).hold
-    start = start_of(config, dataset)
+    hold = evolution.hold
+    start = start_of(evolution, dataset)
     if hold is None:
         return []
     n_features = dataset.X.shape[1]
@@ -390,28 +424,15 @@ def _held(
     return [held]
 
 
-def _monotonic_constraint(
-    monotonic_cst: Any,
-    dataset: Dataset,
-    columns: tuple[Column, ...] | None,
-    encoder: Any,
-) -> MonotonicConstraint | None:
-    """Return the constraint on the features that trees read."""
-    if columns is not None:
-        return check_monotonic_cst(monotonic_cst, encoder, columns, dataset.n_classes)
-    names = np.array(dataset.feature_names, dtype=object)
-    features = SimpleNamespace(n_features_in_=len(names), feature_names_in_=names)
-    columns = tuple(NumericColumn(name, 0.0) for name in dataset.feature_names)
-    return check_monotonic_cst(monotonic_cst, features, columns, dataset.n_classes)
-
-
-def make_constraints(config: SearchConfig, dataset: Dataset) -> list[Constraint]:
+def make_constraints(
+    config: SearchConfig, evolution: Evolution, dataset: Dataset
+) -> list[Constraint]:
     """Return what all trees of a search keep, what is held first."""
     least_rows = config.min_samples_leaf
     if not isinstance(least_rows, Integral):
         least_rows = math.ceil(least_rows * dataset.n_rows)  # as in scikit-learn
     max_width = None
-    if evolution_of(config).operators:  # those of this package keep it by themselves
+    if evolution.operators:  # those of this package keep it by themselves
         max_width = feature_bound(config.max_split_terms, dataset.X.shape[1])
     limits = Limits(
         max_depth=config.max_depth,
@@ -432,4 +453,4 @@ def make_constraints(config: SearchConfig, dataset: Dataset) -> list[Constraint]
         constraints.append(dataset.objective.constraint)
     if limits != Limits():
         constraints.append(limits)
-    return [*_held(config, dataset, constraints), *constraints]
+    return [*_held(config, evolution, dataset, constraints), *constraints]

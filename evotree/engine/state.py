@@ -33,9 +33,15 @@ from evotree.engine.choice import (
     Penalties,
 )
 from evotree.engine.config import SearchConfig, checkpoint_of, evolution_of
-from evotree.engine.evolution import CHAPTERS, ORIGIN, REFINEMENT, Run, make_logbook
+from evotree.engine.evolution import (
+    CHAPTERS,
+    ORIGIN,
+    REFINEMENT,
+    Run,
+    islands_of,
+    make_logbook,
+)
 from evotree.engine.finish import Result
-from evotree.engine.islands import islands_of
 from evotree.files import PathLike, check_writable, write_whole
 from evotree.fitness.linear_leaves import HALVINGS, Strength
 from evotree.fitness.penalties import FITNESS_OF_SCORES

@@ -12,10 +12,9 @@ from sklearn.base import clone, is_classifier
 from sklearn.utils.validation import check_is_fitted
 
 from evotree.description.named import named_tree
-from evotree.engine.choice import Choice
 from evotree.engine.config import evolution_of
 from evotree.engine.finish import Finisher, score_on, scores_on
-from evotree.engine.problem import PARAMETERS, Penalties, prepare
+from evotree.engine.problem import PARAMETERS, Penalties
 from evotree.engine.toolbox import feature_bound
 from evotree.estimators.groups import Beside
 from evotree.fitness.penalties import PenalizedAccuracy
@@ -317,8 +316,7 @@ def finisher_of(
                 f"y has {name}={has}: allowed are rows with those of the fit, {had}."
             )
     return Finisher(
-        prepare(dataset, twin, encoder=twin),
-        Choice(0, Penalties(model.size_penalty_, model.term_penalty_)),
+        twin._problem(dataset), Penalties(model.size_penalty_, model.term_penalty_)
     )
 
 

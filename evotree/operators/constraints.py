@@ -22,6 +22,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property, partial
+from types import SimpleNamespace
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
@@ -855,9 +856,16 @@ def _without(row: list[Fraction], at: int, scaled: list[Fraction]) -> list[Fract
 
 
 def check_monotonic_cst(
-    monotonic_cst: Any, estimator: Any, columns: Sequence[Column], n_classes: int = 0
+    monotonic_cst: Any,
+    columns: Sequence[Column],
+    n_classes: int = 0,
+    *,
+    has_names: bool = True,
 ) -> "MonotonicConstraint | None":
-    """Check what users ask for, and return the constraint on the features that trees read."""
+    """Check what users ask for, and return the constraint on the features that trees read.
+
+    `has_names` says whether the user's columns have names, by which they may ask.
+    """
     if monotonic_cst is None:
         return None
     if not isinstance(monotonic_cst, Mapping) and np.ndim(monotonic_cst) != 1:
@@ -867,9 +875,17 @@ def check_monotonic_cst(
         )
     if isinstance(monotonic_cst, Mapping):
         monotonic_cst = dict(monotonic_cst)  # no other mapping is one for scikit-learn
+        if not has_names:
+            raise ValueError(
+                f"monotonic_cst={monotonic_cst!r}: X has no names of columns; allowed are None and "
+                "a number for each column."
+            )
     names = [column.name for column in columns]
     monotonic_cst = by_label(monotonic_cst, names, "monotonic_cst")
-    signs = check_monotonic_signs(estimator, monotonic_cst)
+    features = SimpleNamespace(
+        n_features_in_=len(names), feature_names_in_=np.array(names, dtype=object)
+    )
+    signs = check_monotonic_signs(features, monotonic_cst)
     for column, sign in zip(columns, signs, strict=True):
         if sign and isinstance(column, CategoricalColumn):
             raise ValueError(
