@@ -17,7 +17,7 @@ import numpy as np
 from evotree._jit import kernel
 from evotree.rng import as_generator
 from evotree.schema import LARGEST, Schema
-from evotree.survival import StepFunction, Times, cumulative_hazard, exposures
+from evotree.survival import TIME, StepFunction, Times, cumulative_hazard, exposures
 from evotree.tree import ObliqueTree, node_weights, project, sizes_of_kept
 
 SCALINGS = ("standard", "common", "minmax")
@@ -1111,7 +1111,7 @@ def parted(dataset: Dataset, role: np.ndarray) -> tuple[Dataset, Dataset]:
     rows, held_out = (
         dataset.subsample(np.flatnonzero(role == one)) for one in (TRAINED_ON, HELD_OUT)
     )
-    times = Times.of(rows.extras)
+    times = Times.of(rows.extras) if TIME in rows.extras else None
     if times is None or not times.event.any():
         return rows, held_out
     hazard = cumulative_hazard(times, rows.sample_weight / rows.extras[EXPOSURE])

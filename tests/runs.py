@@ -8,8 +8,8 @@ import pandas as pd
 
 from evotree import to_frame
 from evotree.engine.config import Evolution, Islands
-from evotree.engine.evolution import watch
-from evotree.engine.islands import epochs, islands_of
+from evotree.engine.evolution import islands_of, watch
+from evotree.engine.islands import epochs
 
 
 def assert_same_run(one, other):

@@ -34,21 +34,21 @@ from evotree.engine.choice import (
     TERM_MULTIPLES,
     TREE,
     Candidate,
+    CandidateLosses,
     Choice,
-    Judge,
     Table,
     Trial,
     cross_validate,
-    found_by,
     mean_and_error,
     penalties_to_try,
     trials_of,
+    verdict_of,
     with_evolution,
 )
 from evotree.engine.config import SearchConfig
 from evotree.engine.finish import Finisher, with_less_fit
 from evotree.engine.populations import FirstTrees, best_prunings
-from evotree.engine.problem import Ends, Penalties, prepare
+from evotree.engine.problem import Deadlines, Penalties, prepare
 from evotree.engine.state import describe, read_choice, read_settings
 from evotree.fitness.base import row_losses
 from evotree.fitness.probabilities import (
@@ -84,10 +84,10 @@ def quick(kind=EvoTreeClassifier, **changed):
 def choose(dataset, search, seed=0, size_penalties=SIZE_PENALTIES, **parameters):
     """Cross-validate trees by their leaves, with the same penalties for any number of rows."""
     options = {"penalties": lambda n_rows: size_penalties, **parameters}
-    config = EvoTreeClassifier(term_penalty=0.0, probability="leaf")
-    judge = Judge(prepare(dataset, config))
-    trials = list(cross_validate(dataset, search, judge, stream(seed), **options))
-    return found_by(trials, size_penalties)
+    problem = prepare(dataset, SearchConfig(term_penalty=0.0), is_soft=False)
+    losses_of = CandidateLosses(problem)
+    trials = list(cross_validate(dataset, search, losses_of, stream(seed), **options))
+    return verdict_of(trials, size_penalties)
 
 
 def chessboard(n_rows, fields, noise=0.0, seed=0):
@@ -198,17 +198,17 @@ def test_what_candidates_lose_is_by_the_probabilities_that_would_be_returned(
     """Trees of one leaf and of more, and trees of logistic models."""
     dataset = Dataset.from_arrays(*load_wine(return_X_y=True))
     model = quick(objective=objective, probability=probability, precision=None)
-    problem = prepare(dataset, model)
+    problem = prepare(dataset, model, is_soft=probability == "soft")
     folds = make_folds(dataset, 4, stream())
     others, held_out = split_folds(problem.dataset, folds, 0)
     grown = grow(others, Axis(), limits=GrowthLimits(3), stream=stream())
     made = [best_prunings([grown], others, penalty) for penalty in (1.0, 0.01)]
-    trial = Judge(problem).trial(0, others, held_out, FirstTrees(made, [grown]))
+    trial = CandidateLosses(problem).trial(
+        0, others, held_out, FirstTrees(made, [grown])
+    )
 
     strength = Strength(0.3)
-    finisher = Finisher(
-        replace(problem, dataset=others), Choice(0, Penalties(0.0, 0.0))
-    )
+    finisher = Finisher(replace(problem, dataset=others), Penalties(0.0, 0.0))
     returned = {Candidate(LOGISTIC, strength=strength): finisher.logistic(strength)}
     for at, (tree, *_) in enumerate(made):
         returned[Candidate(TREE, at)] = others.to_raw(tree.to_tree())
@@ -465,7 +465,7 @@ def test_a_large_tree_has_to_be_clearly_better(trials, more, is_clear):
 def test_an_evolved_tree_is_less_complex_and_as_good_or_clearly_better(trials):
     assume(all(CANDIDATES_OF_KINDS[EVOLVED][-1] in trial.losses for trial in trials))
     penalties = [Penalties(size, 0.0) for size in SIZE_PENALTIES[:3]]
-    found = found_by(trials, penalties)
+    found = verdict_of(trials, penalties)
     plain = naive_simplest(trials, STANDARD_ERRORS, (TREE, LOGISTIC))
     bred = naive_simplest(trials, STANDARD_ERRORS, (EVOLVED,))
     gains = [
@@ -508,10 +508,10 @@ def test_of_penalties_with_the_same_trees_the_least_are_taken():
     trees = FirstTrees([[None]] * 3, [])
     trial = Trial(0, trees, losses, sizes, np.ones(4))
     penalties = [Penalties(size, 0.0) for size in SIZE_PENALTIES[:3]]
-    found = found_by([trial], penalties)
+    found = verdict_of([trial], penalties)
     assert found.winner == evolved[1] and found.penalties == penalties[1]
     larger = sizes | {evolved[1]: (4, 9)}  # another tree that loses as much
-    found = found_by([trial._replace(sizes=larger)], penalties)
+    found = verdict_of([trial._replace(sizes=larger)], penalties)
     assert found.winner == evolved[0]
 
 
@@ -519,7 +519,7 @@ def test_of_penalties_with_the_same_trees_the_least_are_taken():
 def test_the_winner_sets_the_penalties_and_the_trees_that_are_kept(trials):
     """A logistic tree has no penalties: those of the best trees are kept, for the front."""
     penalties = [Penalties(size, 0.0) for size in SIZE_PENALTIES[:3]]
-    found = found_by(trials, penalties)
+    found = verdict_of(trials, penalties)
     assert found.winner == naive_simplest(trials, STANDARD_ERRORS, (TREE, LOGISTIC))
     at = found.winner.at
     if at is None:
@@ -535,21 +535,21 @@ def test_the_winner_sets_the_penalties_and_the_trees_that_are_kept(trials):
 @given(some_trials(TREE, LINEAR))
 def test_where_leaves_have_models_no_other_candidate_wins(trials):
     penalties = [Penalties(size, 0.0) for size in SIZE_PENALTIES[:3]]
-    found = found_by(trials, penalties, (LINEAR,))
+    found = verdict_of(trials, penalties, (LINEAR,))
     assert found.winner == naive_simplest(trials, STANDARD_ERRORS, (LINEAR,))
     at = found.winner.at
     if at is None:
         at = naive_simplest(trials, STANDARD_ERRORS, (TREE,)).at
     assert found.penalties == penalties[at] and found.logistic is None
-    nothing = found_by([], penalties, (LINEAR,)).winner
+    nothing = verdict_of([], penalties, (LINEAR,)).winner
     assert nothing.kind == LINEAR and nothing.strength is not None
-    assert found_by([], penalties).winner.kind == TREE
+    assert verdict_of([], penalties).winner.kind == TREE
 
 
 @given(some_trials(TREE, LOGISTIC))
 def test_the_table_says_what_was_compared(trials):
     penalties = [Penalties(size, 2.0 * size) for size in SIZE_PENALTIES[:3]]
-    found = found_by(trials, penalties)
+    found = verdict_of(trials, penalties)
     frame = pd.DataFrame(found.columns)
     shared = [c for c in trials[0].losses if all(c in t.losses for t in trials)]
     assert len(frame) == len(shared) and frame["complexity"].is_monotonic_increasing
@@ -595,7 +595,7 @@ def tried():
     """A small problem, and the trials of what competes before anything evolves."""
     rows = chessboard(150, 3, noise=0.1)
     problem = prepare(rows, quick(SearchConfig))
-    trials = list(trials_of(problem, rows, None))
+    trials = list(trials_of(problem, rows, math.inf))
     assert len(trials) == 5
     return problem, rows, trials
 
@@ -625,7 +625,7 @@ def test_where_nothing_can_be_gained_by_evolution_trials_stay_as_they_are(
         lambda *args, **options: runs.append(args) or brief_run(*args, **options),
     )
     best = losing(trials, lambda one: 0.0)
-    assert with_evolution(problem, rows, best, None) is best
+    assert with_evolution(problem, rows, best, math.inf) is best
     assert 1 <= len(runs) <= 2
 
 
@@ -635,7 +635,7 @@ def test_evolved_trees_join_the_trials_where_they_gain(tried, good):
     problem, rows, trials = tried
     good = [Candidate(TREE, at) for at in good]
     worse = losing(trials, lambda one: 99.0 if one in good else 100.0)
-    judged = with_evolution(problem, rows, worse, None)
+    judged = with_evolution(problem, rows, worse, math.inf)
     assert len(judged) == len(trials)
     of_good = [one for one in Table.of(worse).candidates if one in good]
     for before, after in zip(worse, judged, strict=True):
@@ -647,7 +647,7 @@ def test_evolved_trees_join_the_trials_where_they_gain(tried, good):
         assert all(after.losses[one].shape == after.weights.shape for one in added)
         assert all(after.losses[one].max() < 99.0 for one in added)
     penalties = penalties_to_try(problem.config, rows.total_weight)
-    found = found_by(judged, penalties)
+    found = verdict_of(judged, penalties)
     assert found.winner.kind == EVOLVED
     assert found.penalties == penalties[found.winner.at]
 
@@ -660,7 +660,7 @@ def test_evolution_is_judged_by_the_same_run_for_all_seeds_and_threads(tried):
             prepare(rows, quick(SearchConfig, random_state=seed, n_jobs=n_jobs)),
             rows,
             worse,
-            None,
+            math.inf,
         )
         for seed, n_jobs in ((0, 1), (7, 2))
     ]
@@ -756,7 +756,7 @@ def test_where_there_is_one_candidate_nothing_is_compared(task):
         given.append({"size_penalty": 0.0, "term_penalty": "auto"})
     for penalties in given:
         problem = prepare(dataset, quick(SearchConfig, **options, **penalties))
-        assert next(trials_of(problem, problem.dataset, None), None) is None
+        assert next(trials_of(problem, problem.dataset, math.inf), None) is None
 
 
 def test_a_fit_that_compares_nothing_has_no_choice():
@@ -851,7 +851,7 @@ def test_trees_for_the_front_alone_take_no_place_of_the_fittest(members, seed):
 def test_a_limit_leaves_time_to_finish_trees_and_to_tell_how_sure_they_are(
     limit, begin
 ):
-    ends = Ends.of(limit, begin)
+    ends = Deadlines.of(limit, begin)
     assert begin < ends.evolution < ends.trees < ends.all
     assert ends.all == pytest.approx(begin + limit)
     assert ends.all - ends.evolution >= 0.2 * limit

@@ -12,7 +12,7 @@ from evotree.dataset import Dataset
 from evotree.engine.populations import (
     GROWTH,
     GrowingSample,
-    move,
+    move_to_rows,
     sample_sizes,
     stratified_order,
 )
@@ -106,7 +106,7 @@ def test_a_run_that_moves_is_evaluated_on_the_other_rows(algorithm):
     }
     origins = sorted(one.origin for one in run.population)
     complexity = max(one.complexity for one in run.pareto_front)
-    move(run, whole, after)
+    move_to_rows(run, whole, after)
     assert_moved(run, whole, after)
     assert {one.weights.tobytes() for one in run.population} == expected
     assert sorted(one.origin for one in run.population) == origins
@@ -123,6 +123,6 @@ def test_a_run_that_moves_is_evaluated_on_the_other_rows(algorithm):
     champions = [one.fitness.wvalues for one in run.hall_of_fame]
     assert champions == sorted(champions, reverse=True)
     population = run.population
-    move(run, whole, after)
+    move_to_rows(run, whole, after)
     assert run.population is population
     assert evolve(run, after, max_generations=12).generation == 12

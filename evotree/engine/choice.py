@@ -30,10 +30,11 @@ from evotree.engine.populations import (
     best_prunings,
     evolve_briefly,
     own_streams,
+    samples_of,
     trees_of,
     with_noise,
 )
-from evotree.engine.problem import Penalties, Problem
+from evotree.engine.problem import Penalties, Problem, seconds_until
 from evotree.fitness.base import row_losses
 from evotree.fitness.linear_leaves import rate_losses
 from evotree.fitness.probabilities import PROBABILITY_LOSSES, Strength, probabilities_of
@@ -151,7 +152,7 @@ class Trial(NamedTuple):
     has_exposures: bool = False
 
 
-class Found(NamedTuple):
+class Verdict(NamedTuple):
     """What trials say: the penalties, and trees that are worth keeping."""
 
     penalties: Any = None
@@ -164,13 +165,12 @@ class Found(NamedTuple):
     columns: Mapping[str, np.ndarray] | None = None  # of `TreeChoice`
 
 
-class Judge:
-    """Says what candidates lose on rows held out, by one loss for all of them."""
+class CandidateLosses:
+    """What candidates lose on rows held out, by one loss for all of them."""
 
     def __init__(self, problem: Problem) -> None:
         self.problem = problem
         self.loss = PROBABILITY_LOSSES.get(problem.loss_of_probabilities)
-        self.probability = getattr(problem.config, "probability", "soft")
 
     def trial(
         self,
@@ -182,7 +182,7 @@ class Judge:
     ) -> Trial:
         """Return what all candidates lose that were fitted to some rows."""
         losses, sizes = {}, {}
-        for candidate, lost, size in self._judged(rows, held_out, trees.best, end):
+        for candidate, lost, size in self._of_all(rows, held_out, trees.best, end):
             losses[candidate], sizes[candidate] = lost, size
         return Trial(
             number,
@@ -194,7 +194,7 @@ class Judge:
             has_exposures=EXPOSURE in held_out.extras,
         )
 
-    def _judged(
+    def _of_all(
         self,
         rows: Dataset,
         held_out: Dataset,
@@ -209,7 +209,7 @@ class Judge:
         if self.problem.tries_logistic:
             for strength, (individual, sides) in logistic_trees(rows, end=end):
                 if keeps_all(individual, rows, self.problem.constraints):
-                    if self.probability == "soft":
+                    if self.problem.is_soft:
                         shares = sides.predict(individual, held_out.X)
                     else:
                         shares = individual.values[individual.apply(held_out.X)]
@@ -257,7 +257,7 @@ class Judge:
         if self.loss is None:
             return row_losses(tree, held_out, reference)
         raw = rows.to_raw(make_individual(rows, *tree.splits).to_tree())
-        shares = probabilities_of(raw, rows, held_out.raw, self.probability)
+        shares = probabilities_of(raw, rows, held_out.raw, soft=self.problem.is_soft)
         return self._lost(shares, held_out)
 
 
@@ -266,17 +266,15 @@ def size_of(tree: ObliqueTree) -> tuple[int, int]:
     return tree.n_leaves, tree.complexity
 
 
-def trials_of(
-    problem: Problem, rows: Dataset, seconds: float | None
-) -> Iterator[Trial]:
+def trials_of(problem: Problem, rows: Dataset, end: float) -> Iterator[Trial]:
     """Yield a trial of each fold where there is anything to choose."""
     config = problem.config
     n_folds = max(1, fold_count(rows, _MAX_FOLDS))
     if rows.cv is None:
         n_apart = rows.n_distinct if rows.groups is None else rows.n_groups
         n_folds = min(_MAX_FOLDS, math.ceil(_HELD_OUT_ROWS * _MAX_FOLDS / n_apart))
+    seconds = seconds_until(end)
     left = None if seconds is None else seconds / n_folds
-    end = math.inf if seconds is None else time.perf_counter() + seconds
     # Threads that wait for the trees of a fold, and threads that make them.
     with thread_map(config.n_jobs) as mapper, thread_map(config.n_jobs) as making:
 
@@ -287,7 +285,7 @@ def trials_of(
         yield from cross_validate(
             rows,
             search,
-            Judge(problem),
+            CandidateLosses(problem),
             own_streams()[0],
             penalties=partial(penalties_of_rows, config),
             n_folds=_MAX_FOLDS,
@@ -300,7 +298,7 @@ def trials_of(
 def cross_validate(
     dataset: Dataset,
     search: Callable[[Dataset, Sequence[Any]], FirstTrees],
-    judge: Judge,
+    losses_of: CandidateLosses,
     stream: np.ndarray,
     *,
     penalties: Callable[[Dataset], Sequence[Any]],
@@ -315,7 +313,8 @@ def cross_validate(
     """
     n_folds = fold_count(dataset, n_folds)
     is_one = len(penalties(dataset)) == 1
-    if n_folds == 0 or (is_one and judge.problem.has_one_kind):
+    problem = losses_of.problem
+    if n_folds == 0 or (is_one and problem.has_one_kind):
         return
     folds = make_folds(dataset, n_folds, stream)
 
@@ -323,35 +322,40 @@ def cross_validate(
         if fold and time.perf_counter() >= end:
             return None
         # Not before: it takes much memory.
-        others, held_out = judge.problem.split(dataset, folds, fold)
+        others, held_out = problem.split(dataset, folds, fold)
         # A sample may have no rows of a part; early rows, or few groups, may have one class.
         is_own = dataset.cv is not None or dataset.groups is not None
         has_one = len(np.unique(others.y)) < min(2, dataset.n_classes)
         if 0 in (others.n_rows, held_out.n_rows) or (is_own and has_one):
             return None
         trees = search(others, penalties(others))
-        return judge.trial(fold, others, held_out, trees, end)
+        return losses_of.trial(fold, others, held_out, trees, end)
 
     yield from (
         trial for trial in map(run, range(min(n_folds, max_folds))) if trial is not None
     )
 
 
+def kinds_of(problem: Problem) -> tuple[str, ...]:
+    """Return the kinds of candidates that are compared before any evolves."""
+    if problem.leaf_models is None:
+        return TREE, LOGISTIC
+    return (TREE, LINEAR) if is_auto(problem.config.leaves) else (LINEAR,)
+
+
 def bent_trials(
-    problem: Problem,
-    rows: Dataset,
-    trials: Sequence[Trial],
-    kinds: Sequence[str],
-    seconds: float | None,
+    problem: Problem, trials: Sequence[Trial], end: float
 ) -> list[Trial] | None:
     """Return trials of columns that bend, in the same folds, if the rule prefers these; else None.
 
     No further fold is tried once the best of them loses clearly more than the best of the others:
     a single fold says little.
     """
+    kinds = kinds_of(problem)
     bent: list[Trial] = []
     both: list[Trial] = []
-    for other, trial in zip(trials, trials_of(problem, rows, seconds), strict=False):
+    rows = samples_of(problem)[0]
+    for other, trial in zip(trials, trials_of(problem, rows, end), strict=False):
         bent.append(trial)
         both.append(side_by_side(other, trial))
         table = Table.of(both)
@@ -376,7 +380,7 @@ def side_by_side(trial: Trial, bent: Trial) -> Trial:
 
 
 def with_evolution(
-    problem: Problem, rows: Dataset, trials: Sequence[Trial], seconds: float | None
+    problem: Problem, rows: Dataset, trials: Sequence[Trial], end: float
 ) -> Sequence[Trial]:
     """Return trials in which evolved trees are candidates, too, if they lose less than others.
 
@@ -389,12 +393,12 @@ def with_evolution(
     winner = table.simplest(STANDARD_ERRORS, TREE, LOGISTIC)
     at = table.most_complex(EVOLVING_ERRORS, TREE).at
     assert at is not None
-    judge = Judge(problem)
-    end = math.inf if seconds is None else time.perf_counter() + seconds
+    losses_of = CandidateLosses(problem)
     folds = make_folds(rows, fold_count(rows, _MAX_FOLDS), own_streams()[0])
     judged: list[Trial] = []
     for trial in trials:
-        left = None if seconds is None else (end - time.perf_counter()) / len(trials)
+        seconds = seconds_until(end)
+        left = None if seconds is None else seconds / len(trials)
         if left is not None and left <= 0.0:
             return trials
         others, held_out = problem.split(rows, folds, trial.fold)
@@ -410,7 +414,8 @@ def with_evolution(
         )
         fittest = [best_prunings(bred, noisy, *pair, 1)[0] for pair in penalties]
         losses, sizes = dict(trial.losses), dict(trial.sizes)
-        for candidate, lost, size in judge.of_trees(EVOLVED, fittest, others, held_out):
+        evolved = losses_of.of_trees(EVOLVED, fittest, others, held_out)
+        for candidate, lost, size in evolved:
             losses[candidate], sizes[candidate] = lost, size
         different = list(compress(fittest, distinct(fittest)))
         judged.append(trial._replace(losses=losses, sizes=sizes, evolved=different))
@@ -531,11 +536,11 @@ class Table(NamedTuple):
         return float(mean), float(error)
 
 
-def found_by(
+def verdict_of(
     trials: Sequence[Trial],
     penalties: Sequence[Any],
     kinds: Sequence[str] = (TREE, LOGISTIC),
-) -> Found:
+) -> Verdict:
     """Return what trials say, or the first penalties where there are none.
 
     Losses are compared row by row. The least complex candidate of some kinds wins whose loss is
@@ -544,7 +549,7 @@ def found_by(
     """
     if not trials:
         is_linear = TREE not in kinds
-        return Found(
+        return Verdict(
             penalties[0],
             Candidate(LINEAR, strength=Strength(0.1)) if is_linear else Candidate(),
         )
@@ -564,7 +569,7 @@ def found_by(
     trees = [tree for trial in trials for tree in trial.trees.best[at]]
     if winner.kind == EVOLVED:
         trees += [tree for trial in trials for tree in trial.evolved]
-    return Found(
+    return Verdict(
         penalties[at],
         winner,
         trees=trees,
@@ -572,8 +577,21 @@ def found_by(
             trees[0] for trial in trials for trees in trial.trees.best[at + 1 :]
         ],
         logistic=logistic,
-        columns=columns_of(trials, table, penalties, winner),
+        columns=choice_columns(trials, table, penalties, winner),
     )
+
+
+def beside_plain(
+    verdict: Verdict,
+    plain: Sequence[Trial],
+    bent: Sequence[Trial],
+    penalties: Sequence[Any],
+) -> Verdict:
+    """Return the verdict on columns that bend, whose table has those that do not, too."""
+    both = [side_by_side(one, other) for one, other in zip(plain, bent, strict=True)]
+    winner = verdict.winner._replace(is_bent=True)
+    columns = choice_columns(both, Table.of(both), penalties, winner)
+    return verdict._replace(winner=winner, columns=columns)
 
 
 def mean_and_error(
@@ -594,7 +612,7 @@ def mean_and_error(
     return mean, np.sqrt(variance / total)
 
 
-def columns_of(
+def choice_columns(
     trials: Sequence[Trial],
     table: Table,
     penalties: Sequence[Any],

@@ -375,9 +375,18 @@ GROUPS: dict[str, type[Configuration]] = {
 """The parameters of `SearchConfig` that are groups."""
 
 
+_DEFAULT = Evolution()
+
+
 def evolution_of(config: SearchConfig) -> Evolution:
     """Return how the population of a configuration evolves."""
-    return Evolution() if config.evolution is None else config.evolution
+    return config.evolution or _DEFAULT
+
+
+def plain_config(parameters: SearchConfig) -> SearchConfig:
+    """Return the configuration of the search that an estimator, or the like, has parameters of."""
+    values = {one.name: getattr(parameters, one.name) for one in fields(SearchConfig)}
+    return SearchConfig(**values | {"evolution": evolution_of(parameters)})
 
 
 def checkpoint_of(config: SearchConfig) -> Checkpoint | None:

@@ -363,6 +363,8 @@ class Run:
         `keep_best_trees`, else empty.
     front_only : list of Individual
         Trees that pay at smaller penalties; they do not breed, but widen the front in the end.
+    islands : list of Run
+        The runs of the islands of which this one is the sum; empty where there is one population.
     stop_reason : str
         ``"max_generations"``, ``"patience"``, ``"time_limit"``, ``"callback"``,
         ``"callback_error"`` or ``"interrupt"``; empty while the run goes on.
@@ -380,6 +382,7 @@ class Run:
     origins: list[str] = field(default_factory=list)
     best_trees: dict[int, Individual] = field(default_factory=dict)
     front_only: list[Individual] = field(default_factory=list)
+    islands: list["Run"] = field(default_factory=list)
     stop_reason: str = ""
 
     @property
@@ -394,6 +397,11 @@ class Run:
             f"{self.generation} after {self.seconds:.1f} s, best fitness {best} in generation "
             f"{self.last_improvement}; {self.stop_reason or 'going on'}"
         )
+
+
+def islands_of(run: Run) -> list[Run]:
+    """Return the islands of a run: itself, where it is none of several."""
+    return run.islands or [run]
 
 
 Callback = Callable[[Run], object]
@@ -421,7 +429,7 @@ def start(
 ) -> Run:
     """Evaluate a first population and record it as generation 0."""
     run = Run([]) if hall_of_fame is None else Run([], hall_of_fame=hall_of_fame)
-    clock = _Clock(run)
+    clock = _RunClock(run)
     run.population = list(population)
     if len(run.population) < 2:
         raise ValueError(
@@ -445,7 +453,7 @@ def advance(
     end: float = math.inf,
 ) -> None:
     """Breed and record one generation."""
-    clock = _Clock(run)
+    clock = _RunClock(run)
     run.population, n_evaluations, refined = next_generation(
         run.population, toolbox, run.generation + 1, crossover_probability, end
     )
@@ -453,7 +461,7 @@ def advance(
     _record(run, toolbox, stats, n_evaluations, refined, clock)
 
 
-class _Clock:
+class _RunClock:
     """The clocks of a run, which go on from where they stand."""
 
     def __init__(self, run: Run) -> None:
@@ -472,7 +480,7 @@ def _record(
     stats: tools.Statistics | tools.MultiStatistics,
     n_evaluations: int,
     refined: Sequence[Individual],
-    clock: _Clock,
+    clock: _RunClock,
 ) -> None:
     """Keep what is best of the present generation, and write it down."""
     if run.best.fitness.wvalues > run.best_fitness:
@@ -587,14 +595,16 @@ def log_generation(run: Run, place: str = "") -> None:
     """Tell the log, where it is at DEBUG, about the present generation and its refinements."""
     if not log.isEnabledFor(logging.DEBUG):
         return
-    log.debug("%sgeneration %d: best %s", place, run.generation, describe(run.best))
+    log.debug(
+        "%sgeneration %d: best %s", place, run.generation, describe_individual(run.best)
+    )
     (*_, refined) = run.logbook.chapters.get(REFINEMENT) or [{}]
     told = {name: round(refined[name], 6) for name in refined if name not in _OF_ALL}
     if told:
         log.debug("%sgeneration %d: refined %s", place, run.generation, told)
 
 
-def describe(individual: Individual) -> str:
+def describe_individual(individual: Individual) -> str:
     """Return what an individual is worth, and how large it is, in words."""
     values = ", ".join(f"{value:.6g}" for value in individual.fitness.wvalues)
     return f"{individual!r} of fitness {values}"
@@ -636,7 +646,7 @@ def watch(
 
 def call_all(callbacks: Sequence[Callback], run: Run) -> str:
     """Call all callbacks; return why the run stops if one of them wishes it."""
-    clock = _Clock(run)
+    clock = _RunClock(run)
     try:
         # Numbers and the like that functions return by the way are no wishes.
         answers = [callback(run) for callback in callbacks]
@@ -728,12 +738,12 @@ def operator_of(
 ) -> Callable[..., tuple[Individual, ...]]:
     """Return an operator; what users' own return, and leave as it was, is checked."""
     operator: Callable[..., tuple[Individual, ...]] = getattr(toolbox, role)
-    if str(getattr(_plain(operator), "__module__", None)).startswith("evotree."):
+    if str(getattr(_unwrapped(operator), "__module__", None)).startswith("evotree."):
         return operator
     return partial(checked, role=role, operator=operator)
 
 
-def _plain(function: Callable[..., Any]) -> Callable[..., Any]:
+def _unwrapped(function: Callable[..., Any]) -> Callable[..., Any]:
     """Return the function inside of partial ones."""
     while isinstance(function, partial):
         function = function.func
@@ -749,7 +759,7 @@ def checked(
     arrays = [array for parent in parents for array in parent.nodes()]
     before = [array.tobytes() for array in arrays]
     children: tuple[Individual, ...] = operator(*parents)
-    plain = _plain(operator)
+    plain = _unwrapped(operator)
     name = f"{role} ({getattr(plain, '__name__', repr(plain))})"
     is_tuple = isinstance(children, tuple) and len(children) == len(parents)
     if not is_tuple or not all(isinstance(child, Individual) for child in children):

@@ -18,7 +18,7 @@ from evotree.dataset import Dataset
 from evotree.engine.bends import without_lone_bends
 from evotree.engine.choice import LINEAR, Candidate, Choice
 from evotree.engine.evolution import ParetoFront, Run
-from evotree.engine.problem import Problem
+from evotree.engine.problem import Penalties, Problem
 from evotree.fitness.base import FITNESS_OF_SCORES, PenalizedAccuracy, routed_rows
 from evotree.fitness.linear_leaves import LogisticLeaves, is_too_large, rate_losses
 from evotree.fitness.objectives import ProbabilityScore
@@ -81,19 +81,24 @@ class Result:
     failure: BaseException | None = None
 
 
-def finish(
+def finish_run(
     problem: Problem,
     run: Run,
     rows: Dataset,
     choice: Choice,
+    *,
+    logistic: FrontTree | None = None,
     has_own_fitness: bool = False,
 ) -> Result:
-    """Return the finished trees of a run; a fitness of the user's own says which is the best."""
-    finisher = Finisher(problem, choice)
+    """Return the finished trees of a run; a fitness of the user's own says which is the best.
+
+    `logistic` is the tree of logistic models that was chosen, if it is finished already.
+    """
+    finisher = Finisher(problem, choice.penalties)
     fitness = PenalizedAccuracy(*choice.penalties)
     front = sorted(pruned_front(problem, run, rows), key=fitness, reverse=True)
     evolved = finisher.members([run.best, *front])
-    larger = finisher.members(front_only_trees(problem, run, rows))
+    larger = finisher.members(larger_front_only(problem, run, rows))
     members = with_less_fit(undominated(evolved), larger, fitness)
     # Where terms are free, the front, which counts them, may lack the fittest tree.
     is_penalized = problem.evolution.variation.algorithm != "nsga2"
@@ -106,10 +111,11 @@ def finish(
     if choice.winner.kind == LINEAR:
         best, members = finisher.with_models(choice.winner, best, members)
     elif choice.logistic is not None:
-        tree = finisher.logistic(choice.logistic)
-        if tree is not None:
-            members.append(tree)
-            best = tree if choice.winner.kind == LOGISTIC else best
+        if logistic is None:
+            logistic = finisher.logistic(choice.logistic)
+        if logistic is not None:
+            members.append(logistic)
+            best = logistic if choice.winner.kind == LOGISTIC else best
     members = front_with(best, members)
     return Result(
         run,
@@ -172,7 +178,7 @@ def pruned_front(problem: Problem, run: Run, rows: Dataset) -> ParetoFront:
     return front
 
 
-def front_only_trees(problem: Problem, run: Run, rows: Dataset) -> list[Individual]:
+def larger_front_only(problem: Problem, run: Run, rows: Dataset) -> list[Individual]:
     """Return the trees for the front alone, and prunings, that are larger than the best."""
     front = ParetoFront()
     if not own_scores(run.best):
@@ -189,11 +195,11 @@ class Finisher:
     predict by the training rows alone.
     """
 
-    def __init__(self, problem: Problem, choice: Choice) -> None:
+    def __init__(self, problem: Problem, penalties: Penalties) -> None:
         self.problem = problem
         self.constraints = problem.constraints
         self.precision = problem.config.precision
-        self.rows = problem.dataset.penalized(choice.penalties.term)
+        self.rows = problem.dataset.penalized(penalties.term)
         schema = problem.dataset.schema
         self._bends = {} if schema is None else schema.bends
         self._kept = [*self.constraints, *self._least_rows()]

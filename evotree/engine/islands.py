@@ -19,7 +19,7 @@ import time
 from collections.abc import Generator, Iterator, Sequence
 from concurrent.futures import Executor
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from operator import attrgetter
 from typing import Any, NamedTuple
 
@@ -31,7 +31,7 @@ from evotree.engine.evolution import (
     advance,
     append_logbook,
     best_first,
-    describe,
+    describe_individual,
     join_logbooks,
     log_generation,
     make_logbook,
@@ -70,7 +70,6 @@ class Archipelago(Run):
     Its population is that of all islands, the best first; its logbook has their joint records.
     """
 
-    islands: list[Run] = field(default_factory=list)
     # Number of generations of which all islands have records; their joint ones are final.
     n_joint: int = 0
 
@@ -173,7 +172,7 @@ def migrate(islands: Sequence[Run], n: int) -> None:
         for k, one in zip(by_fitness, arriving, strict=False):
             population[k] = one
         best_first(population)
-        best = describe(arriving[0]) if arriving else "none"
+        best = describe_individual(arriving[0]) if arriving else "none"
         shown = "migration: %d trees of island %d move to island %d, the best is %s"
         log.info(shown, len(arriving), (i - 1) % len(islands), i, best)
 
@@ -270,8 +269,3 @@ def epochs(
                 later.logbook = earlier.logbook
         joint = join(found, hall_of_fame, joint)
         joint.seconds = before + time.perf_counter() - begin
-
-
-def islands_of(run: Run) -> list[Run]:
-    """Return the islands of a run: itself, where it is none of several."""
-    return run.islands if isinstance(run, Archipelago) else [run]

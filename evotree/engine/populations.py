@@ -9,6 +9,7 @@ and Oates 1999, "Efficient progressive sampling").
 import math
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
 from itertools import compress
@@ -26,7 +27,7 @@ from evotree.engine.evolution import (
     evolve,
     interrupt_as_flag,
 )
-from evotree.engine.problem import LEAST_ROWS, Penalties, Problem
+from evotree.engine.problem import LEAST_ROWS, Penalties, Problem, seconds_until
 from evotree.engine.toolbox import feature_bound, make_toolbox
 from evotree.fitness.base import PenalizedAccuracy
 from evotree.log import Progress
@@ -123,22 +124,29 @@ def first_population(
     toolbox: base.Toolbox, n: int, end: float, progress: Progress
 ) -> list[Individual]:
     """Return the first population, whose trees are shown as they come."""
-    mapper = toolbox.map
-    seconds = None if end == math.inf else end - time.perf_counter()
+    phase = progress.phase("making first trees", total=n, unit="tree")
+    with phase, _counting(toolbox, progress), interrupt_as_flag() as interrupted:
+        first: list[Individual] = toolbox.population(
+            n=n, seconds=seconds_until(end), is_interrupted=interrupted
+        )
+    return first
 
-    def shown(*arguments: Any) -> Iterator[Any]:
+
+@contextmanager
+def _counting(toolbox: base.Toolbox, progress: Progress) -> Iterator[None]:
+    """Count a step of the progress for each result of the toolbox's map, while a block runs."""
+    mapper = toolbox.map
+
+    def counted(*arguments: Any) -> Iterator[Any]:
         for result in mapper(*arguments):
             progress.step()
             yield result
 
-    phase = progress.phase("making first trees", total=n, unit="tree")
-    with phase, interrupt_as_flag() as interrupted:
-        toolbox.map = shown
-        first: list[Individual] = toolbox.population(
-            n=n, seconds=seconds, is_interrupted=interrupted
-        )
-    toolbox.map = mapper
-    return first
+    toolbox.map = counted
+    try:
+        yield
+    finally:
+        toolbox.map = mapper
 
 
 # ---- trees of many penalties ---------------------------------------------------------------------
@@ -256,7 +264,7 @@ def evolve_briefly(
     return run.population
 
 
-def front_only_trees(
+def make_front_only(
     problem: Problem,
     rows: Dataset,
     penalties: Penalties,
@@ -313,6 +321,9 @@ def _penalized(individual: Individual, term_penalty: float) -> Individual:
     return penalized
 
 
+# ---- samples -------------------------------------------------------------------------------------
+
+
 GROWTH = 4
 """How many times as large as the sample before it a sample is, at most."""
 
@@ -350,6 +361,12 @@ class GrowingSample:
         if size == self.sizes[-1]:
             return self._dataset
         return self._dataset.subsample(self._order[:size])
+
+
+def samples_of(problem: Problem) -> GrowingSample:
+    """Return the rows that evolution sees, one sample after the other."""
+    max_samples = problem.evolution.max_samples
+    return GrowingSample(problem.dataset, max_samples, own_streams()[2])
 
 
 def sample_sizes(n_rows: int, max_samples: float | None, least: int = 2) -> list[int]:
@@ -392,7 +409,7 @@ def stratified_order(strata: np.ndarray, stream: np.ndarray) -> np.ndarray:
     return by_stratum[np.argsort(turn, kind="stable")]
 
 
-def move(
+def move_to_rows(
     run: Run, dataset: Dataset, toolbox: base.Toolbox, end: float = math.inf
 ) -> None:
     """Let a run go on with other rows, on which its trees are routed and evaluated again."""

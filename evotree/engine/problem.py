@@ -4,7 +4,7 @@ import math
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, partial
 from numbers import Integral
 from typing import NamedTuple, Self
 
@@ -75,7 +75,7 @@ class Penalties(NamedTuple):
     term: float  # penalty for each term after a split's first
 
 
-class Ends(NamedTuple):
+class Deadlines(NamedTuple):
     """When the parts of a search end, by `time.perf_counter`."""
 
     evolution: float = math.inf
@@ -84,7 +84,7 @@ class Ends(NamedTuple):
 
     @classmethod
     def of(cls, time_limit: float | None, begin: float | None) -> Self:
-        """Return the ends of a search whose clock started at `begin`, by default now."""
+        """Return those of a search whose clock started at `begin`, by default now."""
         if time_limit is None:
             return cls()
         begin = time.perf_counter() if begin is None else begin
@@ -103,7 +103,9 @@ class Problem:
     dataset: Dataset  # training rows, with their objective
     config: SearchConfig
     constraints: list[Constraint]  # what all trees keep
-    ends: Ends = Ends()
+    ends: Deadlines = Deadlines()
+    # Whether probabilities are those of soft sides, not the shares of leaves.
+    is_soft: bool = True
     # The models that leaves of classes, or of counts, are given in the end.
     leaf_models: LogisticLeaves | None = None
     tries_logistic: bool = False  # trees of logistic models compete
@@ -111,7 +113,7 @@ class Problem:
     bent: "Problem | None" = None
     has_found_bends: bool = False  # those of the columns were found by the rows
 
-    @property
+    @cached_property
     def evolution(self) -> Evolution:
         """How the population evolves."""
         return evolution_of(self.config)
@@ -158,7 +160,7 @@ class Problem:
     @cached_property
     def start(self) -> ObliqueTree | None:
         """The first individual, over raw features."""
-        return start_of(self.config, self.dataset)
+        return start_of(self.evolution, self.dataset)
 
     @cached_property
     def noise(self) -> float:
@@ -175,16 +177,29 @@ class Problem:
         """Whether some first trees are optimized."""
         return has_seeds(self.shares)
 
+    def as_chosen(self, is_bent: bool) -> "Problem":
+        """Return the problem whose columns bend, if these were chosen; else this one."""
+        return self.bent if is_bent and self.bent is not None else self
+
     def seconds_left(self, share: float = 1.0) -> float | None:
         """Return a share of the seconds that evolution has; None where there is no limit."""
-        if self.ends.evolution == math.inf:
-            return None
-        return share * (self.ends.evolution - time.perf_counter())
+        left = seconds_until(self.ends.evolution)
+        return None if left is None else share * left
 
     def half_of_trees(self) -> float:
         """Return when half of the time has passed in which trees are finished."""
-        now = time.perf_counter()
-        return now + 0.5 * (self.ends.trees - now)
+        return half_way_to(self.ends.trees)
+
+
+def seconds_until(end: float) -> float | None:
+    """Return the seconds until a time of `time.perf_counter`; None where that is never."""
+    return None if end == math.inf else end - time.perf_counter()
+
+
+def half_way_to(end: float) -> float:
+    """Return the time of `time.perf_counter` in the middle of now and an end."""
+    now = time.perf_counter()
+    return now + 0.5 * (end - now)
 
 
 def has_seeds(shares: Mapping[str, float]) -> bool:
@@ -193,12 +208,27 @@ def has_seeds(shares: Mapping[str, float]) -> bool:
 
 
 def prepare(
-    dataset: Dataset, config: SearchConfig, begin: float | None = None
+    dataset: Dataset,
+    config: SearchConfig,
+    begin: float | None = None,
+    *,
+    is_soft: bool = True,
 ) -> Problem:
-    """Return what a search is about; the clock of its limits started at `begin`."""
+    """Return what a search is about; the clock of its limits started at `begin`.
+
+    `is_soft` says whether probabilities are those of soft sides.
+    """
     schema = dataset.schema
-    problem = _prepared(dataset, config, begin)
-    shapes = evolution_of(config).shapes
+    evolution = evolution_of(config)
+    make = partial(
+        _problem_of,
+        config=config,
+        evolution=evolution,
+        deadlines=Deadlines.of(config.time_limit, begin),
+        is_soft=is_soft,
+    )
+    problem = make(dataset)
+    shapes = evolution.shapes
     if schema is None and shapes not in (AUTO, None):
         raise ValueError(
             f"shapes={shapes!r}: of rows without columns, as a search by a Dataset has, "
@@ -216,19 +246,22 @@ def prepare(
     bent = bent_schema(schema, problem.dataset, signs)
     if bent == schema:
         return problem
-    rows = dataset.with_schema(
-        bent, bent.with_bends(dataset.raw), evolution_of(config).scaling
-    )
-    other = _prepared(rows, config, begin)
-    other = replace(other, ends=problem.ends, has_found_bends=True)
-    return replace(problem, bent=other)
+    rows = dataset.with_schema(bent, bent.with_bends(dataset.raw), evolution.scaling)
+    return replace(problem, bent=replace(make(rows), has_found_bends=True))
 
 
-def _prepared(dataset: Dataset, config: SearchConfig, begin: float | None) -> Problem:
+def _problem_of(
+    dataset: Dataset,
+    *,
+    config: SearchConfig,
+    evolution: Evolution,
+    deadlines: Deadlines,
+    is_soft: bool,
+) -> Problem:
     """Return what a search is about, by the features that there are."""
-    dataset = _with_objective(dataset, config)
-    evolution = evolution_of(config)
-    for tree in split_init(evolution.init)[1]:
+    dataset = _with_objective(dataset, config, is_soft)
+    shares, trees = split_init(evolution.init)
+    for tree in trees:
         splits_for(tree, dataset)  # before hyperparameters are chosen
     is_free = (
         is_auto(config.term_penalty)
@@ -238,7 +271,7 @@ def _prepared(dataset: Dataset, config: SearchConfig, begin: float | None) -> Pr
         and config.monotonic_cst is None
         and evolution.hold is None
         and evolution.variation.algorithm != "nsga2"
-        and has_seeds(split_init(evolution.init)[0])
+        and has_seeds(shares)
     )
     models = models_of_leaves(config.leaves, dataset)
     if models is not None and is_auto(config.leaves):
@@ -247,12 +280,13 @@ def _prepared(dataset: Dataset, config: SearchConfig, begin: float | None) -> Pr
         is_bound = any(bound is not None for bound in (evolution.hold, *bounds))
         models = None if is_bound else models
     elif models is not None:
-        _refuse_bounds_of_splits(config)
+        _refuse_bounds_of_splits(config, evolution)
     return Problem(
         dataset,
         config,
-        make_constraints(config, dataset),
-        ends=Ends.of(config.time_limit, begin),
+        make_constraints(config, evolution, dataset),
+        ends=deadlines,
+        is_soft=is_soft,
         leaf_models=models,
         tries_logistic=is_free
         and models is None
@@ -260,7 +294,7 @@ def _prepared(dataset: Dataset, config: SearchConfig, begin: float | None) -> Pr
     )
 
 
-def _with_objective(dataset: Dataset, config: SearchConfig) -> Dataset:
+def _with_objective(dataset: Dataset, config: SearchConfig, is_soft: bool) -> Dataset:
     """Return a data set with what its trees are evolved for, and the columns of their splits.
 
     An objective that it has already stays.
@@ -281,14 +315,13 @@ def _with_objective(dataset: Dataset, config: SearchConfig) -> Dataset:
         ),
     )
     if isinstance(objective, ProbabilityScore):
-        is_soft = getattr(config, "probability", "soft") == "soft"
         objective = replace(objective, is_soft=is_soft)
     return dataset if objective is None else dataset.evolved_for(objective)
 
 
-def _refuse_bounds_of_splits(config: SearchConfig) -> None:
+def _refuse_bounds_of_splits(config: SearchConfig, evolution: Evolution) -> None:
     """Refuse what holds for splits alone where all leaves have models, which use all features."""
-    if evolution_of(config).hold is not None:
+    if evolution.hold is not None:
         raise ValueError(
             "hold: allowed is None where leaves are logistic or log-linear; one leaf may be best."
         )
@@ -299,9 +332,9 @@ def _refuse_bounds_of_splits(config: SearchConfig) -> None:
         )
 
 
-def start_of(config: SearchConfig, dataset: Dataset) -> ObliqueTree | None:
+def start_of(evolution: Evolution, dataset: Dataset) -> ObliqueTree | None:
     """Return the splits of a start over raw features, or None."""
-    start = evolution_of(config).start
+    start = evolution.start
     if start is None:
         return None
     names = dataset.feature_names
@@ -328,11 +361,14 @@ def start_of(config: SearchConfig, dataset: Dataset) -> ObliqueTree | None:
 
 
 def _held(
-    config: SearchConfig, dataset: Dataset, others: list[Constraint]
+    config: SearchConfig,
+    evolution: Evolution,
+    dataset: Dataset,
+    others: list[Constraint],
 ) -> list[Constraint]:
     """Return the constraint that splits of the start stay, if any do."""
-    hold = evolution_of(config).hold
-    start = start_of(config, dataset)
+    hold = evolution.hold
+    start = start_of(evolution, dataset)
     if hold is None:
         return []
     n_features = dataset.X.shape[1]
@@ -362,13 +398,15 @@ def _held(
     return [held]
 
 
-def make_constraints(config: SearchConfig, dataset: Dataset) -> list[Constraint]:
+def make_constraints(
+    config: SearchConfig, evolution: Evolution, dataset: Dataset
+) -> list[Constraint]:
     """Return what all trees of a search keep, what is held first."""
     least_rows = config.min_samples_leaf
     if not isinstance(least_rows, Integral):
         least_rows = math.ceil(least_rows * dataset.n_rows)  # as in scikit-learn
     max_width = None
-    if evolution_of(config).operators:  # those of this package keep it by themselves
+    if evolution.operators:  # those of this package keep it by themselves
         max_width = feature_bound(config.max_split_terms, dataset.X.shape[1])
     limits = ShapeLimits(
         max_depth=config.max_depth,
@@ -389,4 +427,4 @@ def make_constraints(config: SearchConfig, dataset: Dataset) -> list[Constraint]
         constraints.append(dataset.objective.constraint)
     if limits != ShapeLimits():
         constraints.append(limits)
-    return [*_held(config, dataset, constraints), *constraints]
+    return [*_held(config, evolution, dataset, constraints), *constraints]

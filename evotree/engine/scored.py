@@ -22,13 +22,13 @@ from joblib.externals.loky import get_reusable_executor
 
 from evotree.configuration import as_text, check_parameters
 from evotree.dataset import Dataset, as_numbers
-from evotree.engine.choice import Choice, Found
+from evotree.engine.choice import Choice
 from evotree.engine.config import Evolution, SearchConfig, Variation, is_auto
 from evotree.engine.evolution import CallbackError, Run
 from evotree.engine.islands import deaf_to_interrupts
 from evotree.engine.populations import Seeds
-from evotree.engine.problem import Ends, Penalties, Problem, make_constraints
-from evotree.engine.search import Search
+from evotree.engine.problem import Deadlines, Penalties, Problem, make_constraints
+from evotree.engine.search import Search, Start
 from evotree.engine.state import seed_to_continue
 from evotree.engine.toolbox import dipole_width, feature_bound, make_toolbox
 from evotree.fitness.base import FITNESS_OF_SCORES, PenalizedAccuracy
@@ -196,7 +196,8 @@ def search_scores(
     config = SearchConfig() if config is None else config
     check_parameters(config)
     _refuse_what_needs_labels(config)
-    config = replace(config, evolution=config.evolution or DEFAULT)
+    evolution = config.evolution or DEFAULT
+    config = replace(config, evolution=evolution)
     begin = time.perf_counter()
     seed = seed_to_continue(config, None)
     seed = seed_from(config.random_state) if seed is None else seed
@@ -204,8 +205,8 @@ def search_scores(
     rows = Problem(
         dataset,
         config,
-        make_constraints(config, dataset),
-        ends=Ends.of(config.time_limit, begin),
+        make_constraints(config, evolution, dataset),
+        ends=Deadlines.of(config.time_limit, begin),
     )
     return ScoreSearch(problem, rows, executor).result(seed)
 
@@ -541,12 +542,12 @@ class ScoreSearch(Search):
             "racing": as_text(scored.racing),
         }
 
-    def choose(self, seed: int) -> tuple[Choice, Found]:
+    def choose(self, seed: int) -> Start:
         """Return a choice of nothing but the seed: penalties are shares of the scores' range."""
-        return Choice(seed, Penalties(0.0, 0.0)), Found()
+        return Start(self.problem, Choice(seed, Penalties(0.0, 0.0)))
 
     def toolbox(
-        self, rows: Dataset, seed: int, seeds: Seeds, *, begins: bool
+        self, start: Start, rows: Dataset, seed: int, seeds: Seeds, *, begins: bool
     ) -> base.Toolbox:
         """Return the toolbox of a population, whose ``score`` takes the place of ``evaluate``."""
         scorer = Scorer(self.scored, rows, self.problem.config, seed)
@@ -563,7 +564,7 @@ class ScoreSearch(Search):
 
     def result(self, seed: int) -> ScoredResult:
         """Search, and return what was found."""
-        run, _, failure = self.evolved(seed=seed)
+        _, run, _, failure = self.evolved(seed=seed)
         if failure is not None:
             raise CallbackError(run) from failure
         scorer = self._scorer

@@ -9,8 +9,9 @@ are two kinds of one `Search`, which say how populations are made and how a run 
 import logging
 import math
 import time
-from collections.abc import Generator, Mapping, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from numbers import Integral
 from typing import Any, NamedTuple
 
@@ -20,43 +21,42 @@ from evotree.configuration import check_parameters
 from evotree.dataset import Dataset
 from evotree.engine.choice import (
     EVOLVED,
-    LINEAR,
     TREE,
     Choice,
-    Found,
-    Table,
     Trial,
+    Verdict,
     bent_trials,
-    columns_of,
-    found_by,
+    beside_plain,
+    kinds_of,
     penalties_of_rows,
-    side_by_side,
     trials_of,
+    verdict_of,
     with_evolution,
 )
-from evotree.engine.config import SearchConfig, checkpoint_of, is_auto
+from evotree.engine.config import SearchConfig, checkpoint_of, plain_config
 from evotree.engine.evolution import (
     CallbackError,
     Run,
     generations,
     interrupt_as_flag,
+    islands_of,
     watch,
 )
-from evotree.engine.finish import Finisher, Result, finish
-from evotree.engine.islands import epochs, island_seeds, islands_of
+from evotree.engine.finish import Finisher, Result, finish_run
+from evotree.engine.islands import epochs, island_seeds
 from evotree.engine.populations import (
-    GrowingSample,
     Seeds,
     best_prunings,
     first_population,
-    front_only_trees,
-    move,
+    make_front_only,
+    move_to_rows,
     own_streams,
     problem_toolbox,
+    samples_of,
     trees_of,
     with_noise,
 )
-from evotree.engine.problem import Problem, prepare
+from evotree.engine.problem import Problem, half_way_to, prepare
 from evotree.engine.state import (
     CheckpointWriter,
     Continuation,
@@ -69,6 +69,7 @@ from evotree.engine.state import (
     warn_of_a_fresh_start,
 )
 from evotree.inspection.choice import TreeChoice
+from evotree.inspection.front import FrontTree
 from evotree.log import Progress, log_begin, log_end
 from evotree.operators.constraints import repair
 from evotree.operators.initialization.logistic import LOGISTIC
@@ -79,22 +80,28 @@ from evotree.rng import seed_from
 
 log = logging.getLogger(__name__)
 
-# A run on a sample that ends by these may go on with a larger one.
 _SAMPLE_ENDS = {"max_generations", "patience", "time_limit"}
-# The patience is so many times less where what evolves is for the front alone.
+"""Reasons to stop after which a larger sample may follow."""
+
 _FRONT_PATIENCE_DIVISOR = 4
+"""How many times less patience there is where what evolves is for the front alone."""
 
 
-class State(NamedTuple):
-    """Where a run stands: at which of its samples, and its islands; None before they begin."""
+class Start(NamedTuple):
+    """Where an evolution starts: what it is about, what was chosen, and a run that goes on."""
 
-    stage: int = 0
-    islands: list[Run] | None = None
+    problem: Problem  # as it was asked, or with columns that bend
+    choice: Choice
+    verdict: Verdict = Verdict()  # with trees that are worth keeping
+    logistic: FrontTree | None = None  # the choice's tree of logistic models, if made
+    stage: int = 0  # number of the sample that it starts on
+    islands: list[Run] | None = None  # None where there is no first population yet
 
 
 class Evolved(NamedTuple):
     """What an evolution ends with."""
 
+    start: Start
     run: Run
     rows: Dataset  # that the fitness was measured on
     # What a callback, or the last write of the run, has raised.
@@ -132,23 +139,18 @@ def search(
     """
     config = SearchConfig() if config is None else config
     check_parameters(config)
-    problem = prepare(dataset, config, begin)
+    problem = prepare(dataset, plain_config(config), begin)
     return RowSearch(problem, progress).result(continues=continues, seed=seed)
 
 
 class Search:
     """One search: its choice, its evolution and its end, in this order."""
 
-    problem: Problem
-    choice: Choice
-    progress: Progress
-
     def __init__(self, problem: Problem, progress: Progress | None = None) -> None:
         self.problem = problem
         self.progress = (
             Progress(problem.config.verbose) if progress is None else progress
         )
-        self.found = Found()
 
     # ---- what differs between rows and scores ----------------------------------------------------
 
@@ -157,20 +159,20 @@ class Search:
         """What must be the same when a search continues, as text."""
         return compared(self.problem.config)
 
-    def choose(self, seed: int) -> tuple[Choice, Found]:
+    def choose(self, seed: int) -> Start:
         """Return what the run evolves by, and what was found on the way."""
         raise NotImplementedError
 
-    def rows_of(self, dataset: Dataset) -> Dataset:
+    def rows_of(self, start: Start, dataset: Dataset) -> Dataset:
         """Return the rows that the fitness is measured on."""
         return dataset
 
-    def seeds(self, rows: Dataset) -> Seeds:
+    def seeds(self, start: Start, rows: Dataset) -> Seeds:
         """Return what the first population has besides the trees that it makes itself."""
         return Seeds()
 
     def toolbox(
-        self, rows: Dataset, seed: int, seeds: Seeds, *, begins: bool
+        self, start: Start, rows: Dataset, seed: int, seeds: Seeds, *, begins: bool
     ) -> base.Toolbox:
         """Return the toolbox of a population; only one that begins needs first trees."""
         raise NotImplementedError
@@ -183,106 +185,88 @@ class Search:
         seed: int | None = None,
     ) -> Evolved:
         """Choose, or take up what was chosen, and evolve to the end of some limit."""
-        problem = self.problem
-        check_checkpoint(problem.config, self.parameters)
+        config = self.problem.config
+        if config.checkpoint is not None:
+            check_checkpoint(config, self.parameters)
         with interrupt_as_flag() as interrupted:
-            log_begin(problem.dataset)
-            before = self._earlier(continues)
-            if before is None:
-                seed = seed_from(problem.config.random_state) if seed is None else seed
-                self.choice, self.found = self.choose(seed)
-                state = State()
-            else:
-                self.choice, state = before
-            size, term = self.choice.penalties
+            log_begin(self.problem.dataset)
+            start = self._earlier(continues)
+            if start is None:
+                seed = seed_from(config.random_state) if seed is None else seed
+                start = self.choose(seed)
+            choice = start.choice
             shown = "chosen: %s, penalties %.3g for nodes and %.3g for terms, seed %d"
-            log.info(shown, self.choice.winner.kind, size, term, self.choice.seed)
+            log.info(shown, choice.winner.kind, *choice.penalties, choice.seed)
             with self.progress.phase(
-                "evolving", total=problem.config.max_generations, unit="gen"
+                "evolving", total=config.max_generations, unit="gen"
             ):
-                evolved = self._evolve(state, begins=not interrupted())
+                evolved = self._evolve(start, begins=not interrupted())
             if interrupted():
                 evolved.run.stop_reason = "interrupt"
         return evolved
 
-    def _samples(self, problem: Problem | None = None) -> GrowingSample:
-        """Return the rows that evolution sees one sample after the other."""
-        dataset = (problem or self.problem).dataset
-        return GrowingSample(
-            dataset, self.problem.evolution.max_samples, own_streams()[2]
-        )
-
-    def _earlier(self, continues: Continuation | None) -> tuple[Choice, State] | None:
-        """Return the run to continue, by a checkpoint or an earlier search, if any."""
+    def _earlier(self, continues: Continuation | None) -> Start | None:
+        """Return where the run of a checkpoint or of an earlier search goes on, if any does."""
         config = self.problem.config
         checkpoint = checkpoint_of(config)
         if checkpoint is not None and checkpoint.resume:
             path = checkpoint.path
-            self.choice, stage = read_choice(read_settings(path), self.parameters, path)
-            self._bend()
-            samples = self._samples()
+            choice, stage = read_choice(read_settings(path), self.parameters, path)
+            start = Start(self.problem.as_chosen(choice.winner.is_bent), choice)
+            samples = samples_of(start.problem)
             stage = min(stage, len(samples) - 1)  # of other rows, which are refused
-            runs = load_checkpoint(path, self.rows_of(samples[stage]))
+            runs = load_checkpoint(path, self.rows_of(start, samples[stage]))
             bred = max(run.generation for run in runs)
             if config.max_generations < bred:
                 raise ValueError(
                     f"max_generations={config.max_generations}: the run in {path} has bred {bred} "
                     "generations; allowed are as many, or more."
                 )
-            return self.choice, State(stage, runs)
+            return start._replace(stage=stage, islands=runs)
         if continues is None:
             return None
-        given = self.problem
-        self.choice = continues.choice
-        self._bend()
-        rows = self.rows_of(self.problem.dataset)
-        if (continues.parameters, continues.data) == (
-            self.parameters,
-            rows.fingerprint,
-        ):
-            last = len(self._samples()) - 1
-            return self.choice, State(last, continues.islands)
+        problem = self.problem.as_chosen(continues.choice.winner.is_bent)
+        start = Start(problem, continues.choice)
+        data = self.rows_of(start, problem.dataset).fingerprint
+        if (continues.parameters, continues.data) == (self.parameters, data):
+            last = len(samples_of(problem)) - 1
+            return start._replace(stage=last, islands=continues.islands)
         warn_of_a_fresh_start(continues, config)
-        self.problem = given
         return None
 
-    def _bend(self) -> None:
-        """Let columns bend if those of the run that is continued do."""
-        if self.choice.winner.is_bent and self.problem.bent is not None:
-            self.problem = self.problem.bent
-
-    def _evolve(self, state: State, *, begins: bool) -> Evolved:
+    def _evolve(self, start: Start, *, begins: bool) -> Evolved:
         """Evolve on samples that grow, each for fewer generations and the same share of the time.
 
         `begins` says whether a first population may have seeds: after Ctrl-C there is no time.
         """
-        problem = self.problem
-        config = problem.config
-        samples = self._samples()
-        stage, islands = state
+        problem = start.problem
+        max_generations = problem.config.max_generations
+        samples = samples_of(problem)
+        stage, islands = start.stage, start.islands
         last = len(samples) - 1
-        rows = self.rows_of(samples[stage])
+        rows = self.rows_of(start, samples[stage])
         is_first = islands is None
-        seeds = self.seeds(rows) if is_first and begins else Seeds()
+        seeds = self.seeds(start, rows) if is_first and begins else Seeds()
         moves = False
         while True:
-            writer = self._writer(rows, stage)
+            writer = self._writer(start.choice, rows, stage)
             now = time.perf_counter()
             end = now + (problem.ends.evolution - now) / (last - stage + 1)
-            most = samples.generations(stage, config.max_generations)
+            most = samples.generations(stage, max_generations)
             run, failure = self._watched(
-                self._generations(rows, islands, seeds, most, end, moves=moves),
+                self._generations(start, rows, islands, seeds, most, end, moves=moves),
                 writer,
                 seeds if is_first else None,
                 is_new=islands is None,
                 max_generations=most,
+                patience=_patience(problem, start.choice),
                 end=end,
             )
             islands = islands_of(run)
             if stage == last or failure or run.stop_reason not in _SAMPLE_ENDS:
                 break
             stage = stage + 1 if time.perf_counter() < problem.ends.evolution else last
-            rows = self.rows_of(samples[stage])
+            rows = self.rows_of(start, samples[stage])
             moves = True
         if writer is not None:
             try:
@@ -291,10 +275,12 @@ class Search:
                 failure = failure or error
         if stage < last:  # the run ends on all rows, whatever it has ended for
             reason = run.stop_reason
-            rows = self.rows_of(samples[last])
-            run = next(self._generations(rows, islands, seeds, 0, math.inf, moves=True))
+            rows = self.rows_of(start, samples[last])
+            run = next(
+                self._generations(start, rows, islands, seeds, 0, math.inf, moves=True)
+            )
             run.stop_reason = reason
-        return Evolved(run, rows, failure)
+        return Evolved(start, run, rows, failure)
 
     def _watched(
         self,
@@ -304,6 +290,7 @@ class Search:
         *,
         is_new: bool,
         max_generations: int,
+        patience: int | None,
         end: float,
     ) -> tuple[Run, BaseException | None]:
         """Let a run go on until something ends it; return it, and what a callback raised.
@@ -325,7 +312,7 @@ class Search:
                 [callback for callback in callbacks if callback is not None],
                 is_new=is_new,
                 max_generations=max_generations,
-                patience=self._patience,
+                patience=patience,
                 end=end,
             )
         except CallbackError as error:
@@ -336,24 +323,19 @@ class Search:
             raise
         return run, None
 
-    @property
-    def _patience(self) -> int | None:
-        """Generations without a better tree, after which a run stops."""
-        patience = self.problem.evolution.patience
-        if patience is not None and not self.choice.is_evolved:
-            return -(-patience // _FRONT_PATIENCE_DIVISOR)
-        return patience
-
-    def _writer(self, rows: Dataset, stage: int) -> CheckpointWriter | None:
+    def _writer(
+        self, choice: Choice, rows: Dataset, stage: int
+    ) -> CheckpointWriter | None:
         """Return what writes the run to a file, if anything does."""
         checkpoint = checkpoint_of(self.problem.config)
         if checkpoint is None:
             return None
-        settings = describe(self.parameters, self.choice, stage)
+        settings = describe(self.parameters, choice, stage)
         return CheckpointWriter(checkpoint.path, rows, settings, checkpoint.every)
 
     def _generations(
         self,
+        start: Start,
         rows: Dataset,
         islands: list[Run] | None,
         seeds: Seeds,
@@ -366,24 +348,24 @@ class Search:
 
         `moves` says whether islands come from other rows.
         """
-        problem = self.problem
+        problem = start.problem
         evolution = problem.evolution
-        n_islands = evolution.islands.n
-        toolboxes = [
-            self.toolbox(rows, seed, seeds, begins=islands is None)
-            for seed in island_seeds(self.choice.seed, n_islands)
-        ]
+        toolbox_of = partial(
+            self.toolbox, start, rows, seeds=seeds, begins=islands is None
+        )
         end_of_moves = problem.half_of_trees()  # then trees are finished
-        if n_islands > 1:
+        if evolution.islands.n > 1:
+            numbers = island_seeds(start.choice.seed, evolution.islands.n)
+            toolboxes = [toolbox_of(seed=seed) for seed in numbers]
             if moves:
                 for run, toolbox in zip(islands or (), toolboxes, strict=True):
-                    move(run, rows, toolbox, end_of_moves)
+                    move_to_rows(run, rows, toolbox, end_of_moves)
             with self.executor_of_islands() as executor:
                 yield from epochs(
                     toolboxes, evolution, executor, islands, max_generations, end
                 )
             return
-        (toolbox,) = toolboxes
+        toolbox = toolbox_of(seed=start.choice.seed)
         with thread_map(problem.config.n_jobs, rows.X.shape) as toolbox.map:
             population: Any
             if islands is None:
@@ -393,7 +375,7 @@ class Search:
             else:
                 (population,) = islands
                 if moves:
-                    move(population, rows, toolbox, end_of_moves)
+                    move_to_rows(population, rows, toolbox, end_of_moves)
             probability = evolution.variation.crossover_probability
             yield from generations(population, toolbox, probability, end=end)
 
@@ -401,6 +383,14 @@ class Search:
         """Return a context of what islands evolve on: the user's executor, threads, or None."""
         islands = self.problem.evolution.islands
         return island_executor(islands.executor, self.problem.config.n_jobs)
+
+
+def _patience(problem: Problem, choice: Choice) -> int | None:
+    """Return the generations without a better tree, after which a run stops."""
+    patience = problem.evolution.patience
+    if patience is not None and not choice.is_evolved:
+        return -(-patience // _FRONT_PATIENCE_DIVISOR)
+    return patience
 
 
 class RowSearch(Search):
@@ -412,103 +402,85 @@ class RowSearch(Search):
         seed: int | None = None,
     ) -> Result:
         """Search, and return what was found."""
-        run, rows, failure = self.evolved(continues, seed)
-        result = finish(self.problem, run, rows, self.choice)
+        start, run, rows, failure = self.evolved(continues, seed)
+        problem = start.problem
+        result = finish_run(problem, run, rows, start.choice, logistic=start.logistic)
         log_end(result.tree, math.fsum(self.progress.seconds.values()))
-        columns = self.found.columns
-        if columns is not None:
+        if start.verdict.columns is not None:
             result.front.choice = result.candidates = TreeChoice(
-                loss=self.problem.loss_of_probabilities or "loss",
+                loss=problem.loss_of_probabilities or "loss",
                 n_leaves=result.tree.n_leaves,
                 n_terms=result.tree.n_terms,
-                _columns=columns,
+                _columns=start.verdict.columns,
             )
-        return replace(
-            result,
-            seconds=self.progress.seconds,
-            failure=failure,
-        )
+        return replace(result, seconds=self.progress.seconds, failure=failure)
 
-    def choose(self, seed: int) -> tuple[Choice, Found]:
+    def choose(self, seed: int) -> Start:
         """Choose by trials on the first sample; Ctrl-C ends them."""
-        problem = self.problem
-        rows = self._samples()[0]
-        seconds = problem.seconds_left(0.5)
-        end = time.perf_counter() + (seconds or 0.0)
-        trials: Sequence[Trial] = []
-        plain = trials
-        bent = None
+        asked = self.problem
+        bent: Sequence[Trial] | None = None
+        end = half_way_to(asked.ends.evolution)
         phase = self.progress.phase("choosing hyperparameters", unit="trial")
         with phase, interrupt_as_flag() as interrupted:
-            for trial in trials_of(problem, rows, seconds):
-                trials = [*trials, trial]
-                self.progress.step()
-                if interrupted():
-                    trials = []
-                    break
-            kinds: tuple[str, ...] = (TREE, LOGISTIC)
-            if problem.leaf_models is not None:
-                kinds = (TREE, LINEAR) if is_auto(problem.config.leaves) else (LINEAR,)
-            left = None if seconds is None else end - time.perf_counter()
-            has_time = left is None or left > 0.0
-            if trials and problem.bent is not None and has_time and not interrupted():
-                bent_rows = self._samples(problem.bent)[0]
-                bent = bent_trials(problem.bent, bent_rows, trials, kinds, left)
-                if bent is not None:
-                    self.problem = problem = problem.bent
-                    plain, trials, rows = trials, bent, bent_rows
-            evolves = problem.judges_evolution and problem.config.max_generations > 0
-            if trials and evolves and not interrupted():
-                left = None if seconds is None else end - time.perf_counter()
-                trials = with_evolution(problem, rows, trials, left)
+            plain = self._plain_trials(end, interrupted)
+            has_time = time.perf_counter() < end and not interrupted()
+            if plain and asked.bent is not None and has_time:
+                bent = bent_trials(asked.bent, plain, end)
+            problem = asked.as_chosen(bent is not None)
+            trials = plain if bent is None else bent
+            rows = samples_of(problem)[0]
+            is_judged = bool(trials) and problem.judges_evolution
+            if is_judged and problem.config.max_generations > 0 and not interrupted():
+                trials = with_evolution(problem, rows, trials, end)
         penalties = penalties_of_rows(problem.config, rows)
-        found = found_by(trials, penalties, kinds)
-        if found.winner.kind == LOGISTIC and not self._keeps_bounds(found):
-            found = found_by(trials, penalties, (TREE,))._replace(logistic=None)
+        verdict = verdict_of(trials, penalties, kinds_of(problem))
+        logistic = None
+        if verdict.winner.kind == LOGISTIC and _may_break_bounds(problem):
+            assert verdict.logistic is not None
+            finisher = Finisher(problem, verdict.penalties)
+            logistic = finisher.logistic(verdict.logistic)
+            if logistic is None:
+                verdict = verdict_of(trials, penalties, (TREE,))._replace(logistic=None)
         if bent is not None:
-            both = [
-                side_by_side(one, two) for one, two in zip(plain, trials, strict=True)
-            ]
-            winner = found.winner._replace(is_bent=True)
-            columns = columns_of(both, Table.of(both), penalties, winner)
-            found = found._replace(winner=winner, columns=columns)
-        winner = found.winner
-        if winner.kind == TREE and not (trials and problem.judges_evolution):
+            verdict = beside_plain(verdict, plain, trials, penalties)
+        winner = verdict.winner
+        if winner.kind == TREE and not is_judged:
             winner = winner._replace(kind=EVOLVED)
-        return Choice(seed, found.penalties, winner, found.logistic), found
+        choice = Choice(seed, verdict.penalties, winner, verdict.logistic)
+        return Start(problem, choice, verdict, logistic)
 
-    def _keeps_bounds(self, found: Found) -> bool:
-        """Return whether the tree of logistic models keeps what trees have to, on all rows."""
-        problem = self.problem
-        if not problem.constraints and not isinstance(
-            problem.config.precision, Integral
-        ):
-            return True
-        finisher = Finisher(problem, Choice(0, found.penalties))
-        assert found.winner.strength is not None
-        return finisher.logistic(found.winner.strength) is not None
+    def _plain_trials(
+        self, end: float, interrupted: Callable[[], bool]
+    ) -> Sequence[Trial]:
+        """Return a trial of each fold, of columns as they are; none after Ctrl-C."""
+        trials: list[Trial] = []
+        for trial in trials_of(self.problem, samples_of(self.problem)[0], end):
+            trials.append(trial)
+            self.progress.step()
+            if interrupted():
+                return []
+        return trials
 
-    def rows_of(self, dataset: Dataset) -> Dataset:
+    def rows_of(self, start: Start, dataset: Dataset) -> Dataset:
         """Return the rows with noisy copies, if there is noise, and the penalty of terms."""
-        rows = with_noise(self.problem, dataset, own_streams()[1])
-        return rows.penalized(self.choice.penalties.term)
+        rows = with_noise(start.problem, dataset, own_streams()[1])
+        return rows.penalized(start.choice.penalties.term)
 
-    def seeds(self, rows: Dataset) -> Seeds:
+    def seeds(self, start: Start, rows: Dataset) -> Seeds:
         """Return what the choice has found, and trees for the front alone.
 
         The first of these is what is returned if evolution adds nothing.
         """
-        problem = self.problem
-        penalties = self.choice.penalties
-        front_only = front_only_trees(
-            problem, rows, penalties, own_streams()[3], self.found.front_only
+        problem, penalties = start.problem, start.choice.penalties
+        front_only = make_front_only(
+            problem, rows, penalties, own_streams()[3], start.verdict.front_only
         )
-        if not self.found.trees or WIDTHS not in problem.shares:
+        if not start.verdict.trees or WIDTHS not in problem.shares:
             return Seeds((), front_only)
         best, made = trees_of(problem, rows, [penalties], problem.seconds_left(0.5))
         trees = [
             repair(make_individual(rows, *tree.splits), rows, problem.constraints)
-            for tree in (*best[0], *made, *self.found.trees)
+            for tree in (*best[0], *made, *start.verdict.trees)
         ]
         chosen = best_prunings(trees, rows, *penalties)[:1]
         for tree in (*chosen, *trees):
@@ -516,14 +488,19 @@ class RowSearch(Search):
         return Seeds([*chosen, *trees], [*chosen, *front_only])
 
     def toolbox(
-        self, rows: Dataset, seed: int, seeds: Seeds, *, begins: bool
+        self, start: Start, rows: Dataset, seed: int, seeds: Seeds, *, begins: bool
     ) -> base.Toolbox:
         """Return the toolbox of a population; only one that begins needs first trees."""
         return problem_toolbox(
-            self.problem,
+            start.problem,
             rows,
-            self.choice.penalties,
+            start.choice.penalties,
             seed,
             found=seeds.chosen,
             begins=begins,
         )
+
+
+def _may_break_bounds(problem: Problem) -> bool:
+    """Return whether a tree that all folds allow may break a bound once it is finished."""
+    return bool(problem.constraints) or isinstance(problem.config.precision, Integral)

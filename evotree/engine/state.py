@@ -26,9 +26,15 @@ from evotree.configuration import UNKNOWN, as_text
 from evotree.dataset import Dataset
 from evotree.engine.choice import CANDIDATES, LINEAR, Candidate, Choice
 from evotree.engine.config import SearchConfig, checkpoint_of, evolution_of
-from evotree.engine.evolution import CHAPTERS, ORIGIN, REFINEMENT, Run, make_logbook
+from evotree.engine.evolution import (
+    CHAPTERS,
+    ORIGIN,
+    REFINEMENT,
+    Run,
+    islands_of,
+    make_logbook,
+)
 from evotree.engine.finish import Result
-from evotree.engine.islands import islands_of
 from evotree.engine.problem import Penalties
 from evotree.files import PathLike, check_writable, write_whole
 from evotree.fitness.base import FITNESS_OF_SCORES

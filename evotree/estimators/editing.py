@@ -11,10 +11,9 @@ import pandas as pd
 from sklearn.base import clone, is_classifier
 from sklearn.utils.validation import check_is_fitted
 
-from evotree.engine.choice import Choice
 from evotree.engine.config import evolution_of
 from evotree.engine.finish import Finisher, score_on, scores_on
-from evotree.engine.problem import PARAMETERS, Penalties, prepare
+from evotree.engine.problem import PARAMETERS, Penalties
 from evotree.engine.toolbox import feature_bound
 from evotree.estimators.rows import Beside
 from evotree.fitness.base import PenalizedAccuracy
@@ -304,8 +303,7 @@ def finisher_of(model: Any, X: Any, y: Any, beside: Beside) -> Finisher:
             f"y has {name}={has}: allowed are rows with those of the fit, {had}."
         )
     return Finisher(
-        prepare(dataset, twin),
-        Choice(0, Penalties(model.size_penalty_, model.term_penalty_)),
+        twin._problem(dataset), Penalties(model.size_penalty_, model.term_penalty_)
     )
 
 

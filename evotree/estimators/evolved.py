@@ -25,9 +25,10 @@ from evotree.engine.config import (
     Variation,
     evolution_of,
     is_auto,
+    plain_config,
 )
 from evotree.engine.evolution import Run, logbook_of, plain_logbook
-from evotree.engine.finish import Result, finish
+from evotree.engine.finish import Result, finish_run
 from evotree.engine.problem import Penalties, Problem, make_constraints, prepare
 from evotree.engine.search import RowSearch
 from evotree.engine.state import Continuation, continuation
@@ -240,9 +241,11 @@ class EvolvedTree(base.TreeEstimator, SearchConfig):
                 for penalty in (estimator.size_penalty, estimator.term_penalty)
             )
         )
+        config = plain_config(estimator)
+        evolution = evolution_of(config)
         estimator._keep(
-            finish(
-                Problem(dataset, estimator, make_constraints(estimator, dataset)),
+            finish_run(
+                Problem(dataset, config, make_constraints(config, evolution, dataset)),
                 run,
                 dataset,
                 Choice(seed_from(estimator.random_state), penalties),
@@ -342,10 +345,19 @@ class EvolvedTree(base.TreeEstimator, SearchConfig):
         progress: Progress | None = None,
     ) -> Result:
         """Evolve a tree for rows in memory."""
-        problem = prepare(
-            self._make_dataset(X, y, beside, evolution_of(self).scaling), self, begin
-        )
+        scaling = evolution_of(self).scaling
+        dataset = self._make_dataset(X, y, beside, scaling)
+        problem = self._problem(dataset, begin)
         return RowSearch(problem, progress).result(continues, seed)
+
+    def _problem(self, dataset: Dataset, begin: float | None = None) -> Problem:
+        """Return what a search for rows that this estimator has read is about."""
+        return prepare(
+            dataset,
+            plain_config(self),
+            begin,
+            is_soft=getattr(self, "probability", "soft") == "soft",
+        )
 
     def _ended(self, result: Result) -> Self:
         """Return the estimator, or raise what ended the search before its time; called by `fit`."""

@@ -91,10 +91,10 @@ def _minimum(
 
 
 def probabilities_of(
-    tree: ObliqueTree, dataset: Dataset, X: np.ndarray, kind: str = "soft"
+    tree: ObliqueTree, dataset: Dataset, X: np.ndarray, *, soft: bool = True
 ) -> np.ndarray:
-    """Return what a tree that was fitted to a data set says of rows: ``"soft"``, or of leaves."""
-    if kind == "soft":
+    """Return what soft sides, or leaves, of a tree that was fitted to a data set say of rows."""
+    if soft:
         return fit_soft_sides(tree, dataset, brief=True).predict(tree, X)
     return tree.values[tree.apply(X)]
 

@@ -579,8 +579,10 @@ def make_refiner(
     """Return the refiner of a name or a splitter, or the one that is given."""
     if isinstance(name, str) and name in ("tao", "sparse", "linear"):
         return LinearRefiner(name, C, penalty, term_penalty, max_features)
-    is_name = isinstance(name, str) and name in SPLITTERS
-    splitter = as_splitter(name) if is_name else splitter_of(name)
+    if isinstance(name, str) and name in SPLITTERS:
+        splitter: Splitter | None = as_splitter(name)
+    else:
+        splitter = splitter_of(name)
     if splitter is not None:
         return Resplit(bounded(splitter, max_features))
     if callable(name) and not isinstance(name, type):

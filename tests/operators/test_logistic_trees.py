@@ -13,7 +13,6 @@ from sklearn.metrics import log_loss
 
 from evotree import EvoTreeClassifier, load_model, save_model
 from evotree.dataset import Dataset
-from evotree.engine.choice import Choice
 from evotree.engine.config import SearchConfig
 from evotree.engine.finish import Finisher
 from evotree.engine.problem import Penalties, prepare
@@ -139,7 +138,7 @@ def test_a_class_that_is_never_predicted_still_has_a_split(seed, n_rare, C):
     assert entropy_of(rows, ~goes_right) == pytest.approx(least)
     np.testing.assert_allclose(sides.mix(tree, rows.X), shares, atol=1e-9)
     problem = prepare(rows, SearchConfig(precision=None))
-    finished = Finisher(problem, Choice(0, Penalties(0.0, 0.0))).logistic(strength)
+    finished = Finisher(problem, Penalties(0.0, 0.0)).logistic(strength)
     np.testing.assert_allclose(
         finished.sides.mix(finished, rows.raw), shares, atol=1e-9
     )
@@ -382,7 +381,7 @@ def test_the_quality_of_such_a_tree_is_that_of_the_probabilities_it_keeps(object
     X, y = load_breast_cancer(return_X_y=True)
     config = SearchConfig(objective=objective)
     problem = prepare(Dataset.from_arrays(X, y), config)
-    finisher = Finisher(problem, Choice(0, Penalties(0.01, 0.001)))
+    finisher = Finisher(problem, Penalties(0.01, 0.001))
     tree = finisher.logistic(Strength(0.3))
     loss, weight = PROBABILITY_LOSSES[objective], np.ones(len(y))
     lost = loss(tree.sides.predict(tree, X), y, weight).mean()
@@ -438,7 +437,7 @@ def test_what_is_returned_keeps_the_least_rows_of_a_leaf(
     smallest = rows_of_leaves(tree, rows.X, rows).min()
     least = max(2, int(smallest) + is_one_more)
     problem = prepare(rows, SearchConfig(min_samples_leaf=least, precision=precision))
-    finisher = Finisher(problem, Choice(0, Penalties(0.01, 0.001)))
+    finisher = Finisher(problem, Penalties(0.01, 0.001))
     found = finisher.logistic(strength)
     if precision in (None, "auto"):  # every row stays in its leaf
         assert (found is not None) == (tree.n_leaves == 1 or smallest >= least)

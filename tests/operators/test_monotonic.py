@@ -1,7 +1,6 @@
 """Monotonic constraints: the proof, the best leaves in order, repair, and what users ask for."""
 
 from dataclasses import replace
-from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
@@ -536,9 +535,6 @@ COLUMNS = (
     CategoricalColumn("b", ("x", "y")),
     NumericColumn("c", 0),
 )
-ESTIMATOR = SimpleNamespace(
-    n_features_in_=3, feature_names_in_=np.array(["a", "b", "c"])
-)
 
 
 @pytest.mark.parametrize(
@@ -554,7 +550,7 @@ ESTIMATOR = SimpleNamespace(
     ],
 )
 def test_columns_become_features(asked, signs):
-    found = check_monotonic_cst(asked, ESTIMATOR, COLUMNS, 2)
+    found = check_monotonic_cst(asked, COLUMNS, 2)
     assert found == (None if signs is None else MonotonicConstraint(signs, 2))
 
 
@@ -573,7 +569,14 @@ def test_columns_become_features(asked, signs):
 )
 def test_what_cannot_be_asked_for(asked, n_classes, message):
     with pytest.raises(ValueError, match=message):
-        check_monotonic_cst(asked, ESTIMATOR, COLUMNS, n_classes)
+        check_monotonic_cst(asked, COLUMNS, n_classes)
+
+
+def test_columns_without_names_are_asked_for_by_position():
+    with pytest.raises(ValueError, match="X has no names of columns"):
+        check_monotonic_cst({"a": 1}, COLUMNS, 2, has_names=False)
+    found = check_monotonic_cst([1, 0, 0], COLUMNS, 2, has_names=False)
+    assert found == check_monotonic_cst({"a": 1}, COLUMNS, 2)
 
 
 @pytest.mark.parametrize(
