@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from statistics import median
 
 import numpy as np
@@ -11,9 +12,9 @@ import numpy as np
 from benchmarks.inputs import balanced_tree, make_rows
 from benchmarks.measure import Cell, Table
 from evotree import ObliqueTree, ObliqueTreeClassifier
+from evotree.fitted import summarize
 from evotree.inspection.counterfactuals import NORMS
 from evotree.inspection.shapley import MAX_EXACT
-from evotree.fitted import summarize
 
 DEPTH, N_FEATURES = 4, 20  # 16 leaves
 N_BACKGROUND = 100
@@ -35,8 +36,9 @@ def classifier_of(n_features: int) -> tuple[ObliqueTreeClassifier, np.ndarray]:
     rng = np.random.default_rng(0)
     arrays = balanced_tree(X, DEPTH, rng)
     values = rng.dirichlet(np.ones(len(classifier.classes_)), size=len(arrays[0]))
-    classifier.tree_ = ObliqueTree(*arrays, values, X.std(axis=0))
-    classifier.training_rows_ = summarize(classifier.tree_, X, np.ones(len(X)))
+    tree = ObliqueTree(*arrays, values, X.std(axis=0))
+    training = summarize(tree, X, np.ones(len(X)))
+    classifier.fitted_ = replace(classifier.fitted_, tree=tree, training=training)
     return classifier, X
 
 

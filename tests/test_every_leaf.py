@@ -39,8 +39,8 @@ from evotree import (
 )
 from evotree.cli.commands import report_of_model
 from evotree.cli.main import main
-from evotree.fitted import fitted_of
 from evotree.engine.scored import DEFAULT
+from evotree.fitted import fitted_of
 from evotree.inspection.comparison import compare_models, compare_rows
 from evotree.inspection.stability import stability
 from evotree.leaf_models import LARGEST_SCORE

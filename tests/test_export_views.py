@@ -1,6 +1,7 @@
 """All views of one tree agree: one inequality, one numbering, the same rows, shares and models."""
 
 import re
+from dataclasses import replace
 from html import unescape
 
 import numpy as np
@@ -15,8 +16,6 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from evotree import EvoTreeRegressor, ObliqueTreeClassifier, ObliqueTreeRegressor
-from evotree.words import (rows_text, share_text)
-from evotree.texts import splits_of_text
 from evotree.export import (
     coefficient_table,
     export_graphviz,
@@ -30,7 +29,10 @@ from evotree.model_file import Model, load_model, save_model
 from evotree.plotting import plot_tree
 from evotree.report import report
 from evotree.schema import CategoricalColumn, NumericColumn
+from evotree.texts import splits_of_text
 from evotree.tree import ObliqueTree
+from evotree.words import rows_text, share_text
+from tests import made_up
 from tests.exported import (
     chain,
     matching,
@@ -515,7 +517,7 @@ def test_a_split_of_one_category_is_written_in_words(sign):
             weights, np.array([sign / 2, 0.0, 0.0]), sizes, np.eye(2)[[0, 0, 1]]
         )
         left, right = (no, yes) if sign > 0.0 else (yes, no)
-        model = Model("y", np.array(["a", "b"]), columns, (tree,))
+        model = made_up.fitted(tree, columns, ["a", "b"])
         assert f"--- [0] {left}\n" in export_text(model)
         rules = export_rules(model)
         assert (
@@ -526,7 +528,7 @@ def test_a_split_of_one_category_is_written_in_words(sign):
         assert left in [said.get_text() for said in plot_tree(model).texts]
         # A bound that all rows meet is no answer, nor is a sum with another feature.
         far = tree.replaced(thresholds=np.array([2.0, 0.0, 0.0]))
-        far_model = Model("y", model.classes, columns, (far,))
+        far_model = replace(model, tree=far)
         assert re.search(rf"\[0\] \({yes}\) [<>]= [-2]+\n", export_text(far_model))
         weights[0, 0] = 0.25
         assert re.search(rf"\[0\] \({yes}\) [-+] 0.25 \* size ", export_text(model))

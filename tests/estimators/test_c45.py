@@ -9,7 +9,6 @@ from sklearn.datasets import load_breast_cancer, load_iris
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from evotree import ObliqueTreeClassifier
-from evotree.words import ONE_WAY
 from evotree.export import (
     export_c,
     export_python,
@@ -21,6 +20,7 @@ from evotree.export import (
 from evotree.operators.pruning import added_errors, normal_deviation
 from evotree.operators.splitters.axis import C45
 from evotree.operators.splitters.linear import LinearMachine
+from evotree.words import ONE_WAY
 from tests.reference import c45 as naive
 from tests.strategies import seeds
 
