@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from statistics import median
 
 import numpy as np
@@ -35,8 +36,9 @@ def classifier_of(n_features: int) -> tuple[ObliqueTreeClassifier, np.ndarray]:
     rng = np.random.default_rng(0)
     arrays = balanced_tree(X, DEPTH, rng)
     values = rng.dirichlet(np.ones(len(classifier.classes_)), size=len(arrays[0]))
-    classifier.tree_ = ObliqueTree(*arrays, values, X.std(axis=0))
-    classifier.training_rows_ = summarize(classifier.tree_, X, np.ones(len(X)))
+    tree = ObliqueTree(*arrays, values, X.std(axis=0))
+    training = summarize(tree, X, np.ones(len(X)))
+    classifier.fitted_ = replace(classifier.fitted_, tree=tree, training=training)
     return classifier, X
 
 

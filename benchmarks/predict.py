@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import partial
 
 import numpy as np
@@ -27,7 +28,8 @@ def classifier_of(X: np.ndarray, y: np.ndarray, depth: int) -> EvoTreeClassifier
     rng = np.random.default_rng(0)
     arrays = balanced_tree(X, depth, rng)
     values = rng.dirichlet(np.ones(len(classifier.classes_)), size=len(arrays[0]))
-    classifier.tree_ = ObliqueTree(*arrays, values)
+    tree = ObliqueTree(*arrays, values)
+    classifier.fitted_ = replace(classifier.fitted_, tree=tree)
     return classifier
 
 

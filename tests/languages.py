@@ -20,18 +20,12 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from evotree import (
-    ObliqueForestClassifier,
-    ObliqueForestRegressor,
-    ObliqueTreeClassifier,
-    ObliqueTreeRegressor,
-)
 from evotree.cli.commands import report_of_model
 from evotree.export import export_c, export_python, export_sql, to_onnx
 from evotree.model_file import Model
-from evotree.schema import NumericColumn
-from evotree.tables.columns import feature_names, with_bends
+from evotree.schema import NumericColumn, Schema
 from evotree.tree import ObliqueTree, SoftSides, mean_of_trees
+from tests import made_up
 
 GCC, NODE = shutil.which("gcc"), shutil.which("node")
 FLAGS = [
@@ -57,7 +51,7 @@ class Case(NamedTuple):
     @property
     def features(self):
         """The rows as the trees read them."""
-        return with_bends(self.columns, self.rows)
+        return Schema(self.columns).with_bends(self.rows)
 
     @property
     def has_probabilities(self):
@@ -86,27 +80,15 @@ class Case(NamedTuple):
     @property
     def estimator(self):
         """An estimator that holds the trees as if it had been fitted."""
-        is_classes = self.classes is not None
-        kind = ObliqueTreeClassifier if is_classes else ObliqueTreeRegressor
-        members = [
-            self._known(kind(), tree_=tree, probabilities_=self.sides)
-            for tree in self.trees
-        ]
-        if len(members) == 1:
-            return members[0]
-        forest = ObliqueForestClassifier if is_classes else ObliqueForestRegressor
-        return self._known(forest(), estimators_=members)
+        return made_up.estimator(*self.members)
 
-    def _known(self, estimator, **attributes):
-        columns = self.columns or tuple(
-            NumericColumn(f"x{j}", 0.0) for j in range(self.rows.shape[1])
+    @property
+    def members(self):
+        """The trees with what is known of them."""
+        return tuple(
+            made_up.fitted(tree, self.columns or None, self.classes, sides=self.sides)
+            for tree in self.trees
         )
-        attributes |= {"columns_": columns, "n_features_in_": len(columns)}
-        attributes["feature_names_"] = feature_names(columns)
-        if self.classes is not None:
-            attributes["classes_"] = np.array(self.classes)
-        vars(estimator).update(attributes)
-        return estimator
 
 
 class Answer(NamedTuple):
@@ -250,11 +232,9 @@ def page(cases):
     """Run the script of the page about a model, for all cases at once."""
     pages = []
     for case in cases:
-        classes = None if case.classes is None else np.array(case.classes)
-        columns = case.estimator.columns_
-        model = Model("y", classes, columns, case.trees, sides=case.sides)
+        model = Model("y", case.members)
         data = report_of_model(model, None).data
-        frame = pd.DataFrame(case.rows, columns=[column.name for column in columns])
+        frame = pd.DataFrame(case.rows, columns=model.schema.names)
         cells = [frame[column["name"]].tolist() for column in data["columns"]]
         pages.append(
             data | {"rows": {"numbers": list(range(len(frame))), "cells": cells}}

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from sklearn.impute import SimpleImputer
 
 from evotree.schema import CategoricalColumn, NumericColumn, text_of
-from evotree.tables.columns import encode, feature_names, fit_columns
+from evotree.tables.columns import encode, fit_columns
 
 TRAINING = pd.DataFrame(
     {
@@ -24,7 +24,7 @@ TRAINING = pd.DataFrame(
 
 
 def names_of(frame):
-    return list(feature_names(fit_columns(frame)))
+    return list(fit_columns(frame).features)
 
 
 def test_the_order_of_columns_is_kept_and_features_are_named():
@@ -65,9 +65,7 @@ def test_numbers_are_filled_as_scikit_learn_fills_them(training, later):
     imputer = SimpleImputer(strategy="median", keep_empty_features=True).fit(frame)
     columns = fit_columns(frame)
     for rows in (frame, others):
-        features = pd.DataFrame(
-            encode(columns, rows), columns=list(feature_names(columns))
-        )
+        features = pd.DataFrame(encode(columns, rows), columns=list(columns.features))
         np.testing.assert_allclose(features[list("abc")], imputer.transform(rows))
         for name in "abc":
             indicator = features.get(f"{name} is missing")
@@ -114,7 +112,7 @@ def test_levels_are_told_apart_by_as_few_features_as_it_takes(training, later):
     n_features = len(levels) - (len(levels - {None}) <= 2)
     assert features.shape[1] == n_features
     assert len({tuple(row) for row in features}) == len(levels)
-    names = feature_names(columns)
+    names = columns.features
     assert ("a is missing" in names) == (None in levels and len(levels) > 1)
     assert ("a is 'missing'" in names) == ("missing" in columns[0].levels)
     rows = {level: tuple(row) for level, row in zip(training, features, strict=True)}
@@ -137,7 +135,7 @@ parts = st.sampled_from(
 def test_no_two_features_have_one_name(columns):
     cells = {name: pd.Series(part * 2) for name, part in columns.items()}
     frame = pd.DataFrame({**cells, "z": [1.0, 2.0] * 3})
-    made = feature_names(fit_columns(frame))
+    made = fit_columns(frame).features
     assert len(set(made)) == len(made)
     assert {name for name in frame if frame[name].dtype == np.float64} <= set(made)
 
@@ -177,13 +175,13 @@ def test_the_most_frequent_of_two_levels_makes_no_feature():
 
 def test_categories_are_the_columns_that_are_said_to_be():
     frame = pd.DataFrame({"a": [1, 2, 3], "b": [0.5, 1.0, 1.0]})
-    assert feature_names(fit_columns(frame, [True, False])) == (
+    assert fit_columns(frame, [True, False]).features == (
         "a is 1",
         "a is 2",
         "a is 3",
         "b",
     )
-    assert feature_names(fit_columns(frame, [False, True])) == ("a", "b is 0.5")
+    assert fit_columns(frame, [False, True]).features == ("a", "b is 0.5")
     with pytest.raises(ValueError, match="'a': 'x' in data row 1 is no number"):
         fit_columns(pd.DataFrame({"a": ["x", "y"]}), [False])
 

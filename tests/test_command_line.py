@@ -335,7 +335,7 @@ def test_words_among_numbers_are_told_in_fit_and_predict(run, iris):
     said = "missing in the numbers of 'petal_length': '?' (8)\n"
     assert status == 0 and said in err and said.replace("length", "width") in err
     model = load_model("m.json")
-    assert {column.name for column in model.columns if column.fill} == {*iris} - {
+    assert {column.name for column in model.schema if column.fill} == {*iris} - {
         "species"
     }
     _, _, err = run("predict", "m.json", "iris.csv")
@@ -346,7 +346,7 @@ def test_words_among_numbers_are_told_in_fit_and_predict(run, iris):
     assert "numbers of" not in err
     _, _, err = run(*FIT, *QUICK, "--categorical", "petal_width")
     assert "'petal_length'" in err and "'petal_width'" not in err
-    assert load_model("m.json").columns[3].levels
+    assert load_model("m.json").schema[3].levels
 
 
 def test_tables_of_another_form_are_read(run, iris, iris_csv, model_json):
@@ -556,7 +556,7 @@ def test_probabilities_are_exported(run, iris, model_json, form):
     assert status == 0, err
     model = load_model(model_json)
     expected = model.predict_proba(iris)
-    encoded = encode(model.columns, iris)
+    encoded = encode(model.schema, iris)
     if form == "onnx":
         made = pytest.importorskip("onnx").load("code")
         labels, shares = run_onnx(made, encoded)

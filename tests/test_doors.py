@@ -159,7 +159,7 @@ def test_a_model_knows_its_columns_whoever_reads_a_table(drawn, data):
         frame.iloc[some].to_csv(path, index=False)
         args = Namespace(sep=None, decimal=None, encoding=None, na_values=[])
         by_command = command_line.read_for_model(path, args, loaded)
-    assert loaded.columns == model.columns_
+    assert loaded.schema == model.fitted_.schema
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         for name, held in (IN_MEMORY | BY_FILE).items():

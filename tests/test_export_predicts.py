@@ -3,6 +3,7 @@
 import ctypes
 import sqlite3
 from contextlib import closing
+from dataclasses import replace
 from functools import cache
 from itertools import product
 
@@ -19,9 +20,10 @@ from evotree import ObliqueTreeClassifier, ObliqueTreeRegressor
 from evotree.cli.main import main
 from evotree.export import export_c, export_python, export_sql, register_onnx, to_onnx
 from evotree.leaf_models import ClassModels, LeafModels, OutputModels
-from evotree.model_file import Model, save_model
+from evotree.model_file import save_model
 from evotree.schema import CategoricalColumn, NumericColumn
 from evotree.tree import ObliqueTree, SoftSides
+from tests import made_up
 from tests.exported import chain, modelled_trees, stump, trees, with_models
 from tests.languages import (
     GCC,
@@ -418,7 +420,8 @@ def test_what_cannot_be_converted_is_named(wine, monkeypatch):
     ):
         patch.setattr("evotree.export.onnx.MAX_LEAVES", 1)
         to_onnx(model)
-    model.classes_ = np.array([0.25, 1.0, 2.0])
+    classes = np.array([0.25, 1.0, 2.0])
+    model.fitted_ = replace(model.fitted_, classes=classes)
     with pytest.raises(ValueError, match=r"classes_ holds \[0.25, 1.0, 2.0\]"):
         to_onnx(model)
 
@@ -453,7 +456,7 @@ def test_the_command_line_exports_over_the_columns_of_a_table(tmp_path, capsys):
             ]
         ),
     )
-    model = Model("kind", np.array(["a", "b", "c's"], dtype=object), columns, (tree,))
+    model = made_up.model(tree, columns, ["a", "b", "c's"], target="kind")
     save_model(tmp_path / "m.json", model)
     command, texts, out = (
         ["export", str(tmp_path / "m.json"), "--to"],

@@ -1,6 +1,7 @@
 """All views of one tree agree: one inequality, one numbering, the same rows, shares and models."""
 
 import re
+from dataclasses import replace
 from html import unescape
 
 import numpy as np
@@ -34,10 +35,10 @@ from evotree.model_file import Model, load_model, save_model
 from evotree.plotting import plot_tree
 from evotree.report import report
 from evotree.schema import CategoricalColumn, NumericColumn
-from evotree.tables.columns import feature_names
 from evotree.texts import splits_of_text
 from evotree.tree import ObliqueTree
 from evotree.words import rows_text, share_text
+from tests import made_up
 from tests.exported import (
     chain,
     matching,
@@ -235,7 +236,7 @@ def test_no_number_of_a_text_has_more_digits_than_a_reader_takes_in(kind):
 def test_rows_reach_the_leaf_that_the_text_of_a_fitted_tree_says(kind):
     """Rounded splits are printed as they predict; only means are not."""
     model, table = fitted_to_noise(kind)
-    splits = splits_of_text(export_text(model), feature_names(model.columns_))
+    splits = splits_of_text(export_text(model), model.feature_names_)
     n_nodes = len(splits[2])
     again = ObliqueTree(*splits, np.ones((n_nodes, 1)))
     np.testing.assert_array_equal(again.apply(model.encode(table)), model.apply(table))
@@ -615,7 +616,7 @@ def test_a_split_of_one_category_is_written_in_words(sign):
             weights, np.array([sign / 2, 0.0, 0.0]), sizes, np.eye(2)[[0, 0, 1]]
         )
         left, right = (no, yes) if sign > 0.0 else (yes, no)
-        model = Model("y", np.array(["a", "b"]), columns, (tree,))
+        model = made_up.fitted(tree, columns, ["a", "b"])
         assert f"--- [0] {left}\n" in export_text(model)
         rules = export_rules(model)
         assert (
@@ -626,7 +627,7 @@ def test_a_split_of_one_category_is_written_in_words(sign):
         assert left in [said.get_text() for said in plot_tree(model).texts]
         # A bound that all rows meet is no answer, nor is a sum with another feature.
         far = tree.replaced(thresholds=np.array([2.0, 0.0, 0.0]))
-        far_model = Model("y", model.classes, columns, (far,))
+        far_model = replace(model, tree=far)
         assert re.search(rf"\[0\] \({yes}\) [<>]= [-2]+\n", export_text(far_model))
         weights[0, 0] = 0.25
         assert re.search(rf"\[0\] \({yes}\) [-+] 0.25 \* size ", export_text(model))

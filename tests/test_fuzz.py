@@ -45,7 +45,7 @@ def folder(tmp_path_factory):
 
 def use_model(model):
     frame = pd.DataFrame(
-        {c.name: [None, "1", "x"][:2] for c in model.columns}, dtype=object
+        {c.name: [None, "1", "x"][:2] for c in model.schema}, dtype=object
     )
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", "X has levels that fit did not see")

@@ -15,9 +15,10 @@ from evotree.engine.state import VERSION
 from evotree.export import to_onnx, tree_to_dict
 from evotree.export.data import training_rows_to_dict
 from evotree.fitted import summarize
-from evotree.model_file import Model, load_model, save_model
-from evotree.schema import CategoricalColumn, NumericColumn
+from evotree.model_file import VERSION, Model, load_model, save_model
+from evotree.schema import CategoricalColumn, NumericColumn, Schema
 from evotree.tree import SoftSides
+from tests import made_up
 from tests.exported import assert_same, stump
 from tests.languages import run_onnx
 
@@ -25,18 +26,24 @@ FRAME = pd.DataFrame({"size": [0.1, 7.0, None, 9.0], "b": ["x", "y", None, "z"]}
 
 
 def make_model(classes=None):
+    columns = (
+        NumericColumn("size", 0.1 + 0.2, True),
+        CategoricalColumn("b", ("x",)),
+    )
+    tree = stump([1.0 / 3.0, 0.0, -2.0])
     return Model(
-        target="species",
-        classes=np.array(classes or ["ja", "nö"], dtype=None if classes else object),
-        columns=(
-            NumericColumn("size", 0.1 + 0.2, True),
-            CategoricalColumn("b", ("x",)),
-        ),
-        trees=(stump([1.0 / 3.0, 0.0, -2.0]),),
+        "species",
+        (made_up.fitted(tree, columns, classes or ["ja", "nö"]),),
         training={"rows": 10, "accuracy": 0.9, "base_rate": 0.5, "generations": 3}
         | {"hyperparameters": {"C": "(0.3, 3.0)", "noise": 0.0}}
         | {"seconds": {"evolving": 1.5}, "stop_reason": "patience"},
     )
+
+
+def changed(model, **facts):
+    """Return a model each of whose trees has other facts."""
+    members = tuple(replace(member, **facts) for member in model.members)
+    return replace(model, members=members)
 
 
 def make_soft_model():
@@ -44,12 +51,12 @@ def make_soft_model():
     sides = SoftSides(
         np.array([1.0 / 3.0, 0.0, 0.0]), np.array([-0.1, 0.0, 0.0]), shares
     )
-    return replace(make_model(), sides=sides)
+    return changed(make_model(), sides=sides)
 
 
 def make_explained_model():
     model, rows = make_model(), np.random.default_rng(0).normal(size=(20, 3))
-    return replace(model, training_rows=summarize(model.tree, rows, np.ones(20)))
+    return changed(model, training=summarize(model.tree, rows, np.ones(20)))
 
 
 def make_model_of_numbers():
@@ -57,14 +64,15 @@ def make_model_of_numbers():
         np.array([[0.25], [-1.0], [1.0 / 3.0]])
     )
     training = {"rows": 9, "r2": 0.5, "rmse": 1.25, "others": {"the mean": [-0.1, 2.0]}}
-    return replace(make_model(), classes=None, trees=(tree,), training=training)
+    model = changed(make_model(), tree=tree, classes=None)
+    return replace(model, training=training)
 
 
 def make_forest():
     model = make_model()
-    return replace(
-        model, trees=(model.tree, stump([0.0, 1.0, 1.0], 0.5), model.tree), training={}
-    )
+    (one,) = model.members
+    other = replace(one, tree=stump([0.0, 1.0, 1.0], 0.5))
+    return replace(model, members=(one, other, one), training={})
 
 
 C45 = partial(ObliqueTreeClassifier.from_preset, "C4.5")
@@ -77,11 +85,11 @@ KINDS = [
 ]
 
 
-def write_plain(path, model, **changed):
-    """Write the file of a model with some of its entries changed."""
+def write_plain(path, model, **entries):
+    """Write the file of a model with some other entries."""
     save_model(path, model)
     path.write_text(
-        json.dumps({**json.loads(path.read_text("utf-8")), **changed}), "utf-8"
+        json.dumps({**json.loads(path.read_text("utf-8")), **entries}), "utf-8"
     )
 
 
@@ -92,7 +100,7 @@ def test_a_model_file_gives_back_the_model(make, tmp_path):
     again = load_model(path)
     for tree, twin in zip(again.trees, model.trees, strict=True):
         assert_same(tree, twin)
-    for name in ("target", "columns", "training", "feature_names", "labels"):
+    for name in ("target", "schema", "training", "feature_names", "labels"):
         assert getattr(again, name) == getattr(model, name)
     assert again.predict(FRAME).tolist() == model.predict(FRAME).tolist()
     assert len(set(again.predict(FRAME))) == 2
@@ -131,14 +139,16 @@ def test_models_say_what_they_know(tmp_path):
 def test_tables_may_lack_columns_that_no_tree_asks_for(make):
     """What is in them changes nothing either."""
     model = make()
-    model = replace(
-        model,
-        columns=(*model.columns, NumericColumn("age", 3.0, True)),
-        trees=tuple(
-            tree.replaced(weights=np.pad(tree.weights, ((0, 0), (0, 2))))
-            for tree in model.trees
-        ),
+    schema = Schema((*model.schema, NumericColumn("age", 3.0, True)))
+    members = (
+        replace(
+            one,
+            tree=one.tree.replaced(weights=np.pad(one.tree.weights, ((0, 0), (0, 2)))),
+            schema=schema,
+        )
+        for one in model.members
     )
+    model = replace(model, members=tuple(members))
     expected = model.predict_proba(FRAME.assign(age=7.0))
     for frame in (FRAME, FRAME.assign(age="old"), FRAME.iloc[:, ::-1]):
         np.testing.assert_array_equal(model.predict_proba(frame), expected)
@@ -189,8 +199,8 @@ def test_levels_called_missing_are_kept(tmp_path):
         CategoricalColumn("b", ("missing", None), "x"),
         NumericColumn("size", 0.0),
     )
-    save_model(path, replace(make_model(), columns=columns))
-    assert load_model(path).columns == columns
+    save_model(path, changed(make_model(), schema=Schema(columns)))
+    assert load_model(path).schema.columns == columns
 
 
 def test_a_fitted_estimator_is_kept(tmp_path):
@@ -241,7 +251,7 @@ def constant(values):
 
 
 SIDES = {"slopes": [1.0] * 3, "intercepts": [0.0] * 3, "shares": [[0.5, 0.5]] * 3}
-ROWS = training_rows_to_dict(make_explained_model().training_rows)
+ROWS = training_rows_to_dict(make_explained_model().members[0].training)
 SIZE = {"name": "size", "fill": 0.0, "indicator": False}
 
 

@@ -28,7 +28,7 @@ from evotree.estimators import EvoTreeClassifier, EvoTreeRegressor
 from evotree.experiments.datasets import LoadedData
 from evotree.experiments.protocols import Parts, Task
 from evotree.operators.constraints import violations
-from evotree.tables.columns import encode, feature_names, fit_columns
+from evotree.tables.columns import encode, fit_columns
 from experiments.agreement import DATA
 from experiments.methods.chosen import folds_of, pruned_cart
 from experiments.study import Results, Study, StudyProtocol, define, score
@@ -84,10 +84,10 @@ class NamedProtocol(StudyProtocol):
         """Return the rows of a fold, stratified where there are classes, as encoded tables."""
         data = self.load(task.dataset, data_home)
         train, test = folds_of(data.y, self.n_folds, task.seed)[task.fold]
-        columns = fit_columns(data.X.iloc[train])
-        names = [f"{task.dataset}/{name}" for name in feature_names(columns)]
+        schema = fit_columns(data.X.iloc[train])
+        names = [f"{task.dataset}/{name}" for name in schema.features]
         X, X_test = (
-            pd.DataFrame(encode(columns, data.X.iloc[rows]), columns=names)
+            pd.DataFrame(encode(schema, data.X.iloc[rows]), columns=names)
             for rows in (train, test)
         )
         return Parts(X, data.y[train], X_test, data.y[test])

@@ -32,7 +32,7 @@ from evotree.experiments.experiment import innermost
 from evotree.experiments.protocols import Task, load_cached
 from evotree.fitness.base import FeatureCosts
 from evotree.operators.initialization.population import raw_tree
-from evotree.tables.columns import column_of_feature, encode, feature_names, fit_columns
+from evotree.tables.columns import encode, fit_columns
 from evotree.tree import ObliqueTree
 from experiments.agreement import DATA
 from experiments.methods.chosen import (
@@ -101,11 +101,9 @@ class CostProblem(NamedTuple):
             target = rows[layout["target"]].to_numpy()
             y = (target > layout["threshold"]).astype(np.int64)
             rows = rows.drop(columns=layout["target"])
-        columns = fit_columns(rows)
-        X = pd.DataFrame(encode(columns, rows), columns=list(feature_names(columns)))
-        costs = FeatureCosts.of(
-            self.tests, list(rows.columns), column_of_feature(columns)
-        )
+        schema = fit_columns(rows)
+        X = pd.DataFrame(encode(schema, rows), columns=schema.features)
+        costs = FeatureCosts.of(self.tests, list(rows.columns), schema.column_of)
         members = [tuple(np.flatnonzero(item).tolist()) for item in costs.is_part.T]
         return replace(data, X=X, y=y), dict(zip(members, costs.prices, strict=True))
 

@@ -183,11 +183,7 @@ def compare(
 
     def fit() -> tuple[Node, np.ndarray]:
         model.fit(X[~held_out], codes[~held_out])
-        column_of = [
-            at
-            for at, (_, n) in enumerate(model._columns_of_features())
-            for _ in range(n)
-        ]
+        column_of = model.fitted_.schema.column_of.tolist()
         return as_nested(model.tree_, column_of), model.predict(X[held_out])
 
     quinlan, by_quinlan = fit()

@@ -17,7 +17,7 @@ from evotree.experiments.protocols import Task, stratified_folds
 from evotree.export import export_text
 from evotree.plotting import plot_tree
 from evotree.plotting.style import save_picture
-from evotree.tables.columns import encode, feature_names, fit_columns
+from evotree.tables.columns import encode, fit_columns
 from experiments.methods import trees
 from experiments.methods.trees import (
     BUDGETS,
@@ -154,8 +154,8 @@ def draw_trees(data_home: Path, out: Path) -> None:
             continue
         data = ClassesProtocol(N_FOLDS).load(dataset, data_home)
         train, test = stratified_folds(data.y, N_FOLDS, 0)[0]
-        columns = fit_columns(data.X.iloc[train])
-        X = pd.DataFrame(encode(columns, data.X), columns=list(feature_names(columns)))
+        schema = fit_columns(data.X.iloc[train])
+        X = pd.DataFrame(encode(schema, data.X), columns=schema.features)
         model = clone(DEFAULT).set_params(random_state=0)
         model.fit(X.iloc[train], data.y[train])
         cart = clone(trees.CART).fit(X.iloc[train].to_numpy(), data.y[train])

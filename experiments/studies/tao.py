@@ -84,7 +84,7 @@ def fit_recipe(X: np.ndarray, y: np.ndarray, seed: int, recipe: Recipe) -> Any:
         scaling=recipe.scaling,
         random_state=seed,
     )
-    dataset = model._make_dataset(X, y, None, recipe.scaling)
+    dataset = model._make_dataset(X, y, scaling=recipe.scaling)
     if recipe.copies:
         stream = make_streams(seed, 0, 1)[0]
         dataset = jitter(dataset, recipe.noise, recipe.copies, stream)
@@ -103,7 +103,7 @@ def fit_recipe(X: np.ndarray, y: np.ndarray, seed: int, recipe: Recipe) -> Any:
         optimize(*STAGE, MAX_SWEEPS, monotone=True)
     for C in recipe.Cs:
         optimize(recipe.penalty, C, MAX_SWEEPS)
-    model.tree_ = dataset.to_raw(individual.to_tree())
+    model._keep_tree(individual.to_tree(), dataset)
     return model
 
 

@@ -79,9 +79,7 @@ def model_of(name):
         model = MODELS[name] = brief(kind, **parameters).fit(X, y, weight)
         if model.tree_.n_leaves == 1:  # one logistic leaf
             at = [tree.n_leaves > 1 for tree in model.pareto_front_].index(True)
-            model.__dict__.update(
-                model._known_of_front[at], tree_=model.pareto_front_[at]
-            )
+            model.fitted_ = model._front[at]
     return MODELS[name], (X, y, weight)
 
 
@@ -256,7 +254,7 @@ def test_edit_and_refit_take_the_column_that_the_objective_asks_for():
     same = model.edit(X, y, sensitive=group).set_threshold(k, shown(model, k)[0])
     assert_same(model, same, X)
     again = same.refit(X, y, sensitive=group)
-    rows = finisher_of(model, X, y, None, Beside(group)).rows
+    rows = finisher_of(model, X, y, Beside(sensitive=group)).rows
     fitness = PenalizedAccuracy(model.size_penalty_, model.term_penalty_)
     before, after = (
         fitness(FrontTree.of(one.tree_, scores_on(rows, one.tree_)[0], ""))
@@ -270,7 +268,7 @@ def test_edit_and_refit_take_the_column_that_the_objective_asks_for():
 @pytest.mark.parametrize("noise", [0.0, 3.0])
 def test_refit_is_never_below_its_start(name, noise):
     model, (X, *known) = model_of(name)
-    rows = finisher_of(model, X, *known, Beside()).rows
+    rows = finisher_of(model, X, known[0], Beside(known[1])).rows
     fitness = PenalizedAccuracy(model.size_penalty_, model.term_penalty_)
     for k in splits_of(model):
         edited = (

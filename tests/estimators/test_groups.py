@@ -343,9 +343,7 @@ def test_terms_of_lines_cost_as_of_as_many_rows_as_groups():
     X, y, groups, X_once, y_once = copies()
     model = ObliqueTreeRegressor(leaves="linear")
     prices = [
-        model._objective(
-            model._make_dataset(rows, 1.0 * target, None, "standard", beside)
-        ).term_penalty
+        model._objective(model._make_dataset(rows, 1.0 * target, beside)).term_penalty
         for rows, target, beside in (
             (X_once, y_once, Beside()),
             (X, y, Beside(groups=groups)),

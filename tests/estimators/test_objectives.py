@@ -1,6 +1,7 @@
 """Objectives, costs and constraints of the evolved estimators, from rows to printed trees."""
 
 from copy import copy
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -68,7 +69,7 @@ def test_trees_for_a_score_have_it_as_their_quality_and_beat_one_for_accuracy(
     model = quick(objective=name, probability="leaf").fit(X, y)
     for tree in model.pareto_front_:
         chosen = copy(model)
-        chosen.tree_ = tree
+        chosen.fitted_ = replace(model.fitted_, tree=tree)
         assert SCORES[name](chosen, X, y) == pytest.approx(tree.quality)
     plain = quick(probability="leaf").fit(X, y)
     assert SCORES[name](model, X, y) > SCORES[name](plain, X, y)

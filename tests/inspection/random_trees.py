@@ -2,12 +2,9 @@
 
 import numpy as np
 
-from evotree import ObliqueTreeClassifier, ObliqueTreeRegressor
-from evotree.fitted import summarize
 from evotree.leaf_models import LARGEST_SCORE, ClassModels, LeafModels
-from evotree.schema import NumericColumn
-from evotree.tables.columns import feature_names
 from evotree.tree import ObliqueTree, node_weights
+from tests import made_up
 
 CLASSES = np.array(["a", "b", "c"])
 
@@ -64,21 +61,12 @@ def random_tree(random, n_features, depth=3, lines=False, n_scores=0):
 
 def estimator_of(tree, X, columns=None):
     """Return an estimator as if it had been fitted to encoded rows."""
-    is_classifier = tree.values.shape[1] > 1
-    model = ObliqueTreeClassifier() if is_classifier else ObliqueTreeRegressor()
-    model.columns_ = columns or tuple(
-        NumericColumn(f"x{j}", 0.0) for j in range(X.shape[1])
-    )
-    model.feature_names_ = feature_names(model.columns_)
-    model.n_features_in_ = len(model.columns_)
-    if is_classifier:
-        model.classes_ = CLASSES[: tree.values.shape[1]]
     tree.weighted_n_node_samples = node_weights(
         tree.apply(X), np.ones(len(X)), tree.subtree_size
     )
-    model.tree_ = tree
-    model.training_rows_ = summarize(tree, X, np.ones(len(X)))
-    return model
+    n_outputs = tree.values.shape[1]
+    classes = CLASSES[:n_outputs] if n_outputs > 1 else None
+    return made_up.estimator(made_up.fitted(tree, columns, classes, X))
 
 
 def grid(*axes):

@@ -1,5 +1,6 @@
 """Counterfactuals against all points of a grid."""
 
+from dataclasses import replace
 from itertools import product
 
 import numpy as np
@@ -11,7 +12,7 @@ from hypothesis import strategies as st
 from evotree.fitted import summarize
 from evotree.inspection import counterfactuals as nearest
 from evotree.inspection.counterfactuals import Steps, fewest, shortest_l1
-from evotree.schema import CategoricalColumn, NumericColumn
+from evotree.schema import CategoricalColumn, NumericColumn, Schema
 from evotree.tables.columns import encode
 from tests.inspection.random_trees import CLASSES, estimator_of, grid, random_tree
 
@@ -203,7 +204,8 @@ def test_a_row_that_is_so_already_stays_as_it_is():
 def test_missing_cells_stay_as_they_are_where_none_was_in_training():
     points = grid(SIDES, SIDES).astype(float)
     model = stump(points, [1.0, 1.0], 3.5)
-    model.columns_ = (NumericColumn("x0", 0.5), NumericColumn("x1", 0.0))
+    schema = Schema((NumericColumn("x0", 0.5), NumericColumn("x1", 0.0)))
+    model.fitted_ = replace(model.fitted_, schema=schema)
     for norm in NORMS:
         one = model.counterfactuals([np.nan, 1.0], "b", norm=norm, integers=["x0"])[0]
         assert set(one.changes) == {"x1"} and one.point[0] == 0.5

@@ -1,6 +1,7 @@
 """Explanations of fitted estimators of all kinds."""
 
 import pickle
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -90,14 +91,16 @@ def test_rows_beyond_all_bounds_are_predicted_and_explained_without_a_word(kind,
     tree = random_tree(random, 4, lines=of_numbers, n_scores=scores)
     model = estimator_of(tree, X)
     if kind == "outputs":
-        model.tree_ = tree.replaced(
+        both = tree.replaced(
             values=np.tile(tree.values, 2),
             models=OutputModels((tree.models, tree.models)),
             output_names=("first", "second"),
         ).validate()
+        model.fitted_ = replace(model.fitted_, tree=both)
     if kind == "soft":
         inner = np.where(tree.is_leaf, 0.0, 1.0)
-        model.probabilities_ = SoftSides(inner, inner, tree.values).validate(tree)
+        sides = SoftSides(inner, inner, tree.values).validate(tree)
+        model.fitted_ = replace(model.fitted_, sides=sides)
     with np.errstate(all="raise", under="ignore"):
         predicted = model.predict(rows)
         leaves = model.apply(rows)

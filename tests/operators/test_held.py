@@ -11,14 +11,13 @@ from sklearn.datasets import load_wine
 
 from evotree import EvoTreeClassifier, EvoTreeRegressor, ObliqueTree, make_toolbox
 from evotree.export import export_text
-from evotree.model_file import Model
 from evotree.operators.constraints import Held, ShapeLimits, keeps_all, repair
 from evotree.operators.initialization.population import ONE_BY_ONE, init_path, init_seed
 from evotree.operators.pruning import prune
 from evotree.operators.structure.splice import make_individual
 from evotree.schema import CategoricalColumn, NumericColumn
-from evotree.tables.columns import answers_of, feature_names
 from evotree.texts import splits_of_text
+from tests import made_up
 from tests.quick_models import brief
 from tests.strategies import (
     OPERATORS,
@@ -299,14 +298,15 @@ def test_rules_of_hostile_names_are_read_back_as_the_same_tree_or_refused(names,
         else:
             tree = tree.replaced(weights=weights[:, 1:])
             assume(tree.weights.any())
-    names = list(feature_names(columns))
-    text = export_text(Model("y", np.array(["a", "b"]), columns, (tree,)))
+    fitted = made_up.fitted(tree, columns, ["a", "b"])
+    names = list(fitted.features)
+    text = export_text(fitted)
     try:
         read = splits_of_text(text, names)
     except ValueError:
         return
     X = np.random.default_rng(0).choice([-2.0, -0.5, 0.0, 0.5, 1.0], (99, len(names)))
-    indicators = answers_of(columns)
+    indicators = fitted.schema.answers
     X[:, list(indicators)] = np.abs(X[:, list(indicators)]) > 0.5
     np.testing.assert_array_equal(
         ObliqueTree(*read, tree.values).apply(X), tree.apply(X)

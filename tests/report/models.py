@@ -7,11 +7,11 @@ import pandas as pd
 
 from evotree.inspection.front import FrontTree
 from evotree.leaf_models import LeafModels
-from evotree.model_file import Model
 from evotree.operators.pruning import prune_tree
 from evotree.report import Subject
 from evotree.tables.columns import encode, fit_columns
 from evotree.tree import ObliqueTree, SoftSides, node_weights
+from tests import made_up
 
 HOSTILE = (
     "</script><script>window.broken=1</script>",
@@ -92,17 +92,16 @@ def soft_sides(tree):
 def make_model(kind, frame=None, labels=("no", "yes", "maybe")):
     """Return a model: ``"classes"``, ``"soft"``, ``"numbers"`` or ``"lines"``."""
     frame = table() if frame is None else frame
-    columns = fit_columns(frame)
-    rows = encode(columns, frame)
+    schema = fit_columns(frame)
+    rows = encode(schema, frame)
+    sides = None
     if kind in ("classes", "soft"):
         tree = random_tree(rows, len(labels), 9)
         sides = soft_sides(tree) if kind == "soft" else None
-        return Model(
-            "answer", np.array(labels, dtype=object), columns, (tree,), {}, sides
-        )
-    tree = random_tree(rows, 1, 9)
-    tree = with_lines(tree) if kind == "lines" else tree
-    return Model("answer", None, columns, (tree,))
+    else:
+        tree, labels = random_tree(rows, 1, 9), None
+        tree = with_lines(tree) if kind == "lines" else tree
+    return made_up.model(tree, schema, labels, target="answer", sides=sides)
 
 
 def edited(tree, k, threshold=None):
@@ -116,23 +115,27 @@ def edited(tree, k, threshold=None):
 def make_forest(kind):
     """Return a forest of four trees: ``"classes"``, ``"numbers"`` or ``"lines"``."""
     one, frame = make_model(kind), table()
-    rows, n_outputs = encode(one.columns, frame), one.tree.values.shape[1]
+    rows, n_outputs = encode(one.schema, frame), one.tree.values.shape[1]
     trees = [random_tree(rows, n_outputs, n, seed=n) for n in (1, 4, 9)]
     if kind == "lines":
         trees = [with_lines(tree) for tree in trees]
-    return replace(one, trees=(one.tree, *trees))
+    (first,) = one.members
+    others = (replace(first, tree=tree) for tree in trees)
+    return replace(one, members=(first, *others))
 
 
 def make_subject(model, frame=None):
     """Return a model with a front of other trees."""
-    rows = encode(model.columns, table() if frame is None else frame)
+    rows = encode(model.schema, table() if frame is None else frame)
     n_outputs = model.tree.values.shape[1]
     others = [random_tree(rows, n_outputs, n, seed=n) for n in (0, 1, 3, 20)]
     front = [
         FrontTree.of(tree, 0.5 + 0.1 * at, "widths") for at, tree in enumerate(others)
     ]
     front.insert(3, FrontTree.of(model.tree, 0.85, "widths"))
-    return Subject(model.named[0], model.target, front)
+    (fitted,) = model.members
+    front = [replace(fitted, tree=tree, sides=None) for tree in front]
+    return Subject(fitted, model.target, front)
 
 
 def truth_of(model, frame):

@@ -130,7 +130,7 @@ def test_a_typed_row_ends_in_the_leaf_of_apply(open_page):
     model, frame, _, page = make_page("soft")
     driver = open_page(page)
     some = frame.iloc[:: len(frame) // 12]
-    leaves = model.tree.apply(encode(model.columns, some))
+    leaves = model.tree.apply(encode(model.schema, some))
     for (_, row), leaf in zip(some.iterrows(), leaves, strict=True):
         for j, column in enumerate(page.data["columns"]):
             field = driver.find_element("id", f"cell-{j}")
@@ -219,7 +219,7 @@ def test_edits_by_keys_do_what_python_does(open_page, kind):
     model, frame, _, page = make_page(kind)
     page.data["features"] = [f"{name}\n1" for name in page.data["features"]]
     page.data["trees"][page.data["own"]]["nodes"][0]["v"] = [None]
-    driver, rows = open_page(page), encode(model.columns, frame)
+    driver, rows = open_page(page), encode(model.schema, frame)
     named, truth = fitted_of(model), np.array(page.data["rows"]["y"])
     assert not driver.find_element("id", "bench-prune").is_enabled()
 
@@ -249,7 +249,7 @@ def test_edits_by_keys_do_what_python_does(open_page, kind):
     field = tab_to(driver, "bench-number")
     wanted, scale = (
         0.7 * float(field.get_attribute("max")),
-        model.named[0].by_influence(12)[0][0],
+        model.members[0].by_influence(12)[0][0],
     )
     field.send_keys(
         keys.Keys.CONTROL, "a", keys.Keys.NULL, repr(wanted), keys.Keys.ENTER

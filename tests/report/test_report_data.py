@@ -90,14 +90,14 @@ def test_rows_go_where_the_model_sends_them():
     for model, subject, page, found in zip(
         models, subjects, pages, answers, strict=True
     ):
-        rows = encode(model.columns, frame)
+        rows = encode(model.schema, frame)
         place = [model.feature_names.index(name) for name in page["features"]]
         assert [one["x"] for one in found] == rows[:, place].tolist()
         for at, one in enumerate(subject.trees[0]):
-            leaves = one.named.tree.apply(rows).tolist()
+            leaves = one.tree.apply(rows).tolist()
             assert [row["leaves"][at] for row in found] == leaves
         training = summarize(model.tree, rows, np.ones(len(rows)))
-        terms = explain(model.tree, training, rows, model.feature_names).terms
+        terms = explain(replace(subject.fitted, training=training), rows).terms
         told = {
             (i, step["node"], page["features"][term["feature"]]): term["contribution"]
             for i, one in enumerate(found)
@@ -197,8 +197,8 @@ def test_edited_trees_are_those_of_the_library():
     each = f"model.own.nodes.map((node, k) => node.isLeaf || {twins}.map((tree) => {seen}))"
     answers = run_page([report(subject, frame).data for subject in subjects], each)
     for subject, found in zip(subjects, answers, strict=True):
-        tree, rows = subject.named.tree, encode(subject.named.columns, frame)
-        predict = "predict_value" if subject.named.classes is None else "predict_label"
+        tree, rows = subject.fitted.tree, encode(subject.fitted.schema, frame)
+        predict = "predict_value" if subject.fitted.classes is None else "predict_label"
         for k in np.flatnonzero(~tree.is_leaf):
             for at, threshold in enumerate((None, tree.thresholds[k] + 0.25)):
                 twin = models.edited(tree, k, threshold)
@@ -216,8 +216,8 @@ def test_edited_trees_are_those_of_the_library():
 def test_a_threshold_that_leaves_a_node_without_rows_is_told():
     """Those that rows passed before, as `edit` refuses them; pruned nodes are no such ones."""
     frame, subject = table(), make_subject(make_model("numbers"))
-    rows = encode(subject.named.columns, frame)
-    tree = subject.named.tree
+    rows = encode(subject.fitted.schema, frame)
+    tree = subject.fitted.tree
     moved = "model.edited(model.own, k, node.t + 1e3 * (k % 2 ? 1 : -1))"
     seen = "model.measure(tree, [x], null)"
     each = f"""model.own.nodes.map((node, k) => node.isLeaf ? null :
@@ -254,9 +254,9 @@ def test_rows_stand_beside_the_threshold_of_a_sum_in_its_unit():
     (found,) = run_page(
         [page], "model.own.nodes.map((n) => n.isLeaf ? null : model.beside(n, x))"
     )
-    tree, rows = model.tree, encode(model.columns, frame)
+    tree, rows = model.tree, encode(model.schema, frame)
     for k in np.flatnonzero(~tree.is_leaf).tolist():
-        split = model.named[0].split(k)
+        split = model.members[0].split(k)
         sums = rows[:, [j for _, j in split.terms]] @ [w for w, _ in split.terms]
         for total, row in zip(sums, found, strict=True):
             one = row[k]
@@ -325,7 +325,7 @@ def test_figures_of_classes(labels):
         so, mean = calibration_curve(codes, shares[:, 1], n_bins=10)
         drawn = np.array(measures["calibration"])[:, :2]
         np.testing.assert_allclose(drawn, np.column_stack([mean, so]))
-    leaves = model.tree.apply(encode(model.columns, frame))
+    leaves = model.tree.apply(encode(model.schema, frame))
     for k in np.flatnonzero(model.tree.is_leaf):
         assert measures["reached"][k] == (leaves == k).sum()
         assert measures["lost"][k] == (predicted != y)[leaves == k].sum()
@@ -374,11 +374,11 @@ def test_many_rows_are_sampled_and_all_are_measured():
 def test_a_large_front_is_thinned():
     model = make_model("classes")
     subject = make_subject(model)
-    rows = encode(model.columns, table())
-    member = type(subject.front[0])
+    rows = encode(model.schema, table())
+    one = subject.front[0]
     many = [
-        member.of(models.random_tree(rows, 3, 60, seed), 0.9, "widths")
-        for seed in range(90)
+        replace(one, tree=type(one.tree).of(tree, 0.9, "widths"))
+        for tree in (models.random_tree(rows, 3, 60, seed) for seed in range(90))
     ]
     data = report(replace(subject, front=[*subject.front, *many])).data
     assert len(json.dumps(data["trees"])) < 1.2 * MAX_TREES_CHARACTERS
@@ -425,7 +425,7 @@ def test_the_report_of_an_estimator(tmp_path):
     assert (
         unescape(re.search(r'srcdoc="(.*?)" sandbox', frame, re.DOTALL)[1]) == page.html
     )
-    assert Subject.of(model).trees[0][data["own"]].named.tree == model.tree_
+    assert Subject.of(model).trees[0][data["own"]].tree == model.tree_
     cut, refits = model.edit(X, y).prune(0), stability(model, X, y, n=2)
     facts = report(cut, stability=refits).data["facts"]
     assert facts["last edit, prune(0)"].endswith(
@@ -500,10 +500,11 @@ def test_a_forest_of_a_file_has_a_page(kind):
 
 def test_splits_on_missing_cells_are_in_words():
     """Names that are short enough are the model's own, missing cells of categories among them."""
-    named = make_subject(make_model("classes")).named
-    page = report(make_subject(make_model("classes"))).data
+    subject = make_subject(make_model("classes"))
+    page = report(subject).data
     words = dict(zip(page["features"], page["negations"], strict=True))
-    negations = {named.features[j]: no for j, (_, no) in named.indicators.items()}
+    schema = subject.fitted.schema
+    negations = {schema.features[j]: no for j, (_, no) in schema.answers.items()}
     assert words == {name: negations.get(name) for name in page["features"]}
     assert words[f"kind is {MISSING}"] == f"kind is not {MISSING}"
     assert page["operands"] == [
