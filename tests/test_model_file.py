@@ -11,7 +11,6 @@ from sklearn.dummy import DummyClassifier
 from sklearn.exceptions import NotFittedError
 
 from evotree import EvoTreeRegressor, ObliqueTreeClassifier
-from evotree.engine.state import VERSION
 from evotree.export import to_onnx, tree_to_dict
 from evotree.export.data import training_rows_to_dict
 from evotree.fitted import summarize

@@ -335,7 +335,7 @@ WRONG = {
     r"relabel.* needs rows": lambda e: e.model.edit().relabel(len(e.tree) - 1, None),
     r"X=None, and y was given": lambda e: e.model.edit(None, [1]),
     r"y has classes_=\['no'\]: .*\['no', 'yes'\]": lambda e: e.model.edit(
-        mixed()[0], ["no"] * 200
+        mixed()[0], ["no"] * 200, WEIGHTS
     ),
 }
 

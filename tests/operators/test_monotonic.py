@@ -31,7 +31,7 @@ from evotree.operators.pruning import prune
 from evotree.operators.structure.rounding import round_models
 from evotree.operators.structure.splice import in_place_of, make_individual
 from evotree.rng import make_streams
-from evotree.schema import CategoricalColumn, NumericColumn
+from evotree.schema import CategoricalColumn, NumericColumn, Schema
 from evotree.tree import ObliqueTree
 from tests.quick_models import BRIEF, evolved
 from tests.reference import monotonic as naive
@@ -530,10 +530,12 @@ def test_counts_lose_least_in_order_by_the_values_of_squares(drawn, prior):
 
 # ---- what users ask for --------------------------------------------------------------------------
 
-COLUMNS = (
-    NumericColumn("a", 0.0, True),
-    CategoricalColumn("b", ("x", "y")),
-    NumericColumn("c", 0),
+COLUMNS = Schema(
+    (
+        NumericColumn("a", 0.0, True),
+        CategoricalColumn("b", ("x", "y")),
+        NumericColumn("c", 0),
+    )
 )
 
 
@@ -572,11 +574,11 @@ def test_what_cannot_be_asked_for(asked, n_classes, message):
         check_monotonic_cst(asked, COLUMNS, n_classes)
 
 
-def test_columns_without_names_are_asked_for_by_position():
-    with pytest.raises(ValueError, match="X has no names of columns"):
-        check_monotonic_cst({"a": 1}, COLUMNS, 2, has_names=False)
-    found = check_monotonic_cst([1, 0, 0], COLUMNS, 2, has_names=False)
-    assert found == check_monotonic_cst({"a": 1}, COLUMNS, 2)
+def test_columns_are_asked_for_by_position_or_by_the_names_that_trees_print():
+    unnamed = Schema.of_features(["x0", "x1"])
+    found = check_monotonic_cst([1, 0], unnamed, 2)
+    assert found is not None
+    assert found == check_monotonic_cst({"x0": 1}, unnamed, 2)
 
 
 @pytest.mark.parametrize(
