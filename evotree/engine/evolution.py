@@ -383,6 +383,11 @@ class Run:
     stop_reason: str = ""
 
     @property
+    def parts(self) -> "list[Run]":
+        """The runs that it is made of: itself, or its islands."""
+        return [self]
+
+    @property
     def best(self) -> Individual:
         """The fittest individual of the present generation."""
         return self.population[0]

@@ -71,9 +71,13 @@ class Archipelago(Run):
     """
 
     islands: list[Run] = field(default_factory=list)
-    n_joint: int = (
-        0  # generations of which all islands have records; their joint ones are final
-    )
+    # Generations of which all islands have records; their joint ones are final.
+    n_joint: int = 0
+
+    @property
+    def parts(self) -> list[Run]:
+        """The islands."""
+        return self.islands
 
 
 # ---- one epoch -----------------------------------------------------------------------------------
@@ -271,8 +275,3 @@ def epochs(
                 later.logbook = earlier.logbook
         joint = join(found, hall_of_fame, joint)
         joint.seconds = before + time.perf_counter() - begin
-
-
-def islands_of(run: Run) -> list[Run]:
-    """Return the islands of a run: itself, where it is none of several."""
-    return run.islands if isinstance(run, Archipelago) else [run]

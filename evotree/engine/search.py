@@ -44,7 +44,7 @@ from evotree.engine.evolution import (
     watch,
 )
 from evotree.engine.finish import Finisher, Result, finish
-from evotree.engine.islands import epochs, island_seeds, islands_of
+from evotree.engine.islands import epochs, island_seeds
 from evotree.engine.parallel import island_executor, thread_map
 from evotree.engine.populations import (
     GrowingSample,
@@ -65,10 +65,10 @@ from evotree.engine.state import (
     Continuation,
     check_checkpoint,
     compared,
-    describe,
     load_checkpoint,
     read_choice,
     read_settings,
+    settings_of,
     warn_of_a_fresh_start,
 )
 from evotree.inspection.choice import TreeChoice
@@ -189,7 +189,9 @@ class Search:
     ) -> Evolved:
         """Choose, or take up what was chosen, and evolve to the end of some limit."""
         problem = self.problem
-        check_checkpoint(problem.config, self.parameters)
+        checkpoint = checkpoint_of(problem.config)
+        if checkpoint is not None:
+            check_checkpoint(checkpoint, self.parameters)
         with interrupt_as_flag() as interrupted:
             log_begin(problem.dataset)
             before = self._earlier(continues)
@@ -283,7 +285,7 @@ class Search:
                 max_generations=most,
                 end=end,
             )
-            islands = islands_of(run)
+            islands = run.parts
             if stage == last or failure or run.stop_reason not in _SAMPLE_ENDS:
                 break
             stage = stage + 1 if time.perf_counter() < problem.ends.evolution else last
@@ -321,7 +323,7 @@ class Search:
         def keep(run: Run) -> None:
             latest[:] = [run]
             if seeds is not None:
-                run.front_only = islands_of(run)[0].front_only = list(seeds.front_only)
+                run.front_only = run.parts[0].front_only = list(seeds.front_only)
 
         callbacks = [keep, self.progress.show, writer, *(config.callbacks or ())]
         try:
@@ -354,7 +356,7 @@ class Search:
         checkpoint = checkpoint_of(self.problem.config)
         if checkpoint is None:
             return None
-        settings = describe(self.parameters, self.choice, stage)
+        settings = settings_of(self.parameters, self.choice, stage)
         return CheckpointWriter(checkpoint.path, rows, settings, checkpoint.every)
 
     def _generations(
@@ -374,9 +376,12 @@ class Search:
         problem = self.problem
         evolution = problem.evolution
         n_islands = evolution.islands.n
+        run_seeds = [self.choice.seed]
+        if n_islands > 1:
+            run_seeds = island_seeds(self.choice.seed, n_islands)
         toolboxes = [
             self.toolbox(rows, seed, seeds, begins=islands is None)
-            for seed in island_seeds(self.choice.seed, n_islands)
+            for seed in run_seeds
         ]
         end_of_moves = problem.half_of_trees()  # then trees are finished
         if n_islands > 1:

@@ -249,6 +249,7 @@ class Limits:
                     individual.weights[stays],
                     individual.thresholds[stays],
                     sizes_of_kept(stays, individual.subtree_size),
+                    individual.answers[stays],
                 )
             )
         if self.max_depth is not None:

@@ -61,7 +61,7 @@ from evotree.operators.structure.splice import (
     rows_of_all_nodes,
 )
 from evotree.rng import as_generator, below, make_streams, next_uint64, uniform
-from evotree.tree import Individual, Outcome, node_depths, set_fitness
+from evotree.tree import NO_ANSWERS, Individual, Outcome, node_depths, set_fitness
 
 
 def cost_of(node: Node, split: Hyperplane, term_cost: float) -> float:
@@ -211,7 +211,8 @@ def take_splits(
     With a penalty for terms it is not where the tree would be worse.
     """
     swept = individual.clone()
-    swept.replace(partition_tree(dataset.rows, *splits, dataset.n_statistics))
+    arrays = *splits, NO_ANSWERS
+    swept.replace(partition_tree(dataset.rows, *arrays, dataset.n_statistics))
     if term_penalty is not None:
         # A row on a hyperplane may fall to the other side than its projection above had it.
         fitness = PenalizedAccuracy(size_penalty=0.0, term_penalty=term_penalty)
@@ -261,7 +262,8 @@ def with_all_nodes(
 ) -> Individual:
     """Return an individual of the whole of a tree, also of what no row reaches, without counts."""
     counts = np.zeros((len(splits.subtree_size), dataset.n_statistics))
-    whole = Individual((*splits, *rows_of_all_nodes(dataset.X, *splits), counts))
+    rows = rows_of_all_nodes(dataset.X, *splits)
+    whole = Individual((*splits, *rows, counts, NO_ANSWERS))
     whole.stream = individual.stream
     return whole
 

@@ -300,6 +300,7 @@ def replace_splits(
             dataset.allowed(weights),
             thresholds,
             individual.subtree_size,
+            individual.answers,
             dataset.n_statistics,
         )
     )
