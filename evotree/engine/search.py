@@ -230,12 +230,7 @@ class Search:
             samples = self._samples()
             stage = min(stage, len(samples) - 1)  # of other rows, which are refused
             runs = load_checkpoint(path, self.rows_of(samples[stage]))
-            bred = max(run.generation for run in runs)
-            if config.max_generations < bred:
-                raise ValueError(
-                    f"max_generations={config.max_generations}: the run in {path} has bred {bred} "
-                    "generations; allowed are as many, or more."
-                )
+            self._refuse_fewer_generations(runs, f"the run in {path}")
             return self.choice, State(stage, runs)
         if continues is None:
             return None
@@ -247,11 +242,23 @@ class Search:
             self.parameters,
             rows.fingerprint,
         ):
+            earlier = "the run that warm_start=True continues"
+            self._refuse_fewer_generations(continues.islands, earlier)
             last = len(self._samples()) - 1
             return self.choice, State(last, continues.islands)
         warn_of_a_fresh_start(continues, config)
         self.problem = given
         return None
+
+    def _refuse_fewer_generations(self, runs: Sequence[Run], name: str) -> None:
+        """Refuse to continue a run that has bred more generations than are asked for."""
+        asked = self.problem.config.max_generations
+        bred = max(run.generation for run in runs)
+        if asked < bred:
+            raise ValueError(
+                f"max_generations={asked}: {name} has bred {bred} generations; allowed are as "
+                "many, or more."
+            )
 
     def _bend(self) -> None:
         """Let columns bend if those of the run that is continued do."""
