@@ -722,6 +722,10 @@ _STATE = (
 )
 
 
+NO_ANSWERS = np.empty((0, 0))
+"""The answers of trees whose leaves predict what their rows say."""
+
+
 class Individual(ObliqueTree):
     """A tree over a data set with its partition and its fitness.
 
@@ -732,10 +736,14 @@ class Individual(ObliqueTree):
     nodes : iterable of ndarray
         ``weights, thresholds, subtree_size`` of the tree; ``order (n_rows,)``, ``start (n_nodes,)``
         and ``end (n_nodes,)`` of the partition, int32: the rows of node k are
-        ``order[start[k]:end[k]]``; and ``counts (n_nodes, n_classes)``, their class weights.
+        ``order[start[k]:end[k]]``; ``counts (n_nodes, n_classes)``, their class weights; and
+        ``answers``.
 
     Attributes
     ----------
+    answers : ndarray of shape (n_nodes, n_numbers), float64
+        What leaves answer in a search by scores (`evotree.fitness.objectives.Actions`), NaN where
+        they do not yet; without columns where rows say what leaves predict.
     fitness : FitnessMax
         DEAP's fitness; not valid after a change.
     stream : ndarray of shape (1,), uint64, or None
@@ -751,7 +759,8 @@ class Individual(ObliqueTree):
     """
 
     __slots__ = (
-        *("order", "start", "end", "counts", "_quality", "_n_terms", "history_index"),
+        *("order", "start", "end", "counts", "answers"),
+        *("_quality", "_n_terms", "history_index"),
         *_STATE,
     )
 
@@ -762,10 +771,15 @@ class Individual(ObliqueTree):
     _plain_quality = staticmethod(leaf_accuracy)
 
     def __eq__(self, other: object) -> bool:
-        """Individuals are equal when their splits are: what they predict follows from the rows."""
+        """Individuals are equal when their splits and answers are: the rest follows from rows."""
         if not isinstance(other, ObliqueTree):
             return NotImplemented
-        return self.has_splits_of(other)
+        return self.has_splits_of(other) and self._answers_as(other)
+
+    def _answers_as(self, other: ObliqueTree) -> bool:
+        """Return whether the leaves of a tree of equal splits answer the same, if they do."""
+        mine, theirs = self.answers, getattr(other, "answers", NO_ANSWERS)
+        return mine is theirs or mine.tobytes() == theirs.tobytes()
 
     def __init__(self, nodes: Iterable[np.ndarray]) -> None:
         self.fitness: base.Fitness = FitnessMax()
@@ -777,7 +791,7 @@ class Individual(ObliqueTree):
 
     def _take(self, nodes: Iterable[np.ndarray]) -> None:
         self.weights, self.thresholds, self.subtree_size, *partition = nodes
-        self.order, self.start, self.end, self.counts = partition
+        self.order, self.start, self.end, self.counts, self.answers = partition
         self._quality: float | None = None
         self._n_terms: int | None = None
         self.fitness.wvalues = ()
@@ -803,6 +817,11 @@ class Individual(ObliqueTree):
             self.objective = objective
             self._take(self.nodes())
 
+    def answer(self, answers: np.ndarray) -> None:
+        """Let the leaves answer something else; the fitness is deleted."""
+        *others, _ = self.nodes()
+        self._take((*others, answers))
+
     def measured(self, quality: float) -> None:
         """Take the quality that other rows say, until the tree changes; the fitness is deleted."""
         self._quality = quality
@@ -823,6 +842,7 @@ class Individual(ObliqueTree):
             self.start,
             self.end,
             self.counts,
+            self.answers,
         )
 
     @property
@@ -877,6 +897,7 @@ class Individual(ObliqueTree):
         copy = type(self).__new__(type(self))
         copy.weights, copy.thresholds = self.weights, self.thresholds
         copy.subtree_size, copy.counts = self.subtree_size, self.counts
+        copy.answers = self.answers
         copy.order, copy.start, copy.end = self.order, self.start, self.end
         copy.stream, copy.origin, copy.outcome = self.stream, self.origin, None
         copy.objective = self.objective

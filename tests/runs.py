@@ -8,15 +8,14 @@ import pandas as pd
 
 from evotree import to_frame
 from evotree.engine.config import Evolution, Islands
-from evotree.engine.evolution import islands_of, watch
+from evotree.engine.evolution import watch
 from evotree.engine.islands import epochs
 
 
 def assert_same_run(one, other):
     """Check that two runs, and their islands, are the same, bit for bit, times apart."""
-    islands = list(map(islands_of, (one, other)))
-    if islands[0] != [one]:
-        for pair in zip(*islands, strict=True):
+    if one.parts != [one]:
+        for pair in zip(one.parts, other.parts, strict=True):
             assert_same_run(*pair)
     for name in ("population", "hall_of_fame", "pareto_front"):
         for a, b in zip(getattr(one, name), getattr(other, name), strict=True):

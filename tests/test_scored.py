@@ -33,6 +33,7 @@ from evotree.plotting import plot_tree
 from evotree.rng import make_streams
 from evotree.tree import ObliqueTree
 from tests.quick_models import interrupts_raise
+from tests.runs import assert_same_run
 
 BOX = [-1.0, -1.0], [1.0, 1.0]
 
@@ -130,6 +131,51 @@ def test_a_checkpoint_goes_on_to_the_same_end(found, tmp_path):
         search_scores(NOISY, replace(resumed, max_terms=3))
 
 
+@pytest.mark.parametrize("n_islands", [1, 2])
+@pytest.mark.parametrize(
+    ("score", "actions", "leaves"),
+    [
+        (agreement, 2, "constant"),
+        (closeness, (-1.0, 2.0), "constant"),
+        (closeness, (-1.0, 2.0), "linear"),
+    ],
+    ids=["actions", "numbers", "lines"],
+)
+def test_every_kind_of_leaf_goes_on_as_if_it_had_not_stopped(
+    score, actions, leaves, n_islands, tmp_path
+):
+    problem = ScoredProblem(score=score, actions=actions, box=BOX, n_episodes=2)
+    evolution = replace(SMALL, islands=Islands(n_islands, every=3))
+    config = replace(BRIEF, leaves=leaves, max_generations=6, evolution=evolution)
+    whole = search_scores(problem, config)
+    path = tmp_path / "run.npz"
+    part = replace(config, max_generations=3, checkpoint=Checkpoint(path))
+    search_scores(problem, part)
+    rest = search_scores(
+        problem, replace(config, checkpoint=Checkpoint(path, resume=True))
+    )
+    assert_same_run(whole.run, rest.run)
+    assert rest.tree == whole.tree and list(rest.front) == list(whole.front)
+    for one in rest.run.population:
+        assert ObliqueTree(*one.splits, np.zeros((len(one), 1))).validate()
+        assert not one.thresholds[one.is_leaf].any()
+
+
+def test_answers_that_no_leaf_has_are_refused():
+    dataset = NOISY.dataset(BRIEF, 0)
+    whole = Breeder(dataset, [], 2).first(*make_streams(5, 0, 1))
+    actions = dataset.objective
+    actions.check(whole.answers, whole)
+    assert len(whole) > 1
+    for k, answer in ((0, 0.0), (-1, np.nan), (-1, 2.0), (-1, 0.5), (-1, -1.0)):
+        answers = whole.answers.copy()
+        answers[k] = answer
+        with pytest.raises(ValueError, match="answers has what no leaf answers"):
+            actions.check(answers, whole)
+    with pytest.raises(ValueError, match=r"answers has shape .*: allowed is"):
+        actions.check(whole.answers[1:], whole)
+
+
 def test_racing_spares_episodes_of_the_worst(found):
     whole = search_scores(replace(NOISY, racing=False), BRIEF)
     assert found.n_scores < 0.7 * whole.n_scores
@@ -211,16 +257,19 @@ def test_every_operator_leaves_whole_trees(seed, actions, is_linear):
         first, second = breeder.mate(first, second, lambda one, other: (other, one))
         for one in (first, second):
             leaf = one.is_leaf
-            assert (one.thresholds[leaf] > 0.0).all()
-            again = make_individual(dataset, *one.splits)
+            assert not one.weights[leaf].any() and not one.thresholds[leaf].any()
+            assert np.isfinite(one.answers[leaf]).all()
+            assert np.isnan(one.answers[~leaf]).all()
+            again = make_individual(dataset, *one.splits, one.answers)
             for a, b in zip(again.nodes(), one.nodes(), strict=True):
                 np.testing.assert_array_equal(a, b)
             tree = dataset.objective.finished(one, dataset, scorer.shorten)
-            assert tree.n_terms == np.count_nonzero(one.weights) or linear
+            assert tree.n_terms == one.n_terms or linear
             if isinstance(actions, int):
-                assert set(one.thresholds[leaf]) <= {1.0, 2.0, 3.0}
+                answers = one.answers[:, 0]
+                assert set(answers[leaf]) <= {0.0, 1.0, 2.0}
                 ends = np.flatnonzero(one.subtree_size == 3)
-                assert (one.thresholds[ends + 1] != one.thresholds[ends + 2]).all()
+                assert (answers[ends + 1] != answers[ends + 2]).all()
             else:
                 assert (
                     (tree.values[leaf] >= -2.01) & (tree.values[leaf] <= 5.01)

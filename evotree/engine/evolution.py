@@ -386,6 +386,11 @@ class Run:
     stop_reason: str = ""
 
     @property
+    def parts(self) -> "list[Run]":
+        """The runs that it is made of: itself, or its islands."""
+        return self.islands or [self]
+
+    @property
     def best(self) -> Individual:
         """The fittest individual of the present generation."""
         return self.population[0]
@@ -397,11 +402,6 @@ class Run:
             f"{self.generation} after {self.seconds:.1f} s, best fitness {best} in generation "
             f"{self.last_improvement}; {self.stop_reason or 'going on'}"
         )
-
-
-def islands_of(run: Run) -> list[Run]:
-    """Return the islands of a run: itself, where it is none of several."""
-    return run.islands or [run]
 
 
 Callback = Callable[[Run], object]

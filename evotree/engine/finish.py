@@ -461,7 +461,14 @@ def _as_routed(tree: ObliqueTree, dataset: Dataset) -> Individual:
         return individual
     rows = routed_rows(tree, dataset.X)
     routed = type(individual)(
-        (*individual.splits, rows.order, rows.start, rows.end, individual.counts)
+        (
+            *individual.splits,
+            rows.order,
+            rows.start,
+            rows.end,
+            individual.counts,
+            individual.answers,
+        )
     )
     if individual.objective is not None:
         routed.evolve_for(individual.objective)

@@ -338,7 +338,8 @@ class Scorer:
         """
         groups: dict[bytes, list[Individual]] = {}  # equal trees are scored as one
         for one in (*parents, *offspring):
-            key = b"".join(array.tobytes() for array in one.splits)
+            arrays = *one.splits, one.answers
+            key = b"".join(array.tobytes() for array in arrays)
             groups.setdefault(key, []).append(one)
         scores = {key: self.known(members) for key, members in groups.items()}
         n_before = self.n_scores

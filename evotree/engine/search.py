@@ -39,7 +39,6 @@ from evotree.engine.evolution import (
     Run,
     generations,
     interrupt_as_flag,
-    islands_of,
     watch,
 )
 from evotree.engine.finish import Finisher, Result, finish_run
@@ -62,10 +61,10 @@ from evotree.engine.state import (
     Continuation,
     check_checkpoint,
     compared,
-    describe,
     load_checkpoint,
     read_choice,
     read_settings,
+    settings_of,
     warn_of_a_fresh_start,
 )
 from evotree.inspection.choice import TreeChoice
@@ -186,8 +185,9 @@ class Search:
     ) -> Evolved:
         """Choose, or take up what was chosen, and evolve to the end of some limit."""
         config = self.problem.config
-        if config.checkpoint is not None:
-            check_checkpoint(config, self.parameters)
+        checkpoint = checkpoint_of(config)
+        if checkpoint is not None:
+            check_checkpoint(checkpoint, self.parameters)
         with interrupt_as_flag() as interrupted:
             log_begin(self.problem.dataset)
             start = self._earlier(continues)
@@ -216,12 +216,7 @@ class Search:
             samples = samples_of(start.problem)
             stage = min(stage, len(samples) - 1)  # of other rows, which are refused
             runs = load_checkpoint(path, self.rows_of(start, samples[stage]))
-            bred = max(run.generation for run in runs)
-            if config.max_generations < bred:
-                raise ValueError(
-                    f"max_generations={config.max_generations}: the run in {path} has bred {bred} "
-                    "generations; allowed are as many, or more."
-                )
+            self._refuse_fewer_generations(runs, f"the run in {path}")
             return start._replace(stage=stage, islands=runs)
         if continues is None:
             return None
@@ -229,10 +224,22 @@ class Search:
         start = Start(problem, continues.choice)
         data = self.rows_of(start, problem.dataset).fingerprint
         if (continues.parameters, continues.data) == (self.parameters, data):
+            earlier = "the run that warm_start=True continues"
+            self._refuse_fewer_generations(continues.islands, earlier)
             last = len(samples_of(problem)) - 1
             return start._replace(stage=last, islands=continues.islands)
         warn_of_a_fresh_start(continues, config)
         return None
+
+    def _refuse_fewer_generations(self, runs: Sequence[Run], name: str) -> None:
+        """Refuse to continue a run that has bred more generations than are asked for."""
+        asked = self.problem.config.max_generations
+        bred = max(run.generation for run in runs)
+        if asked < bred:
+            raise ValueError(
+                f"max_generations={asked}: {name} has bred {bred} generations; allowed are as "
+                "many, or more."
+            )
 
     def _evolve(self, start: Start, *, begins: bool) -> Evolved:
         """Evolve on samples that grow, each for fewer generations and the same share of the time.
@@ -262,7 +269,7 @@ class Search:
                 patience=_patience(problem, start.choice),
                 end=end,
             )
-            islands = islands_of(run)
+            islands = run.parts
             if stage == last or failure or run.stop_reason not in _SAMPLE_ENDS:
                 break
             stage = stage + 1 if time.perf_counter() < problem.ends.evolution else last
@@ -303,7 +310,7 @@ class Search:
         def keep(run: Run) -> None:
             latest[:] = [run]
             if seeds is not None:
-                run.front_only = islands_of(run)[0].front_only = list(seeds.front_only)
+                run.front_only = run.parts[0].front_only = list(seeds.front_only)
 
         callbacks = [keep, self.progress.show, writer, *(config.callbacks or ())]
         try:
@@ -330,7 +337,7 @@ class Search:
         checkpoint = checkpoint_of(self.problem.config)
         if checkpoint is None:
             return None
-        settings = describe(self.parameters, choice, stage)
+        settings = settings_of(self.parameters, choice, stage)
         return CheckpointWriter(checkpoint.path, rows, settings, checkpoint.every)
 
     def _generations(

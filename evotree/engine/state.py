@@ -2,20 +2,21 @@
 
 A file holds the trees as arrays and all else as JSON, in NumPy's format ``.npz``. The partitions of
 the trees are no part of it: made from scratch they are the same, bit for bit. A run that goes on
-from its file reaches the end that it would have reached without.
+from its file reaches the end that it would have reached without. A digest of the whole says whether
+a file is as it was written, so that no field needs a check of its own. Trees are checked still: the
+kernels that read them check nothing.
 
 A search continues an earlier one, of a file or of the same estimator, only if its rows and all
 parameters are the same but those that say how long it may take and who is told of it.
 """
 
-import io
 import json
-import math
 import warnings
 import zipfile
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
+from hashlib import sha256
 from itertools import pairwise
 from typing import Any, NamedTuple
 
@@ -24,29 +25,28 @@ from deap import base, tools
 
 from evotree.configuration import UNKNOWN, as_text
 from evotree.dataset import Dataset
-from evotree.engine.choice import CANDIDATES, LINEAR, Candidate, Choice
-from evotree.engine.config import SearchConfig, checkpoint_of, evolution_of
+from evotree.engine.choice import Candidate, Choice
+from evotree.engine.config import (
+    Checkpoint,
+    SearchConfig,
+    checkpoint_of,
+    evolution_of,
+)
 from evotree.engine.evolution import (
-    CHAPTERS,
-    ORIGIN,
-    REFINEMENT,
     Run,
-    islands_of,
-    make_logbook,
 )
 from evotree.engine.finish import Result
 from evotree.engine.problem import Penalties
 from evotree.files import PathLike, check_writable, write_whole
 from evotree.fitness.base import FITNESS_OF_SCORES
-from evotree.fitness.probabilities import HALVINGS, Strength
-from evotree.operators.initialization.logistic import LOGISTIC
-from evotree.operators.structure.splice import checked_arrays, make_individual
-from evotree.tree import FitnessMax, Individual, Outcome, set_fitness
+from evotree.fitness.probabilities import Strength
+from evotree.operators.structure.splice import make_individual
+from evotree.tree import FitnessMax, Individual, ObliqueTree, Outcome
 
-FORMAT, VERSION = "evotree checkpoint", 8
+FORMAT, VERSION = "evotree checkpoint", 9
 
-ARRAYS = {"weights": np.float64, "thresholds": np.float64, "subtree_size": np.int32}
-"""The arrays of trees, and their types."""
+ARRAYS = ("weights", "thresholds", "subtree_size", "answers")
+"""The arrays of a tree that are kept."""
 
 KINDS: Mapping[str, type[base.Fitness]] = {
     kind.__name__: kind for kind in (FitnessMax, *FITNESS_OF_SCORES.values())
@@ -69,11 +69,21 @@ def save_checkpoint(
         "version": VERSION,
         "data": dataset.fingerprint,
         "settings": dict(settings),
-        "runs": [describe_run(one, arrays) for one in islands_of(run)],
+        "runs": [_run_as_data(part, arrays) for part in run.parts],
     }
     text = json.dumps(state, default=np.generic.item)  # NumPy's numbers as Python's
     content = arrays.flat() | {"state": np.frombuffer(text.encode(), dtype=np.uint8)}
+    content["digest"] = _digest(content)
     write_whole(path, lambda file: np.savez(file, **content))
+
+
+def _digest(content: Mapping[str, np.ndarray]) -> np.ndarray:
+    """Return the SHA-256 of named arrays, as bytes."""
+    digest = sha256()
+    for name, array in sorted(content.items()):
+        digest.update(f"{name} {array.dtype} {array.shape} ".encode())
+        digest.update(array.tobytes())
+    return np.frombuffer(digest.digest(), dtype=np.uint8)
 
 
 @dataclass
@@ -106,32 +116,24 @@ class TreeArrays:
 _GROUPS = ("population", "hall_of_fame", "pareto_front", "front_only")
 """Attributes of a run that are individuals."""
 
-
-def _number(value: Any) -> float:
-    """Return a finite number."""
-    if not isinstance(value, int | float) or not math.isfinite(value):
-        raise ValueError(f"{value!r} in the place of a number")
-    return float(value)
-
-
-_PLAIN: Mapping[str, Callable[[Any], Any]] = {
-    "best_fitness": lambda values: tuple(map(_number, values)),
-    "origins": lambda names: [str(name) for name in names],
-    "generation": int,
-    "seconds": _number,
-    "compile_seconds": _number,
-    "last_improvement": int,
-}
-"""Attributes of a run that are plain data, and how each is read."""
+_PLAIN = (
+    "best_fitness",
+    "origins",
+    "generation",
+    "seconds",
+    "compile_seconds",
+    "last_improvement",
+)
+"""Attributes of a run that are plain data."""
 
 
-def describe_run(run: Run, arrays: TreeArrays) -> dict[str, Any]:
+def _run_as_data(run: Run, arrays: TreeArrays) -> dict[str, Any]:
     """Return a run as plain data; the arrays of its trees are added to `arrays`."""
     groups = {name: getattr(run, name) for name in _GROUPS}
     groups["best_trees_of"] = run.best_trees.values()
     return {
         **{
-            name: [_describe(one, arrays) for one in group]
+            name: [_tree_as_data(one, arrays) for one in group]
             for name, group in groups.items()
         },
         **{name: getattr(run, name) for name in _PLAIN},
@@ -144,7 +146,7 @@ def describe_run(run: Run, arrays: TreeArrays) -> dict[str, Any]:
     }
 
 
-def _describe(individual: Individual, arrays: TreeArrays) -> dict[str, Any]:
+def _tree_as_data(individual: Individual, arrays: TreeArrays) -> dict[str, Any]:
     kind = type(individual.fitness)
     if KINDS.get(kind.__name__) is not kind:
         raise ValueError(
@@ -178,13 +180,7 @@ def load_checkpoint(path: PathLike, dataset: Dataset) -> list[Run]:
         arrays, state = _read(path)
         if state["data"] != dataset.fingerprint:
             raise _Refused("is a checkpoint of other rows")
-        load = RunLoader(arrays, dataset)
-        runs = [
-            load.run(data, of_island=len(state["runs"]) > 1) for data in state["runs"]
-        ]
-    if not runs:
-        raise ValueError(f"{path} holds no run.")
-    return runs
+        return list(map(RunLoader(arrays, dataset).run, state["runs"]))
 
 
 class _Refused(Exception):
@@ -222,17 +218,18 @@ def _read(path: PathLike) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
             member.compress_type != zipfile.ZIP_STORED for member in archive.infolist()
         ):
             raise _Refused("is not a checkpoint: it is compressed")
-        arrays = {}
-        for name in ("state", *ARRAYS, *(f"{name}_start" for name in ARRAYS)):
-            content = io.BytesIO(archive.read(f"{name}.npy"))  # checks its sum
-            arrays[name] = np.lib.format.read_array(content, allow_pickle=False)
-    state = json.loads(arrays.pop("state").tobytes().decode())
+    with np.load(path, allow_pickle=False) as file:
+        arrays = dict(file)
+    digest = arrays.pop("digest", np.empty(0))
+    state = json.loads(arrays["state"].tobytes())
     if state["format"] != FORMAT:
         raise _Refused("is not a checkpoint")
     if state["version"] != VERSION:
         raise _Refused(
             f"is a checkpoint of version {state['version']!r}; known is {VERSION}"
         )
+    if not np.array_equal(digest, _digest(arrays)):
+        raise ValueError("it is not as it was written")
     return arrays, state
 
 
@@ -241,106 +238,75 @@ class RunLoader:
 
     def __init__(self, arrays: Mapping[str, np.ndarray], dataset: Dataset) -> None:
         self.dataset = dataset
-        self.held: list[list[np.ndarray]] = []
-        for name, dtype in ARRAYS.items():
-            flat, start = arrays[name], arrays[f"{name}_start"]
-            if flat.dtype != dtype or start.dtype != np.int64 or start.ndim != 1:
-                raise ValueError(f"{name} is of type {flat.dtype}")
-            bounds = start.tolist()
-            if bounds[0] != 0 or bounds[-1] != len(flat) or bounds != sorted(bounds):
-                raise ValueError(f"{name}_start does not part {name}")
-            self.held.append([flat[a:b].copy() for a, b in pairwise(bounds)])
+        self.held = [
+            [
+                arrays[name][first:last].copy()
+                for first, last in pairwise(arrays[f"{name}_start"].tolist())
+            ]
+            for name in ARRAYS
+        ]
         self.made: dict[tuple[int, ...], Individual] = {}
 
     def individual(self, data: Mapping[str, Any]) -> Individual:
         """Make one individual; equal trees share their arrays as before."""
         places = tuple(data["nodes"])
         if places not in self.made:
-            if any(not isinstance(at, int) or at < 0 for at in places):
-                raise ValueError(f"nodes={places!r}")
-            nodes = [arrays[at] for arrays, at in zip(self.held, places, strict=True)]
-            checked = checked_arrays(*nodes)
-            if checked[0].shape[1] != self.dataset.X.shape[1]:
-                raise ValueError(f"weights of shape {checked[0].shape}")
-            made = make_individual(self.dataset, *checked)
-            if len(made) == len(checked[0]):
-                # Some arrays may be shared with others, by which clones are known.
-                made.weights, made.thresholds, made.subtree_size = nodes
-            self.made[places] = made
-        one = self.made[places].clone()
-        one.measured(_number(data["quality"]))  # other rows may have said it
-        one.fitness = KINDS[data["kind"]]()
-        if data["fitness"]:
-            weighted = zip(data["fitness"], one.fitness.weights, strict=True)
-            set_fitness(
-                one, tuple(_number(value) / weight for value, weight in weighted)
-            )
+            nodes = [held[k] for held, k in zip(self.held, places, strict=True)]
+            self.made[places] = self._checked(*nodes)
+        individual = self.made[places].clone()
+        individual.measured(data["quality"])  # other rows may have said it
+        individual.fitness = KINDS[data["kind"]]()
+        individual.fitness.wvalues = tuple(data["fitness"])
         if data["stream"] is not None:
-            one.stream = np.array([data["stream"]], dtype=np.uint64)
-        one.origin = str(data["origin"])
+            individual.stream = np.array([data["stream"]], dtype=np.uint64)
+        individual.origin = data["origin"]
         if data["outcome"] is not None:
-            operator, gain, seconds = data["outcome"]
-            one.outcome = Outcome(str(operator), float(gain), float(seconds))
-        return one
+            individual.outcome = Outcome(*data["outcome"])
+        return individual
 
-    def run(self, data: Mapping[str, Any], of_island: bool) -> Run:
-        """Make one run; the records of islands are those that `join` reads."""
+    def _checked(
+        self,
+        weights: np.ndarray,
+        thresholds: np.ndarray,
+        subtree_size: np.ndarray,
+        answers: np.ndarray,
+    ) -> Individual:
+        """Return an individual of arrays, which it shares, if they are a tree over the rows."""
+        blank = np.zeros((len(subtree_size), 1))
+        tree = ObliqueTree(weights, thresholds, subtree_size, blank).validate()
+        if tree.n_features != self.dataset.X.shape[1]:
+            raise ValueError(f"weights of shape {weights.shape}")
+        if answers.size:
+            self.dataset.objective.check(answers, tree)
+        made = make_individual(self.dataset, *tree.splits, answers)
+        if len(made) == len(tree):
+            # Some arrays may be shared with others, by which clones are known.
+            made.weights, made.thresholds, made.subtree_size = tree.splits
+            made.answers = answers
+        return made
+
+    def run(self, data: Mapping[str, Any]) -> Run:
+        """Make one run."""
         groups = (*_GROUPS, "best_trees_of")
         made = {name: [self.individual(one) for one in data[name]] for name in groups}
-        population = made["population"]
-        if len(population) < 2 or not all(one.fitness.wvalues for one in population):
-            raise ValueError(f"a population of {len(population)} individuals")
-        run = Run(population)
-        if data["hall_of_fame_size"] < len(data["hall_of_fame"]):
-            raise ValueError(f"a hall of fame of {data['hall_of_fame_size']}")
-        run.hall_of_fame = tools.HallOfFame(int(data["hall_of_fame_size"]))
+        run = Run(made["population"])
+        run.hall_of_fame = tools.HallOfFame(data["hall_of_fame_size"])
         run.hall_of_fame.items[:] = made["hall_of_fame"]
         run.hall_of_fame.keys[:] = [
             one.fitness for one in reversed(run.hall_of_fame.items)
         ]
         run.pareto_front.restore(made["pareto_front"])
         run.best_trees = dict(
-            zip(map(int, data["best_trees"]), made["best_trees_of"], strict=True)
+            zip(data["best_trees"], made["best_trees_of"], strict=True)
         )
         run.front_only = made["front_only"]
-        run.logbook = _logbook(data["logbook"], data["chapters"], of_island)
-        for name, read in _PLAIN.items():
-            setattr(run, name, read(data[name]))
-        if len(run.best_fitness) != len(run.best.fitness.wvalues):
-            raise ValueError(f"best_fitness={run.best_fitness!r}")
-        if not 0 <= run.last_improvement <= run.generation == len(run.logbook) - 1:
-            raise ValueError(
-                f"generation {run.generation} of {len(run.logbook)} records"
-            )
+        run.logbook.extend(data["logbook"])
+        for name, records in data["chapters"].items():
+            run.logbook.chapters[name].extend(records)
+        for name in _PLAIN:
+            setattr(run, name, data[name])
+        run.best_fitness = tuple(run.best_fitness)
         return run
-
-
-def _logbook(
-    records: Sequence[Any], chapters: Mapping[str, Sequence[Any]], of_island: bool
-) -> tools.Logbook:
-    """Return a logbook; what others than its user read of it is checked."""
-    numbers: dict[str, Any] = dict.fromkeys(
-        CHAPTERS, ("best", "mean", "std") if of_island else ()
-    )
-    if of_island and not chapters.keys() >= set(CHAPTERS):
-        raise ValueError(f"an island with the chapters {list(chapters)}")
-    logbook = make_logbook()
-    for gen, record in enumerate(records):
-        if [
-            _number(record[name]) for name in ("gen", "nevals", "diversity", "seconds")
-        ][0] != gen:
-            raise ValueError(f"{record['gen']!r} in the place of generation {gen}")
-        logbook.append(dict(record))
-    for name, rows in chapters.items():
-        if len(rows) != len(records):
-            raise ValueError(f"the chapter {name} has {len(rows)} records")
-        for row, record in zip(rows, records, strict=True):
-            # DEAP repeats in each chapter what a record says of the whole population.
-            own = row.keys() - record.keys() if name in (ORIGIN, REFINEMENT) else ()
-            for number in (*own, *numbers.get(name, ())):
-                _number(row[number])
-            logbook.chapters[name].append(dict(row))
-    return logbook
 
 
 # ---- as a callback -------------------------------------------------------------------------------
@@ -412,7 +378,7 @@ def continuation(result: Result) -> Continuation:
         result.choice,
         compared(result.problem.config),
         result.rows.fingerprint,
-        islands_of(result.run),
+        result.run.parts,
     )
 
 
@@ -424,9 +390,8 @@ def seed_to_continue(
     if checkpoint is not None:
         check_writable(checkpoint.path)
         if checkpoint.resume:
-            seed = read_settings(checkpoint.path).get("seed")
-            # Whatever else it is, is refused where the choice is read.
-            return seed if isinstance(seed, int) and 0 <= seed < 2**63 else None
+            # Without one it is no run of a search, which is refused where the choice is read.
+            return read_settings(checkpoint.path).get("seed")
     return None if continues is None else continues.choice.seed
 
 
@@ -460,11 +425,8 @@ def compared(config: SearchConfig) -> dict[str, str]:
 # ---- what a file keeps ---------------------------------------------------------------------------
 
 
-def check_checkpoint(config: SearchConfig, parameters: Mapping[str, str]) -> None:
+def check_checkpoint(checkpoint: Checkpoint, parameters: Mapping[str, str]) -> None:
     """Refuse a file that cannot be written, and parameters that it cannot tell from others."""
-    checkpoint = checkpoint_of(config)
-    if checkpoint is None:
-        return
     check_writable(checkpoint.path)
     for name, text in parameters.items():
         if UNKNOWN in text:
@@ -475,71 +437,31 @@ def check_checkpoint(config: SearchConfig, parameters: Mapping[str, str]) -> Non
             )
 
 
-def describe(
+def settings_of(
     parameters: Mapping[str, str], choice: Choice, stage: int
 ) -> dict[str, Any]:
     """Return what a checkpoint keeps of a search, at one of its samples; plain data."""
-    winner, logistic = choice.winner, choice.logistic
-    return {
-        "parameters": dict(parameters),
-        "seed": choice.seed,
-        "size_penalty": choice.penalties.size,
-        "term_penalty": choice.penalties.term,
-        "winner": list(winner),
-        "logistic": logistic,
-        "stage": stage,
-    }
+    return {"parameters": dict(parameters), "stage": stage, **choice._asdict()}
 
 
 def read_choice(
     settings: Mapping[str, Any], parameters: Mapping[str, str], path: PathLike
 ) -> tuple[Choice, int]:
     """Return the choice of the run of a checkpoint, and the number of its sample."""
-    try:
-        before = {
-            str(name): str(value) for name, value in settings["parameters"].items()
-        }
-        penalties = Penalties(
-            float(settings["size_penalty"]), float(settings["term_penalty"])
-        )
-        kind, at, strength, is_bent = settings["winner"]
-        winner = Candidate(
-            CANDIDATES[CANDIDATES.index(kind)],
-            None if at is None else range(2**31).index(at),
-            _read_strength(strength),
-            (False, True)[is_bent],
-        )
-        if (kind in (LOGISTIC, LINEAR)) != (winner.strength is not None):
-            raise ValueError(f"{kind} with the strength {strength}")
-        choice = Choice(
-            range(2**63).index(settings["seed"]),
-            penalties,
-            winner,
-            _read_strength(settings["logistic"]),
-        )
-        stage = range(2**31).index(settings["stage"])
-    except (
-        ArithmeticError,
-        AttributeError,
-        LookupError,
-        TypeError,
-        ValueError,
-    ) as error:
-        raise ValueError(
-            f"{path} was not written by a search: {repr(error)[:200]}."
-        ) from error
+    if "winner" not in settings:
+        raise ValueError(f"{path} was not written by a search.")
+    before = settings["parameters"]
     for name, value in parameters.items():
         if before.get(name) != value:
             raise ValueError(
                 f"{name}={value}: the run in {path} has {name}={before.get(name)}; it continues "
                 "with the same parameters only, except for limits."
             )
-    return choice, stage
-
-
-def _read_strength(values: Any) -> Strength | None:
-    """Return the strength of logistic models that a checkpoint has, if it has one."""
-    if values is None:
-        return None
-    C, halvings = values
-    return Strength(float(C), range(HALVINGS + 1).index(halvings))
+    kind, at, strength, is_bent = settings["winner"]
+    choice = Choice(
+        settings["seed"],
+        Penalties(*settings["penalties"]),
+        Candidate(kind, at, strength and Strength(*strength), is_bent),
+        settings["logistic"] and Strength(*settings["logistic"]),
+    )
+    return choice, settings["stage"]

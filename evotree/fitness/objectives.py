@@ -572,18 +572,38 @@ _ACTION_DIGITS = 3
 class Actions(ClassLoss):
     """What leaves answer: the objective of trees whose quality is known from outside."""
 
-    # A leaf holds it where a split has its threshold: 1 + the position of an action; or 3 + a place
-    # between the bounds, -1 and 1, with the coefficients of a line as weights. 0 is no answer yet.
+    # A row of `Individual.answers` is the position of an action; or a place between the bounds, -1
+    # and 1, and the coefficients of a line where there are lines. NaN is no answer yet.
     n: int  # number of actions; 0 for a number
     low: float = 0.0
     high: float = 0.0
     is_linear: bool = False
 
+    def no_answers(self, n_nodes: int, n_features: int) -> np.ndarray:
+        """Return the answers of a tree whose leaves do not answer yet."""
+        return np.full((n_nodes, 1 + n_features * self.is_linear), np.nan)
+
+    def check(self, answers: np.ndarray, tree: ObliqueTree) -> None:
+        """Refuse answers that are not those of a tree."""
+        shape = self.no_answers(len(tree), tree.n_features).shape
+        if answers.shape != shape:
+            raise ValueError(f"answers has shape {answers.shape}: allowed is {shape}.")
+        of_leaves = answers[tree.is_leaf]
+        places = of_leaves[:, 0]
+        if self.n:
+            is_sound = np.isin(places, np.arange(self.n)).all()
+        else:
+            is_sound = np.isfinite(of_leaves).all() and np.abs(places).max() <= 1.0
+        if not is_sound or not np.isnan(answers[~tree.is_leaf]).all():
+            raise ValueError("answers has what no leaf answers.")
+
     def labels(self, tree: Any) -> np.ndarray:
         """Return the position of the action of each leaf; 0 at splits."""
-        return np.where(tree.subtree_size == 1, tree.thresholds - 1.0, 0.0).astype(
-            np.int64
-        )
+        return np.nan_to_num(tree.answers[:, 0]).astype(np.int64)
+
+    def n_leaf_terms(self, tree: Any) -> int:
+        """Return the number of coefficients of the lines of the leaves."""
+        return int((np.abs(tree.answers[:, 1:]) > 0.0).sum())
 
     def risk(self, tree: Any) -> np.ndarray:
         """Return the share of the points that reach each split: bounds take the least of these."""
@@ -597,69 +617,66 @@ class Actions(ClassLoss):
         shorten: Callable[[ObliqueTree], ObliqueTree],
     ) -> ObliqueTree:
         """Return a tree over raw features, with numbers of few digits, that answers."""
-        leaf, size = individual.is_leaf, individual.subtree_size
-        weights = np.where(leaf[:, np.newaxis], 0.0, individual.weights)
-        parts = weights, np.where(leaf, 0.0, individual.thresholds), size
+        n_nodes, leaf = len(individual), individual.is_leaf
         if self.n:
-            values = (
-                self.labels(individual)[:, np.newaxis] == np.arange(self.n)
-            ).astype(float)
-            return shorten(dataset.to_raw(ObliqueTree(*parts, values)))
+            of_actions = self.labels(individual)[:, np.newaxis] == np.arange(self.n)
+            values = of_actions.astype(float)
+            return shorten(dataset.to_raw(ObliqueTree(*individual.splits, values)))
         half = 0.5 * (self.high - self.low)
-        lines = _short(half * (individual.weights - weights) / dataset.scale)
-        numbers = np.where(leaf, self.low + half * (individual.thresholds - 2.0), 0.0)
+        places, lines = individual.answers[:, 0], np.zeros(individual.weights.shape)
+        if self.is_linear:
+            coefficients = np.where(leaf[:, np.newaxis], individual.answers[:, 1:], 0.0)
+            lines = _short(half * coefficients / dataset.scale)
+        numbers = np.where(leaf, self.low + half * (places + 1.0), 0.0)
         numbers = _short(numbers - lines @ dataset.mean)
-        tree = shorten(dataset.to_raw(ObliqueTree(*parts, np.zeros((len(size), 2)))))
+        blank = np.zeros((n_nodes, 2))
+        tree = shorten(dataset.to_raw(ObliqueTree(*individual.splits, blank)))
         tree = tree.predicting(numbers[:, np.newaxis])
-        bounds = (np.full(len(size), bound) for bound in (self.low, self.high))
-        return (
-            tree.with_models(LeafModels(numbers, lines, *bounds))
-            if self.is_linear
-            else tree
-        )
+        if not self.is_linear:
+            return tree
+        bounds = (np.full(n_nodes, bound) for bound in (self.low, self.high))
+        return tree.with_models(LeafModels(numbers, lines, *bounds))
 
-    def answers_of(
-        self, tree: ObliqueTree, dataset: Dataset
-    ) -> tuple[np.ndarray, np.ndarray]:
-        """Return the weights and thresholds by which leaves hold what a finished tree answers."""
-        lines, numbers, models = (
-            np.zeros(tree.weights.shape),
-            tree.values[:, 0],
-            tree.models,
-        )
+    def answers_of(self, tree: ObliqueTree, dataset: Dataset) -> np.ndarray:
+        """Return what the leaves of a finished tree answer."""
+        answers = self.no_answers(len(tree), tree.n_features)
+        leaf, numbers, models = tree.is_leaf, tree.values[:, 0], tree.models
         if self.n:
             if (most := tree.labels.max() + 1) > self.n:
                 raise ValueError(
                     f"init holds a tree of {most} actions: {self.n} there are."
                 )
-            return lines, 1.0 + tree.labels
+            answers[leaf, 0] = tree.labels[leaf]
+            return answers
         half = 0.5 * (self.high - self.low)
+        answers[leaf, 1:] = 0.0
         if self.is_linear and isinstance(models, LeafModels):
-            lines = models.coefficients * dataset.scale / half
+            answers[leaf, 1:] = (models.coefficients * dataset.scale / half)[leaf]
             numbers = models.intercepts + models.coefficients @ dataset.mean
-        return lines, 3.0 + np.clip((numbers - self.low) / half - 1.0, -1.0, 1.0)
+        places = np.clip((numbers - self.low) / half - 1.0, -1.0, 1.0)
+        answers[leaf, 0] = places[leaf]
+        return answers
 
-    def draw(
-        self, weights: np.ndarray, thresholds: np.ndarray, k: int, rng: Any
-    ) -> None:
-        """Let leaf `k` answer something else."""
-        has_one = thresholds[k] > 0.0
+    def draw(self, answer: np.ndarray, rng: np.random.Generator) -> None:
+        """Let a leaf answer something else; its row of answers is written."""
+        place, coefficients = answer[0], answer[1:]
+        has_one = not np.isnan(place)
         if self.n:
             step = rng.integers(1, self.n) if has_one else rng.integers(self.n)
-            thresholds[k] = 1.0 + (max(0.0, thresholds[k] - 1.0) + step) % self.n
+            answer[0] = (np.nan_to_num(place) + step) % self.n
             return
-        place = rng.uniform(-1.0, 1.0)
+        answer[0] = rng.uniform(-1.0, 1.0)
         if has_one and rng.uniform() < 0.5:
-            place = np.clip(thresholds[k] - 3.0 + 0.3 * rng.normal(), -1.0, 1.0)
+            answer[0] = np.clip(place + 0.3 * rng.normal(), -1.0, 1.0)
         if self.is_linear and not has_one:
-            weights[k] = rng.normal(size=weights.shape[1]) * (rng.uniform() < 0.5)
+            coefficients[:] = rng.normal(size=coefficients.size)
+            coefficients *= rng.uniform() < 0.5
         elif self.is_linear and rng.uniform() < 0.7:  # a coefficient moves, or leaves
-            j, place = rng.integers(weights.shape[1]), thresholds[k] - 3.0
+            answer[0] = place
+            j = rng.integers(coefficients.size)
             step = rng.normal() * 10.0 ** rng.uniform(-2.0, 0.5)
-            weights[k, j] = (
-                0.0 if weights[k, j] and rng.uniform() < 0.2 else weights[k, j] + step
-            )
-        thresholds[k] = 3.0 + place
+            leaves = coefficients[j] and rng.uniform() < 0.2
+            coefficients[j] = 0.0 if leaves else coefficients[j] + step
 
 
 def _short(numbers: np.ndarray) -> np.ndarray:

@@ -250,6 +250,7 @@ class ShapeLimits:
                     individual.weights[stays],
                     individual.thresholds[stays],
                     sizes_of_kept(stays, individual.subtree_size),
+                    individual.answers[stays],
                 )
             )
         if self.max_depth is not None:

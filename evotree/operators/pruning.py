@@ -282,7 +282,7 @@ def collapse(rows, nodes, marks):
     """Return a copy of a tree whose marked subtrees are leaves."""
     rows, source = Rows(*rows), Nodes(*nodes)
     n = source.subtree_size.shape[0]
-    out = make_nodes(n, rows.X.shape[1], source.counts.shape[1], source.order.copy())
+    out = make_nodes(n, source, source.order.copy())
     m = copied = 0
     for k in range(n):
         if k >= copied and marks[k]:

@@ -65,7 +65,14 @@ from evotree.operators.structure.splice import (
     rows_of_all_nodes,
 )
 from evotree.rng import as_generator, below, make_streams, next_uint64, uniform
-from evotree.tree import Individual, Outcome, node_depths, project, set_fitness
+from evotree.tree import (
+    NO_ANSWERS,
+    Individual,
+    Outcome,
+    node_depths,
+    project,
+    set_fitness,
+)
 
 Hyperplane: TypeAlias = tuple[np.ndarray, float]
 """Normal vector and threshold of a split."""
@@ -242,6 +249,7 @@ def replace_splits(
             dataset.allowed(weights),
             thresholds,
             individual.subtree_size,
+            individual.answers,
             dataset.n_statistics,
         )
     )
@@ -397,7 +405,8 @@ def take_splits(
     With a penalty for terms it is not where the tree would be worse.
     """
     swept = individual.clone()
-    swept.replace(partition_tree(dataset.rows, *splits, dataset.n_statistics))
+    arrays = *splits, NO_ANSWERS
+    swept.replace(partition_tree(dataset.rows, *arrays, dataset.n_statistics))
     if term_penalty is not None:
         # A row on a hyperplane may fall to the other side than its projection above had it.
         fitness = PenalizedAccuracy(size_penalty=0.0, term_penalty=term_penalty)
@@ -447,7 +456,8 @@ def with_all_nodes(
 ) -> Individual:
     """Return an individual of the whole of a tree, also of what no row reaches, without counts."""
     counts = np.zeros((len(splits.subtree_size), dataset.n_statistics))
-    whole = Individual((*splits, *rows_of_all_nodes(dataset.X, *splits), counts))
+    rows = rows_of_all_nodes(dataset.X, *splits)
+    whole = Individual((*splits, *rows, counts, NO_ANSWERS))
     whole.stream = individual.stream
     return whole
 

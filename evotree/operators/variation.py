@@ -171,6 +171,7 @@ def mutate_nodes(
     start,
     end,
     counts,
+    answers,
     first,
     stream,
     probability,
@@ -182,14 +183,16 @@ def mutate_nodes(
     """Mutate node `first` and each later node with a probability; return the arrays of the result.
 
     The first three arguments are `Rows`; ``times (n_rows,)`` says how many given rows each one is,
-    ``spread (n_features,)`` is that of the features; the next seven are the individual's `Nodes`.
+    ``spread (n_features,)`` is that of the features; the next eight are the individual's `Nodes`.
     A leaf of fewer than `min_rows` rows is not split; `max_width` is the greatest number of terms
     of a new split, 0 for any; `leaf_share` how many of the internal nodes that change their role
     become leaves, where the others make room for a child.
     """
     # Arrays one by one: a call of a kernel takes longer for arrays in tuples.
     rows = Rows(X, y, sample_weight)
-    source = Nodes(weights, thresholds, subtree_size, order, start, end, counts)
+    source = Nodes(
+        weights, thresholds, subtree_size, order, start, end, counts, answers
+    )
     rules = dipolar_probability, min_rows, max_width, leaf_share
     n_nodes = subtree_size.shape[0]
     next_change = np.empty(n_nodes, dtype=np.int64)
@@ -202,9 +205,7 @@ def mutate_nodes(
         if k < n_nodes:
             capacity += 2
             k += 1 + failures(stream, probability)
-    out = make_nodes(
-        capacity, rows.X.shape[1], source.counts.shape[1], source.order.copy()
-    )
+    out = make_nodes(capacity, source, source.order.copy())
     scratch = make_scratch(rows.X.shape[0])
     m = copied = 0
     for k in range(first, n_nodes):
@@ -446,9 +447,11 @@ def graft(
     start,
     end,
     counts,
+    answers,
     weights_b,
     thresholds_b,
     subtree_size_b,
+    answers_b,
     a,
     b,
     cut,
@@ -457,24 +460,26 @@ def graft(
 ):
     """Return a copy of an individual whose node `a` has become what node `b` of a tree is.
 
-    The first three arguments are `Rows`, the next seven the individual's `Nodes`, the next three
-    the splits of the tree that node `b` is of. Where `cut` is above 0 the splits are crossed: the
-    weights from `cut` on and the threshold are those of `b`. What is below `b` replaces what is
-    below `a` where `moves_subtrees` is true, as it is without a cut.
+    The first three arguments are `Rows`, the next eight the individual's `Nodes`, the next four
+    the splits and answers of the tree that node `b` is of. Where `cut` is above 0 the splits are
+    crossed: the weights from `cut` on and the threshold are those of `b`. What is below `b`
+    replaces what is below `a` where `moves_subtrees` is true, as it is without a cut.
     """
     # Arrays one by one: a call of a kernel takes longer for arrays in tuples.
     rows = Rows(X, y, sample_weight)
-    target = Nodes(weights, thresholds, subtree_size, order, start, end, counts)
-    source = Nodes(weights_b, thresholds_b, subtree_size_b, order, start, end, counts)
+    target = Nodes(
+        weights, thresholds, subtree_size, order, start, end, counts, answers
+    )
+    source = Nodes(
+        weights_b, thresholds_b, subtree_size_b, order, start, end, counts, answers_b
+    )
     n_nodes, size = subtree_size.shape[0], subtree_size
     after = a + size[a]
     lo, hi = np.int64(target.start[a]), np.int64(target.end[a])
     capacity = n_nodes
     if moves_subtrees:
         capacity += source.subtree_size[b] - size[a]
-    out = make_nodes(
-        capacity, rows.X.shape[1], target.counts.shape[1], target.order.copy()
-    )
+    out = make_nodes(capacity, target, target.order.copy())
     scratch = make_scratch(hi - lo)
     m = copy_nodes(target, 0, a, out, 0)
     sort_rows(out.order, lo, hi)
@@ -498,18 +503,17 @@ def graft(
     return finish_nodes(out, m)
 
 
-def node_alone(
-    splits: tuple[np.ndarray, np.ndarray, np.ndarray], k: int
-) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Return the tree of one node of another tree, with two leaves below it if it is a split."""
-    weights, thresholds, subtree_size = splits
-    weights, thresholds = weights[k : k + 1], thresholds[k : k + 1]
-    if subtree_size[k] == 1:
-        return weights, thresholds, np.ones(1, dtype=np.int32)
+def node_alone(tree: Individual, k: int) -> tuple[np.ndarray, ...]:
+    """Return splits and answers of one node of a tree, with two leaves below a split."""
+    weights, thresholds = tree.weights[k : k + 1], tree.thresholds[k : k + 1]
+    answers = tree.answers[k : k + 1]
+    if tree.subtree_size[k] == 1:
+        return weights, thresholds, np.ones(1, dtype=np.int32), answers
     return (
         np.vstack([weights, np.zeros((2, weights.shape[1]))]),
         np.append(thresholds, np.zeros(2)),
         np.array([3, 1, 1], dtype=np.int32),
+        answers.repeat(3, axis=0),  # a split answers nothing, nor do the new leaves
     )
 
 
@@ -535,11 +539,13 @@ def cx_trees(
         1.0 if published else test_probability,
     )
     moves_subtrees = cut == 0
-    splits_a, splits_b, at_a, at_b = first.splits, second.splits, a, b
+    source_a: tuple[np.ndarray, ...] = (*first.splits, first.answers)
+    source_b: tuple[np.ndarray, ...] = (*second.splits, second.answers)
+    at_a, at_b = a, b
     if published:
         moves_subtrees = uniform(first.stream) >= test_probability
         if cut == 0 and not moves_subtrees:
-            splits_a, splits_b = node_alone(splits_a, a), node_alone(splits_b, b)
+            source_a, source_b = node_alone(first, a), node_alone(second, b)
             at_a = at_b = 0
             moves_subtrees = True
     # A tree whose root is exchanged descends from the other parent.
@@ -548,8 +554,8 @@ def cx_trees(
         first.origin if moves_subtrees and b == 0 else second.origin,
     )
     how = cut, n_features if max_features is None else max_features, moves_subtrees
-    first.replace(graft(*dataset.rows, *first.nodes(), *splits_b, a, at_b, *how))
-    second.replace(graft(*dataset.rows, *second.nodes(), *splits_a, b, at_a, *how))
+    first.replace(graft(*dataset.rows, *first.nodes(), *source_b, a, at_b, *how))
+    second.replace(graft(*dataset.rows, *second.nodes(), *source_a, b, at_a, *how))
     return first, second
 
 

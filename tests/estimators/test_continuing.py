@@ -75,6 +75,9 @@ def test_a_warm_start_goes_on(islands):
     warm = quick(**kept, warm_start=True, max_generations=6).fit(X, Y)
     assert warm.n_generations_ == 6
     assert_same_fit(whole, warm.set_params(max_generations=8).fit(X, Y))
+    fewer = "max_generations=7: the run that warm_start=True continues has bred 8"
+    with pytest.raises(ValueError, match=fewer):
+        warm.set_params(max_generations=7).fit(X, Y)
     iris = load_iris(return_X_y=True)
     with pytest.warns(RuntimeWarning, match="warm_start=True: the rows changed"):
         begun = warm.set_params(max_generations=5).fit(*iris)

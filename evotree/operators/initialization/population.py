@@ -902,11 +902,9 @@ class Breeder:
             raise ValueError(
                 f"init holds {model!r}: allowed are trees of {n_features} features."
             )
-        scaled, leaf = self.dataset.from_raw(tree), tree.is_leaf
-        lines, held = self.dataset.objective.answers_of(tree, self.dataset)
-        weights = np.where(leaf[:, np.newaxis], lines, scaled.weights)
-        thresholds = np.where(leaf, held, scaled.thresholds)
-        made = make_individual(self.dataset, weights, thresholds, tree.subtree_size)
+        answers = self.dataset.objective.answers_of(tree, self.dataset)
+        splits = self.dataset.from_raw(tree).splits
+        made = make_individual(self.dataset, *splits, answers)
         made.origin = INITIAL
         return self.whole(made, made, np.random.default_rng(0))
 
@@ -920,15 +918,17 @@ class Breeder:
         rng = as_generator(individual.stream)
         if rng.uniform() < 0.5:
             return (self.whole(operator(individual)[0], parent, rng),)
-        weights, thresholds, size = (array.copy() for array in individual.splits)
-        splits = np.flatnonzero(size > 1)
+        splits = np.flatnonzero(~individual.is_leaf)
         if splits.size and rng.uniform() < 0.5:
+            weights = individual.weights.copy()
             self._change_terms(weights[rng.choice(splits)], rng)
+            individual = self._with_weights(individual, weights)
         else:
-            leaf = int(rng.choice(np.flatnonzero(size == 1)))
-            self.dataset.objective.draw(weights, thresholds, leaf, rng)
-        changed = make_individual(self.dataset, weights, thresholds, size)
-        return (self.whole(in_place_of(individual, changed), parent, rng),)
+            answers = individual.answers.copy()
+            leaf = rng.choice(np.flatnonzero(individual.is_leaf))
+            self.dataset.objective.draw(answers[leaf], rng)
+            individual.answer(answers)
+        return (self.whole(individual, parent, rng),)
 
     def mate(
         self, first: Individual, second: Individual, operator: Callable[..., Any]
@@ -958,40 +958,34 @@ class Breeder:
     ) -> Individual:
         """Return a tree whose leaves all answer, of actions other ones than their siblings."""
         # A new leaf answers as the parent does there, or something else.
-        size, actions = (
-            np.abs(child.weights) * self.dataset.spread,
-            self.dataset.objective,
-        )
-        least = -np.sort(-size, axis=1)[:, self.max_width - 1, np.newaxis]
-        weights = np.where(
-            child.is_leaf[:, np.newaxis] | (size >= least), child.weights, 0.0
-        )
+        actions = self.dataset.objective
+        influence = np.abs(child.weights) * self.dataset.spread
+        least = -np.sort(-influence, axis=1)[:, self.max_width - 1, np.newaxis]
+        weights = np.where(influence >= least, child.weights, 0.0)
         if not np.array_equal(weights, child.weights):
-            child = in_place_of(
-                child, make_individual(self.dataset, weights, *child.splits[1:])
-            )
+            child = self._with_weights(child, weights)
         child = repair(child, self.dataset, self.constraints)
-        weights, thresholds, size = (array.copy() for array in child.splits)
-        new = np.flatnonzero(child.is_leaf & (thresholds == 0.0))
+        answers = child.answers.copy()
+        if not answers.size:  # of a tree that was grown, or is a user's
+            answers = actions.no_answers(len(child), child.n_features)
+        new = np.flatnonzero(child.is_leaf & np.isnan(answers[:, 0]))
         if new.size and parent is not None:
             leaf_of = np.empty(len(parent.order), dtype=np.int64)
             for k in np.flatnonzero(parent.is_leaf).tolist():
                 leaf_of[parent.order[parent.start[k] : parent.end[k]]] = k
-            before = leaf_of[child.order[child.start[new]]]
-            weights[new], thresholds[new] = (
-                parent.weights[before],
-                parent.thresholds[before],
-            )
+            answers[new] = parent.answers[leaf_of[child.order[child.start[new]]]]
         for k in new.tolist():
             if parent is None or rng.uniform() < 0.5:
-                actions.draw(weights, thresholds, k, rng)
-        for k in np.flatnonzero(size == 3).tolist() if actions.n else ():
-            if thresholds[k + 1] == thresholds[k + 2]:
-                actions.draw(weights, thresholds, k + 2, rng)
-        if np.array_equal(thresholds, child.thresholds) and np.array_equal(
-            weights, child.weights
-        ):
-            return child
-        return in_place_of(
-            child, make_individual(self.dataset, weights, thresholds, size)
-        )
+                actions.draw(answers[k], rng)
+        for k in np.flatnonzero(child.subtree_size == 3).tolist() if actions.n else ():
+            if answers[k + 1, 0] == answers[k + 2, 0]:
+                actions.draw(answers[k + 2], rng)
+        if not np.array_equal(answers, child.answers, equal_nan=True):
+            child.answer(answers)
+        return child
+
+    def _with_weights(self, tree: Individual, weights: np.ndarray) -> Individual:
+        """Return an individual of a tree with other weights of its splits."""
+        _, thresholds, size = tree.splits
+        made = make_individual(self.dataset, weights, thresholds, size, tree.answers)
+        return in_place_of(tree, made)

@@ -21,7 +21,7 @@ from evotree.fitness.node import (
     split_rows,
     update_nearest,
 )
-from evotree.tree import Individual, ObliqueTree, RegressionIndividual
+from evotree.tree import NO_ANSWERS, Individual, ObliqueTree, RegressionIndividual
 
 
 class Rows(NamedTuple):
@@ -33,7 +33,7 @@ class Rows(NamedTuple):
 
 
 class Nodes(NamedTuple):
-    """The arrays of a tree and its partition, one row a node; of `order`, one entry a sample."""
+    """The arrays of an individual, one row a node; of `order`, one entry a sample."""
 
     weights: np.ndarray
     thresholds: np.ndarray
@@ -42,6 +42,7 @@ class Nodes(NamedTuple):
     start: np.ndarray
     end: np.ndarray
     counts: np.ndarray
+    answers: np.ndarray
 
 
 class Scratch(NamedTuple):
@@ -58,17 +59,29 @@ def make_scratch(n_rows):
 
 
 @inner_kernel
-def make_nodes(capacity, n_features, n_statistics, order):
+def make_nodes(capacity, source, order):
     """Return unwritten room for `capacity` nodes over a permutation that the new tree owns."""
+    answers = np.empty((capacity, source.answers.shape[1]))
+    for k in range(capacity):
+        for j in range(answers.shape[1]):
+            answers[k, j] = np.nan
     return Nodes(
-        np.zeros((capacity, n_features)),
+        np.zeros((capacity, source.weights.shape[1])),
         np.zeros(capacity),
         np.empty(capacity, dtype=np.int32),
         order,
         np.empty(capacity, dtype=np.int32),
         np.empty(capacity, dtype=np.int32),
-        np.empty((capacity, n_statistics)),
+        np.empty((capacity, source.counts.shape[1])),
+        answers,
     )
+
+
+@inner_kernel
+def copy_answer(source, k, out, m):
+    """Copy what node `k` of `source` answers, if it does, to position `m` of `out`."""
+    for j in range(source.answers.shape[1]):
+        out.answers[m, j] = source.answers[k, j]
 
 
 @inner_kernel
@@ -84,6 +97,7 @@ def copy_nodes(source, first, last, out, m):
         out.end[m] = source.end[k]
         for c in range(source.counts.shape[1]):
             out.counts[m, c] = source.counts[k, c]
+        copy_answer(source, k, out, m)
         m += 1
     return m
 
@@ -125,11 +139,9 @@ def emit_leaf(rows, out, m, lo, hi):
 
 @inner_kernel
 def emit_same_leaf(rows, source, k, out, m, lo, hi):
-    """Write a leaf with what node `k` of `source`, a leaf, has where a split has its hyperplane."""
-    # That is nothing, 0, but in trees that are scored from outside: `evotree.engine.scored`.
-    after = emit_leaf(rows, out, m, lo, hi)
-    copy_split(source, k, out, m)
-    return after
+    """Write a leaf that answers what node `k` of `source`, a leaf, does."""
+    copy_answer(source, k, out, m)
+    return emit_leaf(rows, out, m, lo, hi)
 
 
 @inner_kernel
@@ -305,21 +317,22 @@ def finish_nodes(out, m):
         out.start[:m],
         out.end[:m],
         out.counts[:m],
+        out.answers[:m],
     )
 
 
 @kernel
-def partition_tree(rows, weights, thresholds, subtree_size, n_statistics):
+def partition_tree(rows, weights, thresholds, subtree_size, answers, n_statistics):
     """Partition all rows by a tree from scratch."""
     rows = Rows(*rows)
-    n, d = rows.X.shape
+    n = rows.X.shape[0]
     none = np.empty(0, dtype=np.int32)
     counts = np.empty((0, n_statistics))
-    source = Nodes(weights, thresholds, subtree_size, none, none, none, counts)
+    source = Nodes(weights, thresholds, subtree_size, none, none, none, counts, answers)
     order = np.empty(n, dtype=np.int32)
     for i in range(n):
         order[i] = i
-    out = make_nodes(subtree_size.shape[0], d, n_statistics, order)
+    out = make_nodes(subtree_size.shape[0], source, order)
     return finish_nodes(out, emit(rows, source, 0, out, 0, 0, n, make_scratch(n)))
 
 
@@ -352,12 +365,18 @@ def make_individual(
     weights: np.ndarray,
     thresholds: np.ndarray,
     subtree_size: np.ndarray,
+    answers: np.ndarray = NO_ANSWERS,
 ) -> Individual:
     """Make an individual of a tree over standardized features; compute its partition."""
     kind = Individual if dataset.n_classes else RegressionIndividual
     individual = kind(
         partition_tree(
-            dataset.rows, weights, thresholds, subtree_size, dataset.n_statistics
+            dataset.rows,
+            weights,
+            thresholds,
+            subtree_size,
+            answers,
+            dataset.n_statistics,
         )
     )
     individual.objective = dataset.bound_objective
@@ -438,7 +457,9 @@ def with_tree(
         raise ValueError(
             f"weights has {arrays[0].shape[1]} features, the data set {n_features}."
         )
-    return in_place_of(individual, make_individual(dataset, *arrays))
+    is_alike = np.array_equal(arrays[2], individual.subtree_size)
+    answers = individual.answers if is_alike else NO_ANSWERS
+    return in_place_of(individual, make_individual(dataset, *arrays, answers))
 
 
 def in_place_of(individual: Individual, other: Individual) -> Individual:
