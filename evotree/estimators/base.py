@@ -69,8 +69,7 @@ from evotree.inspection.shapley import ShapValues, shap_values
 from evotree.leaf_models import class_probabilities
 from evotree.operators.constraints import with_split_features
 from evotree.schema import NumericColumn, Schema, text_of
-from evotree.tables.frames import by_row
-from evotree.tables.labels import read_labels, refuse_dates
+from evotree.tables.frames import by_row, read_labels, refuse_dates
 from evotree.texts import notebook_html
 from evotree.tree import ObliqueTree, SoftSides
 from evotree.words import check_whole

@@ -45,7 +45,8 @@ from evotree.fitted import Fitted
 from evotree.inspection.front import CHOSEN, select
 from evotree.rng import seed_from
 from evotree.schema import NumericColumn, Schema
-from evotree.tables.labels import positions_of, read_labels
+from evotree.tables.columns import positions_of
+from evotree.tables.frames import read_labels
 from evotree.tree import ObliqueTree, node_weights
 
 _Kind = TypeVar("_Kind", bound=type)

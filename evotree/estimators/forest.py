@@ -49,8 +49,7 @@ from evotree.operators.initialization.forest import (
     rows_of_choice,
 )
 from evotree.rng import seed_from
-from evotree.tables.frames import by_row
-from evotree.tables.labels import read_labels
+from evotree.tables.frames import by_row, read_labels
 from evotree.tree import ObliqueTree, mean_of_trees
 
 _MEANS_SHARE = 0.5  # of the trees, where some have lines
