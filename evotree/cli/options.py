@@ -164,11 +164,11 @@ def search_options() -> tuple[Section, ...]:
 def _about_parameter(kind: type, name: str) -> str:
     """Return the first sentence about a parameter in a docstring, and which values it may have."""
     pattern = rf"^ *{name} : (?P<values>.+)\n(?P<about>(?:.|\n)+?\.)\s"
-    found = re.search(pattern, kind.__doc__ or "", re.MULTILINE)
-    if found is None:  # there are no docstrings under -OO
-        return ""
-    about = f"{found['about']} ({found['values']})"
-    return " ".join(about.replace("`", "").replace("%", "%%").split())
+    # There are no docstrings under -OO.
+    for found in re.finditer(pattern, kind.__doc__ or "", re.MULTILINE):
+        about = f"{found['about']} ({found['values']})"
+        return " ".join(about.replace("`", "").replace("%", "%%").split())
+    return ""
 
 
 def _columns(name: str, about: str, **settings: Any) -> Option:

@@ -196,9 +196,8 @@ def fit_columns(
         categorical = [not is_numeric_dtype(dtype) for dtype in frame.dtypes]
     is_category = np.asarray(categorical, dtype=bool)
     # A part of a table copies its cells.
-    numbers = iter(
-        _numbers(frame.loc[:, ~is_category] if is_category.any() else frame).T
-    )
+    block = frame.loc[:, ~is_category] if is_category.any() else frame
+    numbers = iter(_numbers(block, [NUMBERS] * block.shape[1]).T)
     columns: list[Column] = []
     for j, name in enumerate(map(str, frame.columns)):
         cells = frame.iloc[:, j]
@@ -405,7 +404,7 @@ def _warn_of_cells(said: str, columns: list[str]) -> None:
         warnings.warn(f"X has {said}: {shown}.", stacklevel=level_of_user())
 
 
-def _numbers(block: pd.DataFrame, holds: Sequence[str] | None = None) -> np.ndarray:
+def _numbers(block: pd.DataFrame, holds: Sequence[str]) -> np.ndarray:
     """Return columns of numbers, NaN where they are missing, and refuse text and infinity.
 
     Where `holds` says that a column holds truth values, words for these are numbers.
@@ -416,9 +415,8 @@ def _numbers(block: pd.DataFrame, holds: Sequence[str] | None = None) -> np.ndar
         # The user's own array is not copied.
         numbers = block.to_numpy(dtype=np.float64)
     else:
-        held = [NUMBERS] * block.shape[1] if holds is None else holds
         numbers = np.column_stack(
-            [numbers_of(block.iloc[:, j], of) for j, of in enumerate(held)]
+            [numbers_of(block.iloc[:, j], of) for j, of in enumerate(holds)]
         )
     bad = ~np.isfinite(numbers)
     if bad.any():
