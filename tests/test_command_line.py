@@ -258,6 +258,7 @@ def test_what_estimators_check_is_said_as_they_say_it(run, iris_csv):
         ("day", range(150), True),
         ("day", range(1, 151), True),
         ("day", range(2, 152), False),
+        ("day", range(0, 300, 2), False),
         ("day", np.arange(150)[::-1], False),
         ("price", np.arange(150) * 7 + 3, False),
         *(
@@ -763,6 +764,17 @@ def test_parameters_that_are_not_given_are_the_classifiers_own(
     expected = own | {"max_generations": 10, "evolution__population_size": 16}
     expected |= {"size_penalty": 0.01, "term_penalty": "auto", "random_state": 3}
     assert {n: told[n] for n in PARAMETERS} == {n: expected[n] for n in PARAMETERS}
+    for name, text, value in (
+        ("evolution__shapes", "none", None),
+        ("evolution__shapes", "quartiles", "quartiles"),
+        ("evolution__patience", "none", None),
+        ("evolution__max_samples", "3", 3),
+        ("evolution__max_samples", "0.5", 0.5),
+        ("precision", "auto", "auto"),
+    ):
+        option = name.removeprefix("evolution__").replace("_", "-")
+        assert_error(run(*FIT, f"--{option}", text), "not fitted")
+        assert told[name] == value and type(told[name]) is type(value)
     with pytest.raises(SystemExit):
         run("fit", "--help")
     text = " ".join(capsys.readouterr().out.split())
