@@ -41,6 +41,13 @@ STOP_REASONS = {
     "interrupt": "interrupted",
 }
 
+# What models keep of how well rows are predicted, its name in words, and its digits.
+_FIGURES = (
+    ("accuracy", "accuracy", ".4f"),
+    ("r2", "R²", ".4f"),
+    ("rmse", "RMSE", ".4g"),
+    ("concordance", "concordance", ".4f"),
+)
 # No table of confusions is shown of more classes.
 _MOST_CONFUSED = 12
 _FLAGS = ("has_weights", "has_exposures", "has_groups")
@@ -252,26 +259,25 @@ class Model:
         )
 
 
+def _lines_of_figures(known: Mapping[str, Any]) -> list[str]:
+    """Return how well training rows are predicted, and rows that were held out."""
+    return [
+        f"{name:10} {figures}"
+        for name, of in (("training", ""), ("test", "test_"))
+        if (figures := figures_text(known, of))
+    ]
+
+
 def _lines_of_targets(known: Mapping[str, Any], labels: list[str]) -> Iterator[str]:
     """Yield how well numbers are predicted, and how well simpler predictions do."""
-    for name, of in (("training", ""), ("test", "test_")):
-        if f"{of}r2" in known:
-            figures = errors_text(known[f"{of}r2"], known[f"{of}rmse"])
-            yield f"{name:10} {figures} on {known[f'{of}rows']} rows"
-        if f"{of}concordance" in known:
-            figure = f"concordance {known[f'{of}concordance']:.4f}"
-            yield f"{name:10} {figure} on {known[f'{of}rows']} rows"
-    for name, two in known.get("others", {}).items():
-        yield f"           {name}: {errors_text(*two)}"
+    yield from _lines_of_figures(known)
+    for name, (r2, rmse) in known.get("others", {}).items():
+        yield f"           {name}: {figures_text({'r2': r2, 'rmse': rmse})}"
 
 
 def _lines_of_classes(known: Mapping[str, Any], labels: list[str]) -> Iterator[str]:
     """Yield how well classes are predicted, all together and each."""
-    lines = [
-        f"{name:10} accuracy {known[f'{of}accuracy']:.4f} on {known[f'{of}rows']} rows"
-        for name, of in (("training", ""), ("test", "test_"))
-        if f"{of}accuracy" in known
-    ]
+    lines = _lines_of_figures(known)
     if "base_rate" in known and lines:
         lines[-1] += f" (always the most frequent class: {known['base_rate']:.4f})"
     yield from lines
@@ -314,9 +320,15 @@ def _lines_of_search(known: Mapping[str, Any]) -> Iterator[str]:
         )
 
 
-def errors_text(r2: float, rmse: float) -> str:
-    """Return how well numbers are predicted, in words."""
-    return f"R² {r2:.4f}, RMSE {rmse:.4g}"
+def figures_text(known: Mapping[str, Any], of: str = "") -> str:
+    """Return how well rows are predicted, in words; empty where it is not known."""
+    texts = [
+        f"{name} {known[f'{of}{figure}']:{form}}"
+        for figure, name, form in _FIGURES
+        if f"{of}{figure}" in known
+    ]
+    rows = f" on {known[f'{of}rows']} rows" if f"{of}rows" in known else ""
+    return f"{', '.join(texts)}{rows}" if texts else ""
 
 
 def save_model(

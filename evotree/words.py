@@ -41,6 +41,11 @@ def counted(n: int, noun: str, plural: str | None = None) -> str:
     return f"{n} {noun if n == 1 else plural or f'{noun}s'}"
 
 
+def listed(names: Sequence[str], most: int) -> str:
+    """Return the first names of a list."""
+    return ", ".join([*names[:most], *(["..."] if len(names) > most else [])])
+
+
 def rows_text(n: float) -> str:
     """Return a number of rows in words."""
     if n == 1.0:

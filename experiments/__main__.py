@@ -5,7 +5,8 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from evotree.cli.main import add_log, logged, number
+from evotree.cli.main import logged
+from evotree.cli.options import LOG, add_options, processes, seconds
 from experiments import STUDIES, load_study
 from experiments.agreement import PAPERS, write_reproductions
 from experiments.study import Study, run_study, write_report
@@ -24,20 +25,19 @@ def main(arguments: Sequence[str] | None = None) -> int:
         "--out", metavar="DIR", type=Path, required=True, help="folder to write"
     )
     parser.add_argument(
-        "--n-jobs", metavar="N", type=number(int, 1), default=1, help="processes (1)"
+        "--n-jobs", metavar="N", type=processes, default=1, help="processes (1)"
     )
     parser.add_argument(
         "--datasets", nargs="+", metavar="NAME", help="run on these alone"
     )
     parser.add_argument("--methods", nargs="+", metavar="NAME", help="run these alone")
-    limit = number(float, 0.0, strict=True)
     parser.add_argument(
-        "--max-seconds", metavar="S", type=limit, help="begin no fit after them"
+        "--max-seconds", metavar="S", type=seconds, help="begin no fit after them"
     )
     parser.add_argument(
         "--report", action="store_true", help="do no fit, report the rows alone"
     )
-    add_log(parser)
+    add_options(parser, (LOG,))
     options = vars(parser.parse_args(arguments))
     options["jobs"] = options.pop("n_jobs")
     log = options.pop("log")

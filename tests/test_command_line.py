@@ -25,7 +25,8 @@ from sklearn.model_selection import train_test_split
 from evotree import EvoTreeClassifier, EvoTreeRegressor, __version__
 from evotree._version import DISTRIBUTION
 from evotree.cli import rows
-from evotree.cli.main import EVOLUTION, _make_parser, main
+from evotree.cli.main import main, make_parser
+from evotree.cli.options import SEARCH
 from evotree.export import export_c, export_python
 from evotree.model_file import load_model
 from evotree.survival import Times, concordance
@@ -33,7 +34,7 @@ from evotree.tables.columns import encode
 from tests.languages import run_onnx
 from tests.quick_models import interrupts_raise, seen_until
 
-PARAMETERS = {option.parameter for option in EVOLUTION}
+PARAMETERS = {*SEARCH, "objective", "checkpoint"}
 FIT = ("fit", "iris.csv", "--target", "species", "--out", "m.json")
 QUICK = ["--max-generations", "10", "--population-size", "16", "--size-penalty", "0.01"]
 
@@ -142,7 +143,7 @@ def test_fit_predict_and_show(run, iris, iris_csv):
     labels = pd.read_csv(io.StringIO(out))["prediction"]
     n_right = (labels == iris["species"]).sum()
     assert n_right > 130
-    assert err == f"accuracy {n_right / 150:.4f} ({n_right} of 150 rows)\n"
+    assert err == f"accuracy {n_right / 150:.4f} on 150 rows\n"
 
     assert (
         run("predict", "model.json", iris_csv, "--proba", "--out", "proba.csv")[0] == 0
@@ -235,8 +236,17 @@ def test_classes_have_the_weights_that_are_asked_for(run, iris_csv, told):
     assert_error(run(*FIT, "--class-weight", "rose=1"), named)
     assert_error(run(*FIT, "--class-weight", "balanced", "setosa=1"), "balanced")
     iris_csv.unlink()  # all else is found before the table is read
-    for wrong in ("setosa=many", "setosa=-1", "setosa", "equal"):
-        assert_error(run(*FIT, "--class-weight", wrong), "--class-weight")
+    for wrong in ("setosa=many", "setosa", "equal"):
+        assert_error(run(*FIT, "--class-weight", wrong), "--class-weight", wrong)
+
+
+def test_what_estimators_check_is_said_as_they_say_it(run, iris_csv):
+    for option, value, said in (
+        ("class-weight", "setosa=-1", "class_weight={'setosa': -1.0}: allowed are"),
+        ("monotonic-cst", "petal_width=2", "must be either -1, 0 or 1. Got 2"),
+        ("objective", "poisson", "objective='poisson': allowed are 'accuracy'"),
+    ):
+        assert_error(run(*FIT, f"--{option}", value), said)
 
 
 @pytest.mark.parametrize(
@@ -248,6 +258,7 @@ def test_classes_have_the_weights_that_are_asked_for(run, iris_csv, told):
         ("day", range(150), True),
         ("day", range(1, 151), True),
         ("day", range(2, 152), False),
+        ("day", range(0, 300, 2), False),
         ("day", np.arange(150)[::-1], False),
         ("price", np.arange(150) * 7 + 3, False),
         *(
@@ -456,7 +467,7 @@ def test_times_to_an_event_are_fitted_predicted_and_reported(run):
     status, out, err = run("predict", "m.json", "days.csv", *says)
     risks = pd.read_csv(io.StringIO(out))["prediction"]
     np.testing.assert_allclose(risks, model.predict(table))
-    assert err == f"concordance {of_all:.4f} (200 rows)\n"
+    assert err == f"concordance {of_all:.4f} on 200 rows\n"
     assert run("predict", "m.json", "days.csv")[2] == ""
     report = ("report", "m.json", "--data", "days.csv", "--out", "page.html")
     for options, is_measured in ((says, True), ((), False)):
@@ -467,7 +478,7 @@ def test_times_to_an_event_are_fitted_predicted_and_reported(run):
 
     for options, named in (
         (("--task", "classification"), "--event is for times"),
-        (("--objective", "poisson"), "with --event allowed is none"),
+        (("--objective", "poisson"), "not allowed with argument --event"),
     ):
         assert_error(run(*fit, *options), named)
     table.assign(dead="soon").to_csv("days.csv", index=False)
@@ -494,18 +505,15 @@ def test_a_tree_of_the_front_is_selected(run, iris_csv):
 @pytest.mark.parametrize(
     ("options", "named"),
     [
-        (["--objective", "f1score"], "--objective f1score"),
-        (["--objective", "f1", "--task", "regression"], "--objective f1"),
-        (["--objective", "poisson", "--task", "classification"], "--objective poisson"),
-        (["--objective", "f1", "--cost-matrix", "c"], "with --cost-matrix"),
-        (["--class-weight", "XX=one"], "'one' is not a number"),
+        (["--objective", "f1score"], "--objective: invalid choice: 'f1score'"),
+        (["--objective", "f1", "--cost-matrix", "."], "with argument --objective"),
+        (["--class-weight", "XX=one"], "'XX=one' is not NAME=NUMBER"),
         (["--class-weight", "balanced", "--task", "regression"], "is for classes"),
         (["--select", "leaves<5"], "rule='leaves<5'"),
         (["--select", "simplest"], "rule='simplest'"),
-        (["--precision", "18"], "at most 17"),
-        (["--leaves", "lines"], "--leaves: invalid choice"),
-        (["--monotonic-cst", "a=2"], "at most 1"),
-        (["--monotonic-cst", "a"], "'a' is not NAME=SIGN"),
+        (["--precision", "18"], "'precision' parameter"),
+        (["--leaves", "lines"], "'leaves' parameter"),
+        (["--monotonic-cst", "a"], "'a' is not NAME=NUMBER"),
         (["--sep", "ab"], "--sep: invalid choice"),
         (["--decimal", ";"], "--decimal: invalid choice"),
         (["--resume", "no.npz"], "no such file: no.npz"),
@@ -604,15 +612,16 @@ def test_errors_cost_what_a_table_says(run, iris_csv, told):
     costs = [[0.0, 1.0, 2.5], [4.0, 0.0, 5.0], [9.0, 3.0, 0.0]]
     np.testing.assert_array_equal(told["objective"].matrix, costs)
     assert_error(
-        run(*fit, "--objective", "f1"), "--objective f1: with --cost-matrix allowed"
+        run(*fit, "--objective", "f1"),
+        "--objective: not allowed with argument --cost-matrix",
     )
     write(setosa="0,much,1")
-    assert_error(run(*fit), "--cost-matrix has a cell that is not a number")
+    assert_error(run(*fit), "--cost-matrix: matrix=", "nan", "allowed are finite costs")
     write("true,setosa,rose,versicolor")
-    allowed = "setosa, versicolor, virginica"
-    assert_error(run(*fit), "setosa, rose, versicolor in its header", allowed)
+    allowed = "allowed are 'setosa', 'versicolor', 'virginica', each once"
+    assert_error(run(*fit), "--cost-matrix: matrix has the labels", "'rose'", allowed)
     write(rose="1,1,1")
-    assert_error(run(*fit), "in its column 'true'", "each once")
+    assert_error(run(*fit), "--cost-matrix: matrix has the labels", "'rose'", allowed)
 
 
 @pytest.mark.parametrize("share", ["0.2", "0"])
@@ -709,7 +718,7 @@ def parsers(parser):
 def examples():
     """Return by command the lines that its help ends with."""
     found = {}
-    for parser in parsers(_make_parser({})):
+    for parser in parsers(make_parser()):
         text, _, lines = parser.format_help().partition("\nexample:\n")
         found[parser.prog] = [line.strip() for line in lines.splitlines()]
         assert "example" not in text
@@ -724,7 +733,7 @@ def test_help_ends_with_an_example_of_the_command(command, lines):
         if program == "python":
             compile(arguments[arguments.index("-c") + 1], command, "exec")
         elif "--help" not in arguments:
-            _make_parser({}).parse_args(arguments)
+            make_parser().parse_args(arguments)
 
 
 @pytest.mark.slow
@@ -755,10 +764,21 @@ def test_parameters_that_are_not_given_are_the_classifiers_own(
     expected = own | {"max_generations": 10, "evolution__population_size": 16}
     expected |= {"size_penalty": 0.01, "term_penalty": "auto", "random_state": 3}
     assert {n: told[n] for n in PARAMETERS} == {n: expected[n] for n in PARAMETERS}
+    for name, text, value in (
+        ("evolution__shapes", "none", None),
+        ("evolution__shapes", "quartiles", "quartiles"),
+        ("evolution__patience", "none", None),
+        ("evolution__max_samples", "3", 3),
+        ("evolution__max_samples", "0.5", 0.5),
+        ("precision", "auto", "auto"),
+    ):
+        option = name.removeprefix("evolution__").replace("_", "-")
+        assert_error(run(*FIT, f"--{option}", text), "not fitted")
+        assert told[name] == value and type(told[name]) is type(value)
     with pytest.raises(SystemExit):
         run("fit", "--help")
     text = " ".join(capsys.readouterr().out.split())
-    assert f"number of trees that evolve ({own['evolution__population_size']})" in text
+    assert f"default={own['evolution__population_size']})" in text
     assert all(
         f" --{name.rpartition('__')[2].replace('_', '-')} " in text
         for name in PARAMETERS
@@ -788,7 +808,8 @@ def test_a_fit_goes_on_from_its_checkpoint(run, iris_csv):
     trees = [json.loads(Path(f"{name}.json").read_text()) for name in ("whole", "rest")]
     for tree in trees:
         del tree["training"]["seconds"]
-        tree["training"].pop("choice", None)  # a run that goes on compares nothing
+        for facts in (tree, tree["training"]):
+            facts.pop("choice", None)  # a run that goes on compares nothing
     assert trees[0] == trees[1]
     other = ["20" if word == "0.3" else word for word in data]
     resume = ("--out", "m.json", "--resume")
@@ -861,7 +882,7 @@ def test_fit_predict_show_and_export_numbers(run, bent_csv, leaves, named):
     assert len(predicted) == 120
     mse = np.mean((predicted[frame.index] - frame["price"]) ** 2)
     r2 = 1.0 - mse / frame["price"].var(ddof=0)
-    assert err == f"R² {r2:.4f}, RMSE {np.sqrt(mse):.4g} (119 rows)\n"
+    assert err == f"R² {r2:.4f}, RMSE {np.sqrt(mse):.4g} on 119 rows\n"
 
     status, out, _ = run("show", "m.json", "--plot", "tree.png")
     assert status == 0 and model.rules() in out and model.summary() in out
@@ -917,7 +938,7 @@ def test_the_task_can_be_told(run, iris, told, n_values, options, kind):
         (
             np.arange(150.0),
             ["--test-size", "0.001"],
-            "leaves one row to test on, of 150",
+            "leaves 149 rows to train on, which have 149 different targets, and 1 to test",
         ),
     ],
 )
@@ -928,37 +949,47 @@ def test_bad_numbers(run, iris, targets, options, named):
 
 
 @pytest.mark.parametrize(
-    ("arguments", "named"),
+    ("arguments", "named", "allowed"),
     [
-        (["grow"], "'grow'"),
+        (["grow"], "'grow'", "predict"),
         *(
-            ([*FIT, f"--{name}", value], f"--{name}: {value!r} is not a {allowed}")
+            (
+                [*FIT, f"--{name}", value],
+                f"'{name.replace('-', '_')}' parameter",
+                allowed,
+            )
             for name, value, allowed in (
-                ("random-state", "-1", "whole number of at least 0"),
-                ("population-size", "1", "whole number of at least 2"),
-                ("max-generations", "1.5", "whole number"),
-                ("time-limit", "0", "number above 0"),
-                ("max-samples", "0", "whole number of at least 1"),
-                ("max-samples", "1.5", "share below 1"),
-                ("max-samples", "x.y", ""),
-                ("size-penalty", "nan", "number"),
+                ("random-state", "-1", "an int in the range [0, 4294967295]"),
+                ("population-size", "1", "an int in the range [2, inf). Got 1 instead"),
+                ("max-generations", "1.5", "an int in the range [0, inf)"),
+                ("time-limit", "0", "a float in the range (0.0, inf)"),
+                ("max-samples", "0", "an int in the range [1, inf)"),
+                ("max-samples", "1.5", "a float in the range (0.0, 1.0]"),
+                ("max-samples", "x.y", "Got 'x.y' instead"),
+                ("size-penalty", "nan", "a float in the range [0.0, inf)"),
             )
         ),
-        ([*FIT, "--checkpoint", "a", "--resume", "."], "--resume: not allowed with"),
-        (["fit", "x.csv", "--out", "m.json"], "--target"),
+        (
+            [*FIT, "--checkpoint", "a", "--resume", "."],
+            "--resume: not allowed with",
+            "--checkpoint",
+        ),
+        (["fit", "x.csv", "--out", "m.json"], "--target", "required"),
         (
             ["fit", "x.csv", "--target", "y", "--out", "m", "--test-size", "1"],
+            "--test-size",
             "share below 1",
         ),
         (
             ["fit", "none.csv", "--target", "y", "--out", "m.json"],
-            "no such file: none.csv",
+            "no such file:",
+            "none.csv",
         ),
-        (["show", "none.json"], "no such file: none.json"),
+        (["show", "none.json"], "no such file:", "none.json"),
     ],
 )
-def test_bad_arguments(run, arguments, named):
-    assert_error(run(*arguments), named)
+def test_bad_arguments(run, arguments, named, allowed):
+    assert_error(run(*arguments), named, allowed)
 
 
 def spoil(column, value):

@@ -26,10 +26,11 @@ from evotree import (
     save_model,
 )
 from evotree.cli import rows as command_line
+from evotree.cli.main import make_parser
 from evotree.export import coefficient_table, export_sql, to_onnx
 from evotree.schema import TRUTH, WHOLE, CategoricalColumn
-from evotree.tables.columns import encode, value_of
-from evotree.tables.labels import positions_of, read_labels
+from evotree.tables.columns import encode, positions_of, value_of
+from evotree.tables.frames import read_labels
 from evotree.tables.readers import EXACT_NUMBERS, read_table
 from tests.quick_models import brief
 
@@ -404,36 +405,15 @@ def test_whole_numbers_and_truth_values_stay_so():
 
 def test_files_of_codes_keep_them(tmp_path):
     text = "code,y\n" + "01,01\n02,02\n03,03\n" * 9
-    args = Namespace(
-        **{
-            "sep": None,
-            "decimal": None,
-            "encoding": None,
-            "na_values": [],
-            "target": "y",
-        },
-        **{"drop": [], "keep": [], "categorical": ["code"], "monotonic_cst": None},
-        **{
-            "sample_weight": None,
-            "group": None,
-            "event": None,
-            "time": None,
-            "task": "auto",
-            "class_weight": None,
-            "cost_matrix": None,
-        },
-        data=tmp_path / "t.csv",
+    args = make_parser().parse_args(
+        ["fit", str(tmp_path / "t.csv"), "--target", "y", "--categorical", "code"]
+        + ["--out", str(tmp_path / "m.json")]
     )
-    args.data.write_text(text)
-    X, y, _, _ = command_line.read_training_rows(args)
-    assert sorted({*y}) == ["01", "02", "03"] and sorted({*X["code"]}) == [
-        "01",
-        "02",
-        "03",
-    ]
-    args.data.write_text(text.replace("0", ""))
-    _, y, _, _ = command_line.read_training_rows(args)
-    assert sorted({*y}) == [1, 2, 3]
+    Path(args.data).write_text(text)
+    rows = command_line.read_training_rows(args)
+    assert sorted({*rows.y}) == sorted({*rows.X["code"]}) == ["01", "02", "03"]
+    Path(args.data).write_text(text.replace("0", ""))
+    assert sorted({*command_line.read_training_rows(args).y}) == [1, 2, 3]
 
 
 def test_masked_cells_are_missing_and_lazy_frames_are_named():

@@ -9,6 +9,7 @@ import gzip
 import io
 import json
 import warnings
+from argparse import Namespace
 from functools import partial
 
 import numpy as np
@@ -17,21 +18,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evotree.cli.rows import (
-    as_classes,
-    as_numbers,
-    check_features,
-    constant_columns,
-    features_and_target,
-    hold_out,
-    row_numbers,
-    words_as_gaps,
-)
+from evotree.cli.rows import hold_out, training_rows, without_constant_columns
 from evotree.experiments.datasets import load
 from evotree.experiments.experiment import read_experiment
 from evotree.model_file import load_model, save_model
 from evotree.tables.columns import encode, fit_columns
-from evotree.tables.labels import are_many_numbers
 from evotree.tables.readers import read_table
 from tests.damage import damaged, fuzz, sound_or_refused
 from tests.exported import mutate
@@ -123,21 +114,24 @@ PACKS = {
 }
 
 
+# What ``evotree fit`` is told where nothing but the target is.
+PLAIN = {
+    **dict.fromkeys(["sample_weight", "group", "time", "event"]),
+    **dict.fromkeys(["drop", "keep", "categorical", "monotonic_cst"], []),
+    "task": "auto",
+}
+
+
 def train_on(frame):
     """Do what ``evotree fit`` does before the evolution; its errors need not name the file."""
     assert len(frame) and frame.columns.is_unique
+    target = "kind" if "kind" in frame else frame.columns[-1]
     try:
-        target = "kind" if "kind" in frame else frame.columns[-1]
-        X, y = features_and_target(frame, target)
-        is_classes = not are_many_numbers(y)
-        y = (as_classes if is_classes else as_numbers)(y.to_numpy(), target)
-        X = X.drop(columns=row_numbers(X))
-        X = words_as_gaps(X, dict.fromkeys(X.columns, "numbers"))
-        check_features(X)
-        X, y, (X_test, _) = hold_out(X, y, 0.25, 0, is_classes)
-        X = X.drop(columns=constant_columns(X))
+        rows = training_rows(frame, Namespace(**PLAIN, target=target))
+        rows, test = hold_out(rows, 0.25, 0)
+        X = without_constant_columns(rows.X)
         columns = fit_columns(X)
-        parts = [encode(columns, part) for part in (X, X_test)]
+        parts = [encode(columns, part) for part in (X, test.X)]
     except ValueError:
         return
     assert all(np.isfinite(part).all() for part in parts)

@@ -2,8 +2,6 @@
 
 import sys
 
-RETRIED = ("failed", "timeout", "crashed")  # statuses of fits that may be done again
-
 
 def say(message: str) -> None:
     """Write a message to standard error, where it is no part of a result."""

@@ -3,7 +3,7 @@
 import argparse
 import sys
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -18,23 +18,37 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from evotree import export
-from evotree.cli import RETRIED, rows, say
-from evotree.configuration import Cost
+from evotree.cli import rows as tables
+from evotree.cli import say
+from evotree.cli.options import RETRIED, SEARCH
+from evotree.cli.rows import Rows
+from evotree.configuration import Cost, check_parameters
+from evotree.engine.config import Checkpoint
 from evotree.estimators import EvoTreeClassifier, EvoTreeRegressor, EvoTreeSurvival
 from evotree.files import check_writable
+from evotree.fitness.base import check_costs
 from evotree.inspection.front import CHOSEN, check_rule
 from evotree.model_file import (
     Model,
-    errors_text,
+    figures_text,
     load_model,
     load_tree_model,
     save_model,
 )
 from evotree.schema import text_of
 from evotree.survival import Times, concordance
-from evotree.tables.columns import encode, numbers_of, reading
-from evotree.tables.labels import positions_of
+from evotree.tables.columns import encode, numbers_of, positions_of, reading
 
+ESTIMATORS = {
+    "classification": EvoTreeClassifier,
+    "regression": EvoTreeRegressor,
+    "survival": EvoTreeSurvival,
+}
+_MEASURES = {
+    "classification": "the accuracy",
+    "regression": "R² and RMSE",
+    "survival": "the concordance",
+}
 _FORWARD_FOLDS = 5
 # Lines of the summary of a model that its report shows.
 FACTS = (
@@ -46,99 +60,92 @@ FACTS = (
 def fit(args: argparse.Namespace) -> None:
     """Evolve a tree for a table and write a model file."""
     begin = time.perf_counter()
-    folder = _make_folder(args.plots) if args.plots else None
-    rows.check_task(args, args.task)
+    parameters = {name: value for name, value in vars(args).items() if name in SEARCH}
+    check_parameters(EvoTreeClassifier().set_params(**parameters))
+    _check_task(args, args.task)
     with _naming("--select"):
         if args.select == "simplest":
             raise ValueError("rule='simplest' needs further rows, as Python takes them")
         if args.select != CHOSEN:
             check_rule(args.select)
-    costs = rows.read(args.cost_matrix, args) if args.cost_matrix else None
-    X, y, beside, is_regression = rows.read_training_rows(args)
-    test, of_all = None, beside
+    if args.plots:
+        Path(args.plots).mkdir(parents=True, exist_ok=True)
+        check_writable(Path(args.plots, "tree.png"))
+    rows, test = tables.read_training_rows(args), None
     if args.test_size:
-        X, y, test = rows.hold_out(
-            X, y, args.test_size, args.random_state, not is_regression, beside
-        )
-        beside = beside.loc[X.index]
-    if args.event:
-        y = np.column_stack([beside["event"], y])
-        if test is not None:
-            events = of_all["event"].loc[test[0].index]
-            test = test[0], np.column_stack([events, test[1]])
-    if constant := rows.constant_columns(X):
-        say(f"left out, the same in all rows: {', '.join(map(str, constant))}")
-        X = X.drop(columns=constant)
-    parameters = {
-        name: value for name, value in vars(args).items() if name in args.evolution
-    }
-    parameters |= _parameters_of_task(args, costs, X, y)
+        rows, test = tables.hold_out(rows, args.test_size, args.random_state)
+    rows = rows._replace(X=tables.without_constant_columns(rows.X))
+    parameters |= _parameters_of_task(args, rows)
     if "time_limit" in parameters:
         # What reading has taken is gone; the least time still gives a tree.
         spent = time.perf_counter() - begin
         parameters["time_limit"] = max(parameters["time_limit"] - spent, 1e-3)
-    model, estimator = train(
-        X,
-        y,
-        args.target,
-        parameters,
-        is_regression,
-        test,
-        beside=beside,
-        rule=args.select,
-    )
+    is_category = [not is_numeric_dtype(dtype) for dtype in rows.X.dtypes]
+    estimator = ESTIMATORS[rows.task](categorical_features=is_category)
+    model = train(estimator.set_params(**parameters), rows, test, args)
     if estimator.stop_reason_ == "interrupt":
         say("evotree: interrupted; the model is the best tree so far")
     save_model(args.out, model)
     # Rules may be many: the summary stands where a reader of a terminal looks, below.
     print(f"{model.rules()}\n{model.summary()}")
-    if not args.test_size:
-        figure = "R² and RMSE" if model.classes is None else "the accuracy"
-        figure = "the concordance" if args.event else figure
-        print(f"no rows were held out: --test-size 0.2 measures {figure} on new ones")
+    if test is None:
+        print(
+            f"no rows were held out: --test-size 0.2 measures {_MEASURES[rows.task]} on new ones"
+        )
     print(f"wrote {args.out}")
-    if folder:
-        plotting = _plotting()
-        axes = {"learning-curve.png": plotting.plot_learning_curve(estimator)}
-        if len(model.feature_names) == 2 and model.labels is not None:
-            axes["decision-regions.png"] = plotting.plot_decision_regions(
-                estimator, X, y, class_names=model.labels
-            )
-        axes["tree.png"] = plotting.plot_tree(model)
-        if args.event:
-            axes["survival.png"] = plotting.plot_survival(estimator, X, y)
-        _draw({folder / name: ax for name, ax in axes.items()})
+    if args.plots:
+        _draw_fit(Path(args.plots), estimator, model, rows)
     if args.report:
         from evotree.report import report
 
-        X, y = test or (X, y)
+        X, y, *_ = test or rows
         named = y if args.event else pd.Series(y, name=args.target)
         report(estimator, X, named).save(args.report)
         print(f"wrote {args.report}")
 
 
-def _parameters_of_task(
-    args: argparse.Namespace, costs: pd.DataFrame | None, X: Any, y: Any
-) -> dict[str, Any]:
+def _check_task(args: argparse.Namespace, task: str) -> None:
+    """Raise for an option that is not for a task."""
+    if args.event and args.task == "classification":
+        raise ValueError(
+            "--event is for times, which --task classification does not predict"
+        )
+    for option in ("class_weight", "cost_matrix"):
+        is_for_task = task in ("auto", "classification")
+        if not is_for_task and getattr(args, option) is not None:
+            raise ValueError(
+                f"--{option.replace('_', '-')} is for classes, which "
+                "--task classification predicts"
+            )
+
+
+def _parameters_of_task(args: argparse.Namespace, rows: Rows) -> dict[str, Any]:
     """Return the parameters that columns, and classes or numbers have."""
-    parameters: dict[str, Any] = {} if args.leaves is None else {"leaves": args.leaves}
-    if args.monotonic_cst is not None:
-        signs = {name: sign for name, sign in args.monotonic_cst if name in X}
+    _check_task(args, rows.task)
+    given = vars(args)
+    parameters: dict[str, Any] = {
+        name: given[name] for name in ("objective", "checkpoint") if name in given
+    }
+    if args.resume:
+        parameters["checkpoint"] = Checkpoint(args.resume, resume=True)
+    if args.monotonic_cst:
+        signs = {name: sign for name, sign in args.monotonic_cst if name in rows.X}
         parameters["monotonic_cst"] = signs
     if args.class_weight is not None:
-        parameters["class_weight"] = class_weights(args.class_weight, y)
-    if costs is not None:
-        parameters["objective"] = Cost(cost_matrix(costs, y))
+        parameters["class_weight"] = class_weights(args.class_weight, rows.y)
+    if args.cost_matrix is not None:
+        table = tables.read(args.cost_matrix, args)
+        parameters["objective"] = Cost(cost_matrix(table, rows.y))
     return parameters
 
 
 @contextmanager
-def _naming(file: Any) -> Iterator[None]:
-    """Name the file that is at fault in errors."""
+def _naming(name: Any) -> Iterator[None]:
+    """Name the file or the option that is at fault in errors."""
     try:
         yield
     except ValueError as error:
-        raise ValueError(f"{file}: {error}") from error
+        raise ValueError(f"{name}: {error}") from error
 
 
 def predict(args: argparse.Namespace) -> None:
@@ -146,8 +153,8 @@ def predict(args: argparse.Namespace) -> None:
     model = load_model(args.model)
     if args.proba and model.labels is None:
         raise ValueError(f"--proba: {args.model} predicts numbers, not classes")
-    frame = rows.read_for_model(args.data, args, model)
-    times = _times(model, frame, args.event)
+    frame = tables.read_for_model(args.data, args, model)
+    known = _known_targets(model, frame, args.event)
     with _naming(args.data):
         predicted = model.predict(frame)
         table = (
@@ -156,35 +163,25 @@ def predict(args: argparse.Namespace) -> None:
             else pd.DataFrame({"prediction": predicted})
         )
     table.to_csv(args.out or sys.stdout, index=False)
-    truth = frame[model.target].dropna() if model.target in frame else pd.Series()
-    if times is not None:
-        score = concordance(Times.read(times), predicted[times.index])
-        say(f"concordance {score:.4f} ({len(times)} rows)")
-    elif model.labels is None and not model.members[0].is_risk:
-        truth = numbers_of(truth).dropna()
-        if len(truth) > 1:
-            measured = errors(truth.to_numpy(), predicted[truth.index])
-            say(f"{errors_text(*measured)} ({len(truth)} rows)")
-    elif len(truth) and model.labels is not None:
-        classes = model.classes.tolist() if model.classes is not None else []
-        said = positions_of(classes, predicted[truth.index])
-        n_right = int((positions_of(classes, truth) == said).sum())
-        say(f"accuracy {n_right / len(truth):.4f} ({n_right} of {len(truth)} rows)")
+    if len(known) > (model.labels is None):  # R² and concordance need two rows
+        say(figures_text(figures(model, known.to_numpy(), predicted[known.index])))
 
 
-def _times(model: Model, frame: pd.DataFrame, event: str | None) -> pd.DataFrame | None:
-    """Return events and times of the rows that have both, where a column of events is named."""
-    if event is None:
-        return None
-    if not model.members[0].is_risk:
-        raise ValueError(f"--event {event!r}: the model predicts no risk of an event")
-    rows.check_names(frame, {"event": [event], "target": [model.target]})
-    known = frame[[event, model.target]].dropna()
-    times = {
-        "event": rows.events_of(known[event]),
-        "time": numbers_of(known[model.target]),
-    }
-    return pd.DataFrame(times).dropna()
+def _known_targets(model: Model, frame: pd.DataFrame, event: str | None) -> Any:
+    """Return the targets of a table's rows where they are known; of times with their events."""
+    if event is not None:
+        if not model.members[0].is_risk:
+            raise ValueError(
+                f"--event {event!r}: the model predicts no risk of an event"
+            )
+        tables.check_names(frame, {"event": [event], "target": [model.target]})
+        known = frame[[event, model.target]].dropna()
+        events, times = tables.events_of(known[event]), numbers_of(known[model.target])
+        return pd.DataFrame({"event": events, "time": times}).dropna()
+    if model.target not in frame or model.members[0].is_risk:
+        return pd.Series(dtype=np.float64)
+    targets = frame[model.target]
+    return (numbers_of(targets) if model.classes is None else targets).dropna()
 
 
 def warm_up(args: argparse.Namespace) -> None:
@@ -196,43 +193,41 @@ def warm_up(args: argparse.Namespace) -> None:
 
 def show(args: argparse.Namespace) -> None:
     """Print a model's tree as rules, and draw it."""
-    model = load_model(args.model)
+    model = (load_tree_model if args.plot else load_model)(args.model)
     print(f"{model.rules()}\n{model.summary()}")
     if args.plot:
-        _draw({args.plot: _plotting().plot_tree(load_tree_model(args.model))})
+        _draw(args.plot, lambda plotting: plotting.plot_tree(model))
 
 
 def export_model(args: argparse.Namespace) -> None:
     """Write a model's tree as rules, drawing or code."""
-    with_shares = {"python": export.export_python, "c": export.export_c}
-    forms: dict[str, Callable[[Any], str]] = {
-        "rules": lambda model: model.rules(export.export_rules),
-        "dot": export.export_graphviz,
-        "sql": export.export_sql,
-        **with_shares,
-    }
     if args.to == "onnx" and not args.out:
         raise ValueError("--to onnx writes no text: --out names a file for it")
-    if args.proba and args.to not in (*with_shares, "onnx"):
+    if args.proba and args.to not in ("python", "c", "onnx"):
         raise ValueError(
             f"--proba: --to {args.to} writes labels; allowed are python, c and onnx"
         )
     model = load_model(args.model)
-    if args.to == "onnx":
-        Path(args.out).write_bytes(export.to_onnx(model).SerializeToString())
-        return
-    text = (
-        with_shares[args.to](model, probability=True)
-        if args.proba
-        else forms[args.to](model)
-    )
-    Path(args.out).write_text(text, "utf-8") if args.out else print(text, end="")
+    writers: dict[str, Callable[[], Any]] = {
+        "rules": lambda: model.rules(export.export_rules),
+        "dot": lambda: export.export_graphviz(model),
+        "sql": lambda: export.export_sql(model),
+        "python": lambda: export.export_python(model, probability=args.proba),
+        "c": lambda: export.export_c(model, probability=args.proba),
+        "onnx": lambda: export.to_onnx(model).SerializeToString(),
+    }
+    content = writers[args.to]()
+    if args.out:
+        data = content if args.to == "onnx" else content.encode()
+        Path(args.out).write_bytes(data)
+    else:
+        print(content, end="")
 
 
 def report_model(args: argparse.Namespace) -> None:
     """Write a page about a model."""
     model = load_model(args.model)
-    frame = rows.read_for_model(args.data, args, model) if args.data else None
+    frame = tables.read_for_model(args.data, args, model) if args.data else None
     with _naming(args.data):
         page = report_of_model(model, frame, args.event)
     page.save(args.out)
@@ -262,7 +257,7 @@ def run_experiment(args: argparse.Namespace) -> None:
     print(", ".join(f"{count:,} {status}" for status, count in counts.items()))
     for status in [status for status in RETRIED if status in counts]:
         first = runs[runs["status"] == status].iloc[0]
-        *_, last_line = (first["error"] or "").strip().splitlines() or [""]
+        last_line = (first["error"] or "").strip().rpartition("\n")[2]
         print(f"first {status}: {first['dataset']}, {first['method']}: {last_line}")
     if len(counts) and "done" not in counts:
         raise ValueError(f"no fit was done; the tracebacks are in {args.out}.")
@@ -283,20 +278,20 @@ def compare(args: argparse.Namespace) -> None:
     """Compare the default with the models that one would take else, on a table."""
     from evotree.experiments import rivals
 
-    X, y, beside, is_regression = rows.read_training_rows(args)
+    rows = tables.read_training_rows(args)
     comparison = rivals.compare(
-        X,
-        y,
-        groups=beside.get("group"),
-        time=beside.get("time"),
-        task="regression" if is_regression else "classification",
+        rows.X,
+        rows.y,
+        groups=rows.beside.get("group"),
+        time=rows.beside.get("time"),
+        task=rows.task,
         n_folds=args.folds,
         random_state=args.random_state,
         n_jobs=args.n_jobs,
     )
     print(comparison)
     if args.plot:
-        _draw({args.plot: _plotting() and comparison.plot()})
+        _draw(args.plot, lambda _: comparison.plot())
 
 
 def _check_reference(reference: str | None, methods: Iterable[str]) -> None:
@@ -307,140 +302,124 @@ def _check_reference(reference: str | None, methods: Iterable[str]) -> None:
         )
 
 
-def _make_folder(name: str) -> Path:
-    """Make a folder if it is not there, and check that files can be written to it."""
-    folder = Path(name)
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise OSError(f"cannot make the folder {folder}: {error.strerror}") from error
-    check_writable(folder / "learning-curve.png")
-    return folder
+# ---- pictures ------------------------------------------------------------------------------------
 
 
-def _plotting() -> Any:
-    """Import the plots, set up to draw into files: there may be no screen."""
+def _draw(path: str | Path, draw: Callable[[Any], Any]) -> None:
+    """Write a picture to a file, and name this; `draw` is told the plots, and returns axes."""
     import matplotlib
 
-    matplotlib.use("Agg")
+    matplotlib.use("Agg")  # there may be no screen
     from evotree import plotting
 
-    return plotting
+    print(f"wrote {plotting.style.save_picture(draw(plotting), Path(path))}")
 
 
-def _draw(pictures: Mapping[str | Path, Any]) -> None:
-    """Write the figures of axes to files, and name these."""
-    for path, ax in pictures.items():
-        print(f"wrote {_plotting().style.save_picture(ax, Path(path))}")
+def _draw_fit(folder: Path, estimator: Any, model: Model, rows: Rows) -> None:
+    """Draw the search, its tree and what this predicts."""
+    X, y = rows.X, rows.y
+    _draw(folder / "learning-curve.png", lambda p: p.plot_learning_curve(estimator))
+    if len(model.feature_names) == 2 and model.labels is not None:
+        _draw(
+            folder / "decision-regions.png",
+            lambda p: p.plot_decision_regions(
+                estimator, X, y, class_names=model.labels
+            ),
+        )
+    _draw(folder / "tree.png", lambda p: p.plot_tree(model))
+    if rows.task == "survival":
+        _draw(folder / "survival.png", lambda p: p.plot_survival(estimator, X, y))
 
 
 # ---- from rows to a model ------------------------------------------------------------------------
 
 
-def _arguments_beside(beside: pd.DataFrame) -> dict[str, Any]:
-    """Return what `fit` is told of rows beside their features."""
-    of_rows = {}
-    if "weight" in beside:
-        of_rows["sample_weight"] = beside["weight"].to_numpy()
-    if "group" in beside:
-        of_rows["groups"] = beside["group"].to_numpy()
-    if "time" in beside:
+def train(
+    estimator: Any, rows: Rows, test: Rows | None, args: argparse.Namespace
+) -> Model:
+    """Fit an estimator, and make a model of the tree of its front that a rule takes."""
+    names = {"sample-weight": "sample_weight", "group": "groups"}
+    beside: dict[str, Any] = {
+        names[name]: rows.beside[name].to_numpy()
+        for name in names
+        if name in rows.beside
+    }
+    if "time" in rows.beside:
         from evotree.experiments.protocols import forward_folds
 
         with _naming("--time"):
-            of_rows["cv"] = forward_folds(beside["time"].to_numpy(), _FORWARD_FOLDS)
-    return of_rows
-
-
-def train(
-    X: Any,
-    y: Any,
-    target: str,
-    given: dict[str, Any],
-    is_regression: bool,
-    test: Any,
-    *,
-    beside: pd.DataFrame,
-    rule: str,
-) -> tuple[Model, Any]:
-    """Evolve a tree, and make a model of it that knows what became of it.
-
-    The tree is that of the front which a rule of `select_tree` takes. `beside` are the columns of
-    `rows.read_training_rows`.
-    """
-    of_rows = _arguments_beside(beside)
-    kind = EvoTreeRegressor if is_regression else EvoTreeClassifier
-    kind = EvoTreeSurvival if "event" in beside else kind
-    estimator = kind(
-        categorical_features=[not is_numeric_dtype(dtype) for dtype in X.dtypes]
-    ).set_params(**given)
+            times = rows.beside["time"].to_numpy()
+            beside["cv"] = forward_folds(times, _FORWARD_FOLDS)
     try:
-        estimator.fit(X, y, **of_rows)
+        estimator.fit(rows.X, rows.y, **beside)
     except KeyboardInterrupt:  # ends the evolution
         if not hasattr(estimator, "tree_"):
             raise
-    model = Model.of(estimator.select_tree(rule), target)
-    of_run = course(estimator)
-    if rule != CHOSEN:
-        of_run["choice"] = f"by --select {rule}"
-    if "event" in beside:
-        training = {**of_run, **_concordances("", model, X, y)}
-        if test is not None:
-            training |= _concordances("test_", model, *test)
-        return replace(model, training=training), estimator
-    if is_regression:
-        r2, rmse = errors(y, model.predict(X))
-        training = {"rows": len(y), "r2": r2, "rmse": rmse, **of_run}
-        if test is not None:
-            r2, rmse = errors(test[1], model.predict(test[0]))
-            training |= {"test_rows": len(test[1]), "test_r2": r2, "test_rmse": rmse}
-            ridge = make_pipeline(StandardScaler(), RidgeCV(np.logspace(-3.0, 3.0, 13)))
-            ridge.fit(encode(model.schema, X), y)
-            predicted = ridge.predict(encode(model.schema, test[0]))
-            training["others"] = {
-                "the mean": list(errors(test[1], np.full(len(test[1]), np.mean(y)))),
-                "ridge regression": list(errors(test[1], predicted)),
-            }
-        return replace(model, training=training), estimator
-    counts = confusion_counts(model, X, y)
-    of_class = counts.sum(axis=1)
-    training = {
-        "rows": len(y),
-        "accuracy": float(np.trace(counts) / len(y)),
-        "base_rate": float(of_class.max() / len(y)),
-        **of_run,
+    model = Model.of(estimator.select_tree(args.select), args.target)
+    training = measure(model, rows, test) | course(estimator)
+    if args.select != CHOSEN:
+        training["choice"] = f"by --select {args.select}"
+    return replace(model, training=training)
+
+
+def measure(model: Model, rows: Rows, test: Rows | None) -> dict[str, Any]:
+    """Return how well training rows, and rows held out, are predicted, as a model keeps it."""
+    parts = {"": rows} if test is None else {"": rows, "test_": test}
+    predicted = {of: model.predict(part.X) for of, part in parts.items()}
+    measured = {
+        f"{of}{name}": value
+        for of, part in parts.items()
+        for name, value in figures(model, part.y, predicted[of]).items()
     }
-    if test is not None:
-        most_frequent = int(of_class.argmax())
-        n_rows = len(test[1])
-        counts = confusion_counts(model, *test)
-        of_class = counts.sum(axis=1)
-        recall = [
-            float(k / n) if n else None
-            for k, n in zip(np.diag(counts), of_class[:-1], strict=True)
+    if model.classes is not None:
+        classes = model.classes.tolist()
+        trained, *_, true = [
+            positions_of(classes, part.y) for part in (rows, *parts.values())
         ]
-        training |= {
-            "test_rows": n_rows,
-            "test_accuracy": float(np.trace(counts) / n_rows),
-            "base_rate": float(of_class[most_frequent] / n_rows),
-            "balanced_accuracy": float(
-                np.mean([share for share in recall if share is not None])
-            ),
-            "recall": recall,
-            "confusion": counts[:-1].tolist(),
+        most_frequent = np.bincount(trained).argmax()
+        measured["base_rate"] = float(np.mean(true == most_frequent))
+        if test is not None:
+            codes = positions_of(classes, predicted["test_"])
+            measured |= _figures_of_classes(true, codes, len(classes))
+    elif test is not None and rows.task == "regression":
+        ridge = make_pipeline(StandardScaler(), RidgeCV(np.logspace(-3.0, 3.0, 13)))
+        ridge.fit(encode(model.schema, rows.X), rows.y)
+        others = {
+            "the mean": np.full(len(test.y), np.mean(rows.y)),
+            "ridge regression": ridge.predict(encode(model.schema, test.X)),
         }
-    return replace(model, training=training), estimator
+        measured["others"] = {
+            name: [*figures(model, test.y, numbers).values()][1:]
+            for name, numbers in others.items()
+        }
+    return measured
 
 
-def _concordances(of: str, model: Model, X: Any, y: Any) -> dict[str, Any]:
-    """Return how well risks order times, by the names that a model keeps it under."""
-    score = concordance(Times.read(y), model.predict(X))
-    return {f"{of}rows": len(y), f"{of}concordance": score}
+def figures(model: Model, y: Any, predicted: np.ndarray) -> dict[str, Any]:
+    """Return how well some rows are predicted, by the names that a model has for it."""
+    if model.members[0].is_risk:
+        return {"rows": len(y), "concordance": concordance(Times.read(y), predicted)}
+    if model.classes is None:
+        r2, rmse = r2_score(y, predicted), root_mean_squared_error(y, predicted)
+        return {"rows": len(y), "r2": float(r2), "rmse": float(rmse)}
+    classes = model.classes.tolist()
+    is_right = positions_of(classes, y) == positions_of(classes, predicted)
+    return {"rows": len(y), "accuracy": float(np.mean(is_right))}
 
 
-def errors(y: np.ndarray, predicted: np.ndarray) -> tuple[float, float]:
-    """Return R² and RMSE of predictions of at least two rows."""
-    return float(r2_score(y, predicted)), float(root_mean_squared_error(y, predicted))
+def _figures_of_classes(
+    true: np.ndarray, predicted: np.ndarray, n_classes: int
+) -> dict[str, Any]:
+    """Return what becomes of the rows of each class; that of an unknown one is -1."""
+    labels = [*range(n_classes), -1]
+    confusion = confusion_matrix(true, predicted, labels=labels)[:-1, :-1]
+    pairs = zip(np.diag(confusion), confusion.sum(axis=1), strict=True)
+    recall = [float(n_right / n) if n else None for n_right, n in pairs]
+    return {
+        "balanced_accuracy": float(np.mean([r for r in recall if r is not None])),
+        "recall": recall,
+        "confusion": confusion.tolist(),
+    }
 
 
 def course(estimator: Any) -> dict[str, Any]:
@@ -468,49 +447,28 @@ def course(estimator: Any) -> dict[str, Any]:
 
 def class_weights(
     given: Sequence[tuple[str, float | None]], y: np.ndarray
-) -> str | dict[Any, float]:
+) -> str | dict[Any, float | None]:
     """Return the weights of classes as the classifier takes them."""
     if given == [("balanced", None)]:
         return "balanced"
-    classes = {text_of(label): label for label in np.unique(y).tolist()}
-    read = reading([*classes])
-    weights = {}
-    for label, weight in given:
-        if read(label) not in classes or weight is None:
-            raise ValueError(
-                f"--class-weight {label}: the classes are {', '.join(classes)}"
-            )
-        weights[classes[read(label)]] = weight
-    return weights
+    classes = np.unique(y).tolist()
+    places = positions_of(classes, [label for label, _ in given])
+    if (places < 0).any():
+        raise ValueError(
+            f"--class-weight {given[int(places.argmin())][0]}: the classes are "
+            f"{', '.join(map(text_of, classes))}"
+        )
+    return {classes[k]: weight for k, (_, weight) in zip(places, given, strict=True)}
 
 
-def cost_matrix(table: pd.DataFrame, y: np.ndarray) -> np.ndarray:
+def cost_matrix(table: pd.DataFrame, y: np.ndarray) -> Any:
     """Return what errors cost as the classifier takes it."""
-    labels = [text_of(label) for label in np.unique(y).tolist()]
-    read = reading(labels)
-    first, *predicted = map(str, table.columns)
-    predicted = list(map(read, predicted))
-    rows = [read(text_of(label)) for label in table.iloc[:, 0].tolist()]
-    for where, names in ((f"column {first!r}", rows), ("header", predicted)):
-        if sorted(names) != sorted(labels):
-            raise ValueError(
-                f"--cost-matrix has {', '.join(names)} in its {where}: allowed are "
-                f"the classes {', '.join(labels)}, each once"
-            )
-    costs = table.iloc[:, 1:].set_axis(rows).set_axis(predicted, axis=1)
-    numbers = costs.apply(numbers_of).loc[labels, labels].to_numpy()
-    if not np.isfinite(numbers).all():
-        raise ValueError("--cost-matrix has a cell that is not a number")
-    return numbers
-
-
-def confusion_counts(model: Model, X: pd.DataFrame, y: Any) -> np.ndarray:
-    """Count some rows by their classes and those predicted; unknown classes come last."""
-    assert model.classes is not None
-    # Of a class that is not known the position is -1.
-    positions = [*range(len(model.classes)), -1]
-    true = positions_of(model.classes.tolist(), y)
-    return confusion_matrix(true, model.codes(X), labels=positions)[:, :-1]
+    classes = np.unique(y)
+    read = reading([text_of(label) for label in classes.tolist()])
+    costs = table.set_index(table.columns[0]).apply(numbers_of)
+    costs = costs.rename(index=lambda label: read(text_of(label)), columns=read)
+    with _naming("--cost-matrix"):
+        return check_costs(costs, classes)
 
 
 def report_of_model(
@@ -520,26 +478,19 @@ def report_of_model(
     from evotree.report import Subject, report
 
     # Names of the user's may have line breaks in them.
-    lines = [line.split(maxsplit=1) for line in model.summary().splitlines()]
-    facts = {line[0]: line[1] for line in lines if len(line) == 2 and line[0] in FACTS}
+    lines = [line.partition(" ") for line in model.summary().splitlines()]
     subject = Subject(
         model.members[0],
         model.target,
-        facts=facts,
+        facts={name: fact.strip() for name, _, fact in lines if name in FACTS},
         members=model.members if len(model.members) > 1 else (),
     )
     if frame is None:
         return report(subject)
     frame = frame.set_axis(frame.columns.map(str), axis=1)
-    y = None
-    times = _times(model, frame, event)
-    if times is not None:
-        frame, y = frame.loc[times.index], times.to_numpy()
-    elif model.target in frame and not model.members[0].is_risk:
-        truth = frame[model.target]
-        known = (truth if model.classes is not None else numbers_of(truth)).notna()
-        if known.any():
-            frame = frame[known]
-            y = truth[known].to_numpy()
+    known = _known_targets(model, frame, event)
+    if len(known):
+        frame = frame.loc[known.index]
     model.encode(frame.iloc[:1])  # says which columns are not there
-    return report(subject, frame.reindex(columns=list(model.schema.names)), y)
+    rows = frame.reindex(columns=list(model.schema.names))
+    return report(subject, rows, known.to_numpy() if len(known) else None)

@@ -45,7 +45,8 @@ from evotree.log import Progress
 from evotree.parallel import one_blas_thread
 from evotree.rng import seed_from
 from evotree.schema import NumericColumn, Schema
-from evotree.tables.labels import positions_of, read_labels
+from evotree.tables.columns import positions_of
+from evotree.tables.frames import read_labels
 from evotree.tree import ObliqueTree, node_weights
 
 _Kind = TypeVar("_Kind", bound=type)

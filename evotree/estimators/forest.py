@@ -48,8 +48,7 @@ from evotree.operators.initialization.forest import (
 )
 from evotree.parallel import run_tasks
 from evotree.rng import seed_from
-from evotree.tables.frames import by_row
-from evotree.tables.labels import read_labels
+from evotree.tables.frames import by_row, read_labels
 from evotree.tree import ObliqueTree, mean_of_trees
 
 # The share of the trees that have means in their leaves, where others have lines.

@@ -41,7 +41,7 @@ from evotree.operators.constraints import nodes_without
 from evotree.rng import row_keys, seed_from
 from evotree.schema import NumericColumn
 from evotree.tables.columns import encode_in_order
-from evotree.tables.labels import read_labels
+from evotree.tables.frames import read_labels
 from evotree.tree import CountedTree, ObliqueTree, sizes_of_kept
 
 MAX_SAMPLES = 100_000

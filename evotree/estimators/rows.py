@@ -63,10 +63,11 @@ from evotree.tables.frames import (
     by_label,
     by_row,
     is_frame,
+    read_labels,
     refuse_complex,
+    refuse_dates,
     unmasked,
 )
-from evotree.tables.labels import read_labels, refuse_dates
 
 FROM_DTYPE = "from_dtype"
 """The word for: columns of a dtype of categories are categories."""

@@ -31,8 +31,7 @@ from evotree.estimators.rows import read_groups
 from evotree.experiments import comparison, execution
 from evotree.experiments.experiment import innermost, tree_sizes
 from evotree.experiments.protocols import Folds, Protocol, Task, folds_of
-from evotree.tables.frames import as_table
-from evotree.tables.labels import are_many_numbers, read_labels
+from evotree.tables.frames import are_many_numbers, as_table, read_labels
 
 REFERENCE = "EvoTree"
 TREES, CART = (REFERENCE, f"{REFERENCE}, constant leaves"), "CART"

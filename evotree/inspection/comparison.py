@@ -8,7 +8,7 @@ from scipy import stats
 from sklearn.base import is_classifier
 
 from evotree.inspection.paths import explain
-from evotree.tables.labels import read_labels
+from evotree.tables.frames import read_labels
 
 
 def check_model(name: str, model: Any) -> None:

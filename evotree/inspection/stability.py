@@ -18,8 +18,7 @@ from evotree.dataset import error_of_groups, group_moments
 from evotree.fitted import used_features
 from evotree.inspection.comparison import check_model
 from evotree.survival import Times, concordant_pairs
-from evotree.tables.frames import by_row
-from evotree.tables.labels import read_labels
+from evotree.tables.frames import by_row, read_labels
 from evotree.words import check_whole, printable
 
 _HELD_OUT_SHARE = 0.2

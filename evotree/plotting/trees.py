@@ -35,7 +35,7 @@ from evotree.plotting.style import (
     tint,
 )
 from evotree.survival import StepFunction
-from evotree.tables.labels import read_labels
+from evotree.tables.frames import read_labels
 from evotree.texts import Wording, choice_lines, missing_lines
 from evotree.tree import ObliqueTree, node_depths, sizes_of_kept
 from evotree.words import check_whole, counted, fold

@@ -47,8 +47,13 @@ from evotree.schema import (
     text_of,
 )
 from evotree.survival import Times, concordance
-from evotree.tables.columns import encode_in_order, levels_of, numbers_of, reading
-from evotree.tables.labels import positions_of
+from evotree.tables.columns import (
+    encode_in_order,
+    levels_of,
+    numbers_of,
+    positions_of,
+    reading,
+)
 from evotree.texts import export_rules, numbered
 from evotree.tree import (
     ObliqueTree,

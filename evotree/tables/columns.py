@@ -11,15 +11,16 @@ import re
 import warnings
 from collections import Counter
 from collections.abc import Callable, Collection, Hashable, Mapping, Sequence
+from contextlib import suppress
+from ctypes import c_float
 from datetime import date, datetime, timedelta
 from functools import partial
 from itertools import groupby
-from numbers import Integral, Real
 from typing import Any
 
 import numpy as np
 import pandas as pd
-from pandas.api.types import is_bool_dtype, is_numeric_dtype, is_object_dtype
+from pandas.api.types import infer_dtype, is_float_dtype, is_numeric_dtype
 
 from evotree.schema import (
     MISSING,
@@ -38,11 +39,17 @@ from evotree.schema import (
     text_of,
 )
 from evotree.tables.frames import level_of_user
+from evotree.words import listed
 
 _SHOWN_LEVELS = 3
 """Levels of a column in messages."""
+_SHOWN_ABSENT = 10
+"""Columns in the message that they are not there."""
 
 _TRUTH_VALUES = {"true": 1, "false": 0}
+_HELD = {"boolean": TRUTH, "integer": WHOLE}
+_HELD |= dict.fromkeys(["floating", "mixed-integer-float", "decimal"], NUMBERS)
+"""What cells hold, by the names that pandas has for their types."""
 _NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?")
 _DATE = re.compile(r"\d{4}-\d\d-\d\d.*")
 # Words that pandas reads as missing cells, where other readers keep them.
@@ -62,7 +69,7 @@ _GAPS = {
 }
 
 
-def value_of(text: Level) -> Hashable:
+def value_of(text: Level, number: Callable[[float], Any] = float) -> Hashable:
     """Return what a cell says, however it is written; None for a missing one."""
     if text is None or (word := text.strip().casefold()) in _GAPS:
         return None
@@ -71,41 +78,48 @@ def value_of(text: Level) -> Hashable:
     if _NUMBER.fullmatch(word):
         # Floats do not tell all whole numbers apart.
         is_whole = word.lstrip("+-").isdecimal() and len(word) < SHOWN_CHARACTERS
-        return int(word) if is_whole else float(word)
-    if _DATE.fullmatch(word):
-        try:
+        return int(word) if is_whole else number(float(word))
+    with suppress(ValueError):
+        if _DATE.fullmatch(word):
             return datetime.fromisoformat(word)
-        except ValueError:
-            return text
     return text
 
 
-def _single_value_of(text: Level) -> Hashable:
-    """Return what a cell says where numbers have single precision."""
-    value = value_of(text)
-    if not isinstance(value, float):
-        return value
-    with np.errstate(over="ignore"):
-        return float(np.float32(value))
+def _single(number: float) -> float:
+    """Return a number in single precision; one beyond it is infinite."""
+    return c_float(number).value
 
 
 def reading(levels: Sequence[Level]) -> Callable[[Any], Any]:
     """Return what says which level a text is, by writing or else by value; itself for none."""
-    written = set(levels)
-    ways: tuple[Callable[[Level], Hashable], ...] = (value_of, _single_value_of)
+    ways: list[Callable[[Any], Hashable]]
+    # Numbers may have lost digits where they were held in single precision.
+    ways = [lambda text: text, value_of, partial(value_of, number=_single)]
     tables = []
     for way in ways:
         counts = Counter(map(way, levels))
         tables.append({way(one): one for one in levels if counts[way(one)] == 1})
 
     def read(text: Any) -> Any:
-        if text not in written:
-            for way, table in zip(ways, tables, strict=True):
-                if (value := way(text)) in table:
-                    return table[value]
-        return text
+        values = ((way(text), table) for way, table in zip(ways, tables, strict=True))
+        return next((table[value] for value, table in values if value in table), text)
 
     return read
+
+
+def positions_of(classes: Sequence[Any], values: Any) -> np.ndarray:
+    """Return the position of each value among classes, int64, and -1 for none of them.
+
+    A value is the class that is written alike, or else the only one of the same value, as levels
+    of a column are.
+    """
+    codes, known = pd.factorize(np.asarray(values, dtype=object))
+    texts = [text_of(label) for label in classes]
+    place = {text: at for at, text in enumerate(texts)}
+    read = reading(texts)
+    places = [place.get(read(text_of(value)), -1) for value in known]
+    # The code of missing ones is -1.
+    return np.array([*places, -1], dtype=np.int64)[codes]
 
 
 def numbers_of(series: pd.Series, holds: str = NUMBERS) -> pd.Series:
@@ -116,30 +130,36 @@ def numbers_of(series: pd.Series, holds: str = NUMBERS) -> pd.Series:
     if is_numeric_dtype(series.dtype) and series.dtype.kind != "c":
         numbers = series.to_numpy(dtype=np.float64, na_value=np.nan)
         return pd.Series(numbers, series.index, name=series.name)
-    spell = partial(_spelled, truth=_TRUTH_VALUES if holds == TRUTH else {})
+
+    def spelled(value: Any) -> str:
+        if isinstance(value, date | timedelta | pd.Period):
+            return "nan"  # a period of a year is written as a number
+        is_truth = holds == TRUTH or isinstance(value, bool | np.bool_)
+        text = str(value)
+        return (
+            str(_TRUTH_VALUES.get(text.strip().casefold(), text)) if is_truth else text
+        )
+
     # Whole numbers of more than 64 bits are beyond pandas as numbers, but not as text.
-    texts = series.astype(object).map(spell, na_action="ignore")
-    texts = texts.astype(object).where(texts.notna(), np.nan)
-    return numbers_spelled(texts).astype(np.float64)
+    texts = series.astype(object).map(spelled, na_action="ignore")
+    return _numbers_spelled(texts).astype(np.float64)
 
 
-def numbers_spelled(texts: pd.Series) -> pd.Series:
+def numbers_or_codes(cells: pd.Series) -> pd.Series:
+    """Return texts as numbers where all are, and as they are where some are codes such as 01."""
+    numbers = _numbers_spelled(cells)
+    is_code = cells.astype(str).str.match(r"[+-]?0\d")
+    return cells if numbers.isna().any() or is_code.any() else numbers
+
+
+def _numbers_spelled(texts: pd.Series) -> pd.Series:
     """Return the numbers that texts spell, NaN for other texts."""
+    texts = texts.astype(object).where(texts.notna(), np.nan)
     numbers = pd.to_numeric(texts, errors="coerce")
     if numbers.dtype.kind == "f":  # pandas before version 3 misses the last bit of some
         spelled = numbers.notna()
         numbers[spelled] = texts[spelled].astype(np.float64)
     return numbers
-
-
-def _spelled(value: Any, truth: Mapping[str, int]) -> str:
-    """Return how the number is written that a cell is."""
-    if isinstance(value, bool | np.bool_):
-        return str(int(value))
-    if isinstance(value, date | timedelta | pd.Period):
-        return "nan"  # a period of a year is written as a number
-    text = str(value)
-    return str(truth.get(text.strip().casefold(), text))
 
 
 def fit_columns(
@@ -176,9 +196,8 @@ def fit_columns(
         categorical = [not is_numeric_dtype(dtype) for dtype in frame.dtypes]
     is_category = np.asarray(categorical, dtype=bool)
     # A part of a table copies its cells.
-    numbers = iter(
-        _numbers(frame.loc[:, ~is_category] if is_category.any() else frame).T
-    )
+    block = frame.loc[:, ~is_category] if is_category.any() else frame
+    numbers = iter(_numbers(block, [NUMBERS] * block.shape[1]).T)
     columns: list[Column] = []
     for j, name in enumerate(map(str, frame.columns)):
         cells = frame.iloc[:, j]
@@ -233,22 +252,13 @@ def _held_by(cells: pd.Series, is_category: bool) -> str:
     Whole numbers that are floats are no whole numbers, but for those that lack some: pandas has no
     others.
     """
-    dtype = cells.dtype
-    if isinstance(dtype, pd.CategoricalDtype):
-        cells, dtype = pd.Series(dtype.categories), dtype.categories.dtype
-    if is_bool_dtype(dtype):
-        return TRUTH
-    if is_numeric_dtype(dtype) and dtype.kind in "iu":
-        return WHOLE
+    if isinstance(cells.dtype, pd.CategoricalDtype):
+        cells = pd.Series(cells.dtype.categories)
     there = cells.dropna()
-    if is_numeric_dtype(dtype):
+    if is_float_dtype(cells.dtype):
         is_whole = 0 < len(there) < len(cells) and (there == np.round(there)).all()
         return WHOLE if is_whole else NUMBERS
-    kinds = set(map(type, there)) if is_object_dtype(dtype) else {str}
-    for holds, of in ((TRUTH, bool | np.bool_), (WHOLE, Integral), (NUMBERS, Real)):
-        if kinds and all(issubclass(kind, of) for kind in kinds):
-            return holds
-    return TEXTS if is_category else NUMBERS
+    return _HELD.get(infer_dtype(there), TEXTS if is_category else NUMBERS)
 
 
 def _categorical(
@@ -257,9 +267,9 @@ def _categorical(
     """Return a column of categories and its levels that are features, the missing cells last."""
     texts = sorted(level for level in weights if level is not None)
     other = max(texts, key=weights.__getitem__) if 0 < len(texts) <= 2 else None
+    is_gap_level = bool(texts) and None in weights
     levels: list[Level] = [level for level in texts if level != other]
-    if texts and None in weights:
-        levels.append(None)
+    levels += [None] if is_gap_level else []
     return CategoricalColumn(name, tuple(levels), other, holds)
 
 
@@ -300,7 +310,7 @@ def encode(
     if absent := [name for name in names if name not in present]:
         raise ValueError(
             f"the data lack {len(absent)} of the {len(names)} columns that the model needs: "
-            f"{', '.join(map(repr, absent[:10]))}{', ...' if len(absent) > 10 else ''}."
+            f"{listed([*map(repr, absent)], _SHOWN_ABSENT)}."
         )
     repeated = set(frame.columns[frame.columns.duplicated()])
     if twice := next((name for name in names if name in repeated), None):
@@ -353,7 +363,14 @@ def encode_in_order(
                 said := _unknown_levels(column, places, levels)
             ):
                 unknown.append(said)
-    _warn_of_cells(filled, unknown)
+    _warn_of_cells(
+        "missing values in columns that had none in fit; the median of the training rows stands "
+        "for them",
+        filled,
+    )
+    _warn_of_cells(
+        "levels that fit did not see, which count as none of its levels", unknown
+    )
     features = parts[0] if len(parts) == 1 else np.hstack(parts)
     return np.ascontiguousarray(features, dtype=np.float64)
 
@@ -363,62 +380,43 @@ def _unknown_levels(
 ) -> str:
     """Return which levels of some cells a column does not know, and how many cells they have."""
     counts = np.bincount(places, minlength=len(levels)).tolist()
-    strange = [
-        (n, MISSING if level is None else quoted(level))
-        for n, level in zip(counts, levels, strict=True)
-        if level not in column.known
-    ]
+    pairs = Counter(dict(zip(levels, counts, strict=True))).most_common()
+    strange = [(level, n) for level, n in pairs if level not in column.known]
     if not strange:
         return ""
-    strange.sort(key=lambda pair: -pair[0])
-    of_rows = (
-        f"{_listed([f'{level} in {n}' for n, level in strange])} of {len(places)} rows"
-    )
-    if sum(n for n, _ in strange) < len(places):
+    shown = listed([f"{_quoted(level)} in {n}" for level, n in strange], _SHOWN_LEVELS)
+    of_rows = f"{shown} of {len(places)} rows"
+    if sum(n for _, n in strange) < len(places):
         return f"{column.name!r} has {of_rows}"
-    known = _listed([MISSING if one is None else quoted(one) for one in column.known])
+    known = listed([*map(_quoted, column.known)], _SHOWN_LEVELS)
     return f"{column.name!r} has a level of the fit ({known}) in NO row, but {of_rows}"
 
 
-def _listed(names: Sequence[str], most: int = _SHOWN_LEVELS) -> str:
-    """Return the first names of a list."""
-    return ", ".join([*names[:most], *(["..."] if len(names) > most else [])])
+def _quoted(level: Level) -> str:
+    """Return a level as messages show it."""
+    return MISSING if level is None else quoted(level)
 
 
-def _warn_of_cells(filled: list[str], unknown: list[str]) -> None:
+def _warn_of_cells(said: str, columns: list[str]) -> None:
     """Warn of columns with cells of a kind that they had not when they were fitted."""
-    for said, named in (
-        (
-            "X has missing values in columns that had none in fit; the median of the training "
-            "rows stands for them",
-            filled,
-        ),
-        (
-            "X has levels that fit did not see, which count as none of its levels",
-            unknown,
-        ),
-    ):
-        if named:
-            shown = _listed(named, SHOWN_NAMES)
-            warnings.warn(f"{said}: {shown}.", stacklevel=level_of_user())
+    if columns:
+        shown = listed(columns, SHOWN_NAMES)
+        warnings.warn(f"X has {said}: {shown}.", stacklevel=level_of_user())
 
 
-def _numbers(block: pd.DataFrame, holds: Sequence[str] | None = None) -> np.ndarray:
+def _numbers(block: pd.DataFrame, holds: Sequence[str]) -> np.ndarray:
     """Return columns of numbers, NaN where they are missing, and refuse text and infinity.
 
     Where `holds` says that a column holds truth values, words for these are numbers.
     """
-    if block.shape[1] == 0:
-        return np.empty(block.shape)
     if all(
         isinstance(dtype, np.dtype) and dtype.kind in "biuf" for dtype in block.dtypes
     ):
         # The user's own array is not copied.
         numbers = block.to_numpy(dtype=np.float64)
     else:
-        held = [NUMBERS] * block.shape[1] if holds is None else holds
         numbers = np.column_stack(
-            [numbers_of(block.iloc[:, j], of) for j, of in enumerate(held)]
+            [numbers_of(block.iloc[:, j], of) for j, of in enumerate(holds)]
         )
     bad = ~np.isfinite(numbers)
     if bad.any():

@@ -1,14 +1,31 @@
-"""Tables of all kinds as frames of pandas: arrays, lists, and frames of polars and Arrow."""
+"""What a fit takes, in forms of pandas and NumPy: tables of all kinds, and labels of classes.
+
+Tables are arrays, lists, and frames of pandas, polars and Arrow; labels are lists, arrays and
+columns of any type.
+"""
 
 import sys
 from collections.abc import Sequence
+from numbers import Integral, Real
 from typing import Any
 
 import numpy as np
 import pandas as pd
+from pandas.api.types import is_bool_dtype, is_numeric_dtype
 from sklearn.utils import check_array
 
-_SHOWN = 5  # labels in messages
+from evotree.words import listed
+
+MANY_TARGETS = 20
+"""More different numbers than this are no classes."""
+
+_SHOWN_LABELS = 5
+_KINDS: tuple[tuple[Any, Any], ...] = (
+    (bool | np.bool_, bool),
+    (Integral, np.int64),
+    (Real, np.float64),
+    (str, object),
+)
 
 
 def level_of_user() -> int:
@@ -136,5 +153,71 @@ def by_row(values: Any, X: Any, parameter: str) -> Any:
 
 def _shown(labels: Any) -> str:
     """Return the first of some labels."""
-    shown = ", ".join(map(repr, list(labels[:_SHOWN])))
-    return shown + (", ..." if len(labels) > _SHOWN else "")
+    return listed([*map(repr, labels)], _SHOWN_LABELS)
+
+
+# ---- labels of classes ---------------------------------------------------------------------------
+
+
+def read_labels(y: Any) -> Any:
+    """Return labels as an array of truth values, whole numbers, floats or texts.
+
+    Labels of more than one dimension, or none, are returned as they are. Missing ones raise
+    `ValueError`, which says how many there are, and so do dates and labels of several types.
+    """
+    y = _column_of_pandas(y)
+    if isinstance(y, list | tuple):
+        # The array of a list of numbers and texts would hold texts only.
+        y = np.asarray(y, dtype=object)
+    if getattr(y, "ndim", 0) != 1 or not hasattr(y, "dtype"):
+        return y
+    if isinstance(y, np.ndarray) and y.dtype.kind in "biuUS":
+        return y
+    refuse_dates(y, "texts and numbers")
+    labels = np.asarray(y, dtype=object if y.dtype.kind == "T" else None)
+    missing = np.asarray(pd.isna(labels), dtype=bool)
+    if missing.any():
+        raise ValueError(
+            f"Input y contains NaN or missing labels: {missing.sum()} of {len(missing)}, the first "
+            f"in row {missing.argmax()}. Leave these rows out, or make them a class of their own, "
+            "such as by y.fillna('missing')."
+        )
+    return _narrowed(labels) if labels.dtype == object else labels
+
+
+def are_many_numbers(y: Any) -> bool:
+    """Return whether targets are more different numbers than there would be classes."""
+    is_numeric = is_numeric_dtype(y.dtype) and not is_bool_dtype(y.dtype)
+    return is_numeric and pd.Series(y).nunique() > MANY_TARGETS
+
+
+def refuse_dates(y: Any, allowed: str) -> None:
+    """Raise for labels or targets that are dates, times or durations."""
+    y = _column_of_pandas(y)
+    dtype = getattr(y, "dtype", None)
+    if isinstance(dtype, pd.PeriodDtype) or getattr(dtype, "kind", "") in ("m", "M"):
+        raise ValueError(
+            f"y has dates or times, such as {np.asarray(y)[0]}: allowed are {allowed}."
+        )
+
+
+def _column_of_pandas(y: Any) -> Any:
+    """Return a column of polars or Arrow as one of pandas."""
+    return y.to_pandas() if hasattr(y, "to_pandas") else y
+
+
+def _narrowed(labels: np.ndarray) -> np.ndarray:
+    """Return objects of one kind in the type of NumPy that holds all of them."""
+    kinds = {type(label) for label in labels.tolist()}
+    for kind, dtype in _KINDS:
+        if all(issubclass(one, kind) for one in kinds):
+            try:
+                return labels.astype(dtype)
+            except OverflowError as error:
+                raise ValueError(
+                    "y has whole numbers of more than 64 bits: make them texts."
+                ) from error
+    names = ", ".join(sorted(kind.__name__ for kind in kinds))
+    raise ValueError(
+        f"y has labels of the types {names}: allowed are numbers, or texts."
+    )

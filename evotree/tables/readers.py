@@ -26,7 +26,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
 from importlib import import_module
-from itertools import islice, product
+from itertools import accumulate, islice, product
 from pathlib import Path
 from typing import Any
 
@@ -89,12 +89,20 @@ class TextFormat:
 def read_table(
     path: str | os.PathLike[str], form: TextFormat = TextFormat()
 ) -> pd.DataFrame:
-    """Read a table from a file."""
+    """Read a table from a file, in the way of the ending of its name."""
     path = Path(path)
+    readers: dict[tuple[str, ...], Callable[[Path, TextFormat], pd.DataFrame]] = {
+        (".npz",): _read_npz,
+        (".parquet",): _read_parquet,
+        (".arff", ".arff.gz"): _read_arff,
+        _LIBSVM: _read_libsvm,
+        ("",): _read_csv,
+    }
+    read = next(readers[ends] for ends in readers if path.name.endswith(ends))
     with reading(path):
         _check_inflated(path)
         try:
-            frame = _read(path, form)
+            frame = read(path, form)
         except UnicodeError as error:
             # Windows' programs write so in Western Europe.
             name = form.encoding or "UTF-8; --encoding cp1252 may read it"
@@ -102,19 +110,6 @@ def read_table(
         if frame.empty:
             raise ValueError("it has no data rows")
     return frame
-
-
-def _read(path: Path, form: TextFormat) -> pd.DataFrame:
-    """Read a table by the ending of its name."""
-    if path.name.endswith(".npz"):
-        return _read_npz(path)
-    if path.name.endswith(".parquet"):
-        return _read_parquet(path)
-    if path.name.endswith((".arff", ".arff.gz")):
-        return _read_arff(path, form.encoding)
-    if path.name.endswith(_LIBSVM):
-        return _read_libsvm(path)
-    return _read_csv(path, form)
 
 
 @contextmanager
@@ -142,26 +137,20 @@ def reading(path: str | os.PathLike[str]) -> Iterator[None]:
 
 def _check_inflated(path: Path) -> None:
     """Raise for a compressed file that would be far larger than it is."""
-    most = _most_bytes(path)
-    inflated = 0
     if path.suffix == ".npz":
         with zipfile.ZipFile(path) as packed:
-            inflated = sum(member.file_size for member in packed.infolist())
+            _check_size(path, sum(member.file_size for member in packed.infolist()))
     elif path.suffix in (".gz", ".bz2"):
         with (gzip if path.suffix == ".gz" else bz2).open(path) as file:
-            while inflated <= most and (block := file.read(2**20)):
-                inflated += len(block)
-    _check_size(path, inflated)
-
-
-def _most_bytes(path: Path) -> int:
-    """Return how many bytes a compressed file may hold."""
-    return max(_ALWAYS_READ_BYTES, _MAX_RATIO * path.stat().st_size)
+            blocks: Iterator[bytes] = iter(partial(file.read, 2**20), b"")
+            for inflated in accumulate(map(len, blocks)):
+                _check_size(path, inflated)
 
 
 def _check_size(path: Path, inflated: int) -> None:
     """Raise for a compressed file that holds far more bytes than it has."""
-    if inflated > (most := _most_bytes(path)):
+    most = max(_ALWAYS_READ_BYTES, _MAX_RATIO * path.stat().st_size)
+    if inflated > most:
         raise ValueError(
             f"it is compressed and holds more than {most} bytes, and more than {_MAX_RATIO} times "
             "its size: unpack it first"
@@ -195,7 +184,7 @@ def _read_csv(path: Path, form: TextFormat) -> pd.DataFrame:
         lines = list(islice(filter(str.strip, file), _GUESSED_FROM_LINES))
     # Excel's own way to say what separates cells.
     said = re.fullmatch(r"sep=(.)\s*", lines[0]) if lines else None
-    lines = lines[1:] if said else lines
+    lines = lines[1 if said else 0 :]
     sep = form.sep or (said[1] if said else _separator(lines))
     names = next(csv.reader(lines, delimiter=sep), [])
     if not names:
@@ -221,26 +210,23 @@ def _read_csv(path: Path, form: TextFormat) -> pd.DataFrame:
         **EXACT_NUMBERS,
     )
     try:
-        decimal = form.decimal
-        if decimal is None:
-            decimal = "." if sep == "," else _decimal(parse(nrows=1000, dtype=str))
+        decimal = form.decimal or (
+            "." if sep == "," else _decimal(parse(nrows=1000, dtype=str))
+        )
         if form.sep is None and sep != ",":
             form.say(
                 f"{path}: read as separated by {_SEPARATORS.get(sep, sep)}; see --sep"
             )
         if form.decimal is None and decimal != ".":
             form.say(f"{path}: read with decimal commas; see --decimal")
-        parse = partial(parse, decimal=decimal)
-        frame = parse(dtype={name: str for name in names if name in form.texts})
-        # Strings such as "true" are labels like any other; pandas would respell them.
-        labels = [name for name, dtype in frame.dtypes.items() if dtype.kind in "bO"]
-        text = frame.dtypes[labels].map(lambda dtype: isinstance(dtype, pd.StringDtype))
-        if mixed := list(text.index[~text.astype(bool)]):
-            frame[mixed] = parse(usecols=mixed, dtype=str)
-        frame = frame.astype(dict.fromkeys(labels, object))
+        frame = parse(decimal=decimal)
+        # Texts are as they are written, also those for truth values and numbers among words.
+        texts = [n for n in names if n in form.texts or not _is_number(frame[n])]
+        if texts:
+            frame[texts] = parse(usecols=texts, dtype=str).astype(object)
         if decimal == ",":  # in numbers among text, as in the columns of numbers
-            frame[labels] = (
-                frame[labels]
+            frame[texts] = (
+                frame[texts]
                 .apply(_without_points)
                 .replace(_COMMA, r"\1.\2", regex=True)
             )
@@ -285,7 +271,7 @@ def _without_points(column: pd.Series) -> pd.Series:
     )
 
 
-def _read_parquet(path: Path) -> pd.DataFrame:
+def _read_parquet(path: Path, _: TextFormat) -> pd.DataFrame:
     try:
         parquet = import_module("pyarrow.parquet")
     except ImportError as error:
@@ -300,7 +286,7 @@ def _read_parquet(path: Path) -> pd.DataFrame:
 
 def plain_column(column: pd.Series) -> pd.Series:
     """Return a column of pandas' own types as numbers, or as strings and NaN."""
-    if is_numeric_dtype(column) and not is_bool_dtype(column):
+    if _is_number(column):
         return (
             column if isinstance(column.dtype, np.dtype) else column.astype(np.float64)
         )
@@ -308,7 +294,12 @@ def plain_column(column: pd.Series) -> pd.Series:
     return text.where(text.notna(), np.nan)
 
 
-def _read_npz(path: Path) -> pd.DataFrame:
+def _is_number(column: pd.Series) -> bool:
+    """Return whether cells are numbers, and no truth values."""
+    return is_numeric_dtype(column) and not is_bool_dtype(column)
+
+
+def _read_npz(path: Path, _: TextFormat) -> pd.DataFrame:
     with path.open("rb") as file, np.load(file, allow_pickle=False) as arrays:
         data, target = arrays["data"], arrays[TARGET]
     if data.ndim != 2 or target.shape != data.shape[:1]:
@@ -326,8 +317,8 @@ def _read_npz(path: Path) -> pd.DataFrame:
     )
 
 
-def _read_arff(path: Path, encoding: str | None) -> pd.DataFrame:
-    with _opened(path, "rt", encoding=_encoding(path, encoding)) as file:
+def _read_arff(path: Path, form: TextFormat) -> pd.DataFrame:
+    with _opened(path, "rt", encoding=_encoding(path, form.encoding)) as file:
         read = _ARFFDecoder().decode(_dense(file))
     names, kinds = zip(*read["attributes"], strict=True)
     if "STRING" in kinds:
@@ -359,7 +350,7 @@ def _dense(lines: Iterable[str]) -> Iterator[str]:
         yield line
 
 
-def _read_libsvm(path: Path) -> pd.DataFrame:
+def _read_libsvm(path: Path, _: TextFormat) -> pd.DataFrame:
     data, target = load_svmlight_file(str(path))
     if data.shape[1] > _MAX_FEATURES:
         raise ValueError(
