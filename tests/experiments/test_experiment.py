@@ -22,7 +22,7 @@ from evotree.experiments.execution import run_experiment
 from evotree.experiments.experiment import (
     Experiment,
     as_code,
-    describe,
+    describe_method,
     make_method,
     read_experiment,
     tree_sizes,
@@ -103,7 +103,7 @@ def test_definitions_tell_experiments_apart():
         make_pipeline(StandardScaler(), LogisticRegression()), space, cv=3
     )
     space = {"logisticregression__C": loguniform(1, 2)}
-    assert describe(search) != describe(
+    assert describe_method(search) != describe_method(
         clone(search).set_params(param_distributions=space)
     )
     assert as_code(search) == (
@@ -115,17 +115,21 @@ def test_definitions_tell_experiments_apart():
     method = make_pipeline(
         FunctionTransformer(np.log1p), FunctionTransformer(double), TREE
     )
-    for text in (str(describe(method)), as_code(method), str(describe(search))):
+    for text in (
+        str(describe_method(method)),
+        as_code(method),
+        str(describe_method(search)),
+    ):
         assert "0x" not in text
 
 
 def test_a_method_is_described_by_its_public_name():
     """Its rows count wherever the package keeps its class."""
     tree = ObliqueTreeClassifier()
-    assert describe(tree)["estimator"] == "evotree.ObliqueTreeClassifier"
+    assert describe_method(tree)["estimator"] == "evotree.ObliqueTreeClassifier"
     kind, own = DummyClassifier, type("Own", (DummyClassifier,), {})
-    assert describe(kind())["estimator"] == f"{kind.__module__}.DummyClassifier"
-    assert describe(own())["estimator"] == f"{__name__}.Own"
+    assert describe_method(kind())["estimator"] == f"{kind.__module__}.DummyClassifier"
+    assert describe_method(own())["estimator"] == f"{__name__}.Own"
 
 
 TOML = """
@@ -286,9 +290,9 @@ MEMBERS = [("svc", SVC()), ("tree", clone(WODT).set_params(max_depth=2))]
 )
 def test_tables_nest(text, expected):
     method = make_method(tomllib.loads(text), "methods.m")
-    assert describe(method) == describe(expected) and as_code(method) == as_code(
-        expected
-    )
+    assert describe_method(method) == describe_method(expected) and as_code(
+        method
+    ) == as_code(expected)
 
 
 @pytest.mark.parametrize(
