@@ -207,7 +207,7 @@ def test_arguments_are_checked(table):
     for wrong, named in (
         ({"groups": beside, "time": beside}, "one of them"),
         ({"task": "ranking"}, "task='ranking'"),
-        ({"n_folds": 1}, "n_folds=1"),
+        ({"n_folds": 1}, "'n_folds' parameter .* Got 1"),
         ({"groups": beside[1:]}, "inconsistent"),
         ({"time": np.full(len(y), np.nan)}, "missing"),
     ):
