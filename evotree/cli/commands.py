@@ -240,7 +240,7 @@ def report_model(args: argparse.Namespace) -> None:
     print(f"wrote {args.out}")
 
 
-def run_experiment(args: argparse.Namespace) -> None:
+def run_experiment_file(args: argparse.Namespace) -> None:
     """Do the fits that a file defines and that are missing."""
     from evotree.experiments import execution, experiment
 
@@ -278,7 +278,7 @@ def report_experiment(args: argparse.Namespace) -> None:
         print(f"wrote {path}")
 
 
-def compare(args: argparse.Namespace) -> None:
+def compare_methods(args: argparse.Namespace) -> None:
     """Compare the default with the models that one would take else, on a table."""
     from evotree.experiments import rivals
 

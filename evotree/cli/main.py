@@ -323,7 +323,7 @@ def _add_comparison(commands: Any, table: str) -> None:
     command = add_command(
         commands,
         "compare",
-        "compare",
+        "compare_methods",
         "compare the default tree with other models on a table",
         "evotree compare iris.csv --target target --plot iris.png",
     )
@@ -357,7 +357,7 @@ def _add_experiments(commands: Any) -> None:
     run = add_command(
         parts,
         "run",
-        "run_experiment",
+        "run_experiment_file",
         "do the fits that a file defines and that are missing",
         run_small,
     )

@@ -94,8 +94,9 @@ def done_runs(runs: pd.DataFrame, *columns: str) -> pd.DataFrame:
             f"runs has no column {missing[0]!r}; it has {', '.join(map(str, runs))}."
         )
     is_done = runs.get("status", "done") == "done"
-    columns_of_run = {name: runs.get(name, 0) for name in [*_RUN, *columns]}
-    runs = pd.DataFrame(columns_of_run, runs.index)
+    runs = pd.DataFrame(
+        {name: runs.get(name, 0) for name in [*_RUN, *columns]}, runs.index
+    )
     is_used = runs.notna().all(axis=1) & is_done
     if not is_used.all():
         warnings.warn(

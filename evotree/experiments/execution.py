@@ -23,10 +23,10 @@ import time
 import traceback
 import warnings
 import zlib
-from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, BrokenExecutor, Executor, Future, wait
 from concurrent.futures.process import ProcessPoolExecutor
-from contextlib import closing, contextmanager, suppress
+from contextlib import closing, suppress
 from dataclasses import replace
 from datetime import UTC, datetime
 from functools import cache, partial
@@ -448,7 +448,11 @@ def do_fit(
     )
     method = seed_method(method, experiment.protocol.random_state(task))
     parts = experiment.protocol.take_parts(task, data_home, is_classifier(method))
-    with _warnings_to_log(task):
+    with warnings.catch_warnings():
+        warnings.simplefilter("default")  # each once
+        warnings.showwarning = lambda message, category, *place: log.warning(
+            "%s: %s: %s", task, category.__name__, message
+        )
         if experiment.warm_up:
             compile_for(experiment.methods[task.method])
         memory = PeakMemory()
@@ -511,19 +515,6 @@ def _scores(
     if len(errors) == len(scores):
         raise errors[0]
     return scores
-
-
-@contextmanager
-def _warnings_to_log(task: Task) -> Iterator[None]:
-    """Log the warnings of a block, each once."""
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("default")
-        try:
-            yield
-        finally:
-            texts = [f"{w.category.__name__}: {w.message}" for w in caught]
-            for text in dict.fromkeys(texts):
-                log.warning("%s: %s", task, text)
 
 
 def run_experiment(

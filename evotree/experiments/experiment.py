@@ -177,8 +177,7 @@ class Experiment:
             raise ValueError(
                 f"seeds={abbreviate(self.seeds)}: allowed are 0 to 2**32 - 1."
             )
-        names = get_scorer_names()
-        names += [f"train_{name}" for name in names]
+        names = [f"{of}{name}" for of in ("", "train_") for name in get_scorer_names()]
         if unknown := [name for name in self.metrics if name not in names]:
             near = get_close_matches(unknown[0], names, cutoff=0.5)
             hint = f" Did you mean {' or '.join(near)}?" if near else ""
@@ -353,8 +352,9 @@ def abbreviate(value: Any) -> str:
 
 def make_method(table: Any, path: str) -> BaseEstimator:
     """Make an estimator from its table; its parameters are checked as a fit would do it."""
-    others = {"estimator", "steps"}
-    if not _is_estimator(table) or ("preset" in table and others & table.keys()):
+    if not _is_estimator(table) or (
+        "preset" in table and {"estimator", "steps"} & table.keys()
+    ):
         raise ValueError(
             f"[{path}] needs an 'estimator', a 'preset' or 'steps', one of them; it is "
             f"{abbreviate(table)}."
@@ -379,10 +379,11 @@ def make_method(table: Any, path: str) -> BaseEstimator:
 
 def _is_estimator(value: Any) -> bool:
     """Tell tables of estimators from others, such as a grid of the parameter ``estimator``."""
-    if not isinstance(value, dict):
-        return False
-    names = [value.get("estimator"), value.get("preset")]
-    return "steps" in value or any(isinstance(name, str) for name in names)
+    return isinstance(value, dict) and (
+        "steps" in value
+        or isinstance(value.get("estimator"), str)
+        or isinstance(value.get("preset"), str)
+    )
 
 
 def _parameter(name: str, value: Any, path: str) -> Any:
