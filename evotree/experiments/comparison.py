@@ -21,7 +21,7 @@ Nadeau C., Bengio Y. (2003). Inference for the generalization error. Machine Lea
 import math
 import warnings
 from collections.abc import Mapping, Sequence
-from typing import Any, Literal, NamedTuple
+from typing import Any, NamedTuple
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -33,11 +33,10 @@ from numpy.typing import ArrayLike
 from scipy import stats
 
 from evotree.plotting import plot_learning_curves, style
-from evotree.plotting.style import INK, PALETTE, axes_or_new, draw_grid, legend_below
+from evotree.plotting.style import INK, PALETTE, axes_or_new
 
-PairedTest = Literal["paired", "corrected"]
-TEST_NAMES = {"paired": "paired t-tests", "corrected": "corrected resampled t-tests"}
 LEVEL = 0.05
+"""Differences with an adjusted p-value below it are significant."""
 MARKDOWN_ESCAPES = str.maketrans(
     {character: f"\\{character}" for character in "\\`*_|<"}
 )
@@ -88,8 +87,6 @@ def latex_table(rows: pd.DataFrame, n_left: int = 1, n_upper: int | None = None)
 
 def done_runs(runs: pd.DataFrame, *columns: str) -> pd.DataFrame:
     """Return the runs that are done, with numbers in each of some columns; warn of the others."""
-    if not isinstance(runs, pd.DataFrame):
-        raise TypeError(f"runs is a {type(runs).__name__}: allowed is a DataFrame.")
     if missing := [
         name for name in ("dataset", "method", *columns) if name not in runs
     ]:
@@ -108,10 +105,8 @@ def done_runs(runs: pd.DataFrame, *columns: str) -> pd.DataFrame:
             UserWarning,
             stacklevel=3,  # the line that called our caller
         )
-    runs = runs[is_used].reset_index(drop=True)
-    runs = runs.astype(
-        {"dataset": str, "method": str} | dict.fromkeys(columns, np.float64)
-    )
+    kinds = {"dataset": str, "method": str} | dict.fromkeys(columns, np.float64)
+    runs = runs[is_used].reset_index(drop=True).astype(kinds)
     if runs.empty or not np.isfinite(runs[list(columns)]).all(axis=None):
         raise ValueError(
             f"runs has no row that is done, or infinite {' or '.join(columns)}."
@@ -127,17 +122,19 @@ def done_runs(runs: pd.DataFrame, *columns: str) -> pd.DataFrame:
 
 def complete_datasets(runs: pd.DataFrame) -> tuple[list[str], list[str]]:
     """Part the data sets on which all methods have runs on the same folds from the others."""
-    n_methods = runs.groupby(["dataset", "fold"])["method"].nunique()
-    is_complete = n_methods.eq(runs["method"].nunique()).groupby("dataset").all()
-    names = runs["dataset"].unique()
-    complete = [name for name in names if is_complete[name]]
-    return complete, [name for name in names if not is_complete[name]]
+    by_fold = runs.groupby(["dataset", "fold"], sort=False)["method"].nunique()
+    n_methods = by_fold.groupby("dataset", sort=False).min()
+    is_complete = n_methods == runs["method"].nunique()
+    return list(n_methods.index[is_complete]), list(n_methods.index[~is_complete])
 
 
-def mean_scores(runs: pd.DataFrame, column: str) -> pd.DataFrame:
-    """Return means over folds and seeds, (n_datasets, n_methods); NaN where there are no runs."""
-    means = runs.groupby(["dataset", "method"])[column].mean().unstack()
-    return means.reindex(
+def mean_scores(runs: pd.DataFrame, column: str, of: str = "mean") -> pd.DataFrame:
+    """Return means over folds and seeds, (n_datasets, n_methods); NaN where there are no runs.
+
+    Another word of pandas' ``agg`` takes the place of the mean.
+    """
+    values = runs.groupby(["dataset", "method"])[column].agg(of).unstack()
+    return values.reindex(
         index=runs["dataset"].unique(), columns=runs["method"].unique()
     )
 
@@ -185,8 +182,8 @@ def friedman(
     error = math.sqrt(k * (k + 1) / (6.0 * len(datasets)))
     z = (means.to_numpy()[first] - means.to_numpy()[second]) / error
     adjusted = np.ones((k, k))
-    adjusted[first, second] = adjust_by_holm(2.0 * stats.norm.sf(abs(z)))
-    adjusted[second, first] = adjusted[first, second]
+    p_values = adjust_by_holm(2.0 * stats.norm.sf(abs(z)))
+    adjusted[first, second] = adjusted[second, first] = p_values
     return FriedmanTest(
         mean_ranks=means,
         statistic=float(statistic),
@@ -209,23 +206,24 @@ class PairedTTest(NamedTuple):
 def paired_t_test(
     first: ArrayLike, second: ArrayLike, test_ratio: float = 0.0
 ) -> PairedTTest:
-    """Compare paired scores by a t-test, corrected by the test rows to a training row."""
-    scores = np.array([first, second], np.float64)
-    differences = scores[0] - scores[1]
+    """Compare paired scores by a t-test, corrected by the test rows to a training row.
+
+    A pair of which one score is missing does not count.
+    """
+    scores = pd.DataFrame(np.array([first, second], np.float64)).dropna(axis=1)
+    differences = scores.iloc[0] - scores.iloc[1]
+    last_bits = 1e-12 * scores.abs().max(axis=None)
+    differences = differences.mask(differences.abs() <= last_bits, 0.0)
     n = len(differences)
     difference = float(differences.mean())
-    if n < 2:
-        return PairedTTest(n, difference, math.nan, math.nan, math.nan)
-    scale = np.abs(scores).max() or 1.0
-    scaled = (differences / scale).round(12)  # differences in the last bits are none
-    if np.ptp(scaled) == 0.0:
-        if scaled[0] == 0.0:
-            return PairedTTest(n, 0.0, 0.0, 0.0, 1.0)
-        return PairedTTest(n, difference, 0.0, math.copysign(math.inf, difference), 0.0)
-    error = math.sqrt((1.0 / n + test_ratio) * scaled.var(ddof=1))
-    statistic = float(scaled.mean() / error)
+    error = float(differences.sem() * math.sqrt(1.0 + n * test_ratio))
+    if differences.max() - differences.min() <= last_bits and n > 1:
+        error = 0.0
+    statistic = difference / error if error else math.copysign(math.inf, difference)
+    if difference == 0.0:
+        statistic = 0.0
     p_value = float(2.0 * stats.t.sf(abs(statistic), n - 1))
-    return PairedTTest(n, difference, float(scale * error), statistic, p_value)
+    return PairedTTest(n, difference, error, statistic, p_value)
 
 
 def adjust_by_holm(p_values: ArrayLike) -> np.ndarray:
@@ -243,11 +241,9 @@ def paired_t_tests(
     reference: str,
     *,
     larger_is_better: bool = True,
-    test: PairedTest = "corrected",
-    level: float = LEVEL,
     test_ratio: float | None = None,
 ) -> pd.DataFrame:
-    """Compare a method with each other one on each data set.
+    """Compare a method with each other one on each data set, by corrected t-tests.
 
     Parameters
     ----------
@@ -259,12 +255,9 @@ def paired_t_tests(
         The method to be compared with the others.
     larger_is_better : bool, default=True
         Whether the largest score is best.
-    test : {"paired", "corrected"}, default="corrected"
-        The paired t-test, or Nadeau and Bengio's correction of it.
-    level : float in (0, 1), default=0.05
-        Differences with an adjusted p-value below it are significant.
-    test_ratio : float > 0, optional
-        Test rows to a training row, for the corrected test; by default 1 / (k - 1) for k folds.
+    test_ratio : float, at least 0, optional
+        Test rows to a training row; by default 1 / (k - 1) for k folds. The plain paired t-test
+        has 0.
 
     Returns
     -------
@@ -274,35 +267,30 @@ def paired_t_tests(
         ``verdict`` says ``win`` where the reference is significantly better, ``loss`` where worse,
         else ``tie``, and nothing for one pair, which has no test.
     """
-    if test not in TEST_NAMES or not 0.0 < level < 1.0:
-        raise ValueError(
-            f"test={test!r}, level={level!r}: allowed are {list(TEST_NAMES)}, (0, 1)."
-        )
     results = []
-    for dataset, group in runs.groupby("dataset", sort=False):
-        scores = group.pivot(index=["fold", "seed"], columns="method", values=metric)
-        n_folds = group["fold"].nunique()
-        for method in scores.columns.drop(reference, errors="ignore"):
-            pairs = scores.reindex(columns=[reference, method]).dropna()
-            ratio = 0.0
-            if test == "corrected" and len(pairs) > 1:
-                if test_ratio is None and n_folds < 2:
-                    raise ValueError(
-                        f"test_ratio=None: {dataset} has runs on one fold alone."
-                    )
-                ratio = test_ratio or 1.0 / (n_folds - 1)
-            if len(pairs):
+    n_folds = runs.groupby("dataset")["fold"].nunique()
+    scores = runs.pivot(
+        index=["dataset", "fold", "seed"], columns="method", values=metric
+    )
+    for method in runs["method"].unique():
+        for dataset in runs["dataset"].unique():
+            pairs = scores.loc[dataset, [reference, method]].dropna()
+            if test_ratio is None and n_folds[dataset] < 2 <= len(pairs):
+                raise ValueError(
+                    f"test_ratio=None: {dataset} has runs on one fold alone."
+                )
+            of_folds = 1.0 / max(n_folds[dataset] - 1, 1)
+            ratio = of_folds if test_ratio is None else test_ratio
+            if len(pairs) and method != reference:
                 result = paired_t_test(pairs[reference], pairs[method], ratio)
                 results.append((method, dataset, *result))
     tests = pd.DataFrame(results, columns=["method", "dataset", *PairedTTest._fields])
-    tests["adjusted"] = tests.groupby("method")["p_value"].transform(adjust_by_holm)
+    adjusted = tests.groupby("method")["p_value"].transform(adjust_by_holm)
     is_better = (tests["difference"] > 0.0) == larger_is_better
-    verdicts = np.where(
-        tests["adjusted"] < level, np.where(is_better, "win", "loss"), "tie"
+    verdicts = np.select(
+        [adjusted.isna(), adjusted >= LEVEL, is_better], ["", "tie", "win"], "loss"
     )
-    tests["verdict"] = np.where(tests["adjusted"].isna(), "", verdicts)
-    places = pd.Index(runs["method"].unique()).get_indexer(tests["method"])
-    return tests.iloc[np.argsort(places, kind="stable")].reset_index(drop=True)
+    return tests.assign(adjusted=adjusted, verdict=verdicts)
 
 
 class MeanTable(NamedTuple):
@@ -320,7 +308,7 @@ class MeanTable(NamedTuple):
     left_out: list[str]
     larger_is_better: bool
     reference: str | None
-    test: PairedTest
+    test_ratio: float | None
 
     @property
     def counts(self) -> pd.Series:
@@ -394,9 +382,11 @@ class MeanTable(NamedTuple):
             note = f"±: standard deviation over folds and seeds. {note}"
         if self.reference is None:
             return note
+        is_plain = self.test_ratio == 0.0
+        tests = "paired t-tests" if is_plain else "corrected resampled t-tests"
         return (
-            f"•/◦: {self.reference} is significantly better/worse ({TEST_NAMES[self.test]}, Holm "
-            f"over data sets, level {LEVEL:g}). {note}"
+            f"•/◦: {self.reference} is significantly better/worse ({tests}, Holm over data sets, "
+            f"level {LEVEL:g}). {note}"
         )
 
 
@@ -406,16 +396,12 @@ def mean_table(
     larger_is_better: bool = True,
     *,
     reference: str | None = None,
-    test: PairedTest = "corrected",
     test_ratio: float | None = None,
 ) -> MeanTable:
     """Return means and deviations over folds and seeds, and what `paired_t_tests` say."""
     runs = done_runs(runs, metric)
     means = mean_scores(runs, metric)
     datasets, left_out = complete_datasets(runs)
-    stds = (
-        runs.groupby(["dataset", "method"])[metric].std().unstack().reindex_like(means)
-    )
     tests = pd.DataFrame()
     verdicts = pd.DataFrame("", means.index, means.columns, dtype=object)
     if reference not in (None, *means):
@@ -426,7 +412,6 @@ def mean_table(
             metric,
             reference,
             larger_is_better=larger_is_better,
-            test=test,
             test_ratio=test_ratio,
         )
         verdicts.update(
@@ -434,7 +419,7 @@ def mean_table(
         )
     return MeanTable(
         means=means,
-        stds=stds,
+        stds=mean_scores(runs, metric, of="std"),
         tests=tests,
         verdicts=verdicts,
         mean_ranks=rank_methods(means.loc[datasets], larger_is_better).mean(),
@@ -442,7 +427,7 @@ def mean_table(
         left_out=left_out,
         larger_is_better=larger_is_better,
         reference=reference,
-        test=test,
+        test_ratio=test_ratio,
     )
 
 
@@ -505,7 +490,6 @@ def plot_accuracy_against_size(
     The place of a method among `methods`, by default those drawn, says its colour and marker.
     """
     runs = done_runs(runs, size, metric)
-    _check_positive(runs, size)
     datasets, left_out = complete_datasets(runs)
     if not datasets:
         raise ValueError(
@@ -513,21 +497,13 @@ def plot_accuracy_against_size(
         )
     x = mean_scores(runs, size).loc[datasets].mean()
     y = mean_scores(runs, metric).loc[datasets].mean()
-    ax = axes_or_new(ax, (6.5, 4.5))
-    use_log_scale(ax, x)
-    order = list(x.index if methods is None else methods)
-    for method in x.index:
-        look = style.point_style(order.index(method))
-        ax.plot(x[method], y[method], ms=7.0, label=method, **look)
+    ax = _draw_methods(x, y, methods or list(x.index), axes_or_new(ax, (6.5, 4.5)))
     ax.margins(0.12)
     n_datasets = len(datasets) + len(left_out)
     ax.set(
         xlabel=f"{size} (mean of {len(datasets)} of {n_datasets} data sets)",
         ylabel=f"mean {metric}",
     )
-    draw_grid(ax)
-    ax.set_axisbelow(True)
-    style.take_as_written(legend_below(ax, min(4, len(x))))
     return ax
 
 
@@ -542,45 +518,42 @@ def plot_times(
 
     The place of a method among `methods`, by default those drawn, says its colour and marker.
     """
-    runs = done_runs(runs, seconds)
-    _check_positive(runs, seconds)
-    times = mean_scores(runs, seconds)
+    times = mean_scores(done_runs(runs, seconds), seconds)
     times = times.loc[times.median(axis=1).sort_values(kind="stable").index]
     ax = axes_or_new(ax, (6.5, 1.6 + 0.24 * len(times)))
     rows = np.arange(len(times))
-    ax.hlines(
-        rows,
-        times.min(axis=1),
-        times.max(axis=1),
-        color=INK,
-        lw=0.6,
-        alpha=0.4,
-        zorder=1,
-    )
-    order = list(times if methods is None else methods)
-    for method in times:
-        look = style.point_style(order.index(method))
-        ax.plot(times[method], rows, ms=6, label=method, **look)
-    use_log_scale(ax, pd.Series(times.to_numpy().ravel()))
+    least, most = times.min(axis=1), times.max(axis=1)
+    ax.hlines(rows, least, most, color=INK, lw=0.6, alpha=0.4, zorder=1)
+    ax = _draw_methods(times, dict.fromkeys(times, rows), methods or list(times), ax)
     ax.set_yticks(rows, times.index, parse_math=False)
     ax.set_ylim(len(times) - 0.4, -0.6)
     ax.set_xlabel(f"{seconds} a fit")
-    draw_grid(ax, "x")
-    style.take_as_written(legend_below(ax, min(4, times.shape[1])))
     return ax
 
 
-def _check_positive(runs: pd.DataFrame, column: str) -> None:
-    if (smallest := runs[column].min()) <= 0.0:
-        raise ValueError(
-            f"runs has {smallest:g} as {column}: allowed are positive numbers."
-        )
+def _draw_methods(
+    x: pd.Series | pd.DataFrame, y: Any, methods: Sequence[str], ax: Axes
+) -> Axes:
+    """Draw points of each method, whose place among all methods says how they look."""
+    points = dict(x)
+    for method, places in points.items():
+        look = style.point_style(methods.index(method))
+        ax.plot(places, y[method], ms=7.0, label=method, **look)
+    use_log_scale(ax, pd.Series(np.ravel(x)))
+    style.draw_grid(ax)
+    ax.set_axisbelow(True)
+    style.take_as_written(style.legend_below(ax, min(4, len(points))))
+    return ax
 
 
 def use_log_scale(ax: Axes, values: pd.Series) -> None:
     """Make the x axis logarithmic, with the more plain numbers the fewer decades it has."""
+    if (smallest := values.min()) <= 0.0:
+        raise ValueError(
+            f"{smallest:g} has no place on a logarithmic axis: allowed are positive numbers."
+        )
     ax.set_xscale("log")
-    decades = np.log10(values.max() / values.min())
+    decades = np.log10(values.max() / smallest)
     subs = range(1, 10) if decades < 0.7 else (1, 2, 5) if decades < 2.5 else (1,)
     ax.xaxis.set_major_locator(LogLocator(subs=subs))
     ax.xaxis.set_major_formatter("{x:g}")
@@ -593,48 +566,38 @@ def plot_curves_of_datasets(
     methods: Sequence[str],
 ) -> Figure | None:
     """Draw medians and quartiles of curves, a row a data set; return None where there are none."""
-    needed = {"gen", *(f"{chapter}_best" for chapter in _PANELS)}
-    groups: dict[str, dict[str, list[pd.DataFrame]]] = {}
-    for dataset in datasets:
-        for method in methods:
-            histories = [
-                curve
-                for key, curve in curves.items()
-                if key[:2] == (dataset, method) and len(curve) and needed <= set(curve)
-            ]
-            if histories:
-                groups.setdefault(dataset, {})[method] = histories
-    if not groups:
+    chapters = [f"{chapter}_best" for chapter in _PANELS]
+    histories: dict[tuple[str, str], list[pd.DataFrame]] = {}
+    for (dataset, method, *_), curve in curves.items():
+        if len(curve) and {"gen", *chapters} <= set(curve):
+            histories.setdefault((dataset, method), []).append(curve)
+    drawn = [name for name in datasets if any((name, m) in histories for m in methods)]
+    if not drawn:
         return None
     figure, axes = plt.subplots(
-        len(groups),
+        len(drawn),
         2,
-        figsize=(7.5, 2.2 * len(groups) + 0.8),
+        figsize=(7.5, 2.2 * len(drawn) + 0.8),
         layout="constrained",
         sharex="row",
         squeeze=False,
     )
-    lines: dict[str, Any] = {}
-    for row, (dataset, histories_of) in zip(axes, groups.items(), strict=True):
+    # A line without points keeps the colours of the methods that follow.
+    nothing = [pd.DataFrame({"gen": [0]} | dict.fromkeys(chapters, np.nan))]
+    for row, dataset in zip(axes, drawn, strict=True):
+        groups = {m: histories.get((dataset, m), nothing) for m in methods}
         for ax, (chapter, least_range) in zip(row, _PANELS.items(), strict=True):
-            for method in methods:
-                if method not in histories_of:
-                    ax.plot([], [])  # keeps the colours of those that follow
-                    continue
-                plot_learning_curves(
-                    {method: histories_of[method]}, chapter=chapter, ax=ax
-                )
-                lines[method] = ax.get_lines()[-1]
-                ax.get_legend().remove()
+            plot_learning_curves(groups, chapter=chapter, ax=ax)
+            ax.get_legend().remove()
             ax.set(xlabel="generation", ylabel=f"{chapter}, best tree")
             ax.yaxis.set_major_locator(MaxNLocator(5, integer=chapter == "complexity"))
             low, high = ax.get_ylim()
-            # The steps of a flat curve are no more than they are
-            if high - low < least_range:
-                middle = 0.5 * (low + high)
-                ax.set_ylim(middle - 0.5 * least_range, middle + 0.5 * least_range)
+            # The steps of a flat curve are no more than they are.
+            slack = 0.5 * max(0.0, least_range - (high - low))
+            ax.set_ylim(low - slack, high + slack)
         row[0].set_title(dataset, loc="left", fontsize="medium", parse_math=False)
-    shown = [name for name in methods if name in lines]
+    lines = dict(zip(methods, ax.get_lines(), strict=True))
+    shown = [m for m in methods if any((name, m) in histories for name in drawn)]
     legend = figure.legend(
         [lines[name] for name in shown],
         shown,

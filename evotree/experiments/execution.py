@@ -6,12 +6,11 @@ several processes may do so, and a killed one leaves at most one line that is no
 not count. Of the rows of a fit the last one counts. A file may come from others: it holds numbers
 and text, nothing that is run.
 
-A fit is a task, one call of a function. Whatever becomes of it comes back as an `Outcome`: the
+A fit is a task, one call of a function. Whatever becomes of it comes back as an `TaskOutcome`: the
 result, the traceback, that its time was up, or that it brought its process down. Nothing else is
 lost with it, and the outcomes do not depend on how many workers there are.
 """
 
-import ctypes
 import json
 import logging
 import math
@@ -24,14 +23,14 @@ import time
 import traceback
 import warnings
 import zlib
-from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, BrokenExecutor, Executor, Future, wait
 from concurrent.futures.process import ProcessPoolExecutor
-from contextlib import closing, contextmanager, suppress
+from contextlib import closing, suppress
 from dataclasses import replace
 from datetime import UTC, datetime
 from functools import cache, partial
-from importlib.metadata import PackageNotFoundError, packages_distributions, version
+from importlib.metadata import packages_distributions, version
 from itertools import islice, takewhile
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -50,7 +49,12 @@ from tqdm import tqdm
 
 from evotree._jit import use_one_thread
 from evotree._version import __version__
-from evotree.experiments.experiment import Experiment, describe, tree_sizes
+from evotree.experiments.experiment import (
+    Experiment,
+    describe_method,
+    parts_of,
+    tree_sizes,
+)
 from evotree.experiments.problems import make_problem
 from evotree.experiments.protocols import KEY, Parts, Task
 from evotree.log import Answer, log_to_file, renew_queues, told
@@ -69,6 +73,11 @@ _TEXT = (
     "revision",
     "finished",
 )
+
+_KINDS = {"name": str, "shown": list, "protocol": dict, "seeds": list} | dict.fromkeys(
+    ("metrics", "methods", "data", "sources"), dict
+)
+"""What a report needs of a definition."""
 
 Key = tuple[Any, ...]
 Definition = dict[str, Any]
@@ -89,14 +98,15 @@ class Store:
         folder.mkdir(parents=True, exist_ok=True)
         self.path.touch()
         definition = {**definition, "columns": json.dumps(columns)}
-        before, _ = _read(folder)
-        if changed := differences(before, definition):
+        before, _ = _read_lines(folder)
+        grown, changes = merge(before, definition)
+        if changes:
             raise ValueError(
-                f"{self.path} holds the results of another experiment: {'; '.join(changed)}. "
+                f"{self.path} holds the results of another experiment: {'; '.join(changes)}. "
                 "Choose another folder, or move that file away."
             )
-        if merged(before, definition) != before:
-            self._append({"experiment": definition})
+        if grown != before:
+            self._append({"experiment": grown})
 
     def add(self, row: Mapping[str, Any], curve: pd.DataFrame | None = None) -> None:
         """Add a row with some of the columns, in the place of an earlier one of the same fit."""
@@ -110,7 +120,7 @@ class Store:
 
     def done(self, statuses: Sequence[str] | None = None) -> set[Key]:
         """Return the keys of the fits that have a row, of some statuses or of any."""
-        rows = _read(self.path.parent)[1]
+        rows = _read_lines(self.path.parent)[1]
         return {
             key
             for key, row in rows.items()
@@ -130,7 +140,7 @@ class Store:
                 )
 
 
-def _read(folder: Path) -> tuple[Definition, dict[Key, dict[str, Any]]]:
+def _read_lines(folder: Path) -> tuple[Definition, dict[Key, dict[str, Any]]]:
     """Return the definition and the rows of a folder; lines that are not whole are left out."""
     path = folder / FILE
     if not path.exists():
@@ -142,7 +152,7 @@ def _read(folder: Path) -> tuple[Definition, dict[Key, dict[str, Any]]]:
         try:
             entry = json.loads(line)
             if "experiment" in entry:
-                definition = merged(definition, entry["experiment"])
+                definition, _ = merge(definition, entry["experiment"])
             else:
                 dataset, method, fold, seed = (entry[name] for name in KEY)
                 entry["status"] = str(entry["status"])
@@ -159,26 +169,32 @@ def _read(folder: Path) -> tuple[Definition, dict[Key, dict[str, Any]]]:
 
 def read_runs(folder: Path) -> pd.DataFrame:
     """Return the rows of an experiment's results, by data set, method, seed and fold."""
-    definition, rows = _read(folder)
+    definition, rows = _read_lines(folder)
     columns = json.loads(definition.get("columns", "[]")) or [*KEY, "status"]
     runs = check_runs(pd.DataFrame(list(rows.values()), columns=columns), folder / FILE)
     return runs.sort_values(["dataset", "method", "seed", "fold"], ignore_index=True)
 
 
 def read_definition(folder: Path) -> Definition:
-    """Return what the experiment of a folder is."""
-    definition, _ = _read(folder)
-    for name, kind in (("name", str), ("metrics", dict), ("methods", dict)):
+    """Return what the experiment of a folder is; its metrics may be names of files."""
+    definition, _ = _read_lines(folder)
+    for name, kind in _KINDS.items():
         if not isinstance(definition.get(name), kind):
             raise ValueError(
                 f"{folder / FILE}: its experiment has no {name}, or a wrong one."
+            )
+    for metric in definition["metrics"]:
+        if not metric.isidentifier():
+            raise ValueError(
+                f"{folder / FILE}: its experiment has the metric {metric[:200]!r}: allowed are "
+                "letters, digits and underscores."
             )
     return definition
 
 
 def read_curves(folder: Path) -> dict[Key, pd.DataFrame]:
     """Return the learning curves of an experiment's fits, by the values of `KEY`."""
-    rows = sorted(_read(folder)[1].items())
+    rows = sorted(_read_lines(folder)[1].items())
     try:
         return {key: pd.DataFrame(row["curve"]) for key, row in rows if "curve" in row}
     except (TypeError, ValueError) as error:
@@ -211,32 +227,27 @@ def checksum(description: Mapping[str, str]) -> str:
     return f"{zlib.crc32(json.dumps(texts, sort_keys=True).encode()):08x}"
 
 
-def differences(
+def merge(
     earlier: Mapping[str, Any], later: Mapping[str, Any], place: str = ""
-) -> list[str]:
-    """Return what of two definitions keeps them from being the same experiment, in words."""
+) -> tuple[Definition, list[str]]:
+    """Join two definitions of an experiment; return also what in them is not the same, in words.
+
+    Lists and mappings may grow: what is in one definition alone is in the joint one.
+    """
+    joint = {**earlier, **later}
     changes = []
     for name in sorted(earlier.keys() & later.keys()):
         before, now = earlier[name], later[name]
         if isinstance(before, Mapping) and isinstance(now, Mapping):
-            changes += differences(before, now, f"{place}{name}.")
-        elif before != now and not isinstance(before, list):
+            joint[name], more = merge(before, now, f"{place}{name}.")
+            changes += more
+        elif isinstance(before, list) and isinstance(now, list | tuple):
+            joint[name] = [*before, *(item for item in now if item not in before)]
+        elif before != now:
             changes.append(
                 f"{place}{name} was {str(before)[:300]} and is {str(now)[:300]}"
             )
-    return changes
-
-
-def merged(earlier: Mapping[str, Any], later: Mapping[str, Any]) -> Definition:
-    """Return a definition that has the lists' items and the methods of both."""
-    both = {**earlier, **later}
-    for name in earlier.keys() & later.keys():
-        before, now = earlier[name], later[name]
-        if isinstance(before, list) and isinstance(now, list):
-            both[name] = [*before, *(item for item in now if item not in before)]
-        elif isinstance(before, Mapping) and isinstance(now, Mapping):
-            both[name] = {**before, **now}
-    return both
+    return joint, changes
 
 
 DONE, FAILED, TIMEOUT, CRASHED = "done", "failed", "timeout", "crashed"
@@ -247,7 +258,7 @@ LOG_FILE = "experiment.log"
 _PARENT_CHECK = 1.0  # seconds between two looks whether the parent lives
 
 
-class Outcome(NamedTuple):
+class TaskOutcome(NamedTuple):
     """What became of a task: one of `STATUSES`, what the function returned, or the traceback."""
 
     task: Any
@@ -256,59 +267,18 @@ class Outcome(NamedTuple):
     error: str = ""
 
 
-class TimeIsUp(BaseException):
-    """Raised inside a task whose time is up; no ``except Exception`` catches it."""
-
-
-@contextmanager
-def deadline(seconds: float | None) -> Iterator[None]:
-    """Raise `TimeIsUp` in this thread after so many seconds, between two steps of Python."""
-    if seconds is None:
-        yield
-        return
-    lock = threading.Lock()
-    thread = ctypes.c_ulong(threading.get_ident())
-
-    def strike() -> None:
-        with lock:
-            if not timer.finished.is_set():
-                ctypes.pythonapi.PyThreadState_SetAsyncExc(
-                    thread, ctypes.py_object(TimeIsUp)
-                )
-
-    timer = threading.Timer(seconds, strike)
-    timer.daemon = True
-    timer.start()
-    try:
-        yield
-    finally:
-        with lock:
-            timer.cancel()
-        # One that is raised but has not arrived arrives here, and does not hit what follows. To
-        # take it back would leave the interpreter waiting for it: profilers would hang.
-        time.sleep(0.0)
-
-
-def attempt(
-    run: Callable[[Any], Any], task: Any, time_limit: float | None = None
-) -> Outcome:
+def attempt(run: Callable[[Any], Any], task: Any) -> TaskOutcome:
     """Do one task, with one thread of linear algebra; whatever it raises, it has failed."""
-    begin = time.perf_counter()
     use_one_thread()
     log.info("%s: begun", task)
     try:
-        # With one thread each, n workers use n cores; and on tiny nodes linear algebra is slower
-        # with more of them.
-        with threadpool_limits(limits=1), deadline(time_limit):
-            return Outcome(task, DONE, run(task))
-    except TimeIsUp:
-        error = f"stopped after {time.perf_counter() - begin:.1f} of {time_limit:g} s"
-        log.warning("%s: timeout: %s", task, error)
-        return Outcome(task, TIMEOUT, error=error)
+        # n workers use n cores; and of tiny nodes linear algebra is slower with more threads.
+        with threadpool_limits(limits=1):
+            return TaskOutcome(task, DONE, run(task))
     except BaseException:
         error = traceback.format_exc()
         log.error("%s: failed: %s", task, error.strip().splitlines()[-1])
-        return Outcome(task, FAILED, error=error)
+        return TaskOutcome(task, FAILED, error=error)
 
 
 def outcomes_of(
@@ -319,66 +289,76 @@ def outcomes_of(
     time_limit: float | None = None,
     executor: Executor | None = None,
     mp_context: Any = None,
-) -> Generator[Outcome, None, None]:
+) -> Generator[TaskOutcome, None, None]:
     """Do tasks side by side and yield what becomes of each, as they finish."""
-    # When a process dies, all tasks that were handed over go with it: each is tried once more,
-    # alone. Processes of our own are killed when the generator is closed; an executor stays open.
+    # Each process of ours is a pool of its own, which has one task at a time: one that dies, or is
+    # killed as its time is up, takes no other with it. An executor of others stays open.
     if jobs < 1:
         raise ValueError(f"jobs={jobs!r}: allowed are integers of at least 1.")
+    if time_limit is not None and executor is not None:
+        raise ValueError(
+            f"time_limit={time_limit!r}: allowed is None beside an executor, whose tasks nobody "
+            "can end."
+        )
     make_pool = partial(
-        ProcessPoolExecutor,
-        mp_context=mp_context,
-        initializer=_begin_worker,
+        ProcessPoolExecutor, 1, mp_context=mp_context, initializer=_begin_worker
     )
-    attempt_to_run = partial(attempt, run, time_limit=time_limit)
-    n_workers = jobs
-    if executor is not None:
-        n_workers = getattr(executor, "_max_workers", None) or 64
     fresh = iter(tasks)
-    running: dict[Future[Answer], Any] = {}
-    pool = executor or make_pool(jobs)
+    running: dict[Future[Answer], tuple[Any, Executor, float]] = {}
+    if executor is None:
+        free: list[Executor] = [make_pool() for _ in range(jobs)]
+    else:  # two tasks for each worker, so that none waits
+        free = 2 * (getattr(executor, "_max_workers", None) or 64) * [executor]
     try:
         while True:
-            # Two tasks for each worker are handed over, so that none waits.
-            for task in islice(fresh, 2 * n_workers - len(running)):
-                running[submit(pool, attempt_to_run, task)] = task
+            for task in islice(fresh, len(free)):
+                pool = free.pop()
+                end = time.monotonic() + (time_limit or threading.TIMEOUT_MAX)
+                running[submit(pool, partial(attempt, run), task)] = task, pool, end
             if not running:
                 return
-            finished, _ = wait(running, return_when=FIRST_COMPLETED)
-            if any(isinstance(one.exception(), BrokenExecutor) for one in finished):
-                if executor is not None:
-                    raise BrokenExecutor("the executor has lost a worker")
-                finished, _ = wait(running)  # they all end with the pool
-                _close(pool, kill=True)
-                pool = make_pool(jobs)
-            for future in finished:
-                task = running.pop(future)
-                if isinstance(future.exception(), BrokenExecutor):
-                    alone = make_pool(1)
-                    future = submit(alone, attempt_to_run, task)
-                    wait([future])
-                    _close(alone, kill=True)
-                error = future.exception()
-                if error is None:
-                    yield told(future.result())
+            first_end = min(end for _, _, end in running.values())
+            wait(running, max(0.0, first_end - time.monotonic()), FIRST_COMPLETED)
+            for future, (task, pool, end) in list(running.items()):
+                if future.done():
+                    outcome = _outcome_of(task, future, is_ours=executor is None)
+                elif end <= time.monotonic():
+                    text = f"stopped after {time_limit:g} s"
+                    outcome = TaskOutcome(task, TIMEOUT, error=text)
+                else:
                     continue
-                reason = repr(error)  # of a result that cannot be sent
-                if isinstance(error, BrokenExecutor):
-                    reason = "the process that ran it died, twice"
-                yield Outcome(task, CRASHED, error=reason)
+                del running[future]
+                if executor is None and outcome.status in (TIMEOUT, CRASHED):
+                    _kill(pool)
+                    pool = make_pool()
+                free.append(pool)
+                yield outcome
     finally:
         if executor is None:
-            _close(pool, kill=bool(running))
+            for pool in free:
+                pool.shutdown()
+            for _, pool, _ in running.values():
+                _kill(pool)
 
 
-def _close(pool: Executor, kill: bool) -> None:
-    """Shut processes down, at once if asked to."""
-    if kill:
-        for process in list((getattr(pool, "_processes", None) or {}).values()):
-            with suppress(ProcessLookupError):
-                process.kill()
-        renew_queues()
-    pool.shutdown(wait=True, cancel_futures=True)
+def _outcome_of(task: Any, future: Future[Answer], is_ours: bool) -> TaskOutcome:
+    """Return what became of a task; raise a BrokenExecutor where no other task can be done."""
+    error = future.exception()
+    if error is None:
+        return told(future.result())
+    if isinstance(error, BrokenExecutor) and not is_ours:
+        raise BrokenExecutor("the executor has lost a worker") from error
+    # Its process has died, or the result cannot be sent.
+    return TaskOutcome(task, CRASHED, error=repr(error))
+
+
+def _kill(pool: Executor) -> None:
+    """End the process of a pool at once, whatever it does."""
+    for process in list((getattr(pool, "_processes", None) or {}).values()):
+        with suppress(ProcessLookupError):
+            process.kill()
+    renew_queues()
+    pool.shutdown(cancel_futures=True)
 
 
 def _begin_worker() -> None:
@@ -429,34 +409,34 @@ def _line_of(path: str, beginning: str) -> str:
     return ""
 
 
-def seed_method(
-    method: BaseEstimator, random_state: int, max_generations: float = math.inf
-) -> BaseEstimator:
-    """Return a clone with all its random states set, and at most so many generations."""
-    changed: dict[str, Any] = {}
-    for key, value in sorted(method.get_params().items()):
-        name = key.rpartition("__")[2]
-        if name == "random_state":
-            changed[key] = random_state
-        elif name == "max_generations":
-            changed[key] = min(max_generations, value)
-    return clone(method).set_params(**changed)
+def seed_method(method: BaseEstimator, random_state: int) -> BaseEstimator:
+    """Return a clone with all its random states set."""
+    states = dict.fromkeys(_parameters(method, "random_state"), random_state)
+    return clone(method).set_params(**states)
 
 
-_warm: set[str] = set()
+def _parameters(method: BaseEstimator, name: str) -> dict[str, Any]:
+    """Return the parameters of a name, of an estimator and of those inside it."""
+    parameters = method.get_params().items()
+    return {key: value for key, value in parameters if key.split("__")[-1] == name}
 
 
-def warm_up(method: BaseEstimator) -> None:
+_compiled: set[str] = set()
+
+
+def compile_for(method: BaseEstimator) -> None:
     """Compile what a method needs, for three classes and for four, once in a process."""
-    key = checksum(describe(seed_method(method, 0)))
-    if key in _warm:
+    key = checksum(describe_method(seed_method(method, 0)))
+    if key in _compiled:
         return
     # A search tries no other code.
     if hasattr(method, "cv") and hasattr(method, "estimator"):
         method = method.estimator
+    limits = _parameters(method, "max_generations").items()
     for X, y in (make_problem("chessboard4", 100, 0), load_iris(return_X_y=True)):
-        seed_method(method, 0, max_generations=20).fit(X, y)
-    _warm.add(key)
+        quick = {key: min(20, value) for key, value in limits}
+        seed_method(method, 0).set_params(**quick).fit(X, y)
+    _compiled.add(key)
 
 
 def do_fit(
@@ -468,9 +448,13 @@ def do_fit(
     )
     method = seed_method(method, experiment.protocol.random_state(task))
     parts = experiment.protocol.take_parts(task, data_home, is_classifier(method))
-    with _logged_warnings(task):
+    with warnings.catch_warnings():
+        warnings.simplefilter("default")  # each once
+        warnings.showwarning = lambda message, category, *place: log.warning(
+            "%s: %s: %s", task, category.__name__, message
+        )
         if experiment.warm_up:
-            warm_up(experiment.methods[task.method])
+            compile_for(experiment.methods[task.method])
         memory = PeakMemory()
         begin = time.perf_counter()
         fit_to(method, parts)
@@ -493,14 +477,14 @@ def fit_to(method: BaseEstimator, parts: Parts) -> None:
         method.fit(parts.X_train, parts.y_train)
         return
     with config_context(enable_metadata_routing=True):
-        for part in (method, *method.get_params().values()):
-            if isinstance(part, BaseEstimator) and has_fit_parameter(part, "groups"):
+        for part in parts_of(method):
+            if has_fit_parameter(part, "groups"):
                 part.set_fit_request(groups=True)
         try:
-            asked = get_routing_for_object(method).consumes("fit", ["groups"])
+            takers = get_routing_for_object(method).consumes("fit", ["groups"])
         except NotImplementedError:  # as of some ensembles of scikit-learn
-            asked = set()
-        method.fit(parts.X_train, parts.y_train, **dict.fromkeys(asked, parts.groups))
+            takers = set()
+        method.fit(parts.X_train, parts.y_train, **dict.fromkeys(takers, parts.groups))
 
 
 def _scores(
@@ -531,19 +515,6 @@ def _scores(
     if len(errors) == len(scores):
         raise errors[0]
     return scores
-
-
-@contextmanager
-def _logged_warnings(task: Task) -> Iterator[None]:
-    """Log the warnings of a block, each once."""
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("default")
-        try:
-            yield
-        finally:
-            texts = [f"{w.category.__name__}: {w.message}" for w in caught]
-            for text in dict.fromkeys(texts):
-                log.warning("%s: %s", task, text)
 
 
 def run_experiment(
@@ -577,7 +548,8 @@ def run_experiment(
         ``mpi4py.futures.MPIPoolExecutor`` and the like. What its processes log comes with the
         results.
     time_limit : float, optional
-        Seconds that a fit may take; one that takes longer is recorded as ``"timeout"``.
+        Seconds that a fit may take; one that takes longer is killed with its process, and recorded
+        as ``"timeout"``. Not with an executor.
     max_seconds : float, optional
         No fit is begun after so many seconds.
     retry : tuple of str, default=()
@@ -597,7 +569,7 @@ def run_experiment(
         "sources": {name: protocol.source(name, data_home) for name in names},
     }
     store = Store(out, experiment.columns(), definition)
-    finished = store.done() - store.done(retry)
+    finished = store.done([status for status in STATUSES if status not in retry])
     missing = [task for task in planned if task not in finished]
     if missing:  # else no fit runs on this machine
         where = f"{machine()}; {jobs} {'process' if jobs == 1 else 'processes'}, one thread a fit"
@@ -634,32 +606,23 @@ def run_experiment(
                 }
                 store.add(row, curve)
                 bar.update()
-                if status == CRASHED:
-                    log.error("%s: crashed: %s", task, error.strip())
+                if status in (TIMEOUT, CRASHED):
+                    log.error("%s: %s: %s", task, status, error)
     return read_runs(out)
 
 
 def _versions(methods: Iterable[BaseEstimator]) -> dict[str, str]:
     """Return the versions of Python, of our packages and of those that methods come from."""
-    modules = {
-        type(part).__module__.partition(".")[0]
-        for method in methods
-        for part in (method, *method.get_params().values())
-        if hasattr(part, "get_params")
-    }
+    parts = [part for method in methods for part in parts_of(method)]
+    modules = {type(part).__module__.partition(".")[0] for part in parts} - {"evotree"}
     packages_of = packages_distributions()
-    others = sorted(
-        {
-            package
-            for name in modules - {"evotree"}
-            for package in packages_of.get(name, ())
-        }
-    )
-    versions = {"python": platform.python_version(), "evotree": __version__}
-    for name in (*PACKAGES, *others):
-        with suppress(PackageNotFoundError):
-            versions[name] = version(name)
-    return versions
+    others = {name for module in modules for name in packages_of.get(module, ())}
+    versions = {name: version(name) for name in (*PACKAGES, *sorted(others))}
+    return {
+        "python": platform.python_version(),
+        "evotree": __version__,
+        **versions,
+    }
 
 
 @cache

@@ -16,7 +16,7 @@ import re
 import reprlib
 import sys
 import tomllib
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence, Set
 from dataclasses import asdict, dataclass, field
 from difflib import get_close_matches
 from itertools import islice, product
@@ -41,8 +41,8 @@ from evotree.tree import ObliqueTree
 
 # Measures of a fitted tree, missing for other models.
 SIZES = ("leaves", "nodes", "depth", "terms", "complexity")
-KINDS = ("estimator", "preset", "steps")  # keys that make an estimator of a table
 MAX_CHECKED = 200  # settings of a search that are tried before it runs
+_OF_PROTOCOL = frozenset({"n_folds", "official", "groups"})
 _ADDRESS = re.compile(" at 0x[0-9a-f]+")
 
 
@@ -57,6 +57,12 @@ def innermost(model: Any) -> Any:
     if hasattr(model, "best_estimator_"):
         return innermost(model.best_estimator_)
     return innermost(model.steps[-1][1]) if hasattr(model, "steps") else model
+
+
+def parts_of(method: BaseEstimator) -> list[BaseEstimator]:
+    """Return an estimator and all those among its parameters, at any depth."""
+    inside = method.get_params().values()
+    return [method, *(part for part in inside if isinstance(part, BaseEstimator))]
 
 
 def tree_sizes(model: Any) -> dict[str, int]:
@@ -99,14 +105,14 @@ def _check_list(name: str, value: Any, kind: type) -> None:
     """Raise a ValueError for what is not a list, or the keys of a table, of distinct items."""
     is_list = isinstance(value, Sequence | Mapping) and not isinstance(value, str)
     if not is_list or not value:
-        raise ValueError(f"{name}={short(value)}: at least one is needed, in a list.")
-    is_wrong = any(
-        not isinstance(item, kind) or isinstance(item, bool) for item in value
-    )
-    if is_wrong or len(set(value)) < len(value):
-        kinds = "integers" if kind is int else "strings"
         raise ValueError(
-            f"{name}={short(list(value))}: allowed are {kinds}, each once."
+            f"{name}={abbreviate(value)}: at least one is needed, in a list."
+        )
+    are_right = all(isinstance(k, kind) and not isinstance(k, bool) for k in value)
+    if not are_right or len(set(value)) < len(value):
+        raise ValueError(
+            f"{name}={abbreviate(list(value))}: allowed are "
+            f"{'integers' if kind is int else 'strings'}, each once."
         )
 
 
@@ -165,17 +171,18 @@ class Experiment:
             _check_list("metrics", self.metrics, str)
         if not isinstance(self.name, str) or not self.name:
             raise ValueError(
-                f"name={short(self.name)}: allowed are a text that is not empty."
+                f"name={abbreviate(self.name)}: allowed are a text that is not empty."
             )
         if not 0 <= min(self.seeds) <= max(self.seeds) < 2**32:
-            raise ValueError(f"seeds={short(self.seeds)}: allowed are 0 to 2**32 - 1.")
-        names = get_scorer_names()
-        names += [f"train_{name}" for name in names]
+            raise ValueError(
+                f"seeds={abbreviate(self.seeds)}: allowed are 0 to 2**32 - 1."
+            )
+        names = [f"{of}{name}" for of in ("", "train_") for name in get_scorer_names()]
         if unknown := [name for name in self.metrics if name not in names]:
             near = get_close_matches(unknown[0], names, cutoff=0.5)
             hint = f" Did you mean {' or '.join(near)}?" if near else ""
             raise ValueError(
-                f"metrics={short(self.metrics)}: {unknown[0]!r} is none of scikit-learn's "
+                f"metrics={abbreviate(self.metrics)}: {unknown[0]!r} is none of scikit-learn's "
                 f"scorers, with or without 'train_' before it.{hint}"
             )
         for task in self.plan or ():
@@ -189,8 +196,8 @@ class Experiment:
             )
             if not is_estimator or not (is_classifier(method) or is_regressor(method)):
                 raise ValueError(
-                    f"methods[{short(name)}]={short(method)}: allowed are classifiers and "
-                    "regressors of scikit-learn's interface."
+                    f"methods[{abbreviate(name)}]={abbreviate(method)}: allowed are "
+                    "classifiers and regressors of scikit-learn's interface."
                 )
             try:
                 pickle.dumps(method)
@@ -225,7 +232,7 @@ class Experiment:
             "datasets": list(self.datasets),
             "seeds": list(self.seeds),
             "methods": {
-                name: describe(method) for name, method in self.methods.items()
+                name: describe_method(method) for name, method in self.methods.items()
             },
         }
 
@@ -243,7 +250,7 @@ class Experiment:
         )
 
 
-def describe(method: BaseEstimator) -> dict[str, str]:
+def describe_method(method: BaseEstimator) -> dict[str, str]:
     """Return class and parameters of an estimator as texts, by name."""
     kind = type(method)
     # By its public name, where the package has it: the same wherever its module is moved to.
@@ -264,25 +271,21 @@ def describe(method: BaseEstimator) -> dict[str, str]:
 def as_code(value: Any) -> str:
     """Return a value as code on one line, whole; an estimator with what is not its default."""
     if isinstance(value, dict):
-        return (
-            f"{{{', '.join(f'{as_code(k)}: {as_code(v)}' for k, v in value.items())}}}"
-        )
-    if type(value) is list:
-        return f"[{', '.join(map(as_code, value))}]"
-    if type(value) is tuple:
-        return f"({', '.join(map(as_code, value))}{',' if len(value) == 1 else ''})"
+        items = [f"{as_code(key)}: {as_code(item)}" for key, item in value.items()]
+        return f"{{{', '.join(items)}}}"
+    if type(value) in (list, tuple):
+        items = ", ".join(map(as_code, value))
+        comma = "," if len(value) == 1 else ""
+        return f"[{items}]" if type(value) is list else f"({items}{comma})"
     if isinstance(value, rv_frozen):
         named = [f"{name}={as_code(item)}" for name, item in value.kwds.items()]
         return f"{value.dist.name}({', '.join([*map(as_code, value.args), *named])})"
     if isinstance(value, BaseEstimator):
-        defaults = {
-            name: as_code(parameter.default)
-            for name, parameter in inspect.signature(type(value)).parameters.items()
-        }
+        defaults = inspect.signature(type(value)).parameters
         changed = [
             f"{name}={as_code(item)}"
             for name, item in value.get_params(deep=False).items()
-            if as_code(item) != defaults.get(name)
+            if name not in defaults or as_code(item) != as_code(defaults[name].default)
         ]
         return f"{type(value).__name__}({', '.join(changed)})"
     return _ADDRESS.sub("", " ".join(repr(value).split()))
@@ -300,43 +303,45 @@ def read_experiment(path: Path) -> Experiment:
         content = tomllib.loads(path.read_bytes().decode("utf-8"))
     except (ValueError, RecursionError) as error:
         raise ValueError(f"{path} is not a TOML file: {str(error)[:200]}.") from error
-    needed = {"name", "datasets", "methods"}
-    allowed = needed | {"protocol", "seeds", "metrics", "warm_up"}
-    _check_keys(content, allowed=allowed, needed=needed, where=str(path))
-    protocol = content.get("protocol", {})
-    _check_keys(
-        protocol,
-        allowed={"n_folds", "official", "groups"},
-        needed=set(),
-        where=f"{path}: [protocol]",
-    )
-    methods = content["methods"]
-    if not isinstance(methods, dict):
-        raise ValueError(f"[methods] is {short(methods)}: a table is needed.")
     try:
+        _check_keys(
+            "the file",
+            content,
+            needed={"name", "datasets", "methods"},
+            optional={"protocol", "seeds", "metrics", "warm_up"},
+        )
+        protocol = content.get("protocol", {})
+        _check_keys("[protocol]", protocol, optional=_OF_PROTOCOL)
+        if not isinstance(content["methods"], dict):
+            raise ValueError(
+                f"[methods] is {abbreviate(content['methods'])}: a table is needed."
+            )
         content["protocol"] = Protocol(**protocol)
         content["methods"] = {
             name: make_method(table, f"methods.{name}")
-            for name, table in methods.items()
+            for name, table in content["methods"].items()
         }
         return Experiment(**content)
     except (ValueError, RecursionError) as error:
         raise ValueError(f"{path}: {error}") from error
 
 
-def _check_keys(table: Any, allowed: set[str], needed: set[str], where: str) -> None:
+def _check_keys(
+    place: str, table: Any, *, needed: Set[str] = frozenset(), optional: Set[str]
+) -> None:
     """Raise a ValueError for a table that has other keys or lacks some."""
     if not isinstance(table, dict):
-        raise ValueError(f"{where} is {short(table)}: a table is needed.")
-    for name in sorted(table.keys() - allowed):
+        raise ValueError(f"{place} is {abbreviate(table)}: a table is needed.")
+    for name in sorted(table.keys() - needed - optional):
         raise ValueError(
-            f"{where} has {short(name)}: allowed are {', '.join(sorted(allowed))}."
+            f"{place} has {abbreviate(name)}: allowed are "
+            f"{', '.join(sorted(needed | optional))}."
         )
     for name in sorted(needed - table.keys()):
-        raise ValueError(f"{where} has no {name!r}, which is needed.")
+        raise ValueError(f"{place} has no {name!r}, which is needed.")
 
 
-def short(value: Any) -> str:
+def abbreviate(value: Any) -> str:
     """Return a value as messages show it, whatever its length."""
     return (
         reprlib.repr(value)
@@ -347,11 +352,12 @@ def short(value: Any) -> str:
 
 def make_method(table: Any, path: str) -> BaseEstimator:
     """Make an estimator from its table; its parameters are checked as a fit would do it."""
-    kinds = [name for name in KINDS if isinstance(table, dict) and name in table]
-    if not kinds or ("preset" in kinds and len(kinds) > 1):
+    if not _is_estimator(table) or (
+        "preset" in table and {"estimator", "steps"} & table.keys()
+    ):
         raise ValueError(
             f"[{path}] needs an 'estimator', a 'preset' or 'steps', one of them; it is "
-            f"{short(table)}."
+            f"{abbreviate(table)}."
         )
     parameters = {
         name: _parameter(name, value, f"{path}.{name}")
@@ -359,39 +365,24 @@ def make_method(table: Any, path: str) -> BaseEstimator:
         if name not in ("estimator", "preset")
     }
     try:
-        if "preset" in table:
-            method = _from_preset(table["preset"], parameters)
-        elif "estimator" in table:
-            method = _construct(_estimator_class(table["estimator"]), parameters)
-        else:
-            method = _construct(Pipeline, parameters)
+        method = _construct(table, parameters)
         _check_parameters(method)
-        if isinstance(
-            method, model_selection.GridSearchCV | model_selection.RandomizedSearchCV
-        ):
-            _check_space(method)
+        for setting in _first_settings(method):
+            changed = clone(method.estimator).set_params(**clone(setting, safe=False))
+            for part in parts_of(changed):
+                _check_parameters(part)
     # A class of another package may raise anything.
     except Exception as error:
         raise ValueError(f"[{path}]: {str(error)[:500]}") from error
     return method
 
 
-def _from_preset(name: Any, parameters: dict[str, Any]) -> BaseEstimator:
-    """Make an estimator of the name of a published algorithm."""
-    names = (*EVOLUTION_PRESETS, *GREEDY_PRESETS)
-    if name not in names:
-        raise ValueError(f"preset={short(name)}: allowed are {', '.join(names)}.")
-    if name in EVOLUTION_PRESETS:
-        return EvoTreeClassifier.from_preset(name, **parameters)
-    return ObliqueTreeClassifier.from_preset(name, **parameters)
-
-
 def _is_estimator(value: Any) -> bool:
     """Tell tables of estimators from others, such as a grid of the parameter ``estimator``."""
-    if not isinstance(value, dict):
-        return False
-    return "steps" in value or any(
-        isinstance(value.get(k), str) for k in ("estimator", "preset")
+    return isinstance(value, dict) and (
+        "steps" in value
+        or isinstance(value.get("estimator"), str)
+        or isinstance(value.get("preset"), str)
     )
 
 
@@ -403,20 +394,21 @@ def _parameter(name: str, value: Any, path: str) -> Any:
     if name != "steps" and not (is_list and any(map(_is_estimator, value))):
         return _value(value, path)
     if not value or not is_list or not all(isinstance(item, dict) for item in value):
-        raise ValueError(f"[{path}] is {short(value)}: a list of tables is needed.")
-    pairs: list[tuple[str, BaseEstimator]] = []
-    for i, table in enumerate(value):
-        method = make_method(
-            {k: v for k, v in table.items() if k != "name"}, f"{path}[{i}]"
+        raise ValueError(
+            f"[{path}] is {abbreviate(value)}: a list of tables is needed."
         )
+    methods: dict[str, BaseEstimator] = {}
+    for i, table in enumerate(value):
+        own = {key: item for key, item in table.items() if key != "name"}
+        method = make_method(own, f"{path}[{i}]")
         step = table.get("name", type(method).__name__.lower())
-        if not isinstance(step, str) or not step or "__" in step or step in dict(pairs):
+        if not isinstance(step, str) or not step or "__" in step or step in methods:
             raise ValueError(
-                f"[{path}[{i}]]: name={short(step)}: allowed are strings that are not empty, "
+                f"[{path}[{i}]]: name={abbreviate(step)}: allowed are strings that are not empty, "
                 "without two underscores, each once."
             )
-        pairs.append((step, method))
-    return pairs
+        methods[step] = method
+    return list(methods.items())
 
 
 def _value(value: Any, path: str) -> Any:
@@ -432,7 +424,7 @@ def _value(value: Any, path: str) -> Any:
     family = getattr(stats, str(value["distribution"]), None)
     if not isinstance(family, stats.rv_continuous | stats.rv_discrete):
         raise ValueError(
-            f"[{path}]: scipy.stats has no {short(value['distribution'])}."
+            f"[{path}]: scipy.stats has no {abbreviate(value['distribution'])}."
         )
     try:
         distribution = family(**{k: v for k, v in value.items() if k != "distribution"})
@@ -443,11 +435,21 @@ def _value(value: Any, path: str) -> Any:
     return distribution
 
 
-def _construct(kind: type, parameters: dict[str, Any]) -> BaseEstimator:
+def _construct(table: Mapping[str, Any], parameters: dict[str, Any]) -> BaseEstimator:
     """Make an estimator: what its class needs is given to it, all else is set."""
+    if "preset" in table:
+        name = table["preset"]
+        if name not in (names := (*EVOLUTION_PRESETS, *GREEDY_PRESETS)):
+            raise ValueError(
+                f"preset={abbreviate(name)}: allowed are {', '.join(names)}."
+            )
+        is_evolved = name in EVOLUTION_PRESETS
+        owner = EvoTreeClassifier if is_evolved else ObliqueTreeClassifier
+        return owner.from_preset(name, **parameters)
+    kind = _estimator_class(table["estimator"]) if "estimator" in table else Pipeline
     signature = inspect.signature(kind).parameters
     if "of" in parameters and "estimator" in signature:
-        parameters = {"estimator": parameters.pop("of")} | parameters
+        parameters["estimator"] = parameters.pop("of")
     variadic = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
     needed = [
         name
@@ -470,21 +472,16 @@ def _check_parameters(method: Any) -> None:
         method._validate_params()
 
 
-def _check_space(
-    search: model_selection.GridSearchCV | model_selection.RandomizedSearchCV,
-) -> None:
-    """Check the first settings of a search, names and values."""
-    if isinstance(search, model_selection.GridSearchCV):
-        settings = model_selection.ParameterGrid(search.param_grid)
-    else:
+def _first_settings(method: Any) -> Iterable[Mapping[str, Any]]:
+    """Return the first settings that a search tries; none of another estimator."""
+    settings: Iterable[Mapping[str, Any]] = ()
+    if isinstance(method, model_selection.GridSearchCV):
+        settings = model_selection.ParameterGrid(method.param_grid)
+    elif isinstance(method, model_selection.RandomizedSearchCV):
         settings = model_selection.ParameterSampler(
-            search.param_distributions, search.n_iter, random_state=0
+            method.param_distributions, method.n_iter, random_state=0
         )
-    for setting in islice(settings, MAX_CHECKED):
-        method = clone(search.estimator).set_params(**clone(setting, safe=False))
-        for part in (method, *method.get_params().values()):
-            if isinstance(part, BaseEstimator):
-                _check_parameters(part)
+    return islice(settings, MAX_CHECKED)
 
 
 def _estimator_class(address: Any) -> type:
@@ -495,13 +492,13 @@ def _estimator_class(address: Any) -> type:
     # Some modules do something when they are imported, those that a command starts with above all.
     if not is_path or parts[0] in sys.stdlib_module_names or "__main__" in parts:
         raise ValueError(
-            f"estimator={short(address)}: allowed are import paths such as "
+            f"estimator={abbreviate(address)}: allowed are import paths such as "
             "'sklearn.tree.DecisionTreeClassifier'."
         )
     kind = getattr(importlib.import_module(home), name)
     interface = ("fit", "get_params", "set_params", "__sklearn_tags__")
     if not isinstance(kind, type) or not all(hasattr(kind, part) for part in interface):
         raise ValueError(
-            f"estimator={short(address)}: it is not a scikit-learn estimator class."
+            f"estimator={abbreviate(address)}: it is not a scikit-learn estimator class."
         )
     return kind

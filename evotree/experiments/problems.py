@@ -3,8 +3,8 @@
 The papers publish neither the data nor every parameter: they fix the number of features, of classes
 and of regions, and so the size of the optimal tree. Angle, width and sampling region are choices of
 this module, made so that axis-parallel trees do about as well as the published C4.5; comments state
-them, with the accuracy of scikit-learn's pruned tree ("CART"). A problem is its reference tree,
-which is optimal: no two leaves could be served by one convex region of a single class.
+them, with the accuracy of scikit-learn's pruned tree ("CART"). No two leaves of an optimal tree
+could be served by one convex region of a single class.
 
 References
 ----------
@@ -15,8 +15,9 @@ Journal of Artificial Intelligence Research 2, 1-32.
 """
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from types import MappingProxyType
 from typing import Any
 
@@ -26,99 +27,74 @@ from numpy.typing import NDArray
 
 from evotree.words import check_whole
 
-ReferenceTree = int | tuple[Any, ...]
-"""A class label, or ("split", weights, threshold, left, right): left where weights @ x <= it."""
-
 
 @dataclass(frozen=True)
 class SyntheticProblem:
-    """A synthetic classification problem, given by an optimal oblique tree.
+    """A synthetic classification problem, that an oblique tree solves without error.
 
-    Rows are uniform in the unit cube; for a problem that is turned, in the turned square.
+    Rows are uniform in the unit cube; for a problem that is turned, in the turned square. `label`
+    returns their classes; `optimal_nodes` are all nodes, leaves included, of the smallest tree.
     """
 
     name: str
     description: str
-    tree: ReferenceTree
+    label: Callable[[NDArray[np.float64]], NDArray[np.int64]]
+    optimal_nodes: int
     n_features: int = 2
     n_classes: int = 2
     default_samples: int = 1000
     is_turned: bool = False
 
-    @property
-    def optimal_nodes(self) -> int:
-        """Number of all nodes, leaves included, of the smallest tree without error."""
-        return reference_size(self.tree)
+
+def _band(X: np.ndarray, weights: Sequence[float], *edges: float) -> np.ndarray:
+    """Return between which parallel hyperplanes each row lies: how many edges it is beyond."""
+    return np.searchsorted(edges, X @ np.array(weights))
 
 
-def reference_size(tree: ReferenceTree) -> int:
-    """Count all nodes of a reference tree."""
-    if not isinstance(tree, tuple):
-        return 1
-    return 1 + reference_size(tree[3]) + reference_size(tree[4])
+def _stripes(
+    X: np.ndarray, n: int, weights: Sequence[float] = (1.0, 1.0)
+) -> np.ndarray:
+    """Return the classes of equally wide stripes across the unit square, alternately 0 and 1."""
+    return _band(X, weights, *(k * sum(weights) / n for k in range(1, n))) % 2
 
 
-def reference_predict(tree: ReferenceTree, X: NDArray[np.float64]) -> NDArray[np.int64]:
-    """Classify rows with a reference tree."""
-    if not isinstance(tree, tuple):
-        return np.full(len(X), tree, dtype=np.int64)
-    _, weights, threshold, left, right = tree
-    goes_left = X @ np.asarray(weights) <= threshold
-    return np.where(goes_left, reference_predict(left, X), reference_predict(right, X))
+def _board(X: np.ndarray, labels: Sequence[int]) -> np.ndarray:
+    """Return the classes of the four fields between the two diagonals."""
+    beyond = 2 * _band(X, (1.0, 1.0), 1.0) + _band(X, (1.0, -1.0), 0.0)
+    return np.take(labels, beyond)
 
 
-def _bands(
-    weights: Sequence[float], thresholds: Sequence[float], leaves: Sequence[Any]
-) -> Any:
-    """Build a balanced tree over the bands between parallel hyperplanes."""
-    if not thresholds:
-        return leaves[0]
-    m = len(thresholds) // 2
-    lower = _bands(weights, thresholds[:m], leaves[: m + 1])
-    upper = _bands(weights, thresholds[m + 1 :], leaves[m + 1 :])
-    return ("split", weights, thresholds[m], lower, upper)
-
-
-def _stripes(n: int, weights: Sequence[float] = (1.0, 1.0)) -> ReferenceTree:
-    """Build the tree of equally wide stripes across the unit square, alternating two classes."""
-    edges = [k * sum(weights) / n for k in range(1, n)]
-    return _bands(weights, edges, [k % 2 for k in range(n)])
-
-
-def _board(*labels: int) -> ReferenceTree:
-    """Build the tree of the two diagonals."""
-    halves = [_bands((1.0, -1.0), [0.0], labels[i : i + 2]) for i in (0, 2)]
-    return ("split", (1.0, 1.0), 1.0, *halves)
-
-
-def _house(wall: float, floor: float, eaves: float, apex: float) -> ReferenceTree:
-    """Build the chain of the five edges; what lies outside an edge is a leaf at once."""
+def _house(
+    X: np.ndarray, wall: float, floor: float, eaves: float, apex: float
+) -> np.ndarray:
+    """Return 1 within the five edges of a house, and 0 outside."""
     slope = (apex - eaves) / (0.5 - wall)
-    tree: ReferenceTree = 1
-    for weights, threshold in (
+    edges = (
         ((1.0, 0.0), 1.0 - wall),
         ((-1.0, 0.0), -wall),
         ((0.0, -1.0), -floor),
         ((slope, 1.0), apex + 0.5 * slope),
         ((-slope, 1.0), apex - 0.5 * slope),
-    ):
-        tree = ("split", weights, threshold, tree, 0)
-    return tree
+    )
+    beyond = sum(_band(X, weights, threshold) for weights, threshold in edges)
+    return np.where(beyond == 0, 1, 0)
 
 
 _COS, _SIN = math.cos(math.radians(45.0)), math.sin(math.radians(45.0))
 
 
-def _checker() -> ReferenceTree:
-    """Build the tree that finds the column of the turned board first and then the row."""
-    along = (_COS, _SIN)
-    across = (-_SIN, _COS)
-    quarters = (-0.25, 0.0, 0.25)
-    rows = [q + 0.5 * sum(across) for q in quarters]
-    columns = [
-        _bands(across, rows, [(4 * i + j) % 8 for j in range(4)]) for i in range(4)
-    ]
-    return _bands(along, [q + 0.5 * sum(along) for q in quarters], columns)
+def _checker(X: np.ndarray) -> np.ndarray:
+    """Return the classes of the fields of the turned board, by their columns and rows."""
+    columns, rows = (
+        _band(X, axis, *(quarter + 0.5 * sum(axis) for quarter in (-0.25, 0.0, 0.25)))
+        for axis in ((_COS, _SIN), (-_SIN, _COS))
+    )
+    return (4 * columns + rows) % 8
+
+
+def _halves(X: np.ndarray) -> np.ndarray:
+    """Return 1 where the first five features are at most the last five, else 0."""
+    return 1 - _band(X, (1.0,) * 5 + (-1.0,) * 5, 0.0)
 
 
 _TEN = math.radians(10.0)
@@ -128,13 +104,15 @@ _PROBLEMS = (
         # trees: CART has 0.949 (C4.5 published: 0.933).
         name="chessboard2",
         description="2 x 2 chessboard rotated by 45 degrees, two classes",
-        tree=_board(0, 1, 1, 0),
+        label=partial(_board, labels=(0, 1, 1, 0)),
+        optimal_nodes=7,
     ),
     SyntheticProblem(
         # CART has 0.946 (C4.5 published: 0.946).
         name="chessboard4",
         description="2 x 2 chessboard rotated by 45 degrees, each field its own class",
-        tree=_board(0, 1, 2, 3),
+        label=partial(_board, labels=(0, 1, 2, 3)),
+        optimal_nodes=7,
         n_classes=4,
     ),
     SyntheticProblem(
@@ -143,20 +121,23 @@ _PROBLEMS = (
         # (published: 0.5, 1 node).
         name="zebra1",
         description="four stripes at 45 degrees that no univariate split sees",
-        tree=_stripes(4),
+        label=partial(_stripes, n=4),
+        optimal_nodes=7,
     ),
     SyntheticProblem(
         # CART has 0.959 (C4.5 published: 0.969).
         name="zebra2",
         description="three stripes at 45 degrees, alternating two classes",
-        tree=_stripes(3),
+        label=partial(_stripes, n=3),
+        optimal_nodes=5,
     ),
     SyntheticProblem(
         # At 45 degrees the stripes would hide from axis-parallel splits as in zebra1; the published
         # C4.5 finds them (0.916). At 10 degrees CART has 0.918.
         name="zebra3",
         description="eight stripes 10 degrees off the vertical, two classes",
-        tree=_stripes(8, weights=(math.cos(_TEN), math.sin(_TEN))),
+        label=partial(_stripes, n=8, weights=(math.cos(_TEN), math.sin(_TEN))),
+        optimal_nodes=15,
     ),
     SyntheticProblem(
         # A convex region outside that touches an edge can be separated by the line of that edge
@@ -166,19 +147,22 @@ _PROBLEMS = (
         # published: 0.98 with 39).
         name="house",
         description="rectangle with a gable roof, in or out",
-        tree=_house(wall=0.012, floor=0.008, eaves=0.7, apex=0.99),
+        label=partial(_house, wall=0.012, floor=0.008, eaves=0.7, apex=0.99),
+        optimal_nodes=11,
     ),
     SyntheticProblem(
         # OC1 uses the same problem with 2,000 rows. CART has 0.728 (C4.5 published: 0.762).
         name="LS10",
         description="two linearly separable classes in ten dimensions",
-        tree=("split", (1.0,) * 5 + (-1.0,) * 5, 0.0, 1, 0),
+        label=_halves,
+        optimal_nodes=3,
         n_features=10,
     ),
     SyntheticProblem(
         name="POL",
         description="four oblique lines, five bands of two classes",
-        tree=_stripes(5),
+        label=partial(_stripes, n=5),
+        optimal_nodes=9,
         default_samples=2000,
     ),
     SyntheticProblem(
@@ -187,7 +171,8 @@ _PROBLEMS = (
         # whole.
         name="RCB",
         description="4 x 4 checkerboard rotated by 45 degrees, eight classes",
-        tree=_checker(),
+        label=_checker,
+        optimal_nodes=31,
         n_classes=8,
         default_samples=2000,
         is_turned=True,
@@ -231,7 +216,7 @@ def make_problem(
     if problem.is_turned:
         u, v = X.T - 0.5
         X = np.column_stack((_COS * u - _SIN * v, _SIN * u + _COS * v)) + 0.5
-    return X, reference_predict(problem.tree, X)
+    return X, problem.label(X)
 
 
 def make_loans(

@@ -3,8 +3,9 @@
 import warnings
 from dataclasses import dataclass
 from functools import lru_cache
+from numbers import Integral
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Annotated, Any, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -17,6 +18,7 @@ from sklearn.model_selection import (
     TimeSeriesSplit,
 )
 
+from evotree.configuration import Configuration, Interval
 from evotree.estimators.rows import read_groups
 from evotree.experiments.datasets import LoadedData, load
 from evotree.tables.columns import encode, fit_columns
@@ -53,8 +55,8 @@ KEY = Task._fields
 """Columns that tell fits apart."""
 
 
-@dataclass(frozen=True)
-class Protocol:
+@dataclass(frozen=True, repr=False)
+class Protocol(Configuration):
     """How rows are split into those to fit on and those to score on.
 
     A subclass may load data sets, take rows and set random states in its own way.
@@ -72,23 +74,9 @@ class Protocol:
         ``groups``, or that holds rows out by a splitter of groups.
     """
 
-    n_folds: int = 5
-    official: bool = False
-    groups: str | None = None
-
-    def __post_init__(self) -> None:
-        if not isinstance(self.n_folds, int) or not 2 <= self.n_folds <= MAX_FOLDS:
-            raise ValueError(
-                f"n_folds={str(self.n_folds)[:50]}: allowed are integers of 2 to {MAX_FOLDS:,}."
-            )
-        if not isinstance(self.official, bool):
-            raise ValueError(
-                f"official={str(self.official)[:50]}: allowed are true and false."
-            )
-        if self.groups is not None and not isinstance(self.groups, str):
-            raise ValueError(
-                f"groups={str(self.groups)[:50]}: allowed are names of columns."
-            )
+    n_folds: Annotated[int, Interval(Integral, 2, MAX_FOLDS, closed="both")] = 5
+    official: Annotated[bool, "boolean"] = False
+    groups: Annotated[str | None, str, None] = None
 
     def __str__(self) -> str:
         together = f", rows of one {self.groups} together" if self.groups else ""
@@ -174,10 +162,8 @@ class Protocol:
         return int(entropy.generate_state(1)[0] >> 1)
 
 
-@lru_cache(maxsize=2)
-def load_cached(name: str, data_home: Path | None) -> LoadedData:
-    """Return a data set, read from its file once in a process; not to be written to."""
-    return load(name, data_home)
+load_cached = lru_cache(maxsize=2)(load)
+"""`load`, from a file once in a process; what it returns is not to be written to."""
 
 
 def folds_of(
@@ -189,14 +175,20 @@ def folds_of(
     random_state: int,
     stratified: bool,
 ) -> Folds:
-    """Return training and test positions: of later rows where rows have times, else shuffled."""
+    """Return training and test positions: of later rows where rows have times, else shuffled.
+
+    Stratified folds lack a class that has fewer rows than there are folds.
+    """
     if times is not None:
         return forward_folds(times, n_folds)
-    if stratified:
-        return stratified_folds(y, n_folds, random_state, groups)
-    kind = KFold if groups is None else GroupKFold
+    kinds = (StratifiedKFold, KFold)
+    if groups is not None:
+        kinds = (StratifiedGroupKFold, GroupKFold)
+    kind = kinds[0] if stratified else kinds[1]
     folds = kind(n_folds, shuffle=True, random_state=random_state)
-    return list(folds.split(y, groups=groups))
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "The least populated class", UserWarning)
+        return list(folds.split(np.zeros(len(y)), y, groups))
 
 
 def forward_folds(times: np.ndarray, n_folds: int) -> Folds:
@@ -214,15 +206,9 @@ def forward_folds(times: np.ndarray, n_folds: int) -> Folds:
     ]
 
 
-def stratified_folds(
-    y: np.ndarray, n_splits: int, random_state: int, groups: np.ndarray | None = None
-) -> Folds:
-    """Return training and test positions of shuffled folds; rare classes are not in all of them."""
-    kind = StratifiedKFold if groups is None else StratifiedGroupKFold
-    folds = kind(n_splits, shuffle=True, random_state=random_state)
-    with warnings.catch_warnings():
-        warnings.filterwarnings("ignore", "The least populated class", UserWarning)
-        return list(folds.split(np.zeros(len(y)), y, groups))
+def stratified_folds(y: np.ndarray, n_folds: int, random_state: int) -> Folds:
+    """Return training and test positions of shuffled, stratified folds."""
+    return folds_of(y, n_folds, random_state=random_state, stratified=True)
 
 
 def take_rows(

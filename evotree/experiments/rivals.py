@@ -9,7 +9,6 @@ import math
 import time as clock
 import warnings
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import closing, suppress
 from functools import partial
 from importlib.util import find_spec
 from itertools import product
@@ -20,7 +19,7 @@ import pandas as pd
 from matplotlib.axes import Axes
 from pandas.api.types import is_numeric_dtype
 from sklearn import compose, ensemble, impute, linear_model, preprocessing, tree
-from sklearn.metrics import get_scorer
+from sklearn.metrics import check_scoring
 from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
 from sklearn.utils import check_consistent_length
@@ -53,26 +52,22 @@ _INNER_FOLDS = 5
 
 def rivals(n_classes: int) -> dict[str, Any]:
     """Return ours and what one would take else, for classes or, where there are none, numbers."""
-    if n_classes == 0:
-        own: Any = EvoTreeRegressor
-        models = {
-            CART: GridSearchCV(tree.DecisionTreeRegressor(), _CART_LEAVES),
-            "ridge regression": linear_model.RidgeCV(np.logspace(-3.0, 3.0, 13)),
-            "random forest": ensemble.RandomForestRegressor(),
-            "boosting": ensemble.HistGradientBoostingRegressor(),
-        }
-    else:
-        own = EvoTreeClassifier
-        models = {
-            CART: GridSearchCV(tree.DecisionTreeClassifier(), _CART_LEAVES),
-            "logistic regression": linear_model.LogisticRegression(max_iter=1000),
-            "random forest": ensemble.RandomForestClassifier(),
-            "boosting": ensemble.HistGradientBoostingClassifier(),
-        }
+    kind = "Classifier" if n_classes else "Regressor"
+    own: Any = EvoTreeClassifier if n_classes else EvoTreeRegressor
+    linear: tuple[str, Any] = (
+        ("logistic regression", linear_model.LogisticRegression(max_iter=1000))
+        if n_classes
+        else ("ridge regression", linear_model.RidgeCV(np.logspace(-3.0, 3.0, 13)))
+    )
+    models = {
+        CART: GridSearchCV(getattr(tree, f"DecisionTree{kind}")(), _CART_LEAVES),
+        **dict([linear]),
+        "random forest": getattr(ensemble, f"RandomForest{kind}")(),
+        "boosting": getattr(ensemble, f"HistGradientBoosting{kind}")(),
+    }
     if find_spec("interpret"):
         from interpret import glassbox
 
-        kind = "Classifier" if n_classes else "Regressor"
         # Of 14 bags it would take longer than all others together. Of more than two classes the
         # package cannot show pairs of columns.
         quick: dict[str, Any] = {"outer_bags": 4, "n_jobs": 1}
@@ -139,18 +134,13 @@ class Comparison(NamedTuple):
     def means(self, less: str | None = None) -> pd.DataFrame:
         """Return mean scores and standard errors as texts; `less` those of a method, if named."""
         texts = {}
+        names = [name for name in self.runs["method"].unique() if name != less]
         for score in self.scores:
             by_fold = self.runs.pivot(index="fold", columns="method", values=score)
-            names = [name for name in self.runs["method"].unique() if name != less]
             base = by_fold[less] if less else pd.Series(0.0, by_fold.index)
-            pairs = [
-                pd.concat([by_fold[name], base], axis=1).dropna() for name in names
-            ]
             tests = [
-                comparison.paired_t_test(
-                    pair.iloc[:, 0], pair.iloc[:, 1], self.test_ratio
-                )
-                for pair in pairs
+                comparison.paired_t_test(by_fold[name], base, self.test_ratio)
+                for name in names
             ]
             adjusted = comparison.adjust_by_holm([test.p_value for test in tests])
             largest = by_fold.abs().max(axis=None)
@@ -246,8 +236,12 @@ def compare(
         )
     X, y = as_table(X), read_labels(y)
     check_consistent_length(X, y, groups, time)
-    kinds = [float if is_numeric_dtype(dtype) else "category" for dtype in X.dtypes]
-    X = X.astype(dict(zip(X, kinds, strict=True)))
+    X = X.astype(
+        {
+            name: float if is_numeric_dtype(dtype) else "category"
+            for name, dtype in X.dtypes.items()
+        }
+    )
     is_regression = task == "regression" or (task == "auto" and are_many_numbers(y))
     if is_regression:
         y = np.asarray(y, np.float64)
@@ -258,31 +252,40 @@ def compare(
     folds = deal(y, Protocol(n_folds).n_folds, *beside)
     n_classes = 0 if is_regression else len(np.unique(y))
     methods = rivals(n_classes)
-    execution.warm_up(methods[REFERENCE])  # else the first fits would compile
+    execution.compile_for(methods[REFERENCE])  # else the first fits would compile
     scores = TARGET_SCORES if is_regression else CLASS_SCORES
     fit = partial(_fit, methods, X, y, beside, folds, deal, scores)
-    numbers = range(len(folds))
-    tasks = [Task("", name, k, random_state) for k, name in product(numbers, methods)]
-    rows: dict[tuple[str, int], dict[str, Any]] = {}
-    failed: dict[str, str] = {}
-    outcomes = execution.outcomes_of(fit, tasks, n_jobs)
-    with closing(outcomes), tqdm(total=len(tasks), unit="fit", disable=None) as bar:
-        for done, _, result, error in outcomes:
-            rows[done.method, done.fold] = {**done._asdict(), **(result or {})}
-            if error:
-                failed[done.method] = error.strip().rpartition("\n")[2]
-            bar.update()
+    tasks = [
+        Task("", name, fold, random_state)
+        for fold, name in product(range(len(folds)), methods)
+    ]
+    bar = tqdm(
+        execution.outcomes_of(fit, tasks, n_jobs),
+        total=len(tasks),
+        unit="fit",
+        disable=None,
+    )
+    outcome_of = {outcome.task: outcome for outcome in bar}
+    failed = {
+        task.method: outcome.error.strip().rpartition("\n")[2]
+        for task, outcome in outcome_of.items()
+        if outcome.error
+    }
     if REFERENCE in failed:
         raise ValueError(f"{REFERENCE} failed: {failed[REFERENCE]}")
     for name, error in failed.items():
         warnings.warn(f"{name} is left out, it failed: {error}", stacklevel=2)
+    rows = [
+        {**task._asdict(), **outcome_of[task].result}
+        for name in methods
+        for task in tasks
+        if task.method == name and name not in failed
+    ]
     targets = f"{n_classes} classes" if n_classes else "numbers"
     dealt = ", of whole groups" if groups is not None else ""
     dealt += ", later than the rows to fit on" if time is not None else ", shuffled"
     return Comparison(
-        pd.DataFrame(
-            [rows[key] for key in product(methods, numbers) if key[0] not in failed]
-        ),
+        pd.DataFrame(rows),
         list(scores),
         f"{len(y):,} rows, {X.shape[1]} columns, {targets}; {len(folds)} folds{dealt}",
         float(np.mean([len(test) / len(train) for train, test in folds])),
@@ -314,9 +317,9 @@ def _fit(
     begin = clock.process_time()
     model.fit(X.iloc[train], y[train], **told)
     row = {"seconds": clock.process_time() - begin, **sizes_of(model)}
-    for name, scorer in scores.items():
-        row[name] = math.nan
-        with suppress(ValueError):  # some class has no rows
-            score = get_scorer(scorer)(model, X.iloc[test], y[test])
-            row[name] = -score if scorer.startswith("neg_") else score
+    scorer = check_scoring(model, scoring=dict(scores), raise_exc=False)
+    for name, score in scorer(model, X.iloc[test], y[test]).items():
+        sign = -1.0 if scores[name].startswith("neg_") else 1.0
+        # A text where it cannot be computed, as some class has no rows.
+        row[name] = math.nan if isinstance(score, str) else sign * score
     return row

@@ -24,6 +24,7 @@ from evotree.engine.config import Regularization
 from evotree.experiments.datasets import LoadedData
 from evotree.experiments.execution import (
     FILE,
+    LOG_FILE,
     do_fit,
     read_curves,
     read_definition,
@@ -350,6 +351,17 @@ def test_a_metric_that_cannot_be_computed_loses_no_fit(home, tmp_path, caplog):
     lost = experiment(methods={"CART": TREE}, datasets=["wine"], metrics=["roc_auc"])
     runs = run_experiment(lost, tmp_path / "lost", home)
     assert (runs["status"] == "failed").all()
+
+
+def test_warnings_of_a_fit_are_logged_once_and_not_shown(tmp_path, recwarn, caplog):
+    made = experiment(methods={"odd": Odd("warn")}, datasets=["sklearn:iris"])
+    with ThreadPoolExecutor(1) as executor:
+        run_experiment(made, tmp_path, executor=executor)
+    texts = [r.getMessage() for r in caplog.records if r.levelname == "WARNING"]
+    place = "sklearn:iris, odd, fold {}, seed 0: RuntimeWarning: odd\nrows".format
+    assert texts == [place(0), place(1)] and not recwarn.list
+    log = (tmp_path / LOG_FILE).read_text()
+    assert log.count(r"seed 0: RuntimeWarning: odd\nrows") == 2
 
 
 def test_an_interrupt_ends_the_experiment_and_fails_no_fit(home, tmp_path):

@@ -84,7 +84,7 @@ def test_a_method_looks_the_same_in_all_pictures_of_a_report(runs, monkeypatch):
     sizes = runs.leaves.where(runs.method != "A", 0.0)
     runs = runs.assign(leaves=sizes, terms=sizes, complexity=sizes)
     looks = {}
-    for name, ax in report._draw(runs, "accuracy", folder=None):
+    for name, ax in report._draw_pictures(runs, "accuracy", folder=None):
         if name != "critical_differences":
             for line in ax.get_lines():
                 look = line.get_color(), line.get_marker()

@@ -60,6 +60,81 @@ DEFINITIONS = {
 }
 
 
+def bands(weights, thresholds, leaves):
+    """Return a balanced tree over the bands between parallel hyperplanes."""
+    if not thresholds:
+        return leaves[0]
+    m = len(thresholds) // 2
+    lower = bands(weights, thresholds[:m], leaves[: m + 1])
+    upper = bands(weights, thresholds[m + 1 :], leaves[m + 1 :])
+    return weights, thresholds[m], lower, upper
+
+
+def tree_of_stripes(n, degrees=45.0):
+    weights = np.array([np.cos(np.deg2rad(degrees)), np.sin(np.deg2rad(degrees))])
+    edges = [k * weights.sum() / n for k in range(1, n)]
+    return bands(weights, edges, [k % 2 for k in range(n)])
+
+
+def tree_of_board(*labels):
+    halves = [bands((1.0, -1.0), [0.0], labels[i : i + 2]) for i in (0, 2)]
+    return (1.0, 1.0), 1.0, *halves
+
+
+def tree_of_house():
+    """What lies outside an edge is a leaf at once."""
+    tree, slope = 1, 0.29 / 0.488
+    for weights, threshold in (
+        ((1.0, 0.0), 0.988),
+        ((-1.0, 0.0), -0.012),
+        ((0.0, -1.0), -0.008),
+        ((slope, 1.0), 0.99 + 0.5 * slope),
+        ((-slope, 1.0), 0.99 - 0.5 * slope),
+    ):
+        tree = weights, threshold, tree, 0
+    return tree
+
+
+def tree_of_checkerboard():
+    """The column of the turned board first, and then the row."""
+    along, across = np.array([[1.0, 1.0], [-1.0, 1.0]]) / np.sqrt(2.0)
+    quarters = np.array([-0.25, 0.0, 0.25])
+    rows = [
+        bands(
+            across,
+            list(quarters + 0.5 * sum(across)),
+            [(4 * i + j) % 8 for j in range(4)],
+        )
+        for i in range(4)
+    ]
+    return bands(along, list(quarters + 0.5 * sum(along)), rows)
+
+
+TREES = {
+    "chessboard2": tree_of_board(0, 1, 1, 0),
+    "chessboard4": tree_of_board(0, 1, 2, 3),
+    "zebra1": tree_of_stripes(4),
+    "zebra2": tree_of_stripes(3),
+    "zebra3": tree_of_stripes(8, 10.0),
+    "house": tree_of_house(),
+    "LS10": ((1.0,) * 5 + (-1.0,) * 5, 0.0, 1, 0),
+    "POL": tree_of_stripes(5),
+    "RCB": tree_of_checkerboard(),
+}
+
+
+def n_nodes(tree):
+    return 1 + sum(map(n_nodes, tree[2:])) if isinstance(tree, tuple) else 1
+
+
+def classify(tree, X):
+    if not isinstance(tree, tuple):
+        return np.full(len(X), tree)
+    weights, threshold, left, right = tree
+    goes_left = X @ np.asarray(weights) <= threshold
+    return np.where(goes_left, classify(left, X), classify(right, X))
+
+
 def test_registry_holds_the_problems_of_both_papers():
     assert {name: p.optimal_nodes for name, p in PROBLEMS.items()} == OPTIMAL_NODES
     assert all(name == problem.name for name, problem in PROBLEMS.items())
@@ -71,6 +146,8 @@ def test_registry_holds_the_problems_of_both_papers():
 @pytest.mark.parametrize("name", PROBLEMS)
 def test_the_optimal_tree_has_no_error(name):
     X, y = make_problem(name, 20_000, random_state=1)
+    np.testing.assert_array_equal(classify(TREES[name], X), y)
+    assert n_nodes(TREES[name]) == PROBLEMS[name].optimal_nodes
     np.testing.assert_array_equal(DEFINITIONS[name](X), y)
 
 

@@ -27,7 +27,7 @@ def quick(monkeypatch):
     for name in ("EvoTreeClassifier", "EvoTreeRegressor"):
         monkeypatch.setattr(rivals, name, partial(getattr(rivals, name), **QUICK))
     monkeypatch.setattr(rivals, "find_spec", lambda name: None)
-    monkeypatch.setattr(execution, "warm_up", lambda method: None)
+    monkeypatch.setattr(execution, "compile_for", lambda method: None)
 
 
 @pytest.fixture
@@ -207,7 +207,7 @@ def test_arguments_are_checked(table):
     for wrong, named in (
         ({"groups": beside, "time": beside}, "one of them"),
         ({"task": "ranking"}, "task='ranking'"),
-        ({"n_folds": 1}, "n_folds=1"),
+        ({"n_folds": 1}, "'n_folds' parameter .* Got 1"),
         ({"groups": beside[1:]}, "inconsistent"),
         ({"time": np.full(len(y), np.nan)}, "missing"),
     ):

@@ -1,6 +1,7 @@
 """Results on disk: whole rows, one experiment a folder, several writers, and clear errors."""
 
 import json
+import re
 from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
@@ -12,13 +13,13 @@ from hypothesis import strategies as st
 from evotree.experiments.execution import (
     FILE,
     Store,
-    differences,
-    merged,
+    merge,
     read_curves,
     read_definition,
     read_runs,
 )
 from evotree.experiments.protocols import KEY
+from evotree.experiments.report import write_report
 
 COLUMNS = (*KEY, "status", "accuracy", "error", "versions")
 DEFINITION = {
@@ -27,6 +28,10 @@ DEFINITION = {
     "seeds": [0],
     "methods": {"CART": {"depth": 3}},
     "metrics": {"accuracy": True},
+    "protocol": {"n_folds": 5, "official": False},
+    "shown": [],
+    "data": {"iris": {"rows": 150}},
+    "sources": {"iris": "iris.csv"},
 }
 
 
@@ -103,9 +108,9 @@ def test_an_experiment_may_grow_but_not_change(first, second):
         second["methods"].get(name, method) == method
         for name, method in first["methods"].items()
     )
-    assert (differences(first, second) == []) == same
-    both = merged(first, second)
-    assert differences(second, both) == []
+    both, changes = merge(first, second)
+    assert (changes == []) == same
+    assert merge(second, both)[1] == [] and merge(both, second) == (both, [])
     assert set(both["datasets"]) == {*first["datasets"], *second["datasets"]}
 
 
@@ -117,6 +122,27 @@ def test_files_of_others_are_refused(tmp_path):
         read_runs(tmp_path / "nowhere")
     with pytest.raises(OSError):
         Store(tmp_path / FILE / "folder", COLUMNS, DEFINITION)
+
+
+@pytest.mark.parametrize(
+    "metric", ["../accuracy", "a/b", "/accuracy", "..", "a\\b", "c:a", "a.b", "a b", ""]
+)
+def test_names_of_a_strangers_metrics_are_no_paths(tmp_path, metric):
+    """A report writes files by their names."""
+    folder = tmp_path / "theirs"
+    Store(folder, COLUMNS, DEFINITION | {"metrics": {metric: True}}).add(row())
+    before = sorted(tmp_path.rglob("*"))
+    for read in (read_definition, write_report):
+        with pytest.raises(ValueError, match=f"the metric {re.escape(repr(metric))}:"):
+            read(folder)
+    assert sorted(tmp_path.rglob("*")) == before
+
+
+@pytest.mark.parametrize("name", ["name", "metrics", "protocol", "shown", "seeds"])
+def test_a_definition_without_a_part_is_refused(tmp_path, name):
+    Store(tmp_path, COLUMNS, {k: v for k, v in DEFINITION.items() if k != name})
+    with pytest.raises(ValueError, match=f"its experiment has no {name}, or a wrong"):
+        read_definition(tmp_path)
 
 
 @pytest.mark.parametrize(

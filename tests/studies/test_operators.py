@@ -9,7 +9,7 @@ from sklearn.base import clone
 
 from evotree.configuration import check_parameters
 from evotree.experiments.execution import checksum
-from evotree.experiments.experiment import describe
+from evotree.experiments.experiment import describe_method
 from experiments.studies import operators
 from experiments.studies.operators import (
     BASE,
@@ -80,9 +80,9 @@ def test_a_variant_differs_from_the_base_in_what_it_says_alone(factor):
     for name, changed in FACTORS[factor].items():
         variant = METHODS[method_name(factor, name)]
         check_parameters(variant)
-        assert describe(variant) != describe(base)
+        assert describe_method(variant) != describe_method(base)
         back = clone(variant).set_params(**{key: values[key] for key in changed})
-        assert describe(back) == describe(base)
+        assert describe_method(back) == describe_method(base)
 
 
 def test_no_two_methods_are_the_same():
