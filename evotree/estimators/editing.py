@@ -13,13 +13,14 @@ from sklearn.utils.validation import check_is_fitted
 
 from evotree.description.named import named_tree
 from evotree.engine.config import evolution_of
-from evotree.engine.finish import Finisher, score_on, scores_on
+from evotree.engine.finish import Finisher, scores_on
 from evotree.engine.problem import PARAMETERS, Penalties
 from evotree.engine.toolbox import feature_bound
 from evotree.estimators.groups import Beside
 from evotree.fitness.penalties import PenalizedAccuracy
 from evotree.inspection.front import FrontTree
 from evotree.operators.constraints import Held
+from evotree.operators.losses import quality_on
 from evotree.operators.pruning import kept_nodes, prune_tree
 from evotree.tables.columns import (
     LARGEST,
@@ -263,7 +264,7 @@ class Editor:
             known = model._known_of(tree, self._finisher.problem.dataset)
             fitness: Any = PenalizedAccuracy(model.size_penalty_, model.term_penalty_)
             for name, one, values in (("_before", old, before), ("", tree, after)):
-                score = quality = score_on(rows, one)
+                score = quality = quality_on(rows.evolved_for(None), one)
                 if not values:
                     quality = scores_on(rows, one)[0]
                 elif rows.objective is not None and one.models is None:

@@ -249,10 +249,13 @@ class EvolvedTree(base.TreeEstimator, SearchConfig):
             )
         )
         config = plain_config(estimator)
-        evolution = evolution_of(config)
         estimator._keep(
             finish_run(
-                Problem(dataset, config, make_constraints(config, evolution, dataset)),
+                Problem(
+                    dataset,
+                    config,
+                    make_constraints(config, evolution_of(config), dataset),
+                ),
                 run,
                 dataset,
                 Choice(seed_from(estimator.random_state), penalties),
@@ -358,10 +361,11 @@ class EvolvedTree(base.TreeEstimator, SearchConfig):
         progress: Progress | None = None,
     ) -> Result:
         """Evolve a tree for rows in memory."""
-        scaling = evolution_of(self).scaling
-        dataset = self._make_dataset(X, y, sample_weight, scaling, beside)
-        problem = self._problem(dataset, begin)
-        return RowSearch(problem, progress).result(continues, seed)
+        dataset = self._make_dataset(
+            X, y, sample_weight, evolution_of(self).scaling, beside
+        )
+        search = RowSearch(self._problem(dataset, begin), progress)
+        return search.result(continues, seed)
 
     def _problem(self, dataset: Dataset, begin: float | None = None) -> Problem:
         """Return what a search for rows that this estimator has read is about."""

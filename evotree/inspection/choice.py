@@ -73,7 +73,7 @@ class TreeChoice:
         # A smaller tree was not chosen since it lost more: the digits have to show it.
         digits = _digits_between(own["loss"], smaller["loss"].min())
         parts = [
-            f"{self.size}: held-out {self.loss_name} {_number(own['loss'], digits)}"
+            f"{self.size}: held-out {self.loss_name} {_short_number(own['loss'], digits)}"
         ]
         if "bends" in table:  # those without stand for themselves
             parts.append(f"without bends {_best_of(table[~is_bent], digits)}")
@@ -91,7 +91,7 @@ class TreeChoice:
 def _digits_between(lost: float, other: float) -> int:
     """Return how many decimals show that another loss is greater: three, or a few more."""
     for digits in range(_DECIMALS, _MOST_DECIMALS):
-        if _number(lost, digits) != _number(other, digits):
+        if _short_number(lost, digits) != _short_number(other, digits):
             return digits
     return _DECIMALS
 
@@ -108,7 +108,9 @@ def _size_of(candidate: pd.Series) -> str:
 def _best_of(table: pd.DataFrame, digits: int, lost: float = -np.inf) -> str:
     """Return what the best candidate lost, and its size, in words; and how to take a better one."""
     best = table.loc[table["loss"].idxmin()]
-    loss, error = (_number(best[name], digits) for name in ("loss", "standard_error"))
+    loss, error = (
+        _short_number(best[name], digits) for name in ("loss", "standard_error")
+    )
     text = f"{loss} ± {error} ({_size_of(best)})"
     return (
         f"{text}: select_tree('complexity<={round(best['complexity'])}')"
@@ -125,7 +127,7 @@ def _size_text(n_leaves: int, n_terms: int) -> str:
     return f"one split of {terms}" if n_leaves == 2 else f"{n_leaves} leaves, {terms}"
 
 
-def _number(value: float, digits: int) -> str:
+def _short_number(value: float, digits: int) -> str:
     return (
         f"{value:.{digits}f}".replace("0.", ".", 1)
         if 0.0 <= value < 1.0

@@ -14,9 +14,9 @@ from sklearn.model_selection import (
     StratifiedShuffleSplit,
 )
 
-from evotree.dataset import error_of_groups, group_moments
 from evotree.description.named import check_whole, named_tree, printable, used_features
 from evotree.inspection.comparison import check_model
+from evotree.operators.losses import loss_moments, mean_and_error
 from evotree.survival import Times, concordant_pairs
 from evotree.tables.columns import column_of_feature
 from evotree.tables.frames import by_row
@@ -205,8 +205,8 @@ def _error_of_all(losses: np.ndarray, test: np.ndarray, labels: Any) -> float:
     if labels is None:
         return float(np.var(losses))
     groups = np.unique(labels[test], return_inverse=True)[1]
-    sums, weights = np.bincount(groups, losses), np.bincount(groups).astype(float)
-    return float(error_of_groups(group_moments(sums, weights))) ** 2 * len(test)
+    _, error = mean_and_error(loss_moments(losses, np.ones(len(losses)), groups))
+    return float(error) ** 2 * len(test)
 
 
 def _columns(model: Any) -> set[str]:

@@ -20,9 +20,10 @@ from evotree.fitness.linear_leaves import (
 )
 from evotree.leaf_models import LeafModels
 from evotree.operators.initialization.growth import GrowthLimits, grow, init_dipolar
+from evotree.operators.losses import row_losses
 from evotree.operators.pruning import node_losses, prune
 from evotree.operators.splitters.axis import Axis
-from evotree.operators.structure.reduced import leaf_table, row_losses
+from evotree.operators.structure.reduced import leaf_table
 from evotree.rng import make_streams
 from evotree.tree import ObliqueTree
 from tests.reference import linear_leaves as naive

@@ -25,8 +25,9 @@ from evotree.fitness.objectives import (
 from evotree.fitness.penalties import PenalizedAccuracy
 from evotree.fitness.probabilities import LEAST, PROBABILITY_LOSSES, quick_shares
 from evotree.operators.constraints import MonotonicConstraint
+from evotree.operators.losses import row_losses
 from evotree.operators.pruning import node_losses, prune, prune_marked
-from evotree.operators.structure.reduced import leaf_table, loss_unit, row_losses
+from evotree.operators.structure.reduced import leaf_table, loss_unit
 from evotree.operators.structure.splice import make_individual
 from tests.reference import leaves as naive
 from tests.strategies import populations, seeds, with_random_zeros
@@ -320,7 +321,7 @@ def test_rows_lose_what_the_quality_lacks(name, data, seed):
             table.shape == (len(one), dataset.n_classes or 1)
             and np.isfinite(table).all()
         )
-        losses = row_losses(one, dataset, one)
+        losses = row_losses(one, dataset, reference=one)
         assert losses.shape == dataset.y.shape and losses.min() >= -1e-12
         if LOSSES[name].is_sum:
             lost = dataset.sample_weight @ losses / (loss_unit(dataset) or 1.0)

@@ -13,8 +13,9 @@ from evotree.fitness.linear_leaves import (
     LinesOfOutputs,
     MeansOfOutputs,
 )
+from evotree.operators.losses import row_losses
 from evotree.operators.pruning import node_losses
-from evotree.operators.structure.reduced import leaf_table, row_losses
+from evotree.operators.structure.reduced import leaf_table
 from evotree.operators.structure.splice import make_individual
 from tests.reference import tao as naive
 from tests.reference.pruning import random_sizes
