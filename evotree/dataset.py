@@ -1124,38 +1124,6 @@ def parted(dataset: Dataset, role: np.ndarray) -> tuple[Dataset, Dataset]:
     )
 
 
-def group_moments(sums: np.ndarray, weights: np.ndarray) -> np.ndarray:
-    """Return what `error_of_groups` takes, of shape (..., 6); those of further groups add to it.
-
-    ``sums (..., n_groups)`` are of the values of the rows of each group, times their weights, and
-    ``weights (n_groups,)`` of these.
-    """
-    of_weights = [weights.sum(), weights @ weights, len(weights)]
-    moments = np.empty((*sums.shape[:-1], 6))
-    moments[..., 0] = sums.sum(axis=-1)
-    moments[..., 1] = np.square(sums).sum(axis=-1)
-    moments[..., 2] = sums @ weights
-    moments[..., 3:] = of_weights
-    return moments
-
-
-def error_of_groups(moments: np.ndarray) -> np.ndarray:
-    """Return the standard errors of means over groups, of shape (...,).
-
-    The mean is the sum of all groups over that of their weights; the rows of a group tell no more
-    than their sum does (Cochran 1977, Sampling techniques, chapter 9A).
-    """
-    total, square, product, weight, square_weight, n_groups = np.moveaxis(
-        moments, -1, 0
-    )
-    mean = total / weight
-    square_deviation = square - 2.0 * mean * product + mean**2 * square_weight
-    variance = (
-        np.maximum(0.0, square_deviation) * n_groups / np.maximum(1.0, n_groups - 1.0)
-    )
-    return np.sqrt(variance) / weight
-
-
 def jitter(
     dataset: Dataset, noise: float, n_copies: int, stream: np.ndarray
 ) -> Dataset:

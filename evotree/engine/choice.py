@@ -19,9 +19,7 @@ from evotree.dataset import (
     EXPOSURE,
     GROUPS,
     Dataset,
-    error_of_groups,
     fold_count,
-    group_moments,
     make_folds,
 )
 from evotree.engine.config import SearchConfig, is_auto
@@ -35,11 +33,18 @@ from evotree.engine.populations import (
     with_noise,
 )
 from evotree.engine.problem import Penalties, Problem, seconds_until
-from evotree.fitness.base import row_losses
-from evotree.fitness.linear_leaves import rate_losses
-from evotree.fitness.probabilities import PROBABILITY_LOSSES, Strength, probabilities_of
+from evotree.fitness.probabilities import (
+    Strength,
+    fit_soft_sides,
+)
 from evotree.operators.constraints import keeps_all
 from evotree.operators.initialization.logistic import LOGISTIC, logistic_trees
+from evotree.operators.losses import (
+    loss_moments,
+    mean_and_error,
+    prediction_losses,
+    row_losses,
+)
 from evotree.operators.structure.splice import make_individual
 from evotree.operators.variation import distinct
 from evotree.parallel import thread_map
@@ -170,7 +175,7 @@ class CandidateLosses:
 
     def __init__(self, problem: Problem) -> None:
         self.problem = problem
-        self.loss = PROBABILITY_LOSSES.get(problem.loss_of_probabilities)
+        self.kind = problem.loss_of_probabilities
 
     def trial(
         self,
@@ -181,14 +186,11 @@ class CandidateLosses:
         end: float = math.inf,
     ) -> Trial:
         """Return what all candidates lose that were fitted to some rows."""
-        losses, sizes = {}, {}
-        for candidate, lost, size in self._of_all(rows, held_out, trees.best, end):
-            losses[candidate], sizes[candidate] = lost, size
+        of_all = self._of_all(rows, held_out, trees.best, end)
         return Trial(
             number,
             trees,
-            losses,
-            sizes,
+            *_by_candidate(of_all),
             held_out.sample_weight,
             groups=held_out.extras.get(GROUPS),
             has_exposures=EXPOSURE in held_out.extras,
@@ -209,11 +211,12 @@ class CandidateLosses:
         if self.problem.tries_logistic:
             for strength, (individual, sides) in logistic_trees(rows, end=end):
                 if keeps_all(individual, rows, self.problem.constraints):
-                    if self.problem.is_soft:
-                        shares = sides.predict(individual, held_out.X)
-                    else:
-                        shares = individual.values[individual.apply(held_out.X)]
-                    lost = self._lost(shares, held_out)
+                    lost = row_losses(
+                        individual,
+                        held_out,
+                        sides=sides if self.problem.is_soft else None,
+                        kind=self.kind,
+                    )
                     candidate = Candidate(LOGISTIC, strength=strength)
                     yield candidate, lost, size_of(individual)
         models = self.problem.leaf_models
@@ -221,13 +224,7 @@ class CandidateLosses:
             fits = models.fits(rows, held_out, fittest, end)
             for place, strength, predicted, size in fits:
                 candidate = Candidate(LINEAR, place, strength)
-                yield candidate, self._lost(predicted, held_out), size
-
-    def _lost(self, predicted: np.ndarray, held_out: Dataset) -> np.ndarray:
-        """Return what rows held out lose by their probabilities, or rates."""
-        if self.loss is None:
-            return rate_losses(predicted, held_out)
-        return self.loss(predicted, held_out.y, held_out.sample_weight)
+                yield candidate, prediction_losses(predicted, held_out, self.kind), size
 
     def of_trees(
         self,
@@ -254,11 +251,23 @@ class CandidateLosses:
         reference: Individual | None = None,
     ) -> np.ndarray:
         """Return what a tree loses that was bred on some rows."""
-        if self.loss is None:
-            return row_losses(tree, held_out, reference)
+        if self.kind is None:
+            return row_losses(tree, held_out, reference=reference)
         raw = rows.to_raw(make_individual(rows, *tree.splits).to_tree())
-        shares = probabilities_of(raw, rows, held_out.raw, soft=self.problem.is_soft)
-        return self._lost(shares, held_out)
+        is_soft = self.problem.is_soft
+        sides = fit_soft_sides(raw, rows, brief=True) if is_soft else None
+        return row_losses(raw, held_out, sides=sides, kind=self.kind)
+
+
+def _by_candidate(
+    judged: Iterable[tuple[Candidate, np.ndarray, tuple[int, int]]],
+) -> tuple[dict[Candidate, np.ndarray], dict[Candidate, tuple[int, int]]]:
+    """Return the losses of candidates, and their sizes."""
+    known = {candidate: (losses, size) for candidate, losses, size in judged}
+    return (
+        {candidate: losses for candidate, (losses, _) in known.items()},
+        {candidate: size for candidate, (_, size) in known.items()},
+    )
 
 
 def size_of(tree: ObliqueTree) -> tuple[int, int]:
@@ -273,8 +282,7 @@ def trials_of(problem: Problem, rows: Dataset, end: float) -> Iterator[Trial]:
     if rows.cv is None:
         n_apart = rows.n_distinct if rows.groups is None else rows.n_groups
         n_folds = min(_MAX_FOLDS, math.ceil(_HELD_OUT_ROWS * _MAX_FOLDS / n_apart))
-    seconds = seconds_until(end)
-    left = None if seconds is None else seconds / n_folds
+    left = seconds_until(end, 1.0 / n_folds)
     # Threads that wait for the trees of a fold, and threads that make them.
     with thread_map(config.n_jobs) as mapper, thread_map(config.n_jobs) as making:
 
@@ -354,8 +362,8 @@ def bent_trials(
     kinds = kinds_of(problem)
     bent: list[Trial] = []
     both: list[Trial] = []
-    rows = samples_of(problem)[0]
-    for other, trial in zip(trials, trials_of(problem, rows, end), strict=False):
+    those_of_bends = trials_of(problem, samples_of(problem)[0], end)
+    for other, trial in zip(trials, those_of_bends, strict=False):
         bent.append(trial)
         both.append(side_by_side(other, trial))
         table = Table.of(both)
@@ -397,8 +405,7 @@ def with_evolution(
     folds = make_folds(rows, fold_count(rows, _MAX_FOLDS), own_streams()[0])
     judged: list[Trial] = []
     for trial in trials:
-        seconds = seconds_until(end)
-        left = None if seconds is None else seconds / len(trials)
+        left = seconds_until(end, 1.0 / len(trials))
         if left is not None and left <= 0.0:
             return trials
         others, held_out = problem.split(rows, folds, trial.fold)
@@ -413,12 +420,15 @@ def with_evolution(
             found=[make_individual(noisy, *tree.splits) for tree in found],
         )
         fittest = [best_prunings(bred, noisy, *pair, 1)[0] for pair in penalties]
-        losses, sizes = dict(trial.losses), dict(trial.sizes)
         evolved = losses_of.of_trees(EVOLVED, fittest, others, held_out)
-        for candidate, lost, size in evolved:
-            losses[candidate], sizes[candidate] = lost, size
-        different = list(compress(fittest, distinct(fittest)))
-        judged.append(trial._replace(losses=losses, sizes=sizes, evolved=different))
+        losses, sizes = _by_candidate(evolved)
+        judged.append(
+            trial._replace(
+                losses=trial.losses | losses,
+                sizes=trial.sizes | sizes,
+                evolved=list(compress(fittest, distinct(fittest))),
+            )
+        )
         table = Table.of(judged)
         best, simplest = table.best(EVOLVED), table.simplest(STANDARD_ERRORS, EVOLVED)
         if table.gain(best, winner)[0] <= 0.0 and not table.prefers(simplest, winner):
@@ -472,7 +482,7 @@ class Table(NamedTuple):
         at = [i for i, one in enumerate(self.candidates) if one.kind in kinds]
         losses = self.losses[at]
         excess = losses - losses[(losses @ self.weights).argmin()]
-        mean, error = mean_and_error(excess, self.weights, self.groups)
+        mean, error = self._mean_and_error(excess)
         chosen = int((mean <= standard_errors * error).argmax())
         is_small = self.sizes[at, 1] <= LARGE
         if not is_small[chosen] and is_small.any():
@@ -532,8 +542,12 @@ class Table(NamedTuple):
     def gain(self, one: Candidate, other: Candidate) -> tuple[float, float]:
         """Return how much less a candidate loses than another one, and its standard error."""
         mine, others = (self.losses[self.candidates.index(c)] for c in (one, other))
-        mean, error = mean_and_error(others - mine, self.weights, self.groups)
+        mean, error = self._mean_and_error(others - mine)
         return float(mean), float(error)
+
+    def _mean_and_error(self, losses: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Return means of losses on all rows held out, and their standard errors."""
+        return mean_and_error(loss_moments(losses, self.weights, self.groups))
 
 
 def verdict_of(
@@ -563,7 +577,9 @@ def verdict_of(
     if at is None:
         at = table.simplest(STANDARD_ERRORS, TREE).at
     logistic = None
-    if table.has(LOGISTIC):
+    if winner.kind == LOGISTIC:
+        logistic = winner.strength
+    elif table.has(LOGISTIC):
         logistic = table.simplest(STANDARD_ERRORS, LOGISTIC).strength
     assert at is not None
     trees = [tree for trial in trials for tree in trial.trees.best[at]]
@@ -594,24 +610,6 @@ def beside_plain(
     return verdict._replace(winner=winner, columns=columns)
 
 
-def mean_and_error(
-    values: np.ndarray, weights: np.ndarray, groups: np.ndarray | None = None
-) -> tuple[np.ndarray, np.ndarray]:
-    """Return the means of some rows, and their standard errors, of groups if there are any."""
-    total = weights.sum()
-    mean = values @ weights / total
-    if groups is not None:
-        order = np.argsort(groups, kind="stable")
-        first = np.flatnonzero(np.diff(groups[order], prepend=-1))
-        sums, of_groups = (
-            np.add.reduceat(each[..., order], first, axis=-1)
-            for each in (values * weights, weights)
-        )
-        return mean, error_of_groups(group_moments(sums, of_groups))
-    variance = np.maximum(0.0, values**2 @ weights / total - mean**2)
-    return mean, np.sqrt(variance / total)
-
-
 def choice_columns(
     trials: Sequence[Trial],
     table: Table,
@@ -623,9 +621,7 @@ def choice_columns(
     pairs = [none if one.at is None else penalties[one.at] for one in table.candidates]
     models = [one.strength for one in table.candidates]
     chosen = table.candidates.index(winner)
-    excess, error = mean_and_error(
-        table.losses - table.losses[chosen], table.weights, table.groups
-    )
+    excess, error = table._mean_and_error(table.losses - table.losses[chosen])
     columns: dict[str, Any] = {
         "kind": [one.kind for one in table.candidates],
         "leaves": table.sizes[:, 0],
@@ -634,7 +630,7 @@ def choice_columns(
         "term_penalty": [getattr(pair, "term", np.nan) for pair in pairs],
         "C": [np.nan if one is None else one.C for one in models],
         "halvings": [np.nan if one is None else one.halvings for one in models],
-        "loss": mean_and_error(table.losses, table.weights)[0],
+        "loss": table.losses @ table.weights / table.weights.sum(),
         "excess": excess,
         "standard_error": error,
         "chosen": np.arange(len(models)) == chosen,
@@ -643,5 +639,5 @@ def choice_columns(
         columns["bends"] = [one.is_bent for one in table.candidates]
     for trial in trials:
         losses = np.array([trial.losses[one] for one in table.candidates])
-        columns[f"fold_{trial.fold}"] = mean_and_error(losses, trial.weights)[0]
+        columns[f"fold_{trial.fold}"] = losses @ trial.weights / trial.weights.sum()
     return {name: np.asarray(column) for name, column in columns.items()}

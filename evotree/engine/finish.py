@@ -20,7 +20,7 @@ from evotree.engine.choice import LINEAR, Candidate, Choice
 from evotree.engine.evolution import ParetoFront, Run
 from evotree.engine.problem import Penalties, Problem
 from evotree.fitness.base import FITNESS_OF_SCORES, PenalizedAccuracy, routed_rows
-from evotree.fitness.linear_leaves import LogisticLeaves, is_too_large, rate_losses
+from evotree.fitness.linear_leaves import LogisticLeaves, is_too_large
 from evotree.fitness.objectives import ProbabilityScore
 from evotree.fitness.probabilities import Strength
 from evotree.inspection.choice import TreeChoice
@@ -42,6 +42,7 @@ from evotree.operators.initialization.logistic import (
     logistic_trees,
     sides_of,
 )
+from evotree.operators.losses import quality_on
 from evotree.operators.pruning import prune
 from evotree.operators.structure.rounding import Rounder, round_models
 from evotree.operators.structure.splice import in_place_of, make_individual, on_rows
@@ -49,6 +50,7 @@ from evotree.parallel import thread_map
 from evotree.tree import (
     Individual,
     ObliqueTree,
+    SoftSides,
     explained_variance,
     leaf_accuracy,
     node_weights,
@@ -345,11 +347,7 @@ class Finisher:
             if self.constraints and self.broken(tree):  # when it was rounded
                 break
             sides = sides_of(tree, rows.raw, made, rows.X)
-            objective = rows.bound_objective
-            if isinstance(objective, ProbabilityScore) and objective.is_soft:
-                quality = objective.quality_of(sides.predict(tree, rows.raw))
-            else:
-                quality = scores_on(rows, tree)[0]
+            quality = scores_on(rows, tree, sides)[0]
             return FrontTree.of(tree, quality, LOGISTIC, sides=sides)
         return None
 
@@ -389,29 +387,18 @@ def _one_leaf(rows: Dataset) -> ObliqueTree:
     )
 
 
-def score_on(rows: Dataset, tree: ObliqueTree) -> float:
-    """Return the accuracy of what a finished tree predicts on some rows, or R²."""
-    weight = rows.sample_weight
-    if rows.n_classes:
-        errors = tree.label_losses(rows.raw, rows.y)
-        return float(np.average(errors == 0.0, weights=weight))
-    predicted = (tree.predict_value(rows.raw) - rows.target_mean) / rows.target_scale
-    targets = rows.targets.reshape(predicted.shape)
-    error = float((weight @ (targets - predicted) ** 2).sum())
-    return 1.0 - error / (float((weight @ targets**2).sum()) or 1.0)
-
-
-def scores_on(rows: Dataset, tree: ObliqueTree) -> tuple[float, ...]:
+def scores_on(
+    rows: Dataset, tree: ObliqueTree, sides: SoftSides | None = None
+) -> tuple[float, ...]:
     """Return the quality of a finished tree on some rows, or the user's own scores."""
-    # Rounded models are no longer those that the objective fits
-    if tree.models is not None and tree.models.is_log:
-        lost = rate_losses(tree.predict_value(rows.raw)[:, 0], rows)
-        whole = rows.bound_objective.whole_loss(rows)
-        return (1.0 - float(rows.sample_weight @ lost) / (whole or 1.0),)
+    # Rounded models are no longer those that the objective fits.
     if tree.models is not None:
-        return (score_on(rows, tree),)
-    if isinstance(rows.bound_objective, ProbabilityScore):
-        return (rows.bound_objective.quality(tree, rows.raw),)
+        return (quality_on(rows, tree),)
+    objective = rows.bound_objective
+    if isinstance(objective, ProbabilityScore):
+        if sides is None or not objective.is_soft:
+            return (objective.quality(tree, rows.raw),)
+        return (objective.quality_of(sides.predict(tree, rows.raw)),)
     leaves = tree.apply(rows.raw)
     if rows.n_classes:
         statistics = [rows.y == label for label in range(rows.n_classes)]
@@ -424,7 +411,7 @@ def scores_on(rows: Dataset, tree: ObliqueTree) -> tuple[float, ...]:
             for one in statistics
         ]
     )
-    return scores_of(routed, rows, rows.bound_objective)
+    return scores_of(routed, rows, objective)
 
 
 def scores_of(routed: Any, rows: Dataset, objective: Any) -> tuple[float, ...]:

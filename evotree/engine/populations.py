@@ -9,7 +9,6 @@ and Oates 1999, "Efficient progressive sampling").
 import math
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
 from itertools import compress
@@ -124,17 +123,6 @@ def first_population(
     toolbox: base.Toolbox, n: int, end: float, progress: Progress
 ) -> list[Individual]:
     """Return the first population, whose trees are shown as they come."""
-    phase = progress.phase("making first trees", total=n, unit="tree")
-    with phase, _counting(toolbox, progress), interrupt_as_flag() as interrupted:
-        first: list[Individual] = toolbox.population(
-            n=n, seconds=seconds_until(end), is_interrupted=interrupted
-        )
-    return first
-
-
-@contextmanager
-def _counting(toolbox: base.Toolbox, progress: Progress) -> Iterator[None]:
-    """Count a step of the progress for each result of the toolbox's map, while a block runs."""
     mapper = toolbox.map
 
     def counted(*arguments: Any) -> Iterator[Any]:
@@ -142,11 +130,16 @@ def _counting(toolbox: base.Toolbox, progress: Progress) -> Iterator[None]:
             progress.step()
             yield result
 
-    toolbox.map = counted
-    try:
-        yield
-    finally:
-        toolbox.map = mapper
+    phase = progress.phase("making first trees", total=n, unit="tree")
+    with phase, interrupt_as_flag() as interrupted:
+        toolbox.map = counted
+        try:
+            first: list[Individual] = toolbox.population(
+                n=n, seconds=seconds_until(end), is_interrupted=interrupted
+            )
+        finally:
+            toolbox.map = mapper
+    return first
 
 
 # ---- trees of many penalties ---------------------------------------------------------------------
@@ -174,8 +167,7 @@ def trees_of(
     if problem.has_seeds:
         made = seeds_of_all_sizes(problem, rows, penalties, end, map)
     else:
-        left = None if seconds is None else end - time.perf_counter()
-        made = evolve_briefly(problem, rows, penalties[-1], left)
+        made = evolve_briefly(problem, rows, penalties[-1], seconds)
     best: dict[Penalties, list[Individual]] = {}
     last: list[Individual] = []
     for pair in penalties:
@@ -365,8 +357,9 @@ class GrowingSample:
 
 def samples_of(problem: Problem) -> GrowingSample:
     """Return the rows that evolution sees, one sample after the other."""
-    max_samples = problem.evolution.max_samples
-    return GrowingSample(problem.dataset, max_samples, own_streams()[2])
+    return GrowingSample(
+        problem.dataset, problem.evolution.max_samples, own_streams()[2]
+    )
 
 
 def sample_sizes(n_rows: int, max_samples: float | None, least: int = 2) -> list[int]:

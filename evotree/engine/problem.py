@@ -183,17 +183,16 @@ class Problem:
 
     def seconds_left(self, share: float = 1.0) -> float | None:
         """Return a share of the seconds that evolution has; None where there is no limit."""
-        left = seconds_until(self.ends.evolution)
-        return None if left is None else share * left
+        return seconds_until(self.ends.evolution, share)
 
     def half_of_trees(self) -> float:
         """Return when half of the time has passed in which trees are finished."""
         return half_way_to(self.ends.trees)
 
 
-def seconds_until(end: float) -> float | None:
-    """Return the seconds until a time of `time.perf_counter`; None where that is never."""
-    return None if end == math.inf else end - time.perf_counter()
+def seconds_until(end: float, share: float = 1.0) -> float | None:
+    """Return a share of the seconds until a time of `time.perf_counter`; None if that is never."""
+    return None if end == math.inf else share * (end - time.perf_counter())
 
 
 def half_way_to(end: float) -> float:

@@ -12,7 +12,6 @@ import time
 from collections.abc import Callable, Generator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
-from numbers import Integral
 from typing import Any, NamedTuple
 
 from deap import base
@@ -195,8 +194,12 @@ class Search:
                 seed = seed_from(config.random_state) if seed is None else seed
                 start = self.choose(seed)
             choice = start.choice
-            shown = "chosen: %s, penalties %.3g for nodes and %.3g for terms, seed %d"
-            log.info(shown, choice.winner.kind, *choice.penalties, choice.seed)
+            log.info(
+                "chosen: %s, penalties %.3g for nodes and %.3g for terms, seed %d",
+                choice.winner.kind,
+                *choice.penalties,
+                choice.seed,
+            )
             with self.progress.phase(
                 "evolving", total=config.max_generations, unit="gen"
             ):
@@ -362,8 +365,10 @@ class Search:
         )
         end_of_moves = problem.half_of_trees()  # then trees are finished
         if evolution.islands.n > 1:
-            numbers = island_seeds(start.choice.seed, evolution.islands.n)
-            toolboxes = [toolbox_of(seed=seed) for seed in numbers]
+            toolboxes = [
+                toolbox_of(seed=seed)
+                for seed in island_seeds(start.choice.seed, evolution.islands.n)
+            ]
             if moves:
                 for run, toolbox in zip(islands or (), toolboxes, strict=True):
                     move_to_rows(run, rows, toolbox, end_of_moves)
@@ -383,8 +388,9 @@ class Search:
                 (population,) = islands
                 if moves:
                     move_to_rows(population, rows, toolbox, end_of_moves)
-            probability = evolution.variation.crossover_probability
-            yield from generations(population, toolbox, probability, end=end)
+            yield from generations(
+                population, toolbox, evolution.variation.crossover_probability, end=end
+            )
 
     def executor_of_islands(self) -> Any:
         """Return a context of what islands evolve on: the user's executor, threads, or None."""
@@ -424,16 +430,15 @@ class RowSearch(Search):
 
     def choose(self, seed: int) -> Start:
         """Choose by trials on the first sample; Ctrl-C ends them."""
-        asked = self.problem
         bent: Sequence[Trial] | None = None
-        end = half_way_to(asked.ends.evolution)
+        end = half_way_to(self.problem.ends.evolution)
         phase = self.progress.phase("choosing hyperparameters", unit="trial")
         with phase, interrupt_as_flag() as interrupted:
             plain = self._plain_trials(end, interrupted)
             has_time = time.perf_counter() < end and not interrupted()
-            if plain and asked.bent is not None and has_time:
-                bent = bent_trials(asked.bent, plain, end)
-            problem = asked.as_chosen(bent is not None)
+            if plain and self.problem.bent is not None and has_time:
+                bent = bent_trials(self.problem.bent, plain, end)
+            problem = self.problem.as_chosen(bent is not None)
             trials = plain if bent is None else bent
             rows = samples_of(problem)[0]
             is_judged = bool(trials) and problem.judges_evolution
@@ -442,11 +447,11 @@ class RowSearch(Search):
         penalties = penalties_of_rows(problem.config, rows)
         verdict = verdict_of(trials, penalties, kinds_of(problem))
         logistic = None
-        if verdict.winner.kind == LOGISTIC and _may_break_bounds(problem):
+        if verdict.winner.kind == LOGISTIC:
             assert verdict.logistic is not None
             finisher = Finisher(problem, verdict.penalties)
             logistic = finisher.logistic(verdict.logistic)
-            if logistic is None:
+            if logistic is None:  # it breaks a bound on all rows, or once it is rounded
                 verdict = verdict_of(trials, penalties, (TREE,))._replace(logistic=None)
         if bent is not None:
             verdict = beside_plain(verdict, plain, trials, penalties)
@@ -506,8 +511,3 @@ class RowSearch(Search):
             found=seeds.chosen,
             begins=begins,
         )
-
-
-def _may_break_bounds(problem: Problem) -> bool:
-    """Return whether a tree that all folds allow may break a bound once it is finished."""
-    return bool(problem.constraints) or isinstance(problem.config.precision, Integral)

@@ -12,7 +12,7 @@ from sklearn.base import clone, is_classifier
 from sklearn.utils.validation import check_is_fitted
 
 from evotree.engine.config import evolution_of
-from evotree.engine.finish import Finisher, score_on, scores_on
+from evotree.engine.finish import Finisher, scores_on
 from evotree.engine.problem import PARAMETERS, Penalties
 from evotree.engine.toolbox import feature_bound
 from evotree.estimators.rows import Beside
@@ -20,6 +20,7 @@ from evotree.fitness.base import PenalizedAccuracy
 from evotree.fitted import Fitted
 from evotree.inspection.front import FrontTree
 from evotree.operators.constraints import Held
+from evotree.operators.losses import quality_on
 from evotree.operators.pruning import kept_nodes, prune_tree
 from evotree.schema import LARGEST, columns_asked, is_number
 from evotree.tree import ObliqueTree, SoftSides, node_weights
@@ -254,7 +255,7 @@ class Editor:
             rows = self._finisher.rows
             fitness: Any = PenalizedAccuracy(model.size_penalty_, model.term_penalty_)
             for name, one, values in (("_before", old, before), ("", tree, after)):
-                score = quality = score_on(rows, one)
+                score = quality = quality_on(rows.evolved_for(None), one)
                 if not values:
                     quality = scores_on(rows, one)[0]
                 elif rows.objective is not None and one.models is None:

@@ -243,10 +243,13 @@ class EvolvedTree(base.TreeEstimator, SearchConfig):
             )
         )
         config = plain_config(estimator)
-        evolution = evolution_of(config)
         estimator._keep(
             finish_run(
-                Problem(dataset, config, make_constraints(config, evolution, dataset)),
+                Problem(
+                    dataset,
+                    config,
+                    make_constraints(config, evolution_of(config), dataset),
+                ),
                 run,
                 dataset,
                 Choice(seed_from(estimator.random_state), penalties),

@@ -272,7 +272,7 @@ def attempt(run: Callable[[Any], Any], task: Any) -> TaskOutcome:
     use_one_thread()
     log.info("%s: begun", task)
     try:
-        # n workers use n cores; and of tiny nodes linear algebra is slower with more threads.
+        # So n workers use n cores; on tiny nodes linear algebra is slower with more threads.
         with threadpool_limits(limits=1):
             return TaskOutcome(task, DONE, run(task))
     except BaseException:

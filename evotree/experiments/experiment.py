@@ -274,9 +274,9 @@ def as_code(value: Any) -> str:
         items = [f"{as_code(key)}: {as_code(item)}" for key, item in value.items()]
         return f"{{{', '.join(items)}}}"
     if type(value) in (list, tuple):
-        items = ", ".join(map(as_code, value))
+        inside = ", ".join(map(as_code, value))
         comma = "," if len(value) == 1 else ""
-        return f"[{items}]" if type(value) is list else f"({items}{comma})"
+        return f"[{inside}]" if type(value) is list else f"({inside}{comma})"
     if isinstance(value, rv_frozen):
         named = [f"{name}={as_code(item)}" for name, item in value.kwds.items()]
         return f"{value.dist.name}({', '.join([*map(as_code, value.args), *named])})"

@@ -399,25 +399,6 @@ def class_masses(
     )
 
 
-def row_losses(
-    individual: Individual, held_out: Dataset, reference: Individual | None = None
-) -> np.ndarray:
-    """Return the loss of each row held out, of shape (n_rows,), by the objective of the tree."""
-    leaves = individual.apply(held_out.X)
-    if individual.objective is None or not held_out.n_classes:
-        table = leaf_table(individual, held_out.n_classes)
-    else:
-        mass = class_masses(leaves, held_out, individual.subtree_size)
-        table = individual.objective.held_out_table(
-            individual, mass, reference or individual
-        )
-    if held_out.n_classes:
-        return table[leaves, held_out.y]
-    return losses_at(
-        table, leaves, held_out.X, held_out.targets, *loss_of_targets(held_out)
-    )
-
-
 def loss_unit(dataset: Dataset) -> float:
     """Return the loss of which a quality is a share: the whole weight, or that of the root."""
     if dataset.n_classes:

@@ -90,15 +90,6 @@ def _minimum(
     ).x
 
 
-def probabilities_of(
-    tree: ObliqueTree, dataset: Dataset, X: np.ndarray, *, soft: bool = True
-) -> np.ndarray:
-    """Return what soft sides, or leaves, of a tree that was fitted to a data set say of rows."""
-    if soft:
-        return fit_soft_sides(tree, dataset, brief=True).predict(tree, X)
-    return tree.values[tree.apply(X)]
-
-
 def quick_shares(
     tree: ObliqueTree,
     X: np.ndarray,

@@ -12,12 +12,18 @@ from typing import Any, Self
 import numpy as np
 import pandas as pd
 
-from evotree.dataset import Dataset, group_moments
+from evotree.dataset import Dataset
 from evotree.fitness.base import FitnessQualityComplexity, PenalizedAccuracy
-from evotree.fitness.linear_leaves import rate_losses
 from evotree.fitted import Fitted
 from evotree.inspection.choice import TreeChoice
-from evotree.operators.pruning import choose_tree, mean_losses, sum_losses
+from evotree.operators.losses import (
+    loss_moments,
+    mean_and_error,
+    null_loss,
+    row_losses,
+    units_of,
+)
+from evotree.operators.pruning import choose_tree
 from evotree.tree import ObliqueTree, SoftSides
 
 NAMED_RULES = ("accurate", "tree", "simplest")
@@ -212,39 +218,11 @@ def front_table(
 
 
 def held_out_losses(front: Sequence[Any], held_out: Dataset) -> np.ndarray:
-    """Return what the members of a front lose on held-out rows, as `sum_losses` does."""
+    """Return what the members of a front lose on held-out rows, as `mean_and_error` takes it."""
     if held_out.X.shape[0] == 0:
         raise ValueError("X has no rows: at least one is needed.")
-    return np.concatenate([_held_out_sums(member, held_out) for member in front])
-
-
-def _held_out_sums(tree: Any, held_out: Dataset) -> np.ndarray:
-    """Return what a tree loses on held-out rows, of shape (1, n)."""
-    losses = None
-    objective = held_out.bound_objective
-    if held_out.n_classes > 0 and (objective is None or tree.models is not None):
-        losses = tree.label_losses(held_out.X, held_out.y)
-    elif _are_rates(held_out):
-        losses = rate_losses(tree.predict_value(held_out.X)[:, 0], held_out)
-    if losses is None:
-        return sum_losses(
-            tree,
-            held_out,
-            lambda of_nodes: of_nodes[tree.is_leaf].sum(axis=0)[np.newaxis],
-        )
-    weight = held_out.sample_weight
-    if held_out.groups is None:
-        return np.array([[losses @ weight, losses**2 @ weight]])
-    sums, weights = (
-        np.bincount(held_out.groups, each) for each in (losses * weight, weight)
-    )
-    return group_moments(sums[np.newaxis], weights)
-
-
-def _are_rates(held_out: Dataset) -> bool:
-    """Return whether targets are counts, or rates, whose loss is Poisson's deviance."""
-    objective = held_out.bound_objective
-    return objective is not None and objective.link == "log"
+    losses = np.array([row_losses(member, held_out) for member in front])
+    return loss_moments(losses, held_out.sample_weight, units_of(held_out))
 
 
 def held_out_quality(
@@ -252,17 +230,10 @@ def held_out_quality(
 ) -> tuple[np.ndarray, np.ndarray]:
     """Return the accuracy of the members of a front on held-out rows, or R² for targets.
 
-    Of counts it is the share of Poisson's deviance that is saved.
+    Of counts it is the share of Poisson's deviance that is saved, of quantiles that of their loss.
     """
-    weight = whole = held_out.total_weight
-    loss, error = mean_losses(held_out_losses(front, held_out), weight)
-    if held_out.n_classes == 0:
-        targets = held_out.targets.reshape(held_out.n_distinct, -1)
-        mean = np.average(targets, axis=0, weights=held_out.sample_weight)
-        lost = ((targets - mean) ** 2).sum(axis=1)
-        if _are_rates(held_out):
-            lost = rate_losses(np.full(len(targets), mean[0]), held_out)
-        whole = float(held_out.sample_weight @ lost)
+    loss, error = mean_and_error(held_out_losses(front, held_out))
+    weight, whole = held_out.total_weight, null_loss(held_out)
     if whole == 0.0:  # equal targets
         return np.where(loss == 0.0, 1.0, 0.0), np.zeros(len(front))
     return 1.0 - loss * (weight / whole), error * (weight / whole)
@@ -321,7 +292,6 @@ def select(
     # The rule of pruning takes the trees from the most complex to the simplest.
     chosen = choose_tree(
         held_out_losses(members, held_out)[::-1],
-        held_out.total_weight,
         1.0 if kind == "simplest" else 0.0,
     )
     return members[len(members) - 1 - chosen]

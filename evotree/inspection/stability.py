@@ -14,9 +14,9 @@ from sklearn.model_selection import (
     StratifiedShuffleSplit,
 )
 
-from evotree.dataset import error_of_groups, group_moments
 from evotree.fitted import used_features
 from evotree.inspection.comparison import check_model
+from evotree.operators.losses import loss_moments, mean_and_error
 from evotree.survival import Times, concordant_pairs
 from evotree.tables.frames import by_row, read_labels
 from evotree.words import check_whole, printable
@@ -222,8 +222,8 @@ def _error_of_all(losses: np.ndarray, test: np.ndarray, labels: Any) -> float:
     if labels is None:
         return float(np.var(losses))
     groups = np.unique(labels[test], return_inverse=True)[1]
-    sums, weights = np.bincount(groups, losses), np.bincount(groups).astype(float)
-    return float(error_of_groups(group_moments(sums, weights))) ** 2 * len(test)
+    _, error = mean_and_error(loss_moments(losses, np.ones(len(losses)), groups))
+    return float(error) ** 2 * len(test)
 
 
 def _used_columns(model: Any) -> set[str]:

@@ -29,9 +29,7 @@ import numpy as np
 from evotree._jit import kernel
 from evotree.dataset import (
     Dataset,
-    error_of_groups,
     fold_count,
-    group_moments,
     make_folds,
     split_folds,
 )
@@ -49,6 +47,7 @@ from evotree.fitness.node import (
     weight_of,
     weighted_impurity,
 )
+from evotree.operators.losses import mean_and_error, unit_moments, units_of
 from evotree.operators.structure.splice import (
     Nodes,
     Rows,
@@ -472,23 +471,23 @@ def node_losses(tree: ObliqueTree, held_out: Dataset) -> np.ndarray:
 def sum_losses(
     tree: ObliqueTree, held_out: Dataset, sum_up: Callable[[np.ndarray], np.ndarray]
 ) -> np.ndarray:
-    """Return what trees lose on rows held out, a row for each tree, as `mean_losses` takes it.
+    """Return what trees lose on rows held out, a row for each tree, as `mean_and_error` takes it.
 
-    `sum_up` makes sums of trees, (n_trees, n), of those of the nodes of one, (n_nodes, n). The
-    columns are sums of losses and of squares; where rows have groups, what `group_moments` returns.
+    `sum_up` makes sums of trees, (n_trees, n), of those of the nodes of one, (n_nodes, n).
     """
-    if held_out.groups is None:
-        return sum_up(node_losses(tree, held_out).T)
+    units = units_of(held_out)
+    if units is None:
+        sums = sum_up(node_losses(tree, held_out).T)
+        return np.column_stack([sums, np.full(len(sums), held_out.total_weight)])
     table = loss_table(tree, held_out)
-    weights = np.bincount(held_out.groups, held_out.sample_weight)
+    weights = np.bincount(units, held_out.sample_weight)
     moments = np.zeros(1)
     # Some at a time: all groups of large data, times nodes, would fill the memory.
     n_at_once = 1 + _MAX_NUMBERS // len(tree)
-    for first in range(0, held_out.n_groups, n_at_once):
-        of_groups = weights[first : first + n_at_once]
-        groups = held_out.groups - first
-        losses = losses_by_group(tree, held_out, table, groups, len(of_groups))
-        moments = moments + group_moments(sum_up(losses[:, 0].T), of_groups)
+    for first in range(0, len(weights), n_at_once):
+        of_units = weights[first : first + n_at_once]
+        losses = losses_by_group(tree, held_out, table, units - first, len(of_units))
+        moments = moments + unit_moments(sum_up(losses[:, 0].T), of_units)
     return moments
 
 
@@ -503,21 +502,11 @@ def sequence_losses(
     )
 
 
-def mean_losses(sums: np.ndarray, weight: float) -> tuple[np.ndarray, np.ndarray]:
-    """Return the mean losses of trees, and their standard errors, of what `sum_losses` returns."""
-    mean = sums[:, 0] / weight
-    if sums.shape[1] > 2:
-        return mean, error_of_groups(sums)
-    # For a share e of misclassified rows it is sqrt(e (1 - e) / n); a row of weight 2 counts as
-    # two.
-    return mean, np.sqrt(np.maximum(0.0, sums[:, 1] / weight - mean**2) / weight)
-
-
-def choose_tree(sums: np.ndarray, weight: float, standard_errors: float) -> int:
-    """Choose one of a sequence of ever smaller trees by the k-SE rule, of their `sum_losses`."""
+def choose_tree(moments: np.ndarray, standard_errors: float) -> int:
+    """Choose one of a sequence of ever smaller trees by the k-SE rule, of moments of losses."""
     # Breiman et al. (1984, section 3.4.3): the smallest tree whose mean loss is at most k standard
     # errors above the lowest.
-    mean, error = mean_losses(sums, weight)
+    mean, error = mean_and_error(moments)
     best = np.flatnonzero(mean <= mean.min() + _AGREE * mean.max())[-1]
     limit = mean[best] + standard_errors * error[best]
     return int(np.flatnonzero(mean <= limit + _AGREE * mean.max())[-1])
@@ -531,10 +520,8 @@ def prune_held_out(
     alphas = critical_alphas(collapse_at, tree.subtree_size)
     if held_out.X.shape[0] == 0:
         return collapse_at <= 0.0
-    sums = sequence_losses(tree, held_out, collapse_at, alphas)
-    return (
-        collapse_at <= alphas[choose_tree(sums, held_out.total_weight, standard_errors)]
-    )
+    moments = sequence_losses(tree, held_out, collapse_at, alphas)
+    return collapse_at <= alphas[choose_tree(moments, standard_errors)]
 
 
 def prune_cross_validated(
@@ -560,15 +547,14 @@ def prune_cross_validated(
         return collapse_at <= 0.0
     folds = make_folds(dataset, n_folds, stream)
     typical = np.append(np.sqrt(alphas[:-1] * alphas[1:]), np.inf)
-    sums, weight = np.zeros(1), 0.0
+    moments = np.zeros(1)
     for fold in range(n_folds):
         others, held_out = split_folds(dataset, folds, fold)
         tree = grow_on(others)
         risk, _ = risk_of_leaves(tree, n_classes, criterion)
         links = weakest_links(risk, tree.subtree_size)
-        sums = sums + sequence_losses(tree, held_out, links, typical)
-        weight += held_out.total_weight
-    return collapse_at <= alphas[choose_tree(sums, weight, standard_errors)]
+        moments = moments + sequence_losses(tree, held_out, links, typical)
+    return collapse_at <= alphas[choose_tree(moments, standard_errors)]
 
 
 def prune_reduced_error(tree: ObliqueTree, held_out: Dataset) -> np.ndarray:

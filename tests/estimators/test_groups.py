@@ -30,22 +30,20 @@ from evotree.dataset import (
     GROUPS,
     Dataset,
     deal_groups,
-    error_of_groups,
-    group_moments,
     hold_out,
     make_folds,
     split_folds,
     strata_of,
 )
 from evotree.engine import problem
-from evotree.engine.choice import mean_and_error
 from evotree.engine.populations import GrowingSample, own_streams
 from evotree.estimators.base import conformal_width
 from evotree.estimators.rows import Beside
 from evotree.inspection.stability import stability
 from evotree.operators import pruning
 from evotree.operators.initialization import forest, growth
-from evotree.operators.pruning import mean_losses, node_losses, sum_losses
+from evotree.operators.losses import loss_moments, mean_and_error
+from evotree.operators.pruning import node_losses, sum_losses
 from evotree.operators.splitters.base import Axis
 from evotree.rng import make_streams
 from tests.quick_models import FREE, brief, evolved
@@ -126,7 +124,7 @@ def test_folds_of_groups_have_like_shares_of_the_classes(seed):
 def test_standard_errors_are_those_of_the_sums_of_groups(dataset, seed):
     values = np.random.default_rng(seed % 2**32).normal(size=dataset.n_distinct)
     weight, groups = dataset.sample_weight, dataset.groups
-    mean, error = mean_and_error(values, weight, groups)
+    mean, error = mean_and_error(loss_moments(values, weight, groups))
     assert mean == pytest.approx(np.average(values, weights=weight))
     n = dataset.n_groups
     of_groups = [weight[groups == g] @ (values[groups == g] - mean) for g in range(n)]
@@ -138,11 +136,12 @@ def test_equal_rows_of_one_group_tell_as_much_as_one():
     rng = np.random.default_rng(0)
     values = rng.normal(size=50)
     ones = np.arange(50)
-    once = mean_and_error(values, np.ones(50), ones)[1]
-    again = mean_and_error(np.repeat(values, 9), np.ones(450), np.repeat(ones, 9))[1]
+    once = mean_and_error(loss_moments(values, np.ones(50), ones))[1]
+    copies = loss_moments(np.repeat(values, 9), np.ones(450), np.repeat(ones, 9))
+    again = mean_and_error(copies)[1]
     assert again == pytest.approx(once)
     assert once == pytest.approx(values.std(ddof=1) / np.sqrt(50))
-    assert error_of_groups(group_moments(np.ones(3), np.ones(3))) == 0.0
+    assert mean_and_error(loss_moments(np.ones(3), np.ones(3), ones[:3]))[1] == 0.0
 
 
 # ---- through all doors ---------------------------------------------------------------------------
@@ -362,9 +361,7 @@ def test_errors_of_pruned_trees_are_those_of_the_sums_of_groups(dataset, max_num
     tree = growth.grow(dataset, Axis(), criterion, stream=stream())
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(pruning, "_MAX_NUMBERS", max_numbers)  # some groups at a time
-        mean, error = mean_losses(
-            sum_losses(tree, dataset, identity), dataset.total_weight
-        )
+        mean, error = mean_and_error(sum_losses(tree, dataset, identity))
     weight, groups = dataset.sample_weight, dataset.groups
     np.testing.assert_allclose(mean * weight.sum(), node_losses(tree, dataset)[0])
     for k in range(len(tree)):
@@ -372,8 +369,11 @@ def test_errors_of_pruned_trees_are_those_of_the_sums_of_groups(dataset, max_num
             node_losses(tree, dataset.take(np.flatnonzero(groups == g)))[0, k]
             for g in range(dataset.n_groups)
         ]
-        moments = group_moments(np.array(losses), np.bincount(groups, weight))
-        np.testing.assert_allclose(error[k], error_of_groups(moments), atol=1e-7)
+        # A group is one unit, whose loss is the mean of its rows.
+        of_groups = np.bincount(groups, weight)
+        units = np.arange(dataset.n_groups)
+        moments = loss_moments(losses / of_groups, of_groups, units)
+        np.testing.assert_allclose(error[k], mean_and_error(moments)[1], atol=1e-7)
 
 
 def identity(losses_of_nodes):

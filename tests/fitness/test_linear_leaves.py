@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from evotree.dataset import Dataset
-from evotree.fitness.base import leaf_table, routed_rows, row_losses
+from evotree.fitness.base import leaf_table, routed_rows
 from evotree.fitness.linear_leaves import (
     INTERCEPT,
     LinearLeafObjective,
@@ -20,6 +20,7 @@ from evotree.fitness.linear_leaves import (
 from evotree.fitness.node import ERROR
 from evotree.leaf_models import LeafModels
 from evotree.operators.initialization.growth import GrowthLimits, grow, init_dipolar
+from evotree.operators.losses import row_losses
 from evotree.operators.pruning import node_losses, prune
 from evotree.operators.splitters.base import Axis
 from evotree.rng import make_streams

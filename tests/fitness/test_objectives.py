@@ -19,7 +19,6 @@ from evotree.fitness.base import (
     PenalizedAccuracy,
     leaf_table,
     loss_unit,
-    row_losses,
 )
 from evotree.fitness.leaves import F1, score_labels
 from evotree.fitness.objectives import (
@@ -33,6 +32,7 @@ from evotree.fitness.objectives import (
 )
 from evotree.fitness.probabilities import LEAST, PROBABILITY_LOSSES, quick_shares
 from evotree.operators.constraints import MonotonicConstraint
+from evotree.operators.losses import row_losses
 from evotree.operators.pruning import node_losses, prune, prune_marked
 from evotree.operators.structure.splice import make_individual
 from tests.reference import leaves as naive
@@ -327,7 +327,7 @@ def test_rows_lose_what_the_quality_lacks(name, data, seed):
             table.shape == (len(one), dataset.n_classes or 1)
             and np.isfinite(table).all()
         )
-        losses = row_losses(one, dataset, one)
+        losses = row_losses(one, dataset, reference=one)
         assert losses.shape == dataset.y.shape and losses.min() >= -1e-12
         if LOSSES[name].is_sum:
             lost = dataset.sample_weight @ losses / (loss_unit(dataset) or 1.0)

@@ -8,12 +8,13 @@ from sklearn.decomposition import PCA
 from sklearn.metrics import r2_score
 
 from evotree.dataset import Dataset, leading_component
-from evotree.fitness.base import leaf_table, row_losses
+from evotree.fitness.base import leaf_table
 from evotree.fitness.linear_leaves import (
     LinearLeafObjective,
     LinesOfOutputs,
     MeansOfOutputs,
 )
+from evotree.operators.losses import row_losses
 from evotree.operators.pruning import node_losses
 from evotree.operators.structure.splice import make_individual
 from tests.reference import tao as naive

@@ -273,7 +273,8 @@ def test_the_standard_error_is_that_of_a_share():
 
 
 def choice_of(losses, squares, standard_errors, n_rows=100.0):
-    return choose_tree(np.column_stack([losses, squares]), n_rows, standard_errors)
+    weight = np.full(len(losses), n_rows)
+    return choose_tree(np.column_stack([losses, squares, weight]), standard_errors)
 
 
 @given(held_out_trees())

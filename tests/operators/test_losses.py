@@ -1,0 +1,120 @@
+"""What rows lose by finished trees, against scikit-learn, and standard errors of means."""
+
+import numpy as np
+import pytest
+from sklearn.datasets import load_diabetes, load_iris
+from sklearn.metrics import (
+    brier_score_loss,
+    d2_pinball_score,
+    d2_tweedie_score,
+    mean_pinball_loss,
+    mean_poisson_deviance,
+    mean_squared_error,
+    r2_score,
+    zero_one_loss,
+)
+
+from evotree import EvoTreeClassifier, EvoTreeRegressor, Quantile
+from evotree.dataset import EXPOSURE
+from evotree.fitness.leaves import LEAST_MEAN
+from evotree.fitness.probabilities import LEAST, fit_soft_sides
+from evotree.inspection.front import held_out_quality, select
+from evotree.operators.losses import null_loss, quality_on, row_losses
+from tests.quick_models import brief
+
+
+def counts(n=200, seed=0):
+    rng = np.random.default_rng(seed)
+    X = rng.uniform(-1.0, 1.0, (n, 3))
+    exposure = rng.choice([0.1, 1.0, 10.0], n)
+    rate = np.where(X[:, 0] > 0.0, 4.0, 1.0)
+    return X, rng.poisson(rate * exposure).astype(float), exposure
+
+
+REGRESSIONS = {
+    "squared_error": (mean_squared_error, r2_score),
+    "poisson": (
+        lambda y, p: 0.5 * mean_poisson_deviance(y, p),
+        lambda y, p: d2_tweedie_score(y, p, power=1.0),
+    ),
+    "quantile": (
+        lambda y, p: mean_pinball_loss(y, p, alpha=0.8),
+        lambda y, p: d2_pinball_score(y, p, alpha=0.8),
+    ),
+}
+
+
+@pytest.mark.parametrize("name", REGRESSIONS)
+def test_targets_lose_as_the_objective_says_and_the_front_saves_shares_of_it(name):
+    X, y, _ = counts()
+    objective = Quantile(0.8) if name == "quantile" else name
+    model = brief(EvoTreeRegressor, objective=objective).fit(X[::2], y[::2])
+    loss, share_saved = REGRESSIONS[name]
+    held_out = model._held_out(X[1::2], y[1::2])
+    front = list(model.pareto_front_)
+    qualities, _ = held_out_quality(front, held_out)
+    for tree, quality in zip(front, qualities, strict=True):
+        predicted = np.maximum(LEAST_MEAN, tree.predict_value(X[1::2])[:, 0])
+        lost = row_losses(tree, held_out)
+        assert lost.mean() == pytest.approx(loss(y[1::2], predicted))
+        assert quality == pytest.approx(share_saved(y[1::2], predicted))
+
+
+def test_classes_lose_by_labels_or_by_probabilities():
+    X, y = load_iris(return_X_y=True)
+    model = brief(EvoTreeClassifier).fit(X, y)
+    rows = model._held_out(X, y)
+    for tree in model.pareto_front_:
+        predicted = tree.predict_label(X)
+        errors = row_losses(tree, rows)
+        assert errors.mean() == pytest.approx(zero_one_loss(y, predicted))
+        assert quality_on(rows, tree) == pytest.approx(np.mean(predicted == y))
+        sides = fit_soft_sides(tree, rows, brief=True)
+        for soft in (None, sides):
+            shares = (
+                tree.values[tree.apply(X)] if soft is None else soft.predict(tree, X)
+            )
+            brier = row_losses(tree, rows, sides=soft, kind="brier")
+            expected = brier_score_loss(
+                y, shares, labels=[0, 1, 2], scale_by_half=False
+            )
+            assert brier.mean() == pytest.approx(expected)
+        logged = row_losses(tree, rows, sides=sides, kind="log_loss")
+        own = np.maximum(shares[np.arange(len(y)), y], LEAST)
+        np.testing.assert_allclose(logged, -np.log(own))
+    assert null_loss(rows) == len(y)
+
+
+def test_exposures_are_no_weights_in_the_errors_of_a_front():
+    X, y, exposure = counts()
+    model = brief(EvoTreeRegressor, objective="poisson")
+    model.fit(X[::2], y[::2], exposure=exposure[::2])
+    held_out = model._held_out(X[1::2], y[1::2])
+    held_out = held_out.with_extras({EXPOSURE: exposure[1::2]})
+    front = list(model.pareto_front_)
+    _, errors = held_out_quality(front, held_out)
+    weight = held_out.sample_weight
+    n = len(weight)
+    null = null_loss(held_out) / weight.sum()
+    for tree, error in zip(front, errors, strict=True):
+        lost = row_losses(tree, held_out)
+        mean = np.average(lost, weights=weight)
+        deviations = weight * (lost - mean)
+        expected = np.sqrt(n / (n - 1) * (deviations**2).sum()) / weight.sum()
+        assert error == pytest.approx(expected / null)
+    # The rule of one standard error takes it.
+    losses = [np.average(row_losses(tree, held_out), weights=weight) for tree in front]
+    best = int(np.argmin(losses))
+    limit = losses[best] + errors[best] * null
+    simplest = next(at for at, loss in enumerate(losses) if loss <= limit)
+    assert select(front, "simplest", held_out) is front[simplest]
+
+
+def test_lines_save_shares_of_the_squared_error():
+    X, y = load_diabetes(return_X_y=True)
+    model = brief(EvoTreeRegressor, leaves="linear").fit(X, y)
+    rows = model._held_out(X, y)
+    for tree in model.pareto_front_:
+        assert tree.quality == pytest.approx(r2_score(y, tree.predict_value(X)))
+        quality = 1.0 - row_losses(tree, rows).sum() / null_loss(rows)
+        assert quality == pytest.approx(tree.quality)
