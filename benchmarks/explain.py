@@ -4,15 +4,13 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from dataclasses import replace
 from statistics import median
 
 import numpy as np
 
-from benchmarks.inputs import balanced_tree, make_rows
+from benchmarks.inputs import give_balanced_tree, make_rows
 from benchmarks.measure import Cell, Table
-from evotree import ObliqueTree, ObliqueTreeClassifier
-from evotree.fitted import summarize
+from evotree import ObliqueTreeClassifier
 from evotree.inspection.counterfactuals import NORMS
 from evotree.inspection.shapley import MAX_EXACT
 
@@ -33,12 +31,7 @@ def classifier_of(n_features: int) -> tuple[ObliqueTreeClassifier, np.ndarray]:
     """Return a fitted classifier whose tree is a balanced one, and its rows."""
     X, y = make_rows(2_000, n_features, 4)
     classifier = ObliqueTreeClassifier("axis", max_depth=1).fit(X, y)
-    rng = np.random.default_rng(0)
-    arrays = balanced_tree(X, DEPTH, rng)
-    values = rng.dirichlet(np.ones(len(classifier.classes_)), size=len(arrays[0]))
-    tree = ObliqueTree(*arrays, values, X.std(axis=0))
-    training = summarize(tree, X, np.ones(len(X)))
-    classifier.fitted_ = replace(classifier.fitted_, tree=tree, training=training)
+    give_balanced_tree(classifier, X, DEPTH)
     return classifier, X
 
 

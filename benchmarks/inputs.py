@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from sklearn.model_selection import train_test_split
 
+from evotree import ObliqueTree
 from evotree.dataset import Dataset
 from evotree.engine.config import Variation
 from evotree.experiments.datasets import load
+from evotree.fitted import summarize
 from evotree.tables.columns import encode, fit_columns
 
 Arrays = tuple[np.ndarray, np.ndarray, np.ndarray]
@@ -59,6 +63,16 @@ def balanced_tree(X: np.ndarray, depth: int, rng: np.random.Generator) -> Arrays
         pending.append((k + 2**levels, levels - 1, rows[~goes_left]))
         pending.append((k + 1, levels - 1, rows[goes_left]))
     return weights, thresholds, subtree_size
+
+
+def give_balanced_tree(classifier: Any, X: np.ndarray, depth: int) -> None:
+    """Let a fitted classifier have a balanced tree, and what its rows say of it."""
+    rng = np.random.default_rng(0)
+    arrays = balanced_tree(X, depth, rng)
+    values = rng.dirichlet(np.ones(len(classifier.classes_)), size=len(arrays[0]))
+    tree = ObliqueTree(*arrays, values, X.std(axis=0))
+    training = summarize(tree, X, np.ones(len(X)))
+    classifier.fitted_ = replace(classifier.fitted_, tree=tree, training=training)
 
 
 def make_rows(

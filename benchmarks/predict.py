@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from functools import partial
 
 import numpy as np
 from sklearn.tree import DecisionTreeClassifier
 
-from benchmarks.inputs import balanced_tree, make_rows
+from benchmarks.inputs import give_balanced_tree, make_rows
 from benchmarks.measure import Table, by_turns, stopwatch
-from evotree import EvoTreeClassifier, ObliqueTree
+from evotree import EvoTreeClassifier
 
 DEPTH = 4  # 31 nodes, 16 leaves
 
@@ -25,11 +24,7 @@ def classifier_of(X: np.ndarray, y: np.ndarray, depth: int) -> EvoTreeClassifier
     """Return a fitted classifier whose tree is a balanced one."""
     classifier = EvoTreeClassifier(max_generations=1, random_state=0)
     classifier.fit(X, y)
-    rng = np.random.default_rng(0)
-    arrays = balanced_tree(X, depth, rng)
-    values = rng.dirichlet(np.ones(len(classifier.classes_)), size=len(arrays[0]))
-    tree = ObliqueTree(*arrays, values)
-    classifier.fitted_ = replace(classifier.fitted_, tree=tree)
+    give_balanced_tree(classifier, X, depth)
     return classifier
 
 

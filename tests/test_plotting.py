@@ -1,5 +1,6 @@
 """The pictures: what is drawn is what was given, and nothing hides anything."""
 
+from dataclasses import replace
 from functools import partial
 from itertools import combinations
 from types import SimpleNamespace
@@ -17,6 +18,7 @@ from matplotlib.patches import FancyBboxPatch, Rectangle
 from sklearn.datasets import load_iris
 
 from evotree.engine.evolution import CHAPTERS, make_logbook, to_frame
+from evotree.fitted import fitted_of
 from evotree.inspection.choice import TreeChoice
 from evotree.plotting import (
     plot_decision_regions,
@@ -357,7 +359,7 @@ def test_lines_below_a_tree_are_within_the_picture(n_leaves):
     }
     tree = make_tree(n_leaves, n_leaves)
     choice = TreeChoice("log_loss", n_leaves, 20, columns)
-    drawn = plot_tree(SimpleNamespace(tree_=tree, choice_=choice, _chosen=tree))
+    drawn = plot_tree(replace(fitted_of(tree), choice=f"chosen: {choice!r}"))
     drawn.figure.canvas.draw()
     lines, whole = drawn.texts[-1], drawn.figure.bbox
     words = lines.get_text().replace("\n", " ").split(" ")
