@@ -30,9 +30,9 @@ _STICKY = 0.1  # chance of another random action in a step
 _LEVELS = (0.0, 0.5, 1.0)  # of several numbers, from low to high
 _MOST_NUMBERS = 4  # of an action
 _MOST_ACTIONS = 256
-_ROUNDS = 3  # of imitation
-_STEPS = 1000  # of each round
-_MOST_LEAVES = 16  # of trees that imitate
+_IMITATION_ROUNDS = 3
+_STEPS_OF_A_ROUND = 1000
+_MOST_IMITATION_LEAVES = 16
 _MOST_FRAMES = 1000  # of a film
 
 # Environments that are open in this process, by what makes them and by thread; and how many
@@ -40,7 +40,7 @@ _MOST_FRAMES = 1000  # of a film
 # of its own, theirs stay open for later searches, as long as those processes live.
 _open: defaultdict[Any, dict[int, Any]] = defaultdict(dict)
 _n_users: Counter[Any] = Counter()
-_lock = threading.Lock()
+_users_lock = threading.Lock()
 
 
 class Return(float):
@@ -80,12 +80,12 @@ class Environment:
     def used(self) -> Iterator[None]:
         """Close the environments of all threads when the last who uses them leaves."""
         kind = self._kind
-        with _lock:
+        with _users_lock:
             _n_users[kind] += 1
         try:
             yield
         finally:
-            with _lock:
+            with _users_lock:
                 _n_users[kind] -= 1
                 ended = {} if _n_users[kind] else _open.pop(kind, {})
             for one in ended.values():
@@ -380,7 +380,9 @@ def evolve(
                 f"action_names={action_names!r}: allowed is None where leaves answer numbers."
             )
         if teacher is not None:
-            most = min(config.max_leaf_nodes or _MOST_LEAVES, _MOST_LEAVES)
+            most = min(
+                config.max_leaf_nodes or _MOST_IMITATION_LEAVES, _MOST_IMITATION_LEAVES
+            )
             trees, points = imitations(made, teacher, actions, points, seed, most)
             evolution = config.evolution or DEFAULT
             given = [] if evolution.init is None else evolution.init
@@ -426,8 +428,8 @@ def imitations(
     seen: list[Any] = []
     act = teacher
     kind: Any = EvoTreeRegressor if actions is None else EvoTreeClassifier
-    for number in range(_ROUNDS):
-        while len(seen) < (number + 1) * _STEPS:
+    for number in range(_IMITATION_ROUNDS):
+        while len(seen) < (number + 1) * _STEPS_OF_A_ROUND:
             environment.episode(act, (seed + len(seen)) % 2**31, seen)
         done = [np.ravel(teacher(point)) for point in seen]
         if actions is not None:

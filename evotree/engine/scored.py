@@ -51,7 +51,7 @@ DEFAULT = Evolution(
 
 _AUTO = Penalties(0.002, 0.0005)  # in units of the range of a generation's scores
 _N_POINTS = 512  # that are drawn in a box
-_DIGITS = 3  # of the numbers of a tree where ``precision="auto"``
+_AUTO_DIGITS = 3  # of the numbers of a tree where ``precision="auto"``
 _RESCORED = 0.5  # of the score of a tree that has one, what as many new episodes say
 # of the last population; times the episodes that choose among them
 _FINALISTS, _FINALS = (
@@ -312,7 +312,7 @@ class Scorer:
         self.cost = 0.0
         self.range = 0.0
         self._seconds = 0.0  # that scores have taken
-        digits = _DIGITS if is_auto(config.precision) else config.precision
+        digits = _AUTO_DIGITS if is_auto(config.precision) else config.precision
         self.shorten = Rounder(dataset.raw, digits or MOST_DIGITS)
 
     def __getstate__(self) -> dict[str, Any]:

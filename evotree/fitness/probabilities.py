@@ -14,9 +14,9 @@ from evotree.dataset import Dataset
 from evotree.tree import (
     ObliqueTree,
     SoftSides,
-    distances,
     raise_labels,
     soft_reach,
+    split_distances,
 )
 
 SLOPE = 1.5
@@ -108,7 +108,7 @@ def quick_shares(
         every = np.zeros(counts.shape)
         every[is_leaf] = shares
         return every[leaves]
-    away = distances(tree, X)
+    away = split_distances(tree, X)
     is_below = leaves >= inner[:, None]
     is_below &= leaves < (inner + tree.subtree_size[inner])[:, None]
     weighted = is_below * weight
@@ -220,7 +220,7 @@ class _Likelihood:
             np.float64
         )
         reached = tree.apply(X)
-        self.distances = distances(tree, X)
+        self.distances = split_distances(tree, X)
         self.scale = self._typical_distances(X, reached)
         self.distances /= self.scale[:, None]
         self.one_hot = (self.codes[:, None] == np.arange(self.n_classes)).astype(

@@ -8,7 +8,7 @@ import numpy as np
 from scipy.sparse import csr_matrix
 
 from evotree.leaf_models import check_arrays
-from evotree.tree import ObliqueTree, distances
+from evotree.tree import ObliqueTree, split_distances
 
 _BLOCK = 4096  # rows that are projected together
 
@@ -80,7 +80,7 @@ def summarize(
         for first in range(0, len(X), _BLOCK):
             block = slice(first, first + _BLOCK)
             is_passed = (leaves[block] >= begin) & (leaves[block] < end)
-            away = np.square(distances(tree, X[block]) - centres[:, np.newaxis])
+            away = np.square(split_distances(tree, X[block]) - centres[:, np.newaxis])
             squares[inner] += np.where(is_passed, away, 0.0) @ sample_weight[block]
         spreads = np.sqrt(squares / np.where(totals > 0.0, totals, 1.0))
         # Of one row, or of rows with equal projections, there is no spread to speak of.

@@ -55,7 +55,7 @@ from evotree.operators.structure.splice import (
     Splits,
     copy_nodes,
     emit_leaf,
-    finish,
+    finish_nodes,
     make_nodes,
     share_rows,
     subtree_sizes,
@@ -290,7 +290,7 @@ def collapse(rows, nodes, marks):
             sort_rows(out.order, source.start[k], source.end[k])
             m = emit_leaf(rows, out, m, source.start[k], source.end[k])
             copied = k + source.subtree_size[k]
-    return finish(out, copy_nodes(source, copied, n, out, m))
+    return finish_nodes(out, copy_nodes(source, copied, n, out, m))
 
 
 def prune_marked(

@@ -48,7 +48,7 @@ from evotree.operators.structure.splice import (
     emit_below,
     emit_leaf,
     emit_split,
-    finish,
+    finish_nodes,
     make_nodes,
     make_scratch,
     push,
@@ -233,7 +233,7 @@ def mutate_nodes(
         )
         copied = k + source.subtree_size[k]
     m = copy_nodes(source, copied, n_nodes, out, m)
-    return finish(out, m)
+    return finish_nodes(out, m)
 
 
 def mut_nodes(
@@ -501,7 +501,7 @@ def graft(
     else:
         m = emit(rows, source, b, out, m, lo, hi, scratch)
     m = copy_nodes(target, after, n_nodes, out, m)
-    return finish(out, m)
+    return finish_nodes(out, m)
 
 
 def node_alone(tree: Individual, k: int) -> tuple[np.ndarray, ...]:
@@ -540,8 +540,8 @@ def cx_trees(
         1.0 if published else test_probability,
     )
     moves_subtrees = cut == 0
-    source_a = *first.splits, first.answers
-    source_b = *second.splits, second.answers
+    source_a: tuple[np.ndarray, ...] = *first.splits, first.answers
+    source_b: tuple[np.ndarray, ...] = *second.splits, second.answers
     at_a, at_b = a, b
     if published:
         moves_subtrees = uniform(first.stream) >= test_probability

@@ -24,7 +24,7 @@ from evotree.fitness.linear_leaves import (
 )
 from evotree.fitness.node import Criterion, Node, choose_threshold
 from evotree.operators.structure.splice import make_individual, subtree_sizes
-from evotree.tree import Individual, ObliqueTree, SoftSides, distances
+from evotree.tree import Individual, ObliqueTree, SoftSides, split_distances
 
 LOGISTIC = "logistic"
 """The origin of such trees."""
@@ -205,9 +205,11 @@ def sides_of(
 
     `X` are the rows in these units, `scaled` those of the data set.
     """
-    away = distances(tree, X)
+    away = split_distances(tree, X)
     inner = ~tree.is_leaf
-    log_odds = distances(same.individual, scaled) + same.sides.intercepts[inner, None]
+    log_odds = (
+        split_distances(same.individual, scaled) + same.sides.intercepts[inner, None]
+    )
     centred = away - away.mean(axis=1, keepdims=True)
     slopes = (centred * log_odds).sum(axis=1) / (centred**2).sum(axis=1)
     intercepts = log_odds.mean(axis=1) - slopes * away.mean(axis=1)

@@ -69,8 +69,8 @@ from evotree.tables.columns import quoted
 from evotree.tree import Individual, ObliqueTree
 
 TAO_DEPTH = 12  # to which a tree is grown
-_KEPT = 0.75  # of the leaves, when a tree is cut
-_SWEEPS = 2  # between cuts
+_KEPT_LEAVES = 0.75  # when a tree is cut
+_SWEEPS_BETWEEN_CUTS = 2
 _GROWN_C = 0.05  # of the classifiers that grow a tree
 _PAIRED_CLASSES = 20  # most classes whose pairs are told apart in a tree that is grown
 # Most classes that are each told from the others; there are fewer random halves.
@@ -100,7 +100,7 @@ def prune_weakest_links(
     if smaller.size == 0:
         return False
     # The last that is not much smaller; the first, if all are.
-    n_close = int((n_nodes[smaller] >= _KEPT * len(individual)).sum())
+    n_close = int((n_nodes[smaller] >= _KEPT_LEAVES * len(individual)).sum())
     chosen = alphas[smaller[max(0, n_close - 1)]]
     prune_marked(individual, dataset, collapse_at <= chosen)
     return True
@@ -140,7 +140,7 @@ def init_tao(
     share = 0.0 if dataset.n_classes else _WORTHLESS
     prune(individual, dataset, share * size_penalty, share * term_penalty)
     while True:
-        for sweep in range(_SWEEPS):
+        for sweep in range(_SWEEPS_BETWEEN_CUTS):
             if time.perf_counter() >= end:
                 return prune(individual, dataset, size_penalty, term_penalty)[0]
             tao_sweep(
@@ -743,7 +743,7 @@ def best_of_paths(
 
 
 @dataclass(frozen=True)
-class _Clock:
+class _SeedingClock:
     """When what of a first population is no longer made."""
 
     begin: float
@@ -783,7 +783,7 @@ def init_population(
             f"init holds {len(initial)} trees: at most {n}, the population."
         )
     limit = math.inf if seconds is None else seconds
-    clock = _Clock(time.perf_counter(), limit, is_interrupted)
+    clock = _SeedingClock(time.perf_counter(), limit, is_interrupted)
     members = [individual.clone() for individual in initial]
     for member in members:
         member.origin = INITIAL
@@ -827,7 +827,7 @@ def init_population(
 
 
 def _follow(
-    toolbox: base.Toolbox, clock: _Clock, task: tuple[int, np.ndarray]
+    toolbox: base.Toolbox, clock: _SeedingClock, task: tuple[int, np.ndarray]
 ) -> list[Individual]:
     """Return the trees of a path, by its number and stream; none if the time is over."""
     if clock.is_late:
@@ -838,7 +838,7 @@ def _follow(
 class _Maker:
     """Makes one tree at a time: a seed as long as there is time, else a random tree."""
 
-    def __init__(self, toolbox: base.Toolbox, clock: _Clock, worth: Any) -> None:
+    def __init__(self, toolbox: base.Toolbox, clock: _SeedingClock, worth: Any) -> None:
         self.toolbox = toolbox
         self.clock = clock
         self.worth = worth

@@ -146,7 +146,7 @@ def emit_same_leaf(rows, source, k, out, m, lo, hi):
 @inner_kernel
 def mark_split(out, m, lo, hi):
     """Say that a hyperplane stands at position `m`, over the rows ``order[lo:hi]``."""
-    out.subtree_size[m] = 0  # not a leaf; `finish` writes the size
+    out.subtree_size[m] = 0  # not a leaf; `finish_nodes` writes the size
     out.start[m] = lo
     out.end[m] = hi
 
@@ -295,7 +295,7 @@ def emit(rows, source, k, out, m, lo, hi, scratch):
 
 
 @inner_kernel
-def finish(out, m):
+def finish_nodes(out, m):
     """Give the `m` nodes written their sizes and class weights; return the arrays cut to m."""
     # The class weights of an internal node are the sum of its children's, so that they too are a
     # function of the tree alone.
@@ -332,7 +332,7 @@ def partition_tree(rows, weights, thresholds, subtree_size, answers, n_statistic
     for i in range(n):
         order[i] = i
     out = make_nodes(subtree_size.shape[0], source, order)
-    return finish(out, emit(rows, source, 0, out, 0, 0, n, make_scratch(n)))
+    return finish_nodes(out, emit(rows, source, 0, out, 0, 0, n, make_scratch(n)))
 
 
 @kernel
