@@ -42,7 +42,7 @@ _FRAME_MILLISECONDS = 40
 # of its own, theirs stay open for later searches, as long as those processes live.
 _open: defaultdict[Any, dict[int, Any]] = defaultdict(dict)
 _n_users: Counter[Any] = Counter()
-_lock = threading.Lock()
+_users_lock = threading.Lock()
 
 
 class Return(float):
@@ -82,12 +82,12 @@ class Environment:
     def used(self) -> Iterator[None]:
         """Close the environments of all threads when the last who uses them leaves."""
         kind = self._kind
-        with _lock:
+        with _users_lock:
             _n_users[kind] += 1
         try:
             yield
         finally:
-            with _lock:
+            with _users_lock:
                 _n_users[kind] -= 1
                 ended = {} if _n_users[kind] else _open.pop(kind, {})
             for one in ended.values():

@@ -31,11 +31,12 @@ from scipy.special import expit
 from evotree._jit import dot_kernel, kernel, read_only
 from evotree.leaf_models import LeafModels, OutputModels, check_arrays
 
-_BLOCK = 1024  # rows that are routed together
+# Rows that are routed together.
+_ROUTED_ROWS = 1024
 # A tree that prints itself shows no more of them.
 _PRINTED_LEAVES, _PRINTED_TERMS = 32, 10
 # What a tree is made of, in the order of its state.
-_ATTRIBUTES = (
+_TREE_ATTRIBUTES = (
     "weights",
     "thresholds",
     "subtree_size",
@@ -47,7 +48,7 @@ _ATTRIBUTES = (
     "output_names",
     "row_counts",
 )
-_state_of = attrgetter(*_ATTRIBUTES)
+_state_of = attrgetter(*_TREE_ATTRIBUTES)
 
 
 @dot_kernel
@@ -67,10 +68,11 @@ def route(X, weights, thresholds, subtree_size, leaves):
     cannot be predicted, and a branch on it would cost more than the projection.
     """
     n = X.shape[0]
-    rows, right = np.empty(_BLOCK, dtype=np.int64), np.empty(_BLOCK, dtype=np.int64)
+    rows = np.empty(_ROUTED_ROWS, dtype=np.int64)
+    right = np.empty(_ROUTED_ROWS, dtype=np.int64)
     pending = np.empty((subtree_size[0], 3), dtype=np.int64)
-    for first in range(0, n, _BLOCK):
-        pending[0, 0], pending[0, 1], pending[0, 2] = 0, 0, min(_BLOCK, n - first)
+    for first in range(0, n, _ROUTED_ROWS):
+        pending[0, 0], pending[0, 1], pending[0, 2] = 0, 0, min(_ROUTED_ROWS, n - first)
         for t in range(pending[0, 2]):
             rows[t] = first + t
         n_pending = 1
@@ -165,7 +167,7 @@ class ObliqueTree:
         nodes are these numbers.
     """
 
-    __slots__ = _ATTRIBUTES
+    __slots__ = _TREE_ATTRIBUTES
     __hash__ = None  # type: ignore[assignment]
 
     def __init__(
@@ -358,7 +360,7 @@ class ObliqueTree:
 
     def replaced(self, **arrays: Any) -> "ObliqueTree":
         """Return the same tree with some arrays replaced, by the names of the parameters."""
-        names = (name.removeprefix("given_") for name in _ATTRIBUTES)
+        names = (name.removeprefix("given_") for name in _TREE_ATTRIBUTES)
         return ObliqueTree(**dict(zip(names, _state_of(self), strict=True)) | arrays)
 
     def left(self, k: int) -> int:

@@ -161,21 +161,6 @@ def test_every_kind_of_leaf_goes_on_as_if_it_had_not_stopped(
         assert not one.thresholds[one.is_leaf].any()
 
 
-def test_answers_that_no_leaf_has_are_refused():
-    dataset = NOISY.dataset(BRIEF, 0)
-    whole = Breeder(dataset, [], 2).first(*make_streams(5, 0, 1))
-    actions = dataset.objective
-    actions.check(whole.answers, whole)
-    assert len(whole) > 1
-    for k, answer in ((0, 0.0), (-1, np.nan), (-1, 2.0), (-1, 0.5), (-1, -1.0)):
-        answers = whole.answers.copy()
-        answers[k] = answer
-        with pytest.raises(ValueError, match="answers has what no leaf answers"):
-            actions.check(answers, whole)
-    with pytest.raises(ValueError, match=r"answers has shape .*: allowed is"):
-        actions.check(whole.answers[1:], whole)
-
-
 def test_racing_spares_episodes_of_the_worst(found):
     whole = search_scores(replace(NOISY, racing=False), BRIEF)
     assert found.n_scores < 0.7 * whole.n_scores

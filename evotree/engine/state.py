@@ -48,7 +48,7 @@ FORMAT, VERSION = "evotree checkpoint", 9
 ARRAYS = ("weights", "thresholds", "subtree_size", "answers")
 """The arrays of a tree that are kept."""
 
-KINDS: Mapping[str, type[base.Fitness]] = {
+KINDS_OF_FITNESS: Mapping[str, type[base.Fitness]] = {
     kind.__name__: kind for kind in (FitnessMax, *FITNESS_OF_SCORES.values())
 }
 """Kinds of fitness that can be kept."""
@@ -73,11 +73,11 @@ def save_checkpoint(
     }
     text = json.dumps(state, default=np.generic.item)  # NumPy's numbers as Python's
     content = arrays.flat() | {"state": np.frombuffer(text.encode(), dtype=np.uint8)}
-    content["digest"] = _digest(content)
+    content["digest"] = _sha256(content)
     write_whole(path, lambda file: np.savez(file, **content))
 
 
-def _digest(content: Mapping[str, np.ndarray]) -> np.ndarray:
+def _sha256(content: Mapping[str, np.ndarray]) -> np.ndarray:
     """Return the SHA-256 of named arrays, as bytes."""
     digest = sha256()
     for name, array in sorted(content.items()):
@@ -116,7 +116,7 @@ class TreeArrays:
 _GROUPS = ("population", "hall_of_fame", "pareto_front", "front_only")
 """Attributes of a run that are individuals."""
 
-_PLAIN = (
+_PLAIN_ATTRIBUTES = (
     "best_fitness",
     "origins",
     "generation",
@@ -136,7 +136,7 @@ def _run_as_data(run: Run, arrays: TreeArrays) -> dict[str, Any]:
             name: [_tree_as_data(one, arrays) for one in group]
             for name, group in groups.items()
         },
-        **{name: getattr(run, name) for name in _PLAIN},
+        **{name: getattr(run, name) for name in _PLAIN_ATTRIBUTES},
         "hall_of_fame_size": run.hall_of_fame.maxsize,
         "best_trees": list(run.best_trees),
         "logbook": list(run.logbook),
@@ -148,10 +148,10 @@ def _run_as_data(run: Run, arrays: TreeArrays) -> dict[str, Any]:
 
 def _tree_as_data(individual: Individual, arrays: TreeArrays) -> dict[str, Any]:
     kind = type(individual.fitness)
-    if KINDS.get(kind.__name__) is not kind:
+    if KINDS_OF_FITNESS.get(kind.__name__) is not kind:
         raise ValueError(
             f"a fitness of the kind {kind.__name__} cannot be kept: allowed are "
-            f"{', '.join(KINDS)}."
+            f"{', '.join(KINDS_OF_FITNESS)}."
         )
     stream = individual.stream
     return {
@@ -171,13 +171,13 @@ def _tree_as_data(individual: Individual, arrays: TreeArrays) -> dict[str, Any]:
 def read_settings(path: PathLike) -> dict[str, Any]:
     """Read what the run of a file was told, without its trees."""
     with _telling(path):
-        return dict(_read(path)[1]["settings"])
+        return dict(_read_file(path)[1]["settings"])
 
 
 def load_checkpoint(path: PathLike, dataset: Dataset) -> list[Run]:
     """Read a run, or its islands, from a file; nothing in it is executed."""
     with _telling(path):
-        arrays, state = _read(path)
+        arrays, state = _read_file(path)
         if state["data"] != dataset.fingerprint:
             raise _Refused("is a checkpoint of other rows")
         return list(map(RunLoader(arrays, dataset).run, state["runs"]))
@@ -195,14 +195,14 @@ def _telling(path: PathLike) -> Iterator[None]:
     try:
         yield
     except _Refused as refused:
-        raise ValueError(f"{path} {_shortened(str(refused))}.") from None
+        raise ValueError(f"{path} {_reason(str(refused))}.") from None
     except Exception as error:
         raise ValueError(
-            f"{path} is not a checkpoint, or is torn: {_shortened(repr(error))}."
+            f"{path} is not a checkpoint, or is torn: {_reason(repr(error))}."
         ) from error
 
 
-def _shortened(text: str) -> str:
+def _reason(text: str) -> str:
     return (
         text
         if len(text) <= _MAX_REASON_CHARACTERS
@@ -210,7 +210,7 @@ def _shortened(text: str) -> str:
     )
 
 
-def _read(path: PathLike) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
+def _read_file(path: PathLike) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
     """Return the arrays and the JSON of a file."""
     with zipfile.ZipFile(path) as archive:
         # What is not compressed is no longer than the file.
@@ -228,7 +228,7 @@ def _read(path: PathLike) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
         raise _Refused(
             f"is a checkpoint of version {state['version']!r}; known is {VERSION}"
         )
-    if not np.array_equal(digest, _digest(arrays)):
+    if not np.array_equal(digest, _sha256(arrays)):
         raise ValueError("it is not as it was written")
     return arrays, state
 
@@ -255,7 +255,7 @@ class RunLoader:
             self.made[places] = self._checked(*nodes)
         individual = self.made[places].clone()
         individual.measured(data["quality"])  # other rows may have said it
-        individual.fitness = KINDS[data["kind"]]()
+        individual.fitness = KINDS_OF_FITNESS[data["kind"]]()
         individual.fitness.wvalues = tuple(data["fitness"])
         if data["stream"] is not None:
             individual.stream = np.array([data["stream"]], dtype=np.uint64)
@@ -274,10 +274,9 @@ class RunLoader:
         """Return an individual of arrays, which it shares, if they are a tree over the rows."""
         blank = np.zeros((len(subtree_size), 1))
         tree = ObliqueTree(weights, thresholds, subtree_size, blank).validate()
-        if tree.n_features != self.dataset.X.shape[1]:
-            raise ValueError(f"weights of shape {weights.shape}")
-        if answers.size:
-            self.dataset.objective.check(answers, tree)
+        n_features, n_answers = weights.shape[1], len(answers)
+        if (n_features, n_answers) != (self.dataset.X.shape[1], len(tree)):
+            raise ValueError(f"{n_features} features, {n_answers} answers")
         made = make_individual(self.dataset, *tree.splits, answers)
         if len(made) == len(tree):
             # Some arrays may be shared with others, by which clones are known.
@@ -303,7 +302,7 @@ class RunLoader:
         run.logbook.extend(data["logbook"])
         for name, records in data["chapters"].items():
             run.logbook.chapters[name].extend(records)
-        for name in _PLAIN:
+        for name in _PLAIN_ATTRIBUTES:
             setattr(run, name, data[name])
         run.best_fitness = tuple(run.best_fitness)
         return run
@@ -341,7 +340,7 @@ class CheckpointWriter:
         self._written = run.generation
 
 
-_FREE = {
+_MAY_CHANGE = {
     "callbacks",
     "categorical_features",
     "checkpoint",
@@ -419,7 +418,11 @@ def compared(config: SearchConfig) -> dict[str, str]:
     evolution = evolution_of(config)
     values = config.get_params(deep=False) | evolution.get_params(deep=False)
     values["islands"] = replace(evolution.islands, executor=None)
-    return {name: as_text(value) for name, value in values.items() if name not in _FREE}
+    return {
+        name: as_text(value)
+        for name, value in values.items()
+        if name not in _MAY_CHANGE
+    }
 
 
 # ---- what a file keeps ---------------------------------------------------------------------------

@@ -1,8 +1,8 @@
 """Losses of rows at constant leaves, and the objective composed of a loss, leaves and an order.
 
 Each loss is an objective by itself. A new one is one class here, with its names and what it goes
-with, and its name in `_KINDS`. `Actions` is the objective of leaves that act: of trees whose
-quality a callable says, such as a simulator.
+with, and its name in `_LOSS_CLASSES`. `Actions` is the objective of leaves that act: of trees
+whose quality a callable says, such as a simulator.
 """
 
 import inspect
@@ -583,20 +583,6 @@ class Actions(ClassLoss):
         """Return the answers of a tree whose leaves do not answer yet."""
         return np.full((n_nodes, 1 + n_features * self.is_linear), np.nan)
 
-    def check(self, answers: np.ndarray, tree: ObliqueTree) -> None:
-        """Refuse answers that are not those of a tree."""
-        shape = self.no_answers(len(tree), tree.n_features).shape
-        if answers.shape != shape:
-            raise ValueError(f"answers has shape {answers.shape}: allowed is {shape}.")
-        of_leaves = answers[tree.is_leaf]
-        places = of_leaves[:, 0]
-        if self.n:
-            is_sound = np.isin(places, np.arange(self.n)).all()
-        else:
-            is_sound = np.isfinite(of_leaves).all() and np.abs(places).max() <= 1.0
-        if not is_sound or not np.isnan(answers[~tree.is_leaf]).all():
-            raise ValueError("answers has what no leaf answers.")
-
     def labels(self, tree: Any) -> np.ndarray:
         """Return the position of the action of each leaf; 0 at splits."""
         return np.nan_to_num(tree.answers[:, 0]).astype(np.int64)
@@ -715,7 +701,7 @@ __all__ = [
     "models_of_leaves",
 ]
 
-_KINDS: tuple[type[Objective], ...] = (
+_LOSS_CLASSES: tuple[type[Objective], ...] = (
     Accuracy,
     ExpectedCost,
     ConfusionScore,
@@ -725,7 +711,7 @@ _KINDS: tuple[type[Objective], ...] = (
     PoissonLoss,
 )
 
-LOSSES = {name: loss for loss in _KINDS for name in loss.names}
+LOSSES = {name: loss for loss in _LOSS_CLASSES for name in loss.names}
 """The loss of each name; what is here is tested by the properties that all losses have."""
 
 CLASS_OBJECTIVES = tuple(name for name, loss in LOSSES.items() if loss.is_of_classes)
@@ -739,7 +725,7 @@ TARGET_OBJECTIVES = tuple(
 _PLAIN = ("accuracy", "squared_error")  # the search has kernels of its own for these
 
 
-_NAMES: dict[type, str] = {Cost: "cost", Quantile: "quantile"}
+_NAMES_OF_CONFIGURED: dict[type, str] = {Cost: "cost", Quantile: "quantile"}
 
 
 def as_objective(objective: Any, dataset: Dataset) -> Objective | None:
@@ -759,7 +745,7 @@ def as_objective(objective: Any, dataset: Dataset) -> Objective | None:
     """
     if isinstance(objective, Objective):
         return objective
-    name: Any = _NAMES.get(type(objective), objective)
+    name: Any = _NAMES_OF_CONFIGURED.get(type(objective), objective)
     allowed = CLASS_OBJECTIVES if dataset.n_classes else TARGET_OBJECTIVES
     if callable(name) and dataset.n_classes:
         return OwnObjective(name)
@@ -788,7 +774,7 @@ def compose(
     """
     names = CLASS_OBJECTIVES if dataset.n_classes else TARGET_OBJECTIVES
     objective = objective or _PLAIN[not dataset.n_classes]
-    name: Any = _NAMES.get(type(objective), objective)
+    name: Any = _NAMES_OF_CONFIGURED.get(type(objective), objective)
     is_known = isinstance(name, str) and name in names
     kind: Any = LOSSES[name] if is_known else type(as_objective(objective, dataset))
     parts = {
