@@ -18,7 +18,7 @@ from evotree.plotting.style import (
     short_name,
     write_beside,
 )
-from evotree.words import check_whole, number
+from evotree.words import check_kind, check_whole, number
 
 BAR = 0.7
 LINE_HEIGHT = 0.24  # thickness of a bar, in lines; height of a line, in inches
@@ -140,11 +140,12 @@ def plot_importances(
         Where to draw; new ones of a fitting height by default.
     """
     check_whole("max_columns", max_columns, 1)
-    if not hasattr(estimator, "importances"):
-        raise TypeError(
-            f"estimator is a {type(estimator).__name__}: allowed are fitted estimators "
-            "with importances."
-        )
+    check_kind(
+        "estimator",
+        estimator,
+        hasattr(estimator, "importances"),
+        "are fitted estimators with importances.",
+    )
     shares = estimator.importances(kind)
     order = np.argsort(-shares, kind="stable")
     order = order[: max(1, min(max_columns, np.count_nonzero(shares)))]
@@ -178,11 +179,12 @@ def _draw_columns(ax: Axes, names: Iterable[Any], shares: np.ndarray) -> None:
 
 def _explained(estimator: Any, row: Any) -> Explanation:
     """Return the explanation of one row that an estimator gives."""
-    if not hasattr(estimator, "explain"):
-        raise TypeError(
-            f"explanation is a {type(estimator).__name__}: allowed are what explain "
-            "returns, and fitted estimators."
-        )
+    check_kind(
+        "explanation",
+        estimator,
+        hasattr(estimator, "explain"),
+        "are what explain returns, and fitted estimators.",
+    )
     rows = table_of_row(row)
     if np.ndim(row) == 0 or rows.shape[0] != 1:
         raise ValueError(
@@ -267,11 +269,12 @@ def plot_stability(
         Where to draw; new ones of a fitting height by default.
     """
     check_whole("max_columns", max_columns, 1)
-    if not hasattr(stability, "disagreement"):
-        raise TypeError(
-            f"stability is a {type(stability).__name__}: allowed is what "
-            "inspection.stability returns."
-        )
+    check_kind(
+        "stability",
+        stability,
+        hasattr(stability, "disagreement"),
+        "is what inspection.stability returns.",
+    )
     shares = stability.columns.head(max_columns)
     found = stability.summary
     ax = axes_or_new(ax, (WIDTH, LINE_HEIGHT * max(1, len(shares)) + 1.2))
