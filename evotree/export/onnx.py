@@ -304,14 +304,11 @@ class _Paths:
         self.nodes = (
             np.flatnonzero(~tree.is_leaf) if tree.n_leaves > 1 else np.array([0])
         )
-        self.matrix = np.zeros((len(self.nodes), tree.n_leaves), dtype=np.float32)
-        leaves_before = np.concatenate([[0], np.cumsum(tree.is_leaf)])
-        for row, k in enumerate(self.nodes if tree.n_leaves > 1 else ()):
-            right = tree.right(int(k))
-            self.matrix[row, leaves_before[k] : leaves_before[right]] = 1.0
-            self.matrix[
-                row, leaves_before[right] : leaves_before[k + tree.subtree_size[k]]
-            ] = -1.0
+        k, leaves = self.nodes[:, np.newaxis], np.flatnonzero(tree.is_leaf)
+        right = k + 1 + tree.subtree_size.take(k + 1, mode="clip")
+        is_below = (k < leaves) & (leaves < k + tree.subtree_size[k])
+        sides = is_below * np.where(leaves < right, 1.0, -1.0)
+        self.matrix = sides.astype(np.float32)
         self.rows = graph.node("Cast", [rows], to=graph.types.DOUBLE)
         self.sums = graph.node("MatMul", [self.rows, tree.weights[self.nodes].T])
         self.thresholds = tree.thresholds[self.nodes]
