@@ -307,8 +307,8 @@ class _Paths:
         k, leaves = self.nodes[:, np.newaxis], np.flatnonzero(tree.is_leaf)
         right = k + 1 + tree.subtree_size.take(k + 1, mode="clip")
         is_below = (k < leaves) & (leaves < k + tree.subtree_size[k])
-        sides = is_below * np.where(leaves < right, 1.0, -1.0)
-        self.matrix = sides.astype(np.float32)
+        sides = np.where(leaves < right, 1.0, -1.0)
+        self.matrix = np.where(is_below, sides, 0.0).astype(np.float32)
         self.rows = graph.node("Cast", [rows], to=graph.types.DOUBLE)
         self.sums = graph.node("MatMul", [self.rows, tree.weights[self.nodes].T])
         self.thresholds = tree.thresholds[self.nodes]
