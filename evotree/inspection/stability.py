@@ -165,7 +165,7 @@ def stability(
     agreement, disagreement = _agreement(found, pairs, unit, is_of_classes)
     used, roots = [_used_columns(fit) for fit in fits], pd.DataFrame(map(_root, fits))
     counts = pd.Series(
-        [name for names in used for name in names], dtype=object
+        [name for names in used for name in sorted(names)], dtype=object
     ).value_counts()
     normals = roots.dropna(how="all").fillna(0.0).to_numpy()
     cosines = np.abs(normals @ normals.T)[np.triu_indices(len(normals), 1)]
