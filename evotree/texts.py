@@ -24,6 +24,7 @@ from evotree.words import (
     hung,
     number,
     operand,
+    parted,
     printable,
     summed,
 )
@@ -112,6 +113,7 @@ def _indented(words: Wording) -> Iterator[str]:
         if is_right:
             yield f"{'|   ' * (depth - 1)}|--- else"
         indent = "|   " * depth
+        width = max(LINE_WIDTH - len(indent), LEAST_WIDTH)
         first, *others = (
             words.split(fitted.split(k)) if fitted.is_split(k) else words.leaf(k)
         )
@@ -119,11 +121,10 @@ def _indented(words: Wording) -> Iterator[str]:
             [f"[{k}] {first}", *others],
             f"{indent}|--- ",
             f"{indent}|    ",
-            max(LINE_WIDTH - len(indent), LEAST_WIDTH) - 5,
+            width - 5,
         )
-        if shares := words.influences(k):
-            width = max(LINE_WIDTH - len(indent), LEAST_WIDTH) - 7
-            yield from hung(shares, f"{indent}|    # ", f"{indent}|    # ", width)
+        below = f"{indent}|    # "
+        yield from hung(words.influences(k), below, below, width - 7)
     yield from missing_lines(fitted)
     yield from choice_lines(fitted)
 
@@ -132,20 +133,16 @@ def choice_lines(fitted: Fitted, width: int = LINE_WIDTH) -> list[str]:
     """Return what the tree was chosen before, as comments."""
     if (text := fitted.choice_text) is None:
         return []
-    folded = fold([f"{part};" for part in text.split("; ")], width - 2)
-    folded[-1] = folded[-1].removesuffix(";")
-    return [f"# {line}" for line in folded]
+    return hung(parted(text.split("; "), ";"), "# ", "# ", width - 2)
 
 
 def missing_lines(fitted: Fitted, width: int = LINE_WIDTH) -> list[str]:
     """Return what stands for missing cells in lines; none where the training rows had none."""
     fills = [
-        f"{operand(name, printable(name))} = {value}," for name, value in fitted.fills()
+        f"{operand(name, printable(name))} = {value}" for name, value in fitted.fills()
     ]
-    if not fills:
-        return []
-    folded = fold([f"missing: {fills[0]}", *fills[1:]], width)
-    return [*folded[:-1], folded[-1].removesuffix(",")]
+    begin = [f"missing: {fill}" for fill in fills[:1]]
+    return fold(parted([*begin, *fills[1:]], ","), width)
 
 
 def _bounded(lines: Iterable[str]) -> str:
@@ -312,10 +309,10 @@ class Wording:
         """Return the shares of the terms of a split in its influence, where weights say nothing."""
         shares = self.fitted.influence_shares(k)[: self.max_terms]
         pieces = [
-            f"{self._operand(self.fitted.features[j])} {_percent(share)},"
+            f"{self._operand(self.fitted.features[j])} {_percent(share)}"
             for share, (_, j) in zip(shares, self.fitted.by_influence(k), strict=False)
         ]
-        return [*pieces[:-1], pieces[-1].removesuffix(",")] if pieces else []
+        return parted(pieces, ",")
 
     def model(
         self, model: LinearModel, begin: str = "", before_bounds: str = ""
@@ -336,10 +333,11 @@ class Wording:
         return pieces
 
     def outputs(self, k: int, before_bounds: str = "") -> list[list[str]]:
-        """Return the pieces of each of several outputs at leaf `k`, which begin with its name."""
+        """Return the pieces of each output at leaf `k`; of several they begin with its name."""
+        names = [f"{self._operand(name)} = " for name in self.fitted.targets] or [""]
         return [
-            self.model(one.model(k), f"{self._operand(name)} = ", before_bounds)
-            for name, one in zip(self.fitted.targets, self.fitted.each, strict=True)
+            self.model(one.model(k), name, before_bounds)
+            for name, one in zip(names, self.fitted.each, strict=True)
         ]
 
     def shares(self, k: int, most: int = 6) -> list[list[str]]:
@@ -361,43 +359,35 @@ class Wording:
             return self.scores(k)
         if self.fitted.classes is not None:
             return sum(self.shares(k, most), [])
-        outputs = (
-            self.outputs(k)
-            if self.fitted.targets
-            else [self.model(self.fitted.model(k))]
-        )
-        return [line for lines in outputs for line in lines]
+        return sum(self.outputs(k), [])
 
-    def predicted(self, k: int) -> list[str]:
+    def sentence(self, k: int) -> list[str]:
         """Return the numbers that leaf `k` predicts in pieces of one sentence."""
-        if not self.fitted.targets:
-            model = self.fitted.model(k)
-            begin = "predict " if model.terms else "value: "
-            if self.fitted.notes is not None:
-                begin = "risk "  # of times to an event
-            return self.model(model, begin, before_bounds=",")
         outputs = self.outputs(k, before_bounds=",")
         # The sum of a model has a comma before its bounds.
         between = ";" if any(len(pieces) > 1 for pieces in outputs) else ","
         for pieces in outputs[:-1]:
             pieces[-1] += between
-        first, *others = itertools.chain.from_iterable(outputs)
-        return [f"predict {first}", *others]
+        return sum(outputs, [])
+
+    def predicted(self, k: int) -> list[str]:
+        """Return the sentence of leaf `k` with what its numbers are."""
+        fitted = self.fitted
+        begin = "predict " if fitted.targets or fitted.model(k).terms else "value: "
+        if fitted.notes is not None:
+            begin = "risk "  # of times to an event
+        first, *others = self.sentence(k)
+        return [begin + first, *others]
 
     def scores(self, k: int) -> list[str]:
         """Return the scores of classes at leaf `k`, the largest of which predicts, in pieces."""
         assert self.fitted.scores is not None and self.fitted.classes is not None
         words = replace(self, fitted=self.fitted.scores)
-        if words.fitted.targets:
-            first, *others = words.predicted(k)
-            return [
-                "class: that of the largest score;",
-                first.removeprefix("predict "),
-                *others,
-            ]
-        first, second = map(self.written, self.fitted.classes)
-        begin = f"class: {second} if above 0, else {first}; log-odds of {second} ="
-        return [begin, *words.model(words.fitted.model(k), before_bounds=",")]
+        begin = "class: that of the largest score;"
+        if not words.fitted.targets:
+            first, second = map(self.written, self.fitted.classes)
+            begin = f"class: {second} if above 0, else {first}; log-odds of {second} ="
+        return [begin, *words.sentence(k)]
 
     def leaf(self, k: int) -> list[str]:
         """Return what leaf `k` predicts, its rows and its class shares, in pieces of a sentence."""
@@ -726,39 +716,35 @@ def splits_of_text(
     rules = _nodes_of_text(text, parameter)
     names = _Names(feature_names, parameter)
     readings: list[_Reading] = []  # of the nodes
-    sizes: list[int] = []
-    path: list[tuple[int, str]] = []  # splits of which some side is not yet read
-    has_left: set[int] = set()
     at = 0
-    while path or not readings:
-        depth, rule = rules[at] if at < len(rules) else (-1, "")
-        if depth != len(path) or rule == "else":
+    waiting = [(0, "")]  # depths of nodes, and the split whose else is before them
+    is_split: list[bool] = []
+    while waiting:
+        depth, above = waiting.pop()
+        if above and rules[at : at + 1] != [(depth - 1, "else")]:
+            raise ValueError(f"{parameter} has no else for {quoted(above)}.")
+        at += bool(above)
+        own_depth, rule = rules[at] if at < len(rules) else (-1, "")
+        if own_depth != depth or rule == "else":
             where = f"after {quoted(rules[at - 1][1])}" if at else "in an empty text"
             raise ValueError(
                 f"{parameter} lacks a node {where}: allowed is {_ALLOWED}."
             )
         at += 1
-        is_split = at < len(rules) and rules[at][0] == depth + 1
-        readings.append(names.split(rule) if is_split else ({}, 0.0))
-        sizes.append(1)
-        if is_split:
-            path.append((len(readings) - 1, rule))
-            continue
-        while path and path[-1][0] in has_left:
-            k, _ = path.pop()
-            sizes[k] = len(sizes) - k
-        if path:
-            if at == len(rules) or rules[at] != (len(path) - 1, "else"):
-                raise ValueError(f"{parameter} has no else for {quoted(path[-1][1])}.")
-            has_left.add(path[-1][0])
-            at += 1
+        is_split.append(at < len(rules) and rules[at][0] == depth + 1)
+        readings.append(names.split(rule) if is_split[-1] else ({}, 0.0))
+        if is_split[-1]:
+            waiting += [(depth + 1, rule), (depth + 1, "")]
     if at < len(rules):
         raise ValueError(f"{parameter} goes on after its tree: {quoted(rules[at][1])}.")
+    sizes = np.ones(len(readings), dtype=np.int32)
+    for k in np.flatnonzero(is_split)[::-1].tolist():
+        sizes[k] += sizes[k + 1] + sizes[k + 1 + sizes[k + 1]]
     weights = np.zeros((len(readings), len(names.plain)))
     for k, (own, _) in enumerate(readings):
         weights[k, list(own)] = list(own.values())
     thresholds = np.array([threshold for _, threshold in readings])
-    return weights, thresholds, np.array(sizes, dtype=np.int32)
+    return weights, thresholds, sizes
 
 
 def _nodes_of_text(text: str, parameter: str) -> list[tuple[int, str]]:

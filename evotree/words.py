@@ -61,6 +61,12 @@ def check_whole(name: str, value: Any, least: int) -> None:
         )
 
 
+def check_kind(name: str, value: Any, is_allowed: bool, allowed: str) -> None:
+    """Refuse a value of a type that is not allowed."""
+    if not is_allowed:
+        raise TypeError(f"{name} is a {type(value).__name__}: allowed {allowed}")
+
+
 def printable(name: Any) -> str:
     """Return a name for a terminal: what would move the cursor or change colours is escaped."""
     return "".join(
@@ -93,7 +99,7 @@ def _reads_as_number(name: str) -> bool:
 
 def fold(pieces: Sequence[str], width: int) -> list[str]:
     """Return pieces set into lines with blanks between them; a longer one has its own line."""
-    lines = [pieces[0]]
+    lines = list(pieces[:1])
     for piece in pieces[1:]:
         if len(lines[-1]) + 1 + len(piece) <= width:
             lines[-1] += f" {piece}"
@@ -102,10 +108,16 @@ def fold(pieces: Sequence[str], width: int) -> list[str]:
     return lines
 
 
+def parted(pieces: Sequence[str], sign: str) -> list[str]:
+    """Return pieces with a sign after each but the last."""
+    return [*(f"{piece}{sign}" for piece in pieces[:-1]), *pieces[-1:]]
+
+
 def hung(pieces: Sequence[str], head: str, below: str, width: int) -> list[str]:
     """Return folded pieces, the first line after a head, those below it after another."""
-    first, *others = fold(pieces, width)
-    return [f"{head}{first}", *(f"{below}{line}" for line in others)]
+    return [
+        f"{below if at else head}{line}" for at, line in enumerate(fold(pieces, width))
+    ]
 
 
 def summed(

@@ -5,6 +5,7 @@ numbers and lists. What is read back may come from a file that others have chang
 checked.
 """
 
+import itertools
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -168,36 +169,31 @@ def _kind(value: Any) -> str:
     return "missing" if value is None else names.get(type(value), "a number")
 
 
-def _vector(values: Any, name: str) -> np.ndarray:
-    """Return a list of numbers as an array."""
-    if not isinstance(values, list):
-        raise ValueError(f"{name} is {_kind(values)}, not a list of numbers.")
-    for value in values:
-        if type(value) is not float and type(value) is not int:
-            raise ValueError(
-                f"{name} has an entry that is {_kind(value)}, not a number."
-            )
-    try:
-        return np.array(values, dtype=np.float64)
-    except OverflowError:
-        raise ValueError(f"{name} has a number that is too large.") from None
-
-
-def _array(rows: Any, name: str) -> np.ndarray:
+def _array(numbers: Any, name: str) -> np.ndarray:
     """Return numbers as an array; by its name in equally long lists, with at least one column."""
+    rows = numbers
     if name not in _MATRICES:
-        return _vector(rows, name)
-    if (
+        rows = [numbers]
+        if not isinstance(numbers, list):
+            raise ValueError(f"{name} is {_kind(numbers)}, not a list of numbers.")
+    elif (
         not isinstance(rows, list)
         or not rows
         or not all(isinstance(row, list) for row in rows)
     ):
         raise ValueError(f"{name} is not a list of lists of numbers.")
-    lengths = {len(row) for row in rows}
-    if len(lengths) > 1 or lengths == {0}:
+    elif len(lengths := {len(row) for row in rows}) > 1 or lengths == {0}:
         raise ValueError(
             f"{name} has rows of lengths {sorted(lengths)[:5]}: all must be alike."
         )
-    if len(rows) * len(rows[0]) > MAX_NUMBERS:
+    elif len(rows) * len(rows[0]) > MAX_NUMBERS:
         raise ValueError(f"{name} has more than {MAX_NUMBERS} numbers.")
-    return np.stack([_vector(row, name) for row in rows])
+    for value in itertools.chain.from_iterable(rows):
+        if type(value) is not float and type(value) is not int:
+            raise ValueError(
+                f"{name} has an entry that is {_kind(value)}, not a number."
+            )
+    try:
+        return np.array(numbers, dtype=np.float64)
+    except OverflowError:
+        raise ValueError(f"{name} has a number that is too large.") from None

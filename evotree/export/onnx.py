@@ -16,7 +16,7 @@ import numpy as np
 
 from evotree._version import DISTRIBUTION
 from evotree.fitted import is_forest
-from evotree.schema import ABOVE, BELOW, LOG
+from evotree.schema import LOG
 from evotree.tree import LEAD, ObliqueTree, SoftSides
 from evotree.words import ONE_WAY
 
@@ -245,27 +245,21 @@ def _convert_regressor(scope: Any, operator: Any, container: Any) -> None:
 def _bent(graph: _Graph, rows: str, model: Any) -> str:
     """Write the nodes that make all features of those that are no bends."""
     schema = model.fitted_.schema
-    bends = schema.bends
-    if not bends:
+    if not schema.bends:
         return rows
-    n = len(schema.features)
     place = {j: at for at, j in enumerate(schema.read_by_code)}
-    base = np.array([place[bends.get(j, (j,))[0]] for j in range(n)])
-    of = [bends[j][1] if j in bends else None for j in range(n)]
-    signs = np.array([1.0 if bend is None else bend.sign for bend in of])
-    knots = np.array([1.0 if bend is None else bend.knot for bend in of])
-    rows = graph.node("Cast", [rows], to=graph.types.DOUBLE)
-    numbers = graph.node("Gather", [rows, base], axis=1)
-    away = graph.node("Mul", [graph.node("Sub", [numbers, knots]), signs])
-    logs = graph.node("Log", [graph.node("Max", [numbers, knots])])
-    for kinds, made in (
-        ((ABOVE, BELOW), graph.node("Relu", [away])),
-        ((LOG,), logs),
-    ):
-        is_made = np.array([bend is not None and bend.kind in kinds for bend in of])
-        mask = graph.node("Cast", [is_made.astype(np.int64)], to=graph.types.BOOL)
-        numbers = graph.node("Where", [mask, made, numbers])
-    return numbers
+    made = [graph.node("Cast", [rows], to=graph.types.DOUBLE)]
+    for base, bend in schema.bends.values():
+        number = graph.node("Gather", [made[0], np.array([place[base]])], axis=1)
+        knot = np.array([bend.knot])
+        if bend.kind == LOG:
+            made.append(graph.node("Log", [graph.node("Max", [number, knot])]))
+        else:
+            away = graph.node("Sub", [number, knot])
+            away = graph.node("Mul", [away, np.array([float(bend.sign)])])
+            made.append(graph.node("Relu", [away]))
+    order = np.argsort([*schema.read_by_code, *schema.bends])
+    return graph.node("Gather", [graph.node("Concat", made, axis=1), order], axis=1)
 
 
 def _leaf_values(paths: _Paths, leaf: str) -> str:
@@ -310,14 +304,11 @@ class _Paths:
         self.nodes = (
             np.flatnonzero(~tree.is_leaf) if tree.n_leaves > 1 else np.array([0])
         )
-        self.matrix = np.zeros((len(self.nodes), tree.n_leaves), dtype=np.float32)
-        leaves_before = np.concatenate([[0], np.cumsum(tree.is_leaf)])
-        for row, k in enumerate(self.nodes if tree.n_leaves > 1 else ()):
-            right = tree.right(int(k))
-            self.matrix[row, leaves_before[k] : leaves_before[right]] = 1.0
-            self.matrix[
-                row, leaves_before[right] : leaves_before[k + tree.subtree_size[k]]
-            ] = -1.0
+        k, leaves = self.nodes[:, np.newaxis], np.flatnonzero(tree.is_leaf)
+        right = k + 1 + tree.subtree_size.take(k + 1, mode="clip")
+        is_below = (k < leaves) & (leaves < k + tree.subtree_size[k])
+        sides = np.where(leaves < right, 1.0, -1.0)
+        self.matrix = np.where(is_below, sides, 0.0).astype(np.float32)
         self.rows = graph.node("Cast", [rows], to=graph.types.DOUBLE)
         self.sums = graph.node("MatMul", [self.rows, tree.weights[self.nodes].T])
         self.thresholds = tree.thresholds[self.nodes]

@@ -57,7 +57,7 @@ def compare_rows(model: Any, row_a: Any, row_b: Any) -> RowComparison:
     """
     check_model("model", model)
     tree = model._of_output(None)
-    rows = [model.encode(_as_table(row), bends=True)[:1] for row in (row_a, row_b)]
+    rows = [model.encode(table_of_row(row), bends=True)[:1] for row in (row_a, row_b)]
     classes = model.classes_ if is_classifier(model) else None
     # The models of a leaf speak of one class, that of `row_a`.
     of = None if classes is None else tree.predict_label(rows[0])
@@ -96,7 +96,7 @@ def compare_rows(model: Any, row_a: Any, row_b: Any) -> RowComparison:
     return RowComparison(node, terms.loc[order], reached)
 
 
-def _as_table(row: Any) -> Any:
+def table_of_row(row: Any) -> Any:
     """Return a row as a table."""
     if isinstance(row, pd.Series):
         return row.to_frame().T.infer_objects()

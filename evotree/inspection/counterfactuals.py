@@ -344,10 +344,9 @@ class PointLimits:
                 raise ValueError(
                     f"bounds[{key!r}]={pair!r}: allowed are pairs (low, high), low <= high."
                 )
-        for key in _as_names("integers", integers):
-            limits.whole[_position("integers", key, schema, of_numbers=True)] = True
-        for key in _as_names("fixed", fixed):
-            limits.fixed[_position("fixed", key, schema)] = True
+        whole = _positions("integers", integers, schema, of_numbers=True)
+        limits.whole[whole] = True
+        limits.fixed[_positions("fixed", fixed, schema)] = True
         return limits
 
     def relaxed(self, names: Sequence[str]) -> Iterator[tuple[str, Self]]:
@@ -370,15 +369,18 @@ class PointLimits:
                     yield f"{parameter} {name!r}", replace(self, **fields)
 
 
-def _as_names(parameter: str, names: Any) -> Iterable[Any]:
-    """Return columns that users give as one name or several."""
-    if names is None or isinstance(names, str | Integral):
-        return () if names is None else (names,)
-    if not isinstance(names, Iterable):
+def _positions(
+    parameter: str, names: Any, schema: Schema, of_numbers: bool = False
+) -> list[int]:
+    """Return the positions of columns that users give as one name or several."""
+    listed: Any = () if names is None else names
+    if isinstance(names, str | Integral):
+        listed = (names,)
+    if not isinstance(listed, Iterable):
         raise ValueError(
             f"{parameter}={names!r}: allowed are names and positions of columns."
         )
-    return names
+    return [_position(parameter, key, schema, of_numbers) for key in listed]
 
 
 def _position(
@@ -410,8 +412,8 @@ class Space:
         self.lower, self.upper = limits.lower[of], limits.upper[of]
         self.bends = schema.bends
         self.breaks: dict[int, list[float]] = {}  # further ends of lines, by the column
-        is_bend = np.isin(np.arange(len(x)), list(self.bends))
-        self.is_whole = limits.whole[of] & ~is_bend
+        self.is_bend = np.isin(np.arange(len(x)), list(self.bends))
+        self.is_whole = limits.whole[of] & ~self.is_bend
         stays = limits.fixed[of]
         for j in np.flatnonzero(self.is_whole & ~stays & (x != np.round(x))).tolist():
             raise ValueError(
@@ -421,24 +423,18 @@ class Space:
         if limits.plausible:
             self.lower = np.maximum(self.lower, np.minimum(training.lowest, x))
             self.upper = np.minimum(self.upper, np.maximum(training.highest, x))
-        self.groups: list[tuple[np.ndarray, bool]] = []
+        is_level = np.array([isinstance(schema[c], CategoricalColumn) for c in of])
+        self.is_whole |= is_level
+        self.lower[is_level], self.upper[is_level] = 0.0, 1.0
         # No cell becomes missing, and one level excludes the others.
-        for c, column in enumerate(schema):
-            features = np.flatnonzero(of == c)
-            if isinstance(column, NumericColumn):
-                is_missing = np.array([one == MISSING for one in column.feature_levels])
-            else:
-                self.is_whole[features] = True
-                self.lower[features], self.upper[features] = 0.0, 1.0
-                is_missing = np.array(
-                    [level is None for level in column.levels], dtype=bool
-                )
-                known = features[~is_missing]
-                if len(known) > 1:
-                    # Of three levels and more each makes a feature: a row has one of them.
-                    self.groups.append((known, bool(x[known].sum() == 1.0)))
-            as_it_is = features[is_missing]
-            self.lower[as_it_is] = self.upper[as_it_is] = x[as_it_is]
+        is_missing = np.array([level == MISSING for level in schema.levels])
+        self.lower[is_missing] = self.upper[is_missing] = x[is_missing]
+        self.groups: list[tuple[np.ndarray, bool]] = []
+        for c in np.unique(of[is_level]):
+            known = np.flatnonzero((of == c) & ~is_missing)
+            if len(known) > 1:
+                # Of three levels and more each makes a feature: a row has one of them.
+                self.groups.append((known, bool(x[known].sum() == 1.0)))
         self.lower = np.where(stays, np.maximum(self.lower, x), self.lower)
         self.upper = np.where(stays, np.minimum(self.upper, x), self.upper)
         for j, (base, bend) in self.bends.items():
@@ -450,7 +446,7 @@ class Space:
         # Whole numbers take steps of 1, others of a spread.
         self.unit = np.where(self.is_whole, 1.0, self.spread)
         self.prices = np.where(
-            is_bend, _FREE, limits.costs[of] * self.unit / self.spread
+            self.is_bend, _FREE, limits.costs[of] * self.unit / self.spread
         )
 
     def steps(
@@ -475,17 +471,17 @@ class Space:
             limits.append(slack - behind)
         A = np.array(rows).reshape(len(rows), len(self.x))
         must = (self.lower > self.x) | (self.upper < self.x)
-        matters = np.unique(self.column_of[(A != 0.0).any(axis=0) | must])
-        is_needed = (A != 0.0).any(axis=0)
-        is_needed |= ~np.isin(np.arange(len(self.x)), list(self.bends))
+        is_used = (A != 0.0).any(axis=0)
+        matters = np.unique(self.column_of[is_used | must])
+        is_needed = is_used | ~self.is_bend
         features = np.flatnonzero(np.isin(self.column_of, matters) & is_needed)
         for known, is_one in self.groups:
             if self.column_of[known[0]] in matters:
                 sums = np.isin(np.arange(len(self.x)), known).astype(np.float64)
                 present = float(self.x[known].sum())
-                A, limits = np.vstack([A, sums]), [*limits, 1.0 - present]
-                if is_one:
-                    A, limits = np.vstack([A, -sums]), [*limits, present - 1.0]
+                for sign in (1.0, -1.0) if is_one else (1.0,):
+                    A = np.vstack([A, sign * sums])
+                    limits.append(sign * (1.0 - present))
         steps = Steps(
             A=A[:, features],
             b=np.array(limits),
@@ -556,8 +552,8 @@ class Space:
         ends = [low, high, self.x[base], *(bend.knot for bend in bends)]
         for bend in bends:
             if bend.kind == LOG and high > bend.knot:
-                ends += np.geomspace(max(low, bend.knot), high, _LINES + 1).tolist()
-                ends += self.breaks.get(base, [])
+                drawn = np.geomspace(max(low, bend.knot), high, _LINES + 1)
+                ends += [*drawn, *self.breaks.get(base, [])]
         return np.unique(np.clip(ends, low, high))
 
     def point(self, features: np.ndarray, step: np.ndarray) -> tuple[np.ndarray, bool]:
@@ -671,10 +667,9 @@ def _nearest_of_leaf(
                 break
         if found is None:
             break
-        is_own = ~np.isin(features, list(space.bends))
-        found = np.zeros_like(found)
-        found[: len(features)] = np.where(is_own, step, 0.0)
-        distance = length_of(found, steps, norm)
+        of_columns = np.where(space.is_bend[features], 0.0, step)
+        of_columns = np.pad(of_columns, (0, len(found) - len(features)))
+        distance = length_of(of_columns, steps, norm)
         if _keeps(space.tree, point, leaf, goal):
             return distance, leaf, point
     if distance is not None:

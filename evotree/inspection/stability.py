@@ -7,11 +7,12 @@ from typing import Any, NamedTuple
 import numpy as np
 import pandas as pd
 from scipy import stats
-from sklearn.base import clone, is_classifier
+from sklearn.base import is_classifier
 from sklearn.model_selection import (
     GroupShuffleSplit,
     ShuffleSplit,
     StratifiedShuffleSplit,
+    cross_validate,
 )
 
 from evotree.fitted import used_features
@@ -134,22 +135,22 @@ def stability(
         targets = Times.read(y, X).columns
     draw: Any = StratifiedShuffleSplit if is_of_classes else ShuffleSplit
     table = X if hasattr(X, "iloc") else np.asarray(X)
-    rows = getattr(table, "iloc", table)
     labels = None
     if groups is not None:
         draw, labels = GroupShuffleSplit, np.asarray(by_row(groups, X, "groups"))
-    folds = draw(n, test_size=_HELD_OUT_SHARE, random_state=random_state)
-    splits = list(folds.split(table, targets, labels))
-    told = [{} if labels is None else {"groups": labels[train]} for train, _ in splits]
-    fits = [
-        clone(model).fit(rows[train], targets[train], **groups_of_fit)
-        for (train, _), groups_of_fit in zip(splits, told, strict=True)
-    ]
-    tests = [test for _, test in splits]
-    scores = [
-        fit.score(rows[test], targets[test])
-        for fit, test in zip(fits, tests, strict=True)
-    ]
+    refits = cross_validate(
+        model,
+        table,
+        targets,
+        groups=labels,
+        cv=draw(n, test_size=_HELD_OUT_SHARE, random_state=random_state),
+        params=None if labels is None else {"groups": labels},
+        return_estimator=True,
+        return_indices=True,
+        error_score="raise",
+    )
+    fits, scores = refits["estimator"], refits["test_score"]
+    train, tests = refits["indices"]["train"], refits["indices"]["test"]
     found = np.array([fit.predict(table) for fit in fits])
     unit = 1.0 if is_of_classes else targets.var(axis=0).mean() or 1.0
     if is_of_times:
@@ -163,11 +164,11 @@ def stability(
     agreement, disagreement = _agreement(found, pairs, unit, is_of_classes)
     used, roots = [_used_columns(fit) for fit in fits], pd.DataFrame(map(_root, fits))
     counts = pd.Series(
-        [name for names in used for name in names], dtype=object
+        [name for names in used for name in sorted(names)], dtype=object
     ).value_counts()
     normals = roots.dropna(how="all").fillna(0.0).to_numpy()
     cosines = np.abs(normals @ normals.T)[np.triu_indices(len(normals), 1)]
-    variance = np.var(scores, ddof=1) * (1.0 / n + len(tests[0]) / len(splits[0][0]))
+    variance = np.var(scores, ddof=1) * (1.0 / n + len(tests[0]) / len(train[0]))
     variance = max(variance, np.mean(errors) / unit**2 / len(targets))
     margin = np.sqrt(variance) * stats.t.ppf(0.5 + 0.5 * coverage, n - 1)
     summary = {

@@ -29,7 +29,7 @@ from evotree.plotting.style import (
     tint,
 )
 from evotree.tree import ObliqueTree, RegressionIndividual
-from evotree.words import counted
+from evotree.words import check_kind, counted
 
 Position: TypeAlias = Literal["gen", "seconds", "evaluations"]
 
@@ -206,11 +206,12 @@ def plot_learning_curves(
         raise ValueError(
             f"quantiles={quantiles!r}: allowed are two ascending shares in [0, 1]."
         )
-    if not isinstance(histories, Mapping):
-        raise TypeError(
-            f"histories is a {type(histories).__name__}: allowed is a mapping from "
-            "names to runs."
-        )
+    check_kind(
+        "histories",
+        histories,
+        isinstance(histories, Mapping),
+        "is a mapping from names to runs.",
+    )
     if not histories:
         raise ValueError("histories is empty: give at least one group of runs.")
     groups = {
@@ -299,11 +300,12 @@ def records_of(history: Any, name: str) -> pd.DataFrame:
     for attribute in ("history_", "logbook"):
         history = getattr(history, attribute, history)
     records = to_frame(history) if hasattr(history, "chapters") else history
-    if not isinstance(records, pd.DataFrame):
-        raise TypeError(
-            f"{name} is a {type(history).__name__}: allowed are a logbook, a fitted "
-            "estimator with history_, a Run, and a table of to_frame."
-        )
+    check_kind(
+        name,
+        history,
+        isinstance(records, pd.DataFrame),
+        "are a logbook, a fitted estimator with history_, a Run, and a table of to_frame.",
+    )
     if records.empty:
         raise ValueError(f"{name} has no records.")
     return records
@@ -333,10 +335,8 @@ def _aligned(
 ) -> tuple[np.ndarray, np.ndarray]:
     """Return the positions of all records of a group, and each run's value there."""
     where = f"histories[{name!r}]"
-    if not isinstance(group, Sequence) or hasattr(group, "chapters"):
-        raise TypeError(
-            f"{where} is a {type(group).__name__}: allowed is a sequence of runs."
-        )
+    is_group = isinstance(group, Sequence) and not hasattr(group, "chapters")
+    check_kind(where, group, is_group, "is a sequence of runs.")
     if not group:
         raise ValueError(f"{where} is empty: give at least one run.")
     tables = [records_of(history, f"{where}[{i}]") for i, history in enumerate(group)]
@@ -389,11 +389,12 @@ def plot_pareto(
     front = front_or_estimator
     for attribute in ("pareto_front_", "pareto_front"):
         front = getattr(front, attribute, front)
-    if not isinstance(front, ParetoFront | FittedFront):
-        raise TypeError(
-            f"front_or_estimator is a {type(front).__name__}: allowed are a "
-            "ParetoFront, a fitted estimator with pareto_front_, and a Run."
-        )
+    check_kind(
+        "front_or_estimator",
+        front,
+        isinstance(front, ParetoFront | FittedFront),
+        "are a ParetoFront, a fitted estimator with pareto_front_, and a Run.",
+    )
     if len(front) == 0:
         raise ValueError("front_or_estimator has a front without members.")
     complexity = np.array([member.complexity for member in front])
@@ -406,6 +407,16 @@ def plot_pareto(
     if held_out is not None:
         quality, standard_error = held_out_quality(front, held_out)
         curves.append(("held out", quality, PALETTE[3], "s"))
+        best = int(quality.argmax())
+        ax.axhspan(
+            quality[best] - standard_error[best],
+            quality[best],
+            color=tint(PALETTE[3]),
+            alpha=0.5,
+            lw=0,
+            zorder=0,
+            label="one standard error of the best",
+        )
     for label, values, color, marker in curves:
         ax.plot(
             complexity,
@@ -417,22 +428,11 @@ def plot_pareto(
             ms=4.5,
             lw=1.6,
         )
-    if held_out is not None:
-        best = int(quality.argmax())
-        ax.axhspan(
-            quality[best] - standard_error[best],
-            quality[best],
-            color=tint(PALETTE[3]),
-            alpha=0.5,
-            lw=0,
-            zorder=0,
-            label="one standard error of the best",
-        )
     if chosen is not None:
         tree = front[chosen]
         name = selected if isinstance(selected, str) else "selected"
         leaves = counted(tree.n_leaves, "leaf", "leaves")
-        terms = f"{tree.n_terms} {'term' if tree.n_terms == 1 else 'terms'}"
+        terms = counted(tree.n_terms, "term")
         at = [complexity[chosen]] * len(curves)
         qualities = [values[chosen] for _, values, _, _ in curves]
         _draw_rings(ax, at, qualities, f"{name}: {leaves}, {terms}")
@@ -555,10 +555,8 @@ def _chosen(
         tree = select(front, tree, held_out=held_out)
     if tree is None:
         return None
-    if not isinstance(tree, ObliqueTree):
-        raise TypeError(
-            f"selected is a {type(tree).__name__}: allowed are a rule and a tree."
-        )
+    is_tree = isinstance(tree, ObliqueTree)
+    check_kind("selected", tree, is_tree, "are a rule and a tree.")
     complexities = [member.complexity for member in front]
     if tree.complexity in complexities:
         return complexities.index(tree.complexity)

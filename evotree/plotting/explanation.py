@@ -1,11 +1,13 @@
 """Why one row is predicted as it is, and how much the columns matter to a tree and its refits."""
 
+from collections.abc import Iterable
 from typing import Any, TypeAlias
 
 import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 
+from evotree.inspection.comparison import table_of_row
 from evotree.inspection.paths import Explanation
 from evotree.plotting.style import (
     INK,
@@ -16,7 +18,7 @@ from evotree.plotting.style import (
     short_name,
     write_beside,
 )
-from evotree.words import check_whole, number
+from evotree.words import check_kind, check_whole, number
 
 BAR = 0.7
 LINE_HEIGHT = 0.24  # thickness of a bar, in lines; height of a line, in inches
@@ -138,23 +140,22 @@ def plot_importances(
         Where to draw; new ones of a fitting height by default.
     """
     check_whole("max_columns", max_columns, 1)
-    if not hasattr(estimator, "importances"):
-        raise TypeError(
-            f"estimator is a {type(estimator).__name__}: allowed are fitted estimators "
-            "with importances."
-        )
+    check_kind(
+        "estimator",
+        estimator,
+        hasattr(estimator, "importances"),
+        "are fitted estimators with importances.",
+    )
     shares = estimator.importances(kind)
     order = np.argsort(-shares, kind="stable")
     order = order[: max(1, min(max_columns, np.count_nonzero(shares)))]
-    names = [short_name(estimator.fitted_.schema.names[j]) for j in order]
+    names = [estimator.fitted_.schema.names[j] for j in order]
     ax = axes_or_new(ax, (WIDTH, LINE_HEIGHT * len(order) + 0.9))
-    places = np.arange(len(order))
-    ax.barh(places, shares[order], height=BAR, color=PALETTE[0])
+    _draw_columns(ax, names, shares[order])
     for place, share in enumerate(shares[order].tolist()):
         write_beside(ax, f"{100.0 * share:.1f} %", (share, place), xytext=(3.0, 0.0))
-    ax.set_yticks(places, names, parse_math=False)
     ax.tick_params(axis="y", length=0)
-    ax.set(ylim=(len(order) - 0.4, -0.6), xlim=(0.0, 1.12 * max(shares.max(), 1e-3)))
+    ax.set_xlim(0.0, 1.12 * max(shares.max(), 1e-3))
     tree = estimator.tree_
     what = {"impurity": "lowering the impurity", "influence": "the sides of rows"}[kind]
     if tree.n_leaves == 1:
@@ -168,16 +169,23 @@ def plot_importances(
     return ax
 
 
+def _draw_columns(ax: Axes, names: Iterable[Any], shares: np.ndarray) -> None:
+    """Draw a bar for each column, the first at the top."""
+    places = np.arange(len(shares))
+    ax.barh(places, shares, height=BAR, color=PALETTE[0])
+    ax.set_yticks(places, list(map(short_name, names)), parse_math=False)
+    ax.set_ylim(len(shares) - 0.4, -0.6)
+
+
 def _explained(estimator: Any, row: Any) -> Explanation:
     """Return the explanation of one row that an estimator gives."""
-    if not hasattr(estimator, "explain"):
-        raise TypeError(
-            f"explanation is a {type(estimator).__name__}: allowed are what explain "
-            "returns, and fitted estimators."
-        )
-    if isinstance(row, pd.Series):
-        row = row.to_frame().T
-    rows = row if hasattr(row, "columns") else np.atleast_2d(np.asarray(row))
+    check_kind(
+        "explanation",
+        estimator,
+        hasattr(estimator, "explain"),
+        "are what explain returns, and fitted estimators.",
+    )
+    rows = table_of_row(row)
     if np.ndim(row) == 0 or rows.shape[0] != 1:
         raise ValueError(
             f"row has shape {np.shape(row)}: allowed is one row of the estimator's."
@@ -261,22 +269,17 @@ def plot_stability(
         Where to draw; new ones of a fitting height by default.
     """
     check_whole("max_columns", max_columns, 1)
-    if not hasattr(stability, "disagreement"):
-        raise TypeError(
-            f"stability is a {type(stability).__name__}: allowed is what "
-            "inspection.stability returns."
-        )
+    check_kind(
+        "stability",
+        stability,
+        hasattr(stability, "disagreement"),
+        "is what inspection.stability returns.",
+    )
     shares = stability.columns.head(max_columns)
     found = stability.summary
     ax = axes_or_new(ax, (WIDTH, LINE_HEIGHT * max(1, len(shares)) + 1.2))
-    places = np.arange(len(shares))
-    ax.barh(places, shares.to_numpy(dtype=np.float64), height=BAR, color=PALETTE[0])
-    ax.set_yticks(places, [short_name(name) for name in shares.index], parse_math=False)
-    ax.set(
-        xlim=(0.0, 1.0),
-        ylim=(len(shares) - 0.4, -0.6),
-        xlabel="share of the refits that use it",
-    )
+    _draw_columns(ax, shares.index, shares.to_numpy(dtype=np.float64))
+    ax.set(xlim=(0.0, 1.0), xlabel="share of the refits that use it")
     ax.set_title(
         f"agreement {found.agreement:.3f}, |cosine| of roots {found.root:.2f}, "
         f"score {found.score:.3f} [{found.lower:.3f}, {found.upper:.3f}]",

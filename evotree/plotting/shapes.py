@@ -17,7 +17,7 @@ from evotree.plotting.style import (
 )
 from evotree.schema import Column, NumericColumn
 from evotree.tables.columns import encode_in_order
-from evotree.words import check_whole
+from evotree.words import check_kind, check_whole
 
 _ACROSS = 3  # panels side by side
 _PANEL = (2.4, 1.9)  # inches
@@ -60,10 +60,12 @@ def plot_shapes(
     """
     check_whole("max_columns", max_columns, 1)
     tree_of(estimator, "estimator", TypeError)
-    if not hasattr(estimator, "fitted_"):
-        raise TypeError(
-            f"estimator is a {type(estimator).__name__}: allowed are fitted estimators of one tree."
-        )
+    check_kind(
+        "estimator",
+        estimator,
+        hasattr(estimator, "fitted_"),
+        "are fitted estimators of one tree.",
+    )
     fitted = fitted_of(estimator)
     fitted = fitted.scores or fitted
     used = np.flatnonzero([one.factors.any(axis=1) for one in fitted.each][0])

@@ -10,7 +10,10 @@ from matplotlib import colormaps
 from matplotlib.axes import Axes
 from matplotlib.colors import to_hex, to_rgb
 from matplotlib.legend import Legend
+from matplotlib.lines import Line2D
 from matplotlib.transforms import ScaledTranslation
+
+from evotree.words import check_kind
 
 # Okabe and Ito's colours, which all common kinds of colour vision tell apart.
 PALETTE = (
@@ -47,10 +50,8 @@ def tint(color: str) -> np.ndarray:
 
 def check_axes(ax: Axes | None) -> None:
     """Raise a TypeError if `ax` is neither an Axes nor None."""
-    if ax is not None and not isinstance(ax, Axes):
-        raise TypeError(
-            f"ax is a {type(ax).__name__}: allowed are a matplotlib Axes and None."
-        )
+    allowed = "are a matplotlib Axes and None."
+    check_kind("ax", ax, isinstance(ax, Axes | None), allowed)
 
 
 def axes_or_new(ax: Axes | None, figsize: tuple[float, float]) -> Axes:
@@ -115,10 +116,8 @@ def label_lines(*panels: Axes) -> None:
         shown = [
             line for line in ax.get_lines() if not str(line.get_label()).startswith("_")
         ]
-        lasts = np.array([float(np.asarray(line.get_ydata())[-1]) for line in shown])
-        order = np.argsort(lasts, kind="stable")
-        lines = [shown[k] for k in order]
-        ends = lasts[order]
+        lines = sorted(shown, key=_end)
+        ends = np.array(list(map(_end, lines)))
         low, high = ax.get_ylim()
         height = 72.0 * ax.get_window_extent().height / ax.figure.dpi
         points = height * (ends - low) / (high - low)
@@ -137,6 +136,11 @@ def label_lines(*panels: Axes) -> None:
                 annotation_clip=False,
                 gid=LINE_LABEL,
             )
+
+
+def _end(line: Line2D) -> float:
+    """Return where a line ends."""
+    return float(np.asarray(line.get_ydata())[-1])
 
 
 def names_or_known(

@@ -8,6 +8,7 @@ from matplotlib.ticker import MaxNLocator
 
 from evotree.plotting.style import INK, axes_or_new, class_colors, draw_grid
 from evotree.survival import Times, survival
+from evotree.words import check_kind
 
 _MOST_LEAVES = 16
 # Rows at risk are counted at 0, and at so many times more.
@@ -33,10 +34,8 @@ def plot_survival(model: Any, X: Any, y: Any, ax: Axes | None = None) -> Axes:
     matplotlib Axes
         The estimates of Kaplan and Meier; a cross is where a row was censored.
     """
-    if not hasattr(model, "cum_baseline_hazard_"):
-        raise TypeError(
-            f"model is a {type(model).__name__}: allowed is a fitted EvoTreeSurvival."
-        )
+    is_survival = hasattr(model, "cum_baseline_hazard_")
+    check_kind("model", model, is_survival, "is a fitted EvoTreeSurvival.")
     times, reached = Times.read(y, X), model.apply(X)
     leaves = np.unique(reached).tolist()
     if len(leaves) > _MOST_LEAVES:

@@ -447,9 +447,12 @@ def _soft(fitted: Fitted, k: int, own: bool) -> dict[str, Any]:
             "slope": _with_few_digits(sides.slopes[k], digits),
             "intercept": _with_few_digits(sides.intercepts[k], digits),
         }
-    found = {"shares": _with_few_digits(sides.shares[k], digits)}
     most_frequent = int(fitted.tree.majority[k])
-    return found if most_frequent == fitted.winners[k] else found | {"m": most_frequent}
+    is_label = most_frequent == fitted.winners[k]
+    return {
+        "shares": _with_few_digits(sides.shares[k], digits),
+        **({} if is_label else {"m": most_frequent}),
+    }
 
 
 def _survival(fitted: Fitted, k: int) -> dict[str, Any]:
