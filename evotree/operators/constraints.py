@@ -43,7 +43,6 @@ from evotree.operators.refinement import (
     SPARSE_ROWS,
     Hyperplane,
     refit_nodes,
-    replace_splits,
     solve,
 )
 from evotree.operators.splitters.linear import Linear, Sparse, fit_on, start_at
@@ -143,19 +142,16 @@ def narrow(individual: Individual, dataset: Dataset, kept: np.ndarray) -> None:
     """
     is_lost = (individual.weights != 0.0) & ~kept
     weights = np.where(kept, individual.weights, 0.0)
-    thresholds = individual.thresholds.copy()
     stream = make_streams(0, 0, 1)[0]
     refit_nodes(
         individual,
         dataset,
-        np.flatnonzero(is_lost.any(axis=1) & weights.any(axis=1))[::-1],
-        weights,
-        thresholds,
+        np.flatnonzero(is_lost.any(axis=1) & weights.any(axis=1))[::-1].tolist(),
         fit=partial(solve, splitter=Sparse(widths="same"), stream=stream),
         stream=stream,
         max_rows=SPARSE_ROWS,
+        splits=(weights, individual.thresholds),
     )
-    replace_splits(individual, dataset, weights, thresholds)
 
 
 # ---- features of splits --------------------------------------------------------------------------
@@ -963,15 +959,11 @@ class MonotonicConstraint:
         refit_nodes(
             individual,
             dataset,
-            conflicts[::-1],  # those below come first
-            weights,
-            thresholds,
+            conflicts[::-1].tolist(),  # those below come first
             fit=self._refit,
             stream=np.zeros(1, dtype=np.uint64),  # of many rows, the same ones always
             max_rows=SPARSE_ROWS,
-        )
-        individual.replace_by(
-            make_individual(dataset, weights, thresholds, individual.subtree_size)
+            splits=(weights, thresholds),
         )
 
     def _refit(self, node: Node, present: Hyperplane) -> Hyperplane | None:

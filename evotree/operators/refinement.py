@@ -177,21 +177,21 @@ def reduced_problem(
 def refit_nodes(
     individual: Individual,
     dataset: Dataset,
-    nodes: np.ndarray,
-    weights: np.ndarray,
-    thresholds: np.ndarray,
+    nodes: Iterable[int],
     fit: Callable[[Node, Hyperplane], Hyperplane | None],
     stream: np.ndarray,
     max_rows: int,
+    splits: tuple[np.ndarray, np.ndarray] | None = None,
 ) -> bool:
-    """Fit the splits of nodes again, one after the other; return whether any has changed.
+    """Fit the splits of nodes again in place, one after the other; return whether any has changed.
 
-    They are written into `weights (n_nodes, n_features)` and `thresholds (n_nodes,)`, which hold
-    the present ones. `fit` takes the reduced problem of a node and its present split.
+    `fit` takes the reduced problem of a node and its present split. With `splits`, weights and
+    thresholds of all nodes, the individual has these before.
     """
     table = leaf_table(individual, dataset.n_classes)
+    weights, thresholds = (part.copy() for part in splits or individual.splits[:2])
     is_changed = False
-    for k in nodes.tolist():
+    for k in nodes:
         node = reduced_problem(
             individual, dataset, k, weights, thresholds, table, stream, max_rows
         )
@@ -200,31 +200,7 @@ def refit_nodes(
         if split is not None:
             weights[k], thresholds[k] = split
             is_changed = True
-    return is_changed
-
-
-def refit_split(
-    individual: Individual,
-    dataset: Dataset,
-    k: int,
-    fit: Callable[[Node, Hyperplane], Hyperplane | None],
-    stream: np.ndarray,
-    max_rows: int,
-) -> bool:
-    """Fit the split of one node again, as `refit_nodes`, in place; return whether it changed."""
-    weights = individual.weights.copy()
-    thresholds = individual.thresholds.copy()
-    is_changed = refit_nodes(
-        individual,
-        dataset,
-        np.array([k]),
-        weights,
-        thresholds,
-        fit=fit,
-        stream=stream,
-        max_rows=max_rows,
-    )
-    if is_changed:
+    if is_changed or splits is not None:
         replace_splits(individual, dataset, weights, thresholds)
     return is_changed
 
@@ -554,10 +530,10 @@ class Resplit:
         if internal.size == 0:
             return (individual,)
         stream = individual.stream
-        refit_split(
+        refit_nodes(
             individual,
             dataset,
-            internal[below(stream, internal.size)],
+            [int(internal[below(stream, internal.size)])],
             fit=partial(solve, splitter=self.splitter, stream=stream),
             stream=stream,
             max_rows=NODE_ROWS,

@@ -31,7 +31,7 @@ from evotree.fitness.node import (
     sort_rows,
 )
 from evotree.operators.pruning import prune
-from evotree.operators.refinement import SPARSE_ROWS, Hyperplane, refit_split
+from evotree.operators.refinement import SPARSE_ROWS, Hyperplane, refit_nodes
 from evotree.operators.splitters.dipole import (
     dipolar_change,
     dipole_hyperplane,
@@ -376,10 +376,10 @@ def mut_terms(
             return None
         return theta[:-1], -theta[-1]
 
-    is_changed = refit_split(
+    is_changed = refit_nodes(
         individual,
         dataset,
-        internal[rng.integers(internal.size)],
+        [int(internal[rng.integers(internal.size)])],
         fit=fit,
         stream=individual.stream,
         max_rows=SPARSE_ROWS,
